@@ -1,0 +1,178 @@
+/**
+ * Many seeds: run here or spread over processes, summed up, and judged as a whole. A campaign in
+ * which a kind of fault never struck, or too little happened, proves nothing and fails (META-2).
+ */
+import { fork, type ChildProcess } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { expectedFaults } from './coverage.ts'
+import type { RunOutcome, RunResult } from './result.ts'
+import { runSeedChecked } from './run.ts'
+
+export interface CampaignOptions {
+  readonly from: number
+  /** Included. */
+  readonly to: number
+  readonly jobs: number
+  /** Each seed twice, hashes compared. */
+  readonly check: boolean
+  /** Stop at the first seed that is not clean. */
+  readonly stopAtFailure: boolean
+  onResult(result: RunResult, done: number): void
+}
+
+export interface CampaignSummary {
+  readonly seeds: number
+  readonly failed: readonly RunResult[]
+  readonly events: number
+  readonly commits: number
+  readonly medianCommits: number
+  readonly simulatedSeconds: number
+  readonly wallSeconds: number
+  /** How often each thing happened in all. */
+  readonly coverage: Readonly<Record<string, number>>
+  /** In how many seeds of a thousand. */
+  readonly seedsPerThousand: Readonly<Record<string, number>>
+  /** Why the campaign as a whole proves too little; empty when it does not. */
+  readonly shortfalls: readonly string[]
+}
+
+/** Fewer seeds than this need not have met every fault. */
+const judgedSeedsMin = 200
+const medianCommitsMin = 200
+/** Things that must happen in this many seeds of a thousand. */
+const sharesMin: Readonly<Record<string, number>> = {
+  'lost-write': 300,
+  'leader changed': 300,
+  "adopted another's": 100,
+}
+
+export async function runCampaign(options: CampaignOptions): Promise<CampaignSummary> {
+  const startedMs = process.hrtime.bigint()
+  const results = options.jobs > 1 ? await runSpread(options) : await runHere(options)
+  const wallSeconds = Number(process.hrtime.bigint() - startedMs) / 1e9
+  return summarise(
+    results.sort((a, b) => a.seed - b.seed),
+    wallSeconds,
+  )
+}
+
+async function runHere(options: CampaignOptions): Promise<RunResult[]> {
+  const results: RunResult[] = []
+  for (let seed = options.from; seed <= options.to; seed++) {
+    const result = await runSeedChecked(seed, options.check)
+    results.push(result)
+    options.onResult(result, results.length)
+    if (result.outcome !== 'clean' && options.stopAtFailure) break
+  }
+  return results
+}
+
+/** Deals seeds to processes one by one; a process that dies counts as a crash of its seed. */
+async function runSpread(options: CampaignOptions): Promise<RunResult[]> {
+  const results: RunResult[] = []
+  let next = options.from
+  const draw = (): number | undefined => (next <= options.to ? next++ : undefined)
+  const onResult = (result: RunResult): void => {
+    results.push(result)
+    options.onResult(result, results.length)
+    if (result.outcome !== 'clean' && options.stopAtFailure) next = options.to + 1
+  }
+  const count = Math.min(options.jobs, options.to - options.from + 1)
+  const workers = Array.from({ length: count }, () => work(options.check, draw, onResult))
+  await Promise.all(workers)
+  return results
+}
+
+function work(
+  check: boolean,
+  draw: () => number | undefined,
+  onResult: (result: RunResult) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = forkWorker()
+    let seed = draw()
+    const goOn = (): void => {
+      if (seed === undefined) child.disconnect()
+      else child.send({ seed, check })
+    }
+    child.on('message', (result: RunResult) => {
+      onResult(result)
+      seed = draw()
+      goOn()
+    })
+    child.on('error', reject)
+    child.on('exit', () => {
+      if (seed === undefined) resolve()
+      else reject(new Error(`the process that ran seed ${seed} ended`))
+    })
+    goOn()
+  })
+}
+
+function forkWorker(): ChildProcess {
+  const self = fileURLToPath(import.meta.url)
+  return fork(self.replace(/campaign(\.[jt]s)$/, 'campaign-worker$1'))
+}
+
+export function summarise(results: readonly RunResult[], wallSeconds: number): CampaignSummary {
+  const coverage: Record<string, number> = {}
+  const seedsWith: Record<string, number> = {}
+  for (const result of results) {
+    for (const [name, count] of Object.entries(result.coverage)) {
+      coverage[name] = (coverage[name] ?? 0) + count
+      seedsWith[name] = (seedsWith[name] ?? 0) + 1
+    }
+  }
+  const seedsPerThousand = Object.fromEntries(
+    Object.entries(seedsWith)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, count]) => [name, Math.round((1000 * count) / results.length)]),
+  )
+  const commitCounts = results.map((result) => result.commits).sort((a, b) => a - b)
+  const medianCommits = commitCounts[Math.floor(commitCounts.length / 2)] ?? 0
+  return {
+    seeds: results.length,
+    failed: results.filter((result) => result.outcome !== 'clean'),
+    events: sumOf(results.map((result) => result.events)),
+    commits: sumOf(commitCounts),
+    medianCommits,
+    simulatedSeconds: Math.round(sumOf(results.map((result) => result.simulatedSeconds))),
+    wallSeconds,
+    ...{ coverage, seedsPerThousand },
+    shortfalls: shortfallsOf(results.length, medianCommits, seedsPerThousand),
+  }
+}
+
+function shortfallsOf(
+  seeds: number,
+  medianCommits: number,
+  seedsPerThousand: Readonly<Record<string, number>>,
+): string[] {
+  if (seeds < judgedSeedsMin) return []
+  const missing = expectedFaults
+    .filter((name) => seedsPerThousand[name] === undefined)
+    .map((name) => `the fault "${name}" never struck`)
+  const rare = Object.entries(sharesMin)
+    .filter(([name, least]) => (seedsPerThousand[name] ?? 0) < least)
+    .map(
+      ([name, least]) =>
+        `"${name}" in ${seedsPerThousand[name] ?? 0} of 1,000 seeds, not in ${least}`,
+    )
+  const idle =
+    medianCommits < medianCommitsMin
+      ? [`the median seed committed ${medianCommits} transactions, not ${medianCommitsMin}`]
+      : []
+  return [...missing, ...rare, ...idle]
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, one) => sum + one, 0)
+}
+
+/** The worst thing that happened, for an exit code. */
+export function outcomeOf(summary: CampaignSummary): RunOutcome {
+  const order: readonly RunOutcome[] = ['safety', 'crash', 'nondeterminism', 'liveness']
+  const found = order.find((outcome) => summary.failed.some((one) => one.outcome === outcome))
+  if (found !== undefined) return found
+  return summary.shortfalls.length > 0 ? 'crash' : 'clean'
+}

@@ -1,0 +1,148 @@
+/**
+ * Acceptors, as their disks show them.
+ *
+ * PAX-2  The promised ballot never goes down, over crashes too.
+ * PAX-3  A ballot is accepted only at or above the promise.
+ * PAX-4  What an answer claims is durable when the answer leaves.
+ */
+import { describeBallot } from '../../src/paxos/ballot.ts'
+import type { LogRecord } from '../../src/replication/effect.ts'
+import type { Accepted, Message, Promised, Refused } from '../../src/replication/message.ts'
+import {
+  acceptorOf,
+  isAtLeast,
+  isSameValue,
+  placeOf,
+  type PositionBook,
+  type PositionView,
+} from './position-book.ts'
+import type { ProposalChecker } from './proposal-checker.ts'
+import type { Referee } from './referee.ts'
+
+export class AcceptorChecker {
+  readonly #book: PositionBook
+  readonly #referee: Referee
+  readonly #proposals: ProposalChecker
+
+  constructor(book: PositionBook, referee: Referee, proposals: ProposalChecker) {
+    this.#book = book
+    this.#referee = referee
+    this.#proposals = proposals
+  }
+
+  /** A record has become durable at `node`, after all those before it. */
+  onDurable(node: string, record: LogRecord): void {
+    const view = this.#book.of(record.group, record.position)
+    if (record.kind === 'promise') this.#promised(node, view, record)
+    else if (record.kind === 'accept') this.#accepted(node, view, record)
+    else this.#learned(node, view, record)
+  }
+
+  /** A value learnt as chosen counts as accepted at its ballot: the acceptor answers with it. */
+  #learned(
+    node: string,
+    view: PositionView,
+    record: LogRecord & { readonly kind: 'chosen' },
+  ): void {
+    const { ballot, value } = record
+    this.#proposals.onRecordedAsChosen(node, view, ballot, value)
+    const acceptor = acceptorOf(view, node)
+    if (value === undefined || isAtLeast(acceptor.accepted?.ballot, ballot)) return
+    acceptor.accepted = { ballot, value }
+    if (!isAtLeast(acceptor.promised, ballot)) acceptor.promised = ballot
+  }
+
+  #promised(node: string, view: PositionView, record: LogRecord): void {
+    const acceptor = acceptorOf(view, node)
+    const { ballot } = record
+    this.#referee.check(
+      isAtLeast(ballot, acceptor.promised),
+      'PAX-2',
+      'A promise on the disk went back.',
+      () => ({ ...placeOf(view, node, ballot), promised: acceptor.promised }),
+    )
+    acceptor.promised = ballot
+    acceptor.answerByBallot.set(describeBallot(ballot), acceptor.accepted)
+  }
+
+  #accepted(
+    node: string,
+    view: PositionView,
+    record: LogRecord & { readonly kind: 'accept' },
+  ): void {
+    const acceptor = acceptorOf(view, node)
+    const { ballot, value } = record
+    this.#referee.check(
+      isAtLeast(ballot, acceptor.promised),
+      'PAX-3',
+      'A ballot below the promise was accepted.',
+      () => ({ ...placeOf(view, node, ballot), promised: acceptor.promised }),
+    )
+    this.#referee.check(
+      this.#book.isVoter(view.group, node),
+      'PAX-7',
+      'A node that does not vote accepted.',
+      () => placeOf(view, node, ballot),
+    )
+    acceptor.promised = ballot
+    acceptor.accepted = { ballot, value }
+    this.#proposals.onAccepted(node, view, ballot, value)
+  }
+
+  /** A message leaves `node`: what it says must be on the disk now. */
+  onSent(node: string, message: Message): void {
+    switch (message.kind) {
+      case 'promised':
+        return this.#promiseLeaves(node, message)
+      case 'accepted':
+        return this.#acceptanceLeaves(node, message)
+      case 'refused':
+        return this.#refusalLeaves(node, message)
+      default:
+        return undefined
+    }
+  }
+
+  #promiseLeaves(node: string, message: Promised): void {
+    const view = this.#book.of(message.group, message.position)
+    const acceptor = acceptorOf(view, node)
+    const { ballot, accepted } = message
+    this.#referee.check(
+      isAtLeast(acceptor.promised, ballot),
+      'PAX-4',
+      'A promise left before it was durable.',
+      () => ({ ...placeOf(view, node, ballot), durable: acceptor.promised }),
+    )
+    const answer = acceptor.answerByBallot.get(describeBallot(ballot))
+    this.#referee.check(
+      isAtLeast(accepted?.ballot, answer?.ballot) ||
+        (accepted !== undefined && isSameValue(accepted, answer)),
+      'PAX-4',
+      'A promise left out what its acceptor had accepted.',
+      () => ({ ...placeOf(view, node, ballot), told: accepted?.ballot, durable: answer?.ballot }),
+    )
+  }
+
+  #acceptanceLeaves(node: string, message: Accepted): void {
+    const view = this.#book.of(message.group, message.position)
+    const { accepted } = acceptorOf(view, node)
+    const { ballot } = message
+    this.#referee.check(
+      isAtLeast(accepted?.ballot, ballot),
+      'PAX-4',
+      'An acceptance left before it was durable.',
+      () => ({ ...placeOf(view, node, ballot), durable: accepted?.ballot }),
+    )
+  }
+
+  #refusalLeaves(node: string, message: Refused): void {
+    const view = this.#book.of(message.group, message.position)
+    const { promised } = acceptorOf(view, node)
+    this.#referee.check(
+      isAtLeast(promised, message.promised),
+      'PAX-4',
+      'A refusal told of a promise before it was durable.',
+      () => ({ ...placeOf(view, node, message.promised), durable: promised }),
+    )
+  }
+}

@@ -1,0 +1,268 @@
+/**
+ * What clients were told, against what cells promise. Operations are ordered by ticks drawn at their
+ * start and end, so that "before it began" is exact.
+ *
+ * CELL-1  A cell never changes: one triple, one body, one added id; none that nobody wrote.
+ * CELL-2  Newest is the highest ref key.
+ * CELL-3  Added ids are dense, and rise in the order in which cells can be seen.
+ * LEASE-3 A current read sees all that was acknowledged, or shown to any read, before it began.
+ */
+import type { Referee } from './referee.ts'
+
+export interface CellName {
+  readonly shard: number
+  readonly row: string
+  readonly column: string
+  readonly refKey: number
+}
+
+export interface SeenCell extends CellName {
+  readonly addedId: number
+  /** The entry's timestamp, as the interface gives it: text or number, but always the same. */
+  readonly createdAt: string
+  /** In a canonical form. */
+  readonly body: string
+}
+
+/** Who read, since when, and whether the read promised to be current. */
+export interface ReadInfo {
+  readonly client: string
+  readonly startTick: number
+  readonly isCurrent: boolean
+}
+
+interface Fact {
+  readonly name: CellName
+  readonly sent: Set<string>
+  /** As it was first acknowledged or read; `sinceTick` is the end of that operation. */
+  seen: { readonly cell: SeenCell; readonly sinceTick: number } | undefined
+  createdCount: number
+}
+
+interface ShardFacts {
+  readonly names: Map<number, string>
+  /** The highest added id acknowledged as created up to each tick, rising in both. */
+  readonly acknowledged: { readonly tick: number; readonly highest: number }[]
+}
+
+export class CellChecker {
+  readonly #referee: Referee
+  readonly #facts = new Map<string, Fact>()
+  readonly #columns = new Map<string, Map<number, Fact>>()
+  readonly #shards = new Map<number, ShardFacts>()
+  #tick = 0
+
+  constructor(referee: Referee) {
+    this.#referee = referee
+  }
+
+  /** The moment an operation begins. */
+  begin(): number {
+    return (this.#tick += 1)
+  }
+
+  /** Everything that was acknowledged or shown, as it was. */
+  seenCells(): readonly SeenCell[] {
+    return [...this.#facts.values()].flatMap((fact) =>
+      fact.seen === undefined ? [] : [fact.seen.cell],
+    )
+  }
+
+  onPutSent(name: CellName, body: string): void {
+    this.#factOf(name).sent.add(body)
+  }
+
+  onPutAcknowledged(cell: SeenCell, startTick: number, isCreated: boolean): void {
+    const fact = this.#see(cell)
+    if (!isCreated) return
+    fact.createdCount += 1
+    this.#check(fact.createdCount === 1, 'LOG-3', 'A cell was created twice.', { cell })
+    const { acknowledged } = this.#shardOf(cell.shard)
+    const before = acknowledged.findLast((one) => one.tick < startTick)?.highest ?? 0
+    this.#check(
+      cell.addedId > before,
+      'CELL-3',
+      'A cell got a smaller added id than one acknowledged before it was sent.',
+      { cell, before },
+    )
+    const highest = Math.max(acknowledged.at(-1)?.highest ?? 0, cell.addedId)
+    acknowledged.push({ tick: this.#tick, highest })
+  }
+
+  /** The triple was refused because another body stands there. */
+  onPutRefused(name: CellName, body: string): void {
+    const fact = this.#factOf(name)
+    const { seen } = fact
+    const isOther = seen === undefined ? fact.sent.size > 1 : seen.cell.body !== body
+    this.#check(isOther, 'CELL-1', 'A cell was refused although no other body is there.', {
+      name,
+      body,
+    })
+  }
+
+  onGot(name: CellName, found: SeenCell | undefined, info: ReadInfo): void {
+    const known = this.#factOf(name).seen
+    if (found !== undefined) {
+      this.#check(isSameName(found, name), 'CELL-1', 'Another cell was answered.', { name, found })
+      this.#see(found)
+    } else if (info.isCurrent) {
+      this.#mustKnow(known, info)
+    }
+  }
+
+  onLatest(
+    row: string,
+    column: string,
+    shard: number,
+    found: SeenCell | undefined,
+    info: ReadInfo,
+  ): void {
+    const known = [...this.#columnOf({ shard, row, column }).values()]
+    if (found !== undefined) this.#see(found)
+    const floor = found?.refKey ?? -1
+    for (const { seen } of known) {
+      if (seen === undefined || seen.cell.refKey <= floor) continue
+      if (info.isCurrent) this.#mustKnow(seen, info)
+    }
+  }
+
+  /** Versions of a column in `[from, …]`, rising or falling, at most `limit`. */
+  onVersions(
+    asked: { readonly row: string; readonly column: string; readonly shard: number },
+    range: { readonly from: number; readonly limit: number; readonly reverse: boolean },
+    found: readonly SeenCell[],
+    info: ReadInfo,
+  ): void {
+    const known = [...this.#columnOf(asked).values()]
+    for (const cell of found) this.#see(cell)
+    const keys = found.map((cell) => cell.refKey)
+    const sign = range.reverse ? -1 : 1
+    const isOrdered = keys.every((key, i) => i === 0 || (key - (keys[i - 1] ?? 0)) * sign > 0)
+    this.#check(isOrdered, 'CELL-2', 'Versions came out of the order of their ref keys.', { keys })
+    if (!info.isCurrent) return
+    const last = keys.length < range.limit ? undefined : keys.at(-1)
+    for (const { seen } of known) {
+      if (seen === undefined || keys.includes(seen.cell.refKey)) continue
+      const { refKey } = seen.cell
+      const isPast = (refKey - range.from) * sign < 0
+      const isBeyond = last !== undefined && (refKey - last) * sign > 0
+      if (!isPast && !isBeyond) this.#mustKnow(seen, info)
+    }
+  }
+
+  /** A shard's cells after an added id. */
+  onShardRead(
+    shard: number,
+    range: { readonly after: number; readonly limit: number },
+    found: readonly SeenCell[],
+    info: ReadInfo,
+  ): void {
+    const { names } = this.#shardOf(shard)
+    const known = [...names].filter(([, name]) => this.#facts.get(name)?.seen !== undefined)
+    for (const cell of found) this.#see(cell)
+    const ids = found.map((cell) => cell.addedId)
+    this.#check(
+      ids.every((id, i) => id === range.after + 1 + i),
+      'CELL-3',
+      'A shard log is not dense from where it was read.',
+      { shard, after: range.after, ids },
+    )
+    if (!info.isCurrent || found.length >= range.limit) return
+    for (const [addedId, name] of known) {
+      if (addedId > range.after + found.length) this.#mustKnow(this.#facts.get(name)?.seen, info)
+    }
+  }
+
+  /** What was known before the read began should have been in its answer. */
+  #mustKnow(seen: Fact['seen'], info: ReadInfo): void {
+    if (seen === undefined) return
+    this.#check(
+      seen.sinceTick >= info.startTick,
+      'LEASE-3',
+      'A current read misses a cell that was acknowledged or shown before it began.',
+      { client: info.client, missing: seen.cell },
+    )
+  }
+
+  #see(cell: SeenCell): Fact {
+    const fact = this.#factOf(cell)
+    this.#check(fact.sent.has(cell.body), 'CELL-1', 'A cell was shown that nobody wrote.', { cell })
+    const known = fact.seen
+    if (known === undefined) fact.seen = { cell, sinceTick: this.begin() }
+    else {
+      const isSame =
+        known.cell.body === cell.body &&
+        known.cell.addedId === cell.addedId &&
+        known.cell.createdAt === cell.createdAt
+      this.#check(isSame, 'CELL-1', 'A cell has changed.', { before: known.cell, now: cell })
+    }
+    const { names } = this.#shardOf(cell.shard)
+    const name = nameOf(cell)
+    const other = names.get(cell.addedId)
+    this.#check(
+      other === undefined || other === name,
+      'CELL-3',
+      'Two cells of a shard have one added id.',
+      { cell, other },
+    )
+    names.set(cell.addedId, name)
+    return fact
+  }
+
+  #factOf(name: CellName): Fact {
+    const key = nameOf(name)
+    let fact = this.#facts.get(key)
+    if (fact === undefined) {
+      const { shard, row, column, refKey } = name
+      fact = {
+        name: { shard, row, column, refKey },
+        sent: new Set(),
+        seen: undefined,
+        createdCount: 0,
+      }
+      this.#facts.set(key, fact)
+      this.#columnOf(name).set(refKey, fact)
+    }
+    return fact
+  }
+
+  #columnOf(of: {
+    readonly shard: number
+    readonly row: string
+    readonly column: string
+  }): Map<number, Fact> {
+    const key = `${of.shard}/${of.row}/${of.column}`
+    let column = this.#columns.get(key)
+    if (column === undefined) {
+      column = new Map<number, Fact>()
+      this.#columns.set(key, column)
+    }
+    return column
+  }
+
+  #shardOf(shard: number): ShardFacts {
+    let facts = this.#shards.get(shard)
+    if (facts === undefined) {
+      facts = { names: new Map(), acknowledged: [] }
+      this.#shards.set(shard, facts)
+    }
+    return facts
+  }
+
+  #check(
+    holds: boolean,
+    rule: string,
+    sentence: string,
+    detail: Readonly<Record<string, unknown>>,
+  ): void {
+    this.#referee.check(holds, rule, sentence, () => detail)
+  }
+}
+
+function nameOf({ shard, row, column, refKey }: CellName): string {
+  return `${shard}/${row}/${column}/${refKey}`
+}
+
+function isSameName(a: CellName, b: CellName): boolean {
+  return nameOf(a) === nameOf(b)
+}

@@ -1,0 +1,103 @@
+/**
+ * What each node's data disk durably holds, kept up to date write by write: per group the applied
+ * position, a digest of the rows, a hash of the state record.
+ */
+import { assert } from '../../src/base/assert.ts'
+import { crc32, latin1 } from '../../src/base/bytes.ts'
+import type { Put } from '../../src/ports/storage.ts'
+import { decodeStored, type Stored } from '../../src/replica/row-format.ts'
+import { RowSum, type ModelRow } from './log-model.ts'
+
+export interface ChangedGroup {
+  readonly group: string
+  readonly position: number
+  readonly rowsDigest: string
+  /** Of the state record, when the batch wrote it. */
+  readonly stateHash: string | undefined
+}
+
+interface GroupOnDisk {
+  position: number
+  readonly rows: Map<string, ModelRow>
+  readonly sum: RowSum
+}
+
+const groupByte = 'g'.charCodeAt(0)
+const stateSubspace = 0
+const rowSubspace = 1
+
+export class DataDisks {
+  readonly #groups = new Map<string, Map<string, GroupOnDisk>>()
+
+  positionOf(node: string, group: string): number {
+    return this.#groups.get(node)?.get(group)?.position ?? 0
+  }
+
+  /** One batch, whole. Returns the groups it touched, as they stand after it. */
+  onDurable(node: string, puts: readonly Put[]): readonly ChangedGroup[] {
+    const stateHashes = new Map<string, string | undefined>()
+    for (const put of puts) {
+      const parsed = parseKey(put.key)
+      if (parsed === undefined) continue
+      const { group, subspace, rest } = parsed
+      const onDisk = this.#of(node, group)
+      if (!stateHashes.has(group)) stateHashes.set(group, undefined)
+      if (subspace === stateSubspace) {
+        const { stamp, payload } = storedOf(put)
+        onDisk.position = stamp
+        stateHashes.set(group, `${crc32(payload)}.${payload.length}`)
+      } else if (subspace === rowSubspace) {
+        write(onDisk, rest, put)
+      }
+    }
+    return [...stateHashes].map(([group, stateHash]) => {
+      const { position, sum } = this.#of(node, group)
+      return { group, position, rowsDigest: sum.digest(), stateHash }
+    })
+  }
+
+  #of(node: string, group: string): GroupOnDisk {
+    const groups = this.#groups.get(node) ?? new Map<string, GroupOnDisk>()
+    this.#groups.set(node, groups)
+    const known = groups.get(group)
+    if (known !== undefined) return known
+    const made = { position: 0, rows: new Map<string, ModelRow>(), sum: new RowSum() }
+    groups.set(group, made)
+    return made
+  }
+}
+
+function write({ rows, sum }: GroupOnDisk, key: Uint8Array, put: Put): void {
+  const name = latin1(key)
+  const before = rows.get(name)
+  if (before !== undefined) sum.toggle(key, before.value, before.timestamp, false)
+  rows.delete(name)
+  if (put.value === undefined) return
+  const { stamp: timestamp, payload: value } = storedOf(put)
+  sum.toggle(key, value, timestamp, true)
+  rows.set(name, { value, timestamp })
+}
+
+function storedOf({ key, value }: Put): Stored {
+  const stored = value === undefined ? 'damaged' : decodeStored(key, value)
+  assert(typeof stored === 'object', 'data-disks: a durable value does not decode')
+  return stored
+}
+
+/** The group, the subspace and the key within it; undefined for rows that belong to no group. */
+function parseKey(
+  key: Uint8Array,
+): { readonly group: string; readonly subspace: number; readonly rest: Uint8Array } | undefined {
+  if (key[0] !== groupByte) return undefined
+  const bytes: number[] = []
+  for (let at = 1; at + 1 < key.length; at++) {
+    const byte = key[at] ?? 0
+    if (byte !== 0) bytes.push(byte)
+    else if (key[++at] === 0xff) bytes.push(0)
+    else {
+      const group = latin1(Uint8Array.from(bytes))
+      return { group, subspace: key[at + 1] ?? -1, rest: key.subarray(at + 2) }
+    }
+  }
+  return undefined
+}

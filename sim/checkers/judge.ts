@@ -1,0 +1,137 @@
+/**
+ * All checkers of a run, and who is told what. The judge sees every node's messages, trace and
+ * disks; nothing in the code under test knows of it.
+ */
+import { unreachable } from '../../src/base/assert.ts'
+import type { Placement } from '../../src/placement/placement.ts'
+import type { Put } from '../../src/ports/storage.ts'
+import type { TraceEvent } from '../../src/ports/trace.ts'
+import type { PeerFrame } from '../../src/replication/message.ts'
+import type { Coverage } from '../coverage.ts'
+import { AcceptorChecker } from './acceptor-checker.ts'
+import { CellChecker } from './cell-checker.ts'
+import { DataDisks } from './data-disks.ts'
+import { recordsOf } from './flush-records.ts'
+import { LogChecker } from './log-checker.ts'
+import { LogModel } from './log-model.ts'
+import { PositionBook, type PositionView } from './position-book.ts'
+import { ProposalChecker } from './proposal-checker.ts'
+import type { Referee } from './referee.ts'
+import { ballotOf, bytesOf, commitOf, numberOf, textOf } from './trace-fields.ts'
+
+export interface JudgeParts {
+  readonly placement: Placement
+  readonly referee: Referee
+  readonly coverage: Coverage
+}
+
+export class Judge {
+  readonly book: PositionBook
+  readonly model: LogModel
+  readonly log: LogChecker
+  readonly cells: CellChecker
+  readonly disks: DataDisks
+  readonly #proposals: ProposalChecker
+  readonly #acceptors: AcceptorChecker
+
+  constructor({ placement, referee, coverage }: JudgeParts) {
+    this.book = new PositionBook(placement)
+    this.model = new LogModel({ referee })
+    const onChosen = (view: PositionView): void => {
+      this.model.onChosen(view)
+    }
+    const { book, model } = this
+    this.#proposals = new ProposalChecker({ book, referee, coverage, onChosen })
+    this.#acceptors = new AcceptorChecker(book, referee, this.#proposals)
+    this.disks = new DataDisks()
+    const durablePosition = (node: string, group: string): number =>
+      this.disks.positionOf(node, group)
+    this.log = new LogChecker({ book, referee, model, durablePosition })
+    this.cells = new CellChecker(referee)
+  }
+
+  onStart(node: string): void {
+    this.log.onStart(node)
+  }
+
+  onFrameSent(from: string, frame: PeerFrame): void {
+    for (const message of frame.messages) {
+      this.#acceptors.onSent(from, message)
+      this.#proposals.onSent(from, message)
+    }
+  }
+
+  onFrameDelivered(from: string, to: string, frame: PeerFrame): void {
+    for (const message of frame.messages) this.#proposals.onDelivered(from, to, message)
+  }
+
+  /** A write of a node's log disk became durable. */
+  onLogDurable(node: string, puts: readonly Put[]): void {
+    for (const put of puts) {
+      for (const record of recordsOf(put)) this.#acceptors.onDurable(node, record)
+    }
+  }
+
+  /** A write of a node's data disk became durable. */
+  onDataDurable(node: string, puts: readonly Put[]): void {
+    for (const changed of this.disks.onDurable(node, puts)) {
+      const { group, position, rowsDigest, stateHash } = changed
+      this.log.onDurableRows(node, group, position, rowsDigest)
+      if (stateHash !== undefined) this.log.onDurableState(node, group, position, stateHash)
+    }
+  }
+
+  onTrace(node: string, event: TraceEvent): void {
+    const kind = kindOf(event)
+    switch (kind) {
+      case 'propose': {
+        const value = bytesOf(event, 'value')
+        const { group, position } = placeOf(event)
+        return this.#proposals.onProposed(node, group, position, ballotOf(event, 'ballot'), value)
+      }
+      case 'chosen': {
+        const value = bytesOf(event, 'value')
+        const { group, position } = placeOf(event)
+        const ballot = ballotOf(event, 'ballot')
+        return this.#proposals.onRegardedAsChosen(node, group, position, ballot, value)
+      }
+      case 'apply': {
+        const { group, position } = placeOf(event)
+        return this.log.onApplied(node, group, position, bytesOf(event, 'value'))
+      }
+      case 'serve': {
+        const { group, position } = placeOf(event)
+        return this.log.onServed(node, group, position)
+      }
+      case 'settled': {
+        const commit = commitOf(event)
+        if (commit === undefined) return undefined
+        const { position, attempt } = commit
+        return this.log.onCommitAnswered(node, textOf(event, 'group'), position, attempt)
+      }
+      case 'other':
+        return undefined
+      default:
+        return unreachable(kind)
+    }
+  }
+}
+
+type KnownKind = 'propose' | 'chosen' | 'apply' | 'serve' | 'settled' | 'other'
+
+function kindOf({ kind }: TraceEvent): KnownKind {
+  switch (kind) {
+    case 'propose':
+    case 'chosen':
+    case 'apply':
+    case 'serve':
+    case 'settled':
+      return kind
+    default:
+      return 'other'
+  }
+}
+
+function placeOf(event: TraceEvent): { readonly group: string; readonly position: number } {
+  return { group: textOf(event, 'group'), position: numberOf(event, 'position') }
+}

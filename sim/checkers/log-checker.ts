@@ -1,0 +1,124 @@
+/**
+ * The log and the state it makes, at each replica.
+ *
+ * LOG-1  Applied in order, and what is applied was chosen.
+ * LOG-2  Equal applied position, equal rows: with every other replica and with the model.
+ * LOG-4  What is answered as committed is chosen, at that position.
+ * LOG-6  On the data disk, the applied position and the rows are of one batch, always.
+ */
+import { equalBytes } from '../../src/base/bytes.ts'
+import { decodeEntry } from '../../src/replication/entry.ts'
+import type { LogModel, RowSum } from './log-model.ts'
+import { placeOf, type PositionBook } from './position-book.ts'
+import type { Referee } from './referee.ts'
+
+export interface LogCheckerParts {
+  readonly book: PositionBook
+  readonly referee: Referee
+  readonly model: LogModel
+  /** How far a group is applied on a node's data disk. */
+  durablePosition(node: string, group: string): number
+}
+
+export class LogChecker {
+  readonly #parts: LogCheckerParts
+  /** Applied positions in memory, by node and group. */
+  readonly #applied = new Map<string, Map<string, number>>()
+  readonly #stateHash = new Map<string, string>()
+
+  constructor(parts: LogCheckerParts) {
+    this.#parts = parts
+  }
+
+  /** The node's memory is gone: it goes on from its data disk. */
+  onStart(node: string): void {
+    this.#applied.set(node, new Map())
+  }
+
+  appliedPosition(node: string, group: string): number {
+    const known = this.#applied.get(node)?.get(group)
+    return known ?? this.#parts.durablePosition(node, group)
+  }
+
+  onApplied(node: string, group: string, position: number, value: Uint8Array): void {
+    const { book, referee } = this.#parts
+    const view = book.of(group, position)
+    const before = this.appliedPosition(node, group)
+    referee.check(position === before + 1, 'LOG-1', 'Applied out of order, past a hole.', () => ({
+      ...placeOf(view, node),
+      appliedBefore: before,
+    }))
+    referee.check(
+      view.chosen !== undefined && equalBytes(view.chosen.value, value),
+      'LOG-1',
+      'An entry was applied that is not chosen.',
+      () => placeOf(view, node, view.chosen?.ballot),
+    )
+    const applied = this.#applied.get(node) ?? new Map<string, number>()
+    this.#applied.set(node, applied.set(group, position))
+  }
+
+  /** A node tells a caller that attempt `attempt` of its transaction committed at `position`. */
+  onCommitAnswered(node: string, group: string, position: number, attempt: number): void {
+    const { book, referee } = this.#parts
+    const view = book.of(group, position)
+    const { chosen } = view
+    const entry = chosen === undefined ? undefined : decodeEntry(chosen.value)
+    referee.check(
+      entry?.transactions.some((one) => one.attempt === attempt) === true,
+      'LOG-4',
+      'A commit was answered that is not chosen at that position.',
+      () => ({ ...placeOf(view, node), attempt }),
+    )
+  }
+
+  /** A read is served at `position`: everything up to there is chosen and applied at this node. */
+  onServed(node: string, group: string, position: number): void {
+    const { book, referee } = this.#parts
+    const applied = this.appliedPosition(node, group)
+    referee.check(
+      position <= applied,
+      'LEASE-3',
+      'A read was served at a position that is not applied.',
+      () => ({ ...placeOf(book.of(group, position), node), applied }),
+    )
+  }
+
+  /** All rows of a group as a replica shows them while it is applied up to `position`. */
+  onRowsSeen(node: string, group: string, position: number, sum: RowSum): void {
+    const { book, referee, model } = this.#parts
+    const expected = model.of(group).digests[position]
+    referee.check(
+      expected === sum.digest(),
+      'LOG-2',
+      "A replica's rows are not what its applied position says.",
+      () => ({ ...placeOf(book.of(group, position), node), expected, seen: sum.digest() }),
+    )
+  }
+
+  /** A batch became durable on a data disk. */
+  onDurableRows(node: string, group: string, position: number, digest: string): void {
+    const { book, referee, model } = this.#parts
+    const expected = model.of(group).digests[position]
+    referee.check(
+      expected === digest,
+      'LOG-6',
+      'The rows on a data disk are not those of the applied position on it.',
+      () => ({ ...placeOf(book.of(group, position), node), expected, durable: digest }),
+    )
+  }
+
+  /** The state record beside the rows: equal bytes at equal positions on all replicas. */
+  onDurableState(node: string, group: string, position: number, hash: string): void {
+    const { book, referee } = this.#parts
+    const key = `${group}@${position}`
+    const known = this.#stateHash.get(key)
+    if (known === undefined) this.#stateHash.set(key, hash)
+    referee.check(
+      known === undefined || known === hash,
+      'LOG-2',
+      'Two replicas at one applied position hold different state records.',
+      () => placeOf(book.of(group, position), node),
+    )
+  }
+}

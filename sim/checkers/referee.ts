@@ -1,0 +1,39 @@
+/** Where checkers report: the rule's id, a sentence, and the positions and messages concerned. */
+
+export interface Violation {
+  readonly rule: string
+  readonly sentence: string
+  readonly timeMicros: number
+  readonly detail: Readonly<Record<string, unknown>>
+}
+
+/** Further violations are mostly echoes of the first. */
+const violationsMax = 20
+
+export class Referee {
+  readonly violations: Violation[] = []
+  readonly #now: () => number
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Reports unless `holds`. Returns `holds`. */
+  check(
+    holds: boolean,
+    rule: string,
+    sentence: string,
+    detail: () => Readonly<Record<string, unknown>>,
+  ): boolean {
+    if (!holds && this.violations.length < violationsMax) {
+      this.violations.push({ rule, sentence, timeMicros: this.#now(), detail: detail() })
+    }
+    return holds
+  }
+}
+
+/** One line a person can read. */
+export function describeViolation(violation: Violation): string {
+  const { rule, sentence, timeMicros, detail } = violation
+  return `${rule} at ${(timeMicros / 1_000_000).toFixed(6)} s: ${sentence} ${JSON.stringify(detail)}`
+}

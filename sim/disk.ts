@@ -1,0 +1,236 @@
+/**
+ * The simulated disk: an ordered store with a *durable image* and a pending write, held to the same
+ * contract as LevelDB. A process sees its pending write at once; a crash decides whether the disk
+ * does. Faults are ordered by whoever owns the disk; nothing here draws a number.
+ */
+import { assert } from '../src/base/assert.ts'
+import { compareText, fromLatin1, latin1 } from '../src/base/bytes.ts'
+import { StoreError } from '../src/base/errors.ts'
+import type { KeyValue, OrderedStore, Put, Range } from '../src/ports/storage.ts'
+import { OrderedMap } from './ordered-map.ts'
+
+/** What becomes of the pending write when its process dies. `puts`: so many of its puts survive. */
+export type Fate =
+  | { readonly kind: 'lost' }
+  | { readonly kind: 'kept' }
+  /** A torn batch: real LevelDB never does this, a mode for those who want to see it caught. */
+  | { readonly kind: 'torn'; readonly puts: number }
+
+export type WriteFault = 'none' | 'fsync-error' | 'no-space'
+
+/** An image of a disk, to be put back later: a restored machine, a swapped disk. */
+export type DiskImage = ReadonlyMap<string, Uint8Array>
+
+export interface DiskOptions {
+  /** Runs `complete` when the disk has done its write: at once or much later, as the owner likes. */
+  readonly schedule: (complete: () => void) => void
+  /** Called for every write that has become durable, in order. */
+  readonly onDurable?: (puts: readonly Put[]) => void
+}
+
+interface PendingWrite {
+  readonly puts: readonly Put[]
+  readonly resolve: () => void
+  readonly reject: (error: Error) => void
+}
+
+/** The disk itself, which outlives its processes. */
+export class SimDisk {
+  readonly #options: DiskOptions
+  readonly #durable = new OrderedMap<Uint8Array>()
+  #open: OpenDisk | undefined
+  #nextFault: WriteFault = 'none'
+
+  constructor(options: DiskOptions) {
+    this.#options = options
+  }
+
+  /** The store as a process that starts now finds it. */
+  open(): OrderedStore {
+    assert(this.#open === undefined, 'disk: opened by two processes')
+    this.#open = new OpenDisk(this)
+    return this.#open
+  }
+
+  get isOpen(): boolean {
+    return this.#open !== undefined
+  }
+
+  /** Whether a write is under way that a crash could lose. */
+  get hasPending(): boolean {
+    return this.#open?.pending !== undefined
+  }
+
+  /** The process is gone; the pending write meets its fate. Returns whether one was lost. */
+  crash(fate: Fate = { kind: 'lost' }): boolean {
+    const pending = this.#open?.pending
+    this.#open?.die()
+    this.#open = undefined
+    if (pending === undefined) return false
+    if (fate.kind === 'kept') this.#makeDurable(pending.puts)
+    if (fate.kind === 'torn') this.#makeDurable(pending.puts.slice(0, fate.puts))
+    return fate.kind !== 'kept'
+  }
+
+  /** The next write meets this. */
+  failNextWrite(fault: WriteFault): void {
+    this.#nextFault = fault
+  }
+
+  /** Flips one bit of a stored value; false when there is no such key or bit. */
+  flipBit(key: Uint8Array, bit: number): boolean {
+    const name = latin1(key)
+    const value = this.#durable.get(name)
+    if (value === undefined || bit >= value.length * 8) return false
+    const damaged = Buffer.from(value)
+    damaged[bit >> 3] = (damaged[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+    this.#durable.set(name, damaged)
+    return true
+  }
+
+  /** Drops a key silently, as LevelDB drops a damaged piece of its log. */
+  dropKey(key: Uint8Array): boolean {
+    return this.#durable.delete(latin1(key))
+  }
+
+  image(): DiskImage {
+    return new Map(this.#durable.entries())
+  }
+
+  /** The disk of another time or another machine. Only while no process has it open. */
+  restore(image: DiskImage): void {
+    assert(this.#open === undefined, 'disk: exchanged under a living process')
+    this.#durable.clear()
+    for (const [key, value] of image) this.#durable.set(key, value)
+  }
+
+  wipe(): void {
+    this.restore(new Map())
+  }
+
+  get size(): number {
+    return this.#durable.size
+  }
+
+  durableValue(key: string): Uint8Array | undefined {
+    return this.#durable.get(key)
+  }
+
+  durableKeys(range: Range): string[] {
+    return this.#durable.keysIn(
+      range.gte && latin1(range.gte),
+      range.gt && latin1(range.gt),
+      range.lt && latin1(range.lt),
+    )
+  }
+
+  begin(pending: PendingWrite, store: OpenDisk): void {
+    const fault = this.#nextFault
+    this.#nextFault = 'none'
+    this.#options.schedule(() => {
+      if (store.pending !== pending) return
+      store.pending = undefined
+      if (fault !== 'none') return store.refuse(pending, writeFault(fault))
+      this.#makeDurable(pending.puts)
+      pending.resolve()
+    })
+  }
+
+  close(store: OpenDisk): void {
+    if (this.#open === store) this.#open = undefined
+  }
+
+  #makeDurable(puts: readonly Put[]): void {
+    for (const { key, value } of puts) {
+      if (value === undefined) this.#durable.delete(latin1(key))
+      else this.#durable.set(latin1(key), Buffer.from(value))
+    }
+    this.#options.onDurable?.(puts)
+  }
+}
+
+function writeFault(fault: Exclude<WriteFault, 'none'>): StoreError {
+  const text = fault === 'no-space' ? 'no space is left on the disk' : 'fsync failed'
+  return new StoreError('unavailable', `a write to the store failed: ${text}`)
+}
+
+/** One process's view: the durable image under its own pending write. */
+class OpenDisk implements OrderedStore {
+  pending: PendingWrite | undefined
+  readonly #disk: SimDisk
+  /** The pending write by key; undefined stands for deleted. */
+  #overlay = new Map<string, Uint8Array | undefined>()
+  #fence: Error | undefined
+
+  constructor(disk: SimDisk) {
+    this.#disk = disk
+  }
+
+  getSync(key: Uint8Array): Uint8Array | undefined {
+    const name = latin1(key)
+    if (this.pending !== undefined && this.#overlay.has(name)) return this.#overlay.get(name)
+    return this.#disk.durableValue(name)
+  }
+
+  write(puts: readonly Put[]): Promise<void> {
+    assert(this.pending === undefined, 'DISK: one write at a time')
+    if (this.#fence !== undefined) return Promise.reject(this.#fence)
+    const kept = puts.map(({ key, value }) =>
+      value === undefined
+        ? { key: Buffer.from(key) }
+        : { key: Buffer.from(key), value: Buffer.from(value) },
+    )
+    this.#overlay = new Map(kept.map((put) => [latin1(put.key), put.value]))
+    return new Promise((resolve, reject) => {
+      this.pending = { puts: kept, resolve, reject }
+      this.#disk.begin(this.pending, this)
+    })
+  }
+
+  async *scan(range: Range): AsyncIterable<KeyValue> {
+    const rows = this.#snapshot(range)
+    for (const row of rows) {
+      await Promise.resolve()
+      yield row
+    }
+  }
+
+  #snapshot(range: Range): KeyValue[] {
+    const names = new Set(this.#disk.durableKeys(range))
+    if (this.pending !== undefined) {
+      for (const [name, value] of this.#overlay) {
+        if (value === undefined) names.delete(name)
+        else if (isWithin(name, range)) names.add(name)
+      }
+    }
+    const sorted = [...names].sort(compareText)
+    if (range.reverse === true) sorted.reverse()
+    return sorted.slice(0, range.limit).map((name) => {
+      const key = fromLatin1(name)
+      return { key, value: this.getSync(key) ?? new Uint8Array() }
+    })
+  }
+
+  close(): Promise<void> {
+    this.#fence ??= new StoreError('closed', 'the store is closed')
+    this.#disk.close(this)
+    return Promise.resolve()
+  }
+
+  /** The process is gone: nothing of it is answered any more. */
+  die(): void {
+    this.pending = undefined
+    this.#fence = new StoreError('closed', 'the process of this store is gone')
+  }
+
+  refuse(pending: PendingWrite, error: Error): void {
+    this.#fence = error
+    pending.reject(error)
+  }
+}
+
+function isWithin(name: string, { gte, gt, lt }: Range): boolean {
+  if (gte !== undefined && name < latin1(gte)) return false
+  if (gt !== undefined && name <= latin1(gt)) return false
+  return lt === undefined || name < latin1(lt)
+}

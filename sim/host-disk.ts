@@ -1,0 +1,38 @@
+/** A node's disk in the world: the simulated disk, with times and crash fates drawn from the seed. */
+import type { OrderedStore, Put } from '../src/ports/storage.ts'
+import { SimDisk } from './disk.ts'
+import type { HostDisk } from './node-host.ts'
+import type { SimProcess } from './sim-process.ts'
+import type { DiskConditions } from './swarm.ts'
+import type { World } from './world.ts'
+
+/** Parts per million of pending writes that a crash finds done after all. */
+const keptRate = 400_000
+
+export function createHostDisk(
+  world: World,
+  name: string,
+  conditions: DiskConditions,
+  onDurable: (puts: readonly Put[]) => void,
+): HostDisk {
+  const random = world.random.fork(`disk ${name}`)
+  const label = `write ${name}`
+  let owner: SimProcess | undefined
+  const disk = new SimDisk({
+    schedule(complete) {
+      const delayMicros = conditions.writeMinMicros + random.exponential(conditions.writeMeanMicros)
+      owner?.schedule(delayMicros, label, complete)
+    },
+    onDurable,
+  })
+  return {
+    open(process: SimProcess): OrderedStore {
+      owner = process
+      return disk.open()
+    },
+    crash(): number {
+      const isKept = disk.hasPending && random.chance(keptRate)
+      return disk.crash({ kind: isKept ? 'kept' : 'lost' }) ? 1 : 0
+    },
+  }
+}

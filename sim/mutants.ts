@@ -1,0 +1,151 @@
+/**
+ * Planted bugs: patches against the real sources, applied to a copy, never switches in them. Each
+ * must be found by the simulator; `canary` shows that failures are reported at all, and `control`
+ * that nothing is reported without a bug.
+ */
+
+/** `find` stands exactly once in `file`, or the patch is out of date and the hunt fails. */
+export interface Edit {
+  /** From the root of the package. */
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
+export interface Mutant {
+  readonly id: string
+  readonly title: string
+  readonly edits: readonly Edit[]
+  /** The control: over its seeds nothing may be found. */
+  readonly isHarmless?: true
+  /** For mutants that need not be looked for in all seeds. */
+  readonly seedsMax?: number
+}
+
+export const mutants: readonly Mutant[] = [
+  {
+    id: 'control',
+    title: 'the sources as they are: nothing may be found',
+    edits: [],
+    isHarmless: true,
+    seedsMax: 100,
+  },
+  {
+    id: 'canary',
+    title: 'the simulator reports a failure at every hundredth seed',
+    edits: [
+      {
+        file: 'sim/run.ts',
+        find: '    await this.#faultyPhase()\n',
+        replace:
+          "    await this.#faultyPhase()\n    this.#referee.check(this.#options.seed % 100 !== 0, 'META-2', 'canary', () => ({}))\n",
+      },
+    ],
+  },
+  {
+    id: 'G01',
+    title: 'a promise leaves before it is durable',
+    edits: [
+      {
+        file: 'src/replica/driver.ts',
+        find: 'return this.#log.append(effect.records, () => this.#run(effect.after, group))',
+        replace:
+          'this.#log.append(effect.records, () => undefined)\n        return this.#run(effect.after, group)',
+      },
+    ],
+  },
+  {
+    id: 'G02',
+    title: 'ballots are compared by their round alone',
+    edits: [
+      {
+        file: 'src/paxos/ballot.ts',
+        find: 'a.round - b.round || compareText(a.node, b.node) || a.incarnation - b.incarnation',
+        replace: 'a.round - b.round || (compareText(a.node, b.node) && 0)',
+      },
+    ],
+  },
+  {
+    id: 'G03',
+    title: 'the first value answered is adopted, not the one accepted at the highest ballot',
+    edits: [
+      {
+        file: 'src/paxos/proposer.ts',
+        find: 'if (highest === undefined || compareBallots(accepted.ballot, highest.ballot) > 0) {',
+        replace: 'if (highest === undefined) {',
+      },
+    ],
+  },
+  {
+    id: 'G05',
+    title: 'catch-up applies what it has in order of position, holes or not',
+    edits: [
+      {
+        file: 'src/replication/learn.ts',
+        find: '    const position = log.state.position + 1\n    const decision = log.decisions.get(position)\n',
+        replace:
+          '    const known = [...log.decisions].filter(([, one]) => one.value !== undefined)\n' +
+          '    const position = Math.min(...known.map(([at]) => at))\n' +
+          '    log.state.position = Number.isFinite(position) ? position - 1 : log.state.position\n' +
+          '    const decision = log.decisions.get(position)\n',
+      },
+    ],
+  },
+  {
+    id: 'G07',
+    title: 'who finishes an adopted value takes itself for the next leader',
+    edits: [
+      {
+        file: 'src/replication/learn.ts',
+        find: '  const { writes, outcomes } = applyEntry(log.state, entry)\n',
+        replace:
+          '  const { writes, outcomes } = applyEntry(log.state, entry)\n' +
+          '  if (decision.ballot.node === context.node && decision.ballot.round > 0) {\n' +
+          '    log.state.nextLeader = { node: context.node, incarnation: context.incarnation }\n' +
+          '  }\n',
+      },
+    ],
+  },
+  {
+    id: 'G08',
+    title: 'an acceptor takes ballot zero whatever it has promised',
+    edits: [
+      {
+        file: 'src/paxos/acceptor.ts',
+        find:
+          '): AcceptDecision {\n  const { promised, accepted } = acceptor\n' +
+          '  if (promised !== undefined && compareBallots(ballot, promised) < 0) {',
+        replace:
+          '): AcceptDecision {\n  const { promised, accepted } = acceptor\n' +
+          '  if (ballot.round > 0 && promised !== undefined && compareBallots(ballot, promised) < 0) {',
+      },
+      {
+        file: 'src/paxos/acceptor.ts',
+        find: '  const next = checked(acceptor, { promised: ballot, accepted: { ballot, value } })\n',
+        replace: '  const next = { promised: ballot, accepted: { ballot, value } }\n',
+      },
+    ],
+  },
+  {
+    id: 'G18',
+    title: 'a majority read takes an accepted value for chosen and leaves it unfinished',
+    edits: [
+      {
+        file: 'src/replication/read.ts',
+        find: "import { chase } from './catch-up.ts'\n",
+        replace: "import { chase } from './catch-up.ts'\nimport { decide } from './learn.ts'\n",
+      },
+      {
+        file: 'src/replication/read.ts',
+        find: '  chase(log, context, target, informer)\n',
+        replace:
+          '  for (let at = log.state.position + 1; at <= target; at++) {\n' +
+          '    const record = log.records.get(at)\n' +
+          "    const seen = record?.kind === 'present' ? record.acceptor.accepted : undefined\n" +
+          '    if (seen !== undefined) decide(log, context, at, seen.ballot, seen.value)\n' +
+          '  }\n' +
+          '  chase(log, context, target, informer)\n',
+      },
+    ],
+  },
+]

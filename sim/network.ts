@@ -1,0 +1,377 @@
+/**
+ * The simulated network: `Transport` over the world. Frames go through the real codec; they are
+ * delayed with a heavy tail, overtaken, doubled (also late), lost; links break, are noticed to be
+ * broken, and come back with a handshake, as the real transport's do.
+ */
+import { assert, present } from '../src/base/assert.ts'
+import type { LinkInfo, Transport, TransportHandlers } from '../src/ports/transport.ts'
+import type { Coverage } from './coverage.ts'
+import type { SeededRandom } from './random.ts'
+import type { SimProcess } from './sim-process.ts'
+import type { Weather } from './weather.ts'
+import type { World } from './world.ts'
+
+export interface FrameCodec<Frame> {
+  encode(frame: Frame): Uint8Array
+  /** Undefined when the bytes are not a frame: between the world's own nodes that is a bug. */
+  decode(bytes: Uint8Array): Frame | undefined
+}
+
+/** Sees frames at the two moments that matter to a checker. */
+export interface FrameObserver<Frame> {
+  onSent(from: string, to: string, frame: Frame): void
+  onDelivered(from: string, to: string, frame: Frame): void
+}
+
+export interface NetworkParts<Frame> {
+  readonly world: World
+  readonly weather: Weather
+  readonly coverage: Coverage
+  readonly codec: FrameCodec<Frame>
+  readonly observer: FrameObserver<Frame>
+  /** Tells the streams and labels of several networks apart. */
+  readonly name: string
+}
+
+/** One connection between two endpoints, made again and again by the one that dials. */
+interface Link {
+  readonly dialer: string
+  readonly listener: string
+  /** Counts connections; what carries an older number belongs to a lost one. */
+  epoch: number
+  state: 'down' | 'dialing' | 'up'
+}
+
+/** One direction of a link. */
+interface Way {
+  readonly label: string
+  readonly random: SeededRandom
+  underWay: number
+  /** No frame that keeps its place arrives before this. */
+  inOrderMicros: number
+}
+
+export class Network<Frame> {
+  readonly parts: NetworkParts<Frame>
+  readonly #ports = new Map<string, Port<Frame>>()
+  readonly #links = new Map<string, Link>()
+  readonly #ways = new Map<string, Way>()
+
+  constructor(parts: NetworkParts<Frame>) {
+    this.parts = parts
+  }
+
+  /** A process's end of the network. It dials `dials`; others dial it. */
+  attach(process: SimProcess, dials: readonly string[]): Transport<Frame> {
+    assert(!this.#ports.has(process.name), 'network: the name is in use')
+    for (const listener of dials) {
+      const key = linkKey(process.name, listener)
+      if (!this.#links.has(key)) {
+        this.#links.set(key, { dialer: process.name, listener, epoch: 0, state: 'down' })
+      }
+    }
+    const port = new Port(this, process)
+    this.#ports.set(process.name, port)
+    return port
+  }
+
+  /** The process crashed or stopped: its links are lost, and the others notice in time. */
+  detach(name: string): void {
+    this.#ports.delete(name)
+    for (const link of this.#linksOf(name)) this.#lose(link)
+  }
+
+  /** Loses the link between two endpoints: a reset, with what was under way on it. */
+  reset(a: string, b: string): void {
+    const link = this.#links.get(linkKey(a, b)) ?? this.#links.get(linkKey(b, a))
+    if (link !== undefined && link.state !== 'down') this.#lose(link)
+  }
+
+  started(port: Port<Frame>): void {
+    for (const link of this.#linksOf(port.name)) {
+      if (link.dialer === port.name) this.#dialLater(link, 0)
+    }
+  }
+
+  closed(port: Port<Frame>): void {
+    if (this.#ports.get(port.name) === port) this.detach(port.name)
+  }
+
+  /** Takes a frame on its way; false when it is refused at once. */
+  carry(from: Port<Frame>, to: string, frame: Frame): boolean {
+    const { weather, coverage, codec, observer, world } = this.parts
+    const epoch = from.epochByPeer.get(to)
+    const way = this.#wayOf(from.name, to)
+    const { conditions } = weather
+    if (epoch === undefined || way.underWay >= conditions.framesUnderWayMax) return false
+    const bytes = codec.encode(frame)
+    world.hash.bytes(bytes)
+    observer.onSent(from.name, to, frame)
+    if (weather.isCut(from.name, to)) coverage.count('cut')
+    else if (way.random.chance(conditions.drop)) coverage.count('drop')
+    else this.#depart(way, from.name, to, epoch, bytes)
+    return true
+  }
+
+  #depart(way: Way, from: string, to: string, epoch: number, bytes: Uint8Array): void {
+    const { conditions } = this.parts.weather
+    const { coverage } = this.parts
+    this.#deliverLater(way, from, to, epoch, bytes, this.#delayOf(way, from, to))
+    if (!way.random.chance(conditions.duplicate)) return
+    coverage.count('duplicate')
+    const isLate = way.random.chance(conditions.late)
+    if (isLate) coverage.count('late-duplicate')
+    const lateMicros = isLate ? way.random.exponential(conditions.lateMeanMicros) : 0
+    this.#deliverLater(way, from, to, epoch, bytes, this.#delayOf(way, from, to) + lateMicros)
+  }
+
+  #delayOf(way: Way, from: string, to: string): number {
+    const { weather, world, coverage } = this.parts
+    const { conditions } = weather
+    const { nowMicros } = world
+    let delay = conditions.delayMinMicros + way.random.exponential(conditions.delayMeanMicros)
+    if (way.random.chance(conditions.tail)) {
+      coverage.count('tail')
+      delay *= conditions.tailFactor
+    }
+    let at = Math.max(nowMicros + delay, weather.clearAtMicros(from, to))
+    if (way.random.chance(conditions.reorder)) {
+      if (at < way.inOrderMicros) coverage.count('reorder')
+    } else {
+      at = Math.max(at, way.inOrderMicros)
+      way.inOrderMicros = at
+    }
+    return at - nowMicros
+  }
+
+  #deliverLater(
+    way: Way,
+    from: string,
+    to: string,
+    epoch: number,
+    bytes: Uint8Array,
+    delayMicros: number,
+  ): void {
+    const { world, weather, coverage } = this.parts
+    way.underWay += 1
+    const survives = way.random.chance(weather.conditions.survive)
+    world.schedule(delayMicros, way.label, () => {
+      way.underWay -= 1
+      const port = this.#ports.get(to)
+      const current = port?.epochByPeer.get(from)
+      if (port === undefined || current === undefined) return
+      if (current !== epoch && !survives) return
+      if (current !== epoch) coverage.count('survivor')
+      port.receive(from, bytes)
+    })
+  }
+
+  /** Dials: hello with what the dialer tells of itself, welcome or a refusal, ready. */
+  #dial(link: Link): void {
+    const dialer = this.#ports.get(link.dialer)
+    if (dialer?.isStarted !== true || link.state !== 'down') return
+    link.state = 'dialing'
+    const epoch = ++link.epoch
+    const info = dialer.handlers.self()
+    // A new connection does not queue behind what the lost one carried.
+    for (const way of this.#bothWays(link)) way.inOrderMicros = 0
+    this.#pass(link.dialer, link.listener, () => {
+      this.#answer(link, epoch, info)
+    })
+    this.parts.world.schedule(this.#patienceMicros(), `give-up ${link.dialer}`, () => {
+      if (link.epoch !== epoch || link.state !== 'dialing') return
+      link.state = 'down'
+      this.#dialLater(link, this.#reconnectMicros(link))
+    })
+  }
+
+  #answer(link: Link, epoch: number, dialerInfo: LinkInfo): void {
+    const listener = this.#ports.get(link.listener)
+    if (listener?.isStarted !== true || link.epoch !== epoch) return
+    const reason = listener.handlers.admit(link.dialer, dialerInfo)
+    const info = listener.handlers.self()
+    this.#pass(link.listener, link.dialer, () => {
+      const dialer = this.#ports.get(link.dialer)
+      if (dialer === undefined || link.epoch !== epoch) return
+      if (reason !== undefined) this.#refused(link, dialer, reason)
+      else this.#welcome(link, epoch, dialer, { dialerInfo, listenerInfo: info })
+    })
+  }
+
+  #refused(link: Link, dialer: Port<Frame>, reason: string): void {
+    link.state = 'down'
+    this.#dialLater(link, this.#reconnectMicros(link) * 10)
+    dialer.handlers.onRefused(link.listener, reason)
+  }
+
+  #welcome(
+    link: Link,
+    epoch: number,
+    dialer: Port<Frame>,
+    infos: { readonly dialerInfo: LinkInfo; readonly listenerInfo: LinkInfo },
+  ): void {
+    const reason = dialer.handlers.admit(link.listener, infos.listenerInfo)
+    this.#pass(link.dialer, link.listener, () => {
+      const listener = this.#ports.get(link.listener)
+      if (listener === undefined || link.epoch !== epoch) return
+      if (reason !== undefined) listener.handlers.onRefused(link.dialer, reason)
+      else listener.linked(link.dialer, epoch, infos.dialerInfo)
+    })
+    if (reason !== undefined) {
+      link.state = 'down'
+      this.#dialLater(link, this.#reconnectMicros(link) * 10)
+      return
+    }
+    link.state = 'up'
+    dialer.linked(link.listener, epoch, infos.listenerInfo)
+    this.#expectListener(link, epoch)
+  }
+
+  /** A link whose last word of the handshake was lost is no link: the dialer notices in time. */
+  #expectListener(link: Link, epoch: number): void {
+    this.parts.world.schedule(this.#patienceMicros(), `expect ${link.listener}`, () => {
+      if (link.epoch !== epoch) return
+      const listener = this.#ports.get(link.listener)
+      if (listener?.epochByPeer.get(link.dialer) !== epoch) this.#lose(link)
+    })
+  }
+
+  #lose(link: Link): void {
+    const { epoch } = link
+    link.epoch += 1
+    link.state = 'down'
+    const { world, weather } = this.parts
+    for (const [name, peer] of [
+      [link.dialer, link.listener],
+      [link.listener, link.dialer],
+    ] as const) {
+      const port = this.#ports.get(name)
+      const random = this.#wayOf(name, peer).random
+      const delayMicros = random.exponential(weather.conditions.noticeMeanMicros)
+      world.schedule(delayMicros, `lost ${name}`, () => {
+        if (port !== undefined && port === this.#ports.get(name)) port.unlinked(peer, epoch)
+      })
+    }
+    this.#dialLater(link, this.#reconnectMicros(link))
+  }
+
+  #dialLater(link: Link, delayMicros: number): void {
+    this.parts.world.schedule(delayMicros, `dial ${link.dialer}`, () => {
+      this.#dial(link)
+    })
+  }
+
+  /** How long a handshake may take. */
+  #patienceMicros(): number {
+    const { noticeMeanMicros, delayMinMicros, delayMeanMicros } = this.parts.weather.conditions
+    return 4 * noticeMeanMicros + 10 * (delayMinMicros + delayMeanMicros)
+  }
+
+  #reconnectMicros(link: Link): number {
+    const { random } = this.#wayOf(link.dialer, link.listener)
+    return 1000 + random.exponential(this.parts.weather.conditions.reconnectMeanMicros)
+  }
+
+  /** A part of a handshake: lost where frames would be, else delayed as they are. */
+  #pass(from: string, to: string, arrive: () => void): void {
+    const { world, weather } = this.parts
+    if (weather.isCut(from, to)) return
+    const way = this.#wayOf(from, to)
+    world.schedule(this.#delayOf(way, from, to), `handshake ${way.label}`, () => {
+      this.#ports.get(to)?.process.enter(way.label, arrive)
+    })
+  }
+
+  #linksOf(name: string): Link[] {
+    return [...this.#links.values()].filter(
+      (link) => link.dialer === name || link.listener === name,
+    )
+  }
+
+  #bothWays({ dialer, listener }: Link): readonly Way[] {
+    return [this.#wayOf(dialer, listener), this.#wayOf(listener, dialer)]
+  }
+
+  #wayOf(from: string, to: string): Way {
+    const label = `${this.parts.name} ${from}>${to}`
+    const known = this.#ways.get(label)
+    if (known !== undefined) return known
+    const random = this.parts.world.random.fork(label)
+    const way = { label, random, underWay: 0, inOrderMicros: 0 }
+    this.#ways.set(label, way)
+    return way
+  }
+}
+
+/** A process's end of the network, for as long as the process lives. */
+class Port<Frame> implements Transport<Frame> {
+  readonly process: SimProcess
+  readonly epochByPeer: Map<string, number> = new Map<string, number>()
+  readonly #network: Network<Frame>
+  #handlers: TransportHandlers<Frame> | undefined
+
+  constructor(network: Network<Frame>, process: SimProcess) {
+    this.#network = network
+    this.process = process
+  }
+
+  get name(): string {
+    return this.process.name
+  }
+
+  get isStarted(): boolean {
+    return this.#handlers !== undefined
+  }
+
+  get handlers(): TransportHandlers<Frame> {
+    return present(this.#handlers, 'network: a frame came before the start')
+  }
+
+  start(handlers: TransportHandlers<Frame>): void {
+    assert(this.#handlers === undefined, 'network: started twice')
+    this.#handlers = handlers
+    this.#network.started(this)
+  }
+
+  send(to: string, frame: Frame): boolean {
+    assert(this.process.isAlive, 'network: a dead process sends')
+    return this.#network.carry(this, to, frame)
+  }
+
+  isUp(peer: string): boolean {
+    return this.epochByPeer.has(peer)
+  }
+
+  close(): Promise<void> {
+    this.#network.closed(this)
+    return Promise.resolve()
+  }
+
+  linked(peer: string, epoch: number, info: LinkInfo): void {
+    // The other side may have lost the old link and made a new one before this side noticed.
+    if (this.epochByPeer.has(peer)) this.handlers.onLink(peer, 'down', {})
+    this.epochByPeer.set(peer, epoch)
+    this.handlers.onLink(peer, 'up', info)
+  }
+
+  unlinked(peer: string, epoch: number): void {
+    if (this.epochByPeer.get(peer) !== epoch) return
+    this.epochByPeer.delete(peer)
+    this.process.enter('lost', () => {
+      this.handlers.onLink(peer, 'down', {})
+    })
+  }
+
+  receive(from: string, bytes: Uint8Array): void {
+    const { codec, observer } = this.#network.parts
+    this.process.enter('frame', () => {
+      const frame = present(codec.decode(bytes), 'network: a frame does not decode')
+      observer.onDelivered(from, this.name, frame)
+      this.handlers.onFrame(from, frame)
+    })
+  }
+}
+
+function linkKey(dialer: string, listener: string): string {
+  return `${dialer}>${listener}`
+}

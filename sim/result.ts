@@ -1,0 +1,38 @@
+/** What a run of one seed came to, as plain data: printed, sent between processes, compared. */
+import type { Violation } from './checkers/referee.ts'
+
+/**
+ * - `safety`: a rule was broken, or data were lost
+ * - `liveness`: after everything healed, something did not get done
+ * - `crash`: an assertion or an error nobody expected
+ * - `nondeterminism`: the same seed took another course the second time
+ */
+export type RunOutcome = 'clean' | 'safety' | 'liveness' | 'crash' | 'nondeterminism'
+
+export interface RunResult {
+  readonly seed: number
+  readonly outcome: RunOutcome
+  readonly violations: readonly Violation[]
+  /** Of everything that happened. */
+  readonly hash: string
+  readonly events: number
+  readonly commits: number
+  readonly simulatedSeconds: number
+  readonly wallSeconds: number
+  readonly coverage: Readonly<Record<string, number>>
+  /** Everything that was drawn from the seed. */
+  readonly swarm: string
+}
+
+export const exitCodes: Readonly<Record<RunOutcome, number>> = {
+  clean: 0,
+  safety: 10,
+  liveness: 11,
+  nondeterminism: 12,
+  crash: 13,
+}
+
+/** The line that shows a failure again. */
+export function replayLine(seed: number): string {
+  return `npm run sim -- run --seed ${seed}`
+}

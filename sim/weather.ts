@@ -1,0 +1,80 @@
+/**
+ * The state of the ways between endpoints: how slow, how lossy, which are cut or clogged now.
+ * Peers' and clients' networks share it, so that a partition hits both.
+ */
+import type { PartsPerMillion } from './random.ts'
+
+/** What happens to frames, and to the links they travel on. Drawn from the seed. */
+export interface LinkConditions {
+  readonly delayMinMicros: number
+  readonly delayMeanMicros: number
+  /** Frames that take `tailFactor` times as long. */
+  readonly tail: PartsPerMillion
+  readonly tailFactor: number
+  /** Frames that may overtake those sent before them. */
+  readonly reorder: PartsPerMillion
+  readonly drop: PartsPerMillion
+  readonly duplicate: PartsPerMillion
+  /** Duplicates that come later than the original by `lateMeanMicros` more on average. */
+  readonly late: PartsPerMillion
+  readonly lateMeanMicros: number
+  /** Frames under way that arrive although their link was lost meanwhile. */
+  readonly survive: PartsPerMillion
+  /** How long it takes to notice that a link is lost, and to try again. */
+  readonly noticeMeanMicros: number
+  readonly reconnectMeanMicros: number
+  /** Frames under way on one link in one direction; above it a send is refused. */
+  readonly framesUnderWayMax: number
+}
+
+/** The same ways, healed. */
+export function calmed(conditions: LinkConditions): LinkConditions {
+  return { ...conditions, tail: 0, reorder: 0, drop: 0, duplicate: 0, late: 0, survive: 0 }
+}
+
+/** Ways are directed: `n1>n2` may be cut while `n2>n1` is not. */
+export class Weather {
+  readonly #cut = new Set<string>()
+  readonly #clearAtMicros = new Map<string, number>()
+  #conditions: LinkConditions
+
+  constructor(conditions: LinkConditions) {
+    this.#conditions = conditions
+  }
+
+  get conditions(): LinkConditions {
+    return this.#conditions
+  }
+
+  cut(from: string, to: string): void {
+    this.#cut.add(wayOf(from, to))
+  }
+
+  mend(from: string, to: string): void {
+    this.#cut.delete(wayOf(from, to))
+  }
+
+  isCut(from: string, to: string): boolean {
+    return this.#cut.size > 0 && this.#cut.has(wayOf(from, to))
+  }
+
+  /** Nothing that is sent this way arrives before `untilMicros`; then all of it does. */
+  clog(from: string, to: string, untilMicros: number): void {
+    this.#clearAtMicros.set(wayOf(from, to), untilMicros)
+  }
+
+  clearAtMicros(from: string, to: string): number {
+    return this.#clearAtMicros.size === 0 ? 0 : (this.#clearAtMicros.get(wayOf(from, to)) ?? 0)
+  }
+
+  /** Every way is open and gentle from now on. */
+  heal(): void {
+    this.#cut.clear()
+    this.#clearAtMicros.clear()
+    this.#conditions = calmed(this.#conditions)
+  }
+}
+
+function wayOf(from: string, to: string): string {
+  return `${from}>${to}`
+}

@@ -1,0 +1,42 @@
+/** Small helpers over bytes; all compare and copy as LevelDB does, unsigned and lexicographic. */
+import { crc32 as zlibCrc32 } from 'node:zlib'
+import { createHash } from 'node:crypto'
+
+/** A Buffer over the same memory: faster methods, no copy. */
+export function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a === b || (a.length === b.length && bufferOf(a).equals(b))
+}
+
+export function compareBytes(a: Uint8Array, b: Uint8Array): number {
+  return Buffer.compare(a, b)
+}
+
+/** One byte a character: a key for a Map that orders as the bytes do. */
+export function latin1(bytes: Uint8Array): string {
+  return bufferOf(bytes).toString('latin1')
+}
+
+export function fromLatin1(text: string): Uint8Array {
+  return Buffer.from(text, 'latin1')
+}
+
+/** Strings compare by UTF-16 unit: for latin1 strings that is byte order. */
+export function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+/** CRC-32 of `bytes`, going on from `from`. */
+export function crc32(bytes: Uint8Array, from = 0): number {
+  return zlibCrc32(bytes, from)
+}
+
+/** SHA-256 of `bytes`, 32 bytes. */
+export function sha256(bytes: Uint8Array | string): Buffer {
+  return createHash('sha256').update(bytes).digest()
+}

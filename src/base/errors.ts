@@ -1,0 +1,79 @@
+/**
+ * The one closed list of error codes. Only public edges throw; protocol code returns outcomes.
+ */
+import type { GroupId } from './ids.ts'
+
+/** What an error means, and so what a caller can do. The CLI and HTTP map each to a code of theirs. */
+export type StoreErrorCode =
+  | 'conflict'
+  | 'unavailable'
+  | 'unknown-outcome'
+  | 'timeout'
+  | 'not-found'
+  | 'already-exists'
+  | 'invalid'
+  | 'schema-mismatch'
+  | 'too-large'
+  | 'overloaded'
+  | 'snapshot-too-old'
+  | 'expired'
+  | 'closed'
+  | 'corrupt'
+  | 'forbidden'
+
+/** May the same request be sent again: at once, after asking what became of it, or not at all. */
+export type Retry = 'safe' | 'check-first' | 'never'
+
+export const retryByCode: Readonly<Record<StoreErrorCode, Retry>> = {
+  conflict: 'never',
+  unavailable: 'safe',
+  'unknown-outcome': 'check-first',
+  timeout: 'check-first',
+  'not-found': 'never',
+  'already-exists': 'never',
+  invalid: 'never',
+  'schema-mismatch': 'never',
+  'too-large': 'never',
+  overloaded: 'safe',
+  'snapshot-too-old': 'never',
+  expired: 'never',
+  closed: 'never',
+  corrupt: 'never',
+  forbidden: 'never',
+}
+
+/** What is known besides the code. All of it is plain data and may be sent over a wire. */
+export interface StoreErrorDetail {
+  /** The entity group concerned. */
+  readonly group?: GroupId
+  /** The limit that was hit, by its name in `limits.ts`, and what was given. */
+  readonly limit?: string
+  readonly limitValue?: number
+  readonly actual?: number
+  /** How often it was tried before this was said. */
+  readonly attempts?: number
+}
+
+/** The only error that public promises reject with. `message` says what to do. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError'
+  readonly code: StoreErrorCode
+  readonly retry: Retry
+  readonly detail: StoreErrorDetail
+
+  constructor(
+    code: StoreErrorCode,
+    message: string,
+    detail: StoreErrorDetail = {},
+    options?: { readonly cause?: unknown },
+  ) {
+    super(message, options)
+    this.code = code
+    this.retry = retryByCode[code]
+    this.detail = detail
+  }
+}
+
+export function isStoreErrorCode(text: string): text is StoreErrorCode {
+  return Object.hasOwn(retryByCode, text)
+}

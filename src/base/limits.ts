@@ -1,0 +1,109 @@
+/**
+ * Every bound of the store, by name. Users can read them; tests and the simulator may pass
+ * smaller ones (`Limits` is an ordinary option), since every bound is sometimes 1.
+ */
+import { assert } from './assert.ts'
+
+export const keyBytesMax = 1024
+export const cellBytesMax: number = 1024 * 1024
+export const columnNameCharsMax = 64
+export const datastoreNameCharsMax = 64
+export const transactionBytesMax: number = 4 * 1024 * 1024
+export const transactionMutationsMax = 10_000
+export const entryBytesMax: number = 8 * 1024 * 1024
+/** A frame carries many messages; one that is larger than an entry and its envelope is refused. */
+export const frameBytesMax: number = 16 * 1024 * 1024
+export const batchItemsMax = 1000
+export const pageItemsMax = 1000
+export const tailWaitSecondsMax = 60
+
+/** The bounds and delays that a replica runs under. Milliseconds, bytes and counts, as named. */
+export interface Limits {
+  /** Groups whose record stays in memory; only quiescent ones above this are forgotten. */
+  readonly groupsInMemoryMax: number
+  /** Transactions waiting in one group at one node. */
+  readonly groupQueueMax: number
+  /** Transactions waiting at one node in all. */
+  readonly nodeQueueMax: number
+  /** Positions above the applied one that a group keeps; a replica further behind stops voting. */
+  readonly openPositionsMax: number
+  /** Transactions combined into one entry. */
+  readonly entryTransactionsMax: number
+  /** Sum of the transactions' bytes combined into one entry. */
+  readonly entryBytesMax: number
+  /** Entries whose write sets a group remembers for validation. */
+  readonly validationWindow: number
+  /** Sessions whose outcomes a group remembers. */
+  readonly groupSessionsMax: number
+  /** Outcomes remembered for one session and group. */
+  readonly sessionOutcomesMax: number
+  /** Rows applied but not yet in the data store, in bytes; above it proposals are refused. */
+  readonly overlayBytesMax: number
+  /** One batch of the applier. */
+  readonly applierBatchBytesMax: number
+  /** One flush of the log. */
+  readonly flushBytesMax: number
+  /** Entries sent in one catch-up answer. */
+  readonly catchUpEntriesMax: number
+  readonly catchUpBytesMax: number
+  /** Groups named in one digest answer. */
+  readonly digestGroupsMax: number
+  /** A proposer that lost waits this long at first; doubled at each loss up to the maximum. */
+  readonly backoffMs: number
+  readonly backoffMaxMs: number
+  /** A phase whose answers do not come is started again after this. */
+  readonly phaseTimeoutMs: number
+  /** A read that waits for a position asks a peer for it after this, and proposes after twice this. */
+  readonly settleMs: number
+  /** An accepted position that stays undecided this long is asked for, and then finished. */
+  readonly sweepMs: number
+  /** A transaction forwarded to a leader is sent again after this. */
+  readonly forwardMs: number
+  /** A peer whose frames stop for this long is suspected. */
+  readonly suspectMs: number
+  readonly heartbeatMs: number
+  /** How often a node asks each peer for what it may have missed. */
+  readonly digestMs: number
+  /** A peer's outgoing queue; above it messages are dropped and counted. */
+  readonly peerQueueBytesMax: number
+}
+
+export const defaultLimits: Limits = {
+  groupsInMemoryMax: 20_000,
+  groupQueueMax: 10_000,
+  nodeQueueMax: 50_000,
+  openPositionsMax: 64,
+  entryTransactionsMax: 1_000,
+  entryBytesMax,
+  validationWindow: 64,
+  groupSessionsMax: 1_000,
+  sessionOutcomesMax: 10_000,
+  overlayBytesMax: 128 * 1024 * 1024,
+  applierBatchBytesMax: 1024 * 1024,
+  flushBytesMax: 16 * 1024 * 1024,
+  catchUpEntriesMax: 256,
+  catchUpBytesMax: 4 * 1024 * 1024,
+  digestGroupsMax: 1_000,
+  backoffMs: 10,
+  backoffMaxMs: 2_000,
+  phaseTimeoutMs: 500,
+  settleMs: 30,
+  sweepMs: 1_000,
+  forwardMs: 1_000,
+  suspectMs: 1_000,
+  heartbeatMs: 200,
+  digestMs: 2_000,
+  peerQueueBytesMax: 64 * 1024 * 1024,
+}
+
+/** Stops when the bounds contradict one another. */
+export function checkLimits(limits: Limits): void {
+  assert(limits.heartbeatMs * 3 <= limits.suspectMs, 'limits: a peer is suspected too soon')
+  assert(limits.backoffMs <= limits.backoffMaxMs, 'limits: back-off starts above its maximum')
+  assert(limits.entryBytesMax <= entryBytesMax, 'limits: an entry is larger than its bound')
+  assert(entryBytesMax < frameBytesMax, 'limits: an entry does not fit a frame')
+  assert(transactionBytesMax <= entryBytesMax, 'limits: a transaction does not fit an entry')
+  assert(limits.validationWindow >= 1, 'limits: the validation window is empty')
+}
+
+checkLimits(defaultLimits)

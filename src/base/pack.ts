@@ -1,0 +1,34 @@
+/**
+ * MessagePack for everything stored or sent: positional arrays, no records, no extensions.
+ * `unpack` answers undefined for bytes that are not exactly one value.
+ */
+import { Packr } from 'msgpackr'
+
+const packr = new Packr({ useRecords: false, int64AsType: 'number', encodeUndefinedAsNil: true })
+
+/** What can be packed: MessagePack's own kinds; `undefined` becomes nil. */
+export type Packable =
+  | undefined
+  | null
+  | boolean
+  | number
+  | string
+  | Uint8Array
+  | readonly Packable[]
+  | { readonly [key: string]: Packable }
+
+/** The value's bytes, in memory of their own. */
+export function pack(value: Packable): Buffer {
+  return packr.pack(value)
+}
+
+/** The packed value, or undefined when `bytes` are malformed. Byte strings are views of `bytes`. */
+export function unpack(bytes: Uint8Array): unknown {
+  try {
+    const value: unknown = packr.unpack(bytes)
+    return value
+  } catch {
+    // Damage and garbage are values here: the caller says what they mean.
+    return undefined
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * What a cell is (Schemaless): immutable JSON at (row key, column name, ref key) of a datastore,
+ * with the number it was added under in its shard. Names from outside are checked here.
+ */
+import { columnNameCharsMax, datastoreNameCharsMax } from '../base/limits.ts'
+import type { Position, Timestamp } from '../base/ids.ts'
+import type { Json } from './body.ts'
+import type { Problem } from './problem.ts'
+
+/** Where a cell is. */
+export interface CellName {
+  /** A UUID; answers carry it in lower case. */
+  readonly rowKey: string
+  readonly column: string
+  /** A whole number from 0; the highest one of a column is its latest version. */
+  readonly refKey: number
+}
+
+/** A cell to be written. */
+export interface NewCell extends CellName {
+  readonly body: Json
+}
+
+export interface Cell extends CellName {
+  /** 1, 2, 3 … in the cell's shard, in commit order. */
+  readonly addedId: number
+  /** Of the log entry that wrote it: rises with the added id in a shard. */
+  readonly createdAt: Timestamp
+  readonly body: Json
+}
+
+/** A cell as it is stored and sent: its body packed. */
+export interface StoredCell extends CellName {
+  readonly addedId: number
+  readonly createdAt: Timestamp
+  readonly body: Uint8Array
+}
+
+export interface Written {
+  readonly shard: number
+  readonly addedId: number
+  readonly createdAt: Timestamp
+  /** False when the cell was there already, with an equal body. */
+  readonly created: boolean
+}
+
+/** How far a shard's log had come where an answer was made. */
+export type ShardPosition = readonly [shard: number, position: Position]
+
+const rowKeyPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const columnPattern = /^[A-Za-z_][A-Za-z0-9_]*$/
+const datastorePattern = /^[a-z][a-z0-9_]*$/
+
+export function isRowKey(text: string): boolean {
+  return rowKeyPattern.test(text)
+}
+
+export function isColumn(text: string): boolean {
+  return text.length <= columnNameCharsMax && columnPattern.test(text)
+}
+
+export function isDatastore(text: string): boolean {
+  return text.length <= datastoreNameCharsMax && datastorePattern.test(text)
+}
+
+export function isRefKey(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0
+}
+
+/** Why these parts name no cell, row or column; undefined when they do. Absent parts are not asked. */
+export function nameProblem(name: {
+  readonly rowKey?: string
+  readonly column?: string
+  readonly refKey?: number
+}): Problem | undefined {
+  const { rowKey, column, refKey } = name
+  if (rowKey !== undefined && !isRowKey(rowKey)) {
+    return invalid(`the row key ${quoted(rowKey)} is not a UUID`)
+  }
+  if (column !== undefined && !isColumn(column)) {
+    const rule = `1 to ${columnNameCharsMax} letters, digits and _, not starting with a digit`
+    return invalid(`the column name ${quoted(column)} is not ${rule}`)
+  }
+  if (refKey !== undefined && !isRefKey(refKey)) {
+    return invalid(`the ref key ${String(refKey)} is not a whole number from 0 to 2^53 - 1`)
+  }
+  return undefined
+}
+
+export function datastoreProblem(datastore: string): Problem | undefined {
+  if (isDatastore(datastore)) return undefined
+  const rule = `1 to ${datastoreNameCharsMax} of a-z, 0-9 and _, starting with a letter`
+  return invalid(`the datastore name ${quoted(datastore)} is not ${rule}`)
+}
+
+function invalid(message: string): Problem {
+  return { code: 'invalid', message, detail: {} }
+}
+
+/** Text from outside, short enough for a message. */
+function quoted(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
+}

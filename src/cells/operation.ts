@@ -1,0 +1,164 @@
+/**
+ * What can be asked of cells, and what is answered, as plain data: the client library sends it, the
+ * gateway makes it from HTTP, and `CellStore` carries it out. Batches are the general case; one
+ * cell is a batch of one. Items of a batch succeed and fail on their own.
+ */
+import type { Position, Timestamp } from '../base/ids.ts'
+import type { ReadLevel } from '../replica/local-replica.ts'
+import type { CellName, ShardPosition, StoredCell, Written } from './cell.ts'
+import type { Outcome, Problem } from './problem.ts'
+
+/** From which replica a read is answered. */
+export interface ReadFrom {
+  readonly level: ReadLevel
+  /** What the session has seen of these shards already; an `any` replica is not behind it. */
+  readonly atLeast: readonly ShardPosition[]
+}
+
+export interface PutItem extends CellName {
+  /** A packed body (`packBody`). */
+  readonly body: Uint8Array
+}
+
+export interface PutCells {
+  readonly kind: 'put'
+  readonly datastore: string
+  readonly items: readonly PutItem[]
+}
+
+/** A cell, or without a ref key the latest of its column. */
+export interface GetItem {
+  readonly rowKey: string
+  readonly column: string
+  readonly refKey?: number
+}
+
+export interface GetCells {
+  readonly kind: 'get'
+  readonly datastore: string
+  readonly read: ReadFrom
+  readonly items: readonly GetItem[]
+}
+
+/** The latest cell of each column of a row, in the order of their names. */
+export interface GetRow {
+  readonly kind: 'row'
+  readonly datastore: string
+  readonly read: ReadFrom
+  readonly rowKey: string
+  /** The column to begin with. */
+  readonly from?: string
+  readonly limit: number
+}
+
+/** Versions of a column by ref key, rising or falling. */
+export interface GetVersions {
+  readonly kind: 'versions'
+  readonly datastore: string
+  readonly read: ReadFrom
+  readonly rowKey: string
+  readonly column: string
+  /** The ref key to begin with. */
+  readonly from?: number
+  readonly limit: number
+  readonly reverse: boolean
+}
+
+/** A place in a shard's log: behind an added id, or at the first cell of a time or later. */
+export type LogPlace =
+  | { readonly kind: 'after'; readonly shard: number; readonly addedId: number }
+  | { readonly kind: 'since'; readonly shard: number; readonly timestamp: Timestamp }
+
+export interface GetLog {
+  readonly kind: 'log'
+  readonly datastore: string
+  readonly read: ReadFrom
+  readonly items: readonly LogPlace[]
+  /** Cells of one shard. */
+  readonly limit: number
+  /** Waits so long for a cell when there is none in any of the shards. */
+  readonly waitMs: number
+}
+
+/** What the node says of itself. */
+export interface GetStatus {
+  readonly kind: 'status'
+}
+
+export type CellOperation = PutCells | GetCells | GetRow | GetVersions | GetLog
+
+/**
+ * The intents of a put, for exactly-once retries through any node: one sequence an item. `floor` is
+ * the session's lowest sequence that may still be on its way.
+ */
+export interface Intents {
+  readonly session: string
+  readonly sequences: readonly number[]
+  readonly floor: number
+  readonly expiresAt: Timestamp
+}
+
+/** The cells asked for; `next` is where to go on, absent at the end. */
+export interface CellPage<Next> {
+  readonly cells: readonly StoredCell[]
+  readonly next?: Next
+}
+
+export interface StoredLogPage {
+  readonly shard: number
+  readonly cells: readonly StoredCell[]
+  /** The added id to read after next; the one given when there was nothing. */
+  readonly next: number
+}
+
+export type Answer =
+  | { readonly kind: 'put'; readonly items: readonly Outcome<Written>[] }
+  | { readonly kind: 'get'; readonly items: readonly Outcome<StoredCell | undefined>[] }
+  | { readonly kind: 'row'; readonly page: CellPage<string> }
+  | { readonly kind: 'versions'; readonly page: CellPage<number> }
+  | { readonly kind: 'log'; readonly items: readonly Outcome<StoredLogPage>[] }
+  | { readonly kind: 'status'; readonly status: Uint8Array }
+  | { readonly kind: 'problem'; readonly problem: Problem }
+
+export interface Answered {
+  readonly answer: Answer
+  /** How far each shard concerned had come, where the answer is of it. */
+  readonly positions: readonly ShardPosition[]
+}
+
+export interface CallOptions {
+  readonly timeoutMs: number
+  /** For a put; without them whoever carries it out makes its own. */
+  readonly intents?: Intents
+}
+
+/** Carries out operations: a node's own `CellStore`, or a client over the network. */
+export interface CellService {
+  /** Resolves with the answer, a problem included; rejects only when asked for something malformed. */
+  execute(operation: CellOperation, options: CallOptions): Promise<Answered>
+}
+
+export interface Request {
+  /** Names the request among those of its link. */
+  readonly id: number
+  readonly timeoutMs: number
+  readonly intents?: Intents
+  readonly operation: CellOperation | GetStatus
+}
+
+export interface Response extends Answered {
+  readonly id: number
+}
+
+/** What a client and a node send one another at once: what one turn of the loop gave. */
+export type ClientFrame =
+  | { readonly kind: 'requests'; readonly requests: readonly Request[] }
+  | { readonly kind: 'responses'; readonly responses: readonly Response[] }
+
+/** The position of a shard among those of an answer. */
+export function positionOf(
+  positions: readonly ShardPosition[],
+  shard: number,
+): Position | undefined {
+  return positions.find(([of]) => of === shard)?.[1]
+}

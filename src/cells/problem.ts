@@ -1,0 +1,55 @@
+/**
+ * A StoreError as plain data: what one item of a batch, or a whole request, came to instead of a
+ * result. Sent over the wire and made an error again at the other end.
+ */
+import { isStoreErrorCode, StoreError } from '../base/errors.ts'
+import type { StoreErrorCode, StoreErrorDetail } from '../base/errors.ts'
+
+export interface Problem {
+  readonly code: StoreErrorCode
+  readonly message: string
+  readonly detail: StoreErrorDetail
+}
+
+/** One item's result, or why there is none. */
+export type Outcome<Value> =
+  | { readonly kind: 'ok'; readonly value: Value }
+  | { readonly kind: 'problem'; readonly problem: Problem }
+
+export function problemOf(error: StoreError): Problem {
+  const { code, message, detail } = error
+  return { code, message, detail }
+}
+
+export function errorOf(problem: Problem): StoreError {
+  return new StoreError(problem.code, problem.message, problem.detail)
+}
+
+export function problem(
+  code: StoreErrorCode,
+  message: string,
+  detail: StoreErrorDetail = {},
+): Problem {
+  return { code, message, detail }
+}
+
+/** `work`'s result, or the StoreError it threw as a problem; anything else it throws is a bug. */
+export async function outcomeOf<Value>(work: () => Promise<Value>): Promise<Outcome<Value>> {
+  try {
+    return { kind: 'ok', value: await work() }
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+    return { kind: 'problem', problem: problemOf(error) }
+  }
+}
+
+/** The value, or the problem thrown as the error it stands for. */
+export function valueOf<Value>(outcome: Outcome<Value>): Value {
+  if (outcome.kind === 'ok') return outcome.value
+  throw errorOf(outcome.problem)
+}
+
+/** The code, when it is one of the closed list. */
+export function codeOf(text: unknown): StoreErrorCode | undefined {
+  return typeof text === 'string' && isStoreErrorCode(text) ? text : undefined
+}

@@ -1,0 +1,73 @@
+/**
+ * Intents: each put has a (session, sequence) of its own, the same on every try, so that it takes
+ * effect once. `floor` tells a group which outcomes it may forget.
+ *
+ * An intent whose outcome nobody knows may still take effect, so the floor must never pass it: the
+ * session it belongs to is left behind with its floor, and a new one begun.
+ */
+import { assert } from '../base/assert.ts'
+import type { Timestamp } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import { randomUuid, type Random } from '../ports/random.ts'
+import { intentLifetimeMs } from './bounds.ts'
+import type { Intents } from './operation.ts'
+
+/** Some intents on their way. */
+export interface OpenIntents {
+  readonly sequences: readonly number[]
+  /** To be sent now with these sequences, all of them or those that are still to be settled. */
+  intents(sequences: readonly number[]): Intents
+  /** Called once. `known` when each of them has come to an end that is known. */
+  settle(known: boolean): void
+}
+
+interface Session {
+  readonly id: string
+  /** Sequences on their way, in rising order. */
+  readonly open: Set<number>
+  next: number
+}
+
+export class Sessions {
+  readonly #clock: Clock
+  readonly #random: Random
+  #current: Session
+
+  constructor(clock: Clock, random: Random) {
+    this.#clock = clock
+    this.#random = random
+    this.#current = this.#begin()
+  }
+
+  #begin(): Session {
+    return { id: randomUuid(this.#random), open: new Set(), next: 1 }
+  }
+
+  open(count: number): OpenIntents {
+    const session = this.#current
+    const sequences = Array.from({ length: count }, () => session.next++)
+    for (const sequence of sequences) session.open.add(sequence)
+    const expiresAt: Timestamp = this.#clock.wallMicros() + intentLifetimeMs * 1000
+    return {
+      sequences,
+      intents: (some) => ({
+        ...{ session: session.id, sequences: some, expiresAt },
+        floor: floorOf(session),
+      }),
+      settle: (known) => this.#settle(session, sequences, known),
+    }
+  }
+
+  #settle(session: Session, sequences: readonly number[], known: boolean): void {
+    for (const sequence of sequences) {
+      assert(session.open.has(sequence), 'CELL-4: an intent was settled twice')
+      if (known) session.open.delete(sequence)
+    }
+    if (!known && session === this.#current) this.#current = this.#begin()
+  }
+}
+
+function floorOf(session: Session): number {
+  const [lowest] = session.open
+  return lowest ?? session.next
+}

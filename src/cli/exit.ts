@@ -1,0 +1,62 @@
+/** Exit codes, and the one place where an error becomes a line on stderr and a code. */
+import { CommanderError } from 'commander'
+import { StoreError, type StoreErrorCode } from '../base/errors.ts'
+import { say, styled } from './output.ts'
+
+export const exitOk = 0
+export const exitFailure = 1
+export const exitUsage = 2
+export const exitConflict = 3
+export const exitUnavailable = 4
+export const exitUnknownOutcome = 5
+/** A bug of this program (EX_SOFTWARE). */
+export const exitBug = 70
+
+const exitByCode: Readonly<Record<StoreErrorCode, number>> = {
+  conflict: exitConflict,
+  unavailable: exitUnavailable,
+  'unknown-outcome': exitUnknownOutcome,
+  timeout: exitUnknownOutcome,
+  'not-found': exitFailure,
+  'already-exists': exitConflict,
+  invalid: exitUsage,
+  'schema-mismatch': exitFailure,
+  'too-large': exitUsage,
+  overloaded: exitUnavailable,
+  'snapshot-too-old': exitFailure,
+  expired: exitFailure,
+  closed: exitUnavailable,
+  corrupt: exitFailure,
+  forbidden: exitFailure,
+}
+
+/** Ends a verb with a message for people and a code for scripts. */
+export class CliError extends Error {
+  override readonly name = 'CliError'
+  readonly exitCode: number
+
+  constructor(message: string, exitCode: number) {
+    super(message)
+    this.exitCode = exitCode
+  }
+}
+
+/** Says what went wrong and gives the process's exit code. Only a bug shows its stack. */
+export function reportFailure(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitOk : exitUsage
+  if (error instanceof CliError) {
+    complain(error.message)
+    return error.exitCode
+  }
+  if (error instanceof StoreError) {
+    complain(`${error.message} (${error.code})`)
+    return exitByCode[error.code]
+  }
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  complain(`this is a bug of trilithon; please report it with this text:\n${text}`)
+  return exitBug
+}
+
+export function complain(message: string): void {
+  say(`${styled('red', 'error:')} ${message}`)
+}

@@ -1,0 +1,33 @@
+#!/usr/bin/env node
+/** The `trilithon` command: one file a verb; this one puts them together and sets the exit code. */
+import { Command } from 'commander'
+import { addConfigCommand } from './config.ts'
+import { reportFailure } from './exit.ts'
+import { version } from './version.ts'
+
+function buildProgram(): Command {
+  const program = new Command('trilithon')
+    .description('a replicated database: three nodes hold each other up')
+    .version(version, '-V, --version')
+    .exitOverride()
+    .showHelpAfterError('(add --help for what there is)')
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 ok, 1 failure, 2 usage, 3 conflict, 4 unavailable, 5 outcome unknown.',
+    )
+  addConfigCommand(program)
+  return program
+}
+
+// A reader that closed the pipe (such as head) has had enough: that is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === 'EPIPE' ? 0 : 1)
+})
+
+try {
+  await buildProgram().parseAsync()
+} catch (error) {
+  process.exitCode = reportFailure(error)
+}
+// Whatever a verb left open must not keep a finished command alive.
+process.exit()

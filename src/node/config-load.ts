@@ -1,0 +1,98 @@
+/** Reads a configuration with its files: the YAML itself, the secret, certificate and key. */
+import { readFile } from 'node:fs/promises'
+import { buildConfig, type ConfigResult } from './config.ts'
+import { parseYaml, describeOrigin, type ConfigProblem, type Origin } from './config-source.ts'
+
+export interface LoadOptions {
+  readonly file: string | undefined
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly flags: ReadonlyMap<string, string>
+  readonly workingFolder: string
+}
+
+/** What the files named by a configuration hold. */
+export interface ConfigFiles {
+  readonly secret: string | undefined
+  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined
+}
+
+export type LoadResult =
+  | (ConfigOk & { readonly files: ConfigFiles })
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
+
+type ConfigOk = ConfigResult & { readonly ok: true }
+
+/** A shorter secret can be guessed from a recorded handshake. */
+const secretCharsMin = 16
+
+export async function loadConfig(options: LoadOptions): Promise<LoadResult> {
+  const { file, ...rest } = options
+  if (file === undefined) return withFiles(buildConfig(rest))
+  const text = await readNamed(file)
+  if (!text.ok) {
+    return { ok: false, problems: [{ where: file, text: `cannot be read: ${text.reason}` }] }
+  }
+  const parsed = parseYaml(text.bytes.toString('utf8'), file)
+  if (!parsed.ok) return parsed
+  return withFiles(buildConfig({ ...rest, file: { path: file, root: parsed.root } }))
+}
+
+async function withFiles(result: ConfigResult): Promise<LoadResult> {
+  if (!result.ok) return result
+  const { config, origins } = result
+  const problems: ConfigProblem[] = []
+  const read = async (name: string, path: string | undefined): Promise<Buffer | undefined> => {
+    if (path === undefined) return undefined
+    const outcome = await readNamed(path)
+    if (outcome.ok) return outcome.bytes
+    problems.push(problemAt(origins, name, `${name} ${path} cannot be read: ${outcome.reason}`))
+    return undefined
+  }
+  const secret = (await read('secret_file', config.secretFile))?.toString('utf8').trim()
+  if (secret !== undefined && secret.length < secretCharsMin) {
+    const text =
+      `the secret in ${config.secretFile} has ${secret.length} characters; ` +
+      `at least ${secretCharsMin} are wanted (openssl rand -hex 32 makes a good one)`
+    problems.push(problemAt(origins, 'secret_file', text))
+  }
+  const cert = await read('tls.cert_file', config.tls?.certFile)
+  const key = await read('tls.key_file', config.tls?.keyFile)
+  if (problems.length > 0) return { ok: false, problems }
+  const tls = cert !== undefined && key !== undefined ? { cert, key } : undefined
+  return { ...result, files: { secret, tls } }
+}
+
+function problemAt(
+  origins: ReadonlyMap<string, Origin>,
+  name: string,
+  text: string,
+): ConfigProblem {
+  return { where: describeOrigin(origins.get(name) ?? { kind: 'default' }), text }
+}
+
+type FileRead =
+  { readonly ok: true; readonly bytes: Buffer } | { readonly ok: false; readonly reason: string }
+
+async function readNamed(path: string): Promise<FileRead> {
+  try {
+    return { ok: true, bytes: await readFile(path) }
+  } catch (error) {
+    return { ok: false, reason: fileFailure(error) }
+  }
+}
+
+/** A system error in words; the code stays, for whoever wants to look it up. */
+export function fileFailure(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const words: Readonly<Record<string, string>> = {
+    ENOENT: 'there is no such file',
+    EACCES: 'permission denied',
+    EPERM: 'not permitted',
+    EISDIR: 'it is a folder',
+    ENOTDIR: 'a part of its path is a file, not a folder',
+    EROFS: 'the file system is read-only',
+    ENOSPC: 'the disk is full',
+  }
+  if (Object.hasOwn(words, code)) return `${words[code]} (${code})`
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,90 @@
+/**
+ * Every setting of a node by name: what it is, its flag and its variable of the environment.
+ * Names are those of the file; `--secret-file` and `TRILITHON_SECRET_FILE` follow from
+ * `secret_file`, `--tls-cert-file` from `tls.cert_file`.
+ *
+ * A variable that is no setting is left alone: container systems add some of their own under any
+ * prefix. An unknown field of the file or an unknown flag is an error.
+ */
+import { defaultLimits, type Limits } from '../base/limits.ts'
+
+export interface Setting {
+  /** As in the file; a dot stands for nesting. */
+  readonly name: string
+  /** What the value looks like, for help texts. */
+  readonly argument: string
+  readonly what: string
+  /** Shown in help texts; the value itself is in `config.ts`. */
+  readonly fallback?: string
+}
+
+export const nodeSettings: readonly Setting[] = [
+  { name: 'cluster', argument: 'NAME', what: 'name of the cluster, the same at every node' },
+  { name: 'node', argument: 'ID', what: 'which of the nodes this process is' },
+  {
+    name: 'listen',
+    argument: 'HOST:PORT',
+    what: 'where to listen for peers, clients and HTTP',
+    fallback: '127.0.0.1:4700',
+  },
+  { name: 'data', argument: 'FOLDER', what: 'the data folder; made when it does not exist' },
+  {
+    name: 'nodes',
+    argument: 'ID=URL,…',
+    what: 'every node of the cluster, this one included; in the file a list of {id, url}',
+  },
+  { name: 'secret_file', argument: 'FILE', what: 'holds the secret all nodes and clients share' },
+  { name: 'tls.cert_file', argument: 'FILE', what: 'certificate chain, PEM' },
+  { name: 'tls.key_file', argument: 'FILE', what: 'private key, PEM' },
+  {
+    name: 'insecure',
+    argument: 'true|false',
+    what: 'listen beyond loopback without TLS and a secret',
+    fallback: 'false',
+  },
+  {
+    name: 'log_level',
+    argument: 'LEVEL',
+    what: 'error, warn, info or debug',
+    fallback: 'info',
+  },
+  {
+    name: 'drain_timeout_ms',
+    argument: 'MILLISECONDS',
+    what: 'how long a stopping node waits for work in flight',
+    fallback: '10000',
+  },
+]
+
+/** `groupQueueMax` is `limits.group_queue_max` in the file. */
+export function limitSettingName(limit: string): string {
+  return `limits.${limit.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`
+}
+
+export interface LimitSetting extends Setting {
+  readonly limit: keyof Limits
+}
+
+export const limitSettings: readonly LimitSetting[] = limitNames(defaultLimits).map((limit) => ({
+  name: limitSettingName(limit),
+  argument: 'NUMBER',
+  what: `the bound ${limit} of the replica`,
+  fallback: String(defaultLimits[limit]),
+  limit,
+}))
+
+export const allSettings: readonly Setting[] = [...nodeSettings, ...limitSettings]
+
+export function flagOf(name: string): string {
+  return `--${name.replace(/[._]/g, '-')}`
+}
+
+export function variableOf(name: string): string {
+  return `TRILITHON_${name.replace('.', '_').toUpperCase()}`
+}
+
+/** The names in `limits`, typed as what they are. */
+function limitNames(limits: Limits): readonly (keyof Limits)[] {
+  const isLimit = (name: string): name is keyof Limits => Object.hasOwn(limits, name)
+  return Object.keys(limits).filter(isLimit)
+}

@@ -1,0 +1,157 @@
+/**
+ * Configuration values with the place each came from: a line of the file, a variable of the
+ * environment or a flag. Everything after this file is written against `Located`, whatever the
+ * source was, so every complaint can name its place.
+ *
+ * Left out on purpose: YAML anchors and aliases (one value, one place), several documents.
+ */
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+
+/** Where a value came from. */
+export type Origin =
+  | { readonly kind: 'flag'; readonly name: string }
+  | { readonly kind: 'environment'; readonly name: string }
+  | {
+      readonly kind: 'file'
+      readonly path: string
+      readonly line: number
+      readonly column: number
+    }
+  | { readonly kind: 'default' }
+
+export type Located =
+  | { readonly kind: 'scalar'; readonly value: Scalar; readonly origin: Origin }
+  | { readonly kind: 'list'; readonly items: readonly Located[]; readonly origin: Origin }
+  | LocatedMap
+
+export interface LocatedMap {
+  readonly kind: 'map'
+  readonly fields: ReadonlyMap<string, LocatedField>
+  readonly origin: Origin
+}
+
+/** A field's value, and where its name stands. */
+export interface LocatedField {
+  readonly value: Located
+  readonly origin: Origin
+}
+
+export type Scalar = string | number | boolean | undefined
+
+/** One thing that is wrong, and where. */
+export interface ConfigProblem {
+  readonly where: string
+  readonly text: string
+}
+
+export function describeOrigin(origin: Origin): string {
+  switch (origin.kind) {
+    case 'file':
+      return `${origin.path}:${origin.line}:${origin.column}`
+    case 'default':
+      return 'default'
+    default:
+      return origin.name
+  }
+}
+
+/** The value of a flag or variable, as the file would have it. */
+export function scalarText(value: string, origin: Origin): Located {
+  return { kind: 'scalar', value, origin }
+}
+
+/** `a=http://host:1,b=http://host:2` as the file's list of `{id, url}`. */
+export function nodeListText(text: string, origin: Origin): Located {
+  const items = text.split(',').map((item): Located => {
+    const cut = item.indexOf('=')
+    const pair: [string, string][] =
+      cut < 0
+        ? [['id', item.trim()]]
+        : [
+            ['id', item.slice(0, cut).trim()],
+            ['url', item.slice(cut + 1).trim()],
+          ]
+    const fields = pair.map(([name, value]): [string, LocatedField] => [
+      name,
+      { value: scalarText(value, origin), origin },
+    ])
+    return { kind: 'map', fields: new Map(fields), origin }
+  })
+  return { kind: 'list', items, origin }
+}
+
+export type ParsedFile =
+  | { readonly ok: true; readonly root: LocatedMap }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
+
+/** Parses YAML text; `path` is what complaints call it. */
+export function parseYaml(text: string, path: string): ParsedFile {
+  const lineCounter = new LineCounter()
+  const document = parseDocument(text, { lineCounter, prettyErrors: false })
+  const originAt = (offset: number): Origin => {
+    const { line, col } = lineCounter.linePos(offset)
+    return { kind: 'file', path, line: Math.max(line, 1), column: Math.max(col, 1) }
+  }
+  const problems: ConfigProblem[] = document.errors.map((error) => ({
+    where: describeOrigin(originAt(error.pos[0])),
+    text: sentence(error.message),
+  }))
+  const root = locate(document.contents, originAt, problems)
+  if (problems.length > 0) return { ok: false, problems }
+  if (root.kind !== 'map') {
+    const text = 'is empty or not a map; it starts with a line such as "cluster: trips"'
+    return { ok: false, problems: [{ where: path, text }] }
+  }
+  return { ok: true, root }
+}
+
+function locate(
+  node: unknown,
+  originAt: (offset: number) => Origin,
+  problems: ConfigProblem[],
+): Located {
+  const origin = originAt(startOf(node))
+  if (isSeq(node)) {
+    const items = node.items.map((item) => locate(item, originAt, problems))
+    return { kind: 'list', items, origin }
+  }
+  if (isMap(node)) {
+    const fields = new Map<string, LocatedField>()
+    for (const pair of node.items) {
+      const keyOrigin = originAt(startOf(pair.key))
+      const name = isScalar(pair.key) ? String(pair.key.value) : ''
+      const value =
+        pair.value === null ? emptyAt(keyOrigin) : locate(pair.value, originAt, problems)
+      fields.set(name, { value, origin: keyOrigin })
+    }
+    return { kind: 'map', fields, origin }
+  }
+  if (isAlias(node)) {
+    problems.push({
+      where: describeOrigin(origin),
+      text: 'aliases are not supported; write it out',
+    })
+  }
+  return { kind: 'scalar', value: isScalar(node) ? scalarOf(node.value) : undefined, origin }
+}
+
+function emptyAt(origin: Origin): Located {
+  return { kind: 'scalar', value: undefined, origin }
+}
+
+function startOf(node: unknown): number {
+  const hasRange = isMap(node) || isSeq(node) || isScalar(node) || isAlias(node)
+  return hasRange ? (node.range?.[0] ?? 0) : 0
+}
+
+function scalarOf(value: unknown): Scalar {
+  const isPlain =
+    typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+  if (isPlain) return value
+  return value === null ? undefined : String(value)
+}
+
+/** The first line of a parser's message, which may go on with an excerpt. */
+function sentence(message: string): string {
+  return message.split('\n')[0] ?? message
+}

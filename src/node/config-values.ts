@@ -1,0 +1,174 @@
+/** Readers of single configuration values: a typed value, or what is wrong with it and where. */
+import { isNodeId, type NodeId } from '../base/ids.ts'
+import type { Located, Origin } from './config-source.ts'
+import { unknownWord } from './suggest.ts'
+
+export type Read<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly problems: readonly ValueProblem[] }
+
+export interface ValueProblem {
+  readonly at: Origin
+  readonly reason: string
+}
+
+export interface Listen {
+  readonly host: string
+  /** 0: any free port. */
+  readonly port: number
+}
+
+export interface NodeAddress {
+  readonly id: NodeId
+  /** Scheme, host and port: `http://10.0.0.1:4700`. */
+  readonly url: string
+}
+
+export type LogLevel = (typeof logLevels)[number]
+const logLevels = ['error', 'warn', 'info', 'debug'] as const
+
+/** More replicas than this make every commit slower and none safer. */
+const nodeCountMax = 15
+
+function refuse(
+  at: Origin,
+  reason: string,
+): { readonly ok: false; readonly problems: ValueProblem[] } {
+  return { ok: false, problems: [{ at, reason }] }
+}
+
+function shown(located: Located): string {
+  if (located.kind !== 'scalar') return located.kind === 'list' ? 'a list' : 'a map'
+  return JSON.stringify(located.value) ?? 'nothing'
+}
+
+/** Text that `accepts`; numbers and truth values of the file are not taken for text. */
+export function textOf(located: Located): Read<string>
+export function textOf<T extends string>(
+  located: Located,
+  accepts: ((text: string) => text is T) | ((text: string) => boolean),
+  rule: string,
+): Read<T>
+export function textOf(
+  located: Located,
+  accepts: (text: string) => boolean = () => true,
+  rule = '',
+): Read<string> {
+  if (located.kind !== 'scalar' || typeof located.value !== 'string') {
+    const isEmpty = located.kind === 'scalar' && located.value === undefined
+    const hint = isEmpty ? '' : '; put it in quotes if it is text'
+    return refuse(located.origin, `wants text, not ${shown(located)}${hint}`)
+  }
+  if (accepts(located.value)) return { ok: true, value: located.value }
+  return refuse(located.origin, `${shown(located)} is not allowed: it ${rule}`)
+}
+
+/** A whole number within bounds. */
+export function countOf(located: Located, min: number, max: number): Read<number> {
+  const value = located.kind === 'scalar' ? located.value : undefined
+  const isNumberText = typeof value === 'string' && isFromText(located) && /^\d{1,15}$/.test(value)
+  const count = isNumberText ? Number(value) : value
+  if (typeof count === 'number' && Number.isInteger(count) && count >= min && count <= max) {
+    return { ok: true, value: count }
+  }
+  return refuse(located.origin, `wants a whole number from ${min} to ${max}, not ${shown(located)}`)
+}
+
+export function truthOf(located: Located): Read<boolean> {
+  const value = located.kind === 'scalar' ? located.value : undefined
+  if (typeof value === 'boolean') return { ok: true, value }
+  if (isFromText(located) && (value === 'true' || value === 'false')) {
+    return { ok: true, value: value === 'true' }
+  }
+  return refuse(located.origin, `wants true or false, not ${shown(located)}`)
+}
+
+/** Flags and variables are text even where the file would have a number. */
+function isFromText(located: Located): boolean {
+  return located.origin.kind === 'flag' || located.origin.kind === 'environment'
+}
+
+export function logLevelOf(located: Located): Read<LogLevel> {
+  const value = located.kind === 'scalar' ? located.value : undefined
+  const level = logLevels.find((known) => known === value)
+  if (level !== undefined) return { ok: true, value: level }
+  return refuse(located.origin, unknownWord('level', String(value), logLevels))
+}
+
+/** `127.0.0.1:4700`, `[::1]:4700`, `localhost:4700`. */
+export function listenOf(located: Located): Read<Listen> {
+  const value = located.kind === 'scalar' ? located.value : undefined
+  const match = /^(\[[0-9a-fA-F:.]+\]|[^:[\]\s]+):(\d{1,5})$/.exec(String(value))
+  const host = match?.[1]?.replace(/^\[|\]$/g, '')
+  const port = Number(match?.[2])
+  if (host === undefined || port > 65_535) {
+    return refuse(located.origin, `wants HOST:PORT such as 127.0.0.1:4700, not ${shown(located)}`)
+  }
+  return { ok: true, value: { host, port } }
+}
+
+/** A list of `{id, url}`, each id and each url once. */
+export function nodesOf(located: Located): Read<readonly NodeAddress[]> {
+  if (located.kind !== 'list' || located.items.length === 0) {
+    return refuse(located.origin, 'wants a list of { id, url }, one for every node')
+  }
+  if (located.items.length > nodeCountMax) {
+    return refuse(
+      located.origin,
+      `names ${located.items.length} nodes; the most is ${nodeCountMax}`,
+    )
+  }
+  const problems: ValueProblem[] = []
+  const nodes: NodeAddress[] = []
+  for (const item of located.items) {
+    const node = nodeOf(item)
+    if (!node.ok) problems.push(...node.problems)
+    else {
+      const twin = nodes.find(({ id, url }) => id === node.value.id || url === node.value.url)
+      const same = twin?.id === node.value.id ? `id "${twin.id}"` : `url ${node.value.url}`
+      if (twin === undefined) nodes.push(node.value)
+      else problems.push({ at: item.origin, reason: `two nodes have the ${same}` })
+    }
+  }
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, value: nodes }
+}
+
+function nodeOf(item: Located): Read<NodeAddress> {
+  if (item.kind !== 'map') return refuse(item.origin, `wants { id, url }, not ${shown(item)}`)
+  const known = ['id', 'url']
+  const problems: ValueProblem[] = []
+  for (const [name, field] of item.fields) {
+    if (known.includes(name)) continue
+    problems.push({ at: field.origin, reason: unknownWord('field', name, known) })
+  }
+  // A mistyped name is one mistake, not also a lacking field.
+  if (problems.length > 0) return { ok: false, problems }
+  const id = fieldOf(item, 'id', (at) => textOf(at, isNodeId, 'is 1 to 32 of a-z, 0-9 and -'))
+  const url = fieldOf(item, 'url', urlOf)
+  if (!id.ok) problems.push(...id.problems)
+  if (!url.ok) problems.push(...url.problems)
+  if (!id.ok || !url.ok) return { ok: false, problems }
+  return { ok: true, value: { id: id.value, url: url.value } }
+}
+
+function fieldOf<T>(
+  item: Located & { readonly kind: 'map' },
+  name: string,
+  read: (located: Located) => Read<T>,
+): Read<T> {
+  const field = item.fields.get(name)
+  return field === undefined ? refuse(item.origin, `a node lacks its ${name}`) : read(field.value)
+}
+
+/** An origin with a port: no path, no query, no user. `ws:` is taken for `http:`. */
+function urlOf(located: Located): Read<string> {
+  const text = located.kind === 'scalar' ? String(located.value) : ''
+  const reason = `wants a URL such as http://127.0.0.1:4700, not ${shown(located)}`
+  if (!/^(http|ws)s?:\/\//.test(text) || !URL.canParse(text)) return refuse(located.origin, reason)
+  const { protocol, host, pathname, search, hash, username } = new URL(text)
+  if (pathname !== '/' || search !== '' || hash !== '' || username !== '') {
+    return refuse(located.origin, `${reason}: only scheme, host and port`)
+  }
+  const isSecure = protocol === 'https:' || protocol === 'wss:'
+  return { ok: true, value: `${isSecure ? 'https' : 'http'}://${host}` }
+}

@@ -1,0 +1,158 @@
+/**
+ * A node's data folder: `log/` (what was promised and accepted) and `data/` (derived from it).
+ * LevelDB holds the lock; `owner.json` beside it only says whose it is, for the error message.
+ *
+ * The log is never mended by guesswork: a damaged one stops the node, which rejoins with an empty
+ * folder and is a new store. `data/` is derived, so a damaged one is made again from the log.
+ */
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { StoreError } from '../base/errors.ts'
+import type { OrderedStore } from '../ports/storage.ts'
+import { fileFailure } from './config-load.ts'
+
+export type OpenStore = (path: string) => Promise<OrderedStore>
+
+export interface DataFolder {
+  readonly log: OrderedStore
+  readonly data: OrderedStore
+  /** `data/` was found damaged and put aside: it starts empty. */
+  readonly wasDataReset: boolean
+  close(): Promise<void>
+}
+
+/** Opens both stores, or rejects with one sentence that says what to do. */
+export async function openDataFolder(path: string, open: OpenStore): Promise<DataFolder> {
+  await makeFolder(path)
+  const log = await openLog(path, open)
+  try {
+    await writeOwner(path)
+    const { store: data, wasReset } = await openData(path, open)
+    return {
+      log,
+      data,
+      wasDataReset: wasReset,
+      close: async () => {
+        await data.close()
+        await rm(ownerPath(path), { force: true })
+        await log.close()
+      },
+    }
+  } catch (error) {
+    await log.close()
+    throw error
+  }
+}
+
+/** Puts a damaged `data/` aside and opens an empty one. The stores must be closed. */
+export async function resetData(path: string): Promise<void> {
+  const aside = join(path, 'data.damaged')
+  await rm(aside, { recursive: true, force: true })
+  await rename(join(path, 'data'), aside)
+}
+
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true })
+  } catch (error) {
+    throw new StoreError(
+      'invalid',
+      `the data folder ${path} cannot be made: ${fileFailure(error)}; give another one with --data`,
+      {},
+      { cause: error },
+    )
+  }
+}
+
+async function openLog(path: string, open: OpenStore): Promise<OrderedStore> {
+  const logPath = join(path, 'log')
+  try {
+    return await open(logPath)
+  } catch (error) {
+    throw await explained(path, logPath, error)
+  }
+}
+
+async function openData(
+  path: string,
+  open: OpenStore,
+): Promise<{ readonly store: OrderedStore; readonly wasReset: boolean }> {
+  const dataPath = join(path, 'data')
+  try {
+    return { store: await open(dataPath), wasReset: false }
+  } catch (error) {
+    if (openFailure(error) !== 'corrupt') throw await explained(path, dataPath, error)
+  }
+  await resetData(path)
+  return { store: await open(dataPath), wasReset: true }
+}
+
+type OpenFailure = 'locked' | 'corrupt' | 'other'
+
+/** What LevelDB means; its code is on the error or on its cause. */
+function openFailure(error: unknown): OpenFailure {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    const code = 'code' in at ? at.code : undefined
+    if (code === 'LEVEL_LOCKED') return 'locked'
+    if (code === 'LEVEL_CORRUPTION' || code === 'corrupt') return 'corrupt'
+    if (/corruption|checksum mismatch|missing files/i.test(at.message)) return 'corrupt'
+  }
+  return 'other'
+}
+
+async function explained(folder: string, path: string, error: unknown): Promise<StoreError> {
+  const options = { cause: error }
+  switch (openFailure(error)) {
+    case 'locked': {
+      const owner = await readOwner(folder)
+      const who = owner === undefined ? 'another process' : `process ${owner.pid} on ${owner.host}`
+      const text = `the data folder ${folder} is in use by ${who}; stop it, or give this node a folder of its own with --data`
+      return new StoreError('unavailable', text, {}, options)
+    }
+    case 'corrupt': {
+      const text =
+        `the log in ${path} is damaged, and what this node promised the others stands only there; ` +
+        `move ${folder} away and start again: the node joins as a new store and fetches everything from the others`
+      return new StoreError('corrupt', text, {}, options)
+    }
+    default: {
+      const text = `the store in ${path} cannot be opened: ${deepestFailure(error)}; check that this user may write there and that the disk has room`
+      return new StoreError('invalid', text, {}, options)
+    }
+  }
+}
+
+function deepestFailure(error: unknown): string {
+  let deepest = error
+  while (deepest instanceof Error && deepest.cause instanceof Error) deepest = deepest.cause
+  return fileFailure(deepest)
+}
+
+interface Owner {
+  readonly pid: number
+  readonly host: string
+}
+
+function ownerPath(folder: string): string {
+  return join(folder, 'owner.json')
+}
+
+async function writeOwner(folder: string): Promise<void> {
+  const owner: Owner = { pid: process.pid, host: hostname() }
+  await writeFile(ownerPath(folder), `${JSON.stringify(owner)}\n`)
+}
+
+/** The owner's note, if there is a legible one: it is only a hint. */
+async function readOwner(folder: string): Promise<Owner | undefined> {
+  try {
+    const found: unknown = JSON.parse(await readFile(ownerPath(folder), 'utf8'))
+    if (typeof found !== 'object' || found === null) return undefined
+    if (!('pid' in found) || !('host' in found)) return undefined
+    const { pid, host } = found
+    return typeof pid === 'number' && typeof host === 'string' ? { pid, host } : undefined
+  } catch {
+    // No note, or half of one: the message then names no process.
+    return undefined
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * A node's figures in the Prometheus text format. One registry a node, nothing global: three nodes
+ * may live in one process. Trace events only raise counters in a map; the rest is read when asked.
+ */
+import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { Trace, TraceEvent } from '../ports/trace.ts'
+
+/** Different events and marks that are counted; further ones go under `other`. */
+const eventKindsMax = 200
+
+export interface NodeMetrics {
+  /** Give this to the node. */
+  readonly trace: Trace
+  /** Counts a request of the HTTP interface. */
+  countRequest(request: CountedRequest): void
+  /** The whole page, and its content type. */
+  page(figures: readonly Figure[]): Promise<{ readonly text: string; readonly contentType: string }>
+  close(): void
+}
+
+export interface CountedRequest {
+  readonly method: string
+  readonly status: number
+  readonly seconds: number
+}
+
+/** A figure read when the page is asked for. */
+export interface Figure {
+  readonly name: string
+  readonly help: string
+  readonly value: number
+  readonly labels?: Readonly<Record<string, string>>
+}
+
+export function createMetrics(labels: Readonly<Record<string, string>>): NodeMetrics {
+  const registry = new Registry()
+  registry.setDefaultLabels(labels)
+  const delay = monitorEventLoopDelay({ resolution: 10 })
+  delay.enable()
+  const counts = new Map<string, number>()
+  const requests = requestFigures(registry)
+  addProcessFigures(registry, delay)
+  addEventCounter(registry, counts)
+  const gaugeByName = new Map<string, Gauge>()
+  return {
+    trace: countingTrace(counts),
+    countRequest: requests,
+    page: async (figures) => {
+      setFigures(registry, gaugeByName, figures)
+      return { text: await registry.metrics(), contentType: registry.contentType }
+    },
+    close: () => delay.disable(),
+  }
+}
+
+function countingTrace(counts: Map<string, number>): Trace {
+  const count = (name: string): void => {
+    const known = counts.has(name) || counts.size < eventKindsMax
+    const key = known ? name : 'other'
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
+  return { emit: (event: TraceEvent) => count(event.kind), mark: count }
+}
+
+function addEventCounter(registry: Registry, counts: ReadonlyMap<string, number>): void {
+  const counter: Counter<'event'> = new Counter({
+    name: 'trilithon_events_total',
+    help: 'What the replica did, by kind; rare branches have a line of their own.',
+    labelNames: ['event'],
+    registers: [registry],
+    collect: () => {
+      counter.reset()
+      for (const [event, count] of counts) counter.inc({ event }, count)
+    },
+  })
+}
+
+function requestFigures(registry: Registry): (request: CountedRequest) => void {
+  const seconds = new Histogram({
+    name: 'trilithon_http_request_seconds',
+    help: 'Requests of the HTTP interface by method and status, with the time they took.',
+    labelNames: ['method', 'status'],
+    buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60],
+    registers: [registry],
+  })
+  return ({ method, status, seconds: took }) => {
+    seconds.observe({ method, status: String(status) }, took)
+  }
+}
+
+/** Of the process as a whole: three nodes in one process give equal lines. */
+function addProcessFigures(registry: Registry, delay: IntervalHistogram): void {
+  const gauge = (name: string, help: string, read: () => number): void => {
+    const one: Gauge = new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect: () => one.set(read()),
+    })
+  }
+  gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage.rss())
+  gauge('process_cpu_seconds', 'CPU time of the process, user and system.', () => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1e6
+  })
+  gauge('process_uptime_seconds', 'Since the process began.', () => process.uptime())
+  gauge('trilithon_event_loop_lag_p99_seconds', 'Of the time since it was last asked.', () => {
+    const lag = delay.percentile(99) / 1e9
+    delay.reset()
+    return Number.isFinite(lag) ? lag : 0
+  })
+}
+
+/** Gauges of figures whose set is known only when they are read. */
+function setFigures(
+  registry: Registry,
+  gaugeByName: Map<string, Gauge>,
+  figures: readonly Figure[],
+): void {
+  for (const gauge of gaugeByName.values()) gauge.reset()
+  for (const { name, help, value, labels } of figures) {
+    const gauge =
+      gaugeByName.get(name) ??
+      new Gauge({ name, help, labelNames: Object.keys(labels ?? {}), registers: [registry] })
+    gaugeByName.set(name, gauge)
+    if (labels === undefined) gauge.set(value)
+    else gauge.set(labels, value)
+  }
+}

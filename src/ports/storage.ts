@@ -1,0 +1,42 @@
+/**
+ * An ordered store of bytes: LevelDB, or the simulator's disk. Both pass `test/contracts/storage.ts`.
+ *
+ * There is no unsynced write: LevelDB switches its own log file without syncing the old one, so an
+ * unsynced batch may vanish while a later one survives.
+ */
+
+export interface Put {
+  readonly key: Uint8Array
+  /** Absent: the key is deleted. */
+  readonly value?: Uint8Array
+}
+
+/** Bounds of a scan, in byte order. Absent bounds are open. */
+export interface Range {
+  readonly gte?: Uint8Array
+  readonly gt?: Uint8Array
+  readonly lt?: Uint8Array
+  readonly reverse?: boolean
+  /** At most so many rows; absent: all of them. */
+  readonly limit?: number
+}
+
+export interface KeyValue {
+  readonly key: Uint8Array
+  readonly value: Uint8Array
+}
+
+export interface OrderedStore {
+  /** The value as it was last written, by a write that has resolved or is under way. */
+  getSync(key: Uint8Array): Uint8Array | undefined
+  /**
+   * Writes all of `puts` or none, in order, and resolves when they are durable (synced).
+   * Rejects when the disk refuses: nothing may be assumed of the batch then, and the caller stops.
+   * One write at a time: a second call before the first has resolved is a bug of the caller.
+   */
+  write(puts: readonly Put[]): Promise<void>
+  /** The rows of a range as of the call, in key order. */
+  scan(range: Range): AsyncIterable<KeyValue>
+  /** Gives the store back; later calls reject. Idempotent. */
+  close(): Promise<void>
+}

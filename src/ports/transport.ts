@@ -1,0 +1,35 @@
+/**
+ * Frames between endpoints that have met: a handshake lies behind each link. A frame arrives whole,
+ * late, more than once, out of order, or not at all; nothing above this port trusts it further.
+ */
+
+/** A node's id on peer links; on client links the node's id, or a client's as its node names it. */
+export type Endpoint = string
+
+/** What each side of a handshake tells of itself, when it is a node. */
+export interface LinkInfo {
+  readonly storeId?: string
+  readonly incarnation?: number
+  /** The highest flush number that is durable in the sender's log. */
+  readonly durableFlush?: number
+}
+
+export interface TransportHandlers<Frame> {
+  /** What this side tells of itself in a handshake that begins now. */
+  self(): LinkInfo
+  /** Checks a peer that wants a link: undefined to go on, else the reason it is told. */
+  admit(peer: Endpoint, info: LinkInfo): string | undefined
+  /** The peer would not have us, for the reason it gave (such as `stale-disk`). */
+  onRefused(peer: Endpoint, reason: string): void
+  onLink(peer: Endpoint, state: 'up' | 'down', info: LinkInfo): void
+  onFrame(from: Endpoint, frame: Frame): void
+}
+
+export interface Transport<Frame> {
+  /** Called once, before anything else; links come up from now on and after every loss by themselves. */
+  start(handlers: TransportHandlers<Frame>): void
+  /** Sends when a link is up and its queue has room; false when the frame was dropped instead. */
+  send(to: Endpoint, frame: Frame): boolean
+  isUp(peer: Endpoint): boolean
+  close(): Promise<void>
+}

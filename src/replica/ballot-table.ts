@@ -1,0 +1,33 @@
+/** Ballots under small numbers, 0, 1, 2 …: the log names the same few of them over and over. */
+import { present } from '../base/assert.ts'
+import type { NodeId } from '../base/ids.ts'
+import { describeBallot, equalBallots, type Ballot } from '../paxos/ballot.ts'
+
+export class BallotTable {
+  readonly #ballots: Ballot[] = []
+  readonly #numberByText = new Map<string, number>()
+  /** The number asked for last, by node: nearly always the one that is asked for next. */
+  readonly #lastByNode = new Map<NodeId, number>()
+
+  get ballots(): readonly Ballot[] {
+    return this.#ballots
+  }
+
+  /** The ballot's number; a new one when it was never seen. */
+  numberOf(ballot: Ballot): number {
+    const last = this.#lastByNode.get(ballot.node)
+    if (last !== undefined && equalBallots(this.at(last), ballot)) return last
+    const text = describeBallot(ballot)
+    let number = this.#numberByText.get(text)
+    if (number === undefined) {
+      number = this.#ballots.push(ballot) - 1
+      this.#numberByText.set(text, number)
+    }
+    this.#lastByNode.set(ballot.node, number)
+    return number
+  }
+
+  at(number: number): Ballot {
+    return present(this.#ballots[number], 'replica: a ballot number that was never given')
+  }
+}

@@ -1,0 +1,41 @@
+/**
+ * Markers of the applier's batches: batch n writes its number into slot n of a ring. LevelDB may
+ * drop a damaged piece of its own log without a word; a batch lost like that leaves its slot with
+ * an older number, or none.
+ *
+ * The ring outlasts LevelDB's log (4 MiB) when batches are of 1 KiB and more. A loss it no longer
+ * shows still shows as a state record that is older than the log's records of that group.
+ */
+import type { KeyValue, OrderedStore, Put } from '../ports/storage.ts'
+import { corruptData, unknownFormat } from './damage.ts'
+import { scanRows } from './read-store.ts'
+import { allMarkers, decodeStored, encodeStored, markerKey } from './row-format.ts'
+
+/** Batches whose loss is seen. */
+export const batchMarkersMax = 4096
+
+const nothing = new Uint8Array()
+
+export function markerOf(batch: number): Put {
+  const key = markerKey(batch % batchMarkersMax)
+  return { key, value: encodeStored(key, batch, nothing) }
+}
+
+/** The number of the last batch, 0 for a new store. Rejects with `corrupt` when one is missing. */
+export async function lastBatch(store: OrderedStore): Promise<number> {
+  const batches: number[] = []
+  for await (const row of scanRows(store, allMarkers, corruptData)) batches.push(batchOf(row))
+  const last = batches.reduce((highest, batch) => Math.max(highest, batch), 0)
+  const known = new Set(batches)
+  for (let batch = last; batch > Math.max(0, last - batchMarkersMax); batch--) {
+    if (!known.has(batch)) throw corruptData(`batch ${batch} of ${last} is missing`)
+  }
+  return last
+}
+
+function batchOf({ key, value }: KeyValue): number {
+  const stored = decodeStored(key, value)
+  if (stored === 'unknown format') throw unknownFormat('data store', value[4])
+  if (stored === 'damaged') throw corruptData('a batch marker is damaged')
+  return stored.stamp
+}

@@ -1,0 +1,33 @@
+/** What a store says when it must not be used: why, and what to do about it. */
+import { StoreError } from '../base/errors.ts'
+
+/** Nobody can tell which groups are concerned, so no answer of this store can be relied on. */
+export function corruptLog(what: string, cause?: unknown): StoreError {
+  return new StoreError(
+    'corrupt',
+    `The log of this node is damaged: ${what}. This store must not vote again: move its data ` +
+      'folder away, keep it for inspection, and start the node with an empty one. It joins as a ' +
+      'new store and is brought up to date by its peers.',
+    {},
+    { cause },
+  )
+}
+
+/** Everything in the data store can be had from the log again. */
+export function corruptData(what: string, cause?: unknown): StoreError {
+  return new StoreError(
+    'corrupt',
+    `The data store of this node is damaged: ${what}. It is derived from the log: stop the node, ` +
+      'move the folder "data" inside its data folder away, and start again; it is rebuilt.',
+    {},
+    { cause },
+  )
+}
+
+export function unknownFormat(where: string, format: unknown): StoreError {
+  return new StoreError(
+    'invalid',
+    `The ${where} is of format ${String(format)}, which this version does not know. Start the ` +
+      'node with the version that wrote it, or a later one.',
+  )
+}

@@ -1,0 +1,272 @@
+/**
+ * The rows and state records of all groups at one node: an overlay of what was committed lately
+ * over an ordered store, and the applier, which moves the one into the other in large synced
+ * batches, one at a time, off the commit path (STORE "Layout"; PERFORMANCE lesson 3).
+ *
+ * All of it is derived from the log: when it is damaged, it can be deleted and rebuilt.
+ *
+ * LOG-6  A group's rows and the state record of their position reach the disk in one batch.
+ *
+ * Left out: history (its key space is kept free), and with it snapshots of the past.
+ */
+import { assert } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
+import type { GroupId, Position, Timestamp } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { OrderedStore, Put, Range } from '../ports/storage.ts'
+import type { Trace } from '../ports/trace.ts'
+import { lastBatch, markerOf } from './batch-marker.ts'
+import { corruptData, unknownFormat } from './damage.ts'
+import type { Row, RowRange } from './local-replica.ts'
+import { mergeRows, storeRange } from './merge-rows.ts'
+import { Overlay, type RowWrite, type TakenGroup } from './overlay.ts'
+import { getChecked, scanRows } from './read-store.ts'
+import {
+  decodeStored,
+  encodeStored,
+  groupPrefix,
+  joined,
+  nameKey,
+  rowsPrefix,
+  stateKey,
+  type Stored,
+} from './row-format.ts'
+
+export type { RowWrite } from './overlay.ts'
+
+export interface DataStoreOptions {
+  readonly trace: Trace
+  readonly clock: Clock
+  readonly limits: Limits
+}
+
+/** What one batch of the applier holds. */
+interface Batch {
+  readonly groups: readonly TakenGroup[]
+  readonly names: ReadonlyMap<string, Uint8Array>
+  readonly puts: readonly Put[]
+}
+
+/** Somebody who waits until everything up to a commit is durable. */
+interface Drain {
+  readonly commit: number
+  readonly resolve: () => void
+  readonly reject: (reason: Error) => void
+}
+
+export class DataStore {
+  /** Called after a batch is durable, with each of its groups and the position it holds now. */
+  onApplied: (applied: readonly (readonly [GroupId, Position])[]) => void = () => undefined
+  /** The store cannot be read or written as it should be: the node must stop. Called once. */
+  onFailure: (reason: Error) => void = () => undefined
+  readonly #store: OrderedStore
+  readonly #options: DataStoreOptions
+  readonly #overlay = new Overlay()
+  /** Small values that are not durable yet. */
+  readonly #names = new Map<string, Uint8Array>()
+  #drains: Drain[] = []
+  #lastBatch: number
+  #underWay: Promise<void> | undefined
+  #isScheduled = false
+  #isStopping = false
+  #failure: Error | undefined
+
+  /** Rejects with `corrupt` when a batch is missing, `invalid` for a format unknown here. */
+  static async open(store: OrderedStore, options: DataStoreOptions): Promise<DataStore> {
+    return new DataStore(store, options, await lastBatch(store))
+  }
+
+  private constructor(store: OrderedStore, options: DataStoreOptions, batch: number) {
+    this.#store = store
+    this.#options = options
+    this.#lastBatch = batch
+  }
+
+  /** Bytes committed and not durable here yet, about. */
+  get overlayBytes(): number {
+    return this.#overlay.bytes
+  }
+
+  /** Whether something of the group is not durable here yet. */
+  hasPending(group: GroupId): boolean {
+    return this.#overlay.has(group)
+  }
+
+  /** The group's state record, without what the overlay holds: its position may be behind. */
+  state(group: GroupId): Uint8Array | undefined {
+    return this.#read(stateKey(groupPrefix(group)))?.payload
+  }
+
+  /** The position of the state record, as the batch that wrote it knew it; 0 when there is none. */
+  statePosition(group: GroupId): Position {
+    return this.#read(stateKey(groupPrefix(group)))?.stamp ?? 0
+  }
+
+  get(group: GroupId, key: Uint8Array): Row | undefined {
+    const pending = this.#overlay.get(group, key)
+    if (pending !== undefined) {
+      const { value, timestamp } = pending
+      return value === undefined ? undefined : { key, value, timestamp }
+    }
+    const stored = this.#read(joined(rowsPrefix(groupPrefix(group)), key))
+    return stored === undefined
+      ? undefined
+      : { key, value: stored.payload, timestamp: stored.stamp }
+  }
+
+  /** The rows of a range as of the call: every entry committed so far, whole. */
+  scan(group: GroupId, range: RowRange): Promise<readonly Row[]> {
+    const prefix = groupPrefix(group)
+    const pending = this.#overlay.range(group, range)
+    const stored = this.#rows(storeRange(prefix, range, pending.length), prefix.length + 1)
+    return mergeRows(pending, stored, range)
+  }
+
+  async *#rows(range: Range, prefixBytes: number): AsyncIterable<Row> {
+    const corrupt = (what: string, cause?: unknown): Error => this.#failed(corruptData(what, cause))
+    for await (const { key, value } of scanRows(this.#store, range, corrupt)) {
+      const { stamp, payload } = this.#checked(key, value)
+      yield { key: key.subarray(prefixBytes), value: payload, timestamp: stamp }
+    }
+  }
+
+  #read(key: Uint8Array): Stored | undefined {
+    const value = getChecked(this.#store, key)
+    if (value === 'damaged') throw this.#failed(corruptData('a value cannot be read'))
+    return value === undefined ? undefined : this.#checked(key, value)
+  }
+
+  #checked(key: Uint8Array, value: Uint8Array): Stored {
+    const stored = decodeStored(key, value)
+    if (stored === 'unknown format') throw this.#failed(unknownFormat('data store', value[4]))
+    if (stored !== 'damaged') return stored
+    this.#options.trace.mark('a damaged row found')
+    throw this.#failed(corruptData('a value does not match its checksum'))
+  }
+
+  /**
+   * Takes in what the entry at `position` wrote; visible to reads from now on. `encodeState` is
+   * called when the group's next batch is made, and then gives the state of its newest commit.
+   */
+  commit(
+    group: GroupId,
+    position: Position,
+    timestamp: Timestamp,
+    writes: readonly RowWrite[],
+    encodeState: () => Uint8Array,
+  ): void {
+    this.#overlay.commit(group, position, timestamp, writes, encodeState)
+    this.#schedule()
+  }
+
+  /** A small value by its name. */
+  meta(name: string): Uint8Array | undefined {
+    return this.#names.get(name) ?? this.#read(nameKey(name))?.payload
+  }
+
+  /** Becomes durable along with the next batch, and forces none. */
+  setMeta(name: string, value: Uint8Array): void {
+    this.#names.set(name, value)
+  }
+
+  /** Resolves when everything committed before the call is durable here; rejects if that cannot be. */
+  drain(): Promise<void> {
+    const commit = this.#overlay.commits
+    return new Promise((resolve, reject) => {
+      this.#drains.push({ commit, resolve, reject })
+      this.#endDrains()
+      if (this.#isStopping || this.#failure !== undefined) this.#breakDrains()
+    })
+  }
+
+  #endDrains(): void {
+    const oldest = this.#overlay.oldestCommit ?? Number.POSITIVE_INFINITY
+    for (const { commit, resolve } of this.#drains) if (commit < oldest) resolve()
+    this.#drains = this.#drains.filter(({ commit }) => commit >= oldest)
+  }
+
+  #breakDrains(): void {
+    const reason = this.#failure ?? new StoreError('closed', 'this node is stopping')
+    for (const { reject } of this.#drains) reject(reason)
+    this.#drains = []
+  }
+
+  /** Starts no further batch; resolves when the one under way has ended. */
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    await this.#underWay
+    this.#breakDrains()
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#underWay !== undefined) return
+    if (this.#isStopping || this.#failure !== undefined || this.#overlay.oldestCommit === undefined)
+      return
+    this.#isScheduled = true
+    this.#options.clock.defer(() => this.#apply())
+  }
+
+  #apply(): void {
+    this.#isScheduled = false
+    if (this.#isStopping || this.#failure !== undefined) return
+    const batch = this.#nextBatch()
+    this.#underWay = this.#store.write(batch.puts).then(
+      () => this.#onWritten(batch),
+      (error: unknown) => {
+        this.#underWay = undefined
+        this.#failed(error instanceof Error ? error : new Error('the data cannot be written'))
+      },
+    )
+  }
+
+  #nextBatch(): Batch {
+    const groups = this.#overlay.take(this.#options.limits.applierBatchBytesMax)
+    const names = new Map(this.#names)
+    const puts: Put[] = []
+    for (const group of groups) putGroup(puts, group)
+    for (const [name, value] of names) {
+      const key = nameKey(name)
+      puts.push({ key, value: encodeStored(key, 0, value) })
+    }
+    this.#lastBatch += 1
+    puts.push(markerOf(this.#lastBatch))
+    return { groups, names, puts }
+  }
+
+  #onWritten(batch: Batch): void {
+    this.#underWay = undefined
+    this.#overlay.release(batch.groups)
+    for (const [name, value] of batch.names) {
+      if (this.#names.get(name) === value) this.#names.delete(name)
+    }
+    const { groups, puts } = batch
+    this.#options.trace.emit({ kind: 'applied-batch', groups: groups.length, puts: puts.length })
+    this.onApplied(groups.map(({ group, position }) => [group, position]))
+    this.#endDrains()
+    this.#schedule()
+  }
+
+  /** Says so, once; nothing is applied from now on. */
+  #failed(reason: Error): Error {
+    if (this.#failure !== undefined) return reason
+    this.#failure = reason
+    this.#breakDrains()
+    this.onFailure(reason)
+    return reason
+  }
+}
+
+/** A group's rows and their state record: never in two batches (LOG-6). */
+function putGroup(puts: Put[], { group, position, state, rows }: TakenGroup): void {
+  const prefix = groupPrefix(group)
+  const rowPrefix = rowsPrefix(prefix)
+  for (const row of rows.values()) {
+    assert(row.position <= position, 'LOG-6: a row is newer than the state beside it')
+    const key = joined(rowPrefix, row.key)
+    const { value, timestamp } = row
+    puts.push(value === undefined ? { key } : { key, value: encodeStored(key, timestamp, value) })
+  }
+  const key = stateKey(prefix)
+  puts.push({ key, value: encodeStored(key, position, state) })
+}

@@ -1,0 +1,61 @@
+/**
+ * Many deadlines, one timer: items fall due in buckets of a few milliseconds, so that a million
+ * waiting things cost no timers of their own. Nothing is cancelled; whoever is called looks.
+ */
+import type { Clock, Timer } from '../ports/clock.ts'
+
+const bucketMs = 5
+/** What is further away than this falls due in coarser steps, so that buckets stay few. */
+const farMs = 1_000
+const farBuckets = 20
+
+export class Deadlines<Item> {
+  readonly #clock: Clock
+  readonly #onDue: (item: Item) => void
+  readonly #buckets = new Map<number, Item[]>()
+  #timer: Timer | undefined
+  #timerBucket = Number.POSITIVE_INFINITY
+
+  constructor(clock: Clock, onDue: (item: Item) => void) {
+    this.#clock = clock
+    this.#onDue = onDue
+  }
+
+  /** `item` is due at `atMs` of the monotonic clock, or a little later; never before. */
+  add(item: Item, atMs: number): void {
+    const exact = Math.ceil(atMs / bucketMs)
+    const isFar = atMs - this.#clock.monotonicMs() > farMs
+    const bucket = isFar ? Math.ceil(exact / farBuckets) * farBuckets : exact
+    const items = this.#buckets.get(bucket)
+    if (items === undefined) this.#buckets.set(bucket, [item])
+    else items.push(item)
+    if (bucket < this.#timerBucket) this.#arm(bucket)
+  }
+
+  stop(): void {
+    this.#timer?.cancel()
+    this.#timerBucket = Number.POSITIVE_INFINITY
+    this.#buckets.clear()
+  }
+
+  #arm(bucket: number): void {
+    this.#timer?.cancel()
+    this.#timerBucket = bucket
+    const delayMs = Math.max(0, bucket * bucketMs - this.#clock.monotonicMs())
+    this.#timer = this.#clock.setTimer(delayMs, () => this.#fire())
+  }
+
+  #fire(): void {
+    this.#timerBucket = Number.POSITIVE_INFINITY
+    const current = Math.floor(this.#clock.monotonicMs() / bucketMs)
+    const due = [...this.#buckets.keys()].filter((bucket) => bucket <= current)
+    for (const bucket of due.sort((a, b) => a - b)) {
+      const items = this.#buckets.get(bucket) ?? []
+      this.#buckets.delete(bucket)
+      for (const item of items) this.#onDue(item)
+    }
+    let next = Number.POSITIVE_INFINITY
+    for (const bucket of this.#buckets.keys()) next = Math.min(next, bucket)
+    if (next < this.#timerBucket) this.#arm(next)
+  }
+}

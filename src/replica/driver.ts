@@ -1,0 +1,396 @@
+/**
+ * Runs the pure core on the ports: steps groups, carries out their effects, and answers this node's
+ * edge. "Durable, then visible": what stands in a `persist`'s `after` begins when the flush is on
+ * the disk. The same driver runs in the daemon and in the simulator; only the ports differ.
+ */
+import { unreachable } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
+import type { ClusterId, GroupId, NodeId, Position } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import type { Placement } from '../placement/placement.ts'
+import type { Clock, Timer } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { OrderedStore } from '../ports/storage.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { LinkInfo, Transport } from '../ports/transport.ts'
+import type { Effect } from '../replication/effect.ts'
+import type { GroupEvent } from '../replication/group.ts'
+import type { ChosenEntry, GroupMessage, Message, PeerFrame } from '../replication/message.ts'
+import { encodeTransaction } from '../replication/transaction.ts'
+import { DataStore } from './data-store.ts'
+import { Deadlines } from './deadlines.ts'
+import type {
+  LocalReplica,
+  Outcome,
+  ReadLevel,
+  ReadPoint,
+  Row,
+  RowRange,
+  Submission,
+} from './local-replica.ts'
+import { LogStore } from './log-store.ts'
+import { Peers } from './peers.ts'
+import { StoredRecords } from './record-source.ts'
+import { Replica, type Reading } from './replica.ts'
+import { Requests } from './requests.ts'
+
+export interface DriverPorts {
+  readonly clock: Clock
+  readonly random: Random
+  readonly trace: Trace
+  readonly log: OrderedStore
+  readonly data: OrderedStore
+  readonly peers: Transport<PeerFrame>
+}
+
+export interface DriverOptions {
+  readonly node: NodeId
+  readonly cluster: ClusterId
+  readonly placement: Placement
+  readonly limits: Limits
+}
+
+/** What an operator sees of a replica. Counts and bytes as of the call. */
+export interface ReplicaStatus {
+  readonly storeId: string
+  readonly incarnation: number
+  readonly durableFlush: number
+  readonly settledFlush: number
+  readonly groupsInMemory: number
+  readonly requests: number
+  readonly overlayBytes: number
+  readonly failure: string | undefined
+  readonly peers: ReturnType<Peers['list']>
+}
+
+const settledFlushName = 'settled-flush'
+
+export class Driver implements LocalReplica {
+  /** The node must stop: its disk refused, or a peer says that it is stale. Called once. */
+  onFailure: (reason: Error) => void = () => undefined
+  readonly #ports: DriverPorts
+  readonly #options: DriverOptions
+  readonly #log: LogStore
+  readonly #data: DataStore
+  readonly #replica: Replica
+  readonly #peers: Peers
+  readonly #requests: Requests
+  readonly #wakes: Deadlines<GroupId>
+  readonly #inbox: { readonly group: GroupId; readonly event: GroupEvent }[] = []
+  #isStepping = false
+  #timers: Timer[] = []
+  #failure: Error | undefined
+  #isStopped = false
+
+  /** Opens the stores. Rejects with `corrupt` or `invalid` when they must not be used. */
+  static async open(ports: DriverPorts, options: DriverOptions): Promise<Driver> {
+    const { clock, random, trace } = ports
+    const { node, cluster, limits } = options
+    const { flushBytesMax } = limits
+    const common = { clock, random, trace }
+    const log = await LogStore.open(ports.log, { node, cluster, flushBytesMax, ...common })
+    const data = await DataStore.open(ports.data, { clock, trace, limits })
+    return new Driver(ports, options, log, data)
+  }
+
+  private constructor(ports: DriverPorts, options: DriverOptions, log: LogStore, data: DataStore) {
+    this.#ports = ports
+    this.#options = options
+    this.#log = log
+    this.#data = data
+    const { clock, trace } = ports
+    const { incarnation } = log.identity
+    const source = new StoredRecords(log, data)
+    this.#replica = new Replica({ ...options, incarnation, trace, source })
+    this.#wakes = new Deadlines(clock, (group) => this.#step(group, { kind: 'wake' }))
+    this.#requests = new Requests(clock, (group, read) =>
+      this.#step(group, { kind: 'cancel-read', read }),
+    )
+    this.#peers = new Peers({
+      ...{ node: options.node, nodes: options.placement.nodes, limits: options.limits },
+      ...{ clock, trace, transport: ports.peers, meta: data },
+      durableFlush: () => log.durableFlush,
+      onSuspicion: (peer, isSuspected) => this.#onSuspicion(peer, isSuspected),
+      onExists: (group, position, informer) => this.#onExists(group, position, informer),
+    })
+    log.onFailure = (reason) => this.#fail(reason)
+    data.onFailure = (reason) => this.#fail(reason)
+    data.onApplied = (applied) => this.#onApplied(applied)
+  }
+
+  /** Takes up what the log holds beyond the data store, then joins the others. */
+  start(): void {
+    const { clock, peers } = this.#ports
+    const { heartbeatMs, digestMs } = this.#options.limits
+    this.#log.resume(readNumber(this.#data.meta(settledFlushName)))
+    for (const group of this.#log.groupsWithUnsettled()) this.#recover(group)
+    peers.start({
+      self: () => this.#self(),
+      admit: (peer, info) => this.#peers.admit(peer, info),
+      onRefused: (peer, reason) => this.#onRefused(peer, reason),
+      onLink: (peer, state, info) => this.#peers.onLink(peer, state, info),
+      onFrame: (from, frame) => this.#onFrame(from, frame),
+    })
+    this.#every(clock, heartbeatMs, () => this.#peers.beat())
+    this.#every(clock, digestMs, () => this.#peers.askDigests())
+  }
+
+  #recover(group: GroupId): void {
+    this.#step(group, { kind: 'wake' })
+    // What the data store holds already needs no more of the log than it has.
+    const { position } = this.#replica.appliedPosition(group)
+    if (!this.#data.hasPending(group)) this.#log.settle(group, position)
+  }
+
+  #every(clock: Clock, periodMs: number, run: () => void): void {
+    let timer: Timer | undefined
+    const again = (): void => {
+      if (this.#isStopped) return
+      this.#timers = this.#timers.filter((one) => one !== timer)
+      timer = clock.setTimer(periodMs, () => {
+        run()
+        again()
+      })
+      this.#timers.push(timer)
+    }
+    again()
+  }
+
+  #self(): LinkInfo {
+    const { storeId, incarnation } = this.#log.identity
+    return { storeId, incarnation, durableFlush: this.#log.durableFlush }
+  }
+
+  submit(submission: Submission, timeoutMs: number): Promise<Outcome> {
+    const { group, intent, attempt, readPosition, reads, allocations, mutations } = submission
+    if (this.#isStopped) return Promise.resolve({ kind: 'unknown' })
+    if (this.#requests.count >= this.#options.limits.nodeQueueMax) {
+      return Promise.resolve({ kind: 'overloaded' })
+    }
+    const transaction = { ...intent, attempt, allocations, mutations }
+    const bytes = encodeTransaction(transaction)
+    const submitted = { transaction, bytes, readPosition, reads }
+    return this.#requests.submission(group, timeoutMs, (request) =>
+      this.#step(group, { kind: 'submit', request, submitted }),
+    )
+  }
+
+  async read(
+    group: GroupId,
+    level: ReadLevel,
+    timeoutMs: number,
+    atLeast?: Position,
+  ): Promise<ReadPoint> {
+    if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
+    if (this.#requests.count >= this.#options.limits.nodeQueueMax) {
+      throw new StoreError('overloaded', 'too many requests wait at this node; try again later')
+    }
+    if (level === 'any' && atLeast === undefined) return this.#anyPoint(group)
+    return this.#requests.read(group, timeoutMs, (read) => {
+      if (atLeast !== undefined) this.#step(group, { kind: 'exists', position: atLeast })
+      if (level === 'current') return this.#step(group, { kind: 'read', read })
+      return this.#serveFrom(group, atLeast ?? 0, read)
+    })
+  }
+
+  #anyPoint(group: GroupId): ReadPoint {
+    this.#step(group, { kind: 'wake' })
+    const point = this.#replica.appliedPosition(group)
+    this.#ports.trace.emit({ kind: 'serve', group, level: 'any', ...point })
+    return point
+  }
+
+  /** Serves a session's read as soon as this replica has what the session has seen. */
+  #serveFrom(group: GroupId, atLeast: Position, read: number): void {
+    const point = this.#anyPoint(group)
+    if (point.position >= atLeast) return this.#requests.serve(read, point)
+    this.#requests.watch(group, atLeast - 1, () => this.#serveFrom(group, atLeast, read))
+  }
+
+  get(group: GroupId, key: Uint8Array): Row | undefined {
+    return this.#data.get(group, key)
+  }
+
+  scan(group: GroupId, range: RowRange): Promise<readonly Row[]> {
+    return this.#data.scan(group, range)
+  }
+
+  watch(group: GroupId, position: Position, wake: () => void): () => void {
+    return this.#requests.watch(group, position, wake)
+  }
+
+  status(): ReplicaStatus {
+    const { storeId, incarnation } = this.#log.identity
+    const { durableFlush, settledFlush } = this.#log
+    return {
+      ...{ storeId, incarnation, durableFlush, settledFlush },
+      groupsInMemory: this.#replica.groupsInMemory,
+      requests: this.#requests.count,
+      overlayBytes: this.#data.overlayBytes,
+      failure: this.#failure?.message,
+      peers: this.#peers.list(),
+    }
+  }
+
+  /** Resolves when everything applied so far is in the data store. */
+  drain(): Promise<void> {
+    return this.#data.drain()
+  }
+
+  /** Stops answering, waits for the writes under way. The stores stay open for their owner to close. */
+  async stop(): Promise<void> {
+    if (this.#isStopped) return
+    this.#isStopped = true
+    for (const timer of this.#timers) timer.cancel()
+    this.#wakes.stop()
+    this.#requests.stop()
+    await this.#ports.peers.close()
+    await this.#log.stop()
+    await this.#data.stop()
+  }
+
+  #onFrame(from: string, frame: PeerFrame): void {
+    if (this.#isStopped) return
+    const peer = this.#peers.onFrame(from, frame)
+    if (peer === undefined) return
+    for (const message of frame.messages) this.#onMessage(peer, message)
+  }
+
+  #onMessage(from: NodeId, message: Message): void {
+    switch (message.kind) {
+      case 'digest-request': {
+        const limit = this.#options.limits.digestGroupsMax
+        const { through, groups } = this.#log.since(message.after, limit)
+        return this.#peers.send(from, { kind: 'digest', after: message.after, through, groups })
+      }
+      case 'digest':
+        return this.#peers.onDigest(from, message)
+      default:
+        return this.#step(message.group, { kind: 'message', from, message })
+    }
+  }
+
+  #onExists(group: GroupId, position: Position, informer: NodeId): void {
+    if (this.#log.highest(group) >= position) return
+    this.#step(group, { kind: 'exists', position, informer })
+  }
+
+  #onSuspicion(peer: NodeId, isSuspected: boolean): void {
+    for (const group of this.#replica.suspect(peer, isSuspected)) {
+      this.#step(group, { kind: 'suspect', peer })
+    }
+  }
+
+  #onRefused(peer: string, reason: string): void {
+    this.#ports.trace.mark('refused by a peer')
+    const isFatal = reason.startsWith('stale-disk') || reason.startsWith('unknown-store')
+    if (!isFatal) return
+    this.#fail(
+      new StoreError('corrupt', `${peer} will not vote with this store any more (${reason})`),
+    )
+  }
+
+  /** Steps run one at a time; what a step delivers to this node itself waits its turn. */
+  #step(group: GroupId, event: GroupEvent): void {
+    if (this.#isStopped || this.#failure !== undefined) return
+    this.#inbox.push({ group, event })
+    if (this.#isStepping) return
+    this.#isStepping = true
+    try {
+      for (let next = this.#inbox.shift(); next !== undefined; next = this.#inbox.shift()) {
+        this.#run(this.#replica.step(next.group, next.event, this.#reading()), next.group)
+      }
+    } finally {
+      this.#isStepping = false
+    }
+  }
+
+  #reading(): Reading {
+    const { clock } = this.#ports
+    const mayPropose = this.#data.overlayBytes < this.#options.limits.overlayBytesMax
+    return { wall: clock.wallMicros(), now: clock.monotonicMs(), mayPropose }
+  }
+
+  #run(effects: readonly Effect[], group: GroupId): void {
+    for (const effect of effects) this.#carryOut(effect, group)
+  }
+
+  #carryOut(effect: Effect, group: GroupId): void {
+    switch (effect.kind) {
+      case 'send':
+        return this.#peers.send(effect.to, effect.message)
+      case 'deliver':
+        return this.#deliver(effect.message)
+      case 'persist':
+        return this.#log.append(effect.records, () => this.#run(effect.after, group))
+      case 'note':
+        return this.#log.note([effect.record])
+      case 'apply':
+        return this.#apply(effect)
+      case 'verdict':
+        this.#ports.trace.emit({ kind: 'settled', group, verdict: effect.verdict })
+        return this.#requests.settle(effect.request, effect.verdict)
+      case 'serve': {
+        const { position, timestamp } = effect
+        this.#ports.trace.emit({ kind: 'serve', group, level: 'current', position })
+        return this.#requests.serve(effect.read, { position, timestamp })
+      }
+      case 'wake':
+        return this.#wakes.add(effect.group, effect.at)
+      case 'supply':
+        return this.#supply(effect)
+      default:
+        return unreachable(effect)
+    }
+  }
+
+  #deliver(message: GroupMessage): void {
+    this.#step(message.group, { kind: 'message', from: this.#options.node, message })
+  }
+
+  #apply(effect: Effect & { kind: 'apply' }): void {
+    const { group, position, timestamp, value, writes, encodeState } = effect
+    this.#data.commit(group, position, timestamp, writes, encodeState)
+    this.#ports.trace.emit({ kind: 'apply', group, position, value })
+    this.#requests.applied(group, position)
+  }
+
+  /** Committed entries from the log, contiguous, as many as the bounds allow. */
+  #supply(effect: Effect & { kind: 'supply' }): void {
+    const { to, group, epoch, from, through, committed } = effect
+    const { catchUpEntriesMax, catchUpBytesMax } = this.#options.limits
+    const entries: ChosenEntry[] = []
+    let bytes = 0
+    for (let position = from; position <= through; position++) {
+      const ballot = this.#log.position(group, position)?.chosen
+      const value = ballot === undefined ? undefined : this.#log.value(group, position)
+      if (ballot === undefined || value === undefined || value === 'faulty') break
+      if (entries.length >= catchUpEntriesMax) break
+      if (entries.length > 0 && bytes + value.length > catchUpBytesMax) break
+      entries.push({ position, ballot, value })
+      bytes += value.length
+    }
+    this.#peers.send(to, { kind: 'entries', group, epoch, from, entries, committed })
+  }
+
+  #onApplied(applied: readonly (readonly [GroupId, Position])[]): void {
+    for (const [group, position] of applied) this.#log.settle(group, position)
+    this.#data.setMeta(settledFlushName, encodeNumber(this.#log.settledFlush))
+  }
+
+  #fail(reason: Error): void {
+    if (this.#failure !== undefined || this.#isStopped) return
+    this.#failure = reason
+    this.onFailure(reason)
+  }
+}
+
+function encodeNumber(value: number): Uint8Array {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64BE(BigInt(value))
+  return bytes
+}
+
+function readNumber(bytes: Uint8Array | undefined): number {
+  return bytes === undefined ? 0 : Number(Buffer.from(bytes).readBigUInt64BE())
+}

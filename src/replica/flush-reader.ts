@@ -1,0 +1,51 @@
+/** Flushes read back from the disk, the last few kept: neighbours in a log share them. */
+import type { OrderedStore } from '../ports/storage.ts'
+import { flushKey, isSoundFlush, pieceAt, readPayload } from './flush.ts'
+import type { Place } from './log-index.ts'
+import { getChecked } from './read-store.ts'
+
+/** Bytes of flushes kept; the newest one stays even if it is larger. */
+const keptBytesMax = 8 * 1024 * 1024
+
+export class FlushReader {
+  readonly #store: OrderedStore
+  /** In order of use, the longest unused first. */
+  readonly #kept = new Map<number, Uint8Array>()
+  #keptBytes = 0
+
+  constructor(store: OrderedStore) {
+    this.#store = store
+  }
+
+  /** A copy of the value at `place`, or undefined when the disk no longer holds what was written. */
+  read(place: Place): Uint8Array | undefined {
+    const flush = this.#flush(place.flush)
+    const payload = flush === undefined ? flush : readPayload(flush, pieceAt(flush, place.index))
+    // A view would keep the whole flush in memory for as long as the value is.
+    return payload === undefined ? undefined : Uint8Array.prototype.slice.call(payload)
+  }
+
+  #flush(number: number): Uint8Array | undefined {
+    const kept = this.#kept.get(number)
+    if (kept !== undefined) {
+      this.#kept.delete(number)
+      this.#kept.set(number, kept)
+      return kept
+    }
+    const read = getChecked(this.#store, flushKey(number))
+    if (read === undefined || read === 'damaged') return undefined
+    if (!isSoundFlush(read, number)) return undefined
+    this.#kept.set(number, read)
+    this.#keptBytes += read.length
+    this.#forget()
+    return read
+  }
+
+  #forget(): void {
+    for (const [number, flush] of this.#kept) {
+      if (this.#keptBytes <= keptBytesMax || this.#kept.size === 1) return
+      this.#kept.delete(number)
+      this.#keptBytes -= flush.length
+    }
+  }
+}

@@ -1,0 +1,37 @@
+/** Records on their way into one flush, and who waits for it to be durable. */
+import type { LogRecord } from '../replication/effect.ts'
+import { flushRecordsMax, recordBytes, valueOf } from './flush.ts'
+
+export interface Gathering {
+  /** The flush it becomes. */
+  readonly number: number
+  readonly records: LogRecord[]
+  /** Called in order when it is durable. */
+  readonly waiters: (() => void)[]
+  bytes: number
+  /** Whether somebody waits: notes alone force no flush. */
+  isForced: boolean
+  /** Its write is under way: nothing more goes in. */
+  isClosed: boolean
+}
+
+export function gathering(number: number): Gathering {
+  return { number, records: [], waiters: [], bytes: 0, isForced: false, isClosed: false }
+}
+
+/** About what a record takes up in a flush. */
+export function bytesOf(record: LogRecord): number {
+  return recordBytes + record.group.length + (valueOf(record)?.length ?? 0)
+}
+
+/** Whether all of `count` records fit; what one call appends is never torn. */
+export function hasRoom(
+  flush: Gathering,
+  count: number,
+  bytes: number,
+  flushBytesMax: number,
+): boolean {
+  if (flush.isClosed) return false
+  if (flush.records.length === 0) return true
+  return flush.bytes + bytes <= flushBytesMax && flush.records.length + count <= flushRecordsMax
+}

@@ -1,0 +1,97 @@
+/**
+ * What the asynchronous edge (cells, gateway, client sessions) may ask of the replica in its
+ * process. Everything above the replica is written against this and the ports, nothing else.
+ */
+import type { GroupId, Position, Timestamp } from '../base/ids.ts'
+import type { Mutation } from '../replication/transaction.ts'
+
+/** (session, sequence) of the intent, for exactly-once retries through any node. */
+export interface Intent {
+  readonly session: string
+  readonly sequence: number
+  readonly floor: number
+  readonly expiresAt: Timestamp
+}
+
+/** A transaction to be committed in one group. */
+export interface Submission {
+  readonly group: GroupId
+  readonly intent: Intent
+  /** Distinguishes reruns of one intent; drawn at random by whoever makes the content. */
+  readonly attempt: number
+  /** The position at which the content was read. */
+  readonly readPosition: Position
+  /** Keys read, absent ones included: an entry after `readPosition` that wrote one is a conflict. */
+  readonly reads: readonly Uint8Array[]
+  readonly allocations: readonly number[]
+  readonly mutations: readonly Mutation[]
+}
+
+/**
+ * What became of a submission.
+ * - `committed`: in effect at `position`; `sequences` are the numbers drawn, one per allocation;
+ *   `attempt` says whose content won (another one's, when an earlier try had committed already).
+ * - `conflict`: read something older than what entry `position` wrote; nothing happened; read at
+ *   `position` or later and try again with another attempt.
+ * - `expired`: the intent is too old; it did not take effect and never will.
+ * - `overloaded`: refused at once, nothing happened.
+ * - `unknown`: no majority answered before the deadline; it may still take effect.
+ */
+export type Outcome =
+  | {
+      readonly kind: 'committed'
+      readonly position: Position
+      readonly timestamp: Timestamp
+      readonly attempt: number
+      readonly sequences: readonly number[]
+    }
+  | { readonly kind: 'conflict'; readonly position: Position }
+  | { readonly kind: 'expired' }
+  | { readonly kind: 'overloaded' }
+  | { readonly kind: 'unknown' }
+
+/**
+ * `current`: sees everything acknowledged, and everything shown to any read, before it began.
+ * `any`: this replica's newest applied state, without asking anybody.
+ */
+export type ReadLevel = 'current' | 'any'
+
+/** The state a read sees: whole entries up to `position`. */
+export interface ReadPoint {
+  readonly position: Position
+  /** Of the entry at `position`; 0 when nothing was ever written. */
+  readonly timestamp: Timestamp
+}
+
+/** A row as the group's state holds it. */
+export interface Row {
+  readonly key: Uint8Array
+  readonly value: Uint8Array
+  /** Of the entry that wrote it. */
+  readonly timestamp: Timestamp
+}
+
+export interface RowRange {
+  readonly gte?: Uint8Array
+  readonly gt?: Uint8Array
+  readonly lt?: Uint8Array
+  readonly reverse?: boolean
+  readonly limit?: number
+}
+
+export interface LocalReplica {
+  /** Resolves with the outcome, at the latest `timeoutMs` from now (`unknown`). Never rejects. */
+  submit(submission: Submission, timeoutMs: number): Promise<Outcome>
+  /**
+   * Brings the group up to what `level` promises and resolves with the point reached; the row
+   * reads below then see at least that. Rejects with `unavailable` when no majority answers in time.
+   * `atLeast` makes it wait for a position a session has already seen.
+   */
+  read(group: GroupId, level: ReadLevel, timeoutMs: number, atLeast?: Position): Promise<ReadPoint>
+  /** The newest applied version of one row. Keys are relative to the group. */
+  get(group: GroupId, key: Uint8Array): Row | undefined
+  /** Newest applied versions in key order, as of one applied position. */
+  scan(group: GroupId, range: RowRange): Promise<readonly Row[]>
+  /** Calls `wake` once when the group's applied position passes `position`; returns a canceller. */
+  watch(group: GroupId, position: Position, wake: () => void): () => void
+}

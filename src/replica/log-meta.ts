@@ -1,0 +1,85 @@
+/**
+ * The record a log folder keeps of itself: whose it is, its incarnation, and where its flushes
+ * begin. Written when the folder is first used, and again at every open, which raises the
+ * incarnation.
+ */
+import { bufferOf, crc32 } from '../base/bytes.ts'
+import { StoreError } from '../base/errors.ts'
+import {
+  isClusterId,
+  isNodeId,
+  isStoreId,
+  type ClusterId,
+  type NodeId,
+  type StoreId,
+} from '../base/ids.ts'
+import { pack, unpack } from '../base/pack.ts'
+import { corruptLog, unknownFormat } from './damage.ts'
+
+const logFormat = 1
+const crcBytes = 4
+
+export const metaKey: Uint8Array = Buffer.from('meta')
+
+/** Whose log this is. */
+export interface Identity {
+  readonly storeId: StoreId
+  readonly incarnation: number
+  readonly cluster: ClusterId
+  readonly node: NodeId
+}
+
+export interface LogMeta extends Identity {
+  /** Flushes before this one are given up. */
+  readonly firstFlush: number
+  /** The CRC that the first flush names as its predecessor's. */
+  readonly previousCrc: number
+}
+
+export function encodeMeta(meta: LogMeta): Uint8Array {
+  const { storeId, incarnation, cluster, node, firstFlush, previousCrc } = meta
+  const packed = pack([logFormat, storeId, incarnation, cluster, node, firstFlush, previousCrc])
+  const bytes = Buffer.allocUnsafe(crcBytes + packed.length)
+  bytes.writeUInt32BE(crc32(packed))
+  bytes.set(packed, crcBytes)
+  return bytes
+}
+
+/** Throws `corrupt` for damaged bytes, `invalid` for a format unknown here. */
+export function decodeMeta(bytes: Uint8Array): LogMeta {
+  const packed = bytes.subarray(crcBytes)
+  const isSound = bytes.length > crcBytes && bufferOf(bytes).readUInt32BE() === crc32(packed)
+  const fields = isSound ? unpack(packed) : undefined
+  if (!Array.isArray(fields)) throw corruptLog('the record of its identity is damaged')
+  const [format, storeId, incarnation, cluster, node, firstFlush, previousCrc]: unknown[] = fields
+  if (format !== logFormat) throw unknownFormat('log', format)
+  const isOwned =
+    isText(storeId) && isStoreId(storeId) && isText(cluster) && isClusterId(cluster) && isText(node)
+  const isCounted = isNumber(incarnation) && isNumber(firstFlush) && isNumber(previousCrc)
+  if (!isOwned || !isCounted || !isNodeId(node)) {
+    throw corruptLog('the record of its identity is not whole')
+  }
+  return { storeId, incarnation, cluster, node, firstFlush, previousCrc }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number'
+}
+
+/** Throws `invalid` when the folder is not the one that the configuration speaks of. */
+export function checkOwner(meta: LogMeta, cluster: ClusterId, node: NodeId): void {
+  if (meta.cluster !== cluster) throw foreign('cluster', meta.cluster, cluster)
+  if (meta.node !== node) throw foreign('node', meta.node, node)
+}
+
+function foreign(what: string, found: string, wanted: string): StoreError {
+  return new StoreError(
+    'invalid',
+    `This data folder belongs to ${what} "${found}", not to "${wanted}". Correct the ${what} id ` +
+      'or the data folder in the configuration.',
+  )
+}

@@ -1,0 +1,114 @@
+/**
+ * Taking a log up again: whose it is, then every flush in order, folded into the index.
+ *
+ * A bad payload makes one position faulty. A flush that is missing, out of order or bad in its
+ * header leaves unknown which groups it concerned, and the store must not be used (REPLICATION
+ * "What a disk may do"). A missing tail cannot be seen here: peers know it by the flush number.
+ */
+import { equalBytes } from '../base/bytes.ts'
+import { storeId, type ClusterId, type NodeId } from '../base/ids.ts'
+import { randomUuid, type Random } from '../ports/random.ts'
+import type { KeyValue, OrderedStore } from '../ports/storage.ts'
+import type { Trace } from '../ports/trace.ts'
+import { corruptLog } from './damage.ts'
+import { decodeFlush, flushesFrom, flushKey, readPayload, type FlushHeader } from './flush.ts'
+import type { FlushLedger } from './flush-ledger.ts'
+import type { LogIndex } from './log-index.ts'
+import { checkOwner, decodeMeta, encodeMeta, metaKey, type LogMeta } from './log-meta.ts'
+import { getChecked, scanRows } from './read-store.ts'
+
+export interface Owner {
+  readonly cluster: ClusterId
+  readonly node: NodeId
+}
+
+/**
+ * The folder's record with the incarnation raised, durably, before anything else is done: a number
+ * drawn in this incarnation can never have been drawn before. Nothing is written to a folder of
+ * somebody else.
+ */
+export async function openMeta(
+  store: OrderedStore,
+  owner: Owner,
+  random: Random,
+): Promise<LogMeta> {
+  const bytes = getChecked(store, metaKey)
+  if (bytes === 'damaged') throw corruptLog('the record of its identity cannot be read')
+  if (bytes === undefined) await refuseOrphans(store)
+  const found = bytes === undefined ? undefined : decodeMeta(bytes)
+  if (found !== undefined) checkOwner(found, owner.cluster, owner.node)
+  const { cluster, node } = owner
+  const fresh = { cluster, node, incarnation: 0, firstFlush: 1, previousCrc: 0 }
+  const last = found ?? { ...fresh, storeId: storeId(randomUuid(random)) }
+  const meta = { ...last, incarnation: last.incarnation + 1 }
+  await store.write([{ key: metaKey, value: encodeMeta(meta) }])
+  return meta
+}
+
+/** Flushes without the record of whose they are: that record was lost. */
+async function refuseOrphans(store: OrderedStore): Promise<void> {
+  const found: Uint8Array[] = []
+  const first = { ...flushesFrom(1), limit: 1 }
+  for await (const { key } of scanRows(store, first, corruptLog)) found.push(key)
+  if (found.length > 0) throw corruptLog('the record of its identity is missing')
+}
+
+/** The last flush: the next one goes on from it. */
+export interface LogEnd {
+  readonly number: number
+  readonly incarnation: number
+  readonly crc: number
+}
+
+/** Folds every flush into `index` and `ledger`. Rejects with `corrupt` at the first break. */
+export async function recoverFlushes(
+  store: OrderedStore,
+  meta: LogMeta,
+  index: LogIndex,
+  ledger: FlushLedger,
+  trace: Trace,
+): Promise<LogEnd> {
+  let end: LogEnd = { number: meta.firstFlush - 1, incarnation: 0, crc: meta.previousCrc }
+  for await (const row of scanRows(store, flushesFrom(meta.firstFlush), corruptLog)) {
+    const header = nextFlush(row, end)
+    ledger.open(header.number)
+    foldFlush(header, row.value, index, ledger, trace)
+    end = header
+  }
+  // A flush of this incarnation, or of a later one, was written after a record that is not there.
+  if (end.incarnation >= meta.incarnation) {
+    throw corruptLog('the record of its identity is older than its flushes')
+  }
+  return end
+}
+
+function nextFlush(row: KeyValue, end: LogEnd): FlushHeader {
+  const number = end.number + 1
+  if (!equalBytes(row.key, flushKey(number))) throw corruptLog(`flush ${number} is missing`)
+  const header = decodeFlush(row.value)
+  if (header === undefined) throw corruptLog(`the header of flush ${number} is damaged`)
+  const isNext = header.number === number && header.previousCrc === end.crc
+  if (!isNext || header.incarnation < end.incarnation) {
+    throw corruptLog(`flush ${number} does not go on from the flush before it`)
+  }
+  return header
+}
+
+function foldFlush(
+  header: FlushHeader,
+  bytes: Uint8Array,
+  index: LogIndex,
+  ledger: FlushLedger,
+  trace: Trace,
+): void {
+  for (const [at, record] of header.records.entries()) {
+    const { piece } = record
+    const isSound = piece === undefined || readPayload(bytes, piece) !== undefined
+    const place = isSound ? { flush: header.number, index: at } : 'faulty'
+    const group = index.fold(record, piece === undefined ? undefined : place)
+    ledger.add(header.number, group, record.position)
+    if (isSound) continue
+    trace.mark('a damaged value found at start')
+    trace.emit({ kind: 'faulty', group: record.group, position: record.position })
+  }
+}

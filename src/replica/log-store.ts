@@ -1,0 +1,285 @@
+/**
+ * The durable log of one node: the acceptor records of all its groups, one value a flush (STORE
+ * "Layout"; PERFORMANCE lessons 1 to 4).
+ *
+ * One write is in flight at a time; what arrives meanwhile forms the next. A write starts at the
+ * end of a turn, so that one flush takes all that the turn made.
+ *
+ * PAX-4  Whoever waits for a record is called only when its flush, and every one before it, is
+ *        durable; after a failed write nobody is called any more.
+ *
+ * Left out: giving up old flushes (the format has its place, `firstFlush`).
+ */
+import { assert } from '../base/assert.ts'
+import type { ClusterId, GroupId, NodeId, Position } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { OrderedStore } from '../ports/storage.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { LogRecord } from '../replication/effect.ts'
+import { corruptLog } from './damage.ts'
+import { encodeFlush, flushKey, valueOf } from './flush.ts'
+import { FlushLedger, type WrittenSince } from './flush-ledger.ts'
+import { FlushReader } from './flush-reader.ts'
+import { bytesOf, gathering, hasRoom, type Gathering } from './gathering.ts'
+import { highestOf, LogIndex, type Place, type PositionHeader } from './log-index.ts'
+import type { Identity } from './log-meta.ts'
+import { openMeta, recoverFlushes, type LogEnd } from './log-recovery.ts'
+
+export type { PositionHeader } from './log-index.ts'
+export type { Identity } from './log-meta.ts'
+
+export interface LogStoreOptions {
+  readonly node: NodeId
+  readonly cluster: ClusterId
+  readonly random: Random
+  readonly clock: Clock
+  readonly trace: Trace
+  readonly flushBytesMax: number
+}
+
+/** What opening a log brings together. */
+interface Opened {
+  readonly identity: Identity
+  readonly index: LogIndex
+  readonly ledger: FlushLedger
+  readonly end: LogEnd
+}
+
+export class LogStore {
+  /** Whose log this is, in which incarnation. */
+  readonly identity: Identity
+  /** A write failed: nothing more is answered, and the node must stop. Called once. */
+  onFailure: (reason: Error) => void = () => undefined
+  readonly #store: OrderedStore
+  readonly #options: LogStoreOptions
+  readonly #index: LogIndex
+  readonly #ledger: FlushLedger
+  readonly #reader: FlushReader
+  /** Not durable yet, in order; the first one may be in flight. */
+  readonly #queue: Gathering[] = []
+  #queueBytes = 0
+  #durableFlush: number
+  #lastFlush: number
+  #lastCrc: number
+  #isScheduled = false
+  #isStopping = false
+  #hasFailed = false
+  #stopped: Promise<void> | undefined
+  #onStopped: () => void = () => undefined
+
+  /**
+   * Rejects with `invalid` for a folder of another node, cluster or format; with `corrupt` for a
+   * log that must not be used any more.
+   */
+  static async open(store: OrderedStore, options: LogStoreOptions): Promise<LogStore> {
+    const { random, trace } = options
+    const meta = await openMeta(store, options, random)
+    const index = new LogIndex()
+    const ledger = new FlushLedger(meta.firstFlush)
+    const end = await recoverFlushes(store, meta, index, ledger, trace)
+    const { storeId, incarnation, cluster, node } = meta
+    const identity = { storeId, incarnation, cluster, node }
+    return new LogStore(store, options, { identity, index, ledger, end })
+  }
+
+  private constructor(store: OrderedStore, options: LogStoreOptions, opened: Opened) {
+    this.identity = opened.identity
+    this.#store = store
+    this.#options = options
+    this.#index = opened.index
+    this.#ledger = opened.ledger
+    this.#reader = new FlushReader(store)
+    this.#durableFlush = opened.end.number
+    this.#lastFlush = opened.end.number
+    this.#lastCrc = opened.end.crc
+  }
+
+  /** The highest flush known to be durable. */
+  get durableFlush(): number {
+    return this.#durableFlush
+  }
+
+  /** Every record in the flushes up to here is settled. */
+  get settledFlush(): number {
+    return this.#ledger.settledFlush
+  }
+
+  /** Bytes that are not durable yet. */
+  get queueBytes(): number {
+    return this.#queueBytes
+  }
+
+  /**
+   * Makes `records` durable, then calls `after`; calls come in the order of appends. Without
+   * records it waits for all that was appended before, and is called at once if that is nothing.
+   */
+  append(records: readonly LogRecord[], after: () => void): void {
+    if (this.#isStopping || this.#hasFailed) return
+    const flush = records.length === 0 ? this.#lastForced() : this.#gather(records)
+    if (flush === undefined) return after()
+    flush.waiters.push(after)
+    flush.isForced = true
+    this.#schedule()
+  }
+
+  /** Writes `records` along with the next flush, and forces none. */
+  note(records: readonly LogRecord[]): void {
+    if (this.#isStopping || this.#hasFailed) return
+    this.#gather(records)
+  }
+
+  #lastForced(): Gathering | undefined {
+    return this.#queue.findLast((flush) => flush.isForced)
+  }
+
+  #gather(records: readonly LogRecord[]): Gathering {
+    const bytes = records.reduce((sum, record) => sum + bytesOf(record), 0)
+    const flush = this.#gatheringFor(records.length, bytes)
+    for (const record of records) {
+      const place = { flush: flush.number, index: flush.records.length }
+      const group = this.#index.fold(record, valueOf(record) === undefined ? undefined : place)
+      this.#ledger.add(flush.number, group, record.position)
+      flush.records.push(record)
+    }
+    flush.bytes += bytes
+    this.#queueBytes += bytes
+    return flush
+  }
+
+  #gatheringFor(count: number, bytes: number): Gathering {
+    const last = this.#queue.at(-1)
+    const { flushBytesMax } = this.#options
+    if (last !== undefined && hasRoom(last, count, bytes, flushBytesMax)) return last
+    const next = gathering(this.#lastFlush + 1)
+    this.#lastFlush = next.number
+    this.#ledger.open(next.number)
+    this.#queue.push(next)
+    return next
+  }
+
+  #schedule(): void {
+    const first = this.#queue[0]
+    if (this.#isScheduled || first === undefined || first.isClosed) return
+    // Notes alone wait for company, except before a full gathering and at the end.
+    if (!first.isForced && this.#queue.length === 1 && !this.#isStopping) return
+    this.#isScheduled = true
+    this.#options.clock.defer(() => this.#write())
+  }
+
+  #write(): void {
+    this.#isScheduled = false
+    const flush = this.#queue[0]
+    if (flush === undefined || this.#hasFailed) return
+    assert(!flush.isClosed, 'replica: two flushes in flight')
+    assert(flush.number === this.#durableFlush + 1, 'replica: flushes become durable in order')
+    flush.isClosed = true
+    const { number } = flush
+    const stamp = { number, incarnation: this.identity.incarnation, previousCrc: this.#lastCrc }
+    const { bytes, crc } = encodeFlush(stamp, flush.records)
+    this.#lastCrc = crc
+    void this.#store.write([{ key: flushKey(number), value: bytes }]).then(
+      () => this.#onWritten(flush),
+      (error: unknown) => this.#onFailed(error),
+    )
+  }
+
+  #onWritten(flush: Gathering): void {
+    this.#durableFlush = flush.number
+    this.#queueBytes -= flush.bytes
+    this.#ledger.advance(flush.number)
+    const { number, records } = flush
+    this.#options.trace.emit({ kind: 'flushed', number, records: records.length })
+    // It stays in the queue meanwhile: whoever is appended by a waiter comes after all of these.
+    for (const after of flush.waiters) {
+      assert(flush.number <= this.#durableFlush, 'PAX-4: answered before it was durable')
+      after()
+    }
+    this.#queue.shift()
+    this.#schedule()
+    if (this.#queue.length === 0) this.#onStopped()
+  }
+
+  #onFailed(error: unknown): void {
+    this.#hasFailed = true
+    this.#onStopped()
+    this.onFailure(error instanceof Error ? error : new Error('the log cannot be written'))
+  }
+
+  /** What is known of the group's positions above `above`, ascending; appended ones included. */
+  positions(group: GroupId, above: Position): readonly PositionHeader[] {
+    return this.#index.above(group, above)
+  }
+
+  position(group: GroupId, position: Position): PositionHeader | undefined {
+    return this.#index.header(group, position)
+  }
+
+  /** The decided value where one is known, else the accepted one. `faulty`: the disk damaged it. */
+  value(group: GroupId, position: Position): Uint8Array | 'faulty' | undefined {
+    const place = this.#index.place(group, position)
+    if (place === undefined || place === 'faulty') return place
+    const value = this.#pending(place) ?? this.#reader.read(place)
+    if (value !== undefined) return value
+    this.#index.damage(group, position)
+    this.#options.trace.mark('a damaged value found by a read')
+    this.#options.trace.emit({ kind: 'faulty', group, position })
+    return 'faulty'
+  }
+
+  #pending(place: Place): Uint8Array | undefined {
+    const first = this.#queue[0]
+    if (first === undefined || place.flush < first.number) return undefined
+    const record = this.#queue[place.flush - first.number]?.records[place.index]
+    return record === undefined ? undefined : valueOf(record)
+  }
+
+  /** The group's highest position with an accepted or decided value; 0 when there is none. */
+  highest(group: GroupId): Position {
+    const found = this.#index.find(group)
+    return found === undefined ? 0 : highestOf(found)
+  }
+
+  /** What the data store says of the log: every record up to flush `settledFlush` is settled. */
+  resume(settledFlush: number): void {
+    if (settledFlush > this.#durableFlush) {
+      throw corruptLog(
+        `it ends at flush ${this.#durableFlush}, but the data store holds what flush ` +
+          `${settledFlush} said`,
+      )
+    }
+    this.#ledger.resume(settledFlush)
+  }
+
+  /** Groups with records that are not settled: what recovery has to look at. */
+  groupsWithUnsettled(): Iterable<GroupId> {
+    return this.#ledger.unsettled()
+  }
+
+  /** The data store durably holds everything of the group through this position. */
+  settle(group: GroupId, through: Position): void {
+    const found = this.#index.find(group)
+    if (found === undefined || through <= found.settled) return
+    found.settled = through
+    this.#ledger.advance(this.#durableFlush)
+  }
+
+  /**
+   * The groups written in the durable flushes after `after`, with their highest positions: about
+   * `limit` of them, in whole flushes; `through` is the last flush covered.
+   */
+  since(after: number, limit: number): WrittenSince {
+    return this.#ledger.since(after, limit, this.#durableFlush)
+  }
+
+  /** Takes nothing more; resolves when all that was given is durable and answered, or has failed. */
+  stop(): Promise<void> {
+    this.#isStopping = true
+    this.#schedule()
+    this.#stopped ??= new Promise((resolve) => {
+      this.#onStopped = resolve
+      if (this.#queue.length === 0 || this.#hasFailed) resolve()
+    })
+    return this.#stopped
+  }
+}

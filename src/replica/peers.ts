@@ -1,0 +1,198 @@
+/**
+ * The other nodes as this one sees them: one frame per peer and turn, heartbeats, suspicion, who may
+ * join, and what this node may have missed of them. Per peer, never per group.
+ */
+import { compareText } from '../base/bytes.ts'
+import type { GroupId, NodeId, Position } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import { pack, unpack } from '../base/pack.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { LinkInfo, Transport } from '../ports/transport.ts'
+import type { Digest, DigestRequest, Message, PeerFrame } from '../replication/message.ts'
+
+/** Small values kept with the data store. */
+export interface MetaStore {
+  meta(name: string): Uint8Array | undefined
+  setMeta(name: string, value: Uint8Array): void
+}
+
+export interface PeersOptions {
+  readonly node: NodeId
+  readonly nodes: readonly NodeId[]
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly trace: Trace
+  readonly transport: Transport<PeerFrame>
+  readonly meta: MetaStore
+  durableFlush(): number
+  onSuspicion(peer: NodeId, isSuspected: boolean): void
+  /** A peer has this group's position; the digest it came in may be asked on after that. */
+  onExists(group: GroupId, position: Position, informer: NodeId): void
+}
+
+interface Peer {
+  readonly node: NodeId
+  readonly outbox: Message[]
+  outboxBytes: number
+  lastHeardMs: number
+  lastSentMs: number
+  isSuspected: boolean
+  /** Everything in the peer's flushes through here is known to this node. */
+  digestedThrough: number
+  /** The highest durable flush number heard of it, and the store that said so. */
+  storeId: string | undefined
+  durableFlush: number
+}
+
+/** A frame is split above this: well below what a receiver takes. */
+const frameTargetBytes = 8 * 1024 * 1024
+
+export class Peers {
+  readonly #options: PeersOptions
+  readonly #peers: ReadonlyMap<NodeId, Peer>
+  #isFlushing = false
+
+  constructor(options: PeersOptions) {
+    this.#options = options
+    const now = options.clock.monotonicMs()
+    const others = options.nodes.filter((node) => node !== options.node)
+    this.#peers = new Map(
+      others.toSorted(compareText).map((node) => [node, this.#remember(node, now)]),
+    )
+  }
+
+  #remember(node: NodeId, now: number): Peer {
+    const known = unpack(this.#options.meta.meta(`peer/${node}`) ?? new Uint8Array())
+    const [storeId, durableFlush]: unknown[] = Array.isArray(known) ? known : []
+    return {
+      ...{ node, outbox: [], outboxBytes: 0, lastHeardMs: now, lastSentMs: now },
+      ...{ isSuspected: false, digestedThrough: 0 },
+      storeId: typeof storeId === 'string' ? storeId : undefined,
+      durableFlush: typeof durableFlush === 'number' ? durableFlush : 0,
+    }
+  }
+
+  /** For status: who is reachable. */
+  list(): readonly { readonly node: NodeId; readonly isUp: boolean; readonly isSuspected: boolean }[] {
+    const { transport } = this.#options
+    return [...this.#peers.values()].map(({ node, isSuspected }) => ({
+      ...{ node, isSuspected },
+      isUp: transport.isUp(node),
+    }))
+  }
+
+  send(to: NodeId, message: Message): void {
+    const peer = this.#peers.get(to)
+    if (peer === undefined) return
+    peer.outbox.push(message)
+    peer.outboxBytes += 'value' in message ? message.value.length : 64
+    if (this.#isFlushing) return
+    this.#isFlushing = true
+    this.#options.clock.defer(() => this.#flush())
+  }
+
+  #flush(): void {
+    this.#isFlushing = false
+    for (const peer of this.#peers.values()) {
+      if (peer.outbox.length > 0) this.#sendFrames(peer, peer.outbox.splice(0))
+      peer.outboxBytes = 0
+    }
+  }
+
+  #sendFrames(peer: Peer, messages: readonly Message[]): void {
+    if (peer.outboxBytes <= frameTargetBytes) return this.#sendFrame(peer, messages)
+    for (const message of messages) this.#sendFrame(peer, [message])
+  }
+
+  #sendFrame(peer: Peer, messages: readonly Message[]): void {
+    const { transport, clock, trace } = this.#options
+    peer.lastSentMs = clock.monotonicMs()
+    const frame = { durableFlush: this.#options.durableFlush(), messages }
+    if (!transport.send(peer.node, frame) && messages.length > 0) trace.mark('frame dropped')
+  }
+
+  /** Why this peer may not have a link, or undefined when it may. */
+  admit(node: string, info: LinkInfo): string | undefined {
+    const peer = [...this.#peers.values()].find((one) => one.node === node)
+    if (peer === undefined) return `unknown-node: this cluster has no node ${node}`
+    if (info.storeId === undefined) return 'malformed: no store id'
+    if (peer.storeId !== undefined && peer.storeId !== info.storeId) {
+      return `unknown-store: ${node} voted with store ${peer.storeId}; an emptied or exchanged data folder must not vote under its name`
+    }
+    if ((info.durableFlush ?? 0) < peer.durableFlush) {
+      return `stale-disk: ${node} once had flush ${peer.durableFlush} on disk and now has ${info.durableFlush ?? 0}`
+    }
+    return undefined
+  }
+
+  onLink(node: string, state: 'up' | 'down', info: LinkInfo): void {
+    const peer = [...this.#peers.values()].find((one) => one.node === node)
+    if (peer === undefined) return
+    if (state === 'down') return this.#setSuspected(peer, true)
+    this.#learn(peer, info.storeId, info.durableFlush ?? 0)
+    this.heard(peer.node)
+    this.askDigest(peer.node)
+  }
+
+  /** Remembers how far the peer's log once was: a disk that is behind that must not vote again. */
+  #learn(peer: Peer, storeId: string | undefined, durableFlush: number): void {
+    if (storeId !== undefined) peer.storeId = storeId
+    if (peer.storeId === undefined || durableFlush <= peer.durableFlush) return
+    peer.durableFlush = durableFlush
+    this.#options.meta.setMeta(`peer/${peer.node}`, pack([peer.storeId, durableFlush]))
+  }
+
+  /** A frame came from this peer. Returns it as a node of the cluster, or undefined. */
+  onFrame(from: string, frame: PeerFrame): NodeId | undefined {
+    const peer = [...this.#peers.values()].find((one) => one.node === from)
+    if (peer === undefined) return undefined
+    this.#learn(peer, undefined, frame.durableFlush)
+    this.heard(peer.node)
+    return peer.node
+  }
+
+  heard(node: NodeId): void {
+    const peer = this.#peers.get(node)
+    if (peer === undefined) return
+    peer.lastHeardMs = this.#options.clock.monotonicMs()
+    this.#setSuspected(peer, false)
+  }
+
+  #setSuspected(peer: Peer, isSuspected: boolean): void {
+    if (peer.isSuspected === isSuspected) return
+    peer.isSuspected = isSuspected
+    this.#options.trace.mark(isSuspected ? 'peer suspected' : 'peer trusted again')
+    this.#options.onSuspicion(peer.node, isSuspected)
+  }
+
+  /** Called every `heartbeatMs`. */
+  beat(): void {
+    const { clock, limits } = this.#options
+    const now = clock.monotonicMs()
+    for (const peer of this.#peers.values()) {
+      if (now - peer.lastSentMs >= limits.heartbeatMs) this.#sendFrame(peer, [])
+      if (now - peer.lastHeardMs >= limits.suspectMs) this.#setSuspected(peer, true)
+    }
+  }
+
+  /** Called every `digestMs`. */
+  askDigests(): void {
+    for (const node of this.#peers.keys()) this.askDigest(node)
+  }
+
+  askDigest(node: NodeId): void {
+    const peer = this.#peers.get(node)
+    if (peer === undefined || peer.digestedThrough >= peer.durableFlush) return
+    const message: DigestRequest = { kind: 'digest-request', after: peer.digestedThrough }
+    this.send(node, message)
+  }
+
+  onDigest(from: NodeId, digest: Digest): void {
+    const peer = this.#peers.get(from)
+    if (peer === undefined || digest.after !== peer.digestedThrough) return
+    for (const [group, position] of digest.groups) this.#options.onExists(group, position, from)
+    peer.digestedThrough = digest.through
+    if (digest.through < peer.durableFlush && digest.groups.length > 0) this.askDigest(from)
+  }
+}

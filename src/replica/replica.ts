@@ -1,0 +1,169 @@
+/**
+ * One node's table of groups: a deterministic function of events, the clock readings that come with
+ * them, and the records it is handed. It holds the only references to group state.
+ *
+ * A group missing from memory is never taken for new: its record is fetched first, and comes as
+ * present, never written (an empty state, no records), or with faulty positions. Only a quiescent
+ * group, all of whose state is in the data store, may leave memory.
+ */
+import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import type { Placement } from '../placement/placement.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { LookedUp } from '../replication/acceptance.ts'
+import { spread, type Context, type Effect } from '../replication/effect.ts'
+import { stepGroup, type GroupEvent } from '../replication/group.ts'
+import { advance } from '../replication/learn.ts'
+import {
+  highestKnown,
+  isQuiescent,
+  never,
+  nextDeadline,
+  restoreLog,
+  type Decision,
+  type GroupLog,
+  type PositionRecord,
+} from '../replication/log.ts'
+import type { GroupState } from '../replication/state.ts'
+
+/** What the stores say of a group that is not in memory. */
+export interface GroupRecord {
+  readonly state: GroupState
+  /** Acceptor records above the applied position. */
+  readonly records: ReadonlyMap<Position, PositionRecord>
+  /** Those of them known to be committed. */
+  readonly decisions: ReadonlyMap<Position, Decision>
+}
+
+/** Synchronous reads of what is stored, or about to be. */
+export interface RecordSource {
+  load(group: GroupId): GroupRecord
+  /** A position at or below the applied one, whose record has left memory. */
+  lookup(group: GroupId, position: Position): LookedUp
+  /** Whether the data store durably holds everything applied to this group. */
+  isSettled(group: GroupId): boolean
+}
+
+/** Readings of the world at one event. */
+export interface Reading {
+  readonly wall: Timestamp
+  readonly now: number
+  readonly mayPropose: boolean
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+
+export interface ReplicaOptions {
+  readonly node: NodeId
+  readonly incarnation: number
+  readonly placement: Placement
+  readonly limits: Limits
+  readonly trace: Trace
+  readonly source: RecordSource
+}
+
+/** How many groups are looked at to find one that may leave memory. */
+const evictionTries = 8
+
+export class Replica {
+  readonly #options: ReplicaOptions
+  /** In order of use, the longest unused first. */
+  readonly #groups = new Map<GroupId, GroupLog>()
+  readonly #suspected = new Set<NodeId>()
+  /** One object for all steps: only the readings and the list of effects change. */
+  readonly #context: Omit<Context, keyof Reading> & Writable<Reading>
+  #drawn: number
+  #effects: Effect[] = []
+
+  constructor(options: ReplicaOptions) {
+    this.#options = options
+    this.#drawn = options.incarnation * 2 ** 32
+    const { node, incarnation, limits, trace } = options
+    this.#context = {
+      ...{ node, incarnation, limits, trace, wall: 0, now: 0, mayPropose: false },
+      isSuspected: (peer) => this.#suspected.has(peer),
+      drawNumber: () => (this.#drawn += 1),
+      emit: (effect) => this.#effects.push(effect),
+    }
+  }
+
+  get groupsInMemory(): number {
+    return this.#groups.size
+  }
+
+  /** The group takes one step; what it asks for comes back in order. */
+  step(group: GroupId, event: GroupEvent, reading: Reading): readonly Effect[] {
+    this.#effects = []
+    const context = this.#context
+    context.wall = reading.wall
+    context.now = reading.now
+    context.mayPropose = reading.mayPropose
+    const log = this.#open(group, context)
+    if (event.kind === 'message' && event.message.epoch !== log.set.epoch) {
+      context.trace.mark('message of another epoch')
+      return this.#effects
+    }
+    if (event.kind === 'wake') log.wakeAt = never
+    stepGroup(log, context, event, (position) => this.#options.source.lookup(group, position))
+    this.#scheduleWake(log, context)
+    this.#evict()
+    return this.#effects
+  }
+
+  /** A peer's frames stopped or came back. Returns the groups that have to act on it. */
+  suspect(peer: NodeId, isSuspected: boolean): readonly GroupId[] {
+    if (!isSuspected) {
+      this.#suspected.delete(peer)
+      return []
+    }
+    this.#suspected.add(peer)
+    const waiting = [...this.#groups.values()].filter((log) => log.away.size > 0)
+    return waiting.map((log) => log.group)
+  }
+
+  /** The position up to which the group is applied here. */
+  appliedPosition(group: GroupId): { readonly position: Position; readonly timestamp: Timestamp } {
+    const state = this.#groups.get(group)?.state ?? this.#options.source.load(group).state
+    return { position: state.position, timestamp: state.timestamp }
+  }
+
+  #open(group: GroupId, context: Context): GroupLog {
+    const known = this.#groups.get(group)
+    if (known !== undefined) {
+      if (this.#groups.size > 1) {
+        this.#groups.delete(group)
+        this.#groups.set(group, known)
+      }
+      return known
+    }
+    const { placement, limits, source } = this.#options
+    const { state, records, decisions } = source.load(group)
+    const log = restoreLog(group, placement.replicasOf(group), state, records, limits)
+    for (const [position, decision] of decisions) log.decisions.set(position, decision)
+    this.#groups.set(group, log)
+    advance(log, context)
+    if (highestKnown(log) > log.state.position) {
+      log.sweepDeadline = context.now + spread(context, limits.sweepMs, log.state.position, 0)
+    }
+    return log
+  }
+
+  #scheduleWake(log: GroupLog, context: Context): void {
+    const at = nextDeadline(log)
+    if (at >= log.wakeAt) return
+    log.wakeAt = at
+    context.emit({ kind: 'wake', group: log.group, at })
+  }
+
+  #evict(): void {
+    const { limits, source } = this.#options
+    let tries = evictionTries
+    for (const [group, log] of this.#groups) {
+      if (this.#groups.size <= limits.groupsInMemoryMax || tries === 0) return
+      tries -= 1
+      const isIdle = isQuiescent(log) && source.isSettled(group)
+
+      if (isIdle) this.#groups.delete(group)
+    }
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * How the data store writes things down. Keys:
+ *
+ *   g <group, escaped> 0        the group's state record
+ *   g <group, escaped> 1 <key>  newest version of a row
+ *   g <group, escaped> 2 …      kept for history
+ *   b <slot>                    batch markers
+ *   m <name>                    small values of the node's own
+ *
+ * A group's bytes are escaped (00 becomes 00 ff, and 00 01 ends them): no group's prefix opens
+ * another's, everything of a group is contiguous, and groups lie in the order of their root keys.
+ *
+ * Values: CRC 4 (over key and all that follows) · format 1 · key id 2, zero: for encryption ·
+ * stamp 8 · payload. The stamp is a row's timestamp, a state record's position, a marker's number.
+ */
+import { assert } from '../base/assert.ts'
+import { bufferOf, crc32 } from '../base/bytes.ts'
+import type { GroupId } from '../base/ids.ts'
+
+const valueFormat = 1
+const headBytes = 15
+const twoTo32 = 2 ** 32
+const stateSubspace = 0
+const rowSubspace = 1
+
+export interface Stored {
+  readonly stamp: number
+  readonly payload: Uint8Array
+}
+
+/** The bytes that open every key of a group, up to its subspace. */
+export function groupPrefix(group: GroupId): Buffer {
+  return Buffer.from(`g${group.replaceAll('\0', '\0\xff')}\0\x01`, 'latin1')
+}
+
+export function stateKey(prefix: Uint8Array): Buffer {
+  return subspaceKey(prefix, stateSubspace)
+}
+
+/** What opens the keys of a group's rows; `afterRows` is the first key beyond them. */
+export function rowsPrefix(prefix: Uint8Array): Buffer {
+  return subspaceKey(prefix, rowSubspace)
+}
+
+export function afterRows(prefix: Uint8Array): Buffer {
+  return subspaceKey(prefix, rowSubspace + 1)
+}
+
+function subspaceKey(prefix: Uint8Array, subspace: number): Buffer {
+  const key = Buffer.allocUnsafe(prefix.length + 1)
+  key.set(prefix)
+  key[prefix.length] = subspace
+  return key
+}
+
+export function joined(prefix: Uint8Array, key: Uint8Array): Buffer {
+  const whole = Buffer.allocUnsafe(prefix.length + key.length)
+  whole.set(prefix)
+  whole.set(key, prefix.length)
+  return whole
+}
+
+export function markerKey(slot: number): Buffer {
+  const key = Buffer.from('b\0\0', 'latin1')
+  key.writeUInt16BE(slot, 1)
+  return key
+}
+
+export const allMarkers: { readonly gte: Uint8Array; readonly lt: Uint8Array } = {
+  gte: Buffer.from('b'),
+  lt: Buffer.from('c'),
+}
+
+export function nameKey(name: string): Buffer {
+  return Buffer.from(`m${name}`, 'latin1')
+}
+
+export function encodeStored(key: Uint8Array, stamp: number, payload: Uint8Array): Buffer {
+  assert(Number.isSafeInteger(stamp) && stamp >= 0, 'replica: a stored stamp is a safe integer')
+  const bytes = Buffer.allocUnsafe(headBytes + payload.length)
+  bytes[4] = valueFormat
+  bytes.writeUInt16BE(0, 5)
+  bytes.writeUInt32BE(Math.floor(stamp / twoTo32), 7)
+  bytes.writeUInt32BE(stamp % twoTo32, 11)
+  bytes.set(payload, headBytes)
+  bytes.writeUInt32BE(crc32(bytes.subarray(4), crc32(key)))
+  return bytes
+}
+
+/** What was stored under `key`; `damaged`; or of a format that this version does not know. */
+export function decodeStored(
+  key: Uint8Array,
+  value: Uint8Array,
+): Stored | 'damaged' | 'unknown format' {
+  const bytes = bufferOf(value)
+  if (bytes.length < headBytes) return 'damaged'
+  if (bytes.readUInt32BE() !== crc32(bytes.subarray(4), crc32(key))) return 'damaged'
+  if (bytes[4] !== valueFormat || bytes.readUInt16BE(5) !== 0) return 'unknown format'
+  const stamp = bytes.readUInt32BE(7) * twoTo32 + bytes.readUInt32BE(11)
+  return { stamp, payload: bytes.subarray(headBytes) }
+}

@@ -1,0 +1,186 @@
+/**
+ * The acceptor's side of a group's log (Megastore, 4.6.3): prepare and accept requests, answered
+ * only when what they changed is durable (PAX-4).
+ */
+import { assert } from '../base/assert.ts'
+import type { NodeId, Position } from '../base/ids.ts'
+import { decideAccept, decidePrepare, freshAcceptor, type Acceptor } from '../paxos/acceptor.ts'
+import type { Ballot } from '../paxos/ballot.ts'
+import type { Context, Effect, LogRecord } from './effect.ts'
+import { spread } from './effect.ts'
+import { never, type GroupLog } from './log.ts'
+import type { Accept, GroupMessage, Prepare } from './message.ts'
+
+/** What a position's log record says when it may already be applied and out of memory. */
+export type RecordLookup = (position: Position) => LookedUp
+
+export type LookedUp =
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'present'; readonly acceptor: Acceptor; readonly chosen: boolean }
+  | { readonly kind: 'faulty' }
+
+/** To `node`, this one included. */
+export function reply(context: Context, to: NodeId, message: GroupMessage): Effect {
+  return to === context.node ? { kind: 'deliver', message } : { kind: 'send', to, message }
+}
+
+export function onPrepare(
+  log: GroupLog,
+  context: Context,
+  from: NodeId,
+  message: Prepare,
+  lookup: RecordLookup,
+): void {
+  const acceptor = votingRecord(log, context, from, message, lookup)
+  if (acceptor === undefined) return
+  const { position, ballot } = message
+  const decision = decidePrepare(acceptor, ballot)
+  noteRound(log, position, ballot)
+  if (decision.kind === 'refused') {
+    return refuse(log, context, from, message, decision.promised)
+  }
+  const { group, set } = log
+  const { accepted } = decision
+  const answer: GroupMessage = {
+    ...{ kind: 'promised', group, epoch: set.epoch, position, ballot },
+    ...(accepted === undefined ? {} : { accepted }),
+  }
+  const changed = decision.next !== acceptor
+  if (changed) {
+    context.trace.emit({ kind: 'promise', group, position, ballot })
+    keep(log, position, decision.next)
+  }
+  const record: LogRecord = { kind: 'promise', group, position, ballot }
+  context.emit({
+    kind: 'persist',
+    records: changed ? [record] : [],
+    after: [reply(context, from, answer)],
+  })
+}
+
+/**
+ * `first` is what may leave only together with the answer: at position 1 the leader's own
+ * acceptance is durable before anybody hears of the value.
+ */
+export function onAccept(
+  log: GroupLog,
+  context: Context,
+  from: NodeId,
+  message: Accept,
+  lookup: RecordLookup,
+  first: readonly Effect[] = [],
+): void {
+  const acceptor = votingRecord(log, context, from, message, lookup)
+  if (acceptor === undefined) return
+  const { position, ballot, value } = message
+  if (ballot.round === 0) checkLeader(log, position, ballot)
+  noteRound(log, position, ballot)
+  const decision = decideAccept(acceptor, ballot, value)
+  if (decision.kind === 'refused') {
+    return refuse(log, context, from, message, decision.promised)
+  }
+  const { group, set } = log
+  const changed = decision.next !== acceptor
+  if (changed) {
+    context.trace.emit({ kind: 'accept', group, position, ballot })
+    keep(log, position, decision.next)
+    if (position > log.state.position && log.sweepDeadline === never) {
+      log.sweepDeadline = context.now + spread(context, context.limits.sweepMs, position, 0)
+    }
+  }
+  const record: LogRecord = { kind: 'accept', group, position, ballot, value }
+  const answer: GroupMessage = { kind: 'accepted', group, epoch: set.epoch, position, ballot }
+  context.emit({
+    kind: 'persist',
+    records: changed ? [record] : [],
+    after: [...first, reply(context, from, answer)],
+  })
+}
+
+function checkLeader(log: GroupLog, position: Position, ballot: Ballot): void {
+  if (position !== log.state.position + 1) return
+  const leader = log.state.nextLeader ?? { ...ballot, node: log.set.firstFull }
+  assert(leader.node === ballot.node, 'PAX-6: ballot zero from another than the leader')
+  assert(leader.incarnation === ballot.incarnation, 'PAX-6: ballot zero from another incarnation')
+}
+
+/** The record to vote with, or undefined when the request was answered in another way. */
+function votingRecord(
+  log: GroupLog,
+  context: Context,
+  from: NodeId,
+  message: Prepare | Accept,
+  lookup: RecordLookup,
+): Acceptor | undefined {
+  const { position, ballot } = message
+  const applied = log.state.position
+  const record = position > applied ? log.records.get(position) : lookup(position)
+  if (record?.kind === 'faulty') {
+    // A damaged record counts neither as a vote nor as "nothing accepted".
+    context.trace.mark('faulty record asked for a vote')
+    const { group, set } = log
+    context.emit(reply(context, from, { ...faultyReply(group, set.epoch), position, ballot }))
+    return undefined
+  }
+  if (position <= applied && record?.kind === 'present' && 'chosen' in record && record.chosen) {
+    // Decided long ago: the proposer is behind. Teach it instead of voting again.
+    context.trace.mark('vote asked at an applied position')
+    supply(log, context, from, position, applied)
+    return undefined
+  }
+  if (position > applied && log.records.size >= context.limits.openPositionsMax) {
+    const known = log.records.has(position)
+    context.trace.mark('too many open positions')
+    if (!known) return undefined
+  }
+  return record?.kind === 'present' ? record.acceptor : freshAcceptor
+}
+
+function faultyReply(
+  group: GroupLog['group'],
+  epoch: number,
+): { readonly kind: 'faulty'; readonly group: GroupLog['group']; readonly epoch: number } {
+  return { kind: 'faulty', group, epoch }
+}
+
+function refuse(
+  log: GroupLog,
+  context: Context,
+  from: NodeId,
+  message: Prepare | Accept,
+  promised: Ballot,
+): void {
+  const { group, set } = log
+  const { position, ballot } = message
+  // It tells of a promise, so the promise must be durable like in any other answer (PAX-4).
+  const answer: GroupMessage = {
+    ...{ kind: 'refused', group, epoch: set.epoch },
+    ...{ position, ballot, promised },
+  }
+  context.emit({ kind: 'persist', records: [], after: [reply(context, from, answer)] })
+}
+
+/** Sends committed entries from the log. */
+export function supply(
+  log: GroupLog,
+  context: Context,
+  to: NodeId,
+  from: Position,
+  through: Position,
+): void {
+  if (to === context.node) return
+  const { group, set, state } = log
+  const { epoch } = set
+  context.emit({ kind: 'supply', to, group, epoch, from, through, committed: state.position })
+}
+
+function keep(log: GroupLog, position: Position, acceptor: Acceptor): void {
+  if (position > log.state.position) log.records.set(position, { kind: 'present', acceptor })
+}
+
+/** A later proposal of this node at this position starts above every round it has seen. */
+function noteRound(log: GroupLog, position: Position, ballot: Ballot): void {
+  if (position === log.state.position + 1 && ballot.round > log.highestRound) {
+    log.highestRound = ballot.round
+  }
+}

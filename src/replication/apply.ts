@@ -1,0 +1,84 @@
+/**
+ * What an entry does to a group: rows written, numbers drawn, outcomes recorded. Total and a
+ * function of (state, entry) alone: every replica gets the same bytes or none (LOG-2).
+ */
+import { assert } from '../base/assert.ts'
+import type { Entry } from './entry.ts'
+import type { GroupState, RecordedOutcome, SessionState } from './state.ts'
+import { fillSlots, type Mutation, type Transaction } from './transaction.ts'
+
+/** How often expired sessions are looked for, in positions. A constant: all replicas must agree. */
+const sessionSweepPositions = 16
+
+export interface Applied {
+  /** In order; a later write of a key wins. Keys are relative to the group. */
+  readonly writes: readonly Mutation[]
+  /** One per transaction of the entry, in its order. */
+  readonly outcomes: readonly RecordedOutcome[]
+}
+
+/** Moves `state` from position n - 1 to n, where `entry` is the entry at n. */
+export function applyEntry(state: GroupState, entry: Entry): Applied {
+  assert(entry.position === state.position + 1, 'LOG-1: applied out of order')
+  assert(entry.timestamp > state.timestamp, 'MVCC-2: the timestamp did not rise')
+  state.position = entry.position
+  state.timestamp = entry.timestamp
+  state.nextLeader = entry.nextLeader
+  if (state.position % sessionSweepPositions === 0) forgetExpired(state)
+  const writes: Mutation[] = []
+  const outcomes = entry.transactions.map((one) => applyTransaction(state, one, writes))
+  return { writes, outcomes }
+}
+
+function applyTransaction(
+  state: GroupState,
+  transaction: Transaction,
+  writes: Mutation[],
+): RecordedOutcome {
+  const session = sessionOf(state, transaction)
+  assert(transaction.sequence >= session.floor, 'LOG-3: an intent below its session floor')
+  assert(!session.outcomes.has(transaction.sequence), 'LOG-3: an intent takes effect twice')
+  const outcome = effectOf(state, transaction, writes)
+  session.outcomes.set(transaction.sequence, outcome)
+  session.expiresAt = Math.max(session.expiresAt, transaction.expiresAt)
+  raiseFloor(session, transaction.floor)
+  return outcome
+}
+
+function effectOf(
+  state: GroupState,
+  transaction: Transaction,
+  writes: Mutation[],
+): RecordedOutcome {
+  if (state.timestamp > transaction.expiresAt) return { kind: 'expired' }
+  const sequences = transaction.allocations.map((counter) => {
+    const drawn = (state.counters.get(counter) ?? 0) + 1
+    state.counters.set(counter, drawn)
+    return drawn
+  })
+  for (const mutation of transaction.mutations) writes.push(fillSlots(mutation, sequences))
+  const { position, timestamp } = state
+  return { kind: 'committed', position, timestamp, attempt: transaction.attempt, sequences }
+}
+
+function sessionOf(state: GroupState, transaction: Transaction): SessionState {
+  const known = state.sessions.get(transaction.session)
+  if (known !== undefined) return known
+  const session: SessionState = { floor: 0, expiresAt: 0, outcomes: new Map() }
+  state.sessions.set(transaction.session, session)
+  return session
+}
+
+function raiseFloor(session: SessionState, floor: number): void {
+  if (floor <= session.floor) return
+  session.floor = floor
+  for (const sequence of session.outcomes.keys()) {
+    if (sequence < floor) session.outcomes.delete(sequence)
+  }
+}
+
+function forgetExpired(state: GroupState): void {
+  for (const [id, session] of state.sessions) {
+    if (session.expiresAt < state.timestamp) state.sessions.delete(id)
+  }
+}

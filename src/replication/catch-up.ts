@@ -1,0 +1,106 @@
+/**
+ * Going after positions this replica lacks (Megastore, 4.6.2 step 3; sweeping, 4.5): wait a moment
+ * for the notice, ask peers for the committed entries, and where nobody knows one, run the proposer,
+ * which finds and finishes an earlier value or closes the position with a no-op.
+ *
+ * LOG-1  Applied in order, never past a hole.
+ * LOG-5  A no-op only through Paxos, so only where nothing was or can be chosen.
+ */
+import type { NodeId, Position } from '../base/ids.ts'
+import { supply } from './acceptance.ts'
+import { spread, type Context } from './effect.ts'
+import { decide } from './learn.ts'
+import { highestKnown, never, type Chase, type GroupLog } from './log.ts'
+import type { Committed, Entries, Fetch } from './message.ts'
+import { startPrepare } from './propose.ts'
+
+/** Makes sure that everything `through` gets here. `informer` said so and is asked first. */
+export function chase(log: GroupLog, context: Context, through: Position, informer?: NodeId): void {
+  if (through <= log.state.position) return
+  const deadline = context.now + spread(context, context.limits.settleMs, log.state.position, 0)
+  log.chase ??= { through, asking: undefined, stage: 0, deadline }
+  log.chase.through = Math.max(log.chase.through, through)
+  if (informer !== undefined && informer !== context.node && log.chase.asking === undefined) {
+    ask(log, context, log.chase, informer)
+  }
+}
+
+function ask(log: GroupLog, context: Context, current: Chase, peer: NodeId): void {
+  const { group, set, state } = log
+  current.asking = peer
+  const from = state.position + 1
+  const { through } = current
+  const message = { kind: 'fetch', group, epoch: set.epoch, from, through } as const
+  context.emit({ kind: 'send', to: peer, message })
+}
+
+export function onFetch(log: GroupLog, context: Context, from: NodeId, message: Fetch): void {
+  const through = Math.min(message.through, log.state.position)
+  supply(log, context, from, message.from, through)
+}
+
+export function onEntries(log: GroupLog, context: Context, from: NodeId, message: Entries): void {
+  const before = log.state.position
+  for (const { position, ballot, value } of message.entries) {
+    decide(log, context, position, ballot, value)
+  }
+  if (log.chase?.asking === from) log.chase.asking = undefined
+  const last = message.entries.at(-1)
+  if (last === undefined || last.position <= before) return
+  context.trace.mark('caught up from a peer')
+  if (last.position < message.committed) chase(log, context, message.committed)
+}
+
+/** The peer that just sent entries is asked for the next ones, as long as that gets us on. */
+export function goOn(log: GroupLog, context: Context, from: NodeId, message: Entries): void {
+  const { chase: current } = log
+  if (current === undefined || current.asking !== undefined) return
+  if (message.entries.at(-1)?.position !== log.state.position) return
+  if (current.through > log.state.position) ask(log, context, current, from)
+}
+
+export function onCommitted(
+  log: GroupLog,
+  context: Context,
+  from: NodeId,
+  message: Pick<Committed, 'position' | 'ballot'>,
+): void {
+  decide(log, context, message.position, message.ballot)
+  const open = log.state.position + 1
+  const waits = log.decisions.size > 0 && log.decisions.get(open)?.value === undefined
+  if (waits) chase(log, context, message.position, from)
+}
+
+/** Ends a chase that has arrived. */
+export function endChase(log: GroupLog): void {
+  if (log.chase !== undefined && log.chase.through <= log.state.position) log.chase = undefined
+}
+
+/** Time to look elsewhere: every peer in turn, then the proposer. */
+export function onChaseDeadline(log: GroupLog, context: Context, current: Chase): void {
+  const { limits, now } = context
+  const peers = log.set.voters.filter((voter) => voter !== context.node)
+  current.stage += 1
+  current.asking = undefined
+  const peer = peers[(current.stage - 1 + log.state.position) % Math.max(peers.length, 1)]
+  const isPeersTurn = current.stage <= peers.length && peer !== undefined
+  const delay = isPeersTurn ? limits.settleMs : limits.phaseTimeoutMs
+  const attempt = Math.min(current.stage, 6)
+  current.deadline = now + spread(context, delay * Math.max(1, attempt - peers.length), 0, attempt)
+  if (isPeersTurn) return ask(log, context, current, peer)
+  if (current.stage % (peers.length + 1) === 0 && peer !== undefined) {
+    ask(log, context, current, peer)
+  }
+  if (log.proposal !== undefined) return
+  context.trace.mark('undecided position settled by a prepare')
+  startPrepare(log, context, 0)
+}
+
+/** An accepted position stayed undecided for long: its proposer is gone, or its notice was lost. */
+export function onSweepDeadline(log: GroupLog, context: Context): void {
+  log.sweepDeadline = never
+  const highest = highestKnown(log)
+  if (highest <= log.state.position) return
+  context.trace.mark('swept')
+  chase(log, context, highest)
+}

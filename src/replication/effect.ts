@@ -1,0 +1,108 @@
+/**
+ * What the pure core asks of the driver, and what it is told of the world at each step.
+ *
+ * PAX-4 is a shape here: a `persist` is durable before the first of its `after` begins.
+ */
+import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import type { Ballot } from '../paxos/ballot.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { GroupMessage, Verdict } from './message.ts'
+import type { Mutation } from './transaction.ts'
+
+/** What an acceptor makes durable. `accept` promises its ballot, too. */
+export type LogRecord =
+  | {
+      readonly kind: 'promise'
+      readonly group: GroupId
+      readonly position: Position
+      readonly ballot: Ballot
+    }
+  | {
+      readonly kind: 'accept'
+      readonly group: GroupId
+      readonly position: Position
+      readonly ballot: Ballot
+      readonly value: Uint8Array
+    }
+  | {
+      /** Decided. Without a value: what was accepted here at exactly this ballot. */
+      readonly kind: 'chosen'
+      readonly group: GroupId
+      readonly position: Position
+      readonly ballot: Ballot
+      readonly value?: Uint8Array
+    }
+
+export type Effect =
+  /** To another node; may be lost. */
+  | { readonly kind: 'send'; readonly to: NodeId; readonly message: GroupMessage }
+  /** To this node itself, in a step of its own. */
+  | { readonly kind: 'deliver'; readonly message: GroupMessage }
+  /** Durable, together with all that was persisted before; only then `after`, in order. */
+  | {
+      readonly kind: 'persist'
+      readonly records: readonly LogRecord[]
+      readonly after: readonly Effect[]
+    }
+  /** Durable some time: along with whatever is persisted next. Losing it costs work, not safety. */
+  | { readonly kind: 'note'; readonly record: LogRecord }
+  /** The committed entry at `position` takes effect here: visible to every later read. */
+  | {
+      readonly kind: 'apply'
+      readonly group: GroupId
+      readonly position: Position
+      readonly timestamp: Timestamp
+      readonly value: Uint8Array
+      readonly writes: readonly Mutation[]
+      readonly encodeState: () => Uint8Array
+    }
+  /** Answers a submission of this node's edge. */
+  | { readonly kind: 'verdict'; readonly request: number; readonly verdict: Verdict }
+  /** A read of this node's edge may be served: everything up to `position` is applied. */
+  | {
+      readonly kind: 'serve'
+      readonly read: number
+      readonly position: Position
+      readonly timestamp: Timestamp
+    }
+  /** This group wants a `wake` event at this monotonic time, in milliseconds. */
+  | { readonly kind: 'wake'; readonly group: GroupId; readonly at: number }
+  /** Answers a peer with committed entries from the log, as many as the bounds allow. */
+  | {
+      readonly kind: 'supply'
+      readonly to: NodeId
+      readonly group: GroupId
+      readonly epoch: number
+      readonly from: Position
+      readonly through: Position
+      readonly committed: Position
+    }
+
+/** What a step may know besides its event and its state. */
+export interface Context {
+  readonly node: NodeId
+  readonly incarnation: number
+  readonly limits: Limits
+  readonly trace: Trace
+  /** The wall clock at this event. */
+  readonly wall: Timestamp
+  /** The monotonic clock at this event, in milliseconds. */
+  readonly now: number
+  /** Whether this node may take proposals on (its overlay and log have room). */
+  readonly mayPropose: boolean
+  isSuspected(node: NodeId): boolean
+  /** A number that this node has never drawn before, in no incarnation. */
+  drawNumber(): number
+  emit(effect: Effect): void
+}
+
+/** A delay between `ms` and twice that, different from node to node and try to try, without a draw. */
+export function spread(context: Context, ms: number, position: Position, attempt: number): number {
+  let hash = Math.imul(context.incarnation ^ (position << 4), 0x9e3779b1) ^ attempt
+  for (let i = 0; i < context.node.length; i++) {
+    hash = Math.imul(hash ^ context.node.charCodeAt(i), 0x85ebca6b)
+    hash ^= hash >>> 13
+  }
+  return ms + ((hash >>> 0) % 1024) * (ms / 1024)
+}

@@ -1,0 +1,190 @@
+/**
+ * One group's step: dispatches a message, a submission, a read or a wake-up to the handlers of this
+ * folder, then does whatever has become possible. Order matters in `pump`: what is decided is
+ * applied before reads are served from it and before the next entry is validated against it.
+ */
+import { unreachable } from '../base/assert.ts'
+import type { NodeId, Position } from '../base/ids.ts'
+import { onAccept, onPrepare, type RecordLookup } from './acceptance.ts'
+import * as catchUp from './catch-up.ts'
+import { readAhead } from './compose.ts'
+import { spread, type Context } from './effect.ts'
+import { checkLog } from './invariants.ts'
+import { advance } from './learn.ts'
+import { never, type GroupLog } from './log.ts'
+import type { Accept, Committed, Forward, GroupMessage } from './message.ts'
+import * as propose from './propose.ts'
+import * as read from './read.ts'
+import * as submission from './submit.ts'
+import { decodeTransaction } from './transaction.ts'
+
+export type GroupEvent =
+  | { readonly kind: 'message'; readonly from: NodeId; readonly message: GroupMessage }
+  | {
+      readonly kind: 'submit'
+      readonly request: number
+      readonly submitted: submission.Submitted
+    }
+  | { readonly kind: 'read'; readonly read: number }
+  | { readonly kind: 'cancel-read'; readonly read: number }
+  /** A position is said to exist, by `informer` or by a session that has seen it. */
+  | { readonly kind: 'exists'; readonly position: Position; readonly informer?: NodeId }
+  | { readonly kind: 'suspect'; readonly peer: NodeId }
+  /** Time has passed, or something the group waits for may have come. */
+  | { readonly kind: 'wake' }
+
+export function stepGroup(
+  log: GroupLog,
+  context: Context,
+  event: GroupEvent,
+  lookup: RecordLookup,
+): void {
+  handle(log, context, event, lookup)
+  pump(log, context, lookup)
+  if (event.kind === 'message' && event.message.kind === 'entries') {
+    catchUp.goOn(log, context, event.from, event.message)
+  }
+  checkLog(log, context)
+}
+
+function handle(log: GroupLog, context: Context, event: GroupEvent, lookup: RecordLookup): void {
+  switch (event.kind) {
+    case 'message':
+      return onMessage(log, context, event.from, event.message, lookup)
+    case 'submit': {
+      const waiter = { node: context.node, request: event.request, hops: 0 }
+      return submission.submit(log, context, event.submitted, waiter)
+    }
+    case 'read':
+      return read.beginRead(log, event.read)
+    case 'cancel-read':
+      return read.cancelRead(log, event.read)
+    case 'exists':
+      return catchUp.chase(log, context, event.position, event.informer)
+    case 'suspect':
+      return submission.takeBackFrom(log, event.peer)
+    case 'wake':
+      return onWake(log, context)
+    default:
+      return unreachable(event)
+  }
+}
+
+function onMessage(
+  log: GroupLog,
+  context: Context,
+  from: NodeId,
+  message: GroupMessage,
+  lookup: RecordLookup,
+): void {
+  switch (message.kind) {
+    case 'prepare':
+      return onPrepare(log, context, from, message, lookup)
+    case 'promised':
+      return propose.onPromised(log, context, from, message, lookup)
+    case 'accept':
+      return onAcceptRequest(log, context, from, message, lookup)
+    case 'accepted':
+      return propose.onAccepted(log, context, from, message)
+    case 'refused':
+      return propose.onRefused(log, context, from, message)
+    case 'faulty':
+      // Neither a vote nor a refusal: the phase goes on with the others' answers.
+      return context.trace.mark('a peer answered faulty')
+    case 'committed':
+      return catchUp.onCommitted(log, context, from, message)
+    case 'fetch':
+      return catchUp.onFetch(log, context, from, message)
+    case 'entries':
+      return catchUp.onEntries(log, context, from, message)
+    case 'query':
+      return read.onQuery(log, context, from, message)
+    case 'highest':
+      return read.onHighest(log, context, from, message)
+    case 'forward':
+      return onForward(log, context, from, message)
+    case 'forward-reply': {
+      const position = submission.onForwardReply(log, context, from, message)
+      return position === undefined ? undefined : catchUp.chase(log, context, position, from)
+    }
+    default:
+      return unreachable(message)
+  }
+}
+
+/** An accept request tells of the position before it as well: that is the cheapest notice there is. */
+function onAcceptRequest(
+  log: GroupLog,
+  context: Context,
+  from: NodeId,
+  message: Accept,
+  lookup: RecordLookup,
+): void {
+  const { position, previous } = message
+  if (previous !== undefined) {
+    catchUp.onCommitted(log, context, from, { position: position - 1, ballot: previous })
+    advance(log, context)
+  }
+  onAccept(log, context, from, message, lookup)
+}
+
+function onForward(log: GroupLog, context: Context, from: NodeId, message: Forward): void {
+  const transaction = decodeTransaction(message.transaction)
+  if (transaction === undefined) return context.trace.mark('malformed transaction forwarded')
+  const { readPosition, reads, request, hops } = message
+  const submitted = { transaction, bytes: message.transaction, readPosition, reads }
+  submission.submit(log, context, submitted, { node: from, request, hops })
+}
+
+function onWake(log: GroupLog, context: Context): void {
+  const { now } = context
+  if (log.proposal !== undefined && log.proposal.deadline <= now) {
+    propose.onProposalDeadline(log, context, log.proposal)
+  }
+  if (log.readRound !== undefined && log.readRound.deadline <= now) {
+    read.onReadDeadline(log, context, log.readRound)
+  }
+  if (log.chase !== undefined && log.chase.deadline <= now) {
+    catchUp.onChaseDeadline(log, context, log.chase)
+  }
+  if (log.retryDeadline <= now) submission.onRetryDeadline(log, context)
+  if (log.sweepDeadline <= now) catchUp.onSweepDeadline(log, context)
+}
+
+/** Does what has become possible. */
+function pump(log: GroupLog, context: Context, lookup: RecordLookup): void {
+  advance(log, context)
+  catchUp.endChase(log)
+  read.serveReads(log, context)
+  proposeNext(log, context, lookup)
+  announce(log, context)
+  read.startReadRound(log, context)
+  read.serveReads(log, context)
+}
+
+function proposeNext(log: GroupLog, context: Context, lookup: RecordLookup): void {
+  if (log.proposal !== undefined || log.queue.size === 0) return
+  submission.forwardPending(log, context)
+  if (log.queue.size === 0) return
+  if (log.decisions.has(log.state.position + 1)) return
+  propose.proposePending(log, context, lookup)
+  if (log.proposal !== undefined || log.queue.size === 0) return
+  // Nothing here fits the open position: it was read ahead of this replica, or there is no room.
+  catchUp.chase(log, context, readAhead(log))
+  if (log.retryDeadline !== never) return
+  log.retryDeadline = context.now + spread(context, context.limits.settleMs, log.state.position, 0)
+}
+
+/** Tells the others what this node has just committed, unless the next entry on its way says so. */
+function announce(log: GroupLog, context: Context): void {
+  const position = log.unannounced
+  const ballot = log.appliedBallot
+  if (position === undefined || ballot === undefined || log.state.position < position) return
+  log.unannounced = undefined
+  if (log.proposal?.phase.kind === 'accepting') return
+  const { group, set } = log
+  const message: Committed = { kind: 'committed', group, epoch: set.epoch, position, ballot }
+  for (const voter of set.voters) {
+    if (voter !== context.node) context.emit({ kind: 'send', to: voter, message })
+  }
+}

@@ -1,0 +1,34 @@
+/** What must hold of a group's log after every step, in one place. Cheap enough to run always. */
+import { assert } from '../base/assert.ts'
+import type { Context } from './effect.ts'
+import type { GroupLog } from './log.ts'
+
+export function checkLog(log: GroupLog, context: Context): void {
+  const applied = log.state.position
+  for (const position of log.records.keys()) {
+    assert(position > applied, 'LOG-1: an acceptor record outlives its application in memory')
+  }
+  for (const [position, decision] of log.decisions) {
+    assert(position > applied, 'LOG-1: a decision outlives its application')
+    assert(
+      position > applied + 1 || decision.value === undefined,
+      'LOG-1: a decision waits in vain',
+    )
+  }
+  assert(log.chase === undefined || log.chase.through > applied, 'LOG-5: a chase has no end')
+  checkProposal(log, context)
+}
+
+function checkProposal(log: GroupLog, context: Context): void {
+  const { proposal, state } = log
+  if (proposal === undefined) return
+  assert(proposal.position === state.position + 1, 'PAX-5: a proposal beside the open position')
+  if (proposal.phase.kind === 'backing-off') return
+  const { ballot } = proposal.phase
+  assert(ballot.node === context.node, "PAX-5: a proposal at another node's ballot")
+  assert(ballot.incarnation === context.incarnation, 'PAX-5: a proposal of an older incarnation')
+  if (ballot.round > 0) return
+  const named = state.nextLeader ?? { ...ballot, node: log.set.firstFull }
+  assert(named.node === ballot.node, 'PAX-6: ballot zero by another than the leader')
+  assert(named.incarnation === ballot.incarnation, 'PAX-6: ballot zero in another incarnation')
+}

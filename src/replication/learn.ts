@@ -1,0 +1,146 @@
+/**
+ * Learning what is committed, and applying it in order (Megastore, 4.6.2 step 3 and 4.6.3 step 5).
+ *
+ * Without read leases *chosen* and *committed* fall together; the step that waits for lease holders
+ * comes between `decide` and `advance`.
+ */
+import { assert, present } from '../base/assert.ts'
+import { equalBytes, latin1 } from '../base/bytes.ts'
+import type { NodeId, Position } from '../base/ids.ts'
+import { equalBallots, type Ballot } from '../paxos/ballot.ts'
+import { applyEntry } from './apply.ts'
+import { spread, type Context } from './effect.ts'
+import { decodeEntry, type Entry } from './entry.ts'
+import {
+  highestKnown,
+  never,
+  pendingOf,
+  type Decision,
+  type GroupLog,
+  type Pending,
+} from './log.ts'
+import type { Verdict } from './message.ts'
+import { encodeState, type RecordedOutcome } from './state.ts'
+import { intentOf } from './transaction.ts'
+
+/**
+ * `position` is committed at `ballot`. Without a value it is this replica's own acceptance that
+ * says which, and only one at exactly this ballot: any other value here is not the committed one.
+ */
+export function decide(
+  log: GroupLog,
+  context: Context,
+  position: Position,
+  ballot: Ballot,
+  value?: Uint8Array,
+): void {
+  if (position <= log.state.position) return
+  const known = log.decisions.get(position)
+  const found = value ?? acceptedValue(log, position, ballot)
+  if (known?.value !== undefined) {
+    if (found !== undefined) {
+      assert(equalBytes(known.value, found), 'PAX-1: two values decided at one position')
+    }
+    return
+  }
+  log.decisions.set(position, found === undefined ? { ballot } : { ballot, value: found })
+  if (found === undefined) return
+  const { group } = log
+  context.trace.emit({ kind: 'chosen', group, position, ballot, value: found })
+  if (acceptedValue(log, position, ballot) === undefined) {
+    // Learnt from a peer: kept in the log, so that this replica can pass it on after a restart.
+    const record = { kind: 'chosen', group, position, ballot, value: found } as const
+    context.emit({ kind: 'persist', records: [record], after: [] })
+  } else {
+    context.emit({ kind: 'note', record: { kind: 'chosen', group, position, ballot } })
+  }
+}
+
+function acceptedValue(log: GroupLog, position: Position, ballot: Ballot): Uint8Array | undefined {
+  const record = log.records.get(position)
+  if (record?.kind !== 'present') return undefined
+  const { accepted } = record.acceptor
+  if (accepted === undefined || !equalBallots(accepted.ballot, ballot)) return undefined
+  return accepted.value
+}
+
+/** Applies every decided position whose turn has come; never past a hole. */
+export function advance(log: GroupLog, context: Context): void {
+  const before = log.state.position
+  for (;;) {
+    const position = log.state.position + 1
+    const decision = log.decisions.get(position)
+    if (decision?.value === undefined) break
+    apply(log, context, position, decision, decision.value)
+  }
+  if (log.state.position === before) return
+  if (log.chase !== undefined) log.chase.stage = 0
+  const undecided = highestKnown(log) > log.state.position
+  const delay = spread(context, context.limits.sweepMs, log.state.position, 0)
+  log.sweepDeadline = undecided ? context.now + delay : never
+}
+
+function apply(
+  log: GroupLog,
+  context: Context,
+  position: Position,
+  decision: Decision,
+  value: Uint8Array,
+): void {
+  const entry = present(decodeEntry(value), 'LOG-1: a chosen entry is of no known format')
+  const { writes, outcomes } = applyEntry(log.state, entry)
+  log.window.add(
+    position,
+    writes.map((write) => latin1(write.key)),
+  )
+  log.appliedBallot = decision.ballot
+  log.decisions.delete(position)
+  log.records.delete(position)
+  log.highestRound = 0
+  if (log.proposal !== undefined && log.proposal.position <= position) log.proposal = undefined
+  const { group, state } = log
+  const { timestamp } = entry
+  context.emit({
+    ...{ kind: 'apply', group, position, timestamp, value, writes },
+    encodeState: () => encodeState(state),
+  })
+  answer(log, context, entry, outcomes)
+  assert(state.position === position, 'LOG-1: the position applied is not the one decided')
+}
+
+function answer(
+  log: GroupLog,
+  context: Context,
+  entry: Entry,
+  outcomes: readonly RecordedOutcome[],
+): void {
+  for (const [index, transaction] of entry.transactions.entries()) {
+    const pending = pendingOf(log, intentOf(transaction))
+    const outcome = outcomes[index]
+    if (pending !== undefined && outcome !== undefined) settle(log, context, pending, outcome)
+  }
+}
+
+/** Gives everybody who waits for this transaction its verdict. */
+export function settle(log: GroupLog, context: Context, pending: Pending, verdict: Verdict): void {
+  log.queue.delete(pending.intent)
+  log.away.delete(pending.intent)
+  log.forwarded.delete(pending.forwardId)
+  for (const { node, request } of pending.waiters) tell(log, context, node, request, verdict)
+}
+
+export function tell(
+  log: GroupLog,
+  context: Context,
+  node: NodeId,
+  request: number,
+  verdict: Verdict,
+): void {
+  if (node === context.node) {
+    context.emit({ kind: 'verdict', request, verdict })
+    return
+  }
+  const { group, set } = log
+  const message = { kind: 'forward-reply', group, epoch: set.epoch, request, verdict } as const
+  context.emit({ kind: 'send', to: node, message })
+}

@@ -1,0 +1,190 @@
+/**
+ * One group's log at one replica: the state that the handlers of this folder work on. It has one
+ * owner, the replica's table of groups; handlers change it in place and emit effects.
+ *
+ * Positions up to `state.position` are applied; above it stand acceptor records, decisions whose
+ * turn has not come, and at most one proposal (one open position per group, no pipelining).
+ */
+import type { GroupId, NodeId, Position } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import type { ReplicaSet } from '../placement/placement.ts'
+import type { Acceptor } from '../paxos/acceptor.ts'
+import type { Ballot } from '../paxos/ballot.ts'
+import type { Phase } from '../paxos/proposer.ts'
+import type { GroupState } from './state.ts'
+import type { Transaction } from './transaction.ts'
+import { ValidationWindow } from './window.ts'
+
+/** An acceptor's record of a position above the applied ones. `faulty`: the disk damaged it. */
+export type PositionRecord =
+  { readonly kind: 'present'; readonly acceptor: Acceptor } | { readonly kind: 'faulty' }
+
+/** A position known to be committed. Without a value it has to be fetched. */
+export interface Decision {
+  readonly ballot: Ballot
+  readonly value?: Uint8Array
+}
+
+/** Who waits for a transaction's verdict: this node's own edge, or a node that forwarded it. */
+export interface Waiter {
+  readonly node: NodeId
+  readonly request: number
+  readonly hops: number
+}
+
+/** A transaction that has no verdict yet. */
+export interface Pending {
+  readonly intent: string
+  readonly transaction: Transaction
+  readonly bytes: Uint8Array
+  readonly readPosition: Position
+  /** Keys read, as latin1 text. */
+  readonly reads: readonly string[]
+  readonly waiters: Waiter[]
+  /** The node it was last forwarded to. */
+  sentTo: NodeId | undefined
+  /** How often it was forwarded without an answer. */
+  forwards: number
+  /** Names it between this node and the one it was forwarded to. */
+  readonly forwardId: number
+}
+
+/** The open position's proposal. */
+export interface Proposal {
+  readonly position: Position
+  phase: Phase | { readonly kind: 'backing-off' }
+  /** Tries at this position so far; delays grow with it. */
+  attempt: number
+  /** When to start the phase again, or to end the back-off. */
+  deadline: number
+}
+
+/** A majority read on its way (one at a time per group; later reads share the next). */
+export interface ReadRound {
+  readonly round: number
+  readonly reads: readonly number[]
+  readonly answers: Map<NodeId, Position>
+  deadline: number
+}
+
+/** A read that knows how far it must see. */
+export interface TargetedRead {
+  readonly read: number
+  readonly position: Position
+}
+
+/** Going after positions this replica lacks: wait, ask peers in turn, then propose. */
+export interface Chase {
+  through: Position
+  /** The peer that was asked and has not answered. */
+  asking: NodeId | undefined
+  stage: number
+  deadline: number
+}
+
+export interface GroupLog {
+  readonly group: GroupId
+  readonly set: ReplicaSet
+  readonly state: GroupState
+  /** The ballot at which the applied position was committed, where known. */
+  appliedBallot: Ballot | undefined
+  readonly records: Map<Position, PositionRecord>
+  readonly decisions: Map<Position, Decision>
+  readonly window: ValidationWindow
+  /** Highest round seen or used at the open position. */
+  highestRound: number
+  proposal: Proposal | undefined
+  /** Decided by this node's own proposal, and not told to the others yet. */
+  unannounced: Position | undefined
+  /** Transactions to be proposed by this node, by intent, in order of arrival. */
+  readonly queue: Map<string, Pending>
+  /** Transactions forwarded to another node, by intent, and their intents by `forwardId`. */
+  readonly away: Map<string, Pending>
+  readonly forwarded: Map<number, string>
+  /** When to look again at transactions that nobody proposes or answers. */
+  retryDeadline: number
+  readRound: ReadRound | undefined
+  readsWaiting: number[]
+  readsTargeted: TargetedRead[]
+  chase: Chase | undefined
+  /** When to look after an accepted position that stays undecided. */
+  sweepDeadline: number
+  /** The earliest wake-up asked for and not yet come. */
+  wakeAt: number
+}
+
+export const never: number = Number.POSITIVE_INFINITY
+
+/** A group's log as its record says: nothing under way. */
+export function restoreLog(
+  group: GroupId,
+  set: ReplicaSet,
+  state: GroupState,
+  records: ReadonlyMap<Position, PositionRecord>,
+  limits: Limits,
+): GroupLog {
+  return {
+    group,
+    set,
+    state,
+    appliedBallot: undefined,
+    records: new Map(records),
+    decisions: new Map(),
+    window: new ValidationWindow(state.position, limits.validationWindow),
+    highestRound: 0,
+    proposal: undefined,
+    unannounced: undefined,
+    queue: new Map(),
+    away: new Map(),
+    forwarded: new Map(),
+    retryDeadline: never,
+    readRound: undefined,
+    readsWaiting: [],
+    readsTargeted: [],
+    chase: undefined,
+    sweepDeadline: never,
+    wakeAt: never,
+  }
+}
+
+/** The highest position this replica knows to exist: accepted, decided or applied. */
+export function highestKnown(log: GroupLog): Position {
+  let highest = log.state.position
+  for (const [position, record] of log.records) {
+    const holdsValue = record.kind === 'faulty' || record.acceptor.accepted !== undefined
+    if (position > highest && holdsValue) highest = position
+  }
+  for (const position of log.decisions.keys()) if (position > highest) highest = position
+  return highest
+}
+
+/** A transaction without a verdict, wherever it is. */
+export function pendingOf(log: GroupLog, intent: string): Pending | undefined {
+  return log.queue.get(intent) ?? log.away.get(intent)
+}
+
+/** Nothing under way: the record on disk says all there is, so the group may leave memory. */
+export function isQuiescent(log: GroupLog): boolean {
+  return (
+    log.proposal === undefined &&
+    log.queue.size === 0 &&
+    log.away.size === 0 &&
+    log.readRound === undefined &&
+    log.readsWaiting.length === 0 &&
+    log.readsTargeted.length === 0 &&
+    log.chase === undefined &&
+    log.decisions.size === 0 &&
+    highestKnown(log) === log.state.position
+  )
+}
+
+/** When this group next wants to be woken; `never` while nothing waits for time. */
+export function nextDeadline(log: GroupLog): number {
+  return Math.min(
+    log.proposal?.deadline ?? never,
+    log.readRound?.deadline ?? never,
+    log.chase?.deadline ?? never,
+    log.retryDeadline,
+    log.sweepDeadline,
+  )
+}

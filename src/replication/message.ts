@@ -1,0 +1,175 @@
+/**
+ * What replicas of one group say to one another. Every message names its group and the epoch of the
+ * bucket; positional on the wire (`wire/peer-codec.ts`). A message may come late, twice or never.
+ */
+import type { GroupId, Position, Timestamp } from '../base/ids.ts'
+import type { BallotValue } from '../paxos/acceptor.ts'
+import type { Ballot } from '../paxos/ballot.ts'
+
+/** A value known to be chosen at a position. */
+export interface ChosenEntry extends BallotValue {
+  readonly position: Position
+}
+
+/** A transaction on its way to the leader: what validation needs, beside the bytes to be logged. */
+export interface Forwarded {
+  readonly readPosition: Position
+  readonly reads: readonly Uint8Array[]
+  /** `encodeTransaction` of it. */
+  readonly transaction: Uint8Array
+}
+
+/** What a proposer tells the node that forwarded a transaction to it. */
+export type Verdict =
+  | {
+      readonly kind: 'committed'
+      readonly position: Position
+      readonly timestamp: Timestamp
+      readonly attempt: number
+      readonly sequences: readonly number[]
+    }
+  | { readonly kind: 'conflict'; readonly position: Position }
+  | { readonly kind: 'expired' }
+  | { readonly kind: 'overloaded' }
+
+interface Envelope {
+  readonly group: GroupId
+  readonly epoch: number
+}
+
+/** Phase 1a: promise to refuse ballots below this one at this position. */
+export interface Prepare extends Envelope {
+  readonly kind: 'prepare'
+  readonly position: Position
+  readonly ballot: Ballot
+}
+
+/** Phase 1b: promised, durably; with what was accepted here at the highest ballot so far. */
+export interface Promised extends Envelope {
+  readonly kind: 'promised'
+  readonly position: Position
+  readonly ballot: Ballot
+  readonly accepted?: BallotValue
+}
+
+/** Phase 2a: accept this value at this ballot. */
+export interface Accept extends Envelope {
+  readonly kind: 'accept'
+  readonly position: Position
+  readonly ballot: Ballot
+  readonly value: Uint8Array
+  /** The ballot at which position - 1 was committed, when the proposer knows it. */
+  readonly previous?: Ballot
+}
+
+/** Phase 2b: accepted, durably. */
+export interface Accepted extends Envelope {
+  readonly kind: 'accepted'
+  readonly position: Position
+  readonly ballot: Ballot
+}
+
+/** To a prepare or accept below the promise; `promised` says what to go above. */
+export interface Refused extends Envelope {
+  readonly kind: 'refused'
+  readonly position: Position
+  readonly ballot: Ballot
+  readonly promised: Ballot
+}
+
+/** To a prepare or accept at a position whose record the disk has damaged: no vote either way. */
+export interface Faulty extends Envelope {
+  readonly kind: 'faulty'
+  readonly position: Position
+  readonly ballot: Ballot
+}
+
+/** Position is committed at this ballot; whoever accepted that ballot has the value. */
+export interface Committed extends Envelope {
+  readonly kind: 'committed'
+  readonly position: Position
+  readonly ballot: Ballot
+}
+
+/** Asks for the committed entries from `from` on. */
+export interface Fetch extends Envelope {
+  readonly kind: 'fetch'
+  readonly from: Position
+  /** Wanted through here; the answer may hold less. */
+  readonly through: Position
+}
+
+/** Committed entries, contiguous from `from`; none when the first is not known here. */
+export interface Entries extends Envelope {
+  readonly kind: 'entries'
+  readonly from: Position
+  readonly entries: readonly ChosenEntry[]
+  /** The highest position known to be committed here. */
+  readonly committed: Position
+}
+
+/** Asks a voter for its highest accepted position (a majority read, 4.6.2). */
+export interface Query extends Envelope {
+  readonly kind: 'query'
+  readonly read: number
+}
+
+export interface Highest extends Envelope {
+  readonly kind: 'highest'
+  readonly read: number
+  /** Accepted, applied or known committed, whichever is highest; 0 when nothing ever was. */
+  readonly position: Position
+}
+
+/** A transaction for the leader. */
+export interface Forward extends Envelope, Forwarded {
+  readonly kind: 'forward'
+  /** Unique in the sending node's incarnation. */
+  readonly request: number
+  /** How often it was passed on; a node that gets it at the limit proposes itself. */
+  readonly hops: number
+}
+
+export interface ForwardReply extends Envelope {
+  readonly kind: 'forward-reply'
+  readonly request: number
+  readonly verdict: Verdict
+}
+
+export type GroupMessage =
+  | Prepare
+  | Promised
+  | Accept
+  | Accepted
+  | Refused
+  | Faulty
+  | Committed
+  | Fetch
+  | Entries
+  | Query
+  | Highest
+  | Forward
+  | ForwardReply
+
+/** Asks a peer for what its log was given after flush `after`. */
+export interface DigestRequest {
+  readonly kind: 'digest-request'
+  readonly after: number
+}
+
+/** Groups written in the sender's flushes up to `through`, with their highest known position. */
+export interface Digest {
+  readonly kind: 'digest'
+  readonly after: number
+  readonly through: number
+  readonly groups: readonly (readonly [GroupId, Position])[]
+}
+
+export type Message = GroupMessage | DigestRequest | Digest
+
+/** What one node sends another at once: the messages of one turn of the loop. Empty: a heartbeat. */
+export interface PeerFrame {
+  /** The sender's durable flush number; a peer that has seen a higher one calls the disk stale. */
+  readonly durableFlush: number
+  readonly messages: readonly Message[]
+}

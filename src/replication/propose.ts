@@ -1,0 +1,200 @@
+/**
+ * The proposer's side of the open position (Megastore, 4.4.2 and 4.6.3): ballot zero where this node
+ * is the position's leader, prepare and adoption everywhere else, back-off for losers.
+ *
+ * PAX-6  Ballot zero is used by the leader that the chosen entry before names, in the incarnation
+ *        named, for one value, and only where this node has no record of the position.
+ */
+import { assert } from '../base/assert.ts'
+import type { NodeId } from '../base/ids.ts'
+import { equalBallots, type Ballot } from '../paxos/ballot.ts'
+import * as proposer from '../paxos/proposer.ts'
+import { onAccept, reply, type RecordLookup } from './acceptance.ts'
+import { composeEntry } from './compose.ts'
+import { spread, type Context, type Effect } from './effect.ts'
+import type { Leader } from './entry.ts'
+import { decide } from './learn.ts'
+import type { GroupLog, Proposal } from './log.ts'
+import type { Accept, Accepted, Prepare, Promised, Refused } from './message.ts'
+
+/** Who may use ballot zero at the open position. At position 1 any incarnation may. */
+export function leaderOf(log: GroupLog): Leader | { readonly node: NodeId } {
+  return log.state.nextLeader ?? { node: log.set.firstFull }
+}
+
+function mayUseBallotZero(log: GroupLog, context: Context): boolean {
+  const leader = leaderOf(log)
+  if (leader.node !== context.node) return false
+  if ('incarnation' in leader && leader.incarnation !== context.incarnation) return false
+  return !log.records.has(log.state.position + 1)
+}
+
+/** Proposes what waits here, or nothing when it need not. The log has no proposal yet. */
+export function proposePending(log: GroupLog, context: Context, lookup: RecordLookup): void {
+  assert(log.proposal === undefined, 'PAX-5: a second proposal at the open position')
+  if (!mayUseBallotZero(log, context)) return startPrepare(log, context, 0)
+  const value = composeEntry(log, context)
+  if (value === undefined) return
+  const { node, incarnation } = context
+  startAccept(log, context, lookup, { round: 0, node, incarnation }, value, 0)
+}
+
+/** Phase 1 at the open position, above every round seen there. */
+export function startPrepare(log: GroupLog, context: Context, attempt: number): void {
+  const { node, incarnation, limits } = context
+  const position = log.state.position + 1
+  const ballot: Ballot = { round: nextRound(log), node, incarnation }
+  log.highestRound = ballot.round
+  log.proposal = {
+    ...{ position, attempt, phase: proposer.prepare(ballot) },
+    deadline: context.now + spread(context, limits.phaseTimeoutMs, position, attempt),
+  }
+  context.trace.mark('prepare')
+  sendPrepare(log, context, ballot, log.set.voters)
+}
+
+/** Own promises count as seen: they outlive the memory of what this node has proposed (PAX-5). */
+function nextRound(log: GroupLog): number {
+  const record = log.records.get(log.state.position + 1)
+  const own = record?.kind === 'present' ? (record.acceptor.promised?.round ?? 0) : 0
+  return Math.max(log.highestRound, own) + 1
+}
+
+function sendPrepare(log: GroupLog, context: Context, ballot: Ballot, to: readonly NodeId[]): void {
+  const { group, set, state } = log
+  const position = state.position + 1
+  const message: Prepare = { kind: 'prepare', group, epoch: set.epoch, position, ballot }
+  for (const node of to) context.emit(reply(context, node, message))
+}
+
+function startAccept(
+  log: GroupLog,
+  context: Context,
+  lookup: RecordLookup,
+  ballot: Ballot,
+  value: Uint8Array,
+  attempt: number,
+): void {
+  const position = log.state.position + 1
+  log.proposal = {
+    ...{ position, attempt, phase: proposer.accept(ballot, value) },
+    deadline: context.now + spread(context, context.limits.phaseTimeoutMs, position, attempt),
+  }
+  const { group, set } = log
+  context.trace.emit({ kind: 'propose', group, position, ballot, value })
+  const message = acceptMessage(log, position, ballot, value)
+  const sends: Effect[] = set.voters
+    .filter((voter) => voter !== context.node)
+    .map((voter) => reply(context, voter, message))
+  if (position === 1 && ballot.round === 0) {
+    // Nobody named this leader, so only its own durable record stops a second value after a crash.
+    return onAccept(log, context, context.node, message, lookup, sends)
+  }
+  for (const send of sends) context.emit(send)
+  onAccept(log, context, context.node, message, lookup)
+}
+
+function acceptMessage(log: GroupLog, position: number, ballot: Ballot, value: Uint8Array): Accept {
+  const { group, set, appliedBallot: previous } = log
+  const message: Accept = { kind: 'accept', group, epoch: set.epoch, position, ballot, value }
+  return previous === undefined ? message : { ...message, previous }
+}
+
+/** The log's proposal, when this answer belongs to its present phase. */
+function phaseOf<K extends 'preparing' | 'accepting'>(
+  log: GroupLog,
+  kind: K,
+  answer: { readonly position: number; readonly ballot: Ballot },
+): { readonly proposal: Proposal; readonly phase: proposer.Phase & { kind: K } } | undefined {
+  const { proposal } = log
+  if (proposal === undefined || proposal.position !== answer.position) return undefined
+  const { phase } = proposal
+  if (!isPhase(phase, kind) || !equalBallots(phase.ballot, answer.ballot)) return undefined
+  return { proposal, phase }
+}
+
+function isPhase<K extends 'preparing' | 'accepting'>(
+  phase: Proposal['phase'],
+  kind: K,
+): phase is proposer.Phase & { kind: K } {
+  return phase.kind === kind
+}
+
+export function onPromised(
+  log: GroupLog,
+  context: Context,
+  from: NodeId,
+  message: Promised,
+  lookup: RecordLookup,
+): void {
+  const current = phaseOf(log, 'preparing', message)
+  if (current === undefined || !log.set.voters.includes(from)) return
+  const { proposal } = current
+  const phase = proposer.countPromise(current.phase, from, message.accepted)
+  proposal.phase = phase
+  if (!proposer.isWon(phase, log.set.voters)) return
+  const adopted = proposer.valueToAdopt(phase)
+  if (adopted !== undefined) context.trace.mark("adopted another's value")
+  // A position that was prepared is always closed: without a value of ours, by a no-op (LOG-5).
+  const value = adopted?.value ?? composeEntry(log, context, { orNoOp: true })
+  assert(value !== undefined, 'LOG-5: a prepared position is left open')
+  startAccept(log, context, lookup, phase.ballot, value, proposal.attempt)
+}
+
+export function onAccepted(log: GroupLog, context: Context, from: NodeId, message: Accepted): void {
+  const current = phaseOf(log, 'accepting', message)
+  if (current === undefined || !log.set.voters.includes(from)) return
+  const { proposal, phase: before } = current
+  const phase = proposer.countAcceptance(before, from)
+  proposal.phase = phase
+  if (!proposer.isWon(phase, log.set.voters)) return
+  log.unannounced = proposal.position
+  log.proposal = undefined
+  decide(log, context, message.position, phase.ballot, phase.value)
+}
+
+export function onRefused(log: GroupLog, context: Context, from: NodeId, message: Refused): void {
+  const current = phaseOf(log, 'preparing', message) ?? phaseOf(log, 'accepting', message)
+  if (current === undefined) return
+  log.highestRound = Math.max(log.highestRound, message.promised.round)
+  const { proposal } = current
+  const phase = proposer.countRefusal(current.phase, from)
+  proposal.phase = phase
+  if (proposer.isLost(phase, log.set.voters)) backOff(log, context, proposal)
+}
+
+function backOff(log: GroupLog, context: Context, proposal: Proposal): void {
+  context.trace.mark('proposer lost and backed off')
+  const { limits, now } = context
+  proposal.attempt += 1
+  proposal.phase = { kind: 'backing-off' }
+  const delay = Math.min(
+    limits.backoffMs * 2 ** Math.min(proposal.attempt, 16),
+    limits.backoffMaxMs,
+  )
+  proposal.deadline = now + spread(context, delay, log.state.position, proposal.attempt)
+}
+
+/** The phase took too long, or the back-off is over. */
+export function onProposalDeadline(log: GroupLog, context: Context, proposal: Proposal): void {
+  const { phase, attempt } = proposal
+  if (phase.kind === 'backing-off') return startPrepare(log, context, attempt)
+  if (phase.refusals.size > 0) return backOff(log, context, proposal)
+  // Lost on the way, or the others are gone: the same ballot and value may be sent any number of times.
+  context.trace.mark('phase sent again')
+  proposal.attempt += 1
+  const delay = Math.min(
+    context.limits.phaseTimeoutMs * 2 ** Math.min(proposal.attempt, 16),
+    Math.max(context.limits.backoffMaxMs, context.limits.phaseTimeoutMs),
+  )
+  proposal.deadline = context.now + spread(context, delay, proposal.position, proposal.attempt)
+  const answered = phase.kind === 'preparing' ? phase.promises : phase.acceptances
+  const silent = log.set.voters.filter((voter) => !answered.has(voter))
+  // At position 1 nobody hears of the value before this node's own disk holds it.
+  const unsent =
+    proposal.position === 1 && phase.ballot.round === 0 && silent.includes(context.node)
+  if (unsent) return
+  if (phase.kind === 'preparing') return sendPrepare(log, context, phase.ballot, silent)
+  const message = acceptMessage(log, proposal.position, phase.ballot, phase.value)
+  for (const voter of silent) context.emit(reply(context, voter, message))
+}

@@ -1,0 +1,152 @@
+/**
+ * Taking a transaction: any node may; the leader of the open position gets it, unless it is gone,
+ * in which case this node proposes itself (REPLICATION "Writes" 2; nobody is elected).
+ */
+import { latin1 } from '../base/bytes.ts'
+import type { NodeId, Position } from '../base/ids.ts'
+import { outcomeOf } from './compose.ts'
+import { spread, type Context } from './effect.ts'
+import { settle, tell } from './learn.ts'
+import { never, pendingOf, type GroupLog, type Pending, type Waiter } from './log.ts'
+import type { Forward, ForwardReply } from './message.ts'
+import { leaderOf } from './propose.ts'
+import { intentOf, type Transaction } from './transaction.ts'
+
+/** A forwarded transaction is passed on at most so often; then it is proposed where it is. */
+const hopsMax = 2
+/** A leader that leaves a transaction unanswered so often is taken for unreachable. */
+const forwardsMax = 3
+
+export interface Submitted {
+  readonly transaction: Transaction
+  readonly bytes: Uint8Array
+  readonly readPosition: Position
+  readonly reads: readonly Uint8Array[]
+}
+
+export function submit(
+  log: GroupLog,
+  context: Context,
+  submitted: Submitted,
+  waiter: Waiter,
+): void {
+  const { transaction, bytes, readPosition } = submitted
+  const answer = (verdict: Parameters<typeof tell>[4]): void =>
+    tell(log, context, waiter.node, waiter.request, verdict)
+  const known = outcomeOf(log, transaction.session, transaction.sequence)
+  if (known !== undefined) return answer(known)
+  const intent = intentOf(transaction)
+  const before = pendingOf(log, intent)
+  if (before !== undefined) return join(log, context, before, waiter)
+  if (log.queue.size + log.away.size >= context.limits.groupQueueMax || !context.mayPropose) {
+    context.trace.mark('overloaded')
+    return answer({ kind: 'overloaded' })
+  }
+  const reads = submitted.reads.map((key) => latin1(key))
+  log.queue.set(intent, {
+    ...{ intent, transaction, bytes, readPosition, reads, waiters: [waiter] },
+    ...{ sentTo: undefined, forwards: 0, forwardId: context.drawNumber() },
+  })
+}
+
+/**
+ * The same intent again, by another way or a second time by the same: one verdict serves all. When
+ * it comes back from the node it was forwarded to, both took the other for the leader: it stays.
+ */
+function join(log: GroupLog, context: Context, pending: Pending, waiter: Waiter): void {
+  if (waiter.node === pending.sentTo && log.away.has(pending.intent)) {
+    context.trace.mark('a forwarded transaction came back')
+    pending.forwards = forwardsMax
+    return takeBack(log, pending)
+  }
+  const again = pending.waiters.some(
+    ({ node, request }) => node === waiter.node && request === waiter.request,
+  )
+  if (!again) pending.waiters.push(waiter)
+}
+
+/** The node that should propose what waits here: this one, when the leader is gone. */
+export function proposerFor(log: GroupLog, context: Context): NodeId {
+  const { node } = leaderOf(log)
+  return node === context.node || context.isSuspected(node) ? context.node : node
+}
+
+/** Passes what waits here on to the leader, where that is another node. */
+export function forwardPending(log: GroupLog, context: Context): void {
+  const leader = proposerFor(log, context)
+  if (leader === context.node) return
+  for (const pending of log.queue.values()) {
+    if (mayForward(pending)) sendForward(log, context, pending, leader)
+  }
+}
+
+function mayForward(pending: Pending): boolean {
+  return pending.forwards < forwardsMax && hopsOf(pending) < hopsMax
+}
+
+function hopsOf(pending: Pending): number {
+  return Math.max(...pending.waiters.map((waiter) => waiter.hops))
+}
+
+function sendForward(log: GroupLog, context: Context, pending: Pending, to: NodeId): void {
+  pending.forwards += 1
+  pending.sentTo = to
+  log.queue.delete(pending.intent)
+  log.away.set(pending.intent, pending)
+  const { group, set } = log
+  const { bytes: transaction, readPosition, forwardId } = pending
+  const reads = pending.reads.map((key) => Buffer.from(key, 'latin1'))
+  const message: Forward = {
+    ...{ kind: 'forward', group, epoch: set.epoch, readPosition, reads, transaction },
+    ...{ request: forwardId, hops: hopsOf(pending) + 1 },
+  }
+  log.forwarded.set(forwardId, pending.intent)
+  context.trace.mark('forwarded')
+  context.emit({ kind: 'send', to, message })
+  if (log.retryDeadline === never) {
+    log.retryDeadline =
+      context.now + spread(context, context.limits.forwardMs, log.state.position, pending.forwards)
+  }
+}
+
+/** Nobody answered for long: again to whoever is the leader now, or proposed from here. */
+export function onRetryDeadline(log: GroupLog, context: Context): void {
+  log.retryDeadline = never
+  const leader = proposerFor(log, context)
+  for (const pending of log.away.values()) {
+    if (leader === context.node || !mayForward(pending)) takeBack(log, pending)
+    else sendForward(log, context, pending, leader)
+  }
+}
+
+/** A peer is suspected: what it was to propose is proposed by somebody else, at once. */
+export function takeBackFrom(log: GroupLog, peer: NodeId): void {
+  for (const pending of log.away.values()) {
+    if (pending.sentTo === peer) takeBack(log, pending)
+  }
+}
+
+function takeBack(log: GroupLog, pending: Pending): void {
+  log.away.delete(pending.intent)
+  log.queue.set(pending.intent, pending)
+}
+
+/**
+ * The proposer's verdict. `committed` is not passed on from here: the caller hears of it when this
+ * node has applied the entry, so that its next read here sees its own write. Returns the position
+ * to go after in that case.
+ */
+export function onForwardReply(
+  log: GroupLog,
+  context: Context,
+  from: NodeId,
+  message: ForwardReply,
+): Position | undefined {
+  const pending = log.away.get(log.forwarded.get(message.request) ?? '')
+  if (pending === undefined) return undefined
+  const { verdict } = message
+  if (verdict.kind === 'committed') return verdict.position
+  // Anybody else's word is old: the transaction has been given to another proposer since.
+  if (pending.sentTo === from) settle(log, context, pending, verdict)
+  return undefined
+}

@@ -1,0 +1,114 @@
+/**
+ * A transaction as a group's log carries it: physical mutations, the intent they stand for
+ * (session, sequence), and the numbers to be filled in when the entry is applied.
+ *
+ * The bytes are made once, by the node that took the transaction; after that they are copied.
+ */
+import { pack, unpack } from '../base/pack.ts'
+import type { Timestamp } from '../base/ids.ts'
+
+/** An 8-byte big-endian number, written at apply at `offset` of the key or of the value. */
+export interface SequenceSlot {
+  /** Index into the transaction's `allocations`. */
+  readonly allocation: number
+  readonly at: 'key' | 'value'
+  readonly offset: number
+}
+
+/** One row written or, without a value, deleted. Keys are relative to the group. */
+export interface Mutation {
+  readonly key: Uint8Array
+  readonly value?: Uint8Array
+  readonly slots?: readonly SequenceSlot[]
+}
+
+export interface Transaction {
+  /** (session, sequence) name the intent: it takes effect at most once, however often it is sent. */
+  readonly session: string
+  readonly sequence: number
+  /** Names the content: a rerun of the same intent after a conflict is another attempt. */
+  readonly attempt: number
+  /** The session's lowest sequence that is still unsettled: outcomes below it may be forgotten. */
+  readonly floor: number
+  /** Log time after which the intent no longer takes effect. */
+  readonly expiresAt: Timestamp
+  /** The group's counters to draw a number from, in order; the numbers come back with the outcome. */
+  readonly allocations: readonly number[]
+  readonly mutations: readonly Mutation[]
+}
+
+/** The intent's name in tables: one session never uses a sequence twice. */
+export function intentOf(transaction: {
+  readonly session: string
+  readonly sequence: number
+}): string {
+  return `${transaction.session}/${transaction.sequence}`
+}
+
+export function encodeTransaction(transaction: Transaction): Uint8Array {
+  return pack([
+    transaction.session,
+    transaction.sequence,
+    transaction.attempt,
+    transaction.floor,
+    transaction.expiresAt,
+    transaction.allocations,
+    transaction.mutations.map((mutation) => [
+      mutation.key,
+      mutation.value,
+      mutation.slots?.map((slot) => [slot.allocation, slot.at === 'key' ? 0 : 1, slot.offset]),
+    ]),
+  ])
+}
+
+/** The transaction, or undefined when the bytes are not one. */
+export function decodeTransaction(bytes: Uint8Array): Transaction | undefined {
+  const fields = unpack(bytes)
+  if (!Array.isArray(fields) || fields.length !== 7) return undefined
+  const [session, sequence, attempt, floor, expiresAt, allocations, rows]: unknown[] = fields
+  if (typeof session !== 'string' || !isCount(sequence) || !isCount(attempt)) return undefined
+  if (!isCount(floor) || !isCount(expiresAt) || !Array.isArray(allocations)) return undefined
+  if (!allocations.every(isCount) || !Array.isArray(rows)) return undefined
+  const mutations: Mutation[] = []
+  for (const row of rows) {
+    const mutation = decodeMutation(row, allocations.length)
+    if (mutation === undefined) return undefined
+    mutations.push(mutation)
+  }
+  return { session, sequence, attempt, floor, expiresAt, allocations, mutations }
+}
+
+function decodeMutation(row: unknown, allocationCount: number): Mutation | undefined {
+  if (!Array.isArray(row) || row.length !== 3) return undefined
+  const [key, value, slotRows]: unknown[] = row
+  if (!(key instanceof Uint8Array)) return undefined
+  const hasValue = value instanceof Uint8Array
+  if (!hasValue && value !== null && value !== undefined) return undefined
+  if (slotRows === null || slotRows === undefined) return hasValue ? { key, value } : { key }
+  if (!Array.isArray(slotRows) || !hasValue) return undefined
+  const slots: SequenceSlot[] = []
+  for (const slotRow of slotRows) {
+    if (!Array.isArray(slotRow) || !slotRow.every(isCount) || slotRow.length !== 3) return undefined
+    const [allocation = 0, side = 0, offset = 0]: number[] = slotRow
+    const target = side === 0 ? key : value
+    if (allocation >= allocationCount || side > 1 || offset + 8 > target.length) return undefined
+    slots.push({ allocation, at: side === 0 ? 'key' : 'value', offset })
+  }
+  return { key, value, slots }
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}
+
+/** A copy of the mutation with its numbers filled in. */
+export function fillSlots(mutation: Mutation, numbers: readonly number[]): Mutation {
+  if (mutation.slots === undefined || mutation.value === undefined) return mutation
+  const key = Buffer.from(mutation.key)
+  const value = Buffer.from(mutation.value)
+  for (const slot of mutation.slots) {
+    const target = slot.at === 'key' ? key : value
+    target.writeBigUInt64BE(BigInt(numbers[slot.allocation] ?? 0), slot.offset)
+  }
+  return { key, value }
+}

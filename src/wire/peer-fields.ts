@@ -1,0 +1,71 @@
+/** Checked reading of positional MessagePack arrays that came from outside. */
+import { isNodeId, type GroupId, type NodeId } from '../base/ids.ts'
+import { keyBytesMax } from '../base/limits.ts'
+import type { BallotValue } from '../paxos/acceptor.ts'
+import type { Ballot } from '../paxos/ballot.ts'
+
+/** Thrown inside the decoders only, and turned into a reason where they are entered. */
+export class MalformedError extends Error {
+  override readonly name = 'MalformedError'
+}
+
+function refuse(what: string): never {
+  throw new MalformedError(what)
+}
+
+export function list(value: unknown, what: string, length?: number): readonly unknown[] {
+  if (!Array.isArray(value)) return refuse(`${what} is no list`)
+  if (length !== undefined && value.length !== length) return refuse(`${what} has another length`)
+  return value
+}
+
+/** A safe integer, `min` at least. */
+export function count(value: unknown, what: string, min = 0): number {
+  const isCount = typeof value === 'number' && Number.isSafeInteger(value) && value >= min
+  return isCount ? value : refuse(`${what} is no number from ${min}`)
+}
+
+export function position(value: unknown): number {
+  return count(value, 'position', 1)
+}
+
+export function bytes(value: unknown, what: string, bytesMax: number): Uint8Array {
+  if (!(value instanceof Uint8Array)) return refuse(`${what} is not bytes`)
+  return value.length <= bytesMax ? value : refuse(`${what} is too long`)
+}
+
+export function isAbsent(value: unknown): value is null | undefined {
+  return value === null || value === undefined
+}
+
+function isGroupId(value: unknown): value is GroupId {
+  if (typeof value !== 'string' || value.length === 0 || value.length > keyBytesMax) return false
+  for (let i = 0; i < value.length; i++) if (value.charCodeAt(i) > 0xff) return false
+  return true
+}
+
+export function group(value: unknown): GroupId {
+  return isGroupId(value) ? value : refuse('group is no group id')
+}
+
+export function node(value: unknown): NodeId {
+  return typeof value === 'string' && isNodeId(value) ? value : refuse('node is no node id')
+}
+
+export function packBallot(ballot: Ballot): readonly [number, string, number] {
+  return [ballot.round, ballot.node, ballot.incarnation]
+}
+
+export function ballot(value: unknown): Ballot {
+  const [round, name, incarnation] = list(value, 'ballot', 3)
+  return {
+    round: count(round, 'round'),
+    node: node(name),
+    incarnation: count(incarnation, 'incarnation', 1),
+  }
+}
+
+export function ballotValue(value: unknown, bytesMax: number): BallotValue {
+  const [of, content] = list(value, 'accepted', 2)
+  return { ballot: ballot(of), value: bytes(content, 'value', bytesMax) }
+}

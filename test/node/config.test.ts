@@ -1,0 +1,318 @@
+/** Configuration: precedence, origins, and what is said of each of many wrong files. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { checkLimits, defaultLimits } from '../../src/base/limits.ts'
+import { buildConfig, type ConfigResult } from '../../src/node/config.ts'
+import { loadConfig } from '../../src/node/config-load.ts'
+import { parseYaml } from '../../src/node/config-source.ts'
+import { limitSettings } from '../../src/node/config-settings.ts'
+import { editDistance, nearest } from '../../src/node/suggest.ts'
+
+const good = `cluster: trips
+node: a
+listen: 127.0.0.1:4700
+data: ./data/a
+nodes:
+  - { id: a, url: "http://127.0.0.1:4700" }
+  - { id: b, url: "ws://127.0.0.1:4701" }
+  - { id: c, url: "http://127.0.0.1:4702/" }
+`
+
+function build(
+  yaml: string,
+  flags: Readonly<Record<string, string>> = {},
+  environment: Readonly<Record<string, string>> = {},
+): ConfigResult {
+  const parsed = parseYaml(yaml, 'a.yaml')
+  if (!parsed.ok) return parsed
+  const file = { path: 'a.yaml', root: parsed.root }
+  const flagMap = new Map(Object.entries(flags))
+  return buildConfig({ file, environment, flags: flagMap, workingFolder: '/work' })
+}
+
+/** The complaints as they are printed. */
+function complaints(result: ConfigResult): readonly string[] {
+  return result.ok ? [] : result.problems.map(({ where, text }) => `${where}: ${text}`)
+}
+
+/** The good file with a line replaced, or one more line. */
+function withLine(from: string, to: string): string {
+  expect(good).toContain(from)
+  return good.replace(from, to)
+}
+
+const bad: readonly (readonly [title: string, yaml: string, said: RegExp])[] = [
+  ['an empty file', '', /^a\.yaml: is empty or not a map/],
+  ['a list instead of a map', '- cluster', /^a\.yaml: is empty or not a map/],
+  ['a lone word', 'trips', /^a\.yaml: is empty or not a map/],
+  ['broken YAML', 'cluster: [trips', /^a\.yaml:1:\d+: /],
+  ['a tab for indentation', 'cluster: x\n\tnode: a', /^a\.yaml:2:1: .*[Tt]ab/],
+  ['a field twice', `${good}cluster: other\n`, /^a\.yaml:9:1: .*unique/],
+  ['an alias', good.replace('data: ./data/a', 'data: *x'), /^a\.yaml:4:7: .*alias/i],
+  [
+    'a mistyped field',
+    withLine('listen', 'lisen'),
+    /^a\.yaml:3:1: unknown field "lisen"; did you mean "listen"\?$/,
+  ],
+  ['a field of another program', `${good}replicas: 3\n`, /^a\.yaml:9:1: unknown field "replicas"/],
+  [
+    'a mistyped limit',
+    `${good}limits:\n  group_queue_maks: 5\n`,
+    /^a\.yaml:10:3: unknown field "group_queue_maks"; did you mean "group_queue_max"\?$/,
+  ],
+  ['limits that are no map', `${good}limits: 5\n`, /^a\.yaml:9:9: limits is a map of /],
+  [
+    'a limit of zero',
+    `${good}limits:\n  group_queue_max: 0\n`,
+    /limits\.group_queue_max: wants a whole number from 1 to/,
+  ],
+  [
+    'a fractional limit',
+    `${good}limits:\n  sweep_ms: 1.5\n`,
+    /limits\.sweep_ms: wants a whole number .*not 1\.5$/,
+  ],
+  [
+    'a limit in words',
+    `${good}limits:\n  sweep_ms: fast\n`,
+    /limits\.sweep_ms: wants a whole number .*not "fast"$/,
+  ],
+  [
+    'limits that contradict',
+    `${good}limits: { heartbeat_ms: 900 }\n`,
+    /limits\.suspect_ms \(1000\) must be at least three times limits\.heartbeat_ms \(900\)/,
+  ],
+  [
+    'a back-off above its maximum',
+    `${good}limits: { backoff_ms: 9000 }\n`,
+    /^a\.yaml:9:23: limits\.backoff_ms \(9000\) must not exceed/,
+  ],
+  [
+    'no cluster',
+    withLine('cluster: trips\n', ''),
+    /^a\.yaml: "cluster" is missing; write .*cluster: trips/,
+  ],
+  [
+    'a cluster in capitals',
+    withLine('trips', 'Trips'),
+    /cluster: "Trips" is not allowed: it is 1 to 64/,
+  ],
+  [
+    'a cluster that is a number',
+    withLine('trips', '7'),
+    /^a\.yaml:1:10: cluster: wants text, not 7/,
+  ],
+  [
+    'an empty field',
+    withLine('cluster: trips', 'cluster:'),
+    /^a\.yaml:1:9: cluster: wants text, not nothing$/,
+  ],
+  ['no node', withLine('node: a\n', ''), /"node" is missing/],
+  [
+    'a node that is not listed',
+    withLine('node: a', 'node: d'),
+    /^a\.yaml:2:7: node "d" is not one of the nodes: a, b, c$/,
+  ],
+  ['no data folder', withLine('data: ./data/a\n', ''), /"data" is missing/],
+  ['an empty data folder', withLine('./data/a', '""'), /data: "" is not allowed/],
+  [
+    'a listen without a port',
+    withLine('127.0.0.1:4700\nd', '127.0.0.1\nd'),
+    /^a\.yaml:3:9: listen: wants HOST:PORT/,
+  ],
+  [
+    'a port out of range',
+    withLine('127.0.0.1:4700\nd', '127.0.0.1:70000\nd'),
+    /listen: wants HOST:PORT/,
+  ],
+  [
+    'nodes as text',
+    good.replace(/nodes:[^]*/, 'nodes: a\n'),
+    /^a\.yaml:5:8: nodes: wants a list of/,
+  ],
+  ['no nodes in the list', good.replace(/nodes:[^]*/, 'nodes: []\n'), /nodes: wants a list of/],
+  ['a node twice', withLine('id: b', 'id: a'), /^a\.yaml:7:5: nodes: two nodes have the id "a"$/],
+  ['a URL twice', withLine(':4701', ':4700'), /two nodes have the url http:\/\/127\.0\.0\.1:4700$/],
+  [
+    'a node without URL',
+    withLine(', url: "ws://127.0.0.1:4701"', ''),
+    /^a\.yaml:7:5: nodes: a node lacks its url$/,
+  ],
+  [
+    'a node with a typo',
+    withLine('url: "ws', 'uri: "ws'),
+    /unknown field "uri"; did you mean "url"\?/,
+  ],
+  [
+    'a URL without scheme',
+    withLine('ws://127', '127'),
+    /^a\.yaml:7:19: nodes: wants a URL such as/,
+  ],
+  ['a URL with a path', withLine('4702/', '4702/v1'), /only scheme, host and port/],
+  ['a wrong log level', `${good}log_level: verbos\n`, /log_level: unknown level "verbos"/],
+  ['a level nearly right', `${good}log_level: wran\n`, /did you mean "warn"\?/],
+  [
+    'a word for insecure',
+    `${good}insecure: perhaps\n`,
+    /insecure: wants true or false, not "perhaps"/,
+  ],
+  [
+    'a negative time',
+    `${good}drain_timeout_ms: -1\n`,
+    /drain_timeout_ms: wants a whole number from 0/,
+  ],
+  [
+    'a public address without protection',
+    withLine('listen: 127.0.0.1', 'listen: 0.0.0.0'),
+    /^a\.yaml:3:9: listening on 0\.0\.0\.0, .* tls\.cert_file and tls\.key_file and secret_file.*--insecure/,
+  ],
+  [
+    'a public address with only a secret',
+    `${withLine('listen: 127.0.0.1', 'listen: 10.0.0.1')}secret_file: s\n`,
+    /wants tls\.cert_file and tls\.key_file; set/,
+  ],
+  ['half of TLS', `${good}tls: { cert_file: c.pem }\n`, /tls wants both cert_file and key_file/],
+]
+
+test.each(bad)('%s is refused with one clear problem', (_title, yaml, said) => {
+  const lines = complaints(build(yaml))
+  expect(lines).toHaveLength(1)
+  expect(lines[0]).toMatch(said)
+})
+
+test('all problems of a file are told at once, each with its line', () => {
+  const yaml = withLine('cluster: trips', 'cluster: T')
+    .replace('lis', 'lsi')
+    .replace('id: b', 'id: B')
+  const lines = complaints(build(yaml))
+  expect(lines.map((line) => line.slice(0, 11))).toEqual([
+    'a.yaml:3:1:',
+    'a.yaml:1:10',
+    'a.yaml:7:11',
+  ])
+})
+
+test('a good file gives typed values, with paths from its own folder and URLs made alike', () => {
+  const result = build(good)
+  expect(complaints(result)).toEqual([])
+  if (!result.ok) return
+  expect(result.config).toMatchObject({
+    cluster: 'trips',
+    node: 'a',
+    listen: { host: '127.0.0.1', port: 4700 },
+    data: resolve('data/a'),
+    insecure: false,
+    logLevel: 'info',
+    limits: defaultLimits,
+  })
+  expect(result.config.nodes.map(({ url }) => url)).toEqual([
+    'http://127.0.0.1:4700',
+    'http://127.0.0.1:4701',
+    'http://127.0.0.1:4702',
+  ])
+})
+
+test('a flag wins over the environment, which wins over the file, which wins over the default', () => {
+  const environment = { TRILITHON_LISTEN: '127.0.0.1:1', TRILITHON_LIMITS_SWEEP_MS: '7' }
+  const result = build(good, { listen: '[::1]:2' }, { ...environment, TRILITHON_DATA: 'elsewhere' })
+  expect(complaints(result)).toEqual([])
+  if (!result.ok) return
+  const origin = (name: string): unknown =>
+    result.settings.find((setting) => setting.name === name)?.origin
+  expect(result.config.listen).toEqual({ host: '::1', port: 2 })
+  expect(origin('listen')).toEqual({ kind: 'flag', name: '--listen' })
+  expect(result.config.limits.sweepMs).toBe(7)
+  expect(origin('limits.sweep_ms')).toEqual({
+    kind: 'environment',
+    name: 'TRILITHON_LIMITS_SWEEP_MS',
+  })
+  expect(result.config.data).toBe('/work/elsewhere')
+  expect(origin('node')).toEqual({ kind: 'file', path: 'a.yaml', line: 2, column: 7 })
+  expect(origin('log_level')).toEqual({ kind: 'default' })
+})
+
+test('without a file, flags and environment alone make a configuration', () => {
+  const flags = new Map([
+    ['cluster', 'trips'],
+    ['node', 'a'],
+    ['data', 'd'],
+  ])
+  const environment = { TRILITHON_NODES: 'a=http://h:1, b=http://h:2' }
+  const result = buildConfig({ environment, flags, workingFolder: '/w' })
+  expect(complaints(result)).toEqual([])
+  if (!result.ok) return
+  expect(result.config.nodes).toEqual([
+    { id: 'a', url: 'http://h:1' },
+    { id: 'b', url: 'http://h:2' },
+  ])
+})
+
+test('a wrong flag is named as the flag, a wrong variable as the variable', () => {
+  expect(complaints(build(good, { listen: 'x' }))).toEqual([
+    '--listen: listen: wants HOST:PORT such as 127.0.0.1:4700, not "x"',
+  ])
+  const wrong = build(good, {}, { TRILITHON_NODES: 'a' })
+  expect(complaints(wrong)).toEqual(['TRILITHON_NODES: nodes: a node lacks its url'])
+})
+
+test('--insecure allows a public address', () => {
+  const open = withLine('listen: 127.0.0.1', 'listen: 0.0.0.0')
+  expect(complaints(build(open, { insecure: 'true' }))).toEqual([])
+})
+
+test('limits that pass the configuration pass the assertions of the replica', () => {
+  const limitsYaml = fc.dictionary(
+    fc.constantFrom(...limitSettings.map(({ name }) => name.replace('limits.', ''))),
+    fc.integer({ min: 1, max: 20_000_000 }),
+  )
+  fc.assert(
+    fc.property(limitsYaml, (limits) => {
+      const result = build(`${good}limits: ${JSON.stringify(limits)}\n`)
+      if (result.ok) checkLimits(result.config.limits)
+    }),
+    { numRuns: 300, seed: 4700 },
+  )
+})
+
+test('files that a configuration names are read, and their absence or emptiness is told', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'trilithon-config-'))
+  try {
+    const load = (extra: string): ReturnType<typeof loadConfig> =>
+      writeFile(join(folder, 'a.yaml'), good + extra).then(() =>
+        loadConfig({
+          file: join(folder, 'a.yaml'),
+          environment: {},
+          flags: new Map(),
+          workingFolder: '/',
+        }),
+      )
+    await writeFile(join(folder, 'secret'), ' 0123456789abcdef \n')
+    await writeFile(join(folder, 'short'), 'hush\n')
+    const whole = await load('secret_file: secret\n')
+    expect(whole.ok && whole.files.secret).toBe('0123456789abcdef')
+    expect(complaints(await load('secret_file: gone\n'))[0]).toMatch(
+      /a\.yaml:9:14: secret_file \S+\/gone cannot be read: there is no such file \(ENOENT\)$/,
+    )
+    expect(complaints(await load('secret_file: short\n'))[0]).toMatch(
+      /has 4 characters; at least 16/,
+    )
+    const missing = await loadConfig({
+      file: join(folder, 'none.yaml'),
+      environment: {},
+      flags: new Map(),
+      workingFolder: '/',
+    })
+    expect(complaints(missing)[0]).toMatch(/none\.yaml: cannot be read: there is no such file/)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+})
+
+test('the nearest word is found by edit distance, and none when all are far', () => {
+  expect(editDistance('lisetn', 'listen')).toBe(1)
+  expect(editDistance('', 'abc')).toBe(3)
+  expect(nearest('dta', ['data', 'node'])).toBe('data')
+  expect(nearest('replicas', ['data', 'node'])).toBeUndefined()
+})

@@ -1,0 +1,153 @@
+/** Ordered stores for these tests: in memory and on LevelDB, and a gate that holds, fails or loses writes. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openLevelStore } from '../../src/adapters/level-storage.ts'
+import { compareText, fromLatin1, latin1 } from '../../src/base/bytes.ts'
+import type { KeyValue, OrderedStore, Put, Range } from '../../src/ports/storage.ts'
+
+class MemoryStore implements OrderedStore {
+  readonly #rows = new Map<string, Uint8Array>()
+
+  getSync(key: Uint8Array): Uint8Array | undefined {
+    return this.#rows.get(latin1(key))
+  }
+
+  write(puts: readonly Put[]): Promise<void> {
+    for (const { key, value } of puts) {
+      if (value === undefined) this.#rows.delete(latin1(key))
+      else this.#rows.set(latin1(key), Uint8Array.from(value))
+    }
+    return new Promise((resolve) => setImmediate(resolve))
+  }
+
+  async *scan(range: Range): AsyncIterable<KeyValue> {
+    const rows = [...this.#rows].filter(([key]) => isInRange(key, range))
+    rows.sort(([a], [b]) => compareText(a, b))
+    if (range.reverse === true) rows.reverse()
+    for (const [key, value] of rows.slice(0, range.limit)) {
+      await Promise.resolve()
+      yield { key: fromLatin1(key), value }
+    }
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
+function isInRange(key: string, { gte, gt, lt }: Range): boolean {
+  const isAbove =
+    (gte === undefined || key >= latin1(gte)) && (gt === undefined || key > latin1(gt))
+  return isAbove && (lt === undefined || key < latin1(lt))
+}
+
+/** A store that lasts over restarts. */
+export interface Disk {
+  /** Opens the store; what was open before is closed first. */
+  open(): Promise<OrderedStore>
+  remove(): Promise<void>
+}
+
+function memoryDisk(): Promise<Disk> {
+  const store = new MemoryStore()
+  return Promise.resolve({
+    open: () => Promise.resolve(store),
+    remove: () => Promise.resolve(),
+  })
+}
+
+async function levelDisk(): Promise<Disk> {
+  const folder = await mkdtemp(join(tmpdir(), 'replica-store-'))
+  let opened: OrderedStore | undefined
+  return {
+    open: async () => {
+      await opened?.close()
+      opened = await openLevelStore(join(folder, 'store'))
+      return opened
+    },
+    remove: async () => {
+      await opened?.close()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export const disks: readonly (readonly [string, () => Promise<Disk>])[] = [
+  ['memory', memoryDisk],
+  ['LevelDB', levelDisk],
+]
+
+/** Runs `work` on a disk of its own. */
+export async function onDisk(
+  make: () => Promise<Disk>,
+  work: (disk: Disk) => Promise<void>,
+): Promise<void> {
+  const disk = await make()
+  try {
+    await work(disk)
+  } finally {
+    await disk.remove()
+  }
+}
+
+/** A store whose writes wait while it is held, and may be refused or silently lost. */
+export class GatedStore implements OrderedStore {
+  readonly #store: OrderedStore
+  readonly #waiting: (() => void)[] = []
+  #isHeld = false
+  mode: 'write' | 'refuse' | 'lose' = 'write'
+  /** Writes begun so far, each with its puts. */
+  readonly begun: (readonly Put[])[] = []
+  #onBegun: () => void = () => undefined
+
+  constructor(store: OrderedStore) {
+    this.#store = store
+  }
+
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  release(): void {
+    this.#isHeld = false
+    for (const go of this.#waiting.splice(0)) go()
+  }
+
+  /** Resolves when the `count`-th write has begun. */
+  async hasBegun(count: number): Promise<void> {
+    while (this.begun.length < count) {
+      await new Promise<void>((resolve) => {
+        this.#onBegun = resolve
+      })
+    }
+  }
+
+  getSync(key: Uint8Array): Uint8Array | undefined {
+    return this.#store.getSync(key)
+  }
+
+  async write(puts: readonly Put[]): Promise<void> {
+    this.begun.push(puts)
+    this.#onBegun()
+    if (this.#isHeld) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    if (this.mode === 'refuse') throw new Error('the disk is gone')
+    if (this.mode === 'write') await this.#store.write(puts)
+  }
+
+  scan(range: Range): AsyncIterable<KeyValue> {
+    return this.#store.scan(range)
+  }
+
+  close(): Promise<void> {
+    return this.#store.close()
+  }
+}
+
+/** Flips the lowest bit of byte `at` of a stored value; counted from the end when negative. */
+export async function flipBit(store: OrderedStore, key: Uint8Array, at: number): Promise<void> {
+  const value = Buffer.from(store.getSync(key) ?? [])
+  const index = at < 0 ? value.length + at : at
+  value[index] = (value[index] ?? 0) ^ 1
+  await store.write([{ key, value }])
+}

@@ -1,0 +1,272 @@
+/** Directed tests of the protocol's races, on the pure core. Titles carry the rules of SPEC.md. */
+import { expect, test } from 'vitest'
+import { CoreCluster, type InFlight } from './core-cluster.ts'
+
+const between =
+  (cluster: CoreCluster, ...indexes: number[]) =>
+  ({ from, to }: InFlight): boolean => {
+    const names = indexes.map((index) => cluster.at(index).node)
+    return names.includes(from) && names.includes(to)
+  }
+
+function rowsOf(cluster: CoreCluster, index: number): Record<string, string> {
+  const rows = [...cluster.at(index).rows].map(([key, value]) => [key, Buffer.from(value).toString()])
+  return Object.fromEntries(rows)
+}
+
+test('LOG-4: a write at the first leader takes one round trip and reaches every replica', () => {
+  const cluster = new CoreCluster()
+  const request = cluster.submit(0, { key: 'a' })
+  expect(cluster.inFlight.map((one) => one.message.kind)).toEqual(['accept', 'accept'])
+  cluster.deliver()
+  expect(cluster.at(0).verdicts.get(request)).toMatchObject({ kind: 'committed', position: 1 })
+  for (const index of [0, 1, 2]) expect(rowsOf(cluster, index)).toEqual({ a: 'v' })
+})
+
+test('LOG-4: a write at another node is forwarded, and answered there once applied there', () => {
+  const cluster = new CoreCluster()
+  const request = cluster.submit(1, { key: 'a' })
+  cluster.deliver()
+  expect(cluster.at(1).verdicts.get(request)).toMatchObject({ kind: 'committed', position: 1 })
+  expect(rowsOf(cluster, 1)).toEqual({ a: 'v' })
+})
+
+test('PAX-4: nothing leaves an acceptor before its disk has what the answer says', () => {
+  const cluster = new CoreCluster()
+  cluster.at(1).isHeld = true
+  cluster.at(2).isHeld = true
+  const request = cluster.submit(0, { key: 'a' })
+  cluster.deliver()
+  expect(cluster.at(0).verdicts.has(request)).toBe(false)
+  cluster.at(1).flush()
+  cluster.deliver()
+  expect(cluster.at(0).verdicts.get(request)).toMatchObject({ kind: 'committed' })
+})
+
+test('PAX-6: at position 1 nobody hears of a value before the leader has it on its disk', () => {
+  const cluster = new CoreCluster()
+  cluster.at(0).isHeld = true
+  cluster.submit(0, { key: 'a' })
+  cluster.elapse(5_000)
+  expect(cluster.inFlight).toEqual([])
+  cluster.at(0).flush()
+  expect(cluster.inFlight.map((one) => one.message.kind)).toEqual(['accept', 'accept'])
+})
+
+test('PAX-6: a leader that restarted prepares instead of using ballot zero again', () => {
+  const cluster = new CoreCluster()
+  cluster.submit(0, { key: 'a' })
+  cluster.deliver()
+  cluster.at(0).crash()
+  const request = cluster.submit(0, { key: 'b', readPosition: 1 })
+  expect(cluster.inFlight.every((one) => one.message.kind === 'prepare')).toBe(true)
+  cluster.settle()
+  expect(cluster.at(0).verdicts.get(request)).toMatchObject({ kind: 'committed', position: 2 })
+})
+
+test('PAX-5: a value that may have been chosen is adopted, not replaced', () => {
+  const cluster = new CoreCluster()
+  cluster.submit(0, { key: 'a' })
+  // Nodes 0 and 1 accept; nobody learns of it, and node 0 is gone.
+  const toOne = cluster.hold(({ to }) => to === cluster.at(2).node)
+  cluster.deliver(({ message }) => message.kind === 'accept')
+  expect(toOne.length).toBe(1)
+  const request = cluster.submit(2, { key: 'b' })
+  cluster.at(2).replica.suspect(cluster.at(0).node, true)
+  cluster.at(2).step({ kind: 'suspect', peer: cluster.at(0).node })
+  cluster.settle(between(cluster, 1, 2))
+  expect(cluster.marks).toContain("adopted another's value")
+  expect(rowsOf(cluster, 2)).toEqual({ a: 'v', b: 'v' })
+  expect(cluster.at(2).verdicts.get(request)).toMatchObject({ kind: 'committed', position: 2 })
+})
+
+test('PAX-1: duelling proposers decide one value at each position, and both get through', () => {
+  const cluster = new CoreCluster()
+  for (const node of cluster.nodes) {
+    for (const other of cluster.nodes) {
+      if (other !== node) node.replica.suspect(other.node, true)
+    }
+  }
+  const requests = [0, 1, 2].map((index) => cluster.submit(index, { key: `k${index}` }))
+  cluster.settle()
+  for (const [index, request] of requests.entries()) {
+    expect(cluster.at(index).verdicts.get(request)).toMatchObject({ kind: 'committed' })
+    expect(rowsOf(cluster, index)).toEqual({ k0: 'v', k1: 'v', k2: 'v' })
+  }
+  const chosen = cluster.events.filter((event) => event.kind === 'chosen')
+  const valueAt = new Map<unknown, string>()
+  for (const { position, value } of chosen) {
+    const text = Buffer.from(value instanceof Uint8Array ? value : []).toString('hex')
+    expect(valueAt.get(position) ?? text).toBe(text)
+    valueAt.set(position, text)
+  }
+})
+
+test('LOG-3: a retry through another node gets the first outcome and takes no effect', () => {
+  const cluster = new CoreCluster()
+  cluster.submit(0, { key: 'a', value: 'first', sequence: 7, attempt: 1 })
+  cluster.deliver()
+  const request = cluster.submit(1, { key: 'a', value: 'second', sequence: 7, attempt: 2 })
+  cluster.deliver()
+  expect(cluster.at(1).verdicts.get(request)).toMatchObject({ kind: 'committed', attempt: 1 })
+  expect(rowsOf(cluster, 2)).toEqual({ a: 'first' })
+})
+
+test('LOG-3: one intent at two proposers is in effect once, and both callers hear so', () => {
+  const cluster = new CoreCluster()
+  const first = cluster.submit(0, { key: 'a', sequence: 7, attempt: 1 })
+  const others = cluster.hold(() => true)
+  cluster.at(1).replica.suspect(cluster.at(0).node, true)
+  const second = cluster.submit(1, { key: 'a', sequence: 7, attempt: 1 })
+  cluster.redeliver(others)
+  cluster.settle()
+  for (const [index, request] of [first, second].entries()) {
+    expect(cluster.at(index).verdicts.get(request)).toMatchObject({ kind: 'committed' })
+  }
+  expect(cluster.at(0).stateBytes).toEqual(cluster.at(1).stateBytes)
+})
+
+test('LOG-1: a replica that missed a position fetches it before it applies the next', () => {
+  const cluster = new CoreCluster()
+  const lost = (one: InFlight): boolean => one.to !== cluster.at(2).node
+  cluster.submit(0, { key: 'a' })
+  cluster.deliver(lost)
+  cluster.submit(0, { key: 'b', readPosition: 1 })
+  cluster.deliver()
+  expect(rowsOf(cluster, 2)).toEqual({ a: 'v', b: 'v' })
+  expect(cluster.marks).toContain('caught up from a peer')
+})
+
+test('LOG-1: a notice names the ballot, and a replica never takes its own value for another', () => {
+  const cluster = new CoreCluster()
+  // Node 0 proposes at ballot zero and reaches only itself; 1 and 2 decide something else.
+  cluster.submit(0, { key: 'zero' })
+  cluster.hold(() => true)
+  for (const index of [1, 2]) cluster.at(index).replica.suspect(cluster.at(0).node, true)
+  cluster.submit(1, { key: 'one' })
+  cluster.deliver(between(cluster, 1, 2))
+  expect(rowsOf(cluster, 1)).toEqual({ one: 'v' })
+  cluster.settle()
+  expect(rowsOf(cluster, 0)).toEqual({ one: 'v', zero: 'v' })
+  expect(cluster.at(0).stateBytes).toEqual(cluster.at(2).stateBytes)
+})
+
+test('LOG-5: an accepted position whose proposer is gone is finished, not skipped', () => {
+  const cluster = new CoreCluster()
+  cluster.submit(0, { key: 'a' })
+  const held = cluster.hold(({ to }) => to === cluster.at(2).node)
+  cluster.deliver(({ message }) => message.kind === 'accept')
+  expect(held.length).toBe(1)
+  // Only node 1 has accepted, besides the dead leader. Sweeping ends it.
+  cluster.settle(between(cluster, 1, 2))
+  expect(rowsOf(cluster, 1)).toEqual({ a: 'v' })
+  expect(rowsOf(cluster, 2)).toEqual({ a: 'v' })
+})
+
+test('LOG-5: a position that only a lost proposer touched is closed by a no-op', () => {
+  const cluster = new CoreCluster()
+  cluster.submit(0, { key: 'a' })
+  cluster.hold(() => true)
+  cluster.at(1).step({ kind: 'exists', position: 1 })
+  cluster.settle(between(cluster, 1, 2))
+  expect(cluster.marks).toContain('no-op proposed')
+  expect(cluster.at(1).replica.appliedPosition(cluster.group).position).toBe(1)
+  // The old leader comes back: its transaction moves on to the next position (promotion).
+  cluster.settle()
+  expect(rowsOf(cluster, 0)).toEqual({ a: 'v' })
+  expect(rowsOf(cluster, 2)).toEqual({ a: 'v' })
+})
+
+test('LOG-2: a read that meets an undecided value finishes it before it shows anything', () => {
+  const cluster = new CoreCluster()
+  cluster.submit(0, { key: 'a' })
+  cluster.deliver(({ message, to }) => message.kind === 'accept' && to === cluster.at(1).node)
+  cluster.at(2).step({ kind: 'read', read: 1 })
+  cluster.settle(between(cluster, 1, 2))
+  expect(cluster.at(2).served.get(1)).toBeGreaterThanOrEqual(1)
+  expect(rowsOf(cluster, 2)).toEqual({ a: 'v' })
+  expect(cluster.at(1).stateBytes).toEqual(cluster.at(2).stateBytes)
+})
+
+test('a read sees what was acknowledged before it began, at a replica that heard nothing', () => {
+  const cluster = new CoreCluster()
+  cluster.submit(0, { key: 'a' })
+  cluster.deliver(({ to }) => to !== cluster.at(2).node)
+  cluster.at(2).step({ kind: 'read', read: 1 })
+  cluster.settle()
+  expect(cluster.at(2).served.get(1)).toBe(1)
+  expect(rowsOf(cluster, 2)).toEqual({ a: 'v' })
+})
+
+test('MVCC-2: timestamps rise although the next proposer has a slower clock', () => {
+  const cluster = new CoreCluster()
+  cluster.now = 10_000
+  cluster.submit(0, { key: 'a' })
+  cluster.deliver()
+  cluster.now = 0
+  const request = cluster.submit(0, { key: 'b', readPosition: 1 })
+  cluster.deliver()
+  const verdict = cluster.at(0).verdicts.get(request)
+  expect(verdict).toMatchObject({ kind: 'committed', timestamp: 11_000_001 })
+})
+
+test('disjoint transactions share an entry; one that read what another writes waits its turn', () => {
+  const cluster = new CoreCluster()
+  cluster.at(0).isHeld = true
+  cluster.submit(0, { key: 'first' })
+  const requests = [
+    cluster.submit(0, { key: 'a' }),
+    cluster.submit(0, { key: 'b' }),
+    cluster.submit(0, { key: 'c', reads: ['a'] }),
+  ]
+  cluster.at(0).isHeld = false
+  cluster.at(0).flush()
+  cluster.deliver()
+  const kinds = requests.map((request) => cluster.at(0).verdicts.get(request))
+  expect(kinds[0]).toMatchObject({ kind: 'committed', position: 2 })
+  expect(kinds[1]).toMatchObject({ kind: 'committed', position: 2 })
+  expect(kinds[2]).toMatchObject({ kind: 'conflict', position: 2 })
+})
+
+test('an intent past its expiry is recorded as expired and writes nothing', () => {
+  const cluster = new CoreCluster()
+  const request = cluster.submit(0, { key: 'a', expiresAt: 5 })
+  cluster.deliver()
+  expect(cluster.at(0).verdicts.get(request)).toEqual({ kind: 'expired' })
+  expect(rowsOf(cluster, 0)).toEqual({})
+})
+
+test('sequence numbers are dense and filled in when applied, in key and value', () => {
+  const cluster = new CoreCluster()
+  const slots = [
+    { allocation: 0, at: 'key', offset: 1 },
+    { allocation: 0, at: 'value', offset: 0 },
+  ] as const
+  const requests = [1, 2, 3].map(() =>
+    cluster.submit(0, {
+      key: '',
+      allocations: [0],
+      mutations: [{ key: Buffer.alloc(9, 'k'), value: Buffer.alloc(8), slots }],
+    }),
+  )
+  cluster.deliver()
+  const drawn = requests.map((request) => cluster.at(0).verdicts.get(request))
+  expect(drawn.map((one) => one?.kind === 'committed' && one.sequences)).toEqual([[1], [2], [3]])
+  expect(cluster.at(1).rows.size).toBe(3)
+})
+
+test('LOG-4: two nodes that take each other for the leader do not pass a write to and fro', () => {
+  const cluster = new CoreCluster()
+  cluster.submit(1, { key: 'a' })
+  cluster.deliver()
+  cluster.at(1).replica.suspect(cluster.at(0).node, true)
+  cluster.submit(1, { key: 'b', readPosition: 1 })
+  // Node 1 prepares, and its entry names it as leader; node 0 hears of nothing.
+  cluster.settle(between(cluster, 1, 2))
+  cluster.at(1).replica.suspect(cluster.at(0).node, false)
+  const request = cluster.submit(0, { key: 'c', readPosition: 1 })
+  cluster.deliver()
+  cluster.settle()
+  expect(cluster.at(0).verdicts.get(request)).toMatchObject({ kind: 'committed' })
+  for (const index of [0, 1, 2]) expect(rowsOf(cluster, index)).toEqual({ a: 'v', b: 'v', c: 'v' })
+})

@@ -1,0 +1,216 @@
+import { expect, test } from 'vitest'
+import type { Transport, TransportHandlers } from '../../src/ports/transport.ts'
+import { Coverage } from '../../sim/coverage.ts'
+import { Network } from '../../sim/network.ts'
+import { SimProcess } from '../../sim/sim-process.ts'
+import { Weather, type LinkConditions } from '../../sim/weather.ts'
+import { World } from '../../sim/world.ts'
+
+const second = 1_000_000
+const never = (): boolean => false
+
+const calm: LinkConditions = {
+  ...{ delayMinMicros: 100, delayMeanMicros: 500, tail: 0, tailFactor: 10 },
+  ...{ reorder: 0, drop: 0, duplicate: 0, late: 0, lateMeanMicros: 0, survive: 0 },
+  ...{ noticeMeanMicros: 1_000, reconnectMeanMicros: 1_000, framesUnderWayMax: 1_000 },
+}
+
+const codec = {
+  encode: (frame: string) => Buffer.from(frame),
+  decode: (bytes: Uint8Array) => Buffer.from(bytes).toString(),
+}
+
+interface Place {
+  readonly world: World
+  readonly weather: Weather
+  readonly network: Network<string>
+  readonly coverage: Coverage
+}
+
+function place(conditions: Partial<LinkConditions>, seed = 1): Place {
+  const world = new World(seed, 1_000_000)
+  const weather = new Weather({ ...calm, ...conditions })
+  const coverage = new Coverage()
+  const observer = { onSent: () => undefined, onDelivered: () => undefined }
+  const name = 'peers'
+  const network = new Network({ world, weather, coverage, codec, observer, name })
+  return { world, weather, network, coverage }
+}
+
+interface End {
+  readonly process: SimProcess
+  readonly transport: Transport<string>
+  readonly frames: string[]
+  readonly links: string[]
+}
+
+/** Joins the network; `refusal` is what it tells every peer that wants a link. */
+function join(
+  { world, network }: Place,
+  name: string,
+  dials: readonly string[],
+  more: Partial<TransportHandlers<string>> = {},
+): End {
+  const process = new SimProcess(world, name)
+  const transport = network.attach(process, dials)
+  const frames: string[] = []
+  const links: string[] = []
+  transport.start({
+    self: () => ({ durableFlush: name.length }),
+    admit: () => undefined,
+    onRefused: (peer, reason) => links.push(`${peer} refused: ${reason}`),
+    onLink: (peer, state) => links.push(`${peer} ${state}`),
+    onFrame: (from, frame) => frames.push(`${from}:${frame}`),
+    ...more,
+  })
+  return { process, transport, frames, links }
+}
+
+/** Sends `count` numbered frames, one a millisecond. */
+function sendMany({ world }: Place, from: End, to: string, count: number): void {
+  for (let i = 0; i < count; i++) {
+    world.schedule(500_000 + i * 1_000, 'send', () => void from.transport.send(to, String(i)))
+  }
+}
+
+function expected(from: string, count: number): string[] {
+  return Array.from({ length: count }, (_, i) => `${from}:${i}`)
+}
+
+test('on a calm link every frame arrives once, whole, in order', async () => {
+  const here = place({})
+  const a = join(here, 'a', ['b'])
+  const b = join(here, 'b', [])
+  sendMany(here, a, 'b', 200)
+  await here.world.run(never, 10 * second)
+  expect(b.frames).toEqual(expected('a', 200))
+  expect([a.links, b.links]).toEqual([['b up'], ['a up']])
+})
+
+test('NET-1 NET-2 NET-3: frames are lost, doubled and overtaken, at rates that can be off', async () => {
+  const lossy = place({ drop: 200_000 })
+  const doubling = place({ duplicate: 300_000, late: 500_000, lateMeanMicros: second })
+  const shuffling = place({ reorder: 500_000, delayMeanMicros: 20_000 })
+  const results: string[][] = []
+  for (const here of [lossy, doubling, shuffling]) {
+    const a = join(here, 'a', ['b'])
+    const b = join(here, 'b', [])
+    sendMany(here, a, 'b', 200)
+    await here.world.run(never, 60 * second)
+    results.push(b.frames)
+  }
+  const [lost = [], doubled = [], shuffled = []] = results
+  expect(lost.length).toBeLessThan(190)
+  expect(lossy.coverage.counts()['drop']).toBe(200 - lost.length)
+  expect(doubled.length).toBeGreaterThan(220)
+  expect(new Set(doubled).size).toBe(200)
+  expect(doubling.coverage.counts()['late-duplicate']).toBeGreaterThan(0)
+  expect(shuffled).not.toEqual(expected('a', 200))
+  expect([...shuffled].sort()).toEqual(expected('a', 200).sort())
+})
+
+test('NET-8: a cut in one direction loses frames that way only', async () => {
+  const here = place({})
+  const a = join(here, 'a', ['b'])
+  const b = join(here, 'b', [])
+  here.world.schedule(490_000, 'cut', () => {
+    here.weather.cut('a', 'b')
+  })
+  sendMany(here, a, 'b', 10)
+  sendMany(here, b, 'a', 10)
+  await here.world.run(never, 10 * second)
+  expect(b.frames).toEqual([])
+  expect(a.frames).toEqual(expected('b', 10))
+})
+
+test('NET-5: a clogged way lets nothing through until it is released, then all of it', async () => {
+  const here = place({})
+  const a = join(here, 'a', ['b'])
+  const b = join(here, 'b', [])
+  here.world.schedule(490_000, 'clog', () => {
+    here.weather.clog('a', 'b', 5 * second)
+  })
+  sendMany(here, a, 'b', 10)
+  await here.world.run(never, 5 * second - 1)
+  expect(b.frames).toEqual([])
+  await here.world.run(never, 5 * second + 1)
+  expect(b.frames).toEqual(expected('a', 10))
+})
+
+test('NET-9: a reset loses what is under way, both sides notice, and the link comes back', async () => {
+  const here = place({ delayMinMicros: 5_000 })
+  const a = join(here, 'a', ['b'])
+  const b = join(here, 'b', [])
+  sendMany(here, a, 'b', 100)
+  here.world.schedule(550_500, 'reset', () => {
+    here.network.reset('b', 'a')
+  })
+  await here.world.run(never, 10 * second)
+  expect(a.links).toEqual(['b up', 'b down', 'b up'])
+  expect(b.links).toEqual(['a up', 'a down', 'a up'])
+  expect(b.frames.length).toBeLessThan(100)
+  expect(b.frames.at(-1)).toBe('a:99')
+})
+
+test('NET-11: with survivors on, a frame of the lost link arrives at the next incarnation', async () => {
+  const here = place({ survive: 1_000_000, delayMinMicros: 2_000 })
+  const a = join(here, 'a', ['b'])
+  const old = join(here, 'b', [])
+  here.world.schedule(20_000, 'send', () => {
+    here.weather.clog('a', 'b', second)
+    a.transport.send('b', 'from before')
+  })
+  let next: End | undefined
+  here.world.schedule(21_000, 'crash', () => {
+    old.process.kill()
+    here.network.detach('b')
+    here.weather.heal()
+    next = join(here, 'b', [])
+  })
+  await here.world.run(never, 10 * second)
+  expect(old.frames).toEqual([])
+  expect(next?.frames).toEqual(['a:from before'])
+  expect(here.coverage.counts()['survivor']).toBe(1)
+})
+
+test('a peer that is not admitted is told the reason and gets no link', async () => {
+  const here = place({})
+  const a = join(here, 'a', ['b'])
+  const b = join(here, 'b', [], {
+    admit: (peer, info) => (info.durableFlush === 1 ? `stale-disk of ${peer}` : undefined),
+  })
+  await here.world.run(() => a.links.length > 1, second)
+  expect(a.links.every((line) => line === 'b refused: stale-disk of a')).toBe(true)
+  expect(a.links.length).toBeGreaterThan(0)
+  expect(b.links).toEqual([])
+  expect(a.transport.send('b', 'x')).toBe(false)
+})
+
+test('a link whose handshake lost its last word is made again', async () => {
+  const here = place({ delayMinMicros: 1_000, delayMeanMicros: 0 })
+  const a = join(here, 'a', ['b'])
+  const b = join(here, 'b', [])
+  // Hello and welcome take a millisecond each; the third word leaves after two.
+  here.world.schedule(1_500, 'cut', () => {
+    here.weather.cut('a', 'b')
+  })
+  here.world.schedule(2_500, 'mend', () => {
+    here.weather.mend('a', 'b')
+  })
+  await here.world.run(never, second)
+  expect(a.links).toEqual(['b up', 'b down', 'b up'])
+  expect(b.links).toEqual(['a up'])
+})
+
+test('META-1: the same seed gives the same run, another seed another one', async () => {
+  const hashOf = async (seed: number): Promise<string> => {
+    const here = place({ drop: 100_000, duplicate: 100_000, reorder: 300_000 }, seed)
+    const a = join(here, 'a', ['b'])
+    join(here, 'b', [])
+    sendMany(here, a, 'b', 100)
+    await here.world.run(never, 10 * second)
+    return here.world.hash.digest()
+  }
+  expect(await hashOf(5)).toBe(await hashOf(5))
+  expect(await hashOf(5)).not.toBe(await hashOf(6))
+})
