@@ -15,6 +15,7 @@ import { Judge } from './checkers/judge.ts'
 import { Referee } from './checkers/referee.ts'
 import { Coverage } from './coverage.ts'
 import { Nemesis } from './nemesis.ts'
+import { Narrator } from './narrator.ts'
 import { Network, type FrameCodec } from './network.ts'
 import { NodeHost, type HostDisk, type Program } from './node-host.ts'
 import type { SwarmOptions } from './swarm.ts'
@@ -44,6 +45,8 @@ export interface ClusterParts<P extends Program, ClientFrame> {
   readonly eventsMax: number
   readonly clientCodec: FrameCodec<ClientFrame>
   readonly clientNames: readonly string[]
+  /** Gets the run told line by line. */
+  readonly watch?: ((line: string) => void) | undefined
   /** `fail` is for a program that stops by itself. */
   open(
     ports: ProgramPorts<ClientFrame>,
@@ -84,7 +87,10 @@ export class Cluster<P extends Program, ClientFrame> {
     this.referee = new Referee(() => world.nowMicros)
     const names = Array.from({ length: options.nodeCount }, (_, i) => nodeId(`n${i + 1}`))
     this.#placement = staticPlacement(names)
-    this.judge = new Judge({ placement: this.#placement, referee: this.referee, coverage })
+    const { watch } = parts
+    const narrator = watch && new Narrator(() => world.nowMicros, watch)
+    const { referee } = this
+    this.judge = new Judge({ placement: this.#placement, referee, coverage, narrator })
     const weather = new Weather(options.link)
     const common = { world, weather, coverage }
     const { judge } = this
@@ -92,7 +98,7 @@ export class Cluster<P extends Program, ClientFrame> {
       ...common,
       ...{ name: 'peer', codec: peerCodec },
       observer: {
-        onSent: (from, _to, frame) => judge.onFrameSent(from, frame),
+        onSent: (from, to, frame) => judge.onFrameSent(from, to, frame),
         onDelivered: (from, to, frame) => judge.onFrameDelivered(from, to, frame),
       },
     })
@@ -144,6 +150,7 @@ export class Cluster<P extends Program, ClientFrame> {
         )
       },
       onDown: () => {
+        judge.onDown(name)
         this.#peerNetwork.detach(name)
         this.clientNetwork.detach(name)
       },

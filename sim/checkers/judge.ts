@@ -8,6 +8,7 @@ import type { Put } from '../../src/ports/storage.ts'
 import type { TraceEvent } from '../../src/ports/trace.ts'
 import type { PeerFrame } from '../../src/replication/message.ts'
 import type { Coverage } from '../coverage.ts'
+import type { Narrator } from '../narrator.ts'
 import { AcceptorChecker } from './acceptor-checker.ts'
 import { CellChecker } from './cell-checker.ts'
 import { DataDisks } from './data-disks.ts'
@@ -23,6 +24,8 @@ export interface JudgeParts {
   readonly placement: Placement
   readonly referee: Referee
   readonly coverage: Coverage
+  /** Told of everything, when somebody wants to read it. */
+  readonly narrator: Narrator | undefined
 }
 
 export class Judge {
@@ -34,7 +37,10 @@ export class Judge {
   readonly #proposals: ProposalChecker
   readonly #acceptors: AcceptorChecker
 
-  constructor({ placement, referee, coverage }: JudgeParts) {
+  readonly #narrator: Narrator | undefined
+
+  constructor({ placement, referee, coverage, narrator }: JudgeParts) {
+    this.#narrator = narrator
     this.book = new PositionBook(placement)
     this.model = new LogModel({ referee })
     const onChosen = (view: PositionView): void => {
@@ -51,10 +57,16 @@ export class Judge {
   }
 
   onStart(node: string): void {
+    this.#narrator?.note(node, 'starts')
     this.log.onStart(node)
   }
 
-  onFrameSent(from: string, frame: PeerFrame): void {
+  onDown(node: string): void {
+    this.#narrator?.note(node, 'is down')
+  }
+
+  onFrameSent(from: string, to: string, frame: PeerFrame): void {
+    this.#narrator?.sent(from, to, frame)
     for (const message of frame.messages) {
       this.#acceptors.onSent(from, message)
       this.#proposals.onSent(from, message)
@@ -62,13 +74,17 @@ export class Judge {
   }
 
   onFrameDelivered(from: string, to: string, frame: PeerFrame): void {
+    this.#narrator?.delivered(from, to, frame)
     for (const message of frame.messages) this.#proposals.onDelivered(from, to, message)
   }
 
   /** A write of a node's log disk became durable. */
   onLogDurable(node: string, puts: readonly Put[]): void {
     for (const put of puts) {
-      for (const record of recordsOf(put)) this.#acceptors.onDurable(node, record)
+      for (const record of recordsOf(put)) {
+        this.#narrator?.durable(node, record)
+        this.#acceptors.onDurable(node, record)
+      }
     }
   }
 
@@ -82,6 +98,7 @@ export class Judge {
   }
 
   onTrace(node: string, event: TraceEvent): void {
+    this.#narrator?.event(node, event)
     const kind = kindOf(event)
     switch (kind) {
       case 'propose': {

@@ -50,6 +50,8 @@ export interface StoreErrorDetail {
   readonly limit?: string
   readonly limitValue?: number
   readonly actual?: number
+  /** Which store of a node is damaged: the log, or what is derived from it. */
+  readonly store?: 'log' | 'data'
   /** How often it was tried before this was said. */
   readonly attempts?: number
 }

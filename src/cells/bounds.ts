@@ -23,6 +23,9 @@ export const intentLifetimeMs: number = 10 * 60 * 1000
 export const intentLifetimeMsMax: number = 60 * 60 * 1000
 
 assert(packedBodyBytesMax < answerBytesMax, 'limits: a cell does not fit an answer')
-assert(answerBytesMax + packedBodyBytesMax < frameBytesMax, 'limits: an answer does not fit a frame')
+assert(
+  answerBytesMax + packedBodyBytesMax < frameBytesMax,
+  'limits: an answer does not fit a frame',
+)
 assert(batchBytesMax + cellBytesMax < frameBytesMax, 'limits: a batch does not fit a frame')
 assert(callTimeoutMsMax < intentLifetimeMs, 'limits: an intent ends before its call')

@@ -13,7 +13,10 @@ export function parseJsonText(text: string): JsonResult {
   try {
     value = JSON.parse(text)
   } catch (error) {
-    return { ok: false, reason: `not JSON: ${error instanceof Error ? error.message : 'unreadable'}` }
+    return {
+      ok: false,
+      reason: `not JSON: ${error instanceof Error ? error.message : 'unreadable'}`,
+    }
   }
   const reason = lossIn(text)
   return reason === undefined ? { ok: true, value } : { ok: false, reason }
@@ -34,7 +37,8 @@ function lossIn(text: string): string | undefined {
     else if (mark === '"' && mayBeName) {
       const name = String(JSON.parse(word))
       const names = open.at(-1)
-      if (names?.has(name) === true) return `the name ${word.slice(0, 80)} is given twice in one object`
+      if (names?.has(name) === true)
+        return `the name ${word.slice(0, 80)} is given twice in one object`
       names?.add(name)
     } else if (mark !== '"' && mark !== ',' && isRounded(word)) {
       return `the number ${word.slice(0, 80)} does not fit a JSON number; write it as a string`

@@ -31,7 +31,10 @@ const bodyAt = hashAt + bodyHashBytes
 const logPrefix = encodeTuple(['l'])
 
 /** Keys that start with `prefix`. */
-export function prefixRange(prefix: Uint8Array): { readonly gte: Uint8Array; readonly lt: Uint8Array } {
+export function prefixRange(prefix: Uint8Array): {
+  readonly gte: Uint8Array
+  readonly lt: Uint8Array
+} {
   return { gte: prefix, lt: present(afterPrefix(prefix), 'cells: a prefix has an end') }
 }
 
@@ -64,7 +67,10 @@ export function addedIdOfLogKey(key: Uint8Array): number {
 }
 
 /** Names the intent that created a cell, so that its retries are told that they did. */
-export function creatorOf(intent: { readonly session: string; readonly sequence: number }): Uint8Array {
+export function creatorOf(intent: {
+  readonly session: string
+  readonly sequence: number
+}): Uint8Array {
   return sha256(intentOf(intent)).subarray(0, creatorBytes)
 }
 
@@ -88,6 +94,10 @@ export function cellMutations(name: CellName, body: PackedBody, creator: Uint8Ar
 export function addedIdOfCell(row: Row): number {
   assert(row.value[0] === plainFormat, 'cells: a cell is of a format this version knows')
   return Number(bufferOf(row.value).readBigUInt64BE(addedIdAt))
+}
+
+export function bodyBytesOf(row: Row): number {
+  return row.value.length - bodyAt
 }
 
 export function hasBody(row: Row, body: PackedBody): boolean {

@@ -134,7 +134,7 @@ export interface CallOptions {
 
 /** Carries out operations: a node's own `CellStore`, or a client over the network. */
 export interface CellService {
-  /** Resolves with the answer, a problem included; rejects only when asked for something malformed. */
+  /** Resolves with the answer; whatever goes wrong is a problem in it, never a StoreError thrown. */
   execute(operation: CellOperation, options: CallOptions): Promise<Answered>
 }
 

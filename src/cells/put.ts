@@ -11,7 +11,7 @@ import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { Intent, LocalReplica, Outcome, Row } from '../replica/local-replica.ts'
+import type { Intent, LocalReplica, Outcome, ReadPoint, Row } from '../replica/local-replica.ts'
 import type { PackedBody } from './body.ts'
 import { putRerunDelayMs, putRerunsMax } from './bounds.ts'
 import type { CellName, Written } from './cell.ts'
@@ -24,6 +24,7 @@ import {
   hasBody,
   wasCreatedBy,
 } from './layout.ts'
+import { outcomeOf } from './problem.ts'
 import { shardGroup } from './shard.ts'
 import { pause, remainingMs } from './time.ts'
 
@@ -81,7 +82,7 @@ async function tryPut(ports: CellPorts, put: Put, atLeast: Position | undefined)
   const { group, key, intent } = put
   const point = await replica.read(group, 'any', remainingMs(clock, put.deadlineMs), atLeast)
   const row = replica.get(group, key)
-  if (row !== undefined) return foundCell(ports, put, row)
+  if (row !== undefined) return foundCell(ports, put, row, point)
   if (clock.monotonicMs() >= put.deadlineMs) {
     throw new StoreError('unavailable', 'the time for this request is over; nothing was written')
   }
@@ -111,7 +112,9 @@ async function afterSubmit(
     case 'conflict':
       return { kind: 'again', position: outcome.position }
     case 'expired':
-      throw new StoreError('expired', 'this request is too old and was never carried out', { group })
+      throw new StoreError('expired', 'this request is too old and was never carried out', {
+        group,
+      })
     case 'overloaded':
       throw new StoreError('overloaded', 'too much waits at this node; try again later', { group })
     case 'unknown': {
@@ -134,14 +137,21 @@ function createdCell(put: Put, outcome: Outcome & { readonly kind: 'committed' }
 /** Another try of this intent took effect: what it wrote is there to be read. */
 async function otherTry(ports: CellPorts, put: Put, position: Position): Promise<Try> {
   const { replica, clock } = ports
-  await replica.read(put.group, 'any', remainingMs(clock, put.deadlineMs), position)
-  const row = replica.get(put.group, put.key)
-  if (row !== undefined) return foundCell(ports, put, row)
+  const { group } = put
+  const read = await outcomeOf(() =>
+    replica.read(group, 'any', remainingMs(clock, put.deadlineMs), position),
+  )
+  if (read.kind === 'problem') {
+    const message = `the cell was dealt with, but not how could be read: ${read.problem.message}`
+    throw new StoreError('unknown-outcome', message, { group })
+  }
+  const row = replica.get(group, put.key)
+  if (row !== undefined) return foundCell(ports, put, row, read.value)
   const message = 'this session has used the same sequence for another cell; it must use a new one'
-  throw new StoreError('invalid', message, { group: put.group })
+  throw new StoreError('invalid', message, { group })
 }
 
-async function foundCell(ports: CellPorts, put: Put, row: Row): Promise<Try> {
+async function foundCell(ports: CellPorts, put: Put, row: Row, point: ReadPoint): Promise<Try> {
   const { group, body, shard } = put
   if (!hasBody(row, body)) {
     const message = 'this cell exists with another body; a cell never changes, use a higher ref key'
@@ -150,8 +160,9 @@ async function foundCell(ports: CellPorts, put: Put, row: Row): Promise<Try> {
   const addedId = addedIdOfCell(row)
   const created = wasCreatedBy(row, put.creator)
   const written = { shard, addedId, createdAt: row.timestamp, created }
-  // The row may be newer than the point of the read that found it; the session must not fall behind it.
-  const { position } = await ports.replica.read(group, 'any', remainingMs(ports.clock, put.deadlineMs))
+  // The row may be newer than the read that found it; the session must not fall behind it.
+  const isOlder = row.timestamp <= point.timestamp
+  const { position } = isOlder ? point : await ports.replica.read(group, 'any', 1)
   return { kind: 'written', result: { written, position } }
 }
 

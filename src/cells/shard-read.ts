@@ -12,7 +12,15 @@ import type { GroupId } from '../base/ids.ts'
 import type { ReadPoint, Row, RowRange } from '../replica/local-replica.ts'
 import { answerBytesMax } from './bounds.ts'
 import type { CellName, StoredCell } from './cell.ts'
-import { cellKey, cellOfRow, columnPrefix, nameOfKey, prefixRange, rowPrefix } from './layout.ts'
+import {
+  bodyBytesOf,
+  cellKey,
+  cellOfRow,
+  columnPrefix,
+  nameOfKey,
+  prefixRange,
+  rowPrefix,
+} from './layout.ts'
 import { positionOf, type CellPage, type ReadFrom } from './operation.ts'
 import type { CellPorts } from './put.ts'
 import { shardGroup } from './shard.ts'
@@ -44,12 +52,12 @@ export async function viewShard(
   const { shard } = place
   const group = shardGroup(place.datastore, shard)
   const atLeast = positionOf(read.atLeast, shard) ?? 0
-  let point = await replica.read(group, read.level, remainingMs(clock, deadlineMs))
+  const first = await replica.read(group, read.level, remainingMs(clock, deadlineMs))
+  if (first.position >= atLeast) return { shard, group, point: first }
   // Whatever was shown anywhere, a current read sees. The replica is not told to wait for the
   // position itself: it comes from outside, and nothing may ever be written there.
-  if (point.position < atLeast) {
-    point = await replica.read(group, 'current', remainingMs(clock, deadlineMs))
-  }
+  const point = await replica.read(group, 'current', remainingMs(clock, deadlineMs))
+  assert(point.position >= first.position, 'CELL-5: a replica went back')
   if (point.position < atLeast) {
     const message = `the log of shard ${shard} has never reached position ${atLeast}`
     throw new StoreError('invalid', message, { group })
@@ -72,10 +80,14 @@ export async function latestCell(
   return row === undefined ? undefined : cellOfRow(row)
 }
 
-/** Rows read at once; more cells than a page needs may be large. */
-const chunkRowsMax = 32
+/** Rows read at once when nothing is known of their size, and at most. */
+const firstChunkRows = 4
+const chunkRowsMax = 256
 
-/** At most `limit` rows of a range, as of the view, or fewer when their bytes exceed the answer's. */
+/**
+ * The first `limit` cell rows of a range, as of the view; fewer when there are no more, or when
+ * the bodies are more than an answer holds.
+ */
 async function rowsOf(
   ports: CellPorts,
   view: ShardView,
@@ -86,12 +98,12 @@ async function rowsOf(
   let bytes = 0
   let rest = range
   while (rows.length < limit && bytes <= answerBytesMax) {
-    const count = Math.min(limit - rows.length, chunkRowsMax)
+    const count = Math.min(limit - rows.length, chunkRows(rows.length, bytes))
     const chunk = await ports.replica.scan(view.group, { ...rest, limit: count })
     for (const row of chunk) {
       if (row.timestamp > view.point.timestamp) continue
       rows.push(row)
-      bytes += row.value.length
+      bytes += bodyBytesOf(row)
     }
     const last = chunk.at(-1)
     if (last === undefined || chunk.length < count) break
@@ -100,15 +112,22 @@ async function rowsOf(
   return rows
 }
 
+/** As many as should just fill the answer, going by the rows so far. */
+function chunkRows(rows: number, bytes: number): number {
+  if (rows === 0) return firstChunkRows
+  const expected = Math.ceil(((answerBytesMax - bytes) / bytes) * rows) + 1
+  return Math.min(expected, chunkRowsMax)
+}
+
 function beyond(range: RowRange, key: Uint8Array): RowRange {
   const { gte, lt, reverse } = range
   if (reverse === true) return { ...(gte && { gte }), lt: key, reverse }
   return { gt: key, ...(lt && { lt }) }
 }
 
-/** Takes a cell into an answer when it fits; the first one always does. */
+/** Takes a cell into an answer when it fits; in an empty one it does. */
 export function takeCell(cells: StoredCell[], cell: StoredCell, budget: Budget): boolean {
-  if (cells.length > 0 && cell.body.length > budget.bytesLeft) return false
+  if (cell.body.length > budget.bytesLeft) return false
   budget.bytesLeft -= cell.body.length
   cells.push(cell)
   return true

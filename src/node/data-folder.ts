@@ -12,7 +12,11 @@ import { StoreError } from '../base/errors.ts'
 import type { OrderedStore } from '../ports/storage.ts'
 import { fileFailure } from './config-load.ts'
 
-export type OpenStore = (path: string) => Promise<OrderedStore>
+export interface StoreAccess {
+  readonly open: (path: string) => Promise<OrderedStore>
+  /** Rejects with `corrupt` when what `data/` says of itself is damaged. Reads only. */
+  readonly probeData: (data: OrderedStore) => Promise<unknown>
+}
 
 export interface DataFolder {
   readonly log: OrderedStore
@@ -23,12 +27,12 @@ export interface DataFolder {
 }
 
 /** Opens both stores, or rejects with one sentence that says what to do. */
-export async function openDataFolder(path: string, open: OpenStore): Promise<DataFolder> {
+export async function openDataFolder(path: string, access: StoreAccess): Promise<DataFolder> {
   await makeFolder(path)
-  const log = await openLog(path, open)
+  const log = await openLog(path, access)
   try {
     await writeOwner(path)
-    const { store: data, wasReset } = await openData(path, open)
+    const { store: data, wasReset } = await openData(path, access)
     return {
       log,
       data,
@@ -45,7 +49,7 @@ export async function openDataFolder(path: string, open: OpenStore): Promise<Dat
   }
 }
 
-/** Puts a damaged `data/` aside and opens an empty one. The stores must be closed. */
+/** Puts a damaged `data/` aside as `data.damaged`. The store must be closed. */
 export async function resetData(path: string): Promise<void> {
   const aside = join(path, 'data.damaged')
   await rm(aside, { recursive: true, force: true })
@@ -65,10 +69,10 @@ async function makeFolder(path: string): Promise<void> {
   }
 }
 
-async function openLog(path: string, open: OpenStore): Promise<OrderedStore> {
+async function openLog(path: string, access: StoreAccess): Promise<OrderedStore> {
   const logPath = join(path, 'log')
   try {
-    return await open(logPath)
+    return await access.open(logPath)
   } catch (error) {
     throw await explained(path, logPath, error)
   }
@@ -76,16 +80,27 @@ async function openLog(path: string, open: OpenStore): Promise<OrderedStore> {
 
 async function openData(
   path: string,
-  open: OpenStore,
+  access: StoreAccess,
 ): Promise<{ readonly store: OrderedStore; readonly wasReset: boolean }> {
   const dataPath = join(path, 'data')
-  try {
-    return { store: await open(dataPath), wasReset: false }
-  } catch (error) {
+  const store = await openSound(dataPath, access).catch(async (error: unknown) => {
     if (openFailure(error) !== 'corrupt') throw await explained(path, dataPath, error)
-  }
+    return undefined
+  })
+  if (store !== undefined) return { store, wasReset: false }
   await resetData(path)
-  return { store: await open(dataPath), wasReset: true }
+  return { store: await access.open(dataPath), wasReset: true }
+}
+
+async function openSound(path: string, access: StoreAccess): Promise<OrderedStore> {
+  const store = await access.open(path)
+  try {
+    await access.probeData(store)
+    return store
+  } catch (error) {
+    await store.close()
+    throw error
+  }
 }
 
 type OpenFailure = 'locked' | 'corrupt' | 'other'
@@ -112,9 +127,9 @@ async function explained(folder: string, path: string, error: unknown): Promise<
     }
     case 'corrupt': {
       const text =
-        `the log in ${path} is damaged, and what this node promised the others stands only there; ` +
-        `move ${folder} away and start again: the node joins as a new store and fetches everything from the others`
-      return new StoreError('corrupt', text, {}, options)
+        `the log in ${path} is damaged, and what this node promised the others stands only there, ` +
+        `so it must not vote again; keep ${folder} for inspection, and see "A damaged log" in operating.md`
+      return new StoreError('corrupt', text, { store: 'log' }, options)
     }
     default: {
       const text = `the store in ${path} cannot be opened: ${deepestFailure(error)}; check that this user may write there and that the disk has room`

@@ -8,7 +8,7 @@ export function corruptLog(what: string, cause?: unknown): StoreError {
     `The log of this node is damaged: ${what}. This store must not vote again: move its data ` +
       'folder away, keep it for inspection, and start the node with an empty one. It joins as a ' +
       'new store and is brought up to date by its peers.',
-    {},
+    { store: 'log' },
     { cause },
   )
 }
@@ -19,7 +19,7 @@ export function corruptData(what: string, cause?: unknown): StoreError {
     'corrupt',
     `The data store of this node is damaged: ${what}. It is derived from the log: stop the node, ` +
       'move the folder "data" inside its data folder away, and start again; it is rebuilt.',
-    {},
+    { store: 'data' },
     { cause },
   )
 }

@@ -261,7 +261,7 @@ export class DataStore {
 function putGroup(puts: Put[], { group, position, state, rows }: TakenGroup): void {
   const prefix = groupPrefix(group)
   const rowPrefix = rowsPrefix(prefix)
-  for (const row of rows.values()) {
+  for (const row of rows) {
     assert(row.position <= position, 'LOG-6: a row is newer than the state beside it')
     const key = joined(rowPrefix, row.key)
     const { value, timestamp } = row

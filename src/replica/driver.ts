@@ -77,6 +77,8 @@ export class Driver implements LocalReplica {
   readonly #requests: Requests
   readonly #wakes: Deadlines<GroupId>
   readonly #inbox: { readonly group: GroupId; readonly event: GroupEvent }[] = []
+  /** Applied in the steps under way; who watches is woken when these are over. */
+  #applied: { readonly group: GroupId; readonly position: Position }[] = []
   #isStepping = false
   #timers: Timer[] = []
   #failure: Error | undefined
@@ -118,12 +120,24 @@ export class Driver implements LocalReplica {
     data.onApplied = (applied) => this.#onApplied(applied)
   }
 
-  /** Takes up what the log holds beyond the data store, then joins the others. */
-  start(): void {
+  /**
+   * Takes up what the log holds beyond the data store, then joins the others. Rejects with
+   * `corrupt` when the log is behind the data store: it has lost its end.
+   */
+  async start(): Promise<void> {
+    this.#log.resume(readNumber(this.#data.meta(settledFlushName)))
+    const overlayBytesMax = this.#options.limits.overlayBytesMax / 2
+    for (const group of [...this.#log.groupsWithUnsettled()]) {
+      this.#recover(group)
+      // A data store that is made anew takes in the whole log: no faster than it is applied.
+      if (this.#data.overlayBytes > overlayBytesMax) await this.#data.drain()
+    }
+    if (!this.#isStopped) this.#join()
+  }
+
+  #join(): void {
     const { clock, peers } = this.#ports
     const { heartbeatMs, digestMs } = this.#options.limits
-    this.#log.resume(readNumber(this.#data.meta(settledFlushName)))
-    for (const group of this.#log.groupsWithUnsettled()) this.#recover(group)
     peers.start({
       self: () => this.#self(),
       admit: (peer, info) => this.#peers.admit(peer, info),
@@ -300,9 +314,21 @@ export class Driver implements LocalReplica {
       for (let next = this.#inbox.shift(); next !== undefined; next = this.#inbox.shift()) {
         this.#run(this.#replica.step(next.group, next.event, this.#reading()), next.group)
       }
+    } catch (error) {
+      // A store that cannot be read ends the node in order; an assertion goes on to whoever ends it all.
+      if (!(error instanceof StoreError)) throw error
+      this.#inbox.length = 0
+      this.#fail(error)
     } finally {
       this.#isStepping = false
     }
+    this.#tellApplied()
+  }
+
+  #tellApplied(): void {
+    const applied = this.#applied
+    this.#applied = []
+    for (const { group, position } of applied) this.#requests.applied(group, position)
   }
 
   #reading(): Reading {
@@ -352,7 +378,7 @@ export class Driver implements LocalReplica {
     const { group, position, timestamp, value, writes, encodeState } = effect
     this.#data.commit(group, position, timestamp, writes, encodeState)
     this.#ports.trace.emit({ kind: 'apply', group, position, value })
-    this.#requests.applied(group, position)
+    this.#applied.push({ group, position })
   }
 
   /** Committed entries from the log, contiguous, as many as the bounds allow. */

@@ -75,6 +75,10 @@ export async function recoverFlushes(
     foldFlush(header, row.value, index, ledger, trace)
     end = header
   }
+  // A scan that ended early would have flush numbers used twice.
+  if (getChecked(store, flushKey(end.number + 1)) !== undefined) {
+    throw corruptLog(`flush ${end.number + 1} is there, but the store does not list it`)
+  }
   // A flush of this incarnation, or of a later one, was written after a record that is not there.
   if (end.incarnation >= meta.incarnation) {
     throw corruptLog('the record of its identity is older than its flushes')

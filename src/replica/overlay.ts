@@ -16,9 +16,14 @@ export interface RowWrite {
 }
 
 /** A version of a row, with the position and the timestamp of the entry that wrote it. */
-export interface OverlayRow extends RowWrite {
+export interface OverlayRow {
+  readonly key: Uint8Array
+  /** Absent: deleted. */
+  readonly value: Uint8Array | undefined
   readonly position: Position
   readonly timestamp: Timestamp
+  /** The key, as the overlay looks it up. */
+  readonly text: string
 }
 
 /** A group's share of one batch. */
@@ -27,18 +32,16 @@ export interface TakenGroup {
   readonly position: Position
   /** The group's state record at `position`. */
   readonly state: Uint8Array
-  /** By key as latin1 text. */
-  readonly rows: ReadonlyMap<string, OverlayRow>
+  readonly rows: readonly OverlayRow[]
 }
 
 interface GroupOverlay {
   position: Position
   encodeState: () => Uint8Array
-  /** All rows here, those in the batch under way included. */
+  /** All rows here, by key as text; those in the batch under way included. */
   readonly rows: Map<string, OverlayRow>
-  /** Rows that no batch has taken yet. */
-  fresh: Map<string, OverlayRow>
-  freshBytes: number
+  /** Of the rows. */
+  bytes: number
   /** The commit that waits longest for a batch; undefined when all are taken. */
   waiting: number | undefined
   isTaken: boolean
@@ -96,15 +99,21 @@ export class Overlay {
       overlay.waiting = this.#commits
       this.#dirty.set(group, overlay)
     }
-    for (const write of writes) this.#put(overlay, { ...write, position, timestamp })
+    for (const { key, value } of writes) {
+      this.#put(overlay, { key, value, position, timestamp, text: latin1(key) })
+    }
   }
 
   #overlayOf(group: GroupId, position: Position): GroupOverlay {
     let overlay = this.#groups.get(group)
     if (overlay === undefined) {
       overlay = {
-        ...{ position: position - 1, encodeState: () => new Uint8Array(), rows: new Map() },
-        ...{ fresh: new Map(), freshBytes: 0, waiting: undefined, isTaken: false },
+        position: position - 1,
+        encodeState: noState,
+        rows: new Map(),
+        bytes: 0,
+        waiting: undefined,
+        isTaken: false,
         sorted: undefined,
       }
       this.#groups.set(group, overlay)
@@ -114,16 +123,14 @@ export class Overlay {
   }
 
   #put(overlay: GroupOverlay, row: OverlayRow): void {
-    const text = latin1(row.key)
-    const bytes = bytesOf(row)
-    const known = overlay.rows.get(text)
+    const known = overlay.rows.get(row.text)
     if (known === undefined) overlay.sorted = undefined
-    else this.#bytes -= bytesOf(known)
-    const fresh = overlay.fresh.get(text)
-    if (fresh !== undefined) overlay.freshBytes -= bytesOf(fresh)
-    overlay.rows.set(text, row)
-    overlay.fresh.set(text, row)
-    overlay.freshBytes += bytes
+    overlay.rows.set(row.text, row)
+    this.#count(overlay, bytesOf(row) - (known === undefined ? 0 : bytesOf(known)))
+  }
+
+  #count(overlay: GroupOverlay, bytes: number): void {
+    overlay.bytes += bytes
     this.#bytes += bytes
   }
 
@@ -155,8 +162,8 @@ export class Overlay {
     const taken: TakenGroup[] = []
     let bytes = 0
     for (const [group, overlay] of this.#dirty) {
-      if (taken.length > 0 && bytes + overlay.freshBytes > bytesMax) break
-      bytes += overlay.freshBytes
+      if (taken.length > 0 && bytes + overlay.bytes > bytesMax) break
+      bytes += overlay.bytes
       const one = this.#takeGroup(group, overlay)
       bytes += one.state.length
       taken.push(one)
@@ -164,14 +171,13 @@ export class Overlay {
     return taken
   }
 
+  /** No batch is under way, so that every row here is one that none has taken. */
   #takeGroup(group: GroupId, overlay: GroupOverlay): TakenGroup {
-    const { position, fresh: rows } = overlay
-    overlay.fresh = new Map()
-    overlay.freshBytes = 0
     overlay.waiting = undefined
     overlay.isTaken = true
     this.#dirty.delete(group)
-    return { group, position, state: overlay.encodeState(), rows }
+    const { position, rows } = overlay
+    return { group, position, state: overlay.encodeState(), rows: [...rows.values()] }
   }
 
   /** The batch that took these is durable. */
@@ -180,11 +186,11 @@ export class Overlay {
       const overlay = this.#groups.get(group)
       assert(overlay?.isTaken === true, 'replica: released what was not taken')
       overlay.isTaken = false
-      for (const [text, row] of rows) {
-        if (overlay.rows.get(text) !== row) continue
-        overlay.rows.delete(text)
+      for (const row of rows) {
+        if (overlay.rows.get(row.text) !== row) continue
+        overlay.rows.delete(row.text)
         overlay.sorted = undefined
-        this.#bytes -= bytesOf(row)
+        this.#count(overlay, -bytesOf(row))
       }
       if (overlay.waiting !== undefined) continue
       assert(overlay.rows.size === 0, 'replica: a row is left with nobody to take it')
@@ -193,6 +199,10 @@ export class Overlay {
     }
     this.#takenCommit = undefined
   }
+}
+
+function noState(): Uint8Array {
+  return new Uint8Array()
 }
 
 function bytesOf(row: OverlayRow): number {

@@ -98,6 +98,8 @@ export class Replica {
     context.wall = reading.wall
     context.now = reading.now
     context.mayPropose = reading.mayPropose
+    // Before, not after: only now have the effects of the last step reached the data store.
+    this.#evict()
     const log = this.#open(group, context)
     if (event.kind === 'message' && event.message.epoch !== log.set.epoch) {
       context.trace.mark('message of another epoch')
@@ -106,7 +108,6 @@ export class Replica {
     if (event.kind === 'wake') log.wakeAt = never
     stepGroup(log, context, event, (position) => this.#options.source.lookup(group, position))
     this.#scheduleWake(log, context)
-    this.#evict()
     return this.#effects
   }
 

@@ -3,7 +3,7 @@
  * folder, then does whatever has become possible. Order matters in `pump`: what is decided is
  * applied before reads are served from it and before the next entry is validated against it.
  */
-import { unreachable } from '../base/assert.ts'
+import { assert, unreachable } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { onAccept, onPrepare, type RecordLookup } from './acceptance.ts'
 import * as catchUp from './catch-up.ts'
@@ -177,11 +177,12 @@ function proposeNext(log: GroupLog, context: Context, lookup: RecordLookup): voi
 
 /** Tells the others what this node has just committed, unless the next entry on its way says so. */
 function announce(log: GroupLog, context: Context): void {
-  const position = log.unannounced
-  const ballot = log.appliedBallot
-  if (position === undefined || ballot === undefined || log.state.position < position) return
+  if (log.unannounced === undefined) return
+  const { position, ballot } = log.unannounced
   log.unannounced = undefined
-  if (log.proposal?.phase.kind === 'accepting') return
+  assert(log.state.position >= position, 'LOG-1: a decision of this node waits to be applied')
+  const isTold = log.proposal?.phase.kind === 'accepting' && log.state.position === position
+  if (isTold) return
   const { group, set } = log
   const message: Committed = { kind: 'committed', group, epoch: set.epoch, position, ballot }
   for (const voter of set.voters) {

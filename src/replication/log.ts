@@ -95,7 +95,7 @@ export interface GroupLog {
   highestRound: number
   proposal: Proposal | undefined
   /** Decided by this node's own proposal, and not told to the others yet. */
-  unannounced: Position | undefined
+  unannounced: { readonly position: Position; readonly ballot: Ballot } | undefined
   /** Transactions to be proposed by this node, by intent, in order of arrival. */
   readonly queue: Map<string, Pending>
   /** Transactions forwarded to another node, by intent, and their intents by `forwardId`. */

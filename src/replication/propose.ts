@@ -148,7 +148,7 @@ export function onAccepted(log: GroupLog, context: Context, from: NodeId, messag
   const phase = proposer.countAcceptance(before, from)
   proposal.phase = phase
   if (!proposer.isWon(phase, log.set.voters)) return
-  log.unannounced = proposal.position
+  log.unannounced = { position: proposal.position, ballot: phase.ballot }
   log.proposal = undefined
   decide(log, context, message.position, phase.ballot, phase.value)
 }

@@ -1,0 +1,116 @@
+/** Whether an operation from outside can be carried out as a whole; items are checked one by one. */
+import { batchItemsMax, pageItemsMax, tailWaitSecondsMax } from '../base/limits.ts'
+import type { StoreErrorDetail } from '../base/errors.ts'
+import { batchBytesMax, callTimeoutMsMax, intentLifetimeMsMax } from './bounds.ts'
+import { datastoreProblem, nameProblem } from './cell.ts'
+import type { CallOptions, CellOperation, Intents, LogPlace } from './operation.ts'
+import { problem, type Problem } from './problem.ts'
+import { isShard, shardCount } from './shard.ts'
+
+export function operationProblem(operation: CellOperation): Problem | undefined {
+  return datastoreProblem(operation.datastore) ?? kindProblem(operation)
+}
+
+function kindProblem(operation: CellOperation): Problem | undefined {
+  switch (operation.kind) {
+    case 'put': {
+      const bytes = operation.items.reduce((sum, { body }) => sum + body.length, 0)
+      const detail = { limit: 'batchBytesMax', limitValue: batchBytesMax, actual: bytes }
+      const tooLarge = 'the bodies of the batch are too large together; split it'
+      return (
+        itemsProblem(operation.items.length, batchItemsMax, 'batchItemsMax') ??
+        (bytes > batchBytesMax ? problem('too-large', tooLarge, detail) : undefined)
+      )
+    }
+    case 'get':
+      return itemsProblem(operation.items.length, batchItemsMax, 'batchItemsMax')
+    case 'row': {
+      const { rowKey, from, limit } = operation
+      return (
+        nameProblem({ rowKey, ...(from !== undefined && { column: from }) }) ?? pageProblem(limit)
+      )
+    }
+    case 'versions': {
+      const { rowKey, column, from, limit } = operation
+      const name = { rowKey, column, ...(from !== undefined && { refKey: from }) }
+      return nameProblem(name) ?? pageProblem(limit)
+    }
+    case 'log':
+      return (
+        itemsProblem(operation.items.length, shardCount, 'shardCount') ??
+        pageProblem(operation.limit) ??
+        waitProblem(operation.waitMs)
+      )
+  }
+}
+
+function itemsProblem(actual: number, limitValue: number, limit: string): Problem | undefined {
+  if (actual === 0) return problem('invalid', 'a batch holds at least one item')
+  if (actual <= limitValue) return undefined
+  const detail = { limit, limitValue, actual }
+  return problem('too-large', `a batch holds at most ${limitValue} items; split it`, detail)
+}
+
+function pageProblem(limit: number): Problem | undefined {
+  if (Number.isSafeInteger(limit) && limit >= 1 && limit <= pageItemsMax) return undefined
+  return outside(
+    `limit is a whole number from 1 to ${pageItemsMax}`,
+    'pageItemsMax',
+    pageItemsMax,
+    limit,
+  )
+}
+
+function waitProblem(waitMs: number): Problem | undefined {
+  const longestMs = tailWaitSecondsMax * 1000
+  if (waitMs >= 0 && waitMs <= longestMs) return undefined
+  const message = `a wait is from 0 to ${tailWaitSecondsMax} seconds`
+  return outside(message, 'tailWaitSecondsMax', tailWaitSecondsMax, waitMs / 1000)
+}
+
+function outside(message: string, limit: string, limitValue: number, actual: number): Problem {
+  const detail: StoreErrorDetail = Number.isFinite(actual) ? { limit, limitValue, actual } : {}
+  return problem('invalid', message, detail)
+}
+
+/** Why a place is in no shard's log. */
+export function placeProblem(place: LogPlace): Problem | undefined {
+  if (!isShard(place.shard)) {
+    const message = `there is no shard ${place.shard}; shards are numbered from 0 to ${shardCount - 1}`
+    return problem('invalid', message, { actual: place.shard })
+  }
+  const number = place.kind === 'after' ? place.addedId : place.timestamp
+  if (Number.isSafeInteger(number) && number >= 0) return undefined
+  const what = place.kind === 'after' ? 'an added id' : 'a time in microseconds'
+  return problem('invalid', `${what} is a whole number from 0; ${number} is not`)
+}
+
+export function callProblem(options: CallOptions): Problem | undefined {
+  const { timeoutMs } = options
+  if (timeoutMs >= 1 && timeoutMs <= callTimeoutMsMax) return undefined
+  const message = `a time-out is from 1 to ${callTimeoutMsMax} milliseconds`
+  return outside(message, 'callTimeoutMsMax', callTimeoutMsMax, timeoutMs)
+}
+
+const sessionPattern = /^[A-Za-z0-9-]{1,64}$/
+
+/** Why a put's intents cannot be taken, by this node's clock. */
+export function intentsProblem(
+  intents: Intents,
+  items: number,
+  wallMicros: number,
+): Problem | undefined {
+  const { session, sequences, floor, expiresAt } = intents
+  if (!sessionPattern.test(session))
+    return problem('invalid', 'a session is 1 to 64 of A-Z a-z 0-9 -')
+  const isComplete = sequences.length === items && new Set(sequences).size === items
+  if (!isComplete) return problem('invalid', 'a put has one sequence for each cell, all different')
+  if (sequences.some((sequence) => sequence < floor)) {
+    return problem('invalid', "a put's sequences are not below its session's floor")
+  }
+  const leftMs = (expiresAt - wallMicros) / 1000
+  const clocks = 'compare the clocks of the client and of the node'
+  if (leftMs < 0) return problem('expired', `the request is out of date: try again, or ${clocks}`)
+  if (leftMs <= intentLifetimeMsMax) return undefined
+  return problem('invalid', `the request claims to be good for longer than an hour: ${clocks}`)
+}

@@ -1,0 +1,206 @@
+/**
+ * What has become of one call over its tries, without any waiting in it: what to send next, what an
+ * answer changes, and what to say when time is up.
+ *
+ * A put is sent again under the same intents, cell by cell, until each has an outcome that is
+ * known. A try that was lost, or whose node does not know, leaves its cells unsure: if they never
+ * get an outcome the caller is told `unknown-outcome`, and nothing else (CELL-4).
+ */
+import type { StoreErrorCode } from '../base/errors.ts'
+import type { Written } from '../cells/cell.ts'
+import type {
+  Answer,
+  Answered,
+  CellOperation,
+  GetStatus,
+  Intents,
+  PutCells,
+} from '../cells/operation.ts'
+import { problem, type Outcome, type Problem } from '../cells/problem.ts'
+import type { OpenIntents } from '../cells/session.ts'
+
+/** How a try ended. */
+export type Try =
+  | { readonly kind: 'answered'; readonly answered: Answered }
+  /** It never left: nothing happened. */
+  | { readonly kind: 'unsent' }
+  /** Time-out, or the link broke: it may have been carried out. */
+  | { readonly kind: 'lost' }
+
+export interface Sending {
+  readonly operation: CellOperation | GetStatus
+  readonly intents?: Intents
+}
+
+export interface Call {
+  /** For the next try. */
+  next(): Sending
+  /** True when the call is at its end. */
+  take(result: Try): boolean
+  /** What is known now; `why` stands where nothing is. */
+  finish(why: Problem): Answered
+}
+
+/** May the same request, or the same intent, be sent again after this? */
+const retried: Readonly<Record<StoreErrorCode, boolean>> = {
+  unavailable: true,
+  'unknown-outcome': true,
+  timeout: true,
+  overloaded: true,
+  closed: true,
+  conflict: false,
+  'not-found': false,
+  'already-exists': false,
+  invalid: false,
+  'schema-mismatch': false,
+  'too-large': false,
+  'snapshot-too-old': false,
+  expired: false,
+  corrupt: false,
+  forbidden: false,
+}
+
+const notAnAnswer: Problem = problem('corrupt', 'the node answered something else than was asked')
+
+/** A read, or a question about the node: sent again as it is. */
+export class ReadCall implements Call {
+  readonly #operation: Exclude<CellOperation, PutCells> | GetStatus
+  #last: Answered | undefined
+
+  constructor(operation: Exclude<CellOperation, PutCells> | GetStatus) {
+    this.#operation = operation
+  }
+
+  next(): Sending {
+    return { operation: this.#operation }
+  }
+
+  take(result: Try): boolean {
+    if (result.kind !== 'answered') return false
+    const { answer, positions } = result.answered
+    const fits = answer.kind === 'problem' || isAnswerTo(answer, this.#operation)
+    this.#last = fits
+      ? result.answered
+      : { answer: { kind: 'problem', problem: notAnAnswer }, positions }
+    return !isWorthAnotherTry(this.#last.answer)
+  }
+
+  finish(why: Problem): Answered {
+    return this.#last ?? { answer: { kind: 'problem', problem: why }, positions: [] }
+  }
+}
+
+function isAnswerTo(answer: Answer, operation: CellOperation | GetStatus): boolean {
+  if (answer.kind !== operation.kind) return false
+  const hasItems = 'items' in answer && 'items' in operation
+  return !hasItems || answer.items.length === operation.items.length
+}
+
+function isWorthAnotherTry(answer: Answer): boolean {
+  switch (answer.kind) {
+    case 'problem':
+      return retried[answer.problem.code]
+    case 'get':
+      return answer.items.some(isRetried)
+    case 'log':
+      // Cells of some shards are not held back by others that cannot be read.
+      return answer.items.some(isRetried) && !answer.items.some(hasCells)
+    default:
+      return false
+  }
+}
+
+function isRetried(outcome: Outcome<unknown>): boolean {
+  return outcome.kind === 'problem' && retried[outcome.problem.code]
+}
+
+function hasCells(outcome: Outcome<{ readonly cells: readonly unknown[] }>): boolean {
+  return outcome.kind === 'ok' && outcome.value.cells.length > 0
+}
+
+const unknownOutcome: Problem = problem(
+  'unknown-outcome',
+  'it is not known whether the cell was written; read it, or put it again',
+)
+
+/** One cell of a put. */
+interface Item {
+  outcome: Outcome<Written> | undefined
+  /** Some try of it may have been, or may yet be, carried out. */
+  isUnsure: boolean
+  lastProblem: Problem | undefined
+}
+
+export class PutCall implements Call {
+  readonly #operation: PutCells
+  readonly #open: OpenIntents
+  readonly #items: readonly Item[]
+  readonly #positions: Answered['positions'][number][] = []
+  /** Indexes of the items of the try under way. */
+  #sent: readonly number[] = []
+
+  constructor(operation: PutCells, open: OpenIntents) {
+    this.#operation = operation
+    this.#open = open
+    this.#items = operation.items.map(
+      (): Item => ({ outcome: undefined, isUnsure: false, lastProblem: undefined }),
+    )
+  }
+
+  next(): Sending {
+    const { kind, datastore, items } = this.#operation
+    this.#sent = this.#items.flatMap((item, i) => (item.outcome === undefined ? [i] : []))
+    const pick = <Value>(values: readonly Value[]): Value[] =>
+      values.filter((_, i) => this.#items[i]?.outcome === undefined)
+    const operation: PutCells = { kind, datastore, items: pick(items) }
+    return { operation, intents: this.#open.intents(pick(this.#open.sequences)) }
+  }
+
+  take(result: Try): boolean {
+    if (result.kind === 'unsent') return false
+    if (result.kind === 'lost') {
+      for (const item of this.#itemsSent()) item.isUnsure = true
+      return false
+    }
+    const { answer, positions } = result.answered
+    this.#positions.push(...positions)
+    const items = this.#itemsSent()
+    if (answer.kind === 'problem') {
+      for (const item of items) note(item, answer)
+    } else if (answer.kind === 'put' && answer.items.length === items.length) {
+      for (const [i, item] of items.entries()) {
+        const outcome = answer.items[i]
+        if (outcome !== undefined) note(item, outcome)
+      }
+    } else {
+      for (const item of items) note(item, { kind: 'problem', problem: notAnAnswer })
+    }
+    return this.#items.every((item) => item.outcome !== undefined)
+  }
+
+  #itemsSent(): Item[] {
+    return this.#items.filter((_, i) => this.#sent.includes(i))
+  }
+
+  finish(why: Problem): Answered {
+    const isKnown = this.#items.every((item) => item.outcome !== undefined || !item.isUnsure)
+    this.#open.settle(isKnown)
+    const items = this.#items.map((item): Outcome<Written> => {
+      if (item.outcome !== undefined) return item.outcome
+      if (item.isUnsure) return { kind: 'problem', problem: unknownOutcome }
+      return { kind: 'problem', problem: item.lastProblem ?? why }
+    })
+    return { answer: { kind: 'put', items }, positions: this.#positions }
+  }
+}
+
+function note(item: Item, outcome: Outcome<Written>): void {
+  if (outcome.kind === 'ok' || !retried[outcome.problem.code]) {
+    item.outcome = outcome
+    return
+  }
+  item.lastProblem = outcome.problem
+  if (outcome.problem.code === 'unknown-outcome' || outcome.problem.code === 'timeout') {
+    item.isUnsure = true
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * A node as a process has it: data folder, listener, ports, health, and an orderly end. Three of
+ * them may live in one process.
+ *
+ * Starting: listen (health answers from now on), open the stores, compose, serve. Stopping: no new
+ * work, wait for what is in flight, close. A node that failed stops answering and says why; it is
+ * for its process to end, and for a supervisor to start it again.
+ */
+import type { Logger } from 'pino'
+import { openLevelStore } from '../adapters/level-storage.ts'
+import { systemClock } from '../adapters/system-clock.ts'
+import { systemRandom } from '../adapters/system-random.ts'
+import { present } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
+import { staticPlacement } from '../placement/placement.ts'
+import { DataStore } from '../replica/data-store.ts'
+import { Node } from './compose.ts'
+import type { NodeConfig } from './config.ts'
+import type { ConfigFiles } from './config-load.ts'
+import { openDataFolder, resetData, type DataFolder } from './data-folder.ts'
+import { listen, type BoundServer, type Fetch } from './http-server.ts'
+import { openLinks, type Links } from './links.ts'
+import { createMetrics, type NodeMetrics } from './metrics.ts'
+import { isOperation, operationRoutes } from './operations.ts'
+import { statusReport, type NodeState, type StatusParts, type StatusReport } from './status.ts'
+
+export interface DaemonOptions {
+  readonly config: NodeConfig
+  readonly files: ConfigFiles
+  readonly logger: Logger
+  readonly version: string
+  /** Makes the HTTP API of a node; the gateway stands above this folder. */
+  readonly gateway: (node: Node) => Fetch
+  /** The flag that chooses another port, for the message about a busy one. */
+  readonly portFlag: string
+}
+
+/** After the drain timeout, connections that still talk get this long to end by themselves. */
+const closeGraceMs = 500
+const drainPollMs = 10
+
+export class Daemon {
+  /** The node must stop: its disk failed, or its peers will not have its store. Called once. */
+  onFailure: (reason: Error) => void = () => undefined
+  readonly #options: DaemonOptions
+  readonly #metrics: NodeMetrics
+  readonly #startedAtMs = systemClock.monotonicMs()
+  #state: NodeState = 'starting'
+  #server: BoundServer | undefined
+  #folder: DataFolder | undefined
+  #links: Links | undefined
+  #node: Node | undefined
+  #gateway: Fetch | undefined
+  #requestsInFlight = 0
+  #dataResets = 0
+  #isDataDamaged = false
+  #closing: Promise<void> | undefined
+
+  /** Resolves when the node serves; rejects with a StoreError of one sentence when it cannot. */
+  static async start(options: DaemonOptions): Promise<Daemon> {
+    const daemon = new Daemon(options)
+    try {
+      await daemon.#open()
+      return daemon
+    } catch (error) {
+      await daemon.#close({ graceMs: 0 })
+      throw error
+    }
+  }
+
+  private constructor(options: DaemonOptions) {
+    this.#options = options
+    const { node, cluster } = options.config
+    this.#metrics = createMetrics({ node, cluster })
+  }
+
+  get url(): string {
+    return present(this.#server, 'daemon: it listens').url
+  }
+
+  get node(): Node {
+    return present(this.#node, 'daemon: it is open')
+  }
+
+  status(): StatusReport {
+    return statusReport(this.#parts())
+  }
+
+  async #open(): Promise<void> {
+    const { config, files, logger, portFlag } = this.#options
+    const operations = operationRoutes(() => this.#parts(), this.#metrics)
+    const fetch: Fetch = (request) =>
+      isOperation(request) ? operations.fetch(request) : this.#serve(request)
+    this.#server = await listen({ listen: config.listen, tls: files.tls, fetch, portFlag })
+    logger.info({ url: this.#server.url, data: config.data }, 'listening; opening the stores')
+    const clock = systemClock
+    const random = systemRandom
+    const { trace } = this.#metrics
+    const folder = await openDataFolder(config.data, {
+      open: openLevelStore,
+      probeData: (data) => DataStore.open(data, { clock, trace, limits: config.limits }),
+    })
+    this.#folder = folder
+    if (folder.wasDataReset) this.#noteDataReset()
+    this.#links = openLinks(this.#server.server, config, files)
+    this.#node = await Node.open(
+      {
+        ...{ clock, random, trace },
+        ...{ log: folder.log, data: folder.data },
+        ...this.#links,
+      },
+      {
+        ...{ node: config.node, cluster: config.cluster, limits: config.limits },
+        placement: staticPlacement(config.nodes.map(({ id }) => id)),
+      },
+    )
+    this.#node.onFailure = (reason) => this.#fail(reason)
+    this.#gateway = this.#options.gateway(this.#node)
+    this.#state = 'running'
+    const { storeId, incarnation } = this.#node.status()
+    logger.info({ storeId, incarnation }, 'serving')
+  }
+
+  #noteDataReset(): void {
+    this.#dataResets += 1
+    const text = 'data/ was damaged: put aside as data.damaged, and rebuilt from the log'
+    this.#options.logger.warn({ data: this.#options.config.data }, text)
+  }
+
+  #parts(): StatusParts {
+    const { config, version } = this.#options
+    return {
+      ...{ node: config.node, cluster: config.cluster, nodes: config.nodes, version },
+      url: this.#server?.url ?? '',
+      state: this.#state,
+      startedAtMs: this.#startedAtMs,
+      nowMs: systemClock.monotonicMs(),
+      dataResets: this.#dataResets,
+      replica: this.#node?.status(),
+    }
+  }
+
+  async #serve(request: Request): Promise<Response> {
+    const gateway = this.#state === 'running' ? this.#gateway : undefined
+    if (gateway === undefined) return notServing(this.#state)
+    const startedMs = systemClock.monotonicMs()
+    this.#requestsInFlight += 1
+    try {
+      const response = await gateway(request)
+      const seconds = (systemClock.monotonicMs() - startedMs) / 1000
+      this.#metrics.countRequest({ method: request.method, status: response.status, seconds })
+      return response
+    } finally {
+      this.#requestsInFlight -= 1
+    }
+  }
+
+  #fail(reason: Error): void {
+    if (this.#state === 'failed') return
+    this.#state = 'failed'
+    this.#isDataDamaged = reason instanceof StoreError && reason.detail.store === 'data'
+    this.#options.logger.fatal({ reason: reason.message }, 'this node must stop')
+    this.onFailure(reason)
+  }
+
+  /** Refuses new work, waits for what is in flight up to the drain timeout, closes everything. */
+  async stop(): Promise<void> {
+    if (this.#state === 'running') {
+      this.#state = 'draining'
+      const { drainTimeoutMs } = this.#options.config
+      this.#options.logger.info({ drainTimeoutMs }, 'draining')
+      const isDrained = await this.#drain(drainTimeoutMs)
+      if (!isDrained) this.#options.logger.warn('the drain timeout passed; closing anyway')
+    }
+    await this.#close({ graceMs: closeGraceMs })
+    this.#options.logger.info('stopped')
+  }
+
+  /** Ends at once, without draining: as near to a killed process as one process allows. */
+  async kill(): Promise<void> {
+    this.#state = 'failed'
+    await this.#close({ graceMs: 0 })
+  }
+
+  async #drain(timeoutMs: number): Promise<boolean> {
+    const deadlineMs = systemClock.monotonicMs() + timeoutMs
+    const drained = this.#node?.drain().then(() => true) ?? Promise.resolve(true)
+    while (this.#requestsInFlight > 0) {
+      if (systemClock.monotonicMs() >= deadlineMs) return false
+      await delay(drainPollMs)
+    }
+    const late = delay(deadlineMs - systemClock.monotonicMs()).then(() => false)
+    return Promise.race([drained, late])
+  }
+
+  #close(options: { readonly graceMs: number }): Promise<void> {
+    this.#closing ??= this.#closeOnce(options.graceMs)
+    return this.#closing
+  }
+
+  async #closeOnce(graceMs: number): Promise<void> {
+    const closed = this.#server?.close(graceMs)
+    await this.#node?.stop()
+    await this.#links?.close()
+    await closed
+    await this.#folder?.close()
+    this.#metrics.close()
+    if (this.#isDataDamaged) {
+      await resetData(this.#options.config.data)
+      this.#options.logger.warn('data/ is put aside; the next start rebuilds it from the log')
+    }
+  }
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => systemClock.setTimer(ms, resolve))
+}
+
+/** RFC 9457, as the gateway answers. */
+function notServing(state: NodeState): Response {
+  const isStarting = state === 'starting'
+  const code = isStarting ? 'unavailable' : 'closed'
+  const detail = isStarting
+    ? 'this node is starting; ask another one, or this one in a moment'
+    : 'this node is stopping; ask another one'
+  const body = { type: 'about:blank', title: code, status: 503, code, retry: 'safe', detail }
+  return new Response(JSON.stringify(body), {
+    status: 503,
+    headers: { 'content-type': 'application/problem+json', 'retry-after': '1' },
+  })
+}

@@ -1,0 +1,169 @@
+/**
+ * What a node says of itself: ready or not, whom it sees, and in words what is wrong and what to do
+ * about it.
+ */
+import type { NodeId } from '../base/ids.ts'
+import type { ReplicaStatus } from '../replica/driver.ts'
+import type { NodeAddress } from './config-values.ts'
+import type { Figure } from './metrics.ts'
+
+export type NodeState = 'starting' | 'running' | 'draining' | 'failed'
+
+/** One thing that readiness depends on. */
+export interface Check {
+  readonly name: string
+  readonly ok: boolean
+  readonly text: string
+}
+
+export interface StatusParts {
+  readonly node: NodeId
+  readonly cluster: string
+  readonly nodes: readonly NodeAddress[]
+  readonly version: string
+  readonly url: string
+  readonly state: NodeState
+  readonly startedAtMs: number
+  readonly nowMs: number
+  readonly dataResets: number
+  /** Absent while the stores are being opened. */
+  readonly replica: ReplicaStatus | undefined
+}
+
+/** The answer of `/status`. */
+export interface StatusReport {
+  readonly node: string
+  readonly cluster: string
+  readonly version: string
+  readonly url: string
+  readonly pid: number
+  readonly state: NodeState
+  readonly ready: boolean
+  readonly uptimeSeconds: number
+  /** How many more nodes may fail, as this node sees it; -1: there is no majority. */
+  readonly canLose: number
+  readonly nodes: readonly SeenNode[]
+  readonly replica: Omit<ReplicaStatus, 'peers'> | undefined
+  /** What is wrong and what to do; empty when all is well. */
+  readonly messages: readonly string[]
+}
+
+export interface SeenNode {
+  readonly id: string
+  readonly url: string
+  readonly isSelf: boolean
+  readonly isUp: boolean
+}
+
+export function statusReport(parts: StatusParts): StatusReport {
+  const { node, cluster, version, url, state } = parts
+  const nodes = seenNodes(parts)
+  const canLose = spareNodes(nodes)
+  return {
+    ...{ node, cluster, version, url, state },
+    pid: process.pid,
+    ready: readinessChecks(parts).every(({ ok }) => ok),
+    uptimeSeconds: Math.round((parts.nowMs - parts.startedAtMs) / 1000),
+    canLose,
+    nodes,
+    replica: parts.replica && withoutPeers(parts.replica),
+    messages: messagesOf(parts, nodes, canLose),
+  }
+}
+
+/** Peers stand in `nodes` already. */
+function withoutPeers(status: ReplicaStatus): Omit<ReplicaStatus, 'peers'> {
+  const { peers: _, ...rest } = status
+  return rest
+}
+
+export function readinessChecks(parts: StatusParts): readonly Check[] {
+  const isOpen = parts.replica !== undefined && parts.state !== 'starting'
+  const nodes = seenNodes(parts)
+  const up = nodes.filter(({ isUp }) => isUp).length
+  const hasMajority = spareNodes(nodes) >= 0
+  return [
+    { name: 'stores', ok: isOpen, text: isOpen ? 'open' : 'being opened' },
+    {
+      name: 'accepting',
+      ok: parts.state === 'running',
+      text: parts.state === 'running' ? 'taking requests' : `this node is ${parts.state}`,
+    },
+    { name: 'majority', ok: hasMajority, text: `${up} of ${nodes.length} nodes are reachable` },
+  ]
+}
+
+function seenNodes({ node, nodes, replica }: StatusParts): readonly SeenNode[] {
+  return nodes.map(({ id, url }) => {
+    const isSelf = id === node
+    const peer = replica?.peers.find((one) => one.node === id)
+    const isUp = isSelf ? replica !== undefined : peer?.isUp === true && !peer.isSuspected
+    return { id, url, isSelf, isUp }
+  })
+}
+
+function spareNodes(nodes: readonly SeenNode[]): number {
+  const majority = Math.floor(nodes.length / 2) + 1
+  return Math.max(-1, nodes.filter(({ isUp }) => isUp).length - majority)
+}
+
+function messagesOf(
+  parts: StatusParts,
+  nodes: readonly SeenNode[],
+  canLose: number,
+): readonly string[] {
+  const messages: string[] = []
+  const { state, replica, dataResets } = parts
+  if (state === 'draining') messages.push('this node is stopping; requests go to the others')
+  if (replica?.failure !== undefined) messages.push(`this node failed: ${replica.failure}`)
+  if (replica === undefined) return [...messages, 'the stores are being opened']
+  for (const { id, url, isUp } of nodes) {
+    if (!isUp) messages.push(`node ${id} at ${url} cannot be reached: start it, or look at its log`)
+  }
+  if (canLose < 0) {
+    messages.push(
+      'no majority is reachable: writes and up-to-date reads wait; read=any still answers',
+    )
+  } else if (canLose === 0 && nodes.length > 2) {
+    messages.push('the cluster cannot lose another node')
+  }
+  if (dataResets > 0) {
+    messages.push(
+      'data/ was damaged and has been rebuilt from the log; the old one is data.damaged',
+    )
+  }
+  return messages
+}
+
+/** The same as figures, for `/metrics`. */
+export function statusFigures(parts: StatusParts): readonly Figure[] {
+  const report = statusReport(parts)
+  const figures: Figure[] = [
+    {
+      name: 'trilithon_ready',
+      help: '1 when the node takes requests and sees a majority.',
+      value: Number(report.ready),
+    },
+    {
+      name: 'trilithon_nodes_can_lose',
+      help: 'Nodes that may still fail, as this one sees it; -1: no majority.',
+      value: report.canLose,
+    },
+    {
+      name: 'trilithon_data_resets_total',
+      help: 'Times a damaged data/ was rebuilt from the log since this process began.',
+      value: parts.dataResets,
+    },
+  ]
+  for (const { id, isUp, isSelf } of report.nodes) {
+    if (isSelf) continue
+    const help = '1 when the peer is linked and heard of.'
+    figures.push({ name: 'trilithon_peer_up', help, value: Number(isUp), labels: { peer: id } })
+  }
+  for (const [field, value] of Object.entries(parts.replica ?? {})) {
+    if (typeof value !== 'number') continue
+    const name = `trilithon_replica_${field.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)}`
+    figures.push({ name, help: `The replica's ${field}, as in /status.`, value })
+  }
+  return figures
+}

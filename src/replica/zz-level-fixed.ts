@@ -1,0 +1,141 @@
+/**
+ * An ordered store on LevelDB (classic-level). Every write is one synced, chained batch.
+ *
+ * A write that failed fences the store: after a failed fsync nobody knows what the disk holds, so
+ * nothing is written to it any more and its owner stops.
+ */
+import { ClassicLevel } from 'classic-level'
+import { assert } from '/work/main/src/base/assert.ts'
+import { StoreError } from '/work/main/src/base/errors.ts'
+import type { KeyValue, OrderedStore, Put, Range } from '/work/main/src/ports/storage.ts'
+
+type Level = ClassicLevel<Uint8Array, Uint8Array>
+
+export interface LevelOptions {
+  /** LevelDB's write buffer; a larger one means fewer, larger tables. */
+  readonly writeBufferBytes?: number
+}
+
+/** Opens the store at `path`, made if it is not there. Rejects with a StoreError that says what to do. */
+export async function openLevelStore(
+  path: string,
+  options: LevelOptions = {},
+): Promise<OrderedStore> {
+  const level: Level = new ClassicLevel(path, { keyEncoding: 'view', valueEncoding: 'view' })
+  try {
+    const { writeBufferBytes } = options
+    await level.open(writeBufferBytes === undefined ? {} : { writeBufferSize: writeBufferBytes })
+  } catch (error) {
+    throw openError(path, error)
+  }
+  return new LevelStore(path, level)
+}
+
+class LevelStore implements OrderedStore {
+  readonly #path: string
+  readonly #level: Level
+  #isWriting = false
+  #fence: StoreError | undefined
+
+  constructor(path: string, level: Level) {
+    this.#path = path
+    this.#level = level
+  }
+
+  getSync(key: Uint8Array): Uint8Array | undefined {
+    try {
+      return this.#level.getSync(key)
+    } catch (error) {
+      throw readError(this.#path, error)
+    }
+  }
+
+  async write(puts: readonly Put[]): Promise<void> {
+    assert(!this.#isWriting, 'DISK: one write at a time')
+    if (this.#fence !== undefined) throw this.#fence
+    this.#isWriting = true
+    const batch = this.#level.batch()
+    try {
+      for (const { key, value } of puts) {
+        if (value === undefined) batch.del(key)
+        else batch.put(key, value)
+      }
+      await batch.write({ sync: true })
+    } catch (error) {
+      this.#fence = writeError(this.#path, error)
+      throw this.#fence
+    } finally {
+      this.#isWriting = false
+    }
+  }
+
+  async *scan(range: Range): AsyncIterable<KeyValue> {
+    const iterator = this.#level.iterator(range)
+    try {
+      for (;;) {
+        const rows = await iterator.nextv(scanChunkRows)
+        for (const [key, value] of rows) yield { key, value }
+        if (rows.length === 0) return
+      }
+    } catch (error) {
+      throw readError(this.#path, error)
+    } finally {
+      await iterator.close()
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#level.close()
+  }
+}
+
+const scanChunkRows = 256
+
+/** LevelDB's own words, with the reasons behind it. */
+function textOf(error: unknown): string {
+  const parts: string[] = []
+  for (let at = error; at instanceof Error && parts.length < 4; at = at.cause) {
+    const code = 'code' in at && typeof at.code === 'string' ? `${at.code}: ` : ''
+    parts.push(`${code}${at.message}`)
+  }
+  return parts.join(' / ')
+}
+
+function openError(path: string, error: unknown): StoreError {
+  const text = textOf(error)
+  const options = { cause: error }
+  if (/LOCKED|lock /i.test(text)) {
+    const message = `the data folder ${path} is in use by another process; stop that process, or name another folder`
+    return new StoreError('unavailable', message, {}, options)
+  }
+  if (/permission denied|read-only file system|EACCES|EROFS/i.test(text)) {
+    const message = `the data folder ${path} cannot be written (${text}); make it writable, or name another folder`
+    return new StoreError('forbidden', message, {}, options)
+  }
+  if (isDamage(text)) {
+    const message = `the store ${path} is damaged (${text}); keep the folder for inspection`
+    return new StoreError('corrupt', message, {}, options)
+  }
+  return new StoreError('unavailable', `cannot open the store ${path}: ${text}`, {}, options)
+}
+
+function isDamage(text: string): boolean {
+  return /corrupt|checksum|bad block|not an sstable|missing files|bad magic|truncated/i.test(text)
+}
+
+function readError(path: string, error: unknown): StoreError {
+  const text = textOf(error)
+  const code = isDamage(text) ? 'corrupt' : 'unavailable'
+  return new StoreError(code, `cannot read the store ${path}: ${text}`, {}, { cause: error })
+}
+
+function writeError(path: string, error: unknown): StoreError {
+  const text = textOf(error)
+  const isFull = /no space left|ENOSPC/i.test(text)
+  const advice = isFull
+    ? 'the disk is full: make room and start the node again'
+    : 'nothing more is written to it: check the disk and start the node again'
+  return new StoreError('unavailable', `a write to ${path} failed (${text}); ${advice}`, {}, {
+    cause: error,
+  })
+}

@@ -1,0 +1,46 @@
+/**
+ * Client frames ⇄ bytes: `[format, 1, requests]` or `[format, 2, responses]`. What comes from
+ * outside is checked field by field: garbage is a reason, never an exception. Bodies stay packed,
+ * and are views of the frame's bytes. What a field means (is this text a UUID?) is for those who
+ * carry a request out to say, so that the answer can tell.
+ */
+import { frameBytesMax } from '../base/limits.ts'
+import { pack, unpack } from '../base/pack.ts'
+import type { ClientFrame } from '../cells/operation.ts'
+import { packRequest, readRequest } from './client-requests.ts'
+import { packResponse, readResponse } from './client-responses.ts'
+import * as field from './peer-fields.ts'
+
+const frameFormat = 1
+const kindRequests = 1
+const kindResponses = 2
+
+export type DecodedClientFrame =
+  | { readonly ok: true; readonly frame: ClientFrame }
+  | { readonly ok: false; readonly reason: string }
+
+export function encodeClientFrame(frame: ClientFrame): Uint8Array {
+  if (frame.kind === 'requests') {
+    return pack([frameFormat, kindRequests, frame.requests.map(packRequest)])
+  }
+  return pack([frameFormat, kindResponses, frame.responses.map(packResponse)])
+}
+
+export function decodeClientFrame(bytes: Uint8Array): DecodedClientFrame {
+  if (bytes.length > frameBytesMax) return { ok: false, reason: 'the frame is too long' }
+  try {
+    const [format, kind, messages] = field.list(unpack(bytes), 'frame', 3)
+    if (format !== frameFormat) return { ok: false, reason: 'the frame is of no known format' }
+    const list = field.list(messages, 'messages')
+    if (kind === kindRequests) {
+      return { ok: true, frame: { kind: 'requests', requests: list.map(readRequest) } }
+    }
+    if (kind === kindResponses) {
+      return { ok: true, frame: { kind: 'responses', responses: list.map(readResponse) } }
+    }
+    return { ok: false, reason: 'the frame is of no known kind' }
+  } catch (error) {
+    if (error instanceof field.MalformedError) return { ok: false, reason: error.message }
+    throw error
+  }
+}

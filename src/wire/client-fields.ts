@@ -1,0 +1,110 @@
+/** Parts that client requests and answers have in common, as positional arrays, checked when read. */
+import { isStoreErrorCode, type StoreErrorDetail } from '../base/errors.ts'
+import type { Packable } from '../base/pack.ts'
+import { packedBodyBytesMax } from '../cells/body.ts'
+import type { ShardPosition, StoredCell } from '../cells/cell.ts'
+import type { Outcome, Problem } from '../cells/problem.ts'
+import { shardCount } from '../cells/shard.ts'
+import * as field from './peer-fields.ts'
+
+/** Names come in unchecked; they are only kept from being books. */
+const nameCharsMax = 256
+const messageCharsMax = 4096
+
+export function text(value: unknown, what: string, charsMax: number = nameCharsMax): string {
+  if (typeof value === 'string' && value.length <= charsMax) return value
+  throw new field.MalformedError(`${what} is no text of at most ${charsMax} characters`)
+}
+
+export function optional<Value>(
+  value: unknown,
+  read: (value: unknown) => Value,
+): Value | undefined {
+  return field.isAbsent(value) ? undefined : read(value)
+}
+
+export function flag(value: unknown, what: string): boolean {
+  if (typeof value === 'boolean') return value
+  throw new field.MalformedError(`${what} is neither true nor false`)
+}
+
+export function some(value: unknown, what: string, countMax: number): readonly unknown[] {
+  const values = field.list(value, what)
+  if (values.length <= countMax) return values
+  throw new field.MalformedError(`${what} has too many items`)
+}
+
+export function body(value: unknown): Uint8Array {
+  return field.bytes(value, 'body', packedBodyBytesMax)
+}
+
+export function positions(value: unknown): ShardPosition[] {
+  return some(value, 'positions', shardCount).map((pair): ShardPosition => {
+    const [shard, position] = field.list(pair, 'position', 2)
+    return [field.count(shard, 'shard'), field.count(position, 'position')]
+  })
+}
+
+export function packCell(cell: StoredCell): Packable {
+  const { rowKey, column, refKey, addedId, createdAt, body: bytes } = cell
+  return [rowKey, column, refKey, addedId, createdAt, bytes]
+}
+
+export function cell(value: unknown): StoredCell {
+  const [rowKey, column, refKey, addedId, createdAt, bytes] = field.list(value, 'cell', 6)
+  return {
+    rowKey: text(rowKey, 'row key'),
+    column: text(column, 'column'),
+    refKey: field.count(refKey, 'ref key'),
+    addedId: field.count(addedId, 'added id', 1),
+    createdAt: field.count(createdAt, 'created at'),
+    body: body(bytes),
+  }
+}
+
+export function packProblem(problem: Problem): Packable {
+  const { group, limit, limitValue, actual, attempts } = problem.detail
+  return [problem.code, problem.message, group, limit, limitValue, actual, attempts]
+}
+
+export function problem(value: unknown): Problem {
+  const [code, message, group, limit, limitValue, actual, attempts] = field.list(
+    value,
+    'problem',
+    7,
+  )
+  if (typeof code !== 'string' || !isStoreErrorCode(code)) {
+    throw new field.MalformedError('problem has no known code')
+  }
+  const detail: StoreErrorDetail = {
+    ...(!field.isAbsent(group) && { group: field.group(group) }),
+    ...(!field.isAbsent(limit) && { limit: text(limit, 'limit') }),
+    ...(!field.isAbsent(limitValue) && { limitValue: number(limitValue, 'limit value') }),
+    ...(!field.isAbsent(actual) && { actual: number(actual, 'actual') }),
+    ...(!field.isAbsent(attempts) && { attempts: field.count(attempts, 'attempts') }),
+  }
+  return { code, message: text(message, 'message', messageCharsMax), detail }
+}
+
+function number(value: unknown, what: string): number {
+  if (typeof value === 'number' && Number.isFinite(value)) return value
+  throw new field.MalformedError(`${what} is no number`)
+}
+
+export function packOutcome<Value>(
+  outcome: Outcome<Value>,
+  packValue: (value: Value) => Packable,
+): Packable {
+  if (outcome.kind === 'ok') return [0, packValue(outcome.value)]
+  return [1, packProblem(outcome.problem)]
+}
+
+export function outcome<Value>(
+  value: unknown,
+  readValue: (value: unknown) => Value,
+): Outcome<Value> {
+  const [kind, content] = field.list(value, 'outcome', 2)
+  if (kind === 0) return { kind: 'ok', value: readValue(content) }
+  if (kind === 1) return { kind: 'problem', problem: problem(content) }
+  throw new field.MalformedError('outcome is of no known kind')
+}

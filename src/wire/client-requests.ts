@@ -1,0 +1,194 @@
+/** Requests of a client ⇄ positional arrays: `[id, timeoutMs, intents, operation]`. */
+import { batchItemsMax } from '../base/limits.ts'
+import type { Packable } from '../base/pack.ts'
+import type {
+  CellOperation,
+  GetItem,
+  GetStatus,
+  Intents,
+  LogPlace,
+  PutItem,
+  ReadFrom,
+  Request,
+} from '../cells/operation.ts'
+import { shardCount } from '../cells/shard.ts'
+import * as part from './client-fields.ts'
+import * as field from './peer-fields.ts'
+
+/** Numbers on the wire: never reused, never renumbered. */
+const kinds = { put: 1, get: 2, row: 3, versions: 4, log: 5, status: 6 } as const satisfies Record<
+  Request['operation']['kind'],
+  number
+>
+
+/** One more than a batch may hold: that it is too long is said by those who know the bound. */
+const itemsMax = batchItemsMax + 1
+
+export function packRequest(request: Request): Packable {
+  const { id, timeoutMs, intents, operation } = request
+  const packed = intents && [
+    ...[intents.session, intents.sequences, intents.floor, intents.expiresAt],
+  ]
+  return [id, timeoutMs, packed, [kinds[operation.kind], ...packOperation(operation)]]
+}
+
+export function readRequest(value: unknown): Request {
+  const [id, timeoutMs, intents, operation] = field.list(value, 'request', 4)
+  const request = {
+    id: field.count(id, 'request id'),
+    timeoutMs: field.count(timeoutMs, 'time-out'),
+    operation: readOperation(operation),
+  }
+  return field.isAbsent(intents) ? request : { ...request, intents: readIntents(intents) }
+}
+
+function readIntents(value: unknown): Intents {
+  const [session, sequences, floor, expiresAt] = field.list(value, 'intents', 4)
+  return {
+    session: part.text(session, 'session'),
+    sequences: part
+      .some(sequences, 'sequences', itemsMax)
+      .map((sequence) => field.count(sequence, 'sequence')),
+    floor: field.count(floor, 'floor'),
+    expiresAt: field.count(expiresAt, 'expires at'),
+  }
+}
+
+function packOperation(operation: CellOperation | GetStatus): Packable[] {
+  switch (operation.kind) {
+    case 'put': {
+      const { datastore, items } = operation
+      return [
+        datastore,
+        items.map(({ rowKey, column, refKey, body }) => [rowKey, column, refKey, body]),
+      ]
+    }
+    case 'get': {
+      const { datastore, read, items } = operation
+      return [
+        datastore,
+        packRead(read),
+        items.map(({ rowKey, column, refKey }) => [rowKey, column, refKey]),
+      ]
+    }
+    case 'row': {
+      const { datastore, read, rowKey, from, limit } = operation
+      return [datastore, packRead(read), rowKey, from, limit]
+    }
+    case 'versions': {
+      const { datastore, read, rowKey, column, from, limit, reverse } = operation
+      return [datastore, packRead(read), rowKey, column, from, limit, reverse]
+    }
+    case 'log': {
+      const { datastore, read, items, limit, waitMs } = operation
+      return [datastore, packRead(read), items.map(packPlace), limit, waitMs]
+    }
+    case 'status':
+      return []
+  }
+}
+
+function readOperation(value: unknown): CellOperation | GetStatus {
+  const [kind, ...rest] = field.list(value, 'operation')
+  switch (kind) {
+    case kinds.put: {
+      const [datastore, items] = field.list(rest, 'put', 2)
+      const read = part.some(items, 'items', itemsMax).map(readPutItem)
+      return { kind: 'put', datastore: part.text(datastore, 'datastore'), items: read }
+    }
+    case kinds.get: {
+      const [datastore, read, items] = field.list(rest, 'get', 3)
+      return {
+        ...{ kind: 'get', ...readTarget(datastore, read) },
+        items: part.some(items, 'items', itemsMax).map(readGetItem),
+      }
+    }
+    case kinds.row:
+      return readRow(field.list(rest, 'row', 5))
+    case kinds.versions:
+      return readVersions(field.list(rest, 'versions', 7))
+    case kinds.log:
+      return readLog(field.list(rest, 'log', 5))
+    case kinds.status:
+      return { kind: 'status' }
+    default:
+      throw new field.MalformedError('operation is of no known kind')
+  }
+}
+
+function readRow(fields: readonly unknown[]): CellOperation {
+  const [datastore, read, rowKey, from, limit] = fields
+  return {
+    ...{ kind: 'row', ...readTarget(datastore, read) },
+    rowKey: part.text(rowKey, 'row key'),
+    ...(!field.isAbsent(from) && { from: part.text(from, 'from') }),
+    limit: field.count(limit, 'limit'),
+  }
+}
+
+function readVersions(fields: readonly unknown[]): CellOperation {
+  const [datastore, read, rowKey, column, from, limit, reverse] = fields
+  return {
+    ...{ kind: 'versions', ...readTarget(datastore, read) },
+    rowKey: part.text(rowKey, 'row key'),
+    column: part.text(column, 'column'),
+    ...(!field.isAbsent(from) && { from: field.count(from, 'from') }),
+    limit: field.count(limit, 'limit'),
+    reverse: part.flag(reverse, 'reverse'),
+  }
+}
+
+function readLog(fields: readonly unknown[]): CellOperation {
+  const [datastore, read, items, limit, waitMs] = fields
+  return {
+    ...{ kind: 'log', ...readTarget(datastore, read) },
+    items: part.some(items, 'places', shardCount + 1).map(readPlace),
+    limit: field.count(limit, 'limit'),
+    waitMs: field.count(waitMs, 'wait'),
+  }
+}
+
+function readTarget(
+  datastore: unknown,
+  read: unknown,
+): { readonly datastore: string; readonly read: ReadFrom } {
+  return { datastore: part.text(datastore, 'datastore'), read: readRead(read) }
+}
+
+function packRead(read: ReadFrom): Packable {
+  return [read.level === 'any' ? 1 : 0, read.atLeast]
+}
+
+function readRead(value: unknown): ReadFrom {
+  const [level, atLeast] = field.list(value, 'read', 2)
+  if (level !== 0 && level !== 1) throw new field.MalformedError('read is of no known level')
+  return { level: level === 1 ? 'any' : 'current', atLeast: part.positions(atLeast) }
+}
+
+function readPutItem(value: unknown): PutItem {
+  const [rowKey, column, refKey, body] = field.list(value, 'item', 4)
+  return { ...readGetItem([rowKey, column]), refKey: readRefKey(refKey), body: part.body(body) }
+}
+
+function readGetItem(value: unknown): GetItem {
+  const [rowKey, column, refKey] = field.list(value, 'item')
+  const name = { rowKey: part.text(rowKey, 'row key'), column: part.text(column, 'column') }
+  return field.isAbsent(refKey) ? name : { ...name, refKey: readRefKey(refKey) }
+}
+
+function readRefKey(value: unknown): number {
+  return field.count(value, 'ref key')
+}
+
+function packPlace(place: LogPlace): Packable {
+  const isAfter = place.kind === 'after'
+  return [place.shard, isAfter ? 0 : 1, isAfter ? place.addedId : place.timestamp]
+}
+
+function readPlace(value: unknown): LogPlace {
+  const [shardField, kind, number] = field.list(value, 'place', 3)
+  const shard = field.count(shardField, 'shard')
+  if (kind === 0) return { kind: 'after', shard, addedId: field.count(number, 'added id') }
+  if (kind === 1) return { kind: 'since', shard, timestamp: field.count(number, 'timestamp') }
+  throw new field.MalformedError('place is of no known kind')
+}

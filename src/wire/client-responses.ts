@@ -1,0 +1,126 @@
+/** A node's answers ⇄ positional arrays: `[id, positions, [kind, …]]`. */
+import { batchItemsMax, pageItemsMax } from '../base/limits.ts'
+import type { Packable } from '../base/pack.ts'
+import type { StoredCell, Written } from '../cells/cell.ts'
+import type { Answer, CellPage, Response, StoredLogPage } from '../cells/operation.ts'
+import { shardCount } from '../cells/shard.ts'
+import * as part from './client-fields.ts'
+import * as field from './peer-fields.ts'
+
+const statusBytesMax: number = 1024 * 1024
+
+/** Numbers on the wire: never reused, never renumbered. */
+const kinds = {
+  put: 1,
+  get: 2,
+  row: 3,
+  versions: 4,
+  log: 5,
+  status: 6,
+  problem: 7,
+} as const satisfies Record<Answer['kind'], number>
+
+export function packResponse(response: Response): Packable {
+  const { id, positions, answer } = response
+  return [id, positions, [kinds[answer.kind], ...packAnswer(answer)]]
+}
+
+export function readResponse(value: unknown): Response {
+  const [id, positions, answer] = field.list(value, 'response', 3)
+  return {
+    id: field.count(id, 'request id'),
+    positions: part.positions(positions),
+    answer: readAnswer(answer),
+  }
+}
+
+function packAnswer(answer: Answer): Packable[] {
+  switch (answer.kind) {
+    case 'put':
+      return [answer.items.map((item) => part.packOutcome(item, packWritten))]
+    case 'get':
+      return [answer.items.map((item) => part.packOutcome(item, packFound))]
+    case 'row':
+    case 'versions':
+      return [answer.page.cells.map(part.packCell), answer.page.next]
+    case 'log':
+      return [answer.items.map((item) => part.packOutcome(item, packLogPage))]
+    case 'status':
+      return [answer.status]
+    case 'problem':
+      return [part.packProblem(answer.problem)]
+  }
+}
+
+function readAnswer(value: unknown): Answer {
+  const [kind, ...rest] = field.list(value, 'answer')
+  const [content, next] = rest
+  switch (kind) {
+    case kinds.put:
+      return { kind: 'put', items: items(content).map((item) => part.outcome(item, readWritten)) }
+    case kinds.get:
+      return { kind: 'get', items: items(content).map((item) => part.outcome(item, readFound)) }
+    case kinds.row:
+      return { kind: 'row', page: readPage(content, next, (one) => part.text(one, 'next')) }
+    case kinds.versions:
+      return { kind: 'versions', page: readPage(content, next, (one) => field.count(one, 'next')) }
+    case kinds.log: {
+      const pages = part.some(content, 'pages', shardCount)
+      return { kind: 'log', items: pages.map((page) => part.outcome(page, readLogPage)) }
+    }
+    case kinds.status:
+      return { kind: 'status', status: field.bytes(content, 'status', statusBytesMax) }
+    case kinds.problem:
+      return { kind: 'problem', problem: part.problem(content) }
+    default:
+      throw new field.MalformedError('answer is of no known kind')
+  }
+}
+
+function items(value: unknown): readonly unknown[] {
+  return part.some(value, 'items', batchItemsMax)
+}
+
+function packWritten(written: Written): Packable {
+  return [written.shard, written.addedId, written.createdAt, written.created]
+}
+
+function readWritten(value: unknown): Written {
+  const [shard, addedId, createdAt, created] = field.list(value, 'written', 4)
+  return {
+    shard: field.count(shard, 'shard'),
+    addedId: field.count(addedId, 'added id', 1),
+    createdAt: field.count(createdAt, 'created at'),
+    created: part.flag(created, 'created'),
+  }
+}
+
+function packFound(found: StoredCell | undefined): Packable {
+  return found && part.packCell(found)
+}
+
+function readFound(value: unknown): StoredCell | undefined {
+  return part.optional(value, part.cell)
+}
+
+function readPage<Next>(
+  content: unknown,
+  next: unknown,
+  readNext: (value: unknown) => Next,
+): CellPage<Next> {
+  const cells = part.some(content, 'cells', pageItemsMax).map(part.cell)
+  return field.isAbsent(next) ? { cells } : { cells, next: readNext(next) }
+}
+
+function packLogPage(page: StoredLogPage): Packable {
+  return [page.shard, page.cells.map(part.packCell), page.next]
+}
+
+function readLogPage(value: unknown): StoredLogPage {
+  const [shard, cells, next] = field.list(value, 'page', 3)
+  return {
+    shard: field.count(shard, 'shard'),
+    cells: part.some(cells, 'cells', pageItemsMax).map(part.cell),
+    next: field.count(next, 'next'),
+  }
+}

@@ -1,0 +1,305 @@
+/**
+ * Clusters of real processes for tests: built program, free ports, temporary folders, bounded waits
+ * by polling. Everything that was started is ended by its own process id, whatever a test does.
+ *
+ *   const cluster = await startCluster()
+ *   try { … cluster.node('a').url … } finally { await cluster.close() }
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The built command line; `npm test` builds it first. */
+export const programPath: string = fileURLToPath(
+  new URL('../../dist/src/cli/main.js', import.meta.url),
+)
+
+const readyTimeoutMs = 20_000
+const exitTimeoutMs = 20_000
+const pollMs = 25
+
+/** How a process ended. */
+export interface Exit {
+  readonly code: number | undefined
+  readonly signal: string | undefined
+}
+
+export interface ProgramResult extends Exit {
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface RunOptions {
+  readonly folder?: string
+  readonly environment?: Readonly<Record<string, string>>
+  readonly input?: string
+  readonly timeoutMs?: number
+}
+
+/** Runs the command to its end; killed when it takes longer than `timeoutMs`. */
+export async function runProgram(
+  arguments_: readonly string[],
+  options: RunOptions = {},
+): Promise<ProgramResult> {
+  const program = startProgram(arguments_, options)
+  program.child.stdin?.end(options.input ?? '')
+  const exit = await program.exited(options.timeoutMs ?? exitTimeoutMs)
+  return { ...exit, stdout: program.stdout(), stderr: program.stderr() }
+}
+
+export interface Program {
+  readonly child: ChildProcess
+  stdout(): string
+  stderr(): string
+  /** Resolves when it ended; kills it and rejects, with what it said, when that takes too long. */
+  exited(timeoutMs?: number): Promise<Exit>
+}
+
+/** Starts the command and gathers what it says. */
+export function startProgram(arguments_: readonly string[], options: RunOptions = {}): Program {
+  if (!existsSync(programPath)) throw new Error(`${programPath} is missing: npm run build`)
+  const child = spawn(process.execPath, [programPath, ...arguments_], {
+    cwd: options.folder ?? tmpdir(),
+    env: { PATH: process.env['PATH'], NO_COLOR: '1', ...options.environment },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  // A program that ends early closes its input; that is its business.
+  child.stdin.on('error', () => undefined)
+  const stdout = gather(child.stdout)
+  const stderr = gather(child.stderr)
+  const ended = new Promise<Exit>((resolve) => {
+    child.once('close', (code, signal) =>
+      resolve({ code: code ?? undefined, signal: signal ?? undefined }),
+    )
+  })
+  return {
+    child,
+    stdout,
+    stderr,
+    exited: async (timeoutMs = exitTimeoutMs) => {
+      const exit = await within(ended, timeoutMs)
+      if (exit !== undefined) return exit
+      child.kill('SIGKILL')
+      await ended
+      const said = `${stdout()}\n${stderr()}`.slice(-4000)
+      throw new Error(`${arguments_.join(' ')}: no end after ${timeoutMs} ms; it said:\n${said}`)
+    },
+  }
+}
+
+function gather(stream: NodeJS.ReadableStream): () => string {
+  let text = ''
+  stream.setEncoding('utf8')
+  stream.on('data', (piece: string) => (text += piece))
+  return () => text
+}
+
+/** The value, or undefined after `timeoutMs`. */
+async function within<T>(promise: Promise<T>, timeoutMs: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), timeoutMs)
+  })
+  const first = await Promise.race([promise, late])
+  clearTimeout(timer)
+  return first
+}
+
+/** Asks `probe` again and again until it gives a value; rejects, saying `what`, when it is late. */
+export async function eventually<T>(
+  what: string,
+  probe: () => Promise<T | undefined>,
+  timeoutMs: number = readyTimeoutMs,
+): Promise<T> {
+  const deadline = performance.now() + timeoutMs
+  for (;;) {
+    const found = await probe()
+    if (found !== undefined) return found
+    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, pollMs))
+  }
+}
+
+/** Ports that nobody listened on a moment ago; all different. */
+export async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = await Promise.all(Array.from({ length: count }, listenAnywhere))
+  const ports = servers.map((server) => {
+    const address = server.address()
+    if (address === null || typeof address === 'string') throw new Error('no port was given')
+    return address.port
+  })
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
+}
+
+function listenAnywhere(): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => resolve(server))
+  })
+}
+
+/** A folder that `use` may fill; removed afterwards. */
+export async function withFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'trilithon-test-'))
+  try {
+    return await use(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+export interface ClusterOptions {
+  /** Absent: a, b, c. */
+  readonly ids?: readonly string[]
+  readonly cluster?: string
+  /** More lines for every node's file. */
+  readonly extraYaml?: string
+  /** Written to the configuration, not started. */
+  readonly notStarted?: readonly string[]
+}
+
+export interface TestCluster {
+  readonly folder: string
+  readonly nodes: readonly TestNode[]
+  readonly urls: readonly string[]
+  node(id: string): TestNode
+  /** Kills what still runs and removes the folder. */
+  close(): Promise<void>
+}
+
+/** One node of a cluster: its place is fixed, its process comes and goes. */
+export interface TestNode {
+  readonly id: string
+  readonly url: string
+  readonly dataFolder: string
+  readonly configPath: string
+  readonly pid: number | undefined
+  /** What its process, or its last one, wrote to stderr. */
+  log(): string
+  /** Starts a process, without waiting for anything. */
+  spawn(): Program
+  /** Starts a process and waits until it is ready; rejects with its log when it ends instead. */
+  start(): Promise<void>
+  ready(): Promise<void>
+  /** Sends a signal and waits for the end. */
+  stop(signal?: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<Exit>
+  signal(signal: NodeJS.Signals): void
+  exited(): Promise<Exit>
+}
+
+/** Starts a cluster and waits until every started node is ready. */
+export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
+  const cluster = await createCluster(options)
+  try {
+    const started = cluster.nodes.filter(({ id }) => options.notStarted?.includes(id) !== true)
+    for (const node of started) node.spawn()
+    await Promise.all(started.map((node) => node.ready()))
+    return cluster
+  } catch (error) {
+    await cluster.close()
+    throw error
+  }
+}
+
+/** Writes the configuration of a cluster; nothing runs yet. */
+export async function createCluster(options: ClusterOptions = {}): Promise<TestCluster> {
+  const ids = options.ids ?? ['a', 'b', 'c']
+  const folder = await mkdtemp(join(tmpdir(), 'trilithon-cluster-'))
+  const ports = await freePorts(ids.length)
+  const places = ids.map((id, i) => ({ id, url: `http://127.0.0.1:${ports[i] ?? 0}` }))
+  const nodes: TestNode[] = []
+  for (const place of places) {
+    const configPath = join(folder, `${place.id}.yaml`)
+    const dataFolder = join(folder, `data-${place.id}`)
+    await mkdir(dataFolder, { recursive: true })
+    const yaml = [
+      `cluster: ${options.cluster ?? 'test'}`,
+      `node: ${place.id}`,
+      `listen: ${place.url.replace('http://', '')}`,
+      `data: ${dataFolder}`,
+      `nodes: ${JSON.stringify(places)}`,
+      options.extraYaml ?? '',
+    ]
+    await writeFile(configPath, yaml.join('\n'))
+    nodes.push(createNode({ ...place, configPath, dataFolder }))
+  }
+  return {
+    folder,
+    nodes,
+    urls: places.map(({ url }) => url),
+    node: (id) => {
+      const found = nodes.find((node) => node.id === id)
+      if (found === undefined) throw new Error(`the cluster has no node ${id}`)
+      return found
+    },
+    close: async () => {
+      await Promise.all(nodes.map((node) => node.stop('SIGKILL')))
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+type Place = Pick<TestNode, 'id' | 'url' | 'configPath' | 'dataFolder'>
+
+function createNode(place: Place): TestNode {
+  let program: Program | undefined
+  let hasEnded = true
+  const never: Exit = { code: undefined, signal: undefined }
+
+  function spawnNode(): Program {
+    if (!hasEnded) throw new Error(`node ${place.id} runs already`)
+    const started = startProgram(['node', '--config', place.configPath])
+    program = started
+    hasEnded = false
+    started.child.once('exit', () => {
+      if (program === started) hasEnded = true
+    })
+    return started
+  }
+  async function ready(): Promise<void> {
+    await eventually(`node ${place.id} is ready`, async () => {
+      if (hasEnded) throw new Error(`node ${place.id} ended:\n${program?.stderr() ?? ''}`)
+      return (await isReady(place.url)) ? true : undefined
+    })
+  }
+  return {
+    ...place,
+    get pid() {
+      return hasEnded ? undefined : program?.child.pid
+    },
+    log: () => program?.stderr() ?? '',
+    spawn: spawnNode,
+    ready,
+    start: async () => {
+      spawnNode()
+      await ready()
+    },
+    signal: (signal) => {
+      program?.child.kill(signal)
+    },
+    exited: () => program?.exited() ?? Promise.resolve(never),
+    stop: async (signal = 'SIGTERM') => {
+      if (program === undefined || hasEnded) return never
+      program.child.kill(signal)
+      // A stopped (SIGSTOP) process acts on nothing but this.
+      program.child.kill('SIGCONT')
+      return program.exited()
+    },
+  }
+}
+
+async function isReady(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2000) })
+    return response.ok
+  } catch {
+    // Nobody listens yet.
+    return false
+  }
+}

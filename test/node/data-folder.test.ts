@@ -1,0 +1,93 @@
+/** Data folders that cannot be used are refused in one sentence; damaged derived data is put aside. */
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openLevelStore } from '../../src/adapters/level-storage.ts'
+import { systemClock } from '../../src/adapters/system-clock.ts'
+import { defaultLimits } from '../../src/base/limits.ts'
+import { openDataFolder, type StoreAccess } from '../../src/node/data-folder.ts'
+import { silentTrace } from '../../src/ports/trace.ts'
+import { DataStore } from '../../src/replica/data-store.ts'
+
+let folder = ''
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'trilithon-folder-'))
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+const access: StoreAccess = {
+  open: openLevelStore,
+  probeData: (data) =>
+    DataStore.open(data, { clock: systemClock, trace: silentTrace, limits: defaultLimits }),
+}
+
+const key = Buffer.from('key')
+const value = Buffer.from('value')
+
+/** A folder that was used and closed. */
+async function used(path: string): Promise<void> {
+  const opened = await openDataFolder(path, access)
+  await opened.log.write([{ key, value }])
+  await opened.close()
+}
+
+test('a folder is made, keeps what was written, and leaves no owner behind when closed', async () => {
+  const path = join(folder, 'deep', 'data')
+  await used(path)
+  expect((await readdir(path)).toSorted()).toEqual(['data', 'log'])
+  const again = await openDataFolder(path, access)
+  expect(again.wasDataReset).toBe(false)
+  expect(Buffer.from(again.log.getSync(key) ?? [])).toEqual(value)
+  await again.close()
+})
+
+test('a folder in use is refused with the process that uses it', async () => {
+  const first = await openDataFolder(folder, access)
+  await expect(openDataFolder(folder, access)).rejects.toMatchObject({
+    code: 'unavailable',
+    message: `the data folder ${folder} is in use by process ${process.pid} on ${hostname()}; stop it, or give this node a folder of its own with --data`,
+  })
+  await first.close()
+  await (await openDataFolder(folder, access)).close()
+})
+
+test('a path through a file is refused, and names the path', async () => {
+  await writeFile(join(folder, 'file'), '')
+  const path = join(folder, 'file', 'data')
+  await expect(openDataFolder(path, access)).rejects.toMatchObject({
+    code: 'invalid',
+    message: expect.stringMatching(/cannot be made: a part of its path is a file.*--data$/),
+  })
+})
+
+test('a damaged log is refused and left as it is', async () => {
+  await used(folder)
+  await writeFile(join(folder, 'log', 'CURRENT'), 'MANIFEST-nonsense\n')
+  const before = await readdir(join(folder, 'log'))
+  await expect(openDataFolder(folder, access)).rejects.toMatchObject({
+    code: 'corrupt',
+    detail: { store: 'log' },
+    message: expect.stringMatching(/must not vote again; keep .* operating\.md$/),
+  })
+  expect(await readdir(join(folder, 'log'))).toEqual(expect.arrayContaining(before.slice(0, 1)))
+  expect(await readdir(folder)).not.toContain('log.damaged')
+})
+
+test('damaged derived data is put aside and begun again, whether LevelDB or its reader notices', async () => {
+  await used(folder)
+  await writeFile(join(folder, 'data', 'CURRENT'), 'MANIFEST-nonsense\n')
+  const first = await openDataFolder(folder, access)
+  expect(first.wasDataReset).toBe(true)
+  // The reader's marker of its last batch, overwritten with nonsense.
+  const marker: Buffer[] = []
+  await first.data.write([{ key, value }])
+  const store = new DataStoreProbe(access)
+  await first.close()
+  const second = await openDataFolder(folder, store.failingOnce())
+  expect(second.wasDataReset).toBe(true)
+  expect(second.data.getSync(key)).toBeUndefined()
+  expect(marker).toEqual([])
+  await second.close()
+  expect(await readdir(folder)).toContain('data.damaged')
+})

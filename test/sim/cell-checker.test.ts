@@ -1,0 +1,138 @@
+import { expect, test } from 'vitest'
+import { CellChecker, type CellName, type SeenCell } from '../../sim/checkers/cell-checker.ts'
+import { Referee } from '../../sim/checkers/referee.ts'
+
+const row = '00000000-0000-4000-8000-000000000001'
+
+function named(refKey: number): CellName {
+  return { shard: 1, row, column: 'BASE', refKey }
+}
+
+function cell(refKey: number, addedId: number, body = `body ${refKey}`): SeenCell {
+  return { ...named(refKey), addedId, createdAt: String(1000 + addedId), body }
+}
+
+class Court {
+  readonly referee = new Referee(() => 0)
+  readonly checker = new CellChecker(this.referee)
+
+  get rules(): string[] {
+    return [...new Set(this.referee.violations.map((violation) => violation.rule))]
+  }
+
+  put(written: SeenCell, isCreated = true): void {
+    const startTick = this.checker.begin()
+    this.checker.onPutSent(written, written.body)
+    this.checker.onPutAcknowledged(written, startTick, isCreated)
+  }
+
+  reader(isCurrent = true): { client: string; startTick: number; isCurrent: boolean } {
+    return { client: 'c1', startTick: this.checker.begin(), isCurrent }
+  }
+}
+
+test('CELL-1: equal puts, repeated and read back, are clean', () => {
+  const court = new Court()
+  court.put(cell(1, 1))
+  court.put(cell(1, 1), false)
+  court.checker.onGot(named(1), cell(1, 1), court.reader())
+  court.checker.onLatest(row, 'BASE', 1, cell(1, 1), court.reader())
+  court.checker.onShardRead(1, { after: 0, limit: 10 }, [cell(1, 1)], court.reader())
+  expect(court.rules).toEqual([])
+})
+
+test('CELL-1: a cell that changes, or that nobody wrote, is found', () => {
+  const changed = new Court()
+  changed.put(cell(1, 1))
+  changed.checker.onPutSent(named(1), 'other')
+  changed.checker.onGot(named(1), cell(1, 1, 'other'), changed.reader())
+  expect(changed.rules).toEqual(['CELL-1'])
+  const invented = new Court()
+  invented.checker.onGot(named(1), cell(1, 1), invented.reader())
+  expect(invented.rules).toEqual(['CELL-1'])
+})
+
+test('CELL-1: a refusal without another body to refuse for is found', () => {
+  const court = new Court()
+  court.checker.onPutSent(named(1), 'mine')
+  court.checker.onPutRefused(named(1), 'mine')
+  expect(court.rules).toEqual(['CELL-1'])
+  const fair = new Court()
+  fair.checker.onPutSent(named(1), 'mine')
+  fair.checker.onPutSent(named(1), 'theirs')
+  fair.checker.onPutRefused(named(1), 'mine')
+  expect(fair.rules).toEqual([])
+})
+
+test('CELL-2: an older version than the newest known one is found, also out of order', () => {
+  const court = new Court()
+  court.put(cell(1, 1))
+  court.put(cell(2, 2))
+  court.checker.onLatest(row, 'BASE', 1, cell(1, 1), court.reader())
+  expect(court.rules).toEqual(['LEASE-3'])
+  const asked = { shard: 1, row, column: 'BASE' }
+  const range = { from: 0, limit: 10, reverse: false }
+  court.checker.onVersions(asked, range, [cell(2, 2), cell(1, 1)], court.reader())
+  expect(court.rules).toEqual(['LEASE-3', 'CELL-2'])
+})
+
+test('CELL-3: a gap, a number used twice, or one that went back is found', () => {
+  const gap = new Court()
+  gap.put(cell(1, 1))
+  gap.put(cell(2, 3))
+  gap.checker.onShardRead(1, { after: 0, limit: 10 }, [cell(1, 1), cell(2, 3)], gap.reader())
+  expect(gap.rules).toContain('CELL-3')
+  const twice = new Court()
+  twice.put(cell(1, 1))
+  twice.put(cell(2, 1), false)
+  expect(twice.rules).toEqual(['CELL-3'])
+  const back = new Court()
+  back.put(cell(1, 5))
+  back.put(cell(2, 4))
+  expect(back.rules).toEqual(['CELL-3'])
+})
+
+test('LOG-3: a cell that is created twice is found', () => {
+  const court = new Court()
+  court.put(cell(1, 1))
+  court.checker.onPutAcknowledged(cell(1, 1), court.checker.begin(), true)
+  expect(court.rules).toContain('LOG-3')
+})
+
+test('LEASE-3: a current read that misses an acknowledged cell is found, on every path', () => {
+  const paths: readonly ((court: Court) => void)[] = [
+    (court) => court.checker.onGot(named(1), undefined, court.reader()),
+    (court) => court.checker.onLatest(row, 'BASE', 1, undefined, court.reader()),
+    (court) =>
+      court.checker.onVersions(
+        { shard: 1, row, column: 'BASE' },
+        { from: 0, limit: 10, reverse: false },
+        [],
+        court.reader(),
+      ),
+    (court) => court.checker.onShardRead(1, { after: 0, limit: 10 }, [], court.reader()),
+  ]
+  for (const path of paths) {
+    const court = new Court()
+    court.put(cell(1, 1))
+    path(court)
+    expect(court.rules).toEqual(['LEASE-3'])
+  }
+})
+
+test('LEASE-3: what one read showed, a later current read must show', () => {
+  const court = new Court()
+  court.checker.onPutSent(named(1), 'body 1')
+  court.checker.onGot(named(1), cell(1, 1), court.reader())
+  court.checker.onGot(named(1), undefined, court.reader())
+  expect(court.rules).toEqual(['LEASE-3'])
+})
+
+test('LEASE-3: a read that began before, or that promised nothing, may miss a cell', () => {
+  const court = new Court()
+  const early = court.reader()
+  court.put(cell(1, 1))
+  court.checker.onGot(named(1), undefined, early)
+  court.checker.onGot(named(1), undefined, court.reader(false))
+  expect(court.rules).toEqual([])
+})

@@ -1,0 +1,198 @@
+import { expect, test } from 'vitest'
+import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
+import { staticPlacement } from '../../src/placement/placement.ts'
+import type { Put } from '../../src/ports/storage.ts'
+import { encodeEntry } from '../../src/replication/entry.ts'
+import { encodeTransaction } from '../../src/replication/transaction.ts'
+import {
+  encodeStored,
+  groupPrefix,
+  joined,
+  rowsPrefix,
+  stateKey,
+} from '../../src/replica/row-format.ts'
+import { Judge } from '../../sim/checkers/judge.ts'
+import { RowSum } from '../../sim/checkers/log-model.ts'
+import { Referee } from '../../sim/checkers/referee.ts'
+import { Coverage } from '../../sim/coverage.ts'
+
+const nodes = ['n1', 'n2', 'n3'].map(nodeId)
+const group = groupOfBytes(Buffer.from('a\0group'))
+const expiresAt = 10 ** 15
+
+interface Write {
+  readonly key: string
+  readonly value: string
+}
+
+/** An entry with one transaction. */
+function entry(
+  position: number,
+  write: Write,
+  intent = position,
+  timestamp = position,
+): Uint8Array {
+  const transaction = encodeTransaction({
+    ...{ session: 's', sequence: intent, attempt: 100 + position, floor: 0, expiresAt },
+    allocations: [0],
+    mutations: [
+      {
+        key: Buffer.from(write.key),
+        value: Buffer.concat([Buffer.alloc(8), Buffer.from(write.value)]),
+        slots: [{ allocation: 0, at: 'value', offset: 0 }],
+      },
+    ],
+  })
+  const nextLeader = { node: nodeId('n1'), incarnation: 1 }
+  return encodeEntry({ position, timestamp, nextLeader, transactions: [transaction] })
+}
+
+/** The value of a row whose number was the `number`th drawn. */
+function numbered(number: number, value: string): Buffer {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64BE(BigInt(number))
+  return Buffer.concat([bytes, Buffer.from(value)])
+}
+
+class Court {
+  readonly referee = new Referee(() => 0)
+  readonly judge = new Judge({
+    ...{ placement: staticPlacement(nodes), referee: this.referee, coverage: new Coverage() },
+    narrator: undefined,
+  })
+
+  get rules(): string[] {
+    return [...new Set(this.referee.violations.map((violation) => violation.rule))]
+  }
+
+  choose(position: number, value: Uint8Array): void {
+    const view = this.judge.book.of(group, position)
+    view.chosen = { ballot: { round: 1, node: nodeId('n1'), incarnation: 1 }, value }
+    this.judge.model.onChosen(view)
+  }
+
+  apply(node: string, position: number, value: Uint8Array): void {
+    this.judge.onTrace(node, { kind: 'apply', group, position, value })
+  }
+
+  /** A batch on a data disk: rows, and the state record if a position is given. */
+  batch(node: string, position: number | undefined, rows: readonly Put[]): void {
+    const prefix = groupPrefix(group)
+    const key = stateKey(prefix)
+    const state = Buffer.from(`state at ${position}`)
+    const puts = position === undefined ? [] : [{ key, value: encodeStored(key, position, state) }]
+    this.judge.onDataDurable(node, [...rows, ...puts])
+  }
+}
+
+function row(key: string, timestamp: number, value: Uint8Array): Put {
+  const whole = joined(rowsPrefix(groupPrefix(group)), Buffer.from(key))
+  return { key: whole, value: encodeStored(whole, timestamp, value) }
+}
+
+const one = entry(1, { key: 'a', value: 'x' })
+const two = entry(2, { key: 'b', value: 'y' })
+
+test('LOG-1: applying in order what is chosen is clean; a hole or another value is found', () => {
+  const court = new Court()
+  court.choose(1, one)
+  court.choose(2, two)
+  court.judge.onStart('n1')
+  court.apply('n1', 1, one)
+  court.apply('n1', 2, two)
+  expect(court.rules).toEqual([])
+  court.apply('n2', 2, two)
+  expect(court.rules).toEqual(['LOG-1'])
+  const other = new Court()
+  other.choose(1, one)
+  other.apply('n1', 1, entry(1, { key: 'a', value: 'not this' }))
+  expect(other.rules).toEqual(['LOG-1'])
+})
+
+test('LOG-1: after a restart a node goes on from its data disk, not from before it', () => {
+  const court = new Court()
+  court.choose(1, one)
+  court.choose(2, two)
+  court.apply('n1', 1, one)
+  court.batch('n1', 1, [row('a', 1, numbered(1, 'x'))])
+  court.apply('n1', 2, two)
+  court.judge.onStart('n1')
+  court.apply('n1', 2, two)
+  expect(court.rules).toEqual([])
+  court.judge.onStart('n1')
+  court.apply('n1', 1, one)
+  expect(court.rules).toEqual(['LOG-1'])
+})
+
+test('LOG-2: rows that differ from what their position says are found', () => {
+  const court = new Court()
+  court.choose(1, one)
+  const right = new RowSum()
+  right.toggle(Buffer.from('a'), numbered(1, 'x'), 1, true)
+  court.judge.log.onRowsSeen('n1', group, 1, right)
+  expect(court.rules).toEqual([])
+  const wrong = new RowSum()
+  wrong.toggle(Buffer.from('a'), numbered(2, 'x'), 1, true)
+  court.judge.log.onRowsSeen('n1', group, 1, wrong)
+  expect(court.rules).toEqual(['LOG-2'])
+})
+
+test('LOG-2: state records that differ at one position are found', () => {
+  const court = new Court()
+  court.judge.log.onDurableState('n1', group, 1, 'a hash')
+  court.judge.log.onDurableState('n2', group, 1, 'a hash')
+  expect(court.rules).toEqual([])
+  court.judge.log.onDurableState('n3', group, 1, 'another')
+  expect(court.rules).toEqual(['LOG-2'])
+})
+
+test('LOG-3: an intent that takes effect at two positions is found', () => {
+  const court = new Court()
+  court.choose(1, entry(1, { key: 'a', value: 'x' }, 7))
+  expect(court.rules).toEqual([])
+  court.choose(2, entry(2, { key: 'a', value: 'x' }, 7))
+  expect(court.rules).toEqual(['LOG-3'])
+})
+
+test('LOG-4: an answered commit that is not chosen at its position is found', () => {
+  const court = new Court()
+  court.choose(1, one)
+  const verdict = { kind: 'committed', position: 1, attempt: 101 }
+  court.judge.onTrace('n1', { kind: 'settled', group, verdict })
+  expect(court.rules).toEqual([])
+  court.judge.onTrace('n1', { kind: 'settled', group, verdict: { ...verdict, attempt: 102 } })
+  expect(court.rules).toEqual(['LOG-4'])
+})
+
+test('LOG-6: rows without their applied position, or the other way round, are found', () => {
+  const whole = new Court()
+  whole.choose(1, one)
+  whole.choose(2, two)
+  whole.batch('n1', 2, [row('a', 1, numbered(1, 'x')), row('b', 2, numbered(2, 'y'))])
+  expect(whole.rules).toEqual([])
+  const ahead = new Court()
+  ahead.choose(1, one)
+  ahead.batch('n1', undefined, [row('a', 1, numbered(1, 'x'))])
+  expect(ahead.rules).toEqual(['LOG-6'])
+  const behind = new Court()
+  behind.choose(1, one)
+  behind.batch('n1', 1, [])
+  expect(behind.rules).toEqual(['LOG-6'])
+})
+
+test('LEASE-3: a read served beyond what is applied is found', () => {
+  const court = new Court()
+  court.choose(1, one)
+  court.apply('n1', 1, one)
+  court.judge.onTrace('n1', { kind: 'serve', group, level: 'current', position: 1 })
+  expect(court.rules).toEqual([])
+  court.judge.onTrace('n1', { kind: 'serve', group, level: 'current', position: 2 })
+  expect(court.rules).toEqual(['LEASE-3'])
+})
+
+test('MVCC-2: a timestamp that does not rise with the position is found', () => {
+  const court = new Court()
+  court.choose(1, entry(1, { key: 'a', value: 'x' }, 1, 50))
+  court.choose(2, entry(2, { key: 'a', value: 'y' }, 2, 50))
+  expect(court.rules).toEqual(['MVCC-2'])
+})
