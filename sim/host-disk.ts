@@ -22,10 +22,12 @@ export function createHostDisk(
     schedule(complete) {
       const delayMicros = conditions.writeMinMicros + random.exponential(conditions.writeMeanMicros)
       owner?.schedule(delayMicros, label, complete)
+      hostDisk.onWrite()
     },
     onDurable,
   })
-  return {
+  const hostDisk: HostDisk = {
+    onWrite: () => undefined,
     open(process: SimProcess): OrderedStore {
       owner = process
       return disk.open()
@@ -35,4 +37,5 @@ export function createHostDisk(
       return disk.crash({ kind: isKept ? 'kept' : 'lost' }) ? 1 : 0
     },
   }
+  return hostDisk
 }

@@ -13,6 +13,8 @@ export interface Victim {
   readonly name: string
   isUp(): boolean
   crash(): void
+  /** Calls `strike` when a write of its disks is under way next; at most once a process. */
+  onNextWrite(strike: () => void): void
   restart(): void
   pause(lengthMicros: number): void
 }
@@ -80,16 +82,31 @@ export class Nemesis {
   }
 
   #crash(random: SeededRandom): void {
-    const { victims, coverage, plan } = this.#parts
-    const up = victims.filter((victim) => victim.isUp())
+    const { coverage, plan } = this.#parts
+    const up = this.#parts.victims.filter((victim) => victim.isUp())
     if (up.length === 0) return
     const isAll = random.chance(plan.crashAll)
     if (isAll) coverage.count('crash-all')
-    for (const victim of isAll ? up : [random.pick(up)]) {
-      coverage.count('crash')
-      victim.crash()
-      this.#restartLater(victim, random)
+    const victims = isAll ? up : [random.pick(up)]
+    if (!random.chance(plan.crashInWrite)) {
+      for (const victim of victims) this.#strikeDown(victim, random)
+      return
     }
+    for (const victim of victims) {
+      // Two writes are often begun in one moment: a little later both are under way.
+      const delayMicros = random.chance(500_000) ? 0 : random.int(1, 200)
+      victim.onNextWrite(() => {
+        this.#parts.world.schedule(delayMicros, 'crash in write', () => {
+          if (victim.isUp() && !this.#isOver) this.#strikeDown(victim, random)
+        })
+      })
+    }
+  }
+
+  #strikeDown(victim: Victim, random: SeededRandom): void {
+    this.#parts.coverage.count('crash')
+    victim.crash()
+    this.#restartLater(victim, random)
   }
 
   #restartLater(victim: Victim, random: SeededRandom): void {

@@ -83,7 +83,7 @@ export class Network<Frame> {
 
   /** Loses the link between two endpoints: a reset, with what was under way on it. */
   reset(a: string, b: string): void {
-    const link = this.#links.get(linkKey(a, b)) ?? this.#links.get(linkKey(b, a))
+    const link = this.#linkBetween(a, b)
     if (link !== undefined && link.state !== 'down') this.#lose(link)
   }
 
@@ -107,7 +107,9 @@ export class Network<Frame> {
     const bytes = codec.encode(frame)
     world.hash.bytes(bytes)
     observer.onSent(from.name, to, frame)
-    if (weather.isCut(from.name, to)) coverage.count('cut')
+    // What is written to a connection that is lost already, but not noticed to be, goes nowhere.
+    if (this.#linkBetween(from.name, to)?.epoch !== epoch) coverage.count('sent in vain')
+    else if (weather.isCut(from.name, to)) coverage.count('cut')
     else if (way.random.chance(conditions.drop)) coverage.count('drop')
     else this.#depart(way, from.name, to, epoch, bytes)
     return true
@@ -280,6 +282,10 @@ export class Network<Frame> {
     world.schedule(this.#delayOf(way, from, to), `handshake ${way.label}`, () => {
       this.#ports.get(to)?.process.enter(way.label, arrive)
     })
+  }
+
+  #linkBetween(a: string, b: string): Link | undefined {
+    return this.#links.get(linkKey(a, b)) ?? this.#links.get(linkKey(b, a))
   }
 
   #linksOf(name: string): Link[] {

@@ -27,6 +27,8 @@ export interface HostDisk {
   open(process: SimProcess): OrderedStore
   /** The process is gone: what was not durable may be lost. Returns how many writes were. */
   crash(): number
+  /** Called when a write begins. */
+  onWrite: () => void
 }
 
 /** What runs on a node. */
@@ -57,10 +59,18 @@ export class NodeHost<P extends Program> implements Victim {
   #process: SimProcess | undefined
   #program: P | undefined
   #starts = 0
+  #strike: (() => void) | undefined
 
   constructor(parts: HostParts<P>) {
     this.#parts = parts
     this.name = parts.name
+    for (const disk of parts.disks) {
+      disk.onWrite = () => {
+        const strike = this.#strike
+        this.#strike = undefined
+        strike?.()
+      }
+    }
   }
 
   /** The program, once it is open. */
@@ -99,6 +109,10 @@ export class NodeHost<P extends Program> implements Victim {
     this.#down()
   }
 
+  onNextWrite(strike: () => void): void {
+    this.#strike = strike
+  }
+
   pause(lengthMicros: number): void {
     this.#process?.pause(lengthMicros)
   }
@@ -113,6 +127,7 @@ export class NodeHost<P extends Program> implements Victim {
     const { disks, coverage, onDown } = this.#parts
     this.#process = undefined
     this.#program = undefined
+    this.#strike = undefined
     onDown()
     for (const disk of disks) {
       const lost = disk.crash()

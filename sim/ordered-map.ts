@@ -44,7 +44,10 @@ export class OrderedMap<Value> {
   /** The keys of a range in order; absent bounds are open. */
   keysIn(gte: string | undefined, gt: string | undefined, lt: string | undefined): string[] {
     this.#sort()
-    const from = gt !== undefined ? this.#lowerBound(gt, true) : this.#lowerBound(gte ?? '', false)
+    const from = Math.max(
+      gt === undefined ? 0 : this.#lowerBound(gt, true),
+      this.#lowerBound(gte ?? '', false),
+    )
     const to = lt === undefined ? this.#sorted.length : this.#lowerBound(lt, false)
     return this.#sorted.slice(from, Math.max(from, to))
   }

@@ -13,6 +13,8 @@ export interface FaultPlan {
   readonly lengthMicros: number
   readonly crashMeanMicros: number
   readonly restartMeanMicros: number
+  /** Parts per million of crashes that wait for a write of their victim to be under way. */
+  readonly crashInWrite: number
   /** Parts per million of crashes that take all nodes at once. */
   readonly crashAll: number
   readonly partitionMeanMicros: number
@@ -38,14 +40,23 @@ export interface WorkloadOptions {
   readonly operationsPerClient: number
   readonly thinkMeanMicros: number
   readonly shardCount: number
-  readonly rowCount: number
-  readonly refKeyMax: number
-  /** Parts per million of operations that write. */
+  readonly rowsPerShard: number
+  /** Parts per million of operations that write; of writes, those that go where others may be. */
   readonly writes: number
+  readonly contended: number
+  /** Parts per million of reads that ask any replica instead of being current. */
+  readonly anyReads: number
+  /** How long a call is tried in all, and one node is given. */
+  readonly timeoutMs: number
+  readonly tryTimeoutMs: number
 }
 
 export interface SwarmOptions {
   readonly seed: number
+  /** Parts per million of applied entries after which the replica's rows are compared. */
+  readonly inspections: number
+  /** Whether, at the end, all nodes are started again and compared once more. */
+  readonly endsWithRestart: boolean
   readonly nodeCount: number
   readonly workload: WorkloadOptions
   readonly link: LinkConditions
@@ -62,8 +73,9 @@ export function drawSwarm(seed: number): SwarmOptions {
   const random = new SeededRandom(`${seed}/swarm`)
   const nodeCount = random.chance(250_000) ? 5 : 3
   return {
-    seed,
-    nodeCount,
+    ...{ seed, nodeCount },
+    inspections: random.pick([0, 5_000, 50_000]),
+    endsWithRestart: random.chance(400_000),
     workload: drawWorkload(random.fork('workload')),
     link: drawLink(random.fork('link')),
     disk: drawDisk(random.fork('disk')),
@@ -87,12 +99,15 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
   const clientCount = random.int(3, 8)
   return {
     clientCount,
-    operationsPerClient: Math.ceil(random.int(500, 900) / clientCount),
+    operationsPerClient: Math.ceil(random.int(450, 800) / clientCount),
     thinkMeanMicros: random.pick([1_000, 10_000, 30_000]),
     shardCount: random.int(1, 4),
-    rowCount: random.int(2, 12),
-    refKeyMax: random.pick([3, 20, 1000]),
+    rowsPerShard: random.int(1, 4),
     writes: random.pick([500_000, 650_000, 800_000]),
+    contended: random.pick([150_000, 300_000, 500_000]),
+    anyReads: random.pick([0, 200_000, 500_000]),
+    timeoutMs: random.pick([1_000, 4_000, 10_000]),
+    tryTimeoutMs: random.pick([100, 500, 2_000]),
   }
 }
 
@@ -129,6 +144,7 @@ function drawFaults(random: SeededRandom): FaultPlan {
     lengthMicros: random.int(5, 30) * second,
     crashMeanMicros: mean(second / 2, 8 * second),
     restartMeanMicros: random.pick([10_000, 500_000, 3 * second]),
+    crashInWrite: random.pick([0, 500_000, 900_000]),
     crashAll: sometimes(random, 500_000, () => random.int(50_000, 400_000)),
     partitionMeanMicros: mean(second / 2, 8 * second),
     partitionLengthMeanMicros: random.pick([50_000, second, 4 * second]),

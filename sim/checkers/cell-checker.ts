@@ -40,6 +40,7 @@ interface Fact {
 }
 
 interface ShardFacts {
+  highest: number
   readonly names: Map<number, string>
   /** The highest added id acknowledged as created up to each tick, rising in both. */
   readonly acknowledged: { readonly tick: number; readonly highest: number }[]
@@ -61,11 +62,9 @@ export class CellChecker {
     return (this.#tick += 1)
   }
 
-  /** Everything that was acknowledged or shown, as it was. */
-  seenCells(): readonly SeenCell[] {
-    return [...this.#facts.values()].flatMap((fact) =>
-      fact.seen === undefined ? [] : [fact.seen.cell],
-    )
+  /** The highest added id of a shard that anybody was told of. */
+  highestAddedId(shard: number): number {
+    return this.#shardOf(shard).highest
   }
 
   onPutSent(name: CellName, body: string): void {
@@ -196,7 +195,9 @@ export class CellChecker {
         known.cell.createdAt === cell.createdAt
       this.#check(isSame, 'CELL-1', 'A cell has changed.', { before: known.cell, now: cell })
     }
-    const { names } = this.#shardOf(cell.shard)
+    const shard = this.#shardOf(cell.shard)
+    const { names } = shard
+    shard.highest = Math.max(shard.highest, cell.addedId)
     const name = nameOf(cell)
     const other = names.get(cell.addedId)
     this.#check(
@@ -243,7 +244,7 @@ export class CellChecker {
   #shardOf(shard: number): ShardFacts {
     let facts = this.#shards.get(shard)
     if (facts === undefined) {
-      facts = { names: new Map(), acknowledged: [] }
+      facts = { highest: 0, names: new Map(), acknowledged: [] }
       this.#shards.set(shard, facts)
     }
     return facts

@@ -34,6 +34,8 @@ export class Judge {
   readonly log: LogChecker
   readonly cells: CellChecker
   readonly disks: DataDisks
+  /** Called after an entry was applied and checked. */
+  onApplied: (node: string, group: string) => void = () => undefined
   readonly #proposals: ProposalChecker
   readonly #acceptors: AcceptorChecker
 
@@ -114,7 +116,8 @@ export class Judge {
       }
       case 'apply': {
         const { group, position } = placeOf(event)
-        return this.log.onApplied(node, group, position, bytesOf(event, 'value'))
+        this.log.onApplied(node, group, position, bytesOf(event, 'value'))
+        return this.onApplied(node, group)
       }
       case 'serve': {
         const { group, position } = placeOf(event)

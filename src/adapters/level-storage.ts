@@ -74,8 +74,9 @@ class LevelStore implements OrderedStore {
     try {
       for (;;) {
         const rows = await iterator.nextv(scanChunkRows)
+        // A chunk is cut by its bytes as well: only an empty one is the end.
+        if (rows.length === 0) return
         for (const [key, value] of rows) yield { key, value }
-        if (rows.length < scanChunkRows) return
       }
     } catch (error) {
       throw readError(this.#path, error)

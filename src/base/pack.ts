@@ -4,7 +4,14 @@
  */
 import { Packr } from 'msgpackr'
 
-const packr = new Packr({ useRecords: false, int64AsType: 'number', encodeUndefinedAsNil: true })
+const packr = new Packr({
+  useRecords: false,
+  int64AsType: 'number',
+  encodeUndefinedAsNil: true,
+  // A member named `toJSON` is data and not called; bytes from outside make no cyclic values.
+  useToJSON: false,
+  structuredClone: false,
+})
 
 /** What can be packed: MessagePack's own kinds; `undefined` becomes nil. */
 export type Packable =

@@ -17,6 +17,8 @@ const kindInteger = 0x30
 const integerBytes = 9
 const shift = 2n ** 53n
 
+const halfPair = /\p{Surrogate}/u
+
 export function encodeTuple(elements: readonly TupleElement[]): Uint8Array {
   return Buffer.concat(elements.map(encodeElement))
 }
@@ -29,8 +31,10 @@ function encodeElement(element: TupleElement): Uint8Array {
     bytes.writeBigUInt64BE(BigInt(element) + shift, 1)
     return bytes
   }
-  const isString = typeof element === 'string'
-  return terminated(isString ? kindString : kindBytes, isString ? Buffer.from(element) : element)
+  if (typeof element !== 'string') return terminated(kindBytes, element)
+  // Half a surrogate pair has no UTF-8 bytes: two such strings would become one key.
+  assert(!halfPair.test(element), 'tuple: text in a key is whole characters')
+  return terminated(kindString, Buffer.from(element))
 }
 
 /** 0x00 inside becomes 0x00 0xff; a 0x00 0x01 ends it, so that a prefix sorts before what it opens. */
@@ -75,12 +79,19 @@ function decodeElement(
     const byte = bytes[i] ?? 0
     if (byte !== 0) raw.push(byte)
     else if (bytes[i + 1] === 1) {
-      const found = Buffer.from(raw)
-      return { element: kind === kindString ? found.toString('utf8') : found, end: i + 2 }
+      const element = kind === kindBytes ? Buffer.from(raw) : decodeText(raw)
+      return element === undefined ? undefined : { element, end: i + 2 }
     } else if (bytes[++i] === 0xff) raw.push(0)
     else return undefined
   }
   return undefined
+}
+
+/** The text, or undefined where decoding would mend the bytes and so make two keys equal. */
+function decodeText(raw: readonly number[]): string | undefined {
+  const bytes = Buffer.from(raw)
+  const text = bytes.toString('utf8')
+  return Buffer.from(text).equals(bytes) ? text : undefined
 }
 
 /** The first key after every key that starts with `prefix`; undefined when there is none. */

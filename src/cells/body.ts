@@ -66,7 +66,7 @@ function isJson(value: unknown, depth: number): value is Json {
   return isPlainObject(value) && Object.values(value).every((one) => isJson(one, depth + 1))
 }
 
-const mapPackr = new Packr({ useRecords: false, mapsAsObjects: false })
+const mapPackr = new Packr({ useRecords: false, mapsAsObjects: false, structuredClone: false })
 
 /** msgpackr renames a member `__proto__` when it makes objects; then maps are made and converted. */
 function decode(bytes: Uint8Array): unknown {
@@ -153,8 +153,11 @@ class CanonicalWriter {
   }
 
   #string(value: string): string | undefined {
-    if (loneSurrogate.test(value)) return 'holds a string that is not well-formed Unicode'
-    return this.#text(JSON.stringify(value))
+    const text = JSON.stringify(value)
+    // Half a pair is written as an escape, so only a text that grew can hold one.
+    const isSuspect = text.length > value.length + 2
+    if (isSuspect && loneSurrogate.test(value)) return 'holds a string that is not Unicode'
+    return this.#text(text)
   }
 
   #array(values: readonly unknown[], depth: number): string | undefined {

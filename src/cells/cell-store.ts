@@ -89,7 +89,7 @@ export class CellStore implements CellService {
 
   #execute(operation: CellOperation, options: CallOptions, positions: Positions): Promise<Answer> {
     if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
-    const refused = callProblem(options) ?? operationProblem(operation)
+    const refused = operationProblem(operation) ?? callProblem(options)
     if (refused !== undefined) throw errorOf(refused)
     const deadlineMs = this.#ports.clock.monotonicMs() + options.timeoutMs
     const call: Call = { deadlineMs, positions }

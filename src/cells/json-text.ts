@@ -23,7 +23,7 @@ export function parseJsonText(text: string): JsonResult {
 }
 
 /** A string, a number, or one of the marks that open and close; JSON.parse has seen to the rest. */
-const token = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|[{}[\],]/gs
+const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*|[{}[\],]/gs
 
 /** What of a valid text would not come back: a number that a double cannot hold, a name given twice. */
 function lossIn(text: string): string | undefined {
@@ -31,21 +31,28 @@ function lossIn(text: string): string | undefined {
   const open: (Set<string> | undefined)[] = []
   let mayBeName = false
   for (const [word] of text.matchAll(token)) {
-    const mark = word[0]
-    if (mark === '{' || mark === '[') open.push(mark === '{' ? new Set() : undefined)
+    const mark = word[0] ?? ''
+    if (mark === '{') open.push(new Set())
+    else if (mark === '[') open.push(undefined)
     else if (mark === '}' || mark === ']') open.pop()
-    else if (mark === '"' && mayBeName) {
-      const name = String(JSON.parse(word))
-      const names = open.at(-1)
-      if (names?.has(name) === true)
+    else if (mark === '"') {
+      if (mayBeName && isTaken(word, open.at(-1))) {
         return `the name ${word.slice(0, 80)} is given twice in one object`
-      names?.add(name)
-    } else if (mark !== '"' && mark !== ',' && isRounded(word)) {
+      }
+    } else if (mark !== ',' && isRounded(word)) {
       return `the number ${word.slice(0, 80)} does not fit a JSON number; write it as a string`
     }
-    mayBeName = (mark === '{' || mark === ',') && open.at(-1) !== undefined
+    mayBeName = '{,'.includes(mark) && open.at(-1) !== undefined
   }
   return undefined
+}
+
+/** Whether the object has this name already; it has it from now on. */
+function isTaken(word: string, names: Set<string> | undefined): boolean {
+  const name = word.includes('\\') ? String(JSON.parse(word)) : word.slice(1, -1)
+  if (names === undefined || names.has(name)) return names !== undefined
+  names.add(name)
+  return false
 }
 
 /** Fractions are rounded by everybody; a whole number that changes is an id that was lost. */

@@ -19,6 +19,8 @@ export type PutAnswer =
   | { readonly kind: 'created' }
   | { readonly kind: 'already-there' }
   | { readonly kind: 'rejected'; readonly reason: string }
+  /** Nobody could take it, or say whether it was taken: ends the load. */
+  | { readonly kind: 'failed'; readonly error: Error }
 
 /** Where cells go: a client, or a map in tests. A rejection of the promise ends the load. */
 export interface CellSink {
@@ -89,12 +91,15 @@ export async function loadCells(options: LoadOptions, sink: CellSink): Promise<L
   }
   const batches = batchSender(options, async (batch) => {
     const answers = await sink.put(batch.map(({ cell }) => cell))
+    let failure: Error | undefined
     for (const [i, { line }] of batch.entries()) {
       const answer = answers[i]
       if (answer?.kind === 'created') counts.created += 1
       else if (answer?.kind === 'already-there') counts.alreadyThere += 1
+      else if (answer?.kind === 'failed') failure ??= answer.error
       else reject(line, answer?.reason ?? 'the answer says nothing of it')
     }
+    if (failure !== undefined) throw failure
     progress()
   })
 

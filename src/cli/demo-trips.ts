@@ -22,7 +22,7 @@ export function sampleTrips(seed: number, from: number, count: number): readonly
   return Array.from({ length: count }, (_, i) => sampleTrip(seed, from + i))
 }
 
-function sampleTrip(seed: number, number: number): LoadCell {
+export function sampleTrip(seed: number, number: number): LoadCell {
   const random = xoroshiro128plus(seed * 1_000_003 + number)
   const draw = (least: number, most: number): number => uniformInt(random, least, most)
   const near = (degrees: number): number => round(degrees + draw(-800, 800) / 10_000, 4)

@@ -12,7 +12,7 @@ export const exitUnknownOutcome = 5
 /** A bug of this program (EX_SOFTWARE). */
 export const exitBug = 70
 
-const exitByCode: Readonly<Record<StoreErrorCode, number>> = {
+export const exitByCode: Readonly<Record<StoreErrorCode, number>> = {
   conflict: exitConflict,
   unavailable: exitUnavailable,
   'unknown-outcome': exitUnknownOutcome,

@@ -1,8 +1,13 @@
 #!/usr/bin/env node
 /** The `trilithon` command: one file a verb; this one puts them together and sets the exit code. */
 import { Command } from 'commander'
+import { addCellsCommand } from './cells.ts'
+import { addCompletionCommand } from './completion.ts'
 import { addConfigCommand } from './config.ts'
+import { addDemoCommand } from './demo.ts'
 import { reportFailure } from './exit.ts'
+import { addNodeCommand } from './node.ts'
+import { addStatusCommand } from './status.ts'
 import { version } from './version.ts'
 
 function buildProgram(): Command {
@@ -15,7 +20,12 @@ function buildProgram(): Command {
       'after',
       '\nExit codes: 0 ok, 1 failure, 2 usage, 3 conflict, 4 unavailable, 5 outcome unknown.',
     )
+  addDemoCommand(program)
+  addNodeCommand(program)
+  addStatusCommand(program)
+  addCellsCommand(program)
   addConfigCommand(program)
+  addCompletionCommand(program)
   return program
 }
 

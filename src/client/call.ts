@@ -86,8 +86,15 @@ export class ReadCall implements Call {
   }
 
   finish(why: Problem): Answered {
-    return this.#last ?? { answer: { kind: 'problem', problem: why }, positions: [] }
+    const last = this.#last
+    if (last !== undefined && !isClosed(last.answer)) return last
+    return { answer: { kind: 'problem', problem: why }, positions: [] }
   }
+}
+
+/** A node that stops is no reason of the caller's: to it, `closed` says that the client is. */
+function isClosed(answer: Answer): boolean {
+  return answer.kind === 'problem' && answer.problem.code === 'closed'
 }
 
 function isAnswerTo(answer: Answer, operation: CellOperation | GetStatus): boolean {
@@ -136,20 +143,22 @@ export class PutCall implements Call {
   readonly #open: OpenIntents
   readonly #items: readonly Item[]
   readonly #positions: Answered['positions'][number][] = []
-  /** Indexes of the items of the try under way. */
-  #sent: readonly number[] = []
+  /** The items of the try under way. */
+  #sent: readonly Item[] = []
 
   constructor(operation: PutCells, open: OpenIntents) {
     this.#operation = operation
     this.#open = open
-    this.#items = operation.items.map(
-      (): Item => ({ outcome: undefined, isUnsure: false, lastProblem: undefined }),
-    )
+    this.#items = operation.items.map((): Item => ({
+      outcome: undefined,
+      isUnsure: false,
+      lastProblem: undefined,
+    }))
   }
 
   next(): Sending {
     const { kind, datastore, items } = this.#operation
-    this.#sent = this.#items.flatMap((item, i) => (item.outcome === undefined ? [i] : []))
+    this.#sent = this.#items.filter((item) => item.outcome === undefined)
     const pick = <Value>(values: readonly Value[]): Value[] =>
       values.filter((_, i) => this.#items[i]?.outcome === undefined)
     const operation: PutCells = { kind, datastore, items: pick(items) }
@@ -159,12 +168,12 @@ export class PutCall implements Call {
   take(result: Try): boolean {
     if (result.kind === 'unsent') return false
     if (result.kind === 'lost') {
-      for (const item of this.#itemsSent()) item.isUnsure = true
+      for (const item of this.#sent) item.isUnsure = true
       return false
     }
     const { answer, positions } = result.answered
     this.#positions.push(...positions)
-    const items = this.#itemsSent()
+    const items = this.#sent
     if (answer.kind === 'problem') {
       for (const item of items) note(item, answer)
     } else if (answer.kind === 'put' && answer.items.length === items.length) {
@@ -176,10 +185,6 @@ export class PutCall implements Call {
       for (const item of items) note(item, { kind: 'problem', problem: notAnAnswer })
     }
     return this.#items.every((item) => item.outcome !== undefined)
-  }
-
-  #itemsSent(): Item[] {
-    return this.#items.filter((_, i) => this.#sent.includes(i))
   }
 
   finish(why: Problem): Answered {
@@ -199,7 +204,7 @@ function note(item: Item, outcome: Outcome<Written>): void {
     item.outcome = outcome
     return
   }
-  item.lastProblem = outcome.problem
+  if (outcome.problem.code !== 'closed') item.lastProblem = outcome.problem
   if (outcome.problem.code === 'unknown-outcome' || outcome.problem.code === 'timeout') {
     item.isUnsure = true
   }

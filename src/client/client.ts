@@ -6,9 +6,7 @@
  * bytes; above that a call is refused with `overloaded` at once.
  */
 import { StoreError } from '../base/errors.ts'
-import type { Json } from '../cells/body.ts'
-import { unpack } from '../base/pack.ts'
-import { callTimeoutMsMax } from '../cells/bounds.ts'
+import { unpackBody, type Json } from '../cells/body.ts'
 import { Outbox } from '../cells/client-frames.ts'
 import { callProblem, operationProblem } from '../cells/operation-check.ts'
 import type {
@@ -21,7 +19,7 @@ import type {
   Request,
   Response,
 } from '../cells/operation.ts'
-import { errorOf, problem, problemOf, type Problem } from '../cells/problem.ts'
+import { errorOf, problem, type Problem } from '../cells/problem.ts'
 import { Sessions } from '../cells/session.ts'
 import { pause, remainingMs } from '../cells/time.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -122,7 +120,7 @@ export class Client implements CellService {
   }
 
   async execute(operation: CellOperation, options: CallOptions): Promise<Answered> {
-    const refused = callProblem(options) ?? operationProblem(operation)
+    const refused = operationProblem(operation) ?? callProblem(options)
     if (refused !== undefined) return refusal(refused)
     const answered = await this.#carryOut(operation, options)
     if (operation.kind !== 'put') this.#seen.check(operation.read.atLeast, answered.positions)
@@ -197,13 +195,11 @@ export class Client implements CellService {
   }
 
   async #tryOnce(call: Call, tryMs: number): Promise<Try> {
+    if (this.#links.pick() === undefined) await this.#links.whenUp(tryMs)
     const endpoint = this.#links.pick()
-    if (endpoint === undefined) {
-      await this.#links.whenUp(tryMs)
-      return { kind: 'unsent' }
-    }
+    if (endpoint === undefined) return { kind: 'unsent' }
     const result = await this.#send(endpoint, call.next(), tryMs)
-    if (isRefusedByNode(result)) this.#links.avoid(endpoint)
+    if (isUseless(result)) this.#links.avoid(endpoint)
     return result
   }
 
@@ -251,4 +247,33 @@ export class Client implements CellService {
     if (this.#pending.get(id)?.endpoint !== node) return
     this.#end(id, { kind: 'answered', answered: { answer, positions } })
   }
+}
+
+const closed: Problem = problem('closed', 'this client is closed')
+
+const tooManyCalls: Problem = problem(
+  'overloaded',
+  'too many calls are under way in this client; wait for some of them',
+)
+
+function refusal(refused: Problem): Answered {
+  return { answer: { kind: 'problem', problem: refused }, positions: [] }
+}
+
+function putBytes(operation: CellOperation | GetStatus): number {
+  if (operation.kind !== 'put') return 0
+  return operation.items.reduce((sum, { body }) => sum + body.length, 0)
+}
+
+/** The node did not answer, or cannot: it is cut off from the others, or stopping. */
+function isUseless(result: Try): boolean {
+  if (result.kind !== 'answered') return result.kind === 'lost'
+  const { answer } = result.answered
+  if (answer.kind === 'problem') return isOutage(answer.problem)
+  if (!('items' in answer)) return false
+  return answer.items.every((item) => item.kind === 'problem' && isOutage(item.problem))
+}
+
+function isOutage({ code }: Problem): boolean {
+  return code === 'unavailable' || code === 'closed' || code === 'unknown-outcome'
 }

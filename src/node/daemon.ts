@@ -11,9 +11,10 @@ import { openLevelStore } from '../adapters/level-storage.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { present } from '../base/assert.ts'
-import { StoreError } from '../base/errors.ts'
+import { retryByCode, StoreError, type StoreErrorCode } from '../base/errors.ts'
 import { staticPlacement } from '../placement/placement.ts'
 import { DataStore } from '../replica/data-store.ts'
+import { authorization } from './authorization.ts'
 import { Node } from './compose.ts'
 import type { NodeConfig } from './config.ts'
 import type { ConfigFiles } from './config-load.ts'
@@ -30,7 +31,7 @@ export interface DaemonOptions {
   readonly logger: Logger
   readonly version: string
   /** Makes the HTTP API of a node; the gateway stands above this folder. */
-  readonly gateway: (node: Node) => Fetch
+  readonly gateway: (node: Node, onBug: (error: Error) => void) => Fetch
   /** The flag that chooses another port, for the message about a busy one. */
   readonly portFlag: string
 }
@@ -44,6 +45,7 @@ export class Daemon {
   onFailure: (reason: Error) => void = () => undefined
   readonly #options: DaemonOptions
   readonly #metrics: NodeMetrics
+  readonly #mayUse: (request: Request) => boolean
   readonly #startedAtMs = systemClock.monotonicMs()
   #state: NodeState = 'starting'
   #server: BoundServer | undefined
@@ -52,24 +54,36 @@ export class Daemon {
   #node: Node | undefined
   #gateway: Fetch | undefined
   #requestsInFlight = 0
-  #dataResets = 0
+  #dataResets: number
+  #failure: Error | undefined
   #isDataDamaged = false
   #closing: Promise<void> | undefined
 
   /** Resolves when the node serves; rejects with a StoreError of one sentence when it cannot. */
   static async start(options: DaemonOptions): Promise<Daemon> {
-    const daemon = new Daemon(options)
+    const first = new Daemon(options, 0)
     try {
-      await daemon.#open()
-      return daemon
+      await first.#open()
+      return first
     } catch (error) {
-      await daemon.#close({ graceMs: 0 })
+      await first.#close(0)
+      if (!first.#isDataDamaged) throw error
+    }
+    // What is derived was found damaged while it was taken up, and is put aside now.
+    const second = new Daemon(options, 1)
+    try {
+      await second.#open()
+      return second
+    } catch (error) {
+      await second.#close(0)
       throw error
     }
   }
 
-  private constructor(options: DaemonOptions) {
+  private constructor(options: DaemonOptions, dataResets: number) {
     this.#options = options
+    this.#dataResets = dataResets
+    this.#mayUse = authorization(options.files.secret)
     const { node, cluster } = options.config
     this.#metrics = createMetrics({ node, cluster })
   }
@@ -113,11 +127,14 @@ export class Daemon {
         ...{ node: config.node, cluster: config.cluster, limits: config.limits },
         placement: staticPlacement(config.nodes.map(({ id }) => id)),
       },
+      (reason) => this.#fail(reason),
     )
-    this.#node.onFailure = (reason) => this.#fail(reason)
-    this.#gateway = this.#options.gateway(this.#node)
+    if (this.#failure !== undefined) throw this.#failure
+    this.#gateway = this.#options.gateway(this.#node, (error) => {
+      logger.error({ error: error.stack ?? error.message }, 'a bug in the HTTP interface')
+    })
     this.#state = 'running'
-    const { storeId, incarnation } = this.#node.status()
+    const { storeId, incarnation } = this.#node.status().replica
     logger.info({ storeId, incarnation }, 'serving')
   }
 
@@ -136,12 +153,13 @@ export class Daemon {
       startedAtMs: this.#startedAtMs,
       nowMs: systemClock.monotonicMs(),
       dataResets: this.#dataResets,
-      replica: this.#node?.status(),
+      replica: this.#node?.status().replica,
     }
   }
 
   async #serve(request: Request): Promise<Response> {
     const gateway = this.#state === 'running' ? this.#gateway : undefined
+    if (!this.#mayUse(request)) return unauthorized()
     if (gateway === undefined) return notServing(this.#state)
     const startedMs = systemClock.monotonicMs()
     this.#requestsInFlight += 1
@@ -156,7 +174,8 @@ export class Daemon {
   }
 
   #fail(reason: Error): void {
-    if (this.#state === 'failed') return
+    if (this.#failure !== undefined) return
+    this.#failure = reason
     this.#state = 'failed'
     this.#isDataDamaged = reason instanceof StoreError && reason.detail.store === 'data'
     this.#options.logger.fatal({ reason: reason.message }, 'this node must stop')
@@ -172,14 +191,14 @@ export class Daemon {
       const isDrained = await this.#drain(drainTimeoutMs)
       if (!isDrained) this.#options.logger.warn('the drain timeout passed; closing anyway')
     }
-    await this.#close({ graceMs: closeGraceMs })
+    await this.#close(closeGraceMs)
     this.#options.logger.info('stopped')
   }
 
   /** Ends at once, without draining: as near to a killed process as one process allows. */
   async kill(): Promise<void> {
     this.#state = 'failed'
-    await this.#close({ graceMs: 0 })
+    await this.#close(0)
   }
 
   async #drain(timeoutMs: number): Promise<boolean> {
@@ -193,8 +212,8 @@ export class Daemon {
     return Promise.race([drained, late])
   }
 
-  #close(options: { readonly graceMs: number }): Promise<void> {
-    this.#closing ??= this.#closeOnce(options.graceMs)
+  #close(graceMs: number): Promise<void> {
+    this.#closing ??= this.#closeOnce(graceMs)
     return this.#closing
   }
 
@@ -207,7 +226,9 @@ export class Daemon {
     this.#metrics.close()
     if (this.#isDataDamaged) {
       await resetData(this.#options.config.data)
-      this.#options.logger.warn('data/ is put aside; the next start rebuilds it from the log')
+      this.#options.logger.warn(
+        'data/ is put aside as data.damaged; a start rebuilds it from the log',
+      )
     }
   }
 }
@@ -216,16 +237,31 @@ function delay(ms: number): Promise<void> {
   return new Promise((resolve) => systemClock.setTimer(ms, resolve))
 }
 
-/** RFC 9457, as the gateway answers. */
 function notServing(state: NodeState): Response {
   const isStarting = state === 'starting'
-  const code = isStarting ? 'unavailable' : 'closed'
   const detail = isStarting
     ? 'this node is starting; ask another one, or this one in a moment'
     : 'this node is stopping; ask another one'
-  const body = { type: 'about:blank', title: code, status: 503, code, retry: 'safe', detail }
+  const code = isStarting ? 'unavailable' : 'closed'
+  return problemResponse(503, code, detail, { 'retry-after': '1' })
+}
+
+function unauthorized(): Response {
+  const detail = 'this cluster has a secret; send it as "Authorization: Bearer SECRET"'
+  return problemResponse(401, 'forbidden', detail, { 'www-authenticate': 'Bearer' })
+}
+
+/** RFC 9457, as the gateway answers. */
+function problemResponse(
+  status: number,
+  code: StoreErrorCode,
+  detail: string,
+  headers: Readonly<Record<string, string>>,
+): Response {
+  const type = `urn:trilithon:problem:${code}`
+  const body = { type, title: detail, status, detail, code, retry: retryByCode[code] }
   return new Response(JSON.stringify(body), {
-    status: 503,
-    headers: { 'content-type': 'application/problem+json', 'retry-after': '1' },
+    status,
+    headers: { 'content-type': 'application/problem+json', ...headers },
   })
 }

@@ -7,15 +7,21 @@ import { afterRows, joined, rowsPrefix } from './row-format.ts'
 
 /** The data store's keys for a range of a group's rows. `hidden`: rows the overlay may hide. */
 export function storeRange(prefix: Uint8Array, range: RowRange, hidden: number): Range {
-  const rows = rowsPrefix(prefix)
-  const { gte, gt, lt, reverse, limit } = range
+  const { lt, reverse, limit } = range
   return {
-    gte: gte === undefined ? rows : joined(rows, gte),
-    ...(gt === undefined ? {} : { gt: joined(rows, gt) }),
-    lt: lt === undefined ? afterRows(prefix) : joined(rows, lt),
+    ...lowerBound(rowsPrefix(prefix), range),
+    lt: lt === undefined ? afterRows(prefix) : joined(rowsPrefix(prefix), lt),
     ...(reverse === undefined ? {} : { reverse }),
     ...(limit === undefined ? {} : { limit: limit + hidden }),
   }
+}
+
+/** One bound, the tighter one: stores differ in which of two they heed. */
+function lowerBound(rows: Uint8Array, { gte, gt }: RowRange): Range {
+  if (gt !== undefined && (gte === undefined || compareBytes(gt, gte) >= 0)) {
+    return { gt: joined(rows, gt) }
+  }
+  return { gte: gte === undefined ? rows : joined(rows, gte) }
 }
 
 /**

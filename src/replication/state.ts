@@ -7,6 +7,7 @@ import { pack, unpack } from '../base/pack.ts'
 import { compareText } from '../base/bytes.ts'
 import { isNodeId, type Position, type Timestamp } from '../base/ids.ts'
 import type { Leader } from './entry.ts'
+import { isCount } from './transaction.ts'
 
 /** What an intent came to. Kept until its session's floor passes it, or the session expires. */
 export type RecordedOutcome =
@@ -83,49 +84,53 @@ export function decodeState(bytes: Uint8Array): GroupState | undefined {
   const fields = unpack(bytes)
   if (!Array.isArray(fields) || fields.length !== 7 || fields[0] !== stateFormat) return undefined
   const [, position, timestamp, node, incarnation, counters, sessions]: unknown[] = fields
-  if (typeof position !== 'number' || typeof timestamp !== 'number') return undefined
+  if (!isCount(position) || !isCount(timestamp)) return undefined
   if (!Array.isArray(counters) || !Array.isArray(sessions)) return undefined
-  const state = emptyState()
-  state.position = position
-  state.timestamp = timestamp
-  if (typeof node === 'string' && isNodeId(node) && typeof incarnation === 'number') {
-    state.nextLeader = { node, incarnation }
-  }
-  for (const [counter, last] of pairsOf(counters)) {
-    if (typeof counter !== 'number' || typeof last !== 'number') return undefined
-    state.counters.set(counter, last)
-  }
-  for (const row of sessions) {
-    if (!Array.isArray(row) || !decodeSession(row, state)) return undefined
-  }
-  return state
+  const nextLeader = decodeLeader(node, incarnation)
+  // The entry at each position names a leader, so exactly the state before the first has none.
+  if (nextLeader === 'malformed' || (nextLeader === undefined) !== (position === 0))
+    return undefined
+  const state: GroupState = { ...emptyState(), position, timestamp, nextLeader }
+  const isWhole =
+    counters.every((row) => decodeCounter(row, state)) &&
+    sessions.every((row) => decodeSession(row, state))
+  return isWhole ? state : undefined
 }
 
-function pairsOf(rows: readonly unknown[]): (readonly [unknown, unknown])[] {
-  return rows.map((row) => (Array.isArray(row) ? [row[0], row[1]] : [undefined, undefined]))
+function decodeLeader(node: unknown, incarnation: unknown): Leader | undefined | 'malformed' {
+  if (node === null && incarnation === null) return undefined
+  if (typeof node !== 'string' || !isNodeId(node)) return 'malformed'
+  return isCount(incarnation) ? { node, incarnation } : 'malformed'
 }
 
-function decodeSession(row: readonly unknown[], state: GroupState): boolean {
-  const [id, floor, expiresAt, outcomes] = row
-  if (typeof id !== 'string' || typeof floor !== 'number') return false
-  if (typeof expiresAt !== 'number' || !Array.isArray(outcomes)) return false
-  const session: SessionState = { floor, expiresAt, outcomes: new Map() }
-  for (const outcome of outcomes) {
-    if (!Array.isArray(outcome)) return false
-    const [sequence, position, timestamp, attempt, sequences]: unknown[] = outcome
-    if (typeof sequence !== 'number') return false
-    if (position === undefined) {
-      session.outcomes.set(sequence, { kind: 'expired' })
-      continue
-    }
-    if (typeof position !== 'number' || typeof timestamp !== 'number') return false
-    if (typeof attempt !== 'number' || !isNumbers(sequences)) return false
-    session.outcomes.set(sequence, { kind: 'committed', position, timestamp, attempt, sequences })
-  }
-  state.sessions.set(id, session)
+function decodeCounter(row: unknown, state: GroupState): boolean {
+  if (!Array.isArray(row) || row.length !== 2) return false
+  const [counter, last]: unknown[] = row
+  if (!isCount(counter) || !isCount(last) || state.counters.has(counter)) return false
+  state.counters.set(counter, last)
   return true
 }
 
-function isNumbers(value: unknown): value is number[] {
-  return Array.isArray(value) && value.every((one) => typeof one === 'number')
+function decodeSession(row: unknown, state: GroupState): boolean {
+  if (!Array.isArray(row) || row.length !== 4) return false
+  const [id, floor, expiresAt, outcomes]: unknown[] = row
+  if (typeof id !== 'string' || !isCount(floor) || !isCount(expiresAt)) return false
+  if (!Array.isArray(outcomes) || state.sessions.has(id)) return false
+  const session: SessionState = { floor, expiresAt, outcomes: new Map() }
+  state.sessions.set(id, session)
+  return outcomes.every((outcome) => decodeOutcome(outcome, session))
+}
+
+function decodeOutcome(row: unknown, session: SessionState): boolean {
+  if (!Array.isArray(row) || (row.length !== 1 && row.length !== 5)) return false
+  const [sequence, position, timestamp, attempt, sequences]: unknown[] = row
+  if (!isCount(sequence) || session.outcomes.has(sequence)) return false
+  if (row.length === 1) {
+    session.outcomes.set(sequence, { kind: 'expired' })
+    return true
+  }
+  if (!isCount(position) || !isCount(timestamp) || !isCount(attempt)) return false
+  if (!Array.isArray(sequences) || !sequences.every(isCount)) return false
+  session.outcomes.set(sequence, { kind: 'committed', position, timestamp, attempt, sequences })
+  return true
 }

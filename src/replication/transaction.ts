@@ -15,6 +15,8 @@ export interface SequenceSlot {
   readonly offset: number
 }
 
+const slotBytes = 8
+
 /** One row written or, without a value, deleted. Keys are relative to the group. */
 export interface Mutation {
   readonly key: Uint8Array
@@ -82,22 +84,35 @@ function decodeMutation(row: unknown, allocationCount: number): Mutation | undef
   if (!Array.isArray(row) || row.length !== 3) return undefined
   const [key, value, slotRows]: unknown[] = row
   if (!(key instanceof Uint8Array)) return undefined
-  const hasValue = value instanceof Uint8Array
-  if (!hasValue && value !== null && value !== undefined) return undefined
-  if (slotRows === null || slotRows === undefined) return hasValue ? { key, value } : { key }
-  if (!Array.isArray(slotRows) || !hasValue) return undefined
+  if (isAbsent(value)) return isAbsent(slotRows) ? { key } : undefined
+  if (!(value instanceof Uint8Array)) return undefined
+  if (isAbsent(slotRows)) return { key, value }
+  if (!Array.isArray(slotRows)) return undefined
   const slots: SequenceSlot[] = []
   for (const slotRow of slotRows) {
-    if (!Array.isArray(slotRow) || !slotRow.every(isCount) || slotRow.length !== 3) return undefined
-    const [allocation = 0, side = 0, offset = 0]: number[] = slotRow
-    const target = side === 0 ? key : value
-    if (allocation >= allocationCount || side > 1 || offset + 8 > target.length) return undefined
-    slots.push({ allocation, at: side === 0 ? 'key' : 'value', offset })
+    const slot = decodeSlot(slotRow)
+    if (slot === undefined || slot.allocation >= allocationCount) return undefined
+    const target = slot.at === 'key' ? key : value
+    if (slot.offset + slotBytes > target.length) return undefined
+    slots.push(slot)
   }
   return { key, value, slots }
 }
 
-function isCount(value: unknown): value is number {
+function decodeSlot(row: unknown): SequenceSlot | undefined {
+  if (!Array.isArray(row) || row.length !== 3) return undefined
+  const [allocation, side, offset]: unknown[] = row
+  if (!isCount(allocation) || !isCount(offset) || (side !== 0 && side !== 1)) return undefined
+  return { allocation, at: side === 0 ? 'key' : 'value', offset }
+}
+
+/** `undefined` travels as nil. */
+function isAbsent(value: unknown): value is null | undefined {
+  return value === null || value === undefined
+}
+
+/** A whole number from 0 that a double holds exactly. */
+export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }
 

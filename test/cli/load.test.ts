@@ -275,6 +275,17 @@ test('a sink that fails ends the load at once, and what it had answered is repor
   expect(calls).toBeLessThan(10)
 })
 
+test('what was written beside a cell that failed is counted', async () => {
+  const sink: CellSink = {
+    put: async (batch) =>
+      batch.map((_, i) =>
+        i < 4 ? { kind: 'created' } : { kind: 'failed', error: new Error('no majority') },
+      ),
+  }
+  const { report } = await load('partly.jsonl', '1\n2\n3\n4\n5\n6\n', sink)
+  expect(report).toMatchObject({ rows: 6, created: 4, rejected: 0, stopped: { kind: 'failed' } })
+})
+
 test('an interrupted load finishes what is in flight and reports it', async () => {
   const abort = new AbortController()
   const cells = new Map<string, string>()

@@ -162,6 +162,16 @@ describe.each(disks)('on %s', (_, disk) => {
       }
     }))
 
+  test('a scan of many large rows is whole', () =>
+    onDisk(disk, async (on) => {
+      const data = await openData(await on.open())
+      const keys = Array.from({ length: 100 }, (_key, i) => `row ${String(i).padStart(3, '0')}`)
+      commit(data, a, 1, ...keys.map((key) => put(key, 'x'.repeat(3000))))
+      await data.drain()
+      const found = await data.scan(a, {})
+      expect(found.map(({ key }) => Buffer.from(key).toString())).toEqual(keys)
+    }))
+
   test('a drain waits for what was there, not for what comes after', () =>
     onDisk(disk, async (on) => {
       const store = new GatedStore(await on.open())
@@ -290,7 +300,10 @@ function checkBatch(puts: readonly Put[]): void {
     const states = mine.filter(({ key }) => Buffer.from(key).equals(stateKey(prefix)))
     expect(states.length).toBe(mine.length > 0 ? 1 : 0)
     const stamps = mine.map(({ key, value }) => decodeStored(key, value ?? new Uint8Array()))
-    const highest = Math.max(0, ...stamps.map((one) => (typeof one === 'object' ? one.stamp : 0)))
+    const highest = Math.max(
+      0,
+      ...stamps.map((stored) => (typeof stored === 'object' ? stored.stamp : 0)),
+    )
     const state = states[0]
     if (state === undefined) continue
     const stored = decodeStored(state.key, state.value ?? new Uint8Array())

@@ -1,46 +1,10 @@
-/** Ordered stores for these tests: in memory and on LevelDB, and a gate that holds, fails or loses writes. */
+/** Ordered stores for these tests: simulated and on LevelDB, and a gate that holds, fails or loses writes. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
-import { compareText, fromLatin1, latin1 } from '../../src/base/bytes.ts'
+import { SimDisk } from '../../sim/disk.ts'
 import type { KeyValue, OrderedStore, Put, Range } from '../../src/ports/storage.ts'
-
-class MemoryStore implements OrderedStore {
-  readonly #rows = new Map<string, Uint8Array>()
-
-  getSync(key: Uint8Array): Uint8Array | undefined {
-    return this.#rows.get(latin1(key))
-  }
-
-  write(puts: readonly Put[]): Promise<void> {
-    for (const { key, value } of puts) {
-      if (value === undefined) this.#rows.delete(latin1(key))
-      else this.#rows.set(latin1(key), Uint8Array.from(value))
-    }
-    return new Promise((resolve) => setImmediate(resolve))
-  }
-
-  async *scan(range: Range): AsyncIterable<KeyValue> {
-    const rows = [...this.#rows].filter(([key]) => isInRange(key, range))
-    rows.sort(([a], [b]) => compareText(a, b))
-    if (range.reverse === true) rows.reverse()
-    for (const [key, value] of rows.slice(0, range.limit)) {
-      await Promise.resolve()
-      yield { key: fromLatin1(key), value }
-    }
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve()
-  }
-}
-
-function isInRange(key: string, { gte, gt, lt }: Range): boolean {
-  const isAbove =
-    (gte === undefined || key >= latin1(gte)) && (gt === undefined || key > latin1(gt))
-  return isAbove && (lt === undefined || key < latin1(lt))
-}
 
 /** A store that lasts over restarts. */
 export interface Disk {
@@ -49,11 +13,16 @@ export interface Disk {
   remove(): Promise<void>
 }
 
-function memoryDisk(): Promise<Disk> {
-  const store = new MemoryStore()
+function simulatedDisk(): Promise<Disk> {
+  const disk = new SimDisk({ schedule: (complete) => setImmediate(complete) })
+  let opened: OrderedStore | undefined
   return Promise.resolve({
-    open: () => Promise.resolve(store),
-    remove: () => Promise.resolve(),
+    open: async () => {
+      await opened?.close()
+      opened = disk.open()
+      return opened
+    },
+    remove: async () => opened?.close(),
   })
 }
 
@@ -74,7 +43,7 @@ async function levelDisk(): Promise<Disk> {
 }
 
 export const disks: readonly (readonly [string, () => Promise<Disk>])[] = [
-  ['memory', memoryDisk],
+  ['the simulated disk', simulatedDisk],
   ['LevelDB', levelDisk],
 ]
 

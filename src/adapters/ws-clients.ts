@@ -1,0 +1,128 @@
+/**
+ * Client links over WebSockets: a node's listener, whose endpoints are clients as it names them,
+ * and a client's dialer, whose endpoints are the nodes' URLs.
+ */
+import type { Server } from 'node:http'
+import type { ClusterId, NodeId } from '../base/ids.ts'
+import type { Endpoint, Transport, TransportHandlers } from '../ports/transport.ts'
+import { WsDialer } from './ws-dialer.ts'
+import { WsLink, zeroCounters, type LinkContext, type TransportCounters } from './ws-link.ts'
+import { clientPath, routeUpgrades } from './ws-router.ts'
+
+export interface ClientListenerOptions<Frame> extends Omit<LinkContext<Frame>, 'counters'> {
+  readonly node: NodeId
+  readonly cluster: ClusterId
+  readonly server: Server
+  /** Links at once; one more is refused. */
+  readonly clientsMax: number
+}
+
+export class WsClientListener<Frame> implements Transport<Frame> {
+  readonly counters: TransportCounters = zeroCounters()
+  readonly #options: ClientListenerOptions<Frame>
+  readonly #links = new Map<Endpoint, WsLink<Frame>>()
+  #named = 0
+  #unroute: () => void = () => undefined
+
+  constructor(options: ClientListenerOptions<Frame>) {
+    this.#options = options
+  }
+
+  start(handlers: TransportHandlers<Frame>): void {
+    const { cluster, node, server, clientsMax } = this.#options
+    const context = { ...this.#options, counters: this.counters }
+    this.#unroute = routeUpgrades(server, clientPath, (socket, remote) => {
+      const client = `c${(this.#named += 1)}`
+      const link = new WsLink<Frame>(context, {
+        ...{ socket, role: 'node', cluster, node, info: {}, name: `${client} ${remote}` },
+        expected: { role: 'client', cluster },
+        admit: (theirs) => {
+          if (this.#links.size > clientsMax) return `overloaded: ${clientsMax} clients have links`
+          return handlers.admit(client, theirs.info)
+        },
+        onUp: () => handlers.onLink(client, 'up', {}),
+        onFrame: (_link, frame) => handlers.onFrame(client, frame),
+        onRefused: () => undefined,
+        onDown: () => {
+          if (this.#links.delete(client)) handlers.onLink(client, 'down', {})
+        },
+      })
+      this.#links.set(client, link)
+    })
+  }
+
+  send(to: Endpoint, frame: Frame): boolean {
+    return this.#links.get(to)?.send(frame) ?? false
+  }
+
+  isUp(peer: Endpoint): boolean {
+    return this.#links.get(peer)?.isUp ?? false
+  }
+
+  get clients(): number {
+    return this.#links.size
+  }
+
+  close(): Promise<void> {
+    this.#unroute()
+    for (const link of [...this.#links.values()]) link.close('closing')
+    return Promise.resolve()
+  }
+}
+
+export interface ClientDialerOptions<Frame> extends Omit<LinkContext<Frame>, 'counters'> {
+  /** `http://host:port` of each node that may be asked; the endpoints' names, as given. */
+  readonly urls: readonly string[]
+  /** Absent: whichever cluster answers. */
+  readonly cluster?: string
+}
+
+export class WsClientDialer<Frame> implements Transport<Frame> {
+  readonly counters: TransportCounters = zeroCounters()
+  readonly #options: ClientDialerOptions<Frame>
+  readonly #dialers = new Map<Endpoint, WsDialer<Frame>>()
+
+  constructor(options: ClientDialerOptions<Frame>) {
+    this.#options = options
+  }
+
+  start(handlers: TransportHandlers<Frame>): void {
+    const { urls, cluster = '' } = this.#options
+    const context = { ...this.#options, counters: this.counters }
+    for (const url of urls) {
+      let isUp = false
+      const dialer = new WsDialer<Frame>(context, {
+        ...{ url, path: clientPath, role: 'client', cluster, node: '', name: url },
+        expected: { role: 'node', ...(cluster === '' ? {} : { cluster }) },
+        info: () => handlers.self(),
+        admit: (theirs) => handlers.admit(url, theirs.info),
+        onUp: () => {
+          isUp = true
+          handlers.onLink(url, 'up', {})
+        },
+        onFrame: (_link, frame) => handlers.onFrame(url, frame),
+        onRefused: (reason, by) => {
+          if (by === 'them') handlers.onRefused(url, reason)
+        },
+        onDown: () => {
+          if (isUp) handlers.onLink(url, 'down', {})
+          isUp = false
+        },
+      })
+      this.#dialers.set(url, dialer)
+    }
+  }
+
+  send(to: Endpoint, frame: Frame): boolean {
+    return this.#dialers.get(to)?.link?.send(frame) ?? false
+  }
+
+  isUp(peer: Endpoint): boolean {
+    return this.#dialers.get(peer)?.link?.isUp ?? false
+  }
+
+  close(): Promise<void> {
+    for (const dialer of this.#dialers.values()) dialer.close()
+    return Promise.resolve()
+  }
+}

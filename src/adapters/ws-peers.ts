@@ -1,0 +1,118 @@
+/**
+ * Links between the nodes of a cluster over WebSockets: of each pair the node with the smaller id
+ * dials the other. A newer link of a peer takes the place of an older one, which may be dead
+ * without having noticed.
+ */
+import type { Server } from 'node:http'
+import type { ClusterId, NodeId } from '../base/ids.ts'
+import type { Endpoint, Transport, TransportHandlers } from '../ports/transport.ts'
+import type { Hello } from '../wire/handshake.ts'
+import { WsDialer } from './ws-dialer.ts'
+import {
+  WsLink,
+  zeroCounters,
+  type LinkContext,
+  type LinkParts,
+  type TransportCounters,
+} from './ws-link.ts'
+import { peerPath, routeUpgrades } from './ws-router.ts'
+
+export interface PeerTransportOptions<Frame> extends Omit<LinkContext<Frame>, 'counters'> {
+  readonly node: NodeId
+  readonly cluster: ClusterId
+  /** The other nodes; this one may stand among them. */
+  readonly peers: readonly { readonly node: NodeId; readonly url: string }[]
+  readonly server: Server
+}
+
+export class WsPeerTransport<Frame> implements Transport<Frame> {
+  readonly counters: TransportCounters = zeroCounters()
+  readonly #options: PeerTransportOptions<Frame>
+  readonly #context: LinkContext<Frame>
+  readonly #dialers: WsDialer<Frame>[] = []
+  /** Links that are up and count: by peer, and the peer of each. */
+  readonly #links = new Map<Endpoint, WsLink<Frame>>()
+  readonly #peers = new Map<WsLink<Frame>, Endpoint>()
+  /** Accepted links, up or not. */
+  readonly #accepted = new Set<WsLink<Frame>>()
+  #unroute: () => void = () => undefined
+
+  constructor(options: PeerTransportOptions<Frame>) {
+    this.#options = options
+    this.#context = { ...options, counters: this.counters }
+  }
+
+  start(handlers: TransportHandlers<Frame>): void {
+    const { server, node, peers } = this.#options
+    this.#unroute = routeUpgrades(server, peerPath, (socket, remote) => {
+      const parts = this.#partsOf(handlers, remote, undefined)
+      this.#accepted.add(new WsLink(this.#context, { ...parts, socket, info: handlers.self() }))
+    })
+    for (const peer of peers) {
+      if (node >= peer.node) continue
+      const parts = this.#partsOf(handlers, peer.url, peer.node)
+      const target = { url: peer.url, path: peerPath, info: () => handlers.self() }
+      this.#dialers.push(new WsDialer(this.#context, { ...parts, ...target }))
+    }
+  }
+
+  /** What links have in common, whoever dialled. `node` is known of those that are dialled. */
+  #partsOf(
+    handlers: TransportHandlers<Frame>,
+    name: string,
+    node: NodeId | undefined,
+  ): Omit<LinkParts<Frame>, 'socket' | 'info'> {
+    const { cluster } = this.#options
+    const expected = { role: 'peer', cluster, ...(node === undefined ? {} : { node }) } as const
+    return {
+      ...{ role: 'peer', cluster, node: this.#options.node, name, expected },
+      admit: (theirs) => handlers.admit(theirs.node, theirs.info),
+      onUp: (link, theirs) => this.#onUp(handlers, link, theirs),
+      onFrame: (link, frame) => {
+        const peer = this.#peers.get(link)
+        if (peer !== undefined) handlers.onFrame(peer, frame)
+      },
+      onRefused: (reason, by) => {
+        if (by === 'them') handlers.onRefused(node ?? name, reason)
+      },
+      onDown: (link) => this.#onDown(handlers, link),
+    }
+  }
+
+  #onUp(handlers: TransportHandlers<Frame>, link: WsLink<Frame>, theirs: Hello): void {
+    const peer = theirs.node
+    const older = this.#links.get(peer)
+    if (older !== undefined) this.#peers.delete(older)
+    this.#links.set(peer, link)
+    this.#peers.set(link, peer)
+    older?.close('replaced')
+    handlers.onLink(peer, 'up', theirs.info)
+  }
+
+  #onDown(handlers: TransportHandlers<Frame>, link: WsLink<Frame>): void {
+    this.#accepted.delete(link)
+    const peer = this.#peers.get(link)
+    if (peer === undefined) return
+    this.#peers.delete(link)
+    this.#links.delete(peer)
+    handlers.onLink(peer, 'down', {})
+  }
+
+  send(to: Endpoint, frame: Frame): boolean {
+    const link = this.#links.get(to)
+    if (link !== undefined) return link.send(frame)
+    this.counters.framesDropped += 1
+    return false
+  }
+
+  isUp(peer: Endpoint): boolean {
+    return this.#links.get(peer)?.isUp ?? false
+  }
+
+  close(): Promise<void> {
+    this.#unroute()
+    for (const dialer of this.#dialers) dialer.close()
+    for (const link of [...this.#accepted]) link.close('closing')
+    return Promise.resolve()
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * WebSocket upgrades of one HTTP server, by path: peers and clients share a listener. An upgrade to
+ * any other path is answered with 404 and closed.
+ */
+import type { IncomingMessage, Server } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer, type WebSocket } from 'ws'
+import { frameBytesMax } from '../base/limits.ts'
+
+export const peerPath = '/v1/peer'
+export const clientPath = '/v1/client'
+
+type Accept = (socket: WebSocket, remote: string) => void
+
+const routers = new WeakMap<Server, Map<string, Accept>>()
+
+/** Sends upgrades of `path` to `accept` until the returned function is called. */
+export function routeUpgrades(server: Server, path: string, accept: Accept): () => void {
+  const known = routers.get(server)
+  const routes = known ?? new Map<string, Accept>()
+  routes.set(path, accept)
+  if (known === undefined) {
+    routers.set(server, routes)
+    install(server, routes)
+  }
+  return () => routes.delete(path)
+}
+
+function install(server: Server, routes: ReadonlyMap<string, Accept>): void {
+  const sockets = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: frameBytesMax,
+    clientTracking: false,
+  })
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    // A socket that breaks during its upgrade is nobody's business but its own.
+    socket.on('error', () => socket.destroy())
+    const accept = routes.get(new URL(request.url ?? '/', 'http://localhost').pathname)
+    if (accept === undefined) {
+      socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+      return
+    }
+    sockets.handleUpgrade(request, socket, head, (opened) => {
+      accept(opened, request.socket.remoteAddress ?? 'unknown')
+    })
+  })
+  sockets.on('wsClientError', (_error, socket) => socket.destroy())
+}

@@ -1,0 +1,37 @@
+/** Cells as callers give them, made ready to be put: those that cannot be are not sent at all. */
+import { packBody } from './body.ts'
+import { nameProblem, type NewCell, type Written } from './cell.ts'
+import type { PutItem } from './operation.ts'
+import { problem, type Outcome } from './problem.ts'
+
+export interface PackedCells {
+  /** In order, without those that were refused. */
+  readonly items: readonly PutItem[]
+  /** The outcomes of all cells, from those of `items`. */
+  outcomes(ofItems: readonly Outcome<Written>[]): Outcome<Written>[]
+}
+
+export function packCells(cells: readonly NewCell[]): PackedCells {
+  const packed = cells.map(packCell)
+  return {
+    items: packed.flatMap((one) => (one.kind === 'ok' ? [one.value] : [])),
+    outcomes: (ofItems) => {
+      const rest = ofItems.values()
+      return packed.map((one) => (one.kind === 'ok' ? (rest.next().value ?? missing) : one))
+    },
+  }
+}
+
+const missing: Outcome<Written> = {
+  kind: 'problem',
+  problem: problem('corrupt', 'the node answered fewer items than it was asked for'),
+}
+
+function packCell(cell: NewCell): Outcome<PutItem> {
+  const wrong = nameProblem(cell)
+  if (wrong !== undefined) return { kind: 'problem', problem: wrong }
+  const packed = packBody(cell.body)
+  if (packed.kind === 'problem') return packed
+  const { rowKey, column, refKey } = cell
+  return { kind: 'ok', value: { rowKey, column, refKey, body: packed.body.bytes } }
+}

@@ -1,0 +1,46 @@
+/** Cells of the loader on their way into a datastore, through the client library. */
+import type { StoreErrorCode } from '../base/errors.ts'
+import { errorOf, type Outcome } from '../cells/problem.ts'
+import type { Written } from '../cells/cell.ts'
+import type { ClientCells } from '../client/cells.ts'
+import type { CellSink, PutAnswer } from './cells-load-run.ts'
+
+export interface SinkTarget {
+  readonly column: string
+  readonly refKey: number
+}
+
+/** What is wrong with the cluster and not with a row ends the load; the rest rejects the row. */
+const endsLoad: Readonly<Record<StoreErrorCode, boolean>> = {
+  unavailable: true,
+  'unknown-outcome': true,
+  timeout: true,
+  overloaded: true,
+  closed: true,
+  corrupt: true,
+  forbidden: true,
+  expired: true,
+  conflict: false,
+  'not-found': false,
+  'already-exists': false,
+  invalid: false,
+  'schema-mismatch': false,
+  'too-large': false,
+  'snapshot-too-old': false,
+}
+
+export function cellSink(cells: ClientCells, { column, refKey }: SinkTarget): CellSink {
+  return {
+    put: async (batch) => {
+      const newCells = batch.map(({ rowKey, body }) => ({ rowKey, column, refKey, body }))
+      return (await cells.batchPut(newCells)).map(answerOf)
+    },
+  }
+}
+
+function answerOf(outcome: Outcome<Written>): PutAnswer {
+  if (outcome.kind === 'ok') return { kind: outcome.value.created ? 'created' : 'already-there' }
+  const { code, message } = outcome.problem
+  if (endsLoad[code]) return { kind: 'failed', error: errorOf(outcome.problem) }
+  return { kind: 'rejected', reason: `${code}: ${message}` }
+}

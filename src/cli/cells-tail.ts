@@ -1,0 +1,103 @@
+/** `trilithon cells tail`: the cells of a datastore in the order of their shards' logs, one a line. */
+import type { Command } from 'commander'
+import { StoreError } from '../base/errors.ts'
+import type { Cell } from '../cells/cell.ts'
+import { shardCount } from '../cells/shard.ts'
+import type { ClientCells } from '../client/cells.ts'
+import { addCellFlags, countOf, datastoreOf, withClient, type Options } from './client.ts'
+import { CliError, exitUsage } from './exit.ts'
+import { printJson } from './output.ts'
+
+export function addTailCommand(cells: Command): void {
+  addCellFlags(cells.command('tail'))
+    .description('print cells as they were added, and go on with new ones (JSON lines)')
+    .option('--shard <N>', 'of this shard only (default: all of them)')
+    .option('--after <ID>', 'those after this added id; wants --shard')
+    .option('--since <TIME>', 'those of this time or later, such as 2026-01-31T12:00:00Z')
+    .option('--no-follow', 'end after what is there now')
+    .action(tailCells)
+}
+
+interface Wanted {
+  readonly shards: readonly number[]
+  readonly after: number | undefined
+  /** Microseconds since 1970. */
+  readonly since: number | undefined
+}
+
+async function tailCells(options: Options): Promise<void> {
+  const wanted = wantedOf(options)
+  await withClient(options, async (client) => {
+    const cells = client.cells(datastoreOf(options))
+    if (options['follow'] === false) return printPresent(cells, wanted)
+    const { shards, after, since } = wanted
+    const [shard = 0] = shards
+    const places = after === undefined ? {} : { after: new Map([[shard, after]]) }
+    const from = since === undefined ? {} : { since }
+    for await (const cell of cells.tail({ shards, ...places, ...from })) printJson(cell)
+  })
+}
+
+function wantedOf(options: Options): Wanted {
+  const { shard, after, since } = options
+  const shards =
+    shard === undefined
+      ? Array.from({ length: shardCount }, (_, i) => i)
+      : [countOf('--shard', shard, 0, shardCount - 1)]
+  if (after !== undefined && shard === undefined) {
+    throw new CliError('--after wants --shard: added ids count within a shard', exitUsage)
+  }
+  if (after !== undefined && since !== undefined) {
+    throw new CliError('--after and --since exclude each other', exitUsage)
+  }
+  const max = Number.MAX_SAFE_INTEGER
+  return {
+    shards,
+    after: after === undefined ? undefined : countOf('--after', after, 0, max),
+    since: since === undefined ? undefined : timeOf(String(since)),
+  }
+}
+
+function timeOf(text: string): number {
+  const ms = Date.parse(text)
+  if (Number.isNaN(ms)) throw new CliError(`--since: "${text}" is not a time`, exitUsage)
+  return ms * 1000
+}
+
+/** Shards asked for at once. */
+const shardsPerRequest = 64
+
+async function printPresent(cells: ClientCells, wanted: Wanted): Promise<void> {
+  for (let at = 0; at < wanted.shards.length; at += shardsPerRequest) {
+    const shards = wanted.shards.slice(at, at + shardsPerRequest)
+    for await (const { shard, cell } of presentCells(cells, shards, wanted)) {
+      printJson({ ...cell, shard })
+    }
+  }
+}
+
+/** What the logs of these shards hold now, shard by shard. */
+export async function* presentCells(
+  cells: ClientCells,
+  shards: readonly number[],
+  from: Pick<Wanted, 'after' | 'since'>,
+  read: 'current' | 'any' = 'current',
+): AsyncGenerator<{ readonly shard: number; readonly cell: Cell }> {
+  const { after = 0, since } = from
+  const places = shards.map((shard) =>
+    since === undefined
+      ? ({ kind: 'after', shard, addedId: after } as const)
+      : ({ kind: 'since', shard, timestamp: since } as const),
+  )
+  const outcomes = await cells.batchShardLog(places, { read })
+  for (const outcome of outcomes) {
+    if (outcome.kind === 'problem')
+      throw new StoreError(outcome.problem.code, outcome.problem.message)
+    const { shard } = outcome.value
+    let page = outcome.value
+    while (page.cells.length > 0) {
+      for (const cell of page.cells) yield { shard, cell }
+      page = await cells.shardLog(shard, { after: page.next, read })
+    }
+  }
+}

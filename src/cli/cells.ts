@@ -1,0 +1,130 @@
+/** `trilithon cells get|latest|put|tail`: cells from the command line; `load` is beside this. */
+import { text as readText } from 'node:stream/consumers'
+import { Option, type Command } from 'commander'
+import type { Cell } from '../cells/cell.ts'
+import { parseJsonText } from '../cells/json-text.ts'
+import type { ClientCells, ReadOptions } from '../client/cells.ts'
+import { addLoadCommand } from './cells-load.ts'
+import { addTailCommand } from './cells-tail.ts'
+import { addCellFlags, countOf, datastoreOf, withClient, type Options } from './client.ts'
+import { CliError, exitFailure, exitUsage } from './exit.ts'
+import { print, printJson, say, styled } from './output.ts'
+
+export function addCellsCommand(program: Command): void {
+  const cells = program.command('cells').description('read, write and load cells')
+  addReadFlags(cells.command('get <ROW> <COLUMN> [REFKEY]'))
+    .description('print a cell; without a ref key, all versions of the column')
+    .action(getCell)
+  addReadFlags(cells.command('latest <ROW> [COLUMN]'))
+    .description('print the latest cell of a column, or of every column of the row')
+    .action(getLatest)
+  addCellFlags(cells.command('put <ROW> <COLUMN> <REFKEY> <BODY>'))
+    .description('write a cell if it is absent; BODY is JSON, or - to read it from stdin')
+    .action(putCell)
+  addTailCommand(cells)
+  addLoadCommand(cells)
+}
+
+function addReadFlags(command: Command): Command {
+  const read = new Option('--read <LEVEL>', 'current: all that was acknowledged; any: one replica')
+  return addCellFlags(command).addOption(read.choices(['current', 'any']).default('current'))
+}
+
+const refKeyMax = Number.MAX_SAFE_INTEGER
+
+async function getCell(
+  row: string,
+  column: string,
+  refKeyText: string | undefined,
+  options: Options,
+): Promise<void> {
+  const refKey = refKeyText === undefined ? undefined : countOf('REFKEY', refKeyText, 0, refKeyMax)
+  await withClient(options, async (client) => {
+    const cells = client.cells(datastoreOf(options))
+    if (refKey === undefined) return printAll(versionsOf(cells, row, column, options), options)
+    const cell = await cells.get({ rowKey: row, column, refKey }, readOf(options))
+    if (cell === undefined) throw absent(`no cell ${row} ${column} ${refKey}`)
+    return printCell(cell, options)
+  })
+}
+
+async function getLatest(row: string, column: string | undefined, options: Options): Promise<void> {
+  await withClient(options, async (client) => {
+    const cells = client.cells(datastoreOf(options))
+    if (column === undefined) return printAll(columnsOf(cells, row, options), options)
+    const cell = await cells.latest(row, column, readOf(options))
+    if (cell === undefined) throw absent(`no cell ${row} ${column}`)
+    return printCell(cell, options)
+  })
+}
+
+async function putCell(
+  row: string,
+  column: string,
+  refKeyText: string,
+  bodyText: string,
+  options: Options,
+): Promise<void> {
+  const refKey = countOf('REFKEY', refKeyText, 0, refKeyMax)
+  const text = bodyText === '-' ? await readText(process.stdin) : bodyText
+  const parsed = parseJsonText(text)
+  if (!parsed.ok) throw new CliError(`the body is ${parsed.reason}`, exitUsage)
+  const cell = { rowKey: row, column, refKey, body: parsed.value }
+  const written = await withClient(options, (client) =>
+    client.cells(datastoreOf(options)).put(cell),
+  )
+  if (options['json'] === true) return printJson(written)
+  const { created, shard, addedId } = written
+  print(`${created ? 'created' : 'already there'}: shard ${shard}, added id ${addedId}`)
+}
+
+function readOf(options: Options): ReadOptions {
+  return { read: options['read'] === 'any' ? 'any' : 'current' }
+}
+
+function absent(message: string): CliError {
+  return new CliError(message, exitFailure)
+}
+
+async function* versionsOf(
+  cells: ClientCells,
+  row: string,
+  column: string,
+  options: Options,
+): AsyncGenerator<Cell> {
+  let from = 0
+  for (;;) {
+    const page = await cells.versions(row, column, { ...readOf(options), from })
+    yield* page.cells
+    if (page.next === undefined) return
+    from = page.next
+  }
+}
+
+async function* columnsOf(cells: ClientCells, row: string, options: Options): AsyncGenerator<Cell> {
+  let from: string | undefined
+  do {
+    const page = await cells.latestAll(row, { ...readOf(options), ...(from && { from }) })
+    yield* page.cells
+    from = page.next
+  } while (from !== undefined)
+}
+
+async function printAll(cells: AsyncIterable<Cell>, options: Options): Promise<void> {
+  let count = 0
+  for await (const cell of cells) {
+    count += 1
+    if (options['json'] === true) printJson(cell)
+    else print(`${cell.column}\t${cell.refKey}\t${JSON.stringify(cell.body)}`)
+  }
+  if (count === 0) throw absent('no such cells')
+}
+
+/** The body is the data; where the cell stands is talk, unless JSON is asked for. */
+function printCell(cell: Cell, options: Options): void {
+  if (options['json'] === true) return printJson(cell)
+  const { column, refKey, addedId, createdAt } = cell
+  const time = new Date(createdAt / 1000).toISOString()
+  say(styled('dim', `${column} ${refKey}, added id ${addedId}, ${time}`))
+  print(JSON.stringify(cell.body))
+}

@@ -1,0 +1,56 @@
+/** A client made from a command's flags, given to `use` and closed whatever happens. */
+import type { Command } from 'commander'
+import type { Client } from '../client/client.ts'
+import { connect } from '../client/connect.ts'
+import { CliError, exitUsage } from './exit.ts'
+import { addUrlFlag, secretOf, urlsOf } from './url-flags.ts'
+
+export type Options = Readonly<Record<string, unknown>>
+
+/** Flags of every command that speaks to a cluster's cells. */
+export function addCellFlags(command: Command): Command {
+  return addUrlFlag(command)
+    .requiredOption('-d, --datastore <NAME>', 'the datastore')
+    .option('--secret-file <FILE>', "the cluster's secret (or TRILITHON_SECRET_FILE)")
+    .option('--timeout <SECONDS>', 'try for so long, at every node that answers', '10')
+    .option('--json', 'whole answers as JSON')
+}
+
+export async function withClient<T>(
+  options: Options,
+  use: (client: Client) => Promise<T>,
+): Promise<T> {
+  const secret = await secretOf(options)
+  const timeoutMs = 1000 * numberOf('--timeout', options['timeout'], 0.001, 3600)
+  const client = await connect({
+    nodes: urlsOf(options),
+    ...(secret !== undefined && { secret }),
+    timeoutMs,
+  })
+  try {
+    return await use(client)
+  } finally {
+    await client.close()
+  }
+}
+
+export function datastoreOf(options: Options): string {
+  return String(options['datastore'])
+}
+
+/** A number from a flag or argument, or a usage error that names it. */
+export function numberOf(name: string, text: unknown, min: number, max: number): number {
+  const value = typeof text === 'string' && text.trim() !== '' ? Number(text) : Number.NaN
+  if (value >= min && value <= max) return value
+  throw new CliError(
+    `${name} wants a number from ${min} to ${max}, not "${String(text)}"`,
+    exitUsage,
+  )
+}
+
+/** As `numberOf`, a whole one. */
+export function countOf(name: string, text: unknown, min: number, max: number): number {
+  const value = numberOf(name, text, min, max)
+  if (Number.isInteger(value)) return value
+  throw new CliError(`${name} wants a whole number, not "${String(text)}"`, exitUsage)
+}

@@ -1,0 +1,115 @@
+/**
+ * Do the replicas agree? Each is asked alone, without the others (`read=any`), for every cell that
+ * was written and for the log of every shard.
+ */
+import { bufferOf, sha256 } from '../base/bytes.ts'
+import { canonicalJson, type Json } from '../cells/body.ts'
+import { shardCount } from '../cells/shard.ts'
+import type { ClientCells } from '../client/cells.ts'
+import type { CellSink, LoadCell } from './cells-load-run.ts'
+import { presentCells } from './cells-tail.ts'
+
+/** The cells that are to be found, by row key: a hash of each body. */
+export type Expected = Map<string, string>
+
+/** The sink, with a note of every cell that is there after it. */
+export function recording(sink: CellSink, expected: Expected): CellSink {
+  return {
+    put: async (batch) => {
+      const answers = await sink.put(batch)
+      for (const [i, { rowKey, body }] of batch.entries()) {
+        const kind = answers[i]?.kind
+        if (kind === 'created' || kind === 'already-there') expected.set(rowKey, bodyHash(body))
+      }
+      return answers
+    },
+  }
+}
+
+function bodyHash(body: Json): string {
+  const canonical = canonicalJson(body)
+  return canonical.kind === 'ok' ? sha256(canonical.text).toString('hex', 0, 16) : ''
+}
+
+const cellsPerRequest = 200
+const requestsInFlight = 4
+
+/** How many of the expected cells this replica has, with the body they were written with. */
+export async function countFound(
+  cells: ClientCells,
+  column: string,
+  expected: Expected,
+): Promise<number> {
+  const rowKeys = [...expected.keys()]
+  let at = 0
+  let found = 0
+  const work = async (): Promise<void> => {
+    while (at < rowKeys.length) {
+      const some = rowKeys.slice(at, (at += cellsPerRequest))
+      const items = some.map((rowKey) => ({ rowKey, column, refKey: 0 }))
+      for (const outcome of await cells.batchGet(items, { read: 'any' })) {
+        const cell = outcome.kind === 'ok' ? outcome.value : undefined
+        if (cell !== undefined && bodyHash(cell.body) === expected.get(cell.rowKey)) found += 1
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: requestsInFlight }, work))
+  return found
+}
+
+/** The logs of all shards at one replica, in short. */
+export interface LogDigest {
+  readonly cells: number
+  /** Shards that hold a cell. */
+  readonly shards: number
+  /** Of every cell with its place, in order. */
+  readonly hash: string
+}
+
+const shardsPerRequest = 512
+
+export async function digestLogs(cells: ClientCells): Promise<LogDigest> {
+  const parts: string[] = []
+  const shards = new Set<number>()
+  for (let at = 0; at < shardCount; at += shardsPerRequest) {
+    const some = Array.from(
+      { length: Math.min(shardsPerRequest, shardCount - at) },
+      (_, i) => at + i,
+    )
+    const from = { after: undefined, since: undefined }
+    for await (const { shard, cell } of presentCells(cells, some, from, 'any')) {
+      const { addedId, createdAt, rowKey, column, refKey, body } = cell
+      shards.add(shard)
+      parts.push([shard, addedId, createdAt, rowKey, column, refKey, bodyHash(body)].join(' '))
+    }
+  }
+  const hash = bufferOf(sha256(parts.join('\n'))).toString('hex', 0, 8)
+  return { cells: parts.length, shards: shards.size, hash }
+}
+
+/** Puts cells in bounded batches; the counts of what became of them. */
+export async function putAll(
+  sink: CellSink,
+  cells: readonly LoadCell[],
+): Promise<{
+  readonly created: number
+  readonly alreadyThere: number
+  readonly slowestMs: number
+}> {
+  const counts = { created: 0, alreadyThere: 0, slowestMs: 0 }
+  let at = 0
+  const work = async (): Promise<void> => {
+    while (at < cells.length) {
+      const batch = cells.slice(at, (at += cellsPerRequest))
+      const startedMs = performance.now()
+      for (const answer of await sink.put(batch)) {
+        if (answer.kind === 'failed') throw answer.error
+        if (answer.kind === 'created') counts.created += 1
+        if (answer.kind === 'already-there') counts.alreadyThere += 1
+      }
+      counts.slowestMs = Math.max(counts.slowestMs, performance.now() - startedMs)
+    }
+  }
+  await Promise.all(Array.from({ length: requestsInFlight }, work))
+  return counts
+}

@@ -1,0 +1,106 @@
+/**
+ * `trilithon status`: asks one node for the cluster it belongs to, then every node for itself. Ends
+ * with 0 when a majority is ready, 4 when not.
+ */
+import type { Command } from 'commander'
+import { exitUnavailable, CliError } from './exit.ts'
+import { duration, print, printJson, say, styledData, table } from './output.ts'
+import { addUrlFlag, urlsOf } from './url-flags.ts'
+
+export function addStatusCommand(program: Command): void {
+  addUrlFlag(program.command('status'))
+    .description('show the nodes of a cluster, what is wrong, and what to do')
+    .option('--json', 'as JSON')
+    .action(showStatus)
+}
+
+/** What is read of a node's `/status`; anything else it says goes through as it is. */
+interface NodeReport {
+  readonly node: string
+  readonly cluster: string
+  readonly state: string
+  readonly ready: boolean
+  readonly version: string
+  readonly uptimeSeconds: number
+  readonly nodes: readonly { readonly id: string; readonly url: string }[]
+  readonly messages: readonly string[]
+}
+
+interface Asked {
+  readonly id: string
+  readonly url: string
+  /** Absent: it did not answer. */
+  readonly report: NodeReport | undefined
+}
+
+const askTimeoutMs = 3000
+
+async function showStatus(options: Readonly<Record<string, unknown>>): Promise<void> {
+  const urls = urlsOf(options)
+  const first = await firstAnswer(urls)
+  if (first === undefined) {
+    const text = `no node answers at ${urls.join(', ')}; is one running there? (--url names another)`
+    throw new CliError(text, exitUnavailable)
+  }
+  const asked = await Promise.all(
+    first.nodes.map(async ({ id, url }): Promise<Asked> => ({ id, url, report: await ask(url) })),
+  )
+  const ready = asked.filter(({ report }) => report?.ready === true).length
+  const majority = Math.floor(asked.length / 2) + 1
+  const spare = ready - majority
+  if (options['json'] === true) {
+    printJson({ cluster: first.cluster, ready, canLose: Math.max(-1, spare), nodes: asked })
+  } else {
+    show(first.cluster, asked, spare)
+  }
+  if (spare < 0) {
+    throw new CliError(
+      `${ready} of ${asked.length} nodes are ready; ${majority} are needed`,
+      exitUnavailable,
+    )
+  }
+}
+
+function show(cluster: string, asked: readonly Asked[], spare: number): void {
+  const verdict = spare < 0 ? 'has no majority' : `can lose ${spare} more ${nodesWord(spare)}`
+  print(styledData('bold', `cluster ${cluster} ${verdict}`))
+  const head = ['node', 'state', 'up for', 'version', 'url']
+  const rows = asked.map(({ id, url, report }) => {
+    if (report === undefined) return [id, 'no answer', '', '', url]
+    const { state, ready, uptimeSeconds, version } = report
+    return [id, ready ? 'ready' : state, duration(uptimeSeconds * 1000), version, url]
+  })
+  print(table([head, ...rows]))
+  for (const { id, report } of asked) {
+    for (const message of report?.messages ?? []) say(`${id}: ${message}`)
+  }
+}
+
+function nodesWord(count: number): string {
+  return count === 1 ? 'node' : 'nodes'
+}
+
+async function firstAnswer(urls: readonly string[]): Promise<NodeReport | undefined> {
+  const reports = await Promise.all(urls.map(ask))
+  return reports.find((report) => report !== undefined)
+}
+
+/** A node's report, or undefined when it gives none in time. */
+async function ask(url: string): Promise<NodeReport | undefined> {
+  try {
+    const response = await fetch(`${url}/status`, { signal: AbortSignal.timeout(askTimeoutMs) })
+    const found: unknown = await response.json()
+    return isReport(found) ? found : undefined
+  } catch {
+    // Refused, cut off, too slow or not a node: all the same to whoever asks.
+    return undefined
+  }
+}
+
+function isReport(value: unknown): value is NodeReport {
+  if (typeof value !== 'object' || value === null) return false
+  const hasNames = 'node' in value && 'cluster' in value && 'state' in value && 'version' in value
+  const hasFigures = 'ready' in value && 'uptimeSeconds' in value
+  const hasLists = 'nodes' in value && Array.isArray(value.nodes) && 'messages' in value
+  return hasNames && hasFigures && hasLists
+}

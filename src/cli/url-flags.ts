@@ -1,0 +1,41 @@
+/** Where a command finds its cluster: `--url`, else TRILITHON_URL, else the nodes of `npm start`. */
+import { readFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { fileFailure } from '../node/config-load.ts'
+import { CliError, exitUsage } from './exit.ts'
+
+/** The nodes that `npm start` begins. */
+const urlsDefault = ['http://127.0.0.1:4700', 'http://127.0.0.1:4701', 'http://127.0.0.1:4702']
+
+export function addUrlFlag(command: Command): Command {
+  const text = `nodes to ask, with commas between (default: ${urlsDefault.join(',')})`
+  return command.option('--url <URL,…>', text)
+}
+
+/** Scheme, host and port of each. */
+export function urlsOf(options: Readonly<Record<string, unknown>>): readonly string[] {
+  const flag = options['url']
+  const variable = process.env['TRILITHON_URL']
+  const given = typeof flag === 'string' ? flag : variable
+  if (given === undefined || given.trim() === '') return urlsDefault
+  return given.split(',').map((text) => {
+    const url = text.trim()
+    if (/^https?:\/\/[^/?#]+\/?$/.test(url) && URL.canParse(url)) return new URL(url).origin
+    const source = typeof flag === 'string' ? '--url' : 'TRILITHON_URL'
+    throw new CliError(`${source}: "${url}" is no URL such as http://127.0.0.1:4700`, exitUsage)
+  })
+}
+
+/** The cluster's secret, when a file is named by `--secret-file` or TRILITHON_SECRET_FILE. */
+export async function secretOf(
+  options: Readonly<Record<string, unknown>>,
+): Promise<string | undefined> {
+  const flag = options['secretFile']
+  const file = typeof flag === 'string' ? flag : process.env['TRILITHON_SECRET_FILE']
+  if (file === undefined || file === '') return undefined
+  try {
+    return (await readFile(file, 'utf8')).trim()
+  } catch (error) {
+    throw new CliError(`the secret file ${file} cannot be read: ${fileFailure(error)}`, exitUsage)
+  }
+}

@@ -1,0 +1,278 @@
+/**
+ * The cells of one datastore, as applications use them: plain data in, plain data out, StoreError
+ * when something is wrong. Every call may be made again: putting a cell that is there with an equal
+ * body changes nothing.
+ */
+import { StoreError } from '../base/errors.ts'
+import type { Timestamp } from '../base/ids.ts'
+import { pageItemsMax } from '../base/limits.ts'
+import { unpackBody } from '../cells/body.ts'
+import {
+  nameProblem,
+  type Cell,
+  type CellName,
+  type NewCell,
+  type StoredCell,
+  type Written,
+} from '../cells/cell.ts'
+import { packCells } from '../cells/new-cells.ts'
+import { placeProblem } from '../cells/operation-check.ts'
+import type {
+  Answer,
+  CellOperation,
+  CellPage,
+  CellService,
+  GetItem,
+  LogPlace,
+  ReadFrom,
+  StoredLogPage,
+} from '../cells/operation.ts'
+import { errorOf, problem, valueOf, type Outcome } from '../cells/problem.ts'
+import { shardOf } from '../cells/shard.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { ReadLevel } from '../replica/local-replica.ts'
+import type { SeenPositions } from './seen-positions.ts'
+import { tail, type LoggedCell, type TailOptions } from './tail.ts'
+
+export interface WriteOptions {
+  /** Retried until then; default 10 seconds. */
+  readonly timeoutMs?: number
+}
+
+export interface ReadOptions {
+  /**
+   * `current` (default): sees every cell whose put had returned, to anybody. `any`: what the node
+   * that answers has, without asking others; never older than what this client has seen.
+   */
+  readonly read?: ReadLevel
+  readonly timeoutMs?: number
+}
+
+export interface PageOptions<From> extends ReadOptions {
+  /** Where to begin: the `next` of the page before. */
+  readonly from?: From
+  readonly limit?: number
+}
+
+export interface Page<Next> {
+  readonly cells: readonly Cell[]
+  /** Where the next page begins; absent at the end. */
+  readonly next?: Next
+}
+
+export interface LogOptions extends ReadOptions {
+  /** Cells of one shard; default and maximum 1000. */
+  readonly limit?: number
+  /** Waits so long for a cell when there is none. */
+  readonly waitMs?: number
+}
+
+export interface LogPage {
+  readonly shard: number
+  readonly cells: readonly Cell[]
+  /** To be given as `after` next. */
+  readonly next: number
+}
+
+export interface ClientCellsParts {
+  readonly service: CellService
+  readonly seen: SeenPositions
+  readonly clock: Clock
+  readonly random: Random
+  readonly timeoutMs: number
+}
+
+export class ClientCells {
+  readonly datastore: string
+  readonly #parts: ClientCellsParts
+
+  constructor(parts: ClientCellsParts, datastore: string) {
+    this.#parts = parts
+    this.datastore = datastore
+  }
+
+  /** Writes a cell, if it is absent. Rejects with `conflict` when it exists with another body. */
+  async put(cell: NewCell, options: WriteOptions = {}): Promise<Written> {
+    const [outcome] = await this.batchPut([cell], options)
+    return valueOf(only(outcome))
+  }
+
+  /** Cells that succeed and fail one by one; the outcomes are in the order of the cells. */
+  async batchPut(
+    cells: readonly NewCell[],
+    options: WriteOptions = {},
+  ): Promise<readonly Outcome<Written>[]> {
+    const packed = packCells(cells)
+    const { items } = packed
+    // An empty batch is sent too, for its problem.
+    if (items.length === 0 && cells.length > 0) return packed.outcomes([])
+    const { datastore } = this
+    const answer = await this.#ask({ kind: 'put', datastore, items }, options)
+    return packed.outcomes(expected(answer, 'put').items)
+  }
+
+  async get(name: CellName, options: ReadOptions = {}): Promise<Cell | undefined> {
+    const [outcome] = await this.batchGet([name], options)
+    return valueOf(only(outcome))
+  }
+
+  /** The cell with the column's highest ref key. */
+  async latest(
+    rowKey: string,
+    column: string,
+    options: ReadOptions = {},
+  ): Promise<Cell | undefined> {
+    const [outcome] = await this.batchGet([{ rowKey, column }], options)
+    return valueOf(only(outcome))
+  }
+
+  /** Several cells; one without a ref key is its column's latest. */
+  async batchGet(
+    items: readonly GetItem[],
+    options: ReadOptions = {},
+  ): Promise<readonly Outcome<Cell | undefined>[]> {
+    const refused = items.map((item): Outcome<Cell | undefined> | undefined => {
+      const wrong = nameProblem(item)
+      return wrong && { kind: 'problem', problem: wrong }
+    })
+    const good = items.filter((_, i) => refused[i] === undefined)
+    if (good.length === 0 && items.length > 0) return refused.map(only)
+    const { datastore } = this
+    const read = this.#readFrom(options, rowShards(good))
+    const answer = await this.#ask({ kind: 'get', datastore, read, items: good }, options)
+    const answered = [...expected(answer, 'get').items]
+    return refused.map((outcome) => outcome ?? cellOutcome(only(answered.shift())))
+  }
+
+  /** The latest cell of each column of a row, by column name. */
+  async latestAll(rowKey: string, options: PageOptions<string> = {}): Promise<Page<string>> {
+    const { from, limit = pageItemsMax } = options
+    const { datastore } = this
+    const read = this.#readFrom(options, rowShards([{ rowKey }]))
+    const operation = { kind: 'row', datastore, read, rowKey, limit } as const
+    const answer = await this.#ask({ ...operation, ...(from !== undefined && { from }) }, options)
+    return pageOf(expected(answer, 'row').page)
+  }
+
+  /** Versions of a column by ref key; `from` is the first one, in either direction. */
+  async versions(
+    rowKey: string,
+    column: string,
+    options: PageOptions<number> & { readonly reverse?: boolean } = {},
+  ): Promise<Page<number>> {
+    const { from, limit = pageItemsMax, reverse = false } = options
+    const { datastore } = this
+    const read = this.#readFrom(options, rowShards([{ rowKey }]))
+    const operation = { kind: 'versions', datastore, read, rowKey, column, limit, reverse } as const
+    const answer = await this.#ask({ ...operation, ...(from !== undefined && { from }) }, options)
+    return pageOf(expected(answer, 'versions').page)
+  }
+
+  /** Cells of a shard in the order in which they were added: those after an id, or since a time. */
+  async shardLog(
+    shard: number,
+    options: LogOptions & { readonly after?: number; readonly since?: Timestamp } = {},
+  ): Promise<LogPage> {
+    const { after, since } = options
+    if (after !== undefined && since !== undefined) {
+      throw new StoreError(
+        'invalid',
+        'a place in a log is after an added id or since a time, not both',
+      )
+    }
+    const place: LogPlace =
+      since === undefined
+        ? { kind: 'after', shard, addedId: after ?? 0 }
+        : { kind: 'since', shard, timestamp: since }
+    const [outcome] = await this.batchShardLog([place], options)
+    return valueOf(only(outcome))
+  }
+
+  /** Logs of several shards; waits, when asked to, until there is a cell in one of them. */
+  async batchShardLog(
+    places: readonly LogPlace[],
+    options: LogOptions = {},
+  ): Promise<readonly Outcome<LogPage>[]> {
+    for (const place of places) {
+      const wrong = placeProblem(place)
+      if (wrong !== undefined) throw errorOf(wrong)
+    }
+    const { limit = pageItemsMax, waitMs = 0 } = options
+    const { datastore } = this
+    const shards = places.map(({ shard }) => shard)
+    const read = this.#readFrom(options, shards)
+    const operation = { kind: 'log', datastore, read, items: places, limit, waitMs } as const
+    // The time-out is for getting an answer at all; the wait comes on top.
+    const timeoutMs = (options.timeoutMs ?? this.#parts.timeoutMs) + waitMs
+    const answer = await this.#ask(operation, { timeoutMs })
+    return expected(answer, 'log').items.map(logPageOutcome)
+  }
+
+  /** All cells of the shards (default: all shards) from a place on, and new ones as they come. */
+  tail(options: TailOptions = {}): AsyncGenerator<LoggedCell, never, undefined> {
+    return tail(this, this.#parts, options)
+  }
+
+  #readFrom(options: ReadOptions, shards: readonly number[]): ReadFrom {
+    return this.#parts.seen.readFrom(this.datastore, options.read ?? 'current', shards)
+  }
+
+  async #ask(operation: CellOperation, options: WriteOptions): Promise<Answer> {
+    const { service, timeoutMs } = this.#parts
+    const { answer } = await service.execute(operation, {
+      timeoutMs: options.timeoutMs ?? timeoutMs,
+    })
+    return answer
+  }
+}
+
+/** The answer to this kind of operation; throws the problem when it is one. */
+function expected<Kind extends Answer['kind']>(
+  answer: Answer,
+  kind: Kind,
+): Answer & { readonly kind: Kind } {
+  if (answer.kind === 'problem') throw errorOf(answer.problem)
+  if (isKind(answer, kind)) return answer
+  throw new StoreError('corrupt', 'the node answered something else than was asked')
+}
+
+function isKind<Kind extends Answer['kind']>(
+  answer: Answer,
+  kind: Kind,
+): answer is Answer & { readonly kind: Kind } {
+  return answer.kind === kind
+}
+
+function only<Value>(value: Value | undefined): Value {
+  if (value !== undefined) return value
+  throw new StoreError('corrupt', 'the node answered fewer items than it was asked for')
+}
+
+/** The shards of rows; none for a row key that is not one, which is refused later. */
+function rowShards(rows: readonly { readonly rowKey: string }[]): number[] {
+  return rows.flatMap(({ rowKey }) => (nameProblem({ rowKey }) ? [] : [shardOf(rowKey)]))
+}
+
+function cellOf(stored: StoredCell): Outcome<Cell> {
+  const body = unpackBody(stored.body)
+  if (body !== undefined) return { kind: 'ok', value: { ...stored, body } }
+  return { kind: 'problem', problem: problem('corrupt', "the bytes of a cell's body are damaged") }
+}
+
+function cellOutcome(outcome: Outcome<StoredCell | undefined>): Outcome<Cell | undefined> {
+  if (outcome.kind === 'problem') return outcome
+  return outcome.value === undefined ? { kind: 'ok', value: undefined } : cellOf(outcome.value)
+}
+
+function pageOf<Next>(page: CellPage<Next>): Page<Next> {
+  const cells = page.cells.map((cell) => valueOf(cellOf(cell)))
+  return page.next === undefined ? { cells } : { cells, next: page.next }
+}
+
+function logPageOutcome(outcome: Outcome<StoredLogPage>): Outcome<LogPage> {
+  if (outcome.kind === 'problem') return outcome
+  const { shard, next } = outcome.value
+  const cells = outcome.value.cells.map((cell) => valueOf(cellOf(cell)))
+  return { kind: 'ok', value: { shard, cells, next } }
+}

@@ -1,0 +1,103 @@
+/**
+ * Following the logs of shards without end: one long-poll for all of them, at whatever replica
+ * answers. Outages are waited out; what is delivered is in order in each shard, nothing twice.
+ *
+ * Reads are of any replica, since a place in a log only goes on. After a wait that brought nothing
+ * one read is current: a replica that is cut off is then noticed, and another one asked.
+ */
+import { StoreError } from '../base/errors.ts'
+import type { Timestamp } from '../base/ids.ts'
+import type { Cell } from '../cells/cell.ts'
+import type { LogPlace } from '../cells/operation.ts'
+import type { Outcome } from '../cells/problem.ts'
+import { errorOf } from '../cells/problem.ts'
+import { shardCount } from '../cells/shard.ts'
+import { pause } from '../cells/time.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { LogOptions, LogPage } from './cells.ts'
+
+const waitMsDefault = 20_000
+const pageLimitDefault = 100
+/** Before a poll that follows a failed one. */
+const failurePauseMs = 500
+
+export interface TailOptions {
+  /** Default: all. */
+  readonly shards?: readonly number[]
+  /** The added id to begin after, for shards that have one here; the others begin at their first cell. */
+  readonly after?: ReadonlyMap<number, number>
+  /** Instead of the first cell, the first one of this time or later. */
+  readonly since?: Timestamp
+  /** One poll waits so long. */
+  readonly waitMs?: number
+}
+
+export interface LoggedCell extends Cell {
+  readonly shard: number
+}
+
+/** What a tail needs of `ClientCells`. */
+export interface LogSource {
+  batchShardLog(
+    places: readonly LogPlace[],
+    options: LogOptions,
+  ): Promise<readonly Outcome<LogPage>[]>
+}
+
+export async function* tail(
+  source: LogSource,
+  ports: { readonly clock: Clock; readonly random: Random },
+  options: TailOptions,
+): AsyncGenerator<LoggedCell, never, undefined> {
+  const places = new Map<number, LogPlace>()
+  for (const shard of options.shards ?? allShards()) places.set(shard, firstPlace(shard, options))
+  const { waitMs = waitMsDefault } = options
+  let read: 'current' | 'any' = 'current'
+  for (;;) {
+    const pages = await poll(source, ports, [...places.values()], {
+      ...{ limit: pageLimitDefault, waitMs, read },
+    })
+    read = pages.length > 0 ? 'any' : 'current'
+    for (const { shard, cells, next } of pages) {
+      for (const cell of cells) yield { ...cell, shard }
+      places.set(shard, { kind: 'after', shard, addedId: next })
+    }
+  }
+}
+
+function allShards(): number[] {
+  return Array.from({ length: shardCount }, (_, shard) => shard)
+}
+
+function firstPlace(shard: number, options: TailOptions): LogPlace {
+  const addedId = options.after?.get(shard)
+  if (addedId !== undefined) return { kind: 'after', shard, addedId }
+  const { since } = options
+  if (since === undefined) return { kind: 'after', shard, addedId: 0 }
+  return { kind: 'since', shard, timestamp: since }
+}
+
+/** The pages that hold cells; none after a wait in vain, or when nobody could answer just now. */
+async function poll(
+  source: LogSource,
+  ports: { readonly clock: Clock; readonly random: Random },
+  places: readonly LogPlace[],
+  options: LogOptions,
+): Promise<LogPage[]> {
+  const pages: LogPage[] = []
+  let failure: StoreError | undefined
+  try {
+    for (const outcome of await source.batchShardLog(places, options)) {
+      if (outcome.kind === 'problem') failure ??= errorOf(outcome.problem)
+      else if (outcome.value.cells.length > 0) pages.push(outcome.value)
+    }
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+    failure = error
+  }
+  if (failure === undefined || pages.length > 0) return pages
+  if (failure.retry === 'never') throw failure
+  await pause(ports, ports.random.int(failurePauseMs / 2, failurePauseMs))
+  return pages
+}

@@ -1,0 +1,75 @@
+/** One request being answered: asking the cells in its time, and saying the answer as JSON. */
+import type { Context } from 'hono'
+import { StoreError } from '../base/errors.ts'
+import type { Answer, CellOperation, CellService, ReadFrom } from '../cells/operation.ts'
+import { errorOf, valueOf, type Outcome } from '../cells/problem.ts'
+import type { Query } from './parameters.ts'
+import { refuse } from './problems.ts'
+import { positionHeaders, positionsOf } from './session-position.ts'
+
+/** A request being answered: its cells, and the time it has. */
+export interface Exchange {
+  readonly context: Context
+  readonly cells: CellService
+  readonly timeoutMs: number
+}
+
+export type Handler = (exchange: Exchange) => Promise<Response>
+
+export function segment(exchange: Exchange, name: string): string {
+  return exchange.context.req.param(name) ?? refuse(`the URL lacks its ${name}`)
+}
+
+export function readFrom(exchange: Exchange, query: Query): ReadFrom {
+  const level = query.text('read') ?? 'current'
+  if (level !== 'current' && level !== 'any') return refuse('read is current or any')
+  const atLeast = positionsOf(exchange.context.req.raw, segment(exchange, 'datastore'))
+  return { level, atLeast }
+}
+
+/** The answer to an operation of this kind; throws the problem when it is one. */
+export async function ask<Kind extends CellOperation['kind']>(
+  exchange: Exchange,
+  operation: CellOperation & { readonly kind: Kind },
+  waitMs = 0,
+): Promise<{
+  readonly answer: Answer & { readonly kind: Kind }
+  readonly headers: Record<string, string>
+}> {
+  const timeoutMs = exchange.timeoutMs + waitMs
+  const { answer, positions } = await exchange.cells.execute(operation, { timeoutMs })
+  if (answer.kind === 'problem') throw errorOf(answer.problem)
+  if (!isAnswer(answer, operation.kind)) {
+    throw new StoreError('corrupt', 'the node answered something else than was asked')
+  }
+  return { answer, headers: positionHeaders(operation.datastore, positions) }
+}
+
+function isAnswer<Kind extends string>(
+  answer: Answer,
+  kind: Kind,
+): answer is Answer & { readonly kind: Kind } {
+  return answer.kind === kind
+}
+
+export function only<Value>(items: readonly Outcome<Value>[]): Value {
+  const [item] = items
+  if (item !== undefined) return valueOf(item)
+  throw new StoreError('corrupt', 'the node answered fewer items than it was asked for')
+}
+
+export function json(
+  body: object,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+): Response {
+  return new Response(`${JSON.stringify(body)}\n`, {
+    status,
+    headers: { 'content-type': 'application/json', ...headers },
+  })
+}
+
+export function noQuery(exchange: Exchange): void {
+  if (new URL(exchange.context.req.url).search === '') return
+  refuse('this request takes no parameters')
+}

@@ -1,0 +1,94 @@
+/**
+ * Cells over HTTP (SCHEMALESS "HTTP"): plain JSON in and out, problems as in RFC 9457. A function
+ * of a `CellService`, so that it runs in a node as well as in front of several.
+ *
+ * Everything is bounded: bodies are read up to their limit, pages end at theirs. Indexes and
+ * OpenAPI are not here yet.
+ */
+import { Hono, type Context } from 'hono'
+import { StoreError } from '../base/errors.ts'
+import type { CellService } from '../cells/operation.ts'
+import { problem, problemOf } from '../cells/problem.ts'
+import type { Handler } from './exchange.ts'
+import { HttpProblem, problemResponse } from './problems.ts'
+import { batchGet, batchLog, getCell, getColumn, getLog, getRow } from './read-routes.ts'
+import { batchPut, putCell } from './write-routes.ts'
+
+export interface GatewayOptions {
+  readonly cells: CellService
+  /** One request's time, waiting for new cells not counted; default 10 seconds. */
+  readonly timeoutMs?: number
+  /** Requests at work; above it they are refused. Default 5000. */
+  readonly requestsMax?: number
+  /** Told of what only a bug can cause, before the answer 500. */
+  readonly onBug?: (error: Error) => void
+}
+
+const timeoutMsDefault = 10_000
+const requestsMaxDefault = 5_000
+
+interface Route {
+  readonly method: 'GET' | 'PUT' | 'POST'
+  readonly path: string
+  readonly handler: Handler
+}
+
+const routes: readonly Route[] = [
+  { method: 'PUT', path: '/cells/:rowKey/:column/:refKey', handler: putCell },
+  { method: 'GET', path: '/cells/:rowKey/:column/:refKey', handler: getCell },
+  { method: 'GET', path: '/cells/:rowKey/:column', handler: getColumn },
+  { method: 'GET', path: '/cells/:rowKey', handler: getRow },
+  { method: 'GET', path: '/shards/:shard/cells', handler: getLog },
+  { method: 'POST', path: '/cells:batchPut', handler: batchPut },
+  { method: 'POST', path: '/cells:batchGet', handler: batchGet },
+  { method: 'POST', path: '/shards:batchGet', handler: batchLog },
+]
+
+export function createGateway(options: GatewayOptions): Hono {
+  const { cells, timeoutMs = timeoutMsDefault, requestsMax = requestsMaxDefault } = options
+  const app = new Hono()
+  let requests = 0
+  app.use(async (_, next) => {
+    if (requests >= requestsMax) {
+      throw new StoreError('overloaded', 'too many requests are at work here; try again later')
+    }
+    requests += 1
+    try {
+      await next()
+    } finally {
+      requests -= 1
+    }
+  })
+  for (const { method, path, handler } of routes) {
+    app.on(method, fullPath(path), (context) => handler({ context, cells, timeoutMs }))
+  }
+  for (const path of new Set(routes.map((route) => route.path))) {
+    app.all(fullPath(path), (context) => wrongMethod(context, path))
+  }
+  app.notFound((context) => {
+    const what = `there is nothing at ${context.req.path.slice(0, 200)}; see the HTTP reference`
+    return problemResponse(problem('not-found', what), context.req.path)
+  })
+  app.onError((error, context) => {
+    const instance = context.req.path
+    if (error instanceof HttpProblem) {
+      return problemResponse(error.problem, instance, error.status, error.headers)
+    }
+    if (error instanceof StoreError) return problemResponse(problemOf(error), instance)
+    options.onBug?.(error)
+    const bug = problem('corrupt', 'this node has met an error of its own; see its log')
+    return problemResponse(bug, instance)
+  })
+  return app
+}
+
+function fullPath(path: string): string {
+  return `/v1/datastores/:datastore${path}`
+}
+
+function wrongMethod(context: Context, path: string): Response {
+  const methods = routes.filter((route) => route.path === path).map(({ method }) => method)
+  const allow = methods.includes('GET') ? [...methods, 'HEAD'].join(', ') : methods.join(', ')
+  const wrong = problem('invalid', `${context.req.method} is not possible here, only ${allow}`)
+  return problemResponse(wrong, context.req.path, 405, { allow })
+}

@@ -1,0 +1,87 @@
+/**
+ * What stands in a URL, checked: path segments and query parameters. A parameter that is not known,
+ * given twice, or not of its form is an error: ignoring it would answer another question.
+ */
+import { isColumn, isRowKey, nameProblem } from '../cells/cell.ts'
+import { problem } from '../cells/problem.ts'
+import { isShard, shardCount } from '../cells/shard.ts'
+import { timestampOf } from './iso-time.ts'
+import { HttpProblem, refuse } from './problems.ts'
+
+export function rowKeyOf(text: string): string {
+  if (!isRowKey(text)) throw new HttpProblem(invalidName({ rowKey: text }))
+  return text.toLowerCase()
+}
+
+export function columnOf(text: string): string {
+  if (!isColumn(text)) throw new HttpProblem(invalidName({ column: text }))
+  return text
+}
+
+function invalidName(name: Parameters<typeof nameProblem>[0]): ReturnType<typeof problem> {
+  return nameProblem(name) ?? problem('invalid', 'this names no cell')
+}
+
+export function refKeyOf(text: string): number {
+  return wholeNumber(text, 'the ref key')
+}
+
+export function shardNumberOf(text: string): number {
+  const shard = wholeNumber(text, 'the shard')
+  if (isShard(shard)) return shard
+  return refuse(`there is no shard ${shard}; shards are numbered from 0 to ${shardCount - 1}`)
+}
+
+/** Digits only: neither sign, fraction nor exponent; at most 2^53 - 1. */
+export function wholeNumber(text: string, what: string): number {
+  const value = Number(text)
+  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(value)) return value
+  const given = JSON.stringify(text.slice(0, 80))
+  return refuse(`${what} is a whole number from 0 to 2^53 - 1; ${given} is not`)
+}
+
+/** The parameters of a query, each of which must be among those known. */
+export class Query {
+  readonly #values: ReadonlyMap<string, string>
+
+  constructor(url: string, known: readonly string[]) {
+    const values = new Map<string, string>()
+    for (const [name, value] of new URL(url).searchParams) {
+      const given = JSON.stringify(name.slice(0, 80))
+      if (!known.includes(name))
+        refuse(`there is no parameter ${given} here, only ${known.join(', ')}`)
+      if (values.has(name)) refuse(`the parameter ${given} is given twice`)
+      values.set(name, value)
+    }
+    this.#values = values
+  }
+
+  has(name: string): boolean {
+    return this.#values.has(name)
+  }
+
+  text(name: string): string | undefined {
+    return this.#values.get(name)
+  }
+
+  number(name: string): number | undefined {
+    const text = this.#values.get(name)
+    return text === undefined ? undefined : wholeNumber(text, name)
+  }
+
+  flag(name: string): boolean {
+    const text = this.#values.get(name)
+    if (text === undefined || text === 'false') return false
+    return text === 'true' ? true : refuse(`${name} is true or false`)
+  }
+
+  time(name: string): number | undefined {
+    const text = this.#values.get(name)
+    return text === undefined ? undefined : timeOf(text, name)
+  }
+}
+
+export function timeOf(text: string, what: string): number {
+  const example = '2026-01-31T08:30:00.000001Z'
+  return timestampOf(text) ?? refuse(`${what} is a time such as ${example}`)
+}

@@ -1,0 +1,120 @@
+/**
+ * Errors over HTTP: RFC 9457 problem details, with the code of `base/errors.ts` and whether the
+ * same request may be sent again. The status is a function of the code, but for what HTTP itself
+ * has a better word for (405, 415).
+ */
+import { decodeTuple } from '../base/tuple.ts'
+import { retryByCode, type StoreErrorCode } from '../base/errors.ts'
+import { bytesOfGroup } from '../base/ids.ts'
+import { problem, type Problem } from '../cells/problem.ts'
+
+export const statusByCode: Readonly<Record<StoreErrorCode, number>> = {
+  conflict: 409,
+  unavailable: 503,
+  'unknown-outcome': 504,
+  timeout: 504,
+  'not-found': 404,
+  'already-exists': 409,
+  invalid: 400,
+  'schema-mismatch': 422,
+  'too-large': 413,
+  overloaded: 503,
+  'snapshot-too-old': 410,
+  expired: 410,
+  closed: 503,
+  corrupt: 500,
+  forbidden: 403,
+}
+
+const titleByCode: Readonly<Record<StoreErrorCode, string>> = {
+  conflict: 'It exists with another content',
+  unavailable: 'Too few replicas can be reached',
+  'unknown-outcome': 'Whether it was written is not known',
+  timeout: 'It took too long',
+  'not-found': 'There is nothing here',
+  'already-exists': 'It exists already',
+  invalid: 'The request is wrong',
+  'schema-mismatch': 'The request does not fit the schema',
+  'too-large': 'It is too large',
+  overloaded: 'There is too much to do',
+  'snapshot-too-old': 'The state asked for is gone',
+  expired: 'The request is out of date',
+  closed: 'This node is stopping',
+  corrupt: 'Stored data are damaged',
+  forbidden: 'It is not allowed',
+}
+
+/** The members of a problem, as they stand in JSON. */
+export interface ProblemDetails {
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  readonly detail: string
+  readonly instance?: string
+  readonly code: StoreErrorCode
+  readonly retry: string
+  /** `cells/DATASTORE/SHARD`, when one group is concerned. */
+  readonly group?: string
+  readonly limit?: string
+  readonly limitValue?: number
+  readonly actual?: number
+  readonly attempts?: number
+}
+
+export function problemDetails(
+  of: Problem,
+  status: number = statusByCode[of.code],
+  instance?: string,
+): ProblemDetails {
+  const { group, limit, limitValue, actual, attempts } = of.detail
+  return {
+    type: `urn:trilithon:problem:${of.code}`,
+    title: titleByCode[of.code],
+    status,
+    detail: of.message,
+    ...(instance !== undefined && { instance }),
+    code: of.code,
+    retry: retryByCode[of.code],
+    ...(group !== undefined && { group: (decodeTuple(bytesOfGroup(group)) ?? []).join('/') }),
+    ...(limit !== undefined && { limit }),
+    ...(limitValue !== undefined && { limitValue }),
+    ...(actual !== undefined && { actual }),
+    ...(attempts !== undefined && { attempts }),
+  }
+}
+
+/** What the gateway throws inside and answers outside. */
+export class HttpProblem extends Error {
+  override readonly name = 'HttpProblem'
+  readonly problem: Problem
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(
+    of: Problem,
+    status: number = statusByCode[of.code],
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(of.message)
+    this.problem = of
+    this.status = status
+    this.headers = headers
+  }
+}
+
+export function refuse(message: string): never {
+  throw new HttpProblem(problem('invalid', message))
+}
+
+export function problemResponse(
+  of: Problem,
+  instance: string,
+  status: number = statusByCode[of.code],
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  const wait: Record<string, string> = status === 503 ? { 'retry-after': '1' } : {}
+  return new Response(`${JSON.stringify(problemDetails(of, status, instance))}\n`, {
+    status,
+    headers: { 'content-type': 'application/problem+json', ...wait, ...headers },
+  })
+}

@@ -1,0 +1,77 @@
+/** Request bodies: read up to a bound and no further, then as JSON without loss. */
+import type { Json } from '../cells/body.ts'
+import { parseJsonText } from '../cells/json-text.ts'
+import { problem } from '../cells/problem.ts'
+import { HttpProblem, refuse } from './problems.ts'
+
+export interface BodyLimit {
+  /** Its name among the constants that users can read. */
+  readonly name: string
+  readonly bytesMax: number
+}
+
+export async function readJson(request: Request, limit: BodyLimit): Promise<Json> {
+  const bytes = await readBounded(request, limit)
+  if (bytes.length === 0) return refuse('the request has no body; it must be JSON')
+  const parsed = parseJsonText(decodeUtf8(bytes))
+  return parsed.ok ? parsed.value : refuse(`the body is refused: ${parsed.reason}`)
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    // Replacing what is malformed would store something else than was sent.
+    return refuse('the body is refused: it is not UTF-8')
+  }
+}
+
+async function readBounded(request: Request, limit: BodyLimit): Promise<Uint8Array> {
+  const declared = Number(request.headers.get('content-length') ?? 0)
+  if (declared > limit.bytesMax) throw tooLarge(limit, declared)
+  if (request.body === null) return new Uint8Array()
+  const reader = request.body.getReader()
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for (;;) {
+    const chunk = await nextChunk(reader)
+    if (chunk === undefined) return Buffer.concat(chunks)
+    bytes += chunk.length
+    if (bytes > limit.bytesMax) {
+      // The rest is not waited for; that the sender breaks off is no error of ours.
+      reader.cancel().catch(() => undefined)
+      throw tooLarge(limit, bytes)
+    }
+    chunks.push(chunk)
+  }
+}
+
+async function nextChunk(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+): Promise<Uint8Array | undefined> {
+  try {
+    return (await reader.read()).value
+  } catch {
+    // The sender broke off; nobody is left to read the answer, but the request must end.
+    return refuse('the body ended before it was complete')
+  }
+}
+
+function tooLarge(limit: BodyLimit, actual: number): HttpProblem {
+  const { name, bytesMax } = limit
+  const message = `the body is larger than ${bytesMax} bytes`
+  return new HttpProblem(
+    problem('too-large', message, { limit: name, limitValue: bytesMax, actual }),
+    413,
+    // What is left of the body is not read: the connection cannot be used again.
+    { connection: 'close' },
+  )
+}
+
+/** JSON that the browser of a page from elsewhere cannot send without asking first. */
+export function requireJson(request: Request): void {
+  const type = request.headers.get('content-type') ?? ''
+  if (/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) return
+  const message = "send it as JSON, with the header 'content-type: application/json'"
+  throw new HttpProblem(problem('invalid', message), 415)
+}

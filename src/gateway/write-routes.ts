@@ -1,0 +1,52 @@
+/** Putting cells over HTTP: one, or a batch whose items succeed and fail on their own. */
+import { cellBytesMax } from '../base/limits.ts'
+import { packBody } from '../cells/body.ts'
+import { batchBytesMax } from '../cells/bounds.ts'
+import type { Written } from '../cells/cell.ts'
+import { packCells } from '../cells/new-cells.ts'
+import { errorOf, type Outcome } from '../cells/problem.ts'
+import { putItemsOf } from './batch-body.ts'
+import { ask, json, noQuery, only, segment, type Exchange } from './exchange.ts'
+import { columnOf, refKeyOf, rowKeyOf } from './parameters.ts'
+import { itemsJson, writtenJson } from './render.ts'
+import { readJson, requireJson } from './request-body.ts'
+
+const cellLimit = { name: 'cellBytesMax', bytesMax: cellBytesMax }
+const batchLimit = { name: 'batchBytesMax', bytesMax: batchBytesMax }
+
+export async function putCell(exchange: Exchange): Promise<Response> {
+  const { req } = exchange.context
+  noQuery(exchange)
+  const name = {
+    rowKey: rowKeyOf(segment(exchange, 'rowKey')),
+    column: columnOf(segment(exchange, 'column')),
+    refKey: refKeyOf(segment(exchange, 'refKey')),
+  }
+  const packed = packBody(await readJson(req.raw, cellLimit))
+  if (packed.kind === 'problem') throw errorOf(packed.problem)
+  const datastore = segment(exchange, 'datastore')
+  const items = [{ ...name, body: packed.body.bytes }]
+  const { answer, headers } = await ask(exchange, { kind: 'put', datastore, items })
+  const written = only(answer.items)
+  return json(writtenJson(written), written.created ? 201 : 200, headers)
+}
+
+export async function batchPut(exchange: Exchange): Promise<Response> {
+  noQuery(exchange)
+  requireJson(exchange.context.req.raw)
+  const cells = putItemsOf(await readJson(exchange.context.req.raw, batchLimit))
+  const packed = packCells(cells)
+  const { items } = packed
+  let answered: readonly Outcome<Written>[] = []
+  // An empty batch is passed on too, for its problem.
+  if (items.length > 0 || cells.length === 0) {
+    const datastore = segment(exchange, 'datastore')
+    const { answer } = await ask(exchange, { kind: 'put', datastore, items })
+    answered = answer.items
+  }
+  return json(
+    itemsJson(packed.outcomes(answered), (written) => writtenJson(written)),
+    200,
+    {},
+  )
+}

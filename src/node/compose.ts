@@ -1,0 +1,112 @@
+/**
+ * A node out of its parts: the replica, cells on it, and the server of client links. Given other
+ * ports, the daemon, `npm start` and the simulator run the same node.
+ */
+import type { ClusterId, NodeId } from '../base/ids.ts'
+import { CellServer } from '../cells/cell-server.ts'
+import { CellStore } from '../cells/cell-store.ts'
+import type { ClientFrame } from '../cells/operation.ts'
+import type { Transport } from '../ports/transport.ts'
+import {
+  Driver,
+  type DriverOptions,
+  type DriverPorts,
+  type ReplicaStatus,
+} from '../replica/driver.ts'
+import type { LocalReplica } from '../replica/local-replica.ts'
+
+export interface NodePorts extends DriverPorts {
+  readonly clients: Transport<ClientFrame>
+}
+
+export type NodeOptions = DriverOptions
+
+/** What an operator sees of a node; plain data, as `/status` gives it. */
+export interface NodeStatus {
+  readonly node: NodeId
+  readonly cluster: ClusterId
+  readonly isDraining: boolean
+  /** Requests of clients that are at work. */
+  readonly clientRequests: number
+  readonly replica: ReplicaStatus
+}
+
+export class Node {
+  readonly cells: CellStore
+  readonly #driver: Driver
+  readonly #server: CellServer
+  readonly #ports: NodePorts
+  readonly #options: NodeOptions
+  #isDraining = false
+
+  /**
+   * Opens the stores, takes up what the log holds and joins the others. Rejects with `corrupt` or
+   * `invalid` when the stores must not be used. The stores are closed by whoever opened them.
+   * `onFailure` hears of failures from the first step on.
+   */
+  static async open(
+    ports: NodePorts,
+    options: NodeOptions,
+    onFailure: (reason: Error) => void = () => undefined,
+  ): Promise<Node> {
+    const node = new Node(ports, options, await Driver.open(ports, options))
+    node.onFailure = onFailure
+    await node.#driver.start()
+    node.#server.start()
+    return node
+  }
+
+  private constructor(ports: NodePorts, options: NodeOptions, driver: Driver) {
+    this.#ports = ports
+    this.#options = options
+    this.#driver = driver
+    const { clock, random, clients: transport } = ports
+    this.cells = new CellStore({ replica: driver, clock, random })
+    const status = (): ReturnType<typeof plain> => plain(this.status())
+    this.#server = new CellServer({ transport, service: this.cells, clock, status })
+  }
+
+  get replica(): LocalReplica {
+    return this.#driver
+  }
+
+  /** The node must stop, for this reason: its disk refused, or its peers will not have it. */
+  set onFailure(listener: (reason: Error) => void) {
+    this.#driver.onFailure = listener
+  }
+
+  status(): NodeStatus {
+    const { node, cluster } = this.#options
+    return {
+      ...{ node, cluster, isDraining: this.#isDraining },
+      clientRequests: this.#server.requests,
+      replica: this.#driver.status(),
+    }
+  }
+
+  /** Takes nothing new, and resolves when what is at work is answered and applied. */
+  async drain(): Promise<void> {
+    this.#isDraining = true
+    this.cells.stop()
+    await this.#server.drain()
+    await this.#driver.drain()
+  }
+
+  async stop(): Promise<void> {
+    this.cells.stop()
+    await this.#ports.clients.close()
+    await this.#driver.stop()
+  }
+}
+
+type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+
+/** Plain JSON of a status: what is undefined is left out. */
+function plain(status: NodeStatus): { readonly [key: string]: Json } {
+  const text: unknown = JSON.parse(JSON.stringify(status))
+  return isJsonObject(text) ? text : {}
+}
+
+function isJsonObject(value: unknown): value is { readonly [key: string]: Json } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,39 @@
+/** Bounds that contradict one another are refused when they are read, not when they are met. */
+import { expect, test } from 'vitest'
+import { checkLimits, defaultLimits, type Limits } from '../../src/base/limits.ts'
+
+test('limits: every bound is a whole number above zero', () => {
+  const wrong = Object.entries(defaultLimits).filter(
+    ([, value]: [string, unknown]) => !Number.isSafeInteger(value) || Number(value) < 1,
+  )
+  expect(wrong).toEqual([])
+})
+
+test('limits: the bounds of a running store do not contradict one another', () => {
+  expect(() => checkLimits(defaultLimits)).not.toThrow()
+})
+
+const contradictions: readonly (readonly [string, Partial<Limits>])[] = [
+  ['suspected too soon', { heartbeatMs: 400, suspectMs: 1_199 }],
+  ['back-off starts above', { backoffMs: 11, backoffMaxMs: 10 }],
+  ['an entry is larger', { entryBytesMax: defaultLimits.entryBytesMax + 1 }],
+  ['validation window is empty', { validationWindow: 0 }],
+]
+
+for (const [said, changed] of contradictions) {
+  test(`limits: refuses bounds where ${said}`, () => {
+    expect(() => checkLimits({ ...defaultLimits, ...changed })).toThrow(said)
+  })
+}
+
+test('limits: bounds may meet', () => {
+  const met: Limits = {
+    ...defaultLimits,
+    heartbeatMs: 400,
+    suspectMs: 1_200,
+    backoffMs: 10,
+    backoffMaxMs: 10,
+    validationWindow: 1,
+  }
+  expect(() => checkLimits(met)).not.toThrow()
+})

@@ -1,0 +1,235 @@
+/**
+ * Replicas in memory for the tests of what stands above them: one log for all of them, applied with
+ * the real `applyEntry`, so that numbers are drawn and intents remembered as they are in a cluster.
+ * A replica can be held back; a submission can be made to go wrong once.
+ */
+import { compareBytes, latin1 } from '../../src/base/bytes.ts'
+import { StoreError } from '../../src/base/errors.ts'
+import { nodeId, type GroupId, type Position } from '../../src/base/ids.ts'
+import type { Clock } from '../../src/ports/clock.ts'
+import type {
+  LocalReplica,
+  Outcome,
+  ReadLevel,
+  ReadPoint,
+  Row,
+  RowRange,
+  Submission,
+} from '../../src/replica/local-replica.ts'
+import { applyEntry } from '../../src/replication/apply.ts'
+import type { Entry } from '../../src/replication/entry.ts'
+import { emptyState, type GroupState } from '../../src/replication/state.ts'
+import {
+  decodeTransaction,
+  encodeTransaction,
+  type Transaction,
+} from '../../src/replication/transaction.ts'
+
+/** What a submission comes to instead of its outcome, once. */
+export type Mishap =
+  /** Committed, but the node never hears of it. */
+  | 'answer-lost'
+  /** Never committed, and the node does not know. */
+  | 'request-lost'
+  | 'overloaded'
+  | 'expired'
+
+interface GroupLog {
+  readonly entries: Entry[]
+  readonly state: GroupState
+  readonly lastWrite: Map<string, Position>
+}
+
+/** The log all replicas of a test apply. */
+export class MemoryLog {
+  readonly #groups = new Map<GroupId, GroupLog>()
+  readonly replicas: MemoryReplica[] = []
+  /** Entries that older reads are validated against, as in a real proposer. */
+  windowMax = 64
+
+  group(group: GroupId): GroupLog {
+    const known = this.#groups.get(group)
+    if (known !== undefined) return known
+    const made = { entries: [], state: emptyState(), lastWrite: new Map<string, Position>() }
+    this.#groups.set(group, made)
+    return made
+  }
+
+  entryCount(): number {
+    return [...this.#groups.values()].reduce((sum, { entries }) => sum + entries.length, 0)
+  }
+
+  commit(submission: Submission, wallMicros: number): Outcome {
+    const { group, intent, readPosition, reads } = submission
+    const log = this.group(group)
+    const session = log.state.sessions.get(intent.session)
+    if (session !== undefined && intent.sequence < session.floor) return { kind: 'expired' }
+    const known = session?.outcomes.get(intent.sequence)
+    if (known !== undefined) return known
+    const conflict = this.#conflict(log, readPosition, reads)
+    if (conflict !== undefined) return { kind: 'conflict', position: conflict }
+    return this.#append(log, group, throughBytes(submission), wallMicros)
+  }
+
+  #conflict(
+    log: GroupLog,
+    readPosition: Position,
+    reads: readonly Uint8Array[],
+  ): Position | undefined {
+    const through = log.state.position
+    if (readPosition < through - this.windowMax) return through
+    const written = reads.map((key) => log.lastWrite.get(latin1(key)) ?? 0)
+    const last = Math.max(0, ...written)
+    return last > readPosition ? last : undefined
+  }
+
+  #append(log: GroupLog, group: GroupId, transaction: Transaction, wallMicros: number): Outcome {
+    const position = log.state.position + 1
+    const entry: Entry = {
+      position,
+      timestamp: Math.max(log.state.timestamp + 1, wallMicros),
+      nextLeader: { node: nodeId('n1'), incarnation: 1 },
+      transactions: [transaction],
+    }
+    const { outcomes } = applyEntry(log.state, entry)
+    log.entries.push(entry)
+    for (const { key } of transaction.mutations) log.lastWrite.set(latin1(key), position)
+    for (const replica of this.replicas) if (!replica.isBehind) replica.catchUp(group)
+    const [outcome] = outcomes
+    if (outcome === undefined) throw new Error('an entry has an outcome for its transaction')
+    return outcome
+  }
+}
+
+function throughBytes(submission: Submission): Transaction {
+  const { intent, attempt, allocations, mutations } = submission
+  const bytes = encodeTransaction({ ...intent, attempt, allocations, mutations })
+  const transaction = decodeTransaction(bytes)
+  if (transaction === undefined) throw new Error('a transaction does not decode')
+  return transaction
+}
+
+interface Applied {
+  readonly state: GroupState
+  readonly rows: Map<string, Row>
+}
+
+interface Watch {
+  readonly group: GroupId
+  readonly position: Position
+  readonly wake: () => void
+}
+
+export class MemoryReplica implements LocalReplica {
+  /** Applies nothing by itself while true; current reads still bring it up. */
+  isBehind = false
+  /** Nobody answers this replica: reads are refused, submissions unknown. */
+  isCutOff = false
+  readonly mishaps: Mishap[] = []
+  /** How many current reads were made, each of which asks a majority. */
+  currentReads = 0
+  submissions = 0
+  readonly #log: MemoryLog
+  readonly #clock: Clock
+  readonly #delayMs: number
+  readonly #groups = new Map<GroupId, Applied>()
+  readonly #watches = new Set<Watch>()
+
+  constructor(log: MemoryLog, clock: Clock, delayMs = 1) {
+    this.#log = log
+    this.#clock = clock
+    this.#delayMs = delayMs
+    log.replicas.push(this)
+  }
+
+  #applied(group: GroupId): Applied {
+    const known = this.#groups.get(group)
+    if (known !== undefined) return known
+    const made = { state: emptyState(), rows: new Map<string, Row>() }
+    this.#groups.set(group, made)
+    return made
+  }
+
+  catchUp(group: GroupId): void {
+    const { state, rows } = this.#applied(group)
+    for (const entry of this.#log.group(group).entries.slice(state.position)) {
+      for (const { key, value } of applyEntry(state, entry).writes) {
+        if (value === undefined) rows.delete(latin1(key))
+        else rows.set(latin1(key), { key, value, timestamp: entry.timestamp })
+      }
+    }
+    for (const watch of [...this.#watches]) {
+      if (watch.group !== group || state.position <= watch.position) continue
+      this.#watches.delete(watch)
+      watch.wake()
+    }
+  }
+
+  async submit(submission: Submission, timeoutMs: number): Promise<Outcome> {
+    this.submissions += 1
+    const mishap = this.mishaps.shift()
+    if (this.isCutOff || mishap === 'request-lost') {
+      await this.#pause(timeoutMs)
+      return { kind: 'unknown' }
+    }
+    if (mishap === 'overloaded' || mishap === 'expired') return { kind: mishap }
+    await this.#pause(this.#delayMs)
+    const outcome = this.#log.commit(submission, this.#clock.wallMicros())
+    if (mishap === 'answer-lost') {
+      await this.#pause(timeoutMs)
+      return { kind: 'unknown' }
+    }
+    // Who is told of a commit finds it applied where it asked.
+    if (outcome.kind === 'committed') this.catchUp(submission.group)
+    return outcome
+  }
+
+  async read(
+    group: GroupId,
+    level: ReadLevel,
+    timeoutMs: number,
+    atLeast: Position = 0,
+  ): Promise<ReadPoint> {
+    const isWaiting = level === 'current' || this.#applied(group).state.position < atLeast
+    if (level === 'current') this.currentReads += 1
+    if (isWaiting && this.isCutOff) {
+      await this.#pause(timeoutMs)
+      throw new StoreError('unavailable', 'no majority answered')
+    }
+    if (isWaiting) {
+      await this.#pause(this.#delayMs)
+      this.catchUp(group)
+    }
+    const { position, timestamp } = this.#applied(group).state
+    return { position, timestamp }
+  }
+
+  get(group: GroupId, key: Uint8Array): Row | undefined {
+    return this.#applied(group).rows.get(latin1(key))
+  }
+
+  async scan(group: GroupId, range: RowRange): Promise<readonly Row[]> {
+    const { gte, gt, lt, reverse, limit } = range
+    const rows = [...this.#applied(group).rows.values()]
+      .filter(({ key }) => gte === undefined || compareBytes(key, gte) >= 0)
+      .filter(({ key }) => gt === undefined || compareBytes(key, gt) > 0)
+      .filter(({ key }) => lt === undefined || compareBytes(key, lt) < 0)
+      .sort((a, b) => compareBytes(a.key, b.key))
+    await Promise.resolve()
+    return (reverse === true ? rows.reverse() : rows).slice(0, limit)
+  }
+
+  watch(group: GroupId, position: Position, wake: () => void): () => void {
+    const watch = { group, position, wake }
+    this.#watches.add(watch)
+    return () => this.#watches.delete(watch)
+  }
+
+  get watches(): number {
+    return this.#watches.size
+  }
+
+  #pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => void this.#clock.setTimer(delayMs, resolve))
+  }
+}

@@ -1,0 +1,43 @@
+/** The reference pages say what the code does. */
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { retryByCode } from '../../src/base/errors.ts'
+import { exitByCode } from '../../src/cli/exit.ts'
+import { statusByCode } from '../../src/gateway/problems.ts'
+import { nodeSettings } from '../../src/node/config-settings.ts'
+import { parseYaml } from '../../src/node/config-source.ts'
+import { buildConfig } from '../../src/node/config.ts'
+
+function page(name: string): string {
+  return readFileSync(new URL(`../../src/docs/${name}`, import.meta.url), 'utf8')
+}
+
+test('the table of errors has every code with its status, exit code and retry', () => {
+  const rows = [...page('errors.md').matchAll(/^\| `([a-z-]+)` \| (\d+) \| (\d) \| ([a-z-]+) \|/gm)]
+  const told = rows.map(([, code = '', status, exit, retry]) => [
+    code,
+    { status: Number(status), exit: Number(exit), retry },
+  ])
+  const meant = Object.entries(retryByCode).map(([code, retry]) => {
+    const status = Object.entries(statusByCode).find(([name]) => name === code)?.[1]
+    const exit = Object.entries(exitByCode).find(([name]) => name === code)?.[1]
+    return [code, { status, exit, retry }]
+  })
+  expect(Object.fromEntries(told)).toEqual(Object.fromEntries(meant))
+})
+
+test('the configuration shown is a good one, and names every setting', () => {
+  const yaml = /```yaml\n([^]*?)```/.exec(page('operating.md'))?.[1] ?? ''
+  const parsed = parseYaml(yaml, 'operating.md')
+  expect(parsed).toMatchObject({ ok: true })
+  if (!parsed.ok) return
+  const file = { path: 'operating.md', root: parsed.root }
+  expect(
+    buildConfig({ file, environment: {}, flags: new Map(), workingFolder: '/' }),
+  ).toMatchObject({ ok: true, config: { node: 'a', cluster: 'trips' } })
+  for (const { name } of nodeSettings) {
+    const inFile = name.split('.').at(-1) ?? name
+    if (name === 'insecure') expect(page('operating.md')).toContain('--insecure')
+    else expect(yaml, `operating.md shows ${name}`).toMatch(new RegExp(`\\b${inFile}:`))
+  }
+})

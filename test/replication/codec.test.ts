@@ -1,0 +1,385 @@
+/**
+ * The bytes of transactions, entries and a group's state: they come back as what was encoded, equal
+ * states have equal bytes, and everything else decodes to undefined without an exception.
+ */
+import { expect, test } from 'vitest'
+import * as fc from 'fast-check'
+import { pack, type Packable } from '../../src/base/pack.ts'
+import { nodeId } from '../../src/base/ids.ts'
+import { decodeEntry, encodeEntry, type Leader } from '../../src/replication/entry.ts'
+import {
+  decodeState,
+  emptyState,
+  encodeState,
+  type GroupState,
+  type RecordedOutcome,
+} from '../../src/replication/state.ts'
+import {
+  decodeTransaction,
+  encodeTransaction,
+  fillSlots,
+  type Mutation,
+  type SequenceSlot,
+  type Transaction,
+} from '../../src/replication/transaction.ts'
+
+const seeded = { seed: 20_110_109, numRuns: 300 }
+
+const count = fc.maxSafeNat()
+const positive = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
+const rawBytes = fc.uint8Array({ maxLength: 24 }).map((bytes) => Buffer.from(bytes))
+const leader: fc.Arbitrary<Leader> = fc.record({
+  node: fc.constantFrom('n1', 'n2', 'a-name-of-the-full-32-characters').map(nodeId),
+  incarnation: positive,
+})
+
+function slotsOf(
+  key: Uint8Array,
+  value: Uint8Array,
+  allocations: number,
+): fc.Arbitrary<SequenceSlot[]> {
+  const fits = [
+    { at: 'key', last: key.length - 8 },
+    { at: 'value', last: value.length - 8 },
+  ] as const
+  const sides = fits
+    .filter(({ last }) => last >= 0 && allocations > 0)
+    .map(({ at, last }) =>
+      fc.record({
+        allocation: fc.nat(allocations - 1),
+        at: fc.constant(at),
+        offset: fc.nat(last),
+      }),
+    )
+  return sides.length === 0 ? fc.constant([]) : fc.array(fc.oneof(...sides), { maxLength: 3 })
+}
+
+function mutationOf(allocations: number): fc.Arbitrary<Mutation> {
+  const written = fc.record({ key: rawBytes, value: rawBytes })
+  return fc.oneof(
+    fc.record({ key: rawBytes }),
+    written,
+    written.chain(({ key, value }) =>
+      slotsOf(key, value, allocations).map((slots) => ({ key, value, slots })),
+    ),
+  )
+}
+
+const transaction: fc.Arbitrary<Transaction> = fc
+  .array(count, { maxLength: 3 })
+  .chain((allocations) =>
+    fc.record({
+      session: fc.string({ unit: 'binary', maxLength: 40 }),
+      sequence: count,
+      attempt: count,
+      floor: count,
+      expiresAt: count,
+      allocations: fc.constant(allocations),
+      mutations: fc.array(mutationOf(allocations.length), { maxLength: 4 }),
+    }),
+  )
+
+const outcome: fc.Arbitrary<RecordedOutcome> = fc.oneof(
+  fc.constant({ kind: 'expired' } as const),
+  fc.record({
+    kind: fc.constant('committed' as const),
+    position: count,
+    timestamp: count,
+    attempt: count,
+    sequences: fc.array(count, { maxLength: 3 }),
+  }),
+)
+const session = fc.record({
+  floor: count,
+  expiresAt: count,
+  outcomes: fc.uniqueArray(fc.tuple(count, outcome), {
+    maxLength: 4,
+    selector: ([first]) => first,
+  }),
+})
+const counters = fc.uniqueArray(fc.tuple(count, count), { maxLength: 4, selector: ([id]) => id })
+const sessions = fc.uniqueArray(fc.tuple(fc.string({ unit: 'binary', maxLength: 12 }), session), {
+  maxLength: 4,
+  selector: ([id]) => id,
+})
+const appliedState: fc.Arbitrary<GroupState> = fc
+  .record({ position: positive, timestamp: count, nextLeader: leader, counters, sessions })
+  .map(stateOf)
+
+function stateOf(parts: {
+  readonly position: number
+  readonly timestamp: number
+  readonly nextLeader: Leader
+  readonly counters: readonly (readonly [number, number])[]
+  readonly sessions: readonly (readonly [
+    string,
+    {
+      readonly floor: number
+      readonly expiresAt: number
+      readonly outcomes: readonly (readonly [number, RecordedOutcome])[]
+    },
+  ])[]
+}): GroupState {
+  return {
+    ...parts,
+    counters: new Map(parts.counters),
+    sessions: new Map(
+      parts.sessions.map(([id, one]) => [id, { ...one, outcomes: new Map(one.outcomes) }]),
+    ),
+  }
+}
+
+/** The same state, put together in the opposite order. */
+function inReverse(state: GroupState): GroupState {
+  const turned = [...state.sessions].map(
+    ([id, one]) => [id, { ...one, outcomes: new Map([...one.outcomes].toReversed()) }] as const,
+  )
+  return {
+    ...state,
+    counters: new Map([...state.counters].toReversed()),
+    sessions: new Map(turned.toReversed()),
+  }
+}
+
+const decoders = { decodeTransaction, decodeEntry, decodeState }
+
+test('codec: a transaction comes back as it was', () => {
+  fc.assert(
+    fc.property(transaction, (one) => {
+      expect(decodeTransaction(encodeTransaction(one))).toEqual(one)
+    }),
+    seeded,
+  )
+})
+
+test('codec: an entry comes back with its transactions in their order', () => {
+  const parts = fc.record({ position: positive, timestamp: positive, nextLeader: leader })
+  fc.assert(
+    fc.property(parts, fc.array(transaction, { maxLength: 3 }), (head, transactions) => {
+      const bytes = encodeEntry({ ...head, transactions: transactions.map(encodeTransaction) })
+      expect(decodeEntry(bytes)).toEqual({ ...head, transactions })
+    }),
+    seeded,
+  )
+})
+
+test('codec: a state comes back as it was, the empty one too', () => {
+  expect(decodeState(encodeState(emptyState()))).toEqual(emptyState())
+  fc.assert(
+    fc.property(appliedState, (state) => {
+      expect(decodeState(encodeState(state))).toEqual(state)
+    }),
+    seeded,
+  )
+})
+
+test('LOG-2: equal states have equal bytes, whatever order they were made in', () => {
+  fc.assert(
+    fc.property(appliedState, (state) => {
+      const bytes = Buffer.from(encodeState(state))
+      expect(bytes.equals(encodeState(inReverse(state)))).toBe(true)
+      const back = decodeState(bytes)
+      expect(back !== undefined && bytes.equals(encodeState(back))).toBe(true)
+    }),
+    seeded,
+  )
+})
+
+test('LOG-2: encoding what was decoded makes the bytes again', () => {
+  fc.assert(
+    fc.property(transaction, (one) => {
+      const bytes = Buffer.from(encodeTransaction(one))
+      const back = decodeTransaction(bytes)
+      expect(back !== undefined && bytes.equals(encodeTransaction(back))).toBe(true)
+    }),
+    seeded,
+  )
+})
+
+test('codec: random bytes are nothing of the kind', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 80 }), (bytes) => {
+      for (const decode of Object.values(decoders)) expect(decode(bytes)).toBeUndefined()
+    }),
+    { ...seeded, numRuns: 3000 },
+  )
+})
+
+test('codec: a cut or a flipped bit yields undefined or another whole value, no exception', () => {
+  const someBytes = fc.oneof(
+    transaction.map(encodeTransaction),
+    appliedState.map(encodeState),
+    fc.tuple(transaction, leader, positive).map(([one, nextLeader, position]) => {
+      const transactions = [encodeTransaction(one)]
+      return encodeEntry({ position, timestamp: position, nextLeader, transactions })
+    }),
+  )
+  fc.assert(
+    fc.property(someBytes, fc.nat(), fc.nat(7), (bytes, at, bit) => {
+      const index = at % bytes.length
+      const flipped = Uint8Array.from(bytes)
+      flipped[index] = (flipped[index] ?? 0) ^ (1 << bit)
+      for (const decode of Object.values(decoders)) {
+        expect(decode(bytes.subarray(0, index))).toBeUndefined()
+        expect(() => decode(flipped)).not.toThrow()
+      }
+    }),
+    { ...seeded, numRuns: 1000 },
+  )
+})
+
+/** The fields of a value at its path replaced, everything else as it was. */
+function withField(fields: Packable, path: readonly number[], value: Packable): Packable {
+  const [first, ...rest] = path
+  if (first === undefined) return value
+  if (!Array.isArray(fields)) throw new Error('the path leads through no array')
+  return fields.map((field: Packable, i) => (i === first ? withField(field, rest, value) : field))
+}
+
+/** Every field replaced by what it must not be: [path, wrong values]. */
+type WrongFields = readonly (readonly [readonly number[], readonly Packable[]])[]
+
+function expectRefused(
+  decode: (bytes: Uint8Array) => unknown,
+  good: Packable,
+  wrongFields: WrongFields,
+): void {
+  expect(decode(pack(good)), 'the value that the wrong ones are made from').toBeDefined()
+  for (const [path, values] of wrongFields) {
+    for (const value of values) {
+      const bytes = pack(withField(good, path, value))
+      expect(decode(bytes), `${path.join('.')} = ${JSON.stringify(value)}`).toBeUndefined()
+    }
+  }
+}
+
+const noCount: readonly Packable[] = [-1, 0.5, 2 ** 53, '1', null, true, [], Number.NaN]
+const key = Buffer.from('row-key-')
+const someTransaction: Packable = [
+  's',
+  1,
+  1,
+  0,
+  99,
+  [1],
+  [
+    [key, Buffer.alloc(9), [[0, 1, 1]]],
+    [key, null, null],
+  ],
+]
+
+test('codec: a transaction with one wrong field is none', () => {
+  expectRefused(decodeTransaction, someTransaction, [
+    [[], [null, 1, {}, [], ['s', 1, 1, 0, 99, [1]], ['s', 1, 1, 0, 99, [], [], 1]]],
+    [[0], [1, null, Buffer.from('s')]],
+    ...[1, 2, 3, 4].map((field) => [[field], noCount] as const),
+    [[5], [null, 1, [-1], ['1'], []]],
+    [[6], [null, 1, [1], [[]], [[key, null]], [[key, null, null, null]]]],
+    [
+      [6, 0, 0],
+      ['text', null, 1],
+    ],
+    [
+      [6, 0, 1],
+      ['text', 1, null],
+    ],
+    [
+      [6, 0, 2],
+      [1, [1], [[0, 1]], [[0, 1, 1, 1]]],
+    ],
+    [
+      [6, 0, 2, 0, 0],
+      [1, ...noCount],
+    ],
+    [
+      [6, 0, 2, 0, 1],
+      [2, ...noCount],
+    ],
+    [
+      [6, 0, 2, 0, 2],
+      [2, ...noCount],
+    ],
+    [
+      [6, 1, 2],
+      [[], [[0, 0, 0]]],
+    ],
+  ])
+})
+
+test('codec: an entry with one wrong field is none', () => {
+  const inner = pack(someTransaction)
+  const good: Packable = [1, null, 7, 1000, 'n1', 1, [inner, inner]]
+  expectRefused(decodeEntry, good, [
+    [[], [null, [], [1, null, 7, 1000, 'n1', 1], [1, null, 7, 1000, 'n1', 1, [], 0]]],
+    [[0], [0, 2, '1', null]],
+    ...[2, 3, 5].map((field) => [[field], [0, ...noCount]] as const),
+    [[4], ['', 'No Node', 'x'.repeat(33), 1, null]],
+    [[6], [null, 1, inner, [null], ['text'], [inner.subarray(1)], [someTransaction]]],
+  ])
+})
+
+test('codec: a state with one wrong field is none', () => {
+  const sessionRow: Packable = ['s', 1, 99, [[1], [2, 5, 50, 1, [7]]]]
+  const good: Packable = [1, 6, 60, 'n1', 1, [[1, 7]], [sessionRow]]
+  expectRefused(decodeState, good, [
+    [[], [null, [], [1, 6, 60, 'n1', 1, []], [1, 6, 60, 'n1', 1, [], [], 0]]],
+    [[0], [0, 2, '1', null]],
+    // Position 0 has no leader, and every later one has.
+    [[1], [0, ...noCount]],
+    [[2], noCount],
+    [[3], [null, 1, '', 'No Node']],
+    [[4], noCount],
+    [
+      [5],
+      [
+        null,
+        1,
+        [1],
+        [[1]],
+        [[1, 2, 3]],
+        [[-1, 1]],
+        [[1, 0.5]],
+        [
+          [1, 7],
+          [1, 8],
+        ],
+      ],
+    ],
+    [[6], [null, 1, [1], [[]], [['s', 1, 99]], [sessionRow, sessionRow]]],
+    [
+      [6, 0, 0],
+      [1, null],
+    ],
+    ...[1, 2].map((field) => [[6, 0, field], noCount] as const),
+    [
+      [6, 0, 3],
+      [null, 1, [1], [[]], [[1, 2]], [[1], [1]], [[1, 5, 50, 1, [7], 0]]],
+    ],
+    ...[0, 1, 2, 3].map((field) => [[6, 0, 3, 1, field], noCount] as const),
+    [
+      [6, 0, 3, 1, 4],
+      [null, 1, [-1], ['1']],
+    ],
+  ])
+})
+
+test('codec: a state that is not at position 0 without a leader is the only one without', () => {
+  expect(decodeState(pack([1, 0, 0, null, null, [], []]))).toEqual(emptyState())
+  expect(decodeState(pack([1, 1, 0, null, null, [], []]))).toBeUndefined()
+})
+
+test('codec: drawn numbers are written at their slots and nowhere else', () => {
+  const mutation: Mutation = {
+    key: Buffer.alloc(10, 0xaa),
+    value: Buffer.alloc(9, 0xbb),
+    slots: [
+      { allocation: 1, at: 'key', offset: 2 },
+      { allocation: 0, at: 'value', offset: 0 },
+    ],
+  }
+  const filled = fillSlots(mutation, [258, Number.MAX_SAFE_INTEGER])
+  expect(Buffer.from(filled.key).toString('hex')).toBe('aaaa001fffffffffffff')
+  expect(Buffer.from(filled.value ?? []).toString('hex')).toBe('0000000000000102bb')
+  expect(filled.slots).toBeUndefined()
+  expect(mutation.key.every((byte) => byte === 0xaa)).toBe(true)
+})
