@@ -34,6 +34,8 @@ interface PendingWrite {
   readonly reject: (error: Error) => void
 }
 
+type Doubtful = Pick<PendingWrite, 'puts'>
+
 /** The disk itself, which outlives its processes. */
 export class SimDisk {
   readonly #options: DiskOptions
@@ -56,14 +58,18 @@ export class SimDisk {
     return this.#open !== undefined
   }
 
-  /** Whether a write is under way that a crash could lose. */
+  /** Whether there is a write that a crash could lose: under way, or with a failed fsync. */
   get hasPending(): boolean {
-    return this.#open?.pending !== undefined
+    return this.#inDoubt !== undefined
+  }
+
+  get #inDoubt(): Doubtful | undefined {
+    return this.#open?.pending ?? this.#open?.doubtful
   }
 
   /** The process is gone; the pending write meets its fate. Returns whether one was lost. */
   crash(fate: Fate = { kind: 'lost' }): boolean {
-    const pending = this.#open?.pending
+    const pending = this.#inDoubt
     this.#open?.die()
     this.#open = undefined
     if (pending === undefined) return false
@@ -130,7 +136,7 @@ export class SimDisk {
     this.#options.schedule(() => {
       if (store.pending !== pending) return
       store.pending = undefined
-      if (fault !== 'none') return store.refuse(pending, writeFault(fault))
+      if (fault !== 'none') return store.refuse(pending, fault)
       this.#makeDurable(pending.puts)
       pending.resolve()
     })
@@ -157,19 +163,31 @@ function writeFault(fault: Exclude<WriteFault, 'none'>): StoreError {
 /** One process's view: the durable image under its own pending write. */
 class OpenDisk implements OrderedStore {
   pending: PendingWrite | undefined
+  /** A write whose fsync failed: its process must not count on it, the disk may have it yet. */
+  doubtful: Doubtful | undefined
   readonly #disk: SimDisk
   /** The pending write by key; undefined stands for deleted. */
   #overlay = new Map<string, Uint8Array | undefined>()
-  #fence: Error | undefined
+  /** No write is taken any more. */
+  #fence: StoreError | undefined
+  /** Nothing is answered any more. */
+  #gone: StoreError | undefined
+  #settled: Promise<unknown> = Promise.resolve()
 
   constructor(disk: SimDisk) {
     this.#disk = disk
   }
 
   getSync(key: Uint8Array): Uint8Array | undefined {
-    const name = latin1(key)
-    if (this.pending !== undefined && this.#overlay.has(name)) return this.#overlay.get(name)
-    return this.#disk.durableValue(name)
+    if (this.#gone !== undefined) throw this.#gone
+    return this.#valueOf(latin1(key))
+  }
+
+  /** In memory of its own, as LevelDB gives it: what a reader does to it stays with the reader. */
+  #valueOf(name: string): Uint8Array | undefined {
+    const isPending = this.pending !== undefined && this.#overlay.has(name)
+    const value = isPending ? this.#overlay.get(name) : this.#disk.durableValue(name)
+    return value && Buffer.from(value)
   }
 
   write(puts: readonly Put[]): Promise<void> {
@@ -181,14 +199,21 @@ class OpenDisk implements OrderedStore {
         : { key: Buffer.from(key), value: Buffer.from(value) },
     )
     this.#overlay = new Map(kept.map((put) => [latin1(put.key), put.value]))
-    return new Promise((resolve, reject) => {
+    const written = new Promise<void>((resolve, reject) => {
       this.pending = { puts: kept, resolve, reject }
       this.#disk.begin(this.pending, this)
     })
+    // That it failed is told to the writer; whoever closes the store only waits.
+    this.#settled = written.catch(() => undefined)
+    return written
   }
 
-  async *scan(range: Range): AsyncIterable<KeyValue> {
-    const rows = this.#snapshot(range)
+  scan(range: Range): AsyncIterable<KeyValue> {
+    return this.#rows(this.#gone ?? this.#snapshot(range))
+  }
+
+  async *#rows(rows: readonly KeyValue[] | StoreError): AsyncIterable<KeyValue> {
+    if (rows instanceof StoreError) throw rows
     for (const row of rows) {
       await Promise.resolve()
       yield row
@@ -196,36 +221,45 @@ class OpenDisk implements OrderedStore {
   }
 
   #snapshot(range: Range): KeyValue[] {
-    const names = new Set(this.#disk.durableKeys(range))
-    if (this.pending !== undefined) {
-      for (const [name, value] of this.#overlay) {
-        if (value === undefined) names.delete(name)
-        else if (isWithin(name, range)) names.add(name)
-      }
-    }
-    const sorted = [...names].sort(compareText)
+    const sorted = this.#namesIn(range)
     if (range.reverse === true) sorted.reverse()
     return sorted.slice(0, range.limit).map((name) => {
-      const key = fromLatin1(name)
-      return { key, value: this.getSync(key) ?? new Uint8Array() }
+      return { key: fromLatin1(name), value: this.#valueOf(name) ?? new Uint8Array() }
     })
   }
 
-  close(): Promise<void> {
-    this.#fence ??= new StoreError('closed', 'the store is closed')
+  #namesIn(range: Range): string[] {
+    const names = this.#disk.durableKeys(range)
+    if (this.pending === undefined) return names
+    const all = new Set(names)
+    for (const [name, value] of this.#overlay) {
+      if (value === undefined) all.delete(name)
+      else if (isWithin(name, range)) all.add(name)
+    }
+    return [...all].sort(compareText)
+  }
+
+  async close(): Promise<void> {
+    this.#end('the store is closed')
+    if (this.pending !== undefined) await this.#settled
     this.#disk.close(this)
-    return Promise.resolve()
   }
 
   /** The process is gone: nothing of it is answered any more. */
   die(): void {
     this.pending = undefined
-    this.#fence = new StoreError('closed', 'the process of this store is gone')
+    this.#end('the process of this store is gone')
   }
 
-  refuse(pending: PendingWrite, error: Error): void {
-    this.#fence = error
-    pending.reject(error)
+  refuse(pending: PendingWrite, fault: Exclude<WriteFault, 'none'>): void {
+    if (fault === 'fsync-error') this.doubtful = pending
+    this.#fence ??= writeFault(fault)
+    pending.reject(this.#fence)
+  }
+
+  #end(reason: string): void {
+    this.#gone ??= new StoreError('closed', reason)
+    this.#fence ??= this.#gone
   }
 }
 

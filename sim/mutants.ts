@@ -127,6 +127,22 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'G17',
+    title: 'rows and the applied position go to the data disk in two writes',
+    edits: [
+      {
+        file: 'src/replica/data-store.ts',
+        find: '    this.#underWay = this.#store.write(batch.puts).then(\n',
+        replace:
+          '    const isState = ({ key }: Put): boolean =>\n' +
+          '      key[0] === 0x67 && key.at(-1) === 0 && key.at(-2) === 1 && key.at(-3) === 0\n' +
+          '    const rows = batch.puts.filter((put) => !isState(put))\n' +
+          '    const states = batch.puts.filter(isState)\n' +
+          '    this.#underWay = this.#store.write(rows).then(() => this.#store.write(states)).then(\n',
+      },
+    ],
+  },
+  {
     id: 'G18',
     title: 'a majority read takes an accepted value for chosen and leaves it unfinished',
     edits: [

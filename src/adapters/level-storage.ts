@@ -6,10 +6,12 @@
  */
 import { ClassicLevel } from 'classic-level'
 import { assert } from '../base/assert.ts'
+import { compareBytes } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
 
 type Level = ClassicLevel<Uint8Array, Uint8Array>
+type Rows = ClassicIterator<Uint8Array, Uint8Array>
 
 export interface LevelOptions {
   /** LevelDB's write buffer; a larger one means fewer, larger tables. */
@@ -35,6 +37,7 @@ class LevelStore implements OrderedStore {
   readonly #path: string
   readonly #level: Level
   #isWriting = false
+  #isClosed = false
   #fence: StoreError | undefined
 
   constructor(path: string, level: Level) {
@@ -46,16 +49,20 @@ class LevelStore implements OrderedStore {
     try {
       return this.#level.getSync(key)
     } catch (error) {
-      throw readError(this.#path, error)
+      throw this.#readError(error)
     }
   }
 
-  async write(puts: readonly Put[]): Promise<void> {
+  write(puts: readonly Put[]): Promise<void> {
     assert(!this.#isWriting, 'DISK: one write at a time')
-    if (this.#fence !== undefined) throw this.#fence
+    if (this.#fence !== undefined) return Promise.reject(this.#fence)
+    return this.#write(puts)
+  }
+
+  async #write(puts: readonly Put[]): Promise<void> {
     this.#isWriting = true
-    const batch = this.#level.batch()
     try {
+      const batch = this.#level.batch()
       for (const { key, value } of puts) {
         if (value === undefined) batch.del(key)
         else batch.put(key, value)
@@ -69,8 +76,14 @@ class LevelStore implements OrderedStore {
     }
   }
 
-  async *scan(range: Range): AsyncIterable<KeyValue> {
-    const iterator = this.#level.iterator(range)
+  scan(range: Range): AsyncIterable<KeyValue> {
+    if (this.#isClosed) return this.#rows(undefined)
+    // Made now, not when the first row is asked for: an iterator shows the store as it is here.
+    return this.#rows(this.#level.iterator(tightened(range)))
+  }
+
+  async *#rows(iterator: Rows | undefined): AsyncIterable<KeyValue> {
+    if (iterator === undefined) throw closedError(this.#path)
     try {
       for (;;) {
         const rows = await iterator.nextv(scanChunkRows)
@@ -79,15 +92,34 @@ class LevelStore implements OrderedStore {
         for (const [key, value] of rows) yield { key, value }
       }
     } catch (error) {
-      throw readError(this.#path, error)
+      throw this.#readError(error)
     } finally {
       await iterator.close()
     }
   }
 
+  #readError(error: unknown): StoreError {
+    return this.#isClosed ? closedError(this.#path) : readError(this.#path, error)
+  }
+
   async close(): Promise<void> {
+    this.#isClosed = true
+    this.#fence ??= closedError(this.#path)
+    // Waits for a write that is under way.
     await this.#level.close()
   }
+}
+
+/** LevelDB lets `gte` win over `gt`, whichever is the narrower. */
+function tightened(range: Range): Range {
+  const { gte, gt } = range
+  if (gte === undefined || gt === undefined) return range
+  const { gte: _, gt: __, ...rest } = range
+  return compareBytes(gt, gte) < 0 ? { ...rest, gte } : { ...rest, gt }
+}
+
+function closedError(path: string): StoreError {
+  return new StoreError('closed', `the store ${path} is closed`)
 }
 
 const scanChunkRows = 256

@@ -19,7 +19,7 @@ import {
   type HandshakeMessage,
   type Hello,
   type Role,
-} from '../wire/handshake.ts'
+} from '../wire/link-handshake.ts'
 
 /** Frames ⇄ bytes. A reason instead of a frame closes the link. */
 export interface FrameCodec<Frame> {
@@ -151,12 +151,18 @@ export class WsLink<Frame> {
   }
 
   #onMessage(data: RawData, isBinary: boolean): void {
-    if (this.#isDown) return
+    if (this.#isDown) return this.#onLateMessage(data)
     if (!isBinary || !Buffer.isBuffer(data)) return this.#malformed('a text message')
     if (this.isUp) return this.#onFrame(data)
     const message = decodeHandshake(data)
     if (message === undefined) return this.#malformed('no handshake message')
     this.#onHandshake(message)
+  }
+
+  /** Both sides may refuse at once: each is told the other's reason, too. */
+  #onLateMessage(data: RawData): void {
+    const message = Buffer.isBuffer(data) ? decodeHandshake(data) : undefined
+    if (message?.kind === 'refuse') this.#parts.onRefused(message.reason, 'them')
   }
 
   #onFrame(bytes: Buffer): void {

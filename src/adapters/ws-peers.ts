@@ -6,7 +6,7 @@
 import type { Server } from 'node:http'
 import type { ClusterId, NodeId } from '../base/ids.ts'
 import type { Endpoint, Transport, TransportHandlers } from '../ports/transport.ts'
-import type { Hello } from '../wire/handshake.ts'
+import type { Hello } from '../wire/link-handshake.ts'
 import { WsDialer } from './ws-dialer.ts'
 import {
   WsLink,

@@ -60,5 +60,6 @@ function isRounded(word: string): boolean {
   const value = Number(word)
   if (!Number.isFinite(value)) return true
   if (word.length < 16 || !/^-?\d+$/.test(word)) return false
-  return BigInt(word) !== BigInt(value)
+  // What is printed for the same number is fine too: what was read here can be put here again.
+  return BigInt(word) !== BigInt(value) && JSON.stringify(value) !== word
 }

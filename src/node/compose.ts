@@ -41,16 +41,17 @@ export class Node {
 
   /**
    * Opens the stores, takes up what the log holds and joins the others. Rejects with `corrupt` or
-   * `invalid` when the stores must not be used. The stores are closed by whoever opened them.
-   * `onFailure` hears of failures from the first step on.
+   * `invalid` when the stores must not be used; they are closed by whoever opened them.
+   * `onFailure`: the node must stop, since its disk refused or its peers will not have its store.
    */
   static async open(
     ports: NodePorts,
     options: NodeOptions,
     onFailure: (reason: Error) => void = () => undefined,
   ): Promise<Node> {
-    const node = new Node(ports, options, await Driver.open(ports, options))
-    node.onFailure = onFailure
+    const driver = await Driver.open(ports, options)
+    driver.onFailure = onFailure
+    const node = new Node(ports, options, driver)
     await node.#driver.start()
     node.#server.start()
     return node
@@ -68,11 +69,6 @@ export class Node {
 
   get replica(): LocalReplica {
     return this.#driver
-  }
-
-  /** The node must stop, for this reason: its disk refused, or its peers will not have it. */
-  set onFailure(listener: (reason: Error) => void) {
-    this.#driver.onFailure = listener
   }
 
   status(): NodeStatus {

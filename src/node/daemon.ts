@@ -102,7 +102,11 @@ export class Daemon {
 
   async #open(): Promise<void> {
     const { config, files, logger, portFlag } = this.#options
-    const operations = operationRoutes(() => this.#parts(), this.#metrics)
+    const operations = operationRoutes(
+      () => this.#parts(),
+      this.#metrics,
+      () => this.#links?.figures() ?? [],
+    )
     const fetch: Fetch = (request) =>
       isOperation(request) ? operations.fetch(request) : this.#serve(request)
     this.#server = await listen({ listen: config.listen, tls: files.tls, fetch, portFlag })
@@ -116,12 +120,13 @@ export class Daemon {
     })
     this.#folder = folder
     if (folder.wasDataReset) this.#noteDataReset()
-    this.#links = openLinks(this.#server.server, config, files)
+    const { server } = this.#server
+    this.#links = openLinks({ server, config, secret: files.secret, logger })
     this.#node = await Node.open(
       {
         ...{ clock, random, trace },
         ...{ log: folder.log, data: folder.data },
-        ...this.#links,
+        ...{ peers: this.#links.peers, clients: this.#links.clients },
       },
       {
         ...{ node: config.node, cluster: config.cluster, limits: config.limits },

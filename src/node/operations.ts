@@ -3,7 +3,7 @@
  * These answer from the first moment on, while the stores are still being opened, and while draining.
  */
 import { Hono } from 'hono'
-import type { NodeMetrics } from './metrics.ts'
+import type { Figure, NodeMetrics } from './metrics.ts'
 import { readinessChecks, statusFigures, statusReport, type StatusParts } from './status.ts'
 
 const operationPaths = ['/', '/livez', '/readyz', '/metrics', '/status']
@@ -13,7 +13,11 @@ export function isOperation(request: Request): boolean {
   return operationPaths.includes(new URL(request.url).pathname)
 }
 
-export function operationRoutes(parts: () => StatusParts, metrics: NodeMetrics): Hono {
+export function operationRoutes(
+  parts: () => StatusParts,
+  metrics: NodeMetrics,
+  linkFigures: () => readonly Figure[],
+): Hono {
   const app = new Hono()
   app.get('/', (context) => {
     const { node, cluster, version } = parts()
@@ -35,7 +39,7 @@ export function operationRoutes(parts: () => StatusParts, metrics: NodeMetrics):
   })
   app.get('/status', (context) => context.json(statusReport(parts())))
   app.get('/metrics', async (context) => {
-    const { text, contentType } = await metrics.page(statusFigures(parts()))
+    const { text, contentType } = await metrics.page([...statusFigures(parts()), ...linkFigures()])
     return context.body(text, 200, { 'content-type': contentType })
   })
   return app

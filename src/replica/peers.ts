@@ -74,7 +74,11 @@ export class Peers {
   }
 
   /** For status: who is reachable. */
-  list(): readonly { readonly node: NodeId; readonly isUp: boolean; readonly isSuspected: boolean }[] {
+  list(): readonly {
+    readonly node: NodeId
+    readonly isUp: boolean
+    readonly isSuspected: boolean
+  }[] {
     const { transport } = this.#options
     return [...this.#peers.values()].map(({ node, isSuspected }) => ({
       ...{ node, isSuspected },

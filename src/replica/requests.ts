@@ -44,7 +44,11 @@ export class Requests {
     return this.#submissions.size + this.#reads.size
   }
 
-  submission(group: GroupId, timeoutMs: number, start: (request: number) => void): Promise<Outcome> {
+  submission(
+    group: GroupId,
+    timeoutMs: number,
+    start: (request: number) => void,
+  ): Promise<Outcome> {
     return new Promise((resolve) => {
       const request = this.#draw(timeoutMs)
       this.#submissions.set(request, { group, resolve })

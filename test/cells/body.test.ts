@@ -1,7 +1,14 @@
 import * as fc from 'fast-check'
 import { canonicalize } from 'json-canonicalize'
 import { expect, test } from 'vitest'
-import { canonicalJson, checkBody, packBody, unpackBody, type Json } from '../../src/cells/body.ts'
+import {
+  canonicalJson,
+  checkBody,
+  packBody,
+  unpackBody,
+  type BodyResult,
+  type Json,
+} from '../../src/cells/body.ts'
 import { parseJsonText } from '../../src/cells/json-text.ts'
 import { cellBytesMax } from '../../src/base/limits.ts'
 import { present } from '../../src/base/assert.ts'
@@ -32,6 +39,11 @@ function bytesOf(value: Json): Uint8Array {
   return packed.body.bytes
 }
 
+function hashOf(result: BodyResult): string {
+  if (result.kind === 'problem') throw new Error(result.problem.message)
+  return Buffer.from(result.body.hash).toString('hex')
+}
+
 /** What a value is after a journey as JSON text: -0 has become 0. */
 function throughText(value: Json): Json {
   const parsed = parseJsonText(JSON.stringify(value))
@@ -52,7 +64,7 @@ test('a body comes back as it went in, whatever its members are called', () => {
 test('the checking end finds the same hash as the packing end', () => {
   fc.assert(
     fc.property(tree, (value) => {
-      expect(checkBody(bytesOf(value))).toStrictEqual(packBody(value))
+      expect(hashOf(checkBody(bytesOf(value)))).toBe(hashOf(packBody(value)))
     }),
     { seed: 2, numRuns: 300 },
   )
@@ -70,10 +82,7 @@ test('the canonical text is that of RFC 8785', () => {
 })
 
 test('members of any order make the same body, one called toJSON too', () => {
-  const hash = (value: Json): unknown => {
-    const packed = packBody(value)
-    return packed.kind === 'ok' ? Buffer.from(packed.body.hash).toString('hex') : packed
-  }
+  const hash = (value: Json): string => hashOf(packBody(value))
   expect(hash({ toJSON: 1, b: [2], a: 3 })).toBe(hash({ a: 3, b: [2], toJSON: 1 }))
   expect(hash({ a: 3, b: [2] })).not.toBe(hash({ a: 3, b: [2, 2] }))
 })
@@ -143,6 +152,7 @@ test.each([
   '{"a":["a","a"],"b":"a"}',
   '{"a":"\\"a\\",","b":"{\\"a\\":1,\\"a\\":2}"}',
   '9007199254740992',
+  '1152921504606847000',
   '0.1000000000000000055511151231257827',
   '[]',
 ])('text that loses nothing is taken: %s', (text) => {

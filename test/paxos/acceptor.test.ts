@@ -100,12 +100,12 @@ test('PAX-5: a promise tells of the value accepted before', () => {
 })
 
 function narrow<D extends { readonly kind: string }>(decision: D): Exclude<D, { kind: 'refused' }> {
-  if (isRefused(decision)) throw new Error('refused')
-  return decision
+  if (isKept(decision)) return decision
+  throw new Error('refused')
 }
 
-function isRefused<D extends { readonly kind: string }>(
+function isKept<D extends { readonly kind: string }>(
   decision: D,
-): decision is Extract<D, { kind: 'refused' }> {
-  return decision.kind === 'refused'
+): decision is Exclude<D, { kind: 'refused' }> {
+  return decision.kind !== 'refused'
 }

@@ -1,16 +1,11 @@
 import { expect, test } from 'vitest'
-import { nodeId } from '../../src/base/ids.ts'
+import { nodeId, type NodeId } from '../../src/base/ids.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
 import * as proposer from '../../src/paxos/proposer.ts'
 
-const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => nodeId(name)) as [
-  ReturnType<typeof nodeId>,
-  ReturnType<typeof nodeId>,
-  ReturnType<typeof nodeId>,
-  ReturnType<typeof nodeId>,
-]
+const [a, b, c, d] = [nodeId('a'), nodeId('b'), nodeId('c'), nodeId('d')]
 const voters = [a, b, c]
-const ballot = (round: number, node = a): Ballot => ({ round, node, incarnation: 1 })
+const ballot = (round: number, node: NodeId = a): Ballot => ({ round, node, incarnation: 1 })
 const at = (round: number, text: string) => ({ ballot: ballot(round), value: Buffer.from(text) })
 
 test('PAX-7: a majority of the voters wins, each counted once, others not at all', () => {

@@ -10,8 +10,9 @@ const between =
   }
 
 function rowsOf(cluster: CoreCluster, index: number): Record<string, string> {
-  const rows = [...cluster.at(index).rows].map(([key, value]) => [key, Buffer.from(value).toString()])
-  return Object.fromEntries(rows)
+  const rows: Record<string, string> = {}
+  for (const [key, value] of cluster.at(index).rows) rows[key] = Buffer.from(value).toString()
+  return rows
 }
 
 test('LOG-4: a write at the first leader takes one round trip and reaches every replica', () => {

@@ -1,0 +1,20 @@
+/**
+ * `trilithon/sim`: the deterministic world. What is not listed here does not exist for users.
+ */
+
+// Running seeds
+export { runSeed, runSeedChecked, type RunHooks } from './run.ts'
+export { runCampaign, outcomeOf, type CampaignOptions, type CampaignSummary } from './campaign.ts'
+export { exitCodes, replayLine, type RunOutcome, type RunResult } from './result.ts'
+export { describeSwarm, drawSwarm, type SwarmOptions } from './swarm.ts'
+export { describeViolation, type Violation } from './checkers/referee.ts'
+
+// The world, for programs of one's own on the ports
+export { World, type Scheduled } from './world.ts'
+export { SeededRandom, type PartsPerMillion } from './random.ts'
+export { SimProcess } from './sim-process.ts'
+export { createClock, type ClockSkew } from './clock.ts'
+export { Network, type FrameCodec, type FrameObserver } from './network.ts'
+export { Weather, type LinkConditions } from './weather.ts'
+export { SimDisk, type DiskImage, type DiskOptions, type Fate, type WriteFault } from './disk.ts'
+export { Coverage } from './coverage.ts'

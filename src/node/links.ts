@@ -1,0 +1,74 @@
+/** The two transports of a node on its one listener: links to the other nodes, and from clients. */
+import type { Server } from 'node:http'
+import type { Logger } from 'pino'
+import { WsClientListener } from '../adapters/ws-clients.ts'
+import type { LinkLog, TransportCounters } from '../adapters/ws-link.ts'
+import { WsPeerTransport } from '../adapters/ws-peers.ts'
+import { systemClock } from '../adapters/system-clock.ts'
+import { systemRandom } from '../adapters/system-random.ts'
+import type { ClientFrame } from '../cells/operation.ts'
+import type { Transport } from '../ports/transport.ts'
+import type { PeerFrame } from '../replication/message.ts'
+import { decodeClientFrame, encodeClientFrame } from '../wire/client-codec.ts'
+import { decodePeerFrame, encodePeerFrame } from '../wire/peer-codec.ts'
+import type { NodeConfig } from './config.ts'
+import type { Figure } from './metrics.ts'
+
+export interface Links {
+  readonly peers: Transport<PeerFrame>
+  readonly clients: Transport<ClientFrame>
+  /** What went over both, for `/metrics`. */
+  figures(): readonly Figure[]
+  close(): Promise<void>
+}
+
+export interface LinksOptions {
+  readonly server: Server
+  readonly config: NodeConfig
+  /** Absent: none; the other side must have none either. */
+  readonly secret: string | undefined
+  readonly logger: Logger
+}
+
+const clientsMax = 10_000
+const clientQueueBytesMax: number = 64 * 1024 * 1024
+
+export function openLinks({ server, config, secret = '', logger }: LinksOptions): Links {
+  const { node, cluster, limits } = config
+  const log: LinkLog = (message, detail) => logger.info(detail, message)
+  const common = { node, cluster, server, secret, log, clock: systemClock, random: systemRandom }
+  const peers = new WsPeerTransport<PeerFrame>({
+    ...common,
+    codec: { encode: encodePeerFrame, decode: decodePeerFrame },
+    queueBytesMax: limits.peerQueueBytesMax,
+    peers: config.nodes.map(({ id, url }) => ({ node: id, url })),
+  })
+  const clients = new WsClientListener<ClientFrame>({
+    ...common,
+    codec: { encode: encodeClientFrame, decode: decodeClientFrame },
+    queueBytesMax: clientQueueBytesMax,
+    clientsMax,
+  })
+  return {
+    peers,
+    clients,
+    figures: () => [
+      ...linkFigures('peer', peers.counters),
+      ...linkFigures('client', clients.counters),
+      { name: 'trilithon_clients', help: 'Links from clients.', value: clients.clients },
+    ],
+    close: async () => {
+      await peers.close()
+      await clients.close()
+    },
+  }
+}
+
+function linkFigures(role: string, counters: TransportCounters): readonly Figure[] {
+  return Object.entries(counters).map(([field, value]) => ({
+    name: `trilithon_link_${field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`,
+    help: `Of all links together, since this process began: ${field}.`,
+    value,
+    labels: { role },
+  }))
+}

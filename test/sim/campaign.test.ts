@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import { outcomeOf, summarise } from '../../sim/campaign.ts'
+import { expectedFaults } from '../../sim/coverage.ts'
+import type { RunResult } from '../../sim/result.ts'
+
+const everything = [...expectedFaults, 'leader changed', "adopted another's"]
+
+function result(seed: number, more: Partial<RunResult> = {}): RunResult {
+  return {
+    ...{ seed, outcome: 'clean', violations: [], hash: 'x', events: 10, commits: 300 },
+    ...{ simulatedSeconds: 1, wallSeconds: 1, swarm: '' },
+    coverage: Object.fromEntries(everything.map((name) => [name, 1])),
+    ...more,
+  }
+}
+
+function results(count: number, more: Partial<RunResult> = {}): RunResult[] {
+  return Array.from({ length: count }, (_, seed) => result(seed, more))
+}
+
+test('META-2: a campaign in which everything happened is clean', () => {
+  const summary = summarise(results(200), 1)
+  expect(summary.shortfalls).toEqual([])
+  expect(outcomeOf(summary)).toBe('clean')
+})
+
+test('META-2: a campaign in which a kind of fault never struck fails', () => {
+  const coverage = Object.fromEntries(
+    everything.filter((name) => name !== 'one-way').map((name) => [name, 1]),
+  )
+  const summary = summarise(results(200, { coverage }), 1)
+  expect(summary.shortfalls).toEqual(['the fault "one-way" never struck'])
+  expect(outcomeOf(summary)).toBe('crash')
+})
+
+test('META-2: a campaign whose median seed commits too little fails', () => {
+  const summary = summarise(results(200, { commits: 199 }), 1)
+  expect(summary.shortfalls).toEqual(['the median seed committed 199 transactions, not 200'])
+})
+
+test('META-2: a campaign in which writes are lost too rarely fails', () => {
+  const rare = Object.fromEntries(
+    everything.filter((name) => name !== 'lost-write').map((name) => [name, 1]),
+  )
+  const summary = summarise([...results(150, { coverage: rare }), ...results(50)], 1)
+  expect(summary.shortfalls).toEqual(['"lost-write" in 250 of 1,000 seeds, not in 300'])
+})
+
+test('a handful of seeds need not have met everything', () => {
+  expect(summarise(results(199, { coverage: {}, commits: 1 }), 1).shortfalls).toEqual([])
+})
+
+test('the worst outcome of a campaign is its outcome: safety before all else', () => {
+  const mixed = [
+    result(1),
+    result(2, { outcome: 'liveness' }),
+    result(3, { outcome: 'safety' }),
+    result(4, { outcome: 'crash' }),
+  ]
+  const summary = summarise(mixed, 1)
+  expect(outcomeOf(summary)).toBe('safety')
+  expect(summary.failed.map((one) => one.seed)).toEqual([2, 3, 4])
+})

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import { runSeed, runSeedChecked } from '../../sim/run.ts'
+import { describeSwarm, drawSwarm } from '../../sim/swarm.ts'
+
+test('META-1: a seed run twice takes the same course, event for event', async () => {
+  const first = await runSeed(7)
+  const second = await runSeed(7)
+  expect(second.hash).toBe(first.hash)
+  expect(second.events).toBe(first.events)
+  expect(second.coverage).toEqual(first.coverage)
+  expect((await runSeed(8)).hash).not.toBe(first.hash)
+})
+
+test('META-1: being watched changes nothing', async () => {
+  const lines: string[] = []
+  const watched = await runSeed(11, { watch: (line) => lines.push(line) })
+  expect(watched.hash).toBe((await runSeed(11)).hash)
+  expect(lines.length).toBeGreaterThan(1_000)
+})
+
+test('the code as it is comes through its first seeds clean, each the same twice', async () => {
+  for (let seed = 1; seed <= 6; seed++) {
+    const result = await runSeedChecked(seed, true)
+    expect(result.violations, `seed ${seed}`).toEqual([])
+    expect(result.outcome).toBe('clean')
+    expect(result.commits).toBeGreaterThan(50)
+  }
+}, 120_000)
+
+test('the options of a seed are drawn from it alone, and told on one line', () => {
+  const options = drawSwarm(42)
+  expect(drawSwarm(42)).toEqual(options)
+  expect(drawSwarm(43)).not.toEqual(options)
+  expect(describeSwarm(options)).not.toContain('\n')
+  expect(describeSwarm(options)).toContain('"seed":42')
+})
+
+test('swarms turn each kind of fault on in some seeds and off in others', () => {
+  const plans = Array.from({ length: 100 }, (_, seed) => drawSwarm(seed))
+  const kinds: readonly ((plan: (typeof plans)[number]) => number)[] = [
+    ({ faults }) => faults.crashMeanMicros,
+    ({ faults }) => faults.partitionMeanMicros,
+    ({ faults }) => faults.resetMeanMicros,
+    ({ faults }) => faults.clogMeanMicros,
+    ({ faults }) => faults.pauseMeanMicros,
+    ({ link }) => link.drop,
+    ({ link }) => link.duplicate,
+    ({ link }) => link.reorder,
+  ]
+  for (const kind of kinds) {
+    const on = plans.filter((plan) => kind(plan) > 0).length
+    expect(on).toBeGreaterThan(20)
+    expect(on).toBeLessThan(90)
+  }
+  expect(new Set(plans.map((plan) => plan.nodeCount))).toEqual(new Set([3, 5]))
+})
