@@ -4,8 +4,9 @@ import { runSeedChecked } from './run.ts'
 interface Order {
   readonly seed: number
   readonly check: boolean
+  readonly rules?: readonly string[]
 }
 
-process.on('message', (order: Order) => {
-  void runSeedChecked(order.seed, order.check).then((result) => process.send?.(result))
+process.on('message', ({ seed, check, rules }: Order) => {
+  void runSeedChecked(seed, check, { rules }).then((result) => process.send?.(result))
 })

@@ -17,6 +17,8 @@ export interface CampaignOptions {
   readonly check: boolean
   /** Stop at the first seed that is not clean. */
   readonly stopAtFailure: boolean
+  /** Rules that count; all of them when absent. */
+  readonly rules?: readonly string[] | undefined
   onResult(result: RunResult, done: number): void
 }
 
@@ -59,7 +61,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignSum
 async function runHere(options: CampaignOptions): Promise<RunResult[]> {
   const results: RunResult[] = []
   for (let seed = options.from; seed <= options.to; seed++) {
-    const result = await runSeedChecked(seed, options.check)
+    const result = await runSeedChecked(seed, options.check, { rules: options.rules })
     results.push(result)
     options.onResult(result, results.length)
     if (result.outcome !== 'clean' && options.stopAtFailure) break
@@ -78,13 +80,13 @@ async function runSpread(options: CampaignOptions): Promise<RunResult[]> {
     if (result.outcome !== 'clean' && options.stopAtFailure) next = options.to + 1
   }
   const count = Math.min(options.jobs, options.to - options.from + 1)
-  const workers = Array.from({ length: count }, () => work(options.check, draw, onResult))
+  const workers = Array.from({ length: count }, () => work(options, draw, onResult))
   await Promise.all(workers)
   return results
 }
 
 function work(
-  check: boolean,
+  { check, rules }: CampaignOptions,
   draw: () => number | undefined,
   onResult: (result: RunResult) => void,
 ): Promise<void> {
@@ -93,7 +95,7 @@ function work(
     let seed = draw()
     const goOn = (): void => {
       if (seed === undefined) child.disconnect()
-      else child.send({ seed, check })
+      else child.send({ seed, check, rules })
     }
     child.on('message', (result: RunResult) => {
       onResult(result)

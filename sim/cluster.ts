@@ -45,6 +45,8 @@ export interface ClusterParts<P extends Program, ClientFrame> {
   readonly eventsMax: number
   readonly clientCodec: FrameCodec<ClientFrame>
   readonly clientNames: readonly string[]
+  /** Rules that count; all of them when absent. */
+  readonly rules?: readonly string[] | undefined
   /** Gets the run told line by line. */
   readonly watch?: ((line: string) => void) | undefined
   /** `fail` is for a program that stops by itself. */
@@ -84,7 +86,7 @@ export class Cluster<P extends Program, ClientFrame> {
     const world = new World(options.seed, eventsMax)
     this.world = world
     const { coverage } = this
-    this.referee = new Referee(() => world.nowMicros)
+    this.referee = new Referee(() => world.nowMicros, parts.rules)
     const names = Array.from({ length: options.nodeCount }, (_, i) => nodeId(`n${i + 1}`))
     this.#placement = staticPlacement(names)
     const { watch } = parts

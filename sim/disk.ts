@@ -209,11 +209,11 @@ class OpenDisk implements OrderedStore {
   }
 
   scan(range: Range): AsyncIterable<KeyValue> {
-    return this.#rows(this.#gone ?? this.#snapshot(range))
+    return this.#give(this.#gone === undefined ? this.#snapshot(range) : [])
   }
 
-  async *#rows(rows: readonly KeyValue[] | StoreError): AsyncIterable<KeyValue> {
-    if (rows instanceof StoreError) throw rows
+  async *#give(rows: readonly KeyValue[]): AsyncIterable<KeyValue> {
+    if (this.#gone !== undefined) throw this.#gone
     for (const row of rows) {
       await Promise.resolve()
       yield row

@@ -26,6 +26,7 @@ interface RunFlags {
   readonly json: boolean
   readonly trace: boolean
   readonly stop: boolean
+  readonly rules?: readonly string[]
 }
 
 interface MutantFlags {
@@ -63,9 +64,10 @@ async function run(flags: RunFlags): Promise<number> {
 }
 
 async function runOne(flags: RunFlags, seed: number): Promise<number> {
+  const { rules } = flags
   const result = flags.trace
-    ? await runSeed(seed, { watch: (line) => process.stderr.write(`${line}\n`) })
-    : await runSeedChecked(seed, flags.check)
+    ? await runSeed(seed, { rules, watch: (line) => process.stderr.write(`${line}\n`) })
+    : await runSeedChecked(seed, flags.check, { rules })
   if (flags.json) print(JSON.stringify(result))
   else print(describeResult(result))
   return exitCodes[result.outcome]
@@ -92,6 +94,7 @@ async function runMany(flags: RunFlags, seeds: SeedRange): Promise<number> {
   const summary = await runCampaign({
     ...seeds,
     ...{ jobs: flags.jobs, check: flags.check, stopAtFailure: flags.stop },
+    rules: flags.rules,
     onResult: (result, done) => {
       if (result.outcome !== 'clean') failed += 1
       bar?.update(done, { failed })
@@ -177,6 +180,7 @@ async function main(): Promise<number> {
     .option('--jobs <n>', 'processes to spread seeds over', parseJobs, 1)
     .option('--check', 'run each seed twice and compare the hashes', false)
     .option('--stop', 'end a campaign at the first failure', false)
+    .option('--rules <ids...>', 'count violations of these rules only')
     .option('--trace', 'with --seed: write what happens to stderr', false)
     .option('--json', 'print the result as JSON', false)
     .action(async (flags: RunFlags) => {

@@ -102,7 +102,8 @@ async function runSeeds(copy: string, mutant: Mutant, options: HuntOptions): Pro
   const { from, secondsMax } = options
   const to = Math.min(options.to, from + (mutant.seedsMax ?? Number.MAX_SAFE_INTEGER) - 1)
   const main = join(copy, 'dist', 'sim', 'main.js')
-  const flags = ['run', '--seeds', `${from}..${to}`, '--stop', '--json']
+  const rules = mutant.rules === undefined ? [] : ['--rules', ...mutant.rules]
+  const flags = ['run', '--seeds', `${from}..${to}`, '--stop', '--json', ...rules]
   const printed = await output(process.execPath, [main, ...flags], copy, secondsMax)
   const report: Report = printed === '' ? { seeds: 0, failed: [] } : JSON.parse(printed)
   return report

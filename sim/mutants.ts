@@ -16,11 +16,16 @@ export interface Mutant {
   readonly id: string
   readonly title: string
   readonly edits: readonly Edit[]
+  /** Rules that may find it; all of them when absent. */
+  readonly rules?: readonly string[]
   /** The control: over its seeds nothing may be found. */
   readonly isHarmless?: true
   /** For mutants that need not be looked for in all seeds. */
   readonly seedsMax?: number
 }
+
+/** What clients can see for themselves. */
+const clientRules = ['CELL-1', 'CELL-2', 'CELL-3', 'LEASE-3', 'LOG-3']
 
 export const mutants: readonly Mutant[] = [
   {

@@ -1,9 +1,10 @@
 /** Tells a run in lines that a person can read: one a message, a durable record, a trace event. */
 import { crc32 } from '../src/base/bytes.ts'
-import { describeBallot, type Ballot } from '../src/paxos/ballot.ts'
+import { describeBallot } from '../src/paxos/ballot.ts'
 import type { TraceEvent } from '../src/ports/trace.ts'
 import type { LogRecord } from '../src/replication/effect.ts'
 import type { Message, PeerFrame } from '../src/replication/message.ts'
+import { asBallot } from './checkers/trace-fields.ts'
 
 export class Narrator {
   readonly #now: () => number
@@ -22,21 +23,12 @@ export class Narrator {
     for (const message of frame.messages) this.#line(to, `<- ${from}`, describeMessage(message))
   }
 
-  durable(node: string, record: LogRecord): void {
-    const { kind, group, position, ballot } = record
-    const value = record.kind === 'promise' ? undefined : record.value
-    this.#line(
-      node,
-      'disk',
-      `${kind} ${placeOf(group, position)} ${ballotOf(ballot)}${valueOf(value)}`,
-    )
+  durable(node: string, { kind, ...fields }: LogRecord): void {
+    this.#line(node, 'disk', `${kind} ${describeFields(fields)}`)
   }
 
   event(node: string, { kind, ...fields }: TraceEvent): void {
-    const words = Object.entries(fields).map(
-      ([name, value]) => `${name}=${describeField(name, value)}`,
-    )
-    this.#line(node, 'does', `${kind} ${words.join(' ')}`)
+    this.#line(node, 'does', `${kind} ${describeFields(fields)}`)
   }
 
   note(who: string, what: string): void {
@@ -50,62 +42,39 @@ export class Narrator {
 }
 
 function describeMessage(message: Message): string {
-  const { kind } = message
-  switch (message.kind) {
-    case 'promised': {
-      const { accepted } = message
-      const had = accepted && ` had ${describeBallot(accepted.ballot)}${valueOf(accepted.value)}`
-      return `${kind} ${placeOf(message.group, message.position)} ${ballotOf(message.ballot)}${had ?? ''}`
-    }
-    case 'accept':
-      return `${kind} ${placeOf(message.group, message.position)} ${ballotOf(message.ballot)}${valueOf(message.value)}`
-    case 'refused':
-      return `${kind} ${placeOf(message.group, message.position)} ${ballotOf(message.ballot)} promised ${ballotOf(message.promised)}`
-    case 'prepare':
-    case 'accepted':
-    case 'faulty':
-    case 'committed':
-      return `${kind} ${placeOf(message.group, message.position)} ${ballotOf(message.ballot)}`
-    case 'fetch':
-      return `${kind} ${placeOf(message.group, message.from)} to ${message.through}`
-    case 'entries':
-      return `${kind} ${placeOf(message.group, message.from)} ${message.entries.length} of them, committed ${message.committed}`
-    case 'query':
-    case 'highest':
-      return `${kind} ${groupOf(message.group)} read ${message.read}${message.kind === 'highest' ? ` is ${message.position}` : ''}`
-    case 'forward':
-      return `${kind} ${groupOf(message.group)} request ${message.request} read at ${message.readPosition}`
-    case 'forward-reply':
-      return `${kind} ${groupOf(message.group)} request ${message.request} ${message.verdict.kind}`
-    case 'digest-request':
-      return `${kind} after ${message.after}`
-    case 'digest':
-      return `${kind} after ${message.after} through ${message.through}, ${message.groups.length} groups`
-    default:
-      return kind
-  }
+  const { kind, ...fields } = message
+  return `${kind} ${describeFields(fields)}`
 }
 
-function describeField(name: string, value: unknown): string {
-  if (name === 'group' && typeof value === 'string') return groupOf(value)
-  if (value instanceof Uint8Array) return `${value.length} bytes${valueOf(value)}`
-  return typeof value === 'string' ? value : JSON.stringify(value)
+/** The epoch is the same throughout; positions are told along with their group. */
+const fieldsLeftOut: readonly string[] = ['group', 'position', 'epoch']
+
+function describeFields(fields: Readonly<Record<string, unknown>>): string {
+  const { group, position } = fields
+  const place = typeof group === 'string' ? [placeOf(group, position)] : []
+  const words = Object.entries(fields)
+    .filter(([name, value]) => !fieldsLeftOut.includes(name) && value !== undefined)
+    .map(([name, value]) => `${name}=${describeValue(value)}`)
+  return [...place, ...words].join(' ')
+}
+
+function describeValue(value: unknown): string {
+  if (value instanceof Uint8Array) return markOf(value)
+  if (Array.isArray(value)) return `[${value.length}]`
+  if (typeof value !== 'object' || value === null) return String(value)
+  const ballot = asBallot(value)
+  if (ballot !== undefined) return describeBallot(ballot)
+  const words = Object.entries(value).map(([name, inner]) => `${name}=${describeValue(inner)}`)
+  return `{${words.join(' ')}}`
 }
 
 /** The end of its key tells groups of one run apart. */
-function groupOf(group: string): string {
-  return Buffer.from(group, 'latin1').toString('hex').slice(-8)
-}
-
-function placeOf(group: string, position: number): string {
-  return `${groupOf(group)}#${position}`
-}
-
-function ballotOf(ballot: Ballot): string {
-  return `at ${describeBallot(ballot)}`
+function placeOf(group: string, position: unknown): string {
+  const name = Buffer.from(group, 'latin1').toString('hex').slice(-8)
+  return typeof position === 'number' ? `${name}#${position}` : name
 }
 
 /** Equal values have equal marks. */
-function valueOf(value: Uint8Array | undefined): string {
-  return value === undefined ? '' : ` value ${crc32(value).toString(16)}`
+function markOf(value: Uint8Array): string {
+  return `${crc32(value).toString(16)}/${value.length}`
 }

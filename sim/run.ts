@@ -19,11 +19,14 @@ import { Cluster } from './cluster.ts'
 import { createHostDisk } from './host-disk.ts'
 import type { NodeHost } from './node-host.ts'
 import type { RunOutcome, RunResult } from './result.ts'
+import type { Ending } from './world.ts'
 import { describeSwarm, drawSwarm, type SwarmOptions } from './swarm.ts'
 
 export interface RunHooks {
   /** Gets the run told line by line. */
   readonly watch?: (line: string) => void
+  /** Only violations of these rules count; failed assertions always do. */
+  readonly rules?: readonly string[] | undefined
 }
 
 /** A run that takes more events than this is taken for a storm. */
@@ -41,10 +44,17 @@ export async function runSeed(seed: number, hooks: RunHooks = {}): Promise<RunRe
 }
 
 /** Runs a seed; `check` runs it twice and compares. */
-export async function runSeedChecked(seed: number, check: boolean): Promise<RunResult> {
-  const first = await runSeed(seed)
-  if (!check) return first
-  const second = await runSeed(seed)
+export async function runSeedChecked(
+  seed: number,
+  check: boolean,
+  hooks: RunHooks = {},
+): Promise<RunResult> {
+  const first = await runSeed(seed, hooks)
+  return check ? compareRuns(first, await runSeed(seed, hooks)) : first
+}
+
+/** The first run's result, or that the second one went another way. */
+export function compareRuns(first: RunResult, second: RunResult): RunResult {
   if (first.hash === second.hash) return first
   const detail = { first: first.hash, second: second.hash, events: [first.events, second.events] }
   const sentence = 'The same seed took another course the second time.'
@@ -140,7 +150,8 @@ class Run {
     nemesis.start()
     this.#workload.start()
     this.#inspectNowAndThen()
-    await world.run(() => this.#isBroken(), this.#options.faults.lengthMicros)
+    const ending = await world.run(() => this.#isBroken(), this.#options.faults.lengthMicros)
+    this.#expectNoStorm(ending)
   }
 
   async #healedPhase(): Promise<void> {
@@ -148,13 +159,17 @@ class Run {
     nemesis.heal()
     const isDone = (): boolean => this.#isBroken() || this.#workload.isDone()
     const rest = await world.run(isDone, world.nowMicros + finishMicros)
-    if (rest === 'done' && !this.#isBroken()) {
-      this.#workload.finish()
-      const last = await world.run(isDone, world.nowMicros + finishMicros)
-      this.#expect(last === 'done', 'LIVE-1', 'Clients could not finish in the healed world.')
-    } else {
-      this.#expect(rest === 'done', 'LIVE-1', 'A call did not end in the healed world.')
-    }
+    this.#expectNoStorm(rest)
+    this.#expect(rest === 'done', 'LIVE-1', 'A call did not end in the healed world.')
+    if (this.#isBroken()) return
+    this.#workload.finish()
+    const last = await world.run(isDone, world.nowMicros + finishMicros)
+    this.#expectNoStorm(last)
+    this.#expect(last === 'done', 'LIVE-1', 'Clients could not finish in the healed world.')
+  }
+
+  #expectNoStorm(ending: Ending): void {
+    this.#expect(ending !== 'events', 'LIVE-5', 'The run does not end: a storm of messages.')
   }
 
   /** All replicas apply everything, close every hole, and write it to their data disks. */
@@ -310,6 +325,7 @@ class Run {
 function makeCluster(options: SwarmOptions, hooks: RunHooks): SimCluster {
   return new Cluster<Node, ClientFrame>({
     ...{ options, eventsMax, clientNames: clientNames(options.workload), watch: hooks.watch },
+    rules: hooks.rules,
     clientCodec: {
       encode: encodeClientFrame,
       decode(bytes) {

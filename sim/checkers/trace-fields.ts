@@ -23,7 +23,8 @@ export function ballotOf(event: TraceEvent, field: string): Ballot {
   return present(asBallot(event[field]), 'trace: a ballot is missing')
 }
 
-function asBallot(value: unknown): Ballot | undefined {
+/** The value as a ballot, if it is one. */
+export function asBallot(value: unknown): Ballot | undefined {
   if (!isRecord(value)) return undefined
   const { round, node, incarnation } = value
   if (typeof round !== 'number' || typeof incarnation !== 'number') return undefined

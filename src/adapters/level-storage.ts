@@ -4,14 +4,16 @@
  * A write that failed fences the store: after a failed fsync nobody knows what the disk holds, so
  * nothing is written to it any more and its owner stops.
  */
-import { ClassicLevel } from 'classic-level'
+import { readdir } from 'node:fs/promises'
+import { ClassicLevel, type Iterator } from 'classic-level'
 import { assert } from '../base/assert.ts'
 import { compareBytes } from '../base/bytes.ts'
-import { StoreError } from '../base/errors.ts'
+import type { StoreError } from '../base/errors.ts'
+import { closedError, openError, readError, rootlessError, writeError } from './level-errors.ts'
 import type { KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
 
 type Level = ClassicLevel<Uint8Array, Uint8Array>
-type Rows = ClassicIterator<Uint8Array, Uint8Array>
+type Rows = Iterator<Level, Uint8Array, Uint8Array>
 
 export interface LevelOptions {
   /** LevelDB's write buffer; a larger one means fewer, larger tables. */
@@ -24,6 +26,7 @@ export async function openLevelStore(
   options: LevelOptions = {},
 ): Promise<OrderedStore> {
   const level: Level = new ClassicLevel(path, { keyEncoding: 'view', valueEncoding: 'view' })
+  if (await hasLostItsRoot(path)) throw rootlessError(path)
   try {
     const { writeBufferBytes } = options
     await level.open(writeBufferBytes === undefined ? {} : { writeBufferSize: writeBufferBytes })
@@ -31,6 +34,15 @@ export async function openLevelStore(
     throw openError(path, error)
   }
   return new LevelStore(path, level)
+}
+
+/**
+ * LevelDB takes a folder without its file CURRENT for a new store, and forgets everything in it.
+ * Tables and logs come after CURRENT, so a creation that was cut short does not look like this.
+ */
+async function hasLostItsRoot(path: string): Promise<boolean> {
+  const names = await readdir(path).catch((): string[] => [])
+  return !names.includes('CURRENT') && names.some((name) => /^\d+\.(?:ldb|log)$/.test(name))
 }
 
 class LevelStore implements OrderedStore {
@@ -118,57 +130,4 @@ function tightened(range: Range): Range {
   return compareBytes(gt, gte) < 0 ? { ...rest, gte } : { ...rest, gt }
 }
 
-function closedError(path: string): StoreError {
-  return new StoreError('closed', `the store ${path} is closed`)
-}
-
 const scanChunkRows = 256
-
-/** LevelDB's own words, with the reasons behind it. */
-function textOf(error: unknown): string {
-  const parts: string[] = []
-  for (let at = error; at instanceof Error && parts.length < 4; at = at.cause) {
-    const code = 'code' in at && typeof at.code === 'string' ? `${at.code}: ` : ''
-    parts.push(`${code}${at.message}`)
-  }
-  return parts.join(' / ')
-}
-
-function openError(path: string, error: unknown): StoreError {
-  const text = textOf(error)
-  const options = { cause: error }
-  if (/LOCKED|lock /i.test(text)) {
-    const message = `the data folder ${path} is in use by another process; stop that process, or name another folder`
-    return new StoreError('unavailable', message, {}, options)
-  }
-  if (/permission denied|read-only file system|EACCES|EROFS/i.test(text)) {
-    const message = `the data folder ${path} cannot be written (${text}); make it writable, or name another folder`
-    return new StoreError('forbidden', message, {}, options)
-  }
-  if (isDamage(text)) {
-    const message = `the store ${path} is damaged (${text}); keep the folder for inspection`
-    return new StoreError('corrupt', message, {}, options)
-  }
-  return new StoreError('unavailable', `cannot open the store ${path}: ${text}`, {}, options)
-}
-
-function isDamage(text: string): boolean {
-  return /corrupt|checksum|bad block|not an sstable|missing files|bad magic|truncated/i.test(text)
-}
-
-function readError(path: string, error: unknown): StoreError {
-  const text = textOf(error)
-  const code = isDamage(text) ? 'corrupt' : 'unavailable'
-  return new StoreError(code, `cannot read the store ${path}: ${text}`, {}, { cause: error })
-}
-
-function writeError(path: string, error: unknown): StoreError {
-  const text = textOf(error)
-  const isFull = /no space left|ENOSPC/i.test(text)
-  const advice = isFull
-    ? 'the disk is full: make room and start the node again'
-    : 'nothing more is written to it: check the disk and start the node again'
-  return new StoreError('unavailable', `a write to ${path} failed (${text}); ${advice}`, {}, {
-    cause: error,
-  })
-}

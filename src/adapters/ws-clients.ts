@@ -17,6 +17,9 @@ export interface ClientListenerOptions<Frame> extends Omit<LinkContext<Frame>, '
   readonly clientsMax: number
 }
 
+/** Handshakes under way beyond the clients that are linked. */
+const handshakesMax = 1_000
+
 export class WsClientListener<Frame> implements Transport<Frame> {
   readonly counters: TransportCounters = zeroCounters()
   readonly #options: ClientListenerOptions<Frame>
@@ -32,9 +35,10 @@ export class WsClientListener<Frame> implements Transport<Frame> {
     const { cluster, node, server, clientsMax } = this.#options
     const context = { ...this.#options, counters: this.counters }
     this.#unroute = routeUpgrades(server, clientPath, (socket, remote) => {
+      if (this.#links.size > clientsMax + handshakesMax) return socket.terminate()
       const client = `c${(this.#named += 1)}`
       const link = new WsLink<Frame>(context, {
-        ...{ socket, role: 'node', cluster, node, info: {}, name: `${client} ${remote}` },
+        ...{ socket, side: 'listener', role: 'node', cluster, node, info: {}, name: `${client} ${remote}` },
         expected: { role: 'client', cluster },
         admit: (theirs) => {
           if (this.#links.size > clientsMax) return `overloaded: ${clientsMax} clients have links`
@@ -63,10 +67,9 @@ export class WsClientListener<Frame> implements Transport<Frame> {
     return this.#links.size
   }
 
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.#unroute()
-    for (const link of [...this.#links.values()]) link.close('closing')
-    return Promise.resolve()
+    await Promise.all([...this.#links.values()].map((link) => link.close('closing')))
   }
 }
 
@@ -102,7 +105,7 @@ export class WsClientDialer<Frame> implements Transport<Frame> {
         },
         onFrame: (_link, frame) => handlers.onFrame(url, frame),
         onRefused: (reason, by) => {
-          if (by === 'them') handlers.onRefused(url, reason)
+          if (by !== 'a stranger') handlers.onRefused(url, reason)
         },
         onDown: () => {
           if (isUp) handlers.onLink(url, 'down', {})
@@ -121,8 +124,7 @@ export class WsClientDialer<Frame> implements Transport<Frame> {
     return this.#dialers.get(peer)?.link?.isUp ?? false
   }
 
-  close(): Promise<void> {
-    for (const dialer of this.#dialers.values()) dialer.close()
-    return Promise.resolve()
+  async close(): Promise<void> {
+    await Promise.all([...this.#dialers.values()].map((dialer) => dialer.close()))
   }
 }

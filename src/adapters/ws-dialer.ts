@@ -9,7 +9,7 @@ const redialMaxMs = 1_000
 /** After a refusal: the reason will hardly go away by itself. */
 const refusedRedialMs = 5_000
 
-export interface DialerParts<Frame> extends Omit<LinkParts<Frame>, 'socket' | 'info'> {
+export interface DialerParts<Frame> extends Omit<LinkParts<Frame>, 'socket' | 'side' | 'info'> {
   /** `http:` or `https:` of the other side's listener. */
   readonly url: string
   readonly path: string
@@ -35,10 +35,11 @@ export class WsDialer<Frame> {
     return this.#link
   }
 
-  close(): void {
+  /** Resolves when the socket is gone. */
+  close(): Promise<void> {
     this.#isClosed = true
     this.#timer?.cancel()
-    this.#link?.close('closing')
+    return this.#link?.close('closing') ?? Promise.resolve()
   }
 
   #dial(): void {
@@ -53,7 +54,7 @@ export class WsDialer<Frame> {
     })
     this.#link = new WsLink(this.#context, {
       ...this.#parts,
-      socket,
+      ...{ socket, side: 'dialer' },
       info: this.#parts.info(),
       onUp: (link, theirs) => {
         this.#failures = 0

@@ -3,6 +3,7 @@
  * wrong with the other side ends this one link with a reason; nothing here throws at its owner.
  */
 import { WebSocket, type RawData } from 'ws'
+import { frameBytesMax } from '../base/limits.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { LinkInfo } from '../ports/transport.ts'
@@ -19,7 +20,8 @@ import {
   type HandshakeMessage,
   type Hello,
   type Role,
-} from '../wire/link-handshake.ts'
+  type Side,
+} from '../wire/handshake.ts'
 
 /** Frames ⇄ bytes. A reason instead of a frame closes the link. */
 export interface FrameCodec<Frame> {
@@ -61,8 +63,12 @@ export interface LinkContext<Frame> {
   readonly log: LinkLog
 }
 
+/** `a stranger`: the other side, before it has proven to be of the cluster. */
+export type Refuser = 'us' | 'them' | 'a stranger'
+
 export interface LinkParts<Frame> {
   readonly socket: WebSocket
+  readonly side: Side
   readonly role: Role
   readonly cluster: string
   readonly node: string
@@ -75,12 +81,17 @@ export interface LinkParts<Frame> {
   onUp(link: WsLink<Frame>, theirs: Hello): void
   onFrame(link: WsLink<Frame>, frame: Frame): void
   /** The other side refused, or this side did: with the reason. Before `onDown`. */
-  onRefused(reason: string, by: 'us' | 'them'): void
+  onRefused(reason: string, by: Refuser): void
   /** Once, whether it was up or not. */
   onDown(link: WsLink<Frame>): void
 }
 
 const handshakeTimeoutMs = 2_000
+/** A link on which nothing came for so many ticks, pings notwithstanding, is dead. */
+const silentTicksMax = 3
+const tickMs = 2_000
+/** Between a close and the end of a socket whose other side does not answer it. */
+const closeGraceMs = 500
 /** Codes 4000 to 4999 are an application's own. */
 const closeCode = 4000
 
@@ -88,7 +99,9 @@ export class WsLink<Frame> {
   readonly #context: LinkContext<Frame>
   readonly #parts: LinkParts<Frame>
   readonly #hello: Hello
-  readonly #timer: Timer
+  #timer: Timer
+  #silentTicks = 0
+  #isProven = false
   #theirs: Hello | undefined
   #hasWelcomed = false
   #isWelcome = false
@@ -97,13 +110,14 @@ export class WsLink<Frame> {
   constructor(context: LinkContext<Frame>, parts: LinkParts<Frame>) {
     this.#context = context
     this.#parts = parts
-    const { role, cluster, node, info, socket } = parts
+    const { side, role, cluster, node, info, socket } = parts
     const nonce = context.random.bytes(nonceBytes)
-    this.#hello = { role, cluster, node, info, nonce, protocolMin, protocolMax }
+    this.#hello = { side, role, cluster, node, info, nonce, protocolMin, protocolMax }
     const { clock } = context
     this.#timer = clock.setTimer(handshakeTimeoutMs, () => this.#onSlow())
     socket.binaryType = 'nodebuffer'
     socket.on('message', (data, isBinary) => this.#onMessage(data, isBinary))
+    socket.on('pong', () => (this.#silentTicks = 0))
     socket.on('close', () => this.#onClose())
     socket.on('error', (error) => this.#onError(error))
     if (socket.readyState === WebSocket.OPEN) this.#begin()
@@ -123,16 +137,28 @@ export class WsLink<Frame> {
       return false
     }
     const bytes = codec.encode(frame)
+    if (bytes.length > frameBytesMax) {
+      // The other side would close the link over it, each time it is sent.
+      counters.framesDropped += 1
+      this.#context.log('frame too large to send', { link: this.#parts.name, bytes: bytes.length })
+      return false
+    }
     counters.framesSent += 1
     counters.bytesSent += bytes.length
     socket.send(bytes)
     return true
   }
 
-  close(reason: string): void {
-    if (this.#isDown) return
-    this.#parts.socket.close(closeCode, reason.slice(0, 100))
+  /** Resolves when the socket is gone. */
+  close(reason: string): Promise<void> {
+    const { socket } = this.#parts
+    if (socket.readyState === WebSocket.CLOSED) return Promise.resolve()
+    const gone = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+    const timer = this.#context.clock.setTimer(closeGraceMs, () => socket.terminate())
+    socket.once('close', () => timer.cancel())
+    if (socket.readyState !== WebSocket.CLOSING) socket.close(closeCode, reason.slice(0, 100))
     this.#end()
+    return gone
   }
 
   terminate(): void {
@@ -151,6 +177,7 @@ export class WsLink<Frame> {
   }
 
   #onMessage(data: RawData, isBinary: boolean): void {
+    this.#silentTicks = 0
     if (this.#isDown) return this.#onLateMessage(data)
     if (!isBinary || !Buffer.isBuffer(data)) return this.#malformed('a text message')
     if (this.isUp) return this.#onFrame(data)
@@ -162,7 +189,13 @@ export class WsLink<Frame> {
   /** Both sides may refuse at once: each is told the other's reason, too. */
   #onLateMessage(data: RawData): void {
     const message = Buffer.isBuffer(data) ? decodeHandshake(data) : undefined
-    if (message?.kind === 'refuse') this.#parts.onRefused(message.reason, 'them')
+    if (message?.kind === 'refuse') this.#onRefused(message.reason)
+  }
+
+  /** Whoever has not proven to be of the cluster is not believed: it could end this node. */
+  #onRefused(reason: string): void {
+    this.#context.log('refused by the other side', { link: this.#parts.name, reason })
+    this.#parts.onRefused(reason, this.#isProven ? 'them' : 'a stranger')
   }
 
   #onFrame(bytes: Buffer): void {
@@ -185,8 +218,8 @@ export class WsLink<Frame> {
         this.#isWelcome = true
         return this.#up()
       case 'refuse':
-        this.#parts.onRefused(message.reason, 'them')
-        return this.close('refused')
+        this.#onRefused(message.reason)
+        return void this.close('refused')
     }
   }
 
@@ -204,6 +237,7 @@ export class WsLink<Frame> {
     if (!isProof(mac, this.#context.secret, theirs, this.#hello)) {
       return this.#refuse('secret: the cluster secrets of the two sides differ')
     }
+    this.#isProven = true
     const problem = this.#parts.admit(theirs)
     if (problem !== undefined) return this.#refuse(problem)
     this.#hasWelcomed = true
@@ -212,7 +246,22 @@ export class WsLink<Frame> {
 
   #up(): void {
     this.#timer.cancel()
+    this.#watch()
     if (this.#theirs !== undefined) this.#parts.onUp(this, this.#theirs)
+  }
+
+  /** In ticks, not time: a process that was stopped itself does not take its links for dead. */
+  #watch(): void {
+    this.#timer = this.#context.clock.setTimer(tickMs, () => {
+      if (this.#isDown) return
+      this.#silentTicks += 1
+      if (this.#silentTicks > silentTicksMax) {
+        this.#context.log('link closed: silent', { link: this.#parts.name })
+        return this.terminate()
+      }
+      if (this.#silentTicks > 1) this.#parts.socket.ping()
+      this.#watch()
+    })
   }
 
   #refuse(reason: string): void {
@@ -220,13 +269,13 @@ export class WsLink<Frame> {
     this.#context.log('link refused', { link: this.#parts.name, reason })
     this.#say({ kind: 'refuse', reason })
     this.#parts.onRefused(reason, 'us')
-    this.close('refused')
+    void this.close('refused')
   }
 
   #malformed(reason: string): void {
     this.#context.counters.malformed += 1
     this.#context.log('link closed: malformed', { link: this.#parts.name, reason })
-    this.close('malformed')
+    void this.close('malformed')
   }
 
   #onSlow(): void {
@@ -237,9 +286,11 @@ export class WsLink<Frame> {
 
   #onError(error: Error): void {
     // An oversize frame, a reset, a broken frame: ws closes the socket, `close` follows.
-    if (this.isUp) {
-      this.#context.log('link broken', { link: this.#parts.name, reason: error.message })
+    if (this.#isDown || this.#parts.socket.readyState === WebSocket.CONNECTING) return
+    if ('code' in error && error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') {
+      this.#context.counters.malformed += 1
     }
+    this.#context.log('link broken', { link: this.#parts.name, reason: error.message })
   }
 
   #onClose(): void {

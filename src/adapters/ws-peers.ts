@@ -6,7 +6,7 @@
 import type { Server } from 'node:http'
 import type { ClusterId, NodeId } from '../base/ids.ts'
 import type { Endpoint, Transport, TransportHandlers } from '../ports/transport.ts'
-import type { Hello } from '../wire/link-handshake.ts'
+import type { Hello } from '../wire/handshake.ts'
 import { WsDialer } from './ws-dialer.ts'
 import {
   WsLink,
@@ -24,6 +24,9 @@ export interface PeerTransportOptions<Frame> extends Omit<LinkContext<Frame>, 'c
   readonly peers: readonly { readonly node: NodeId; readonly url: string }[]
   readonly server: Server
 }
+
+/** Links at once, those included whose handshake has not ended: no cluster has so many nodes. */
+const acceptedMax = 1_000
 
 export class WsPeerTransport<Frame> implements Transport<Frame> {
   readonly counters: TransportCounters = zeroCounters()
@@ -45,8 +48,10 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
   start(handlers: TransportHandlers<Frame>): void {
     const { server, node, peers } = this.#options
     this.#unroute = routeUpgrades(server, peerPath, (socket, remote) => {
+      if (this.#accepted.size >= acceptedMax) return socket.terminate()
       const parts = this.#partsOf(handlers, remote, undefined)
-      this.#accepted.add(new WsLink(this.#context, { ...parts, socket, info: handlers.self() }))
+      const ends = { socket, side: 'listener', info: handlers.self() } as const
+      this.#accepted.add(new WsLink(this.#context, { ...parts, ...ends }))
     })
     for (const peer of peers) {
       if (node >= peer.node) continue
@@ -61,7 +66,7 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
     handlers: TransportHandlers<Frame>,
     name: string,
     node: NodeId | undefined,
-  ): Omit<LinkParts<Frame>, 'socket' | 'info'> {
+  ): Omit<LinkParts<Frame>, 'socket' | 'side' | 'info'> {
     const { cluster } = this.#options
     const expected = { role: 'peer', cluster, ...(node === undefined ? {} : { node }) } as const
     return {
@@ -85,7 +90,7 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
     if (older !== undefined) this.#peers.delete(older)
     this.#links.set(peer, link)
     this.#peers.set(link, peer)
-    older?.close('replaced')
+    void older?.close('replaced')
     handlers.onLink(peer, 'up', theirs.info)
   }
 
@@ -109,10 +114,9 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
     return this.#links.get(peer)?.isUp ?? false
   }
 
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.#unroute()
-    for (const dialer of this.#dialers) dialer.close()
-    for (const link of [...this.#accepted]) link.close('closing')
-    return Promise.resolve()
+    const accepted = [...this.#accepted].map((link) => link.close('closing'))
+    await Promise.all([...this.#dialers.map((dialer) => dialer.close()), ...accepted])
   }
 }

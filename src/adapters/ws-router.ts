@@ -36,7 +36,8 @@ function install(server: Server, routes: ReadonlyMap<string, Accept>): void {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     // A socket that breaks during its upgrade is nobody's business but its own.
     socket.on('error', () => socket.destroy())
-    const accept = routes.get(new URL(request.url ?? '/', 'http://localhost').pathname)
+    const [path = ''] = (request.url ?? '').split('?')
+    const accept = routes.get(path)
     if (accept === undefined) {
       socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
       return

@@ -16,11 +16,18 @@ import { progressBar } from './progress.ts'
 
 /** Rejections that are printed; all of them go to `--rejects`. */
 const rejectionsShownMax = 20
-const batchRows = 250
-const batchesInFlight = 8
+const batchRows = 100
+const batchesInFlight = 4
+/**
+ * A load is in no hurry and must not make a busy cluster busier: a batch is given long before it is
+ * sent to another node as well.
+ */
+const loadLimits = { tryTimeoutMs: 15_000 }
+/** Tried for so long by default: outages of nodes are shorter. */
+const loadTimeoutSeconds = 60
 
 export function addLoadCommand(cells: Command): void {
-  addCellFlags(cells.command('load <FILE>'))
+  addCellFlags(cells.command('load <FILE>'), loadTimeoutSeconds)
     .description(
       'load a .csv or .jsonl file (or its .gz) as cells; loading again adds nothing twice',
     )
@@ -61,23 +68,27 @@ async function loadFile(path: string, options: Options): Promise<void> {
   const startedMs = performance.now()
   const bar = progressBar(bytesTotal, startedMs)
   try {
-    const report = await withClient(options, (client) => {
-      const target = { column: String(options['column']), refKey }
-      const sink = cellSink(client.cells(datastoreOf(options)), target)
-      const { dataset, key } = options
-      return loadCells(
-        {
-          ...file,
-          dataset: typeof dataset === 'string' ? dataset : file.baseName,
-          keyField: typeof key === 'string' ? key : undefined,
-          ...{ batchRows, batchesInFlight, signal: abort },
-          onProgress: ({ bytesRead, rowsDone }) => bar.update(bytesRead, rowsDone),
-          onRejection: rejects.add,
-          monotonicMs: () => performance.now(),
-        },
-        sink,
-      )
-    })
+    const report = await withClient(
+      options,
+      (client) => {
+        const target = { column: String(options['column']), refKey }
+        const sink = cellSink(client.cells(datastoreOf(options)), target)
+        const { dataset, key } = options
+        return loadCells(
+          {
+            ...file,
+            dataset: typeof dataset === 'string' ? dataset : file.baseName,
+            keyField: typeof key === 'string' ? key : undefined,
+            ...{ batchRows, batchesInFlight, signal: abort },
+            onProgress: ({ bytesRead, rowsDone }) => bar.update(bytesRead, rowsDone),
+            onRejection: rejects.add,
+            monotonicMs: () => performance.now(),
+          },
+          sink,
+        )
+      },
+      loadLimits,
+    )
     bar.stop()
     await rejects.close()
     tell(report, rejects.shown(), options)

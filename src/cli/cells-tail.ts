@@ -4,9 +4,10 @@ import { StoreError } from '../base/errors.ts'
 import type { Cell } from '../cells/cell.ts'
 import { shardCount } from '../cells/shard.ts'
 import type { ClientCells } from '../client/cells.ts'
+import { timestampOf } from '../gateway/iso-time.ts'
 import { addCellFlags, countOf, datastoreOf, withClient, type Options } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
-import { printJson } from './output.ts'
+import { printJson, timed } from './output.ts'
 
 export function addTailCommand(cells: Command): void {
   addCellFlags(cells.command('tail'))
@@ -34,7 +35,7 @@ async function tailCells(options: Options): Promise<void> {
     const [shard = 0] = shards
     const places = after === undefined ? {} : { after: new Map([[shard, after]]) }
     const from = since === undefined ? {} : { since }
-    for await (const cell of cells.tail({ shards, ...places, ...from })) printJson(cell)
+    for await (const cell of cells.tail({ shards, ...places, ...from })) printJson(timed(cell))
   })
 }
 
@@ -59,9 +60,9 @@ function wantedOf(options: Options): Wanted {
 }
 
 function timeOf(text: string): number {
-  const ms = Date.parse(text)
-  if (Number.isNaN(ms)) throw new CliError(`--since: "${text}" is not a time`, exitUsage)
-  return ms * 1000
+  const timestamp = timestampOf(text)
+  if (timestamp !== undefined) return timestamp
+  throw new CliError(`--since: "${text}" is no time such as 2026-01-31T12:00:00Z`, exitUsage)
 }
 
 /** Shards asked for at once. */
@@ -71,7 +72,7 @@ async function printPresent(cells: ClientCells, wanted: Wanted): Promise<void> {
   for (let at = 0; at < wanted.shards.length; at += shardsPerRequest) {
     const shards = wanted.shards.slice(at, at + shardsPerRequest)
     for await (const { shard, cell } of presentCells(cells, shards, wanted)) {
-      printJson({ ...cell, shard })
+      printJson(timed({ ...cell, shard }))
     }
   }
 }

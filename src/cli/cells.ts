@@ -4,11 +4,12 @@ import { Option, type Command } from 'commander'
 import type { Cell } from '../cells/cell.ts'
 import { parseJsonText } from '../cells/json-text.ts'
 import type { ClientCells, ReadOptions } from '../client/cells.ts'
+import { isoOf } from '../gateway/iso-time.ts'
 import { addLoadCommand } from './cells-load.ts'
 import { addTailCommand } from './cells-tail.ts'
 import { addCellFlags, countOf, datastoreOf, withClient, type Options } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
-import { print, printJson, say, styled } from './output.ts'
+import { print, printJson, say, styled, timed } from './output.ts'
 
 export function addCellsCommand(program: Command): void {
   const cells = program.command('cells').description('read, write and load cells')
@@ -73,7 +74,7 @@ async function putCell(
   const written = await withClient(options, (client) =>
     client.cells(datastoreOf(options)).put(cell),
   )
-  if (options['json'] === true) return printJson(written)
+  if (options['json'] === true) return printJson(timed(written))
   const { created, shard, addedId } = written
   print(`${created ? 'created' : 'already there'}: shard ${shard}, added id ${addedId}`)
 }
@@ -114,7 +115,7 @@ async function printAll(cells: AsyncIterable<Cell>, options: Options): Promise<v
   let count = 0
   for await (const cell of cells) {
     count += 1
-    if (options['json'] === true) printJson(cell)
+    if (options['json'] === true) printJson(timed(cell))
     else print(`${cell.column}\t${cell.refKey}\t${JSON.stringify(cell.body)}`)
   }
   if (count === 0) throw absent('no such cells')
@@ -122,9 +123,8 @@ async function printAll(cells: AsyncIterable<Cell>, options: Options): Promise<v
 
 /** The body is the data; where the cell stands is talk, unless JSON is asked for. */
 function printCell(cell: Cell, options: Options): void {
-  if (options['json'] === true) return printJson(cell)
+  if (options['json'] === true) return printJson(timed(cell))
   const { column, refKey, addedId, createdAt } = cell
-  const time = new Date(createdAt / 1000).toISOString()
-  say(styled('dim', `${column} ${refKey}, added id ${addedId}, ${time}`))
+  say(styled('dim', `${column} ${refKey}, added id ${addedId}, ${isoOf(createdAt)}`))
   print(JSON.stringify(cell.body))
 }

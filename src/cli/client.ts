@@ -1,6 +1,6 @@
 /** A client made from a command's flags, given to `use` and closed whatever happens. */
 import type { Command } from 'commander'
-import type { Client } from '../client/client.ts'
+import type { Client, ClientLimits } from '../client/client.ts'
 import { connect } from '../client/connect.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { addUrlFlag, secretOf, urlsOf } from './url-flags.ts'
@@ -8,17 +8,22 @@ import { addUrlFlag, secretOf, urlsOf } from './url-flags.ts'
 export type Options = Readonly<Record<string, unknown>>
 
 /** Flags of every command that speaks to a cluster's cells. */
-export function addCellFlags(command: Command): Command {
+export function addCellFlags(command: Command, timeoutSeconds = 10): Command {
   return addUrlFlag(command)
     .requiredOption('-d, --datastore <NAME>', 'the datastore')
     .option('--secret-file <FILE>', "the cluster's secret (or TRILITHON_SECRET_FILE)")
-    .option('--timeout <SECONDS>', 'try for so long, at every node that answers', '10')
+    .option(
+      '--timeout <SECONDS>',
+      'try for so long, at every node that answers',
+      String(timeoutSeconds),
+    )
     .option('--json', 'whole answers as JSON')
 }
 
 export async function withClient<T>(
   options: Options,
   use: (client: Client) => Promise<T>,
+  limits: Partial<ClientLimits> = {},
 ): Promise<T> {
   const secret = await secretOf(options)
   const timeoutMs = 1000 * numberOf('--timeout', options['timeout'], 0.001, 3600)
@@ -26,6 +31,7 @@ export async function withClient<T>(
     nodes: urlsOf(options),
     ...(secret !== undefined && { secret }),
     timeoutMs,
+    ...limits,
   })
   try {
     return await use(client)

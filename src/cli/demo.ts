@@ -136,10 +136,11 @@ async function load(stage: Stage): Promise<void> {
       ? await putAll(stage.sink, sampleTrips(seed, 0, trips))
       : await loadFrom(stage, file)
   const ms = performance.now() - startedMs
-  const rate = grouped(((created + alreadyThere) * 1000) / ms)
+  const rate = grouped((created * 1000) / ms)
   const what = file === undefined ? 'trips' : `rows of ${file.path}`
-  const found = alreadyThere > 0 ? ` Found ${grouped(alreadyThere)} from a start before.` : ''
-  const text = `Wrote ${grouped(created)} new ${what} in ${duration(ms)} (${rate} a second).${found}`
+  const wrote = `Wrote ${grouped(created)} ${what} in ${duration(ms)} (${rate} a second).`
+  const found = `Found ${grouped(alreadyThere)} ${what} from a start before.`
+  const text = [alreadyThere > 0 ? [found] : [], created > 0 ? [wrote] : []].flat().join(' ')
   tell('loaded', text, { created, alreadyThere, milliseconds: Math.round(ms) })
 }
 

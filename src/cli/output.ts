@@ -3,6 +3,7 @@
  * on a terminal, and not when NO_COLOR is set.
  */
 import { styleText } from 'node:util'
+import { isoOf } from '../gateway/iso-time.ts'
 
 /** A line of data. */
 export function print(text: string): void {
@@ -11,6 +12,13 @@ export function print(text: string): void {
 
 export function printJson(value: unknown): void {
   print(JSON.stringify(value))
+}
+
+/** What has a time, as JSON: the time as HTTP has it. */
+export function timed<Value extends { readonly createdAt: number }>(
+  value: Value,
+): Omit<Value, 'createdAt'> & { readonly createdAt: string } {
+  return { ...value, createdAt: isoOf(value.createdAt) }
 }
 
 /** A line of talk. */

@@ -1,44 +1,47 @@
-/** A client over WebSockets, as applications on Node.js make it. */
+/** A client on the machine's clock, randomness and network: what applications call first. */
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { WsClientDialer } from '../adapters/ws-clients.ts'
 import { StoreError } from '../base/errors.ts'
 import type { ClientFrame } from '../cells/operation.ts'
 import { decodeClientFrame, encodeClientFrame } from '../wire/client-codec.ts'
-import { Client, type ClientLimits } from './client.ts'
+import { Client } from './client.ts'
 
-export interface ConnectOptions extends Partial<ClientLimits> {
-  /** `http://host:port` of some nodes; any of them serves everything. */
-  readonly nodes: readonly string[]
-  /** The cluster's secret, where it has one. */
-  readonly secret?: string
-  /** Refuses nodes of any other cluster. */
-  readonly cluster?: string
-}
-
+/** Bytes waiting for one node's socket; above it requests go to another node. */
 const queueBytesMax: number = 64 * 1024 * 1024
 
-/**
- * A client of the cluster that `nodes` belong to. It links to all of them, now and after every
- * loss, and asks whichever answers. Throws `invalid` for a list that holds no URL of a node.
- */
-export function connect(options: ConnectOptions): Promise<Client> {
-  const { nodes, secret = '', cluster, ...limits } = options
-  for (const node of nodes) checkUrl(node)
-  if (nodes.length === 0) throw new StoreError('invalid', 'name at least one node to connect to')
-  const transport = new WsClientDialer<ClientFrame>({
-    ...{ urls: [...new Set(nodes)], secret, queueBytesMax },
-    ...(cluster === undefined ? {} : { cluster }),
-    ...{ clock: systemClock, random: systemRandom, log: () => undefined },
-    codec: { encode: encodeClientFrame, decode: decodeClientFrame },
-  })
-  const client = new Client({ transport, clock: systemClock, random: systemRandom }, limits)
-  return Promise.resolve(client)
+export interface ConnectOptions {
+  /** `http://host:port` or `https://host:port` of one node or several: any of them will do. */
+  readonly nodes: readonly string[]
+  /** The cluster's secret, when it has one. */
+  readonly secret?: string
+  /** The cluster's id: a node of another cluster is refused. Default: whichever answers. */
+  readonly cluster?: string
+  /** For calls that name no time-out of their own; default 10 seconds. */
+  readonly timeoutMs?: number
 }
 
-function checkUrl(text: string): void {
+/**
+ * A client of these nodes. Connections are made in the background: the first call waits for one,
+ * until its time-out. Rejects with `invalid` when the addresses are not such.
+ */
+export async function connect(options: ConnectOptions): Promise<Client> {
+  const { secret = '', cluster, timeoutMs } = options
+  const urls = [...new Set(options.nodes.map(nodeUrl))]
+  if (urls.length === 0) throw new StoreError('invalid', 'a client needs the address of a node')
+  const transport = new WsClientDialer<ClientFrame>({
+    ...{ urls, secret, queueBytesMax, clock: systemClock, random: systemRandom },
+    ...(cluster !== undefined && { cluster }),
+    codec: { encode: encodeClientFrame, decode: decodeClientFrame },
+    log: () => undefined,
+  })
+  const ports = { transport, clock: systemClock, random: systemRandom }
+  return new Client(ports, timeoutMs === undefined ? {} : { timeoutMs })
+}
+
+function nodeUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url?.protocol === 'http:' || url?.protocol === 'https:') return
-  const message = `"${text}" is no URL of a node; they look like http://127.0.0.1:4700`
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url.origin
+  const message = `${JSON.stringify(text)} is no address of a node; give http://HOST:PORT`
   throw new StoreError('invalid', message)
 }

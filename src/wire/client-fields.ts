@@ -63,16 +63,13 @@ export function cell(value: unknown): StoredCell {
 }
 
 export function packProblem(problem: Problem): Packable {
-  const { group, limit, limitValue, actual, attempts } = problem.detail
-  return [problem.code, problem.message, group, limit, limitValue, actual, attempts]
+  const { group, limit, limitValue, actual, store, attempts } = problem.detail
+  return [problem.code, problem.message, group, limit, limitValue, actual, store, attempts]
 }
 
 export function problem(value: unknown): Problem {
-  const [code, message, group, limit, limitValue, actual, attempts] = field.list(
-    value,
-    'problem',
-    7,
-  )
+  const [code, message, ...details] = field.list(value, 'problem', 8)
+  const [group, limit, limitValue, actual, store, attempts] = details
   if (typeof code !== 'string' || !isStoreErrorCode(code)) {
     throw new field.MalformedError('problem has no known code')
   }
@@ -81,6 +78,7 @@ export function problem(value: unknown): Problem {
     ...(!field.isAbsent(limit) && { limit: text(limit, 'limit') }),
     ...(!field.isAbsent(limitValue) && { limitValue: number(limitValue, 'limit value') }),
     ...(!field.isAbsent(actual) && { actual: number(actual, 'actual') }),
+    ...((store === 'log' || store === 'data') && { store }),
     ...(!field.isAbsent(attempts) && { attempts: field.count(attempts, 'attempts') }),
   }
   return { code, message: text(message, 'message', messageCharsMax), detail }

@@ -7,7 +7,10 @@
  *   refuse   why not; the link ends
  *
  * Both sides send a hello at once and a proof on the other's hello. A link is up for a side when it
- * has welcomed the other and was welcomed. Nothing the other side says is used before its proof.
+ * has welcomed the other and was welcomed. Nothing the other side says is used before its proof: a
+ * refusal least of all, since the driver may end the node for it. A proof names the side it comes
+ * from, so that two listeners cannot be made to prove themselves to each other by somebody between
+ * them. Who changes bytes on the way of a true link is kept out by TLS, not here.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { pack, unpack } from '../base/pack.ts'
@@ -22,8 +25,11 @@ export const nonceBytes = 16
 export const handshakeBytesMax = 4096
 
 export type Role = 'peer' | 'node' | 'client'
+export type Side = 'dialer' | 'listener'
 
 export interface Hello {
+  /** Which end of the connection says this. */
+  readonly side: Side
   /** `peer` on links between nodes; on client links `node` and `client`. */
   readonly role: Role
   readonly protocolMin: number
@@ -48,10 +54,10 @@ const roles: readonly string[] = ['peer', 'node', 'client'] satisfies Role[]
 export function encodeHandshake(message: HandshakeMessage): Uint8Array {
   switch (message.kind) {
     case 'hello': {
-      const { role, cluster, node, nonce, info } = message.hello
+      const { side, role, cluster, node, nonce, info } = message.hello
       const range = [message.hello.protocolMin, message.hello.protocolMax]
       const of = [info.storeId, info.incarnation, info.durableFlush]
-      return pack([messageFormat, 'hello', role, range, cluster, node, nonce, of])
+      return pack([messageFormat, 'hello', side, role, range, cluster, node, nonce, of])
     }
     case 'proof':
       return pack([messageFormat, 'proof', message.mac])
@@ -77,15 +83,16 @@ export function decodeHandshake(bytes: Uint8Array): HandshakeMessage | undefined
 }
 
 function decodeHello(fields: readonly unknown[]): Hello | undefined {
-  const [role, range, cluster, node, nonce, of] = fields
+  const [side, role, range, cluster, node, nonce, of] = fields
+  if (side !== 'dialer' && side !== 'listener') return undefined
   if (!isRole(role) || !Array.isArray(range) || !Array.isArray(of)) return undefined
   if (typeof cluster !== 'string' || typeof node !== 'string') return undefined
   if (!(nonce instanceof Uint8Array) || nonce.length !== nonceBytes) return undefined
   const [lowest, highest]: unknown[] = range
-  if (typeof lowest !== 'number' || typeof highest !== 'number') return undefined
+  if (!isCount(lowest) || !isCount(highest) || lowest > highest) return undefined
   const info = decodeInfo(of)
   const protocol = { protocolMin: lowest, protocolMax: highest }
-  return info && { role, ...protocol, cluster, node, nonce, info }
+  return info && { side, role, ...protocol, cluster, node, nonce, info }
 }
 
 function isRole(value: unknown): value is Role {
@@ -95,7 +102,7 @@ function isRole(value: unknown): value is Role {
 function decodeInfo([storeId, incarnation, durableFlush]: readonly unknown[]):
   | LinkInfo
   | undefined {
-  const isAbsent = [storeId, incarnation, durableFlush].every((one) => one == null)
+  const isAbsent = [storeId, incarnation, durableFlush].every((one) => one === null || one === undefined)
   if (isAbsent) return {}
   if (typeof storeId !== 'string' || !isCount(incarnation) || !isCount(durableFlush)) {
     return undefined
@@ -116,6 +123,7 @@ export interface Expected {
 
 /** Why a hello is refused, or undefined. `own` is this side's. */
 export function helloProblem(own: Hello, theirs: Hello, expected: Expected): string | undefined {
+  if (theirs.side === own.side) return `side: both ends are a ${own.side}`
   if (theirs.role !== expected.role) return `role: expected a ${expected.role}, met a ${theirs.role}`
   if (theirs.protocolMax < own.protocolMin || theirs.protocolMin > own.protocolMax) {
     const mine = `${own.protocolMin} to ${own.protocolMax}`
@@ -123,6 +131,9 @@ export function helloProblem(own: Hello, theirs: Hello, expected: Expected): str
     return `protocol: this side speaks versions ${mine}, the other ${other}`
   }
   const { cluster, node } = expected
+  if (expected.role === 'peer' && isWrongWay(own, theirs)) {
+    return `side: of two nodes the one with the smaller id dials`
+  }
   if (cluster !== undefined && theirs.cluster !== '' && theirs.cluster !== cluster) {
     return `cluster: this is cluster ${cluster}, the other belongs to ${theirs.cluster}`
   }
@@ -132,12 +143,16 @@ export function helloProblem(own: Hello, theirs: Hello, expected: Expected): str
   return undefined
 }
 
+function isWrongWay(own: Hello, theirs: Hello): boolean {
+  return own.side === 'dialer' ? own.node >= theirs.node : theirs.node >= own.node
+}
+
 /** What `prover` sends to `verifier`: bound to both hellos, so that it is of no use elsewhere. */
 export function proofOf(secret: string, prover: Hello, verifier: Hello): Uint8Array {
   const bound = pack([
     'trilithon handshake',
-    ...[prover.role, prover.cluster, prover.node, prover.nonce],
-    ...[verifier.role, verifier.cluster, verifier.node, verifier.nonce],
+    ...[prover.side, prover.role, prover.cluster, prover.node, prover.nonce],
+    ...[verifier.side, verifier.role, verifier.cluster, verifier.node, verifier.nonce],
   ])
   return createHmac('sha256', secret).update(bound).digest()
 }

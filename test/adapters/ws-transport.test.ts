@@ -6,9 +6,11 @@ import { systemRandom } from '../../src/adapters/system-random.ts'
 import { WsClientDialer, WsClientListener } from '../../src/adapters/ws-clients.ts'
 import type { FrameCodec } from '../../src/adapters/ws-link.ts'
 import { WsPeerTransport } from '../../src/adapters/ws-peers.ts'
+import { routeUpgrades } from '../../src/adapters/ws-router.ts'
 import { clusterId, nodeId } from '../../src/base/ids.ts'
 import { frameBytesMax } from '../../src/base/limits.ts'
 import type { LinkInfo, TransportHandlers } from '../../src/ports/transport.ts'
+import { encodeHandshake } from '../../src/wire/handshake.ts'
 
 const codec: FrameCodec<string> = {
   encode: (frame) => Buffer.from(frame),
@@ -152,9 +154,57 @@ test.each([
   const urls = { n1: one.url, n2: two.url }
   const a = peer('n1', one.server, urls)
   const b = peer('n2', two.server, urls, options)
-  await a.notes.until(`refused by n2: ${reason}`).catch(() => b.notes.until(reason))
+  await until(() => [...a.log, ...b.log].some((line) => line.includes(reason)))
   expect(a.transport.isUp('n2')).toBe(false)
   expect(a.transport.counters.refused + b.transport.counters.refused).toBeGreaterThan(0)
+})
+
+test('a peer that has proven itself is told apart from a stranger when it refuses', async () => {
+  const [one, two] = [await listening(), await listening()]
+  const urls = { n1: one.url, n2: two.url }
+  const a = peer('n1', one.server, urls)
+  const stale = peer('n2', two.server, urls, { notes: new Notes({}, 'stale-disk: 3') })
+  await a.notes.until('refused by n2: stale-disk')
+  const refusal = encodeHandshake({ kind: 'refuse', reason: 'stale-disk: forged' })
+  await closed(`${one.url.replace('http', 'ws')}/v1/peer`, Buffer.from(refusal))
+  expect(a.log.some((line) => line.includes('forged'))).toBe(true)
+  expect(a.notes.lines.some((line) => line.includes('forged'))).toBe(false)
+  expect(stale.transport.isUp('n1')).toBe(false)
+})
+
+test('two listeners cannot be made to prove themselves to each other by a relay', async () => {
+  const [one, two] = [await listening(), await listening()]
+  const a = peer('n1', one.server, {}, { secret: 'shared' })
+  const b = peer('n2', two.server, {}, { secret: 'shared' })
+  const sockets = [one, two].map(({ url }) => {
+    return new WebSocket(`${url.replace('http', 'ws')}/v1/peer`)
+  })
+  for (const [index, socket] of sockets.entries()) {
+    socket.on('message', (data: Buffer) => sockets[1 - index]?.send(data))
+    socket.on('error', () => undefined)
+  }
+  await until(() => [...a.log, ...b.log].some((line) => line.includes('side: ')))
+  for (const socket of sockets) socket.terminate()
+  expect(a.transport.isUp('n2') || b.transport.isUp('n1')).toBe(false)
+})
+
+test('close ends at once although the other side does not answer', async () => {
+  const { server, url } = await listening()
+  const held: WebSocket[] = []
+  const stop = routeUpgrades(server, '/v1/client', (socket) => {
+    socket.pause()
+    held.push(socket)
+  })
+  const dialer = new WsClientDialer<string>({
+    ...{ codec, clock: systemClock, random: systemRandom, secret: '', log: () => 0 },
+    ...{ queueBytesMax: 1024, urls: [url] },
+  })
+  dialer.start(new Notes())
+  await until(() => held.length > 0)
+  const began = performance.now()
+  await dialer.close()
+  expect(performance.now() - began).toBeLessThan(1_500)
+  stop()
 })
 
 test('garbage, text, an oversize frame and an unknown path end that connection, nothing else', async () => {
@@ -168,8 +218,9 @@ test('garbage, text, an oversize frame and an unknown path end that connection, 
     await closed(`${address}/v1/peer`, message)
   }
   await closed(`${address}/v1/nothing`, 'x')
+  await closed(`${address}//`, 'x')
   await raw(one.url, 'GET /v1/peer HTTP/1.1\r\nnot http at all\r\n\r\n')
-  expect(a.transport.counters.malformed).toBe(2)
+  expect(a.transport.counters.malformed).toBe(3)
   expect(a.transport.send('n2', 'still here')).toBe(true)
   await b.notes.until('still here')
 })
@@ -208,6 +259,14 @@ test('clients are named by the listener; their dialer names nodes by URL; bounds
   await dial('s3').until('overloaded')
   await dial('wrong').until('secret: ')
 })
+
+async function until(isSo: () => boolean): Promise<void> {
+  const end = performance.now() + 4_000
+  while (!isSo()) {
+    if (performance.now() > end) throw new Error('it did not come so')
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
 
 function closed(url: string, message: Buffer | string): Promise<void> {
   return new Promise((resolve) => {

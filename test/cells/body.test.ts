@@ -99,7 +99,7 @@ test.each<[string, Json, string]>([
   ['half a surrogate pair', { a: '\ud800' }, 'invalid'],
   ['a name with half a pair', { '\udc00': 1 }, 'invalid'],
   ['101 levels', nested(101), 'invalid'],
-  ['a million levels', nested(100_000), 'invalid'],
+  ['a hundred thousand levels', nested(100_000), 'invalid'],
   ['more than a mebibyte', 'é'.repeat(cellBytesMax / 2), 'too-large'],
 ])('a body that could not come back is refused: %s', (_, value, code) => {
   expect(packBody(value)).toMatchObject({ kind: 'problem', problem: { code } })

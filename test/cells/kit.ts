@@ -1,5 +1,6 @@
 /** What the tests of cells, client and gateway stand on: virtual time, and replicas in memory. */
 import { assert } from '../../src/base/assert.ts'
+import { sha256 } from '../../src/base/bytes.ts'
 import { packBody, unpackBody, type Json } from '../../src/cells/body.ts'
 import { CellStore } from '../../src/cells/cell-store.ts'
 import type { CellName, StoredCell, Written } from '../../src/cells/cell.ts'
@@ -12,12 +13,11 @@ import type {
   PutItem,
   StoredLogPage,
 } from '../../src/cells/operation.ts'
-import { valueOf, type Outcome } from '../../src/cells/problem.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { errorOf, valueOf, type Outcome } from '../../src/cells/problem.ts'
+import { rowKeyText } from '../../src/cells/shard.ts'
 import type { Clock } from '../../src/ports/clock.ts'
-import { randomUuid } from '../../src/ports/random.ts'
 import { createClock } from '../../sim/clock.ts'
-import { SeededRandom } from '../../sim/random.ts'
+import type { SeededRandom } from '../../sim/random.ts'
 import { SimProcess } from '../../sim/sim-process.ts'
 import { World } from '../../sim/world.ts'
 import { MemoryLog, MemoryReplica } from './memory-replica.ts'
@@ -72,17 +72,7 @@ export const any = { level: 'any', atLeast: [] } as const
 
 /** A row key, the same one for the same seed. */
 export function rowKey(seed: number): string {
-  return randomUuid(new SeededRandom(`row ${seed}`))
-}
-
-/** Different row keys of one shard. */
-export function rowKeysOfShard(shard: number, count: number): string[] {
-  const found: string[] = []
-  for (let seed = 0; found.length < count; seed++) {
-    const key = rowKey(seed)
-    if (shardOf(key) === shard) found.push(key)
-  }
-  return found
+  return rowKeyText(sha256(`row ${seed}`).subarray(0, 16))
 }
 
 export function packed(body: Json): Uint8Array {
@@ -107,6 +97,7 @@ export async function ask<Kind extends CellOperation['kind']>(
   options: { readonly timeoutMs?: number; readonly intents?: Intents } = {},
 ): Promise<Answer & { readonly kind: Kind }> {
   const { answer } = await service.execute(operation, { timeoutMs: 1_000, ...options })
+  if (answer.kind === 'problem') throw errorOf(answer.problem)
   assert(isOfKind(answer, operation.kind), 'kit: the answer is of the operation’s kind')
   return answer
 }

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import type { CellName } from '../../src/cells/cell.ts'
+import { shardOf } from '../../src/cells/shard.ts'
 import type { GetLog } from '../../src/cells/operation.ts'
 import {
   ask,
@@ -8,16 +10,16 @@ import {
   log,
   passMs,
   put,
-  rowKeysOfShard,
+  rowKey,
   settled,
   type Bench,
 } from './kit.ts'
 
-const shard = 99
-const rows = rowKeysOfShard(shard, 12)
+const row = rowKey(1)
+const shard = shardOf(row)
 
-function cell(index: number): { rowKey: string; column: string; refKey: number } {
-  return { rowKey: rows[index] ?? '', column: 'BASE', refKey: 0 }
+function cell(refKey: number): CellName {
+  return { rowKey: row, column: 'BASE', refKey }
 }
 
 async function putSome(
@@ -34,11 +36,12 @@ async function putSome(
 test('CELL-3: added ids are dense from 1 in commit order, on every replica the same', async () => {
   const bench = createBench()
   const [a, b] = [bench.node('n1'), bench.node('n2')]
-  const puts = rows.map((_, i) => put(i % 2 === 0 ? a.store : b.store, cell(i), { i }))
+  const all = Array.from({ length: 12 }, (_, i) => i)
+  const puts = all.map((i) => put(i % 2 === 0 ? a.store : b.store, cell(i), { i }))
   await settled(bench.world, Promise.all(puts))
   const place = { kind: 'after', shard, addedId: 0 } as const
   const one = await settled(bench.world, log(a.store, place))
-  expect(one.cells.map(({ addedId }) => addedId)).toStrictEqual(rows.map((_, i) => i + 1))
+  expect(one.cells.map(({ addedId }) => addedId)).toStrictEqual(all.map((i) => i + 1))
   const times = one.cells.map(({ createdAt }) => createdAt)
   expect(times).toStrictEqual([...times].sort((x, y) => x - y))
   expect(await settled(bench.world, log(b.store, place))).toStrictEqual(one)

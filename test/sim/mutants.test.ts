@@ -17,7 +17,7 @@ test('every planted bug fits the sources exactly once', async () => {
 test('a patch that does not fit, or fits twice, fails', () => {
   const edit = { file: 'a file', find: 'one', replace: 'two' }
   expect(applyEdit('just one here', edit)).toBe('just two here')
-  expect(() => applyEdit('none here', edit)).toThrow('not found in a file')
+  expect(() => applyEdit('nothing', edit)).toThrow('not found in a file')
   expect(() => applyEdit('one and one', edit)).toThrow('twice in a file')
 })
 

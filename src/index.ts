@@ -1,0 +1,43 @@
+/** What applications import from `trilithon`. A name that is not here is not part of the package. */
+
+// A client, and what it gives.
+export { connect, type ConnectOptions } from './client/connect.ts'
+export type { Client } from './client/client.ts'
+export type {
+  ClientCells,
+  LogOptions,
+  LogPage,
+  Page,
+  PageOptions,
+  ReadOptions,
+  WriteOptions,
+} from './client/cells.ts'
+export type { LoggedCell, TailOptions } from './client/tail.ts'
+
+// Cells.
+export type { Cell, CellName, NewCell, Written } from './cells/cell.ts'
+export type { Json } from './cells/body.ts'
+export type { GetItem, LogPlace } from './cells/operation.ts'
+export type { Outcome, Problem } from './cells/problem.ts'
+export type { ReadLevel } from './replica/local-replica.ts'
+export { shardCount, shardOf } from './cells/shard.ts'
+
+// Errors: one class, a closed list of codes, and whether the same call may be made again.
+export {
+  StoreError,
+  type Retry,
+  type StoreErrorCode,
+  type StoreErrorDetail,
+} from './base/errors.ts'
+
+// Limits.
+export {
+  batchItemsMax,
+  cellBytesMax,
+  columnNameCharsMax,
+  datastoreNameCharsMax,
+  pageItemsMax,
+  tailWaitSecondsMax,
+} from './base/limits.ts'
+export { answerBytesMax, batchBytesMax, callTimeoutMsMax } from './cells/bounds.ts'
+export { bodyDepthMax } from './cells/body.ts'

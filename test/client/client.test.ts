@@ -1,0 +1,353 @@
+import { expect, test } from 'vitest'
+import type { CellName } from '../../src/cells/cell.ts'
+import { shardOf } from '../../src/cells/shard.ts'
+import { passMs, rowKey, settled } from '../cells/kit.ts'
+import { createCluster, others, servingNode } from './cluster.ts'
+
+/** Cells of one shard. */
+function some(count: number): CellName[] {
+  return Array.from({ length: count }, (_, refKey) => ({ ...base, refKey }))
+}
+
+const base = { rowKey: rowKey(1), column: 'BASE', refKey: 0 }
+
+test('what is put is read, through the frames of the wire', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client()
+  const cells = client.cells('trips')
+  const written = await settled(world, cells.put({ ...base, body: { fare: 12.5 } }))
+  expect(written).toMatchObject({ shard: shardOf(base.rowKey), addedId: 1, created: true })
+  const cell = await settled(world, cells.get(base))
+  const { addedId, createdAt } = written
+  expect(cell).toStrictEqual({ ...base, addedId, createdAt, body: { fare: 12.5 } })
+  expect(await settled(world, cells.latest(base.rowKey, 'BASE'))).toStrictEqual(cell)
+  expect(await settled(world, cells.versions(base.rowKey, 'BASE'))).toStrictEqual({ cells: [cell] })
+  expect(await settled(world, cells.latestAll(base.rowKey))).toStrictEqual({ cells: [cell] })
+  expect(await settled(world, cells.shardLog(written.shard))).toStrictEqual({
+    ...{ shard: written.shard, cells: [cell], next: 1 },
+  })
+  expect(await settled(world, cells.get({ ...base, refKey: 1 }))).toBeUndefined()
+  expect(await settled(world, cells.latest(rowKey(2), 'BASE'))).toBeUndefined()
+})
+
+test('what is asked in one turn goes in one frame, and is answered in few', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client()
+  const home = await servingNode(cluster, client)
+  const before = cluster.frames.length
+  const cells = client.cells('trips')
+  await settled(world, Promise.all(some(20).map((name) => cells.put({ ...name, body: 1 }))))
+  const sent = cluster.frames.slice(before)
+  const asked = sent.filter(({ from }) => from === 'client')
+  expect(asked).toHaveLength(1)
+  expect(asked[0]?.frame).toMatchObject({ kind: 'requests', requests: { length: 20 } })
+  expect(sent.filter(({ from }) => from === home).length).toBeLessThan(5)
+})
+
+test('a node that is cut off without a word is left for another one, within the deadline', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client({ tryTimeoutMs: 500 })
+  const home = await servingNode(cluster, client)
+  cluster.weather.cut('client', home)
+  const startMicros = world.nowMicros
+  const written = await settled(world, client.cells('trips').put({ ...base, body: 1 }))
+  expect(written.created).toBe(true)
+  expect(world.nowMicros - startMicros).toBeLessThan(600_000)
+  expect(await servingNode(cluster, client)).not.toBe(home)
+  const [other = ''] = others(cluster, home)
+  expect(cluster.node(other).replica.submissions).toBe(1)
+})
+
+test('a node that loses its majority is left for another one at once', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client()
+  const home = await servingNode(cluster, client)
+  cluster.node(home).replica.isCutOff = true
+  const cells = client.cells('trips')
+  expect(await settled(world, cells.get(base))).toBeUndefined()
+  const startMicros = world.nowMicros
+  expect(await settled(world, cells.get(base))).toBeUndefined()
+  expect(world.nowMicros - startMicros).toBeLessThan(50_000)
+})
+
+test('a node that drains is left for another one, and nothing under way there is lost', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client()
+  const cells = client.cells('trips')
+  const home = await servingNode(cluster, client)
+  const first = cells.put({ ...base, body: 1 })
+  await passMs(world, 1)
+  const drained = cluster.node(home).server.drain()
+  expect(await settled(world, first)).toMatchObject({ created: true })
+  await settled(world, drained)
+  expect(await settled(world, cells.put({ ...base, refKey: 1, body: 1 }))).toMatchObject({
+    addedId: 2,
+  })
+  const [other = ''] = others(cluster, home)
+  expect(cluster.node(other).replica.submissions).toBe(1)
+})
+
+test('CELL-4: a put whose answer is lost is sent again elsewhere and takes effect once', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client({ tryTimeoutMs: 300 })
+  const cells = client.cells('trips')
+  const home = await servingNode(cluster, client)
+  const [other = ''] = others(cluster, home)
+  cluster.weather.cut(home, 'client')
+  const written = await settled(world, cells.put({ ...base, body: { fare: 1 } }))
+  expect(written).toMatchObject({ addedId: 1, created: true })
+  expect(cluster.node(home).replica.submissions).toBe(1)
+  expect(await servingNode(cluster, client)).toBe(other)
+  expect(cluster.bench.log.entryCount()).toBe(1)
+})
+
+test('CELL-4: a lost link in mid-put is another try of the same intent', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client()
+  const home = await servingNode(cluster, client)
+  const writing = client.cells('trips').put({ ...base, body: 1 })
+  await passMs(world, 0.3)
+  cluster.network.reset('client', home)
+  expect(await settled(world, writing)).toMatchObject({ addedId: 1, created: true })
+  expect(cluster.bench.log.entryCount()).toBe(1)
+})
+
+test('CELL-4: in foul weather every put takes effect once and is told so truthfully', async () => {
+  const conditions = {
+    ...{ drop: 100_000, duplicate: 200_000, late: 500_000, lateMeanMicros: 500_000 },
+    ...{ reorder: 300_000, delayMeanMicros: 2_000, survive: 500_000 },
+  }
+  const cluster = createCluster({ conditions, seed: 7, names: ['n1', 'n2', 'n3'] })
+  const { world, random } = cluster.bench
+  const client = cluster.client({ tryTimeoutMs: 100, avoidMs: 50 })
+  const cells = client.cells('trips')
+  const writing = Promise.all(
+    some(60).map(async (name) => {
+      await world.sleep(random.int(0, 2_000_000))
+      return cells.put({ ...name, body: { refKey: name.refKey } })
+    }),
+  )
+  for (let i = 0; i < 20; i++) {
+    await passMs(world, 100)
+    cluster.network.reset('client', random.pick(['n1', 'n2', 'n3']))
+  }
+  const written = await settled(world, writing)
+  expect(written.every(({ created }) => created)).toBe(true)
+  const ids = written.map(({ addedId }) => addedId).sort((a, b) => a - b)
+  expect(ids).toStrictEqual(some(60).map((_, i) => i + 1))
+  expect(cluster.bench.log.entryCount()).toBe(60)
+})
+
+test('a put that nobody answers ends as unknown when it was sent, as unavailable when it never was', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client({ tryTimeoutMs: 300 })
+  const cells = client.cells('trips')
+  await servingNode(cluster, client)
+  for (const name of ['n1', 'n2']) cluster.weather.cut(name, 'client')
+  const startMicros = world.nowMicros
+  const sent = settled(world, cells.put({ ...base, body: 1 }, { timeoutMs: 1_500 }))
+  await expect(sent).rejects.toMatchObject({ code: 'unknown-outcome', retry: 'check-first' })
+  const seconds = (world.nowMicros - startMicros) / 1_000_000
+  expect(seconds).toBeGreaterThan(1)
+  expect(seconds).toBeLessThan(1.6)
+  for (const name of ['n1', 'n2']) cluster.network.detach(name)
+  await passMs(world, 5_000)
+  const unsent = settled(world, cells.put({ ...base, body: 1 }, { timeoutMs: 500 }))
+  await expect(unsent).rejects.toMatchObject({ code: 'unavailable', retry: 'safe' })
+})
+
+test('a call made before any node is up waits for one', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  for (const name of ['n1', 'n2']) cluster.weather.cut('client', name)
+  const client = cluster.client()
+  const reading = client.cells('trips').get(base)
+  await passMs(world, 3_000)
+  cluster.weather.mend('client', 'n2')
+  const startMicros = world.nowMicros
+  expect(await settled(world, reading)).toBeUndefined()
+  expect(world.nowMicros - startMicros).toBeLessThan(1_500_000)
+})
+
+test('errors that no other node would answer otherwise are not retried', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client()
+  const cells = client.cells('trips')
+  await settled(world, cells.put({ ...base, body: 1 }))
+  const conflict = settled(world, cells.put({ ...base, body: 2 }))
+  await expect(conflict).rejects.toMatchObject({ code: 'conflict' })
+  const requests = cluster.frames.filter(({ from }) => from === 'client')
+  expect(requests).toHaveLength(2)
+})
+
+test('what can be told without asking is: names, bodies, bounds', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client()
+  const cells = client.cells('trips')
+  const refused = async (promise: Promise<unknown>): Promise<void> =>
+    expect(settled(world, promise)).rejects.toMatchObject({ code: 'invalid' })
+  await refused(cells.put({ ...base, refKey: -1, body: 1 }))
+  await refused(cells.put({ ...base, refKey: 1.5, body: 1 }))
+  await refused(cells.put({ ...base, rowKey: 'x', body: 1 }))
+  await refused(cells.put({ ...base, body: Number.NaN }))
+  await refused(cells.get({ ...base, column: '' }))
+  await refused(cells.latestAll('x'))
+  await refused(cells.shardLog(4096))
+  await refused(cells.shardLog(0, { after: -1 }))
+  await refused(cells.shardLog(0, { after: 1, since: 1 }))
+  await refused(cells.versions(base.rowKey, 'BASE', { limit: 0 }))
+  await refused(client.cells('No').get(base))
+  await refused(cells.get(base, { timeoutMs: 0 }))
+  await refused(cells.batchPut([]))
+  expect(cluster.frames).toHaveLength(0)
+})
+
+test('a batch gives each cell its own outcome, those that were never sent too', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const cells = cluster.client().cells('trips')
+  await settled(world, cells.put({ ...base, body: 1 }))
+  const outcomes = await settled(
+    world,
+    cells.batchPut([
+      { ...base, body: 1 },
+      { ...base, rowKey: 'x', body: 1 },
+      { ...base, body: 2 },
+      { ...base, refKey: 1, body: 3 },
+    ]),
+  )
+  expect(outcomes).toMatchObject([
+    { kind: 'ok', value: { created: false } },
+    { kind: 'problem', problem: { code: 'invalid' } },
+    { kind: 'problem', problem: { code: 'conflict' } },
+    { kind: 'ok', value: { created: true } },
+  ])
+  const found = await settled(
+    world,
+    cells.batchGet([
+      { ...base, refKey: 1 },
+      { rowKey: 'x', column: 'a' },
+      { ...base, refKey: 9 },
+    ]),
+  )
+  expect(found).toMatchObject([
+    { kind: 'ok', value: { body: 3 } },
+    { kind: 'problem', problem: { code: 'invalid' } },
+    { kind: 'ok', value: undefined },
+  ])
+})
+
+test('of a batch only the cells without an outcome are sent again', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client()
+  const home = await servingNode(cluster, client)
+  cluster.node(home).replica.mishaps.push('overloaded')
+  const outcomes = await settled(
+    world,
+    client.cells('trips').batchPut(some(3).map((name) => ({ ...name, body: 1 }))),
+  )
+  expect(outcomes.map((one) => one.kind)).toStrictEqual(['ok', 'ok', 'ok'])
+  const puts = cluster.frames.flatMap(({ frame }) =>
+    frame.kind === 'requests' ? frame.requests.map(({ operation }) => operation) : [],
+  )
+  const sizes = puts.flatMap((one) => (one.kind === 'put' ? [one.items.length] : []))
+  expect(sizes).toStrictEqual([3, 1])
+})
+
+test('CELL-5: a session that changes to a replica that is behind does not go back', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client()
+  const cells = client.cells('trips')
+  const home = await servingNode(cluster, client)
+  const [other = ''] = others(cluster, home)
+  cluster.node(other).replica.isBehind = true
+  await settled(world, cells.put({ ...base, body: 1 }))
+  cluster.network.detach(home)
+  await passMs(world, 1_000)
+  expect(await servingNode(cluster, client)).toBe(other)
+  expect(await settled(world, cells.get(base, { read: 'any' }))).toMatchObject({ body: 1 })
+  expect(cluster.node(other).replica.currentReads).toBe(1)
+})
+
+test('calls are bounded on this side, requests on the other', async () => {
+  const cluster = createCluster({ serverLimits: { clientRequestsMax: 2 } })
+  const { world } = cluster.bench
+  const client = cluster.client({ callsMax: 4 })
+  const cells = client.cells('trips')
+  const six = Array.from({ length: 6 }, (_, refKey) => cells.put({ ...base, refKey, body: 1 }))
+  const ends = await settled(world, Promise.allSettled(six))
+  expect(ends.map(({ status }) => status)).toStrictEqual([
+    ...Array<string>(4).fill('fulfilled'),
+    ...Array<string>(2).fill('rejected'),
+  ])
+  expect(ends[5]).toMatchObject({ reason: { code: 'overloaded' } })
+  const answers = cluster.frames.flatMap(({ frame }) =>
+    frame.kind === 'responses' ? frame.responses : [],
+  )
+  const codes = answers.map(({ answer }) => (answer.kind === 'problem' ? answer.problem.code : ''))
+  expect(codes.filter((code) => code === 'overloaded').length).toBeGreaterThanOrEqual(2)
+})
+
+test('a closed client says so, and says unknown of puts under way', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client()
+  const cells = client.cells('trips')
+  await servingNode(cluster, client)
+  const calls = Promise.allSettled([
+    cells.put({ ...base, body: 1 }),
+    cells.get(base),
+    cells.shardLog(1, { waitMs: 60_000 }),
+  ])
+  await passMs(world, 0.2)
+  await settled(world, client.close())
+  const ends = await settled(world, calls)
+  expect(ends).toMatchObject([
+    { reason: { code: 'unknown-outcome' } },
+    { reason: { code: 'closed' } },
+    { reason: { code: 'closed' } },
+  ])
+  await expect(settled(world, cells.get(base))).rejects.toMatchObject({ code: 'closed' })
+  await settled(world, client.close())
+})
+
+test('a tail brings what is there and what comes, in order, past the death of its node', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const reader = cluster.client()
+  const cells = reader.cells('trips')
+  const shard = shardOf(base.rowKey)
+  const putAt = (refKey: number): Promise<unknown> =>
+    settled(world, cells.put({ ...base, refKey, body: refKey }))
+  for (const i of [0, 1]) await putAt(i)
+  const tail = cells.tail({ shards: [shard - 1, shard, shard + 1], waitMs: 2_000 })
+  const next = async (): Promise<unknown> => (await settled(world, tail.next())).value
+  expect(await next()).toMatchObject({ shard, addedId: 1, body: 0 })
+  expect(await next()).toMatchObject({ addedId: 2 })
+  const waiting = tail.next()
+  await passMs(world, 100)
+  await putAt(2)
+  expect((await settled(world, waiting)).value).toMatchObject({ addedId: 3, body: 2 })
+  const alsoWaiting = tail.next()
+  await passMs(world, 100)
+  cluster.network.detach(await servingNode(cluster, reader))
+  await passMs(world, 3_000)
+  await putAt(3)
+  expect((await settled(world, alsoWaiting)).value).toMatchObject({ addedId: 4, body: 3 })
+  await putAt(4)
+  expect(await next()).toMatchObject({ addedId: 5 })
+  const from = cells.tail({ shards: [shard], after: new Map([[shard, 3]]) })
+  expect((await settled(world, from.next())).value).toMatchObject({ addedId: 4 })
+})

@@ -1,0 +1,122 @@
+/** Nodes with replicas in memory and a client, on the simulated network, for the client's tests. */
+import { present } from '../../src/base/assert.ts'
+import type { CellService, ClientFrame } from '../../src/cells/operation.ts'
+import { CellServer, defaultCellServerLimits } from '../../src/cells/cell-server.ts'
+import { CellStore } from '../../src/cells/cell-store.ts'
+import { Client, type ClientLimits } from '../../src/client/client.ts'
+import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client-codec.ts'
+import { createClock } from '../../sim/clock.ts'
+import { Coverage } from '../../sim/coverage.ts'
+import { Network } from '../../sim/network.ts'
+import { SimProcess } from '../../sim/sim-process.ts'
+import { Weather, type LinkConditions } from '../../sim/weather.ts'
+import { createBench, exactClock, settled, type Bench } from '../cells/kit.ts'
+import { MemoryReplica } from '../cells/memory-replica.ts'
+
+const calm: LinkConditions = {
+  ...{ delayMinMicros: 100, delayMeanMicros: 50, tail: 0, tailFactor: 1, reorder: 0, drop: 0 },
+  ...{ duplicate: 0, late: 0, lateMeanMicros: 0, survive: 0 },
+  ...{ noticeMeanMicros: 20_000, reconnectMeanMicros: 20_000, framesUnderWayMax: 1000 },
+}
+
+export interface FakeNode {
+  readonly replica: MemoryReplica
+  readonly server: CellServer
+  readonly process: SimProcess
+}
+
+export interface ClientFrames {
+  readonly from: string
+  readonly frame: ClientFrame
+}
+
+export interface FakeCluster {
+  readonly bench: Bench
+  readonly weather: Weather
+  readonly network: Network<ClientFrame>
+  readonly nodes: ReadonlyMap<string, FakeNode>
+  node(name: string): FakeNode
+  /** All frames that were sent, in order. */
+  readonly frames: readonly ClientFrames[]
+  client(limits?: Partial<ClientLimits>): Client
+}
+
+export interface ClusterOptions {
+  readonly names?: readonly string[]
+  readonly conditions?: Partial<LinkConditions>
+  readonly seed?: number
+  readonly serverLimits?: Partial<typeof defaultCellServerLimits>
+  /** Stands in front of a node's store. */
+  readonly wrap?: (store: CellService, name: string) => CellService
+}
+
+export function createCluster(options: ClusterOptions = {}): FakeCluster {
+  const { names = ['n1', 'n2'], seed = 1 } = options
+  const bench = createBench(seed)
+  const weather = new Weather({ ...calm, ...options.conditions })
+  const frames: ClientFrames[] = []
+  const network = createNetwork(bench, weather, frames)
+  const nodes = new Map(names.map((name) => [name, createNode(bench, network, name, options)]))
+  return {
+    ...{ bench, weather, network, nodes, frames },
+    node: (name) => present(nodes.get(name), 'cluster: there is such a node'),
+    client: (limits) => {
+      const process = new SimProcess(bench.world, 'client')
+      const clock = createClock(process, exactClock, bench.random)
+      const transport = network.attach(process, names)
+      return new Client({ transport, clock, random: bench.random.fork('client') }, limits)
+    },
+  }
+}
+
+function createNetwork(
+  bench: Bench,
+  weather: Weather,
+  frames: ClientFrames[],
+): Network<ClientFrame> {
+  return new Network<ClientFrame>({
+    ...{ world: bench.world, weather, coverage: new Coverage(), name: 'clients' },
+    codec: {
+      encode: encodeClientFrame,
+      decode: (bytes) => {
+        const decoded = decodeClientFrame(bytes)
+        return decoded.ok ? decoded.frame : undefined
+      },
+    },
+    observer: {
+      onSent: (from, _, frame) => frames.push({ from, frame }),
+      onDelivered: () => undefined,
+    },
+  })
+}
+
+function createNode(
+  bench: Bench,
+  network: Network<ClientFrame>,
+  name: string,
+  options: ClusterOptions,
+): FakeNode {
+  const process = new SimProcess(bench.world, name)
+  const clock = createClock(process, exactClock, bench.random)
+  const replica = new MemoryReplica(bench.log, clock)
+  const store = new CellStore({ replica, clock, random: bench.random.fork(name) })
+  const transport = network.attach(process, [])
+  const service = options.wrap?.(store, name) ?? store
+  const limits = { ...defaultCellServerLimits, ...options.serverLimits }
+  const server = new CellServer(
+    { transport, service, clock, status: () => ({ node: name }) },
+    limits,
+  )
+  server.start()
+  return { replica, server, process }
+}
+
+/** The node that answers the client at present. */
+export async function servingNode(cluster: FakeCluster, client: Client): Promise<string> {
+  const status = await settled(cluster.bench.world, client.status())
+  return Object.values(status ?? {}).join()
+}
+
+export function others(cluster: FakeCluster, name: string): string[] {
+  return [...cluster.nodes.keys()].filter((one) => one !== name)
+}

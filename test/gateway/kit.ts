@@ -1,0 +1,49 @@
+/** A gateway over a cell store and a replica in memory, in virtual time. */
+import type { Hono } from 'hono'
+import type { CellService } from '../../src/cells/operation.ts'
+import { createGateway, type GatewayOptions } from '../../src/gateway/http.ts'
+import { createBench, settled, type Bench } from '../cells/kit.ts'
+import type { MemoryReplica } from '../cells/memory-replica.ts'
+
+export interface Answered {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: unknown
+}
+
+export interface GatewayBench {
+  readonly bench: Bench
+  readonly app: Hono
+  readonly service: CellService
+  readonly replica: MemoryReplica
+  /** Sends a request to `/v1/datastores/trips…`, and parses the answer. */
+  ask(
+    method: string,
+    path: string,
+    init?: RequestInit & { readonly json?: unknown },
+  ): Promise<Answered>
+}
+
+const jsonHeaders = { 'content-type': 'application/json' }
+
+export function createGatewayBench(options: Partial<GatewayOptions> = {}): GatewayBench {
+  const bench = createBench()
+  const { store, replica } = bench.node('n1')
+  const app = createGateway({ cells: store, ...options })
+  return {
+    ...{ bench, app, service: store, replica },
+    ask: async (method, path, init = {}) => {
+      const { json, ...rest } = init
+      const url = path.startsWith('/v1') || path === '/' ? path : `/v1/datastores/trips${path}`
+      const sent = json === undefined ? {} : { headers: jsonHeaders, body: JSON.stringify(json) }
+      const answer = Promise.resolve(app.request(url, { method, ...sent, ...rest }))
+      return parsed(await settled(bench.world, answer))
+    },
+  }
+}
+
+async function parsed(response: Response): Promise<Answered> {
+  const text = await response.text()
+  const body: unknown = text === '' ? undefined : JSON.parse(text)
+  return { status: response.status, headers: response.headers, body }
+}
