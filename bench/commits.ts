@@ -6,7 +6,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { backlogBytes, cpuSeconds, startCluster, waitDrained, type BenchCluster } from './processes.ts'
+import {
+  backlogBytes,
+  cpuSeconds,
+  startCluster,
+  waitDrained,
+  type BenchCluster,
+} from './processes.ts'
 
 const clientPath = fileURLToPath(new URL('./commits-client.js', import.meta.url))
 
@@ -122,6 +128,9 @@ async function sample(
 
 function isResult(message: unknown): message is ClientResult {
   return (
-    typeof message === 'object' && message !== null && 'kind' in message && message.kind === 'result'
+    typeof message === 'object' &&
+    message !== null &&
+    'kind' in message &&
+    message.kind === 'result'
   )
 }

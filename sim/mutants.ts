@@ -27,6 +27,25 @@ export interface Mutant {
 /** What clients can see for themselves. */
 const clientRules = ['CELL-1', 'CELL-2', 'CELL-3', 'LEASE-3', 'LOG-3']
 
+const readOfAnUnchosenValue: readonly Edit[] = [
+  {
+    file: 'src/replication/read.ts',
+    find: "import { chase } from './catch-up.ts'\n",
+    replace: "import { chase } from './catch-up.ts'\nimport { decide } from './learn.ts'\n",
+  },
+  {
+    file: 'src/replication/read.ts',
+    find: '  chase(log, context, target, informer)\n',
+    replace:
+      '  for (let at = log.state.position + 1; at <= target; at++) {\n' +
+      '    const record = log.records.get(at)\n' +
+      "    const seen = record?.kind === 'present' ? record.acceptor.accepted : undefined\n" +
+      '    if (seen !== undefined) decide(log, context, at, seen.ballot, seen.value)\n' +
+      '  }\n' +
+      '  chase(log, context, target, informer)\n',
+  },
+]
+
 export const mutants: readonly Mutant[] = [
   {
     id: 'control',
@@ -150,23 +169,12 @@ export const mutants: readonly Mutant[] = [
   {
     id: 'G18',
     title: 'a majority read takes an accepted value for chosen and leaves it unfinished',
-    edits: [
-      {
-        file: 'src/replication/read.ts',
-        find: "import { chase } from './catch-up.ts'\n",
-        replace: "import { chase } from './catch-up.ts'\nimport { decide } from './learn.ts'\n",
-      },
-      {
-        file: 'src/replication/read.ts',
-        find: '  chase(log, context, target, informer)\n',
-        replace:
-          '  for (let at = log.state.position + 1; at <= target; at++) {\n' +
-          '    const record = log.records.get(at)\n' +
-          "    const seen = record?.kind === 'present' ? record.acceptor.accepted : undefined\n" +
-          '    if (seen !== undefined) decide(log, context, at, seen.ballot, seen.value)\n' +
-          '  }\n' +
-          '  chase(log, context, target, informer)\n',
-      },
-    ],
+    edits: readOfAnUnchosenValue,
+  },
+  {
+    id: 'G18-seen',
+    title: 'the same, to be found by what clients see, and by nothing else',
+    edits: readOfAnUnchosenValue,
+    rules: clientRules,
   },
 ]

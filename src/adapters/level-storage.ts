@@ -25,8 +25,9 @@ export async function openLevelStore(
   path: string,
   options: LevelOptions = {},
 ): Promise<OrderedStore> {
-  const level: Level = new ClassicLevel(path, { keyEncoding: 'view', valueEncoding: 'view' })
+  // Before LevelDB hears of the folder: it opens what it is made for by itself, a turn later.
   if (await hasLostItsRoot(path)) throw rootlessError(path)
+  const level: Level = new ClassicLevel(path, { keyEncoding: 'view', valueEncoding: 'view' })
   try {
     const { writeBufferBytes } = options
     await level.open(writeBufferBytes === undefined ? {} : { writeBufferSize: writeBufferBytes })

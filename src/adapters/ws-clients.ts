@@ -38,7 +38,15 @@ export class WsClientListener<Frame> implements Transport<Frame> {
       if (this.#links.size > clientsMax + handshakesMax) return socket.terminate()
       const client = `c${(this.#named += 1)}`
       const link = new WsLink<Frame>(context, {
-        ...{ socket, side: 'listener', role: 'node', cluster, node, info: {}, name: `${client} ${remote}` },
+        ...{
+          socket,
+          side: 'listener',
+          role: 'node',
+          cluster,
+          node,
+          info: {},
+          name: `${client} ${remote}`,
+        },
         expected: { role: 'client', cluster },
         admit: (theirs) => {
           if (this.#links.size > clientsMax) return `overloaded: ${clientsMax} clients have links`

@@ -5,7 +5,7 @@
  * The log is never mended by guesswork: a damaged one stops the node, which rejoins with an empty
  * folder and is a new store. `data/` is derived, so a damaged one is made again from the log.
  */
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { StoreError } from '../base/errors.ts'
@@ -72,7 +72,7 @@ async function makeFolder(path: string): Promise<void> {
 async function openLog(path: string, access: StoreAccess): Promise<OrderedStore> {
   const logPath = join(path, 'log')
   try {
-    return await openWhole(logPath, access)
+    return await access.open(logPath)
   } catch (error) {
     throw await explained(path, logPath, error)
   }
@@ -92,21 +92,8 @@ async function openData(
   return { store: await access.open(dataPath), wasReset: true }
 }
 
-/**
- * LevelDB takes a folder without its CURRENT for a new one, and would begin an empty store over the
- * remains of the old.
- */
-async function openWhole(path: string, access: StoreAccess): Promise<OrderedStore> {
-  const files = await readdir(path).catch((): string[] => [])
-  const hasTables = files.some((name) => /^MANIFEST-|\.(ldb|log)$/.test(name))
-  if (hasTables && !files.includes('CURRENT')) {
-    throw new StoreError('corrupt', `the store ${path} has lost its file CURRENT`)
-  }
-  return access.open(path)
-}
-
 async function openSound(path: string, access: StoreAccess): Promise<OrderedStore> {
-  const store = await openWhole(path, access)
+  const store = await access.open(path)
   try {
     await access.probeData(store)
     return store

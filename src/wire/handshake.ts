@@ -100,9 +100,10 @@ function isRole(value: unknown): value is Role {
 }
 
 function decodeInfo([storeId, incarnation, durableFlush]: readonly unknown[]):
-  | LinkInfo
-  | undefined {
-  const isAbsent = [storeId, incarnation, durableFlush].every((one) => one === null || one === undefined)
+  LinkInfo | undefined {
+  const isAbsent = [storeId, incarnation, durableFlush].every(
+    (one) => one === null || one === undefined,
+  )
   if (isAbsent) return {}
   if (typeof storeId !== 'string' || !isCount(incarnation) || !isCount(durableFlush)) {
     return undefined
@@ -124,7 +125,8 @@ export interface Expected {
 /** Why a hello is refused, or undefined. `own` is this side's. */
 export function helloProblem(own: Hello, theirs: Hello, expected: Expected): string | undefined {
   if (theirs.side === own.side) return `side: both ends are a ${own.side}`
-  if (theirs.role !== expected.role) return `role: expected a ${expected.role}, met a ${theirs.role}`
+  if (theirs.role !== expected.role)
+    return `role: expected a ${expected.role}, met a ${theirs.role}`
   if (theirs.protocolMax < own.protocolMin || theirs.protocolMin > own.protocolMax) {
     const mine = `${own.protocolMin} to ${own.protocolMax}`
     const other = `${theirs.protocolMin} to ${theirs.protocolMax}`
@@ -157,12 +159,7 @@ export function proofOf(secret: string, prover: Hello, verifier: Hello): Uint8Ar
   return createHmac('sha256', secret).update(bound).digest()
 }
 
-export function isProof(
-  mac: Uint8Array,
-  secret: string,
-  prover: Hello,
-  verifier: Hello,
-): boolean {
+export function isProof(mac: Uint8Array, secret: string, prover: Hello, verifier: Hello): boolean {
   const wanted = proofOf(secret, prover, verifier)
   return mac.length === wanted.length && timingSafeEqual(mac, wanted)
 }

@@ -34,8 +34,7 @@ const kindByNumber: ReadonlyMap<number, string> = new Map(
 )
 
 export type DecodedPeerFrame =
-  | { readonly ok: true; readonly frame: PeerFrame }
-  | { readonly ok: false; readonly reason: string }
+  { readonly ok: true; readonly frame: PeerFrame } | { readonly ok: false; readonly reason: string }
 
 export function encodePeerFrame(frame: PeerFrame): Uint8Array {
   return pack([frameFormat, frame.durableFlush, frame.messages.map(packMessage)])
@@ -177,10 +176,9 @@ function readBallotAt(body: readonly unknown[]): {
   return { position: field.position(body[0]), ballot: field.ballot(body[1]) }
 }
 
-function readEntries(body: readonly unknown[]): Pick<
-  Message & { kind: 'entries' },
-  'from' | 'entries' | 'committed'
-> {
+function readEntries(
+  body: readonly unknown[],
+): Pick<Message & { kind: 'entries' }, 'from' | 'entries' | 'committed'> {
   const entries = field.list(body[1], 'entries').map((one) => {
     const [at, of, content] = field.list(one, 'entry', 3)
     const value = field.bytes(content, 'value', entryBytesMax)
@@ -193,7 +191,9 @@ function readEntries(body: readonly unknown[]): Pick<
   }
 }
 
-function readForward(body: readonly unknown[]): Pick<
+function readForward(
+  body: readonly unknown[],
+): Pick<
   Message & { kind: 'forward' },
   'readPosition' | 'reads' | 'transaction' | 'request' | 'hops'
 > {

@@ -178,14 +178,14 @@ test('a full disk fails a write, fences the store, and loses nothing of before',
   // Room alone does not bring it back: what the failed write left behind is unknown.
   await writeFile(join(disk, 'store', 'LOG'), '')
   await expect(store.write([putOf('small')])).rejects.toBe(failure)
-  expect(incompressible(0).equals(store.getSync(keyOf(0)) ?? [])).toBe(true)
+  expect(incompressible(0).equals(store.getSync(keyOf(0)) ?? Buffer.of())).toBe(true)
   await store.close()
   const atOpen = await failureOf(openLevelStore(path))
   expect(atOpen.message).toContain('the disk is full; make room and start the node again')
   execFileSync('mount', ['-o', 'remount,size=16m', disk])
   const again = await openLevelStore(path)
   for (let i = 0; i < written; i++) {
-    expect(incompressible(i).equals(again.getSync(keyOf(i)) ?? []), `row ${i}`).toBe(true)
+    expect(incompressible(i).equals(again.getSync(keyOf(i)) ?? Buffer.of()), `row ${i}`).toBe(true)
   }
   await again.close()
 })

@@ -180,7 +180,12 @@ test('two listeners cannot be made to prove themselves to each other by a relay'
     return new WebSocket(`${url.replace('http', 'ws')}/v1/peer`)
   })
   for (const [index, socket] of sockets.entries()) {
-    socket.on('message', (data: Buffer) => sockets[1 - index]?.send(data))
+    const other = sockets[1 - index]
+    const pass = (data: Buffer): void => other?.send(data, () => undefined)
+    socket.on('message', (data: Buffer) => {
+      if (other?.readyState === WebSocket.CONNECTING) other.on('open', () => pass(data))
+      else pass(data)
+    })
     socket.on('error', () => undefined)
   }
   await until(() => [...a.log, ...b.log].some((line) => line.includes('side: ')))
@@ -205,6 +210,7 @@ test('close ends at once although the other side does not answer', async () => {
   await dialer.close()
   expect(performance.now() - began).toBeLessThan(1_500)
   stop()
+  for (const socket of held) socket.terminate()
 })
 
 test('garbage, text, an oversize frame and an unknown path end that connection, nothing else', async () => {

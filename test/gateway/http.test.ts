@@ -73,7 +73,7 @@ test('versions of a column are asked for with all=true', async () => {
 })
 
 test('the shard log is read by added id and by time, and waited for', async () => {
-  const { ask, bench } = createGatewayBench()
+  const { ask, send, bench } = createGatewayBench()
   const answers = []
   for (const refKey of [1, 2, 3]) {
     answers.push(await ask('PUT', `/cells/${row}/BASE/${refKey}`, { json: refKey }))
@@ -88,10 +88,13 @@ test('the shard log is read by added id and by time, and waited for', async () =
   expect((await ask('GET', `${log}?since=${time}`)).body).toMatchObject({
     cells: [{ addedId: 2 }, { addedId: 3 }],
   })
-  const waiting = ask('GET', `${log}?after=3&wait=60`)
+  const waiting = send('GET', `${log}?after=3&wait=60`)
   await passMs(bench.world, 1_000)
   await ask('PUT', `/cells/${row}/BASE/4`, { json: 4 })
-  expect((await waiting).body).toMatchObject({ cells: [{ addedId: 4 }], next: 4 })
+  expect((await settled(bench.world, waiting)).body).toMatchObject({
+    cells: [{ addedId: 4 }],
+    next: 4,
+  })
   expect((await ask('GET', `${log}?after=4&wait=1`)).body).toStrictEqual({
     ...{ shard, cells: [], next: 4 },
   })
@@ -261,7 +264,11 @@ test.each(refusals)(
   },
 )
 
-function tooLarge(bench: GatewayBench, body: BodyInit, headers = {}): Promise<unknown> {
+function tooLarge(
+  bench: GatewayBench,
+  body: NonNullable<RequestInit['body']>,
+  headers = {},
+): Promise<unknown> {
   return bench.ask('PUT', path, { body, headers, duplex: 'half' })
 }
 
@@ -354,11 +361,11 @@ test('a node without its majority answers 503 to current reads', async () => {
 })
 
 test('requests at work are bounded', async () => {
-  const { ask, bench } = createGatewayBench({ requestsMax: 1 })
-  const waiting = ask('GET', `/shards/${shard}/cells?wait=5`)
+  const { ask, send, bench } = createGatewayBench({ requestsMax: 1 })
+  const waiting = send('GET', `/shards/${shard}/cells?wait=5`)
   await passMs(bench.world, 100)
   expect(await ask('GET', path)).toMatchObject({ status: 503, body: { code: 'overloaded' } })
-  expect(await waiting).toMatchObject({ status: 200 })
+  expect(await settled(bench.world, waiting)).toMatchObject({ status: 200 })
   expect(await ask('GET', path)).toMatchObject({ status: 404 })
 })
 

@@ -11,6 +11,8 @@ export interface Answered {
   readonly body: unknown
 }
 
+export type Init = RequestInit & { readonly json?: unknown }
+
 export interface GatewayBench {
   readonly bench: Bench
   readonly app: Hono
@@ -30,16 +32,15 @@ export function createGatewayBench(options: Partial<GatewayOptions> = {}): Gatew
   const bench = createBench()
   const { store, replica } = bench.node('n1')
   const app = createGateway({ cells: store, ...options })
-  return {
-    ...{ bench, app, service: store, replica },
-    ask: async (method, path, init = {}) => {
-      const { json, ...rest } = init
-      const url = path.startsWith('/v1') || path === '/' ? path : `/v1/datastores/trips${path}`
-      const sent = json === undefined ? {} : { headers: jsonHeaders, body: JSON.stringify(json) }
-      const answer = Promise.resolve(app.request(url, { method, ...sent, ...rest }))
-      return parsed(await settled(bench.world, answer))
-    },
+  const send = async (method: string, path: string, init: Init = {}): Promise<Answered> => {
+    const { json, ...rest } = init
+    const url = path.startsWith('/v1') || path === '/' ? path : `/v1/datastores/trips${path}`
+    const sent = json === undefined ? {} : { headers: jsonHeaders, body: JSON.stringify(json) }
+    return parsed(await app.request(url, { method, ...sent, ...rest }))
   }
+  const ask = (method: string, path: string, init?: Init): Promise<Answered> =>
+    settled(bench.world, send(method, path, init))
+  return { bench, app, service: store, replica, send, ask }
 }
 
 async function parsed(response: Response): Promise<Answered> {

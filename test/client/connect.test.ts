@@ -1,0 +1,105 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { systemClock } from '../../src/adapters/system-clock.ts'
+import { systemRandom } from '../../src/adapters/system-random.ts'
+import { WsClientListener } from '../../src/adapters/ws-clients.ts'
+import { clusterId, nodeId } from '../../src/base/ids.ts'
+import { cellBytesMax } from '../../src/base/limits.ts'
+import { CellServer } from '../../src/cells/cell-server.ts'
+import { CellStore } from '../../src/cells/cell-store.ts'
+import type { ClientFrame } from '../../src/cells/operation.ts'
+import { connect, StoreError } from '../../src/index.ts'
+import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client-codec.ts'
+import { rowKey } from '../cells/kit.ts'
+import { MemoryLog, MemoryReplica } from '../cells/memory-replica.ts'
+
+const cleanups: (() => Promise<void>)[] = []
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+})
+
+interface RealNode {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+async function startNode(log: MemoryLog, name: string, secret = ''): Promise<RealNode> {
+  const server = createServer()
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const transport = new WsClientListener<ClientFrame>({
+    ...{ node: nodeId(name), cluster: clusterId('test'), server, clientsMax: 10, secret },
+    ...{ clock: systemClock, random: systemRandom, queueBytesMax: 64 * 1024 * 1024 },
+    codec: { encode: encodeClientFrame, decode: decodeClientFrame },
+    log: () => undefined,
+  })
+  const replica = new MemoryReplica(log, systemClock)
+  const service = new CellStore({ replica, clock: systemClock, random: systemRandom })
+  const ports = { transport, service, clock: systemClock, status: () => ({ node: name }) }
+  new CellServer(ports).start()
+  let isStopped = false
+  const stop = async (): Promise<void> => {
+    if (isStopped) return
+    isStopped = true
+    await transport.close()
+    await closed(server)
+  }
+  cleanups.push(stop)
+  return { url: urlOf(server.address()), stop }
+}
+
+function urlOf(address: AddressInfo | string | null): string {
+  return `http://127.0.0.1:${Object(address).port}`
+}
+
+function closed(server: Server): Promise<void> {
+  server.closeAllConnections()
+  return new Promise((resolve) => void server.close(() => resolve()))
+}
+
+const base = { rowKey: rowKey(1), column: 'BASE', refKey: 0 }
+
+test('a client puts and reads over real sockets, large cells too, and goes on when a node goes', async () => {
+  const log = new MemoryLog()
+  const nodes = [await startNode(log, 'n1'), await startNode(log, 'n2')]
+  const client = await connect({ nodes: nodes.map(({ url }) => url), timeoutMs: 5_000 })
+  cleanups.push(() => client.close())
+  const cells = client.cells('trips')
+  expect(await cells.put({ ...base, body: { fare: 12.5 } })).toMatchObject({ addedId: 1 })
+  const large = 'x'.repeat(cellBytesMax - 2)
+  const many = [1, 2, 3, 4, 5, 6].map((refKey) => cells.put({ ...base, refKey, body: large }))
+  expect((await Promise.all(many)).every(({ created }) => created)).toBe(true)
+  expect((await cells.versions(base.rowKey, 'BASE', { from: 1 })).cells).toHaveLength(3)
+  const status = JSON.stringify(await client.status())
+  await nodes[status.includes('n1') ? 0 : 1]?.stop()
+  expect(await cells.get(base)).toMatchObject({ body: { fare: 12.5 } })
+  expect(await cells.put({ ...base, refKey: 9, body: 1 })).toMatchObject({ addedId: 8 })
+})
+
+test('a client that is refused says why', async () => {
+  const { url } = await startNode(new MemoryLog(), 'n1', 'a secret of this cluster')
+  const client = await connect({ nodes: [url], secret: 'another', timeoutMs: 700 })
+  cleanups.push(() => client.close())
+  const refused = client.cells('trips').get(base)
+  await expect(refused).rejects.toMatchObject({
+    ...{ code: 'unavailable', message: expect.stringContaining(url) },
+  })
+})
+
+test('where nobody listens, the client says so when its time is up', async () => {
+  const node = await startNode(new MemoryLog(), 'n1')
+  await node.stop()
+  const client = await connect({ nodes: [node.url], timeoutMs: 300 })
+  cleanups.push(() => client.close())
+  await expect(client.cells('trips').get(base)).rejects.toMatchObject({
+    ...{ code: 'unavailable', message: expect.stringContaining('no node could be reached') },
+  })
+})
+
+test.each([[[]], [['localhost:4700']], [['ftp://x']], [['']]])(
+  'addresses that are none are refused: %j',
+  async (nodes) => {
+    await expect(connect({ nodes })).rejects.toThrow(StoreError)
+  },
+)

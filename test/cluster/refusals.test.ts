@@ -1,0 +1,232 @@
+/** What a node must refuse, or survive: each with one clear sentence, nothing lost, no hang. */
+import { randomUUID } from 'node:crypto'
+import { cp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { connect as connectSocket } from 'node:net'
+import { join } from 'node:path'
+import { WebSocket } from 'ws'
+import { expect, test } from 'vitest'
+import {
+  createCluster,
+  eventually,
+  runProgram,
+  startCluster,
+  withFolder,
+  type TestCluster,
+} from './harness.ts'
+
+/** Uses a cluster of one node: enough for what concerns one. */
+async function withNode(use: (cluster: TestCluster) => Promise<void>): Promise<void> {
+  const cluster = await startCluster({ ids: ['a'] })
+  try {
+    await use(cluster)
+  } finally {
+    await cluster.close()
+  }
+}
+
+async function putCells(cluster: TestCluster, count: number): Promise<readonly string[]> {
+  const rowKeys = Array.from({ length: count }, () => randomUUID())
+  for (const rowKey of rowKeys) {
+    const response = await fetch(`${cluster.node('a').url}${cellPath(rowKey)}/0`, {
+      method: 'PUT',
+      body: JSON.stringify({ rowKey }),
+      headers: { 'content-type': 'application/json' },
+    })
+    expect(response.status, await response.text()).toBe(201)
+  }
+  return rowKeys
+}
+
+async function expectCells(cluster: TestCluster, rowKeys: readonly string[]): Promise<void> {
+  for (const rowKey of rowKeys) {
+    const response = await fetch(`${cluster.node('a').url}${cellPath(rowKey)}`)
+    expect(await response.json()).toMatchObject({ rowKey, body: { rowKey } })
+  }
+}
+
+function cellPath(rowKey: string): string {
+  return `/v1/datastores/trips/cells/${rowKey}/BASE`
+}
+
+/** The last line on stderr, of a node that ended with 1 and no stack trace. */
+async function refusal(configPath: string, flags: readonly string[] = []): Promise<string> {
+  const result = await runProgram(['node', '--config', configPath, ...flags])
+  expect(result, result.stderr).toMatchObject({ code: 1, stdout: '' })
+  expect(result.stderr).not.toMatch(/^ +at /m)
+  return result.stderr.trim().split('\n').at(-1) ?? ''
+}
+
+test('a busy port is refused in one sentence that names the flag', () =>
+  withNode(async (cluster) => {
+    const { configPath, url } = cluster.node('a')
+    const port = new URL(url).port
+    expect(await refusal(configPath, ['--data', join(cluster.folder, 'other')])).toBe(
+      `error: port ${port} on 127.0.0.1 is in use by another process; stop that one, or choose another port with --listen`,
+    )
+  }))
+
+test('a data folder in use is refused, with the process that uses it', () =>
+  withNode(async (cluster) => {
+    const { configPath, pid } = cluster.node('a')
+    const said = await refusal(configPath, ['--listen', '127.0.0.1:0'])
+    expect(said).toMatch(/^error: the data folder \S+ is in use by process \d+ on \S+; stop it/)
+    expect(said).toContain(`process ${pid} `)
+  }))
+
+test('a folder of another cluster, or of another node, is refused and left alone', () =>
+  withNode(async (cluster) => {
+    const rowKeys = await putCells(cluster, 1)
+    const node = cluster.node('a')
+    await node.stop()
+    expect(await refusal(node.configPath, ['--cluster', 'other'])).toMatch(
+      /belongs to cluster "test", not to "other"/,
+    )
+    const asB = ['--node', 'b', '--nodes', `b=${node.url}`]
+    expect(await refusal(node.configPath, asB)).toMatch(/belongs to node "a", not to "b"/)
+    await node.start()
+    await expectCells(cluster, rowKeys)
+  }))
+
+test('a path that cannot be a folder is refused', () =>
+  withNode(async (cluster) => {
+    const { configPath } = cluster.node('a')
+    const flags = ['--data', join(configPath, 'data'), '--listen', '127.0.0.1:0']
+    expect(await refusal(configPath, flags)).toMatch(/cannot be made: a part of its path is a file/)
+  }))
+
+test('an unknown field ends with 2 and its place', () =>
+  withFolder(async (folder) => {
+    const path = join(folder, 'bad.yaml')
+    await writeFile(path, 'cluster: test\nnode: a\nlisten: 127.0.0.1:0\ndta: ./x\n')
+    const { code, stderr } = await runProgram(['node', '--config', path])
+    expect(code).toBe(2)
+    expect(stderr).toContain(`${path}:4:1: unknown field "dta"; did you mean "data"?`)
+  }))
+
+test(
+  'a flipped bit anywhere in the log is noticed: refused, or repaired, never served wrong',
+  () =>
+    withNode(async (cluster) => {
+      const node = cluster.node('a')
+      const rowKeys = await putCells(cluster, 30)
+      await node.stop()
+      const intact = join(cluster.folder, 'intact')
+      await cp(node.dataFolder, intact, { recursive: true })
+      for (const share of [0.1, 0.5, 0.9]) {
+        await rm(node.dataFolder, { recursive: true })
+        await cp(intact, node.dataFolder, { recursive: true })
+        await rm(join(node.dataFolder, 'data'), { recursive: true })
+        await flipBit(join(node.dataFolder, 'log'), share)
+        const program = node.spawn()
+        const ended = program.exited(15_000).catch(() => undefined)
+        const serving = node.ready().then(
+          () => 'ready' as const,
+          () => undefined,
+        )
+        const first = await Promise.race([ended, serving])
+        if (first === 'ready') {
+          await expectNothingWrong(cluster, rowKeys)
+          await node.stop('SIGKILL')
+        } else {
+          expect(program.stderr()).toMatch(/damaged/)
+          expect((await program.exited()).code).toBe(1)
+        }
+      }
+    }),
+  90_000,
+)
+
+/** Every answer is the right body or an honest error; never another body, never "no such cell". */
+async function expectNothingWrong(cluster: TestCluster, rowKeys: readonly string[]): Promise<void> {
+  for (const rowKey of rowKeys) {
+    const response = await fetch(`${cluster.node('a').url}${cellPath(rowKey)}`)
+    const found: unknown = await response.json()
+    if (response.ok) expect(found).toMatchObject({ body: { rowKey } })
+    else expect(response.status, JSON.stringify(found)).toBeGreaterThanOrEqual(500)
+  }
+}
+
+async function flipBit(store: string, share: number): Promise<void> {
+  const names = (await readdir(store)).filter((name) => /\.(log|ldb)$/.test(name))
+  const sized = await Promise.all(
+    names.map(async (name) => ({ name, bytes: await readFile(join(store, name)) })),
+  )
+  const largest = sized.toSorted((x, y) => y.bytes.length - x.bytes.length)[0]
+  if (largest === undefined || largest.bytes.length === 0) throw new Error('the store is empty')
+  const at = Math.floor(largest.bytes.length * share)
+  const file = await open(join(store, largest.name), 'r+')
+  await file.write(Buffer.from([(largest.bytes[at] ?? 0) ^ 0x10]), 0, 1, at)
+  await file.close()
+}
+
+test('damaged derived data is rebuilt from the log, and that is said and counted', () =>
+  withNode(async (cluster) => {
+    const node = cluster.node('a')
+    const rowKeys = await putCells(cluster, 30)
+    await node.stop()
+    await writeFile(join(node.dataFolder, 'data', 'CURRENT'), 'MANIFEST-nonsense\n')
+    await node.start()
+    await expectCells(cluster, rowKeys)
+    expect(node.log()).toContain('data/ was damaged')
+    const metrics = await (await fetch(`${node.url}/metrics`)).text()
+    expect(metrics).toMatch(/^trilithon_data_resets_total\{.*\} 1$/m)
+    expect(await readdir(node.dataFolder)).toContain('data.damaged')
+  }))
+
+test('garbage on the port harms nobody', () =>
+  withNode(async (cluster) => {
+    const { url } = cluster.node('a')
+    const { hostname, port } = new URL(url)
+    await new Promise<void>((resolve) => {
+      const socket = connectSocket(Number(port), hostname, () =>
+        socket.end('\x16\x03\x01 nonsense'),
+      )
+      socket.on('close', () => resolve())
+      socket.on('error', () => resolve())
+      socket.resume()
+    })
+    for (const path of ['/v1/peer', '/v1/client', '/v1/other']) {
+      await new Promise<void>((resolve) => {
+        const socket = new WebSocket(`ws://${hostname}:${port}${path}`)
+        socket.on('open', () => socket.send(Buffer.from('not a frame')))
+        socket.on('error', () => resolve())
+        socket.on('close', () => resolve())
+      })
+    }
+    await expectCells(cluster, await putCells(cluster, 1))
+    expect(cluster.node('a').pid).toBeDefined()
+  }))
+
+test('a peer of another cluster is refused, and both say so', async () => {
+  const cluster = await createCluster({ ids: ['a', 'b'] })
+  try {
+    const { configPath } = cluster.node('b')
+    const yaml = await readFile(configPath, 'utf8')
+    await writeFile(configPath, yaml.replace('cluster: test', 'cluster: other'))
+    cluster.node('a').spawn()
+    cluster.node('b').spawn()
+    await eventually('the refusal is in both logs', async () => {
+      const logs = ['a', 'b'].map((id) => cluster.node(id).log())
+      return logs.every((log) => /cluster/.test(log) && /refused/.test(log)) ? true : undefined
+    })
+    const ready = await fetch(`${cluster.node('a').url}/readyz`)
+    expect(ready.status).toBe(503)
+    expect(await ready.text()).toContain('1 of 2 nodes are reachable')
+  } finally {
+    await cluster.close()
+  }
+})
+
+test('told twice to stop, a node ends at once', () =>
+  withNode(async (cluster) => {
+    const node = cluster.node('a')
+    const shard = `${node.url}/v1/datastores/trips/shards/7/cells?wait=30`
+    const waiting = fetch(shard).then(
+      (response) => response.status,
+      () => 'closed',
+    )
+    node.signal('SIGTERM')
+    const exit = await node.stop('SIGTERM')
+    expect([0, 1]).toContain(exit.code)
+    await waiting
+  }))
