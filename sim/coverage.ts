@@ -20,6 +20,7 @@ export const expectedFaults = [
   'crash',
   'crash-all',
   'restart',
+  'stop',
   'lost-write',
 ] as const
 

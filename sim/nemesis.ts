@@ -13,6 +13,8 @@ export interface Victim {
   readonly name: string
   isUp(): boolean
   crash(): void
+  /** Lets it end by itself, which takes a while; `onEnded` comes unless it crashes meanwhile. */
+  stop(onEnded: () => void): void
   /** Calls `strike` when a write of its disks is under way next; at most once a process. */
   onNextWrite(strike: () => void): void
   restart(): void
@@ -85,6 +87,10 @@ export class Nemesis {
     const { coverage, plan } = this.#parts
     const up = this.#parts.victims.filter((victim) => victim.isUp())
     if (up.length === 0) return
+    if (random.chance(plan.orderlyStops)) {
+      this.#stop(random.pick(up), random)
+      return
+    }
     const isAll = random.chance(plan.crashAll)
     if (isAll) coverage.count('crash-all')
     const victims = isAll ? up : [random.pick(up)]
@@ -101,6 +107,14 @@ export class Nemesis {
         })
       })
     }
+  }
+
+  #stop(victim: Victim, random: SeededRandom): void {
+    this.#parts.coverage.count('stop')
+    victim.stop(() => {
+      if (this.#isOver) victim.restart()
+      else this.#restartLater(victim, random)
+    })
   }
 
   #strikeDown(victim: Victim, random: SeededRandom): void {

@@ -349,6 +349,7 @@ class Port<Frame> implements Transport<Frame> {
   }
 
   close(): Promise<void> {
+    this.epochByPeer.clear()
     this.#network.closed(this)
     return Promise.resolve()
   }

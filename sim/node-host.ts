@@ -117,10 +117,22 @@ export class NodeHost<P extends Program> implements Victim {
     this.#process?.pause(lengthMicros)
   }
 
-  /** An orderly end: the program stops by itself, then the process is gone. */
-  async stop(): Promise<void> {
-    await this.#program?.stop()
-    if (this.#process !== undefined) this.crash()
+  stop(onEnded: () => void): void {
+    const { world } = this.#parts
+    const process = this.#process
+    const program = this.#program
+    if (program === undefined) return
+    program.stop().then(
+      () => {
+        // It may have crashed, and even come back, while it was stopping.
+        if (process === undefined || this.#process !== process) return
+        this.crash()
+        onEnded()
+      },
+      (error: unknown) => {
+        if (process?.isAlive === true) world.fail(error)
+      },
+    )
   }
 
   #down(): void {

@@ -25,7 +25,7 @@ import { describeSwarm, drawSwarm, type SwarmOptions } from './swarm.ts'
 export interface RunHooks {
   /** Gets the run told line by line. */
   readonly watch?: (line: string) => void
-  /** Only violations of these rules count; failed assertions always do. */
+  /** Only violations of these rules count, assertions included. */
   readonly rules?: readonly string[] | undefined
 }
 
@@ -95,10 +95,11 @@ class Run {
     try {
       outcome = await this.#phases()
     } catch (error) {
-      outcome = 'crash'
       this.#referee.check(false, ruleOf(error), sentenceOf(error), () => ({
         stack: stackOf(error),
       }))
+      // A failure of a rule that does not count ends the run, and is not a find.
+      outcome = this.#isBroken() ? 'crash' : 'clean'
     } finally {
       process.off('unhandledRejection', onRejection)
     }

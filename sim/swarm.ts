@@ -13,6 +13,8 @@ export interface FaultPlan {
   readonly lengthMicros: number
   readonly crashMeanMicros: number
   readonly restartMeanMicros: number
+  /** Parts per million of crashes that are orderly stops instead. */
+  readonly orderlyStops: number
   /** Parts per million of crashes that wait for a write of their victim to be under way. */
   readonly crashInWrite: number
   /** Parts per million of crashes that take all nodes at once. */
@@ -144,6 +146,7 @@ function drawFaults(random: SeededRandom): FaultPlan {
     lengthMicros: random.int(5, 30) * second,
     crashMeanMicros: mean(second / 2, 8 * second),
     restartMeanMicros: random.pick([10_000, 500_000, 3 * second]),
+    orderlyStops: random.pick([0, 100_000, 300_000]),
     crashInWrite: random.pick([0, 500_000, 900_000]),
     crashAll: sometimes(random, 500_000, () => random.int(50_000, 400_000)),
     partitionMeanMicros: mean(second / 2, 8 * second),

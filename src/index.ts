@@ -3,15 +3,15 @@
 // A client, and what it gives.
 export { connect, type ConnectOptions } from './client/connect.ts'
 export type { Client } from './client/client.ts'
+export type { ClientCells } from './client/cells.ts'
 export type {
-  ClientCells,
   LogOptions,
   LogPage,
   Page,
   PageOptions,
   ReadOptions,
   WriteOptions,
-} from './client/cells.ts'
+} from './client/options.ts'
 export type { LoggedCell, TailOptions } from './client/tail.ts'
 
 // Cells.

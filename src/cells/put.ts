@@ -107,7 +107,7 @@ async function afterSubmit(
   const { group } = put
   switch (outcome.kind) {
     case 'committed':
-      if (outcome.attempt === attempt) return createdCell(put, outcome)
+      if (outcome.attempt === attempt) return createdCell(ports, put, outcome)
       return otherTry(ports, put, outcome.position)
     case 'conflict':
       return { kind: 'again', position: outcome.position }
@@ -126,10 +126,18 @@ async function afterSubmit(
   }
 }
 
-function createdCell(put: Put, outcome: Outcome & { readonly kind: 'committed' }): Try {
-  const [addedId] = outcome.sequences
-  assert(addedId !== undefined && addedId >= 1, 'CELL-3: a new cell has no added id')
-  const { position, timestamp: createdAt } = outcome
+/** A commit is told when it is applied here, so what it wrote can be looked at. */
+function createdCell(
+  ports: CellPorts,
+  put: Put,
+  outcome: Outcome & { readonly kind: 'committed' },
+): Try {
+  const { position, timestamp: createdAt, sequences } = outcome
+  const [addedId] = sequences
+  const row = ports.replica.get(put.group, put.key)
+  assert(row !== undefined && hasBody(row, put.body), 'CELL-1: another cell than was put')
+  assert(addedId === addedIdOfCell(row), 'CELL-3: another added id than was drawn')
+  assert(createdAt === row.timestamp, 'CELL-3: another time than that of the entry')
   const written = { shard: put.shard, addedId, createdAt, created: true }
   return { kind: 'written', result: { written, position } }
 }

@@ -8,8 +8,16 @@ import { createGunzip } from 'node:zlib'
 
 /** A line by its number in the file, from 1. */
 export type Line =
-  | { readonly kind: 'text'; readonly number: number; readonly text: string }
-  | { readonly kind: 'unreadable'; readonly number: number; readonly reason: string }
+  TextLine | { readonly kind: 'unreadable'; readonly number: number; readonly reason: string }
+
+export interface TextLine {
+  readonly kind: 'text'
+  readonly number: number
+  /** Without its end. */
+  readonly text: string
+  /** What ends it, or would; a quoted field keeps the ends of its lines. */
+  readonly ending: '\n' | '\r\n'
+}
 
 /** A longer line cannot become a cell; it is skipped without being kept in memory. */
 export const lineBytesMax: number = 4 * 1024 * 1024
@@ -132,8 +140,9 @@ function lineOf(number: number, length: number, pieces: readonly Buffer[]): Line
   }
   const bytes = pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces)
   if (!isUtf8(bytes)) return { kind: 'unreadable', number, reason: 'the line is not UTF-8' }
-  let text = bytes.toString('utf8')
-  if (text.endsWith('\r')) text = text.slice(0, -1)
-  if (number === 1 && text.startsWith(byteOrderMark)) text = text.slice(1)
-  return { kind: 'text', number, text }
+  const whole = bytes.toString('utf8')
+  const hasMark = number === 1 && whole.startsWith(byteOrderMark)
+  const hasReturn = whole.endsWith('\r')
+  const text = whole.slice(hasMark ? 1 : 0, hasReturn ? -1 : undefined)
+  return { kind: 'text', number, text, ending: hasReturn ? '\r\n' : '\n' }
 }

@@ -5,7 +5,9 @@
  */
 import { DamagedFile, gunzipChunks, readChunks, splitLines, type Line } from './cells-load-lines.ts'
 import type { Json } from '../cells/body.ts'
-import { rowParser, type Row, type RowFormat } from './cells-load-rows.ts'
+import { CsvRows } from './cells-load-csv.ts'
+import { jsonlRows } from './cells-load-jsonl.ts'
+import type { Row, RowFormat } from './cells-load-rows.ts'
 import { rowKeyOf, type RowName } from './uuid-v5.ts'
 
 /** One cell on its way; the sink knows the datastore, the column and the ref key. */
@@ -132,7 +134,7 @@ async function readAll(
   takeRow: (row: Row) => Promise<void>,
   batches: BatchSender,
 ): Promise<Stopped | undefined> {
-  const parser = rowParser(options.format)
+  const parser = options.format === 'csv' ? new CsvRows() : jsonlRows()
   const file = readChunks(options.path, (bytes) => (state.bytesRead = bytes))
   const lines = splitLines(options.isGzip ? gunzipChunks(file) : file)
   let stopped = await forEachLine(lines, async (line) => {

@@ -9,10 +9,11 @@ import { fileFailure } from '../node/config-load.ts'
 import { cellSink } from './cell-sink.ts'
 import { loadCells, type LoadReport, type Rejection } from './cells-load-run.ts'
 import { UnusableFile, type RowFormat } from './cells-load-rows.ts'
-import { addCellFlags, countOf, datastoreOf, withClient, type Options } from './client.ts'
+import { addCellFlags, countOf, datastoreOf, withClient } from './client.ts'
 import { CliError, complain, exitFailure, exitUsage, reportFailure } from './exit.ts'
 import { counted, duration, grouped, print, printJson, say } from './output.ts'
 import { progressBar } from './progress.ts'
+import type { Options } from './options.ts'
 
 /** Rejections that are printed; all of them go to `--rejects`. */
 const rejectionsShownMax = 20

@@ -5,9 +5,10 @@ import type { Cell } from '../cells/cell.ts'
 import { shardCount } from '../cells/shard.ts'
 import type { ClientCells } from '../client/cells.ts'
 import { timestampOf } from '../gateway/iso-time.ts'
-import { addCellFlags, countOf, datastoreOf, withClient, type Options } from './client.ts'
+import { addCellFlags, countOf, datastoreOf, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { printJson, timed } from './output.ts'
+import type { Options } from './options.ts'
 
 export function addTailCommand(cells: Command): void {
   addCellFlags(cells.command('tail'))

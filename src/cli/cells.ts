@@ -3,13 +3,15 @@ import { text as readText } from 'node:stream/consumers'
 import { Option, type Command } from 'commander'
 import type { Cell } from '../cells/cell.ts'
 import { parseJsonText } from '../cells/json-text.ts'
-import type { ClientCells, ReadOptions } from '../client/cells.ts'
+import type { ClientCells } from '../client/cells.ts'
+import type { ReadOptions } from '../client/options.ts'
 import { isoOf } from '../gateway/iso-time.ts'
 import { addLoadCommand } from './cells-load.ts'
 import { addTailCommand } from './cells-tail.ts'
-import { addCellFlags, countOf, datastoreOf, withClient, type Options } from './client.ts'
+import { addCellFlags, countOf, datastoreOf, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 import { print, printJson, say, styled, timed } from './output.ts'
+import type { Options } from './options.ts'
 
 export function addCellsCommand(program: Command): void {
   const cells = program.command('cells').description('read, write and load cells')

@@ -3,9 +3,8 @@ import type { Command } from 'commander'
 import type { Client, ClientLimits } from '../client/client.ts'
 import { connect } from '../client/connect.ts'
 import { CliError, exitUsage } from './exit.ts'
+import type { Options } from './options.ts'
 import { addUrlFlag, secretOf, urlsOf } from './url-flags.ts'
-
-export type Options = Readonly<Record<string, unknown>>
 
 /** Flags of every command that speaks to a cluster's cells. */
 export function addCellFlags(command: Command, timeoutSeconds = 10): Command {

@@ -3,6 +3,7 @@ import { Option, type Command } from 'commander'
 import { allSettings, flagOf, limitSettings } from '../node/config-settings.ts'
 import { loadConfig, type LoadResult } from '../node/config-load.ts'
 import { CliError, exitUsage } from './exit.ts'
+import type { Options } from './options.ts'
 
 type Loaded = LoadResult & { readonly ok: true }
 
@@ -30,7 +31,7 @@ function optionOf({ name, argument, what, fallback }: Setting): Option {
 }
 
 /** The configuration, or a CliError with every problem on a line of its own. */
-export async function configOf(options: Readonly<Record<string, unknown>>): Promise<Loaded> {
+export async function configOf(options: Options): Promise<Loaded> {
   const file = typeof options['config'] === 'string' ? options['config'] : undefined
   const flags = new Map<string, string>()
   for (const setting of allSettings) {

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { describeOrigin } from '../node/config-source.ts'
 import { addConfigFlags, configOf } from './config-flags.ts'
 import { print, printJson, styledData, table } from './output.ts'
+import type { Options } from './options.ts'
 
 export function addConfigCommand(program: Command): void {
   const config = program.command('config').description('look at the configuration of a node')
@@ -16,7 +17,7 @@ export function addConfigCommand(program: Command): void {
     .action(validateConfig)
 }
 
-async function printConfig(options: Readonly<Record<string, unknown>>): Promise<void> {
+async function printConfig(options: Options): Promise<void> {
   const { settings } = await configOf(options)
   if (options['json'] === true) {
     const byName = settings.map(({ name, value, origin }) => [name, { value, origin }])
@@ -30,7 +31,7 @@ async function printConfig(options: Readonly<Record<string, unknown>>): Promise<
   print(table(rows))
 }
 
-async function validateConfig(options: Readonly<Record<string, unknown>>): Promise<void> {
+async function validateConfig(options: Options): Promise<void> {
   const { config } = await configOf(options)
   const { cluster, node, nodes } = config
   if (options['json'] === true) return printJson({ ok: true, cluster, node, nodes })

@@ -12,7 +12,7 @@ import { connect } from '../client/connect.ts'
 import { cellSink } from './cell-sink.ts'
 import { inputFile, type InputFile } from './cells-load.ts'
 import { loadCells, type CellSink } from './cells-load-run.ts'
-import { countOf, type Options } from './client.ts'
+import { countOf } from './client.ts'
 import { DemoCluster } from './demo-cluster.ts'
 import {
   countFound,
@@ -25,6 +25,7 @@ import {
 import { sampleTrip, sampleTrips } from './demo-trips.ts'
 import { CliError, exitFailure } from './exit.ts'
 import { counted, duration, grouped, print, printJson, styledData } from './output.ts'
+import type { Options } from './options.ts'
 
 const datastore = 'trips'
 const column = 'BASE'

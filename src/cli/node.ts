@@ -8,6 +8,7 @@ import { addConfigFlags, configOf } from './config-flags.ts'
 import { CliError, exitFailure } from './exit.ts'
 import { apiOf } from './api.ts'
 import { version } from './version.ts'
+import type { Options } from './options.ts'
 
 export function addNodeCommand(program: Command): void {
   addConfigFlags(program.command('node'))
@@ -15,7 +16,7 @@ export function addNodeCommand(program: Command): void {
     .action(runNode)
 }
 
-async function runNode(options: Readonly<Record<string, unknown>>): Promise<void> {
+async function runNode(options: Options): Promise<void> {
   const { config, files } = await configOf(options)
   const logger = createLogger(config.logLevel, { node: config.node })
   if (config.insecure) logger.warn('insecure: anyone who reaches this address can read and write')

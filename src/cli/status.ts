@@ -6,6 +6,7 @@ import type { Command } from 'commander'
 import { exitUnavailable, CliError } from './exit.ts'
 import { duration, print, printJson, say, styledData, table } from './output.ts'
 import { addUrlFlag, urlsOf } from './url-flags.ts'
+import type { Options } from './options.ts'
 
 export function addStatusCommand(program: Command): void {
   addUrlFlag(program.command('status'))
@@ -35,7 +36,7 @@ interface Asked {
 
 const askTimeoutMs = 3000
 
-async function showStatus(options: Readonly<Record<string, unknown>>): Promise<void> {
+async function showStatus(options: Options): Promise<void> {
   const urls = urlsOf(options)
   const first = await firstAnswer(urls)
   if (first === undefined) {

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { fileFailure } from '../node/config-load.ts'
 import { CliError, exitUsage } from './exit.ts'
+import type { Options } from './options.ts'
 
 /** The nodes that `npm start` begins. */
 const urlsDefault = ['http://127.0.0.1:4700', 'http://127.0.0.1:4701', 'http://127.0.0.1:4702']
@@ -13,7 +14,7 @@ export function addUrlFlag(command: Command): Command {
 }
 
 /** Scheme, host and port of each. */
-export function urlsOf(options: Readonly<Record<string, unknown>>): readonly string[] {
+export function urlsOf(options: Options): readonly string[] {
   const flag = options['url']
   const variable = process.env['TRILITHON_URL']
   const given = typeof flag === 'string' ? flag : variable
@@ -27,9 +28,7 @@ export function urlsOf(options: Readonly<Record<string, unknown>>): readonly str
 }
 
 /** The cluster's secret, when a file is named by `--secret-file` or TRILITHON_SECRET_FILE. */
-export async function secretOf(
-  options: Readonly<Record<string, unknown>>,
-): Promise<string | undefined> {
+export async function secretOf(options: Options): Promise<string | undefined> {
   const flag = options['secretFile']
   const file = typeof flag === 'string' ? flag : process.env['TRILITHON_SECRET_FILE']
   if (file === undefined || file === '') return undefined

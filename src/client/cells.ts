@@ -31,49 +31,16 @@ import { errorOf, problem, valueOf, type Outcome } from '../cells/problem.ts'
 import { shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { ReadLevel } from '../replica/local-replica.ts'
 import type { SeenPositions } from './seen-positions.ts'
+import type {
+  LogOptions,
+  LogPage,
+  Page,
+  PageOptions,
+  ReadOptions,
+  WriteOptions,
+} from './options.ts'
 import { tail, type LoggedCell, type TailOptions } from './tail.ts'
-
-export interface WriteOptions {
-  /** Retried until then; default 10 seconds. */
-  readonly timeoutMs?: number
-}
-
-export interface ReadOptions {
-  /**
-   * `current` (default): sees every cell whose put had returned, to anybody. `any`: what the node
-   * that answers has, without asking others; never older than what this client has seen.
-   */
-  readonly read?: ReadLevel
-  readonly timeoutMs?: number
-}
-
-export interface PageOptions<From> extends ReadOptions {
-  /** Where to begin: the `next` of the page before. */
-  readonly from?: From
-  readonly limit?: number
-}
-
-export interface Page<Next> {
-  readonly cells: readonly Cell[]
-  /** Where the next page begins; absent at the end. */
-  readonly next?: Next
-}
-
-export interface LogOptions extends ReadOptions {
-  /** Cells of one shard; default and maximum 1000. */
-  readonly limit?: number
-  /** Waits so long for a cell when there is none. */
-  readonly waitMs?: number
-}
-
-export interface LogPage {
-  readonly shard: number
-  readonly cells: readonly Cell[]
-  /** To be given as `after` next. */
-  readonly next: number
-}
 
 export interface ClientCellsParts {
   readonly service: CellService

@@ -15,7 +15,7 @@ import { shardCount } from '../cells/shard.ts'
 import { pause } from '../cells/time.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { LogOptions, LogPage } from './cells.ts'
+import type { LogOptions, LogPage } from './options.ts'
 
 const waitMsDefault = 20_000
 const pageLimitDefault = 100

@@ -38,7 +38,7 @@ async function readBounded(request: Request, limit: BodyLimit): Promise<Uint8Arr
     if (chunk === undefined) return Buffer.concat(chunks)
     bytes += chunk.length
     if (bytes > limit.bytesMax) {
-      // The rest is not waited for; that the sender breaks off is no error of ours.
+      // The rest is for the server to throw away; that the sender breaks off is no error of ours.
       reader.cancel().catch(() => undefined)
       throw tooLarge(limit, bytes)
     }
@@ -62,9 +62,6 @@ function tooLarge(limit: BodyLimit, actual: number): HttpProblem {
   const message = `the body is larger than ${bytesMax} bytes`
   return new HttpProblem(
     problem('too-large', message, { limit: name, limitValue: bytesMax, actual }),
-    413,
-    // What is left of the body is not read: the connection cannot be used again.
-    { connection: 'close' },
   )
 }
 

@@ -1,7 +1,7 @@
 /** What single values cannot tell: settings that contradict one another. */
 import { isIPv4 } from 'node:net'
 import { entryBytesMax, transactionBytesMax } from '../base/limits.ts'
-import type { NodeConfig } from './config.ts'
+import type { NodeConfig } from './node-config.ts'
 import { describeOrigin, type ConfigProblem, type Origin } from './config-source.ts'
 
 /** Every contradiction, each at the place of the setting to change. */

@@ -148,7 +148,7 @@ function scalarOf(value: unknown): Scalar {
   const isPlain =
     typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
   if (isPlain) return value
-  return value === null ? undefined : String(value)
+  return undefined
 }
 
 /** The first line of a parser's message, which may go on with an excerpt. */

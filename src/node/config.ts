@@ -3,9 +3,10 @@
  * problems found in one go. Pure; `config-load.ts` reads the files.
  */
 import { dirname, resolve } from 'node:path'
-import { isClusterId, isNodeId, type ClusterId, type NodeId } from '../base/ids.ts'
+import { isClusterId, isNodeId } from '../base/ids.ts'
 import { defaultLimits, type Limits } from '../base/limits.ts'
 import { checkConfig } from './config-check.ts'
+import type { NodeConfig } from './node-config.ts'
 import {
   describeOrigin,
   nodeListText,
@@ -24,26 +25,9 @@ import {
   textOf,
   truthOf,
   type Listen,
-  type LogLevel,
-  type NodeAddress,
   type Read,
 } from './config-values.ts'
 import { unknownWord } from './suggest.ts'
-
-export interface NodeConfig {
-  readonly cluster: ClusterId
-  readonly node: NodeId
-  readonly listen: Listen
-  /** Absolute. */
-  readonly data: string
-  readonly nodes: readonly NodeAddress[]
-  readonly secretFile: string | undefined
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
-  readonly insecure: boolean
-  readonly logLevel: LogLevel
-  readonly drainTimeoutMs: number
-  readonly limits: Limits
-}
 
 export interface ConfigSources {
   readonly file?: { readonly path: string; readonly root: LocatedMap }

@@ -16,7 +16,7 @@ import { staticPlacement } from '../placement/placement.ts'
 import { DataStore } from '../replica/data-store.ts'
 import { authorization } from './authorization.ts'
 import { Node } from './compose.ts'
-import type { NodeConfig } from './config.ts'
+import type { NodeConfig } from './node-config.ts'
 import type { ConfigFiles } from './config-load.ts'
 import { openDataFolder, resetData, type DataFolder } from './data-folder.ts'
 import { listen, type BoundServer, type Fetch } from './http-server.ts'
@@ -164,8 +164,8 @@ export class Daemon {
 
   async #serve(request: Request): Promise<Response> {
     const gateway = this.#state === 'running' ? this.#gateway : undefined
-    if (!this.#mayUse(request)) return unauthorized()
     if (gateway === undefined) return notServing(this.#state)
+    if (!this.#mayUse(request)) return unauthorized()
     const startedMs = systemClock.monotonicMs()
     this.#requestsInFlight += 1
     try {

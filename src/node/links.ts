@@ -11,7 +11,7 @@ import type { Transport } from '../ports/transport.ts'
 import type { PeerFrame } from '../replication/message.ts'
 import { decodeClientFrame, encodeClientFrame } from '../wire/client-codec.ts'
 import { decodePeerFrame, encodePeerFrame } from '../wire/peer-codec.ts'
-import type { NodeConfig } from './config.ts'
+import type { NodeConfig } from './node-config.ts'
 import type { Figure } from './metrics.ts'
 
 export interface Links {

@@ -5,7 +5,7 @@
  */
 import { entryBytesMax, frameBytesMax, keyBytesMax } from '../base/limits.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
-import type { Message, PeerFrame, Verdict } from '../replication/message.ts'
+import type { GroupMessage, Message, PeerFrame, Verdict } from '../replication/message.ts'
 import * as field from './peer-fields.ts'
 
 const frameFormat = 1
@@ -29,9 +29,25 @@ const kinds = {
   digest: 15,
 } as const satisfies Record<Message['kind'], number>
 
-const kindByNumber: ReadonlyMap<number, string> = new Map(
-  Object.entries(kinds).map(([kind, number]) => [number, kind]),
+/** Fields of a message of each kind, its kind and envelope among them; absent ones are sent as nil. */
+const fieldCounts: Readonly<Record<Message['kind'], number>> = {
+  ...{ prepare: 5, promised: 6, accept: 7, accepted: 5, refused: 6, faulty: 5, committed: 5 },
+  ...{ fetch: 5, entries: 6, query: 4, highest: 5, forward: 8, 'forward-reply': 5 },
+  ...{ 'digest-request': 2, digest: 4 },
+}
+
+/** Messages about one ballot at one position. */
+type PaxosKind = 'prepare' | 'promised' | 'accept' | 'accepted' | 'refused' | 'faulty' | 'committed'
+
+const kindByNumber: ReadonlyMap<number, Message['kind']> = new Map(
+  Object.entries(kinds).flatMap(([kind, number]) =>
+    isKind(kind) ? [[number, kind] as const] : [],
+  ),
 )
+
+function isKind(kind: string): kind is Message['kind'] {
+  return Object.hasOwn(kinds, kind)
+}
 
 export type DecodedPeerFrame =
   { readonly ok: true; readonly frame: PeerFrame } | { readonly ok: false; readonly reason: string }
@@ -63,28 +79,8 @@ function packMessage(message: Message): Packable {
   return [kind, message.group, message.epoch, ...packBody(message)]
 }
 
-function packBody(message: Exclude<Message, { kind: 'digest' | 'digest-request' }>): Packable[] {
+function packBody(message: GroupMessage): Packable[] {
   switch (message.kind) {
-    case 'prepare':
-    case 'accepted':
-    case 'faulty':
-    case 'committed':
-      return [message.position, field.packBallot(message.ballot)]
-    case 'promised': {
-      const { position, ballot, accepted } = message
-      const was = accepted && [field.packBallot(accepted.ballot), accepted.value]
-      return [position, field.packBallot(ballot), was]
-    }
-    case 'accept': {
-      const { position, ballot, value, previous } = message
-      return [position, field.packBallot(ballot), value, previous && field.packBallot(previous)]
-    }
-    case 'refused':
-      return [
-        message.position,
-        field.packBallot(message.ballot),
-        field.packBallot(message.promised),
-      ]
     case 'fetch':
       return [message.from, message.through]
     case 'entries': {
@@ -105,6 +101,26 @@ function packBody(message: Exclude<Message, { kind: 'digest' | 'digest-request' 
     }
     case 'forward-reply':
       return [message.request, packVerdict(message.verdict)]
+    default:
+      return packPaxosBody(message)
+  }
+}
+
+function packPaxosBody(message: GroupMessage & { kind: PaxosKind }): Packable[] {
+  const at = [message.position, field.packBallot(message.ballot)]
+  switch (message.kind) {
+    case 'promised': {
+      const { accepted } = message
+      return [...at, accepted && [field.packBallot(accepted.ballot), accepted.value]]
+    }
+    case 'accept': {
+      const { value, previous } = message
+      return [...at, value, previous && field.packBallot(previous)]
+    }
+    case 'refused':
+      return [...at, field.packBallot(message.promised)]
+    default:
+      return at
   }
 }
 
@@ -124,56 +140,63 @@ function packVerdict(verdict: Verdict): Packable {
 function readMessage(value: unknown): Message {
   const fields = field.list(value, 'message')
   const kind = kindByNumber.get(field.count(fields[0], 'kind'))
+  if (kind === undefined) throw new field.MalformedError('message is of no known kind')
+  if (fields.length !== fieldCounts[kind]) {
+    throw new field.MalformedError(`message of kind ${kind} has another length`)
+  }
   if (kind === 'digest-request') return { kind, after: field.count(fields[1], 'after') }
   if (kind === 'digest') return readDigest(fields)
   const envelope = { group: field.group(fields[1]), epoch: field.count(fields[2], 'epoch', 1) }
-  const body = fields.slice(3)
+  return { ...readBody(kind, fields.slice(3)), ...envelope }
+}
+
+type Body<M extends Message = GroupMessage> = M extends Message ? Omit<M, 'group' | 'epoch'> : never
+
+function readBody(kind: GroupMessage['kind'], body: readonly unknown[]): Body {
+  switch (kind) {
+    case 'fetch': {
+      const through = field.count(body[1], 'through')
+      return { kind, from: field.position(body[0]), through }
+    }
+    case 'entries':
+      return { kind, ...readEntries(body) }
+    case 'query':
+      return { kind, read: field.count(body[0], 'read') }
+    case 'highest': {
+      const read = field.count(body[0], 'read')
+      return { kind, read, position: field.count(body[1], 'position') }
+    }
+    case 'forward':
+      return { kind, ...readForward(body) }
+    case 'forward-reply': {
+      const request = field.count(body[0], 'request')
+      return { kind, request, verdict: readVerdict(body[1]) }
+    }
+    default:
+      return readPaxosBody(kind, body)
+  }
+}
+
+function readPaxosBody(kind: PaxosKind, body: readonly unknown[]): Body {
+  const at = { position: field.position(body[0]), ballot: field.ballot(body[1]) }
   switch (kind) {
     case 'prepare':
     case 'accepted':
     case 'faulty':
     case 'committed':
-      return { kind, ...envelope, ...readBallotAt(body) }
+      return { kind, ...at }
     case 'promised': {
-      const base = { kind, ...envelope, ...readBallotAt(body) } as const
-      if (field.isAbsent(body[2])) return base
-      return { ...base, accepted: field.ballotValue(body[2], entryBytesMax) }
+      if (field.isAbsent(body[2])) return { kind, ...at }
+      return { kind, ...at, accepted: field.ballotValue(body[2], entryBytesMax) }
     }
     case 'accept': {
       const value = field.bytes(body[2], 'value', entryBytesMax)
-      const base = { kind, ...envelope, ...readBallotAt(body), value } as const
-      return field.isAbsent(body[3]) ? base : { ...base, previous: field.ballot(body[3]) }
+      if (field.isAbsent(body[3])) return { kind, ...at, value }
+      return { kind, ...at, value, previous: field.ballot(body[3]) }
     }
     case 'refused':
-      return { kind, ...envelope, ...readBallotAt(body), promised: field.ballot(body[2]) }
-    case 'fetch': {
-      const through = field.count(body[1], 'through')
-      return { kind, ...envelope, from: field.position(body[0]), through }
-    }
-    case 'entries':
-      return { kind, ...envelope, ...readEntries(body) }
-    case 'query':
-      return { kind, ...envelope, read: field.count(body[0], 'read') }
-    case 'highest': {
-      const read = field.count(body[0], 'read')
-      return { kind, ...envelope, read, position: field.count(body[1], 'position') }
-    }
-    case 'forward':
-      return { kind, ...envelope, ...readForward(body) }
-    case 'forward-reply': {
-      const request = field.count(body[0], 'request')
-      return { kind, ...envelope, request, verdict: readVerdict(body[1]) }
-    }
-    default:
-      throw new field.MalformedError('message is of no known kind')
+      return { kind, ...at, promised: field.ballot(body[2]) }
   }
-}
-
-function readBallotAt(body: readonly unknown[]): {
-  readonly position: number
-  readonly ballot: ReturnType<typeof field.ballot>
-} {
-  return { position: field.position(body[0]), ballot: field.ballot(body[1]) }
 }
 
 function readEntries(
@@ -207,22 +230,26 @@ function readForward(
 }
 
 function readVerdict(value: unknown): Verdict {
-  const fields = field.list(value, 'verdict')
-  switch (fields[0]) {
-    case 0:
+  const [kind, ...fields] = field.list(value, 'verdict')
+  switch (kind) {
+    case 0: {
+      const [position, timestamp, attempt, sequences] = field.list(fields, 'verdict', 4)
       return {
         kind: 'committed',
-        position: field.position(fields[1]),
-        timestamp: field.count(fields[2], 'timestamp', 1),
-        attempt: field.count(fields[3], 'attempt'),
-        sequences: field.list(fields[4], 'sequences').map((one) => field.count(one, 'sequence')),
+        position: field.position(position),
+        timestamp: field.count(timestamp, 'timestamp', 1),
+        attempt: field.count(attempt, 'attempt'),
+        sequences: field.list(sequences, 'sequences').map((one) => field.count(one, 'sequence')),
       }
-    case 1:
-      return { kind: 'conflict', position: field.count(fields[1], 'position') }
+    }
+    case 1: {
+      const [position] = field.list(fields, 'verdict', 1)
+      return { kind: 'conflict', position: field.count(position, 'position') }
+    }
     case 2:
-      return { kind: 'expired' }
     case 3:
-      return { kind: 'overloaded' }
+      field.list(fields, 'verdict', 0)
+      return { kind: kind === 2 ? 'expired' : 'overloaded' }
     default:
       throw new field.MalformedError('verdict is of no known kind')
   }

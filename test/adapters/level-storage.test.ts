@@ -3,7 +3,17 @@
  * Damage that LevelDB does not notice is not here: the stores above carry checksums of their own.
  */
 import { execFileSync } from 'node:child_process'
-import { cp, mkdtemp, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  cp,
+  mkdtemp,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  truncate,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
@@ -149,29 +159,47 @@ function mountOrSkip(context: TestContext, target: string, ...arguments_: string
   })
 }
 
-test('a read-only folder is refused with what to do, whether it has a store or not', async (context) => {
+/** Root may write whatever the mode says, so its folder is mounted read-only. */
+async function makeReadOnly(context: TestContext, path: string): Promise<void> {
+  if (process.getuid?.() === 0) {
+    mountOrSkip(context, path, '--bind', path)
+    execFileSync('mount', ['-o', 'remount,ro,bind', path])
+    return
+  }
+  await chmod(join(path, 'LOCK'), 0o444)
+  await chmod(path, 0o555)
+  onTestFinished(() => chmod(path, 0o755))
+}
+
+test('a read-only folder is refused with what to do', async (context) => {
   const path = await copyOfSound()
-  mountOrSkip(context, path, '--bind', path)
-  execFileSync('mount', ['-o', 'remount,ro,bind', path])
+  await makeReadOnly(context, path)
   const { code, message } = await failureOf(openLevelStore(path))
   expect(code).toBe('forbidden')
   expect(message).toContain(`${path} cannot be written`)
   expect(message).toContain('make it writable, or name another folder')
 })
 
+/** Writes rows until one is refused. */
+async function fill(
+  store: OrderedStore,
+): Promise<{ readonly written: number; readonly failure: unknown }> {
+  for (let i = 0; i < 1000; i++) {
+    try {
+      await store.write([{ key: keyOf(i), value: incompressible(i) }])
+    } catch (failure) {
+      return { written: i, failure }
+    }
+  }
+  throw new Error('4 MB fit a disk of 1 MiB')
+}
+
 test('a full disk fails a write, fences the store, and loses nothing of before', async (context) => {
   const disk = await ownPath()
   mountOrSkip(context, disk, '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs')
   const path = join(disk, 'store')
   const store = await openLevelStore(path)
-  let written = 0
-  let failure: unknown
-  for (let i = 0; i < 1000 && failure === undefined; i++) {
-    await store.write([{ key: keyOf(i), value: incompressible(i) }]).then(
-      () => (written += 1),
-      (error: unknown) => (failure = error),
-    )
-  }
+  const { written, failure } = await fill(store)
   expect(written).toBeGreaterThan(50)
   expect(failure).toMatchObject({ name: 'StoreError', code: 'unavailable' })
   expect(String(failure)).toContain('the disk is full: make room and start the node again')

@@ -275,6 +275,37 @@ test('CELL-5: a replica that is behind what a session has seen asks the others b
   expect(behind.replica.currentReads).toBe(1)
 })
 
+test('CELL-5: a read is of the position it says, although its replica has gone on meanwhile', async () => {
+  const bench = createBench()
+  const { world } = bench
+  const [a, b] = [bench.node('n1'), bench.node('n2')]
+  const { rowKey: key } = base
+  const shard = shardOf(key)
+  await settled(world, put(a.store, { ...base, refKey: 1 }, 'old'))
+  const whole = { datastore, read: current, rowKey: key, limit: 10 }
+  const operations: CellOperation[] = [
+    { kind: 'get', datastore, read: current, items: [{ rowKey: key, column: 'BASE' }] },
+    { kind: 'versions', ...whole, column: 'BASE', reverse: false },
+    { kind: 'row', ...whole },
+    {
+      ...{ kind: 'log', datastore, read: current, limit: 10, waitMs: 0 },
+      items: [{ kind: 'after', shard, addedId: 0 }],
+    },
+    { kind: 'get', datastore, read: current, items: [{ ...base, refKey: 14 }] },
+  ]
+  for (const [i, operation] of operations.entries()) {
+    b.replica.afterRead.push(() => put(a.store, { ...base, refKey: 10 + i }, 'new'))
+    const { answer, positions } = await settled(
+      world,
+      b.store.execute(operation, { timeoutMs: 900 }),
+    )
+    expect(positions).toStrictEqual([[shard, 1 + i]])
+    const shown = JSON.stringify(answer).matchAll(/"refKey":(\d+)/g)
+    const newest = Math.max(0, ...[...shown].map(([, of]) => Number(of)))
+    expect(newest).toBe([1, 10, 11, 12, 0][i])
+  }
+})
+
 test('a position that was never given out is refused and not waited for', async () => {
   const { world, node } = createBench()
   const { store } = node('n1')

@@ -126,6 +126,9 @@ export class MemoryReplica implements LocalReplica {
   /** Nobody answers this replica: reads are refused, submissions unknown. */
   isCutOff = false
   readonly mishaps: Mishap[] = []
+  /** What happens once, between a read or a scan and its being heard of. */
+  readonly afterRead: (() => Promise<unknown>)[] = []
+  readonly afterScan: (() => Promise<unknown>)[] = []
   /** How many current reads were made, each of which asks a majority. */
   currentReads = 0
   submissions = 0
@@ -201,6 +204,7 @@ export class MemoryReplica implements LocalReplica {
       this.catchUp(group)
     }
     const { position, timestamp } = this.#applied(group).state
+    await this.afterRead.shift()?.()
     return { position, timestamp }
   }
 
@@ -215,7 +219,7 @@ export class MemoryReplica implements LocalReplica {
       .filter(({ key }) => gt === undefined || compareBytes(key, gt) > 0)
       .filter(({ key }) => lt === undefined || compareBytes(key, lt) < 0)
       .sort((a, b) => compareBytes(a.key, b.key))
-    await Promise.resolve()
+    await this.afterScan.shift()?.()
     return (reverse === true ? rows.reverse() : rows).slice(0, limit)
   }
 

@@ -111,6 +111,17 @@ test('a call that waits is woken by a new cell, at a replica that only hears of 
   expect(b.replica.watches).toBe(0)
 })
 
+test('a cell that comes between the looking and the waiting is not waited past', async () => {
+  const bench = createBench()
+  const { store, replica } = bench.node('n1')
+  replica.afterScan.push(() => put(store, cell(0), 'quick'))
+  const startMicros = bench.world.nowMicros
+  const place = { kind: 'after', shard, addedId: 0 } as const
+  const page = await settled(bench.world, log(store, place, { waitMs: 60_000 }))
+  expect(page).toMatchObject({ cells: [{ addedId: 1 }] })
+  expect(bench.world.nowMicros - startMicros).toBeLessThan(100_000)
+})
+
 test('a call that waits in vain ends when its time is up, with its place', async () => {
   const bench = createBench()
   const { store, replica } = bench.node('n1')

@@ -164,6 +164,25 @@ test('a put that nobody answers ends as unknown when it was sent, as unavailable
   await expect(unsent).rejects.toMatchObject({ code: 'unavailable', retry: 'safe' })
 })
 
+test('CELL-4: after an unknown outcome other intents are of another session, which it cannot hold back', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client({ tryTimeoutMs: 300 })
+  const cells = client.cells('trips')
+  await settled(world, cells.put({ ...base, body: 1 }))
+  for (const { replica } of cluster.nodes.values()) replica.mishaps.push('request-lost')
+  const lost = cells.put({ ...base, refKey: 1, body: 1 }, { timeoutMs: 300 })
+  await expect(settled(world, lost)).rejects.toMatchObject({ code: 'unknown-outcome' })
+  await settled(world, cells.put({ ...base, refKey: 2, body: 1 }))
+  const intents = cluster.frames.flatMap(({ frame }) =>
+    frame.kind === 'requests' ? frame.requests.flatMap((one) => one.intents ?? []) : [],
+  )
+  const [first, unknown, next] = [intents[0], intents[1], intents.at(-1)]
+  expect(first).toMatchObject({ sequences: [1], floor: 1 })
+  expect(unknown).toMatchObject({ session: first?.session, sequences: [2], floor: 2 })
+  expect(next?.session).not.toBe(first?.session)
+})
+
 test('a call made before any node is up waits for one', async () => {
   const cluster = createCluster()
   const { world } = cluster.bench

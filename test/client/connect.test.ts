@@ -50,7 +50,7 @@ async function startNode(log: MemoryLog, name: string, secret = ''): Promise<Rea
 }
 
 function urlOf(address: AddressInfo | string | null): string {
-  return `http://127.0.0.1:${Object(address).port}`
+  return typeof address === 'object' ? `http://127.0.0.1:${address?.port ?? 0}` : ''
 }
 
 function closed(server: Server): Promise<void> {

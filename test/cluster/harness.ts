@@ -13,10 +13,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The built command line; `npm test` builds it first. */
-export const programPath: string = fileURLToPath(
-  new URL('../../dist/src/cli/main.js', import.meta.url),
-)
+/** The command line: the built one, which `npm test` builds first, or the one that is named. */
+export const programPath: string =
+  process.env['TRILITHON_TEST_PROGRAM'] ??
+  fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url))
 
 const readyTimeoutMs = 20_000
 const exitTimeoutMs = 20_000

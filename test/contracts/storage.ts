@@ -123,7 +123,7 @@ export function storageContract(name: string, makePlace: () => Promise<StorePlac
 
     test('bounds: gte takes its key in, gt and lt leave theirs out, both lower ones hold', async () => {
       const { store } = await openStore()
-      await store.write([...'abcdef'].map((key) => putOf(key)))
+      await store.write('abcdef'.split('').map((key) => putOf(key)))
       const [b, c, e] = [bytesOf('b'), bytesOf('c'), bytesOf('e')]
       expect(await keysOf(store, { gte: b })).toBe('b c d e f')
       expect(await keysOf(store, { gt: b })).toBe('c d e f')
@@ -147,7 +147,7 @@ export function storageContract(name: string, makePlace: () => Promise<StorePlac
 
     test('a limit counts from the end that the scan begins at', async () => {
       const { store } = await openStore()
-      await store.write([...'abcdef'].map((key) => putOf(key)))
+      await store.write('abcdef'.split('').map((key) => putOf(key)))
       const [b, e] = [bytesOf('b'), bytesOf('e')]
       expect(await keysOf(store, { limit: 2 })).toBe('a b')
       expect(await keysOf(store, { limit: 2, reverse: true })).toBe('f e')

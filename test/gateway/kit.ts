@@ -18,12 +18,10 @@ export interface GatewayBench {
   readonly app: Hono
   readonly service: CellService
   readonly replica: MemoryReplica
-  /** Sends a request to `/v1/datastores/trips…`, and parses the answer. */
-  ask(
-    method: string,
-    path: string,
-    init?: RequestInit & { readonly json?: unknown },
-  ): Promise<Answered>
+  /** Sends a request to `/v1/datastores/trips…` while time stands still. */
+  send(method: string, path: string, init?: Init): Promise<Answered>
+  /** Sends it and lets time pass until it is answered. */
+  ask(method: string, path: string, init?: Init): Promise<Answered>
 }
 
 const jsonHeaders = { 'content-type': 'application/json' }

@@ -1,0 +1,43 @@
+/** What the calls of `ClientCells` take beside the cells, and the pages they give. */
+import type { Cell } from '../cells/cell.ts'
+import type { ReadLevel } from '../replica/local-replica.ts'
+
+export interface WriteOptions {
+  /** Retried until then; default 10 seconds. */
+  readonly timeoutMs?: number
+}
+
+export interface ReadOptions {
+  /**
+   * `current` (default): sees every cell whose put had returned, to anybody. `any`: what the node
+   * that answers has, without asking others; never older than what this client has seen.
+   */
+  readonly read?: ReadLevel
+  readonly timeoutMs?: number
+}
+
+export interface PageOptions<From> extends ReadOptions {
+  /** Where to begin: the `next` of the page before. */
+  readonly from?: From
+  readonly limit?: number
+}
+
+export interface Page<Next> {
+  readonly cells: readonly Cell[]
+  /** Where the next page begins; absent at the end. */
+  readonly next?: Next
+}
+
+export interface LogOptions extends ReadOptions {
+  /** Cells of one shard; default and maximum 1000. */
+  readonly limit?: number
+  /** Waits so long for a cell when there is none. */
+  readonly waitMs?: number
+}
+
+export interface LogPage {
+  readonly shard: number
+  readonly cells: readonly Cell[]
+  /** To be given as `after` next. */
+  readonly next: number
+}

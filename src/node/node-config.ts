@@ -1,0 +1,19 @@
+/** What a node runs with, once its configuration has been found good. */
+import type { ClusterId, NodeId } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import type { Listen, LogLevel, NodeAddress } from './config-values.ts'
+
+export interface NodeConfig {
+  readonly cluster: ClusterId
+  readonly node: NodeId
+  readonly listen: Listen
+  /** Absolute. */
+  readonly data: string
+  readonly nodes: readonly NodeAddress[]
+  readonly secretFile: string | undefined
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
+  readonly insecure: boolean
+  readonly logLevel: LogLevel
+  readonly drainTimeoutMs: number
+  readonly limits: Limits
+}

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import { intentLifetimeMs } from '../../src/cells/bounds.ts'
+import { Sessions } from '../../src/cells/session.ts'
+import { createBench, passMs } from './kit.ts'
+
+function createSessions(): {
+  sessions: Sessions
+  passMs(ms: number): Promise<void>
+  wall(): number
+} {
+  const bench = createBench()
+  const clock = bench.clockOf('client')
+  return {
+    sessions: new Sessions(clock, bench.random),
+    passMs: (ms) => passMs(bench.world, ms),
+    wall: () => clock.wallMicros(),
+  }
+}
+
+test('sequences are never used twice, and the floor is the lowest on its way', () => {
+  const { sessions } = createSessions()
+  const [a, b, c] = [sessions.open(2), sessions.open(1), sessions.open(1)]
+  expect([a.sequences, b.sequences, c.sequences]).toStrictEqual([[1, 2], [3], [4]])
+  b.settle(true)
+  expect(c.intents([4])).toMatchObject({ sequences: [4], floor: 1 })
+  a.settle(true)
+  expect(c.intents([4]).floor).toBe(4)
+  c.settle(true)
+  const d = sessions.open(1)
+  expect(d.intents(d.sequences)).toMatchObject({ sequences: [5], floor: 5 })
+  expect(d.intents([5]).session).toBe(c.intents([4]).session)
+})
+
+test('CELL-4: the floor does not pass an intent whose outcome is not known', () => {
+  const { sessions } = createSessions()
+  const [lost, open] = [sessions.open(1), sessions.open(1)]
+  lost.settle(false)
+  expect(open.intents([2]).floor).toBe(1)
+  const next = sessions.open(1)
+  expect(next.intents([1])).toMatchObject({ sequences: [1], floor: 1 })
+  expect(next.intents([1]).session).not.toBe(open.intents([2]).session)
+  open.settle(false)
+  expect(sessions.open(1).intents([2]).session).toBe(next.intents([1]).session)
+})
+
+test('an intent expires so long after it was made, on every try the same', async () => {
+  const { sessions, passMs: pass, wall } = createSessions()
+  const open = sessions.open(1)
+  const { expiresAt } = open.intents([1])
+  expect(expiresAt).toBe(wall() + intentLifetimeMs * 1000)
+  await pass(5_000)
+  expect(open.intents([1]).expiresAt).toBe(expiresAt)
+})
+
+test('CELL-4: settling twice is a bug', () => {
+  const { sessions } = createSessions()
+  const open = sessions.open(1)
+  open.settle(true)
+  expect(() => open.settle(true)).toThrow('CELL-4')
+})

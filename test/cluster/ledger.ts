@@ -1,0 +1,97 @@
+/**
+ * Load whose every promise is written down: writers put cells with keys of their own through one
+ * client, and what was acknowledged, or may have happened, is kept for the reckoning.
+ */
+import { randomUUID } from 'node:crypto'
+import { StoreError } from '../../src/base/errors.ts'
+import { connect } from '../../src/client/connect.ts'
+import { shardCount } from '../../src/cells/shard.ts'
+
+export const datastore = 'ledger'
+
+export interface Entry {
+  readonly rowKey: string
+  readonly body: { readonly writer: number; readonly number: number }
+}
+
+export interface Ledger {
+  readonly acknowledged: Entry[]
+  /** Told neither yes nor no: they may be there or not. */
+  readonly unknown: Entry[]
+  readonly failures: Map<string, number>
+}
+
+/** Puts cells until `isOver`, with `writers` of them at work at once. */
+export async function writeUntil(
+  urls: readonly string[],
+  isOver: () => boolean,
+  writers = 16,
+): Promise<Ledger> {
+  const ledger: Ledger = { acknowledged: [], unknown: [], failures: new Map() }
+  const client = await connect({ nodes: urls, timeoutMs: 20_000 })
+  const cells = client.cells(datastore)
+  const write = async (writer: number): Promise<void> => {
+    for (let number = 0; !isOver(); number++) {
+      const entry: Entry = { rowKey: randomUUID(), body: { writer, number } }
+      try {
+        await cells.put({
+          rowKey: entry.rowKey,
+          column: 'BASE',
+          refKey: 0,
+          body: { ...entry.body },
+        })
+        ledger.acknowledged.push(entry)
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error
+        ledger.failures.set(error.code, (ledger.failures.get(error.code) ?? 0) + 1)
+        if (error.retry === 'check-first') ledger.unknown.push(entry)
+      }
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: writers }, (_, writer) => write(writer)))
+  } finally {
+    await client.close()
+  }
+  return ledger
+}
+
+/** Every cell of the datastore at one replica alone, by row key; and the log of each shard. */
+export interface Contents {
+  readonly bodies: Map<string, unknown>
+  /** Row keys in the order of added ids, which are checked to be dense, by shard. */
+  readonly logs: Map<number, readonly string[]>
+}
+
+export async function contentsAt(url: string, name: string = datastore): Promise<Contents> {
+  const client = await connect({ nodes: [url], timeoutMs: 30_000 })
+  const cells = client.cells(name)
+  const contents: Contents = { bodies: new Map(), logs: new Map() }
+  try {
+    const shards = Array.from({ length: shardCount }, (_, shard) => shard)
+    for (let from = 0; from < shards.length; from += 256) {
+      const some = shards.slice(from, from + 256)
+      await Promise.all(some.map((shard) => readShard(cells, shard, contents)))
+    }
+    return contents
+  } finally {
+    await client.close()
+  }
+}
+
+type ShardReader = Pick<ReturnType<Awaited<ReturnType<typeof connect>>['cells']>, 'shardLog'>
+
+async function readShard(cells: ShardReader, shard: number, contents: Contents): Promise<void> {
+  const log: string[] = []
+  for (let after = 0; ;) {
+    const page = await cells.shardLog(shard, { after, limit: 1000, read: 'any' })
+    for (const cell of page.cells) {
+      if (cell.addedId !== log.length + 1) throw new Error(`shard ${shard}: added ids have a gap`)
+      log.push(cell.rowKey)
+      contents.bodies.set(`${cell.rowKey}/${cell.column}/${cell.refKey}`, cell.body)
+    }
+    if (page.next === after) break
+    after = page.next
+  }
+  if (log.length > 0) contents.logs.set(shard, log)
+}

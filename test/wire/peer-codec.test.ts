@@ -1,0 +1,262 @@
+/** Peer frames as bytes: what was encoded comes back, and nothing but a frame gets through. */
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
+import { entryBytesMax, frameBytesMax } from '../../src/base/limits.ts'
+import { pack, type Packable } from '../../src/base/pack.ts'
+import type { Message, PeerFrame, Verdict } from '../../src/replication/message.ts'
+import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer-codec.ts'
+
+const count = fc.oneof(
+  fc.nat({ max: 300 }),
+  fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
+  fc.constantFrom(2 ** 32 - 1, 2 ** 32, 2 ** 53 - 1),
+)
+const positive = count.map((number) => Math.max(1, number))
+const bytes = fc.uint8Array({ maxLength: 40 }).map((some) => Buffer.from(some))
+const node = fc.stringMatching(/^[a-z0-9-]{1,32}$/).map(nodeId)
+const group = fc.uint8Array({ minLength: 1, maxLength: 1024 }).map(groupOfBytes)
+const ballot = fc.record({ round: count, node, incarnation: positive })
+const ballotValue = fc.record({ ballot, value: bytes })
+const chosen = fc.record({ position: positive, ballot, value: bytes })
+
+const verdict: fc.Arbitrary<Verdict> = fc.oneof(
+  fc.record({
+    kind: fc.constant('committed' as const),
+    position: positive,
+    timestamp: positive,
+    attempt: count,
+    sequences: fc.array(count, { maxLength: 4 }),
+  }),
+  fc.record({ kind: fc.constant('conflict' as const), position: count }),
+  fc.record({ kind: fc.constantFrom('expired' as const, 'overloaded' as const) }),
+)
+
+const envelope = { group, epoch: positive }
+
+/** One arbitrary a kind: a kind without one does not compile. */
+const messageByKind: {
+  readonly [Kind in Message['kind']]: fc.Arbitrary<Message & { kind: Kind }>
+} = {
+  prepare: fc.record({
+    ...{ kind: fc.constant('prepare'), ...envelope },
+    ...{ position: positive, ballot },
+  }),
+  promised: fc.record(
+    {
+      ...{ kind: fc.constant('promised'), ...envelope },
+      ...{ position: positive, ballot, accepted: ballotValue },
+    },
+    { requiredKeys: ['kind', 'group', 'epoch', 'position', 'ballot'] },
+  ),
+  accept: fc.record(
+    {
+      ...{ kind: fc.constant('accept'), ...envelope },
+      ...{ position: positive, ballot, value: bytes, previous: ballot },
+    },
+    { requiredKeys: ['kind', 'group', 'epoch', 'position', 'ballot', 'value'] },
+  ),
+  accepted: fc.record({
+    ...{ kind: fc.constant('accepted'), ...envelope },
+    ...{ position: positive, ballot },
+  }),
+  refused: fc.record({
+    ...{ kind: fc.constant('refused'), ...envelope },
+    ...{ position: positive, ballot, promised: ballot },
+  }),
+  faulty: fc.record({
+    ...{ kind: fc.constant('faulty'), ...envelope },
+    ...{ position: positive, ballot },
+  }),
+  committed: fc.record({
+    ...{ kind: fc.constant('committed'), ...envelope },
+    ...{ position: positive, ballot },
+  }),
+  fetch: fc.record({
+    ...{ kind: fc.constant('fetch'), ...envelope },
+    ...{ from: positive, through: count },
+  }),
+  entries: fc.record({
+    ...{ kind: fc.constant('entries'), ...envelope },
+    ...{ from: positive, entries: fc.array(chosen, { maxLength: 3 }), committed: count },
+  }),
+  query: fc.record({ kind: fc.constant('query'), ...envelope, read: count }),
+  highest: fc.record({
+    ...{ kind: fc.constant('highest'), ...envelope },
+    ...{ read: count, position: count },
+  }),
+  forward: fc.record({
+    ...{ kind: fc.constant('forward'), ...envelope },
+    ...{ readPosition: count, reads: fc.array(bytes, { maxLength: 3 }), transaction: bytes },
+    ...{ request: count, hops: count },
+  }),
+  'forward-reply': fc.record({
+    ...{ kind: fc.constant('forward-reply'), ...envelope },
+    ...{ request: count, verdict },
+  }),
+  'digest-request': fc.record({ kind: fc.constant('digest-request'), after: count }),
+  digest: fc.record({
+    ...{ kind: fc.constant('digest'), after: count, through: count },
+    groups: fc.array(fc.tuple(group, positive), { maxLength: 4 }),
+  }),
+}
+
+const message: fc.Arbitrary<Message> = fc.oneof(...Object.values(messageByKind))
+const frame: fc.Arbitrary<PeerFrame> = fc.record({
+  durableFlush: count,
+  messages: fc.array(message, { maxLength: 5 }),
+})
+
+/** The reason of a refusal; fails when the bytes were taken for a frame. */
+function reasonOf(input: Uint8Array): string {
+  const decoded = decodePeerFrame(input)
+  if (decoded.ok) throw new Error(`taken for a frame: ${JSON.stringify(decoded.frame)}`)
+  return decoded.reason
+}
+
+function checkRoundTrip(one: PeerFrame): void {
+  expect(decodePeerFrame(encodePeerFrame(one))).toEqual({ ok: true, frame: one })
+}
+
+test.each(Object.entries(messageByKind))('%s comes back as it was sent', (kind, arbitrary) => {
+  fc.assert(
+    fc.property(
+      count,
+      fc.array<Message>(arbitrary, { minLength: 1, maxLength: 3 }),
+      (flush, all) => {
+        expect(new Set(all.map((one) => one.kind))).toEqual(new Set([kind]))
+        checkRoundTrip({ durableFlush: flush, messages: all })
+      },
+    ),
+    { numRuns: 100 },
+  )
+})
+
+test('a frame of messages of all kinds comes back in its order, and an empty one is a heartbeat', () => {
+  fc.assert(fc.property(frame, checkRoundTrip), { numRuns: 300 })
+  checkRoundTrip({ durableFlush: 0, messages: [] })
+})
+
+test('a value of the largest size passes, one byte more is refused', () => {
+  const of = (length: number): Uint8Array =>
+    pack([1, 7, [[3, 'group', 1, 1, [1, 'a', 1], Buffer.alloc(length, 1), undefined]]])
+  const decoded = decodePeerFrame(of(entryBytesMax))
+  expect(decoded.ok).toBe(true)
+  expect(reasonOf(of(entryBytesMax + 1))).toBe('value is too long')
+})
+
+test('a frame above its bound is refused unread', () => {
+  expect(reasonOf(Buffer.alloc(frameBytesMax + 1))).toBe('the frame is too long')
+})
+
+/** A whole encoding with one bit turned, its end cut off, or bytes after its end. */
+const damaged = frame.map(encodePeerFrame).chain((good) =>
+  fc.oneof(
+    fc.nat({ max: good.length * 8 - 1 }).map((bit) => {
+      const bad = Buffer.from(good)
+      bad[bit >> 3] = (bad[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+      return bad
+    }),
+    fc.nat({ max: good.length - 1 }).map((length) => good.subarray(0, length)),
+    bytes.map((tail) => Buffer.concat([good, tail])),
+  ),
+)
+
+const packable: fc.Arbitrary<Packable> = fc.letrec<{ value: Packable }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    fc.constantFrom(null, true, -1, 0, 1, 1.5, Number.NaN, 2 ** 60),
+    fc.string({ maxLength: 5 }),
+    fc.uint8Array({ maxLength: 10 }),
+    fc.array(tie('value'), { maxLength: 6 }),
+    fc.dictionary(fc.string({ maxLength: 3 }), tie('value'), { maxKeys: 2 }),
+  ),
+})).value
+/** Close to a frame: only the messages are anything at all. */
+const almost = fc
+  .array(fc.tuple(fc.nat({ max: 17 }), fc.array(packable, { maxLength: 7 })), { maxLength: 3 })
+  .map((messages) => pack([1, 7, messages.map(([kind, fields]) => [kind, ...fields])]))
+const garbage = fc.oneof(bytes, packable.map(pack), almost)
+
+test('damage and garbage give a reason, or a frame that is whole and can be sent on', () => {
+  let refused = 0
+  fc.assert(
+    fc.property(fc.oneof(damaged, garbage), (input) => {
+      const decoded = decodePeerFrame(input)
+      if (decoded.ok) return checkRoundTrip(decoded.frame)
+      refused += 1
+      expect(decoded.reason).toMatch(/^[a-z -]+( \d+)?$/)
+    }),
+    { numRuns: 3000 },
+  )
+  expect(refused).toBeGreaterThan(500)
+})
+
+test('a cut frame is never taken for a shorter one', () => {
+  fc.assert(
+    fc.property(
+      frame,
+      fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+      (one, share) => {
+        const whole = encodePeerFrame(one)
+        reasonOf(whole.subarray(0, Math.floor(whole.length * share)))
+      },
+    ),
+    { numRuns: 300 },
+  )
+})
+
+const ballotOf = (round: Packable, name: Packable = 'a', incarnation: Packable = 1): Packable => [
+  ...[round, name, incarnation],
+]
+
+/** A message with one field that is not what it should be. */
+const wrongFields: readonly (readonly [string, readonly Packable[], string])[] = [
+  ['an unknown kind', [99], 'message is of no known kind'],
+  ['kind zero', [0, 'g', 1, 1, ballotOf(1)], 'message is of no known kind'],
+  [
+    'one field too many',
+    [1, 'g', 1, 1, ballotOf(1), 1],
+    'message of kind prepare has another length',
+  ],
+  ['one field too few', [1, 'g', 1, 1], 'message of kind prepare has another length'],
+  ['a verdict with more', [13, 'g', 1, 1, [2, 1]], 'verdict has another length'],
+  ['a verdict with less', [13, 'g', 1, 1, [0, 1]], 'verdict has another length'],
+  ['no kind', [], 'kind is no number from 0'],
+  ['a kind that is text', ['prepare'], 'kind is no number from 0'],
+  ['an empty group', [1, '', 1, 1, ballotOf(1)], 'group is no group id'],
+  ['a group beyond latin1', [1, '\u{1f600}', 1, 1, ballotOf(1)], 'group is no group id'],
+  ['a group too long', [1, 'x'.repeat(1025), 1, 1, ballotOf(1)], 'group is no group id'],
+  ['epoch zero', [1, 'g', 0, 1, ballotOf(1)], 'epoch is no number from 1'],
+  ['position zero', [1, 'g', 1, 0, ballotOf(1)], 'position is no number from 1'],
+  ['a negative position', [1, 'g', 1, -5, ballotOf(1)], 'position is no number from 1'],
+  ['a fractional position', [1, 'g', 1, 1.5, ballotOf(1)], 'position is no number from 1'],
+  ['a position above 2^53', [1, 'g', 1, 2 ** 60, ballotOf(1)], 'position is no number from 1'],
+  ['a round below zero', [1, 'g', 1, 1, ballotOf(-1)], 'round is no number from 0'],
+  ['a ballot of no node', [1, 'g', 1, 1, ballotOf(1, 'A!')], 'node is no node id'],
+  ['incarnation zero', [1, 'g', 1, 1, ballotOf(1, 'a', 0)], 'incarnation is no number from 1'],
+  ['a ballot of two fields', [1, 'g', 1, 1, [1, 'a']], 'ballot has another length'],
+  ['a value that is text', [3, 'g', 1, 1, ballotOf(1), 'text', null], 'value is not bytes'],
+  ['no value', [3, 'g', 1, 1, ballotOf(1), null, null], 'value is not bytes'],
+  [
+    'accepted without a value',
+    [2, 'g', 1, 1, ballotOf(1), [ballotOf(1)]],
+    'accepted has another length',
+  ],
+  ['an unknown verdict', [13, 'g', 1, 1, [9]], 'verdict is of no known kind'],
+  ['a key too long', [12, 'g', 1, 0, [Buffer.alloc(1025)], Buffer.of(), 1, 0], 'key is too long'],
+]
+
+test.each(wrongFields)('%s is refused with its reason', (_, fields, reason) => {
+  expect(reasonOf(pack([1, 7, [fields]]))).toBe(reason)
+})
+
+test('a frame of another format or shape is refused with its reason', () => {
+  expect(reasonOf(pack([2, 7, []]))).toBe('the frame is of no known format')
+  expect(reasonOf(pack([1, 7]))).toBe('frame has another length')
+  expect(reasonOf(pack({ format: 1 }))).toBe('frame is no list')
+  expect(reasonOf(pack([1, -1, []]))).toBe('durable flush is no number from 0')
+  expect(reasonOf(pack([1, 7, 'messages']))).toBe('messages is no list')
+  expect(reasonOf(Buffer.from('GET / HTTP/1.1\r\n'))).toBe('frame is no list')
+  expect(reasonOf(Buffer.of())).toBe('frame is no list')
+})
