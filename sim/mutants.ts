@@ -3,26 +3,8 @@
  * must be found by the simulator; `canary` shows that failures are reported at all, and `control`
  * that nothing is reported without a bug.
  */
-
-/** `find` stands exactly once in `file`, or the patch is out of date and the hunt fails. */
-export interface Edit {
-  /** From the root of the package. */
-  readonly file: string
-  readonly find: string
-  readonly replace: string
-}
-
-export interface Mutant {
-  readonly id: string
-  readonly title: string
-  readonly edits: readonly Edit[]
-  /** Rules that may find it; all of them when absent. */
-  readonly rules?: readonly string[]
-  /** The control: over its seeds nothing may be found. */
-  readonly isHarmless?: true
-  /** For mutants that need not be looked for in all seeds. */
-  readonly seedsMax?: number
-}
+import type { Edit, Mutant } from './mutant.ts'
+import { ownMutants } from './mutants-own.ts'
 
 /** What clients can see for themselves. */
 const clientRules = ['CELL-1', 'CELL-2', 'CELL-3', 'LEASE-3', 'LOG-3']
@@ -177,4 +159,5 @@ export const mutants: readonly Mutant[] = [
     edits: readOfAnUnchosenValue,
     rules: clientRules,
   },
+  ...ownMutants,
 ]

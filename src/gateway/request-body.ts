@@ -4,6 +4,9 @@ import { parseJsonText } from '../cells/json-text.ts'
 import { problem } from '../cells/problem.ts'
 import { HttpProblem, refuse } from './problems.ts'
 
+/** So much more is read and thrown away: many senders listen for no answer while they send. */
+const discardBytesMax: number = 16 * 1024 * 1024
+
 export interface BodyLimit {
   /** Its name among the constants that users can read. */
   readonly name: string
@@ -35,15 +38,17 @@ async function readBounded(request: Request, limit: BodyLimit): Promise<Uint8Arr
   let bytes = 0
   for (;;) {
     const chunk = await nextChunk(reader)
-    if (chunk === undefined) return Buffer.concat(chunks)
+    if (chunk === undefined) break
     bytes += chunk.length
-    if (bytes > limit.bytesMax) {
-      // The rest is for the server to throw away; that the sender breaks off is no error of ours.
+    if (bytes <= limit.bytesMax) chunks.push(chunk)
+    else if (bytes > limit.bytesMax + discardBytesMax) {
+      // That the sender's connection breaks with it is no error of ours.
       reader.cancel().catch(() => undefined)
-      throw tooLarge(limit, bytes)
+      break
     }
-    chunks.push(chunk)
   }
+  if (bytes > limit.bytesMax) throw tooLarge(limit, bytes)
+  return Buffer.concat(chunks)
 }
 
 async function nextChunk(

@@ -199,12 +199,16 @@ export class Driver implements LocalReplica {
     if (this.#requests.count >= this.#options.limits.nodeQueueMax) {
       throw new StoreError('overloaded', 'too many requests wait at this node; try again later')
     }
-    if (level === 'any' && atLeast === undefined) return this.#anyPoint(group)
-    return this.#requests.read(group, timeoutMs, (read) => {
-      if (atLeast !== undefined) this.#step(group, { kind: 'exists', position: atLeast })
-      if (level === 'current') return this.#step(group, { kind: 'read', read })
-      return this.#serveFrom(group, atLeast ?? 0, read)
+    if (level === 'any') {
+      const point = this.#anyPoint(group)
+      if (point.position >= (atLeast ?? 0)) return point
+    }
+    // Behind what a session has seen: a majority knows of it, so a current read gets there.
+    const point = await this.#requests.read(group, timeoutMs, (read) => {
+      this.#step(group, { kind: 'read', read })
     })
+    if (point.position >= (atLeast ?? 0)) return point
+    throw new StoreError('invalid', 'the group has no such position yet', { group })
   }
 
   #anyPoint(group: GroupId): ReadPoint {
@@ -212,13 +216,6 @@ export class Driver implements LocalReplica {
     const point = this.#replica.appliedPosition(group)
     this.#ports.trace.emit({ kind: 'serve', group, level: 'any', ...point })
     return point
-  }
-
-  /** Serves a session's read as soon as this replica has what the session has seen. */
-  #serveFrom(group: GroupId, atLeast: Position, read: number): void {
-    const point = this.#anyPoint(group)
-    if (point.position >= atLeast) return this.#requests.serve(read, point)
-    this.#requests.watch(group, atLeast - 1, () => this.#serveFrom(group, atLeast, read))
   }
 
   get(group: GroupId, key: Uint8Array): Row | undefined {

@@ -40,6 +40,8 @@ function selectCompatible(log: GroupLog, context: Context): Pending[] {
   const { limits } = context
   const chosen: Pending[] = []
   const written = new Set<string>()
+  /** Floors that the entry's transactions so far raise, by session. */
+  const floors = new Map<string, number>()
   let bytes = 0
   for (const pending of log.queue.values()) {
     if (chosen.length >= limits.entryTransactionsMax) break
@@ -47,6 +49,10 @@ function selectCompatible(log: GroupLog, context: Context): Pending[] {
     const validation = validate(log, context, pending, written)
     if (validation.kind === 'final') settle(log, context, pending, validation.verdict)
     if (validation.kind !== 'compatible') continue
+    const { session, sequence, floor } = pending.transaction
+    // Settled, as its client says with a later one of this entry: next time it is `expired`.
+    if (sequence < (floors.get(session) ?? 0)) continue
+    floors.set(session, Math.max(floor, floors.get(session) ?? 0))
     chosen.push(pending)
     bytes += pending.bytes.length
     for (const mutation of pending.transaction.mutations) written.add(latin1(mutation.key))

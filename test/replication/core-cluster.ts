@@ -211,6 +211,7 @@ export class CoreCluster {
       readonly readPosition?: number
       readonly reads?: readonly string[]
       readonly expiresAt?: number
+      readonly floor?: number
       readonly allocations?: readonly number[]
       readonly mutations?: readonly Mutation[]
     },
@@ -222,7 +223,7 @@ export class CoreCluster {
       session: 's',
       sequence: options.sequence ?? request,
       attempt: options.attempt ?? request,
-      floor: 0,
+      floor: options.floor ?? 0,
       expiresAt: options.expiresAt ?? 2 ** 50,
       allocations: options.allocations ?? [],
       mutations,

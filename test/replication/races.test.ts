@@ -271,3 +271,17 @@ test('LOG-4: two nodes that take each other for the leader do not pass a write t
   expect(cluster.at(0).verdicts.get(request)).toMatchObject({ kind: 'committed' })
   for (const index of [0, 1, 2]) expect(rowsOf(cluster, index)).toEqual({ a: 'v', b: 'v', c: 'v' })
 })
+
+test('LOG-3: an intent that its client calls settled in the same entry does not get into it', () => {
+  const cluster = new CoreCluster()
+  cluster.at(0).isHeld = true
+  cluster.submit(0, { key: 'first' })
+  const settling = cluster.submit(0, { key: 'b', sequence: 9, floor: 9 })
+  const settled = cluster.submit(0, { key: 'a', sequence: 5 })
+  cluster.at(0).isHeld = false
+  cluster.at(0).flush()
+  cluster.deliver()
+  expect(cluster.at(0).verdicts.get(settling)).toMatchObject({ kind: 'committed' })
+  expect(cluster.at(0).verdicts.get(settled)).toEqual({ kind: 'expired' })
+  expect(rowsOf(cluster, 1)).toEqual({ first: 'v', b: 'v' })
+})

@@ -1,0 +1,21 @@
+/** What a planted bug is: edits of the real sources, applied to a copy of them. */
+
+/** `find` stands exactly once in `file`, or the patch is out of date and the hunt fails. */
+export interface Edit {
+  /** From the root of the package. */
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
+export interface Mutant {
+  readonly id: string
+  readonly title: string
+  readonly edits: readonly Edit[]
+  /** Rules that may find it; all of them when absent. */
+  readonly rules?: readonly string[]
+  /** The control: over its seeds nothing may be found. */
+  readonly isHarmless?: true
+  /** For mutants that need not be looked for in all seeds. */
+  readonly seedsMax?: number
+}

@@ -1,0 +1,168 @@
+/** The handshake's words: as bytes, what is refused and why, and what a proof is bound to. */
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { pack } from '../../src/base/pack.ts'
+import {
+  decodeHandshake,
+  encodeHandshake,
+  handshakeBytesMax,
+  helloProblem,
+  isProof,
+  nonceBytes,
+  proofOf,
+  type Expected,
+  type HandshakeMessage,
+  type Hello,
+} from '../../src/wire/handshake.ts'
+
+const count = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
+const name = fc.stringMatching(/^[a-z0-9-]{0,32}$/)
+const nonce = fc.uint8Array({ minLength: nonceBytes, maxLength: nonceBytes }).map(Buffer.from)
+
+const hello: fc.Arbitrary<Hello> = fc
+  .record({
+    side: fc.constantFrom('dialer', 'listener'),
+    role: fc.constantFrom('peer', 'node', 'client'),
+    range: fc.tuple(count, count).map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const),
+    ...{ cluster: name, node: name, nonce },
+    info: fc.oneof(
+      fc.constant({}),
+      fc.record({ storeId: fc.uuid(), incarnation: count, durableFlush: count }),
+    ),
+  })
+  .map(({ range: [protocolMin, protocolMax], ...rest }) => ({ ...rest, protocolMin, protocolMax }))
+
+const message: fc.Arbitrary<HandshakeMessage> = fc.oneof(
+  fc.record({ kind: fc.constant('hello' as const), hello }),
+  fc.record({ kind: fc.constant('proof' as const), mac: fc.uint8Array().map(Buffer.from) }),
+  fc.record({ kind: fc.constant('welcome' as const) }),
+  fc.record({ kind: fc.constant('refuse' as const), reason: fc.string({ maxLength: 100 }) }),
+)
+
+test('every word of a handshake comes back as it was said', () => {
+  fc.assert(
+    fc.property(message, (one) => {
+      expect(decodeHandshake(encodeHandshake(one))).toEqual(one)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('damage and garbage are no words, or words that can be said: never an exception', () => {
+  const damaged = message.map(encodeHandshake).chain((good) =>
+    fc.oneof(
+      fc.nat({ max: good.length * 8 - 1 }).map((bit) => {
+        const bad = Buffer.from(good)
+        bad[bit >> 3] = (bad[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+        return bad
+      }),
+      fc.nat({ max: good.length - 1 }).map((length) => good.subarray(0, length)),
+      fc.uint8Array({ maxLength: 60 }),
+    ),
+  )
+  let refused = 0
+  fc.assert(
+    fc.property(damaged, (input) => {
+      const decoded = decodeHandshake(input)
+      if (decoded === undefined) refused += 1
+      else expect(decodeHandshake(encodeHandshake(decoded))).toEqual(decoded)
+    }),
+    { numRuns: 2000 },
+  )
+  expect(refused).toBeGreaterThan(500)
+})
+
+const zeros = Buffer.alloc(nonceBytes)
+
+test.each([
+  ['an HTTP request', Buffer.from('GET / HTTP/1.1\r\n\r\n')],
+  ['nothing', Buffer.of()],
+  ['another format', pack([2, 'welcome'])],
+  ['an unknown word', pack([1, 'howdy'])],
+  ['a short nonce', pack([1, 'hello', 'dialer', 'peer', [1, 1], 'c', 'n', zeros.subarray(1), []])],
+  ['a fractional version', pack([1, 'hello', 'dialer', 'peer', [1, 1.5], 'c', 'n', zeros, []])],
+  ['an empty range', pack([1, 'hello', 'dialer', 'peer', [2, 1], 'c', 'n', zeros, []])],
+  ['an unknown side', pack([1, 'hello', 'both', 'peer', [1, 1], 'c', 'n', zeros, []])],
+  ['an unknown role', pack([1, 'hello', 'dialer', 'boss', [1, 1], 'c', 'n', zeros, []])],
+  ['half a store', pack([1, 'hello', 'dialer', 'peer', [1, 1], 'c', 'n', zeros, ['id', 1]])],
+  [
+    'a negative flush',
+    pack([1, 'hello', 'dialer', 'peer', [1, 1], 'c', 'n', zeros, ['id', 1, -1]]),
+  ],
+  ['a proof that is text', pack([1, 'proof', 'text'])],
+  ['a word too long', pack([1, 'refuse', 'x'.repeat(handshakeBytesMax)])],
+])('%s is no word of a handshake', (_, bytes) => {
+  expect(decodeHandshake(bytes)).toBeUndefined()
+})
+
+const n1: Hello = {
+  ...{ side: 'dialer', role: 'peer', protocolMin: 1, protocolMax: 3, cluster: 'c', node: 'n1' },
+  ...{ nonce: Buffer.alloc(nonceBytes, 1), info: {} },
+}
+const n2: Hello = {
+  ...{ side: 'listener', role: 'peer', protocolMin: 2, protocolMax: 5, cluster: 'c', node: 'n2' },
+  ...{ nonce: Buffer.alloc(nonceBytes, 2), info: {} },
+}
+const client: Hello = { ...n1, role: 'client', cluster: '', node: '' }
+const node: Hello = { ...n2, role: 'node' }
+
+test('two that fit have no problem with each other, whichever asks', () => {
+  expect(helloProblem(n1, n2, { role: 'peer', cluster: 'c', node: 'n2' })).toBeUndefined()
+  expect(helloProblem(n2, n1, { role: 'peer', cluster: 'c' })).toBeUndefined()
+  expect(helloProblem(node, client, { role: 'client', cluster: 'c' })).toBeUndefined()
+  expect(helloProblem(client, node, { role: 'node' })).toBeUndefined()
+})
+
+const peerOfC: Expected = { role: 'peer', cluster: 'c' }
+
+test.each<readonly [string, Hello, Hello, Expected, string]>([
+  ['versions above ours', n1, { ...n2, protocolMin: 4 }, peerOfC, 'protocol: '],
+  ['versions below ours', n2, { ...n1, protocolMax: 1 }, peerOfC, 'protocol: '],
+  ['another cluster', n1, { ...n2, cluster: 'd' }, peerOfC, 'cluster: '],
+  [
+    'a client of another cluster',
+    node,
+    { ...client, cluster: 'd' },
+    { role: 'client', cluster: 'c' },
+    'cluster: ',
+  ],
+  ['another node than was dialled', n1, n2, { ...peerOfC, node: 'n3' }, 'node: '],
+  ['a client on a peer link', n2, client, peerOfC, 'role: '],
+  ['a peer on a client link', node, n1, { role: 'client', cluster: 'c' }, 'role: '],
+  ['two dialers', n1, { ...n2, side: 'dialer' }, peerOfC, 'side: '],
+  [
+    'a larger id that dials',
+    { ...n1, side: 'listener' },
+    { ...n2, side: 'dialer' },
+    peerOfC,
+    'side: ',
+  ],
+  ['itself', n1, { ...n2, node: 'n1' }, peerOfC, 'side: '],
+])('%s: refused, with what to compare', (_, own, theirs, expected, reason) => {
+  expect(helloProblem(own, theirs, expected)).toMatch(new RegExp(`^${reason}`))
+})
+
+test('a proof holds for its secret, its two hellos and its direction, and for nothing else', () => {
+  const mac = proofOf('secret', n1, n2)
+  expect(isProof(mac, 'secret', n1, n2)).toBe(true)
+  expect(isProof(mac, 'another', n1, n2)).toBe(false)
+  expect(isProof(mac, '', n1, n2)).toBe(false)
+  expect(isProof(mac, 'secret', n2, n1)).toBe(false)
+  expect(isProof(mac.subarray(1), 'secret', n1, n2)).toBe(false)
+  expect(isProof(Buffer.of(), 'secret', n1, n2)).toBe(false)
+  const changes: readonly Partial<Hello>[] = [
+    { node: 'n3' },
+    { cluster: 'd' },
+    { nonce: Buffer.alloc(nonceBytes, 3) },
+    { role: 'client' },
+  ]
+  for (const change of changes) {
+    expect(isProof(mac, 'secret', { ...n1, ...change }, n2)).toBe(false)
+    expect(isProof(mac, 'secret', n1, { ...n2, ...change })).toBe(false)
+  }
+})
+
+test('without a secret the proofs are those of an empty key: both sides must have none', () => {
+  expect(isProof(proofOf('', n1, n2), '', n1, n2)).toBe(true)
+  expect(isProof(proofOf('', n1, n2), 'secret', n1, n2)).toBe(false)
+})
