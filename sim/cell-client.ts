@@ -39,6 +39,8 @@ export interface CellClientParts {
   readonly coverage: Coverage
   readonly frontier: Frontier
   readonly rows: readonly string[]
+  /** A put of this client was acknowledged. */
+  onAcknowledged(name: CellName): void
 }
 
 const columns = ['BASE', 'STATUS'] as const
@@ -49,6 +51,7 @@ const pageLimits = [1, 3, 20, 1000] as const
 export class CellClient {
   readonly #parts: CellClientParts
   #operation = 0
+  #isEnding = false
 
   constructor(parts: CellClientParts) {
     this.#parts = parts
@@ -57,11 +60,16 @@ export class CellClient {
   /** All operations, one after another. */
   async run(): Promise<void> {
     const { options, world, random } = this.#parts
-    for (let i = 0; i < options.operationsPerClient; i++) {
+    for (let i = 0; i < options.operationsPerClient && !this.#isEnding; i++) {
       await world.sleep(1 + random.exponential(options.thinkMeanMicros))
       if (random.chance(options.writes)) await this.#putSomewhere()
       else await this.#readSomewhere()
     }
+  }
+
+  /** Begins nothing more of `run`. */
+  end(): void {
+    this.#isEnding = true
   }
 
   /** After the world has healed: writes to every shard and reads all of it, until that works. */
@@ -74,6 +82,11 @@ export class CellClient {
       await this.#untilDone(() => this.#put({ rowKey: row, column: columns[0], refKey }))
       await this.#untilDone(() => this.#readLog(shard, 0, 1000, true))
     }
+  }
+
+  /** Looks for a cell that somebody has just been told is written: it must be there. */
+  async lookFor(name: CellName): Promise<void> {
+    await this.#readCell(name, true)
   }
 
   async #untilDone(operation: () => Promise<boolean>): Promise<void> {
@@ -119,6 +132,7 @@ export class CellClient {
       const { addedId, createdAt, created } = written
       const seen = { shard, row, column, refKey, addedId, createdAt: String(createdAt), body: text }
       checker.onPutAcknowledged(seen, startTick, created)
+      this.#parts.onAcknowledged(name)
       return true
     } catch (error) {
       const code = this.#codeOf(error, 'put')

@@ -1,4 +1,5 @@
 /** The clients of a run, each with a process, a clock and a link to some of the nodes. */
+import type { CellName } from '../src/cells/cell.ts'
 import type { ClientFrame } from '../src/cells/operation.ts'
 import { Client } from '../src/client/client.ts'
 import { CellClient, Frontier } from './cell-client.ts'
@@ -7,6 +8,7 @@ import { createClock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import { hotRows, hotShards } from './hot-rows.ts'
 import type { Network } from './network.ts'
+import type { SeededRandom } from './random.ts'
 import { SimProcess } from './sim-process.ts'
 import type { WorkloadOptions } from './swarm.ts'
 import type { World } from './world.ts'
@@ -32,10 +34,12 @@ export class CellWorkload {
   readonly #parts: CellWorkloadParts
   readonly #clients: CellClient[] = []
   readonly #rows: readonly string[]
+  readonly #looks: SeededRandom
   #busy = 0
 
   constructor(parts: CellWorkloadParts) {
     this.#parts = parts
+    this.#looks = parts.world.random.fork('looks')
     const { shardCount, rowsPerShard } = parts.options
     this.shards = hotShards.slice(0, shardCount)
     this.#rows = this.shards.flatMap((shard) => (hotRows().get(shard) ?? []).slice(0, rowsPerShard))
@@ -55,9 +59,20 @@ export class CellWorkload {
     }
   }
 
+  /** What is under way comes to its end; nothing more is begun. */
+  end(): void {
+    for (const client of this.#clients) client.end()
+  }
+
   /** Once the world has healed: what must now work for everybody. */
   finish(): void {
     for (const client of this.#clients) this.#begin(client.finish(this.shards))
+  }
+
+  /** Another client, on another node perhaps, looks at once for what was acknowledged. */
+  #lookFor(cell: CellName): void {
+    if (!this.#looks.chance(this.#parts.options.lookedFor)) return
+    this.#begin(this.#looks.pick(this.#clients).lookFor(cell))
   }
 
   #begin(work: Promise<void>): void {
@@ -91,6 +106,9 @@ export class CellWorkload {
     return new CellClient({
       ...{ name, world, random: random.fork('operations'), options, checker, coverage, frontier },
       ...{ cells: client.cells(datastore), rows: this.#rows },
+      onAcknowledged: (cell) => {
+        this.#lookFor(cell)
+      },
     })
   }
 }

@@ -18,6 +18,7 @@ import type { Referee } from './checkers/referee.ts'
 import { Cluster } from './cluster.ts'
 import { createHostDisk } from './host-disk.ts'
 import type { NodeHost } from './node-host.ts'
+import { ReplicaWorkload } from './replica-workload.ts'
 import type { RunOutcome, RunResult } from './result.ts'
 import type { Ending } from './world.ts'
 import { describeSwarm, drawSwarm, type SwarmOptions } from './swarm.ts'
@@ -32,7 +33,8 @@ export interface RunHooks {
 /** A run that takes more events than this is taken for a storm. */
 const eventsMax = 3_000_000
 const second = 1_000_000
-/** In the healed world: for what clients still had to do, for the replicas to agree. */
+/** In the healed world: to go on working, to finish, and for the replicas to agree. */
+const workMicros = 40 * second
 const finishMicros = 120 * second
 const convergeMicros = 120 * second
 /** Events between two looks at whether the replicas agree. */
@@ -68,6 +70,7 @@ class Run {
   readonly #options: SwarmOptions
   readonly #cluster: SimCluster
   readonly #workload: CellWorkload
+  readonly #blind: ReplicaWorkload
   readonly #referee: Referee
 
   constructor(options: SwarmOptions, hooks: RunHooks) {
@@ -78,6 +81,14 @@ class Run {
     this.#workload = new CellWorkload({
       ...{ world, coverage, network: clientNetwork, checker: judge.cells },
       ...{ options: options.workload, nodes: hosts.map((host) => host.name) },
+      onFailed: (error) => {
+        world.fail(error)
+      },
+    })
+    const { blindSessionCount: sessionCount, blindWrites, thinkMeanMicros } = options.workload
+    this.#blind = new ReplicaWorkload({
+      ...{ world, coverage, referee, sessionCount, writesPerSession: blindWrites, thinkMeanMicros },
+      replicas: () => this.#cluster.programs.map((program) => program.replica),
       onFailed: (error) => {
         world.fail(error)
       },
@@ -150,6 +161,7 @@ class Run {
     this.#cluster.start()
     nemesis.start()
     this.#workload.start()
+    this.#blind.start()
     this.#inspectNowAndThen()
     const ending = await world.run(() => this.#isBroken(), this.#options.faults.lengthMicros)
     this.#expectNoStorm(ending)
@@ -158,7 +170,12 @@ class Run {
   async #healedPhase(): Promise<void> {
     const { world, nemesis } = this.#cluster
     nemesis.heal()
-    const isDone = (): boolean => this.#isBroken() || this.#workload.isDone()
+    const isDone = (): boolean =>
+      this.#isBroken() || (this.#workload.isDone() && this.#blind.isDone())
+    // A slow seed need not do all it was given, but whatever it began must come to an end.
+    await world.run(isDone, world.nowMicros + workMicros)
+    this.#workload.end()
+    this.#blind.end()
     const rest = await world.run(isDone, world.nowMicros + finishMicros)
     this.#expectNoStorm(rest)
     this.#expect(rest === 'done', 'LIVE-1', 'A call did not end in the healed world.')

@@ -48,6 +48,11 @@ export interface WorkloadOptions {
   readonly contended: number
   /** Parts per million of reads that ask any replica instead of being current. */
   readonly anyReads: number
+  /** Parts per million of acknowledged puts that another client looks for at once. */
+  readonly lookedFor: number
+  /** Sessions that write without reading, and their writes. */
+  readonly blindSessionCount: number
+  readonly blindWrites: number
   /** How long a call is tried in all, and one node is given. */
   readonly timeoutMs: number
   readonly tryTimeoutMs: number
@@ -74,16 +79,17 @@ const second = 1_000_000
 export function drawSwarm(seed: number): SwarmOptions {
   const random = new SeededRandom(`${seed}/swarm`)
   const nodeCount = random.chance(250_000) ? 5 : 3
+  const link = drawLink(random.fork('link'))
+  const disk = drawDisk(random.fork('disk'))
   return {
     ...{ seed, nodeCount },
     inspections: random.pick([0, 5_000, 50_000]),
     endsWithRestart: random.chance(400_000),
     workload: drawWorkload(random.fork('workload')),
-    link: drawLink(random.fork('link')),
-    disk: drawDisk(random.fork('disk')),
+    ...{ link, disk },
     faults: drawFaults(random.fork('faults')),
     skews: Array.from({ length: nodeCount }, (_, i) => drawSkew(random.fork(`skew ${i}`))),
-    limits: drawLimits(random.fork('limits')),
+    limits: drawLimits(random.fork('limits'), link, disk),
   }
 }
 
@@ -101,13 +107,16 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
   const clientCount = random.int(3, 8)
   return {
     clientCount,
-    operationsPerClient: Math.ceil(random.int(450, 800) / clientCount),
+    operationsPerClient: Math.ceil(random.int(400, 700) / clientCount),
     thinkMeanMicros: random.pick([1_000, 10_000, 30_000]),
     shardCount: random.int(1, 4),
     rowsPerShard: random.int(1, 4),
     writes: random.pick([500_000, 650_000, 800_000]),
     contended: random.pick([150_000, 300_000, 500_000]),
     anyReads: random.pick([0, 200_000, 500_000]),
+    lookedFor: random.pick([0, 200_000, 600_000]),
+    blindSessionCount: random.int(0, 2),
+    blindWrites: random.int(10, 40),
     timeoutMs: random.pick([1_000, 4_000, 10_000]),
     tryTimeoutMs: random.pick([100, 500, 2_000]),
   }
@@ -169,8 +178,15 @@ function drawSkew(random: SeededRandom): ClockSkew {
   }
 }
 
-/** Mostly the defaults; each knob is now and then 1 or tiny. */
-function drawLimits(random: SeededRandom): Limits {
+/**
+ * Mostly the defaults; each knob is now and then 1 or tiny. What a proposer waits for stays above
+ * what a phase takes on this network and these disks: below that, all would only ever start anew.
+ */
+function drawLimits(random: SeededRandom, link: LinkConditions, disk: DiskConditions): Limits {
+  const phaseMicros =
+    2 * (link.delayMinMicros + link.delayMeanMicros) + disk.writeMinMicros + disk.writeMeanMicros
+  const phaseMs = Math.ceil(phaseMicros / 1_000)
+  const isDiskSlow = disk.writeMeanMicros > 1_000
   const tiny = random.pick([0, 150_000, 400_000])
   const knob = (usual: number, choices: readonly number[]): number =>
     random.chance(tiny) ? random.pick(choices) : usual
@@ -186,13 +202,13 @@ function drawLimits(random: SeededRandom): Limits {
     validationWindow: knob(usual.validationWindow, [1, 3]),
     overlayBytesMax: knob(usual.overlayBytesMax, [4_096, 65_536]),
     applierBatchBytesMax: knob(usual.applierBatchBytesMax, [1, 1_000]),
-    flushBytesMax: knob(usual.flushBytesMax, [1, 1_000]),
+    flushBytesMax: isDiskSlow ? usual.flushBytesMax : knob(usual.flushBytesMax, [1, 1_000]),
     catchUpEntriesMax: knob(usual.catchUpEntriesMax, [1, 2, 5]),
     catchUpBytesMax: knob(usual.catchUpBytesMax, [1, 1_000]),
     digestGroupsMax: knob(usual.digestGroupsMax, [1, 2]),
     backoffMs,
-    backoffMaxMs: Math.max(backoffMs, knob(usual.backoffMaxMs, [100, 300])),
-    phaseTimeoutMs: knob(usual.phaseTimeoutMs, [60, 200, 1_500]),
+    backoffMaxMs: Math.max(backoffMs, 20 * phaseMs, knob(usual.backoffMaxMs, [100, 300])),
+    phaseTimeoutMs: Math.max(3 * phaseMs, knob(usual.phaseTimeoutMs, [60, 200, 1_500])),
     settleMs: knob(usual.settleMs, [1, 5, 100]),
     sweepMs: knob(usual.sweepMs, [20, 200, 3_000]),
     forwardMs: knob(usual.forwardMs, [60, 200, 3_000]),

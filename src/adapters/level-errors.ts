@@ -57,7 +57,7 @@ export function openError(path: string, error: unknown): StoreError {
   return new StoreError('unavailable', `cannot open the store ${path}: ${said.text}`, {}, options)
 }
 
-function damageError(
+export function damageError(
   path: string,
   text: string,
   options?: { readonly cause: unknown },

@@ -10,6 +10,7 @@ import { assert } from '../base/assert.ts'
 import { compareBytes } from '../base/bytes.ts'
 import type { StoreError } from '../base/errors.ts'
 import { closedError, openError, readError, rootlessError, writeError } from './level-errors.ts'
+import { checkTables, type CheckProgress } from './level-tables.ts'
 import type { KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
 
 type Level = ClassicLevel<Uint8Array, Uint8Array>
@@ -18,6 +19,10 @@ type Rows = Iterator<Level, Uint8Array, Uint8Array>
 export interface LevelOptions {
   /** LevelDB's write buffer; a larger one means fewer, larger tables. */
   readonly writeBufferBytes?: number
+  /** Reads all of the store first and refuses it when a checksum does not match. Absent: it does. */
+  readonly checkTables?: boolean
+  /** How far that is, after each table. */
+  readonly onCheckProgress?: (progress: CheckProgress) => void
 }
 
 /** Opens the store at `path`, made if it is not there. Rejects with a StoreError that says what to do. */
@@ -27,6 +32,10 @@ export async function openLevelStore(
 ): Promise<OrderedStore> {
   // Before LevelDB hears of the folder: it opens what it is made for by itself, a turn later.
   if (await hasLostItsRoot(path)) throw rootlessError(path)
+  const { onCheckProgress } = options
+  if (options.checkTables !== false) {
+    await checkTables(path, onCheckProgress === undefined ? {} : { onProgress: onCheckProgress })
+  }
   const level: Level = new ClassicLevel(path, { keyEncoding: 'view', valueEncoding: 'view' })
   try {
     const { writeBufferBytes } = options

@@ -23,7 +23,10 @@ const handshakesMax = 1_000
 export class WsClientListener<Frame> implements Transport<Frame> {
   readonly counters: TransportCounters = zeroCounters()
   readonly #options: ClientListenerOptions<Frame>
+  /** Accepted links, up or not. */
   readonly #links = new Map<Endpoint, WsLink<Frame>>()
+  /** Clients whose links are up. */
+  readonly #linked = new Set<Endpoint>()
   #named = 0
   #unroute: () => void = () => undefined
 
@@ -35,7 +38,7 @@ export class WsClientListener<Frame> implements Transport<Frame> {
     const { cluster, node, server, clientsMax } = this.#options
     const context = { ...this.#options, counters: this.counters }
     this.#unroute = routeUpgrades(server, clientPath, (socket, remote) => {
-      if (this.#links.size > clientsMax + handshakesMax) return socket.terminate()
+      if (this.#links.size >= clientsMax + handshakesMax) return socket.terminate()
       const client = `c${(this.#named += 1)}`
       const link = new WsLink<Frame>(context, {
         ...{
@@ -49,14 +52,20 @@ export class WsClientListener<Frame> implements Transport<Frame> {
         },
         expected: { role: 'client', cluster },
         admit: (theirs) => {
-          if (this.#links.size > clientsMax) return `overloaded: ${clientsMax} clients have links`
+          if (this.#linked.size >= clientsMax) return `overloaded: ${clientsMax} clients have links`
           return handlers.admit(client, theirs.info)
         },
-        onUp: () => handlers.onLink(client, 'up', {}),
+        onUp: () => {
+          this.#linked.add(client)
+          handlers.onLink(client, 'up', {})
+        },
         onFrame: (_link, frame) => handlers.onFrame(client, frame),
-        onRefused: () => undefined,
+        onRefused: (reason, by) => {
+          if (by === 'them') handlers.onRefused(client, reason)
+        },
         onDown: () => {
-          if (this.#links.delete(client)) handlers.onLink(client, 'down', {})
+          this.#links.delete(client)
+          if (this.#linked.delete(client)) handlers.onLink(client, 'down', {})
         },
       })
       this.#links.set(client, link)
@@ -72,7 +81,7 @@ export class WsClientListener<Frame> implements Transport<Frame> {
   }
 
   get clients(): number {
-    return this.#links.size
+    return this.#linked.size
   }
 
   async close(): Promise<void> {

@@ -87,10 +87,10 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
   #onUp(handlers: TransportHandlers<Frame>, link: WsLink<Frame>, theirs: Hello): void {
     const peer = theirs.node
     const older = this.#links.get(peer)
-    if (older !== undefined) this.#peers.delete(older)
+    // Its end is told by way of `onDown`, before the new link's beginning.
+    void older?.close('replaced')
     this.#links.set(peer, link)
     this.#peers.set(link, peer)
-    void older?.close('replaced')
     handlers.onLink(peer, 'up', theirs.info)
   }
 

@@ -85,7 +85,7 @@ export class Client implements CellService {
     this.#ports = ports
     this.#limits = { ...defaultClientLimits, ...limits }
     this.#sessions = new Sessions(ports.clock, ports.random)
-    this.#links = new Links(ports, this.#limits.avoidMs)
+    this.#links = new Links(ports.clock, this.#limits.avoidMs)
     this.#outbox = new Outbox<Request>({
       clock: ports.clock,
       send: (to, requests) => ports.transport.send(to, { kind: 'requests', requests }),
@@ -168,7 +168,8 @@ export class Client implements CellService {
     const waitMs = operation.kind === 'log' ? operation.waitMs : 0
     for (let tries = 1; ; tries++) {
       const tryMs = Math.min(remainingMs(clock, deadlineMs), this.#limits.tryTimeoutMs + waitMs)
-      if (call.take(await this.#tryOnce(call, tryMs))) return call.finish(closed)
+      if (call.take(await this.#tryOnce(call, tryMs, spreadOf(operation))))
+        return call.finish(closed)
       if (this.#isClosed) return call.finish(closed)
       const delayMs = this.#backoffMs(tries)
       if (clock.monotonicMs() + delayMs >= deadlineMs) return call.finish(this.#noAnswer(tries))
@@ -189,14 +190,14 @@ export class Client implements CellService {
     if (reason !== undefined) {
       return problem('unavailable', `no node takes this client; ${reason}`, { attempts })
     }
-    const isDown = this.#links.pick() === undefined
+    const isDown = this.#links.pick(0) === undefined
     const what = isDown ? 'no node could be reached in time' : 'no node answered in time'
     return problem('unavailable', `${what}; try again`, { attempts })
   }
 
-  async #tryOnce(call: Call, tryMs: number): Promise<Try> {
-    if (this.#links.pick() === undefined) await this.#links.whenUp(tryMs)
-    const endpoint = this.#links.pick()
+  async #tryOnce(call: Call, tryMs: number, spread: number): Promise<Try> {
+    if (this.#links.pick(spread) === undefined) await this.#links.whenUp(tryMs)
+    const endpoint = this.#links.pick(spread)
     if (endpoint === undefined) return { kind: 'unsent' }
     const result = await this.#send(endpoint, call.next(), tryMs)
     if (isUseless(result)) this.#links.avoid(endpoint)
@@ -247,6 +248,27 @@ export class Client implements CellService {
     if (this.#pending.get(id)?.endpoint !== node) return
     this.#end(id, { kind: 'answered', answered: { answer, positions } })
   }
+}
+
+/** Row keys are random, so their digits spread calls over the nodes; equal ones go to the same. */
+function spreadOf(operation: CellOperation | GetStatus): number {
+  switch (operation.kind) {
+    case 'put':
+    case 'get':
+      return spreadOfRow(operation.items[0]?.rowKey ?? '')
+    case 'row':
+    case 'versions':
+      return spreadOfRow(operation.rowKey)
+    case 'log':
+      return operation.items[0]?.shard ?? 0
+    case 'status':
+      return 0
+  }
+}
+
+function spreadOfRow(rowKey: string): number {
+  const digits = Number.parseInt(rowKey.slice(-4), 16)
+  return Number.isNaN(digits) ? 0 : digits
 }
 
 const closed: Problem = problem('closed', 'this client is closed')

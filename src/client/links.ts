@@ -1,24 +1,21 @@
 /**
- * Which node is asked: one of those a link is up to, the same one as long as it answers. A node
- * that did not is avoided for a while, but asked when there is no other.
+ * Which node is asked: one of those a link is up to, the same one for the same cells as long as it
+ * answers, so that the work of taking requests is spread over the nodes. A node that did not answer
+ * is avoided for a while, but asked when there is no other.
  */
 import type { Clock } from '../ports/clock.ts'
-import type { Random } from '../ports/random.ts'
 import type { Endpoint } from '../ports/transport.ts'
 
 export class Links {
   readonly #clock: Clock
-  readonly #random: Random
   readonly #avoidMs: number
   /** Endpoints with a link, and until when they are avoided. */
   readonly #up = new Map<Endpoint, number>()
   readonly #waiters = new Set<() => void>()
-  #preferred: Endpoint | undefined
   #refusal: string | undefined
 
-  constructor(ports: { readonly clock: Clock; readonly random: Random }, avoidMs: number) {
-    this.#clock = ports.clock
-    this.#random = ports.random
+  constructor(clock: Clock, avoidMs: number) {
+    this.#clock = clock
     this.#avoidMs = avoidMs
   }
 
@@ -46,17 +43,12 @@ export class Links {
     this.#up.set(endpoint, this.#clock.monotonicMs() + this.#avoidMs)
   }
 
-  /** The node to ask now; undefined when no link is up. */
-  pick(): Endpoint | undefined {
+  /** The node to ask now; `spread`, a whole number, names one of several. Undefined: no link is up. */
+  pick(spread: number): Endpoint | undefined {
     const now = this.#clock.monotonicMs()
-    const good = [...this.#up].filter(([, until]) => until <= now).map(([endpoint]) => endpoint)
-    if (this.#preferred !== undefined && good.includes(this.#preferred)) return this.#preferred
-    this.#preferred = good.length > 0 ? this.#anyOf(good) : this.#longestAvoided()
-    return this.#preferred
-  }
-
-  #anyOf(endpoints: readonly Endpoint[]): Endpoint | undefined {
-    return endpoints[this.#random.int(0, endpoints.length - 1)]
+    const good: Endpoint[] = []
+    for (const [endpoint, until] of this.#up) if (until <= now) good.push(endpoint)
+    return good.length > 0 ? good[spread % good.length] : this.#longestAvoided()
   }
 
   #longestAvoided(): Endpoint | undefined {

@@ -54,35 +54,28 @@ export class Daemon {
   #node: Node | undefined
   #gateway: Fetch | undefined
   #requestsInFlight = 0
-  #dataResets: number
+  #dataResets = 0
   #failure: Error | undefined
   #isDataDamaged = false
   #closing: Promise<void> | undefined
 
   /** Resolves when the node serves; rejects with a StoreError of one sentence when it cannot. */
   static async start(options: DaemonOptions): Promise<Daemon> {
-    const first = new Daemon(options, 0)
+    const first = new Daemon(options)
     try {
-      await first.#open()
+      await first.#openOrClose()
       return first
     } catch (error) {
-      await first.#close(0)
       if (!first.#isDataDamaged) throw error
     }
-    // What is derived was found damaged while it was taken up, and is put aside now.
-    const second = new Daemon(options, 1)
-    try {
-      await second.#open()
-      return second
-    } catch (error) {
-      await second.#close(0)
-      throw error
-    }
+    // What is derived was found damaged while it was taken up, and is put aside by now.
+    const second = new Daemon(options)
+    await second.#openOrClose()
+    return second
   }
 
-  private constructor(options: DaemonOptions, dataResets: number) {
+  private constructor(options: DaemonOptions) {
     this.#options = options
-    this.#dataResets = dataResets
     this.#mayUse = authorization(options.files.secret)
     const { node, cluster } = options.config
     this.#metrics = createMetrics({ node, cluster })
@@ -100,6 +93,15 @@ export class Daemon {
     return statusReport(this.#parts())
   }
 
+  async #openOrClose(): Promise<void> {
+    try {
+      await this.#open()
+    } catch (error) {
+      await this.#close(0)
+      throw error
+    }
+  }
+
   async #open(): Promise<void> {
     const { config, files, logger, portFlag } = this.#options
     const operations = operationRoutes(
@@ -115,6 +117,8 @@ export class Daemon {
     const random = systemRandom
     const { trace } = this.#metrics
     const folder = await openDataFolder(config.data, {
+      // The log says itself what it has lost, position by position; the data cannot.
+      openLog: (path) => openLevelStore(path, { checkTables: false }),
       open: openLevelStore,
       probeData: (data) => DataStore.open(data, { clock, trace, limits: config.limits }),
     })
@@ -145,7 +149,7 @@ export class Daemon {
 
   #noteDataReset(): void {
     this.#dataResets += 1
-    const text = 'data/ was damaged: put aside as data.damaged, and rebuilt from the log'
+    const text = 'data/ was damaged: it is put aside as data.damaged, and rebuilt from the log'
     this.#options.logger.warn({ data: this.#options.config.data }, text)
   }
 
@@ -178,12 +182,13 @@ export class Daemon {
     }
   }
 
-  #fail(reason: Error): void {
+  #fail(cause: Error): void {
     if (this.#failure !== undefined) return
+    this.#isDataDamaged = cause instanceof StoreError && cause.detail.store === 'data'
+    const reason = this.#isDataDamaged ? damagedData(cause) : cause
     this.#failure = reason
     this.#state = 'failed'
-    this.#isDataDamaged = reason instanceof StoreError && reason.detail.store === 'data'
-    this.#options.logger.fatal({ reason: reason.message }, 'this node must stop')
+    this.#options.logger.fatal({ cause: cause.message, reason: reason.message }, 'must stop')
     this.onFailure(reason)
   }
 
@@ -236,6 +241,12 @@ export class Daemon {
       )
     }
   }
+}
+
+function damagedData(cause: Error): StoreError {
+  const text =
+    'data/ is damaged, and is put aside as data.damaged; start the node again: it is rebuilt from the log'
+  return new StoreError('corrupt', text, { store: 'data' }, { cause })
 }
 
 function delay(ms: number): Promise<void> {

@@ -5,7 +5,7 @@
  * The log is never mended by guesswork: a damaged one stops the node, which rejoins with an empty
  * folder and is a new store. `data/` is derived, so a damaged one is made again from the log.
  */
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { StoreError } from '../base/errors.ts'
@@ -13,6 +13,7 @@ import type { OrderedStore } from '../ports/storage.ts'
 import { fileFailure } from './config-load.ts'
 
 export interface StoreAccess {
+  readonly openLog: (path: string) => Promise<OrderedStore>
   readonly open: (path: string) => Promise<OrderedStore>
   /** Rejects with `corrupt` when what `data/` says of itself is damaged. Reads only. */
   readonly probeData: (data: OrderedStore) => Promise<unknown>
@@ -25,6 +26,9 @@ export interface DataFolder {
   readonly wasDataReset: boolean
   close(): Promise<void>
 }
+
+/** What was found damaged last. */
+const asideName = 'data.damaged'
 
 /** Opens both stores, or rejects with one sentence that says what to do. */
 export async function openDataFolder(path: string, access: StoreAccess): Promise<DataFolder> {
@@ -51,7 +55,7 @@ export async function openDataFolder(path: string, access: StoreAccess): Promise
 
 /** Puts a damaged `data/` aside as `data.damaged`. The store must be closed. */
 export async function resetData(path: string): Promise<void> {
-  const aside = join(path, 'data.damaged')
+  const aside = join(path, asideName)
   await rm(aside, { recursive: true, force: true })
   await rename(join(path, 'data'), aside)
 }
@@ -72,7 +76,7 @@ async function makeFolder(path: string): Promise<void> {
 async function openLog(path: string, access: StoreAccess): Promise<OrderedStore> {
   const logPath = join(path, 'log')
   try {
-    return await access.open(logPath)
+    return await access.openLog(logPath)
   } catch (error) {
     throw await explained(path, logPath, error)
   }
@@ -83,11 +87,14 @@ async function openData(
   access: StoreAccess,
 ): Promise<{ readonly store: OrderedStore; readonly wasReset: boolean }> {
   const dataPath = join(path, 'data')
+  const names = await readdir(path)
+  // Put aside when the node stopped over it: this start rebuilds it.
+  const wasPutAside = names.includes(asideName) && !names.includes('data')
   const store = await openSound(dataPath, access).catch(async (error: unknown) => {
     if (openFailure(error) !== 'corrupt') throw await explained(path, dataPath, error)
     return undefined
   })
-  if (store !== undefined) return { store, wasReset: false }
+  if (store !== undefined) return { store, wasReset: wasPutAside }
   await resetData(path)
   return { store: await access.open(dataPath), wasReset: true }
 }

@@ -136,7 +136,8 @@ export function helloProblem(own: Hello, theirs: Hello, expected: Expected): str
   if (expected.role === 'peer' && isWrongWay(own, theirs)) {
     return `side: of two nodes the one with the smaller id dials`
   }
-  if (cluster !== undefined && theirs.cluster !== '' && theirs.cluster !== cluster) {
+  const mayBeUnnamed = expected.role === 'client' && theirs.cluster === ''
+  if (cluster !== undefined && !mayBeUnnamed && theirs.cluster !== cluster) {
     return `cluster: this is cluster ${cluster}, the other belongs to ${theirs.cluster}`
   }
   if (node !== undefined && theirs.node !== node) {

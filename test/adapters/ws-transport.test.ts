@@ -239,6 +239,7 @@ test('a frame that its receiver cannot decode closes the link, which comes back'
   await a.notes.until('up n2')
   a.transport.send('n2', 'bad')
   await a.notes.until('up n2', 2)
+  expect(a.transport.isUp('n2')).toBe(true)
 })
 
 test('clients are named by the listener; their dialer names nodes by URL; bounds refuse', async () => {
@@ -255,7 +256,6 @@ test('clients are named by the listener; their dialer names nodes by URL; bounds
     const notes = new Notes()
     dialer.start(notes)
     ends.push(() => dialer.close())
-    notes.lines.push(`isUp ${dialer.isUp(url)}`)
     return notes
   }
   const first = dial('s3')
@@ -264,6 +264,7 @@ test('clients are named by the listener; their dialer names nodes by URL; bounds
   await first.until(`${url}: for you`)
   await dial('s3').until('overloaded')
   await dial('wrong').until('secret: ')
+  expect(listener.clients).toBe(1)
 })
 
 async function until(isSo: () => boolean): Promise<void> {

@@ -1,6 +1,6 @@
 /** What a node must refuse, or survive: each with one clear sentence, nothing lost, no hang. */
 import { randomUUID } from 'node:crypto'
-import { cp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { connect as connectSocket } from 'node:net'
 import { join } from 'node:path'
 import { WebSocket } from 'ws'
@@ -12,7 +12,6 @@ import {
   startCluster,
   withFolder,
   type TestCluster,
-  type TestNode,
 } from './harness.ts'
 
 /** Uses a cluster of one node: enough for what concerns one. */
@@ -103,59 +102,6 @@ test('an unknown field ends with 2 and its place', () =>
     expect(code).toBe(2)
     expect(stderr).toContain(`${path}:4:1: unknown field "dta"; did you mean "data"?`)
   }))
-
-test('a flipped bit in the log of one of three is noticed: refused or repaired, never served wrong', async () => {
-  const cluster = await startCluster()
-  try {
-    const rowKeys = await putCells(cluster, 60)
-    const node = cluster.node('c')
-    await node.stop('SIGKILL')
-    const intact = join(cluster.folder, 'intact')
-    await cp(node.dataFolder, intact, { recursive: true })
-    for (const share of [0.1, 0.5, 0.9]) {
-      await rm(node.dataFolder, { recursive: true })
-      await cp(intact, node.dataFolder, { recursive: true })
-      await flipBit(join(node.dataFolder, 'log'), share)
-      const program = node.spawn()
-      await expectHonest(node, rowKeys)
-      if (node.pid === undefined) {
-        expect((await program.exited()).code).toBe(1)
-        expect(program.stderr()).toMatch(/damaged|stale-disk/)
-      } else await node.stop('SIGKILL')
-      await expectCells(cluster, rowKeys)
-    }
-  } finally {
-    await cluster.close()
-  }
-}, 120_000)
-
-/** Each answer is the right body or an honest error, until the node has answered all or has ended. */
-async function expectHonest(node: TestNode, rowKeys: readonly string[]): Promise<void> {
-  const isUp = await node.ready().then(
-    () => true,
-    () => false,
-  )
-  for (const rowKey of isUp ? rowKeys : []) {
-    const response = await fetch(`${node.url}${cellPath(rowKey)}`).catch(() => undefined)
-    if (response === undefined) return
-    const found: unknown = await response.json()
-    if (response.ok) expect(found).toMatchObject({ body: { rowKey } })
-    else expect(response.status, JSON.stringify(found)).toBeGreaterThanOrEqual(500)
-  }
-}
-
-async function flipBit(store: string, share: number): Promise<void> {
-  const names = (await readdir(store)).filter((name) => /\.(log|ldb)$/.test(name))
-  const sized = await Promise.all(
-    names.map(async (name) => ({ name, bytes: await readFile(join(store, name)) })),
-  )
-  const largest = sized.toSorted((x, y) => y.bytes.length - x.bytes.length)[0]
-  if (largest === undefined || largest.bytes.length === 0) throw new Error('the store is empty')
-  const at = Math.floor(largest.bytes.length * share)
-  const file = await open(join(store, largest.name), 'r+')
-  await file.write(Buffer.from([(largest.bytes[at] ?? 0) ^ 0x10]), 0, 1, at)
-  await file.close()
-}
 
 test('damaged derived data is rebuilt from the log, and that is said and counted', () =>
   withNode(async (cluster) => {

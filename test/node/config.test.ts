@@ -30,7 +30,7 @@ function build(
   if (!parsed.ok) return parsed
   const file = { path: 'a.yaml', root: parsed.root }
   const flagMap = new Map(Object.entries(flags))
-  return buildConfig({ file, environment, flags: flagMap, workingFolder: '/work' })
+  return buildConfig({ file, environment, flags: flagMap, workingFolder: '/here' })
 }
 
 /** The complaints as they are printed. */
@@ -228,7 +228,7 @@ test('a flag wins over the environment, which wins over the file, which wins ove
     kind: 'environment',
     name: 'TRILITHON_LIMITS_SWEEP_MS',
   })
-  expect(result.config.data).toBe('/work/elsewhere')
+  expect(result.config.data).toBe('/here/elsewhere')
   expect(origin('node')).toEqual({ kind: 'file', path: 'a.yaml', line: 2, column: 7 })
   expect(origin('log_level')).toEqual({ kind: 'default' })
 })

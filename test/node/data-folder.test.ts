@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
-import { openDataFolder, type StoreAccess } from '../../src/node/data-folder.ts'
+import { openDataFolder, resetData, type StoreAccess } from '../../src/node/data-folder.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { markerOf } from '../../src/replica/batch-marker.ts'
 import { DataStore } from '../../src/replica/data-store.ts'
@@ -18,6 +18,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const access: StoreAccess = {
+  openLog: openLevelStore,
   open: openLevelStore,
   probeData: (data) =>
     DataStore.open(data, { clock: systemClock, trace: silentTrace, limits: defaultLimits }),
@@ -93,4 +94,15 @@ test('damaged derived data is put aside and begun again, whether LevelDB or its 
   expect(Buffer.from(second.log.getSync(key) ?? [])).toEqual(value)
   await second.close()
   expect((await readdir(folder)).toSorted()).toEqual(['data', 'data.damaged', 'log'])
+})
+
+test('data put aside while the node ran counts as reset at the next start, and only then', async () => {
+  await used(folder)
+  await resetData(folder)
+  const next = await openDataFolder(folder, access)
+  expect(next.wasDataReset).toBe(true)
+  await next.close()
+  const later = await openDataFolder(folder, access)
+  expect(later.wasDataReset).toBe(false)
+  await later.close()
 })

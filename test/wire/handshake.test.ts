@@ -118,6 +118,7 @@ const peerOfC: Expected = { role: 'peer', cluster: 'c' }
 test.each<readonly [string, Hello, Hello, Expected, string]>([
   ['versions above ours', n1, { ...n2, protocolMin: 4 }, peerOfC, 'protocol: '],
   ['versions below ours', n2, { ...n1, protocolMax: 1 }, peerOfC, 'protocol: '],
+  ['a node of no cluster', n1, { ...n2, cluster: '' }, peerOfC, 'cluster: '],
   ['another cluster', n1, { ...n2, cluster: 'd' }, peerOfC, 'cluster: '],
   [
     'a client of another cluster',

@@ -1,0 +1,170 @@
+/**
+ * Whether what LevelDB holds on disk is what it wrote. It reads its tables without looking at their
+ * checksums: a flipped bit within a key makes a row absent, or another one, without a word, and some
+ * end the process. So all of a store is read once before it is opened, and may be while it runs.
+ *
+ * Files that the store does not name are not looked at: a crash leaves half a table behind, and
+ * LevelDB deletes it. A file that is not there is LevelDB's to complain of, except a log: it opens
+ * without one as if nothing had been in it. Left out: damage that came while the store was open, and
+ * that a compaction has read since and written anew under checksums that match.
+ */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StoreError } from '../base/errors.ts'
+import { closedError, damageError, openError, readError } from './level-errors.ts'
+import { readJournal } from './level-journal.ts'
+import { ManifestReader, type Version } from './level-manifest.ts'
+import { checkTable, type Damage } from './level-table.ts'
+import { Pace, PacedFile } from './paced-file.ts'
+
+/** What a check has read so far, or in all. */
+export interface CheckProgress {
+  readonly tables: number
+  readonly tablesTotal: number
+  readonly bytesRead: number
+  readonly elapsedMs: number
+}
+
+export interface CheckOptions {
+  /** Called after each table, and at the end. */
+  readonly onProgress?: (progress: CheckProgress) => void
+}
+
+export interface ScrubOptions extends CheckOptions {
+  /** At most so many bytes are read in a second. */
+  readonly bytesPerSecond: number
+  /** Ends it early. */
+  readonly signal?: AbortSignal
+}
+
+/** Rejects with `corrupt` for a folder that is damaged. Before the store is opened. */
+export async function checkTables(
+  path: string,
+  options: CheckOptions = {},
+): Promise<CheckProgress> {
+  try {
+    return await new FolderCheck(path, new Pace({}), options).run()
+  } catch (error) {
+    throw error instanceof StoreError ? error : openError(path, error)
+  }
+}
+
+/**
+ * The same at leisure, also while the store is open: rejects with `corrupt` for damage found, with
+ * `closed` when it is ended early. The store must not be opened or closed meanwhile.
+ */
+export async function scrub(path: string, options: ScrubOptions): Promise<CheckProgress> {
+  try {
+    return await new FolderCheck(path, new Pace(options), options).run()
+  } catch (error) {
+    if (error instanceof StoreError) throw error
+    throw options.signal?.aborted === true ? closedError(path) : readError(path, error)
+  }
+}
+
+class FolderCheck {
+  readonly #path: string
+  readonly #pace: Pace
+  readonly #options: CheckOptions
+  #tables = 0
+  #tablesTotal = 0
+
+  constructor(path: string, pace: Pace, options: CheckOptions) {
+    this.#path = path
+    this.#pace = pace
+    this.#options = options
+  }
+
+  async run(): Promise<CheckProgress> {
+    const version = await this.#readVersion()
+    if (version !== undefined) {
+      this.#tablesTotal = version.tables.size
+      await this.#checkLogs(version)
+      for (const [number, size] of version.tables) {
+        await this.#checkTable(number, size)
+        this.#tables += 1
+        this.#options.onProgress?.(this.#progress())
+      }
+    }
+    return this.#progress()
+  }
+
+  #progress(): CheckProgress {
+    const { bytesRead, elapsedMs } = this.#pace
+    return { tables: this.#tables, tablesTotal: this.#tablesTotal, bytesRead, elapsedMs }
+  }
+
+  /** What the store consists of; `undefined` if there is none, or LevelDB refuses it by itself. */
+  async #readVersion(): Promise<Version | undefined> {
+    const current = await readFile(join(this.#path, 'CURRENT'), 'latin1').catch(() => undefined)
+    const name = /^(MANIFEST-\d+)\n$/.exec(current ?? '')?.[1]
+    if (name === undefined) {
+      if (current !== undefined)
+        this.#refuse('CURRENT', { offset: 0, what: 'it names no manifest' })
+      return undefined
+    }
+    const reader = new ManifestReader()
+    const journal = await this.#withFile(name, async (file) =>
+      readJournal(file, (fragment) => reader.add(fragment)),
+    )
+    if (journal === undefined) return undefined
+    this.#refuse(name, journal.damage)
+    const { version } = reader
+    if (version === undefined) this.#refuse(name, { offset: 0, what: 'it cannot be understood' })
+    return version
+  }
+
+  async #checkLogs({ log, previousLog }: Version): Promise<void> {
+    const logs = (await readdir(this.#path))
+      .map((name) => ({ name, number: Number(/^(\d+)\.log$/.exec(name)?.[1]) }))
+      .filter(({ number }) => number >= log || (number === previousLog && number > 0))
+      .toSorted((one, other) => other.number - one.number)
+    const isMissing = log > 0 && !logs.some(({ number }) => number === log)
+    // An open store may have gone on to another log since.
+    if (isMissing && (await this.#readVersion())?.log === log) {
+      this.#refuse(fileName(log, 'log'), { offset: 0, what: 'it is missing' })
+    }
+    // The newest first: once it holds something, the ones before it were complete.
+    let hasNewer = false
+    for (const { name } of logs) hasNewer = (await this.#checkLog(name, hasNewer)) || hasNewer
+  }
+
+  /** Whether the log holds anything. */
+  async #checkLog(name: string, hasNewer: boolean): Promise<boolean> {
+    const journal = await this.#withFile(name, (file) => readJournal(file))
+    if (journal === undefined) return false
+    const { records, tornAt, damage } = journal
+    this.#refuse(name, damage)
+    if (tornAt !== undefined && hasNewer) {
+      this.#refuse(name, { offset: tornAt, what: 'its end is torn, and a newer log goes on' })
+    }
+    return records > 0
+  }
+
+  async #checkTable(number: number, size: number): Promise<void> {
+    for (const ending of ['ldb', 'sst']) {
+      const name = fileName(number, ending)
+      const damage = await this.#withFile(name, (file) => checkTable(file, size))
+      this.#refuse(name, damage)
+    }
+  }
+
+  async #withFile<T>(name: string, work: (file: PacedFile) => Promise<T>): Promise<T | undefined> {
+    const file = await PacedFile.open(join(this.#path, name), this.#pace)
+    if (file === undefined) return undefined
+    try {
+      return await work(file)
+    } finally {
+      await file.close()
+    }
+  }
+
+  #refuse(name: string, damage: Damage | undefined): void {
+    if (damage === undefined) return
+    throw damageError(this.#path, `${name} at byte ${damage.offset}: ${damage.what}`)
+  }
+}
+
+function fileName(number: number, ending: string): string {
+  return `${String(number).padStart(6, '0')}.${ending}`
+}
