@@ -2,8 +2,8 @@
  * A node's data folder: `log/` (what was promised and accepted) and `data/` (derived from it).
  * LevelDB holds the lock; `owner.json` beside it only says whose it is, for the error message.
  *
- * The log is never mended by guesswork: a damaged one stops the node, which rejoins with an empty
- * folder and is a new store. `data/` is derived, so a damaged one is made again from the log.
+ * The log is never mended by guesswork: a damaged one stops the node for good. `data/` is derived,
+ * so a damaged one is made again from the log.
  */
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'

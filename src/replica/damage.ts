@@ -5,9 +5,9 @@ import { StoreError } from '../base/errors.ts'
 export function corruptLog(what: string, cause?: unknown): StoreError {
   return new StoreError(
     'corrupt',
-    `The log of this node is damaged: ${what}. This store must not vote again: move its data ` +
-      'folder away, keep it for inspection, and start the node with an empty one. It joins as a ' +
-      'new store and is brought up to date by its peers.',
+    `The log of this node is damaged: ${what}. This store must not vote again: leave the node ` +
+      'stopped and keep its data folder for inspection. The others go on as long as they are a ' +
+      'majority; they refuse an empty folder under this name.',
     { store: 'log' },
     { cause },
   )
