@@ -26,16 +26,21 @@ export class SimProcess {
 
   /** Runs `run` in this process after `delayMicros`; late after a pause, never after a crash. */
   schedule(delayMicros: number, label: string, run: () => void): Scheduled {
-    return this.#world.schedule(delayMicros, label, () => {
-      this.enter(label, run)
-    })
+    const attempt = (): void => {
+      if (!this.#isAlive) return
+      const waitMicros = this.#pausedUntilMicros - this.#world.nowMicros
+      if (waitMicros > 0) scheduled = this.#world.schedule(waitMicros, label, attempt)
+      else run()
+    }
+    let scheduled = this.#world.schedule(delayMicros, label, attempt)
+    // What is due in a pause and waits for its end can still be cancelled by what comes before it.
+    return { cancel: () => scheduled.cancel() }
   }
 
   /** Runs `run` now in this process, or at the end of its pause. */
   enter(label: string, run: () => void): void {
     if (!this.#isAlive) return
-    const waitMicros = this.#pausedUntilMicros - this.#world.nowMicros
-    if (waitMicros > 0) this.schedule(waitMicros, label, run)
+    if (this.#pausedUntilMicros > this.#world.nowMicros) this.schedule(0, label, run)
     else run()
   }
 

@@ -202,6 +202,7 @@ function drawLimits(random: SeededRandom, link: LinkConditions, disk: DiskCondit
     validationWindow: knob(usual.validationWindow, [1, 3]),
     overlayBytesMax: knob(usual.overlayBytesMax, [4_096, 65_536]),
     applierBatchBytesMax: knob(usual.applierBatchBytesMax, [1, 1_000]),
+    applierDelayMs: knob(usual.applierDelayMs, [0, 1, 1_000]),
     flushBytesMax: isDiskSlow ? usual.flushBytesMax : knob(usual.flushBytesMax, [1, 1_000]),
     catchUpEntriesMax: knob(usual.catchUpEntriesMax, [1, 2, 5]),
     catchUpBytesMax: knob(usual.catchUpBytesMax, [1, 1_000]),

@@ -41,6 +41,8 @@ export interface Limits {
   readonly overlayBytesMax: number
   /** One batch of the applier. */
   readonly applierBatchBytesMax: number
+  /** How long the applier gathers what one batch may hold, when nobody waits for it. */
+  readonly applierDelayMs: number
   /** One flush of the log. */
   readonly flushBytesMax: number
   /** Entries sent in one catch-up answer. */
@@ -80,6 +82,7 @@ export const defaultLimits: Limits = {
   sessionOutcomesMax: 10_000,
   overlayBytesMax: 128 * 1024 * 1024,
   applierBatchBytesMax: 1024 * 1024,
+  applierDelayMs: 50,
   flushBytesMax: 16 * 1024 * 1024,
   catchUpEntriesMax: 256,
   catchUpBytesMax: 4 * 1024 * 1024,

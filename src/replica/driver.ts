@@ -104,7 +104,9 @@ export class Driver implements LocalReplica {
     const { incarnation } = log.identity
     const source = new StoredRecords(log, data)
     this.#replica = new Replica({ ...options, incarnation, trace, source })
-    this.#wakes = new Deadlines(clock, (group) => this.#step(group, { kind: 'wake' }))
+    this.#wakes = new Deadlines(clock, (group) => {
+      if (this.#replica.isAwaitingTime(group)) this.#step(group, { kind: 'wake' })
+    })
     this.#requests = new Requests(clock, (group, read) =>
       this.#step(group, { kind: 'cancel-read', read }),
     )

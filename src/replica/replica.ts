@@ -111,6 +111,15 @@ export class Replica {
     return this.#effects
   }
 
+  /** A wake-up that was asked for has come. False when nothing waits for time any more. */
+  isAwaitingTime(group: GroupId): boolean {
+    const log = this.#groups.get(group)
+    if (log === undefined) return false
+    if (nextDeadline(log) !== never) return true
+    log.wakeAt = never
+    return false
+  }
+
   /** A peer's frames stopped or came back. Returns the groups that have to act on it. */
   suspect(peer: NodeId, isSuspected: boolean): readonly GroupId[] {
     if (!isSuspected) {

@@ -94,6 +94,20 @@ test('PROC-4: in a pause nothing runs, then everything that was due, in its orde
   expect(seen).toEqual(['a@100', 'b@100', 'c@200'])
 })
 
+test('PROC-4: a timer that fell due in a pause can be cancelled by what runs before it', async () => {
+  const world = new World(1, 1_000)
+  const seen: string[] = []
+  const process = new SimProcess(world, 'n1')
+  process.schedule(10, 'cancels', () => {
+    seen.push('cancels')
+    timer.cancel()
+  })
+  const timer = process.schedule(20, 'timer', () => seen.push('timer'))
+  process.pause(100)
+  await world.run(never, second)
+  expect(seen).toEqual(['cancels'])
+})
+
 test('TIME-2: a drifting clock runs at its own pace, and its timers are never early on it', async () => {
   for (const driftPpm of [-100_000, -7, 0, 13, 100_000]) {
     const world = new World(1, 1_000)
