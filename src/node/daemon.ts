@@ -188,7 +188,12 @@ export class Daemon {
     const reason = this.#isDataDamaged ? damagedData(cause) : cause
     this.#failure = reason
     this.#state = 'failed'
-    this.#options.logger.fatal({ cause: cause.message, reason: reason.message }, 'must stop')
+    // Of a bug, whoever reads this needs to know where.
+    const stack = cause instanceof StoreError ? {} : { stack: cause.stack }
+    this.#options.logger.fatal(
+      { cause: cause.message, reason: reason.message, ...stack },
+      'must stop',
+    )
     this.onFailure(reason)
   }
 

@@ -66,7 +66,7 @@ export interface ReplicaStatus {
 const settledFlushName = 'settled-flush'
 
 export class Driver implements LocalReplica {
-  /** The node must stop: its disk refused, or a peer says that it is stale. Called once. */
+  /** The node must stop: its disk refused, a peer says that it is stale, or it found a bug. Called once. */
   onFailure: (reason: Error) => void = () => undefined
   readonly #ports: DriverPorts
   readonly #options: DriverOptions
@@ -179,7 +179,7 @@ export class Driver implements LocalReplica {
 
   submit(submission: Submission, timeoutMs: number): Promise<Outcome> {
     const { group, intent, attempt, readPosition, reads, allocations, mutations } = submission
-    if (this.#isStopped) return Promise.resolve({ kind: 'unknown' })
+    if (this.#isOver) return Promise.resolve({ kind: 'unknown' })
     if (this.#requests.count >= this.#options.limits.nodeQueueMax) {
       return Promise.resolve({ kind: 'overloaded' })
     }
@@ -197,7 +197,7 @@ export class Driver implements LocalReplica {
     timeoutMs: number,
     atLeast?: Position,
   ): Promise<ReadPoint> {
-    if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
+    if (this.#isOver) throw new StoreError('closed', 'this node is stopping; ask another one')
     if (this.#requests.count >= this.#options.limits.nodeQueueMax) {
       throw new StoreError('overloaded', 'too many requests wait at this node; try again later')
     }
@@ -218,6 +218,11 @@ export class Driver implements LocalReplica {
     const point = this.#replica.appliedPosition(group)
     this.#ports.trace.emit({ kind: 'serve', group, level: 'any', ...point })
     return point
+  }
+
+  leaderElsewhere(group: GroupId): NodeId | undefined {
+    const leader = this.#replica.leaderInMemory(group)
+    return leader === this.#options.node ? undefined : leader
   }
 
   get(group: GroupId, key: Uint8Array): Row | undefined {
@@ -263,7 +268,7 @@ export class Driver implements LocalReplica {
   }
 
   #onFrame(from: string, frame: PeerFrame): void {
-    if (this.#isStopped) return
+    if (this.#isOver) return
     const peer = this.#peers.onFrame(from, frame)
     if (peer === undefined) return
     for (const message of frame.messages) this.#onMessage(peer, message)
@@ -303,9 +308,14 @@ export class Driver implements LocalReplica {
     )
   }
 
+  /** Stopped, or failed: a node in doubt of itself answers nobody. */
+  get #isOver(): boolean {
+    return this.#isStopped || this.#failure !== undefined
+  }
+
   /** Steps run one at a time; what a step delivers to this node itself waits its turn. */
   #step(group: GroupId, event: GroupEvent): void {
-    if (this.#isStopped || this.#failure !== undefined) return
+    if (this.#isOver) return
     this.#inbox.push({ group, event })
     if (this.#isStepping) return
     this.#isStepping = true
@@ -314,10 +324,10 @@ export class Driver implements LocalReplica {
         this.#run(this.#replica.step(next.group, next.event, this.#reading()), next.group)
       }
     } catch (error) {
-      // A store that cannot be read ends the node in order; an assertion goes on to whoever ends it all.
-      if (!(error instanceof StoreError)) throw error
+      // A store that cannot be read, or a bug. None of what the step asked for is done, and whoever
+      // waits is not told anything: the node is what fails, not the call that met it.
       this.#inbox.length = 0
-      this.#fail(error)
+      this.#fail(error instanceof Error ? error : new Error('a step failed', { cause: error }))
     } finally {
       this.#isStepping = false
     }

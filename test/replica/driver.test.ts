@@ -1,0 +1,68 @@
+/** What becomes of a node whose own step fails, on real stores and a real (if lonely) transport. */
+import { createServer } from 'node:http'
+import { expect, test } from 'vitest'
+import { systemClock } from '../../src/adapters/system-clock.ts'
+import { systemRandom } from '../../src/adapters/system-random.ts'
+import { WsPeerTransport } from '../../src/adapters/ws-peers.ts'
+import { assert, AssertionError } from '../../src/base/assert.ts'
+import { clusterId, groupOfBytes, nodeId } from '../../src/base/ids.ts'
+import { defaultLimits } from '../../src/base/limits.ts'
+import { staticPlacement } from '../../src/placement/placement.ts'
+import type { Trace } from '../../src/ports/trace.ts'
+import { Driver } from '../../src/replica/driver.ts'
+import type { Submission } from '../../src/replica/local-replica.ts'
+import type { PeerFrame } from '../../src/replication/message.ts'
+import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer-codec.ts'
+import { disks, onDisk } from './stores.ts'
+
+const node = nodeId('n1')
+const cluster = clusterId('test')
+const group = groupOfBytes(Buffer.from('g'))
+
+/** Trips an assertion inside the step that applies the first entry. */
+const tripping: Trace = {
+  emit: (event) => assert(event.kind !== 'apply', 'LOG-1: planted'),
+  mark: () => undefined,
+}
+
+function submission(sequence: number): Submission {
+  const expiresAt = systemClock.wallMicros() + 60_000_000
+  const intent = { session: 's', sequence, floor: 1, expiresAt }
+  const mutations = [{ key: Buffer.from('k'), value: Buffer.from('v') }]
+  return { group, intent, attempt: 1, readPosition: 0, reads: [], allocations: [], mutations }
+}
+
+function lonelyTransport(): WsPeerTransport<PeerFrame> {
+  return new WsPeerTransport<PeerFrame>({
+    ...{ node, cluster, peers: [], server: createServer(), secret: '', queueBytesMax: 1_000 },
+    ...{ clock: systemClock, random: systemRandom, log: () => undefined },
+    codec: { encode: encodePeerFrame, decode: decodePeerFrame },
+  })
+}
+
+test.each(disks)('a step that trips an assertion ends the node: on %s', async (_, makeDisk) => {
+  await onDisk(makeDisk, (log) =>
+    onDisk(makeDisk, async (data) => {
+      const ports = { clock: systemClock, random: systemRandom, trace: tripping }
+      const stores = { log: await log.open(), data: await data.open() }
+      const placement = staticPlacement([node])
+      const driver = await Driver.open(
+        { ...ports, ...stores, peers: lonelyTransport() },
+        { node, cluster, placement, limits: defaultLimits },
+      )
+      const failed = new Promise<Error>((resolve) => (driver.onFailure = resolve))
+      await driver.start()
+      try {
+        expect(await driver.read(group, 'any', 1_000)).toEqual({ position: 0, timestamp: 0 })
+        const outcome = driver.submit(submission(1), 300)
+        expect(await failed).toBeInstanceOf(AssertionError)
+        expect(await outcome).toEqual({ kind: 'unknown' })
+        expect(driver.status().failure).toBe('LOG-1: planted')
+        expect(await driver.submit(submission(2), 1_000)).toEqual({ kind: 'unknown' })
+        await expect(driver.read(group, 'any', 1_000)).rejects.toThrow('stopping')
+      } finally {
+        await driver.stop()
+      }
+    }),
+  )
+})
