@@ -55,6 +55,8 @@ export interface Proposal {
   phase: Phase | { readonly kind: 'backing-off' }
   /** Tries at this position so far; delays grow with it. */
   attempt: number
+  /** When the present ballot's phase was sent first. */
+  phaseStart: number
   /** When to start the phase again, or to end the back-off. */
   deadline: number
 }

@@ -6,7 +6,7 @@
  *        named, for one value, and only where this node has no record of the position.
  */
 import { assert } from '../base/assert.ts'
-import type { NodeId } from '../base/ids.ts'
+import type { NodeId, Position } from '../base/ids.ts'
 import { equalBallots, type Ballot } from '../paxos/ballot.ts'
 import * as proposer from '../paxos/proposer.ts'
 import { onAccept, reply, type RecordLookup } from './acceptance.ts'
@@ -16,6 +16,9 @@ import type { Leader } from './entry.ts'
 import { decide } from './learn.ts'
 import type { GroupLog, Proposal } from './log.ts'
 import type { Accept, Accepted, Prepare, Promised, Refused } from './message.ts'
+
+/** The longest patience with a phase, as doublings of `phaseTimeoutMs`. */
+const phaseDoublingsMax = 3
 
 /** Who may use ballot zero at the open position. At position 1 any incarnation may. */
 export function leaderOf(log: GroupLog): Leader | { readonly node: NodeId } {
@@ -41,13 +44,13 @@ export function proposePending(log: GroupLog, context: Context, lookup: RecordLo
 
 /** Phase 1 at the open position, above every round seen there. */
 export function startPrepare(log: GroupLog, context: Context, attempt: number): void {
-  const { node, incarnation, limits } = context
+  const { node, incarnation } = context
   const position = log.state.position + 1
   const ballot: Ballot = { round: nextRound(log), node, incarnation }
   log.highestRound = ballot.round
   log.proposal = {
-    ...{ position, attempt, phase: proposer.prepare(ballot) },
-    deadline: context.now + spread(context, limits.phaseTimeoutMs, position, attempt),
+    ...{ position, attempt, phase: proposer.prepare(ballot), phaseStart: context.now },
+    deadline: phaseDeadline(context, position, attempt),
   }
   context.trace.mark('prepare')
   sendPrepare(log, context, ballot, log.set.voters)
@@ -77,8 +80,8 @@ function startAccept(
 ): void {
   const position = log.state.position + 1
   log.proposal = {
-    ...{ position, attempt, phase: proposer.accept(ballot, value) },
-    deadline: context.now + spread(context, context.limits.phaseTimeoutMs, position, attempt),
+    ...{ position, attempt, phase: proposer.accept(ballot, value), phaseStart: context.now },
+    deadline: phaseDeadline(context, position, attempt),
   }
   const { group, set } = log
   context.trace.emit({ kind: 'propose', group, position, ballot, value })
@@ -160,34 +163,42 @@ export function onRefused(log: GroupLog, context: Context, from: NodeId, message
   const { proposal } = current
   const phase = proposer.countRefusal(current.phase, from)
   proposal.phase = phase
-  if (proposer.isLost(phase, log.set.voters)) backOff(log, context, proposal)
+  if (!proposer.isLost(phase, log.set.voters)) return
+  backOff(log, context, proposal, context.now - proposal.phaseStart)
 }
 
-function backOff(log: GroupLog, context: Context, proposal: Proposal): void {
+/**
+ * Patience grows with the tries: where disks or the network are slower than `phaseTimeoutMs`, duelling
+ * proposers would else give every phase up before it can end (LIVE-5).
+ */
+function phaseDeadline(context: Context, position: Position, attempt: number): number {
+  const patienceMs = context.limits.phaseTimeoutMs * 2 ** Math.min(attempt, phaseDoublingsMax)
+  return context.now + spread(context, patienceMs, position, attempt)
+}
+
+/**
+ * `answerMs` is what this ballot's refusal took to come: the winner needs about two such times, one
+ * a phase, and is left alone for so long, whatever the limits say.
+ */
+function backOff(log: GroupLog, context: Context, proposal: Proposal, answerMs: number): void {
   context.trace.mark('proposer lost and backed off')
   const { limits, now } = context
   proposal.attempt += 1
   proposal.phase = { kind: 'backing-off' }
-  const delay = Math.min(
-    limits.backoffMs * 2 ** Math.min(proposal.attempt, 16),
-    limits.backoffMaxMs,
-  )
-  proposal.deadline = now + spread(context, delay, log.state.position, proposal.attempt)
+  const growingMs = limits.backoffMs * 2 ** Math.min(proposal.attempt, 16)
+  const delayMs = Math.max(Math.min(growingMs, limits.backoffMaxMs), 2 * answerMs)
+  proposal.deadline = now + spread(context, delayMs, log.state.position, proposal.attempt)
 }
 
 /** The phase took too long, or the back-off is over. */
 export function onProposalDeadline(log: GroupLog, context: Context, proposal: Proposal): void {
   const { phase, attempt } = proposal
   if (phase.kind === 'backing-off') return startPrepare(log, context, attempt)
-  if (phase.refusals.size > 0) return backOff(log, context, proposal)
+  if (phase.refusals.size > 0) return backOff(log, context, proposal, 0)
   // Lost on the way, or the others are gone: the same ballot and value may be sent any number of times.
   context.trace.mark('phase sent again')
   proposal.attempt += 1
-  const delay = Math.min(
-    context.limits.phaseTimeoutMs * 2 ** Math.min(proposal.attempt, 16),
-    Math.max(context.limits.backoffMaxMs, context.limits.phaseTimeoutMs),
-  )
-  proposal.deadline = context.now + spread(context, delay, proposal.position, proposal.attempt)
+  proposal.deadline = phaseDeadline(context, proposal.position, proposal.attempt)
   const answered = phase.kind === 'preparing' ? phase.promises : phase.acceptances
   const silent = log.set.voters.filter((voter) => !answered.has(voter))
   // At position 1 nobody hears of the value before this node's own disk holds it.
