@@ -116,9 +116,9 @@ export class WsClientDialer<Frame> implements Transport<Frame> {
         expected: { role: 'node', ...(cluster === '' ? {} : { cluster }) },
         info: () => handlers.self(),
         admit: (theirs) => handlers.admit(url, theirs.info),
-        onUp: () => {
+        onUp: (_link, theirs) => {
           isUp = true
-          handlers.onLink(url, 'up', {})
+          handlers.onLink(url, 'up', { node: theirs.node })
         },
         onFrame: (_link, frame) => handlers.onFrame(url, frame),
         onRefused: (reason, by) => {

@@ -1,6 +1,6 @@
 /** Small helpers over bytes; all compare and copy as LevelDB does, unsigned and lexicographic. */
 import { crc32 as zlibCrc32 } from 'node:zlib'
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /** A Buffer over the same memory: faster methods, no copy. */
 export function bufferOf(bytes: Uint8Array): Buffer {
@@ -38,5 +38,5 @@ export function crc32(bytes: Uint8Array, from = 0): number {
 
 /** SHA-256 of `bytes`, 32 bytes. */
 export function sha256(bytes: Uint8Array | string): Buffer {
-  return createHash('sha256').update(bytes).digest()
+  return hash('sha256', bytes, 'buffer')
 }

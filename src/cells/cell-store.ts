@@ -7,7 +7,14 @@
 import { StoreError } from '../base/errors.ts'
 import { checkBody } from './body.ts'
 import { batchConcurrencyMax, watchedShardsMax } from './bounds.ts'
-import { nameProblem, type ShardPosition, type StoredCell, type Written } from './cell.ts'
+import type { NodeId } from '../base/ids.ts'
+import {
+  nameProblem,
+  type ShardLeader,
+  type ShardPosition,
+  type StoredCell,
+  type Written,
+} from './cell.ts'
 import { callProblem, intentsProblem, operationProblem, placeProblem } from './operation-check.ts'
 import type {
   Answer,
@@ -43,23 +50,32 @@ import {
 } from './shard-read.ts'
 import { shardGroup, shardOf } from './shard.ts'
 
-/** Positions of the shards an answer is of; the highest of each. */
-class Positions {
+/** What is seen of the shards an answer is of: their highest positions, and leaders elsewhere. */
+class Sightings {
   readonly #byShard = new Map<number, number>()
+  readonly #leaders = new Map<number, NodeId>()
 
   see(shard: number, position: number): void {
     this.#byShard.set(shard, Math.max(position, this.#byShard.get(shard) ?? 0))
   }
 
-  all(): ShardPosition[] {
+  seeLeader(shard: number, leader: NodeId | undefined): void {
+    if (leader !== undefined) this.#leaders.set(shard, leader)
+  }
+
+  positions(): ShardPosition[] {
     return [...this.#byShard]
+  }
+
+  leaders(): ShardLeader[] | undefined {
+    return this.#leaders.size === 0 ? undefined : [...this.#leaders]
   }
 }
 
 /** One call under way. */
 interface Call {
   readonly deadlineMs: number
-  readonly positions: Positions
+  readonly seen: Sightings
 }
 
 export class CellStore implements CellService {
@@ -75,10 +91,12 @@ export class CellStore implements CellService {
   }
 
   async execute(operation: CellOperation, options: CallOptions): Promise<Answered> {
-    const positions = new Positions()
-    const outcome = await outcomeOf(() => this.#execute(operation, options, positions))
+    const seen = new Sightings()
+    const outcome = await outcomeOf(() => this.#execute(operation, options, seen))
     const answer: Answer = outcome.kind === 'ok' ? outcome.value : outcome
-    return { answer, positions: positions.all() }
+    const leaders = seen.leaders()
+    const answered = { answer, positions: seen.positions() }
+    return leaders === undefined ? answered : { ...answered, leaders }
   }
 
   /** Ends what waits for new cells and takes nothing more; what is at work comes to its end. */
@@ -87,12 +105,12 @@ export class CellStore implements CellService {
     for (const wake of this.#waits) wake()
   }
 
-  #execute(operation: CellOperation, options: CallOptions, positions: Positions): Promise<Answer> {
+  #execute(operation: CellOperation, options: CallOptions, seen: Sightings): Promise<Answer> {
     if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
     const refused = operationProblem(operation) ?? callProblem(options)
     if (refused !== undefined) throw errorOf(refused)
     const deadlineMs = this.#ports.clock.monotonicMs() + options.timeoutMs
-    const call: Call = { deadlineMs, positions }
+    const call: Call = { deadlineMs, seen }
     switch (operation.kind) {
       case 'put':
         return this.#put(operation, options.intents, call)
@@ -139,10 +157,11 @@ export class CellStore implements CellService {
     const { session, sequences, floor, expiresAt } = intents
     const intent = { session, sequence: sequences[index] ?? 0, floor, expiresAt }
     const shard = shardOf(item.rowKey)
-    const { deadlineMs, positions } = call
+    const { deadlineMs, seen } = call
     const task = { datastore, shard, name: item, body: checked.body, intent, deadlineMs }
     const { written, position } = await putCell(this.#ports, task)
-    positions.see(shard, position)
+    seen.see(shard, position)
+    seen.seeLeader(shard, this.#ports.replica.leaderElsewhere(shardGroup(task.datastore, shard)))
     return written
   }
 
@@ -177,7 +196,7 @@ export class CellStore implements CellService {
   ): Promise<ShardView> {
     const place = { datastore: of.datastore, shard }
     const view = await viewShard(this.#ports, place, of.read, call.deadlineMs)
-    call.positions.see(shard, view.point.position)
+    call.seen.see(shard, view.point.position)
     return view
   }
 
@@ -200,7 +219,7 @@ export class CellStore implements CellService {
       const isFound = pages.some((page) => page.kind === 'problem' || page.value.cells.length > 0)
       const isOver = clock.monotonicMs() >= waitUntilMs || this.#isStopped
       if (isFound || isOver) return { kind: 'log', items: pages }
-      await this.#change(operation.datastore, call.positions.all(), waitUntilMs)
+      await this.#change(operation.datastore, call.seen.positions(), waitUntilMs)
       // Who was woken here sees here what woke it.
       const read: ReadFrom = { level: 'any', atLeast: operation.read.atLeast }
       reading = {

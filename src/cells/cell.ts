@@ -3,7 +3,7 @@
  * with the number it was added under in its shard. Names from outside are checked here.
  */
 import { columnNameCharsMax, datastoreNameCharsMax } from '../base/limits.ts'
-import type { Position, Timestamp } from '../base/ids.ts'
+import type { NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Json } from './body.ts'
 import type { Problem } from './problem.ts'
 
@@ -46,6 +46,9 @@ export interface Written {
 
 /** How far a shard's log had come where an answer was made. */
 export type ShardPosition = readonly [shard: number, position: Position]
+
+/** The node that is to propose a shard's next entry. */
+export type ShardLeader = readonly [shard: number, leader: NodeId]
 
 const rowKeyPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const columnPattern = /^[A-Za-z_][A-Za-z0-9_]*$/

@@ -5,7 +5,7 @@
  */
 import type { Position, Timestamp } from '../base/ids.ts'
 import type { ReadLevel } from '../replica/local-replica.ts'
-import type { CellName, ShardPosition, StoredCell, Written } from './cell.ts'
+import type { CellName, ShardLeader, ShardPosition, StoredCell, Written } from './cell.ts'
 import type { Outcome, Problem } from './problem.ts'
 
 /** From which replica a read is answered. */
@@ -124,6 +124,8 @@ export interface Answered {
   readonly answer: Answer
   /** How far each shard concerned had come, where the answer is of it. */
   readonly positions: readonly ShardPosition[]
+  /** Of the shards written: those led by another node than the one that answered. A hint. */
+  readonly leaders?: readonly ShardLeader[]
 }
 
 export interface CallOptions {

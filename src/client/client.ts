@@ -7,6 +7,7 @@
  */
 import { StoreError } from '../base/errors.ts'
 import { unpackBody, type Json } from '../cells/body.ts'
+import { isRowKey } from '../cells/cell.ts'
 import { Outbox } from '../cells/client-frames.ts'
 import { callProblem, operationProblem } from '../cells/operation-check.ts'
 import type {
@@ -21,6 +22,7 @@ import type {
 } from '../cells/operation.ts'
 import { errorOf, problem, type Problem } from '../cells/problem.ts'
 import { Sessions } from '../cells/session.ts'
+import { shardOf } from '../cells/shard.ts'
 import { pause, remainingMs } from '../cells/time.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -29,6 +31,7 @@ import { PutCall, ReadCall, type Call, type Sending, type Try } from './call.ts'
 import { ClientCells } from './cells.ts'
 import { Links } from './links.ts'
 import { SeenPositions } from './seen-positions.ts'
+import { ShardLeaders } from './shard-leaders.ts'
 
 export interface ClientPorts {
   readonly transport: Transport<ClientFrame>
@@ -74,6 +77,7 @@ export class Client implements CellService {
   readonly #sessions: Sessions
   readonly #links: Links
   readonly #seen = new SeenPositions()
+  readonly #leaders = new ShardLeaders()
   readonly #outbox: Outbox<Request>
   readonly #pending = new Map<number, Pending>()
   #drawn = 0
@@ -98,7 +102,7 @@ export class Client implements CellService {
       self: () => ({}),
       admit: () => undefined,
       onRefused: (node, reason) => this.#links.onRefused(node, reason),
-      onLink: (node, state) => this.#onLink(node, state),
+      onLink: (node, state, info) => this.#onLink(node, state, info.node),
       onFrame: (node, frame) => this.#onFrame(node, frame),
     })
   }
@@ -168,8 +172,7 @@ export class Client implements CellService {
     const waitMs = operation.kind === 'log' ? operation.waitMs : 0
     for (let tries = 1; ; tries++) {
       const tryMs = Math.min(remainingMs(clock, deadlineMs), this.#limits.tryTimeoutMs + waitMs)
-      if (call.take(await this.#tryOnce(call, tryMs, spreadOf(operation))))
-        return call.finish(closed)
+      if (call.take(await this.#tryOnce(call, tryMs, operation))) return call.finish(closed)
       if (this.#isClosed) return call.finish(closed)
       const delayMs = this.#backoffMs(tries)
       if (clock.monotonicMs() + delayMs >= deadlineMs) return call.finish(this.#noAnswer(tries))
@@ -195,13 +198,28 @@ export class Client implements CellService {
     return problem('unavailable', `${what}; try again`, { attempts })
   }
 
-  async #tryOnce(call: Call, tryMs: number, spread: number): Promise<Try> {
-    if (this.#links.pick(spread) === undefined) await this.#links.whenUp(tryMs)
-    const endpoint = this.#links.pick(spread)
+  async #tryOnce(call: Call, tryMs: number, operation: CellOperation | GetStatus): Promise<Try> {
+    if (this.#pick(operation) === undefined) await this.#links.whenUp(tryMs)
+    const endpoint = this.#pick(operation)
     if (endpoint === undefined) return { kind: 'unsent' }
     const result = await this.#send(endpoint, call.next(), tryMs)
     if (isUseless(result)) this.#links.avoid(endpoint)
+    const leaders = result.kind === 'answered' ? result.answered.leaders : undefined
+    if (leaders !== undefined && 'datastore' in operation) {
+      this.#leaders.note(operation.datastore, leaders)
+    }
     return result
+  }
+
+  /** Writes go to the leader; of a batch, the first one says where. */
+  #pick(operation: CellOperation | GetStatus): Endpoint | undefined {
+    const spread = spreadOf(operation)
+    const [first] = operation.kind === 'put' ? operation.items : []
+    if (operation.kind !== 'put' || first === undefined || !isRowKey(first.rowKey)) {
+      return this.#links.pick(spread)
+    }
+    const leader = this.#leaders.of(operation.datastore, shardOf(first.rowKey))
+    return this.#links.pick(spread, leader)
   }
 
   #send(endpoint: Endpoint, sending: Sending, tryMs: number): Promise<Try> {
@@ -227,9 +245,9 @@ export class Client implements CellService {
     pending?.resolve(result)
   }
 
-  #onLink(node: Endpoint, state: 'up' | 'down'): void {
+  #onLink(node: Endpoint, state: 'up' | 'down', id: string | undefined): void {
     if (this.#isClosed) return
-    if (state === 'up') return this.#links.onUp(node)
+    if (state === 'up') return this.#links.onUp(node, id ?? node)
     this.#links.onDown(node)
     this.#outbox.drop(node)
     for (const [id, { endpoint }] of [...this.#pending]) {
@@ -243,10 +261,10 @@ export class Client implements CellService {
   }
 
   #onResponse(node: Endpoint, response: Response): void {
-    const { id, answer, positions } = response
+    const { id, ...answered } = response
     // Late and doubled answers find nobody who waits.
     if (this.#pending.get(id)?.endpoint !== node) return
-    this.#end(id, { kind: 'answered', answered: { answer, positions } })
+    this.#end(id, { kind: 'answered', answered })
   }
 }
 

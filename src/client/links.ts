@@ -1,6 +1,6 @@
 /**
- * Which node is asked: one of those a link is up to, the same one for the same cells as long as it
- * answers, so that the work of taking requests is spread over the nodes. A node that did not answer
+ * Which node is asked: the one that leads the shard, where that is known; else one of those a link
+ * is up to, the same one for the same cells, so that taking requests is spread over the nodes. A node that did not answer
  * is avoided for a while, but asked when there is no other.
  */
 import type { Clock } from '../ports/clock.ts'
@@ -11,6 +11,8 @@ export class Links {
   readonly #avoidMs: number
   /** Endpoints with a link, and until when they are avoided. */
   readonly #up = new Map<Endpoint, number>()
+  /** Endpoints by the ids of the nodes that answer there. */
+  readonly #endpoints = new Map<string, Endpoint>()
   readonly #waiters = new Set<() => void>()
   #refusal: string | undefined
 
@@ -24,8 +26,10 @@ export class Links {
     return this.#refusal
   }
 
-  onUp(endpoint: Endpoint): void {
+  /** `node`: the id of the node there. */
+  onUp(endpoint: Endpoint, node: string): void {
     this.#up.set(endpoint, 0)
+    this.#endpoints.set(node, endpoint)
     this.#refusal = undefined
     for (const wake of [...this.#waiters]) wake()
   }
@@ -43,9 +47,14 @@ export class Links {
     this.#up.set(endpoint, this.#clock.monotonicMs() + this.#avoidMs)
   }
 
-  /** The node to ask now; `spread`, a whole number, names one of several. Undefined: no link is up. */
-  pick(spread: number): Endpoint | undefined {
+  /**
+   * The node to ask now: the one of this id, if it may be asked; else `spread`, a whole number,
+   * names one of several. Undefined: no link is up.
+   */
+  pick(spread: number, node?: string): Endpoint | undefined {
     const now = this.#clock.monotonicMs()
+    const wanted = node === undefined ? undefined : this.#endpoints.get(node)
+    if (wanted !== undefined && (this.#up.get(wanted) ?? Infinity) <= now) return wanted
     const good: Endpoint[] = []
     for (const [endpoint, until] of this.#up) if (until <= now) good.push(endpoint)
     return good.length > 0 ? good[spread % good.length] : this.#longestAvoided()

@@ -8,6 +8,8 @@ export type Endpoint = string
 
 /** What each side of a handshake tells of itself, when it is a node. */
 export interface LinkInfo {
+  /** The node's id, where its endpoint goes by another name. Found out, not told. */
+  readonly node?: string
   readonly storeId?: string
   readonly incarnation?: number
   /** The highest flush number that is durable in the sender's log. */

@@ -2,7 +2,7 @@
  * What the asynchronous edge (cells, gateway, client sessions) may ask of the replica in its
  * process. Everything above the replica is written against this and the ports, nothing else.
  */
-import type { GroupId, Position, Timestamp } from '../base/ids.ts'
+import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Mutation } from '../replication/transaction.ts'
 
 /** (session, sequence) of the intent, for exactly-once retries through any node. */
@@ -88,6 +88,11 @@ export interface LocalReplica {
    * `atLeast` makes it wait for a position a session has already seen.
    */
   read(group: GroupId, level: ReadLevel, timeoutMs: number, atLeast?: Position): Promise<ReadPoint>
+  /**
+   * The node that is to propose the group's next entry, as far as this replica knows; undefined
+   * when that is this node, or when the group is not at hand. Asking that node saves a hop.
+   */
+  leaderElsewhere(group: GroupId): NodeId | undefined
   /** The newest applied version of one row. Keys are relative to the group. */
   get(group: GroupId, key: Uint8Array): Row | undefined
   /** Newest applied versions in key order, as of one applied position. */

@@ -24,6 +24,7 @@ import {
   type GroupLog,
   type PositionRecord,
 } from '../replication/log.ts'
+import { leaderOf } from '../replication/propose.ts'
 import type { GroupState } from '../replication/state.ts'
 
 /** What the stores say of a group that is not in memory. */
@@ -62,13 +63,19 @@ export interface ReplicaOptions {
   readonly source: RecordSource
 }
 
+/** A group in memory. `isUsed`: since it was last looked at for eviction. */
+interface Held {
+  readonly log: GroupLog
+  isUsed: boolean
+}
+
 /** How many groups are looked at to find one that may leave memory. */
 const evictionTries = 8
 
 export class Replica {
   readonly #options: ReplicaOptions
-  /** In order of use, the longest unused first. */
-  readonly #groups = new Map<GroupId, GroupLog>()
+  /** Those to be looked at for eviction next come first. */
+  readonly #groups = new Map<GroupId, Held>()
   readonly #suspected = new Set<NodeId>()
   /** One object for all steps: only the readings and the list of effects change. */
   readonly #context: Omit<Context, keyof Reading> & Writable<Reading>
@@ -113,7 +120,7 @@ export class Replica {
 
   /** A wake-up that was asked for has come. False when nothing waits for time any more. */
   isAwaitingTime(group: GroupId): boolean {
-    const log = this.#groups.get(group)
+    const log = this.#groups.get(group)?.log
     if (log === undefined) return false
     if (nextDeadline(log) !== never) return true
     log.wakeAt = never
@@ -127,30 +134,33 @@ export class Replica {
       return []
     }
     this.#suspected.add(peer)
-    const waiting = [...this.#groups.values()].filter((log) => log.away.size > 0)
-    return waiting.map((log) => log.group)
+    const waiting = [...this.#groups.values()].filter(({ log }) => log.away.size > 0)
+    return waiting.map(({ log }) => log.group)
   }
 
   /** The position up to which the group is applied here. */
   appliedPosition(group: GroupId): { readonly position: Position; readonly timestamp: Timestamp } {
-    const state = this.#groups.get(group)?.state ?? this.#options.source.load(group).state
+    const state = this.#groups.get(group)?.log.state ?? this.#options.source.load(group).state
     return { position: state.position, timestamp: state.timestamp }
+  }
+
+  /** Who is to propose the open position; undefined when the group is not in memory. */
+  leaderInMemory(group: GroupId): NodeId | undefined {
+    const log = this.#groups.get(group)?.log
+    return log === undefined ? undefined : leaderOf(log).node
   }
 
   #open(group: GroupId, context: Context): GroupLog {
     const known = this.#groups.get(group)
     if (known !== undefined) {
-      if (this.#groups.size > 1) {
-        this.#groups.delete(group)
-        this.#groups.set(group, known)
-      }
-      return known
+      known.isUsed = true
+      return known.log
     }
     const { placement, limits, source } = this.#options
     const { state, records, decisions } = source.load(group)
     const log = restoreLog(group, placement.replicasOf(group), state, records, limits)
     for (const [position, decision] of decisions) log.decisions.set(position, decision)
-    this.#groups.set(group, log)
+    this.#groups.set(group, { log, isUsed: true })
     advance(log, context)
     if (highestKnown(log) > log.state.position) {
       log.sweepDeadline = context.now + spread(context, limits.sweepMs, log.state.position, 0)
@@ -165,15 +175,17 @@ export class Replica {
     context.emit({ kind: 'wake', group: log.group, at })
   }
 
+  /** Second chance: near enough to "the longest unused first", and use costs no reordering. */
   #evict(): void {
     const { limits, source } = this.#options
     let tries = evictionTries
-    for (const [group, log] of this.#groups) {
+    for (const [group, held] of this.#groups) {
       if (this.#groups.size <= limits.groupsInMemoryMax || tries === 0) return
       tries -= 1
-      const isIdle = isQuiescent(log) && source.isSettled(group)
-
-      if (isIdle) this.#groups.delete(group)
+      this.#groups.delete(group)
+      const mayLeave = !held.isUsed && isQuiescent(held.log) && source.isSettled(group)
+      if (!mayLeave) this.#groups.set(group, held)
+      held.isUsed = false
     }
   }
 }

@@ -39,12 +39,18 @@ export function stepGroup(
   event: GroupEvent,
   lookup: RecordLookup,
 ): void {
+  if (event.kind === 'message' && isLate(log, event.message)) return
   handle(log, context, event, lookup)
   pump(log, context, lookup)
   if (event.kind === 'message' && event.message.kind === 'entries') {
     catchUp.goOn(log, context, event.from, event.message)
   }
   checkLog(log, context)
+}
+
+/** A vote for what is decided and applied: with three voters, one answer of each entry. */
+function isLate(log: GroupLog, message: GroupMessage): boolean {
+  return message.kind === 'accepted' && message.position <= log.state.position
 }
 
 function handle(log: GroupLog, context: Context, event: GroupEvent, lookup: RecordLookup): void {

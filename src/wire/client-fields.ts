@@ -2,7 +2,7 @@
 import { isStoreErrorCode, type StoreErrorDetail } from '../base/errors.ts'
 import type { Packable } from '../base/pack.ts'
 import { packedBodyBytesMax } from '../cells/body.ts'
-import type { ShardPosition, StoredCell } from '../cells/cell.ts'
+import type { ShardLeader, ShardPosition, StoredCell } from '../cells/cell.ts'
 import type { Outcome, Problem } from '../cells/problem.ts'
 import { shardCount } from '../cells/shard.ts'
 import * as field from './peer-fields.ts'
@@ -42,6 +42,13 @@ export function positions(value: unknown): ShardPosition[] {
   return some(value, 'positions', shardCount).map((pair): ShardPosition => {
     const [shard, position] = field.list(pair, 'position', 2)
     return [field.count(shard, 'shard'), field.count(position, 'position')]
+  })
+}
+
+export function leaders(value: unknown): ShardLeader[] {
+  return some(value, 'leaders', shardCount).map((pair): ShardLeader => {
+    const [shard, leader] = field.list(pair, 'leader', 2)
+    return [field.count(shard, 'shard'), field.node(leader)]
   })
 }
 

@@ -1,4 +1,4 @@
-/** A node's answers ⇄ positional arrays: `[id, positions, [kind, …]]`. */
+/** A node's answers ⇄ positional arrays: `[id, positions, [kind, …], leaders]`. */
 import { batchItemsMax, pageItemsMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
 import type { StoredCell, Written } from '../cells/cell.ts'
@@ -21,17 +21,18 @@ const kinds = {
 } as const satisfies Record<Answer['kind'], number>
 
 export function packResponse(response: Response): Packable {
-  const { id, positions, answer } = response
-  return [id, positions, [kinds[answer.kind], ...packAnswer(answer)]]
+  const { id, positions, answer, leaders } = response
+  return [id, positions, [kinds[answer.kind], ...packAnswer(answer)], leaders]
 }
 
 export function readResponse(value: unknown): Response {
-  const [id, positions, answer] = field.list(value, 'response', 3)
-  return {
+  const [id, positions, answer, leaders] = field.list(value, 'response', 4)
+  const response = {
     id: field.count(id, 'request id'),
     positions: part.positions(positions),
     answer: readAnswer(answer),
   }
+  return field.isAbsent(leaders) ? response : { ...response, leaders: part.leaders(leaders) }
 }
 
 function packAnswer(answer: Answer): Packable[] {

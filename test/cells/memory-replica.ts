@@ -5,7 +5,7 @@
  */
 import { compareBytes, latin1 } from '../../src/base/bytes.ts'
 import { StoreError } from '../../src/base/errors.ts'
-import { nodeId, type GroupId, type Position } from '../../src/base/ids.ts'
+import { nodeId, type GroupId, type NodeId, type Position } from '../../src/base/ids.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type {
   LocalReplica,
@@ -132,6 +132,8 @@ export class MemoryReplica implements LocalReplica {
   /** How many current reads were made, each of which asks a majority. */
   currentReads = 0
   submissions = 0
+  /** Who it says leads all groups. */
+  leader: NodeId | undefined
   readonly #log: MemoryLog
   readonly #clock: Clock
   readonly #delayMs: number
@@ -185,6 +187,10 @@ export class MemoryReplica implements LocalReplica {
     // Who is told of a commit finds it applied where it asked.
     if (outcome.kind === 'committed') this.catchUp(submission.group)
     return outcome
+  }
+
+  leaderElsewhere(): NodeId | undefined {
+    return this.leader
   }
 
   async read(

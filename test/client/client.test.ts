@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { nodeId } from '../../src/base/ids.ts'
 import type { CellName } from '../../src/cells/cell.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import { passMs, rowKey, settled } from '../cells/kit.ts'
@@ -370,4 +371,25 @@ test('a tail brings what is there and what comes, in order, past the death of it
   expect(await next()).toMatchObject({ addedId: 5 })
   const from = cells.tail({ shards: [shard], after: new Map([[shard, 3]]) })
   expect((await settled(world, from.next())).value).toMatchObject({ addedId: 4 })
+})
+
+test('puts of a shard go to the node that leads it, once another node has told, while it is there', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client({ tryTimeoutMs: 500 })
+  const cells = client.cells('trips')
+  const home = await servingNode(cluster, client)
+  const [leader = ''] = others(cluster, home)
+  const leading = cluster.node(leader).replica
+  const put = async (refKey: number): Promise<unknown> =>
+    settled(world, cells.put({ ...base, refKey, body: refKey }))
+  cluster.node(home).replica.leader = nodeId(leader)
+  await put(0)
+  expect(leading.submissions).toBe(0)
+  await put(1)
+  await put(2)
+  expect(leading.submissions).toBe(2)
+  cluster.weather.cut('client', leader)
+  expect(await put(3)).toMatchObject({ created: true })
+  expect(cluster.node(home).replica.submissions).toBe(2)
 })
