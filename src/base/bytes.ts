@@ -1,6 +1,7 @@
 /** Small helpers over bytes; all compare and copy as LevelDB does, unsigned and lexicographic. */
 import { crc32 as zlibCrc32 } from 'node:zlib'
 import { hash } from 'node:crypto'
+import { assert } from './assert.ts'
 
 /** A Buffer over the same memory: faster methods, no copy. */
 export function bufferOf(bytes: Uint8Array): Buffer {
@@ -29,6 +30,19 @@ export function fromLatin1(text: string): Uint8Array {
 /** Strings compare by UTF-16 unit: for latin1 strings that is byte order. */
 export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
+}
+
+const twoTo32 = 2 ** 32
+
+/** Writes a whole number from 0 to 2^53 - 1 as 8 bytes, big-endian; without a BigInt on the way. */
+export function writeCount(bytes: Buffer, value: number, at: number): void {
+  assert(Number.isSafeInteger(value) && value >= 0, 'bytes: a stored number is a safe integer')
+  bytes.writeUInt32BE(Math.floor(value / twoTo32), at)
+  bytes.writeUInt32BE(value % twoTo32, at + 4)
+}
+
+export function readCount(bytes: Buffer, at: number): number {
+  return bytes.readUInt32BE(at) * twoTo32 + bytes.readUInt32BE(at + 4)
 }
 
 /** CRC-32 of `bytes`, going on from `from`. */

@@ -15,37 +15,63 @@ const kindInteger = 0x30
 
 /** Integers are 1 kind byte and 8 bytes: the safe range shifted to be positive, big-endian. */
 const integerBytes = 9
-const shift = 2n ** 53n
+const twoTo32 = 2 ** 32
+/** The shift is 2^53; of the upper four bytes that is this. */
+const shiftOfUpper = 2 ** 21
 
 const halfPair = /\p{Surrogate}/u
 
 export function encodeTuple(elements: readonly TupleElement[]): Uint8Array {
-  return Buffer.concat(elements.map(encodeElement))
+  const raws = elements.map(rawOf)
+  const bytes = Buffer.allocUnsafe(raws.reduce((sum: number, raw) => sum + lengthOf(raw), 0))
+  let at = 0
+  for (const [index, raw] of raws.entries()) {
+    if (typeof raw === 'number') at = writeInteger(bytes, raw, at)
+    else at = writeTerminated(bytes, typeof elements[index] === 'string', raw, at)
+  }
+  return bytes
 }
 
-function encodeElement(element: TupleElement): Uint8Array {
+/** A number as it is; anything else as the bytes to be escaped. */
+function rawOf(element: TupleElement): Uint8Array | number {
   if (typeof element === 'number') {
     assert(Number.isSafeInteger(element), 'tuple: a number in a key is a safe integer')
-    const bytes = Buffer.allocUnsafe(integerBytes)
-    bytes[0] = kindInteger
-    bytes.writeBigUInt64BE(BigInt(element) + shift, 1)
-    return bytes
+    return element
   }
-  if (typeof element !== 'string') return terminated(kindBytes, element)
+  if (typeof element !== 'string') return element
   // Half a surrogate pair has no UTF-8 bytes: two such strings would become one key.
   assert(!halfPair.test(element), 'tuple: text in a key is whole characters')
-  return terminated(kindString, Buffer.from(element))
+  return Buffer.from(element)
+}
+
+function lengthOf(raw: Uint8Array | number): number {
+  if (typeof raw === 'number') return integerBytes
+  let length = raw.length + 3
+  for (let i = 0; i < raw.length; i++) if (raw[i] === 0) length += 1
+  return length
+}
+
+function writeInteger(bytes: Buffer, value: number, at: number): number {
+  bytes[at] = kindInteger
+  // A sum above 2^53 would lose digits, so the two halves are written on their own.
+  const upper = Math.floor(value / twoTo32)
+  bytes.writeUInt32BE(shiftOfUpper + upper, at + 1)
+  bytes.writeUInt32BE(value - upper * twoTo32, at + 5)
+  return at + integerBytes
 }
 
 /** 0x00 inside becomes 0x00 0xff; a 0x00 0x01 ends it, so that a prefix sorts before what it opens. */
-function terminated(kind: number, raw: Uint8Array): Uint8Array {
-  const out: number[] = [kind]
-  for (const byte of raw) {
-    out.push(byte)
-    if (byte === 0) out.push(0xff)
+function writeTerminated(bytes: Buffer, isText: boolean, raw: Uint8Array, from: number): number {
+  let at = from
+  bytes[at++] = isText ? kindString : kindBytes
+  for (let i = 0; i < raw.length; i++) {
+    const byte = raw[i] ?? 0
+    bytes[at++] = byte
+    if (byte === 0) bytes[at++] = 0xff
   }
-  out.push(0, 1)
-  return Uint8Array.from(out)
+  bytes[at++] = 0
+  bytes[at++] = 1
+  return at
 }
 
 /** The elements, or undefined when the bytes are not a whole tuple. */
@@ -70,7 +96,7 @@ function decodeElement(
     const end = at + integerBytes
     if (end > bytes.length) return undefined
     const view = Buffer.from(bytes.buffer, bytes.byteOffset + at + 1, 8)
-    const element = Number(view.readBigUInt64BE() - shift)
+    const element = (view.readUInt32BE() - shiftOfUpper) * twoTo32 + view.readUInt32BE(4)
     return Number.isSafeInteger(element) ? { element, end } : undefined
   }
   if (kind !== kindBytes && kind !== kindString) return undefined

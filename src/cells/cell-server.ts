@@ -130,7 +130,11 @@ export class CellServer {
     const options = intents === undefined ? { timeoutMs } : { timeoutMs, intents }
     const answered: Answered = await this.#ports.service.execute(operation, options)
     this.#count(client, -1, -bytes)
-    this.#outbox.add(client, { id, ...answered })
+    const { answer, positions, leaders } = answered
+    this.#outbox.add(
+      client,
+      leaders === undefined ? { id, answer, positions } : { id, answer, positions, leaders },
+    )
     if (this.#requests === 0) this.#onIdle?.()
   }
 

@@ -95,8 +95,8 @@ export class CellStore implements CellService {
     const outcome = await outcomeOf(() => this.#execute(operation, options, seen))
     const answer: Answer = outcome.kind === 'ok' ? outcome.value : outcome
     const leaders = seen.leaders()
-    const answered = { answer, positions: seen.positions() }
-    return leaders === undefined ? answered : { ...answered, leaders }
+    const positions = seen.positions()
+    return leaders === undefined ? { answer, positions } : { answer, positions, leaders }
   }
 
   /** Ends what waits for new cells and takes nothing more; what is at work comes to its end. */

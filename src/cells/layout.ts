@@ -9,7 +9,7 @@
  * and the value of the other, so both rows appear in the same instant on every replica (CELL-3).
  */
 import { assert, present } from '../base/assert.ts'
-import { bufferOf, equalBytes, sha256 } from '../base/bytes.ts'
+import { bufferOf, equalBytes, readCount, sha256, writeCount } from '../base/bytes.ts'
 import { afterPrefix, decodeTuple, encodeTuple } from '../base/tuple.ts'
 import type { Row, RowRange } from '../replica/local-replica.ts'
 import { intentOf, type Mutation } from '../replication/transaction.ts'
@@ -58,12 +58,12 @@ export function logRange(after: number): RowRange {
 function logKey(addedId: number): Uint8Array {
   const key = Buffer.alloc(logPrefix.length + 8)
   key.set(logPrefix)
-  key.writeBigUInt64BE(BigInt(addedId), logPrefix.length)
+  writeCount(key, addedId, logPrefix.length)
   return key
 }
 
 export function addedIdOfLogKey(key: Uint8Array): number {
-  return Number(bufferOf(key).readBigUInt64BE(logPrefix.length))
+  return readCount(bufferOf(key), logPrefix.length)
 }
 
 /** Names the intent that created a cell, so that its retries are told that they did. */
@@ -84,16 +84,13 @@ export function cellMutations(name: CellName, body: PackedBody, creator: Uint8Ar
   value.set(body.bytes, bodyAt)
   return [
     { key, value, slots: [{ allocation: 0, at: 'value', offset: addedIdAt }] },
-    {
-      ...{ key: logKey(0), value: key },
-      slots: [{ allocation: 0, at: 'key', offset: logPrefix.length }],
-    },
+    { key: logKey(0), value: key, slots: [{ allocation: 0, at: 'key', offset: logPrefix.length }] },
   ]
 }
 
 export function addedIdOfCell(row: Row): number {
   assert(row.value[0] === plainFormat, 'cells: a cell is of a format this version knows')
-  return Number(bufferOf(row.value).readBigUInt64BE(addedIdAt))
+  return readCount(bufferOf(row.value), addedIdAt)
 }
 
 export function bodyBytesOf(row: Row): number {
@@ -111,7 +108,8 @@ export function wasCreatedBy(row: Row, creator: Uint8Array): boolean {
 export function cellOfRow(row: Row): StoredCell {
   const name = nameOfKey(row.key)
   const body = row.value.subarray(bodyAt)
-  return { ...name, addedId: addedIdOfCell(row), createdAt: row.timestamp, body }
+  const { rowKey, column, refKey } = name
+  return { rowKey, column, refKey, addedId: addedIdOfCell(row), createdAt: row.timestamp, body }
 }
 
 export function nameOfKey(key: Uint8Array): CellName {

@@ -6,6 +6,9 @@ export async function mapBounded<Item, Result>(
   concurrencyMax: number,
   work: (item: Item, index: number) => Promise<Result>,
 ): Promise<Result[]> {
+  const [only] = items
+  // By far the most batches are of one.
+  if (items.length === 1 && only !== undefined) return [await work(only, 0)]
   const results: Result[] = []
   let next = 0
   async function worker(): Promise<void> {

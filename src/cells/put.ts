@@ -60,7 +60,9 @@ interface Put extends PutTask {
 export async function putCell(ports: CellPorts, task: PutTask): Promise<PutResult> {
   const group = shardGroup(task.datastore, task.shard)
   const key = cellKey(task.name)
-  const put: Put = { ...task, group, key, creator: creatorOf(task.intent) }
+  const { datastore, shard, name, body, intent, deadlineMs } = task
+  const creator = creatorOf(intent)
+  const put: Put = { datastore, shard, name, body, intent, deadlineMs, group, key, creator }
   let atLeast: Position | undefined
   for (let rerun = 0; rerun <= putRerunsMax; rerun++) {
     if (rerun > 1) await pause(ports, rerunDelayMs(ports.random, rerun))
@@ -89,7 +91,11 @@ async function tryPut(ports: CellPorts, put: Put, atLeast: Position | undefined)
   const attempt = random.int(1, Number.MAX_SAFE_INTEGER)
   const outcome = await replica.submit(
     {
-      ...{ group, intent, attempt, readPosition: point.position, reads: [key] },
+      group,
+      intent,
+      attempt,
+      readPosition: point.position,
+      reads: [key],
       allocations: [addedIdCounter],
       mutations: cellMutations(put.name, put.body, put.creator),
     },

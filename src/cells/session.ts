@@ -51,7 +51,9 @@ export class Sessions {
     return {
       sequences,
       intents: (some) => ({
-        ...{ session: session.id, sequences: some, expiresAt },
+        session: session.id,
+        sequences: some,
+        expiresAt,
         floor: floorOf(session),
       }),
       settle: (known) => this.#settle(session, sequences, known),

@@ -53,7 +53,8 @@ export function countPromise(
 }
 
 export function countAcceptance(phase: Accepting, from: NodeId): Accepting {
-  return { ...phase, acceptances: new Set(phase.acceptances).add(from) }
+  const { kind, ballot, value, refusals } = phase
+  return { kind, ballot, value, acceptances: new Set(phase.acceptances).add(from), refusals }
 }
 
 export function countRefusal<P extends Phase>(phase: P, from: NodeId): P {

@@ -4,6 +4,7 @@
  * the disk. The same driver runs in the daemon and in the simulator; only the ports differ.
  */
 import { unreachable } from '../base/assert.ts'
+import { bufferOf, readCount, writeCount } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { ClusterId, GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
@@ -16,7 +17,7 @@ import type { LinkInfo, Transport } from '../ports/transport.ts'
 import type { Effect } from '../replication/effect.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { ChosenEntry, GroupMessage, Message, PeerFrame } from '../replication/message.ts'
-import { encodeTransaction } from '../replication/transaction.ts'
+import { encodeTransaction, type Transaction } from '../replication/transaction.ts'
 import { DataStore } from './data-store.ts'
 import { Deadlines } from './deadlines.ts'
 import type {
@@ -183,7 +184,16 @@ export class Driver implements LocalReplica {
     if (this.#requests.count >= this.#options.limits.nodeQueueMax) {
       return Promise.resolve({ kind: 'overloaded' })
     }
-    const transaction = { ...intent, attempt, allocations, mutations }
+    const { session, sequence, floor, expiresAt } = intent
+    const transaction: Transaction = {
+      session,
+      sequence,
+      attempt,
+      floor,
+      expiresAt,
+      allocations,
+      mutations,
+    }
     const bytes = encodeTransaction(transaction)
     const submitted = { transaction, bytes, readPosition, reads }
     return this.#requests.submission(group, timeoutMs, (request) =>
@@ -216,7 +226,8 @@ export class Driver implements LocalReplica {
   #anyPoint(group: GroupId): ReadPoint {
     this.#step(group, { kind: 'wake' })
     const point = this.#replica.appliedPosition(group)
-    this.#ports.trace.emit({ kind: 'serve', group, level: 'any', ...point })
+    const { position, timestamp } = point
+    this.#ports.trace.emit({ kind: 'serve', group, level: 'any', position, timestamp })
     return point
   }
 
@@ -422,10 +433,10 @@ export class Driver implements LocalReplica {
 
 function encodeNumber(value: number): Uint8Array {
   const bytes = Buffer.alloc(8)
-  bytes.writeBigUInt64BE(BigInt(value))
+  writeCount(bytes, value, 0)
   return bytes
 }
 
 function readNumber(bytes: Uint8Array | undefined): number {
-  return bytes === undefined ? 0 : Number(Buffer.from(bytes).readBigUInt64BE())
+  return bytes === undefined ? 0 : readCount(bufferOf(bytes), 0)
 }

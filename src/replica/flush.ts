@@ -14,7 +14,7 @@
  * Numbers are big-endian; those of 8 bytes are safe integers.
  */
 import { assert, present } from '../base/assert.ts'
-import { bufferOf, crc32 } from '../base/bytes.ts'
+import { bufferOf, crc32, readCount, writeCount } from '../base/bytes.ts'
 import { groupOfBytes, isNodeId, type GroupId, type Position } from '../base/ids.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import type { LogRecord } from '../replication/effect.ts'
@@ -28,7 +28,6 @@ export const recordBytes = 29
 const headBytes = 37
 const crcBytes = 4
 const keyPrefix = 'f'.charCodeAt(0)
-const twoTo32 = 2 ** 32
 
 const kindCodes = { promise: 1, accept: 2, chosen: 3 } as const
 /** A `chosen` record that brings its value. */
@@ -67,7 +66,7 @@ export interface FlushHeader extends FlushStamp {
 export function flushKey(number: number): Buffer {
   const key = Buffer.allocUnsafe(9)
   key[0] = keyPrefix
-  writeInteger(key, number, 1)
+  writeCount(key, number, 1)
   return key
 }
 
@@ -86,8 +85,8 @@ export function encodeFlush(
   const headerBytes = headBytes + tables.bytes + records.length * recordBytes + crcBytes
   const bytes = Buffer.allocUnsafe(headerBytes + tables.payloadBytes)
   bytes[0] = flushFormat
-  writeInteger(bytes, stamp.number, 1)
-  writeInteger(bytes, stamp.incarnation, 9)
+  writeCount(bytes, stamp.number, 1)
+  writeCount(bytes, stamp.incarnation, 9)
   bytes.writeUInt32BE(stamp.previousCrc, 17)
   bytes.writeUInt32BE(groups.size, 21)
   bytes.writeUInt32BE(ballots.length, 25)
@@ -146,8 +145,8 @@ function writeTables(bytes: Buffer, tables: Tables): number {
     at += 2 + bytes.write(group, at + 2, 'latin1')
   }
   for (const { round, incarnation, node } of tables.ballots) {
-    writeInteger(bytes, round, at)
-    writeInteger(bytes, incarnation, at + 8)
+    writeCount(bytes, round, at)
+    writeCount(bytes, incarnation, at + 8)
     bytes[at + 16] = node.length
     at += 17 + bytes.write(node, at + 17, 'latin1')
   }
@@ -168,7 +167,7 @@ function writeRecords(
     bytes[at] = isChosenValue ? chosenValueCode : kindCodes[record.kind]
     bytes.writeUInt32BE(tables.groupOfRecord[index] ?? 0, at + 1)
     bytes.writeUInt32BE(tables.ballotOfRecord[index] ?? 0, at + 5)
-    writeInteger(bytes, record.position, at + 9)
+    writeCount(bytes, record.position, at + 9)
     bytes.writeUInt32BE(payloadAt, at + 17)
     bytes.writeUInt32BE(value?.length ?? 0, at + 21)
     bytes.writeUInt32BE(value === undefined ? 0 : crc32(value), at + 25)
@@ -197,14 +196,14 @@ export function decodeFlush(flush: Uint8Array): FlushHeader | undefined {
     const end = at + 17 + bytes.readUInt8(at + 16)
     const node = bytes.toString('latin1', at + 17, end)
     if (!isNodeId(node)) return undefined
-    ballots.push({ round: readInteger(bytes, at), node, incarnation: readInteger(bytes, at + 8) })
+    ballots.push({ round: readCount(bytes, at), node, incarnation: readCount(bytes, at + 8) })
     at = end
   }
   const records: RecordHeader[] = []
   for (let left = bytes.readUInt32BE(29); left > 0; left--, at += recordBytes) {
     records.push(readRecord(bytes, at, groups, ballots))
   }
-  const stamp = { number: readInteger(bytes, 1), incarnation: readInteger(bytes, 9) }
+  const stamp = { number: readCount(bytes, 1), incarnation: readCount(bytes, 9) }
   return { ...stamp, previousCrc: bytes.readUInt32BE(17), crc, records }
 }
 
@@ -226,7 +225,7 @@ function readRecord(
   const code = bytes.readUInt8(at)
   const group = present(groups[bytes.readUInt32BE(at + 1)], 'replica: a record without its group')
   const ballot = present(ballots[bytes.readUInt32BE(at + 5)], 'replica: a record without a ballot')
-  const position = readInteger(bytes, at + 9)
+  const position = readCount(bytes, at + 9)
   if (code === kindCodes.promise) return { kind: 'promise', group, position, ballot }
   if (code === kindCodes.chosen) return { kind: 'chosen', group, position, ballot }
   const kind = code === chosenValueCode ? 'chosen' : 'accept'
@@ -244,7 +243,7 @@ function readPiece(bytes: Buffer, at: number): Piece {
 /** Whether `bytes` are flush `number` with a sound header. */
 export function isSoundFlush(flush: Uint8Array, number: number): boolean {
   const bytes = bufferOf(flush)
-  return crcOfHeader(bytes) !== undefined && readInteger(bytes, 1) === number
+  return crcOfHeader(bytes) !== undefined && readCount(bytes, 1) === number
 }
 
 /** The piece of record `index` of a sound flush. */
@@ -260,14 +259,4 @@ export function pieceAt(flush: Uint8Array, index: number): Piece {
 export function readPayload(flush: Uint8Array, piece: Piece): Uint8Array | undefined {
   const payload = flush.subarray(piece.offset, piece.offset + piece.length)
   return payload.length === piece.length && crc32(payload) === piece.crc ? payload : undefined
-}
-
-function writeInteger(bytes: Buffer, value: number, at: number): void {
-  assert(Number.isSafeInteger(value) && value >= 0, 'replica: a stored number is a safe integer')
-  bytes.writeUInt32BE(Math.floor(value / twoTo32), at)
-  bytes.writeUInt32BE(value % twoTo32, at + 4)
-}
-
-function readInteger(bytes: Buffer, at: number): number {
-  return bytes.readUInt32BE(at) * twoTo32 + bytes.readUInt32BE(at + 4)
 }

@@ -17,9 +17,9 @@ import { BallotTable } from './ballot-table.ts'
 /** What is known of one position. */
 export interface PositionHeader {
   readonly position: Position
-  readonly promised?: Ballot
-  readonly accepted?: Ballot
-  readonly chosen?: Ballot
+  readonly promised: Ballot | undefined
+  readonly accepted: Ballot | undefined
+  readonly chosen: Ballot | undefined
   /** There should be a value, and the disk has damaged it. */
   readonly faulty: boolean
 }
@@ -126,14 +126,11 @@ export class LogIndex {
   }
 
   #headerAt(cells: readonly number[], row: number): PositionHeader {
-    const promised = this.#ballotIn(cells, row + promisedAt)
-    const accepted = this.#ballotIn(cells, row + acceptedAt)
-    const chosen = this.#ballotIn(cells, row + chosenAt)
     return {
       position: cells[row] ?? 0,
-      ...(promised === undefined ? {} : { promised }),
-      ...(accepted === undefined ? {} : { accepted }),
-      ...(chosen === undefined ? {} : { chosen }),
+      promised: this.#ballotIn(cells, row + promisedAt),
+      accepted: this.#ballotIn(cells, row + acceptedAt),
+      chosen: this.#ballotIn(cells, row + chosenAt),
       faulty: cells[row + indexAt] === faulty,
     }
   }

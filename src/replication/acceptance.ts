@@ -41,10 +41,11 @@ export function onPrepare(
   }
   const { group, set } = log
   const { accepted } = decision
-  const answer: GroupMessage = {
-    ...{ kind: 'promised', group, epoch: set.epoch, position, ballot },
-    ...(accepted === undefined ? {} : { accepted }),
-  }
+  const { epoch } = set
+  const answer: GroupMessage =
+    accepted === undefined
+      ? { kind: 'promised', group, epoch, position, ballot }
+      : { kind: 'promised', group, epoch, position, ballot, accepted }
   const changed = decision.next !== acceptor
   if (changed) {
     context.trace.emit({ kind: 'promise', group, position, ballot })
@@ -99,9 +100,11 @@ export function onAccept(
 
 function checkLeader(log: GroupLog, position: Position, ballot: Ballot): void {
   if (position !== log.state.position + 1) return
-  const leader = log.state.nextLeader ?? { ...ballot, node: log.set.firstFull }
-  assert(leader.node === ballot.node, 'PAX-6: ballot zero from another than the leader')
-  assert(leader.incarnation === ballot.incarnation, 'PAX-6: ballot zero from another incarnation')
+  const { nextLeader } = log.state
+  const node = nextLeader?.node ?? log.set.firstFull
+  const incarnation = nextLeader?.incarnation ?? ballot.incarnation
+  assert(node === ballot.node, 'PAX-6: ballot zero from another than the leader')
+  assert(incarnation === ballot.incarnation, 'PAX-6: ballot zero from another incarnation')
 }
 
 /** The record to vote with, or undefined when the request was answered in another way. */
@@ -119,7 +122,9 @@ function votingRecord(
     // A damaged record counts neither as a vote nor as "nothing accepted".
     context.trace.mark('faulty record asked for a vote')
     const { group, set } = log
-    context.emit(reply(context, from, { ...faultyReply(group, set.epoch), position, ballot }))
+    context.emit(
+      reply(context, from, { kind: 'faulty', group, epoch: set.epoch, position, ballot }),
+    )
     return undefined
   }
   if (position <= applied && record?.kind === 'present' && 'chosen' in record && record.chosen) {
@@ -136,13 +141,6 @@ function votingRecord(
   return record?.kind === 'present' ? record.acceptor : freshAcceptor
 }
 
-function faultyReply(
-  group: GroupLog['group'],
-  epoch: number,
-): { readonly kind: 'faulty'; readonly group: GroupLog['group']; readonly epoch: number } {
-  return { kind: 'faulty', group, epoch }
-}
-
 function refuse(
   log: GroupLog,
   context: Context,
@@ -153,10 +151,8 @@ function refuse(
   const { group, set } = log
   const { position, ballot } = message
   // It tells of a promise, so the promise must be durable like in any other answer (PAX-4).
-  const answer: GroupMessage = {
-    ...{ kind: 'refused', group, epoch: set.epoch },
-    ...{ position, ballot, promised },
-  }
+  const { epoch } = set
+  const answer: GroupMessage = { kind: 'refused', group, epoch, position, ballot, promised }
   context.emit({ kind: 'persist', records: [], after: [reply(context, from, answer)] })
 }
 

@@ -30,7 +30,8 @@ export function composeEntry(
   if (chosen.length === 0) context.trace.mark('no-op proposed')
   if (chosen.length > 1) context.trace.mark('transactions combined')
   return encodeEntry({
-    ...{ position: state.position + 1, timestamp },
+    position: state.position + 1,
+    timestamp,
     nextLeader: { node: context.node, incarnation: context.incarnation },
     transactions: chosen.map((pending) => pending.bytes),
   })

@@ -28,7 +28,8 @@ function checkProposal(log: GroupLog, context: Context): void {
   assert(ballot.node === context.node, "PAX-5: a proposal at another node's ballot")
   assert(ballot.incarnation === context.incarnation, 'PAX-5: a proposal of an older incarnation')
   if (ballot.round > 0) return
-  const named = state.nextLeader ?? { ...ballot, node: log.set.firstFull }
-  assert(named.node === ballot.node, 'PAX-6: ballot zero by another than the leader')
-  assert(named.incarnation === ballot.incarnation, 'PAX-6: ballot zero in another incarnation')
+  const node = state.nextLeader?.node ?? log.set.firstFull
+  const incarnation = state.nextLeader?.incarnation ?? ballot.incarnation
+  assert(node === ballot.node, 'PAX-6: ballot zero by another than the leader')
+  assert(incarnation === ballot.incarnation, 'PAX-6: ballot zero in another incarnation')
 }

@@ -100,9 +100,15 @@ function apply(
   if (log.proposal !== undefined && log.proposal.position <= position) log.proposal = undefined
   const { group, state } = log
   const { timestamp } = entry
+  const encode = (): Uint8Array => encodeState(state)
   context.emit({
-    ...{ kind: 'apply', group, position, timestamp, value, writes },
-    encodeState: () => encodeState(state),
+    kind: 'apply',
+    group,
+    position,
+    timestamp,
+    value,
+    writes,
+    encodeState: encode,
   })
   answer(log, context, entry, outcomes)
   assert(state.position === position, 'LOG-1: the position applied is not the one decided')

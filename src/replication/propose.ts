@@ -49,7 +49,10 @@ export function startPrepare(log: GroupLog, context: Context, attempt: number): 
   const ballot: Ballot = { round: nextRound(log), node, incarnation }
   log.highestRound = ballot.round
   log.proposal = {
-    ...{ position, attempt, phase: proposer.prepare(ballot), phaseStart: context.now },
+    position,
+    attempt,
+    phase: proposer.prepare(ballot),
+    phaseStart: context.now,
     deadline: phaseDeadline(context, position, attempt),
   }
   context.trace.mark('prepare')
@@ -80,7 +83,10 @@ function startAccept(
 ): void {
   const position = log.state.position + 1
   log.proposal = {
-    ...{ position, attempt, phase: proposer.accept(ballot, value), phaseStart: context.now },
+    position,
+    attempt,
+    phase: proposer.accept(ballot, value),
+    phaseStart: context.now,
     deadline: phaseDeadline(context, position, attempt),
   }
   const { group, set } = log
@@ -99,8 +105,9 @@ function startAccept(
 
 function acceptMessage(log: GroupLog, position: number, ballot: Ballot, value: Uint8Array): Accept {
   const { group, set, appliedBallot: previous } = log
-  const message: Accept = { kind: 'accept', group, epoch: set.epoch, position, ballot, value }
-  return previous === undefined ? message : { ...message, previous }
+  const { epoch } = set
+  if (previous === undefined) return { kind: 'accept', group, epoch, position, ballot, value }
+  return { kind: 'accept', group, epoch, position, ballot, value, previous }
 }
 
 /** The log's proposal, when this answer belongs to its present phase. */

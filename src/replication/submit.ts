@@ -44,8 +44,15 @@ export function submit(
   }
   const reads = submitted.reads.map((key) => latin1(key))
   log.queue.set(intent, {
-    ...{ intent, transaction, bytes, readPosition, reads, waiters: [waiter] },
-    ...{ sentTo: undefined, forwards: 0, forwardId: context.drawNumber() },
+    intent,
+    transaction,
+    bytes,
+    readPosition,
+    reads,
+    waiters: [waiter],
+    sentTo: undefined,
+    forwards: 0,
+    forwardId: context.drawNumber(),
   })
 }
 
@@ -85,7 +92,7 @@ function mayForward(pending: Pending): boolean {
 }
 
 function hopsOf(pending: Pending): number {
-  return Math.max(...pending.waiters.map((waiter) => waiter.hops))
+  return pending.waiters.reduce((most, waiter) => Math.max(most, waiter.hops), 0)
 }
 
 function sendForward(log: GroupLog, context: Context, pending: Pending, to: NodeId): void {
@@ -97,8 +104,14 @@ function sendForward(log: GroupLog, context: Context, pending: Pending, to: Node
   const { bytes: transaction, readPosition, forwardId } = pending
   const reads = pending.reads.map((key) => Buffer.from(key, 'latin1'))
   const message: Forward = {
-    ...{ kind: 'forward', group, epoch: set.epoch, readPosition, reads, transaction },
-    ...{ request: forwardId, hops: hopsOf(pending) + 1 },
+    kind: 'forward',
+    group,
+    epoch: set.epoch,
+    readPosition,
+    reads,
+    transaction,
+    request: forwardId,
+    hops: hopsOf(pending) + 1,
   }
   log.forwarded.set(forwardId, pending.intent)
   context.trace.mark('forwarded')

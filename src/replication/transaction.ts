@@ -4,6 +4,7 @@
  *
  * The bytes are made once, by the node that took the transaction; after that they are copied.
  */
+import { writeCount } from '../base/bytes.ts'
 import { pack, unpack } from '../base/pack.ts'
 import type { Timestamp } from '../base/ids.ts'
 
@@ -123,7 +124,7 @@ export function fillSlots(mutation: Mutation, numbers: readonly number[]): Mutat
   const value = Buffer.from(mutation.value)
   for (const slot of mutation.slots) {
     const target = slot.at === 'key' ? key : value
-    target.writeBigUInt64BE(BigInt(numbers[slot.allocation] ?? 0), slot.offset)
+    writeCount(target, numbers[slot.allocation] ?? 0, slot.offset)
   }
   return { key, value }
 }

@@ -34,12 +34,14 @@ export function packRequest(request: Request): Packable {
 
 export function readRequest(value: unknown): Request {
   const [id, timeoutMs, intents, operation] = field.list(value, 'request', 4)
-  const request = {
+  const known = {
     id: field.count(id, 'request id'),
     timeoutMs: field.count(timeoutMs, 'time-out'),
     operation: readOperation(operation),
   }
-  return field.isAbsent(intents) ? request : { ...request, intents: readIntents(intents) }
+  if (field.isAbsent(intents)) return known
+  const { id: number, timeoutMs: limitMs, operation: asked } = known
+  return { id: number, timeoutMs: limitMs, operation: asked, intents: readIntents(intents) }
 }
 
 function readIntents(value: unknown): Intents {
@@ -167,7 +169,12 @@ function readRead(value: unknown): ReadFrom {
 
 function readPutItem(value: unknown): PutItem {
   const [rowKey, column, refKey, body] = field.list(value, 'item', 4)
-  return { ...readGetItem([rowKey, column]), refKey: readRefKey(refKey), body: part.body(body) }
+  return {
+    rowKey: part.text(rowKey, 'row key'),
+    column: part.text(column, 'column'),
+    refKey: readRefKey(refKey),
+    body: part.body(body),
+  }
 }
 
 function readGetItem(value: unknown): GetItem {

@@ -3,9 +3,16 @@
  * that opens with the number of its kind. What comes from outside is checked field by field:
  * garbage is a reason, never an exception. Byte fields of a decoded frame are views of its bytes.
  */
+import type { GroupId } from '../base/ids.ts'
 import { entryBytesMax, frameBytesMax, keyBytesMax } from '../base/limits.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
-import type { GroupMessage, Message, PeerFrame, Verdict } from '../replication/message.ts'
+import type {
+  ChosenEntry,
+  GroupMessage,
+  Message,
+  PeerFrame,
+  Verdict,
+} from '../replication/message.ts'
 import * as field from './peer-fields.ts'
 
 const frameFormat = 1
@@ -73,54 +80,60 @@ export function decodePeerFrame(bytes: Uint8Array): DecodedPeerFrame {
 }
 
 function packMessage(message: Message): Packable {
-  const kind = kinds[message.kind]
-  if (message.kind === 'digest-request') return [kind, message.after]
-  if (message.kind === 'digest') return [kind, message.after, message.through, message.groups]
-  return [kind, message.group, message.epoch, ...packBody(message)]
+  if (message.kind === 'digest-request') return [kinds[message.kind], message.after]
+  if (message.kind === 'digest') {
+    return [kinds[message.kind], message.after, message.through, message.groups]
+  }
+  return packGroupMessage(message)
 }
 
-function packBody(message: GroupMessage): Packable[] {
+function packGroupMessage(message: GroupMessage): Packable[] {
+  const { group, epoch } = message
+  const kind = kinds[message.kind]
   switch (message.kind) {
     case 'fetch':
-      return [message.from, message.through]
+      return [kind, group, epoch, message.from, message.through]
     case 'entries': {
-      const entries = message.entries.map((one) => [
-        one.position,
-        field.packBallot(one.ballot),
-        one.value,
-      ])
-      return [message.from, entries, message.committed]
+      const entries = message.entries.map(packEntry)
+      return [kind, group, epoch, message.from, entries, message.committed]
     }
     case 'query':
-      return [message.read]
+      return [kind, group, epoch, message.read]
     case 'highest':
-      return [message.read, message.position]
+      return [kind, group, epoch, message.read, message.position]
     case 'forward': {
       const { readPosition, reads, transaction, request, hops } = message
-      return [readPosition, reads, transaction, request, hops]
+      return [kind, group, epoch, readPosition, reads, transaction, request, hops]
     }
     case 'forward-reply':
-      return [message.request, packVerdict(message.verdict)]
+      return [kind, group, epoch, message.request, packVerdict(message.verdict)]
     default:
-      return packPaxosBody(message)
+      return packPaxosMessage(message)
   }
 }
 
-function packPaxosBody(message: GroupMessage & { kind: PaxosKind }): Packable[] {
-  const at = [message.position, field.packBallot(message.ballot)]
+function packEntry({ position, ballot, value }: ChosenEntry): Packable {
+  return [position, field.packBallot(ballot), value]
+}
+
+function packPaxosMessage(message: GroupMessage & { kind: PaxosKind }): Packable[] {
+  const { group, epoch, position } = message
+  const kind = kinds[message.kind]
+  const ballot = field.packBallot(message.ballot)
   switch (message.kind) {
     case 'promised': {
       const { accepted } = message
-      return [...at, accepted && [field.packBallot(accepted.ballot), accepted.value]]
+      const value = accepted && [field.packBallot(accepted.ballot), accepted.value]
+      return [kind, group, epoch, position, ballot, value]
     }
     case 'accept': {
       const { value, previous } = message
-      return [...at, value, previous && field.packBallot(previous)]
+      return [kind, group, epoch, position, ballot, value, previous && field.packBallot(previous)]
     }
     case 'refused':
-      return [...at, field.packBallot(message.promised)]
+      return [kind, group, epoch, position, ballot, field.packBallot(message.promised)]
     default:
-      return at
+      return [kind, group, epoch, position, ballot]
   }
 }
 
@@ -146,86 +159,86 @@ function readMessage(value: unknown): Message {
   }
   if (kind === 'digest-request') return { kind, after: field.count(fields[1], 'after') }
   if (kind === 'digest') return readDigest(fields)
-  const envelope = { group: field.group(fields[1]), epoch: field.count(fields[2], 'epoch', 1) }
-  return { ...readBody(kind, fields.slice(3)), ...envelope }
+  return readGroupMessage(kind, fields)
 }
 
-type Body<M extends Message = GroupMessage> = M extends Message ? Omit<M, 'group' | 'epoch'> : never
-
-function readBody(kind: GroupMessage['kind'], body: readonly unknown[]): Body {
+function readGroupMessage(kind: GroupMessage['kind'], fields: readonly unknown[]): GroupMessage {
+  const group = field.group(fields[1])
+  const epoch = field.count(fields[2], 'epoch', 1)
   switch (kind) {
     case 'fetch': {
-      const through = field.count(body[1], 'through')
-      return { kind, from: field.position(body[0]), through }
+      const from = field.position(fields[3])
+      return { kind, group, epoch, from, through: field.count(fields[4], 'through') }
     }
-    case 'entries':
-      return { kind, ...readEntries(body) }
+    case 'entries': {
+      const from = field.position(fields[3])
+      const entries = field.list(fields[4], 'entries').map(readEntry)
+      return { kind, group, epoch, from, entries, committed: field.count(fields[5], 'committed') }
+    }
     case 'query':
-      return { kind, read: field.count(body[0], 'read') }
+      return { kind, group, epoch, read: field.count(fields[3], 'read') }
     case 'highest': {
-      const read = field.count(body[0], 'read')
-      return { kind, read, position: field.count(body[1], 'position') }
+      const read = field.count(fields[3], 'read')
+      return { kind, group, epoch, read, position: field.count(fields[4], 'position') }
     }
     case 'forward':
-      return { kind, ...readForward(body) }
+      return readForward(group, epoch, fields)
     case 'forward-reply': {
-      const request = field.count(body[0], 'request')
-      return { kind, request, verdict: readVerdict(body[1]) }
+      const request = field.count(fields[3], 'request')
+      return { kind, group, epoch, request, verdict: readVerdict(fields[4]) }
     }
     default:
-      return readPaxosBody(kind, body)
+      return readPaxosMessage(kind, group, epoch, fields)
   }
 }
 
-function readPaxosBody(kind: PaxosKind, body: readonly unknown[]): Body {
-  const at = { position: field.position(body[0]), ballot: field.ballot(body[1]) }
+/** Written out field by field: these are the bulk of what a node reads. */
+function readPaxosMessage(
+  kind: PaxosKind,
+  group: GroupId,
+  epoch: number,
+  fields: readonly unknown[],
+): GroupMessage {
+  const position = field.position(fields[3])
+  const ballot = field.ballot(fields[4])
   switch (kind) {
     case 'prepare':
     case 'accepted':
     case 'faulty':
     case 'committed':
-      return { kind, ...at }
+      return { kind, group, epoch, position, ballot }
     case 'promised': {
-      if (field.isAbsent(body[2])) return { kind, ...at }
-      return { kind, ...at, accepted: field.ballotValue(body[2], entryBytesMax) }
+      if (field.isAbsent(fields[5])) return { kind, group, epoch, position, ballot }
+      const accepted = field.ballotValue(fields[5], entryBytesMax)
+      return { kind, group, epoch, position, ballot, accepted }
     }
     case 'accept': {
-      const value = field.bytes(body[2], 'value', entryBytesMax)
-      if (field.isAbsent(body[3])) return { kind, ...at, value }
-      return { kind, ...at, value, previous: field.ballot(body[3]) }
+      const value = field.bytes(fields[5], 'value', entryBytesMax)
+      if (field.isAbsent(fields[6])) return { kind, group, epoch, position, ballot, value }
+      const previous = field.ballot(fields[6])
+      return { kind, group, epoch, position, ballot, value, previous }
     }
     case 'refused':
-      return { kind, ...at, promised: field.ballot(body[2]) }
+      return { kind, group, epoch, position, ballot, promised: field.ballot(fields[5]) }
   }
 }
 
-function readEntries(
-  body: readonly unknown[],
-): Pick<Message & { kind: 'entries' }, 'from' | 'entries' | 'committed'> {
-  const entries = field.list(body[1], 'entries').map((one) => {
-    const [at, of, content] = field.list(one, 'entry', 3)
-    const value = field.bytes(content, 'value', entryBytesMax)
-    return { position: field.position(at), ballot: field.ballot(of), value }
-  })
-  return {
-    from: field.position(body[0]),
-    entries,
-    committed: field.count(body[2], 'committed'),
-  }
+function readEntry(one: unknown): ChosenEntry {
+  const [at, of, content] = field.list(one, 'entry', 3)
+  const value = field.bytes(content, 'value', entryBytesMax)
+  return { position: field.position(at), ballot: field.ballot(of), value }
 }
 
-function readForward(
-  body: readonly unknown[],
-): Pick<
-  Message & { kind: 'forward' },
-  'readPosition' | 'reads' | 'transaction' | 'request' | 'hops'
-> {
+function readForward(group: GroupId, epoch: number, fields: readonly unknown[]): GroupMessage {
   return {
-    readPosition: field.count(body[0], 'read position'),
-    reads: field.list(body[1], 'reads').map((key) => field.bytes(key, 'key', keyBytesMax)),
-    transaction: field.bytes(body[2], 'transaction', entryBytesMax),
-    request: field.count(body[3], 'request'),
-    hops: field.count(body[4], 'hops'),
+    kind: 'forward',
+    group,
+    epoch,
+    readPosition: field.count(fields[3], 'read position'),
+    reads: field.list(fields[4], 'reads').map((key) => field.bytes(key, 'key', keyBytesMax)),
+    transaction: field.bytes(fields[5], 'transaction', entryBytesMax),
+    request: field.count(fields[6], 'request'),
+    hops: field.count(fields[7], 'hops'),
   }
 }
 
