@@ -3,7 +3,7 @@
  * drop a damaged piece of its own log without a word; a batch lost like that leaves its slot with
  * an older number, or none.
  *
- * The ring outlasts LevelDB's log (4 MiB) when batches are of 1 KiB and more. A loss it no longer
+ * The ring outlasts LevelDB's log (16 MiB) when batches are of 1 KiB and more. A loss it no longer
  * shows still shows as a state record that is older than the log's records of that group.
  */
 import type { KeyValue, OrderedStore, Put } from '../ports/storage.ts'
@@ -12,7 +12,7 @@ import { scanRows } from './read-store.ts'
 import { allMarkers, decodeStored, encodeStored, markerKey } from './row-format.ts'
 
 /** Batches whose loss is seen. */
-export const batchMarkersMax = 4096
+export const batchMarkersMax = 16_384
 
 const nothing = new Uint8Array()
 

@@ -17,6 +17,7 @@ import { bufferOf, crc32, readCount, writeCount } from '../base/bytes.ts'
 import type { GroupId } from '../base/ids.ts'
 
 const valueFormat = 1
+const groupTag = 'g'.charCodeAt(0)
 const headBytes = 15
 const stateSubspace = 0
 const rowSubspace = 1
@@ -28,9 +29,19 @@ export interface Stored {
 
 /** The bytes that open every key of a group, up to its subspace. */
 export function groupPrefix(group: GroupId): Buffer {
-  // Most names hold no zero; looking is cheaper than replacing.
-  const escaped = group.includes('\0') ? group.replaceAll('\0', '\0\xff') : group
-  return Buffer.from(`g${escaped}\0\x01`, 'latin1')
+  let length = group.length + 3
+  for (let i = 0; i < group.length; i++) if (group.charCodeAt(i) === 0) length += 1
+  const prefix = Buffer.allocUnsafe(length)
+  prefix[0] = groupTag
+  let at = 1
+  for (let i = 0; i < group.length; i++) {
+    const byte = group.charCodeAt(i)
+    prefix[at++] = byte
+    if (byte === 0) prefix[at++] = 0xff
+  }
+  prefix[at++] = 0
+  prefix[at] = 1
+  return prefix
 }
 
 export function stateKey(prefix: Uint8Array): Buffer {

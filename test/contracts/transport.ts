@@ -72,7 +72,9 @@ class End {
     if (state === 'up') {
       if (this.peer !== undefined) this.breaches.push('up while it was up')
       if (!this.transport.isUp(peer)) this.breaches.push('told to be up, and is not')
-      this.infos.push(told)
+      // Whose node it is, a dialler finds out; what the other side tells is the rest.
+      const { node: _, ...rest } = told
+      this.infos.push(rest)
       this.peer = peer
     } else {
       if (this.peer === undefined) this.breaches.push('down while it was down')
