@@ -1,5 +1,6 @@
 /** A client made from a command's flags, given to `use` and closed whatever happens. */
 import type { Command } from 'commander'
+import { callTimeoutMsMax } from '../cells/bounds.ts'
 import type { Client, ClientLimits } from '../client/client.ts'
 import { connect } from '../client/connect.ts'
 import { CliError, exitUsage } from './exit.ts'
@@ -25,7 +26,7 @@ export async function withClient<T>(
   limits: Partial<ClientLimits> = {},
 ): Promise<T> {
   const secret = await secretOf(options)
-  const timeoutMs = 1000 * numberOf('--timeout', options['timeout'], 0.001, 3600)
+  const timeoutMs = 1000 * numberOf('--timeout', options['timeout'], 0.001, callTimeoutMsMax / 1000)
   const client = await connect({
     nodes: urlsOf(options),
     ...(secret !== undefined && { secret }),

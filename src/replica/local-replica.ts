@@ -3,6 +3,7 @@
  * process. Everything above the replica is written against this and the ports, nothing else.
  */
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
+import type { Verdict } from '../replication/message.ts'
 import type { Mutation } from '../replication/transaction.ts'
 
 /** (session, sequence) of the intent, for exactly-once retries through any node. */
@@ -37,18 +38,7 @@ export interface Submission {
  * - `overloaded`: refused at once, nothing happened.
  * - `unknown`: no majority answered before the deadline; it may still take effect.
  */
-export type Outcome =
-  | {
-      readonly kind: 'committed'
-      readonly position: Position
-      readonly timestamp: Timestamp
-      readonly attempt: number
-      readonly sequences: readonly number[]
-    }
-  | { readonly kind: 'conflict'; readonly position: Position }
-  | { readonly kind: 'expired' }
-  | { readonly kind: 'overloaded' }
-  | { readonly kind: 'unknown' }
+export type Outcome = Verdict | { readonly kind: 'unknown' }
 
 /**
  * `current`: sees everything acknowledged, and everything shown to any read, before it began.
