@@ -285,3 +285,30 @@ test('LOG-3: an intent that its client calls settled in the same entry does not 
   expect(cluster.at(0).verdicts.get(settled)).toEqual({ kind: 'expired' })
   expect(rowsOf(cluster, 1)).toEqual({ first: 'v', b: 'v' })
 })
+
+test('LIVE-5: duelling proposers end their duel on a network far slower than their limits expect', () => {
+  const latencyMs = 300
+  const limits = { phaseTimeoutMs: 20, backoffMs: 1, backoffMaxMs: 40, sweepMs: 20, settleMs: 5 }
+  const cluster = new CoreCluster({ limits })
+  for (const node of cluster.nodes) {
+    for (const other of cluster.nodes) {
+      if (other !== node) node.replica.suspect(other.node, true)
+    }
+  }
+  const requests = [0, 1, 2].map((index) => cluster.submit(index, { key: `k${index}` }))
+  const isDone = (): boolean =>
+    requests.every((request, index) => cluster.at(index).verdicts.has(request))
+  const slow: { readonly atMs: number; readonly held: readonly InFlight[] }[] = []
+  while (!isDone() && cluster.now < 60_000) {
+    slow.push({ atMs: cluster.now + latencyMs, held: cluster.hold(() => true) })
+    while ((slow[0]?.atMs ?? Infinity) <= cluster.now) {
+      const due = slow.shift()
+      for (const { from, to, message } of due?.held ?? []) {
+        cluster.nodes.find(({ node }) => node === to)?.step({ kind: 'message', from, message })
+      }
+    }
+    cluster.elapse(5)
+  }
+  expect(isDone()).toBe(true)
+  expect(cluster.now).toBeLessThan(20_000)
+})
