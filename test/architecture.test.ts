@@ -179,8 +179,8 @@ test('a rule that nothing asserts, or that no test claims, is told by its id', (
       "test('TREE-1: holds', f)\ntest('says nothing of TREE-2', f)\ntest.skipIf(no())('TREE-3, TREE-4: hold', f)\n",
   })
   expect(rules.checkRules(tree)).toEqual([
-    'src/paxos/SPEC.md: TREE-2 is neither asserted in src nor in sim/checkers',
+    'src/paxos/SPEC.md: TREE-2 is neither asserted in src nor checked in sim',
     "src/paxos/SPEC.md: TREE-2 opens no test's title",
-    'src/paxos/SPEC.md: TREE-3 is neither asserted in src nor in sim/checkers',
+    'src/paxos/SPEC.md: TREE-3 is neither asserted in src nor checked in sim',
   ])
 })
