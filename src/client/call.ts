@@ -60,6 +60,15 @@ const retried: Readonly<Record<StoreErrorCode, boolean>> = {
   forbidden: false,
 }
 
+/** A node whose own disk is damaged says so before it stops; the others have what it lost. */
+export function isDamageOf(problem: Problem): boolean {
+  return problem.code === 'corrupt' && problem.detail.store !== undefined
+}
+
+function mayBeRetried(problem: Problem): boolean {
+  return retried[problem.code] || isDamageOf(problem)
+}
+
 const notAnAnswer: Problem = problem('corrupt', 'the node answered something else than was asked')
 
 /** A read, or a question about the node: sent again as it is. */
@@ -106,7 +115,7 @@ function isAnswerTo(answer: Answer, operation: CellOperation | GetStatus): boole
 function isWorthAnotherTry(answer: Answer): boolean {
   switch (answer.kind) {
     case 'problem':
-      return retried[answer.problem.code]
+      return mayBeRetried(answer.problem)
     case 'get':
       return answer.items.some(isRetried)
     case 'log':
@@ -118,7 +127,7 @@ function isWorthAnotherTry(answer: Answer): boolean {
 }
 
 function isRetried(outcome: Outcome<unknown>): boolean {
-  return outcome.kind === 'problem' && retried[outcome.problem.code]
+  return outcome.kind === 'problem' && mayBeRetried(outcome.problem)
 }
 
 function hasCells(outcome: Outcome<{ readonly cells: readonly unknown[] }>): boolean {
@@ -200,12 +209,12 @@ export class PutCall implements Call {
 }
 
 function note(item: Item, outcome: Outcome<Written>): void {
-  if (outcome.kind === 'ok' || !retried[outcome.problem.code]) {
+  if (outcome.kind === 'ok' || !mayBeRetried(outcome.problem)) {
     item.outcome = outcome
     return
   }
   if (outcome.problem.code !== 'closed') item.lastProblem = outcome.problem
-  if (outcome.problem.code === 'unknown-outcome' || outcome.problem.code === 'timeout') {
-    item.isUnsure = true
-  }
+  const { code } = outcome.problem
+  const isUnsure = code === 'unknown-outcome' || code === 'timeout' || isDamageOf(outcome.problem)
+  if (isUnsure) item.isUnsure = true
 }

@@ -27,7 +27,7 @@ import { pause, remainingMs } from '../cells/time.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
-import { PutCall, ReadCall, type Call, type Sending, type Try } from './call.ts'
+import { isDamageOf, PutCall, ReadCall, type Call, type Sending, type Try } from './call.ts'
 import { ClientCells } from './cells.ts'
 import { Links } from './links.ts'
 import { SeenPositions } from './seen-positions.ts'
@@ -314,6 +314,8 @@ function isUseless(result: Try): boolean {
   return answer.items.every((item) => item.kind === 'problem' && isOutage(item.problem))
 }
 
-function isOutage({ code }: Problem): boolean {
-  return code === 'unavailable' || code === 'closed' || code === 'unknown-outcome'
+function isOutage(problem: Problem): boolean {
+  const { code } = problem
+  const isSilent = code === 'unavailable' || code === 'closed' || code === 'unknown-outcome'
+  return isSilent || isDamageOf(problem)
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { StoreError } from '../../src/base/errors.ts'
 import { nodeId } from '../../src/base/ids.ts'
 import type { CellName } from '../../src/cells/cell.ts'
 import { shardOf } from '../../src/cells/shard.ts'
@@ -392,4 +393,22 @@ test('puts of a shard go to the node that leads it, once another node has told, 
   cluster.weather.cut('client', leader)
   expect(await put(3)).toMatchObject({ created: true })
   expect(cluster.node(home).replica.submissions).toBe(2)
+})
+
+test('a node whose disk is damaged is left for another one, for reads and for puts', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client()
+  const cells = client.cells('trips')
+  const home = await servingNode(cluster, client)
+  await settled(world, cells.put({ ...base, body: 1 }))
+  const damaged = (): Promise<never> =>
+    Promise.reject(new StoreError('corrupt', 'a checksum does not match', { store: 'data' }))
+  cluster.node(home).replica.afterRead.push(damaged)
+  expect(await settled(world, cells.get(base))).toMatchObject({ body: 1 })
+  expect(await servingNode(cluster, client)).not.toBe(home)
+  await passMs(world, 3_000)
+  cluster.node(home).replica.afterRead.push(damaged)
+  const put = await settled(world, cells.put({ ...base, refKey: 1, body: 2 }))
+  expect(put).toMatchObject({ created: true })
 })
