@@ -53,8 +53,8 @@ export const ownMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/cells/put.ts',
-        find: 'reads: [key] },',
-        replace: 'reads: [key].slice(1) },',
+        find: 'reads: [key],',
+        replace: 'reads: [key].slice(1),',
       },
     ],
   },
