@@ -1,0 +1,58 @@
+/**
+ * Writes a history down while it happens. An operation that has begun and not ended is part of it,
+ * with an unknown outcome.
+ */
+import type { History, HistoryOperation, MicroOperation } from './operation.ts'
+
+/** What is known of an operation when it begins. */
+export type Asked = Pick<HistoryOperation, 'client' | 'micro' | 'level' | 'group' | 'node'>
+
+export interface OpenOperation {
+  /** It took effect, and this is what it saw and wrote. */
+  ok(micro: readonly MicroOperation[], node?: string): void
+  fail(): void
+  /** It may have taken effect, or take effect yet. */
+  unknown(): void
+}
+
+export class HistoryLog {
+  readonly #now: () => number
+  readonly #operations: HistoryOperation[] = []
+  readonly #onEnd: (operation: HistoryOperation) => void
+
+  /** `onEnd` is told of each operation whose outcome is known, or known to stay unknown. */
+  constructor(now: () => number, onEnd: (operation: HistoryOperation) => void = () => undefined) {
+    this.#now = now
+    this.#onEnd = onEnd
+  }
+
+  get length(): number {
+    return this.#operations.length
+  }
+
+  begin(asked: Asked): OpenOperation {
+    const index = this.#operations.length
+    const open: HistoryOperation = { ...asked, start: this.#now(), outcome: 'unknown' }
+    this.#operations.push(open)
+    const end = (change: Partial<HistoryOperation>): void => {
+      const ended = { ...open, ...change }
+      this.#operations[index] = ended
+      this.#onEnd(ended)
+    }
+    return {
+      ok: (micro, node) => {
+        end({ micro, outcome: 'ok', end: this.#now(), ...(node === undefined ? {} : { node }) })
+      },
+      fail: () => {
+        end({ outcome: 'fail', end: this.#now() })
+      },
+      unknown: () => {
+        end({})
+      },
+    }
+  }
+
+  history(): History {
+    return [...this.#operations]
+  }
+}

@@ -1,0 +1,165 @@
+/**
+ * A recorder around the real client: what an application asks and is told becomes a history.
+ *
+ * A shard's log is a list: putting a cell appends the cell to it, and the added id says where. A
+ * column is a register whose versions are ref keys. So one operation tells of both, and an answer
+ * about a cell must fit the log that it is in. Other calls of the client are not recorded.
+ */
+import { sha256 } from '../../src/base/bytes.ts'
+import { StoreError } from '../../src/base/errors.ts'
+import { pageItemsMax } from '../../src/base/limits.ts'
+import { canonicalJson } from '../../src/cells/body.ts'
+import type { Cell, CellName, NewCell, Written } from '../../src/cells/cell.ts'
+import { shardOf } from '../../src/cells/shard.ts'
+import type { ClientCells } from '../../src/client/cells.ts'
+import type { Client } from '../../src/client/client.ts'
+import type { LogPage, ReadOptions, WriteOptions } from '../../src/client/options.ts'
+import type { Asked, HistoryLog, OpenOperation } from './history-log.ts'
+import type { Level, MicroOperation } from './operation.ts'
+
+/** The calls that an application makes. */
+export type CellCalls = Pick<
+  ClientCells,
+  'put' | 'get' | 'latest' | 'latestAll' | 'versions' | 'shardLog'
+>
+
+export interface Sink {
+  /** The name of the session: one for each client, which remembers what it has seen. */
+  readonly client: string
+  readonly log: HistoryLog
+}
+
+export interface RecordedClient {
+  cells(datastore: string): CellCalls
+}
+
+export function recordClient(client: Client, sink: Sink): RecordedClient {
+  return { cells: (datastore) => recordCells(client.cells(datastore), datastore, sink) }
+}
+
+/** A page with more bytes than this may have been cut for its size. */
+const pageBytesSafe = 1024 * 1024
+const hashChars = 8
+
+export function recordCells(cells: CellCalls, datastore: string, sink: Sink): CellCalls {
+  const names = namesOf(datastore)
+  const begin = (micro: readonly MicroOperation[], shard: number, level: Level): OpenOperation => {
+    const asked: Asked = { client: sink.client, micro, level, group: names.list(shard) }
+    return sink.log.begin(asked)
+  }
+  return {
+    latestAll: (rowKey, options) => cells.latestAll(rowKey, options),
+    versions: (rowKey, column, options) => cells.versions(rowKey, column, options),
+
+    async put(cell: NewCell, options?: WriteOptions): Promise<Written> {
+      const asked = names.writes(cell)
+      const open = begin(asked, shardOf(cell.rowKey), 'current')
+      const written = await recorded(open, () => cells.put(cell, options))
+      const told = { ...cell, addedId: written.addedId }
+      open.ok(written.created ? names.writes(cell, written.addedId) : names.found(told))
+      return written
+    },
+
+    async get(name: CellName, options?: ReadOptions): Promise<Cell | undefined> {
+      const { refKey: version } = name
+      const absent = { kind: 'get', key: names.column(name), version, isPresent: false } as const
+      const open = begin([], shardOf(name.rowKey), levelOf(options))
+      const cell = await recorded(open, () => cells.get(name, options))
+      open.ok(cell === undefined ? [absent] : names.found(cell))
+      return cell
+    },
+
+    async latest(rowKey, column, options): Promise<Cell | undefined> {
+      const key = names.column({ rowKey, column })
+      const open = begin([], shardOf(rowKey), levelOf(options))
+      const cell = await recorded(open, () => cells.latest(rowKey, column, options))
+      const version = cell === undefined ? {} : { version: cell.refKey }
+      open.ok([{ kind: 'latest', key, ...version }, ...(cell ? names.found(cell) : [])])
+      return cell
+    },
+
+    async shardLog(shard, options = {}): Promise<LogPage> {
+      const open = begin([], shard, levelOf(options))
+      const page = await recorded(open, () => cells.shardLog(shard, options))
+      open.ok(names.page(page, options))
+      return page
+    },
+  }
+}
+
+/** What became of it: a rejection says whether something may have happened. */
+async function recorded<T>(open: OpenOperation, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    const isSure = error instanceof StoreError && error.retry !== 'check-first'
+    if (isSure && error.code !== 'corrupt') open.fail()
+    else open.unknown()
+    throw error
+  }
+}
+
+function levelOf(options: ReadOptions | undefined): Level {
+  return options?.read ?? 'current'
+}
+
+interface LogPlaceOptions {
+  readonly after?: number
+  readonly limit?: number
+  readonly waitMs?: number
+}
+
+interface Names {
+  list(shard: number): string
+  column(name: { readonly rowKey: string; readonly column: string }): string
+  /** Of a put, with the added id once that is known. */
+  writes(cell: NewCell, addedId?: number): readonly MicroOperation[]
+  /** Of an answer that shows one cell. */
+  found(cell: NewCell & { readonly addedId: number }): readonly MicroOperation[]
+  page(page: LogPage, options: LogPlaceOptions): readonly MicroOperation[]
+}
+
+function namesOf(datastore: string): Names {
+  const list = (shard: number): string => `${datastore}/shard ${shard}`
+  const column: Names['column'] = (name) =>
+    `${datastore}/${name.rowKey.toLowerCase()}/${name.column}`
+  const element = (cell: NewCell): string =>
+    `${cell.rowKey.toLowerCase()}/${cell.column}/${cell.refKey}#${hashOf(cell)}`
+  return {
+    list,
+    column,
+    writes(cell, addedId) {
+      const place = addedId === undefined ? {} : { index: addedId - 1 }
+      const key = list(shardOf(cell.rowKey))
+      const { refKey: version } = cell
+      return [
+        { kind: 'append', key, element: element(cell), ...place },
+        { kind: 'write', key: column(cell), version, value: hashOf(cell) },
+      ]
+    },
+    found(cell) {
+      const { refKey: version } = cell
+      const key = list(shardOf(cell.rowKey))
+      return [
+        { kind: 'get', key: column(cell), version, isPresent: true, value: hashOf(cell) },
+        { kind: 'read', key, elements: [element(cell)], after: cell.addedId - 1, isEnd: false },
+      ]
+    },
+    page({ shard, cells }, { after, limit = pageItemsMax, waitMs = 0 }) {
+      const [first] = cells
+      const place = after ?? (first === undefined ? undefined : first.addedId - 1)
+      if (place === undefined) return []
+      const bytes = cells.reduce((sum, { body }) => sum + JSON.stringify(body).length, 0)
+      const isEnd = waitMs === 0 && cells.length < limit && bytes < pageBytesSafe
+      return [{ kind: 'read', key: list(shard), elements: cells.map(element), after: place, isEnd }]
+    },
+  }
+}
+
+/** Names the body: equal ones are one element. */
+function hashOf({ body }: Pick<NewCell, 'body'>): string {
+  const text = canonicalJson(body)
+  return sha256(text.kind === 'ok' ? text.text : '')
+    .toString('hex')
+    .slice(0, hashChars)
+}

@@ -1,0 +1,42 @@
+/** How elements, lists and operations are told to a person. */
+import type { Element, HistoryOperation, MicroOperation } from './operation.ts'
+
+/** A list longer than this is told by its end. */
+const elementsToldMax = 6
+
+export function quoted(element: Element): string {
+  return typeof element === 'number' ? String(element) : JSON.stringify(element)
+}
+
+export function listText(elements: readonly Element[]): string {
+  if (elements.length <= elementsToldMax) return `[${elements.map(quoted).join(', ')}]`
+  const end = elements.slice(-elementsToldMax).map(quoted).join(', ')
+  return `[… ${elements.length - elementsToldMax} more, ${end}]`
+}
+
+/** One line: who, when, what, and what came of it. */
+export function operationText(operation: HistoryOperation): string {
+  const { client, start, end, outcome, level, node, micro } = operation
+  const time = end === undefined ? `from ${start}` : `${start} to ${end}`
+  const place = node === undefined ? '' : ` at ${node}`
+  const kind = level === 'any' ? ', any replica' : ''
+  return `${client}${place}, ${time}${kind}, ${outcome}: ${micro.map(microText).join('; ')}`
+}
+
+function microText(micro: MicroOperation): string {
+  switch (micro.kind) {
+    case 'append':
+      return `append ${quoted(micro.element)} to ${micro.key}`
+    case 'read': {
+      if (micro.elements === undefined) return `read ${micro.key}`
+      const from = micro.after === 0 ? '' : ` from index ${micro.after}`
+      return `read ${micro.key}${from} as ${listText(micro.elements)}`
+    }
+    case 'write':
+      return `write version ${micro.version} of ${micro.key}`
+    case 'latest':
+      return `latest of ${micro.key} is ${micro.version === undefined ? 'none' : `version ${micro.version}`}`
+    case 'get':
+      return `version ${micro.version} of ${micro.key} is ${micro.isPresent ? 'there' : 'absent'}`
+  }
+}
