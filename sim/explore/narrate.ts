@@ -1,0 +1,117 @@
+/** A path in lines that a person can read: what happens to whom, and what that node does then. */
+import { latin1 } from '../../src/base/bytes.ts'
+import { describeBallot } from '../../src/paxos/ballot.ts'
+import { decodeEntry } from '../../src/replication/entry.ts'
+import type { LogRecord } from '../../src/replication/effect.ts'
+import type { GroupMessage } from '../../src/replication/message.ts'
+import { nodeAction, type Model } from './model.ts'
+import { unpackAction, type ActionCode } from './state-vector.ts'
+import type { NodeAction } from './node-step.ts'
+import type { Observation } from './observation.ts'
+import { describeSubmission } from './scope.ts'
+
+/** One line an action. */
+export function narrate(model: Model, path: readonly ActionCode[]): readonly string[] {
+  const lines: string[] = []
+  let vector = model.initial
+  for (const [at, code] of path.entries()) {
+    const { node } = unpackAction(code)
+    const { before, outcome } = model.happening(vector, code)
+    const what = [
+      describeAction(model, nodeAction(model, code)),
+      ...recordsGiven(before.pending, outcome.next.pending).map((one) => `queues ${one}`),
+      ...outcome.observations.flatMap(describeObservation),
+      ...outcome.sent.map(({ to, message }) => `-> ${to} ${describeMessage(message)}`),
+    ]
+    const name = model.setting.names[node] ?? '?'
+    lines.push(`${String(at + 1).padStart(3)} ${name}  ${what.join('; ')}`)
+    vector = model.successor(vector, code).vector
+  }
+  return lines
+}
+
+function describeAction(model: Model, action: NodeAction): string {
+  switch (action.kind) {
+    case 'deliver':
+      return `<- ${action.from} ${describeMessage(action.message)}`
+    case 'flush':
+      return 'its disk has written what was queued first'
+    case 'timer':
+      return `the ${action.timer} deadline comes`
+    case 'crash':
+      return (
+        `crashes and restarts: ${action.writes} queued writes survive, ` +
+        `and state record ${action.state}`
+      )
+    case 'submit':
+      return `a client submits ${describeSubmission(model.setting.scope, action.submission)}`
+    case 'read':
+      return `a client begins read ${action.read}`
+  }
+}
+
+interface Queued {
+  readonly records: readonly LogRecord[]
+}
+
+/** The records that this step gave to the log and that are not durable yet. */
+function recordsGiven(before: readonly Queued[], after: readonly Queued[]): readonly string[] {
+  const known = new Set(before.flatMap((write) => write.records))
+  const given = after.flatMap((write) => write.records).filter((record) => !known.has(record))
+  return given.map(({ kind, position, ballot }) => `${kind} #${position} ${describeBallot(ballot)}`)
+}
+
+function describeObservation(seen: Observation): readonly string[] {
+  switch (seen.kind) {
+    case 'accepted': {
+      const { position, ballot, value } = seen
+      return [`durable: accepted #${position} ${describeBallot(ballot)} ${markOf(value)}`]
+    }
+    case 'applied':
+      return [`applies #${seen.position} ${markOf(seen.value)}`]
+    case 'verdict':
+      return [`answers submission ${seen.request}: ${seen.verdict.kind}`]
+    case 'served':
+      return [`serves read ${seen.read} at #${seen.position}`]
+    default:
+      return []
+  }
+}
+
+export function describeMessage(message: GroupMessage): string {
+  const position = 'position' in message ? ` #${message.position}` : ''
+  const ballot = 'ballot' in message ? ` ${describeBallot(message.ballot)}` : ''
+  return `${message.kind}${position}${ballot}${detailOf(message)}`
+}
+
+function detailOf(message: GroupMessage): string {
+  switch (message.kind) {
+    case 'accept':
+      return ` ${markOf(message.value)}`
+    case 'promised': {
+      const { accepted } = message
+      if (accepted === undefined) return ' (nothing accepted)'
+      return ` (accepted ${describeBallot(accepted.ballot)} ${markOf(accepted.value)})`
+    }
+    case 'refused':
+      return ` (promised ${describeBallot(message.promised)})`
+    case 'entries':
+      return ` [${message.entries.map((one) => `#${one.position} ${markOf(one.value)}`).join(' ')}]`
+    case 'fetch':
+      return ` ${message.from}..${message.through}`
+    case 'forward-reply':
+      return ` ${message.verdict.kind}`
+    default:
+      return ''
+  }
+}
+
+/** The keys that an entry writes, and who made it at which of its clock's readings. */
+function markOf(value: Uint8Array): string {
+  const entry = decodeEntry(value)
+  if (entry === undefined) return '?'
+  const { nextLeader, timestamp, transactions } = entry
+  const keys = transactions.flatMap((one) => one.mutations.map(({ key }) => latin1(key)))
+  const what = keys.length === 0 ? 'no-op' : keys.join('+')
+  return `{${what} by ${nextLeader.node}.${nextLeader.incarnation} t${timestamp}}`
+}

@@ -1,0 +1,136 @@
+/**
+ * One node between two steps: its group's log, its disks, what is on its way to them. Never changed:
+ * a step works on a copy. Time has no length here: each deadline is either set or not, and whether
+ * it has come is for the search to say.
+ */
+import { assert } from '../../src/base/assert.ts'
+import type { Position } from '../../src/base/ids.ts'
+import type { Effect, LogRecord } from '../../src/replication/effect.ts'
+import { never, nextDeadline, restoreLog, type GroupLog } from '../../src/replication/log.ts'
+import { emptyState } from '../../src/replication/state.ts'
+import { ValidationWindow } from '../../src/replication/window.ts'
+import { canonicalText } from './canonical.ts'
+import { written, type LogDisk } from './log-disk.ts'
+import type { TimerName } from './scope.ts'
+import type { Setting } from './setting.ts'
+
+/** Records given to the log and not durable yet. A note alone forces no write. */
+export interface PendingWrite {
+  readonly records: readonly LogRecord[]
+  readonly isForced: boolean
+  readonly after: readonly Effect[]
+}
+
+/** A state record that the data store may hold. */
+export interface AppliedState {
+  readonly position: Position
+  /** Absent before the first position. */
+  readonly bytes: Uint8Array | undefined
+}
+
+/** The keys that the entry at a position wrote: what the validation window is made of. */
+export interface WrittenKeys {
+  readonly position: Position
+  readonly keys: readonly string[]
+}
+
+/** The last ballot this node took up, in this incarnation. */
+export interface BallotDraw {
+  readonly position: Position
+  readonly round: number
+  readonly phase: string
+}
+
+export interface NodeState {
+  readonly incarnation: number
+  readonly log: GroupLog
+  readonly windowFrom: Position
+  readonly windowKeys: readonly WrittenKeys[]
+  readonly disk: LogDisk
+  readonly pending: readonly PendingWrite[]
+  /** The data store holds one of these: the first for sure, later ones as far as it got. */
+  readonly states: readonly AppliedState[]
+  readonly drawn: number
+  /** Values proposed so far: it makes the clock's readings differ between them. */
+  readonly proposed: number
+  readonly lastDraw: BallotDraw | undefined
+}
+
+export function newNode(setting: Setting): NodeState {
+  const { group, set, limits } = setting
+  return {
+    ...{ incarnation: 1, windowFrom: 0, windowKeys: [], disk: new Map(), pending: [] },
+    log: restoreLog(group, set, emptyState(), new Map(), limits),
+    states: [{ position: 0, bytes: undefined }],
+    ...{ drawn: 0, proposed: 0, lastDraw: undefined },
+  }
+}
+
+/** A copy that a step may change. Bytes and the replica set are shared: nobody writes to them. */
+export function copyLog(node: NodeState, setting: Setting): GroupLog {
+  const { window: _, set, ...rest } = node.log
+  const window = new ValidationWindow(node.windowFrom, setting.limits.validationWindow)
+  for (const { position, keys } of node.windowKeys) window.add(position, keys)
+  return { ...structuredClone(rest), set, window }
+}
+
+const set = 1
+const due = 0
+
+/** The moment of every step: a deadline that is `due` has come, one that is `set` has not. */
+export const nowMs = 0
+
+export function setTimers(log: GroupLog): readonly TimerName[] {
+  const names: TimerName[] = []
+  if (log.proposal !== undefined && log.proposal.deadline !== never) names.push('proposal')
+  if (log.readRound !== undefined && log.readRound.deadline !== never) names.push('read')
+  if (log.chase !== undefined && log.chase.deadline !== never) names.push('chase')
+  if (log.retryDeadline !== never) names.push('retry')
+  if (log.sweepDeadline !== never) names.push('sweep')
+  return names
+}
+
+/** Lets one deadline come. */
+export function expire(log: GroupLog, timer: TimerName): void {
+  if (timer === 'proposal' && log.proposal !== undefined) log.proposal.deadline = due
+  if (timer === 'read' && log.readRound !== undefined) log.readRound.deadline = due
+  if (timer === 'chase' && log.chase !== undefined) log.chase.deadline = due
+  if (timer === 'retry') log.retryDeadline = due
+  if (timer === 'sweep') log.sweepDeadline = due
+}
+
+/** Takes out what only says how long something waits. */
+export function forgetDurations(log: GroupLog): void {
+  for (const timer of setTimers(log)) {
+    if (timer === 'proposal' && log.proposal !== undefined) log.proposal.deadline = set
+    if (timer === 'read' && log.readRound !== undefined) log.readRound.deadline = set
+    if (timer === 'chase' && log.chase !== undefined) log.chase.deadline = set
+    if (timer === 'retry') log.retryDeadline = set
+    if (timer === 'sweep') log.sweepDeadline = set
+  }
+  // The number of tries decides about delays alone.
+  if (log.proposal !== undefined) log.proposal.attempt = 0
+  log.wakeAt = never
+  const next = nextDeadline(log)
+  assert(next === set || next === never, 'explore: a deadline of a kind unknown here')
+}
+
+/** When no crash can come any more, what would survive one need not be told apart. */
+export function withoutCrashes(node: NodeState): NodeState {
+  const last = node.states.at(-1)
+  const free = node.pending.findIndex((write) => write.after.length > 0)
+  const count = free < 0 ? node.pending.length : free
+  const records = node.pending.slice(0, count).flatMap((write) => write.records)
+  return {
+    ...node,
+    states: last === undefined ? node.states : [last],
+    disk: written(node.disk, records),
+    pending: node.pending.slice(count),
+  }
+}
+
+export function textOfNode(node: NodeState): string {
+  const { log, ...rest } = node
+  const { window: _window, set: _set, group: _group, ...logRest } = log
+  return canonicalText({ ...rest, log: logRest })
+}

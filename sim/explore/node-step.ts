@@ -1,0 +1,413 @@
+/**
+ * One node's step, with the real core: an event goes in, effects are carried out as the driver does
+ * ("durable, then visible"; what a step delivers to its own node is stepped at once), and what an
+ * observer sees comes out. A function of (state, action): it is worked out once and remembered.
+ *
+ * PAX-2, PAX-3 on the records that become durable; PAX-4 on the answers that leave; PAX-5 on the
+ * value that follows phase 1, and on ballots, each drawn once; PAX-6 on position 1.
+ */
+import { AssertionError, assert, present } from '../../src/base/assert.ts'
+import { equalBytes, latin1 } from '../../src/base/bytes.ts'
+import type { NodeId, Position } from '../../src/base/ids.ts'
+import type { BallotValue } from '../../src/paxos/acceptor.ts'
+import type { Ballot } from '../../src/paxos/ballot.ts'
+import { silentTrace } from '../../src/ports/trace.ts'
+import { spread, type Context, type Effect, type LogRecord } from '../../src/replication/effect.ts'
+import { stepGroup, type GroupEvent } from '../../src/replication/group.ts'
+import { advance } from '../../src/replication/learn.ts'
+import {
+  highestKnown,
+  restoreLog,
+  type GroupLog,
+  type Proposal,
+} from '../../src/replication/log.ts'
+import type { ChosenEntry, GroupMessage } from '../../src/replication/message.ts'
+import { decodeState, emptyState, encodeState } from '../../src/replication/state.ts'
+import { fold, lookUp, recordsAbove, written, type LogDisk } from './log-disk.ts'
+import {
+  copyLog,
+  expire,
+  forgetDurations,
+  nowMs,
+  type AppliedState,
+  type BallotDraw,
+  type NodeState,
+  type PendingWrite,
+  type WrittenKeys,
+} from './node-state.ts'
+import { isAtLeast, observedIn, orderOf, type Breach, type Observation } from './observation.ts'
+import type { TimerName } from './scope.ts'
+import type { Setting } from './setting.ts'
+
+export type NodeAction =
+  | { readonly kind: 'deliver'; readonly from: NodeId; readonly message: GroupMessage }
+  /** The oldest forced write becomes durable, with the notes before it. */
+  | { readonly kind: 'flush' }
+  | { readonly kind: 'timer'; readonly timer: TimerName }
+  /** Power loss and restart: so many pending writes survive, and this one of the state records. */
+  | { readonly kind: 'crash'; readonly writes: number; readonly state: number }
+  | { readonly kind: 'submit'; readonly submission: number }
+  | { readonly kind: 'read'; readonly read: number }
+
+export interface Sent {
+  readonly to: NodeId
+  readonly message: GroupMessage
+}
+
+export interface NodeOutcome {
+  readonly next: NodeState
+  readonly sent: readonly Sent[]
+  readonly observations: readonly Observation[]
+  readonly breaches: readonly Breach[]
+  /** An assertion of the code under test stopped the node. */
+  readonly isHalted: boolean
+}
+
+export function stepNode(
+  setting: Setting,
+  name: NodeId,
+  node: NodeState,
+  action: NodeAction,
+): NodeOutcome {
+  return new NodeStep(setting, name, node).take(action)
+}
+
+class NodeStep {
+  readonly #setting: Setting
+  readonly #name: NodeId
+  #incarnation: number
+  #log: GroupLog
+  #windowFrom: Position
+  #windowKeys: WrittenKeys[]
+  #disk: LogDisk
+  #pending: PendingWrite[]
+  #states: readonly AppliedState[]
+  #drawn: number
+  #proposed: number
+  #lastDraw: BallotDraw | undefined
+  #effects: Effect[] = []
+  readonly #inbox: GroupEvent[] = []
+  #isStepping = false
+  readonly #sent: Sent[] = []
+  readonly #observations: Observation[] = []
+  readonly #breaches: Breach[] = []
+
+  constructor(setting: Setting, name: NodeId, node: NodeState) {
+    this.#setting = setting
+    this.#name = name
+    this.#incarnation = node.incarnation
+    this.#log = copyLog(node, setting)
+    this.#windowFrom = node.windowFrom
+    this.#windowKeys = [...node.windowKeys]
+    this.#disk = node.disk
+    this.#pending = [...node.pending]
+    this.#states = node.states
+    this.#drawn = node.drawn
+    this.#proposed = node.proposed
+    this.#lastDraw = node.lastDraw
+  }
+
+  take(action: NodeAction): NodeOutcome {
+    let isHalted = false
+    try {
+      this.#act(action)
+    } catch (error) {
+      if (!(error instanceof AssertionError)) throw error
+      const [rule = 'META-3', ...words] = error.message.split(': ')
+      this.#breaches.push({ rule, sentence: `Asserted: ${words.join(': ')}.` })
+      isHalted = true
+    }
+    if (!isHalted) forgetDurations(this.#log)
+    const { next } = this
+    const [sent, observations, breaches] = [this.#sent, this.#observations, this.#breaches]
+    return { next, sent, observations, breaches, isHalted }
+  }
+
+  get next(): NodeState {
+    return {
+      ...{ incarnation: this.#incarnation, log: this.#log, windowFrom: this.#windowFrom },
+      ...{ windowKeys: this.#windowKeys, disk: this.#disk, pending: this.#pending },
+      ...{ states: this.#states, drawn: this.#drawn, proposed: this.#proposed },
+      lastDraw: this.#lastDraw,
+    }
+  }
+
+  #act(action: NodeAction): void {
+    switch (action.kind) {
+      case 'deliver':
+        return this.#step({ kind: 'message', from: action.from, message: action.message })
+      case 'flush':
+        return this.#flush()
+      case 'timer':
+        expire(this.#log, action.timer)
+        return this.#step({ kind: 'wake' })
+      case 'crash':
+        return this.#crash(action.writes, action.state)
+      case 'submit': {
+        const request = action.submission
+        const submitted = present(this.#setting.submissions[request], 'explore: no submission')
+        this.#observations.push({ kind: 'submitted', request })
+        return this.#step({ kind: 'submit', request, submitted })
+      }
+      case 'read':
+        this.#observations.push({ kind: 'read', read: action.read })
+        return this.#step({ kind: 'read', read: action.read })
+    }
+  }
+
+  /** As the driver: one step at a time, and what it delivers to this node waits its turn. */
+  #step(event: GroupEvent): void {
+    this.#inbox.push(event)
+    if (this.#isStepping) return
+    this.#isStepping = true
+    for (let next = this.#inbox.shift(); next !== undefined; next = this.#inbox.shift()) {
+      this.#stepOnce(next)
+    }
+    this.#isStepping = false
+  }
+
+  #stepOnce(event: GroupEvent, before: () => void = () => undefined): void {
+    const position = this.#log.state.position
+    const proposal = this.#log.proposal && { ...this.#log.proposal }
+    this.#effects = []
+    before()
+    const view = written(
+      this.#disk,
+      this.#pending.flatMap((write) => write.records),
+    )
+    stepGroup(this.#log, this.#context(), event, (at) => lookUp(view.get(at)))
+    this.#checkProposal(proposal, event)
+    this.#run(this.#effects)
+    if (this.#log.state.position > position) this.#keepState()
+  }
+
+  #context(): Context {
+    return {
+      ...{ node: this.#name, incarnation: this.#incarnation, limits: this.#setting.limits },
+      ...{ trace: silentTrace, wall: 1 + this.#proposed, now: nowMs, mayPropose: true },
+      isSuspected: () => this.#setting.scope.isEachForItself,
+      drawNumber: () => this.#incarnation * 1000 + (this.#drawn += 1),
+      emit: (effect) => this.#effects.push(effect),
+    }
+  }
+
+  #keepState(): void {
+    const { position } = this.#log.state
+    const bytes = encodeState(this.#log.state)
+    this.#states = [...this.#states, { position, bytes }]
+    this.#observations.push({ kind: 'state', position, bytes })
+  }
+
+  #run(effects: readonly Effect[]): void {
+    for (const effect of effects) this.#carryOut(effect)
+  }
+
+  #carryOut(effect: Effect): void {
+    switch (effect.kind) {
+      case 'send':
+        return this.#send(effect.to, effect.message)
+      case 'deliver':
+        this.#checkAnswer(effect.message)
+        return this.#step({ kind: 'message', from: this.#name, message: effect.message })
+      case 'persist':
+        return this.#append(effect.records, effect.after)
+      case 'note':
+        this.#pending.push({ records: [effect.record], isForced: false, after: [] })
+        return undefined
+      case 'apply': {
+        const { position, value, writes } = effect
+        this.#windowKeys.push({ position, keys: writes.map(({ key }) => latin1(key)) })
+        this.#observations.push({ kind: 'applied', position, value })
+        return undefined
+      }
+      case 'verdict': {
+        const { request, verdict } = effect
+        this.#observations.push({ kind: 'verdict', request, verdict })
+        return undefined
+      }
+      case 'serve': {
+        const { read, position } = effect
+        this.#observations.push({ kind: 'served', read, position })
+        return undefined
+      }
+      case 'supply':
+        return this.#supply(effect)
+      case 'wake':
+        return undefined
+    }
+  }
+
+  #send(to: NodeId, message: GroupMessage): void {
+    this.#checkAnswer(message)
+    this.#observations.push(...observedIn(message))
+    this.#sent.push({ to, message })
+  }
+
+  #append(records: readonly LogRecord[], after: readonly Effect[]): void {
+    if (records.length > 0) {
+      this.#pending.push({ records, after, isForced: true })
+      return
+    }
+    const at = this.#pending.findLastIndex((write) => write.isForced)
+    const last = this.#pending[at]
+    if (last === undefined) return this.#run(after)
+    this.#pending[at] = { ...last, after: [...last.after, ...after] }
+  }
+
+  #supply({ to, group, epoch, from, through, committed }: Effect & { kind: 'supply' }): void {
+    const records = this.#pending.flatMap((write) => write.records)
+    const view = written(this.#disk, records)
+    const entries: ChosenEntry[] = []
+    for (let position = from; position <= through; position++) {
+      const { chosen: ballot, value } = view.get(position) ?? {}
+      if (ballot === undefined || value === undefined) break
+      entries.push({ position, ballot, value })
+    }
+    this.#send(to, { kind: 'entries', group, epoch, from, entries, committed })
+  }
+
+  #flush(): void {
+    const at = this.#pending.findIndex((write) => write.isForced)
+    assert(at >= 0, 'explore: nothing is to be written')
+    const writes = this.#pending.slice(0, at + 1)
+    this.#pending = this.#pending.slice(at + 1)
+    for (const { records } of writes) this.#makeDurable(records)
+    for (const { after } of writes) this.#run(after)
+  }
+
+  #makeDurable(records: readonly LogRecord[]): void {
+    const disk = new Map(this.#disk)
+    for (const record of records) {
+      const { position, ballot } = record
+      const held = disk.get(position)
+      if (record.kind === 'promise') {
+        this.#check(isAtLeast(ballot, held?.promised), 'PAX-2', 'A promise on the disk went back.')
+      }
+      if (record.kind === 'accept') {
+        const { value } = record
+        const isAllowed = isAtLeast(ballot, held?.promised)
+        this.#check(isAllowed, 'PAX-3', 'A ballot below the promise was accepted.')
+        if (ballot.node === this.#name) {
+          this.#observations.push({ kind: 'proposed', position, ballot, value })
+        }
+        this.#observations.push({ kind: 'accepted', position, ballot, value })
+      }
+      disk.set(position, fold(held, record))
+    }
+    this.#disk = disk
+  }
+
+  #crash(writes: number, state: number): void {
+    for (const { records } of this.#pending.slice(0, writes)) this.#makeDurable(records)
+    this.#pending = []
+    this.#incarnation += 1
+    this.#drawn = 0
+    this.#lastDraw = undefined
+    const found = present(this.#states[state], 'explore: no such state record')
+    this.#states = [found]
+    this.#windowFrom = found.position
+    this.#windowKeys = []
+    const { group, set, limits } = this.#setting
+    const stored = found.bytes === undefined ? emptyState() : decodeState(found.bytes)
+    const { records, decisions } = recordsAbove(this.#disk, found.position)
+    const applied = present(stored, 'LOG-6: a state record is of no known format')
+    this.#log = restoreLog(group, set, applied, records, limits)
+    for (const [position, decision] of decisions) this.#log.decisions.set(position, decision)
+    this.#stepOnce({ kind: 'wake' }, () => this.#open())
+    this.#step({ kind: 'wake' })
+  }
+
+  /** What the table of groups does with a group that it has just fetched. */
+  #open(): void {
+    const context = this.#context()
+    advance(this.#log, context)
+    if (highestKnown(this.#log) <= this.#log.state.position) return
+    const delay = spread(context, context.limits.sweepMs, this.#log.state.position, 0)
+    this.#log.sweepDeadline = context.now + delay
+  }
+
+  #check(holds: boolean, rule: string, sentence: string): void {
+    if (!holds) this.#breaches.push({ rule, sentence })
+  }
+
+  /** What an answer claims is on the disk when the answer leaves. */
+  #checkAnswer(message: GroupMessage): void {
+    if (message.kind === 'accept') return this.#checkFirst(message.position, message.ballot)
+    if (!('position' in message)) return
+    const looked = lookUp(this.#disk.get(message.position))
+    const acceptor = looked.kind === 'present' ? looked.acceptor : {}
+    if (message.kind === 'promised') {
+      const isDurable = isAtLeast(acceptor.promised, message.ballot)
+      this.#check(isDurable, 'PAX-4', 'A promise left before it was durable.')
+    }
+    if (message.kind === 'accepted') {
+      const isDurable = isAtLeast(acceptor.accepted?.ballot, message.ballot)
+      this.#check(isDurable, 'PAX-4', 'An acceptance left before it was durable.')
+    }
+    if (message.kind === 'refused') {
+      const isDurable = isAtLeast(acceptor.promised, message.promised)
+      this.#check(isDurable, 'PAX-4', 'A refusal told of a promise before it was durable.')
+    }
+  }
+
+  #checkFirst(position: Position, ballot: Ballot): void {
+    if (position > 1 || ballot.round > 0) return
+    const looked = lookUp(this.#disk.get(position))
+    const accepted = looked.kind === 'present' ? looked.acceptor.accepted : undefined
+    this.#check(
+      isAtLeast(accepted?.ballot, ballot),
+      'PAX-6',
+      "At position 1 ballot zero left before its leader's own acceptance was durable.",
+    )
+  }
+
+  /** A ballot that was left is never taken up again: late answers to it can mean nothing any more. */
+  #checkDraw(proposal: Proposal): void {
+    const { position } = proposal
+    const round = ballotOf(proposal)?.round
+    if (round === undefined) return
+    const last = this.#lastDraw
+    const isSame = last?.position === position && last.round === round
+    const isPrepared = proposal.phase.kind === 'accepting' && last?.phase === 'preparing'
+    const isGoingOn = isSame && (isPrepared || last.phase === proposal.phase.kind)
+    const isHigher =
+      last === undefined ||
+      position > last.position ||
+      (position === last.position && round > last.round)
+    this.#check(isGoingOn || isHigher, 'PAX-5', 'A node drew one ballot twice.')
+    this.#lastDraw = { position, round, phase: proposal.phase.kind }
+  }
+
+  #checkProposal(before: Proposal | undefined, event: GroupEvent): void {
+    const { proposal } = this.#log
+    if (proposal?.phase === before?.phase || proposal === undefined) return
+    this.#checkDraw(proposal)
+    if (proposal.phase.kind !== 'accepting') return
+    if (before?.phase.kind === 'accepting' && before.position === proposal.position) return
+    this.#proposed += 1
+    if (before?.phase.kind !== 'preparing' || event.kind !== 'message') return
+    if (event.message.kind !== 'promised') return
+    const answers = [...before.phase.promises.values(), event.message.accepted]
+    const highest = highestOf(answers)
+    this.#check(
+      highest === undefined || equalBytes(highest.value, proposal.phase.value),
+      'PAX-5',
+      'The value proposed is not the one accepted at the highest ballot among the answers.',
+    )
+  }
+}
+
+function ballotOf(proposal: Proposal | undefined): Ballot | undefined {
+  return proposal === undefined || proposal.phase.kind === 'backing-off'
+    ? undefined
+    : proposal.phase.ballot
+}
+
+function highestOf(answers: readonly (BallotValue | undefined)[]): BallotValue | undefined {
+  let highest: BallotValue | undefined
+  for (const one of answers) {
+    if (one === undefined) continue
+    if (highest === undefined || orderOf(one.ballot, highest.ballot) > 0) highest = one
+  }
+  return highest
+}

@@ -1,0 +1,51 @@
+/** What does not change during a search: the nodes, the group, the bounds. */
+import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
+import { defaultLimits, type Limits } from '../../src/base/limits.ts'
+import { encodeTuple } from '../../src/base/tuple.ts'
+import { staticPlacement, type ReplicaSet } from '../../src/placement/placement.ts'
+import { encodeTransaction } from '../../src/replication/transaction.ts'
+import type { Submitted } from '../../src/replication/submit.ts'
+import type { Scope, ScopeSubmission } from './scope.ts'
+
+export interface Setting {
+  readonly scope: Scope
+  readonly group: GroupId
+  readonly set: ReplicaSet
+  readonly limits: Limits
+  /** The leader of position 1 first. */
+  readonly names: readonly NodeId[]
+  readonly submissions: readonly Submitted[]
+}
+
+const nodeCount = 3
+
+export function settingOf(scope: Scope): Setting {
+  const nodes = Array.from({ length: nodeCount }, (_, at) => nodeId(`n${at + 1}`))
+  const group = groupLedByFirst(nodes)
+  const set = staticPlacement(nodes).replicasOf(group)
+  const submissions = scope.submissions.map(submittedOf)
+  return { scope, group, set, limits: defaultLimits, names: set.voters, submissions }
+}
+
+/** So that the first node is the leader of position 1, and the names read in order. */
+function groupLedByFirst(nodes: readonly NodeId[]): GroupId {
+  const placement = staticPlacement(nodes)
+  for (let number = 1; ; number++) {
+    const group = groupOfBytes(encodeTuple(['explore', number]))
+    if (placement.replicasOf(group).firstFull === nodes[0]) return group
+  }
+}
+
+function submittedOf({ key, intent, reads }: ScopeSubmission): Submitted {
+  const transaction = {
+    ...{ session: 's', sequence: intent, attempt: intent, floor: 0 },
+    ...{ expiresAt: 2 ** 50, allocations: [1] },
+    mutations: [{ key: Buffer.from(key), value: Buffer.from(key) }],
+  }
+  return {
+    transaction,
+    bytes: encodeTransaction(transaction),
+    readPosition: 0,
+    reads: reads.map((one) => Buffer.from(one)),
+  }
+}

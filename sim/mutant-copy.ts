@@ -1,0 +1,78 @@
+/** Copies of the sources with a bug planted in them, and what is run there. */
+import { spawn } from 'node:child_process'
+import { cp, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Edit, Mutant } from './mutant.ts'
+
+/** A copy of the sources with the mutant's edits. Fails when an edit does not fit exactly once. */
+export async function plant(mutant: Mutant, copy: string): Promise<void> {
+  const root = await packageRoot()
+  for (const name of ['src', 'sim', 'package.json', 'tsconfig.json']) {
+    await cp(join(root, name), join(copy, name), { recursive: true })
+  }
+  await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))
+  for (const edit of mutant.edits) {
+    const path = join(copy, edit.file)
+    await writeFile(path, applyEdit(await readFile(path, 'utf8'), edit))
+  }
+}
+
+export function applyEdit(source: string, edit: Edit): string {
+  const at = source.indexOf(edit.find)
+  if (at < 0) throw new Error(`a mutant no longer fits: not found in ${edit.file}: ${edit.find}`)
+  if (source.indexOf(edit.find, at + 1) >= 0) {
+    throw new Error(`a mutant no longer fits: twice in ${edit.file}: ${edit.find}`)
+  }
+  return source.slice(0, at) + edit.replace + source.slice(at + edit.find.length)
+}
+
+/** The folder with package.json and the sources; built files alone cannot be mutated. */
+export async function packageRoot(): Promise<string> {
+  let folder = dirname(fileURLToPath(import.meta.url))
+  for (;;) {
+    const isRoot = await exists(join(folder, 'package.json'))
+    if (isRoot && (await exists(join(folder, 'sim', 'mutants.ts')))) return folder
+    const parent = dirname(folder)
+    if (parent === folder) throw new Error('mutants need the sources: run this in the repository')
+    folder = parent
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+const buildSecondsMax = 120
+
+export async function build(copy: string): Promise<void> {
+  const tsc = join(copy, 'node_modules', 'typescript', 'bin', 'tsc')
+  // A mutant may leave a name unused, which is an error of style only: what counts is the output.
+  await output(process.execPath, [tsc, '-p', join(copy, 'tsconfig.json')], copy, buildSecondsMax)
+  if (!(await exists(join(copy, 'dist', 'sim', 'main.js')))) {
+    throw new Error('a mutant does not build')
+  }
+}
+
+/** What a command prints until it ends, or until its time is up: then it is ended. */
+export function output(
+  command: string,
+  args: readonly string[],
+  folder: string,
+  secondsMax: number,
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
+    const timer = setTimeout(() => child.kill('SIGKILL'), secondsMax * 1000)
+    const chunks: Buffer[] = []
+    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
+    child.on('error', reject)
+    child.on('close', () => {
+      clearTimeout(timer)
+      resolve(Buffer.concat(chunks).toString())
+    })
+  })
+}

@@ -1,0 +1,25 @@
+/** Planted bugs of agreement, searched for in copies of the sources: found every time, not by luck. */
+import { expect, test } from 'vitest'
+import { huntByExploring } from '../../sim/explore/hunt.ts'
+import { mutants } from '../../sim/mutants.ts'
+
+test.each([
+  ['G08', 'duel', 'PAX-3', 5],
+  ['G02', 'rivals', 'PAX-4', 4],
+])(
+  '%s is found in the scope %s by %s, in %i events',
+  async (id, scope, rule, events) => {
+    const mutant = mutants.find((one) => one.id === id)
+    expect(mutant).toBeDefined()
+    if (mutant === undefined) return
+    const { isAsExpected, reports } = await huntByExploring(mutant, {
+      scopes: [scope],
+      secondsMax: 60,
+    })
+    expect(isAsExpected).toBe(true)
+    const [report] = reports
+    expect(report?.breach).toMatchObject({ rule })
+    expect(report?.breach?.path.length).toBe(events)
+  },
+  120_000,
+)
