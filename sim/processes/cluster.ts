@@ -1,0 +1,175 @@
+/**
+ * Three daemons on loopback, each of which reaches its peers through proxies, and clients that reach
+ * the nodes through others: every way between two endpoints can be cut by itself.
+ */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { nodeName } from '../endpoints.ts'
+import type { Way as WayName } from '../fault.ts'
+import { Daemon } from './daemon.ts'
+import { WayProxy } from './way-proxy.ts'
+
+const nodeCount = 3
+const readyWaitMs = 30_000
+
+export interface ProcessClusterOptions {
+  /** The built command line. */
+  readonly program: string
+  readonly clients: readonly string[]
+}
+
+interface Link {
+  readonly dialer: string
+  readonly listener: string
+  readonly proxy: WayProxy
+}
+
+export class ProcessCluster {
+  readonly daemons: readonly Daemon[]
+  readonly #folder: string
+  readonly #links: readonly Link[]
+  readonly #losing: Set<string>
+
+  private constructor(parts: {
+    readonly folder: string
+    readonly daemons: readonly Daemon[]
+    readonly links: readonly Link[]
+    readonly losing: Set<string>
+  }) {
+    this.daemons = parts.daemons
+    this.#folder = parts.folder
+    this.#links = parts.links
+    this.#losing = parts.losing
+  }
+
+  /** Makes folders, configurations and proxies; nothing runs yet. */
+  static async create({ program, clients }: ProcessClusterOptions): Promise<ProcessCluster> {
+    const folder = await mkdtemp(join(tmpdir(), 'trilithon-processes-'))
+    const ports = await freePorts(nodeCount)
+    const nodes = ports.map((port, i) => ({ id: nodeName(i), port }))
+    const losing = new Set<string>()
+    const links: Link[] = []
+    for (const { id: listener, port: targetPort } of nodes) {
+      // Of two nodes the one with the smaller id dials.
+      const dialers = nodes.filter(({ id }) => id < listener).map(({ id }) => id)
+      for (const dialer of dialers) {
+        links.push({ dialer, listener, proxy: await WayProxy.open({ targetPort }) })
+      }
+      for (const dialer of clients) {
+        // `delete` says whether an answer was to be lost; it is lost once.
+        const mayAnswer = (): boolean => !losing.delete(listener)
+        links.push({ dialer, listener, proxy: await WayProxy.open({ targetPort, mayAnswer }) })
+      }
+    }
+    const daemons: Daemon[] = []
+    for (const { id, port } of nodes) {
+      const peers = nodes.map((peer) => {
+        const link = links.find((one) => one.dialer === id && one.listener === peer.id)
+        return { id: peer.id, url: link?.proxy.url ?? `http://127.0.0.1:${peer.port}` }
+      })
+      const configPath = join(folder, `${id}.yaml`)
+      const data = join(folder, `data-${id}`)
+      await mkdir(data)
+      const head = `cluster: processes\nnode: ${id}\nlisten: 127.0.0.1:${port}\ndata: ${data}\n`
+      await writeFile(configPath, `${head}nodes: ${JSON.stringify(peers)}\n`)
+      daemons.push(new Daemon({ id, url: `http://127.0.0.1:${port}`, configPath, program }))
+    }
+    return new ProcessCluster({ folder, daemons, links, losing })
+  }
+
+  get nodes(): readonly string[] {
+    return this.daemons.map(({ id }) => id)
+  }
+
+  daemon(id: string): Daemon | undefined {
+    return this.daemons.find((daemon) => daemon.id === id)
+  }
+
+  /** Starts all, and waits until they are ready. */
+  async start(): Promise<void> {
+    for (const daemon of this.daemons) daemon.start()
+    for (const daemon of this.daemons) {
+      if (await daemon.ready(readyWaitMs)) continue
+      throw new Error(daemon.failure ?? `${daemon.id} was not ready within ${readyWaitMs} ms`)
+    }
+  }
+
+  /** Where a client finds these nodes: at its own proxies. */
+  urlsFor(client: string, nodes: readonly string[] = this.nodes): readonly string[] {
+    const own = this.#links.filter(({ dialer }) => dialer === client)
+    return own.filter(({ listener }) => nodes.includes(listener)).map(({ proxy }) => proxy.url)
+  }
+
+  cut(ways: readonly WayName[], { resets }: { readonly resets: boolean }): void {
+    for (const [from, to] of ways) {
+      const found = this.#find(from, to)
+      found?.way.cut()
+      if (resets) found?.proxy.reset()
+    }
+  }
+
+  mend(ways: readonly WayName[]): void {
+    for (const [from, to] of ways) this.#find(from, to)?.way.mend()
+  }
+
+  reset(a: string, b: string): void {
+    this.#find(a, b)?.proxy.reset()
+  }
+
+  /** The next answer of the node to a client is lost with its connection. */
+  loseNextReply(node: string): void {
+    this.#losing.add(node)
+  }
+
+  /** Everything to and from the node takes so much longer; 0: no more. */
+  slow(node: string, delayMs: number): void {
+    for (const { dialer, listener, proxy } of this.#links) {
+      if (dialer !== node && listener !== node) continue
+      proxy.forward.delayMs = delayMs
+      proxy.backward.delayMs = delayMs
+    }
+  }
+
+  /** All ways are open again, and every node runs. */
+  async heal(): Promise<void> {
+    this.#losing.clear()
+    for (const { proxy } of this.#links) {
+      proxy.forward.heal()
+      proxy.backward.heal()
+    }
+    for (const daemon of this.daemons) daemon.resume()
+    await this.start()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.daemons.map((daemon) => daemon.kill()))
+    await Promise.all(this.#links.map(({ proxy }) => proxy.close()))
+    await rm(this.#folder, { recursive: true, force: true })
+  }
+
+  #find(from: string, to: string): { way: WayProxy['forward']; proxy: WayProxy } | undefined {
+    for (const { dialer, listener, proxy } of this.#links) {
+      if (dialer === from && listener === to) return { way: proxy.forward, proxy }
+      if (dialer === to && listener === from) return { way: proxy.backward, proxy }
+    }
+    return undefined
+  }
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer()
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      return server
+    }),
+  )
+  const ports = servers.map((server) => {
+    const address = server.address()
+    return typeof address === 'object' && address !== null ? address.port : 0
+  })
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
+}

@@ -1,0 +1,113 @@
+/**
+ * A node as a process of its own: started, killed, stopped for a while, and started again on the
+ * folder it has. Only ever signals the child it started.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+
+const readyPollMs = 50
+const stopWaitMs = 20_000
+/** Of what a process says so much is kept, for when it ends by itself. */
+const saidCharsMax = 4_000
+
+export interface DaemonPlace {
+  readonly id: string
+  readonly url: string
+  readonly configPath: string
+  /** The built command line. */
+  readonly program: string
+}
+
+export class Daemon {
+  readonly place: DaemonPlace
+  #child: ChildProcess | undefined
+  #said = ''
+  /** Why it ended although nobody ended it. */
+  #failure: string | undefined
+
+  constructor(place: DaemonPlace) {
+    this.place = place
+  }
+
+  get id(): string {
+    return this.place.id
+  }
+
+  get failure(): string | undefined {
+    return this.#failure
+  }
+
+  get isUp(): boolean {
+    return this.#child !== undefined
+  }
+
+  start(): void {
+    if (this.#child !== undefined) return
+    const { program, configPath } = this.place
+    const child = spawn(process.execPath, [program, 'node', '--config', configPath], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { PATH: process.env['PATH'], NO_COLOR: '1', TRILITHON_LOG_LEVEL: 'warn' },
+    })
+    this.#child = child
+    child.stderr.setEncoding('utf8')
+    child.stderr.on('data', (text: string) => {
+      this.#said = `${this.#said}${text}`.slice(-saidCharsMax)
+    })
+    child.once('exit', (code) => {
+      if (this.#child !== child) return
+      this.#child = undefined
+      this.#failure ??= `${this.id} ended by itself with ${code ?? 'a signal'}: ${this.#said}`
+    })
+  }
+
+  /** Kills it as a loss of power would, but for what the operating system still writes. */
+  kill(): Promise<void> {
+    return this.#end('SIGKILL')
+  }
+
+  /** Asks it to end; kills it when that takes too long. */
+  async stop(): Promise<void> {
+    const child = this.#child
+    if (child === undefined) return
+    const timer = setTimeout(() => child.kill('SIGKILL'), stopWaitMs)
+    await this.#end('SIGTERM')
+    clearTimeout(timer)
+  }
+
+  pause(): void {
+    this.#child?.kill('SIGSTOP')
+  }
+
+  resume(): void {
+    this.#child?.kill('SIGCONT')
+  }
+
+  async ready(timeoutMs: number): Promise<boolean> {
+    const end = performance.now() + timeoutMs
+    while (performance.now() < end && this.isUp) {
+      if (await isReady(this.place.url)) return true
+      await new Promise((resolve) => setTimeout(resolve, readyPollMs))
+    }
+    return false
+  }
+
+  #end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const child = this.#child
+    this.#child = undefined
+    if (child === undefined) return Promise.resolve()
+    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+    if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
+    child.kill(signal)
+    // One that was stopped acts on nothing but this.
+    child.kill('SIGCONT')
+    return ended
+  }
+}
+
+async function isReady(url: string): Promise<boolean> {
+  try {
+    return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) })).ok
+  } catch {
+    // Nobody listens yet.
+    return false
+  }
+}
