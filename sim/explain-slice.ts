@@ -1,0 +1,135 @@
+/**
+ * The causal slice of a failure: of everything that a run told, the lines that led to it. They are
+ * found from the end: what a node did and was told about the position concerned, and what others had
+ * sent it, back to where it began.
+ */
+import { decodeEntry } from '../src/replication/entry.ts'
+import type { StoryLine } from './narrator.ts'
+
+/** Where a failure is: a group (latin1), and the positions concerned, when they are known. */
+export interface Place {
+  readonly group: string
+  readonly positions: readonly number[]
+}
+
+/** Lines of reads, which concern a group and no one position. */
+const readKinds: readonly string[] = ['query', 'highest', 'serve']
+
+export interface SliceOptions {
+  readonly place: Place
+  /** Whether what reads asked and were answered belongs to it. */
+  readonly withReads: boolean
+}
+
+export function sliceOf(
+  lines: readonly StoryLine[],
+  { place, withReads }: SliceOptions,
+): readonly StoryLine[] {
+  const about = lines.map((line) => isAbout(line, place))
+  const concerned = nodesConcerned(lines, about)
+  const awaited = new Map<string, number>()
+  const kept = new Set<number>()
+  for (let index = lines.length - 1; index >= 0; index--) {
+    const line = lines[index]
+    if (line === undefined) continue
+    if (line.verb === 'note') {
+      if (line.timeMicros > 0) kept.add(index)
+    } else if (withReads && isRead(line, place) && line.verb !== 'sends') {
+      kept.add(index)
+    } else if (about[index] === true && belongs(line, concerned, awaited)) {
+      if (!isEcho(lines, about, index)) kept.add(index)
+    }
+  }
+  return lines.filter((_, index) => kept.has(index))
+}
+
+/** Whoever proposed or accepted something at the place has a part in it. */
+function nodesConcerned(lines: readonly StoryLine[], about: readonly boolean[]): Set<string> {
+  const concerned = new Set<string>()
+  for (const [index, { verb, kind, who }] of lines.entries()) {
+    const isPart = kind === 'propose' || (verb === 'disk' && kind !== 'promise') || kind === 'apply'
+    if (about[index] === true && isPart) concerned.add(who)
+  }
+  return concerned
+}
+
+/** Going backwards: what a concerned node hears makes its sender concerned from there on. */
+function belongs(line: StoryLine, concerned: Set<string>, awaited: Map<string, number>): boolean {
+  const { verb, who } = line
+  if (verb === 'sends') {
+    const key = messageKey(line)
+    const count = awaited.get(key) ?? 0
+    if (count === 0) return false
+    awaited.set(key, count - 1)
+    concerned.add(who)
+    // It is told once, where it arrives.
+    return false
+  }
+  if (!concerned.has(who)) return false
+  if (verb === 'gets') awaited.set(messageKey(line), (awaited.get(messageKey(line)) ?? 0) + 1)
+  return true
+}
+
+function messageKey({ verb, who, peer = '', kind, fields }: StoryLine): string {
+  const ends = verb === 'sends' ? `${who}>${peer}` : `${peer}>${who}`
+  return `${ends} ${kind} ${String(fields['position'])} ${JSON.stringify(fields['ballot'])}`
+}
+
+function isAbout({ fields }: StoryLine, { group, positions }: Place): boolean {
+  if (fields['group'] !== group) return false
+  return positions.length === 0 || positionsOf(fields).some((one) => positions.includes(one))
+}
+
+function isRead({ kind, fields }: StoryLine, { group }: Place): boolean {
+  return fields['group'] === group && readKinds.includes(kind)
+}
+
+/** A message with entries is about the positions of these. */
+function positionsOf(fields: StoryLine['fields']): readonly number[] {
+  const { position, entries } = fields
+  if (typeof position === 'number') return [position]
+  if (!Array.isArray(entries)) return []
+  return entries.flatMap((entry: unknown): readonly number[] => {
+    const isEntry = typeof entry === 'object' && entry !== null && 'position' in entry
+    return isEntry && typeof entry.position === 'number' ? [entry.position] : []
+  })
+}
+
+/** Answers that make a quorum are told even where nothing follows at once. */
+const answerKinds: readonly string[] = ['promised', 'accepted', 'highest', 'refused']
+/** Lines that one message can lead to at once, at most. */
+const consequencesMax = 30
+
+/** A message that changed nothing is no part of the story: it came again, or too late. */
+function isEcho(lines: readonly StoryLine[], about: readonly boolean[], index: number): boolean {
+  const line = lines[index]
+  if (line?.verb !== 'gets' || answerKinds.includes(line.kind)) return false
+  for (let next = index + 1; next <= index + consequencesMax; next++) {
+    const after = lines[next]
+    // What comes last is what failed.
+    if (after === undefined) return false
+    if (after.timeMicros > line.timeMicros) return true
+    if (after.who === line.who && after.verb !== 'gets' && about[next] === true) return false
+  }
+  return true
+}
+
+/** Positions of a group whose applied entry has this in it, as a row's key has the row's bytes. */
+export function positionsWith(
+  lines: readonly StoryLine[],
+  group: string,
+  bytes: Uint8Array,
+): readonly number[] {
+  const positions = new Set<number>()
+  for (const { kind, fields } of lines) {
+    const { position, value } = fields
+    if (kind !== 'apply' || fields['group'] !== group || typeof position !== 'number') continue
+    if (value instanceof Uint8Array && isWritten(value, bytes)) positions.add(position)
+  }
+  return [...positions]
+}
+
+function isWritten(value: Uint8Array, bytes: Uint8Array): boolean {
+  const mutations = decodeEntry(value)?.transactions.flatMap((one) => one.mutations) ?? []
+  return mutations.some(({ key }) => Buffer.from(key).includes(Buffer.from(bytes)))
+}

@@ -1,0 +1,156 @@
+/**
+ * Checks what a scenario file holds before anything is run: shapes by samples, then that the nodes
+ * and clients named exist and that the bounds do not contradict one another.
+ */
+import { checkLimits } from '../src/base/limits.ts'
+import { clientName, nodeName } from './endpoints.ts'
+import type { Fault } from './fault.ts'
+import type { RunPlan } from './run.ts'
+import { calmOptions } from './scenario-calm.ts'
+import { endpointsOf, faultShapes } from './scenario-fault.ts'
+import type { Operation } from './scenario-operation.ts'
+import { isRecord, misfitOf, optional } from './scenario-shape.ts'
+
+/** Marks a member whose shape is anything. */
+const anything = (): undefined => undefined
+
+const reads = { client: '', atMicros: 0, isCurrent: false }
+
+const listMicro = { kind: '', list: '', element: optional('') }
+
+const operationShapes: Readonly<Record<Operation['kind'], unknown>> = {
+  put: { kind: 'put', client: '', atMicros: 0, row: '', column: '', refKey: 0, body: anything },
+  get: { kind: 'get', ...reads, row: '', column: '', refKey: 0 },
+  latest: { kind: 'latest', ...reads, row: '', column: '' },
+  row: { kind: 'row', ...reads, row: '' },
+  versions: { kind: 'versions', ...reads, row: '', column: '', from: 0, limit: 0, reverse: false },
+  log: { kind: 'log', ...reads, shard: 0, after: 0, limit: 0 },
+  blind: { kind: 'blind', client: '', atMicros: 0, group: '', sequence: 0 },
+  lists: { kind: 'lists', ...reads, group: '', micro: [listMicro] },
+}
+
+/** The first thing wrong with a plan, or undefined. */
+export function misfitOfPlan(value: unknown): string | undefined {
+  if (!isRecord(value)) return 'plan: expected an object'
+  const shape = {
+    ...{ options: optionsShape(), faults: [anything] },
+    ...{ operations: optional([anything]), nodesByClient: optional(anything) },
+  }
+  const misfit =
+    misfitOf(value, shape, 'plan') ??
+    misfitOfKinds(value['faults'], faultShapes, 'plan.faults') ??
+    misfitOfKinds(value['operations'] ?? [], operationShapes, 'plan.operations')
+  return misfit ?? misfitOfMembers(value['nodesByClient'] ?? {}, [''], 'plan.nodesByClient')
+}
+
+/** An object whose members, whatever they are called, all have one shape. */
+function misfitOfMembers(value: unknown, shape: unknown, path: string): string | undefined {
+  if (!isRecord(value)) return `${path}: expected an object`
+  const misfits = Object.entries(value).map(([name, one]) =>
+    misfitOf(one, shape, `${path}.${name}`),
+  )
+  return misfits.find((misfit) => misfit !== undefined)
+}
+
+function optionsShape(): unknown {
+  const calm = calmOptions(1)
+  return {
+    ...calm,
+    link: { ...calm.link, far: optional(0), farFactor: optional(0) },
+    faultRates: { ...calm.faultRates, meanMicros: anything },
+    healing: { ...calm.healing, coreOrder: [''] },
+  }
+}
+
+function misfitOfKinds(
+  list: unknown,
+  shapes: Readonly<Record<string, unknown>>,
+  path: string,
+): string | undefined {
+  if (!Array.isArray(list)) return `${path}: expected a list`
+  for (const [index, element] of list.entries()) {
+    const at = `${path}[${index}]`
+    const kind: unknown = isRecord(element) ? element['kind'] : undefined
+    if (typeof kind !== 'string' || !Object.hasOwn(shapes, kind)) {
+      return `${at}.kind: expected one of ${Object.keys(shapes).join(', ')}`
+    }
+    const misfit = misfitOf(element, shapes[kind], at)
+    if (misfit !== undefined) return misfit
+  }
+  return undefined
+}
+
+/** Whether a value of the right shape is a plan that can be run. */
+export function contradictionOf(plan: RunPlan): string | undefined {
+  const { nodeCount, skews, workload } = plan.options
+  if (nodeCount < 1 || nodeCount > nodesMax) {
+    return `plan.options.nodeCount: expected 1 to ${nodesMax}`
+  }
+  if (skews.length !== nodeCount) return 'plan.options.skews: expected one a node'
+  const names: Names = {
+    nodes: new Set(Array.from({ length: nodeCount }, (_, i): string => nodeName(i))),
+    clients: new Set(Array.from({ length: workload.clientCount }, (_, i) => clientName(i))),
+  }
+  return (
+    contradictionOfFaults(plan, names) ??
+    contradictionOfOperations(plan, names) ??
+    contradictionOfLimits(plan)
+  )
+}
+
+const nodesMax = 9
+
+interface Names {
+  readonly nodes: ReadonlySet<string>
+  readonly clients: ReadonlySet<string>
+}
+
+function contradictionOfFaults({ faults }: RunPlan, { nodes, clients }: Names): string | undefined {
+  for (const [index, fault] of faults.entries()) {
+    const stranger = endpointsOf(fault).find((name) => !nodes.has(name) && !clients.has(name))
+    if (stranger !== undefined) return `plan.faults[${index}]: there is no ${stranger}`
+    if ('node' in fault && !nodes.has(fault.node)) return `plan.faults[${index}]: not a node`
+    const misfit = misfitOfTimes(fault)
+    if (misfit !== undefined) return `plan.faults[${index}].${misfit}`
+  }
+  return undefined
+}
+
+/** Sessions that are no clients of the cells. */
+const sessionNames: Readonly<Partial<Record<Operation['kind'], RegExp>>> = {
+  blind: /^blind-\d+$/,
+  lists: /^list-\d+$/,
+}
+
+function contradictionOfOperations(plan: RunPlan, { nodes, clients }: Names): string | undefined {
+  const { operations = [], nodesByClient = {} } = plan
+  for (const [index, { kind, client, atMicros }] of operations.entries()) {
+    const isKnown = sessionNames[kind]?.test(client) ?? clients.has(client)
+    if (!isKnown) return `plan.operations[${index}]: there is no ${client}`
+    if (atMicros < 0) return `plan.operations[${index}].atMicros: is below zero`
+  }
+  const known = Object.values(nodesByClient)
+  const isKnown = known.every((names) => names.length > 0 && names.every((name) => nodes.has(name)))
+  return isKnown
+    ? undefined
+    : 'plan.nodesByClient: a client knows one node or more of those that there are'
+}
+
+/** Times are moments or lengths; only how far a clock jumps may be below zero. */
+function misfitOfTimes(fault: Fault): string | undefined {
+  for (const [name, value] of Object.entries(fault)) {
+    if (['wallMicros', 'monotonicMicros'].includes(name) || typeof value !== 'number') continue
+    if (value < 0) return `${name}: is below zero`
+  }
+  return undefined
+}
+
+function contradictionOfLimits({ options }: RunPlan): string | undefined {
+  try {
+    checkLimits(options.limits)
+    return undefined
+  } catch (error) {
+    // The assertion's own sentence says which bounds contradict one another.
+    return `plan.options.${error instanceof Error ? error.message : 'limits: contradict one another'}`
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * What clients do, as data: an operation says who asks what, and when. A run that draws its
+ * operations tells them as they begin; a scenario lists them, so that each can be left out.
+ * Times are microseconds of the world's clock from the start of the run. Plain JSON.
+ */
+import type { Json } from '../src/cells/body.ts'
+
+/** The replicas' own groups that blind writes go to. */
+export type BlindGroup = 'x' | 'y'
+
+export type CellOperation =
+  | {
+      readonly kind: 'put'
+      readonly client: string
+      readonly atMicros: number
+      readonly row: string
+      readonly column: string
+      readonly refKey: number
+      readonly body: Json
+    }
+  | {
+      readonly kind: 'get'
+      readonly client: string
+      readonly atMicros: number
+      readonly isCurrent: boolean
+      readonly row: string
+      readonly column: string
+      readonly refKey: number
+    }
+  | {
+      readonly kind: 'latest'
+      readonly client: string
+      readonly atMicros: number
+      readonly isCurrent: boolean
+      readonly row: string
+      readonly column: string
+    }
+  | {
+      /** The newest cell of every column. */
+      readonly kind: 'row'
+      readonly client: string
+      readonly atMicros: number
+      readonly isCurrent: boolean
+      readonly row: string
+    }
+  | {
+      readonly kind: 'versions'
+      readonly client: string
+      readonly atMicros: number
+      readonly isCurrent: boolean
+      readonly row: string
+      readonly column: string
+      readonly from: number
+      readonly limit: number
+      readonly reverse: boolean
+    }
+  | {
+      readonly kind: 'log'
+      readonly client: string
+      readonly atMicros: number
+      readonly isCurrent: boolean
+      readonly shard: number
+      readonly after: number
+      readonly limit: number
+    }
+
+/** A write straight to the replicas, tried until it has an outcome. */
+export interface BlindOperation {
+  readonly kind: 'blind'
+  readonly client: string
+  readonly atMicros: number
+  readonly group: BlindGroup
+  /** Of the session's writes, counted from 1 and rising with the time. */
+  readonly sequence: number
+}
+
+/** The replicas' own groups that lists are in, and the lists of each of them. */
+export type ListGroup = 'p' | 'q'
+export type ListName = 'a' | 'b' | 'e' | 'f'
+
+export type ListMicro =
+  | { readonly kind: 'append'; readonly list: ListName; readonly element: string }
+  | { readonly kind: 'read'; readonly list: ListName }
+
+/** A transaction on lists of a group, tried until it has an outcome; or a read of some of them. */
+export interface ListOperation {
+  readonly kind: 'lists'
+  readonly client: string
+  readonly atMicros: number
+  readonly group: ListGroup
+  readonly isCurrent: boolean
+  readonly micro: readonly ListMicro[]
+}
+
+export type Operation = CellOperation | BlindOperation | ListOperation
+
+export function isCellOperation(operation: Operation): operation is CellOperation {
+  return operation.kind !== 'blind' && operation.kind !== 'lists'
+}
+
+/** What is asked, in a few words. */
+export function describeAsked(operation: Operation): string {
+  const { kind } = operation
+  if (kind === 'blind') return `blind write ${operation.sequence} to ${operation.group}`
+  if (kind === 'lists') return describeLists(operation)
+  const level = kind === 'put' || operation.isCurrent ? kind : `${kind} (any)`
+  if (kind === 'log') return `${level} of shard ${operation.shard} after ${operation.after}`
+  const row = `${level} of row ${operation.row.slice(0, 8)}`
+  if (kind === 'row') return row
+  if (kind === 'latest') return `${row} ${operation.column}`
+  const key = kind === 'versions' ? `from ${operation.from}` : operation.refKey
+  return `${row} ${operation.column}/${key}`
+}
+
+function describeLists({ group, isCurrent, micro }: ListOperation): string {
+  const words = micro.map((one) =>
+    one.kind === 'read' ? `read ${one.list}` : `append ${one.element} to ${one.list}`,
+  )
+  return `in group ${group}${isCurrent ? '' : ' (any)'}: ${words.join(', ')}`
+}
