@@ -4,6 +4,8 @@
  * that nothing is reported without a bug.
  */
 import type { Edit, Mutant } from './mutant.ts'
+import { historyMutants } from './mutants-history.ts'
+import { nodeMutants } from './mutants-node.ts'
 import { ownMutants } from './mutants-own.ts'
 
 /** What clients can see for themselves. */
@@ -160,4 +162,6 @@ export const mutants: readonly Mutant[] = [
     rules: clientRules,
   },
   ...ownMutants,
+  ...nodeMutants,
+  ...historyMutants,
 ]

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { applyEdit, hunt, packageRoot } from '../../sim/mutant-hunt.ts'
+import { applyEdit, packageRoot } from '../../sim/mutant-copy.ts'
+import { hunt } from '../../sim/mutant-hunt.ts'
 import { mutants } from '../../sim/mutants.ts'
 
 test('every planted bug fits the sources exactly once', async () => {
@@ -32,7 +33,7 @@ test('META-2: a planted failure is reported, with its seed and its rule', async 
   const canary = mutants.find((mutant) => mutant.id === 'canary')
   expect(canary).toBeDefined()
   if (canary === undefined) return
-  const found = await hunt(canary, { from: 99, to: 101, secondsMax: 60 })
+  const found = await hunt(canary, { from: 99, to: 101, secondsMax: 60, shrinkSeconds: 0 })
   expect(found).toMatchObject({ isAsExpected: true, foundAtSeed: 100, foundBy: 'META-2' })
 }, 120_000)
 
@@ -40,6 +41,6 @@ test('LOG-6: an applied position in a write of its own is found at once', async 
   const mutant = mutants.find((one) => one.id === 'G17')
   expect(mutant).toBeDefined()
   if (mutant === undefined) return
-  const found = await hunt(mutant, { from: 1, to: 20, secondsMax: 60 })
+  const found = await hunt(mutant, { from: 1, to: 20, secondsMax: 60, shrinkSeconds: 0 })
   expect(found).toMatchObject({ isAsExpected: true, foundBy: 'LOG-6' })
 }, 120_000)

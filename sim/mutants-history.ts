@@ -1,0 +1,84 @@
+/**
+ * Planted bugs that what clients are told gives away, to the judge of histories and to nobody else:
+ * the rule that each of them names is one that only this judge reports.
+ */
+import type { Mutant } from './mutant.ts'
+
+/** Only the judge of histories reports it. */
+const historyRules = ['TXN-1', 'LEASE-4']
+
+export const historyMutants: readonly Mutant[] = [
+  {
+    id: 'H01',
+    title: 'validation: what a transaction has read may have changed since',
+    rules: historyRules,
+    edits: [
+      {
+        file: 'src/replication/compose.ts',
+        find: 'window.conflict(readPosition, reads, state.position)',
+        replace: 'window.conflict(readPosition, reads.slice(0, 0), state.position)',
+      },
+    ],
+  },
+  {
+    id: 'H02',
+    title: 'validation: of what a transaction has read only the first key is looked at',
+    rules: historyRules,
+    edits: [
+      {
+        file: 'src/replication/compose.ts',
+        find: 'window.conflict(readPosition, reads, state.position)',
+        replace: 'window.conflict(readPosition, reads.slice(0, 1), state.position)',
+      },
+    ],
+  },
+  {
+    id: 'H03',
+    title: 'combining: transactions share an entry although one wrote what the other read',
+    rules: historyRules,
+    edits: [
+      {
+        file: 'src/replication/compose.ts',
+        find: 'if (reads.some((key) => written.has(key))) return',
+        replace: 'if (reads.some((key) => written.has(`${key}?`))) return',
+      },
+    ],
+  },
+  {
+    id: 'H04',
+    title: 'reads: a replica that is behind answers a session that has seen more',
+    rules: historyRules,
+    edits: [
+      {
+        file: 'src/replica/driver.ts',
+        find: 'const point = this.#anyPoint(group)\n      if (point.position >= (atLeast ?? 0)) return point',
+        replace: 'const point = this.#anyPoint(group)\n      if (point.position >= 0) return point',
+      },
+    ],
+  },
+  {
+    id: 'H05',
+    title: 'reads: a current read asks nobody',
+    rules: historyRules,
+    edits: [
+      {
+        file: 'src/replica/driver.ts',
+        find: "    if (level === 'any') {\n",
+        replace: "    if (level === 'any' || group.length > 0) {\n",
+      },
+    ],
+  },
+  {
+    id: 'H06',
+    title: 'numbers: who draws two in one transaction leaves them to the next one, too',
+    rules: historyRules,
+    edits: [
+      {
+        file: 'src/replication/apply.ts',
+        find: '    state.counters.set(counter, drawn)\n',
+        replace:
+          '    if (transaction.allocations.length === 1) state.counters.set(counter, drawn)\n',
+      },
+    ],
+  },
+]

@@ -1,0 +1,199 @@
+/**
+ * More planted bugs of our own, around the agreement rather than in it: the driver, recovery, the
+ * overlay, sessions, catch-up, digests, who may join, clocks.
+ */
+import type { Mutant } from './mutant.ts'
+
+export const nodeMutants: readonly Mutant[] = [
+  {
+    id: 'S11',
+    title: 'driver: a peer is told of a flush before it is durable',
+    edits: [
+      {
+        file: 'src/replica/driver.ts',
+        find: '      durableFlush: () => log.durableFlush,\n',
+        replace: '      durableFlush: () => log.durableFlush + 1,\n',
+      },
+    ],
+  },
+  {
+    id: 'S12',
+    title: 'driver: deadlines are set by the monotonic clock and read off the wall clock',
+    edits: [
+      {
+        file: 'src/replica/driver.ts',
+        find: 'now: clock.monotonicMs(), mayPropose }',
+        replace: 'now: clock.wallMicros() / 1000, mayPropose }',
+      },
+    ],
+  },
+  {
+    id: 'S13',
+    title: 'overlay: a batch that is durable takes rows written again meanwhile along',
+    edits: [
+      {
+        file: 'src/replica/overlay.ts',
+        find: '        if (overlay.rows.get(row.text) !== row) continue\n',
+        replace: '        if (!overlay.rows.has(row.text)) continue\n',
+      },
+    ],
+  },
+  {
+    id: 'S14',
+    title:
+      'overlay: of a group, what one batch takes and what waits for the next are not told apart',
+    edits: [
+      {
+        file: 'src/replica/overlay.ts',
+        find: '      if (overlay.waiting !== undefined) continue\n      assert(overlay.rows.size === 0,',
+        replace: '      overlay.rows.clear()\n      assert(overlay.rows.size === 0,',
+      },
+    ],
+  },
+  {
+    id: 'S15',
+    title: 'sessions: a group forgets one outcome more than the floor allows',
+    edits: [
+      {
+        file: 'src/replication/apply.ts',
+        find: '  raiseFloor(session, transaction.floor)\n',
+        replace: '  raiseFloor(session, transaction.floor + 1)\n',
+      },
+    ],
+  },
+  {
+    id: 'S16',
+    title: 'validation: what is older than the window is taken for unchanged',
+    edits: [
+      {
+        file: 'src/replication/window.ts',
+        find: '    if (readPosition < this.#from) return through\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'S17',
+    title: 'validation: a group that comes back into memory takes all before for unchanged',
+    edits: [
+      {
+        file: 'src/replication/log.ts',
+        find: 'new ValidationWindow(state.position, limits.validationWindow)',
+        replace: 'new ValidationWindow(0 * state.position, limits.validationWindow)',
+      },
+    ],
+  },
+  {
+    id: 'S18',
+    title: 'catch-up: what was accepted is passed on as if it were chosen',
+    edits: [
+      {
+        file: 'src/replica/driver.ts',
+        find: '      const ballot = this.#log.position(group, position)?.chosen\n',
+        replace:
+          '      const header = this.#log.position(group, position)\n' +
+          '      const ballot = header?.chosen ?? header?.accepted\n',
+      },
+      {
+        file: 'src/replication/catch-up.ts',
+        find: 'Math.min(message.through, log.state.position)',
+        replace: 'Math.max(message.through, log.state.position)',
+      },
+    ],
+  },
+  {
+    id: 'S19',
+    title: 'digest: a group that is known at all is taken to be known in full',
+    edits: [
+      {
+        file: 'src/replica/driver.ts',
+        find: 'if (this.#log.highest(group) >= position) return',
+        replace: 'if (this.#log.highest(group) >= Math.min(position, 1)) return',
+      },
+    ],
+  },
+  {
+    id: 'S20',
+    title: 'forwarding: the word of an earlier proposer is believed',
+    edits: [
+      {
+        file: 'src/replication/submit.ts',
+        find: '  if (pending.sentTo === from) settle(',
+        replace: '  if (pending.sentTo !== undefined || from !== undefined) settle(',
+      },
+    ],
+  },
+  {
+    id: 'S21',
+    title: 'reads: one that begins while a round is on its way shares its answers',
+    edits: [
+      {
+        file: 'src/replication/read.ts',
+        find: '  if (log.readRound !== undefined || log.readsWaiting.length === 0) return\n',
+        replace:
+          '  if (log.readRound !== undefined) {\n' +
+          '    const reads = [...log.readRound.reads, ...log.readsWaiting]\n' +
+          '    log.readRound = { ...log.readRound, reads }\n' +
+          '    log.readsWaiting = []\n' +
+          '    return\n' +
+          '  }\n' +
+          '  if (log.readsWaiting.length === 0) return\n',
+      },
+    ],
+  },
+  {
+    id: 'S22',
+    title: 'acceptance: a damaged record counts as one that was never written',
+    edits: [
+      {
+        file: 'src/replication/acceptance.ts',
+        find: "  if (record?.kind === 'faulty') {\n",
+        replace: "  if (record?.kind === 'faulty' && position < 0) {\n",
+      },
+    ],
+  },
+  {
+    id: 'S23',
+    title: 'joining: a disk that is behind what it once said may vote again',
+    edits: [
+      {
+        file: 'src/replica/peers.ts',
+        find: 'if ((info.durableFlush ?? 0) < peer.durableFlush) {',
+        replace: 'if ((info.durableFlush ?? 0) < Math.min(0, peer.durableFlush)) {',
+      },
+    ],
+  },
+  {
+    id: 'S24',
+    title: 'joining: an empty or exchanged store may vote under the name of the one before',
+    edits: [
+      {
+        file: 'src/replica/peers.ts',
+        find: 'if (peer.storeId !== undefined && peer.storeId !== info.storeId) {',
+        replace: 'if (peer.storeId !== undefined && info.storeId === undefined) {',
+      },
+    ],
+  },
+  {
+    id: 'S25',
+    title: 'recovery: what the data store has not taken is settled in the log all the same',
+    edits: [
+      {
+        file: 'src/replica/driver.ts',
+        find: 'if (!this.#data.hasPending(group)) this.#log.settle(group, position)',
+        replace: 'this.#log.settle(group, position)',
+      },
+    ],
+  },
+  {
+    id: 'S26',
+    title: 'recovery: a chosen record is read back as a mere acceptance',
+    edits: [
+      {
+        file: 'src/replica/flush.ts',
+        find: "  const kind = code === chosenValueCode ? 'chosen' : 'accept'\n",
+        replace: "  const kind = code === chosenValueCode + 10 ? 'chosen' : 'accept'\n",
+      },
+    ],
+  },
+]
