@@ -1,12 +1,14 @@
 /** One process of a campaign: runs the seeds it is sent, one after another, until told no more. */
 import { runSeedChecked } from './run.ts'
+import type { Switches } from './swarm-faults.ts'
 
 interface Order {
   readonly seed: number
   readonly check: boolean
   readonly rules?: readonly string[]
+  readonly switches?: Switches
 }
 
-process.on('message', ({ seed, check, rules }: Order) => {
-  void runSeedChecked(seed, check, { rules }).then((result) => process.send?.(result))
+process.on('message', ({ seed, check, rules, switches }: Order) => {
+  void runSeedChecked(seed, check, { rules }, switches).then((result) => process.send?.(result))
 })

@@ -4,9 +4,10 @@
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { expectedFaults } from './coverage.ts'
+import { expectedCounts } from './coverage.ts'
 import type { RunOutcome, RunResult } from './result.ts'
 import { runSeedChecked } from './run.ts'
+import type { Switches } from './swarm-faults.ts'
 
 export interface CampaignOptions {
   readonly from: number
@@ -19,6 +20,8 @@ export interface CampaignOptions {
   readonly stopAtFailure: boolean
   /** Rules that count; all of them when absent. */
   readonly rules?: readonly string[] | undefined
+  /** What is left out of what the seeds draw. */
+  readonly switches?: Switches | undefined
   onResult(result: RunResult, done: number): void
 }
 
@@ -55,13 +58,19 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignSum
   return summarise(
     results.sort((a, b) => a.seed - b.seed),
     wallSeconds,
+    options.switches,
   )
 }
 
 async function runHere(options: CampaignOptions): Promise<RunResult[]> {
   const results: RunResult[] = []
   for (let seed = options.from; seed <= options.to; seed++) {
-    const result = await runSeedChecked(seed, options.check, { rules: options.rules })
+    const result = await runSeedChecked(
+      seed,
+      options.check,
+      { rules: options.rules },
+      options.switches,
+    )
     results.push(result)
     options.onResult(result, results.length)
     if (result.outcome !== 'clean' && options.stopAtFailure) break
@@ -86,7 +95,7 @@ async function runSpread(options: CampaignOptions): Promise<RunResult[]> {
 }
 
 function work(
-  { check, rules }: CampaignOptions,
+  { check, rules, switches }: CampaignOptions,
   draw: () => number | undefined,
   onResult: (result: RunResult) => void,
 ): Promise<void> {
@@ -95,7 +104,7 @@ function work(
     let seed = draw()
     const goOn = (): void => {
       if (seed === undefined) child.disconnect()
-      else child.send({ seed, check, rules })
+      else child.send({ seed, check, rules, switches })
     }
     child.on('message', (result: RunResult) => {
       onResult(result)
@@ -116,7 +125,11 @@ function forkWorker(): ChildProcess {
   return fork(self.replace(/campaign(\.[jt]s)$/, 'campaign-worker$1'))
 }
 
-export function summarise(results: readonly RunResult[], wallSeconds: number): CampaignSummary {
+export function summarise(
+  results: readonly RunResult[],
+  wallSeconds: number,
+  switches: Switches = {},
+): CampaignSummary {
   const coverage: Record<string, number> = {}
   const seedsWith: Record<string, number> = {}
   for (const result of results) {
@@ -141,7 +154,7 @@ export function summarise(results: readonly RunResult[], wallSeconds: number): C
     simulatedSeconds: Math.round(sumOf(results.map((result) => result.simulatedSeconds))),
     wallSeconds,
     ...{ coverage, seedsPerThousand },
-    shortfalls: shortfallsOf(results.length, medianCommits, seedsPerThousand),
+    shortfalls: shortfallsOf(results.length, medianCommits, seedsPerThousand, switches),
   }
 }
 
@@ -149,13 +162,15 @@ function shortfallsOf(
   seeds: number,
   medianCommits: number,
   seedsPerThousand: Readonly<Record<string, number>>,
+  switches: Switches,
 ): string[] {
   if (seeds < judgedSeedsMin) return []
-  const missing = expectedFaults
+  const missing = expectedCounts(switches)
     .filter((name) => seedsPerThousand[name] === undefined)
     .map((name) => `the fault "${name}" never struck`)
+  const isWhole = switches.only === undefined && switches.without === undefined
   const rare = Object.entries(sharesMin)
-    .filter(([name, least]) => (seedsPerThousand[name] ?? 0) < least)
+    .filter(([name, least]) => isWhole && (seedsPerThousand[name] ?? 0) < least)
     .map(
       ([name, least]) =>
         `"${name}" in ${seedsPerThousand[name] ?? 0} of 1,000 seeds, not in ${least}`,

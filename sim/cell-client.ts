@@ -4,13 +4,15 @@
  */
 import { canonicalJson, type Json } from '../src/cells/body.ts'
 import type { Cell, CellName } from '../src/cells/cell.ts'
-import type { ClientCells } from '../src/client/cells.ts'
-import { assert } from '../src/base/assert.ts'
+import { assert, unreachable } from '../src/base/assert.ts'
 import { StoreError } from '../src/base/errors.ts'
 import { hotShardOf as shardOf } from './hot-rows.ts'
 import type { CellChecker, ReadInfo, SeenCell } from './checkers/cell-checker.ts'
 import type { Coverage } from './coverage.ts'
+import type { CellCalls } from './history/record-client.ts'
+import type { Load } from './load.ts'
 import type { SeededRandom } from './random.ts'
+import type { CellOperation } from './scenario-operation.ts'
 import type { WorkloadOptions } from './swarm.ts'
 import type { World } from './world.ts'
 
@@ -34,37 +36,85 @@ export interface CellClientParts {
   readonly world: World
   readonly random: SeededRandom
   readonly options: WorkloadOptions
-  readonly cells: ClientCells
+  readonly cells: CellCalls
   readonly checker: CellChecker
   readonly coverage: Coverage
   readonly frontier: Frontier
+  readonly load: Load
   readonly rows: readonly string[]
+  /** Whether a node may have a damaged data disk now, and say so. */
+  mayBeCorrupt(): boolean
   /** A put of this client was acknowledged. */
   onAcknowledged(name: CellName): void
+  /** An operation begins. */
+  onOperation(operation: CellOperation): void
+  /** What the client was told, in words. */
+  tell(what: string): void
 }
+
+/** Leaves out who asks and when: whoever performs an operation knows. */
+type Asked = CellOperation extends infer O
+  ? O extends CellOperation
+    ? Omit<O, 'client' | 'atMicros'>
+    : never
+  : never
 
 const columns = ['BASE', 'STATUS'] as const
 /** Tries of one put, after each of which the application is told that it may try again. */
 const putTriesMax = 3
 const pageLimits = [1, 3, 20, 1000] as const
+const half = 500_000
+/** Parts per million of bodies, while there are huge ones. */
+const hugeBodies = 50_000
+
+interface VersionRange {
+  readonly from: number
+  readonly limit: number
+  readonly reverse: boolean
+}
 
 export class CellClient {
   readonly #parts: CellClientParts
   #operation = 0
+  #left = 0
   #isEnding = false
 
   constructor(parts: CellClientParts) {
     this.#parts = parts
   }
 
+  /** What is left to do of `run`. */
+  get left(): number {
+    return this.#left
+  }
+
   /** All operations, one after another. */
-  async run(): Promise<void> {
-    const { options, world, random } = this.#parts
-    for (let i = 0; i < options.operationsPerClient && !this.#isEnding; i++) {
-      await world.sleep(1 + random.exponential(options.thinkMeanMicros))
+  async run(operations: number = this.#parts.options.operationsPerClient): Promise<void> {
+    const { options, random } = this.#parts
+    for (this.#left = operations; this.#left > 0 && !this.#isEnding; this.#left--) {
+      await this.#rest()
+      if (this.#isEnding) return
       if (random.chance(options.writes)) await this.#putSomewhere()
       else await this.#readSomewhere()
     }
+  }
+
+  /** Until the next operation: a moment, unless all are idle, or in a hurry. */
+  async #rest(): Promise<void> {
+    const { options, world, random, load } = this.#parts
+    const thinkMicros = random.exponential(options.thinkMeanMicros)
+    await world.sleep(1 + (load.isStorm ? 0 : thinkMicros))
+    while (load.idleMicros > 0 && !this.#isEnding) await world.sleep(load.idleMicros)
+  }
+
+  /** These instead of `run`: each at its moment, whether or not the one before has ended. */
+  async perform(operations: readonly CellOperation[]): Promise<void> {
+    const { world } = this.#parts
+    const work = operations.map(async (operation) => {
+      await world.sleep(operation.atMicros - world.nowMicros)
+      if (!this.#isEnding) await this.#do(operation)
+    })
+    await Promise.all(work)
   }
 
   /** Begins nothing more of `run`. */
@@ -86,7 +136,7 @@ export class CellClient {
 
   /** Looks for a cell that somebody has just been told is written: it must be there. */
   async lookFor(name: CellName): Promise<void> {
-    await this.#readCell(name, true)
+    await this.#do({ kind: 'get', isCurrent: true, row: name.rowKey, ...partOf(name) })
   }
 
   async #untilDone(operation: () => Promise<boolean>): Promise<void> {
@@ -95,27 +145,36 @@ export class CellClient {
   }
 
   async #putSomewhere(): Promise<void> {
-    const { random, options, frontier, rows, world } = this.#parts
-    const rowKey = random.pick(rows)
+    const { random, options, frontier, rows, world, load } = this.#parts
+    const row = random.pick(load.isStorm ? rows.slice(0, 1) : rows)
     const column = random.pick(columns)
-    const highest = frontier.highest(rowKey, column)
+    const highest = frontier.highest(row, column)
     const isContended = highest >= 0 && random.chance(options.contended)
     const lowest = random.chance(700_000) ? Math.max(0, highest - 2) : 0
-    const refKey = isContended ? random.int(lowest, highest) : frontier.advance(rowKey, column)
+    const refKey = isContended ? random.int(lowest, highest) : frontier.advance(row, column)
     const body = this.#drawBody(refKey)
     for (let tries = 0; tries < putTriesMax; tries++) {
-      if (await this.#put({ rowKey, column, refKey }, body)) return
+      if (await this.#do({ kind: 'put', row, column, refKey, body })) return
       await world.sleep(1 + random.exponential(20_000))
+      if (this.#isEnding) return
+      this.#parts.coverage.count('put again')
     }
   }
 
   /** Mostly a body of its own; now and then one that others would write as well. */
   #drawBody(refKey: number): Json {
-    const { name, random } = this.#parts
+    const { name, random, load } = this.#parts
     this.#operation += 1
     if (random.chance(300_000)) return { agreed: refKey }
+    if (load.isHuge && random.chance(hugeBodies)) return this.#hugeBody()
     const pad = random.chance(50_000) ? 'x'.repeat(random.int(100, 3_000)) : ''
     return { by: name, operation: this.#operation, pad }
+  }
+
+  #hugeBody(): Json {
+    const { name, random, coverage } = this.#parts
+    coverage.count('huge body')
+    return { by: name, operation: this.#operation, pad: 'x'.repeat(random.int(50_000, 400_000)) }
   }
 
   /** True when the outcome is final. */
@@ -131,18 +190,20 @@ export class CellClient {
       const written = await cells.put({ ...name, body }, { timeoutMs })
       const { addedId, createdAt, created } = written
       const seen = { shard, row, column, refKey, addedId, createdAt: String(createdAt), body: text }
+      this.#parts.tell(`is told that ${column}/${refKey} is written, as added id ${addedId}`)
       checker.onPutAcknowledged(seen, startTick, created)
       this.#parts.onAcknowledged(name)
       return true
     } catch (error) {
       const code = this.#codeOf(error, 'put')
+      this.#parts.tell(`is told ${code} for its put of ${column}/${refKey}`)
       if (code !== 'conflict') return false
       checker.onPutRefused({ shard, row, column, refKey }, text)
       return true
     }
   }
 
-  async #readSomewhere(): Promise<boolean> {
+  #readSomewhere(): Promise<boolean> {
     const { random, rows, options, frontier } = this.#parts
     const row = random.pick(rows)
     const column = random.pick(columns)
@@ -151,15 +212,43 @@ export class CellClient {
     const refKey = random.int(Math.max(0, highest - 4), highest + 1)
     switch (random.int(0, 4)) {
       case 0:
-        return this.#readCell({ rowKey: row, column, refKey }, isCurrent)
+        return this.#do({ kind: 'get', isCurrent, row, column, refKey })
       case 1:
-        return this.#readLatest(row, column, isCurrent)
+        return this.#do({ kind: 'latest', isCurrent, row, column })
       case 2:
-        return this.#readRow(row, isCurrent)
-      case 3:
-        return this.#readVersions(row, column, refKey, isCurrent)
+        return this.#do({ kind: 'row', isCurrent, row })
+      case 3: {
+        const range = { from: refKey, limit: random.pick(pageLimits), reverse: random.chance(half) }
+        return this.#do({ kind: 'versions', isCurrent, row, column, ...range })
+      }
+      default: {
+        const range = { after: this.#drawPlace(row), limit: random.pick(pageLimits) }
+        return this.#do({ kind: 'log', isCurrent, shard: shardOf(row), ...range })
+      }
+    }
+  }
+
+  /** True when there is nothing left to try. */
+  #do(asked: Asked): Promise<boolean> {
+    const { name: client, world, onOperation } = this.#parts
+    onOperation({ ...asked, client, atMicros: world.nowMicros })
+    switch (asked.kind) {
+      case 'put': {
+        const { row: rowKey, column, refKey, body } = asked
+        return this.#put({ rowKey, column, refKey }, body)
+      }
+      case 'get':
+        return this.#readCell({ rowKey: asked.row, ...partOf(asked) }, asked.isCurrent)
+      case 'latest':
+        return this.#readLatest(asked.row, asked.column, asked.isCurrent)
+      case 'row':
+        return this.#readRow(asked.row, asked.isCurrent)
+      case 'versions':
+        return this.#readVersions(asked.row, asked.column, asked, asked.isCurrent)
+      case 'log':
+        return this.#readLog(asked.shard, asked.after, asked.limit, asked.isCurrent)
       default:
-        return this.#readLog(shardOf(row), this.#drawPlace(row), random.pick(pageLimits), isCurrent)
+        return unreachable(asked)
     }
   }
 
@@ -176,6 +265,7 @@ export class CellClient {
     return this.#read(isCurrent, async (options, info) => {
       const found = await cells.get(name, options)
       const asked = { shard: shardOf(row), row, column, refKey }
+      this.#tellCells(found === undefined ? [] : [found])
       checker.onGot(asked, found && seenOf(found), info)
     })
   }
@@ -184,6 +274,7 @@ export class CellClient {
     const { cells, checker } = this.#parts
     return this.#read(isCurrent, async (options, info) => {
       const found = await cells.latest(row, column, options)
+      this.#tellCells(found === undefined ? [] : [found])
       checker.onLatest(row, column, shardOf(row), found && seenOf(found), info)
     })
   }
@@ -192,6 +283,7 @@ export class CellClient {
     const { cells, checker } = this.#parts
     return this.#read(isCurrent, async (options, info) => {
       const { cells: found } = await cells.latestAll(row, options)
+      this.#tellCells(found)
       for (const column of columns) {
         const latest = found.find((cell) => cell.column === column)
         checker.onLatest(row, column, shardOf(row), latest && seenOf(latest), info)
@@ -199,11 +291,17 @@ export class CellClient {
     })
   }
 
-  #readVersions(row: string, column: string, from: number, isCurrent: boolean): Promise<boolean> {
-    const { cells, checker, random } = this.#parts
-    const range = { from, limit: random.pick(pageLimits), reverse: random.chance(500_000) }
+  #readVersions(
+    row: string,
+    column: string,
+    { from, limit, reverse }: VersionRange,
+    isCurrent: boolean,
+  ): Promise<boolean> {
+    const { cells, checker } = this.#parts
+    const range = { from, limit, reverse }
     return this.#read(isCurrent, async (options, info) => {
       const page = await cells.versions(row, column, { ...options, ...range })
+      this.#tellCells(page.cells)
       checker.onVersions({ shard: shardOf(row), row, column }, range, page.cells.map(seenOf), info)
     })
   }
@@ -212,8 +310,17 @@ export class CellClient {
     const { cells, checker } = this.#parts
     return this.#read(isCurrent, async (options, info) => {
       const page = await cells.shardLog(shard, { ...options, after, limit })
+      this.#tellCells(page.cells)
       checker.onShardRead(shard, { after, limit }, page.cells.map(seenOf), info)
     })
+  }
+
+  #tellCells(found: readonly Cell[]): void {
+    const shown = found.slice(0, 5).map(({ column, refKey, addedId }) => {
+      return `${column}/${refKey} (added id ${addedId})`
+    })
+    const more = found.length > shown.length ? ` and ${found.length - shown.length} more` : ''
+    this.#parts.tell(`is shown ${shown.length === 0 ? 'nothing' : shown.join(', ')}${more}`)
   }
 
   /** True when an answer came. */
@@ -230,7 +337,7 @@ export class CellClient {
       await work({ read: isCurrent ? 'current' : 'any', timeoutMs: options.timeoutMs }, info)
       return true
     } catch (error) {
-      this.#codeOf(error, 'read')
+      this.#parts.tell(`is told ${this.#codeOf(error, 'read')} for its read`)
       return false
     }
   }
@@ -240,10 +347,20 @@ export class CellClient {
     if (!(error instanceof StoreError)) throw error
     this.#parts.coverage.count(`${what} ${error.code}`)
     const isExpected =
-      error.retry !== 'never' || error.code === 'conflict' || error.code === 'closed'
+      error.retry !== 'never' ||
+      error.code === 'conflict' ||
+      error.code === 'closed' ||
+      (error.code === 'corrupt' && this.#parts.mayBeCorrupt())
     if (!isExpected) throw error
     return error.code
   }
+}
+
+function partOf({ column, refKey }: Pick<CellName, 'column' | 'refKey'>): {
+  readonly column: string
+  readonly refKey: number
+} {
+  return { column, refKey }
 }
 
 export function seenOf(cell: Cell): SeenCell {

@@ -6,9 +6,15 @@ import { CellClient, Frontier } from './cell-client.ts'
 import type { CellChecker } from './checkers/cell-checker.ts'
 import { createClock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
+import { clientName, endpointOf } from './endpoints.ts'
+import { HistoryLog } from './history/history-log.ts'
+import type { History } from './history/operation.ts'
+import { recordClient } from './history/record-client.ts'
 import { hotRows, hotShards } from './hot-rows.ts'
+import type { Load } from './load.ts'
 import type { Network } from './network.ts'
 import type { SeededRandom } from './random.ts'
+import type { CellOperation } from './scenario-operation.ts'
 import { SimProcess } from './sim-process.ts'
 import type { WorkloadOptions } from './swarm.ts'
 import type { World } from './world.ts'
@@ -22,75 +28,159 @@ export interface CellWorkloadParts {
   readonly checker: CellChecker
   readonly options: WorkloadOptions
   readonly nodes: readonly string[]
+  readonly load: Load
+  /** Whether a node may have a damaged data disk now, and say so. */
+  mayBeCorrupt(): boolean
+  /** What the clients do, and nothing else; drawn as they go when absent. */
+  readonly operations?: readonly CellOperation[] | undefined
+  /** The nodes a client knows, by its name; drawn for those that are not named. */
+  readonly nodesByClient?: Readonly<Record<string, readonly string[]>> | undefined
+  onOperation(operation: CellOperation): void
+  /** What a client was told, in words. */
+  tell(client: string, what: string): void
   onFailed(error: unknown): void
 }
 
-export function clientNames(options: WorkloadOptions): string[] {
-  return Array.from({ length: options.clientCount }, (_, i) => `c${i + 1}`)
+/** A client and what it needs to die with. */
+interface Living {
+  readonly name: string
+  /** The nodes it asks. */
+  readonly known: readonly string[]
+  readonly client: CellClient
+  readonly process: SimProcess
+  /** Counts those that had the name. */
+  readonly life: number
+  /** Calls and sequences of calls that are not at their end. */
+  busy: number
 }
 
 export class CellWorkload {
   readonly shards: readonly number[]
   readonly #parts: CellWorkloadParts
-  readonly #clients: CellClient[] = []
+  readonly #living = new Map<string, Living>()
+  readonly #frontier = new Frontier()
   readonly #rows: readonly string[]
   readonly #looks: SeededRandom
-  #busy = 0
+  readonly #log: HistoryLog
+  #isEnding = false
 
   constructor(parts: CellWorkloadParts) {
     this.#parts = parts
+    this.#log = new HistoryLog(() => parts.world.nowMicros)
     this.#looks = parts.world.random.fork('looks')
     const { shardCount, rowsPerShard } = parts.options
     this.shards = hotShards.slice(0, shardCount)
     this.#rows = this.shards.flatMap((shard) => (hotRows().get(shard) ?? []).slice(0, rowsPerShard))
   }
 
-  /** Whether every client has done what it was given. */
-  isDone(): boolean {
-    return this.#busy === 0
+  /** What the clients were told. */
+  get history(): History {
+    return this.#log.history()
+  }
+
+  /** Whether every client has done what it was given, but those that ask none of `nodes`. */
+  isDone(nodes: readonly string[]): boolean {
+    return [...this.#living.values()].every(
+      ({ busy, known }) => busy === 0 || !known.some((node) => nodes.includes(node)),
+    )
   }
 
   start(): void {
-    const frontier = new Frontier()
-    for (const name of clientNames(this.#parts.options)) {
-      const client = this.#makeClient(name, frontier)
-      this.#clients.push(client)
-      this.#begin(client.run())
+    const { options, nodes, world } = this.#parts
+    for (let i = 0; i < options.clientCount; i++) {
+      const name = clientName(i)
+      const random = world.random.fork(`client ${name}`)
+      // Some know all nodes, some only one: reads of different clients go through different nodes.
+      const drawn = random.shuffle(nodes).slice(0, random.int(1, nodes.length))
+      const known = this.#parts.nodesByClient?.[name] ?? drawn
+      this.#work(this.#bringUp(name, known), options.operationsPerClient)
     }
+  }
+
+  #work(living: Living, count: number): void {
+    const { world, operations } = this.#parts
+    const { client, name } = living
+    if (operations === undefined) return this.#begin(living, client.run(count))
+    const own = operations.filter((one) => one.client === name && one.atMicros >= world.nowMicros)
+    return this.#begin(living, client.perform(own))
+  }
+
+  /** The client dies with whatever it was doing. Another one takes its place after a while. */
+  kill(name: string, downMicros: number): void {
+    const { world, network } = this.#parts
+    const living = this.#living.get(name)
+    if (living === undefined) return
+    const { client, process, known, life } = living
+    const { left } = client
+    client.end()
+    this.#living.delete(name)
+    network.detach(process.name)
+    process.kill()
+    world.schedule(downMicros, 'client again', () => {
+      if (!this.#isEnding) this.#work(this.#bringUp(name, known, life + 1), left)
+    })
   }
 
   /** What is under way comes to its end; nothing more is begun. */
   end(): void {
-    for (const client of this.#clients) client.end()
+    this.#isEnding = true
+    for (const { client } of this.#living.values()) client.end()
   }
 
-  /** Once the world has healed: what must now work for everybody. */
-  finish(): void {
-    for (const client of this.#clients) this.#begin(client.finish(this.shards))
+  /** Once the world has healed: what must now work for everybody who asks one of `nodes`. */
+  finish(nodes: readonly string[]): void {
+    for (const living of this.#living.values()) {
+      if (!living.known.some((node) => nodes.includes(node))) continue
+      this.#begin(living, living.client.finish(this.shards))
+    }
+  }
+
+  /** Through each of `nodes` alone: a write to every shard, and a current read of all of it. */
+  probe(nodes: readonly string[]): void {
+    for (const node of nodes) {
+      const living = this.#bringUp(`probe-${node}`, [node])
+      this.#begin(living, living.client.finish(this.shards))
+    }
+  }
+
+  /** Probes that are not at their end. */
+  get openProbes(): readonly string[] {
+    const probes = [...this.#living.values()].filter(({ name }) => name.startsWith('probe-'))
+    return probes.filter(({ busy }) => busy > 0).map(({ name }) => name)
   }
 
   /** Another client, on another node perhaps, looks at once for what was acknowledged. */
   #lookFor(cell: CellName): void {
-    if (!this.#looks.chance(this.#parts.options.lookedFor)) return
-    this.#begin(this.#looks.pick(this.#clients).lookFor(cell))
+    const { options, operations } = this.#parts
+    if (operations !== undefined || !this.#looks.chance(options.lookedFor)) return
+    const living = this.#looks.pick([...this.#living.values()])
+    this.#begin(living, living.client.lookFor(cell))
   }
 
-  #begin(work: Promise<void>): void {
-    this.#busy += 1
+  #begin(living: Living, work: Promise<void>): void {
+    living.busy += 1
     work.then(
-      () => (this.#busy -= 1),
+      () => (living.busy -= 1),
       (error: unknown) => {
         this.#parts.onFailed(error)
       },
     )
   }
 
-  #makeClient(name: string, frontier: Frontier): CellClient {
-    const { world, network, options, nodes, checker, coverage } = this.#parts
-    const random = world.random.fork(`client ${name}`)
-    const process = new SimProcess(world, name)
-    // Some know all nodes, some only one: reads of different clients go through different nodes.
-    const known = random.shuffle(nodes).slice(0, random.int(1, nodes.length))
+  #bringUp(name: string, known: readonly string[], life = 1): Living {
+    const { world } = this.#parts
+    const process = new SimProcess(world, endpointOf(name, life))
+    const client = this.#makeClient(name, process, known)
+    const living = { name, known, client, process, life, busy: 0 }
+    this.#living.set(name, living)
+    return living
+  }
+
+  #makeClient(client: string, process: SimProcess, known: readonly string[]): CellClient {
+    const { name } = process
+    const random = this.#parts.world.random.fork(`client ${name} life`)
+    const { world, network, options, checker, coverage, load } = this.#parts
+    const frontier = this.#frontier
     const transport = network.attach(process, known)
     const skew = {
       offsetMicros: random.int(-200_000, 200_000),
@@ -99,15 +189,24 @@ export class CellWorkload {
     }
     const clock = createClock(process, skew, random.fork('clock'))
     const { tryTimeoutMs } = options
-    const client = new Client(
+    const library = new Client(
       { transport, clock, random: random.fork('library') },
       { tryTimeoutMs, avoidMs: tryTimeoutMs },
     )
+    // Who comes up again has seen nothing: its name is another one.
+    const recorded = recordClient(library, { client: name, log: this.#log })
     return new CellClient({
       ...{ name, world, random: random.fork('operations'), options, checker, coverage, frontier },
-      ...{ cells: client.cells(datastore), rows: this.#rows },
+      ...{ load, mayBeCorrupt: () => this.#parts.mayBeCorrupt() },
+      ...{ cells: recorded.cells(datastore), rows: this.#rows },
       onAcknowledged: (cell) => {
         this.#lookFor(cell)
+      },
+      onOperation: (operation) => {
+        this.#parts.onOperation({ ...operation, client })
+      },
+      tell: (what) => {
+        this.#parts.tell(name, what)
       },
     })
   }

@@ -1,6 +1,6 @@
 /**
- * A node's clock: the world's time with an offset and a drift of its own. Timers belong to the
- * process and die with it; they may be late, never early.
+ * A node's clock: the world's time with an offset and a drift of its own, and jumps. Timers belong
+ * to the process and die with it; they may be late, never early. The machine's clock outlives them.
  */
 import type { Clock, Timer } from '../src/ports/clock.ts'
 import type { SimProcess } from './sim-process.ts'
@@ -8,6 +8,9 @@ import type { SeededRandom } from './random.ts'
 
 /** The wall clock of a node without offset at the world's beginning: 2026-01-01T00:00:00Z. */
 export const epochMicros = 1_767_225_600_000_000
+
+/** Jumps take a clock no further than this: the store asks that clocks be minutes apart at most. */
+const jumpedMicrosMax = 150_000_000
 
 /** How a node's clock is off. */
 export interface ClockSkew {
@@ -18,15 +21,66 @@ export interface ClockSkew {
   readonly timerLatenessMicros: number
 }
 
-export function createClock(owner: SimProcess, skew: ClockSkew, random: SeededRandom): Clock {
+interface Strobe {
+  readonly fromMicros: number
+  readonly untilMicros: number
+  readonly wallMicros: number
+  readonly everyMicros: number
+}
+
+/** What happens to a machine's clock over the lives of its processes. */
+export class MachineClock {
+  #wallMicros = 0
+  #monotonicMicros = 0
+  #strobe: Strobe | undefined
+
+  /** Both clocks jump by so much, the monotonic one only forward. */
+  jump(wallMicros: number, monotonicMicros: number): void {
+    const sum = this.#wallMicros + wallMicros
+    this.#wallMicros = Math.max(-jumpedMicrosMax, Math.min(jumpedMicrosMax, sum))
+    this.#monotonicMicros += Math.max(0, monotonicMicros)
+  }
+
+  /** The wall clock stands now so much ahead, now not, and changes every so often. */
+  strobe(strobe: Strobe): void {
+    this.#strobe = strobe
+  }
+
+  wallShiftMicros(nowMicros: number): number {
+    const strobe = this.#strobe
+    if (strobe === undefined || nowMicros >= strobe.untilMicros) return this.#wallMicros
+    const isAhead = Math.floor((nowMicros - strobe.fromMicros) / strobe.everyMicros) % 2 === 0
+    return this.#wallMicros + (isAhead ? strobe.wallMicros : 0)
+  }
+
+  get monotonicShiftMicros(): number {
+    return this.#monotonicMicros
+  }
+}
+
+export function createClock(
+  owner: SimProcess,
+  skew: ClockSkew,
+  random: SeededRandom,
+  machine: MachineClock = new MachineClock(),
+): Clock {
   const { name } = owner
   const timerLabel = `timer ${name}`
   const deferLabel = `defer ${name}`
   const pace = 1 + skew.driftPpm / 1_000_000
   const start = epochMicros + skew.offsetMicros
   return {
-    wallMicros: () => start + Math.floor(owner.nowMicros * pace),
-    monotonicMs: () => (owner.nowMicros * pace) / 1000,
+    wallMicros() {
+      const { nowMicros } = owner
+      const micros = start + Math.floor(nowMicros * pace) + machine.wallShiftMicros(nowMicros)
+      owner.onClockRead()
+      return micros
+    },
+    monotonicMs() {
+      const ms = (owner.nowMicros * pace + machine.monotonicShiftMicros) / 1000
+      owner.onClockRead()
+      return ms
+    },
     setTimer(delayMs, run): Timer {
       const late = skew.timerLatenessMicros > 0 ? random.exponential(skew.timerLatenessMicros) : 0
       // One microsecond more covers the rounding of the clock that the caller may compare with.

@@ -2,7 +2,8 @@
  * A cluster in the world: nodes on their disks, the network between them, the nemesis, the judge.
  * What a node runs is given from outside; here are only its ports.
  */
-import { clusterId, nodeId, type ClusterId, type NodeId } from '../src/base/ids.ts'
+import { fromLatin1 } from '../src/base/bytes.ts'
+import { clusterId, type ClusterId, type NodeId } from '../src/base/ids.ts'
 import { staticPlacement, type Placement } from '../src/placement/placement.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Random } from '../src/ports/random.ts'
@@ -11,11 +12,15 @@ import type { Trace } from '../src/ports/trace.ts'
 import type { Transport } from '../src/ports/transport.ts'
 import type { PeerFrame } from '../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../src/wire/peer-codec.ts'
+import { Atlas } from './atlas.ts'
 import { Judge } from './checkers/judge.ts'
 import { Referee } from './checkers/referee.ts'
 import { Coverage } from './coverage.ts'
+import { clientName, nodeName } from './endpoints.ts'
+import type { Fault } from './fault.ts'
+import { Load } from './load.ts'
 import { Nemesis } from './nemesis.ts'
-import { Narrator } from './narrator.ts'
+import { Narrator, type StoryLine } from './narrator.ts'
 import { Network, type FrameCodec } from './network.ts'
 import { NodeHost, type HostDisk, type Program } from './node-host.ts'
 import type { SwarmOptions } from './swarm.ts'
@@ -44,11 +49,11 @@ export interface ClusterParts<P extends Program, ClientFrame> {
   readonly options: SwarmOptions
   readonly eventsMax: number
   readonly clientCodec: FrameCodec<ClientFrame>
-  readonly clientNames: readonly string[]
+  readonly faults: readonly Fault[]
   /** Rules that count; all of them when absent. */
   readonly rules?: readonly string[] | undefined
   /** Gets the run told line by line. */
-  readonly watch?: ((line: string) => void) | undefined
+  readonly watch?: ((line: StoryLine) => void) | undefined
   /** `fail` is for a program that stops by itself. */
   open(
     ports: ProgramPorts<ClientFrame>,
@@ -56,7 +61,16 @@ export interface ClusterParts<P extends Program, ClientFrame> {
     fail: (reason: unknown) => void,
   ): Promise<P>
   makeDisk(world: World, name: string, onDurable: (puts: readonly Put[]) => void): HostDisk
+  killClient(client: string, downMicros: number): void
 }
+
+export interface Traffic {
+  readonly messages: number
+  readonly proposals: number
+}
+
+/** A node whose disk refused is started again after this. */
+const startAgainMicros = 500_000
 
 const clusterName = clusterId('sim')
 
@@ -74,20 +88,24 @@ export class Cluster<P extends Program, ClientFrame> {
   readonly referee: Referee
   readonly judge: Judge
   readonly nemesis: Nemesis
+  readonly atlas: Atlas
+  readonly load: Load
   readonly hosts: readonly NodeHost<P>[]
   readonly clientNetwork: Network<ClientFrame>
   readonly #peerNetwork: Network<PeerFrame>
   readonly #parts: ClusterParts<P, ClientFrame>
   readonly #placement: Placement
+  #tended = 0
+  readonly #traffic = { messages: 0, proposals: 0 }
 
   constructor(parts: ClusterParts<P, ClientFrame>) {
-    const { options, eventsMax, clientCodec, clientNames } = parts
+    const { options, eventsMax, clientCodec, faults } = parts
     this.#parts = parts
     const world = new World(options.seed, eventsMax)
     this.world = world
     const { coverage } = this
     this.referee = new Referee(() => world.nowMicros, parts.rules)
-    const names = Array.from({ length: options.nodeCount }, (_, i) => nodeId(`n${i + 1}`))
+    const names = Array.from({ length: options.nodeCount }, (_, i) => nodeName(i))
     this.#placement = staticPlacement(names)
     const { watch } = parts
     const narrator = watch && new Narrator(() => world.nowMicros, watch)
@@ -100,7 +118,12 @@ export class Cluster<P extends Program, ClientFrame> {
       ...common,
       ...{ name: 'peer', codec: peerCodec },
       observer: {
-        onSent: (from, to, frame) => judge.onFrameSent(from, to, frame),
+        onSent: (from, to, frame) => {
+          for (const { kind } of frame.messages) {
+            if (kind !== 'digest' && kind !== 'digest-request') this.#traffic.messages += 1
+          }
+          judge.onFrameSent(from, to, frame)
+        },
         onDelivered: (from, to, frame) => judge.onFrameDelivered(from, to, frame),
       },
     })
@@ -110,14 +133,39 @@ export class Cluster<P extends Program, ClientFrame> {
       observer: { onSent: () => undefined, onDelivered: () => undefined },
     })
     this.hosts = names.map((name, index) => this.#makeHost(name, index, names))
+    this.load = new Load(world)
+    this.atlas = new Atlas(
+      new Map(
+        this.hosts.map(({ name, disks }) => [name, { log: disks.log.disk, data: disks.data.disk }]),
+      ),
+    )
     this.nemesis = new Nemesis({
-      ...common,
-      ...{ plan: options.faults, victims: this.hosts, bystanders: clientNames },
+      ...{ ...common, faults, victims: this.hosts, atlas: this.atlas, load: this.load },
+      clients: Array.from({ length: options.workload.clientCount }, (_, i) => clientName(i)),
       resetLink: (a, b) => {
         this.#peerNetwork.reset(a, b)
         this.clientNetwork.reset(a, b)
       },
+      loseNextReply: (node) => {
+        this.clientNetwork.loseNext(node)
+      },
+      leader: () => judge.model.leader,
+      onDataReplaced: (node) => {
+        this.#onDataReplaced(node)
+      },
+      onForgotten: (node) => judge.onForgotten(node),
+      killClient: parts.killClient,
     })
+  }
+
+  /** What nodes have said to one another about groups so far, and what they proposed. */
+  get traffic(): Traffic {
+    return { ...this.#traffic }
+  }
+
+  /** How often a node would not start, or stopped by itself. */
+  get tended(): number {
+    return this.#tended
   }
 
   /** All nodes that are open now. */
@@ -125,8 +173,47 @@ export class Cluster<P extends Program, ClientFrame> {
     return this.hosts.flatMap((host) => (host.program === undefined ? [] : [host.program]))
   }
 
+  /** Nodes that are part of the run: not those which rightly refuse to. */
+  get inService(): readonly NodeHost<P>[] {
+    return this.hosts.filter((host) => !host.isRetired)
+  }
+
   start(): void {
+    for (const { offsetMicros, driftPpm } of this.#parts.options.skews) {
+      if (offsetMicros !== 0) this.coverage.count('offset')
+      if (driftPpm !== 0) this.coverage.count('drift')
+    }
     for (const host of this.hosts) host.restart()
+  }
+
+  #onDataReplaced(node: string): void {
+    const image = this.hosts.find((host) => host.name === node)?.disks.data.disk.image()
+    const rows = [...(image ?? [])]
+    this.judge.onDataReplaced(
+      node,
+      rows.map(([key, value]) => ({ key: fromLatin1(key), value })),
+    )
+  }
+
+  /** A node would not start, or stopped by itself: what its operator, or its daemon, would do. */
+  #tend(host: NodeHost<P>, error: unknown): void {
+    const { world, coverage, atlas } = this
+    const treatment = atlas.treatmentOf(host.name, error)
+    if (treatment === 'unexpected') return world.fail(error)
+    coverage.count(`node: ${treatment}`)
+    this.#tended += 1
+    if (treatment === 'retire') return host.retire()
+    host.crash()
+    if (treatment === 'reset-data') {
+      host.disks.data.disk.wipe()
+      atlas.mendData(host.name)
+      this.#onDataReplaced(host.name)
+      host.restart()
+    } else if (treatment === 'start-again') {
+      world.schedule(startAgainMicros, 'start again', () => {
+        host.restart()
+      })
+    }
   }
 
   #makeHost(name: NodeId, index: number, names: readonly NodeId[]): NodeHost<P> {
@@ -135,20 +222,20 @@ export class Cluster<P extends Program, ClientFrame> {
     const { limits, skews } = options
     const log = makeDisk(world, `${name} log`, (puts) => judge.onLogDurable(name, puts))
     const data = makeDisk(world, `${name} data`, (puts) => judge.onDataDurable(name, puts))
-    const onFailed = (reason: unknown): void => {
-      world.fail(reason)
-    }
-    return new NodeHost<P>({
-      ...{ world, coverage, name, disks: [log, data], onFailed },
+    const host: NodeHost<P> = new NodeHost<P>({
+      ...{ world, coverage, name, disks: { log, data } },
+      onFailed: (reason) => {
+        this.#tend(host, reason)
+      },
       skew: skews[index] ?? { offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 },
-      open: ({ process, clock, random, trace }) => {
+      open: ({ process, clock, random, trace, fail }) => {
         const peers = this.#peerNetwork.attach(process, names.slice(0, index))
         const clients = this.clientNetwork.attach(process, [])
         const stores = { log: log.open(process), data: data.open(process) }
         return open(
           { clock, random, trace, ...stores, peers, clients },
           { node: name, cluster: clusterName, placement: this.#placement, limits },
-          onFailed,
+          fail,
         )
       },
       onDown: () => {
@@ -157,7 +244,11 @@ export class Cluster<P extends Program, ClientFrame> {
         this.clientNetwork.detach(name)
       },
       onStart: () => judge.onStart(name),
-      onTrace: (event) => judge.onTrace(name, event),
+      onTrace: (event) => {
+        if (event.kind === 'propose') this.#traffic.proposals += 1
+        judge.onTrace(name, event)
+      },
     })
+    return host
   }
 }

@@ -2,27 +2,38 @@
  * What a run reached: faults that really struck, branches of the code that were marked. A campaign
  * in which something expected never happened proves nothing and fails (META-2).
  */
+import { isOn, type Switches } from './swarm-faults.ts'
 
-/** Faults that a campaign of default swarms must have seen at work. */
-export const expectedFaults = [
-  'cut',
-  'drop',
-  'duplicate',
-  'late-duplicate',
-  'tail',
-  'reorder',
-  'survivor',
-  'clog',
-  'reset',
-  'partition',
-  'one-way',
-  'pause',
-  'crash',
-  'crash-all',
-  'restart',
-  'stop',
-  'lost-write',
-] as const
+/** What is counted when a fault is at work, by the name that switches the fault. */
+const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
+  ...{ crash: ['crash'], 'crash-in-write': ['crash-in-write'], 'crash-loop': ['crash-loop'] },
+  ...{ 'crash-majority': ['majority-down'], 'crash-all': ['all-down'], stop: ['stop'] },
+  ...{ pause: ['pause'], stall: ['stall'], drop: ['drop'], duplicate: ['duplicate'] },
+  ...{ 'late-duplicate': ['late-duplicate'], tail: ['tail'], far: ['far'], reorder: ['reorder'] },
+  ...{ survivor: ['survivor', 'old-incarnation'], clog: ['clog'], swizzle: ['swizzle'] },
+  ...{ split: ['split', 'cut'], 'one-way': ['one-way'], bridge: ['bridge'], ring: ['ring'] },
+  ...{ 'isolate-leader': ['isolate-leader'], 'isolate-client': ['isolate-client'] },
+  ...{ reset: ['reset'], 'lose-reply': ['lost-reply'], 'slow-node': ['slow-node'] },
+  ...{ 'slow-disk': ['slow-disk'], 'fsync-error': ['fsync-error'], 'no-space': ['no-space'] },
+  ...{ 'torn-write': ['torn-write'], 'bit-rot': ['bit-rot log', 'bit-rot data'] },
+  'misdirected-write': ['misdirected-write log', 'misdirected-write data'],
+  'stale-disk': ['stale-disk both', 'stale-disk data'],
+  'empty-disk': ['empty-disk both', 'empty-disk data'],
+  ...{ 'swapped-disks': ['swapped-disks'], offset: ['offset'], drift: ['drift'] },
+  ...{ 'jump-forward': ['jump-forward'], 'jump-back': ['jump-back'], 'wall-jump': ['wall-jump'] },
+  ...{ strobe: ['strobe'], storm: ['storm'], huge: ['huge', 'huge body'], quiet: ['idle', 'away'] },
+  'client-death': ['client-death'],
+}
+
+/** What happens whatever is switched off: damage that is noticed, writes that are lost in a crash. */
+const always: readonly string[] = ['restart', 'lost-write', 'put again', 'intent sent again']
+
+/** What a campaign must have seen at work, with the faults that were not switched off. */
+export function expectedCounts(switches: Switches = {}): readonly string[] {
+  const names = Object.keys(countedBySwitch).filter((name) => isOn(name, switches))
+  const isWhole = switches.only === undefined && switches.without === undefined
+  return [...names.flatMap((name) => countedBySwitch[name] ?? []), ...(isWhole ? always : [])]
+}
 
 export class Coverage {
   readonly #countByName = new Map<string, number>()

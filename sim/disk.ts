@@ -13,6 +13,8 @@ import { OrderedMap } from './ordered-map.ts'
 export type Fate =
   | { readonly kind: 'lost' }
   | { readonly kind: 'kept' }
+  /** The front of its last value, in parts per million; the disk knows of no checksum. */
+  | { readonly kind: 'cut-short'; readonly kept: number }
   /** A torn batch: real LevelDB never does this, a mode for those who want to see it caught. */
   | { readonly kind: 'torn'; readonly puts: number }
 
@@ -42,6 +44,8 @@ export class SimDisk {
   readonly #durable = new OrderedMap<Uint8Array>()
   #open: OpenDisk | undefined
   #nextFault: WriteFault = 'none'
+  /** What every write meets. */
+  #standingFault: WriteFault = 'none'
 
   constructor(options: DiskOptions) {
     this.#options = options
@@ -74,6 +78,7 @@ export class SimDisk {
     this.#open = undefined
     if (pending === undefined) return false
     if (fate.kind === 'kept') this.#makeDurable(pending.puts)
+    if (fate.kind === 'cut-short') this.#makeDurable(shortened(pending.puts, fate.kept), false)
     if (fate.kind === 'torn') this.#makeDurable(pending.puts.slice(0, fate.puts))
     return fate.kind !== 'kept'
   }
@@ -81,6 +86,11 @@ export class SimDisk {
   /** The next write meets this. */
   failNextWrite(fault: WriteFault): void {
     this.#nextFault = fault
+  }
+
+  /** Every write meets this from now on. */
+  failWrites(fault: WriteFault): void {
+    this.#standingFault = fault
   }
 
   /** Flips one bit of a stored value; false when there is no such key or bit. */
@@ -97,6 +107,14 @@ export class SimDisk {
   /** Drops a key silently, as LevelDB drops a damaged piece of its log. */
   dropKey(key: Uint8Array): boolean {
     return this.#durable.delete(latin1(key))
+  }
+
+  /** The value under one key stands under another one now; false when either is not there. */
+  misdirect(from: Uint8Array, to: Uint8Array): boolean {
+    const value = this.#durable.get(latin1(from))
+    if (value === undefined || this.#durable.get(latin1(to)) === undefined) return false
+    this.#durable.set(latin1(to), value)
+    return true
   }
 
   image(): DiskImage {
@@ -131,7 +149,7 @@ export class SimDisk {
   }
 
   begin(pending: PendingWrite, store: OpenDisk): void {
-    const fault = this.#nextFault
+    const fault = this.#nextFault === 'none' ? this.#standingFault : this.#nextFault
     this.#nextFault = 'none'
     this.#options.schedule(() => {
       if (store.pending !== pending) return
@@ -146,13 +164,22 @@ export class SimDisk {
     if (this.#open === store) this.#open = undefined
   }
 
-  #makeDurable(puts: readonly Put[]): void {
+  /** `isWhole`: what became durable is what was written, and may be told. */
+  #makeDurable(puts: readonly Put[], isWhole = true): void {
     for (const { key, value } of puts) {
       if (value === undefined) this.#durable.delete(latin1(key))
       else this.#durable.set(latin1(key), Buffer.from(value))
     }
-    this.#options.onDurable?.(puts)
+    if (isWhole) this.#options.onDurable?.(puts)
   }
+}
+
+function shortened(puts: readonly Put[], kept: number): Put[] {
+  return puts.map(({ key, value }, index) => {
+    if (value === undefined || index < puts.length - 1)
+      return value === undefined ? { key } : { key, value }
+    return { key, value: value.subarray(0, Math.floor((value.length * kept) / 1_000_000)) }
+  })
 }
 
 function writeFault(fault: Exclude<WriteFault, 'none'>): StoreError {

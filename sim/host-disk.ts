@@ -1,6 +1,6 @@
 /** A node's disk in the world: the simulated disk, with times and crash fates drawn from the seed. */
 import type { OrderedStore, Put } from '../src/ports/storage.ts'
-import { SimDisk } from './disk.ts'
+import { SimDisk, type Fate } from './disk.ts'
 import type { HostDisk } from './node-host.ts'
 import type { SimProcess } from './sim-process.ts'
 import type { DiskConditions } from './swarm.ts'
@@ -18,15 +18,19 @@ export function createHostDisk(
   const random = world.random.fork(`disk ${name}`)
   const label = `write ${name}`
   let owner: SimProcess | undefined
+  let extraMicros = 0
+  let nextFate: Fate | undefined
   const disk = new SimDisk({
     schedule(complete) {
-      const delayMicros = conditions.writeMinMicros + random.exponential(conditions.writeMeanMicros)
+      const { writeMinMicros, writeMeanMicros } = conditions
+      const delayMicros = writeMinMicros + random.exponential(writeMeanMicros) + extraMicros
       owner?.schedule(delayMicros, label, complete)
       hostDisk.onWrite()
     },
     onDurable,
   })
   const hostDisk: HostDisk = {
+    disk,
     onWrite: () => undefined,
     open(process: SimProcess): OrderedStore {
       owner = process
@@ -34,7 +38,15 @@ export function createHostDisk(
     },
     crash(): number {
       const isKept = disk.hasPending && random.chance(keptRate)
-      return disk.crash({ kind: isKept ? 'kept' : 'lost' }) ? 1 : 0
+      const fate = nextFate ?? { kind: isKept ? 'kept' : 'lost' }
+      nextFate = undefined
+      return disk.crash(fate) ? 1 : 0
+    },
+    slowDown(micros) {
+      extraMicros = micros
+    },
+    decideFate(fate) {
+      nextFate = fate
     },
   }
   return hostDisk

@@ -1,4 +1,7 @@
-/** Tells a run in lines that a person can read: one a message, a durable record, a trace event. */
+/**
+ * Tells a run in lines: one a message sent or delivered, a durable record, a trace event. A line is
+ * data first, so that an explanation can choose among them, and text for whoever reads all of them.
+ */
 import { crc32 } from '../src/base/bytes.ts'
 import { describeBallot } from '../src/paxos/ballot.ts'
 import type { TraceEvent } from '../src/ports/trace.ts'
@@ -6,50 +9,65 @@ import type { LogRecord } from '../src/replication/effect.ts'
 import type { Message, PeerFrame } from '../src/replication/message.ts'
 import { asBallot } from './checkers/trace-fields.ts'
 
+export type Verb = 'sends' | 'gets' | 'disk' | 'does' | 'note'
+
+export interface StoryLine {
+  readonly timeMicros: number
+  readonly who: string
+  readonly verb: Verb
+  /** The other end of a message. */
+  readonly peer?: string
+  /** Of the message, record or event; of a note, its text. */
+  readonly kind: string
+  /** As it was sent, written or traced. */
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
 export class Narrator {
   readonly #now: () => number
-  readonly #write: (line: string) => void
+  readonly #write: (line: StoryLine) => void
 
-  constructor(now: () => number, write: (line: string) => void) {
+  constructor(now: () => number, write: (line: StoryLine) => void) {
     this.#now = now
     this.#write = write
   }
 
   sent(from: string, to: string, frame: PeerFrame): void {
-    for (const message of frame.messages) this.#line(from, `-> ${to}`, describeMessage(message))
+    for (const message of frame.messages) this.#message(from, 'sends', to, message)
   }
 
   delivered(from: string, to: string, frame: PeerFrame): void {
-    for (const message of frame.messages) this.#line(to, `<- ${from}`, describeMessage(message))
+    for (const message of frame.messages) this.#message(to, 'gets', from, message)
   }
 
   durable(node: string, { kind, ...fields }: LogRecord): void {
-    this.#line(node, 'disk', `${kind} ${describeFields(fields)}`)
+    this.#write({ timeMicros: this.#now(), who: node, verb: 'disk', kind, fields })
   }
 
   event(node: string, { kind, ...fields }: TraceEvent): void {
-    this.#line(node, 'does', `${kind} ${describeFields(fields)}`)
+    this.#write({ timeMicros: this.#now(), who: node, verb: 'does', kind, fields })
   }
 
   note(who: string, what: string): void {
-    this.#line(who, 'note', what)
+    this.#write({ timeMicros: this.#now(), who, verb: 'note', kind: what, fields: {} })
   }
 
-  #line(who: string, verb: string, what: string): void {
-    const seconds = (this.#now() / 1_000_000).toFixed(6).padStart(12)
-    this.#write(`${seconds} ${who.padEnd(4)} ${verb.padEnd(6)} ${what}`)
+  #message(who: string, verb: Verb, peer: string, { kind, ...fields }: Message): void {
+    this.#write({ timeMicros: this.#now(), who, verb, peer, kind, fields })
   }
 }
 
-function describeMessage(message: Message): string {
-  const { kind, ...fields } = message
-  return `${kind} ${describeFields(fields)}`
+/** The line as text. */
+export function renderLine({ timeMicros, who, verb, peer, kind, fields }: StoryLine): string {
+  const seconds = (timeMicros / 1_000_000).toFixed(6).padStart(12)
+  const arrow = verb === 'sends' ? `-> ${peer}` : verb === 'gets' ? `<- ${peer}` : verb
+  return `${seconds} ${who.padEnd(4)} ${arrow.padEnd(6)} ${kind} ${describeFields(fields)}`.trimEnd()
 }
 
 /** The epoch is the same throughout; positions are told along with their group. */
 const fieldsLeftOut: readonly string[] = ['group', 'position', 'epoch']
 
-function describeFields(fields: Readonly<Record<string, unknown>>): string {
+export function describeFields(fields: Readonly<Record<string, unknown>>): string {
   const { group, position } = fields
   const place = typeof group === 'string' ? [placeOf(group, position)] : []
   const words = Object.entries(fields)
@@ -75,6 +93,6 @@ function placeOf(group: string, position: unknown): string {
 }
 
 /** Equal values have equal marks. */
-function markOf(value: Uint8Array): string {
+export function markOf(value: Uint8Array): string {
   return `${crc32(value).toString(16)}/${value.length}`
 }

@@ -1,209 +1,149 @@
 /**
- * The nemesis: crashes, restarts, partitions, resets, clogs and pauses, each kind at its own pace
- * from its own stream, until the world heals.
+ * The nemesis: does to the world what the list of faults says, each at its moment, until the world
+ * heals. It draws nothing; a fault that does not apply, such as the crash of a node that is down,
+ * is skipped.
+ *
+ * Healing comes in two steps: a core of nodes heals while the rest stays broken for good; then all.
  */
-import type { Coverage } from './coverage.ts'
-import type { SeededRandom } from './random.ts'
-import type { FaultPlan } from './swarm.ts'
-import type { Weather } from './weather.ts'
-import type { World } from './world.ts'
+import { unreachable } from '../src/base/assert.ts'
+import {
+  clockKinds,
+  diskKinds,
+  inOrder,
+  isOfKind,
+  networkKinds,
+  processKinds,
+  type Fault,
+} from './fault.ts'
+import type { Context, Surroundings, Victim } from './nemesis-context.ts'
+import { calmDisks, putDisksRight, strikeDisk, takeImages } from './nemesis-disk.ts'
+import { strikeNetwork } from './nemesis-network.ts'
+import { strikeClock, strikeLoad, strikeProcess } from './nemesis-process.ts'
 
-/** What can be done to a node's process. */
-export interface Victim {
-  readonly name: string
-  isUp(): boolean
-  crash(): void
-  /** Lets it end by itself, which takes a while; `onEnded` comes unless it crashes meanwhile. */
-  stop(onEnded: () => void): void
-  /** Calls `strike` when a write of its disks is under way next; at most once a process. */
-  onNextWrite(strike: () => void): void
-  restart(): void
-  pause(lengthMicros: number): void
+/** How nodes stay broken while a core of the others must go on. */
+export const brokenKinds = ['down', 'cut', 'deaf', 'mute', 'paused'] as const
+
+export type Broken = (typeof brokenKinds)[number]
+
+export interface NemesisParts extends Surroundings {
+  readonly faults: readonly Fault[]
 }
 
-export interface NemesisParts {
-  readonly world: World
-  readonly weather: Weather
-  readonly coverage: Coverage
-  readonly plan: FaultPlan
-  readonly victims: readonly Victim[]
-  /** Endpoints that are not victims, but may be cut off: the clients. */
-  readonly bystanders: readonly string[]
-  resetLink(a: string, b: string): void
-}
-
-type WayOfTravel = readonly [from: string, to: string]
+/** Longer than any phase; who is paused like that is woken by the healing. */
+const forGoodMicros = 3_600_000_000
 
 export class Nemesis {
-  readonly #parts: NemesisParts
-  readonly #random: SeededRandom
+  readonly #context: Context
+  readonly #faults: readonly Fault[]
   #isOver = false
 
-  constructor(parts: NemesisParts) {
-    this.#parts = parts
-    this.#random = parts.world.random.fork('nemesis')
+  constructor({ faults, ...surroundings }: NemesisParts) {
+    this.#faults = inOrder(faults)
+    const victims = new Map(surroundings.victims.map((victim) => [victim.name, victim]))
+    const inService = (node: string): Victim | undefined => {
+      const victim = victims.get(node)
+      return victim?.isRetired === false ? victim : undefined
+    }
+    const { world, coverage } = surroundings
+    const after: Context['after'] = (delayMicros, label, act) => {
+      world.schedule(Math.max(0, delayMicros), label, () => {
+        if (!this.#isOver) act()
+      })
+    }
+    this.#context = {
+      ...{ ...surroundings, after, victim: inService, images: new Map() },
+      standing(node) {
+        const victim = inService(node)
+        return victim?.isUp() === true ? victim : undefined
+      },
+      strikeDown: (victim, downMicros) => {
+        if (victim.isUp()) victim.crash()
+        const down = surroundings.victims.filter((one) => !one.isUp()).length
+        if (down === surroundings.victims.length) coverage.count('all-down')
+        else if (down * 2 > surroundings.victims.length) coverage.count('majority-down')
+        // Who ends by itself while the world heals comes back at once.
+        if (this.#isOver) return victim.restart()
+        after(downMicros, 'restart', () => {
+          if (victim.isUp()) return
+          coverage.count('restart')
+          victim.restart()
+        })
+      },
+      count(fault) {
+        coverage.count(fault.name ?? fault.kind)
+      },
+    }
   }
 
   start(): void {
-    const { plan } = this.#parts
-    this.#repeat('crash', plan.crashMeanMicros, (random) => {
-      this.#crash(random)
-    })
-    this.#repeat('partition', plan.partitionMeanMicros, (random) => {
-      this.#partition(random)
-    })
-    this.#repeat('reset', plan.resetMeanMicros, (random) => {
-      this.#reset(random)
-    })
-    this.#repeat('clog', plan.clogMeanMicros, (random) => {
-      this.#clog(random)
-    })
-    this.#repeat('pause', plan.pauseMeanMicros, (random) => {
-      this.#pause(random)
-    })
+    const { world, after } = this.#context
+    for (const fault of this.#faults) {
+      takeImages(fault, this.#context)
+      after(fault.atMicros - world.nowMicros, fault.kind, () => {
+        strike(fault, this.#context)
+      })
+    }
+  }
+
+  /** No fault from now on. Nodes of the core are well; the others stay broken until all heals. */
+  healCore(core: readonly string[], broken: Broken): void {
+    this.#isOver = true
+    const { victims, load, weather } = this.#context
+    weather.heal()
+    load.heal()
+    putDisksRight(this.#context)
+    for (const victim of victims) {
+      calmDisks(victim)
+      victim.resume()
+      if (!core.includes(victim.name)) this.#breakForGood(victim, broken)
+    }
+    for (const victim of victims) victim.restart()
   }
 
   /** No fault from now on; every way is open, every node comes back. */
   heal(): void {
-    this.#isOver = true
-    this.#parts.weather.heal()
-    for (const victim of this.#parts.victims) if (!victim.isUp()) victim.restart()
-  }
-
-  #repeat(kind: string, meanMicros: number, strike: (random: SeededRandom) => void): void {
-    if (meanMicros === 0) return
-    const random = this.#random.fork(kind)
-    const again = (): void => {
-      this.#parts.world.schedule(random.exponential(meanMicros), kind, () => {
-        if (this.#isOver) return
-        strike(random)
-        again()
-      })
-    }
-    again()
-  }
-
-  #crash(random: SeededRandom): void {
-    const { coverage, plan } = this.#parts
-    const up = this.#parts.victims.filter((victim) => victim.isUp())
-    if (up.length === 0) return
-    if (random.chance(plan.orderlyStops)) {
-      this.#stop(random.pick(up), random)
-      return
-    }
-    const isAll = random.chance(plan.crashAll)
-    if (isAll) coverage.count('crash-all')
-    const victims = isAll ? up : [random.pick(up)]
-    if (!random.chance(plan.crashInWrite)) {
-      for (const victim of victims) this.#strikeDown(victim, random)
-      return
-    }
-    for (const victim of victims) {
-      // Two writes are often begun in one moment: a little later both are under way.
-      const delayMicros = random.chance(500_000) ? 0 : random.int(1, 200)
-      victim.onNextWrite(() => {
-        this.#parts.world.schedule(delayMicros, 'crash in write', () => {
-          if (victim.isUp() && !this.#isOver) this.#strikeDown(victim, random)
-        })
-      })
-    }
-  }
-
-  #stop(victim: Victim, random: SeededRandom): void {
-    this.#parts.coverage.count('stop')
-    victim.stop(() => {
-      if (this.#isOver) victim.restart()
-      else this.#restartLater(victim, random)
-    })
-  }
-
-  #strikeDown(victim: Victim, random: SeededRandom): void {
-    this.#parts.coverage.count('crash')
-    victim.crash()
-    this.#restartLater(victim, random)
-  }
-
-  #restartLater(victim: Victim, random: SeededRandom): void {
-    const { world, coverage, plan } = this.#parts
-    world.schedule(random.exponential(plan.restartMeanMicros), 'restart', () => {
-      if (victim.isUp()) return
-      coverage.count('restart')
+    this.healCore(
+      this.#context.victims.map((victim) => victim.name),
+      'down',
+    )
+    for (const victim of this.#context.victims) {
+      victim.release()
       victim.restart()
-    })
-  }
-
-  #partition(random: SeededRandom): void {
-    const { world, weather, coverage, plan } = this.#parts
-    const isOneWay = random.chance(plan.oneWay)
-    coverage.count(isOneWay ? 'one-way' : 'partition')
-    const ways = isOneWay ? this.#oneWay(random) : this.#split(random)
-    const isReset = random.chance(plan.partitionResets)
-    for (const [from, to] of ways) {
-      weather.cut(from, to)
-      if (isReset) this.#parts.resetLink(from, to)
-    }
-    world.schedule(random.exponential(plan.partitionLengthMeanMicros), 'mend', () => {
-      for (const [from, to] of ways) weather.mend(from, to)
-    })
-  }
-
-  /** Two sides that do not hear each other; sometimes one side is a single node. */
-  #split(random: SeededRandom): WayOfTravel[] {
-    const names = random.shuffle(this.#endpoints())
-    const size = random.chance(500_000) ? 1 : random.int(1, names.length - 1)
-    const side = new Set(names.slice(0, size))
-    return this.#ways().filter(([from, to]) => side.has(from) !== side.has(to))
-  }
-
-  /** Some ways out of one endpoint, or some ways into it, are cut; the other direction is not. */
-  #oneWay(random: SeededRandom): WayOfTravel[] {
-    const name = random.pick(this.#endpoints())
-    const isOut = random.chance(500_000)
-    const ways = this.#ways().filter(([from, to]) => (isOut ? from : to) === name)
-    return random.shuffle(ways).slice(0, random.int(1, ways.length))
-  }
-
-  #reset(random: SeededRandom): void {
-    const [from, to] = random.pick(this.#ways())
-    this.#parts.coverage.count('reset')
-    this.#parts.resetLink(from, to)
-  }
-
-  #clog(random: SeededRandom): void {
-    const { world, weather, coverage, plan } = this.#parts
-    const name = random.pick(this.#endpoints())
-    const untilMicros = world.nowMicros + random.exponential(plan.clogLengthMeanMicros)
-    coverage.count('clog')
-    const isWhole = random.chance(300_000)
-    for (const [from, to] of this.#ways()) {
-      if (from === name && (isWhole || random.chance(500_000))) weather.clog(from, to, untilMicros)
     }
   }
 
-  #pause(random: SeededRandom): void {
-    const { victims, coverage, plan } = this.#parts
-    const up = victims.filter((victim) => victim.isUp())
-    if (up.length === 0) return
-    coverage.count('pause')
-    random.pick(up).pause(random.exponential(plan.pauseLengthMeanMicros))
+  #breakForGood(victim: Victim, broken: Broken): void {
+    switch (broken) {
+      case 'down':
+        if (victim.isUp()) victim.crash()
+        return victim.hold()
+      case 'paused':
+        return victim.pause(forGoodMicros)
+      case 'cut':
+        this.#cutOff(victim.name, true)
+        return this.#cutOff(victim.name, false)
+      case 'deaf':
+        return this.#cutOff(victim.name, false)
+      case 'mute':
+        return this.#cutOff(victim.name, true)
+      default:
+        return unreachable(broken)
+    }
   }
 
-  #endpoints(): string[] {
-    return [...this.#parts.victims.map((victim) => victim.name), ...this.#parts.bystanders]
+  #cutOff(node: string, isOut: boolean): void {
+    const { victims, clients, weather } = this.#context
+    for (const other of [...victims.map((victim) => victim.name), ...clients]) {
+      if (isOut) weather.cut(node, other)
+      else weather.cut(other, node)
+    }
   }
+}
 
-  /** Both directions between nodes, and between nodes and bystanders. */
-  #ways(): WayOfTravel[] {
-    const nodes = this.#parts.victims.map((victim) => victim.name)
-    const between = nodes.flatMap((from) =>
-      nodes.filter((to) => to !== from).map((to): WayOfTravel => [from, to]),
-    )
-    const aside = nodes.flatMap((node) =>
-      this.#parts.bystanders.flatMap((other): WayOfTravel[] => [
-        [node, other],
-        [other, node],
-      ]),
-    )
-    return [...between, ...aside]
-  }
+function strike(fault: Fault, context: Context): void {
+  if (isOfKind(fault, processKinds)) strikeProcess(fault, context)
+  else if (isOfKind(fault, networkKinds)) strikeNetwork(fault, context)
+  else if (isOfKind(fault, diskKinds)) strikeDisk(fault, context)
+  else if (isOfKind(fault, clockKinds)) strikeClock(fault, context)
+  else strikeLoad(fault, context)
 }

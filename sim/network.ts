@@ -46,6 +46,8 @@ interface Link {
 interface Way {
   readonly label: string
   readonly random: SeededRandom
+  /** Slower than others for good. */
+  readonly isFar: boolean
   underWay: number
   /** No frame that keeps its place arrives before this. */
   inOrderMicros: number
@@ -56,6 +58,8 @@ export class Network<Frame> {
   readonly #ports = new Map<string, Port<Frame>>()
   readonly #links = new Map<string, Link>()
   readonly #ways = new Map<string, Way>()
+  /** Endpoints whose next frame is lost with its link. */
+  readonly #losers = new Set<string>()
 
   constructor(parts: NetworkParts<Frame>) {
     this.parts = parts
@@ -87,6 +91,11 @@ export class Network<Frame> {
     if (link !== undefined && link.state !== 'down') this.#lose(link)
   }
 
+  /** The next frame that `from` sends is lost, and its link breaks. */
+  loseNext(from: string): void {
+    this.#losers.add(from)
+  }
+
   started(port: Port<Frame>): void {
     for (const link of this.#linksOf(port.name)) {
       if (link.dialer === port.name) this.#dialLater(link, 0)
@@ -109,22 +118,32 @@ export class Network<Frame> {
     observer.onSent(from.name, to, frame)
     // What is written to a connection that is lost already, but not noticed to be, goes nowhere.
     if (this.#linkBetween(from.name, to)?.epoch !== epoch) coverage.count('sent in vain')
+    else if (this.#isLost(from.name, to)) coverage.count('lost-reply')
     else if (weather.isCut(from.name, to)) coverage.count('cut')
     else if (way.random.chance(conditions.drop)) coverage.count('drop')
-    else this.#depart(way, from.name, to, epoch, bytes)
+    else this.#depart(way, from, to, epoch, bytes)
     return true
   }
 
-  #depart(way: Way, from: string, to: string, epoch: number, bytes: Uint8Array): void {
+  #isLost(from: string, to: string): boolean {
+    if (!this.#losers.delete(from)) return false
+    this.reset(from, to)
+    return true
+  }
+
+  #depart(way: Way, from: Port<Frame>, to: string, epoch: number, bytes: Uint8Array): void {
     const { conditions } = this.parts.weather
     const { coverage } = this.parts
-    this.#deliverLater(way, from, to, epoch, bytes, this.#delayOf(way, from, to))
+    // What a process does while it stands still leaves it afterwards.
+    const { name, process } = from
+    const delayOf = (): number => process.pausedMicros + this.#delayOf(way, name, to)
+    this.#deliverLater(way, from, to, epoch, bytes, delayOf())
     if (!way.random.chance(conditions.duplicate)) return
     coverage.count('duplicate')
     const isLate = way.random.chance(conditions.late)
     if (isLate) coverage.count('late-duplicate')
     const lateMicros = isLate ? way.random.exponential(conditions.lateMeanMicros) : 0
-    this.#deliverLater(way, from, to, epoch, bytes, this.#delayOf(way, from, to) + lateMicros)
+    this.#deliverLater(way, from, to, epoch, bytes, delayOf() + lateMicros)
   }
 
   #delayOf(way: Way, from: string, to: string): number {
@@ -132,6 +151,11 @@ export class Network<Frame> {
     const { conditions } = weather
     const { nowMicros } = world
     let delay = conditions.delayMinMicros + way.random.exponential(conditions.delayMeanMicros)
+    if (way.isFar) {
+      coverage.count('far')
+      delay *= conditions.farFactor ?? 1
+    }
+    delay += weather.extraMicros(from, to, nowMicros)
     if (way.random.chance(conditions.tail)) {
       coverage.count('tail')
       delay *= conditions.tailFactor
@@ -148,7 +172,7 @@ export class Network<Frame> {
 
   #deliverLater(
     way: Way,
-    from: string,
+    { name: from, process }: Port<Frame>,
     to: string,
     epoch: number,
     bytes: Uint8Array,
@@ -164,6 +188,7 @@ export class Network<Frame> {
       if (port === undefined || current === undefined) return
       if (current !== epoch && !survives) return
       if (current !== epoch) coverage.count('survivor')
+      if (!process.isAlive && this.#ports.has(from)) coverage.count('old-incarnation')
       port.receive(from, bytes)
     })
   }
@@ -265,8 +290,9 @@ export class Network<Frame> {
 
   /** How long a handshake may take. */
   #patienceMicros(): number {
-    const { noticeMeanMicros, delayMinMicros, delayMeanMicros } = this.parts.weather.conditions
-    return 4 * noticeMeanMicros + 10 * (delayMinMicros + delayMeanMicros)
+    const { conditions } = this.parts.weather
+    const { noticeMeanMicros, delayMinMicros, delayMeanMicros, farFactor = 1 } = conditions
+    return 4 * noticeMeanMicros + 10 * farFactor * (delayMinMicros + delayMeanMicros)
   }
 
   #reconnectMicros(link: Link): number {
@@ -303,7 +329,8 @@ export class Network<Frame> {
     const known = this.#ways.get(label)
     if (known !== undefined) return known
     const random = this.parts.world.random.fork(label)
-    const way = { label, random, underWay: 0, inOrderMicros: 0 }
+    const isFar = random.fork('far').chance(this.parts.weather.conditions.far ?? 0)
+    const way = { label, random, isFar, underWay: 0, inOrderMicros: 0 }
     this.#ways.set(label, way)
     return way
   }

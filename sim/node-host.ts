@@ -7,9 +7,10 @@ import type { Clock } from '../src/ports/clock.ts'
 import type { Random } from '../src/ports/random.ts'
 import type { OrderedStore } from '../src/ports/storage.ts'
 import type { Trace, TraceEvent } from '../src/ports/trace.ts'
-import { createClock, type ClockSkew } from './clock.ts'
+import { createClock, MachineClock, type ClockSkew } from './clock.ts'
 import type { Coverage } from './coverage.ts'
-import type { Victim } from './nemesis.ts'
+import type { Fate, SimDisk } from './disk.ts'
+import type { DiskName } from './fault.ts'
 import { SimProcess } from './sim-process.ts'
 import type { World } from './world.ts'
 
@@ -19,17 +20,27 @@ export interface HostPorts {
   readonly clock: Clock
   readonly random: Random
   readonly trace: Trace
+  /** The program must stop: its disk refused, or its peers will not have it. */
+  fail(reason: unknown): void
 }
 
 /** A disk over crashes. */
 export interface HostDisk {
+  /** For whoever damages it. */
+  readonly disk: SimDisk
   /** The store as a process that starts now finds it. */
   open(process: SimProcess): OrderedStore
   /** The process is gone: what was not durable may be lost. Returns how many writes were. */
   crash(): number
+  /** Every write takes so much longer. */
+  slowDown(extraMicros: number): void
+  /** What the next crash makes of a write under way; undefined: that is drawn. */
+  decideFate(fate: Fate | undefined): void
   /** Called when a write begins. */
   onWrite: () => void
 }
+
+export type HostDisks = Readonly<Record<DiskName, HostDisk>>
 
 /** What runs on a node. */
 export interface Program {
@@ -42,33 +53,36 @@ export interface HostParts<P extends Program> {
   readonly coverage: Coverage
   readonly name: string
   readonly skew: ClockSkew
-  readonly disks: readonly HostDisk[]
+  readonly disks: HostDisks
   /** Starts the program on what the disks hold. */
   open(ports: HostPorts): Promise<P>
   /** The process is gone. */
   onDown(): void
   onStart(): void
   onTrace(event: TraceEvent): void
-  /** A program that will not start is a failure of the run. */
+  /** The program would not start, or has to stop; its process is still there. */
   onFailed(error: unknown): void
 }
 
-export class NodeHost<P extends Program> implements Victim {
+export class NodeHost<P extends Program> {
   readonly name: string
+  readonly disks: HostDisks
+  readonly machine: MachineClock = new MachineClock()
   readonly #parts: HostParts<P>
   #process: SimProcess | undefined
   #program: P | undefined
   #starts = 0
-  #strike: (() => void) | undefined
+  #strike: ((disk: DiskName) => void) | undefined
+  /** Why it must not start: for a while, or for good. */
+  #held: 'held' | 'retired' | undefined
 
   constructor(parts: HostParts<P>) {
     this.#parts = parts
     this.name = parts.name
-    for (const disk of parts.disks) {
-      disk.onWrite = () => {
-        const strike = this.#strike
-        this.#strike = undefined
-        strike?.()
+    this.disks = parts.disks
+    for (const name of ['log', 'data'] as const) {
+      parts.disks[name].onWrite = () => {
+        this.#strike?.(name)
       }
     }
   }
@@ -82,24 +96,50 @@ export class NodeHost<P extends Program> implements Victim {
     return this.#process !== undefined
   }
 
+  /** It refused to start, or its peers refused it, and rightly: it stays down. */
+  get isRetired(): boolean {
+    return this.#held === 'retired'
+  }
+
+  retire(): void {
+    if (this.isUp()) this.crash()
+    this.#held = 'retired'
+  }
+
+  /** It is not started until it is released. */
+  hold(): void {
+    this.#held ??= 'held'
+  }
+
+  release(): void {
+    if (this.#held === 'held') this.#held = undefined
+  }
+
+  /** Starts the node, unless it is up, held or retired. */
   restart(): void {
-    assert(this.#process === undefined, 'node-host: started twice')
-    const { world, skew, name, open, onStart, onFailed } = this.#parts
+    if (this.#process !== undefined || this.#held !== undefined) return
+    const { world, skew, name, open, onStart } = this.#parts
     this.#starts += 1
     const process = new SimProcess(world, name)
     this.#process = process
     const random = world.random.fork(`${name} start ${this.#starts}`)
     onStart()
-    const clock = createClock(process, skew, random.fork('clock'))
+    const clock = createClock(process, skew, random.fork('clock'), this.machine)
     const trace = this.#traceOf(process)
-    open({ process, clock, random: random.fork('node'), trace }).then(
-      (program) => {
-        if (process.isAlive) this.#program = program
-      },
-      (error: unknown) => {
-        if (process.isAlive) onFailed(error)
-      },
-    )
+    const fail = (reason: unknown): void => {
+      this.#failed(process, reason)
+    }
+    open({ process, clock, random: random.fork('node'), trace, fail }).then((program) => {
+      if (process.isAlive) this.#program = program
+    }, fail)
+  }
+
+  /** In an event of its own: whoever says so is in the midst of the process's work. */
+  #failed(process: SimProcess, reason: unknown): void {
+    const { world, name, onFailed } = this.#parts
+    world.schedule(0, `fails ${name}`, () => {
+      if (process.isAlive) onFailed(reason)
+    })
   }
 
   crash(): void {
@@ -109,14 +149,28 @@ export class NodeHost<P extends Program> implements Victim {
     this.#down()
   }
 
-  onNextWrite(strike: () => void): void {
-    this.#strike = strike
+  /** Calls `strike` when a write of its disks begins next, of one of them or any. */
+  onNextWrite(strike: () => void, disk?: DiskName): void {
+    this.#strike = (name) => {
+      if (disk !== undefined && name !== disk) return
+      this.#strike = undefined
+      strike()
+    }
   }
 
   pause(lengthMicros: number): void {
     this.#process?.pause(lengthMicros)
   }
 
+  resume(): void {
+    this.#process?.resume()
+  }
+
+  stall(lengthMicros: number, onStruck: () => void): void {
+    this.#process?.stall(lengthMicros, onStruck)
+  }
+
+  /** Lets it end by itself, which takes a while; `onEnded` comes unless it crashes meanwhile. */
   stop(onEnded: () => void): void {
     const { world } = this.#parts
     const process = this.#process
@@ -141,7 +195,7 @@ export class NodeHost<P extends Program> implements Victim {
     this.#program = undefined
     this.#strike = undefined
     onDown()
-    for (const disk of disks) {
+    for (const disk of [disks.log, disks.data]) {
       const lost = disk.crash()
       if (lost > 0) coverage.count('lost-write', lost)
     }

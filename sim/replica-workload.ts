@@ -11,6 +11,7 @@ import type { Referee } from './checkers/referee.ts'
 import { epochMicros } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import type { SeededRandom } from './random.ts'
+import type { BlindGroup, BlindOperation } from './scenario-operation.ts'
 import type { World } from './world.ts'
 
 export interface ReplicaWorkloadParts {
@@ -22,12 +23,17 @@ export interface ReplicaWorkloadParts {
   readonly thinkMeanMicros: number
   /** The replicas of the nodes that are up now. */
   replicas(): readonly LocalReplica[]
+  /** What is written, and nothing else; drawn as the sessions go when absent. */
+  readonly operations?: readonly BlindOperation[] | undefined
+  onOperation(operation: BlindOperation): void
   onFailed(error: unknown): void
 }
 
-const groups: readonly GroupId[] = ['x', 'y'].map((name) =>
-  groupOfBytes(encodeTuple(['blind', name])),
-)
+const groupNames: readonly BlindGroup[] = ['x', 'y']
+const groupByName: Readonly<Record<BlindGroup, GroupId>> = {
+  x: groupNamed('x'),
+  y: groupNamed('y'),
+}
 const counter = 3
 const submitTimeoutMs = 1_000
 /** A node that crashed never answers: this long after it was asked, another one is. */
@@ -50,17 +56,28 @@ export class ReplicaWorkload {
   }
 
   start(): void {
-    const { sessionCount, world } = this.#parts
+    const { sessionCount, world, operations } = this.#parts
+    if (operations !== undefined) {
+      const sessions = new Set(operations.map((one) => one.client))
+      for (const session of sessions) {
+        this.#begin(this.#perform(operations.filter((one) => one.client === session)))
+      }
+      return
+    }
     for (let i = 1; i <= sessionCount; i++) {
       const session = `blind-${i}`
-      this.#busy += 1
-      this.#session(session, world.random.fork(session)).then(
-        () => (this.#busy -= 1),
-        (error: unknown) => {
-          this.#parts.onFailed(error)
-        },
-      )
+      this.#begin(this.#session(session, world.random.fork(session)))
     }
+  }
+
+  #begin(work: Promise<void>): void {
+    this.#busy += 1
+    work.then(
+      () => (this.#busy -= 1),
+      (error: unknown) => {
+        this.#parts.onFailed(error)
+      },
+    )
   }
 
   /** The write under way is brought to its end; no other is begun. */
@@ -72,17 +89,28 @@ export class ReplicaWorkload {
     const { writesPerSession, world, thinkMeanMicros } = this.#parts
     for (let sequence = 1; sequence <= writesPerSession && !this.#isEnding; sequence++) {
       await world.sleep(1 + random.exponential(thinkMeanMicros))
-      await this.#write(random.pick(groups), session, sequence, random)
+      const operation = { client: session, group: random.pick(groupNames), sequence }
+      await this.#write({ kind: 'blind', ...operation, atMicros: world.nowMicros })
+    }
+  }
+
+  /** One after another, none before its moment: a session forgets what lies before its newest. */
+  async #perform(operations: readonly BlindOperation[]): Promise<void> {
+    const { world } = this.#parts
+    for (const operation of operations) {
+      await world.sleep(Math.max(0, operation.atMicros - world.nowMicros))
+      if (this.#isEnding) return
+      await this.#write(operation)
     }
   }
 
   /** The same intent, in a new attempt each time, until it is settled. */
-  async #write(
-    group: GroupId,
-    session: string,
-    sequence: number,
-    random: SeededRandom,
-  ): Promise<void> {
+  async #write(operation: BlindOperation): Promise<void> {
+    const { client: session, sequence } = operation
+    const group = groupByName[operation.group]
+    this.#parts.onOperation(operation)
+    // A stream of its own: what becomes of one write does not move what another draws.
+    const random = this.#parts.world.random.fork(`${session}/${sequence}`)
     for (let tries = 1; ; tries++) {
       const attempt = random.int(1, Number.MAX_SAFE_INTEGER)
       const submission = submissionOf(group, session, sequence, attempt)
@@ -125,6 +153,10 @@ export class ReplicaWorkload {
     )
     this.#intentByNumber.set(key, intent)
   }
+}
+
+function groupNamed(name: BlindGroup): GroupId {
+  return groupOfBytes(encodeTuple(['blind', name]))
 }
 
 function submissionOf(

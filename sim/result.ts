@@ -33,6 +33,6 @@ export const exitCodes: Readonly<Record<RunOutcome, number>> = {
 }
 
 /** The line that shows a failure again. */
-export function replayLine(seed: number): string {
-  return `npm run sim -- run --seed ${seed}`
+export function replayLine(seed: number, flags = ''): string {
+  return `npm run sim -- run --seed ${seed} ${flags}`.trimEnd()
 }

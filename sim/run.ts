@@ -3,46 +3,53 @@
  * then everything heals, and what was begun must be done; then all replicas must agree, drain, and
  * hold what was ever acknowledged, also after a restart.
  */
-import { AssertionError } from '../src/base/assert.ts'
-import { groupOfBytes, type GroupId } from '../src/base/ids.ts'
-import { fromLatin1 } from '../src/base/bytes.ts'
-import { unpackBody } from '../src/cells/body.ts'
-import type { Cell, StoredCell } from '../src/cells/cell.ts'
-import type { ClientFrame } from '../src/cells/operation.ts'
-import { Node } from '../src/node/compose.ts'
-import { decodeClientFrame, encodeClientFrame } from '../src/wire/client-codec.ts'
-import { seenOf } from './cell-client.ts'
-import { CellWorkload, clientNames, datastore } from './cell-workload.ts'
-import { RowSum } from './checkers/log-model.ts'
+import { AppendWorkload } from './append-workload.ts'
+import { CellWorkload } from './cell-workload.ts'
+import { judgeHistory } from './checkers/history-checker.ts'
 import type { Referee } from './checkers/referee.ts'
-import { Cluster } from './cluster.ts'
-import { createHostDisk } from './host-disk.ts'
-import type { NodeHost } from './node-host.ts'
+import { Comparison, type SimCluster } from './comparison.ts'
+import type { History } from './history/operation.ts'
 import { ReplicaWorkload } from './replica-workload.ts'
 import type { RunOutcome, RunResult } from './result.ts'
+import { ruleOf, sentenceOf, stackOf } from './run-error.ts'
+import { drawPlan, makeCluster, type RunHooks, type RunPlan } from './run-setup.ts'
+import { describeAsked, isCellOperation, type Operation } from './scenario-operation.ts'
+import { describeSwarm, type SwarmOptions } from './swarm.ts'
+import type { Switches } from './swarm-faults.ts'
 import type { Ending } from './world.ts'
-import { describeSwarm, drawSwarm, type SwarmOptions } from './swarm.ts'
 
-export interface RunHooks {
-  /** Gets the run told line by line. */
-  readonly watch?: (line: string) => void
-  /** Only violations of these rules count, assertions included. */
-  readonly rules?: readonly string[] | undefined
-}
+export { drawPlan, type RunHooks, type RunPlan } from './run-setup.ts'
 
-/** A run that takes more events than this is taken for a storm. */
-const eventsMax = 3_000_000
 const second = 1_000_000
 /** In the healed world: to go on working, to finish, and for the replicas to agree. */
 const workMicros = 40 * second
 const finishMicros = 120 * second
+const compareMicros = 30 * second
+const quietMicros = 10 * second
+/** Messages that a quiet world may still see: answers to duplicates that come late. */
+const straysMax = 50
+/** What commits in a healed world may cost; the first ones pay for what the faults left. */
+const messagesPerCommitMax = 150
+const messagesFree = 10_000
+const reopenMicros = 10 * second
+/** For a core to write and read every group, through each of its nodes. */
+const coreMicros = 60 * second
 const convergeMicros = 120 * second
 /** Events between two looks at whether the replicas agree. */
 const convergenceLookEvents = 64
 
+/** Runs a plan once. */
+export async function runPlan(plan: RunPlan, hooks: RunHooks = {}): Promise<RunResult> {
+  return new Run(plan, hooks).run()
+}
+
 /** Runs a seed once. */
-export async function runSeed(seed: number, hooks: RunHooks = {}): Promise<RunResult> {
-  return new Run(drawSwarm(seed), hooks).run()
+export async function runSeed(
+  seed: number,
+  hooks: RunHooks = {},
+  switches: Switches = {},
+): Promise<RunResult> {
+  return runPlan(drawPlan(seed, switches), hooks)
 }
 
 /** Runs a seed; `check` runs it twice and compares. */
@@ -50,9 +57,10 @@ export async function runSeedChecked(
   seed: number,
   check: boolean,
   hooks: RunHooks = {},
+  switches: Switches = {},
 ): Promise<RunResult> {
-  const first = await runSeed(seed, hooks)
-  return check ? compareRuns(first, await runSeed(seed, hooks)) : first
+  const first = await runSeed(seed, hooks, switches)
+  return check ? compareRuns(first, await runSeed(seed, hooks, switches)) : first
 }
 
 /** The first run's result, or that the second one went another way. */
@@ -64,31 +72,66 @@ export function compareRuns(first: RunResult, second: RunResult): RunResult {
   return { ...first, outcome: 'nondeterminism', violations: [violation, ...first.violations] }
 }
 
-type SimCluster = Cluster<Node, ClientFrame>
-
 class Run {
   readonly #options: SwarmOptions
   readonly #cluster: SimCluster
   readonly #workload: CellWorkload
   readonly #blind: ReplicaWorkload
+  readonly #lists: AppendWorkload
   readonly #referee: Referee
+  readonly #comparison: Comparison
+  readonly #endsAtHealing: boolean
+  readonly #onHistory: ((history: History) => void) | undefined
 
-  constructor(options: SwarmOptions, hooks: RunHooks) {
+  constructor(plan: RunPlan, hooks: RunHooks) {
+    const { options, operations } = plan
     this.#options = options
-    this.#cluster = makeCluster(options, hooks)
+    this.#endsAtHealing = hooks.endsAtHealing === true
+    this.#onHistory = hooks.onHistory
+    this.#cluster = makeCluster(plan, hooks, (client, downMicros) => {
+      this.#workload.kill(client, downMicros)
+    })
     const { world, referee, judge, coverage, hosts, clientNetwork } = this.#cluster
     this.#referee = referee
+    const onOperation = (operation: Operation): void => {
+      judge.note(operation.client, `asks: ${describeAsked(operation)}`)
+      hooks.onOperation?.(operation)
+    }
+    const tell = (client: string, what: string): void => {
+      judge.note(client, what)
+    }
     this.#workload = new CellWorkload({
       ...{ world, coverage, network: clientNetwork, checker: judge.cells },
-      ...{ options: options.workload, nodes: hosts.map((host) => host.name) },
+      ...{ options: options.workload, nodes: hosts.map((host) => host.name), onOperation, tell },
+      load: this.#cluster.load,
+      mayBeCorrupt: () => hosts.some((host) => this.#cluster.atlas.hadHurtData(host.name)),
+      operations: operations?.filter(isCellOperation),
+      nodesByClient: plan.nodesByClient,
       onFailed: (error) => {
         world.fail(error)
       },
     })
+    this.#comparison = new Comparison(this.#cluster, this.#workload.shards)
     const { blindSessionCount: sessionCount, blindWrites, thinkMeanMicros } = options.workload
     this.#blind = new ReplicaWorkload({
       ...{ world, coverage, referee, sessionCount, writesPerSession: blindWrites, thinkMeanMicros },
+      operations: operations?.filter((one) => one.kind === 'blind'),
+      onOperation,
       replicas: () => this.#cluster.programs.map((program) => program.replica),
+      onFailed: (error) => {
+        world.fail(error)
+      },
+    })
+    const { listSessionCount, listOperations, anyReads } = options.workload
+    this.#lists = new AppendWorkload({
+      ...{ world, coverage, referee, sessionCount: listSessionCount, thinkMeanMicros, anyReads },
+      ...{ operationsPerSession: listOperations, onOperation },
+      operations: operations?.filter((one) => one.kind === 'lists'),
+      isInService: (node) => this.#cluster.inService.some((host) => host.name === node),
+      replicas: () =>
+        hosts.flatMap(({ name, program }) =>
+          program === undefined ? [] : [{ name, replica: program.replica }],
+        ),
       onFailed: (error) => {
         world.fail(error)
       },
@@ -115,6 +158,7 @@ class Run {
       process.off('unhandledRejection', onRejection)
     }
     const wallSeconds = Number(process.hrtime.bigint() - startedAt) / 1e9
+    this.#onHistory?.(this.#history())
     return this.#result(outcome, wallSeconds)
   }
 
@@ -134,16 +178,28 @@ class Run {
   async #phases(): Promise<RunOutcome> {
     await this.#faultyPhase()
     if (this.#isBroken()) return 'safety'
+    if (this.#endsAtHealing) return 'clean'
+    await this.#corePhase()
+    if (this.#isBroken()) return this.#verdict()
     await this.#healedPhase()
     if (this.#isBroken()) return this.#verdict()
-    await this.#convergence('after everything healed')
-    if (this.#isBroken()) return this.#verdict()
-    await this.#compareAll()
+    await this.#compareAll('after everything healed')
+    if (!this.#isBroken()) await this.#quiet()
     if (this.#isBroken() || !this.#options.endsWithRestart) return this.#verdict()
     await this.#restartAll()
     if (this.#isBroken()) return this.#verdict()
-    await this.#compareAll()
+    await this.#compareAll('after all nodes were started again')
+    if (!this.#isBroken()) await this.#quiet()
     return this.#verdict()
+  }
+
+  #areClientsDone(): boolean {
+    return this.#workload.isDone(this.#cluster.inService.map((host) => host.name))
+  }
+
+  /** Every node has taken up its disks, or rightly will not. */
+  #isOpen(): boolean {
+    return this.#cluster.inService.every((host) => host.program !== undefined)
   }
 
   #isBroken(): boolean {
@@ -162,28 +218,87 @@ class Run {
     nemesis.start()
     this.#workload.start()
     this.#blind.start()
+    this.#lists.start()
     this.#inspectNowAndThen()
-    const ending = await world.run(() => this.#isBroken(), this.#options.faults.lengthMicros)
+    const ending = await world.run(() => this.#isBroken(), this.#options.faultRates.lengthMicros)
     this.#expectNoStorm(ending)
+    this.#judgeHistory()
+  }
+
+  /** A core of nodes is well, the others stay broken for good: the core must go on without them. */
+  async #corePhase(): Promise<void> {
+    const { world, nemesis, hosts, atlas, coverage } = this.#cluster
+    const { isCoreFirst, coreOrder, rest } = this.#options.healing
+    if (!isCoreFirst) return
+    const sound = coreOrder.filter((node) => atlas.isSound(node))
+    const core = sound.slice(0, Math.floor(hosts.length / 2) + 1)
+    nemesis.healCore(core, rest)
+    coverage.count(`core while the rest is ${rest}`)
+    this.#workload.probe(core)
+    const isDone = (): boolean => this.#isBroken() || this.#workload.openProbes.length === 0
+    const before = this.#effort()
+    const ending = await world.run(isDone, world.nowMicros + coreMicros)
+    this.#expectNoStorm(ending)
+    this.#expect(
+      ending === 'done',
+      'LIVE-1',
+      'A majority of well nodes did not go on while the rest stayed broken.',
+      { core, rest, open: this.#workload.openProbes },
+    )
+    this.#expectEase(before)
   }
 
   async #healedPhase(): Promise<void> {
     const { world, nemesis } = this.#cluster
+    const before = this.#effort()
     nemesis.heal()
     const isDone = (): boolean =>
-      this.#isBroken() || (this.#workload.isDone() && this.#blind.isDone())
+      this.#isBroken() ||
+      (this.#areClientsDone() && this.#blind.isDone() && this.#lists.isDone() && this.#isOpen())
     // A slow seed need not do all it was given, but whatever it began must come to an end.
     await world.run(isDone, world.nowMicros + workMicros)
     this.#workload.end()
     this.#blind.end()
+    this.#lists.end()
     const rest = await world.run(isDone, world.nowMicros + finishMicros)
     this.#expectNoStorm(rest)
     this.#expect(rest === 'done', 'LIVE-1', 'A call did not end in the healed world.')
     if (this.#isBroken()) return
-    this.#workload.finish()
+    const names = this.#cluster.inService.map((host) => host.name)
+    this.#workload.finish(names)
+    this.#lists.finish(names)
     const last = await world.run(isDone, world.nowMicros + finishMicros)
     this.#expectNoStorm(last)
     this.#expect(last === 'done', 'LIVE-1', 'Clients could not finish in the healed world.')
+    this.#judgeHistory()
+    this.#expectEase(before)
+  }
+
+  /** What all clients were told so far. */
+  #history(): History {
+    return [...this.#workload.history, ...this.#lists.history]
+  }
+
+  #judgeHistory(): void {
+    judgeHistory(this.#history(), this.#referee)
+  }
+
+  #effort(): { readonly messages: number; readonly commits: number } {
+    const { traffic, judge } = this.#cluster
+    return { messages: traffic.messages, commits: judge.model.commits }
+  }
+
+  /** No duels: what was committed since cost a bounded number of messages. */
+  #expectEase(before: { readonly messages: number; readonly commits: number }): void {
+    const after = this.#effort()
+    const messages = after.messages - before.messages
+    const commits = after.commits - before.commits
+    this.#expect(
+      messages <= messagesFree + commits * messagesPerCommitMax,
+      'LIVE-5',
+      'Too many messages for what was committed in a healed world.',
+      { messages, commits },
+    )
   }
 
   #expectNoStorm(ending: Ending): void {
@@ -192,14 +307,14 @@ class Run {
 
   /** All replicas apply everything, close every hole, and write it to their data disks. */
   async #convergence(when: string): Promise<void> {
-    const { world, judge } = this.#cluster
+    const { world } = this.#cluster
     const isDone = (): boolean =>
       this.#isBroken() ||
-      (world.eventCount % convergenceLookEvents === 0 && this.#laggards().length === 0)
+      (world.eventCount % convergenceLookEvents === 0 && this.#comparison.laggards().length === 0)
     const ending = await world.run(isDone, world.nowMicros + convergeMicros)
     if (this.#isBroken() || ending === 'done') return
-    const laggards = this.#laggards()
-    const isHole = judge.book.groups.some((group) => this.#openPositions(group) > 0)
+    const laggards = this.#comparison.laggards()
+    const isHole = this.#comparison.hasHoles()
     this.#referee.check(
       laggards.length === 0,
       isHole ? 'LIVE-4' : 'LIVE-3',
@@ -208,177 +323,79 @@ class Run {
     )
   }
 
-  /** Positions that somebody accepted a value at and that are not chosen (LOG-5). */
-  #openPositions(group: string): number {
-    const { judge } = this.#cluster
-    const { position } = judge.model.of(group)
-    const views = judge.book.positionsOf(group)
-    return views.filter(
-      (view) =>
-        view.position > position &&
-        [...view.acceptors.values()].some((acceptor) => acceptor.accepted !== undefined),
-    ).length
-  }
-
-  #laggards(): string[] {
-    const { judge, hosts } = this.#cluster
-    return judge.book.groups.flatMap((group) => {
-      const { position } = judge.model.of(group)
-      const name = Buffer.from(group, 'latin1').toString('hex').slice(-8)
-      const open = this.#openPositions(group)
-      const holes = open === 0 ? [] : [`${name}: ${open} open positions above ${position}`]
-      const behind = hosts.flatMap((host) => {
-        const applied = judge.log.appliedPosition(host.name, group)
-        const drained = judge.disks.positionOf(host.name, group)
-        if (applied === position && drained === position) return []
-        return [`${name}: ${host.name} applied ${applied}, drained ${drained} of ${position}`]
-      })
-      return [...holes, ...behind]
-    })
-  }
-
   async #restartAll(): Promise<void> {
-    const { hosts, coverage, world } = this.#cluster
+    const { inService, coverage, world } = this.#cluster
     coverage.count('restart at the end')
-    for (const host of hosts) host.crash()
-    for (const host of hosts) host.restart()
-    const isOpen = (): boolean => hosts.every((host) => host.program !== undefined)
+    for (const host of inService) if (host.isUp()) host.crash()
+    for (const host of inService) host.restart()
     const ending = await world.run(
-      () => this.#isBroken() || isOpen(),
-      world.nowMicros + 10 * second,
+      () => this.#isBroken() || this.#isOpen(),
+      world.nowMicros + reopenMicros,
     )
     this.#expect(ending === 'done', 'LIVE-1', 'A node did not come back from its disks.')
-    if (!this.#isBroken()) await this.#convergence('after all nodes were started again')
   }
 
-  /** Every replica's rows, and every cell through every node. */
-  async #compareAll(): Promise<void> {
-    const { hosts, judge, world } = this.#cluster
-    let left = 0
-    const begin = (work: Promise<void>): void => {
-      left += 1
-      work.then(
-        () => (left -= 1),
-        (error: unknown) => {
-          world.fail(error)
-        },
-      )
+  /**
+   * Every replica's rows, and every cell through every node. Who finds its data damaged only now
+   * makes it anew, and then all are compared once more.
+   */
+  async #compareAll(when: string): Promise<void> {
+    const { world, hosts } = this.#cluster
+    for (let round = 0; round <= hosts.length; round++) {
+      await this.#convergence(when)
+      if (this.#isBroken()) return
+      const { tended } = this.#cluster
+      this.#comparison.begin()
+      const isDone = (): boolean => this.#isBroken() || this.#comparison.isDone()
+      const ending = await world.run(isDone, world.nowMicros + compareMicros)
+      this.#expect(ending === 'done', 'LIVE-2', 'A replica could not be read at the end.')
+      if (this.#isBroken() || this.#cluster.tended === tended) return
     }
-    for (const host of hosts) {
-      for (const group of judge.book.groups) begin(this.#inspect(host, groupOf(group)))
-      for (const shard of this.#workload.shards) begin(this.#readBack(host, shard))
-    }
-    const isDone = (): boolean => this.#isBroken() || left === 0
-    const ending = await world.run(isDone, world.nowMicros + 30 * second)
-    this.#expect(ending === 'done', 'LIVE-2', 'A replica could not be read at the end.')
+    this.#expect(false, 'LIVE-2', 'Replicas do not come to rest.')
   }
 
-  /** A replica's rows against the model, as of the position it has applied at this moment. */
-  async #inspect(host: NodeHost<Node>, group: GroupId): Promise<void> {
-    const { judge } = this.#cluster
-    const { program } = host
-    if (program === undefined) return
-    const position = judge.log.appliedPosition(host.name, group)
-    const rows = await program.replica.scan(group, {})
-    const sum = new RowSum()
-    for (const { key, value, timestamp } of rows) sum.toggle(key, value, timestamp, true)
-    judge.log.onRowsSeen(host.name, group, position, sum)
-  }
-
-  /** The whole log of a shard through one node's own cell store. */
-  async #readBack(host: NodeHost<Node>, shard: number): Promise<void> {
-    const { checker } = { checker: this.#cluster.judge.cells }
-    const { program } = host
-    if (program === undefined) return
-    const limit = 1000
-    for (let after = 0; ;) {
-      const info = { client: host.name, startTick: checker.begin(), isCurrent: true }
-      const read = { level: 'current', atLeast: [] } as const
-      const items = [{ kind: 'after', shard, addedId: after }] as const
-      const { answer } = await program.cells.execute(
-        { kind: 'log', datastore, read, items, limit, waitMs: 0 },
-        { timeoutMs: 20_000 },
-      )
-      const [page] = answer.kind === 'log' ? answer.items : []
-      const isOk = page?.kind === 'ok'
-      this.#expect(isOk, 'LIVE-2', 'A shard could not be read through a node at the end.')
-      if (!isOk) return
-      const { cells, next } = page.value
-      checker.onShardRead(
-        shard,
-        { after, limit },
-        cells.map((one) => seenOf(cellOf(one))),
-        info,
-      )
-      if (cells.length < limit) return
-      after = next
-    }
+  /** Nobody asks for anything: before long nothing is proposed or said any more. */
+  async #quiet(): Promise<void> {
+    const { world } = this.#cluster
+    const { sweepMs, suspectMs, forwardMs, digestMs, backoffMaxMs } = this.#options.limits
+    const restMs = 2 * Math.max(sweepMs, suspectMs, forwardMs, digestMs, backoffMaxMs)
+    await world.run(() => this.#isBroken(), world.nowMicros + restMs * 1_000)
+    const before = this.#cluster.traffic
+    await world.run(() => this.#isBroken(), world.nowMicros + quietMicros)
+    const after = this.#cluster.traffic
+    const proposals = after.proposals - before.proposals
+    const messages = after.messages - before.messages
+    this.#expect(
+      proposals === 0 && messages <= straysMax,
+      'LIVE-5',
+      'Nobody asks for anything, and the nodes do not come to rest.',
+      { proposals, messages },
+    )
   }
 
   #inspectNowAndThen(): void {
-    const { judge, hosts, world } = this.#cluster
+    const { judge, world } = this.#cluster
     const { inspections } = this.#options
     if (inspections === 0) return
     const random = world.random.fork('inspections')
     judge.onApplied = (node, group) => {
       if (!random.chance(inspections)) return
-      const host = hosts.find((one) => one.name === node)
       world.schedule(0, 'inspect', () => {
-        if (host === undefined) return
-        this.#inspect(host, groupOf(group)).catch((error: unknown) => {
-          world.fail(error)
-        })
+        this.#comparison.inspect(node, group)
       })
     }
   }
 
-  #expect(holds: boolean, rule: string, sentence: string): void {
+  #expect(
+    holds: boolean,
+    rule: string,
+    sentence: string,
+    detail: Readonly<Record<string, unknown>> = {},
+  ): void {
     const { world } = this.#cluster
     this.#referee.check(holds || this.#isBroken(), rule, sentence, () => ({
-      seconds: world.nowMicros / second,
+      ...{ seconds: world.nowMicros / second },
+      ...detail,
     }))
   }
-}
-
-function makeCluster(options: SwarmOptions, hooks: RunHooks): SimCluster {
-  return new Cluster<Node, ClientFrame>({
-    ...{ options, eventsMax, clientNames: clientNames(options.workload), watch: hooks.watch },
-    rules: hooks.rules,
-    clientCodec: {
-      encode: encodeClientFrame,
-      decode(bytes) {
-        const decoded = decodeClientFrame(bytes)
-        return decoded.ok ? decoded.frame : undefined
-      },
-    },
-    open: (ports, nodeOptions, fail) => Node.open(ports, nodeOptions, fail),
-    makeDisk: (world, name, onDurable) => createHostDisk(world, name, options.disk, onDurable),
-  })
-}
-
-function groupOf(group: string): GroupId {
-  return groupOfBytes(fromLatin1(group))
-}
-
-function cellOf(stored: StoredCell): Cell {
-  return { ...stored, body: unpackBody(stored.body) ?? null }
-}
-
-/** An assertion's text opens with its rule. */
-function ruleOf(error: unknown): string {
-  const isAssertion = error instanceof AssertionError
-  return isAssertion ? (/^[A-Z]+-\d+/.exec(error.message)?.[0] ?? 'META-3') : 'META-3'
-}
-
-function sentenceOf(error: unknown): string {
-  if (error instanceof AssertionError) return `An assertion failed: ${error.message}`
-  return `An error that nobody handles: ${error instanceof Error ? error.message : String(error)}`
-}
-
-function stackOf(error: unknown): readonly string[] {
-  const stack = error instanceof Error ? (error.stack ?? '') : ''
-  return stack
-    .split('\n')
-    .slice(1, 7)
-    .map((line) => line.trim())
 }

@@ -5,11 +5,21 @@
 import { assert } from '../src/base/assert.ts'
 import type { Scheduled, World } from './world.ts'
 
+/** Something to be run; `run` is gone once it is cancelled. */
+interface Due {
+  readonly label: string
+  run: (() => void) | undefined
+  scheduled: Scheduled | undefined
+}
+
 export class SimProcess {
   readonly name: string
   readonly #world: World
   #isAlive = true
   #pausedUntilMicros = 0
+  /** What came due in a pause, in order. */
+  readonly #waiting: Due[] = []
+  #stall: { readonly lengthMicros: number; readonly onStruck: () => void } | undefined
 
   constructor(world: World, name: string) {
     this.#world = world
@@ -26,15 +36,23 @@ export class SimProcess {
 
   /** Runs `run` in this process after `delayMicros`; late after a pause, never after a crash. */
   schedule(delayMicros: number, label: string, run: () => void): Scheduled {
-    const attempt = (): void => {
-      if (!this.#isAlive) return
-      const waitMicros = this.#pausedUntilMicros - this.#world.nowMicros
-      if (waitMicros > 0) scheduled = this.#world.schedule(waitMicros, label, attempt)
-      else run()
+    const due: Due = { label, run, scheduled: undefined }
+    due.scheduled = this.#world.schedule(delayMicros, label, () => {
+      this.#attempt(due)
+    })
+    return {
+      cancel() {
+        // What is due in a pause and waits for its end can still be cancelled before that.
+        due.run = undefined
+        due.scheduled?.cancel()
+      },
     }
-    let scheduled = this.#world.schedule(delayMicros, label, attempt)
-    // What is due in a pause and waits for its end can still be cancelled by what comes before it.
-    return { cancel: () => scheduled.cancel() }
+  }
+
+  #attempt(due: Due): void {
+    if (!this.#isAlive) return
+    if (this.#pausedUntilMicros > this.#world.nowMicros) this.#waiting.push(due)
+    else due.run?.()
   }
 
   /** Runs `run` now in this process, or at the end of its pause. */
@@ -46,10 +64,40 @@ export class SimProcess {
 
   /** Nothing runs here for a while; messages and timers wait, the clock goes on. */
   pause(lengthMicros: number): void {
-    this.#pausedUntilMicros = Math.max(
-      this.#pausedUntilMicros,
-      this.#world.nowMicros + lengthMicros,
-    )
+    const untilMicros = this.#world.nowMicros + lengthMicros
+    if (untilMicros <= this.#pausedUntilMicros) return
+    this.#pausedUntilMicros = untilMicros
+    this.#world.schedule(lengthMicros, `resume ${this.name}`, () => {
+      if (this.#pausedUntilMicros === untilMicros) this.resume()
+    })
+  }
+
+  /** The pause is over, also before its time. */
+  resume(): void {
+    this.#pausedUntilMicros = 0
+    for (const due of this.#waiting.splice(0)) {
+      due.scheduled = this.#world.schedule(0, due.label, () => {
+        this.#attempt(due)
+      })
+    }
+  }
+
+  /** How long nothing leaves this process yet. */
+  get pausedMicros(): number {
+    return Math.max(0, this.#pausedUntilMicros - this.#world.nowMicros)
+  }
+
+  /** A pause that begins right after the clock was read next: what follows from it comes late. */
+  stall(lengthMicros: number, onStruck: () => void): void {
+    this.#stall = { lengthMicros, onStruck }
+  }
+
+  onClockRead(): void {
+    const stall = this.#stall
+    if (stall === undefined) return
+    this.#stall = undefined
+    this.pause(stall.lengthMicros)
+    stall.onStruck()
   }
 
   /** A crash: what it had scheduled never happens. */

@@ -5,32 +5,10 @@
 import { checkLimits, defaultLimits, type Limits } from '../src/base/limits.ts'
 import type { ClockSkew } from './clock.ts'
 import { SeededRandom } from './random.ts'
+import { nodeName } from './endpoints.ts'
+import { brokenKinds, type Broken } from './nemesis.ts'
+import { drawFaultRates, isOn, type FaultRates, type Switches } from './swarm-faults.ts'
 import type { LinkConditions } from './weather.ts'
-
-/** Faults that strike now and then. A mean of 0 turns the kind off; others are times between two. */
-export interface FaultPlan {
-  /** Faults strike for this long; then everything heals. */
-  readonly lengthMicros: number
-  readonly crashMeanMicros: number
-  readonly restartMeanMicros: number
-  /** Parts per million of crashes that are orderly stops instead. */
-  readonly orderlyStops: number
-  /** Parts per million of crashes that wait for a write of their victim to be under way. */
-  readonly crashInWrite: number
-  /** Parts per million of crashes that take all nodes at once. */
-  readonly crashAll: number
-  readonly partitionMeanMicros: number
-  readonly partitionLengthMeanMicros: number
-  /** Parts per million of partitions that cut one direction only. */
-  readonly oneWay: number
-  /** Parts per million of partitions that also break the links they cut. */
-  readonly partitionResets: number
-  readonly resetMeanMicros: number
-  readonly clogMeanMicros: number
-  readonly clogLengthMeanMicros: number
-  readonly pauseMeanMicros: number
-  readonly pauseLengthMeanMicros: number
-}
 
 export interface DiskConditions {
   readonly writeMinMicros: number
@@ -53,9 +31,21 @@ export interface WorkloadOptions {
   /** Sessions that write without reading, and their writes. */
   readonly blindSessionCount: number
   readonly blindWrites: number
+  /** Sessions that append to lists and read them, and their transactions. */
+  readonly listSessionCount: number
+  readonly listOperations: number
   /** How long a call is tried in all, and one node is given. */
   readonly timeoutMs: number
   readonly tryTimeoutMs: number
+}
+
+/** How the world heals: a core of nodes first, while the rest stays broken for good; then all. */
+export interface HealingOptions {
+  /** Whether there is a time for the core alone. */
+  readonly isCoreFirst: boolean
+  /** The first of these that make a majority, and have never had a damaged log, are the core. */
+  readonly coreOrder: readonly string[]
+  readonly rest: Broken
 }
 
 export interface SwarmOptions {
@@ -68,28 +58,35 @@ export interface SwarmOptions {
   readonly workload: WorkloadOptions
   readonly link: LinkConditions
   readonly disk: DiskConditions
-  readonly faults: FaultPlan
+  readonly faultRates: FaultRates
+  readonly healing: HealingOptions
   /** One per node, in their order. */
   readonly skews: readonly ClockSkew[]
   readonly limits: Limits
 }
 
 const second = 1_000_000
+/** On a way between nodes far apart, on average. */
+const farDelayMicrosMax = 40_000
 
-export function drawSwarm(seed: number): SwarmOptions {
+export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const random = new SeededRandom(`${seed}/swarm`)
   const nodeCount = random.chance(250_000) ? 5 : 3
-  const link = drawLink(random.fork('link'))
+  const link = drawLink(random.fork('link'), switches)
   const disk = drawDisk(random.fork('disk'))
+  const isTight = switches.tightTimeouts === true
   return {
     ...{ seed, nodeCount },
     inspections: random.pick([0, 5_000, 50_000]),
     endsWithRestart: random.chance(400_000),
     workload: drawWorkload(random.fork('workload')),
     ...{ link, disk },
-    faults: drawFaults(random.fork('faults')),
-    skews: Array.from({ length: nodeCount }, (_, i) => drawSkew(random.fork(`skew ${i}`))),
-    limits: drawLimits(random.fork('limits'), link, disk),
+    faultRates: drawFaultRates(random.fork('faults'), switches),
+    healing: drawHealing(random.fork('healing'), nodeCount),
+    skews: Array.from({ length: nodeCount }, (_, i) =>
+      drawSkew(random.fork(`skew ${i}`), switches),
+    ),
+    limits: drawLimits(random.fork('limits'), isTight ? 0 : phaseMsOf(link, disk), disk),
   }
 }
 
@@ -119,26 +116,57 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
     blindWrites: random.int(10, 40),
     timeoutMs: random.pick([1_000, 4_000, 10_000]),
     tryTimeoutMs: random.pick([100, 500, 2_000]),
+    listSessionCount: random.pick([0, 2, 3, 4]),
+    listOperations: random.int(15, 40),
   }
 }
 
-function drawLink(random: SeededRandom): LinkConditions {
-  const rate = (highest: number): number => sometimes(random, 650_000, () => random.int(1, highest))
+function drawHealing(random: SeededRandom, nodeCount: number): HealingOptions {
+  const nodes = Array.from({ length: nodeCount }, (_, i) => nodeName(i))
   return {
-    delayMinMicros: random.int(50, 2_000),
-    delayMeanMicros: random.pick([100, 1_000, 10_000]),
-    tail: rate(20_000),
+    isCoreFirst: random.chance(700_000),
+    coreOrder: random.shuffle(nodes),
+    rest: random.pick(brokenKinds),
+  }
+}
+
+function drawLink(random: SeededRandom, switches: Switches): LinkConditions {
+  const rate = (name: string, highest: number): number => {
+    const drawn = sometimes(random, 650_000, () => random.int(1, highest))
+    return isOn(name, switches) ? drawn : 0
+  }
+  const delayMinMicros = random.int(50, 2_000)
+  const delayMeanMicros = random.pick([100, 1_000, 10_000])
+  const farRandom = random.fork('far')
+  const isFar = farRandom.chance(350_000) && isOn('far', switches)
+  const far = isFar
+    ? drawFar(farRandom, delayMinMicros + delayMeanMicros)
+    : { far: 0, farFactor: 1 }
+  return {
+    ...{ delayMinMicros, delayMeanMicros },
+    ...far,
+    tail: rate('tail', 20_000),
     tailFactor: random.int(5, 50),
-    reorder: rate(200_000),
-    drop: rate(50_000),
-    duplicate: rate(100_000),
-    late: rate(500_000),
+    reorder: rate('reorder', 200_000),
+    drop: rate('drop', 50_000),
+    duplicate: rate('duplicate', 100_000),
+    late: rate('late-duplicate', 500_000),
     lateMeanMicros: random.pick([100_000, 5 * second, 60 * second]),
-    survive: rate(900_000),
+    survive: rate('survivor', 900_000),
     noticeMeanMicros: random.pick([1_000, 50_000, 500_000]),
     reconnectMeanMicros: random.pick([5_000, 100_000, 500_000]),
     framesUnderWayMax: random.chance(100_000) ? 20 : 5_000,
   }
+}
+
+/** Nodes far apart: some ways are slower than the others, within what calls have time for. */
+function drawFar(
+  random: SeededRandom,
+  delayMicros: number,
+): Pick<LinkConditions, 'far' | 'farFactor'> {
+  const factorMax = Math.max(2, Math.floor(farDelayMicrosMax / delayMicros))
+  const farFactor = Math.min(random.int(2, 20), factorMax)
+  return { far: random.int(100_000, 600_000), farFactor }
 }
 
 function drawDisk(random: SeededRandom): DiskConditions {
@@ -148,44 +176,29 @@ function drawDisk(random: SeededRandom): DiskConditions {
   }
 }
 
-function drawFaults(random: SeededRandom): FaultPlan {
-  const mean = (lowest: number, highest: number): number =>
-    sometimes(random, 700_000, () => random.int(lowest, highest))
+function drawSkew(random: SeededRandom, switches: Switches): ClockSkew {
+  const offset = random.pick([0, 0, 200_000, 5 * second])
+  const drift = random.pick([0, 0, 1_000, 100_000])
+  const lateness = random.pick([0, 200, 5_000])
+  const own = { offset: random.int(-offset, offset), drift: random.int(-drift, drift), lateness }
   return {
-    lengthMicros: random.int(5, 30) * second,
-    crashMeanMicros: mean(second / 2, 8 * second),
-    restartMeanMicros: random.pick([10_000, 500_000, 3 * second]),
-    orderlyStops: random.pick([0, 100_000, 300_000]),
-    crashInWrite: random.pick([0, 500_000, 900_000]),
-    crashAll: sometimes(random, 500_000, () => random.int(50_000, 400_000)),
-    partitionMeanMicros: mean(second / 2, 8 * second),
-    partitionLengthMeanMicros: random.pick([50_000, second, 4 * second]),
-    oneWay: sometimes(random, 600_000, () => random.int(100_000, 1_000_000)),
-    partitionResets: random.pick([0, 500_000, 1_000_000]),
-    resetMeanMicros: mean(200_000, 4 * second),
-    clogMeanMicros: mean(300_000, 5 * second),
-    clogLengthMeanMicros: random.pick([50_000, 500_000, 3 * second]),
-    pauseMeanMicros: mean(second / 2, 8 * second),
-    pauseLengthMeanMicros: random.pick([20_000, 300_000, 2 * second]),
+    offsetMicros: isOn('offset', switches) ? own.offset : 0,
+    driftPpm: isOn('drift', switches) ? own.drift : 0,
+    timerLatenessMicros: isOn('lateness', switches) ? own.lateness : 0,
   }
 }
 
-function drawSkew(random: SeededRandom): ClockSkew {
-  return {
-    offsetMicros: sometimes(random, 500_000, () => random.int(-200_000, 200_000)),
-    driftPpm: sometimes(random, 500_000, () => random.int(-1_000, 1_000)),
-    timerLatenessMicros: random.pick([0, 200, 5_000]),
-  }
+/** How long a phase takes on this network and these disks, about. */
+function phaseMsOf(link: LinkConditions, disk: DiskConditions): number {
+  const delayMicros = (link.delayMinMicros + link.delayMeanMicros) * (link.farFactor ?? 1)
+  return Math.ceil((2 * delayMicros + disk.writeMinMicros + disk.writeMeanMicros) / 1_000)
 }
 
 /**
  * Mostly the defaults; each knob is now and then 1 or tiny. What a proposer waits for stays above
- * what a phase takes on this network and these disks: below that, all would only ever start anew.
+ * what a phase takes, `phaseMs`: below that, all would only ever start anew.
  */
-function drawLimits(random: SeededRandom, link: LinkConditions, disk: DiskConditions): Limits {
-  const phaseMicros =
-    2 * (link.delayMinMicros + link.delayMeanMicros) + disk.writeMinMicros + disk.writeMeanMicros
-  const phaseMs = Math.ceil(phaseMicros / 1_000)
+function drawLimits(random: SeededRandom, phaseMs: number, disk: DiskConditions): Limits {
   const isDiskSlow = disk.writeMeanMicros > 1_000
   const tiny = random.pick([0, 150_000, 400_000])
   const knob = (usual: number, choices: readonly number[]): number =>

@@ -2,6 +2,7 @@
  * The state of the ways between endpoints: how slow, how lossy, which are cut or clogged now.
  * Peers' and clients' networks share it, so that a partition hits both.
  */
+import { placeOf } from './endpoints.ts'
 import type { PartsPerMillion } from './random.ts'
 
 /** What happens to frames, and to the links they travel on. Drawn from the seed. */
@@ -11,6 +12,9 @@ export interface LinkConditions {
   /** Frames that take `tailFactor` times as long. */
   readonly tail: PartsPerMillion
   readonly tailFactor: number
+  /** Ways that are so much slower than the others all the time: nodes far apart. */
+  readonly far?: PartsPerMillion
+  readonly farFactor?: number
   /** Frames that may overtake those sent before them. */
   readonly reorder: PartsPerMillion
   readonly drop: PartsPerMillion
@@ -36,6 +40,8 @@ export function calmed(conditions: LinkConditions): LinkConditions {
 export class Weather {
   readonly #cut = new Set<string>()
   readonly #clearAtMicros = new Map<string, number>()
+  /** What an endpoint adds to every delay, and until when. */
+  readonly #slow = new Map<string, { readonly extraMicros: number; readonly untilMicros: number }>()
   #conditions: LinkConditions
 
   constructor(conditions: LinkConditions) {
@@ -67,14 +73,30 @@ export class Weather {
     return this.#clearAtMicros.size === 0 ? 0 : (this.#clearAtMicros.get(wayOf(from, to)) ?? 0)
   }
 
+  /** Everything to and from `name` takes so much longer until then. */
+  slow(name: string, extraMicros: number, untilMicros: number): void {
+    this.#slow.set(name, { extraMicros, untilMicros })
+  }
+
+  /** What slow endpoints add on this way at this moment. */
+  extraMicros(from: string, to: string, nowMicros: number): number {
+    if (this.#slow.size === 0) return 0
+    const extra = (name: string): number => {
+      const slow = this.#slow.get(placeOf(name))
+      return slow === undefined || nowMicros >= slow.untilMicros ? 0 : slow.extraMicros
+    }
+    return extra(from) + extra(to)
+  }
+
   /** Every way is open and gentle from now on. */
   heal(): void {
     this.#cut.clear()
     this.#clearAtMicros.clear()
+    this.#slow.clear()
     this.#conditions = calmed(this.#conditions)
   }
 }
 
 function wayOf(from: string, to: string): string {
-  return `${from}>${to}`
+  return `${placeOf(from)}>${placeOf(to)}`
 }

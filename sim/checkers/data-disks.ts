@@ -33,6 +33,12 @@ export class DataDisks {
     return this.#groups.get(node)?.get(group)?.position ?? 0
   }
 
+  /** The node's disk is another one: what it holds is all there is. */
+  replace(node: string, puts: readonly Put[]): void {
+    this.#groups.delete(node)
+    this.onDurable(node, puts)
+  }
+
   /** One batch, whole. Returns the groups it touched, as they stand after it. */
   onDurable(node: string, puts: readonly Put[]): readonly ChangedGroup[] {
     const stateHashes = new Map<string, string | undefined>()

@@ -40,9 +40,12 @@ export class Judge {
   readonly #acceptors: AcceptorChecker
 
   readonly #narrator: Narrator | undefined
+  readonly #referee: Referee
+  readonly #forgotten = new Set<string>()
 
   constructor({ placement, referee, coverage, narrator }: JudgeParts) {
     this.#narrator = narrator
+    this.#referee = referee
     this.book = new PositionBook(placement)
     this.model = new LogModel({ referee })
     const onChosen = (view: PositionView): void => {
@@ -58,6 +61,21 @@ export class Judge {
     this.cells = new CellChecker(referee)
   }
 
+  /**
+   * The node's log is of another time, and the others know: it votes for nobody any more. What it
+   * writes and proposes by itself until they tell it so concerns nobody; what it sends would.
+   */
+  onForgotten(node: string): void {
+    this.#narrator?.note(node, 'has an old disk')
+    this.#forgotten.add(node)
+  }
+
+  /** The node's data disk holds something else: `puts` is all of it. */
+  onDataReplaced(node: string, puts: readonly Put[]): void {
+    this.#narrator?.note(node, 'has another data disk')
+    this.disks.replace(node, puts)
+  }
+
   onStart(node: string): void {
     this.#narrator?.note(node, 'starts')
     this.log.onStart(node)
@@ -67,8 +85,19 @@ export class Judge {
     this.#narrator?.note(node, 'is down')
   }
 
+  /** What somebody does that no checker looks at: for whoever reads the story. */
+  note(who: string, what: string): void {
+    this.#narrator?.note(who, what)
+  }
+
   onFrameSent(from: string, to: string, frame: PeerFrame): void {
     this.#narrator?.sent(from, to, frame)
+    this.#referee.check(
+      !this.#forgotten.has(from),
+      'PAX-2',
+      'A node whose log went back in time was let in again.',
+      () => ({ from, to }),
+    )
     for (const message of frame.messages) {
       this.#acceptors.onSent(from, message)
       this.#proposals.onSent(from, message)
@@ -82,6 +111,7 @@ export class Judge {
 
   /** A write of a node's log disk became durable. */
   onLogDurable(node: string, puts: readonly Put[]): void {
+    if (this.#forgotten.has(node)) return
     for (const put of puts) {
       for (const record of recordsOf(put)) {
         this.#narrator?.durable(node, record)
@@ -104,6 +134,7 @@ export class Judge {
     const kind = kindOf(event)
     switch (kind) {
       case 'propose': {
+        if (this.#forgotten.has(node)) return undefined
         const value = bytesOf(event, 'value')
         const { group, position } = placeOf(event)
         return this.#proposals.onProposed(node, group, position, ballotOf(event, 'ballot'), value)

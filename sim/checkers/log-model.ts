@@ -55,6 +55,7 @@ export class LogModel {
   #commits = 0
   #leaderChanges = 0
   readonly #lastLeader = new Map<string, string>()
+  #leader: string | undefined
 
   constructor(parts: LogModelParts) {
     this.#parts = parts
@@ -63,6 +64,11 @@ export class LogModel {
   /** Transactions that took effect. */
   get commits(): number {
     return this.#commits
+  }
+
+  /** Who leads the group whose entry was chosen last. */
+  get leader(): string | undefined {
+    return this.#leader
   }
 
   get leaderChanges(): number {
@@ -133,6 +139,7 @@ export class LogModel {
     const before = this.#lastLeader.get(model.group)
     if (before !== undefined && before !== leader) this.#leaderChanges += 1
     this.#lastLeader.set(model.group, leader)
+    this.#leader = leader
     for (const transaction of entry.transactions) this.#applyTransaction(model, entry, transaction)
   }
 

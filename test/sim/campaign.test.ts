@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { outcomeOf, summarise } from '../../sim/campaign.ts'
-import { expectedFaults } from '../../sim/coverage.ts'
+import { expectedCounts } from '../../sim/coverage.ts'
 import type { RunResult } from '../../sim/result.ts'
 
-const everything = [...expectedFaults, 'leader changed', "adopted another's"]
+const everything = [...expectedCounts(), 'leader changed', "adopted another's"]
 
 function result(seed: number, more: Partial<RunResult> = {}): RunResult {
   return {

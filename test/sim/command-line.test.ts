@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { packageRoot } from '../../sim/mutant-hunt.ts'
+import { packageRoot } from '../../sim/mutant-copy.ts'
 import { compareRuns, runSeed } from '../../sim/run.ts'
 
 interface Ended {

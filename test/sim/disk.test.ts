@@ -174,3 +174,41 @@ test('what became durable is told in its order, and what was lost is not', async
   slow.disk.crash({ kind: 'kept' })
   expect(told).toEqual(['a b', 'a', 'kept'])
 })
+
+test('DISK-2: a torn write leaves the front part of its value, and nobody is told of it', async () => {
+  const told: string[] = []
+  const slow = new SlowDisk({
+    onDurable: (puts) => told.push(...puts.map(({ key }) => String(key))),
+  })
+  const store = slow.disk.open()
+  const writing = store.write([{ key: bytesOf('a'), value: bytesOf('abcdefgh') }])
+  writing.catch(() => undefined)
+  expect(slow.disk.crash({ kind: 'cut-short', kept: 500_000 })).toBe(true)
+  expect(textOf(slow.disk.open(), 'a')).toBe('abcd')
+  expect(told).toEqual([])
+})
+
+test('DISK-10: a value that was written to another place stands there, and not where it was', async () => {
+  const slow = new SlowDisk()
+  const store = slow.disk.open()
+  await slow.written(store, [putOf('a', 'one'), putOf('b', 'two')])
+  expect(slow.disk.misdirect(bytesOf('a'), bytesOf('z')), 'there is no z').toBe(false)
+  expect(slow.disk.misdirect(bytesOf('a'), bytesOf('b'))).toBe(true)
+  expect([textOf(store, 'a'), textOf(store, 'b')]).toEqual(['one', 'one'])
+})
+
+test('DISK-5: while there is no space every write is refused, and none is on the disk', async () => {
+  const slow = new SlowDisk()
+  slow.disk.failWrites('no-space')
+  for (let tries = 0; tries < 2; tries++) {
+    const store = slow.disk.open()
+    const writing = store.write([putOf('a')])
+    slow.work()
+    await expect(writing).rejects.toThrow('no space')
+    expect(slow.disk.crash({ kind: 'kept' })).toBe(false)
+  }
+  slow.disk.failWrites('none')
+  const store = slow.disk.open()
+  await slow.written(store, [putOf('a', 'at last')])
+  expect(textOf(store, 'a')).toBe('at last')
+})

@@ -214,3 +214,66 @@ test('META-1: the same seed gives the same run, another seed another one', async
   expect(await hashOf(5)).toBe(await hashOf(5))
   expect(await hashOf(5)).not.toBe(await hashOf(6))
 })
+
+/** When each frame that is sent at 0.5 s and after, one a millisecond, arrives: microseconds late. */
+async function delays(here: Place, count: number): Promise<number[]> {
+  const arrivals: number[] = []
+  const a = join(here, 'a', ['b'])
+  join(here, 'b', [], {
+    onFrame: (_, frame) => arrivals.push(here.world.nowMicros - 500_000 - Number(frame) * 1_000),
+  })
+  sendMany(here, a, 'b', count)
+  await here.world.run(never, 10 * second)
+  return arrivals
+}
+
+test('NET-4: some ways are slower than others all the time', async () => {
+  const near = await delays(place({ delayMeanMicros: 0 }), 5)
+  const far = await delays(place({ delayMeanMicros: 0, far: 1_000_000, farFactor: 7 }), 5)
+  expect(near).toEqual([100, 100, 100, 100, 100])
+  expect(far).toEqual([700, 700, 700, 700, 700])
+})
+
+test('NET-10: everything to and from a slow node takes longer, until that is over', async () => {
+  const here = place({ delayMeanMicros: 0 })
+  here.world.schedule(400_000, 'slow', () => {
+    here.weather.slow('b', 30_000, 502_500)
+  })
+  // What is sent later does not overtake what is under way on its link.
+  expect(await delays(here, 4)).toEqual([30_100, 30_100, 30_100, 29_100])
+  here.weather.slow('b', 30_000, 60 * second)
+  expect(here.weather.extraMicros('b', 'a', 11 * second)).toBe(30_000)
+  here.weather.heal()
+  expect(here.weather.extraMicros('b', 'a', 11 * second)).toBe(0)
+})
+
+test('NET-9: an answer is lost with its connection, and both ends notice', async () => {
+  const here = place({})
+  const a = join(here, 'a', ['b'])
+  const b = join(here, 'b', [])
+  here.world.schedule(490_000, 'lose', () => {
+    here.network.loseNext('b')
+  })
+  here.world.schedule(500_000, 'answer', () => void b.transport.send('a', 'answer'))
+  await here.world.run(never, 10 * second)
+  expect(a.frames).toEqual([])
+  expect(here.coverage.counts()['lost-reply']).toBe(1)
+  expect([a.links, b.links]).toEqual([
+    ['b up', 'b down', 'b up'],
+    ['a up', 'a down', 'a up'],
+  ])
+})
+
+test('TIME-7: what a process sends in a stall leaves it when the stall is over', async () => {
+  const here = place({ delayMeanMicros: 0 })
+  const arrivals: number[] = []
+  const a = join(here, 'a', ['b'])
+  join(here, 'b', [], { onFrame: () => arrivals.push(here.world.nowMicros) })
+  here.world.schedule(500_000, 'acts', () => {
+    a.process.stall(40_000, () => undefined)
+    a.process.onClockRead()
+    a.transport.send('b', 'on an old reading')
+  })
+  await here.world.run(never, second)
+  expect(arrivals).toEqual([540_100])
+})

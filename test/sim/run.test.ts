@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { runSeed, runSeedChecked } from '../../sim/run.ts'
+import { drawPlan, runPlan, runSeed, runSeedChecked } from '../../sim/run.ts'
+import { faultNames } from '../../sim/swarm-faults.ts'
 import { describeSwarm, drawSwarm } from '../../sim/swarm.ts'
 
 test('META-1: a seed run twice takes the same course, event for event', async () => {
@@ -27,6 +28,14 @@ test('the code as it is comes through its first seeds clean, each the same twice
   }
 }, 120_000)
 
+test('META-1: a plan is plain data: what comes back from JSON takes the same course', async () => {
+  const plan = drawPlan(3)
+  expect(plan.faults.length).toBeGreaterThan(3)
+  const copy: typeof plan = JSON.parse(JSON.stringify(plan))
+  expect(copy).toEqual(plan)
+  expect((await runPlan(copy)).hash).toBe((await runSeed(3)).hash)
+})
+
 test('the options of a seed are drawn from it alone, and told on one line', () => {
   const options = drawSwarm(42)
   expect(drawSwarm(42)).toEqual(options)
@@ -38,18 +47,18 @@ test('the options of a seed are drawn from it alone, and told on one line', () =
 test('swarms turn each kind of fault on in some seeds and off in others', () => {
   const plans = Array.from({ length: 100 }, (_, seed) => drawSwarm(seed))
   const kinds: readonly ((plan: (typeof plans)[number]) => number)[] = [
-    ({ faults }) => faults.crashMeanMicros,
-    ({ faults }) => faults.partitionMeanMicros,
-    ({ faults }) => faults.resetMeanMicros,
-    ({ faults }) => faults.clogMeanMicros,
-    ({ faults }) => faults.pauseMeanMicros,
+    ...faultNames.map(
+      (name) =>
+        ({ faultRates }: (typeof plans)[number]) =>
+          faultRates.meanMicros[name] ?? 0,
+    ),
     ({ link }) => link.drop,
     ({ link }) => link.duplicate,
     ({ link }) => link.reorder,
   ]
   for (const kind of kinds) {
     const on = plans.filter((plan) => kind(plan) > 0).length
-    expect(on).toBeGreaterThan(20)
+    expect(on).toBeGreaterThan(2)
     expect(on).toBeLessThan(90)
   }
   expect(new Set(plans.map((plan) => plan.nodeCount))).toEqual(new Set([3, 5]))

@@ -1,0 +1,163 @@
+/**
+ * The atlas: which disks are hurt, and which damage may still be dealt, so that what the run relies
+ * on stays recoverable. Without it a run with damaged disks is no proof of anything.
+ *
+ * - At most a minority of the nodes ever has a damaged log (DISK-2, 6, 7, 8, 10): every record that a
+ *   majority holds is whole at one node that was never hurt. The core of the liveness phase is made
+ *   of such nodes.
+ * - A log that went back in time, or is empty, is refused by peers that remember how far it was. So
+ *   all others must remember it durably, and from then on nothing that forgets it is dealt to them.
+ * - A damaged data disk is made anew from the log of its node (as the daemon does): any number.
+ * - Two nodes with each other's disks refuse to start, and write nothing: nothing is hurt.
+ *
+ * A node that rightly refuses its log stays down for the rest of the run.
+ */
+import { latin1 } from '../src/base/bytes.ts'
+import { StoreError } from '../src/base/errors.ts'
+import { unpack } from '../src/base/pack.ts'
+import { decodeFlush, flushesFrom } from '../src/replica/flush.ts'
+import { decodeMeta, metaKey } from '../src/replica/log-meta.ts'
+import { decodeStored, nameKey } from '../src/replica/row-format.ts'
+import type { DiskImage, SimDisk } from './disk.ts'
+
+/** What has to be done about a node that would not start, or stopped by itself. */
+export type Treatment =
+  | 'reset-data'
+  | 'retire'
+  /** Its disk refused a write: it may come back. */
+  | 'start-again'
+  /** It has the disks of another node: it stays down until that is put right. */
+  | 'wait'
+  | 'unexpected'
+
+export interface NodeDisks {
+  readonly log: SimDisk
+  readonly data: SimDisk
+}
+
+export class Atlas {
+  readonly #disks: ReadonlyMap<string, NodeDisks>
+  readonly #hurtLogs = new Set<string>()
+  readonly #hurtData = new Set<string>()
+  readonly #onceHurtData = new Set<string>()
+  readonly #forgetful = new Set<string>()
+  readonly #refusing = new Set<string>()
+  readonly #swapped = new Set<string>()
+
+  constructor(disks: ReadonlyMap<string, NodeDisks>) {
+    this.#disks = disks
+  }
+
+  /** Whether the node's log is as it wrote it: such nodes alone can be relied on. */
+  isSound(node: string): boolean {
+    return !this.#hurtLogs.has(node)
+  }
+
+  /** Its log went back in time, or is another: it must not vote again. */
+  isForgetful(node: string): boolean {
+    return this.#forgetful.has(node)
+  }
+
+  isSwapped(node: string): boolean {
+    return this.#swapped.has(node)
+  }
+
+  hasHurtData(node: string): boolean {
+    return this.#hurtData.has(node)
+  }
+
+  /** It may have said so, which clients may hear of later. */
+  hadHurtData(node: string): boolean {
+    return this.#onceHurtData.has(node)
+  }
+
+  /** Takes the damage of a node's log into account; false: it must not be dealt. */
+  hurtLog(node: string): boolean {
+    if (this.#swapped.size > 0) return false
+    const hurtMax = Math.floor((this.#disks.size - 1) / 2)
+    if (!this.#hurtLogs.has(node) && this.#hurtLogs.size >= hurtMax) return false
+    this.#hurtLogs.add(node)
+    return true
+  }
+
+  /** The same for a log that forgets: `image` is what will be there, nothing when it is empty. */
+  forgetLog(node: string, image: DiskImage): boolean {
+    const keepers = [...this.#disks].filter(([name]) => name !== node)
+    if (keepers.some(([name]) => this.#hurtData.has(name))) return false
+    const isRemembered = keepers.every(
+      ([, { data }]) => storedFlushOf(data, node) > lastFlushOf(image),
+    )
+    if (!isRemembered || !this.hurtLog(node)) return false
+    this.#forgetful.add(node)
+    this.hurtData(node)
+    return true
+  }
+
+  /** The same for a data disk. With it goes what the node knows of its peers' logs. */
+  hurtData(node: string): boolean {
+    const isKeeper = [...this.#forgetful].some((forgetful) => forgetful !== node)
+    if (isKeeper || this.#swapped.size > 0) return false
+    this.#hurtData.add(node)
+    this.#onceHurtData.add(node)
+    return true
+  }
+
+  /** The data disk was made anew. */
+  mendData(node: string): void {
+    this.#hurtData.delete(node)
+  }
+
+  swap(nodes: readonly [string, string]): boolean {
+    if (this.#swapped.size > 0 || nodes.some((node) => this.#forgetful.has(node))) return false
+    for (const node of nodes) this.#swapped.add(node)
+    return true
+  }
+
+  swapBack(): void {
+    this.#swapped.clear()
+  }
+
+  /** A write of this node will be refused. */
+  refuse(node: string): void {
+    this.#refusing.add(node)
+  }
+
+  /** What a node's end by itself calls for. */
+  treatmentOf(node: string, error: unknown): Treatment {
+    if (!(error instanceof StoreError)) return 'unexpected'
+    const { code, detail } = error
+    if (code === 'invalid' && this.#swapped.has(node)) return 'wait'
+    if (code === 'unavailable' && this.#refusing.has(node)) return 'start-again'
+    if (code !== 'corrupt') return 'unexpected'
+    if (detail.store === 'data') return this.#hurtData.has(node) ? 'reset-data' : 'unexpected'
+    return this.#hurtLogs.has(node) ? 'retire' : 'unexpected'
+  }
+}
+
+/** The number of the last flush of a log disk's image, 0 when there is none. */
+export function lastFlushOf(image: DiskImage): number {
+  const { gte, lt } = flushesFrom(1)
+  let last = 0
+  for (const [key, value] of image) {
+    if (key < latin1(gte) || key >= latin1(lt)) continue
+    last = Math.max(last, decodeFlush(value)?.number ?? 0)
+  }
+  return last
+}
+
+/** Whether the image is that of a log which has been used: it has a record of its identity. */
+export function isUsedLog(image: DiskImage): boolean {
+  const meta = image.get(latin1(metaKey))
+  return meta !== undefined && decodeMeta(meta).incarnation > 0
+}
+
+/** How far `peer`'s log was, as a data disk durably knows it. */
+function storedFlushOf(data: SimDisk, peer: string): number {
+  const key = nameKey(`peer/${peer}`)
+  const value = data.durableValue(latin1(key))
+  const stored = value === undefined ? 'damaged' : decodeStored(key, value)
+  const fields = typeof stored === 'object' ? unpack(stored.payload) : undefined
+  if (!Array.isArray(fields)) return 0
+  const [storeId, flush]: unknown[] = fields
+  return typeof storeId === 'string' && typeof flush === 'number' ? flush : 0
+}

@@ -1,0 +1,18 @@
+/**
+ * Progress on stderr: one line that changes on a terminal; elsewhere a line whenever the topic does.
+ */
+
+export class ProgressLine {
+  readonly #isTerminal: boolean = process.stderr.isTTY
+  #topic = ''
+
+  show(topic: string, text: string): void {
+    if (this.#isTerminal) process.stderr.write(`\r\u001b[K${text.slice(0, 100)}`)
+    else if (topic !== this.#topic) process.stderr.write(`${text}\n`)
+    this.#topic = topic
+  }
+
+  end(): void {
+    if (this.#isTerminal) process.stderr.write('\r\u001b[K')
+  }
+}

@@ -1,0 +1,149 @@
+/** `sim run`: one seed, or many as a campaign; `sim check-determinism`: each seed of a range twice. */
+import { writeFile } from 'node:fs/promises'
+import { SingleBar } from 'cli-progress'
+import { outcomeOf, runCampaign, type CampaignSummary } from '../campaign.ts'
+import { describeViolation } from '../checkers/referee.ts'
+import { historyText } from '../history/lines.ts'
+import type { History } from '../history/operation.ts'
+import { exitCodes, replayLine, type RunResult } from '../result.ts'
+import { runSeed, runSeedChecked } from '../run.ts'
+import {
+  parseCount,
+  parseFaults,
+  parseJobs,
+  parseSeeds,
+  print,
+  refuse,
+  type AddCommand,
+  type SeedRange,
+} from './flags.ts'
+import { flagsOf, type Switches } from '../swarm-faults.ts'
+
+interface RunFlags {
+  readonly seed?: number
+  readonly seeds?: SeedRange
+  readonly jobs: number
+  readonly check: boolean
+  readonly json: boolean
+  readonly jsonLines: boolean
+  readonly trace: boolean
+  readonly history?: string
+  readonly stop: boolean
+  readonly rules?: readonly string[]
+  readonly faults?: readonly string[]
+  readonly without?: readonly string[]
+  readonly tightTimeouts: boolean
+}
+
+function switchesOf({ faults, without, tightTimeouts }: RunFlags): Switches {
+  return { only: faults, without, tightTimeouts }
+}
+
+export const addRun: AddCommand = (program, finish) => {
+  program
+    .command('run')
+    .description('run one seed, or a range of seeds as a campaign')
+    .option('--seed <n>', 'one seed', parseCount)
+    .option('--seeds <a..b>', 'all seeds of a range', parseSeeds)
+    .option('--jobs <n>', 'processes to spread seeds over', parseJobs, 1)
+    .option('--check', 'run each seed twice and compare the hashes', false)
+    .option('--stop', 'end a campaign at the first failure', false)
+    .option('--rules <ids...>', 'count violations of these rules only')
+    .option('--faults <names>', 'no faults but these, by their names', parseFaults)
+    .option('--without <names>', 'all faults but these', parseFaults)
+    .option('--tight-timeouts', 'draw waits that are shorter than what is waited for', false)
+    .option('--trace', 'with --seed: write what happens to stderr', false)
+    .option('--history <file>', 'with --seed: write what clients were told as JSON lines')
+    .option('--json', 'print the result as JSON', false)
+    .option('--json-lines', 'with --seeds: print each seed as it ends, a line each', false)
+    .action(async (flags: RunFlags) => {
+      finish(await run(flags))
+    })
+}
+
+async function run(flags: RunFlags): Promise<number> {
+  if (flags.seeds !== undefined) return runMany(flags, flags.seeds)
+  if (flags.seed !== undefined) return runOne(flags, flags.seed)
+  return refuse('give --seed N or --seeds A..B')
+}
+
+async function runOne(flags: RunFlags, seed: number): Promise<number> {
+  const { rules } = flags
+  const switches = switchesOf(flags)
+  const watch = (line: string): void => void process.stderr.write(`${line}\n`)
+  let told: History = []
+  const onHistory = (history: History): void => void (told = history)
+  const result = flags.trace
+    ? await runSeed(seed, { rules, watch, onHistory }, switches)
+    : await runSeedChecked(seed, flags.check, { rules, onHistory }, switches)
+  if (flags.history !== undefined) await writeFile(flags.history, historyText(told))
+  if (flags.json) print(JSON.stringify(result))
+  else print(describeResult(result, switches))
+  return exitCodes[result.outcome]
+}
+
+function describeResult(result: RunResult, switches: Switches): string {
+  const { seed, outcome, hash, events, commits, simulatedSeconds, wallSeconds } = result
+  const figures = `${events} events, ${commits} commits, ${simulatedSeconds.toFixed(1)} simulated s`
+  const lines = [
+    `options ${result.swarm}`,
+    `seed ${seed}: ${outcome}, hash ${hash}, ${figures}, ${wallSeconds.toFixed(2)} s`,
+    ...result.violations.map(describeViolation),
+  ]
+  if (outcome !== 'clean') lines.push(`replay: ${replayLine(seed, flagsOf(switches))}`)
+  return lines.join('\n')
+}
+
+async function runMany(flags: RunFlags, seeds: SeedRange): Promise<number> {
+  const bar = process.stderr.isTTY
+    ? new SingleBar({ format: '{bar} {value}/{total} seeds, {failed} failed, {eta} s left' })
+    : undefined
+  bar?.start(seeds.to - seeds.from + 1, 0, { failed: 0 })
+  let failed = 0
+  const summary = await runCampaign({
+    ...seeds,
+    ...{ jobs: flags.jobs, check: flags.check, stopAtFailure: flags.stop },
+    rules: flags.rules,
+    switches: switchesOf(flags),
+    onResult: (result, done) => {
+      if (result.outcome !== 'clean') failed += 1
+      bar?.update(done, { failed })
+      if (flags.jsonLines) print(JSON.stringify(result))
+    },
+  })
+  bar?.stop()
+  if (flags.jsonLines) return exitCodes[outcomeOf(summary)]
+  if (flags.json) print(JSON.stringify(summaryAsJson(summary, switchesOf(flags))))
+  else print(describeSummary(summary, switchesOf(flags)))
+  return exitCodes[outcomeOf(summary)]
+}
+
+function summaryAsJson(summary: CampaignSummary, switches: Switches): unknown {
+  const { failed, ...figures } = summary
+  return {
+    ...figures,
+    violations: failed.length,
+    failed: failed.map(({ seed, outcome, violations, hash, wallSeconds }) => ({
+      ...{ seed, outcome, violations, hash, wallSeconds },
+      replay: replayLine(seed, flagsOf(switches)),
+    })),
+  }
+}
+
+function describeSummary(summary: CampaignSummary, switches: Switches): string {
+  const { seeds, failed, events, commits, medianCommits, simulatedSeconds, wallSeconds } = summary
+  const perSecond = Math.round(events / Math.max(wallSeconds, 0.001))
+  const shares = Object.entries(summary.seedsPerThousand).map(
+    ([name, share]) => `${name} ${(share / 10).toFixed(1)} %`,
+  )
+  return [
+    ...failed.flatMap(({ seed, outcome, violations }) => [
+      `seed ${seed}: ${outcome}; replay: ${replayLine(seed, flagsOf(switches))}`,
+      ...violations.slice(0, 2).map((one) => `  ${describeViolation(one)}`),
+    ]),
+    `in how many seeds: ${shares.join(', ')}`,
+    ...summary.shortfalls.map((shortfall) => `shortfall: ${shortfall}`),
+    `${seeds} seeds, ${failed.length} failed, ${events} events (${perSecond}/s), ${commits} commits ` +
+      `(median ${medianCommits}), ${simulatedSeconds} simulated s in ${wallSeconds.toFixed(1)} s`,
+  ].join('\n')
+}

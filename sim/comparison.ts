@@ -1,0 +1,186 @@
+/**
+ * All replicas against the model and against one another, once everything is quiet: who is left
+ * behind, what each one's rows are, what each one's cells are when read through it.
+ */
+import { StoreError } from '../src/base/errors.ts'
+import { groupOfBytes, type GroupId } from '../src/base/ids.ts'
+import { fromLatin1 } from '../src/base/bytes.ts'
+import { unpackBody } from '../src/cells/body.ts'
+import type { Cell, StoredCell } from '../src/cells/cell.ts'
+import type { ClientFrame } from '../src/cells/operation.ts'
+import type { Node } from '../src/node/compose.ts'
+import { seenOf } from './cell-client.ts'
+import { datastore } from './cell-workload.ts'
+import { RowSum } from './checkers/log-model.ts'
+import type { Cluster } from './cluster.ts'
+import type { NodeHost } from './node-host.ts'
+
+export type SimCluster = Cluster<Node, ClientFrame>
+
+/** Something that is being read through a node. */
+interface Look {
+  readonly host: NodeHost<Node>
+  readonly program: Node
+  isOver: boolean
+}
+
+export class Comparison {
+  readonly #cluster: SimCluster
+  readonly #shards: readonly number[]
+  #looks: Look[] = []
+
+  constructor(cluster: SimCluster, shards: readonly number[]) {
+    this.#cluster = cluster
+    this.#shards = shards
+  }
+
+  /** Begins to read everything through every node. */
+  begin(): void {
+    const { inService, judge } = this.#cluster
+    this.#looks = []
+    for (const host of inService) {
+      for (const group of judge.book.groups) {
+        this.#begin(host, (program) => this.#inspect(host, program, groupOf(group)))
+      }
+      for (const shard of this.#shards) {
+        this.#begin(host, (program) => this.#readBack(host, program, shard))
+      }
+    }
+  }
+
+  /** Whether everything was read, but through nodes that ended meanwhile. */
+  isDone(): boolean {
+    return this.#looks.every(({ host, program, isOver }) => isOver || host.program !== program)
+  }
+
+  /** A replica's rows against the model, as of the position it has applied at this moment. */
+  inspect(node: string, group: string): void {
+    const host = this.#cluster.hosts.find((one) => one.name === node)
+    if (host !== undefined) {
+      this.#begin(host, (program) => this.#inspect(host, program, groupOf(group)))
+    }
+  }
+
+  #begin(host: NodeHost<Node>, read: (program: Node) => Promise<void>): void {
+    const { program } = host
+    if (program === undefined) return
+    const look = { host, program, isOver: false }
+    this.#looks.push(look)
+    read(program).then(
+      () => (look.isOver = true),
+      (error: unknown) => {
+        look.isOver = true
+        if (!this.#isExcused(look, error)) this.#cluster.world.fail(error)
+      },
+    )
+  }
+
+  /** It ended meanwhile, or its data disk is damaged and says so: it will be made anew. */
+  #isExcused({ host, program }: Look, error: unknown): boolean {
+    if (!(error instanceof StoreError)) return false
+    if (host.program !== program) return true
+    return error.code === 'corrupt' && this.#cluster.atlas.hasHurtData(host.name)
+  }
+
+  async #inspect(host: NodeHost<Node>, program: Node, group: GroupId): Promise<void> {
+    const { judge } = this.#cluster
+    const position = judge.log.appliedPosition(host.name, group)
+    const rows = await program.replica.scan(group, {})
+    if (host.program !== program) return
+    const sum = new RowSum()
+    for (const { key, value, timestamp } of rows) sum.toggle(key, value, timestamp, true)
+    judge.log.onRowsSeen(host.name, group, position, sum)
+  }
+
+  /** The whole log of a shard through one node's own cell store. */
+  async #readBack(host: NodeHost<Node>, program: Node, shard: number): Promise<void> {
+    const { referee, judge, world } = this.#cluster
+    const { cells: checker } = judge
+    const limit = 1000
+    for (let after = 0; ;) {
+      const info = { client: host.name, startTick: checker.begin(), isCurrent: true }
+      const read = { level: 'current', atLeast: [] } as const
+      const items = [{ kind: 'after', shard, addedId: after }] as const
+      const { answer } = await program.cells.execute(
+        { kind: 'log', datastore, read, items, limit, waitMs: 0 },
+        { timeoutMs: 20_000 },
+      )
+      if (host.program !== program) return
+      const [page] = answer.kind === 'log' ? answer.items : []
+      if (page?.kind !== 'ok') {
+        referee.check(
+          this.#cluster.atlas.hasHurtData(host.name),
+          'LIVE-2',
+          'A shard could not be read through a node at the end.',
+          () => ({ node: host.name, shard, answer: page, seconds: world.nowMicros / 1_000_000 }),
+        )
+        return
+      }
+      const { cells, next } = page.value
+      checker.onShardRead(
+        shard,
+        { after, limit },
+        cells.map((one) => seenOf(cellOf(one))),
+        info,
+      )
+      if (cells.length < limit) return
+      after = next
+    }
+  }
+
+  /** Who is not where all should be, in words; empty when all are. */
+  laggards(): readonly string[] {
+    const { judge, inService, atlas } = this.#cluster
+    const closed = inService.filter((host) => host.program === undefined)
+    const forgetful = inService.filter((host) => atlas.isForgetful(host.name))
+    const groups = judge.book.groups.flatMap((group) => this.#laggardsOf(group))
+    return [
+      ...closed.map((host) => `${host.name} is not open`),
+      ...forgetful.map((host) => `${host.name} has an old disk, and nobody refuses it`),
+      ...groups,
+    ]
+  }
+
+  #laggardsOf(group: string): string[] {
+    const { judge, inService } = this.#cluster
+    const { position } = judge.model.of(group)
+    const name = Buffer.from(group, 'latin1').toString('hex').slice(-8)
+    const open = this.#openPositions(group)
+    const holes = open === 0 ? [] : [`${name}: ${open} open positions above ${position}`]
+    const behind = inService.flatMap((host) => {
+      const applied = judge.log.appliedPosition(host.name, group)
+      const drained = judge.disks.positionOf(host.name, group)
+      if (applied === position && drained === position) return []
+      return [`${name}: ${host.name} applied ${applied}, drained ${drained} of ${position}`]
+    })
+    return [...holes, ...behind]
+  }
+
+  hasHoles(): boolean {
+    return this.#cluster.judge.book.groups.some((group) => this.#openPositions(group) > 0)
+  }
+
+  /**
+   * Positions that somebody in service, with a sound log, accepted a value at and that are not
+   * chosen (LOG-5). What a damaged log once held may be gone.
+   */
+  #openPositions(group: string): number {
+    const { judge, inService, atlas } = this.#cluster
+    const sound = inService.filter((host) => atlas.isSound(host.name)).map((host) => host.name)
+    const { position } = judge.model.of(group)
+    const views = judge.book.positionsOf(group)
+    return views.filter(
+      (view) =>
+        view.position > position &&
+        sound.some((node) => view.acceptors.get(node)?.accepted !== undefined),
+    ).length
+  }
+}
+
+function groupOf(group: string): GroupId {
+  return groupOfBytes(fromLatin1(group))
+}
+
+function cellOf(stored: StoredCell): Cell {
+  return { ...stored, body: unpackBody(stored.body) ?? null }
+}

@@ -1,0 +1,21 @@
+/** What the endpoints of a run are called: faults name them before the run makes them. */
+import { nodeId, type NodeId } from '../src/base/ids.ts'
+
+export function nodeName(index: number): NodeId {
+  return nodeId(`n${index + 1}`)
+}
+
+/** An endpoint of its own for each life of a client, as each connection has one at a node. */
+export function endpointOf(client: string, life: number): string {
+  return life === 1 ? client : `${client}~${life}`
+}
+
+/** The client or node whose endpoint this is: what faults name. */
+export function placeOf(endpoint: string): string {
+  const end = endpoint.indexOf('~')
+  return end < 0 ? endpoint : endpoint.slice(0, end)
+}
+
+export function clientName(index: number): string {
+  return `c${index + 1}`
+}

@@ -1,0 +1,66 @@
+/**
+ * Draws a run's faults from its options, before the run begins: each kind at its own pace from a
+ * stream of its own, so that a kind that is switched off moves no other.
+ */
+import { clientName, nodeName } from './endpoints.ts'
+import { inOrder, type Fault } from './fault.ts'
+import { drawings, type Draw, type Drawing } from './fault-drawings.ts'
+import { SeededRandom } from './random.ts'
+import type { SwarmOptions } from './swarm.ts'
+
+/** Moments at which a fault of one name strikes in a run, at most. */
+const momentsMax = 200
+
+/** Every fault of the run, in order. The same options give the same list. */
+export function drawFaults(options: SwarmOptions): readonly Fault[] {
+  const random = new SeededRandom(`${options.seed}/faults`)
+  const nodes = Array.from({ length: options.nodeCount }, (_, i) => nodeName(i))
+  const { clientCount } = options.workload
+  const clients = Array.from({ length: clientCount }, (_, i) => clientName(i))
+  const faults = [...drawings].flatMap(([name, drawing]) =>
+    drawKind(
+      { rates: options.faultRates, random: random.fork(name), nodes, clients },
+      name,
+      drawing,
+    ),
+  )
+  return inOrder([...faults.map((fault) => afterQuiet(fault, options)), ...drawQuiet(options)])
+}
+
+function drawKind(draw: Draw, name: string, drawing: Drawing): Fault[] {
+  const { meanMicros, lengthMicros, quietMicros } = draw.rates
+  const mean = meanMicros[name]
+  const faults: Fault[] = []
+  if (mean === undefined) return faults
+  let atMicros = draw.random.exponential(mean)
+  for (let count = 0; count < momentsMax && atMicros < lengthMicros - quietMicros; count++) {
+    faults.push(...drawing(atMicros, draw).map((fault) => named(fault, name)))
+    atMicros += 1 + draw.random.exponential(mean)
+  }
+  return faults
+}
+
+function named(fault: Fault, name: string): Fault {
+  return fault.kind === name ? fault : { ...fault, name }
+}
+
+/** The quiet stretch is let in between: what was drawn for later comes after it. */
+function afterQuiet(fault: Fault, { faultRates }: SwarmOptions): Fault {
+  const { quietAtMicros, quietMicros } = faultRates
+  if (quietMicros === 0 || fault.atMicros < quietAtMicros) return fault
+  return { ...fault, atMicros: fault.atMicros + quietMicros }
+}
+
+/** Nobody asks for anything, and one node may be away meanwhile; then all ask at once. */
+function drawQuiet({ seed, faultRates, nodeCount }: SwarmOptions): Fault[] {
+  const { quietAtMicros: atMicros, quietMicros } = faultRates
+  if (quietMicros === 0) return []
+  const random = new SeededRandom(`${seed}/faults/quiet`)
+  const node = nodeName(random.int(0, nodeCount - 1))
+  const away = { kind: 'crash', atMicros, node, downMicros: quietMicros, name: 'away' } as const
+  return [
+    { kind: 'idle', atMicros, lengthMicros: quietMicros },
+    ...(random.chance(600_000) ? [away] : []),
+    { kind: 'storm', atMicros: atMicros + quietMicros, lengthMicros: 1_000_000, name: 'burst' },
+  ]
+}

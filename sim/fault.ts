@@ -1,0 +1,150 @@
+/**
+ * Faults as data: what strikes, when, and for how long. A run's faults are a list drawn from its seed
+ * before the run begins, so that a scenario can hold the list itself and shrinking can leave some out.
+ * Plain JSON. Times are microseconds of the world's clock from the start of the run.
+ *
+ * The ids are those of the list of faults: NET-, PROC-, DISK-, TIME-, LOAD-.
+ */
+
+/** From one endpoint to another; the other direction is a way of its own. */
+export type Way = readonly [from: string, to: string]
+
+/** A node has two disks: what it promised and accepted, and what is derived from that. */
+export type DiskName = 'log' | 'data'
+
+interface Moment {
+  readonly atMicros: number
+  /** What it was drawn as, when its kind does not tell: campaigns count it under this name, too. */
+  readonly name?: string
+}
+
+interface Lasting extends Moment {
+  readonly lengthMicros: number
+}
+
+interface Downing extends Moment {
+  readonly node: string
+  /** Down for so long, then started again. */
+  readonly downMicros: number
+}
+
+export type ProcessFault =
+  | (Downing & {
+      readonly kind: 'crash'
+      /** Absent: at once. Else so long after a write of the victim's disks begins next. */
+      readonly inWriteMicros?: number
+    })
+  /** Asked to end; it comes back so long after it has ended. */
+  | (Downing & { readonly kind: 'stop' })
+  /** Nothing runs; timers and frames wait, clocks go on. */
+  | (Lasting & { readonly kind: 'pause'; readonly node: string })
+  /** A pause that begins when the clock is read next: what is done on the reading is done late. */
+  | (Lasting & { readonly kind: 'stall'; readonly node: string })
+
+export type NetworkFault =
+  | (Lasting & {
+      readonly kind: 'cut'
+      readonly ways: readonly Way[]
+      /** The links concerned break, too, instead of going silent. */
+      readonly resets: boolean
+    })
+  /** Whoever led the group that was written last hears nobody, and nobody hears it. */
+  | (Lasting & { readonly kind: 'isolate-leader' })
+  | (Moment & { readonly kind: 'reset'; readonly between: Way })
+  /** The next answer to a client is lost with its connection: what it answers was done. */
+  | (Moment & { readonly kind: 'lose-reply'; readonly node: string })
+  /** Nothing arrives on these ways before the end; then all of it does. */
+  | (Lasting & { readonly kind: 'clog'; readonly ways: readonly Way[] })
+  /** Everything to and from the node takes so much longer. */
+  | (Lasting & { readonly kind: 'slow-node'; readonly node: string; readonly extraMicros: number })
+
+export type DiskFault =
+  | (Lasting & { readonly kind: 'slow-disk'; readonly node: string; readonly extraMicros: number })
+  /** The next write fails; it may be on the disk all the same. The node stops, and comes back. */
+  | (Downing & { readonly kind: 'fsync-error'; readonly disk: DiskName })
+  /** No write works for a while. */
+  | (Lasting & { readonly kind: 'no-space'; readonly node: string; readonly disk: DiskName })
+  /** A crash in the next write of the log leaves the front part of it, in parts per million. */
+  | (Downing & { readonly kind: 'torn-write'; readonly kept: number })
+  /** One bit of a stored value flips. `place`: of all values in key order, in parts per million. */
+  | (Moment & {
+      readonly kind: 'bit-rot'
+      readonly node: string
+      readonly disk: DiskName
+      readonly place: number
+      readonly bit: number
+    })
+  /** A write that went to another place: the value at `from` now stands at `to`. */
+  | (Moment & {
+      readonly kind: 'misdirected-write'
+      readonly node: string
+      readonly disk: DiskName
+      readonly from: number
+      readonly to: number
+    })
+  /** The node comes back with its disks, or its data disk alone, as they were at `imageAtMicros`. */
+  | (Downing & {
+      readonly kind: 'stale-disk'
+      readonly disk: 'both' | 'data'
+      readonly imageAtMicros: number
+    })
+  | (Downing & { readonly kind: 'empty-disk'; readonly disk: 'both' | 'data' })
+  /** Each of two nodes is started with the other's disks; after a while they are put right. */
+  | (Lasting & { readonly kind: 'swapped-disks'; readonly nodes: readonly [string, string] })
+
+export type ClockFault =
+  /** A clock jumps: forward both, or the wall clock alone; a monotonic one never goes back. */
+  | (Moment & {
+      readonly kind: 'clock-jump'
+      readonly node: string
+      readonly wallMicros: number
+      readonly monotonicMicros: number
+    })
+  /** The wall clock jumps to and fro by so much. */
+  | (Lasting & {
+      readonly kind: 'clock-strobe'
+      readonly node: string
+      readonly wallMicros: number
+      readonly everyMicros: number
+    })
+
+export type LoadFault =
+  /** All clients write to one row without a pause. */
+  | (Lasting & { readonly kind: 'storm' })
+  /** No client begins anything. */
+  | (Lasting & { readonly kind: 'idle' })
+  /** Some puts are nearly as large as a cell may be. */
+  | (Lasting & { readonly kind: 'huge' })
+  /** A client dies with whatever it was doing; another one comes up in its place. */
+  | (Moment & {
+      readonly kind: 'client-death'
+      readonly client: string
+      readonly downMicros: number
+    })
+
+export type Fault = ProcessFault | NetworkFault | DiskFault | ClockFault | LoadFault
+
+export type FaultKind = Fault['kind']
+
+/** In the order in which they strike; what strikes at one moment keeps its place. */
+export function inOrder(faults: readonly Fault[]): readonly Fault[] {
+  return faults.toSorted((a, b) => a.atMicros - b.atMicros)
+}
+
+export const processKinds: readonly ProcessFault['kind'][] = ['crash', 'stop', 'pause', 'stall']
+export const networkKinds: readonly NetworkFault['kind'][] = [
+  ...(['cut', 'isolate-leader', 'reset', 'lose-reply', 'clog', 'slow-node'] as const),
+]
+export const diskKinds: readonly DiskFault['kind'][] = [
+  ...(['slow-disk', 'fsync-error', 'no-space', 'torn-write', 'bit-rot'] as const),
+  ...(['misdirected-write', 'stale-disk', 'empty-disk', 'swapped-disks'] as const),
+]
+export const clockKinds: readonly ClockFault['kind'][] = ['clock-jump', 'clock-strobe']
+
+/** Whether the fault is of one of these kinds. */
+export function isOfKind<Kind extends FaultKind>(
+  fault: Fault,
+  kinds: readonly Kind[],
+): fault is Extract<Fault, { readonly kind: Kind }> {
+  return kinds.some((kind) => kind === fault.kind)
+}

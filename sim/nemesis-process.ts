@@ -1,0 +1,83 @@
+/** Faults of processes (PROC-1 to PROC-7, TIME-7), of clocks (TIME-3 to TIME-6), and the load (LOAD-). */
+import { unreachable } from '../src/base/assert.ts'
+import type { ClockFault, LoadFault, ProcessFault } from './fault.ts'
+import type { Context, FaultOf } from './nemesis-context.ts'
+
+export function strikeProcess(fault: ProcessFault, context: Context): void {
+  switch (fault.kind) {
+    case 'crash':
+      return crash(fault, context)
+    case 'stop':
+      return stop(fault, context)
+    case 'pause': {
+      const victim = context.standing(fault.node)
+      if (victim === undefined) return undefined
+      context.count(fault)
+      return victim.pause(fault.lengthMicros)
+    }
+    case 'stall':
+      return context.standing(fault.node)?.stall(fault.lengthMicros, () => {
+        context.count(fault)
+      })
+    default:
+      return unreachable(fault)
+  }
+}
+
+function crash(fault: FaultOf<'crash'>, context: Context): void {
+  const { node, downMicros, inWriteMicros } = fault
+  const victim = context.standing(node)
+  if (victim === undefined) return
+  const strikeDown = (): void => {
+    context.count(fault)
+    context.strikeDown(victim, downMicros)
+  }
+  if (inWriteMicros === undefined) return strikeDown()
+  victim.onNextWrite(() => {
+    context.after(inWriteMicros, 'crash in write', () => {
+      if (victim.isUp()) strikeDown()
+    })
+  })
+}
+
+function stop(fault: FaultOf<'stop'>, context: Context): void {
+  const victim = context.standing(fault.node)
+  if (victim === undefined) return
+  context.count(fault)
+  victim.stop(() => {
+    context.strikeDown(victim, fault.downMicros)
+  })
+}
+
+export function strikeClock(fault: ClockFault, context: Context): void {
+  const victim = context.victim(fault.node)
+  if (victim === undefined) return
+  context.count(fault)
+  if (fault.kind === 'clock-jump') {
+    victim.machine.jump(fault.wallMicros, fault.monotonicMicros)
+    return
+  }
+  const { lengthMicros, wallMicros, everyMicros } = fault
+  const fromMicros = context.world.nowMicros
+  victim.machine.strobe({
+    ...{ fromMicros, wallMicros, everyMicros },
+    untilMicros: fromMicros + lengthMicros,
+  })
+}
+
+export function strikeLoad(fault: LoadFault, context: Context): void {
+  const { load } = context
+  context.count(fault)
+  switch (fault.kind) {
+    case 'storm':
+      return load.storm(fault.lengthMicros)
+    case 'idle':
+      return load.idle(fault.lengthMicros)
+    case 'huge':
+      return load.huge(fault.lengthMicros)
+    case 'client-death':
+      return context.killClient(fault.client, fault.downMicros)
+    default:
+      return unreachable(fault)
+  }
+}

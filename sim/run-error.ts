@@ -1,0 +1,21 @@
+/** What an error that ended a run is called in its verdict. */
+import { AssertionError } from '../src/base/assert.ts'
+
+/** An assertion's text opens with its rule. */
+export function ruleOf(error: unknown): string {
+  const isAssertion = error instanceof AssertionError
+  return isAssertion ? (/^[A-Z]+-\d+/.exec(error.message)?.[0] ?? 'META-3') : 'META-3'
+}
+
+export function sentenceOf(error: unknown): string {
+  if (error instanceof AssertionError) return `An assertion failed: ${error.message}`
+  return `An error that nobody handles: ${error instanceof Error ? error.message : String(error)}`
+}
+
+export function stackOf(error: unknown): readonly string[] {
+  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  return stack
+    .split('\n')
+    .slice(1, 7)
+    .map((line) => line.trim())
+}

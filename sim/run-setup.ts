@@ -1,0 +1,79 @@
+/** What a run starts from: its plan, as plain data, who listens to it, and the cluster they make. */
+import type { ClientFrame } from '../src/cells/operation.ts'
+import { Node } from '../src/node/compose.ts'
+import { decodeClientFrame, encodeClientFrame } from '../src/wire/client-codec.ts'
+import { Cluster } from './cluster.ts'
+import type { SimCluster } from './comparison.ts'
+import type { Fault } from './fault.ts'
+import { drawFaults } from './fault-draw.ts'
+import type { History } from './history/operation.ts'
+import { createHostDisk } from './host-disk.ts'
+import { renderLine, type StoryLine } from './narrator.ts'
+import type { Operation } from './scenario-operation.ts'
+import { drawSwarm, type SwarmOptions } from './swarm.ts'
+import type { Switches } from './swarm-faults.ts'
+
+export interface RunHooks {
+  /** Gets the run told line by line. */
+  readonly watch?: (line: string) => void
+  /** Gets the same lines as data. */
+  readonly story?: (line: StoryLine) => void
+  /** Only violations of these rules count, assertions included. */
+  readonly rules?: readonly string[] | undefined
+  /** A run that takes more events than this is taken for a storm. */
+  readonly eventsMax?: number | undefined
+  /** Ends the run when the world heals: for those who look for a failure that came before. */
+  readonly endsAtHealing?: boolean
+  /** Told of each operation as it begins, but for what is asked of everybody at the end. */
+  readonly onOperation?: (operation: Operation) => void
+  /** Gets, at the end of the run, what all clients asked and were told. */
+  readonly onHistory?: (history: History) => void
+}
+
+/** A run before it is run: plain data, which a scenario can hold and shrinking can make smaller. */
+export interface RunPlan {
+  readonly options: SwarmOptions
+  readonly faults: readonly Fault[]
+  /** What the clients do, and nothing else; without it they draw what they do as they go. */
+  readonly operations?: readonly Operation[]
+  /** The nodes a client knows, by its name; drawn for those that are not named. */
+  readonly nodesByClient?: Readonly<Record<string, readonly string[]>>
+}
+
+/** Everything that is drawn from a seed before its run begins. */
+export function drawPlan(seed: number, switches: Switches = {}): RunPlan {
+  const options = drawSwarm(seed, switches)
+  return { options, faults: drawFaults(options) }
+}
+
+const eventsMax = 3_000_000
+
+export function makeCluster(
+  { options, faults }: RunPlan,
+  hooks: RunHooks,
+  killClient: (client: string, downMicros: number) => void,
+): SimCluster {
+  return new Cluster<Node, ClientFrame>({
+    ...{ options, eventsMax: hooks.eventsMax ?? eventsMax, faults, watch: watcherOf(hooks) },
+    rules: hooks.rules,
+    clientCodec: {
+      encode: encodeClientFrame,
+      decode(bytes) {
+        const decoded = decodeClientFrame(bytes)
+        return decoded.ok ? decoded.frame : undefined
+      },
+    },
+    killClient,
+    open: (ports, nodeOptions, fail) => Node.open(ports, nodeOptions, fail),
+    makeDisk: (world, name, onDurable) => createHostDisk(world, name, options.disk, onDurable),
+  })
+}
+
+/** Nothing is told when nobody listens. */
+function watcherOf({ watch, story }: RunHooks): ((line: StoryLine) => void) | undefined {
+  if (watch === undefined) return story
+  return (line) => {
+    watch(renderLine(line))
+    story?.(line)
+  }
+}

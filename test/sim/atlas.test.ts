@@ -1,0 +1,96 @@
+/** The atlas: what may be damaged, so that what the run relies on stays recoverable. */
+import { expect, test } from 'vitest'
+import { StoreError } from '../../src/base/errors.ts'
+import { latin1 } from '../../src/base/bytes.ts'
+import { pack } from '../../src/base/pack.ts'
+import { encodeFlush, flushKey } from '../../src/replica/flush.ts'
+import { encodeStored, nameKey } from '../../src/replica/row-format.ts'
+import { Atlas, lastFlushOf, type NodeDisks } from '../../sim/atlas.ts'
+import { SimDisk, type DiskImage } from '../../sim/disk.ts'
+
+function disksOf(count: number): Map<string, NodeDisks> {
+  const disk = (): SimDisk => new SimDisk({ schedule: (complete) => complete() })
+  const names = Array.from({ length: count }, (_, i) => `n${i + 1}`)
+  return new Map(names.map((name) => [name, { log: disk(), data: disk() }]))
+}
+
+/** What a data disk remembers of a peer. */
+async function remember(disks: NodeDisks | undefined, peer: string, flush: number): Promise<void> {
+  const key = nameKey(`peer/${peer}`)
+  const store = disks?.data.open()
+  await store?.write([{ key, value: encodeStored(key, 0, pack(['store', flush])) }])
+  await store?.close()
+}
+
+function logImage(flushes: number): DiskImage {
+  const image = new Map<string, Uint8Array>()
+  for (let number = 1; number <= flushes; number++) {
+    const { bytes } = encodeFlush({ number, incarnation: 1, previousCrc: 0 }, [])
+    image.set(latin1(flushKey(number)), bytes)
+  }
+  return image
+}
+
+test('DISK-6: at most a minority of the logs is ever damaged', () => {
+  const three = new Atlas(disksOf(3))
+  expect(three.hurtLog('n2')).toBe(true)
+  expect(three.hurtLog('n2'), 'the same one again').toBe(true)
+  expect(three.hurtLog('n1')).toBe(false)
+  expect([three.isSound('n1'), three.isSound('n2')]).toEqual([true, false])
+  const five = new Atlas(disksOf(5))
+  expect(['n1', 'n2', 'n3'].map((node) => five.hurtLog(node))).toEqual([true, true, false])
+})
+
+test('DISK-7: a log goes back only when all others durably remember how far it was', async () => {
+  const disks = disksOf(3)
+  const atlas = new Atlas(disks)
+  await remember(disks.get('n2'), 'n1', 8)
+  expect(atlas.forgetLog('n1', logImage(5)), 'n3 does not know').toBe(false)
+  await remember(disks.get('n3'), 'n1', 5)
+  expect(atlas.forgetLog('n1', logImage(5)), 'n3 knows of no more than that').toBe(false)
+  await remember(disks.get('n3'), 'n1', 6)
+  expect(atlas.isForgetful('n1')).toBe(false)
+  expect(atlas.forgetLog('n1', logImage(5))).toBe(true)
+  expect(atlas.isForgetful('n1')).toBe(true)
+})
+
+test('DISK-7: whoever remembers an old log is not made to forget', async () => {
+  const disks = disksOf(3)
+  const atlas = new Atlas(disks)
+  for (const keeper of ['n2', 'n3']) await remember(disks.get(keeper), 'n1', 9)
+  expect(atlas.hurtData('n2')).toBe(true)
+  expect(atlas.forgetLog('n1', logImage(0)), 'n2 may forget before it is asked').toBe(false)
+  atlas.mendData('n2')
+  expect(atlas.forgetLog('n1', logImage(0))).toBe(true)
+  expect(atlas.hurtData('n2')).toBe(false)
+  expect(atlas.swap(['n1', 'n2'])).toBe(false)
+})
+
+test('a node ends by itself for a reason that was dealt to it, or the run fails', () => {
+  const atlas = new Atlas(disksOf(3))
+  const log = new StoreError('corrupt', 'damaged', { store: 'log' })
+  const data = new StoreError('corrupt', 'damaged', { store: 'data' })
+  const refused = new StoreError('unavailable', 'no space')
+  const foreign = new StoreError('invalid', 'belongs to n2')
+  for (const error of [log, data, refused, foreign, new Error('a bug')]) {
+    expect(atlas.treatmentOf('n1', error)).toBe('unexpected')
+  }
+  atlas.hurtLog('n1')
+  atlas.hurtData('n1')
+  atlas.refuse('n1')
+  expect(atlas.treatmentOf('n1', log)).toBe('retire')
+  expect(atlas.treatmentOf('n1', data)).toBe('reset-data')
+  expect(atlas.treatmentOf('n1', refused)).toBe('start-again')
+  atlas.mendData('n1')
+  expect(atlas.treatmentOf('n1', data), 'it was made anew').toBe('unexpected')
+  expect(atlas.swap(['n1', 'n3'])).toBe(true)
+  expect(atlas.treatmentOf('n1', foreign)).toBe('wait')
+  expect(atlas.hurtLog('n1'), 'not while disks are exchanged').toBe(false)
+  atlas.swapBack()
+  expect(atlas.treatmentOf('n1', foreign)).toBe('unexpected')
+})
+
+test('the end of a log is its last flush', () => {
+  expect(lastFlushOf(logImage(7))).toBe(7)
+  expect(lastFlushOf(new Map())).toBe(0)
+})

@@ -1,0 +1,122 @@
+import { expect, test } from 'vitest'
+import { drawFaults } from '../../sim/fault-draw.ts'
+import { drawings } from '../../sim/fault-drawings.ts'
+import type { Fault } from '../../sim/fault.ts'
+import { drawSwarm } from '../../sim/swarm.ts'
+import { conditionNames, faultNames, flagsOf, noFaultRates } from '../../sim/swarm-faults.ts'
+
+const seeds = Array.from({ length: 60 }, (_, i) => i + 1)
+
+function nameOf(fault: Fault): string {
+  return fault.name ?? fault.kind
+}
+
+test('every fault that has a rate can be drawn, and nothing else is', () => {
+  expect(drawings.size).toBe(faultNames.length)
+  expect(faultNames.filter((name) => !drawings.has(name))).toEqual([])
+  const drawn = new Set(seeds.flatMap((seed) => drawFaults(drawSwarm(seed)).map(nameOf)))
+  expect(faultNames.filter((name) => !drawn.has(name))).toEqual([])
+})
+
+test('META-1: the same options give the same faults, in order, within the time for faults', () => {
+  for (const seed of seeds) {
+    const options = drawSwarm(seed)
+    const faults = drawFaults(options)
+    expect(drawFaults(drawSwarm(seed))).toEqual(faults)
+    const times = faults.map((fault) => fault.atMicros)
+    expect(times).toEqual(times.toSorted((a, b) => a - b))
+    // Nodes of a swizzle are clogged one by one, and a loop of crashes takes its time.
+    const own = faults.filter(
+      (fault) => !['swizzle', 'crash-loop', 'burst'].includes(nameOf(fault)),
+    )
+    const last = Math.max(0, ...own.map((fault) => fault.atMicros))
+    expect(last).toBeLessThan(options.faultRates.lengthMicros)
+  }
+})
+
+test('a kind of fault that is switched off moves no other', () => {
+  const busy = seeds.filter((seed) => drawSwarm(seed).faultRates.quietMicros === 0)
+  expect(busy.length).toBeGreaterThan(20)
+  for (const seed of busy) {
+    const all = drawFaults(drawSwarm(seed))
+    const less = drawFaults(drawSwarm(seed, { without: ['crash', 'split', 'quiet'] }))
+    expect(less).toEqual(all.filter((fault) => !['crash', 'split'].includes(nameOf(fault))))
+  }
+})
+
+test('with only some faults switched on there is nothing else, in the air and on the clocks', () => {
+  for (const seed of seeds) {
+    const options = drawSwarm(seed, { only: ['reset', 'pause'] })
+    expect(drawFaults(options).filter(({ kind }) => kind !== 'reset' && kind !== 'pause')).toEqual(
+      [],
+    )
+    const { drop, duplicate, late, reorder, tail, far, survive } = options.link
+    expect([drop, duplicate, late, reorder, tail, far, survive]).toEqual([0, 0, 0, 0, 0, 0, 0])
+    for (const skew of options.skews) {
+      expect(skew).toEqual({ offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 })
+    }
+  }
+})
+
+test('each condition is in some seeds and not in others', () => {
+  const plans = seeds.map((seed) => drawSwarm(seed))
+  const isOn: readonly ((plan: (typeof plans)[number]) => boolean)[] = [
+    ({ link }) => link.tail > 0,
+    ({ link }) => (link.far ?? 0) > 0,
+    ({ link }) => link.survive > 0,
+    ({ skews }) => skews.some((skew) => skew.offsetMicros !== 0),
+    ({ skews }) => skews.some((skew) => skew.driftPpm !== 0),
+    ({ faultRates }) => faultRates.quietMicros > 0,
+    ({ healing }) => healing.isCoreFirst,
+  ]
+  for (const one of isOn) {
+    expect(plans.filter(one).length).toBeGreaterThan(0)
+    expect(plans.filter(one).length).toBeLessThan(plans.length)
+  }
+  expect(conditionNames).toContain('quiet')
+})
+
+test('LOAD-4: nothing strikes in a quiet stretch, and all ask at once when it is over', () => {
+  const options = drawSwarm(1, { only: ['crash'] })
+  const faultRates = {
+    ...noFaultRates(90_000_000),
+    ...{ meanMicros: { crash: 500_000 }, quietAtMicros: 5_000_000, quietMicros: 60_000_000 },
+  }
+  const faults = drawFaults({ ...options, faultRates })
+  const inside = faults.filter(({ atMicros }) => atMicros >= 5_000_000 && atMicros < 65_000_000)
+  expect(inside.filter((fault) => !['idle', 'away'].includes(nameOf(fault)))).toEqual([])
+  expect(faults.some((fault) => nameOf(fault) === 'burst' && fault.atMicros === 65_000_000)).toBe(
+    true,
+  )
+  expect(faults.some((fault) => fault.kind === 'crash' && fault.atMicros > 65_000_000)).toBe(true)
+})
+
+test('NET-7: in a ring of five each node hears its two neighbours, and two others it does not', () => {
+  const options = { ...drawSwarm(1), nodeCount: 5 }
+  const rates = { ...noFaultRates(30_000_000), meanMicros: { ring: 3_000_000 } }
+  const [ring] = drawFaults({ ...options, faultRates: rates })
+  expect(ring?.kind).toBe('cut')
+  const ways = ring?.kind === 'cut' ? ring.ways : []
+  for (const node of ['n1', 'n2', 'n3', 'n4', 'n5']) {
+    expect(ways.filter(([from]) => from === node)).toHaveLength(2)
+    expect(ways.filter(([, to]) => to === node)).toHaveLength(2)
+  }
+})
+
+test('NET-6: what was clogged one by one is released in another order in some swizzles', () => {
+  const rates = { ...noFaultRates(60_000_000), meanMicros: { swizzle: 1_000_000 } }
+  const faultRates = { ...rates, clogLengthMeanMicros: 300_000 }
+  const clogs = drawFaults({ ...drawSwarm(3), nodeCount: 5, faultRates }).flatMap((fault) =>
+    fault.kind === 'clog' ? [fault] : [],
+  )
+  expect(clogs.every((fault) => fault.lengthMicros > 0)).toBe(true)
+  const ends = clogs.map((fault) => fault.atMicros + fault.lengthMicros)
+  expect(ends).not.toEqual(ends.toSorted((a, b) => a - b))
+})
+
+test('the switches of a run are told as flags that give them again', () => {
+  expect(flagsOf({})).toBe('')
+  expect(flagsOf({ only: ['crash', 'drop'], tightTimeouts: true })).toBe(
+    '--faults crash,drop --tight-timeouts',
+  )
+})
