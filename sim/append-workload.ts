@@ -197,7 +197,7 @@ export class AppendWorkload {
     const state = from && (await this.#readAt(session, from, operation))
     if (from === undefined || state === undefined) return open.fail()
     this.#see(session, group, state.seenPosition)
-    open.ok(microsOf(group, micro, state), from.name)
+    open.ok(microsOf(group, micro, state), { node: from.name })
   }
 
   async #transact(session: Session, operation: ListOperation, open: OpenOperation): Promise<void> {

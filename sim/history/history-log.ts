@@ -7,9 +7,12 @@ import type { History, HistoryOperation, MicroOperation } from './operation.ts'
 /** What is known of an operation when it begins. */
 export type Asked = Pick<HistoryOperation, 'client' | 'micro' | 'level' | 'group' | 'node'>
 
+/** What is known better once it has ended. */
+export type Learnt = Partial<Pick<HistoryOperation, 'node' | 'level'>>
+
 export interface OpenOperation {
   /** It took effect, and this is what it saw and wrote. */
-  ok(micro: readonly MicroOperation[], node?: string): void
+  ok(micro: readonly MicroOperation[], learnt?: Learnt): void
   fail(): void
   /** It may have taken effect, or take effect yet. */
   unknown(): void
@@ -40,8 +43,8 @@ export class HistoryLog {
       this.#onEnd(ended)
     }
     return {
-      ok: (micro, node) => {
-        end({ micro, outcome: 'ok', end: this.#now(), ...(node === undefined ? {} : { node }) })
+      ok: (micro, learnt = {}) => {
+        end({ micro, outcome: 'ok', end: this.#now(), ...learnt })
       },
       fail: () => {
         end({ outcome: 'fail', end: this.#now() })
