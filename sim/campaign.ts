@@ -18,6 +18,8 @@ export interface CampaignOptions {
   readonly check: boolean
   /** Stop at the first seed that is not clean. */
   readonly stopAtFailure: boolean
+  /** No further seed is begun once this says so. */
+  readonly isTimeUp?: (() => boolean) | undefined
   /** Rules that count; all of them when absent. */
   readonly rules?: readonly string[] | undefined
   /** What is left out of what the seeds draw. */
@@ -65,6 +67,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignSum
 async function runHere(options: CampaignOptions): Promise<RunResult[]> {
   const results: RunResult[] = []
   for (let seed = options.from; seed <= options.to; seed++) {
+    if (options.isTimeUp?.() === true) break
     const result = await runSeedChecked(
       seed,
       options.check,
@@ -82,7 +85,8 @@ async function runHere(options: CampaignOptions): Promise<RunResult[]> {
 async function runSpread(options: CampaignOptions): Promise<RunResult[]> {
   const results: RunResult[] = []
   let next = options.from
-  const draw = (): number | undefined => (next <= options.to ? next++ : undefined)
+  const draw = (): number | undefined =>
+    next <= options.to && options.isTimeUp?.() !== true ? next++ : undefined
   const onResult = (result: RunResult): void => {
     results.push(result)
     options.onResult(result, results.length)

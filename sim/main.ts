@@ -9,6 +9,7 @@ import { usageExitCode, type AddCommand } from './commands/flags.ts'
 import { addExplain } from './commands/explain.ts'
 import { addHistory } from './commands/history.ts'
 import { addMutants } from './commands/mutants.ts'
+import { addNightly } from './commands/nightly.ts'
 import { addProcesses } from './commands/processes.ts'
 import { addReplay } from './commands/replay.ts'
 import { addRun } from './commands/run.ts'
@@ -21,6 +22,7 @@ const commands: readonly AddCommand[] = [
   addExplain,
   addHistory,
   addProcesses,
+  addNightly,
   addMutants,
   addExplore,
   addCheckDeterminism,

@@ -7,11 +7,13 @@ import { historyText } from '../history/lines.ts'
 import type { History } from '../history/operation.ts'
 import { exitCodes, replayLine, type RunResult } from '../result.ts'
 import { runSeed, runSeedChecked } from '../run.ts'
+import { timer } from './time.ts'
 import {
   parseCount,
   parseFaults,
   parseJobs,
   parseSeeds,
+  parseTime,
   print,
   refuse,
   type AddCommand,
@@ -24,6 +26,7 @@ interface RunFlags {
   readonly seeds?: SeedRange
   readonly jobs: number
   readonly check: boolean
+  readonly time?: number
   readonly json: boolean
   readonly jsonLines: boolean
   readonly trace: boolean
@@ -47,6 +50,7 @@ export const addRun: AddCommand = (program, finish) => {
     .option('--seeds <a..b>', 'all seeds of a range', parseSeeds)
     .option('--jobs <n>', 'processes to spread seeds over', parseJobs, 1)
     .option('--check', 'run each seed twice and compare the hashes', false)
+    .option('--time <t>', 'with --seeds: begin no seed after this, such as 90s or 10m', parseTime)
     .option('--stop', 'end a campaign at the first failure', false)
     .option('--rules <ids...>', 'count violations of these rules only')
     .option('--faults <names>', 'no faults but these, by their names', parseFaults)
@@ -100,8 +104,9 @@ async function runMany(flags: RunFlags, seeds: SeedRange): Promise<number> {
     : undefined
   bar?.start(seeds.to - seeds.from + 1, 0, { failed: 0 })
   let failed = 0
+  const isTimeUp = flags.time === undefined ? undefined : timer(flags.time)
   const summary = await runCampaign({
-    ...seeds,
+    ...{ ...seeds, isTimeUp },
     ...{ jobs: flags.jobs, check: flags.check, stopAtFailure: flags.stop },
     rules: flags.rules,
     switches: switchesOf(flags),

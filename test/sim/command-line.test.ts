@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { packageRoot } from '../../sim/mutant-copy.ts'
@@ -63,3 +65,21 @@ test('META-1: two runs of a seed with different hashes are reported as such', as
   expect(other.outcome).toBe('nondeterminism')
   expect(other.violations[0]?.rule).toBe('META-1')
 })
+
+test('nightly goes on with the seed after the last one, and refuses a note it did not write', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'trilithon-nightly-'))
+  try {
+    const night = ['nightly', '--time', '1s', '--keep', folder]
+    const first = await sim(...night, '--from', '2')
+    expect(first).toMatchObject({ code: 0 })
+    const next = Number(/^(\d+) seeds from 2, 0 failed/m.exec(first.stdout)?.[1]) + 2
+    expect(await readFile(join(folder, 'next.json'), 'utf8')).toBe(`{"seed":${next}}\n`)
+    expect((await sim(...night)).stdout).toContain(`seeds from ${next}, `)
+    await writeFile(join(folder, 'next.json'), 'tomorrow')
+    const refused = await sim(...night)
+    expect(refused).toMatchObject({ code: 2, stdout: '' })
+    expect(refused.stderr).toContain('next.json is not what nightly wrote')
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}, 60_000)

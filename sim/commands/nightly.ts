@@ -1,0 +1,126 @@
+/**
+ * `sim nightly`: seeds nobody has run before, for as long as it is given, and a folder for what they
+ * find: of each kind of failure the first seed, shrunk to a scenario file, with its explanation. It
+ * goes on the next time with the seed after the last.
+ */
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { runCampaign, outcomeOf, type CampaignSummary } from '../campaign.ts'
+import { describeExplanation, explain } from '../explain.ts'
+import { exitCodes, replayLine, type RunResult } from '../result.ts'
+import { drawPlan } from '../run.ts'
+import { describeSize, scenarioOf, sizeOf } from '../scenario.ts'
+import { shrink } from '../shrink.ts'
+import { parseCount, parseJobs, parseTime, print, refuse, say, type AddCommand } from './flags.ts'
+import { ProgressLine } from './progress-line.ts'
+import { writeScenario } from './scenario-file.ts'
+import { stopwatch, timer } from './time.ts'
+
+interface NightlyFlags {
+  readonly time: number
+  readonly keep: string
+  readonly jobs: number
+  readonly shrinkTime: number
+  readonly from?: number
+  readonly check: boolean
+}
+
+const defaultShrinkSeconds = 300
+/** Seeds below are for people, tests and planted bugs. */
+const firstSeed = 1_000_000
+
+export const addNightly: AddCommand = (program, finish) => {
+  program
+    .command('nightly')
+    .description('run new seeds for a given time, and keep what they find')
+    .requiredOption('--time <t>', 'how long, such as 30m or 8h', parseTime)
+    .requiredOption('--keep <folder>', 'where findings go, and where the next seed is noted')
+    .option('--from <n>', 'begin here, not where the last time ended', parseCount)
+    .option('--jobs <n>', 'processes to spread seeds over', parseJobs, 1)
+    .option('--check', 'run each seed twice and compare the hashes', false)
+    .option('--shrink-time <t>', 'for each kind of failure', parseTime, defaultShrinkSeconds)
+    .action(async (flags: NightlyFlags) => {
+      finish(await nightly(flags))
+    })
+}
+
+async function nightly(flags: NightlyFlags): Promise<number> {
+  const { keep, jobs, check, time } = flags
+  await mkdir(keep, { recursive: true })
+  const from = flags.from ?? (await nextSeed(keep))
+  if (from === undefined) return refuse(`${join(keep, 'next.json')} is not what nightly wrote`)
+  const line = new ProgressLine()
+  const secondsSpent = stopwatch()
+  let failed = 0
+  const summary = await runCampaign({
+    ...{ from, to: Number.MAX_SAFE_INTEGER, jobs, check, stopAtFailure: false },
+    isTimeUp: timer(time),
+    onResult: (result, done) => {
+      if (result.outcome !== 'clean') failed += 1
+      const left = Math.max(0, time - secondsSpent()).toFixed(0)
+      line.show(`${failed}`, `${done} seeds, ${failed} failed, ${left} s left`)
+    },
+  })
+  line.end()
+  await keepFindings(summary, flags)
+  await writeNext(keep, from + summary.seeds)
+  const failures = `${summary.seeds} seeds from ${from}, ${summary.failed.length} failed`
+  print([...summary.shortfalls.map((one) => `shortfall: ${one}`), failures].join('\n'))
+  return exitCodes[outcomeOf(summary)]
+}
+
+/** Where the last time ended; undefined when what is there cannot be read. */
+async function nextSeed(folder: string): Promise<number | undefined> {
+  let text: string
+  try {
+    text = await readFile(join(folder, 'next.json'), 'utf8')
+  } catch {
+    // No last time.
+    return firstSeed
+  }
+  const seed = /^\{"seed":(\d{1,15})\}\s*$/.exec(text)?.[1]
+  return seed === undefined ? undefined : Number(seed)
+}
+
+async function writeNext(folder: string, seed: number): Promise<void> {
+  const path = join(folder, 'next.json')
+  await writeFile(`${path}.new`, `${JSON.stringify({ seed })}\n`)
+  await rename(`${path}.new`, path)
+}
+
+/** All failures in one list; of each kind the first one, shrunk and explained. */
+async function keepFindings(summary: CampaignSummary, flags: NightlyFlags): Promise<void> {
+  const kinds = new Map<string, RunResult[]>()
+  for (const result of summary.failed) {
+    const kind = `${result.outcome}-${result.violations[0]?.rule ?? 'unknown'}`
+    kinds.set(kind, [...(kinds.get(kind) ?? []), result])
+  }
+  for (const [kind, results] of kinds) {
+    const [first] = results
+    if (first === undefined) continue
+    const seeds = results.map(({ seed }) => `${replayLine(seed)}\n`).join('')
+    const path = join(flags.keep, `${kind}-${first.seed}`)
+    await writeFile(`${path}.seeds.txt`, seeds)
+    say(`${kind}: ${results.length} seeds, the first is ${first.seed}`)
+    await keepShrunk(path, first, flags)
+  }
+}
+
+async function keepShrunk(path: string, found: RunResult, flags: NightlyFlags): Promise<void> {
+  const line = new ProgressLine()
+  const shrunk = await shrink({
+    ...{ plan: drawPlan(found.seed), rules: undefined, isTimeUp: timer(flags.shrinkTime) },
+    onProgress: ({ step, runs, size }) => {
+      line.show(step, `shrinking seed ${found.seed}: ${step}: ${describeSize(size)}, ${runs} runs`)
+    },
+  })
+  line.end()
+  // What fails only the second time, or by a worker's end, has nothing to be shrunk.
+  if (shrunk === undefined) return
+  const scenario = scenarioOf(`seed ${found.seed}`, shrunk.plan, shrunk.result)
+  await writeScenario(`${path}.json`, scenario)
+  const explanation = await explain(scenario)
+  if (explanation === undefined) return
+  await writeFile(`${path}.txt`, `${describeExplanation(explanation)}\n`)
+  say(`${path}.json: ${describeSize(sizeOf(shrunk.plan))}`)
+}
