@@ -59,6 +59,8 @@ export const conditionNames: readonly string[] = [
   ...['drop', 'duplicate', 'late-duplicate', 'reorder', 'tail', 'far', 'survivor'],
   // TIME-1, TIME-2, and timers that are late
   ...['offset', 'drift', 'lateness'],
+  // Waits shorter than what they wait for takes: in a share of the seeds
+  'tight-timeouts',
   // LOAD-4 with PROC-3: nobody asks for anything for long, and a node may be away meanwhile
   'quiet',
 ]
@@ -88,8 +90,6 @@ export interface Switches {
   /** These faults alone; all that were drawn when absent. */
   readonly only?: readonly string[] | undefined
   readonly without?: readonly string[] | undefined
-  /** Waits may be drawn shorter than what they wait for takes. */
-  readonly tightTimeouts?: boolean | undefined
 }
 
 /** Whether the fault or condition of this name is left in. */
@@ -101,11 +101,10 @@ export function isOn(name: string, { only, without }: Switches): boolean {
 export const switchNames: readonly string[] = [...faultNames, ...conditionNames]
 
 /** What to add to a command so that it runs with these switches. */
-export function flagsOf({ only, without, tightTimeouts }: Switches): string {
+export function flagsOf({ only, without }: Switches): string {
   return [
     ...(only === undefined ? [] : [`--faults ${only.join(',')}`]),
     ...(without === undefined ? [] : [`--without ${without.join(',')}`]),
-    ...(tightTimeouts === true ? ['--tight-timeouts'] : []),
   ].join(' ')
 }
 

@@ -74,7 +74,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const nodeCount = random.chance(250_000) ? 5 : 3
   const link = drawLink(random.fork('link'), switches)
   const disk = drawDisk(random.fork('disk'))
-  const isTight = switches.tightTimeouts === true
+  const isTight = random.fork('tight').chance(300_000) && isOn('tight-timeouts', switches)
   return {
     ...{ seed, nodeCount },
     inspections: random.pick([0, 5_000, 50_000]),
@@ -195,8 +195,8 @@ function phaseMsOf(link: LinkConditions, disk: DiskConditions): number {
 }
 
 /**
- * Mostly the defaults; each knob is now and then 1 or tiny. What a proposer waits for stays above
- * what a phase takes, `phaseMs`: below that, all would only ever start anew.
+ * Mostly the defaults; each knob is now and then 1 or tiny. What a proposer waits for at first stays
+ * above `phaseMs`, what a phase takes; with 0, only its growing patience gets it through.
  */
 function drawLimits(random: SeededRandom, phaseMs: number, disk: DiskConditions): Limits {
   const isDiskSlow = disk.writeMeanMicros > 1_000

@@ -35,11 +35,10 @@ interface RunFlags {
   readonly rules?: readonly string[]
   readonly faults?: readonly string[]
   readonly without?: readonly string[]
-  readonly tightTimeouts: boolean
 }
 
-function switchesOf({ faults, without, tightTimeouts }: RunFlags): Switches {
-  return { only: faults, without, tightTimeouts }
+function switchesOf({ faults, without }: RunFlags): Switches {
+  return { only: faults, without }
 }
 
 export const addRun: AddCommand = (program, finish) => {
@@ -55,7 +54,6 @@ export const addRun: AddCommand = (program, finish) => {
     .option('--rules <ids...>', 'count violations of these rules only')
     .option('--faults <names>', 'no faults but these, by their names', parseFaults)
     .option('--without <names>', 'all faults but these', parseFaults)
-    .option('--tight-timeouts', 'draw waits that are shorter than what is waited for', false)
     .option('--trace', 'with --seed: write what happens to stderr', false)
     .option('--history <file>', 'with --seed: write what clients were told as JSON lines')
     .option('--json', 'print the result as JSON', false)

@@ -116,7 +116,5 @@ test('NET-6: what was clogged one by one is released in another order in some sw
 
 test('the switches of a run are told as flags that give them again', () => {
   expect(flagsOf({})).toBe('')
-  expect(flagsOf({ only: ['crash', 'drop'], tightTimeouts: true })).toBe(
-    '--faults crash,drop --tight-timeouts',
-  )
+  expect(flagsOf({ only: ['crash', 'drop'] })).toBe('--faults crash,drop')
 })
