@@ -247,7 +247,11 @@ export class AppendWorkload {
       return 'settled'
     }
     assert(outcome.kind !== 'expired', 'append-workload: an intent expired within an hour')
-    if (outcome.kind === 'conflict') this.#parts.coverage.count('transaction conflict')
+    if (outcome.kind === 'conflict') {
+      this.#parts.coverage.count('transaction conflict')
+      // Whoever may still propose it must not be outrun by this verdict.
+      made.delete(attempt)
+    }
     return outcome.kind === 'unknown' ? 'unknown' : 'not done'
   }
 
@@ -262,7 +266,7 @@ export class AppendWorkload {
     const isKnown = this.#parts.referee.check(
       content !== undefined,
       'LOG-3',
-      'A session was told of an attempt that it never made.',
+      'A session was told that an attempt took effect which it never made, or which was refused.',
       () => ({ client: session.client, attempt: outcome.attempt }),
     )
     if (isKnown && content !== undefined) open.ok(content)
