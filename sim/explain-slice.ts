@@ -12,31 +12,34 @@ export interface Place {
   readonly positions: readonly number[]
 }
 
-/** Lines of reads, which concern a group and no one position. */
-const readKinds: readonly string[] = ['query', 'highest', 'serve']
+/** Lines of reads and of writes on their way, which concern a group and no one position. */
+const callKinds: readonly string[] = [
+  ...['query', 'highest', 'serve', 'forward', 'forward-reply', 'settled'],
+]
 
 export interface SliceOptions {
   readonly place: Place
-  /** Whether what reads asked and were answered belongs to it. */
-  readonly withReads: boolean
+  /** Whether what clients' calls led to belongs to it. */
+  readonly withCalls: boolean
 }
 
 export function sliceOf(
   lines: readonly StoryLine[],
-  { place, withReads }: SliceOptions,
+  { place, withCalls }: SliceOptions,
 ): readonly StoryLine[] {
   const about = lines.map((line) => isAbout(line, place))
   const concerned = nodesConcerned(lines, about)
   const awaited = new Map<string, number>()
   const kept = new Set<number>()
+  const lastMicros = lines.at(-1)?.timeMicros ?? 0
   for (let index = lines.length - 1; index >= 0; index--) {
     const line = lines[index]
     if (line === undefined) continue
     if (line.verb === 'note') {
       if (line.timeMicros > 0) kept.add(index)
-    } else if (withReads && isRead(line, place) && line.verb !== 'sends') {
+    } else if (withCalls && isCall(line, place) && line.verb !== 'sends') {
       kept.add(index)
-    } else if (about[index] === true && belongs(line, concerned, awaited)) {
+    } else if (about[index] === true && belongs(line, concerned, awaited, lastMicros)) {
       if (!isEcho(lines, about, index)) kept.add(index)
     }
   }
@@ -54,15 +57,20 @@ function nodesConcerned(lines: readonly StoryLine[], about: readonly boolean[]):
 }
 
 /** Going backwards: what a concerned node hears makes its sender concerned from there on. */
-function belongs(line: StoryLine, concerned: Set<string>, awaited: Map<string, number>): boolean {
-  const { verb, who } = line
+function belongs(
+  line: StoryLine,
+  concerned: Set<string>,
+  awaited: Map<string, number>,
+  lastMicros: number,
+): boolean {
+  const { verb, who, timeMicros } = line
   if (verb === 'sends') {
     const key = messageKey(line)
     const count = awaited.get(key) ?? 0
-    if (count === 0) return false
+    // It is told once, where it arrives; what leaves as the run fails may be what is wrong.
+    if (count === 0) return timeMicros === lastMicros && concerned.has(who)
     awaited.set(key, count - 1)
     concerned.add(who)
-    // It is told once, where it arrives.
     return false
   }
   if (!concerned.has(who)) return false
@@ -77,26 +85,34 @@ function messageKey({ verb, who, peer = '', kind, fields }: StoryLine): string {
 
 function isAbout({ fields }: StoryLine, { group, positions }: Place): boolean {
   if (fields['group'] !== group) return false
-  return positions.length === 0 || positionsOf(fields).some((one) => positions.includes(one))
+  return positions.length === 0 || positions.some((position) => isOf(position, fields))
 }
 
-function isRead({ kind, fields }: StoryLine, { group }: Place): boolean {
-  return fields['group'] === group && readKinds.includes(kind)
+function isCall({ kind, fields }: StoryLine, { group }: Place): boolean {
+  return fields['group'] === group && callKinds.includes(kind)
 }
 
-/** A message with entries is about the positions of these. */
-function positionsOf(fields: StoryLine['fields']): readonly number[] {
-  const { position, entries } = fields
-  if (typeof position === 'number') return [position]
-  if (!Array.isArray(entries)) return []
-  return entries.flatMap((entry: unknown): readonly number[] => {
-    const isEntry = typeof entry === 'object' && entry !== null && 'position' in entry
-    return isEntry && typeof entry.position === 'number' ? [entry.position] : []
-  })
+/** Whether a line is of this position: by name, by an entry it carries, or in a range it asks for. */
+function isOf(wanted: number, fields: StoryLine['fields']): boolean {
+  const { position, entries, from, through } = fields
+  if (typeof position === 'number') return position === wanted
+  if (Array.isArray(entries)) {
+    return entries.some(
+      (entry: unknown) =>
+        typeof entry === 'object' &&
+        entry !== null &&
+        'position' in entry &&
+        entry.position === wanted,
+    )
+  }
+  if (typeof from !== 'number' || typeof through !== 'number') return false
+  return from <= wanted && wanted <= through
 }
 
 /** Answers that make a quorum are told even where nothing follows at once. */
-const answerKinds: readonly string[] = ['promised', 'accepted', 'highest', 'refused']
+const answerKinds: readonly string[] = [
+  ...['promised', 'accepted', 'highest', 'refused', 'forward-reply'],
+]
 /** Lines that one message can lead to at once, at most. */
 const consequencesMax = 30
 

@@ -8,20 +8,24 @@ import { decodeTuple } from '../src/base/tuple.ts'
 import { rowKeyBytes, shardGroup } from '../src/cells/shard.ts'
 import { datastore } from './cell-workload.ts'
 import type { Violation } from './checkers/referee.ts'
-import { inOrder } from './fault.ts'
+import { inOrder, type Fault } from './fault.ts'
 import type { StoryLine } from './narrator.ts'
 import type { RunResult } from './result.ts'
-import { knobsOf } from './scenario-calm.ts'
+import { calmFor, knobsOf, optionAt } from './scenario-calm.ts'
 import { isRecord } from './scenario-shape.ts'
+import type { SwarmOptions } from './swarm.ts'
 import { describeSize, runScenario, sizeOf, type Scenario } from './scenario.ts'
 import { positionsWith, sliceOf, type Place } from './explain-slice.ts'
+import { describeRule } from './explain-rules.ts'
+import { Letters } from './explain-values.ts'
 import {
+  describeAside,
+  describeFact,
   describeFault,
   describeLine,
   describeOperation,
-  describeRule,
   describeTime,
-  Letters,
+  faultWords,
 } from './explain-words.ts'
 
 export interface Explanation {
@@ -52,9 +56,9 @@ export async function explain(scenario: Scenario): Promise<Explanation | undefin
   const [violation] = result.violations
   if (violation === undefined) return undefined
   const place = placeOf(violation, lines)
-  const withReads = /^(LEASE|CELL|LIVE)-/.test(violation.rule)
+  const withCalls = !violation.rule.startsWith('PAX-')
   const slice =
-    place === undefined ? lines.slice(-linesToldMax) : sliceOf(lines, { place, withReads })
+    place === undefined ? lines.slice(-linesToldMax) : sliceOf(lines, { place, withCalls })
   return { scenario, result, place, slice, lineCount }
 }
 
@@ -63,7 +67,9 @@ function placeOf({ detail }: Violation, lines: readonly StoryLine[]): Place | un
   const { group, position } = detail
   if (typeof group === 'string') {
     const name = latin1(Buffer.from(group, 'hex'))
-    return { group: name, positions: typeof position === 'number' ? [position] : [] }
+    // Before the first position there is nothing to tell: then it is the group as a whole.
+    const isPlaced = typeof position === 'number' && position > 0
+    return { group: name, positions: isPlaced ? [position] : [] }
   }
   const cell = cellOf(detail)
   if (cell !== undefined) {
@@ -99,18 +105,57 @@ export function describeExplanation(explanation: Explanation): string {
   const { plan } = scenario
   const [violation] = result.violations
   const letters = new Letters()
-  const told = slice.slice(-linesToldMax).map((line) => describeLine(line, letters))
-  const knobs = knobsOf(plan.options)
+  const told = slice.slice(-linesToldMax)
+  const position = place?.positions.length === 1 ? place.positions[0] : undefined
+  const story = told.map((line) => ({
+    ...{ timeMicros: line.timeMicros, text: describeLine(line, { letters, position }) },
+  }))
+  const endMicros = violation?.timeMicros ?? Number.POSITIVE_INFINITY
+  const asides = strikes(plan.faults, told[0]?.timeMicros ?? 0, endMicros)
   return [
     ...(violation === undefined ? [] : describeViolation(violation, place)),
     '',
     `The run: ${plan.options.nodeCount} nodes; ${describeSize(sizeOf(plan))}.`,
-    ...section('Options that are not as usual', knobs),
+    ...section('Options that are not as usual', describeKnobs(plan.options)),
     ...section('Faults', inOrder(plan.faults).map(describeFault)),
     ...section('Operations', (plan.operations ?? []).map(describeOperation)),
-    ...section(`How it came about (${told.length} of ${lineCount} lines)`, told),
+    ...section(`How it came about (${told.length} of ${lineCount} lines)`, [
+      ...[...asides, ...story].sort((a, b) => a.timeMicros - b.timeMicros).map(({ text }) => text),
+      ...(violation === undefined ? [] : [describeEnd(violation)]),
+    ]),
     ...section('Values', letters.legend()),
   ].join('\n')
+}
+
+interface TimedText {
+  readonly timeMicros: number
+  readonly text: string
+}
+
+/** Faults between the lines; those from before the first line are in their own section. */
+function strikes(
+  faults: readonly Fault[],
+  fromMicros: number,
+  toMicros: number,
+): readonly TimedText[] {
+  return inOrder(faults)
+    .filter(({ atMicros }) => fromMicros <= atMicros && atMicros <= toMicros)
+    .map((fault) => ({
+      timeMicros: fault.atMicros,
+      text: describeAside(fault.atMicros, `strikes: ${faultWords(fault)}`),
+    }))
+}
+
+function describeEnd({ rule, sentence, timeMicros }: Violation): string {
+  return describeAside(timeMicros, `${rule} is broken: ${sentence}`)
+}
+
+/** Options that differ from the calm world's, with what they are and what they usually are. */
+function describeKnobs(options: SwarmOptions): readonly string[] {
+  const usual = calmFor(options.nodeCount)
+  return knobsOf(options).map(
+    (path) => `${path} ${optionAt(options, path)} instead of ${optionAt(usual, path)}`,
+  )
 }
 
 function describeViolation(violation: Violation, place: Place | undefined): readonly string[] {
@@ -121,7 +166,7 @@ function describeViolation(violation: Violation, place: Place | undefined): read
     `The rule: ${describeRule(rule)}`,
     `When: ${describeTime(timeMicros)} after the start.`,
     ...(place === undefined ? [] : [`Where: ${describePlace(place)}.`]),
-    ...facts.map(([name, value]) => `  ${name}: ${JSON.stringify(value)}`),
+    ...facts.flatMap(([name, value]) => describeFact(name, value)).map((line) => `  ${line}`),
   ]
 }
 

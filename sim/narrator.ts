@@ -44,6 +44,12 @@ export class Narrator {
     this.#write({ timeMicros: this.#now(), who: node, verb: 'disk', kind, fields })
   }
 
+  /** Rows of a group, as of a position, are on the node's data disk. */
+  rows(node: string, group: string, position: number): void {
+    const fields = { group, position }
+    this.#write({ timeMicros: this.#now(), who: node, verb: 'disk', kind: 'rows', fields })
+  }
+
   event(node: string, { kind, ...fields }: TraceEvent): void {
     this.#write({ timeMicros: this.#now(), who: node, verb: 'does', kind, fields })
   }

@@ -36,6 +36,7 @@ const calmWorkload: WorkloadOptions = {
 /** One millisecond each way, always. */
 const calmLink: LinkConditions = {
   ...{ delayMinMicros: 1_000, delayMeanMicros: 0, tail: 0, tailFactor: 1 },
+  ...{ far: 0, farFactor: 1 },
   ...{ reorder: 0, drop: 0 },
   ...{ duplicate: 0, late: 0, lateMeanMicros: second, survive: 0 },
   ...{ noticeMeanMicros: 1_000, reconnectMeanMicros: 5_000, framesUnderWayMax: 5_000 },
@@ -64,8 +65,14 @@ export function knobsOf(options: SwarmOptions): readonly string[] {
   )
 }
 
+/** The option at a path that `knobsOf` names, as text. */
+export function optionAt(options: SwarmOptions, path: string): string {
+  const leaf = leavesOf(options).get(path)
+  return typeof leaf === 'string' ? leaf : JSON.stringify(leaf)
+}
+
 /** `nodeCount` of its own: five nodes have five calm clocks. */
-function calmFor(nodeCount: number): SwarmOptions {
+export function calmFor(nodeCount: number): SwarmOptions {
   return { ...calmOptions(0), skews: Array.from({ length: nodeCount }, () => calmSkew) }
 }
 

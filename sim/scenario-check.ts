@@ -4,12 +4,12 @@
  */
 import { checkLimits } from '../src/base/limits.ts'
 import { clientName, nodeName } from './endpoints.ts'
-import type { Fault } from './fault.ts'
 import type { RunPlan } from './run.ts'
 import { calmOptions } from './scenario-calm.ts'
 import { endpointsOf, faultShapes } from './scenario-fault.ts'
 import type { Operation } from './scenario-operation.ts'
 import { isRecord, misfitOf, optional } from './scenario-shape.ts'
+import { misfitOfFault, misfitOfOperation, misfitOfOptions } from './scenario-values.ts'
 
 /** Marks a member whose shape is anything. */
 const anything = (): undefined => undefined
@@ -91,6 +91,8 @@ export function contradictionOf(plan: RunPlan): string | undefined {
     nodes: new Set(Array.from({ length: nodeCount }, (_, i): string => nodeName(i))),
     clients: new Set(Array.from({ length: workload.clientCount }, (_, i) => clientName(i))),
   }
+  const misfit = misfitOfOptions(plan.options, names.nodes)
+  if (misfit !== undefined) return `plan.options.${misfit}`
   return (
     contradictionOfFaults(plan, names) ??
     contradictionOfOperations(plan, names) ??
@@ -110,7 +112,7 @@ function contradictionOfFaults({ faults }: RunPlan, { nodes, clients }: Names): 
     const stranger = endpointsOf(fault).find((name) => !nodes.has(name) && !clients.has(name))
     if (stranger !== undefined) return `plan.faults[${index}]: there is no ${stranger}`
     if ('node' in fault && !nodes.has(fault.node)) return `plan.faults[${index}]: not a node`
-    const misfit = misfitOfTimes(fault)
+    const misfit = misfitOfFault(fault)
     if (misfit !== undefined) return `plan.faults[${index}].${misfit}`
   }
   return undefined
@@ -124,25 +126,18 @@ const sessionNames: Readonly<Partial<Record<Operation['kind'], RegExp>>> = {
 
 function contradictionOfOperations(plan: RunPlan, { nodes, clients }: Names): string | undefined {
   const { operations = [], nodesByClient = {} } = plan
-  for (const [index, { kind, client, atMicros }] of operations.entries()) {
+  for (const [index, operation] of operations.entries()) {
+    const { kind, client } = operation
     const isKnown = sessionNames[kind]?.test(client) ?? clients.has(client)
     if (!isKnown) return `plan.operations[${index}]: there is no ${client}`
-    if (atMicros < 0) return `plan.operations[${index}].atMicros: is below zero`
+    const misfit = misfitOfOperation(operation)
+    if (misfit !== undefined) return `plan.operations[${index}].${misfit}`
   }
   const known = Object.values(nodesByClient)
   const isKnown = known.every((names) => names.length > 0 && names.every((name) => nodes.has(name)))
   return isKnown
     ? undefined
     : 'plan.nodesByClient: a client knows one node or more of those that there are'
-}
-
-/** Times are moments or lengths; only how far a clock jumps may be below zero. */
-function misfitOfTimes(fault: Fault): string | undefined {
-  for (const [name, value] of Object.entries(fault)) {
-    if (['wallMicros', 'monotonicMicros'].includes(name) || typeof value !== 'number') continue
-    if (value < 0) return `${name}: is below zero`
-  }
-  return undefined
 }
 
 function contradictionOfLimits({ options }: RunPlan): string | undefined {

@@ -108,8 +108,8 @@ export function describeAsked(operation: Operation): string {
   const row = `${level} of row ${operation.row.slice(0, 8)}`
   if (kind === 'row') return row
   if (kind === 'latest') return `${row} ${operation.column}`
-  const key = kind === 'versions' ? `from ${operation.from}` : operation.refKey
-  return `${row} ${operation.column}/${key}`
+  if (kind === 'versions') return `${row} ${operation.column} from ${operation.from}`
+  return `${row} ${operation.column}/${operation.refKey}`
 }
 
 function describeLists({ group, isCurrent, micro }: ListOperation): string {

@@ -3,6 +3,7 @@
  * neither the seed's drawing nor the version of the swarm that drew it, only the code it is run on.
  */
 import type { Violation } from './checkers/referee.ts'
+import { unknownRuleOf } from './explain-rules.ts'
 import { runPlan, type RunHooks, type RunPlan } from './run.ts'
 import type { RunOutcome, RunResult } from './result.ts'
 import { contradictionOf, misfitOfPlan } from './scenario-check.ts'
@@ -80,6 +81,8 @@ export function decodeScenario(text: string): ReadScenario {
   if (!Object.hasOwn(outcomes, expect.outcome)) {
     return refused(`scenario.expect.outcome: expected one of ${Object.keys(outcomes).join(', ')}`)
   }
+  const unknownRule = unknownRuleOf(rules ?? [])
+  if (unknownRule !== undefined) return refused(`scenario.rules: there is no ${unknownRule}`)
   const contradiction = contradictionOf(plan)
   if (contradiction !== undefined) return refused(contradiction)
   return { ok: true, scenario: { name, plan, expect, ...(rules && { rules }) } }

@@ -110,12 +110,30 @@ class Shrinker {
     this.#begin('faults')
     await minimise(this.#plan.faults, (faults) => this.#attempt({ ...this.#plan, faults }))
     if (this.#plan.operations === undefined) await this.#listOperations(recorded)
+    await this.#calmerWorld()
     await this.#fewerOperations()
     this.#begin('nodes')
     if (this.#plan.options.nodeCount > 3) await this.#attempt(withNodes(this.#plan, 3))
     this.#begin('options')
     const knobs = knobsOf(this.#plan.options)
     await minimise(knobs, (kept) => this.#attempt(this.#withoutKnobs(knobs, kept)))
+  }
+
+  /** Whole kinds of options at first: what is left then makes everything after it go faster. */
+  async #calmerWorld(): Promise<void> {
+    this.#begin('kinds of options')
+    const knobs = knobsOf(this.#plan.options)
+    const kindOf = (path: string): string => path.split('.')[0] ?? path
+    const kinds = [...new Set(knobs.map(kindOf))]
+    if (kinds.length < 2) return
+    await minimise(kinds, (keptKinds) =>
+      this.#attempt(
+        this.#withoutKnobs(
+          knobs,
+          knobs.filter((path) => keptKinds.includes(kindOf(path))),
+        ),
+      ),
+    )
   }
 
   async #fewerOperations(): Promise<void> {

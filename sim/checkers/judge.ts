@@ -124,6 +124,7 @@ export class Judge {
   onDataDurable(node: string, puts: readonly Put[]): void {
     for (const changed of this.disks.onDurable(node, puts)) {
       const { group, position, rowsDigest, stateHash } = changed
+      this.#narrator?.rows(node, group, position)
       this.log.onDurableRows(node, group, position, rowsDigest)
       if (stateHash !== undefined) this.log.onDurableState(node, group, position, stateHash)
     }

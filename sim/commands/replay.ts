@@ -47,6 +47,7 @@ function describeReplay(scenario: Scenario, result: RunResult): string {
 function verdictOf(expect: Scenario['expect'], result: RunResult): string {
   const expected = [expect.outcome, expect.rule].filter((word) => word !== undefined).join(' ')
   if (!isAsExpected(expect, result)) return `not as expected: this was to be ${expected}`
+  if (expect.hash === undefined) return 'as expected'
   if (expect.hash === result.hash) return 'as expected, step for step'
   return `as expected, ${expected}, but by another course: the code is not the same`
 }

@@ -1,10 +1,11 @@
 /** `sim shrink`: makes a failing seed or scenario small, and writes it down. */
+import { unknownRuleOf } from '../explain-rules.ts'
 import { drawPlan, type RunPlan } from '../run.ts'
 import { describeSize, scenarioOf, sizeOf, type Scenario } from '../scenario.ts'
 import { shrink, type Shrunk } from '../shrink.ts'
 import { parseCount, parseTime, print, refuse, type AddCommand } from './flags.ts'
 import { ProgressLine } from './progress-line.ts'
-import { readScenario, writeScenario } from './scenario-file.ts'
+import { obstacleTo, readScenario, writeScenario } from './scenario-file.ts'
 
 interface ShrinkFlags {
   readonly seed?: number
@@ -41,9 +42,13 @@ interface Source {
 async function shrinkCommand(flags: ShrinkFlags): Promise<number> {
   const { seed, file, output, json, time } = flags
   if ((seed === undefined) === (file === undefined)) return refuse('give --seed N or --file FILE')
+  const unknownRule = unknownRuleOf(flags.rules ?? [])
+  if (unknownRule !== undefined) return refuse(`there is no rule ${unknownRule}`)
   const source =
     file === undefined ? ofSeed(seed ?? 0, flags.rules) : await ofFile(file, flags.rules)
   if (typeof source === 'string') return refuse(source)
+  const obstacle = await obstacleTo(output)
+  if (obstacle !== undefined) return refuse(obstacle)
   const startedAt = process.hrtime.bigint()
   const secondsSpent = (): number => Number(process.hrtime.bigint() - startedAt) / 1e9
   const line = new ProgressLine()
