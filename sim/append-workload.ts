@@ -229,6 +229,7 @@ export class AppendWorkload {
     open: OpenOperation,
   ): Promise<Tried> {
     const { group, micro } = operation
+    const { coverage } = this.#parts
     const from = this.#pick(session)
     const state = from && (await this.#readAt(session, from, operation))
     if (from === undefined || state === undefined) return 'not done'
@@ -247,12 +248,11 @@ export class AppendWorkload {
       return 'settled'
     }
     assert(outcome.kind !== 'expired', 'append-workload: an intent expired within an hour')
-    if (outcome.kind === 'conflict') {
-      this.#parts.coverage.count('transaction conflict')
-      // Whoever may still propose it must not be outrun by this verdict.
-      made.delete(attempt)
-    }
-    return outcome.kind === 'unknown' ? 'unknown' : 'not done'
+    if (outcome.kind === 'unknown') return 'unknown'
+    coverage.count(`transaction ${outcome.kind}`)
+    // It must not be outrun by this verdict: who took it before may still be at it.
+    made.delete(attempt)
+    return 'not done'
   }
 
   #onCommitted(
