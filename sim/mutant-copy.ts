@@ -9,7 +9,8 @@ import type { Edit, Mutant } from './mutant.ts'
 export async function plant(mutant: Mutant, copy: string): Promise<void> {
   const root = await packageRoot()
   for (const name of ['src', 'sim', 'package.json', 'tsconfig.json']) {
-    await cp(join(root, name), join(copy, name), { recursive: true })
+    // A link would be copied as one, and the bug planted in what it leads to.
+    await cp(join(root, name), join(copy, name), { recursive: true, dereference: true })
   }
   await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))
   for (const edit of mutant.edits) {

@@ -1,6 +1,14 @@
 /** `sim explore`: every order of events within small scopes, on the real core. */
-import { describeReport, explore, type ExploreReport } from '../explore/explore.ts'
-import { describeExploreHunt, huntByExploring, type ExploreHuntResult } from '../explore/hunt.ts'
+import { Option } from 'commander'
+import { describeReport, describeTotals, explore, type ExploreReport } from '../explore/explore.ts'
+import {
+  describeExploreHunt,
+  huntByExploring,
+  huntByWalking,
+  type ExploreHuntResult,
+  type ScopeWalks,
+  type WalkHuntResult,
+} from '../explore/hunt.ts'
 import { Model } from '../explore/model.ts'
 import {
   compareSchedules,
@@ -12,11 +20,13 @@ import { scopeNamed, scopes, type Scope } from '../explore/scope.ts'
 import { mutants } from '../mutants.ts'
 import { SeededRandom } from '../random.ts'
 import { exitCodes } from '../result.ts'
-import { parseCount, print, refuse, say, type AddCommand } from './flags.ts'
+import { parseCount, parseTime, print, refuse, say, type AddCommand } from './flags.ts'
+import { ProgressLine } from './progress-line.ts'
 
 interface ExploreFlags {
   readonly scope?: readonly string[]
   readonly seconds: number
+  readonly time: number
   readonly rules?: readonly string[]
   readonly mutants?: readonly string[]
   readonly walks?: number
@@ -36,7 +46,12 @@ export const addExplore: AddCommand = (program, finish) => {
     .command('explore')
     .description('search small scopes of the core exhaustively')
     .option('--scope <names...>', `these only, of: ${scopes.map(({ name }) => name).join(' ')}`)
-    .option('--seconds <n>', 'time for each scope', parseCount, 600)
+    .option('--seconds <n>', 'time for each scope', parseCount, 40)
+    .addOption(
+      new Option('--time <t>', 'time for all scopes together, such as 90s or 1h')
+        .argParser(parseTime)
+        .default(300, '5m'),
+    )
     .option('--rules <ids...>', 'count breaches of these rules only')
     .option('--mutants <ids...>', 'search copies in which these known bugs are planted')
     .option('--walks <n>', 'no search: so many random walks by each kind of schedule', parseCount)
@@ -51,24 +66,42 @@ async function exploreNamed(flags: ExploreFlags): Promise<number> {
   if (unknown !== undefined) return refuse(`no scope is named ${unknown}`)
   const chosen = scopes.filter(({ name }) => names.includes(name))
   const { walks } = flags
-  if (flags.mutants !== undefined) return huntAll(names, flags, flags.mutants)
+  const { mutants: ids } = flags
+  if (ids !== undefined) {
+    const missing = ids.find((id) => mutants.every((mutant) => mutant.id !== id))
+    if (missing !== undefined) return refuse(`no mutant is named ${missing}`)
+    return walks === undefined
+      ? huntAll(names, flags, ids)
+      : walkInMutants(names, flags, ids, walks)
+  }
   return walks === undefined ? searchAll(chosen, flags) : walkAll(chosen, flags, walks)
 }
 
 function searchAll(chosen: readonly Scope[], flags: ExploreFlags): number {
+  const { rules, json } = flags
+  const startedAt = secondsNow()
   const reports: ExploreReport[] = []
+  const progress = new ProgressLine()
   for (const scope of chosen) {
-    say(`${scope.name}: ${scope.title}`)
+    const secondsMax = Math.min(flags.seconds, startedAt + flags.time - secondsNow())
+    if (secondsMax <= 0) break
+    progress.show(scope.name, `${scope.name}: ${scope.title}`)
     const report = explore({
-      ...{ scope, secondsMax: flags.seconds, seconds: secondsNow },
-      ...(flags.rules === undefined ? {} : { rules: flags.rules }),
+      ...{ scope, secondsMax, seconds: secondsNow },
+      ...(rules === undefined ? {} : { rules }),
+      onDepth: (depth, states) => {
+        progress.show(scope.name, `${scope.name}: depth ${depth}, ${states} states`)
+      },
     })
+    progress.end()
     reports.push(report)
-    if (!flags.json) print(describeReport(report))
+    if (!json) print(describeReport(report))
     if (report.breach !== undefined) break
   }
   const isClean = reports.every((report) => report.breach === undefined)
-  if (flags.json) print(JSON.stringify({ isClean, scopes: reports }))
+  const notBegun = chosen.slice(reports.length).map(({ name }) => name)
+  if (json) print(JSON.stringify({ isClean, scopes: reports, notBegun }))
+  else print(describeTotals(reports, notBegun))
   return isClean ? 0 : exitCodes.safety
 }
 
@@ -77,13 +110,11 @@ async function huntAll(
   flags: ExploreFlags,
   ids: readonly string[],
 ): Promise<number> {
-  const unknown = ids.find((id) => mutants.every((mutant) => mutant.id !== id))
-  if (unknown !== undefined) return refuse(`no mutant is named ${unknown}`)
   const rules = flags.rules === undefined ? {} : { rules: flags.rules }
   const results: ExploreHuntResult[] = []
   for (const mutant of mutants.filter(({ id }) => ids.includes(id))) {
     say(`${mutant.id}: ${mutant.title}`)
-    const options = { scopes: names, secondsMax: flags.seconds, ...rules }
+    const options = { scopes: names, secondsMax: flags.seconds, timeMax: flags.time, ...rules }
     results.push(await huntByExploring(mutant, options))
   }
   const found = results.filter((result) => result.isAsExpected).length
@@ -95,15 +126,42 @@ async function huntAll(
 
 function walkAll(chosen: readonly Scope[], flags: ExploreFlags, walks: number): number {
   const rules = flags.rules === undefined ? {} : { rules: flags.rules }
-  const results = chosen.map((scope) => {
+  const results = chosen.map((scope): ScopeWalks => {
     const random = new SeededRandom(`${flags.seed}/explore/${scope.name}`)
     const found = compareSchedules(new Model(scope), random, schedules, { walks, ...rules })
-    if (!flags.json) print(`${scope.name}\n${found.map(describeWalks).join('\n')}`)
-    return { scope: scope.name, schedules: found }
+    const result = { scope: scope.name, schedules: found }
+    if (!flags.json) print(describeScopeWalks(result))
+    return result
   })
   const isClean = results.every((one) => one.schedules.every(({ found }) => found === 0))
   if (flags.json) print(JSON.stringify({ isClean, scopes: results }))
   return isClean ? 0 : exitCodes.safety
+}
+
+/** Clean when every bug was found by some walk of some kind. */
+async function walkInMutants(
+  names: readonly string[],
+  flags: ExploreFlags,
+  ids: readonly string[],
+  walks: number,
+): Promise<number> {
+  const { seed, seconds, time, rules } = flags
+  const results: WalkHuntResult[] = []
+  for (const mutant of mutants.filter(({ id }) => ids.includes(id))) {
+    say(`${mutant.id}: ${mutant.title}`)
+    const options = { scopes: names, secondsMax: seconds, timeMax: time, walks, seed }
+    const result = await huntByWalking(mutant, { ...options, ...(rules && { rules }) })
+    results.push(result)
+    if (!flags.json) print(result.scopes.map(describeScopeWalks).join('\n') || 'not done in time')
+  }
+  if (flags.json) print(JSON.stringify({ mutants: results }))
+  const isFound = ({ scopes: walked }: WalkHuntResult): boolean =>
+    walked.some((one) => one.schedules.some(({ found }) => found > 0))
+  return results.every(isFound) ? 0 : exitCodes.crash
+}
+
+function describeScopeWalks({ scope, schedules: found }: ScopeWalks): string {
+  return `${scope}\n${found.map(describeWalks).join('\n')}`
 }
 
 function describeWalks({ schedule, walks, found, firstAt, breach }: ScheduleResult): string {

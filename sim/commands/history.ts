@@ -1,29 +1,25 @@
-/** `sim history check`: judges a history of JSON lines, from wherever it comes. */
+/** `sim history FILE`: judges a history of JSON lines, from wherever it comes. */
 import { readFile } from 'node:fs/promises'
 import { Option } from 'commander'
 import type { Anomaly } from '../history/anomaly.ts'
 import { checkHistory, explain, type Verdict } from '../history/check.ts'
 import type { Promised } from '../history/edges.ts'
 import type { History } from '../history/operation.ts'
-import { parseHistory } from '../history/parse.ts'
+import { parseHistory, type LineProblem } from '../history/parse.ts'
 import { exitCodes } from '../result.ts'
-import { print, refuse, say, type AddCommand } from './flags.ts'
+import { print, refuse, type AddCommand } from './flags.ts'
 
 interface HistoryFlags {
   readonly promised: Promised
   readonly json: boolean
 }
 
-/** Of lines that are no operations so many are told. */
-const problemsToldMax = 20
 const promises: readonly Promised[] = ['serializable', 'strong-session', 'strict-serializable']
 
 export const addHistory: AddCommand = (program, finish) => {
   program
-    .command('history')
-    .description('judge what clients were told')
-    .command('check <file>')
-    .description('look for anomalies in a history of JSON lines')
+    .command('history <file>')
+    .description('look for anomalies in what clients were told, a history of JSON lines')
     .addOption(
       new Option('--promised <level>', 'what the history must keep')
         .choices(promises)
@@ -40,20 +36,25 @@ async function check(file: string, { promised, json }: HistoryFlags): Promise<nu
   try {
     text = await readFile(file, 'utf8')
   } catch (error) {
-    return refuse(`${file} cannot be read: ${error instanceof Error ? error.message : ''}`)
+    return refuse(
+      `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    )
   }
   const parsed = parseHistory(text)
-  if (!parsed.ok) {
-    const { problems } = parsed
-    for (const { line, reason } of problems.slice(0, problemsToldMax)) {
-      say(`${file}:${line}: ${reason}`)
-    }
-    return refuse(`${problems.length} lines of ${file} are no operations`)
-  }
+  if (!parsed.ok) return refuse(describeProblems(file, parsed.problems))
   const { history } = parsed
+  if (history.length === 0) return refuse(`${file} holds no operation`)
   const verdict = checkHistory(history, { promised })
   print(json ? JSON.stringify(verdict) : describeVerdict(verdict, history))
   return verdict.anomalies.length === 0 ? exitCodes.clean : exitCodes.safety
+}
+
+/** The first one, with its line; of the others how many they are. */
+function describeProblems(file: string, problems: readonly LineProblem[]): string {
+  const [first] = problems
+  const rest = problems.length - 1
+  const more = rest === 0 ? '' : ` (and ${rest} more ${rest === 1 ? 'line' : 'lines'})`
+  return `${file}:${first?.line ?? 0}: ${first?.reason ?? ''}${more}`
 }
 
 export function describeVerdict(verdict: Verdict, history: History): string {

@@ -22,7 +22,7 @@ export interface ExploreOptions {
 export interface ExploreReport {
   readonly scope: string
   readonly title: string
-  /** Nothing within the scope was left out. Also true of a search that ended with a breach. */
+  /** Every state within the scope was seen: not so when time was up, or a rule was broken. */
   readonly isComplete: boolean
   readonly states: number
   readonly transitions: number
@@ -60,11 +60,37 @@ export function explore(options: ExploreOptions): ExploreReport {
 
 export function describeReport(report: ExploreReport): string {
   const { scope, states, transitions, depth, nodeStates, messages, seconds, breach } = report
-  const extent = report.isComplete ? 'complete' : 'cut short'
+  const extent = report.isComplete ? 'searched whole, clean' : 'CUT SHORT, clean so far'
   const figures =
     `${states} states, ${transitions} transitions, depth ${depth}, ${nodeStates} states of a node, ` +
     `${messages} messages, ${seconds.toFixed(1)} s`
-  if (breach === undefined) return `${scope.padEnd(16)} clean, ${extent}: ${figures}`
+  if (breach === undefined) return `${scope.padEnd(16)} ${extent}: ${figures}`
   const head = `${scope.padEnd(16)} ${breach.rule}: ${breach.sentence} (${figures})`
   return [head, ...breach.path.map((line) => `  ${line}`)].join('\n')
+}
+
+/** What was searched, and what was not. */
+export function describeTotals(
+  reports: readonly ExploreReport[],
+  notBegun: readonly string[],
+): string {
+  const broken = reports.filter(({ breach }) => breach !== undefined)
+  const whole = reports.filter(({ isComplete }) => isComplete)
+  const cut = reports.filter(({ breach, isComplete }) => breach === undefined && !isComplete)
+  const total = reports.length + notBegun.length
+  const states = reports.reduce((sum, report) => sum + report.states, 0)
+  const named = (what: string, names: readonly string[]): readonly string[] =>
+    names.length === 0 ? [] : [`${what}: ${names.join(', ')}`]
+  return [
+    `${whole.length} of ${total} scopes searched whole, ${states} states in all`,
+    ...named(
+      'broken',
+      broken.map(({ scope }) => scope),
+    ),
+    ...named(
+      'cut short',
+      cut.map(({ scope }) => scope),
+    ),
+    ...named('not begun', notBegun),
+  ].join('; ')
 }

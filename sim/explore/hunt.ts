@@ -5,11 +5,14 @@ import { join } from 'node:path'
 import type { Mutant } from '../mutant.ts'
 import { build, output, plant } from '../mutant-copy.ts'
 import type { ExploreReport } from './explore.ts'
+import type { ScheduleResult } from './pct.ts'
 
 export interface ExploreHuntOptions {
   readonly scopes: readonly string[]
   /** For each scope. */
   readonly secondsMax: number
+  /** For all of them; no bound of its own when absent. */
+  readonly timeMax?: number
   readonly rules?: readonly string[]
 }
 
@@ -26,6 +29,7 @@ export interface ExploreHuntResult {
 interface Printed {
   readonly isClean: boolean
   readonly scopes: readonly ExploreReport[]
+  readonly notBegun: readonly string[]
 }
 
 /** What a copy may take beyond the time of its searches before it is ended. */
@@ -35,36 +39,64 @@ export async function huntByExploring(
   mutant: Mutant,
   options: ExploreHuntOptions,
 ): Promise<ExploreHuntResult> {
+  const { scopes, secondsMax, timeMax = scopes.length * secondsMax } = options
+  const words = ['--seconds', String(secondsMax), '--time', `${timeMax}s`]
+  const printed = await exploreThere(mutant, options, { words, secondsMax: timeMax })
+  if (printed === '') return resultOf(mutant, { isClean: true, scopes: [], notBegun: scopes })
+  const found: Printed = JSON.parse(printed)
+  return resultOf(mutant, found)
+}
+
+/** How often walks of each kind find the bug, scope by scope. */
+export interface WalkHuntResult {
+  readonly id: string
+  readonly scopes: readonly ScopeWalks[]
+}
+
+export interface ScopeWalks {
+  readonly scope: string
+  readonly schedules: readonly ScheduleResult[]
+}
+
+export interface WalkHuntOptions extends ExploreHuntOptions {
+  readonly walks: number
+  readonly seed: number
+}
+
+export async function huntByWalking(
+  mutant: Mutant,
+  options: WalkHuntOptions,
+): Promise<WalkHuntResult> {
+  const { walks, seed, scopes, secondsMax, timeMax = scopes.length * secondsMax } = options
+  const words = ['--walks', String(walks), '--seed', String(seed)]
+  const printed = await exploreThere(mutant, options, { words, secondsMax: timeMax })
+  if (printed === '') return { id: mutant.id, scopes: [] }
+  const found: Pick<WalkHuntResult, 'scopes'> = JSON.parse(printed)
+  return { id: mutant.id, scopes: found.scopes }
+}
+
+/** What `explore` prints in a copy with the mutant; nothing when it did not end in time. */
+async function exploreThere(
+  mutant: Mutant,
+  { scopes, rules = mutant.rules ?? [] }: ExploreHuntOptions,
+  { words, secondsMax }: { readonly words: readonly string[]; readonly secondsMax: number },
+): Promise<string> {
   const copy = await mkdtemp(join(tmpdir(), `trilithon-${mutant.id}-`))
   try {
     await plant(mutant, copy)
     await build(copy)
-    return resultOf(mutant, await exploreThere(copy, mutant, options))
+    const main = join(copy, 'dist', 'sim', 'main.js')
+    const counted = rules.length === 0 ? [] : ['--rules', ...rules]
+    const all = ['explore', '--scope', ...scopes, ...words, '--json', ...counted]
+    return await output(process.execPath, [main, ...all], copy, secondsMax + secondsMore)
   } finally {
     await rm(copy, { recursive: true, force: true })
   }
 }
 
-async function exploreThere(
-  copy: string,
-  mutant: Mutant,
-  options: ExploreHuntOptions,
-): Promise<Printed> {
-  const { scopes, secondsMax } = options
-  const rules = options.rules ?? mutant.rules ?? []
-  const flags = ['--scope', ...scopes, '--seconds', String(secondsMax), '--json']
-  const words = ['explore', ...flags, ...(rules.length === 0 ? [] : ['--rules', ...rules])]
-  const main = join(copy, 'dist', 'sim', 'main.js')
-  const allowed = scopes.length * secondsMax + secondsMore
-  const printed = await output(process.execPath, [main, ...words], copy, allowed)
-  if (printed === '') return { isClean: true, scopes: [] }
-  const found: Printed = JSON.parse(printed)
-  return found
-}
-
-function resultOf(mutant: Mutant, { isClean, scopes }: Printed): ExploreHuntResult {
+function resultOf(mutant: Mutant, { isClean, scopes, notBegun }: Printed): ExploreHuntResult {
   const { id, title } = mutant
-  const isWhole = scopes.length > 0 && scopes.every((report) => report.isComplete)
+  const isWhole = notBegun.length === 0 && scopes.every((report) => report.isComplete)
   const isAsExpected = mutant.isHarmless === true ? isClean && isWhole : !isClean
   return { id, title, isAsExpected, reports: scopes }
 }
@@ -74,9 +106,8 @@ export function describeExploreHunt({ id, reports }: ExploreHuntResult): string 
   const last = reports.at(-1)
   const states = reports.reduce((sum, report) => sum + report.states, 0)
   const seconds = reports.reduce((sum, report) => sum + report.seconds, 0)
-  const figures = `${states} states, ${seconds.toFixed(1)} s`
-  if (last?.breach === undefined)
-    return `${id.padEnd(8)} not found in ${reports.length} scopes, ${figures}`
+  const figures = `${states} states in ${reports.length} scopes, ${seconds.toFixed(1)} s`
+  if (last?.breach === undefined) return `${id.padEnd(8)} not found: ${figures}`
   const { rule, path } = last.breach
   return `${id.padEnd(8)} found in ${last.scope} by ${rule} in ${path.length} events, ${figures}`
 }

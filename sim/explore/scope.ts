@@ -93,8 +93,12 @@ export const scopes: readonly Scope[] = [
     submissions: [submission(0, 'a'), submission(1, 'a')],
   },
   {
-    ...{ ...second, name: 'resend', title: 'a transaction that is applied comes again elsewhere' },
-    ...{ submissions: [submission(0, 'a'), submission(1, 'a')], timeouts: 2 },
+    ...{
+      ...second,
+      name: 'resend',
+      title: 'an applied transaction comes again elsewhere, and one crash',
+    },
+    ...{ submissions: [submission(0, 'a'), submission(1, 'a')], timeouts: 2, crashes: 1 },
   },
   {
     ...{ ...second, name: 'second', title: 'at position 2 its leader and another propose' },
@@ -106,6 +110,14 @@ export const scopes: readonly Scope[] = [
     crashes: 1,
   },
   {
+    ...{ ...nothing, name: 'repeat', title: 'two proposers, one message that comes twice' },
+    ...{ submissions: duel, duplicates: 1 },
+  },
+  {
+    ...{ ...nothing, name: 'duel', title: 'the leader and another propose, one phase is retried' },
+    ...{ submissions: duel, timeouts: 1, timers: ofProposals },
+  },
+  {
     ...{ ...second, name: 'conflict', title: 'two transactions that read what the other writes' },
     submissions: [
       submission(2, 'x'),
@@ -115,14 +127,6 @@ export const scopes: readonly Scope[] = [
     positions: 3,
   },
   {
-    ...{ ...nothing, name: 'repeat', title: 'two proposers, one message that comes twice' },
-    ...{ submissions: duel, duplicates: 1 },
-  },
-  {
-    ...{ ...nothing, name: 'duel', title: 'the leader and another propose, one phase is retried' },
-    ...{ submissions: duel, timeouts: 1, timers: ofProposals },
-  },
-  {
     ...{ ...nothing, name: 'two-reads', title: 'a write and two reads at other nodes' },
     submissions: [submission(0, 'a')],
     ...{ reads: [1, 2], timeouts: 3, timers: ['chase'] },
@@ -130,6 +134,10 @@ export const scopes: readonly Scope[] = [
   {
     ...{ ...nothing, name: 'duel-crash', title: 'two proposers and one crash' },
     ...{ submissions: duel, crashes: 1 },
+  },
+  {
+    ...{ ...second, name: 'second-crash', title: 'two proposers at position 2 and one crash' },
+    ...{ submissions: [submission(0, 'a'), submission(0, 'c'), submission(1, 'b')], crashes: 1 },
   },
   {
     ...{

@@ -25,7 +25,7 @@ export interface FoundBreach extends Breach {
 }
 
 export interface SearchResult {
-  /** Everything within the scope was seen, or a breach was found. */
+  /** Every state within the scope was seen. A search that found a breach ended there. */
   readonly isComplete: boolean
   readonly states: number
   readonly transitions: number
@@ -61,7 +61,7 @@ class Search {
     while (frontier.count > 0) {
       const next = new Frontier()
       for (const { ordinal, vector } of frontier) {
-        if (!this.#look(ordinal, vector, next)) return this.#result(this.#breach !== undefined)
+        if (!this.#look(ordinal, vector, next)) return this.#result(false)
       }
       this.#depth += next.count > 0 ? 1 : 0
       this.#options.onDepth?.(this.#depth, this.#visited.count)

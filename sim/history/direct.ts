@@ -4,7 +4,7 @@
  */
 import type { Anomalies } from './anomaly.ts'
 import type { Facts, Promised } from './edges.ts'
-import type { ListFacts } from './lists.ts'
+import { knownLength, type ListFacts } from './lists.ts'
 import type { Element, HistoryOperation } from './operation.ts'
 import type { RegisterFacts } from './registers.ts'
 import { listText, quoted } from './words.ts'
@@ -139,13 +139,17 @@ interface Appended {
 function checkGone({ history }: Facts, list: ListFacts, anomalies: Anomalies): void {
   const { writers, indexByElement, views, key } = list
   const gone = [...writers].filter(([element]) => !indexByElement.has(element))
+  const known = knownLength(list)
   for (const [element, { operation }] of gone) {
     if (anomalies.isFull('lost-update')) return
     if (operation === undefined) continue
     const end = endOf(history[operation])
     if (end === undefined) continue
     const read = views.find(
-      (view) => view.isEnd && isCurrentAfter(history[view.operation], end),
+      (view) =>
+        view.isEnd &&
+        view.after + view.elements.length <= known &&
+        isCurrentAfter(history[view.operation], end),
     )?.operation
     if (read === undefined) continue
     const text = `T1 appended ${quoted(element)} to ${key} and was told so; T2 began after that and read ${key} without it, and no read ever showed it.`

@@ -6,7 +6,7 @@
  * happen, or of which nobody saw anything, are no part of it.
  */
 import { Graph, type EdgeKind } from './graph.ts'
-import type { ListFacts } from './lists.ts'
+import { knownLength, type ListFacts } from './lists.ts'
 import type { Element, History } from './operation.ts'
 import type { RegisterFacts } from './registers.ts'
 import type { ListView } from './views.ts'
@@ -134,9 +134,10 @@ class ListEdges {
     this.#graph.addEdge(operation, writer, 'rw', reason)
   }
 
-  /** What nobody ever saw was appended, if ever, after the longest read of all. */
+  /** What nobody ever saw was appended, if ever, after the longest read of all, or into a gap. */
   #addNeverSeen(): void {
     const { writers, indexByElement, views, agreeing, order, key } = this.#list
+    if (knownLength(this.#list) < order.length) return
     const hidden = [...writers.keys()].filter((element) => !indexByElement.has(element))
     const unseen = new Set(hidden.map((element) => this.#writerOf(element)))
     unseen.delete(undefined)

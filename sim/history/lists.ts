@@ -29,6 +29,12 @@ export interface ListFacts {
   readonly agreeing: Set<ListView>
 }
 
+/** So many elements from the front on are known; what nobody saw may stand at the next index. */
+export function knownLength({ order }: ListFacts): number {
+  const hole = order.findIndex((element) => element === undefined)
+  return hole < 0 ? order.length : hole
+}
+
 export function listsOf(
   history: History,
   views: Views,

@@ -132,7 +132,7 @@ export class ProcessCluster {
     }
   }
 
-  /** All ways are open again, and every node runs. */
+  /** All ways are open again, and every node runs: rejects when one does not. */
   async heal(): Promise<void> {
     this.#losing.clear()
     for (const { proxy } of this.#links) {
@@ -144,7 +144,7 @@ export class ProcessCluster {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.daemons.map((daemon) => daemon.kill()))
+    await Promise.all(this.daemons.map((daemon) => daemon.close()))
     await Promise.all(this.#links.map(({ proxy }) => proxy.close()))
     await rm(this.#folder, { recursive: true, force: true })
   }

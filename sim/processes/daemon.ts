@@ -1,6 +1,7 @@
 /**
  * A node as a process of its own: started, killed, stopped for a while, and started again on the
- * folder it has. Only ever signals the child it started.
+ * folder it has. Only ever signals the child it started; none outlives the process that started it,
+ * unless that one is killed so that it can do nothing more.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 
@@ -8,6 +9,13 @@ const readyPollMs = 50
 const stopWaitMs = 20_000
 /** Of what a process says so much is kept, for when it ends by itself. */
 const saidCharsMax = 4_000
+
+/** Those that run now. */
+const children = new Set<ChildProcess>()
+
+function killAll(): void {
+  for (const child of children) child.kill('SIGKILL')
+}
 
 export interface DaemonPlace {
   readonly id: string
@@ -23,6 +31,7 @@ export class Daemon {
   #said = ''
   /** Why it ended although nobody ended it. */
   #failure: string | undefined
+  #isClosed = false
 
   constructor(place: DaemonPlace) {
     this.place = place
@@ -40,19 +49,27 @@ export class Daemon {
     return this.#child !== undefined
   }
 
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
   start(): void {
-    if (this.#child !== undefined) return
+    if (this.#child !== undefined || this.#isClosed) return
     const { program, configPath } = this.place
     const child = spawn(process.execPath, [program, 'node', '--config', configPath], {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { PATH: process.env['PATH'], NO_COLOR: '1', TRILITHON_LOG_LEVEL: 'warn' },
     })
     this.#child = child
+    if (children.size === 0) process.once('exit', killAll)
+    children.add(child)
     child.stderr.setEncoding('utf8')
     child.stderr.on('data', (text: string) => {
       this.#said = `${this.#said}${text}`.slice(-saidCharsMax)
     })
     child.once('exit', (code) => {
+      children.delete(child)
+      if (children.size === 0) process.off('exit', killAll)
       if (this.#child !== child) return
       this.#child = undefined
       this.#failure ??= `${this.id} ended by itself with ${code ?? 'a signal'}: ${this.#said}`
@@ -62,6 +79,12 @@ export class Daemon {
   /** Kills it as a loss of power would, but for what the operating system still writes. */
   kill(): Promise<void> {
     return this.#end('SIGKILL')
+  }
+
+  /** Kills it, for good: whoever would start it again is too late. */
+  close(): Promise<void> {
+    this.#isClosed = true
+    return this.kill()
   }
 
   /** Asks it to end; kills it when that takes too long. */

@@ -4,6 +4,7 @@
  */
 import type { Fault } from '../fault.ts'
 import type { ProcessCluster } from './cluster.ts'
+import { nameOf } from './plan.ts'
 
 export interface NemesisParts {
   readonly cluster: ProcessCluster
@@ -24,7 +25,7 @@ export class ProcessNemesis {
     this.#parts = parts
   }
 
-  /** How often each kind struck. */
+  /** How often each name of a fault struck. */
   get counts(): Readonly<Record<string, number>> {
     return Object.fromEntries([...this.#counts].toSorted(([a], [b]) => (a < b ? -1 : 1)))
   }
@@ -33,7 +34,7 @@ export class ProcessNemesis {
     for (const fault of faults) {
       this.#after(fault.atMicros, () => {
         if (this.#strike(fault)) {
-          const name = fault.name ?? fault.kind
+          const name = nameOf(fault)
           this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
         }
       })

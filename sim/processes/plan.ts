@@ -1,6 +1,7 @@
 /**
  * What a run on real processes draws from its seed: the same faults as the simulator draws, of those
- * kinds that can be done to processes and their connections from outside.
+ * kinds that can be done to processes and their connections from outside. Disks and clocks are not
+ * among them: what a kill leaves unwritten the operating system writes all the same.
  */
 import type { Fault } from '../fault.ts'
 import { drawFaults } from '../fault-draw.ts'
@@ -23,6 +24,7 @@ const means: readonly (readonly [name: string, seconds: number])[] = [
   ['crash', 12],
   ['crash-majority', 50],
   ['crash-all', 60],
+  ['crash-loop', 60],
   ['stop', 40],
   ['pause', 12],
   ['clog', 12],
@@ -38,6 +40,11 @@ const means: readonly (readonly [name: string, seconds: number])[] = [
   ['storm', 30],
   ['client-death', 30],
 ]
+
+/** The name under which a fault is counted. */
+export function nameOf(fault: Fault): string {
+  return fault.name ?? fault.kind
+}
 
 export function drawProcessPlan(seed: number, seconds: number): ProcessPlan {
   const random = new SeededRandom(`${seed}/processes`)

@@ -2,6 +2,7 @@
  * The simulator's fault plan on real processes: three daemons under load while faults strike, then
  * all heals, the nodes must agree, and the history of all clients goes before the same judge.
  */
+import { compareText } from '../../src/base/bytes.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import type { ReadLevel } from '../../src/replica/local-replica.ts'
 import { connect } from '../../src/client/connect.ts'
@@ -12,7 +13,7 @@ import type { History } from '../history/operation.ts'
 import { recordClient, type CellCalls } from '../history/record-client.ts'
 import { ProcessCluster } from './cluster.ts'
 import { ProcessNemesis } from './nemesis.ts'
-import type { ProcessPlan } from './plan.ts'
+import { nameOf, type ProcessPlan } from './plan.ts'
 import { datastore, pause, ProcessWorkload } from './workload.ts'
 
 export interface ProcessRunOptions {
@@ -22,14 +23,30 @@ export interface ProcessRunOptions {
   /** Between two calls of one client, on average. */
   readonly thinkMeanMs?: number
   readonly onPhase?: (text: string) => void
-  /** Ends the run at once, with all that it started. */
+  /** Called about once a second while faults strike. */
+  readonly onProgress?: (progress: ProcessProgress) => void
+  /** Ends the run at once, with all that it started: it rejects with the signal's reason. */
   readonly signal?: AbortSignal
 }
+
+export interface ProcessProgress {
+  readonly seconds: number
+  readonly calls: number
+  /** Faults that have struck so far, by their names. */
+  readonly faults: Readonly<Record<string, number>>
+}
+
+/**
+ * - `safety`: the history is wrong
+ * - `crash`: a node ended by itself, or a client failed as no client should
+ * - `liveness`: after everything healed, something did not get done
+ */
+export type ProcessOutcome = 'clean' | 'safety' | 'liveness' | 'crash'
 
 export interface ProcessRunResult {
   readonly seed: number
   readonly seconds: number
-  readonly outcome: 'clean' | 'safety' | 'liveness'
+  readonly outcome: ProcessOutcome
   /** What is wrong, in words. */
   readonly violations: readonly string[]
   readonly operations: number
@@ -38,6 +55,8 @@ export interface ProcessRunResult {
   readonly codes: Readonly<Record<string, number>>
   /** Faults that struck, by their names. */
   readonly faults: Readonly<Record<string, number>>
+  /** Names of faults in the plan of which none struck: there was nothing for them to strike. */
+  readonly neverStruck: readonly string[]
   readonly judgedInSeconds: number
   readonly history: History
 }
@@ -45,15 +64,15 @@ export interface ProcessRunResult {
 const agreeWaitMs = 90_000
 const agreePollMs = 100
 const pageLimit = 1_000
+const progressEveryMs = 1_000
 
 export async function runOnProcesses(options: ProcessRunOptions): Promise<ProcessRunResult> {
-  const { plan, program, thinkMeanMs = 15 } = options
-  const say = options.onPhase ?? ((): void => undefined)
+  const { plan, program, thinkMeanMs = 15, signal } = options
   const clients = Array.from({ length: plan.clientCount }, (_, i) => clientName(i))
   const cluster = await ProcessCluster.create({ program, clients })
   const log = new HistoryLog(micros)
   const workload = new ProcessWorkload({
-    ...{ seed: plan.seed, log, clientCount: plan.clientCount, thinkMeanMs },
+    ...{ seed: plan.seed, log, thinkMeanMs },
     nodes: () => cluster.nodes,
     urlsFor: (client, nodes) => cluster.urlsFor(client, nodes),
   })
@@ -67,43 +86,117 @@ export async function runOnProcesses(options: ProcessRunOptions): Promise<Proces
     },
   })
   try {
-    say('starting three nodes')
-    await cluster.start()
-    say(`faults and load for ${plan.seconds} s`)
-    await workload.start(clients)
-    nemesis.start(plan.faults)
-    await pause(plan.seconds * 1000, options.signal)
-    options.signal?.throwIfAborted()
-    await nemesis.end()
-    say('healing')
-    await cluster.heal()
-    await workload.end()
-    say('waiting for the nodes to agree')
-    const lag = await waitForAgreement(cluster, workload.shards, log)
-    const failures = cluster.daemons.flatMap(({ failure }) => failure ?? [])
-    return resultOf(plan, log.history(), [...failures, ...lag], { workload, nemesis })
+    return await beforeAbort(
+      signal,
+      carryOut(options, { cluster, clients, log, workload, nemesis }),
+    )
   } finally {
-    await nemesis.end()
+    await Promise.all([nemesis.end(), workload.abandon()])
     await cluster.close()
   }
 }
 
+interface Parts {
+  readonly cluster: ProcessCluster
+  readonly clients: readonly string[]
+  readonly log: HistoryLog
+  readonly workload: ProcessWorkload
+  readonly nemesis: ProcessNemesis
+}
+
+async function carryOut(options: ProcessRunOptions, parts: Parts): Promise<ProcessRunResult> {
+  const { plan } = options
+  const { cluster, clients, log, workload, nemesis } = parts
+  const say = options.onPhase ?? ((): void => undefined)
+  say('starting three nodes')
+  await cluster.start()
+  say(`faults and load for ${plan.seconds} s`)
+  await workload.start(clients)
+  nemesis.start(plan.faults)
+  await watch(options, parts)
+  options.signal?.throwIfAborted()
+  await nemesis.end()
+  say('healing')
+  const unhealed = await problemOf(cluster.heal())
+  await workload.end()
+  say('waiting for the nodes to agree')
+  const lags =
+    unhealed === undefined ? await waitForAgreement(cluster, workload.shards, log) : [unhealed]
+  const { failure } = workload
+  const failed = failure === undefined ? [] : [`a client failed: ${textOf(failure)}`]
+  const ended = cluster.daemons.flatMap((daemon) => daemon.failure ?? [])
+  say('judging what clients were told')
+  return resultOf(plan, log.history(), { crashes: [...ended, ...failed], lags }, parts)
+}
+
+/** Until the time of the faults is over. */
+async function watch({ plan, signal, onProgress }: ProcessRunOptions, parts: Parts): Promise<void> {
+  const startedMs = performance.now()
+  for (;;) {
+    const spentMs = performance.now() - startedMs
+    const leftMs = plan.seconds * 1000 - spentMs
+    if (leftMs <= 0 || signal?.aborted === true) return
+    const { log, nemesis } = parts
+    onProgress?.({
+      ...{ seconds: Math.floor(spentMs / 1000), calls: log.length, faults: nemesis.counts },
+    })
+    await pause(Math.min(leftMs, progressEveryMs), signal)
+  }
+}
+
+/** What the work comes to, unless the signal comes first. */
+function beforeAbort<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+  if (signal === undefined) return work
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      // Whoever aborts says why.
+      reject(signal.reason)
+    }
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+    work.then(resolve, reject).finally(() => {
+      signal.removeEventListener('abort', stop)
+    })
+  })
+}
+
+async function problemOf(work: Promise<void>): Promise<string | undefined> {
+  try {
+    await work
+    return undefined
+  } catch (error) {
+    return textOf(error)
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
+interface Others {
+  readonly crashes: readonly string[]
+  readonly lags: readonly string[]
+}
+
 function resultOf(
-  { seed, seconds }: ProcessPlan,
+  { seed, seconds, faults }: ProcessPlan,
   history: History,
-  others: readonly string[],
-  { workload, nemesis }: { readonly workload: ProcessWorkload; readonly nemesis: ProcessNemesis },
+  { crashes, lags }: Others,
+  { workload, nemesis }: Parts,
 ): ProcessRunResult {
   const startedMicros = micros()
   const { anomalies, operationCount, acknowledgedCount } = checkHistory(history)
   const judgedInSeconds = (micros() - startedMicros) / 1e6
-  const violations = [...anomalies.map((one) => explain(one, history)), ...others]
-  const isClean = violations.length === 0
+  const violations = [...anomalies.map((one) => explain(one, history)), ...crashes, ...lags]
+  const broken = crashes.length > 0 ? 'crash' : lags.length > 0 ? 'liveness' : 'clean'
+  const { counts } = nemesis
+  const planned = [...new Set(faults.map(nameOf))]
   return {
     ...{ seed, seconds, violations, judgedInSeconds, history },
-    outcome: isClean ? 'clean' : anomalies.length > 0 ? 'safety' : 'liveness',
+    outcome: anomalies.length > 0 ? 'safety' : broken,
     ...{ operations: operationCount, acknowledged: acknowledgedCount },
-    ...{ codes: workload.codes, faults: nemesis.counts },
+    ...{ codes: workload.codes, faults: counts },
+    neverStruck: planned.filter((name) => counts[name] === undefined).toSorted(compareText),
   }
 }
 

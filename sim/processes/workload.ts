@@ -27,7 +27,6 @@ const wholeLogs = 300_000
 export interface WorkloadParts {
   readonly seed: number
   readonly log: HistoryLog
-  readonly clientCount: number
   readonly thinkMeanMs: number
   nodes(): readonly string[]
   urlsFor(client: string, nodes: readonly string[]): readonly string[]
@@ -92,7 +91,18 @@ export class ProcessWorkload {
     )
   }
 
-  /** Every call under way comes to its end. Rejects with what a call should not have rejected with. */
+  /** Nothing more is begun, and nobody waits for an answer any more. */
+  async abandon(): Promise<void> {
+    this.#isEnding = true
+    await Promise.all([...this.#sessions.values()].map(({ client }) => client.close()))
+  }
+
+  /** What a call rejected with that no call should reject with. */
+  get failure(): unknown {
+    return this.#failure
+  }
+
+  /** Every call under way comes to its end. */
   async end(): Promise<void> {
     this.#isEnding = true
     // Dead clients may bring up others until all have noticed.
@@ -102,7 +112,6 @@ export class ProcessWorkload {
       done = all.length
     }
     await Promise.all([...this.#sessions.values()].map(({ client }) => client.close()))
-    if (this.#failure !== undefined) throw this.#failure
   }
 
   #begin(work: Promise<void>): void {
@@ -121,6 +130,7 @@ export class ProcessWorkload {
     const known = random.shuffle(all).slice(0, random.int(1, all.length))
     const timeoutMs = random.pick(timeoutMsChoices)
     const client = await connect({ nodes: urlsFor(name, known), timeoutMs })
+    if (this.#isEnding) return client.close()
     // A name of its own: what the one before has seen is no promise to this one.
     const recorded = recordClient(client, { client: `${name}.${this.#lives}`, log })
     const cells = recorded.cells(datastore)
@@ -182,12 +192,15 @@ export class ProcessWorkload {
   }
 }
 
+/** Resolves after so long, or once the signal says that nobody waits any more. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    signal?.addEventListener('abort', () => {
+    const end = (): void => {
       clearTimeout(timer)
+      signal?.removeEventListener('abort', end)
       resolve()
-    })
+    }
+    const timer = setTimeout(end, ms)
+    signal?.addEventListener('abort', end)
   })
 }

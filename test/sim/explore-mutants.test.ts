@@ -4,8 +4,9 @@ import { huntByExploring } from '../../sim/explore/hunt.ts'
 import { mutants } from '../../sim/mutants.ts'
 
 test.each([
-  ['G08', 'duel', 'PAX-3', 5],
   ['G02', 'rivals', 'PAX-4', 4],
+  ['G03', 'duel', 'PAX-5', 15],
+  ['G08', 'duel', 'PAX-3', 5],
 ])(
   '%s is found in the scope %s by %s, in %i events',
   async (id, scope, rule, events) => {
@@ -20,6 +21,7 @@ test.each([
     const [report] = reports
     expect(report?.breach).toMatchObject({ rule })
     expect(report?.breach?.path.length).toBe(events)
+    expect(report?.isComplete).toBe(false)
   },
   120_000,
 )

@@ -4,7 +4,7 @@ import { nodeId } from '../../src/base/ids.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
 import { LogIndex } from '../../src/replica/log-index.ts'
 import { canonicalText, Interner } from '../../sim/explore/canonical.ts'
-import { explore } from '../../sim/explore/explore.ts'
+import { describeReport, describeTotals, explore } from '../../sim/explore/explore.ts'
 import { Frontier } from '../../sim/explore/frontier.ts'
 import { lookUp, written } from '../../sim/explore/log-disk.ts'
 import { Model } from '../../sim/explore/model.ts'
@@ -23,7 +23,7 @@ function scope(name: string): Scope {
   return found
 }
 
-test.each(['one-shot', 'crash', 'read', 'forward', 'retry'])(
+test.each(['one-shot', 'crash', 'forward', 'retry', 'second'])(
   'PAX-1: every order of events within the scope %s keeps every rule',
   (name) => {
     const report = explore({ scope: scope(name) })
@@ -31,7 +31,15 @@ test.each(['one-shot', 'crash', 'read', 'forward', 'retry'])(
     expect(report.isComplete).toBe(true)
     expect(report.states).toBeGreaterThan(500)
   },
+  120_000,
 )
+
+test('LEASE-3: a read elsewhere sees what was acknowledged, in every order of events', () => {
+  const report = explore({ scope: { ...scope('read'), timeouts: 2 } })
+  expect(report.breach).toBeUndefined()
+  expect(report.isComplete).toBe(true)
+  expect(report.states).toBeGreaterThan(500)
+}, 120_000)
 
 test('the same scope searched twice has the same states and transitions', () => {
   const first = explore({ scope: scope('crash') })
@@ -43,6 +51,20 @@ test('a scope is searched as far as it may be, and says that it was cut short', 
   const report = explore({ scope: scope('one-shot'), statesMax: 1000 })
   expect(report).toMatchObject({ isComplete: false })
   expect(report.states).toBeLessThan(1100)
+  expect(describeReport(report)).toContain('CUT SHORT')
+})
+
+test('META-2: what was cut short or not begun is told as such, and never as searched whole', () => {
+  const whole = explore({ scope: scope('resend') })
+  const cut = explore({ scope: scope('one-shot'), statesMax: 10 })
+  const breach = { rule: 'PAX-1', sentence: 'Two.', path: [] }
+  const broken = { ...cut, scope: 'duel', breach }
+  expect(describeReport(whole)).toContain('searched whole, clean')
+  expect(describeTotals([whole, cut, broken], ['duel-2'])).toBe(
+    '1 of 4 scopes searched whole, ' +
+      `${whole.states + 2 * cut.states} states in all; broken: duel; ` +
+      'cut short: one-shot; not begun: duel-2',
+  )
 })
 
 test('scopes have names of their own', () => {

@@ -349,6 +349,21 @@ test('TXN-1: of several writers that were told nothing none is taken for the wri
   expect(namesOf([...alike, op('d', [3, 4], [read('x')]), seesTwo])).toEqual([])
 })
 
+test('TXN-1: what no read showed may stand in a gap between what reads and writers told', () => {
+  const late: MicroOperation = { kind: 'read', key: 'x', after: 2, elements: [], isEnd: true }
+  const history = [
+    unknown('a', 1, [append('x', 'one'), write('r', 1)]),
+    op('b', [3, 4], [latest('r', 1)]),
+    op('b', [5, 6], [append('x', 'two', 1), write('r', 2)]),
+    op('b', [7, 8], [late]),
+  ]
+  expect(namesOf(history)).toEqual([])
+  expect(namesOf([op('a', [1, 2], [append('x', 'one')]), ...history.slice(2)])).toEqual([])
+  expect(namesOf([...history, op('b', [9, 10], [read('x', 'three', 'two')])])).toEqual(
+    ['unwritten', 'G-single'].sort(),
+  )
+})
+
 test('TXN-1: an anomaly is explained with the operations concerned', () => {
   const history = [
     op('a', [1, 2], [append('x', 1)]),
