@@ -108,7 +108,7 @@ export class Atlas {
   }
 
   swap(nodes: readonly [string, string]): boolean {
-    if (this.#swapped.size > 0 || nodes.some((node) => this.#forgetful.has(node))) return false
+    if (this.#swapped.size > 0 || !nodes.every((node) => this.isSound(node))) return false
     for (const node of nodes) this.#swapped.add(node)
     return true
   }
@@ -145,10 +145,20 @@ export function lastFlushOf(image: DiskImage): number {
   return last
 }
 
-/** Whether the image is that of a log which has been used: it has a record of its identity. */
+/** Whether the image is that of a sound log which has been used: it has a record of its identity. */
 export function isUsedLog(image: DiskImage): boolean {
   const meta = image.get(latin1(metaKey))
-  return meta !== undefined && decodeMeta(meta).incarnation > 0
+  return meta !== undefined && isIdentity(meta)
+}
+
+function isIdentity(meta: Uint8Array): boolean {
+  try {
+    return decodeMeta(meta).incarnation > 0
+  } catch (error) {
+    // Damaged, which is for the node itself to find.
+    if (error instanceof StoreError) return false
+    throw error
+  }
 }
 
 /** How far `peer`'s log was, as a data disk durably knows it. */

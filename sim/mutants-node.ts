@@ -22,8 +22,8 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replica/driver.ts',
-        find: 'now: clock.monotonicMs(), mayPropose }',
-        replace: 'now: clock.wallMicros() / 1000, mayPropose }',
+        find: 'now: clock.monotonicMs(), mayPropose, isAdmitted }',
+        replace: 'now: clock.wallMicros() / 1000, mayPropose, isAdmitted }',
       },
     ],
   },

@@ -140,6 +140,8 @@ export function takeImages(fault: Fault, context: Context): void {
   after(fault.imageAtMicros - world.nowMicros, 'disk image', () => {
     const victim = context.victim(fault.node)
     if (victim === undefined || context.atlas.isSwapped(fault.node)) return
+    // What is damaged now would be damaged there, too, when the atlas no longer knows.
+    if (context.atlas.hasHurtData(fault.node) || !context.atlas.isSound(fault.node)) return
     const { log, data } = victim.disks
     context.images.set(fault, { log: log.disk.image(), data: data.disk.image() })
   })
@@ -176,7 +178,10 @@ function exchange(
 
 function swap(fault: FaultOf<'swapped-disks'>, context: Context): void {
   const [a, b] = fault.nodes.map((node) => context.victim(node))
-  if (a === undefined || b === undefined || !context.atlas.swap(fault.nodes)) return
+  if (a === undefined || b === undefined) return
+  // A disk without an owner would take in whoever comes.
+  if (![a, b].every(({ disks }) => isUsedLog(disks.log.disk.image()))) return
+  if (!context.atlas.swap(fault.nodes)) return
   context.count(fault)
   for (const victim of [a, b]) if (victim.isUp()) victim.crash()
   exchangeDisks(a, b)

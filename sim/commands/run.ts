@@ -78,10 +78,23 @@ async function runOne(flags: RunFlags, seed: number): Promise<number> {
   const result = flags.trace
     ? await runSeed(seed, { rules, watch, onHistory }, switches)
     : await runSeedChecked(seed, flags.check, { rules, onHistory }, switches)
-  if (flags.history !== undefined) await writeFile(flags.history, historyText(told))
+  if (flags.history !== undefined) {
+    const problem = await keptProblem(flags.history, historyText(told))
+    if (problem !== undefined) return refuse(problem)
+  }
   if (flags.json) print(JSON.stringify(result))
   else print(describeResult(result, switches))
   return exitCodes[result.outcome]
+}
+
+/** Writes the file; what is wrong with that, when it cannot be written. */
+async function keptProblem(path: string, text: string): Promise<string | undefined> {
+  try {
+    await writeFile(path, text)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : `${path} cannot be written`
+  }
 }
 
 function describeResult(result: RunResult, switches: Switches): string {

@@ -184,7 +184,8 @@ class NodeStep {
   #context(): Context {
     return {
       ...{ node: this.#name, incarnation: this.#incarnation, limits: this.#setting.limits },
-      ...{ trace: silentTrace, wall: 1 + this.#proposed, now: nowMs, mayPropose: true },
+      ...{ trace: silentTrace, wall: 1 + this.#proposed, now: nowMs },
+      ...{ mayPropose: true, isAdmitted: true },
       isSuspected: () => this.#setting.scope.isEachForItself,
       drawNumber: () => this.#incarnation * 1000 + (this.#drawn += 1),
       emit: (effect) => this.#effects.push(effect),

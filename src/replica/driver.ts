@@ -354,7 +354,8 @@ export class Driver implements LocalReplica {
   #reading(): Reading {
     const { clock } = this.#ports
     const mayPropose = this.#data.overlayBytes < this.#options.limits.overlayBytesMax
-    return { wall: clock.wallMicros(), now: clock.monotonicMs(), mayPropose }
+    const { isAdmitted } = this.#peers
+    return { wall: clock.wallMicros(), now: clock.monotonicMs(), mayPropose, isAdmitted }
   }
 
   #run(effects: readonly Effect[], group: GroupId): void {

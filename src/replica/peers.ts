@@ -40,6 +40,8 @@ interface Peer {
   isSuspected: boolean
   /** Everything in the peer's flushes through here is known to this node. */
   digestedThrough: number
+  /** It has let this node's store in since the start. */
+  hasAdmitted: boolean
   /** The highest durable flush number heard of it, and the store that said so. */
   storeId: string | undefined
   durableFlush: number
@@ -51,6 +53,7 @@ const frameTargetBytes = 8 * 1024 * 1024
 export class Peers {
   readonly #options: PeersOptions
   readonly #peers: ReadonlyMap<NodeId, Peer>
+  #admittedBy = 0
   #isFlushing = false
 
   constructor(options: PeersOptions) {
@@ -67,10 +70,18 @@ export class Peers {
     const [storeId, durableFlush]: unknown[] = Array.isArray(known) ? known : []
     return {
       ...{ node, outbox: [], outboxBytes: 0, lastHeardMs: now, lastSentMs: now },
-      ...{ isSuspected: false, digestedThrough: 0 },
+      ...{ isSuspected: false, digestedThrough: 0, hasAdmitted: false },
       storeId: typeof storeId === 'string' ? storeId : undefined,
       durableFlush: typeof durableFlush === 'number' ? durableFlush : 0,
     }
+  }
+
+  /**
+   * Whether a majority, this node included, has let its store in since it started. A log that went
+   * back in time cannot grow past what the others remember of it before they have seen it.
+   */
+  get isAdmitted(): boolean {
+    return 2 * (this.#admittedBy + 1) > this.#options.nodes.length
   }
 
   /** For status: who is reachable. */
@@ -134,6 +145,8 @@ export class Peers {
     const peer = [...this.#peers.values()].find((one) => one.node === node)
     if (peer === undefined) return
     if (state === 'down') return this.#setSuspected(peer, true)
+    if (!peer.hasAdmitted) this.#admittedBy += 1
+    peer.hasAdmitted = true
     this.#learn(peer, info.storeId, info.durableFlush ?? 0)
     this.heard(peer.node)
     this.askDigest(peer.node)

@@ -50,6 +50,7 @@ export interface Reading {
   readonly wall: Timestamp
   readonly now: number
   readonly mayPropose: boolean
+  readonly isAdmitted: boolean
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
@@ -87,7 +88,8 @@ export class Replica {
     this.#drawn = options.incarnation * 2 ** 32
     const { node, incarnation, limits, trace } = options
     this.#context = {
-      ...{ node, incarnation, limits, trace, wall: 0, now: 0, mayPropose: false },
+      ...{ node, incarnation, limits, trace, wall: 0, now: 0 },
+      ...{ mayPropose: false, isAdmitted: false },
       isSuspected: (peer) => this.#suspected.has(peer),
       drawNumber: () => (this.#drawn += 1),
       emit: (effect) => this.#effects.push(effect),
@@ -105,6 +107,7 @@ export class Replica {
     context.wall = reading.wall
     context.now = reading.now
     context.mayPropose = reading.mayPropose
+    context.isAdmitted = reading.isAdmitted
     // Before, not after: only now have the effects of the last step reached the data store.
     this.#evict()
     const log = this.#open(group, context)

@@ -107,6 +107,13 @@ function checkLeader(log: GroupLog, position: Position, ballot: Ballot): void {
   assert(incarnation === ballot.incarnation, 'PAX-6: ballot zero from another incarnation')
 }
 
+/** No vote of its own before others have vouched for this log; what asks for it is sent again. */
+function mayVoteFor(context: Context, proposer: NodeId): boolean {
+  if (proposer !== context.node || context.isAdmitted) return true
+  context.trace.mark('no vote of its own yet')
+  return false
+}
+
 /** The record to vote with, or undefined when the request was answered in another way. */
 function votingRecord(
   log: GroupLog,
@@ -115,6 +122,7 @@ function votingRecord(
   message: Prepare | Accept,
   lookup: RecordLookup,
 ): Acceptor | undefined {
+  if (!mayVoteFor(context, from)) return undefined
   const { position, ballot } = message
   const applied = log.state.position
   const record = position > applied ? log.records.get(position) : lookup(position)

@@ -91,6 +91,11 @@ export interface Context {
   readonly now: number
   /** Whether this node may take proposals on (its overlay and log have room). */
   readonly mayPropose: boolean
+  /**
+   * Whether a majority of the nodes, this one included, has let this store in since it started.
+   * Before that it has no vote in what it proposes itself: nobody has vouched for its log.
+   */
+  readonly isAdmitted: boolean
   isSuspected(node: NodeId): boolean
   /** A number that this node has never drawn before, in no incarnation. */
   drawNumber(): number

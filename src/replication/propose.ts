@@ -27,7 +27,7 @@ export function leaderOf(log: GroupLog): Leader | { readonly node: NodeId } {
 
 function mayUseBallotZero(log: GroupLog, context: Context): boolean {
   const leader = leaderOf(log)
-  if (leader.node !== context.node) return false
+  if (leader.node !== context.node || !context.isAdmitted) return false
   if ('incarnation' in leader && leader.incarnation !== context.incarnation) return false
   return !log.records.has(log.state.position + 1)
 }
