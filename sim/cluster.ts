@@ -67,6 +67,8 @@ export interface ClusterParts<P extends Program, ClientFrame> {
 export interface Traffic {
   readonly messages: number
   readonly proposals: number
+  /** Frames of clients that reached a node. */
+  readonly requests: number
 }
 
 /** A node whose disk refused is started again after this. */
@@ -96,7 +98,7 @@ export class Cluster<P extends Program, ClientFrame> {
   readonly #parts: ClusterParts<P, ClientFrame>
   readonly #placement: Placement
   #tended = 0
-  readonly #traffic = { messages: 0, proposals: 0 }
+  readonly #traffic = { messages: 0, proposals: 0, requests: 0 }
 
   constructor(parts: ClusterParts<P, ClientFrame>) {
     const { options, eventsMax, clientCodec, faults } = parts
@@ -130,7 +132,12 @@ export class Cluster<P extends Program, ClientFrame> {
     this.clientNetwork = new Network({
       ...common,
       ...{ name: 'client', codec: clientCodec },
-      observer: { onSent: () => undefined, onDelivered: () => undefined },
+      observer: {
+        onSent: () => undefined,
+        onDelivered: (_from, to) => {
+          if (names.some((name) => name === to)) this.#traffic.requests += 1
+        },
+      },
     })
     this.hosts = names.map((name, index) => this.#makeHost(name, index, names))
     this.load = new Load(world)

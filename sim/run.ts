@@ -365,11 +365,13 @@ class Run {
     const after = this.#cluster.traffic
     const proposals = after.proposals - before.proposals
     const messages = after.messages - before.messages
+    // A request whose second copy comes very late is a request.
+    const requests = after.requests - before.requests
     this.#expect(
-      proposals === 0 && messages <= straysMax,
+      proposals <= requests && messages <= straysMax * (1 + requests),
       'LIVE-5',
       'Nobody asks for anything, and the nodes do not come to rest.',
-      { proposals, messages },
+      { proposals, messages, requests },
     )
   }
 
