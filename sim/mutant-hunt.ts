@@ -97,7 +97,7 @@ async function shrinkThere(
   const main = join(copy, 'dist', 'sim', 'main.js')
   const file = join(copy, `${mutant.id}.json`)
   const flags = ['shrink', '--seed', String(seed), '-o', file, '--time', `${shrinkSeconds}s`]
-  const command = [main, ...flags, '--json', ...rulesOf(mutant)]
+  const command = [main, ...flags, '--json', '--quiet', ...rulesOf(mutant)]
   const printed = await output(process.execPath, command, copy, 2 * shrinkSeconds + 60)
   if (printed === '') return undefined
   const shrunk: { readonly events: number } = JSON.parse(printed)

@@ -113,17 +113,6 @@ export const nodeMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'S20',
-    title: 'forwarding: the word of an earlier proposer is believed',
-    edits: [
-      {
-        file: 'src/replication/submit.ts',
-        find: '  if (pending.sentTo === from) settle(',
-        replace: '  if (pending.sentTo !== undefined || from !== undefined) settle(',
-      },
-    ],
-  },
-  {
     id: 'S21',
     title: 'reads: one that begins while a round is on its way shares its answers',
     edits: [
@@ -165,12 +154,14 @@ export const nodeMutants: readonly Mutant[] = [
   },
   {
     id: 'S24',
-    title: 'joining: an empty or exchanged store may vote under the name of the one before',
+    title: 'joining: an empty store is taken for a new node under the old name',
     edits: [
       {
         file: 'src/replica/peers.ts',
-        find: 'if (peer.storeId !== undefined && peer.storeId !== info.storeId) {',
-        replace: 'if (peer.storeId !== undefined && info.storeId === undefined) {',
+        find: 'if (peer.storeId !== undefined && peer.storeId !== info.storeId) {\n',
+        replace:
+          'if (peer.storeId !== undefined && peer.storeId !== info.storeId) {\n' +
+          '      if (info.storeId !== node) return undefined\n',
       },
     ],
   },

@@ -14,6 +14,7 @@ interface ShrinkFlags {
   readonly time: number
   readonly rules?: readonly string[]
   readonly json: boolean
+  readonly quiet: boolean
 }
 
 const defaultSeconds = 120
@@ -27,6 +28,7 @@ export const addShrink: AddCommand = (program, finish) => {
     .requiredOption('-o, --output <file>', 'where to write the scenario')
     .option('--time <t>', 'stop after this, such as 60s or 10m', parseTime, defaultSeconds)
     .option('--rules <ids...>', 'count violations of these rules only')
+    .option('--quiet', 'show no progress', false)
     .option('--json', 'print the result as JSON', false)
     .action(async (flags: ShrinkFlags) => {
       finish(await shrinkCommand(flags))
@@ -51,7 +53,7 @@ async function shrinkCommand(flags: ShrinkFlags): Promise<number> {
   if (obstacle !== undefined) return refuse(obstacle)
   const startedAt = process.hrtime.bigint()
   const secondsSpent = (): number => Number(process.hrtime.bigint() - startedAt) / 1e9
-  const line = new ProgressLine()
+  const line = new ProgressLine(flags.quiet)
   const shrunk = await shrink({
     ...{ plan: source.plan, rules: source.rules, isTimeUp: () => secondsSpent() > time },
     onProgress: ({ step, runs, size }) => {

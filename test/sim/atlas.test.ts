@@ -83,11 +83,12 @@ test('a node ends by itself for a reason that was dealt to it, or the run fails'
   expect(atlas.treatmentOf('n1', refused)).toBe('start-again')
   atlas.mendData('n1')
   expect(atlas.treatmentOf('n1', data), 'it was made anew').toBe('unexpected')
-  expect(atlas.swap(['n1', 'n3'])).toBe(true)
-  expect(atlas.treatmentOf('n1', foreign)).toBe('wait')
+  expect(atlas.swap(['n1', 'n3']), 'damage must not change places').toBe(false)
+  expect(atlas.swap(['n2', 'n3'])).toBe(true)
+  expect(atlas.treatmentOf('n2', foreign)).toBe('wait')
   expect(atlas.hurtLog('n1'), 'not while disks are exchanged').toBe(false)
   atlas.swapBack()
-  expect(atlas.treatmentOf('n1', foreign)).toBe('unexpected')
+  expect(atlas.treatmentOf('n2', foreign)).toBe('unexpected')
 })
 
 test('the end of a log is its last flush', () => {
