@@ -16,8 +16,8 @@ const product = [...edge, 'node', 'gateway', 'cli']
 
 /** A folder of src, or a top folder; `src` is the public list of names at its top. */
 export const arrows: Readonly<Record<string, readonly string[]>> = {
-  schema: [],
   base: [],
+  schema: ['base'],
   ports: ['base'],
   paxos: ['base'],
   placement: ['base'],
@@ -175,15 +175,20 @@ export function checkTopLevel(root: string): string[] {
     .map((name) => `${name}: not one of the names that the top folder has`)
 }
 
-/** Where the simulator checks rules: after each event, and what a run looks at when its phases end. */
+/**
+ * Where the simulator checks rules: after each event, and what a run looks at when its phases end. And
+ * the schema language, which checks what is given to it: each of its problems has a rule.
+ */
 function checkerFiles(root: string): readonly string[] {
   const atTheEnd = filesUnder(root, 'sim', '.ts').filter((path) =>
     ['sim/run.ts', 'sim/comparison.ts'].includes(path),
   )
-  return [...filesUnder(root, 'sim/checkers', '.ts'), ...atTheEnd]
+  return ['sim/checkers', 'schema']
+    .flatMap((folder) => filesUnder(root, folder, '.ts'))
+    .concat(atTheEnd)
 }
 
-/** Every rule of a SPEC.md is asserted in src or checked by the simulator, and claimed by a test. */
+/** Every rule of a SPEC.md is asserted in src or checked as above, and claimed by a test. */
 export function checkRules(root: string): string[] {
   const sources = filesUnder(root, 'src', '.ts').map((path) => read(root, path))
   const checkers = checkerFiles(root).map((path) => read(root, path))

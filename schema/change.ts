@@ -1,0 +1,35 @@
+/** One difference between two schemas, and why it cannot be made while a cluster works, if so. */
+
+export type SchemaChangeKind =
+  | 'rename-schema'
+  | 'add-table'
+  | 'drop-table'
+  | 'change-key'
+  | 'change-group'
+  | 'add-property'
+  | 'drop-property'
+  | 'change-type'
+  | 'change-presence'
+  | 'add-default'
+  | 'change-default'
+  | 'add-index'
+  | 'drop-index'
+  | 'change-index'
+
+export interface SchemaChange {
+  readonly kind: SchemaChangeKind
+  /** `Photo`, `Photo.exif.camera`, `PhotosByTag`. */
+  readonly subject: string
+  /** `property Photo.rating is new`. */
+  readonly message: string
+  /** Why it cannot be made; absent: it can, at any time. */
+  readonly refusal?: string
+  /** What to do instead. */
+  readonly hint?: string
+}
+
+/** `property Photo.rating is new, but rows that are there are without it; make it optional`. */
+export function changeText({ message, refusal, hint }: SchemaChange): string {
+  const reason = refusal === undefined ? '' : `, but ${refusal}`
+  return `${message}${reason}${hint === undefined ? '' : `; ${hint}`}`
+}

@@ -1,0 +1,74 @@
+/** A schema as text, in one form only: as the Megastore paper prints it. `parseSchema` reads it back. */
+import { indexShardsDefault } from './limits.ts'
+import type { Direction, Index, Property, PropertyDefault, Schema, Table } from './model.ts'
+
+/** The whole text, with a line end at its end. */
+export function printSchema({ name, tables, indexes }: Schema): string {
+  const statements = [
+    `CREATE SCHEMA ${name};`,
+    ...tables.map(printTable),
+    ...indexes.map(printIndex),
+  ]
+  return `${statements.join('\n\n')}\n`
+}
+
+export function printTable(table: Table): string {
+  const clauses = clausesOf(table)
+  const tail = table.kind === 'root' ? clauses.join(', ') : clauses.join(',\n  ')
+  return [`CREATE TABLE ${table.name} {`, ...linesOf(table.properties, '  '), `} ${tail};`].join(
+    '\n',
+  )
+}
+
+function clausesOf(table: Table): readonly string[] {
+  const { parts, scatter } = table.key
+  const names = parts.map(({ property, direction }) => directed(property, direction))
+  const key = `PRIMARY KEY(${names.join(', ')})${scatter ? ' SCATTER' : ''}`
+  if (table.kind === 'root') return [key, 'ENTITY GROUP ROOT']
+  const group = `ENTITY GROUP KEY(${table.groupKey.join(', ')}) REFERENCES ${table.root}`
+  return table.inTable === undefined ? [key, group] : [key, `IN TABLE ${table.inTable}`, group]
+}
+
+function linesOf(properties: readonly Property[], indent: string): readonly string[] {
+  return properties.flatMap((property) => {
+    const { name, presence, type, default: literal } = property
+    if (type.kind === 'message') {
+      const head = `${indent}${presence} message ${name} {`
+      return [head, ...linesOf(type.properties, `${indent}  `), `${indent}};`]
+    }
+    const tail = literal === undefined ? '' : ` DEFAULT ${literalText(type.kind, literal)}`
+    return [`${indent}${presence} ${type.kind} ${name}${tail};`]
+  })
+}
+
+/** Digits of an int64 stand without quotes, like all numbers. */
+function literalText(kind: string, literal: PropertyDefault): string {
+  return kind === 'int64' ? String(literal) : JSON.stringify(literal)
+}
+
+export function printIndex(index: Index): string {
+  const unique = index.kind !== 'inline' && index.unique ? 'UNIQUE ' : ''
+  const parts = index.parts.map(({ path, direction }) => directed(path, direction))
+  const lines = [
+    `CREATE ${unique}${index.kind.toUpperCase()} INDEX ${index.name}`,
+    `  ON ${index.table}(${parts.join(', ')})`,
+    ...(index.kind === 'inline' ? [`  IN TABLE ${index.into}`] : []),
+    ...(index.storing.length > 0 ? [`  STORING (${index.storing.join(', ')})`] : []),
+    ...(index.kind === 'global' ? shardLines(index) : []),
+  ]
+  return `${lines.join('\n')};`
+}
+
+function shardLines(index: Index & { readonly kind: 'global' }): readonly string[] {
+  const { shards, shardBy, spread, parts } = index
+  const clauses = [
+    ...(shards === indexShardsDefault ? [] : [`SHARDS ${shards}`]),
+    ...(shardBy === parts[0]?.path ? [] : [`SHARD BY ${shardBy}`]),
+    ...(spread === 1 ? [] : [`SPREAD ${spread}`]),
+  ]
+  return clauses.length === 0 ? [] : [`  ${clauses.join(' ')}`]
+}
+
+function directed(name: string, direction: Direction): string {
+  return direction === 'desc' ? `${name} DESC` : name
+}

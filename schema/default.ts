@@ -1,0 +1,84 @@
+/**
+ * Defaults (`DEFAULT 5`): what a row has that was written without the property, be it by an insert
+ * or before the property was added. They are kept as JSON has them and turned into values here.
+ */
+import type { PropertyDefault, PropertyKind } from './model.ts'
+import { isUuid } from './values.ts'
+
+/** A value as the model keeps it; what has no such form gives what no type takes. */
+export function literalOf(value: unknown): PropertyDefault {
+  if (typeof value === 'string' || typeof value === 'boolean') return value
+  // JSON has no negative zero.
+  if (typeof value === 'number') return value === 0 ? 0 : value
+  if (typeof value === 'bigint') return value.toString()
+  return value instanceof Uint8Array ? hexOf(value) : Number.NaN
+}
+
+/** The value of a checked default. */
+export function valueOf(
+  kind: PropertyKind,
+  literal: PropertyDefault,
+): string | number | boolean | bigint | Uint8Array {
+  if (kind === 'int64') return BigInt(literal)
+  return kind === 'bytes' ? bytesOf(String(literal)) : literal
+}
+
+const int64Most = 2n ** 63n - 1n
+const floatMost = 3.4028234663852886e38
+
+interface Fit {
+  /** Does the literal stand for a value of this type? */
+  readonly fits: (literal: PropertyDefault) => boolean
+  /** What fits, in words. */
+  readonly words: string
+}
+
+export const fitByKind: Readonly<Record<PropertyKind, Fit>> = {
+  string: { fits: (literal) => typeof literal === 'string', words: 'it is a text in quotes' },
+  bytes: {
+    fits: (literal) => typeof literal === 'string' && /^(?:[0-9a-f]{2})*$/.test(literal),
+    words: 'it is hexadecimal digits in quotes: "00ff"',
+  },
+  bool: { fits: (literal) => typeof literal === 'boolean', words: 'it is true or false' },
+  int32: {
+    fits: (literal) => Number.isInteger(literal) && literal === (Number(literal) | 0),
+    words: 'it is a whole number from -2147483648 to 2147483647',
+  },
+  int64: {
+    fits: (literal) => typeof literal === 'string' && isInt64(literal),
+    words: 'it is a whole number from -9223372036854775808 to 9223372036854775807',
+  },
+  integer: {
+    fits: Number.isSafeInteger,
+    words: 'it is a whole number from -9007199254740991 to 9007199254740991',
+  },
+  float: {
+    fits: (literal) => Number.isFinite(literal) && Math.abs(Number(literal)) <= floatMost,
+    words: 'it is a number of 32 bits',
+  },
+  double: { fits: Number.isFinite, words: 'it is a number of 64 bits' },
+  timestamp: { fits: Number.isSafeInteger, words: 'it is microseconds since 1970' },
+  uuid: {
+    fits: (literal) => typeof literal === 'string' && isUuid(literal),
+    words: 'it is a UUID in small letters, in quotes',
+  },
+  json: { fits: () => false, words: 'json has no default' },
+  sequence: { fits: () => false, words: 'its number is given when a row is committed' },
+  message: { fits: () => false, words: 'give its fields defaults' },
+}
+
+/** The one form in which digits are kept, so that equal numbers are equal texts. */
+function isInt64(digits: string): boolean {
+  if (!/^-?\d{1,19}$/.test(digits)) return false
+  const value = BigInt(digits)
+  return value.toString() === digits && value <= int64Most && value >= -int64Most - 1n
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+function bytesOf(hex: string): Uint8Array {
+  const pairs = hex.match(/../g) ?? []
+  return Uint8Array.from(pairs, (pair) => Number.parseInt(pair, 16))
+}

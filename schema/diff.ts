@@ -1,0 +1,107 @@
+/**
+ * What is different between two schemas, and whether a cluster can go from the one to the other
+ * while it works: rows of the earlier one lie there, and programs that know only the earlier one go
+ * on reading and writing. So what is there keeps its meaning, and what is new may be absent.
+ *
+ * Order means nothing: tables, properties and indexes are known by their names. Two names are two
+ * things: something renamed is something dropped and something added.
+ */
+import type { SchemaChange } from './change.ts'
+import { propertyChanges } from './diff-property.ts'
+import { indexForm } from './fingerprint.ts'
+import { findIndex, findTable, type Index, type Schema, type Table } from './model.ts'
+
+/** Everything that is different, in the order of the later schema, then what is gone. */
+export function diffSchemas(earlier: Schema, later: Schema): readonly SchemaChange[] {
+  return [
+    ...nameChanges(earlier, later),
+    ...later.tables.flatMap((table) => tableChanges(findTable(earlier, table.name), table)),
+    ...later.indexes.flatMap((index) => indexChanges(earlier, index)),
+    ...earlier.tables.filter(({ name }) => !findTable(later, name)).map(droppedTable),
+    // Of a table that is gone, its indexes need no word.
+    ...earlier.indexes
+      .filter(({ name, table }) => !findIndex(later, name) && findTable(later, table))
+      .map(droppedIndex),
+  ]
+}
+
+function nameChanges(earlier: Schema, later: Schema): readonly SchemaChange[] {
+  if (earlier.name === later.name) return []
+  const message = `schema ${earlier.name} would become ${later.name}`
+  const refusal = 'the name is what tells one schema from another'
+  return [{ kind: 'rename-schema', subject: earlier.name, message, refusal }]
+}
+
+function tableChanges(earlier: Table | undefined, later: Table): readonly SchemaChange[] {
+  const { name } = later
+  if (earlier === undefined) {
+    return [{ kind: 'add-table', subject: name, message: `table ${name} is new` }]
+  }
+  return [
+    ...keyChanges(earlier, later),
+    ...groupChanges(earlier, later),
+    ...propertyChanges(name, earlier.properties, later.properties),
+  ]
+}
+
+function keyChanges(earlier: Table, later: Table): readonly SchemaChange[] {
+  const before = keyForm(earlier)
+  const after = keyForm(later)
+  if (before === after) return []
+  const message = `the key of table ${later.name} would change from ${before} to ${after}`
+  const refusal = 'the rows that are there are stored under their keys'
+  const hint = 'make a new table and copy them'
+  return [{ kind: 'change-key', subject: later.name, message, refusal, hint }]
+}
+
+function keyForm({ key }: Table): string {
+  const parts = key.parts.map(({ property, direction }) => {
+    return direction === 'desc' ? `${property} DESC` : property
+  })
+  return `(${parts.join(', ')})${key.scatter ? ' SCATTER' : ''}`
+}
+
+function groupChanges(earlier: Table, later: Table): readonly SchemaChange[] {
+  const before = groupForm(earlier)
+  const after = groupForm(later)
+  if (before === after) return []
+  const message = `table ${later.name} would change from ${before} to ${after}`
+  const refusal = 'the rows that are there would have to move'
+  const hint = 'make a new table and copy them'
+  return [{ kind: 'change-group', subject: later.name, message, refusal, hint }]
+}
+
+function groupForm(table: Table): string {
+  if (table.kind === 'root') return 'ENTITY GROUP ROOT'
+  const group = `ENTITY GROUP KEY(${table.groupKey.join(', ')}) REFERENCES ${table.root}`
+  return table.inTable === undefined ? group : `IN TABLE ${table.inTable}, ${group}`
+}
+
+/** An index that comes with its table has nothing to be filled from. */
+function indexChanges(earlier: Schema, later: Index): readonly SchemaChange[] {
+  const subject = later.name
+  const before = findIndex(earlier, later.name)
+  if (before === undefined) {
+    const message = `index ${subject} on ${later.table} is new`
+    if (findTable(earlier, later.table) === undefined) {
+      return [{ kind: 'add-index', subject, message }]
+    }
+    const refusal = `the rows of ${later.table} that are there would be missing from it`
+    const hint = 'an index is declared together with its table'
+    return [{ kind: 'add-index', subject, message, refusal, hint }]
+  }
+  if (JSON.stringify(indexForm(before)) === JSON.stringify(indexForm(later))) return []
+  const message = `index ${subject} would be declared differently`
+  const refusal = 'its entries are stored as it was declared'
+  return [{ kind: 'change-index', subject, message, refusal }]
+}
+
+function droppedTable({ name }: Table): SchemaChange {
+  const refusal = 'its rows are there, and programs of the earlier version use them'
+  return { kind: 'drop-table', subject: name, message: `table ${name} is gone`, refusal }
+}
+
+function droppedIndex({ name }: Index): SchemaChange {
+  const refusal = 'its entries are there, and programs of the earlier version ask it'
+  return { kind: 'drop-index', subject: name, message: `index ${name} is gone`, refusal }
+}

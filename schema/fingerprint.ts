@@ -1,0 +1,52 @@
+/**
+ * A short name for what a schema says: equal for two schemas exactly when nothing is different
+ * between them, whatever form they were written in and in whatever order. It never changes for a
+ * given schema, so it may be stored and compared by other programs.
+ */
+import { compareText, sha256 } from '../src/base/bytes.ts'
+import type { Index, Key, Property, Schema, Table } from './model.ts'
+
+const fingerprintChars = 32
+
+/** 32 hexadecimal digits. */
+export function fingerprintOf({ format, name, tables, indexes }: Schema): string {
+  const said = [format, name, byName(tables).map(tableForm), byName(indexes).map(indexForm)]
+  return sha256(JSON.stringify(said)).toString('hex').slice(0, fingerprintChars)
+}
+
+/** Lists only, each member in its place: no order of an object's members can matter. */
+type Form = string | number | boolean | readonly Form[]
+
+function tableForm(table: Table): Form {
+  const own: Form = [table.name, byName(table.properties).map(propertyForm), keyForm(table.key)]
+  if (table.kind === 'root') return [...own, 'root']
+  return [...own, 'child', table.root, table.groupKey, table.inTable ?? []]
+}
+
+function keyForm({ parts, scatter }: Key): Form {
+  return [parts.map(({ property, direction }) => [property, direction]), scatter]
+}
+
+function propertyForm({ name, presence, type, default: literal }: Property): Form {
+  const fields = type.kind === 'message' ? byName(type.properties).map(propertyForm) : []
+  return [name, presence, type.kind, fields, literal ?? []]
+}
+
+export function indexForm(index: Index): Form {
+  const { kind, name, table, parts, storing } = index
+  const own = [kind, name, table, parts.map(({ path, direction }) => [path, direction]), storing]
+  switch (index.kind) {
+    case 'inline':
+      return [...own, index.into]
+    case 'local':
+      return [...own, index.unique]
+    default:
+      return [...own, index.unique, index.shards, index.shardBy, index.spread]
+  }
+}
+
+function byName<Named extends { readonly name: string }>(
+  named: readonly Named[],
+): readonly Named[] {
+  return [...named].sort((a, b) => compareText(a.name, b.name))
+}

@@ -1,0 +1,207 @@
+/**
+ * Types of rows, keys, patches and queries, read off a table's declaration. All of it happens in the
+ * compiler; nothing here exists when the program runs.
+ *
+ * A key is an object (`{ user_id, photo_id }`), so its parts cannot be mixed up. Queries name the
+ * parts of a key or index from the first one on, without gaps; the last one named may be a range.
+ */
+import type { Declared, Properties } from './declared.ts'
+import type { Presence } from './model.ts'
+
+/** What a table's type carries. `key` and the parts of indexes are names in their order. */
+export interface TableShape {
+  readonly name: string
+  readonly properties: Properties
+  readonly key: readonly string[]
+  readonly indexes: Readonly<Record<string, IndexShape>>
+}
+
+export interface IndexShape {
+  readonly parts: readonly string[]
+  readonly storing: readonly string[]
+}
+
+/** Anything declared with `table(…)`; its type is all that is used here. */
+export interface Shaped<Shape extends TableShape = TableShape> {
+  readonly '~shape'?: Shape
+}
+
+type ShapeOf<Table extends Shaped> = Table extends Shaped<infer Shape> ? Shape : never
+
+/** One flat object type, so that editors show members and not their making. */
+export type Flat<T> = { [Name in keyof T]: T[Name] } & {}
+
+type ValueOf<Property> =
+  Property extends Declared<infer _Kind, Presence, infer Value> ? Value : never
+
+type Named<P extends Properties, Has extends Presence> = {
+  [Name in keyof P]: P[Name]['presence'] extends Has ? Name : never
+}[keyof P]
+
+export type RowOf<P extends Properties> = Flat<
+  { readonly [Name in Named<P, 'required'>]: ValueOf<P[Name]> } & {
+    readonly [Name in Named<P, 'optional'>]?: ValueOf<P[Name]>
+  } & { readonly [Name in Named<P, 'repeated'>]: readonly ValueOf<P[Name]>[] }
+>
+
+/** A row as it is read: optional properties may be absent, repeated ones are lists. */
+export type Row<Table extends Shaped> = RowOf<ShapeOf<Table>['properties']>
+
+type SequenceNames<P extends Properties> = {
+  [Name in keyof P]: P[Name]['kind'] extends 'sequence' ? Name : never
+}[keyof P]
+
+/** With a default: may be left out of an insert. */
+type FilledNames<P extends Properties> = {
+  [Name in keyof P]: P[Name]['isFilled'] extends true ? Name : never
+}[keyof P]
+
+type InsertValue<Property> =
+  Property extends Declared<'message', Presence, unknown, infer Fields extends Properties>
+    ? InsertOf<Fields>
+    : ValueOf<Property>
+
+type InsertOf<P extends Properties> = Flat<
+  {
+    readonly [
+      Name in Exclude<Named<P, 'required'>, SequenceNames<P> | FilledNames<P>>
+    ]: InsertValue<P[Name]>
+  } & { readonly [Name in Named<P, 'optional'> | FilledNames<P>]?: InsertValue<P[Name]> } & {
+    readonly [Name in Named<P, 'repeated'>]?: readonly InsertValue<P[Name]>[]
+  }
+>
+
+/** A row to be inserted: without its sequence; a list left out is empty, a default fills itself in. */
+export type Insert<Table extends Shaped> = InsertOf<ShapeOf<Table>['properties']>
+
+type KeyValues<Shape extends TableShape> = {
+  readonly [Name in Shape['key'][number]]: ValueOf<Shape['properties'][Name]>
+}
+
+/** What names one row. */
+export type Key<Table extends Shaped> = KeyValues<ShapeOf<Table>>
+
+type Unchangeable<Shape extends TableShape> =
+  Shape['key'][number] | SequenceNames<Shape['properties']>
+
+type PatchOf<P extends Properties, Kept> = Flat<
+  { readonly [Name in Exclude<Named<P, 'required'>, Kept>]?: InsertValue<P[Name]> } & {
+    readonly [Name in Exclude<Named<P, 'optional'>, Kept>]?: InsertValue<P[Name]> | null
+  } & { readonly [Name in Exclude<Named<P, 'repeated'>, Kept>]?: readonly InsertValue<P[Name]>[] }
+>
+
+/** What an update changes: anything but the key; `null` takes an optional property away. */
+export type Patch<Table extends Shaped> = PatchOf<
+  ShapeOf<Table>['properties'],
+  Unchangeable<ShapeOf<Table>>
+>
+
+/** Values between two bounds; each bound is there once, with its value or without. */
+export type Range<Value> = (
+  { readonly gte?: Value; readonly gt?: never } | { readonly gt: Value; readonly gte?: never }
+) &
+  ({ readonly lte?: Value; readonly lt?: never } | { readonly lt: Value; readonly lte?: never })
+
+type Nothing<Parts extends readonly string[]> = { readonly [Name in Parts[number]]?: never }
+
+/** The first parts, some or all or none of them. */
+type PrefixOf<Parts extends readonly string[], Values, Before = unknown> = Parts extends readonly [
+  infer First extends string & keyof Values,
+  ...infer Rest extends readonly string[],
+]
+  ? | Flat<Before & Nothing<Parts>>
+    | PrefixOf<Rest, Values, Before & { readonly [Name in First]: Values[Name] }>
+  : Flat<Before>
+
+/** The same, and the last part that is named may be a range. */
+type QueryOf<Parts extends readonly string[], Values, Before = unknown> = Parts extends readonly [
+  infer First extends string & keyof Values,
+  ...infer Rest extends readonly string[],
+]
+  ? | Flat<Before & { readonly [Name in First]?: Range<Values[Name]> } & Nothing<Rest>>
+    | QueryOf<Rest, Values, Before & { readonly [Name in First]: Values[Name] }>
+  : Flat<Before>
+
+/** The first parts of a table's key: what a scan goes over. */
+export type KeyPrefix<Table extends Shaped> = PrefixOf<
+  ShapeOf<Table>['key'],
+  KeyValues<ShapeOf<Table>>
+>
+
+/** The first parts of a table's key, the last one named as a value or as a range. */
+export type KeyRange<Table extends Shaped> = QueryOf<
+  ShapeOf<Table>['key'],
+  KeyValues<ShapeOf<Table>>
+>
+
+/** The property at a path: `exif.camera`. */
+type At<P, Path> = P extends Properties
+  ? Path extends keyof P
+    ? P[Path]
+    : Path extends `${infer Head}.${infer Rest}`
+      ? Head extends keyof P
+        ? At<P[Head]['fields'], Rest>
+        : never
+      : never
+  : never
+
+/** Are all properties on the way to a path, and there, required? Then it is never absent. */
+type IsSure<P, Path> = P extends Properties
+  ? Path extends keyof P
+    ? P[Path]['presence'] extends 'optional'
+      ? false
+      : true
+    : Path extends `${infer Head}.${infer Rest}`
+      ? Head extends keyof P
+        ? P[Head]['presence'] extends 'required'
+          ? IsSure<P[Head]['fields'], Rest>
+          : false
+        : false
+      : false
+  : false
+
+type StoredValue<Property> = Property extends Declared
+  ? Property['presence'] extends 'repeated'
+    ? readonly ValueOf<Property>[]
+    : ValueOf<Property>
+  : never
+
+export type IndexNames<Table extends Shaped> = string & keyof ShapeOf<Table>['indexes']
+
+type PartValues<Shape extends TableShape, Parts extends readonly string[]> = {
+  readonly [Path in Parts[number]]: ValueOf<At<Shape['properties'], Path>>
+}
+
+type QueryIn<Shape extends TableShape, Name extends keyof Shape['indexes']> = QueryOf<
+  Shape['indexes'][Name]['parts'],
+  PartValues<Shape, Shape['indexes'][Name]['parts']>
+>
+
+/** What is asked of an index: its first parts, the last one named as a value or as a range. */
+export type IndexQuery<Table extends Shaped, Name extends IndexNames<Table>> = QueryIn<
+  ShapeOf<Table>,
+  Name
+>
+
+type EntryIn<Shape extends TableShape, Index extends IndexShape> = Flat<
+  PartValues<Shape, Index['parts']> &
+    KeyValues<Shape> & {
+      readonly [
+        Path in Index['storing'][number] as IsSure<Shape['properties'], Path> extends true
+          ? Path
+          : never
+      ]: StoredValue<At<Shape['properties'], Path>>
+    } & {
+      readonly [
+        Path in Index['storing'][number] as IsSure<Shape['properties'], Path> extends true
+          ? never
+          : Path
+      ]?: StoredValue<At<Shape['properties'], Path>>
+    }
+>
+
+/** What an index has of a row: what it is over (one element of a list), the row's key, what it stores. */
+export type IndexEntry<Table extends Shaped, Name extends IndexNames<Table>> = EntryIn<
+  ShapeOf<Table>,
+  ShapeOf<Table>['indexes'][Name]
+>

@@ -1,0 +1,120 @@
+/**
+ * What can be wrong with a schema, said once for both forms. `kind` is for programs and stays the
+ * same; `message` names the table and property, so it can be read without the text; `at` leads to
+ * the place in the draft (`['tables', 1, 'key', 0]`), from which the text's parser knows the line.
+ */
+
+export type SchemaProblemKind =
+  | 'syntax'
+  | 'unknown-type'
+  | 'too-long'
+  | 'format'
+  | 'bad-name'
+  | 'reserved-name'
+  | 'duplicate-name'
+  | 'too-many'
+  | 'empty'
+  | 'missing-key'
+  | 'unknown-property'
+  | 'unknown-table'
+  | 'unknown-field'
+  | 'duplicate-part'
+  | 'bad-key-part'
+  | 'bad-default'
+  | 'bad-sequence'
+  | 'bad-direction'
+  | 'bad-scatter'
+  | 'missing-group'
+  | 'not-a-root'
+  | 'bad-group-key'
+  | 'bad-parent'
+  | 'wrong-root'
+  | 'bad-index-part'
+  | 'bad-storing'
+  | 'bad-option'
+
+export type SchemaPath = readonly (string | number)[]
+
+/** A stretch of text: offsets in characters from its start. */
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+export interface SchemaProblem {
+  readonly kind: SchemaProblemKind
+  readonly message: string
+  /** What to do about it. */
+  readonly hint?: string
+  readonly at: SchemaPath
+  /** Only where the schema is text. */
+  readonly span?: Span
+}
+
+/** Thrown where a schema is declared in TypeScript: it is the program that is wrong. */
+export class SchemaError extends Error {
+  override readonly name = 'SchemaError'
+  readonly code = 'invalid'
+  readonly problems: readonly SchemaProblem[]
+
+  constructor(subject: string, problems: readonly SchemaProblem[]) {
+    super(problems.length === 1 ? `${subject}: ${linesOf(problems)}` : longText(subject, problems))
+    this.problems = problems
+  }
+}
+
+function longText(subject: string, problems: readonly SchemaProblem[]): string {
+  return `${subject} has ${problems.length} problems:\n${linesOf(problems)}`
+}
+
+function linesOf(problems: readonly SchemaProblem[]): string {
+  return problems.map(problemText).join('\n')
+}
+
+/** `table Photo: …; did you mean photo_id?` */
+export function problemText({ message, hint }: SchemaProblem): string {
+  return hint === undefined ? message : `${message}; ${hint}`
+}
+
+/** `did you mean photo_id?`, the list of what is there when that is short, or undefined. */
+export function didYouMean(word: string, known: readonly string[]): string | undefined {
+  const guess = nearest(word, known)
+  if (guess !== undefined) return `did you mean ${guess}?`
+  return known.length > 0 && known.length <= knownMax ? `there is ${known.join(', ')}` : undefined
+}
+
+const knownMax = 12
+
+/** The nearest of `known`, or undefined when none is near: within a third of the word's letters. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  let best: { readonly text: string; readonly distance: number } | undefined
+  for (const text of known) {
+    const distance = editDistance(word.toLowerCase(), text.toLowerCase())
+    if (distance > Math.max(word.length > 2 ? 2 : 1, Math.floor(word.length / 3))) continue
+    if (best === undefined || distance < best.distance) best = { text, distance }
+  }
+  return best?.text
+}
+
+/** Levenshtein, with a swap of neighbours counted as one edit. */
+function editDistance(a: string, b: string): number {
+  let beforeLast: readonly number[] = []
+  let last: readonly number[] = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const change = a[i - 1] === b[j - 1] ? 0 : 1
+      let edits = Math.min(at(last, j) + 1, at(row, j - 1) + 1, at(last, j - 1) + change)
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      if (isSwap) edits = Math.min(edits, at(beforeLast, j - 2) + 1)
+      row.push(edits)
+    }
+    beforeLast = last
+    last = row
+  }
+  return at(last, b.length)
+}
+
+function at(row: readonly number[], index: number): number {
+  return row[index] ?? Number.POSITIVE_INFINITY
+}

@@ -1,0 +1,123 @@
+/**
+ * Properties in TypeScript: `t.string()`, `t.int64().optional()`, `t.message({ … }).repeated()`.
+ * Required unless said otherwise. The type of the value is carried along for inference only: the
+ * member `~value` is never there when the program runs.
+ */
+import type { Declared, Properties } from './declared.ts'
+import { literalOf } from './default.ts'
+import type {
+  MessageType,
+  Presence,
+  Property,
+  PropertyKind,
+  PropertyType,
+  ScalarKind,
+} from './model.ts'
+import type { JsonMembers, JsonValue, Timestamp, Uuid } from './values.ts'
+import type { RowOf } from './infer.ts'
+
+/** A property that can still be made optional or repeated. */
+export interface RequiredProperty<
+  Kind extends PropertyKind,
+  Value,
+  Fields = undefined,
+> extends Declared<Kind, 'required', Value, Fields, false> {
+  /** Rows may be without it. */
+  optional(): Declared<Kind, 'optional', Value, Fields, false>
+  /** Rows have a list of it, maybe an empty one. */
+  repeated(): Declared<Kind, 'repeated', Value, Fields, false>
+}
+
+/** One that can have a default as well. */
+export interface ScalarProperty<Kind extends ScalarKind, Value> extends RequiredProperty<
+  Kind,
+  Value
+> {
+  /** What rows have that are written without it: it may be left out of an insert. */
+  default(value: Value): Declared<Kind, 'required', Value, undefined, true>
+}
+
+function declare<Kind extends PropertyKind, Has extends Presence, Value, Fields>(
+  kind: Kind,
+  presence: Has,
+  type: PropertyType,
+  fields: Fields,
+): Declared<Kind, Has, Value, Fields, false> {
+  return { kind, presence, type, fields, isFilled: false, '~default': undefined }
+}
+
+function required<Kind extends PropertyKind, Value, Fields>(
+  kind: Kind,
+  type: PropertyType,
+  fields: Fields,
+): RequiredProperty<Kind, Value, Fields> {
+  return {
+    ...declare<Kind, 'required', Value, Fields>(kind, 'required', type, fields),
+    optional: () => declare(kind, 'optional', type, fields),
+    repeated: () => declare(kind, 'repeated', type, fields),
+  }
+}
+
+function scalar<Kind extends ScalarKind, Value>(kind: Kind): ScalarProperty<Kind, Value> {
+  const type = { kind }
+  const plain = declare<Kind, 'required', Value, undefined>(kind, 'required', type, undefined)
+  return {
+    ...required<Kind, Value, undefined>(kind, type, undefined),
+    default: (value) => ({ ...plain, isFilled: true, '~default': literalOf(value) }),
+  }
+}
+
+/** Every type a property can have. */
+export interface PropertyTypes {
+  string(): ScalarProperty<'string', string>
+  bytes(): ScalarProperty<'bytes', Uint8Array>
+  bool(): ScalarProperty<'bool', boolean>
+  /** A whole number of 32 bits, with its sign. */
+  int32(): ScalarProperty<'int32', number>
+  /** A whole number of 64 bits: a bigint. */
+  int64(): ScalarProperty<'int64', bigint>
+  /** A whole number that JavaScript can hold exactly (53 bits). */
+  integer(): ScalarProperty<'integer', number>
+  float(): ScalarProperty<'float', number>
+  double(): ScalarProperty<'double', number>
+  /** Microseconds since 1970. */
+  timestamp(): ScalarProperty<'timestamp', Timestamp>
+  uuid(): ScalarProperty<'uuid', Uuid>
+  /** Any JSON, or JSON of the type given: `t.json<Trip>()`. That it is JSON is checked, not its type. */
+  json(): RequiredProperty<'json', JsonValue>
+  json<Value extends JsonMembers<Value>>(): RequiredProperty<'json', Value>
+  /** 1, 2, 3 … in a group and table, without gaps, given when a row is committed. */
+  sequence(): Declared<'sequence', 'required', number, undefined, false>
+  /** Named fields, which indexes reach by their path: `exif.camera`. */
+  message<Fields extends Properties>(
+    fields: Fields,
+  ): RequiredProperty<'message', RowOf<Fields>, Fields>
+}
+
+export const t: PropertyTypes = {
+  string: () => scalar('string'),
+  bytes: () => scalar('bytes'),
+  bool: () => scalar('bool'),
+  int32: () => scalar('int32'),
+  int64: () => scalar('int64'),
+  integer: () => scalar('integer'),
+  float: () => scalar('float'),
+  double: () => scalar('double'),
+  timestamp: () => scalar('timestamp'),
+  uuid: () => scalar('uuid'),
+  json: <Value>() => required<'json', Value, undefined>('json', { kind: 'json' }, undefined),
+  sequence: () => declare('sequence', 'required', { kind: 'sequence' }, undefined),
+  message: (fields) => required('message', messageType(fields), fields),
+}
+
+function messageType(fields: Properties): MessageType {
+  return { kind: 'message', properties: propertyList(fields) }
+}
+
+/** Declared properties as the model has them, in the order in which they were written. */
+export function propertyList(properties: Properties): readonly Property[] {
+  return Object.entries(properties).map(([name, declared]) => {
+    const { presence, type, '~default': given } = declared
+    return { name, presence, type, ...(given !== undefined && { default: given }) }
+  })
+}

@@ -1,0 +1,32 @@
+/** Which rule of SPEC.md each kind of problem is about. Programs and pages name rules by their ids. */
+import type { SchemaProblemKind } from './problem.ts'
+
+export const ruleByKind: Readonly<Record<SchemaProblemKind, string>> = {
+  'bad-name': 'SCH-1',
+  'reserved-name': 'SCH-1',
+  'duplicate-name': 'SCH-1',
+  empty: 'SCH-2',
+  'unknown-type': 'SCH-2',
+  'unknown-property': 'SCH-2',
+  'unknown-table': 'SCH-2',
+  'unknown-field': 'SCH-2',
+  'bad-default': 'SCH-3',
+  'missing-key': 'SCH-4',
+  'duplicate-part': 'SCH-4',
+  'bad-key-part': 'SCH-4',
+  'bad-direction': 'SCH-5',
+  'bad-scatter': 'SCH-5',
+  'bad-sequence': 'SCH-6',
+  'missing-group': 'SCH-7',
+  'not-a-root': 'SCH-7',
+  'bad-group-key': 'SCH-7',
+  'wrong-root': 'SCH-7',
+  'bad-parent': 'SCH-8',
+  'bad-index-part': 'SCH-9',
+  'bad-storing': 'SCH-9',
+  'bad-option': 'SCH-9',
+  'too-many': 'SCH-10',
+  'too-long': 'SCH-10',
+  syntax: 'SCH-11',
+  format: 'SCH-12',
+}

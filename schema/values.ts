@@ -1,0 +1,35 @@
+/** The values of properties that TypeScript has no word of its own for. */
+
+/** Microseconds since 1970, a safe integer. */
+export type Timestamp = number
+
+/** A UUID in its text form, lower case; `crypto.randomUUID()` gives one. */
+export type Uuid = `${string}-${string}-${string}-${string}-${string}`
+
+/** What JSON can say. */
+export type JsonValue =
+  null | boolean | number | string | readonly JsonValue[] | { readonly [name: string]: JsonValue }
+
+/** `T` when JSON can carry it as it is; a date, function or bigint inside becomes words there. */
+export type JsonMembers<T> = { readonly [Name in keyof T]: JsonMember<T[Name]> }
+
+type JsonMember<T> = T extends null | undefined | boolean | number | string
+  ? T
+  : T extends bigint | symbol | Date | Uint8Array | ((...given: never[]) => unknown)
+    ? 'JSON has no form for this type'
+    : JsonMembers<T>
+
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+export function isUuid(text: string): text is Uuid {
+  return uuidPattern.test(text)
+}
+
+export function isTimestamp(value: unknown): value is Timestamp {
+  return Number.isSafeInteger(value)
+}
+
+/** A date's moment; a date counts milliseconds only. */
+export function timestampOf(date: Date): Timestamp {
+  return date.getTime() * 1000
+}
