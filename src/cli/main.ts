@@ -7,6 +7,7 @@ import { addConfigCommand } from './config.ts'
 import { addDemoCommand } from './demo.ts'
 import { reportFailure } from './exit.ts'
 import { addNodeCommand } from './node.ts'
+import { addSchemaCommand } from './schema.ts'
 import { addStatusCommand } from './status.ts'
 import { version } from './version.ts'
 
@@ -24,6 +25,7 @@ function buildProgram(): Command {
   addNodeCommand(program)
   addStatusCommand(program)
   addCellsCommand(program)
+  addSchemaCommand(program)
   addConfigCommand(program)
   addCompletionCommand(program)
   return program

@@ -1,0 +1,104 @@
+/**
+ * `trilithon schema check` and `schema print`: looks at a schema in a file, as text or as the JSON that
+ * `schema print --json` gives. Nothing is asked of a cluster.
+ */
+import { readFile } from 'node:fs/promises'
+import { text as readText } from 'node:stream/consumers'
+import type { Command } from 'commander'
+import type { SchemaResult } from '../../schema/check.ts'
+import { parseSchema } from '../../schema/ddl-parse.ts'
+import { printSchema } from '../../schema/ddl-print.ts'
+import { placeOf, reportProblems, type Source } from '../../schema/ddl-report.ts'
+import { parseSchemaJson } from '../../schema/decode.ts'
+import { fingerprintOf } from '../../schema/fingerprint.ts'
+import type { Schema } from '../../schema/model.ts'
+import type { SchemaProblem } from '../../schema/problem.ts'
+import { ruleByKind } from '../../schema/rules.ts'
+import { assert } from '../base/assert.ts'
+import { fileFailure } from '../node/config-load.ts'
+import { CliError, exitUsage } from './exit.ts'
+import { counted, print, printJson, say } from './output.ts'
+import type { Options } from './options.ts'
+
+export function addSchemaCommand(program: Command): void {
+  const schema = program.command('schema').description('look at a schema in a file')
+  schema
+    .command('check')
+    .argument('<FILE>', 'a schema as text or as JSON; - reads it from stdin')
+    .description('say everything that is wrong with a schema, or that nothing is')
+    .option('--json', 'as JSON')
+    .action(checkFile)
+  schema
+    .command('print')
+    .argument('<FILE>', 'a schema as text or as JSON; - reads it from stdin')
+    .description('print a schema in the one form that its text has')
+    .option('--json', 'as JSON')
+    .action(printFile)
+}
+
+interface Read {
+  readonly source: Source
+  readonly result: SchemaResult
+}
+
+async function checkFile(file: string, options: Options): Promise<void> {
+  const read = await readSchema(file)
+  const { result, source } = read
+  if (!result.ok && options['json'] === true) {
+    printJson({ ok: false, problems: result.problems.map((one) => problemJson(one, source)) })
+  }
+  const schema = schemaOf(read, { isTold: options['json'] === true })
+  const { name, tables, indexes } = schema
+  const fingerprint = fingerprintOf(schema)
+  if (options['json'] === true) {
+    const names = { tables: tables.map(nameOf), indexes: indexes.map(nameOf) }
+    return printJson({ ok: true, name, fingerprint, ...names })
+  }
+  const indexCount = indexes.length === 1 ? '1 index' : `${indexes.length} indexes`
+  print(`ok: schema ${name}, ${counted(tables.length, 'table')}, ${indexCount}, ${fingerprint}`)
+}
+
+async function printFile(file: string, options: Options): Promise<void> {
+  const schema = schemaOf(await readSchema(file), { isTold: false })
+  if (options['json'] === true) return printJson(schema)
+  const text = printSchema(schema)
+  const again = parseSchema(text)
+  assert(
+    again.ok && fingerprintOf(again.schema) === fingerprintOf(schema),
+    'SCH-11: what is printed reads back as what it was printed from',
+  )
+  process.stdout.write(text)
+}
+
+async function readSchema(path: string): Promise<Read> {
+  const file = path === '-' ? 'stdin' : path
+  const text = await contents(path)
+  // No text of a schema begins with a brace, and every JSON of one does.
+  if (text.trimStart().startsWith('{')) return { source: { file }, result: parseSchemaJson(text) }
+  return { source: { file, text }, result: parseSchema(text) }
+}
+
+async function contents(path: string): Promise<string> {
+  try {
+    return path === '-' ? await readText(process.stdin) : await readFile(path, 'utf8')
+  } catch (error) {
+    throw new CliError(`${path} cannot be read: ${fileFailure(error)}`, exitUsage)
+  }
+}
+
+/** The schema; when there is none, what is wrong goes to stderr, unless it was told as JSON. */
+function schemaOf({ result, source }: Read, { isTold }: { readonly isTold: boolean }): Schema {
+  if (result.ok) return result.schema
+  if (!isTold) say(reportProblems(result.problems, source))
+  throw new CliError(`${source.file} has ${counted(result.problems.length, 'problem')}`, exitUsage)
+}
+
+function problemJson(problem: SchemaProblem, { text }: Source): unknown {
+  const { kind, message, hint, at, span } = problem
+  const place = span === undefined || text === undefined ? {} : placeOf(text, span.start)
+  return { kind, rule: ruleByKind[kind], message, hint, at, ...place }
+}
+
+function nameOf({ name }: { readonly name: string }): string {
+  return name
+}
