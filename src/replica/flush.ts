@@ -203,8 +203,9 @@ export function decodeFlush(flush: Uint8Array): FlushHeader | undefined {
   for (let left = bytes.readUInt32BE(29); left > 0; left--, at += recordBytes) {
     records.push(readRecord(bytes, at, groups, ballots))
   }
-  const stamp = { number: readCount(bytes, 1), incarnation: readCount(bytes, 9) }
-  return { ...stamp, previousCrc: bytes.readUInt32BE(17), crc, records }
+  const number = readCount(bytes, 1)
+  const incarnation = readCount(bytes, 9)
+  return { number, incarnation, previousCrc: bytes.readUInt32BE(17), crc, records }
 }
 
 /** The header's CRC if it is the right one. */
