@@ -81,6 +81,7 @@ function validate(
     session === undefined
       ? state.sessions.size >= groupSessionsMax
       : session.outcomes.size >= sessionOutcomesMax
+  if (full && pending.forwards > 0) return { kind: 'later' }
   if (full) return { kind: 'final', verdict: { kind: 'overloaded' } }
   if (readPosition > state.position) return { kind: 'later' }
   const conflict = window.conflict(readPosition, reads, state.position)

@@ -159,6 +159,11 @@ export function onForwardReply(
   if (pending === undefined) return undefined
   const { verdict } = message
   if (verdict.kind === 'committed') return verdict.position
+  // There was no room for this copy. Another one may be on its way still, and find room.
+  if (verdict.kind === 'overloaded') {
+    context.trace.mark('no room at the leader')
+    return undefined
+  }
   // Anybody else's word is old: the transaction has been given to another proposer since.
   if (pending.sentTo === from) settle(log, context, pending, verdict)
   return undefined

@@ -42,6 +42,7 @@ export class CoreNode implements RecordSource {
   stateBytes: Uint8Array | undefined
   replica: Replica
   isHeld = false
+  hasRoom = true
   readonly #cluster: CoreCluster
 
   constructor(node: NodeId, cluster: CoreCluster) {
@@ -87,7 +88,7 @@ export class CoreNode implements RecordSource {
 
   step(event: GroupEvent): void {
     const { group, now } = this.#cluster
-    const reading = { wall: 1_000_000 + now * 1000, now, mayPropose: true, isAdmitted: true }
+    const reading = { wall: 1_000_000 + now * 1000, now, mayPropose: this.hasRoom, isAdmitted: true }
     for (const effect of this.replica.step(group, event, reading)) this.#carryOut(effect)
   }
 

@@ -312,3 +312,25 @@ test('LIVE-5: duelling proposers end their duel on a network far slower than the
   expect(isDone()).toBe(true)
   expect(cluster.now).toBeLessThan(20_000)
 })
+
+test('LOG-4: a leader without room is not believed while another copy of the write is on its way', () => {
+  const cluster = new CoreCluster()
+  cluster.at(0).hasRoom = false
+  const request = cluster.submit(1, { key: 'a' })
+  const [copy] = cluster.inFlight
+  cluster.deliver()
+  expect(cluster.marks).toContain('no room at the leader')
+  expect(cluster.at(1).verdicts.has(request)).toBe(false)
+  cluster.at(0).hasRoom = true
+  if (copy !== undefined) cluster.inFlight.push(copy)
+  cluster.deliver()
+  expect(cluster.at(1).verdicts.get(request)).toMatchObject({ kind: 'committed', position: 1 })
+})
+
+test('a write is refused for want of room where it has not left its node', () => {
+  const cluster = new CoreCluster()
+  cluster.at(0).hasRoom = false
+  const request = cluster.submit(0, { key: 'a' })
+  expect(cluster.at(0).verdicts.get(request)).toEqual({ kind: 'overloaded' })
+  expect(cluster.inFlight).toEqual([])
+})
