@@ -88,7 +88,12 @@ export class CoreNode implements RecordSource {
 
   step(event: GroupEvent): void {
     const { group, now } = this.#cluster
-    const reading = { wall: 1_000_000 + now * 1000, now, mayPropose: this.hasRoom, isAdmitted: true }
+    const reading = {
+      wall: 1_000_000 + now * 1000,
+      now,
+      mayPropose: this.hasRoom,
+      isAdmitted: true,
+    }
     for (const effect of this.replica.step(group, event, reading)) this.#carryOut(effect)
   }
 
