@@ -7,7 +7,8 @@
  * on with the next statement.
  */
 import { tokenize, type Token } from './ddl-token.ts'
-import { nearest, type SchemaProblem, type SchemaProblemKind, type Span } from './problem.ts'
+import { nearest } from '../src/base/suggest.ts'
+import type { SchemaProblem, SchemaProblemKind, Span } from './problem.ts'
 import { isReserved } from './words.ts'
 
 /** A name in the text; empty after a failure. */

@@ -5,7 +5,8 @@ import type { Token } from './ddl-token.ts'
 import { literalOf } from './default.ts'
 import { messageDepthMax } from './limits.ts'
 import { scalarKinds, type Property, type PropertyDefault, type ScalarKind } from './model.ts'
-import { nearest, type SchemaPath } from './problem.ts'
+import { nearest } from '../src/base/suggest.ts'
+import type { SchemaPath } from './problem.ts'
 
 /** After `{`, up to its `}`. */
 export function parseProperties(

@@ -3,6 +3,7 @@
  * same; `message` names the table and property, so it can be read without the text; `at` leads to
  * the place in the draft (`['tables', 1, 'key', 0]`), from which the text's parser knows the line.
  */
+import { nearest } from '../src/base/suggest.ts'
 
 export type SchemaProblemKind =
   | 'syntax'
@@ -84,37 +85,3 @@ export function didYouMean(word: string, known: readonly string[]): string | und
 }
 
 const knownMax = 12
-
-/** The nearest of `known`, or undefined when none is near: within a third of the word's letters. */
-export function nearest(word: string, known: readonly string[]): string | undefined {
-  let best: { readonly text: string; readonly distance: number } | undefined
-  for (const text of known) {
-    const distance = editDistance(word.toLowerCase(), text.toLowerCase())
-    if (distance > Math.max(word.length > 2 ? 2 : 1, Math.floor(word.length / 3))) continue
-    if (best === undefined || distance < best.distance) best = { text, distance }
-  }
-  return best?.text
-}
-
-/** Levenshtein, with a swap of neighbours counted as one edit. */
-function editDistance(a: string, b: string): number {
-  let beforeLast: readonly number[] = []
-  let last: readonly number[] = Array.from({ length: b.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const change = a[i - 1] === b[j - 1] ? 0 : 1
-      let edits = Math.min(at(last, j) + 1, at(row, j - 1) + 1, at(last, j - 1) + change)
-      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-      if (isSwap) edits = Math.min(edits, at(beforeLast, j - 2) + 1)
-      row.push(edits)
-    }
-    beforeLast = last
-    last = row
-  }
-  return at(last, b.length)
-}
-
-function at(row: readonly number[], index: number): number {
-  return row[index] ?? Number.POSITIVE_INFINITY
-}

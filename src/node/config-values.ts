@@ -1,7 +1,7 @@
 /** Readers of single configuration values: a typed value, or what is wrong with it and where. */
 import { isNodeId, type NodeId } from '../base/ids.ts'
 import type { Located, Origin } from './config-source.ts'
-import { unknownWord } from './suggest.ts'
+import { unknownWord } from '../base/suggest.ts'
 
 export type Read<T> =
   | { readonly ok: true; readonly value: T }

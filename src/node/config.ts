@@ -27,7 +27,7 @@ import {
   type Listen,
   type Read,
 } from './config-values.ts'
-import { unknownWord } from './suggest.ts'
+import { unknownWord } from '../base/suggest.ts'
 
 export interface ConfigSources {
   readonly file?: { readonly path: string; readonly root: LocatedMap }

@@ -9,7 +9,7 @@ import { buildConfig, type ConfigResult } from '../../src/node/config.ts'
 import { loadConfig } from '../../src/node/config-load.ts'
 import { parseYaml } from '../../src/node/config-source.ts'
 import { limitSettings } from '../../src/node/config-settings.ts'
-import { editDistance, nearest } from '../../src/node/suggest.ts'
+import { editDistance, nearest } from '../../src/base/suggest.ts'
 
 const good = `cluster: trips
 node: a

@@ -1,32 +1,9 @@
-import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { packageRoot } from '../../sim/mutant-copy.ts'
 import { compareRuns, runSeed } from '../../sim/run.ts'
-
-interface Ended {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
-async function sim(...args: readonly string[]): Promise<Ended> {
-  const root = await packageRoot()
-  const command = ['--import', 'tsx', join(root, 'sim', 'main.ts'), ...args]
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, command, { cwd: root })
-    let stdout = ''
-    let stderr = ''
-    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
-    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
-    child.on('error', reject)
-    child.on('close', (code) => {
-      resolve({ code, stdout, stderr })
-    })
-  })
-}
+import { sim } from './command.ts'
 
 test('wrong usage ends with 2 and says what was expected', async () => {
   for (const args of [['run'], ['run', '--seeds', '5..1'], ['run', '--seed', 'x'], ['unknown']]) {

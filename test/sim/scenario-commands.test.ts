@@ -1,19 +1,12 @@
 /** `replay`, `shrink` and `explain` as a user meets them: what they print, and how they end. */
-import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { obstacleTo, readScenario } from '../../sim/commands/scenario-file.ts'
-import { packageRoot } from '../../sim/mutant-copy.ts'
 import { scenario } from '../../sim/scenario-builder.ts'
 import { decodeScenario, encodeScenario, runScenario, scenarioOf } from '../../sim/scenario.ts'
-
-interface Ended {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
+import { sim } from './command.ts'
 
 let folder = ''
 beforeAll(async () => {
@@ -22,22 +15,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
-
-async function sim(...args: readonly string[]): Promise<Ended> {
-  const root = await packageRoot()
-  const command = ['--import', 'tsx', join(root, 'sim', 'main.ts'), ...args]
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, command, { cwd: root })
-    let stdout = ''
-    let stderr = ''
-    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
-    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
-    child.on('error', reject)
-    child.on('close', (code) => {
-      resolve({ code, stdout, stderr })
-    })
-  })
-}
 
 /** A session that sends an intent below its own floor: its run fails without a bug in the code. */
 const failing = scenario('below the floor')

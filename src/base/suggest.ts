@@ -1,8 +1,8 @@
 /** "Did you mean": the known word nearest to a mistyped one, by edit distance. */
 
-/** Beyond a third of the word (at least two edits), a guess confuses more than it helps. */
+/** Beyond a third of the word (at least two edits, of two letters one), a guess only confuses. */
 function distanceMax(word: string): number {
-  return Math.max(2, Math.floor(word.length / 3))
+  return Math.max(word.length > 2 ? 2 : 1, Math.floor(word.length / 3))
 }
 
 /** The nearest of `known`, or undefined when none is near. */

@@ -1,0 +1,26 @@
+/** Runs the simulator's command line as a user does. */
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { packageRoot } from '../../sim/mutant-copy.ts'
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export async function sim(...args: readonly string[]): Promise<Ended> {
+  const root = await packageRoot()
+  const command = ['--import', 'tsx', join(root, 'sim', 'main.ts'), ...args]
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, command, { cwd: root })
+    let stdout = ''
+    let stderr = ''
+    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+    child.on('error', reject)
+    child.on('close', (code) => {
+      resolve({ code, stdout, stderr })
+    })
+  })
+}
