@@ -60,7 +60,11 @@ export interface ClusterParts<P extends Program, ClientFrame> {
     options: ProgramOptions,
     fail: (reason: unknown) => void,
   ): Promise<P>
-  makeDisk(world: World, name: string, onDurable: (puts: readonly Put[]) => void): HostDisk
+  makeDisk(
+    world: World,
+    name: string,
+    onDurable: (puts: readonly Put[], isWhole: boolean) => void,
+  ): HostDisk
   killClient(client: string, downMicros: number): void
 }
 
@@ -227,7 +231,9 @@ export class Cluster<P extends Program, ClientFrame> {
     const { options, makeDisk, open } = this.#parts
     const { world, coverage, judge } = this
     const { limits, skews } = options
-    const log = makeDisk(world, `${name} log`, (puts) => judge.onLogDurable(name, puts))
+    const log = makeDisk(world, `${name} log`, (puts, isWhole) =>
+      judge.onLogDurable(name, puts, isWhole),
+    )
     const data = makeDisk(world, `${name} data`, (puts) => judge.onDataDurable(name, puts))
     const host: NodeHost<P> = new NodeHost<P>({
       ...{ world, coverage, name, disks: { log, data } },

@@ -26,8 +26,11 @@ export type DiskImage = ReadonlyMap<string, Uint8Array>
 export interface DiskOptions {
   /** Runs `complete` when the disk has done its write: at once or much later, as the owner likes. */
   readonly schedule: (complete: () => void) => void
-  /** Called for every write that has become durable, in order. */
-  readonly onDurable?: (puts: readonly Put[]) => void
+  /**
+   * Called for every write that has become durable, in order, with what is on the disk of it.
+   * `isWhole`: that is what was written; else a crash cut a value short.
+   */
+  readonly onDurable?: (puts: readonly Put[], isWhole: boolean) => void
 }
 
 interface PendingWrite {
@@ -164,13 +167,12 @@ export class SimDisk {
     if (this.#open === store) this.#open = undefined
   }
 
-  /** `isWhole`: what became durable is what was written, and may be told. */
   #makeDurable(puts: readonly Put[], isWhole = true): void {
     for (const { key, value } of puts) {
       if (value === undefined) this.#durable.delete(latin1(key))
       else this.#durable.set(latin1(key), Buffer.from(value))
     }
-    if (isWhole) this.#options.onDurable?.(puts)
+    this.#options.onDurable?.(puts, isWhole)
   }
 }
 

@@ -13,7 +13,7 @@ export function createHostDisk(
   world: World,
   name: string,
   conditions: DiskConditions,
-  onDurable: (puts: readonly Put[]) => void,
+  onDurable: (puts: readonly Put[], isWhole: boolean) => void,
 ): HostDisk {
   const random = world.random.fork(`disk ${name}`)
   const label = `write ${name}`

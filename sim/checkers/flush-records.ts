@@ -7,21 +7,42 @@ import type { LogRecord } from '../../src/replication/effect.ts'
 const flushKeySample = flushKey(1)
 
 /** The records of a flush; of another row of the log store, none. */
-export function recordsOf({ key, value }: Put): readonly LogRecord[] {
-  const isFlush = key.length === flushKeySample.length && key[0] === flushKeySample[0]
-  if (!isFlush || value === undefined) return []
-  const header = present(decodeFlush(value), 'flush-records: a durable flush does not decode')
-  return header.records.map((record) => recordOf(record, value))
+export function recordsOf(put: Put): readonly LogRecord[] {
+  const flush = flushIn(put)
+  if (flush === undefined) return []
+  const header = present(decodeFlush(flush), 'flush-records: a durable flush does not decode')
+  return header.records.map((record) =>
+    present(recordOf(record, flush), 'flush-records: a value is not what was written'),
+  )
 }
 
-function recordOf(header: RecordHeader, flush: Uint8Array): LogRecord {
+/**
+ * What a node may count on in a flush that a crash cut short: with its header whole, every record,
+ * for a value that is gone the ballot alone.
+ */
+export function recordsLeftOf(put: Put): readonly LogRecord[] {
+  const flush = flushIn(put)
+  const header = flush && decodeFlush(flush)
+  if (flush === undefined || header === undefined) return []
+  return header.records.map((record) => recordOf(record, flush) ?? ballotAlone(record))
+}
+
+function flushIn({ key, value }: Put): Uint8Array | undefined {
+  const isFlush = key.length === flushKeySample.length && key[0] === flushKeySample[0]
+  return isFlush ? value : undefined
+}
+
+/** The record with its value, or undefined when the value is damaged. */
+function recordOf(header: RecordHeader, flush: Uint8Array): LogRecord | undefined {
   const { kind, group, position, ballot, piece } = header
   const value = piece === undefined ? undefined : readPayload(flush, piece)
   if (kind === 'promise') return { kind, group, position, ballot }
-  if (kind === 'chosen') {
-    return value === undefined
-      ? { kind, group, position, ballot }
-      : { kind, group, position, ballot, value }
+  if (piece === undefined) {
+    return kind === 'chosen' ? { kind, group, position, ballot } : undefined
   }
-  return { kind, group, position, ballot, value: present(value, 'flush-records: no value') }
+  return value === undefined ? undefined : { kind, group, position, ballot, value }
+}
+
+function ballotAlone({ kind, group, position, ballot }: RecordHeader): LogRecord {
+  return { kind: kind === 'chosen' ? kind : 'promise', group, position, ballot }
 }

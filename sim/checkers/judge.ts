@@ -12,7 +12,7 @@ import type { Narrator } from '../narrator.ts'
 import { AcceptorChecker } from './acceptor-checker.ts'
 import { CellChecker } from './cell-checker.ts'
 import { DataDisks } from './data-disks.ts'
-import { recordsOf } from './flush-records.ts'
+import { recordsLeftOf, recordsOf } from './flush-records.ts'
 import { LogChecker } from './log-checker.ts'
 import { LogModel } from './log-model.ts'
 import { PositionBook, type PositionView } from './position-book.ts'
@@ -109,11 +109,11 @@ export class Judge {
     for (const message of frame.messages) this.#proposals.onDelivered(from, to, message)
   }
 
-  /** A write of a node's log disk became durable. */
-  onLogDurable(node: string, puts: readonly Put[]): void {
+  /** A write of a node's log disk became durable; not `isWhole`: a crash left a part of it. */
+  onLogDurable(node: string, puts: readonly Put[], isWhole = true): void {
     if (this.#forgotten.has(node)) return
     for (const put of puts) {
-      for (const record of recordsOf(put)) {
+      for (const record of isWhole ? recordsOf(put) : recordsLeftOf(put)) {
         this.#narrator?.durable(node, record)
         this.#acceptors.onDurable(node, record)
       }

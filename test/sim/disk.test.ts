@@ -175,17 +175,18 @@ test('what became durable is told in its order, and what was lost is not', async
   expect(told).toEqual(['a b', 'a', 'kept'])
 })
 
-test('DISK-2: a torn write leaves the front part of its value, and nobody is told of it', async () => {
+test('DISK-2: a torn write leaves the front part of its value, and is told as that', async () => {
   const told: string[] = []
   const slow = new SlowDisk({
-    onDurable: (puts) => told.push(...puts.map(({ key }) => String(key))),
+    onDurable: (puts, isWhole) =>
+      told.push(...puts.map(({ value }) => `${isWhole ? 'whole' : 'cut'} ${String(value)}`)),
   })
   const store = slow.disk.open()
   const writing = store.write([{ key: bytesOf('a'), value: bytesOf('abcdefgh') }])
   writing.catch(() => undefined)
   expect(slow.disk.crash({ kind: 'cut-short', kept: 500_000 })).toBe(true)
   expect(textOf(slow.disk.open(), 'a')).toBe('abcd')
-  expect(told).toEqual([])
+  expect(told).toEqual(['cut abcd'])
 })
 
 test('DISK-10: a value that was written to another place stands there, and not where it was', async () => {
