@@ -3,7 +3,7 @@
  * process. Everything above the replica is written against this and the ports, nothing else.
  */
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
-import type { Verdict } from '../replication/message.ts'
+import type { KeyRange, Verdict } from '../replication/message.ts'
 import type { Mutation } from '../replication/transaction.ts'
 
 /** (session, sequence) of the intent, for exactly-once retries through any node. */
@@ -24,6 +24,8 @@ export interface Submission {
   readonly readPosition: Position
   /** Keys read, absent ones included: an entry after `readPosition` that wrote one is a conflict. */
   readonly reads: readonly Uint8Array[]
+  /** Ranges read: an entry after `readPosition` that wrote any key in one is a conflict. */
+  readonly ranges?: readonly KeyRange[]
   readonly allocations: readonly number[]
   readonly mutations: readonly Mutation[]
 }
@@ -83,10 +85,14 @@ export interface LocalReplica {
    * when that is this node, or when the group is not at hand. Asking that node saves a hop.
    */
   leaderElsewhere(group: GroupId): NodeId | undefined
-  /** The newest applied version of one row. Keys are relative to the group. */
-  get(group: GroupId, key: Uint8Array): Row | undefined
-  /** Newest applied versions in key order, as of one applied position. */
-  scan(group: GroupId, range: RowRange): Promise<readonly Row[]>
+  /**
+   * One row: its newest applied version, or the one at timestamp `at`. Keys are relative to the
+   * group. Throws `snapshot-too-old` for an `at` before the group's horizon; `at` is not beyond
+   * what is applied here.
+   */
+  get(group: GroupId, key: Uint8Array, at?: Timestamp): Row | undefined
+  /** Rows in key order: newest applied versions as of the call, or those at timestamp `at`. */
+  scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]>
   /** Calls `wake` once when the group's applied position passes `position`; returns a canceller. */
   watch(group: GroupId, position: Position, wake: () => void): () => void
 }

@@ -11,6 +11,12 @@ export interface ChosenEntry extends BallotValue {
   readonly position: Position
 }
 
+/** Keys from `gte` on and below `lt`, relative to the group. */
+export interface KeyRange {
+  readonly gte: Uint8Array
+  readonly lt: Uint8Array
+}
+
 /** A transaction on its way to the leader: what validation needs, beside the bytes to be logged. */
 export interface Forwarded {
   readonly readPosition: Position
@@ -28,7 +34,14 @@ export type Verdict =
       readonly attempt: number
       readonly sequences: readonly number[]
     }
-  | { readonly kind: 'conflict'; readonly position: Position }
+  | {
+      readonly kind: 'conflict'
+      readonly position: Position
+      /** What was read and then written; absent when the read is older than what is remembered. */
+      readonly key?: Uint8Array
+      /** Who wrote it. */
+      readonly by?: { readonly session: string; readonly sequence: number }
+    }
   | { readonly kind: 'expired' }
   | { readonly kind: 'overloaded' }
 
