@@ -1,6 +1,6 @@
 /** The clients of a run, each with a process, a clock and a link to some of the nodes. */
 import type { CellName } from '../src/cells/cell.ts'
-import type { ClientFrame } from '../src/cells/operation.ts'
+import type { ClientFrame } from '../src/wire/client-message.ts'
 import { Client } from '../src/client/client.ts'
 import { CellClient, Frontier } from './cell-client.ts'
 import type { CellChecker } from './checkers/cell-checker.ts'

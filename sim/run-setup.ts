@@ -1,5 +1,5 @@
 /** What a run starts from: its plan, as plain data, who listens to it, and the cluster they make. */
-import type { ClientFrame } from '../src/cells/operation.ts'
+import type { ClientFrame } from '../src/wire/client-message.ts'
 import { Node } from '../src/node/compose.ts'
 import { decodeClientFrame, encodeClientFrame } from '../src/wire/client-codec.ts'
 import { Cluster } from './cluster.ts'

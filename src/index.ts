@@ -18,7 +18,7 @@ export type { LoggedCell, TailOptions } from './client/tail.ts'
 export type { Cell, CellName, NewCell, Written } from './cells/cell.ts'
 export type { Json } from './cells/body.ts'
 export type { GetItem, LogPlace } from './cells/operation.ts'
-export type { Outcome, Problem } from './cells/problem.ts'
+export type { Outcome, Problem } from './base/problem.ts'
 export type { ReadLevel } from './replica/local-replica.ts'
 export { shardCount, shardOf } from './cells/shard.ts'
 
@@ -39,5 +39,6 @@ export {
   pageItemsMax,
   tailWaitSecondsMax,
 } from './base/limits.ts'
-export { answerBytesMax, batchBytesMax, callTimeoutMsMax } from './cells/bounds.ts'
+export { batchBytesMax } from './cells/bounds.ts'
+export { answerBytesMax, callTimeoutMsMax } from './txn/bounds.ts'
 export { bodyDepthMax } from './cells/body.ts'

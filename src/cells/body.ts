@@ -14,7 +14,7 @@ import { Packr } from 'msgpackr'
 import { bufferOf, compareText, sha256 } from '../base/bytes.ts'
 import { cellBytesMax } from '../base/limits.ts'
 import { pack, unpack } from '../base/pack.ts'
-import { problem, type Problem } from './problem.ts'
+import { problem, type Problem } from '../base/problem.ts'
 
 export type Json =
   null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }

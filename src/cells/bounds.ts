@@ -1,10 +1,9 @@
 /** Bounds of what cells are asked and answered; those users meet most are in `base/limits.ts`. */
 import { assert } from '../base/assert.ts'
 import { cellBytesMax, frameBytesMax } from '../base/limits.ts'
+import { answerBytesMax } from '../txn/bounds.ts'
 import { packedBodyBytesMax } from './body.ts'
 
-/** Bodies of one answer, together; a page ends before, a batch's later items are refused. */
-export const answerBytesMax: number = 4 * 1024 * 1024
 /** Bodies of one batch of puts, together. */
 export const batchBytesMax: number = 8 * 1024 * 1024
 /** Items of a batch that are at work at once. */
@@ -15,12 +14,6 @@ export const putRerunsMax = 10
 export const putRerunDelayMs = 5
 /** Shards that calls at one node wait for, together. */
 export const watchedShardsMax = 100_000
-/** A call may take so long at most. */
-export const callTimeoutMsMax: number = 5 * 60 * 1000
-/** An intent that has not taken effect so long after it was made never will. */
-export const intentLifetimeMs: number = 10 * 60 * 1000
-/** Intents that claim to live longer are refused: groups would have to remember them. */
-export const intentLifetimeMsMax: number = 60 * 60 * 1000
 
 assert(packedBodyBytesMax < answerBytesMax, 'limits: a cell does not fit an answer')
 assert(
@@ -28,4 +21,3 @@ assert(
   'limits: an answer does not fit a frame',
 )
 assert(batchBytesMax + cellBytesMax < frameBytesMax, 'limits: a batch does not fit a frame')
-assert(callTimeoutMsMax < intentLifetimeMs, 'limits: an intent ends before its call')

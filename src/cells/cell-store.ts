@@ -15,7 +15,7 @@ import {
   type StoredCell,
   type Written,
 } from './cell.ts'
-import { callProblem, intentsProblem, operationProblem, placeProblem } from './operation-check.ts'
+import { operationProblem, placeProblem } from './operation-check.ts'
 import type {
   Answer,
   Answered,
@@ -27,7 +27,6 @@ import type {
   GetLog,
   GetRow,
   GetVersions,
-  Intents,
   LogPlace,
   PutCells,
   PutItem,
@@ -35,9 +34,10 @@ import type {
   StoredLogPage,
 } from './operation.ts'
 import { mapBounded } from './pool.ts'
-import { errorOf, outcomeOf, problemOf, type Outcome, type Problem } from './problem.ts'
+import { errorOf, outcomeOf, problemOf, type Outcome, type Problem } from '../base/problem.ts'
 import { putCell, type CellPorts } from './put.ts'
-import { Sessions } from './session.ts'
+import { intentsProblem, timeoutProblem, type Intents } from '../txn/intents.ts'
+import { Sessions } from '../txn/session.ts'
 import { logPage } from './shard-log.ts'
 import {
   cellAt,
@@ -107,7 +107,7 @@ export class CellStore implements CellService {
 
   #execute(operation: CellOperation, options: CallOptions, seen: Sightings): Promise<Answer> {
     if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
-    const refused = operationProblem(operation) ?? callProblem(options)
+    const refused = operationProblem(operation) ?? timeoutProblem(options.timeoutMs)
     if (refused !== undefined) throw errorOf(refused)
     const deadlineMs = this.#ports.clock.monotonicMs() + options.timeoutMs
     const call: Call = { deadlineMs, seen }

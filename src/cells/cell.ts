@@ -5,7 +5,7 @@
 import { columnNameCharsMax, datastoreNameCharsMax } from '../base/limits.ts'
 import type { NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Json } from './body.ts'
-import type { Problem } from './problem.ts'
+import type { Problem } from '../base/problem.ts'
 
 /** Where a cell is. */
 export interface CellName {

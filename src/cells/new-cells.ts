@@ -2,7 +2,7 @@
 import { packBody } from './body.ts'
 import { nameProblem, type NewCell, type Written } from './cell.ts'
 import type { PutItem } from './operation.ts'
-import { problem, type Outcome } from './problem.ts'
+import { problem, type Outcome } from '../base/problem.ts'
 
 export interface PackedCells {
   /** In order, without those that were refused. */

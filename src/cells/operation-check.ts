@@ -1,10 +1,10 @@
 /** Whether an operation from outside can be carried out as a whole; items are checked one by one. */
 import { batchItemsMax, pageItemsMax, tailWaitSecondsMax } from '../base/limits.ts'
 import type { StoreErrorDetail } from '../base/errors.ts'
-import { batchBytesMax, callTimeoutMsMax, intentLifetimeMsMax } from './bounds.ts'
+import { batchBytesMax } from './bounds.ts'
 import { datastoreProblem, nameProblem } from './cell.ts'
-import type { CallOptions, CellOperation, Intents, LogPlace } from './operation.ts'
-import { problem, type Problem } from './problem.ts'
+import type { CellOperation, LogPlace } from './operation.ts'
+import { problem, type Problem } from '../base/problem.ts'
 import { isShard, shardCount } from './shard.ts'
 
 export function operationProblem(operation: CellOperation): Problem | undefined {
@@ -83,34 +83,4 @@ export function placeProblem(place: LogPlace): Problem | undefined {
   if (Number.isSafeInteger(number) && number >= 0) return undefined
   const what = place.kind === 'after' ? 'an added id' : 'a time in microseconds'
   return problem('invalid', `${what} is a whole number from 0; ${number} is not`)
-}
-
-export function callProblem(options: CallOptions): Problem | undefined {
-  const { timeoutMs } = options
-  if (timeoutMs >= 1 && timeoutMs <= callTimeoutMsMax) return undefined
-  const message = `a time-out is from 1 to ${callTimeoutMsMax} milliseconds`
-  return outside(message, 'callTimeoutMsMax', callTimeoutMsMax, timeoutMs)
-}
-
-const sessionPattern = /^[A-Za-z0-9-]{1,64}$/
-
-/** Why a put's intents cannot be taken, by this node's clock. */
-export function intentsProblem(
-  intents: Intents,
-  items: number,
-  wallMicros: number,
-): Problem | undefined {
-  const { session, sequences, floor, expiresAt } = intents
-  if (!sessionPattern.test(session))
-    return problem('invalid', 'a session is 1 to 64 of A-Z a-z 0-9 -')
-  const isComplete = sequences.length === items && new Set(sequences).size === items
-  if (!isComplete) return problem('invalid', 'a put has one sequence for each cell, all different')
-  if (sequences.some((sequence) => sequence < floor)) {
-    return problem('invalid', "a put's sequences are not below its session's floor")
-  }
-  const leftMs = (expiresAt - wallMicros) / 1000
-  const clocks = 'compare the clocks of the client and of the node'
-  if (leftMs < 0) return problem('expired', `the request is out of date: try again, or ${clocks}`)
-  if (leftMs <= intentLifetimeMsMax) return undefined
-  return problem('invalid', `the request claims to be good for longer than an hour: ${clocks}`)
 }

@@ -4,9 +4,10 @@
  * cell is a batch of one. Items of a batch succeed and fail on their own.
  */
 import type { Position, Timestamp } from '../base/ids.ts'
+import type { Outcome, Problem } from '../base/problem.ts'
 import type { ReadLevel } from '../replica/local-replica.ts'
+import type { Intents } from '../txn/intents.ts'
 import type { CellName, ShardLeader, ShardPosition, StoredCell, Written } from './cell.ts'
-import type { Outcome, Problem } from './problem.ts'
 
 /** From which replica a read is answered. */
 export interface ReadFrom {
@@ -80,23 +81,7 @@ export interface GetLog {
   readonly waitMs: number
 }
 
-/** What the node says of itself. */
-export interface GetStatus {
-  readonly kind: 'status'
-}
-
 export type CellOperation = PutCells | GetCells | GetRow | GetVersions | GetLog
-
-/**
- * The intents of a put, for exactly-once retries through any node: one sequence an item. `floor` is
- * the session's lowest sequence that may still be on its way.
- */
-export interface Intents {
-  readonly session: string
-  readonly sequences: readonly number[]
-  readonly floor: number
-  readonly expiresAt: Timestamp
-}
 
 /** The cells asked for; `next` is where to go on, absent at the end. */
 export interface CellPage<Next> {
@@ -117,7 +102,6 @@ export type Answer =
   | { readonly kind: 'row'; readonly page: CellPage<string> }
   | { readonly kind: 'versions'; readonly page: CellPage<number> }
   | { readonly kind: 'log'; readonly items: readonly Outcome<StoredLogPage>[] }
-  | { readonly kind: 'status'; readonly status: Uint8Array }
   | { readonly kind: 'problem'; readonly problem: Problem }
 
 export interface Answered {
@@ -139,23 +123,6 @@ export interface CellService {
   /** Resolves with the answer; whatever goes wrong is a problem in it, never a StoreError thrown. */
   execute(operation: CellOperation, options: CallOptions): Promise<Answered>
 }
-
-export interface Request {
-  /** Names the request among those of its link. */
-  readonly id: number
-  readonly timeoutMs: number
-  readonly intents?: Intents
-  readonly operation: CellOperation | GetStatus
-}
-
-export interface Response extends Answered {
-  readonly id: number
-}
-
-/** What a client and a node send one another at once: what one turn of the loop gave. */
-export type ClientFrame =
-  | { readonly kind: 'requests'; readonly requests: readonly Request[] }
-  | { readonly kind: 'responses'; readonly responses: readonly Response[] }
 
 /** The position of a shard among those of an answer. */
 export function positionOf(

@@ -24,9 +24,9 @@ import {
   hasBody,
   wasCreatedBy,
 } from './layout.ts'
-import { outcomeOf } from './problem.ts'
+import { outcomeOf } from '../base/problem.ts'
 import { shardGroup } from './shard.ts'
-import { pause, remainingMs } from './time.ts'
+import { pause, remainingMs } from '../txn/time.ts'
 
 /** What cells are made of: a replica, time and chance. */
 export interface CellPorts {

@@ -10,7 +10,7 @@ import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { ReadPoint, Row, RowRange } from '../replica/local-replica.ts'
-import { answerBytesMax } from './bounds.ts'
+import { answerBytesMax } from '../txn/bounds.ts'
 import type { CellName, StoredCell } from './cell.ts'
 import {
   bodyBytesOf,
@@ -24,7 +24,7 @@ import {
 import { positionOf, type CellPage, type ReadFrom } from './operation.ts'
 import type { CellPorts } from './put.ts'
 import { shardGroup } from './shard.ts'
-import { remainingMs } from './time.ts'
+import { remainingMs } from '../txn/time.ts'
 
 /** A shard as of a position. */
 export interface ShardView {

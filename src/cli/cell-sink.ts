@@ -1,6 +1,6 @@
 /** Cells of the loader on their way into a datastore, through the client library. */
 import type { StoreErrorCode } from '../base/errors.ts'
-import { errorOf, type Outcome } from '../cells/problem.ts'
+import { errorOf, type Outcome } from '../base/problem.ts'
 import type { Written } from '../cells/cell.ts'
 import type { ClientCells } from '../client/cells.ts'
 import type { CellSink, PutAnswer } from './cells-load-run.ts'

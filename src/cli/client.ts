@@ -1,7 +1,8 @@
 /** A client made from a command's flags, given to `use` and closed whatever happens. */
 import type { Command } from 'commander'
-import { callTimeoutMsMax } from '../cells/bounds.ts'
-import type { Client, ClientLimits } from '../client/client.ts'
+import { callTimeoutMsMax } from '../txn/bounds.ts'
+import type { ClientLimits } from '../client/caller.ts'
+import type { Client } from '../client/client.ts'
 import { connect } from '../client/connect.ts'
 import { CliError, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'

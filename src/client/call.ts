@@ -8,27 +8,23 @@
  */
 import type { StoreErrorCode } from '../base/errors.ts'
 import type { Written } from '../cells/cell.ts'
-import type {
-  Answer,
-  Answered,
-  CellOperation,
-  GetStatus,
-  Intents,
-  PutCells,
-} from '../cells/operation.ts'
-import { problem, type Outcome, type Problem } from '../cells/problem.ts'
-import type { OpenIntents } from '../cells/session.ts'
+import type { Answered, PutCells } from '../cells/operation.ts'
+import { problem, type Outcome, type Problem } from '../base/problem.ts'
+import type { CommitGroup } from '../txn/group-operation.ts'
+import type { Intents } from '../txn/intents.ts'
+import type { OpenIntents } from '../txn/session.ts'
+import type { Operation, Replied, Reply } from '../wire/client-message.ts'
 
 /** How a try ended. */
 export type Try =
-  | { readonly kind: 'answered'; readonly answered: Answered }
+  | { readonly kind: 'answered'; readonly answered: Replied }
   /** It never left: nothing happened. */
   | { readonly kind: 'unsent' }
   /** Time-out, or the link broke: it may have been carried out. */
   | { readonly kind: 'lost' }
 
 export interface Sending {
-  readonly operation: CellOperation | GetStatus
+  readonly operation: Operation
   readonly intents?: Intents
 }
 
@@ -38,7 +34,7 @@ export interface Call {
   /** True when the call is at its end. */
   take(result: Try): boolean
   /** What is known now; `why` stands where nothing is. */
-  finish(why: Problem): Answered
+  finish(why: Problem): Replied
 }
 
 /** May the same request, or the same intent, be sent again after this? */
@@ -65,18 +61,24 @@ export function isDamageOf(problem: Problem): boolean {
   return problem.code === 'corrupt' && problem.detail.store !== undefined
 }
 
-function mayBeRetried(problem: Problem): boolean {
+export function mayBeRetried(problem: Problem): boolean {
   return retried[problem.code] || isDamageOf(problem)
 }
 
-const notAnAnswer: Problem = problem('corrupt', 'the node answered something else than was asked')
+export const notAnAnswer: Problem = problem(
+  'corrupt',
+  'the node answered something else than was asked',
+)
+
+/** What changes nothing. */
+export type ReadOperation = Exclude<Operation, PutCells | CommitGroup>
 
 /** A read, or a question about the node: sent again as it is. */
 export class ReadCall implements Call {
-  readonly #operation: Exclude<CellOperation, PutCells> | GetStatus
-  #last: Answered | undefined
+  readonly #operation: ReadOperation
+  #last: Replied | undefined
 
-  constructor(operation: Exclude<CellOperation, PutCells> | GetStatus) {
+  constructor(operation: ReadOperation) {
     this.#operation = operation
   }
 
@@ -94,7 +96,7 @@ export class ReadCall implements Call {
     return !isWorthAnotherTry(this.#last.answer)
   }
 
-  finish(why: Problem): Answered {
+  finish(why: Problem): Replied {
     const last = this.#last
     if (last !== undefined && !isClosed(last.answer)) return last
     return { answer: { kind: 'problem', problem: why }, positions: [] }
@@ -102,17 +104,23 @@ export class ReadCall implements Call {
 }
 
 /** A node that stops is no reason of the caller's: to it, `closed` says that the client is. */
-function isClosed(answer: Answer): boolean {
+function isClosed(answer: Reply): boolean {
   return answer.kind === 'problem' && answer.problem.code === 'closed'
 }
 
-function isAnswerTo(answer: Answer, operation: CellOperation | GetStatus): boolean {
+function isAnswerTo(answer: Reply, operation: ReadOperation): boolean {
   if (answer.kind !== operation.kind) return false
+  if (answer.kind === 'read-group' && operation.kind === 'read-group') {
+    const { keys, range } = operation
+    const { rows, page } = answer
+    const isFair = rows.length <= keys.length && (rows.length > 0 || keys.length === 0)
+    return isFair && (page === undefined) === (range === undefined)
+  }
   const hasItems = 'items' in answer && 'items' in operation
   return !hasItems || answer.items.length === operation.items.length
 }
 
-function isWorthAnotherTry(answer: Answer): boolean {
+function isWorthAnotherTry(answer: Reply): boolean {
   switch (answer.kind) {
     case 'problem':
       return mayBeRetried(answer.problem)

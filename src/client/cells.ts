@@ -27,7 +27,7 @@ import type {
   ReadFrom,
   StoredLogPage,
 } from '../cells/operation.ts'
-import { errorOf, problem, valueOf, type Outcome } from '../cells/problem.ts'
+import { errorOf, problem, valueOf, type Outcome } from '../base/problem.ts'
 import { shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'

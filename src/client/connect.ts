@@ -3,7 +3,7 @@ import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { WsClientDialer } from '../adapters/ws-clients.ts'
 import { StoreError } from '../base/errors.ts'
-import type { ClientFrame } from '../cells/operation.ts'
+import type { ClientFrame } from '../wire/client-message.ts'
 import { decodeClientFrame, encodeClientFrame } from '../wire/client-codec.ts'
 import { Client } from './client.ts'
 

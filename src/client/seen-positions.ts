@@ -1,37 +1,39 @@
 /**
- * What this client has seen of each shard's log, so that a replica that is behind does not answer
+ * What this client has seen of each group's log, so that a replica that is behind does not answer
  * it (CELL-5). Bounded: when something had to be forgotten, reads that would have needed it are
  * made as current reads, which see everything.
  */
 import { assert } from '../base/assert.ts'
-import type { Position } from '../base/ids.ts'
+import type { GroupId, Position } from '../base/ids.ts'
 import type { ShardPosition } from '../cells/cell.ts'
 import type { ReadFrom } from '../cells/operation.ts'
+import { shardGroup } from '../cells/shard.ts'
 import type { ReadLevel } from '../replica/local-replica.ts'
 
-export const seenShardsMax = 50_000
+export const seenGroupsMax = 50_000
 
 export class SeenPositions {
   readonly #max: number
-  readonly #byShard = new Map<string, Position>()
+  readonly #byGroup = new Map<GroupId, Position>()
   #hasForgotten = false
 
-  constructor(max: number = seenShardsMax) {
+  constructor(max: number = seenGroupsMax) {
     this.#max = max
   }
 
-  see(datastore: string, positions: readonly ShardPosition[]): void {
-    for (const [shard, position] of positions) {
-      const key = `${datastore}/${shard}`
-      const seen = this.#byShard.get(key) ?? 0
-      if (position <= seen) continue
-      this.#byShard.set(key, position)
-    }
-    for (const key of this.#byShard.keys()) {
-      if (this.#byShard.size <= this.#max) break
-      this.#byShard.delete(key)
+  see(group: GroupId, position: Position): void {
+    if (position <= (this.#byGroup.get(group) ?? 0)) return
+    this.#byGroup.set(group, position)
+    for (const oldest of this.#byGroup.keys()) {
+      if (this.#byGroup.size <= this.#max) break
+      this.#byGroup.delete(oldest)
       this.#hasForgotten = true
     }
+  }
+
+  /** What was seen of the group, 0 for nothing; undefined when that is not known any more. */
+  of(group: GroupId): Position | undefined {
+    return this.#byGroup.get(group) ?? (this.#hasForgotten ? undefined : 0)
   }
 
   /** How to read these shards at this level. */
@@ -39,9 +41,9 @@ export class SeenPositions {
     if (level === 'current') return { level, atLeast: [] }
     const atLeast = new Map<number, Position>()
     for (const shard of shards) {
-      const seen = this.#byShard.get(`${datastore}/${shard}`)
-      if (seen === undefined && this.#hasForgotten) return { level: 'current', atLeast: [] }
-      if (seen !== undefined) atLeast.set(shard, seen)
+      const seen = this.of(shardGroup(datastore, shard))
+      if (seen === undefined) return { level: 'current', atLeast: [] }
+      if (seen > 0) atLeast.set(shard, seen)
     }
     return { level, atLeast: [...atLeast] }
   }

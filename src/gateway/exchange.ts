@@ -2,7 +2,7 @@
 import type { Context } from 'hono'
 import { StoreError } from '../base/errors.ts'
 import type { Answer, CellOperation, CellService, ReadFrom } from '../cells/operation.ts'
-import { errorOf, valueOf, type Outcome } from '../cells/problem.ts'
+import { errorOf, valueOf, type Outcome } from '../base/problem.ts'
 import type { Query } from './parameters.ts'
 import { refuse } from './problems.ts'
 import { positionHeaders, positionsOf } from './session-position.ts'

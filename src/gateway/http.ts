@@ -8,7 +8,7 @@
 import { Hono, type Context } from 'hono'
 import { StoreError } from '../base/errors.ts'
 import type { CellService } from '../cells/operation.ts'
-import { problem, problemOf } from '../cells/problem.ts'
+import { problem, problemOf } from '../base/problem.ts'
 import type { Handler } from './exchange.ts'
 import { HttpProblem, problemResponse } from './problems.ts'
 import { batchGet, batchLog, getCell, getColumn, getLog, getRow } from './read-routes.ts'

@@ -3,7 +3,7 @@
  * given twice, or not of its form is an error: ignoring it would answer another question.
  */
 import { isColumn, isRowKey, nameProblem } from '../cells/cell.ts'
-import { problem } from '../cells/problem.ts'
+import { problem } from '../base/problem.ts'
 import { isShard, shardCount } from '../cells/shard.ts'
 import { timestampOf } from './iso-time.ts'
 import { HttpProblem, refuse } from './problems.ts'

@@ -6,7 +6,7 @@
 import { decodeTuple } from '../base/tuple.ts'
 import { retryByCode, type StoreErrorCode } from '../base/errors.ts'
 import { bytesOfGroup } from '../base/ids.ts'
-import { problem, type Problem } from '../cells/problem.ts'
+import { problem, type Problem } from '../base/problem.ts'
 
 export const statusByCode: Readonly<Record<StoreErrorCode, number>> = {
   conflict: 409,

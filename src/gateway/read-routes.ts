@@ -2,7 +2,7 @@
 import { pageItemsMax } from '../base/limits.ts'
 import { batchBytesMax } from '../cells/bounds.ts'
 import type { LogPlace } from '../cells/operation.ts'
-import { problem } from '../cells/problem.ts'
+import { problem } from '../base/problem.ts'
 import { getItemsOf, shardsBodyOf } from './batch-body.ts'
 import { ask, json, only, readFrom, segment, type Exchange } from './exchange.ts'
 import { columnOf, Query, refKeyOf, rowKeyOf, shardNumberOf } from './parameters.ts'

@@ -3,7 +3,7 @@ import { StoreError } from '../base/errors.ts'
 import { unpackBody, type Json } from '../cells/body.ts'
 import type { StoredCell, Written } from '../cells/cell.ts'
 import type { CellPage, StoredLogPage } from '../cells/operation.ts'
-import type { Outcome } from '../cells/problem.ts'
+import type { Outcome } from '../base/problem.ts'
 import { isoOf } from './iso-time.ts'
 import { problemDetails } from './problems.ts'
 

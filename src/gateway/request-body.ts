@@ -1,7 +1,7 @@
 /** Request bodies: read up to a bound and no further, then as JSON without loss. */
 import type { Json } from '../cells/body.ts'
 import { parseJsonText } from '../cells/json-text.ts'
-import { problem } from '../cells/problem.ts'
+import { problem } from '../base/problem.ts'
 import { HttpProblem, refuse } from './problems.ts'
 
 /** So much more is read and thrown away: many senders listen for no answer while they send. */

@@ -3,9 +3,7 @@
  * ports, the daemon, `npm start` and the simulator run the same node.
  */
 import type { ClusterId, NodeId } from '../base/ids.ts'
-import { CellServer } from '../cells/cell-server.ts'
 import { CellStore } from '../cells/cell-store.ts'
-import type { ClientFrame } from '../cells/operation.ts'
 import type { Transport } from '../ports/transport.ts'
 import {
   Driver,
@@ -14,6 +12,9 @@ import {
   type ReplicaStatus,
 } from '../replica/driver.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
+import { GroupService } from '../txn/group-service.ts'
+import type { ClientFrame } from '../wire/client-message.ts'
+import { ClientServer } from './client-server.ts'
 
 export interface NodePorts extends DriverPorts {
   readonly clients: Transport<ClientFrame>
@@ -34,7 +35,8 @@ export interface NodeStatus {
 export class Node {
   readonly cells: CellStore
   readonly #driver: Driver
-  readonly #server: CellServer
+  readonly #groups: GroupService
+  readonly #server: ClientServer
   readonly #ports: NodePorts
   readonly #options: NodeOptions
   #isDraining = false
@@ -64,7 +66,9 @@ export class Node {
     const { clock, random, clients: transport } = ports
     this.cells = new CellStore({ replica: driver, clock, random })
     const status = (): ReturnType<typeof plain> => plain(this.status())
-    this.#server = new CellServer({ transport, service: this.cells, clock, status })
+    this.#groups = new GroupService({ replica: driver, clock })
+    const { cells } = this
+    this.#server = new ClientServer({ transport, cells, groups: this.#groups, clock, status })
   }
 
   get replica(): LocalReplica {
@@ -84,12 +88,14 @@ export class Node {
   async drain(): Promise<void> {
     this.#isDraining = true
     this.cells.stop()
+    this.#groups.stop()
     await this.#server.drain()
     await this.#driver.drain()
   }
 
   async stop(): Promise<void> {
     this.cells.stop()
+    this.#groups.stop()
     await this.#ports.clients.close()
     await this.#driver.stop()
   }

@@ -44,6 +44,6 @@ export interface GroupPort {
     timeoutMs: number,
   ): Promise<readonly (Row | undefined)[]>
   scan(group: GroupId, view: View, range: RowRange, timeoutMs: number): Promise<RowPage>
-  /** Never rejects; see `Outcome`. */
+  /** Rejects only when nothing has happened, and nothing will. */
   commit(submission: Submission, timeoutMs: number): Promise<Outcome>
 }

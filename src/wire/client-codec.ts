@@ -6,7 +6,7 @@
  */
 import { frameBytesMax } from '../base/limits.ts'
 import { pack, unpack } from '../base/pack.ts'
-import type { ClientFrame } from '../cells/operation.ts'
+import type { ClientFrame } from './client-message.ts'
 import { packRequest, readRequest } from './client-requests.ts'
 import { packResponse, readResponse } from './client-responses.ts'
 import * as field from './peer-fields.ts'

@@ -3,7 +3,7 @@ import { isStoreErrorCode, type StoreErrorDetail } from '../base/errors.ts'
 import type { Packable } from '../base/pack.ts'
 import { packedBodyBytesMax } from '../cells/body.ts'
 import type { ShardLeader, ShardPosition, StoredCell } from '../cells/cell.ts'
-import type { Outcome, Problem } from '../cells/problem.ts'
+import type { Outcome, Problem } from '../base/problem.ts'
 import { shardCount } from '../cells/shard.ts'
 import * as field from './peer-fields.ts'
 

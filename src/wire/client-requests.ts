@@ -1,25 +1,25 @@
 /** Requests of a client ⇄ positional arrays: `[id, timeoutMs, intents, operation]`. */
 import { batchItemsMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
-import type {
-  CellOperation,
-  GetItem,
-  GetStatus,
-  Intents,
-  LogPlace,
-  PutItem,
-  ReadFrom,
-  Request,
-} from '../cells/operation.ts'
+import type { CellOperation, GetItem, LogPlace, PutItem, ReadFrom } from '../cells/operation.ts'
 import { shardCount } from '../cells/shard.ts'
+import type { Intents } from '../txn/intents.ts'
 import * as part from './client-fields.ts'
+import type { Operation, Request } from './client-message.ts'
+import { packCommitGroup, packReadGroup, readCommitGroup, readReadGroup } from './group-codec.ts'
 import * as field from './peer-fields.ts'
 
 /** Numbers on the wire: never reused, never renumbered. */
-const kinds = { put: 1, get: 2, row: 3, versions: 4, log: 5, status: 6 } as const satisfies Record<
-  Request['operation']['kind'],
-  number
->
+const kinds = {
+  put: 1,
+  get: 2,
+  row: 3,
+  versions: 4,
+  log: 5,
+  status: 6,
+  'read-group': 7,
+  'commit-group': 8,
+} as const satisfies Record<Operation['kind'], number>
 
 /** One more than a batch may hold: that it is too long is said by those who know the bound. */
 const itemsMax = batchItemsMax + 1
@@ -56,7 +56,7 @@ function readIntents(value: unknown): Intents {
   }
 }
 
-function packOperation(operation: CellOperation | GetStatus): Packable[] {
+function packOperation(operation: Operation): Packable[] {
   switch (operation.kind) {
     case 'put': {
       const { datastore, items } = operation
@@ -87,10 +87,14 @@ function packOperation(operation: CellOperation | GetStatus): Packable[] {
     }
     case 'status':
       return []
+    case 'read-group':
+      return packReadGroup(operation)
+    case 'commit-group':
+      return packCommitGroup(operation)
   }
 }
 
-function readOperation(value: unknown): CellOperation | GetStatus {
+function readOperation(value: unknown): Operation {
   const [kind, ...rest] = field.list(value, 'operation')
   switch (kind) {
     case kinds.put: {
@@ -113,6 +117,10 @@ function readOperation(value: unknown): CellOperation | GetStatus {
       return readLog(field.list(rest, 'log', 5))
     case kinds.status:
       return { kind: 'status' }
+    case kinds['read-group']:
+      return readReadGroup(rest)
+    case kinds['commit-group']:
+      return readCommitGroup(rest)
     default:
       throw new field.MalformedError('operation is of no known kind')
   }

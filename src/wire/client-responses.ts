@@ -2,9 +2,11 @@
 import { batchItemsMax, pageItemsMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
 import type { StoredCell, Written } from '../cells/cell.ts'
-import type { Answer, CellPage, Response, StoredLogPage } from '../cells/operation.ts'
+import type { CellPage, StoredLogPage } from '../cells/operation.ts'
 import { shardCount } from '../cells/shard.ts'
 import * as part from './client-fields.ts'
+import type { Reply, Response } from './client-message.ts'
+import { packGroupOutcome, packGroupRows, readGroupOutcome, readGroupRows } from './group-codec.ts'
 import * as field from './peer-fields.ts'
 
 const statusBytesMax: number = 1024 * 1024
@@ -18,7 +20,9 @@ const kinds = {
   log: 5,
   status: 6,
   problem: 7,
-} as const satisfies Record<Answer['kind'], number>
+  'read-group': 8,
+  'commit-group': 9,
+} as const satisfies Record<Reply['kind'], number>
 
 export function packResponse(response: Response): Packable {
   const { id, positions, answer, leaders } = response
@@ -35,7 +39,7 @@ export function readResponse(value: unknown): Response {
   return field.isAbsent(leaders) ? response : { ...response, leaders: part.leaders(leaders) }
 }
 
-function packAnswer(answer: Answer): Packable[] {
+function packAnswer(answer: Reply): Packable[] {
   switch (answer.kind) {
     case 'put':
       return [answer.items.map((item) => part.packOutcome(item, packWritten))]
@@ -50,10 +54,14 @@ function packAnswer(answer: Answer): Packable[] {
       return [answer.status]
     case 'problem':
       return [part.packProblem(answer.problem)]
+    case 'read-group':
+      return packGroupRows(answer)
+    case 'commit-group':
+      return packGroupOutcome(answer)
   }
 }
 
-function readAnswer(value: unknown): Answer {
+function readAnswer(value: unknown): Reply {
   const [kind, ...rest] = field.list(value, 'answer')
   const [content, next] = rest
   switch (kind) {
@@ -73,6 +81,10 @@ function readAnswer(value: unknown): Answer {
       return { kind: 'status', status: field.bytes(content, 'status', statusBytesMax) }
     case kinds.problem:
       return { kind: 'problem', problem: part.problem(content) }
+    case kinds['read-group']:
+      return readGroupRows(rest)
+    case kinds['commit-group']:
+      return readGroupOutcome(rest)
     default:
       throw new field.MalformedError('answer is of no known kind')
   }

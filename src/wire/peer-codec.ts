@@ -6,14 +6,9 @@
 import type { GroupId } from '../base/ids.ts'
 import { entryBytesMax, frameBytesMax, keyBytesMax } from '../base/limits.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
-import type {
-  ChosenEntry,
-  GroupMessage,
-  Message,
-  PeerFrame,
-  Verdict,
-} from '../replication/message.ts'
+import type { ChosenEntry, GroupMessage, Message, PeerFrame } from '../replication/message.ts'
 import * as field from './peer-fields.ts'
+import { packVerdict, readVerdict } from './verdict.ts'
 
 const frameFormat = 1
 
@@ -137,19 +132,6 @@ function packPaxosMessage(message: GroupMessage & { kind: PaxosKind }): Packable
   }
 }
 
-function packVerdict(verdict: Verdict): Packable {
-  switch (verdict.kind) {
-    case 'committed':
-      return [0, verdict.position, verdict.timestamp, verdict.attempt, verdict.sequences]
-    case 'conflict':
-      return [1, verdict.position]
-    case 'expired':
-      return [2]
-    case 'overloaded':
-      return [3]
-  }
-}
-
 function readMessage(value: unknown): Message {
   const fields = field.list(value, 'message')
   const kind = kindByNumber.get(field.count(fields[0], 'kind'))
@@ -239,32 +221,6 @@ function readForward(group: GroupId, epoch: number, fields: readonly unknown[]):
     transaction: field.bytes(fields[5], 'transaction', entryBytesMax),
     request: field.count(fields[6], 'request'),
     hops: field.count(fields[7], 'hops'),
-  }
-}
-
-function readVerdict(value: unknown): Verdict {
-  const [kind, ...fields] = field.list(value, 'verdict')
-  switch (kind) {
-    case 0: {
-      const [position, timestamp, attempt, sequences] = field.list(fields, 'verdict', 4)
-      return {
-        kind: 'committed',
-        position: field.position(position),
-        timestamp: field.count(timestamp, 'timestamp', 1),
-        attempt: field.count(attempt, 'attempt'),
-        sequences: field.list(sequences, 'sequences').map((one) => field.count(one, 'sequence')),
-      }
-    }
-    case 1: {
-      const [position] = field.list(fields, 'verdict', 1)
-      return { kind: 'conflict', position: field.count(position, 'position') }
-    }
-    case 2:
-    case 3:
-      field.list(fields, 'verdict', 0)
-      return { kind: kind === 2 ? 'expired' : 'overloaded' }
-    default:
-      throw new field.MalformedError('verdict is of no known kind')
   }
 }
 

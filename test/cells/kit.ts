@@ -8,12 +8,12 @@ import type {
   Answer,
   CellOperation,
   CellService,
-  Intents,
   LogPlace,
   PutItem,
   StoredLogPage,
 } from '../../src/cells/operation.ts'
-import { errorOf, valueOf, type Outcome } from '../../src/cells/problem.ts'
+import type { Intents } from '../../src/txn/intents.ts'
+import { errorOf, valueOf, type Outcome } from '../../src/base/problem.ts'
 import { rowKeyText } from '../../src/cells/shard.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { createClock } from '../../sim/clock.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { intentLifetimeMs } from '../../src/cells/bounds.ts'
-import { Sessions } from '../../src/cells/session.ts'
+import { intentLifetimeMs } from '../../src/txn/bounds.ts'
+import { Sessions } from '../../src/txn/session.ts'
 import { createBench, passMs } from './kit.ts'
 
 function createSessions(): {

@@ -2,22 +2,25 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { assert } from '../../src/base/assert.ts'
 import { retryByCode, isStoreErrorCode } from '../../src/base/errors.ts'
+import { nodeId } from '../../src/base/ids.ts'
 import { pack, unpack, type Packable } from '../../src/base/pack.ts'
 import type { ShardPosition, StoredCell, Written } from '../../src/cells/cell.ts'
 import type {
-  Answer,
   CellOperation,
-  ClientFrame,
   GetItem,
-  GetStatus,
-  Intents,
   LogPlace,
   ReadFrom,
   StoredLogPage,
 } from '../../src/cells/operation.ts'
-import type { Outcome, Problem } from '../../src/cells/problem.ts'
+import type { Outcome, Problem } from '../../src/base/problem.ts'
 import { shardGroup } from '../../src/cells/shard.ts'
+import type { Outcome as CommitOutcome, Row, RowRange } from '../../src/replica/local-replica.ts'
+import type { Mutation } from '../../src/replication/transaction.ts'
+import type { CommitGroup, GroupAnswer, ReadGroup } from '../../src/txn/group-operation.ts'
+import type { View } from '../../src/txn/group-port.ts'
+import type { Intents } from '../../src/txn/intents.ts'
 import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client-codec.ts'
+import type { ClientFrame, Operation, Reply } from '../../src/wire/client-message.ts'
 
 const count = fc.maxSafeNat()
 const id = count.map((value) => Math.max(1, value))
@@ -79,7 +82,92 @@ const places: fc.Arbitrary<LogPlace> = fc.oneof(
   fc.record({ kind: fc.constant('after'), shard, addedId: count }, plain),
   fc.record({ kind: fc.constant('since'), shard, timestamp: count }, plain),
 )
-const operations: fc.Arbitrary<CellOperation | GetStatus> = fc.oneof(
+const group = shard.map((of) => shardGroup('trips', of))
+const keys = fc.array(bytes, { maxLength: 3 })
+const rowRanges: fc.Arbitrary<RowRange> = record<RowRange>(
+  { gte: bytes, gt: bytes, lt: bytes, reverse: fc.boolean(), limit: id },
+  ['reverse'],
+)
+const readGroups: fc.Arbitrary<ReadGroup> = record<ReadGroup>(
+  {
+    ...{ kind: fc.constant('read-group'), group, atLeast: count, keys, range: rowRanges },
+    from: fc.oneof(
+      fc.constantFrom(
+        { kind: 'current' } as const,
+        { kind: 'snapshot' } as const,
+        { kind: 'inconsistent' } as const,
+      ),
+      count.map((timestamp) => ({ kind: 'at', timestamp }) as const),
+    ),
+  },
+  ['kind', 'group', 'from', 'atLeast', 'keys'],
+)
+const mutations: fc.Arbitrary<Mutation> = fc.oneof(
+  bytes.map((key): Mutation => ({ key })),
+  fc.tuple(bytes, bytes).map(([key, value]): Mutation => ({ key, value })),
+  fc.tuple(bytes, bytes).map(([key, value]): Mutation => {
+    const slots = [{ allocation: 0, at: 'value', offset: value.length } as const]
+    return { key, value: Buffer.concat([value, Buffer.alloc(8)]), slots }
+  }),
+)
+const commits: fc.Arbitrary<CommitGroup> = fc
+  .record(
+    {
+      ...{ group, attempt: count, readPosition: count, reads: keys },
+      intent: fc.record({ session: text, sequence: count, floor: count, expiresAt: count }, plain),
+      ranges: fc.array(fc.record({ gte: bytes, lt: bytes }, plain), { maxLength: 3 }),
+      allocations: fc.array(count, { minLength: 1, maxLength: 3 }),
+      mutations: fc.array(mutations, { maxLength: 3 }),
+    },
+    plain,
+  )
+  .map((submission) => ({ kind: 'commit-group', submission }))
+const rows: fc.Arbitrary<Row> = fc.record({ key: bytes, value: bytes, timestamp: count }, plain)
+const views: fc.Arbitrary<View> = fc.record(
+  { position: count, asOf: fc.option(count, { nil: undefined }) },
+  plain,
+)
+const commitOutcomes: fc.Arbitrary<CommitOutcome> = fc.oneof(
+  fc.record(
+    {
+      ...{ kind: fc.constant('committed'), position: id, timestamp: id, attempt: count },
+      sequences: fc.array(count, { maxLength: 3 }),
+    },
+    plain,
+  ),
+  record<CommitOutcome & { readonly kind: 'conflict' }>(
+    {
+      ...{ kind: fc.constant('conflict'), position: count, key: bytes },
+      by: fc.record({ session: text, sequence: count }, plain),
+    },
+    ['kind', 'position'],
+  ),
+  fc.constantFrom(
+    { kind: 'expired' } as const,
+    { kind: 'overloaded' } as const,
+    { kind: 'unknown' } as const,
+  ),
+)
+const groupAnswers: fc.Arbitrary<GroupAnswer> = fc.oneof(
+  record<GroupAnswer & { readonly kind: 'read-group' }>(
+    {
+      ...{ kind: fc.constant('read-group'), view: views },
+      rows: fc.array(fc.option(rows, { nil: undefined }), { maxLength: 3 }),
+      page: fc.record({ rows: fc.array(rows, { maxLength: 3 }), isWhole: fc.boolean() }, plain),
+    },
+    ['kind', 'view', 'rows'],
+  ),
+  record<GroupAnswer & { readonly kind: 'commit-group' }>(
+    {
+      ...{ kind: fc.constant('commit-group'), outcome: commitOutcomes },
+      leader: fc.constantFrom(nodeId('n1'), nodeId('n2')),
+    },
+    ['kind', 'outcome'],
+  ),
+)
+const operations: fc.Arbitrary<Operation> = fc.oneof(
+  readGroups,
+  commits,
   fc.record(
     {
       ...{ kind: fc.constant('put'), datastore },
@@ -128,21 +216,22 @@ const written: fc.Arbitrary<Written> = fc.record(
   plain,
 )
 const logPages: fc.Arbitrary<StoredLogPage> = fc.record({ shard, cells: pages, next: count }, plain)
-const answers: fc.Arbitrary<Answer> = fc.oneof(
-  outcomes(written).map((items): Answer => ({ kind: 'put', items })),
-  outcomes(fc.option(cells, { nil: undefined })).map((items): Answer => ({ kind: 'get', items })),
-  fc.tuple(pages, text).map(([of, next]): Answer => ({ kind: 'row', page: { cells: of, next } })),
-  pages.map((of): Answer => ({ kind: 'versions', page: { cells: of } })),
-  outcomes(logPages).map((items): Answer => ({ kind: 'log', items })),
-  bytes.map((status): Answer => ({ kind: 'status', status })),
-  problems.map((problem): Answer => ({ kind: 'problem', problem })),
+const answers: fc.Arbitrary<Reply> = fc.oneof(
+  groupAnswers,
+  outcomes(written).map((items): Reply => ({ kind: 'put', items })),
+  outcomes(fc.option(cells, { nil: undefined })).map((items): Reply => ({ kind: 'get', items })),
+  fc.tuple(pages, text).map(([of, next]): Reply => ({ kind: 'row', page: { cells: of, next } })),
+  pages.map((of): Reply => ({ kind: 'versions', page: { cells: of } })),
+  outcomes(logPages).map((items): Reply => ({ kind: 'log', items })),
+  bytes.map((status): Reply => ({ kind: 'status', status })),
+  problems.map((problem): Reply => ({ kind: 'problem', problem })),
 )
 const requests = fc.array(
   record<{
     id: number
     timeoutMs: number
     intents?: Intents
-    operation: CellOperation | GetStatus
+    operation: Operation
   }>({ id: count, timeoutMs: count, intents, operation: operations }, [
     'id',
     'timeoutMs',

@@ -1,10 +1,13 @@
 /** Nodes with replicas in memory and a client, on the simulated network, for the client's tests. */
 import { present } from '../../src/base/assert.ts'
-import type { CellService, ClientFrame } from '../../src/cells/operation.ts'
-import { CellServer, defaultCellServerLimits } from '../../src/cells/cell-server.ts'
+import type { CellService } from '../../src/cells/operation.ts'
+import { ClientServer, defaultClientServerLimits } from '../../src/node/client-server.ts'
 import { CellStore } from '../../src/cells/cell-store.ts'
-import { Client, type ClientLimits } from '../../src/client/client.ts'
+import type { ClientLimits } from '../../src/client/caller.ts'
+import { Client } from '../../src/client/client.ts'
+import { GroupService } from '../../src/txn/group-service.ts'
 import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client-codec.ts'
+import type { ClientFrame } from '../../src/wire/client-message.ts'
 import { createClock } from '../../sim/clock.ts'
 import { Coverage } from '../../sim/coverage.ts'
 import { Network } from '../../sim/network.ts'
@@ -21,7 +24,7 @@ const calm: LinkConditions = {
 
 export interface FakeNode {
   readonly replica: MemoryReplica
-  readonly server: CellServer
+  readonly server: ClientServer
   readonly process: SimProcess
 }
 
@@ -45,7 +48,7 @@ export interface ClusterOptions {
   readonly names?: readonly string[]
   readonly conditions?: Partial<LinkConditions>
   readonly seed?: number
-  readonly serverLimits?: Partial<typeof defaultCellServerLimits>
+  readonly serverLimits?: Partial<typeof defaultClientServerLimits>
   /** Stands in front of a node's store. */
   readonly wrap?: (store: CellService, name: string) => CellService
 }
@@ -101,10 +104,11 @@ function createNode(
   const replica = new MemoryReplica(bench.log, clock)
   const store = new CellStore({ replica, clock, random: bench.random.fork(name) })
   const transport = network.attach(process, [])
-  const service = options.wrap?.(store, name) ?? store
-  const limits = { ...defaultCellServerLimits, ...options.serverLimits }
-  const server = new CellServer(
-    { transport, service, clock, status: () => ({ node: name }) },
+  const cells = options.wrap?.(store, name) ?? store
+  const groups = new GroupService({ replica, clock })
+  const limits = { ...defaultClientServerLimits, ...options.serverLimits }
+  const server = new ClientServer(
+    { transport, cells, groups, clock, status: () => ({ node: name }) },
     limits,
   )
   server.start()

@@ -6,10 +6,11 @@ import { systemRandom } from '../../src/adapters/system-random.ts'
 import { WsClientListener } from '../../src/adapters/ws-clients.ts'
 import { clusterId, nodeId } from '../../src/base/ids.ts'
 import { cellBytesMax } from '../../src/base/limits.ts'
-import { CellServer } from '../../src/cells/cell-server.ts'
+import { ClientServer } from '../../src/node/client-server.ts'
 import { CellStore } from '../../src/cells/cell-store.ts'
-import type { ClientFrame } from '../../src/cells/operation.ts'
+import type { ClientFrame } from '../../src/wire/client-message.ts'
 import { connect, StoreError } from '../../src/index.ts'
+import { GroupService } from '../../src/txn/group-service.ts'
 import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client-codec.ts'
 import { rowKey } from '../cells/kit.ts'
 import { MemoryLog, MemoryReplica } from '../cells/memory-replica.ts'
@@ -35,9 +36,11 @@ async function startNode(log: MemoryLog, name: string, secret = ''): Promise<Rea
     log: () => undefined,
   })
   const replica = new MemoryReplica(log, systemClock)
-  const service = new CellStore({ replica, clock: systemClock, random: systemRandom })
-  const ports = { transport, service, clock: systemClock, status: () => ({ node: name }) }
-  new CellServer(ports).start()
+  const clock = systemClock
+  const cells = new CellStore({ replica, clock, random: systemRandom })
+  const groups = new GroupService({ replica, clock })
+  const status = (): { readonly node: string } => ({ node: name })
+  new ClientServer({ transport, cells, groups, clock, status }).start()
   let isStopped = false
   const stop = async (): Promise<void> => {
     if (isStopped) return

@@ -1,65 +1,74 @@
 /**
- * The node's end of client links: takes requests, has the cell store carry them out, and answers
+ * The node's end of client links: takes requests, has cells and groups carry them out, and answers
  * with one frame a client and turn. Work under way is bounded for each client and in all; above
  * that a request is refused with `overloaded` at once, never queued.
  */
 import { StoreError } from '../base/errors.ts'
 import { pack } from '../base/pack.ts'
+import { problemOf } from '../base/problem.ts'
+import type { Json } from '../cells/body.ts'
+import type { CellService } from '../cells/operation.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
-import { callTimeoutMsMax } from './bounds.ts'
-import type { Json } from './body.ts'
-import { Outbox } from './client-frames.ts'
-import type {
-  Answer,
-  Answered,
-  CellOperation,
-  CellService,
-  ClientFrame,
-  Request,
-  Response,
-} from './operation.ts'
-import { problemOf } from './problem.ts'
+import { callTimeoutMsMax } from '../txn/bounds.ts'
+import type { GroupAnswer, GroupOperation } from '../txn/group-operation.ts'
+import {
+  replyBytes,
+  writtenBytes,
+  type ClientFrame,
+  type GetStatus,
+  type Operation,
+  type Replied,
+  type Request,
+  type Response,
+} from '../wire/client-message.ts'
+import { Outbox } from '../wire/outbox.ts'
 
-export interface CellServerLimits {
+export interface ClientServerLimits {
   /** Requests at work for one client. */
   readonly clientRequestsMax: number
   readonly requestsMax: number
-  /** Bodies of puts at work. */
-  readonly putBytesMax: number
+  /** What the requests at work bring to be written. */
+  readonly writtenBytesMax: number
 }
 
-export const defaultCellServerLimits: CellServerLimits = {
+export const defaultClientServerLimits: ClientServerLimits = {
   clientRequestsMax: 5_000,
   requestsMax: 20_000,
-  putBytesMax: 256 * 1024 * 1024,
+  writtenBytesMax: 256 * 1024 * 1024,
 }
 
-export interface CellServerPorts {
+export interface ClientServerPorts {
   readonly transport: Transport<ClientFrame>
-  readonly service: CellService
+  readonly cells: CellService
+  readonly groups: {
+    execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer>
+  }
   readonly clock: Clock
   /** What the node says of itself when a client asks. */
   readonly status: () => Json
 }
 
-export class CellServer {
-  readonly #ports: CellServerPorts
-  readonly #limits: CellServerLimits
+/** What takes time. */
+type Work = Exclude<Operation, GetStatus>
+
+export class ClientServer {
+  readonly #ports: ClientServerPorts
+  readonly #limits: ClientServerLimits
   readonly #outbox: Outbox<Response>
   readonly #atWork = new Map<Endpoint, number>()
   #requests = 0
-  #putBytes = 0
+  #writtenBytes = 0
   #isStopping = false
   #onIdle: (() => void) | undefined
 
-  constructor(ports: CellServerPorts, limits: CellServerLimits = defaultCellServerLimits) {
+  constructor(ports: ClientServerPorts, limits: ClientServerLimits = defaultClientServerLimits) {
     this.#ports = ports
     this.#limits = limits
     this.#outbox = new Outbox<Response>({
       clock: ports.clock,
       send: (to, responses) => ports.transport.send(to, { kind: 'responses', responses }),
-      bodyBytes: answerBytes,
+      bodyBytes: replyBytes,
       // The client's time-out covers it: it asks again.
       onDropped: () => undefined,
     })
@@ -106,29 +115,28 @@ export class CellServer {
     }
     const refused = this.#refusal(client, operation)
     if (refused === undefined) return void this.#carryOut(client, request, operation)
-    const answer: Answer = { kind: 'problem', problem: problemOf(refused) }
+    const answer = { kind: 'problem', problem: problemOf(refused) } as const
     this.#outbox.add(client, { id, answer, positions: [] })
   }
 
-  #refusal(client: Endpoint, operation: CellOperation): StoreError | undefined {
+  #refusal(client: Endpoint, operation: Work): StoreError | undefined {
     if (this.#isStopping) return new StoreError('closed', 'this node is stopping; ask another one')
-    const { clientRequestsMax, requestsMax, putBytesMax } = this.#limits
+    const { clientRequestsMax, requestsMax, writtenBytesMax } = this.#limits
     const atWork = this.#atWork.get(client) ?? 0
     const isFull =
       atWork >= clientRequestsMax ||
       this.#requests >= requestsMax ||
-      (this.#requests > 0 && this.#putBytes + putBytes(operation) > putBytesMax)
+      (this.#requests > 0 && this.#writtenBytes + writtenBytes(operation) > writtenBytesMax)
     if (!isFull) return undefined
     return new StoreError('overloaded', 'too much is at work at this node; try again later')
   }
 
-  async #carryOut(client: Endpoint, request: Request, operation: CellOperation): Promise<void> {
+  async #carryOut(client: Endpoint, request: Request, operation: Work): Promise<void> {
     const { id, intents } = request
-    const bytes = putBytes(operation)
+    const bytes = writtenBytes(operation)
     this.#count(client, 1, bytes)
     const timeoutMs = Math.min(Math.max(1, request.timeoutMs), callTimeoutMsMax)
-    const options = intents === undefined ? { timeoutMs } : { timeoutMs, intents }
-    const answered: Answered = await this.#ports.service.execute(operation, options)
+    const answered = await this.#execute(operation, timeoutMs, intents)
     this.#count(client, -1, -bytes)
     const { answer, positions, leaders } = answered
     this.#outbox.add(
@@ -138,40 +146,23 @@ export class CellServer {
     if (this.#requests === 0) this.#onIdle?.()
   }
 
+  async #execute(
+    operation: Work,
+    timeoutMs: number,
+    intents: Request['intents'],
+  ): Promise<Replied> {
+    if (operation.kind === 'read-group' || operation.kind === 'commit-group') {
+      return { answer: await this.#ports.groups.execute(operation, timeoutMs), positions: [] }
+    }
+    const options = intents === undefined ? { timeoutMs } : { timeoutMs, intents }
+    return this.#ports.cells.execute(operation, options)
+  }
+
   #count(client: Endpoint, requests: number, bytes: number): void {
     this.#requests += requests
-    this.#putBytes += bytes
+    this.#writtenBytes += bytes
     const atWork = (this.#atWork.get(client) ?? 0) + requests
     if (atWork === 0) this.#atWork.delete(client)
     else this.#atWork.set(client, atWork)
   }
-}
-
-function putBytes(operation: CellOperation): number {
-  if (operation.kind !== 'put') return 0
-  return operation.items.reduce((sum, { body }) => sum + body.length, 0)
-}
-
-function answerBytes({ answer }: Response): number {
-  switch (answer.kind) {
-    case 'get':
-      return answer.items.reduce(
-        (sum, item) => sum + (item.kind === 'ok' ? (item.value?.body.length ?? 0) : 0),
-        0,
-      )
-    case 'row':
-    case 'versions':
-      return bodiesBytes(answer.page.cells)
-    case 'log':
-      return answer.items.reduce(
-        (sum, item) => sum + (item.kind === 'ok' ? bodiesBytes(item.value.cells) : 0),
-        0,
-      )
-    default:
-      return 0
-  }
-}
-
-function bodiesBytes(cells: readonly { readonly body: Uint8Array }[]): number {
-  return cells.reduce((sum, { body }) => sum + body.length, 0)
 }

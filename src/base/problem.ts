@@ -2,8 +2,8 @@
  * A StoreError as plain data: what one item of a batch, or a whole request, came to instead of a
  * result. Sent over the wire and made an error again at the other end.
  */
-import { isStoreErrorCode, StoreError } from '../base/errors.ts'
-import type { StoreErrorCode, StoreErrorDetail } from '../base/errors.ts'
+import { isStoreErrorCode, StoreError } from './errors.ts'
+import type { StoreErrorCode, StoreErrorDetail } from './errors.ts'
 
 export interface Problem {
   readonly code: StoreErrorCode

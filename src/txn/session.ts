@@ -10,7 +10,7 @@ import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
 import { intentLifetimeMs } from './bounds.ts'
-import type { Intents } from './operation.ts'
+import type { Intents } from './intents.ts'
 
 /** Some intents on their way. */
 export interface OpenIntents {

@@ -1,0 +1,295 @@
+/**
+ * Sends requests to a node, and to another one when that does not answer, until there is an answer
+ * or the time is up. Over ports only, so that the simulator runs it as it is.
+ *
+ * All that one turn of the loop asks goes in one frame. Calls under way are bounded in number and
+ * bytes; above that a call is refused with `overloaded` at once.
+ */
+import type { GroupId } from '../base/ids.ts'
+import { problem, type Problem } from '../base/problem.ts'
+import { isRowKey } from '../cells/cell.ts'
+import { shardGroup, shardOf } from '../cells/shard.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { Endpoint, Transport } from '../ports/transport.ts'
+import { pause, remainingMs } from '../txn/time.ts'
+import {
+  writtenBytes,
+  type ClientFrame,
+  type Operation,
+  type Replied,
+  type Request,
+  type Response,
+} from '../wire/client-message.ts'
+import { Outbox } from '../wire/outbox.ts'
+import { isDamageOf, type Call, type Sending, type Try } from './call.ts'
+import { Leaders } from './leaders.ts'
+import { Links } from './links.ts'
+
+export interface ClientPorts {
+  readonly transport: Transport<ClientFrame>
+  readonly clock: Clock
+  readonly random: Random
+}
+
+export interface ClientLimits {
+  /** A call that names no time-out of its own ends after this. */
+  readonly timeoutMs: number
+  /** One node is given so long, then another one is asked. */
+  readonly tryTimeoutMs: number
+  /** A node that did not answer is avoided for this long. */
+  readonly avoidMs: number
+  /** Before the second retry; doubled at each further one up to the maximum, half of it by chance. */
+  readonly backoffMs: number
+  readonly backoffMaxMs: number
+  /** Calls under way. */
+  readonly callsMax: number
+  /** Bodies of the puts under way. */
+  readonly putBytesMax: number
+}
+
+export const defaultClientLimits: ClientLimits = {
+  timeoutMs: 10_000,
+  tryTimeoutMs: 2_000,
+  avoidMs: 2_000,
+  backoffMs: 20,
+  backoffMaxMs: 1_000,
+  callsMax: 4_096,
+  putBytesMax: 64 * 1024 * 1024,
+}
+
+/** A request that has been sent and not answered. */
+interface Pending {
+  readonly endpoint: Endpoint
+  readonly resolve: (result: Try) => void
+}
+
+export class Caller {
+  readonly #ports: ClientPorts
+  readonly #limits: ClientLimits
+  readonly #links: Links
+  readonly #leaders = new Leaders()
+  readonly #outbox: Outbox<Request>
+  readonly #pending = new Map<number, Pending>()
+  #drawn = 0
+  #calls = 0
+  #putBytes = 0
+  #isClosed = false
+
+  constructor(ports: ClientPorts, limits: ClientLimits) {
+    this.#ports = ports
+    this.#limits = limits
+    this.#links = new Links(ports.clock, limits.avoidMs)
+    this.#outbox = new Outbox<Request>({
+      clock: ports.clock,
+      send: (to, requests) => ports.transport.send(to, { kind: 'requests', requests }),
+      bodyBytes: ({ operation }) => writtenBytes(operation),
+      onDropped: (_, requests) => {
+        for (const { id } of requests) this.#end(id, { kind: 'unsent' })
+      },
+    })
+    ports.transport.start({
+      self: () => ({}),
+      admit: () => undefined,
+      onRefused: (node, reason) => this.#links.onRefused(node, reason),
+      onLink: (node, state, info) => this.#onLink(node, state, info.node),
+      onFrame: (node, frame) => this.#onFrame(node, frame),
+    })
+  }
+
+  /** Ends all calls and gives the connections back. Idempotent. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    for (const id of [...this.#pending.keys()]) this.#end(id, { kind: 'lost' })
+    this.#links.stop()
+    await this.#ports.transport.close()
+  }
+
+  /** Resolves with what the call came to, at the latest when the time is up. */
+  async carryOut(operation: Operation, call: Call, timeoutMs: number): Promise<Replied> {
+    if (this.#isClosed) return refusal(closed)
+    const bytes = writtenBytes(operation)
+    const { callsMax, putBytesMax } = this.#limits
+    const isFull = this.#calls >= callsMax || (bytes > 0 && this.#putBytes + bytes > putBytesMax)
+    if (isFull) return refusal(tooManyCalls)
+    this.#calls += 1
+    this.#putBytes += bytes
+    try {
+      return await this.#tryUntilDone(call, operation, timeoutMs)
+    } finally {
+      this.#calls -= 1
+      this.#putBytes -= bytes
+    }
+  }
+
+  async #tryUntilDone(call: Call, operation: Operation, timeoutMs: number): Promise<Replied> {
+    const { clock } = this.#ports
+    const deadlineMs = clock.monotonicMs() + timeoutMs
+    const waitMs = operation.kind === 'log' ? operation.waitMs : 0
+    for (let tries = 1; ; tries++) {
+      const tryMs = Math.min(remainingMs(clock, deadlineMs), this.#limits.tryTimeoutMs + waitMs)
+      if (call.take(await this.#tryOnce(call, tryMs, operation))) return call.finish(closed)
+      if (this.#isClosed) return call.finish(closed)
+      const delayMs = this.#backoffMs(tries)
+      if (clock.monotonicMs() + delayMs >= deadlineMs) return call.finish(this.#noAnswer(tries))
+      if (delayMs > 0) await pause(this.#ports, delayMs)
+    }
+  }
+
+  /** The first retry is at once: at another node, where there is one. */
+  #backoffMs(tries: number): number {
+    if (tries === 1) return 0
+    const { backoffMs, backoffMaxMs } = this.#limits
+    const longestMs = Math.min(backoffMaxMs, backoffMs * 2 ** Math.min(tries - 2, 16))
+    return this.#ports.random.int(Math.ceil(longestMs / 2), longestMs)
+  }
+
+  #noAnswer(attempts: number): Problem {
+    const { refusal: reason } = this.#links
+    if (reason !== undefined) {
+      return problem('unavailable', `no node takes this client; ${reason}`, { attempts })
+    }
+    const isDown = this.#links.pick(0) === undefined
+    const what = isDown ? 'no node could be reached in time' : 'no node answered in time'
+    return problem('unavailable', `${what}; try again`, { attempts })
+  }
+
+  async #tryOnce(call: Call, tryMs: number, operation: Operation): Promise<Try> {
+    if (this.#pick(operation) === undefined) await this.#links.whenUp(tryMs)
+    const endpoint = this.#pick(operation)
+    if (endpoint === undefined) return { kind: 'unsent' }
+    const result = await this.#send(endpoint, call.next(), tryMs)
+    if (isUseless(result)) this.#links.avoid(endpoint)
+    if (result.kind === 'answered') this.#noteLeaders(operation, result.answered)
+    return result
+  }
+
+  #noteLeaders(operation: Operation, { answer, leaders = [] }: Replied): void {
+    if (answer.kind === 'commit-group' && operation.kind === 'commit-group') {
+      const { leader } = answer
+      if (leader !== undefined) this.#leaders.note(operation.submission.group, leader)
+    }
+    if (!('datastore' in operation)) return
+    for (const [shard, leader] of leaders) {
+      this.#leaders.note(shardGroup(operation.datastore, shard), leader)
+    }
+  }
+
+  /** Writes go to the leader; of a batch, the first one says where. */
+  #pick(operation: Operation): Endpoint | undefined {
+    const written = groupWritten(operation)
+    return this.#links.pick(spreadOf(operation), written && this.#leaders.of(written))
+  }
+
+  #send(endpoint: Endpoint, sending: Sending, tryMs: number): Promise<Try> {
+    const id = (this.#drawn += 1)
+    return new Promise((resolve) => {
+      const timer = this.#ports.clock.setTimer(tryMs, () => this.#end(id, { kind: 'lost' }))
+      this.#pending.set(id, {
+        endpoint,
+        resolve: (result) => {
+          timer.cancel()
+          resolve(result)
+        },
+      })
+      // The node is to say what it knows before it is given up.
+      const timeoutMs = Math.max(1, tryMs - Math.min(200, Math.ceil(tryMs / 10)))
+      this.#outbox.add(endpoint, { id, timeoutMs, ...sending })
+    })
+  }
+
+  #end(id: number, result: Try): void {
+    const pending = this.#pending.get(id)
+    this.#pending.delete(id)
+    pending?.resolve(result)
+  }
+
+  #onLink(node: Endpoint, state: 'up' | 'down', id: string | undefined): void {
+    if (this.#isClosed) return
+    if (state === 'up') return this.#links.onUp(node, id ?? node)
+    this.#links.onDown(node)
+    this.#outbox.drop(node)
+    for (const [id, { endpoint }] of [...this.#pending]) {
+      if (endpoint === node) this.#end(id, { kind: 'lost' })
+    }
+  }
+
+  #onFrame(node: Endpoint, frame: ClientFrame): void {
+    if (frame.kind !== 'responses') return
+    for (const response of frame.responses) this.#onResponse(node, response)
+  }
+
+  #onResponse(node: Endpoint, response: Response): void {
+    const { id, ...answered } = response
+    // Late and doubled answers find nobody who waits.
+    if (this.#pending.get(id)?.endpoint !== node) return
+    this.#end(id, { kind: 'answered', answered })
+  }
+}
+
+function groupWritten(operation: Operation): GroupId | undefined {
+  if (operation.kind === 'commit-group') return operation.submission.group
+  if (operation.kind !== 'put') return undefined
+  const [first] = operation.items
+  if (first === undefined || !isRowKey(first.rowKey)) return undefined
+  return shardGroup(operation.datastore, shardOf(first.rowKey))
+}
+
+/** Row keys are random, so their digits spread calls over the nodes; equal ones go to the same. */
+function spreadOf(operation: Operation): number {
+  switch (operation.kind) {
+    case 'put':
+    case 'get':
+      return spreadOfRow(operation.items[0]?.rowKey ?? '')
+    case 'row':
+    case 'versions':
+      return spreadOfRow(operation.rowKey)
+    case 'log':
+      return operation.items[0]?.shard ?? 0
+    case 'read-group':
+      return spreadOfGroup(operation.group)
+    case 'commit-group':
+      return spreadOfGroup(operation.submission.group)
+    case 'status':
+      return 0
+  }
+}
+
+function spreadOfGroup(group: GroupId): number {
+  let spread = 0
+  for (let i = 0; i < group.length; i++) spread = (spread * 31 + group.charCodeAt(i)) % 65_536
+  return spread
+}
+
+function spreadOfRow(rowKey: string): number {
+  const digits = Number.parseInt(rowKey.slice(-4), 16)
+  return Number.isNaN(digits) ? 0 : digits
+}
+
+const closed: Problem = problem('closed', 'this client is closed')
+
+const tooManyCalls: Problem = problem(
+  'overloaded',
+  'too many calls are under way in this client; wait for some of them',
+)
+
+function refusal(refused: Problem): Replied {
+  return { answer: { kind: 'problem', problem: refused }, positions: [] }
+}
+
+/** The node did not answer, or cannot: it is cut off from the others, or stopping. */
+function isUseless(result: Try): boolean {
+  if (result.kind !== 'answered') return result.kind === 'lost'
+  const { answer } = result.answered
+  if (answer.kind === 'problem') return isOutage(answer.problem)
+  if (answer.kind === 'commit-group') return answer.outcome.kind === 'unknown'
+  if (!('items' in answer)) return false
+  return answer.items.every((item) => item.kind === 'problem' && isOutage(item.problem))
+}
+
+function isOutage(problem: Problem): boolean {
+  const { code } = problem
+  const isSilent = code === 'unavailable' || code === 'closed' || code === 'unknown-outcome'
+  return isSilent || isDamageOf(problem)
+}

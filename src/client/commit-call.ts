@@ -1,0 +1,97 @@
+/**
+ * A transaction's commit over its tries: sent again under the same intent until its outcome is
+ * known. A try that was lost, or whose node does not know, leaves it unsure: then `unknown` is said
+ * if no later try is told what became of it, and nothing else (LOG-3).
+ */
+import type { Problem } from '../base/problem.ts'
+import type { Outcome } from '../replica/local-replica.ts'
+import type { CommitGroup } from '../txn/group-operation.ts'
+import type { Replied } from '../wire/client-message.ts'
+import { isDamageOf, mayBeRetried, notAnAnswer, type Call, type Sending, type Try } from './call.ts'
+
+const unknown: Replied = {
+  answer: { kind: 'commit-group', outcome: { kind: 'unknown' } },
+  positions: [],
+}
+
+export class CommitCall implements Call {
+  readonly #operation: CommitGroup
+  /** Some try of it may have been, or may yet be, carried out. */
+  #isUnsure = false
+  #last: Replied | undefined
+
+  constructor(operation: CommitGroup) {
+    this.#operation = operation
+  }
+
+  next(): Sending {
+    return { operation: this.#operation }
+  }
+
+  take(result: Try): boolean {
+    if (result.kind === 'unsent') return false
+    if (result.kind === 'lost') {
+      this.#isUnsure = true
+      return false
+    }
+    const { answer } = result.answered
+    switch (answer.kind) {
+      case 'commit-group':
+        return this.#onOutcome(result.answered, answer.outcome)
+      case 'problem':
+        return this.#onProblem(result.answered, answer.problem)
+      default:
+        this.#isUnsure = true
+        this.#last = { answer: { kind: 'problem', problem: notAnAnswer }, positions: [] }
+        return true
+    }
+  }
+
+  #onOutcome(answered: Replied, outcome: Outcome): boolean {
+    if (outcome.kind === 'unknown') {
+      this.#isUnsure = true
+      return false
+    }
+    this.#last = answered
+    // There was no room, this time at this node. An earlier copy may still find some.
+    if (outcome.kind === 'overloaded') return false
+    return this.#isFinal(outcome)
+  }
+
+  #onProblem(answered: Replied, refused: Problem): boolean {
+    this.#last = answered
+    if (!mayBeRetried(refused)) return !this.#isUnsure
+    const { code } = refused
+    if (code === 'unknown-outcome' || code === 'timeout' || isDamageOf(refused)) {
+      this.#isUnsure = true
+    }
+    return false
+  }
+
+  finish(why: Problem): Replied {
+    const last = this.#last
+    const { answer } = last ?? {}
+    if (last !== undefined && answer?.kind === 'commit-group' && this.#isFinal(answer.outcome)) {
+      return last
+    }
+    if (this.#isUnsure) return unknown
+    return last ?? { answer: { kind: 'problem', problem: why }, positions: [] }
+  }
+
+  /**
+   * Whether the outcome is that of every copy. A conflict with a write that is named is: whoever
+   * validates another copy has applied that write. One with a read that is too old for this node
+   * is not: another node may remember more.
+   */
+  #isFinal(outcome: Outcome): boolean {
+    switch (outcome.kind) {
+      case 'committed':
+      case 'expired':
+        return true
+      case 'conflict':
+        return outcome.key !== undefined || !this.#isUnsure
+      default:
+        return false
+    }
+  }
+}

@@ -1,0 +1,27 @@
+/**
+ * Which node proposes a group's next entry, as the nodes told: a write sent there saves a hop. A
+ * hint and no more: any node takes any write, and one that is not the leader passes it on and says
+ * who is.
+ */
+import type { GroupId } from '../base/ids.ts'
+
+/** Groups remembered; the longest known go first. */
+const leadersMax = 65_536
+
+export class Leaders {
+  readonly #leaders = new Map<GroupId, string>()
+
+  /** The leader's node id, where one was told. */
+  of(group: GroupId): string | undefined {
+    return this.#leaders.get(group)
+  }
+
+  note(group: GroupId, leader: string): void {
+    this.#leaders.delete(group)
+    this.#leaders.set(group, leader)
+    for (const oldest of this.#leaders.keys()) {
+      if (this.#leaders.size <= leadersMax) return
+      this.#leaders.delete(oldest)
+    }
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * Carries out what clients ask of entity groups at this node, over its replica. Nothing is kept
+ * between two requests of a transaction: each read names its timestamp, the commit all it rests on.
+ */
+import { StoreError } from '../base/errors.ts'
+import type { GroupId } from '../base/ids.ts'
+import { keyBytesMax, transactionBytesMax, transactionMutationsMax } from '../base/limits.ts'
+import { outcomeOf, problem, type Problem } from '../base/problem.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { LocalReplica, Row, Submission } from '../replica/local-replica.ts'
+import { answerBytesMax } from './bounds.ts'
+import type { CommitGroup, GroupAnswer, GroupOperation, ReadGroup } from './group-operation.ts'
+import { intentsProblem, timeoutProblem } from './intents.ts'
+import { LocalGroups } from './local-groups.ts'
+import { remainingMs } from './time.ts'
+
+export interface GroupServicePorts {
+  readonly replica: LocalReplica
+  readonly clock: Clock
+}
+
+export class GroupService {
+  readonly #ports: GroupServicePorts
+  readonly #groups: LocalGroups
+  #isStopped = false
+
+  constructor(ports: GroupServicePorts) {
+    this.#ports = ports
+    this.#groups = new LocalGroups(ports.replica)
+  }
+
+  /** Resolves with the answer; whatever goes wrong is a problem in it. */
+  async execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
+    const answered = await outcomeOf(() => this.#execute(operation, timeoutMs))
+    return answered.kind === 'ok' ? answered.value : answered
+  }
+
+  /** Takes nothing more; what is at work comes to its end. */
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  async #execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
+    if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
+    const refused = timeoutProblem(timeoutMs)
+    if (refused !== undefined) return { kind: 'problem', problem: refused }
+    return operation.kind === 'read-group'
+      ? this.#read(operation, timeoutMs)
+      : this.#commit(operation, timeoutMs)
+  }
+
+  async #read(operation: ReadGroup, timeoutMs: number): Promise<GroupAnswer> {
+    const { group, from, atLeast, keys, range } = operation
+    const refused = groupProblem(group)
+    if (refused !== undefined) return { kind: 'problem', problem: refused }
+    const view = await this.#groups.view(group, from, timeoutMs, atLeast)
+    const rows = untilFull(await this.#groups.get(group, view, keys))
+    if (range === undefined) return { kind: 'read-group', view, rows }
+    return { kind: 'read-group', view, rows, page: await this.#groups.scan(group, view, range) }
+  }
+
+  async #commit(operation: CommitGroup, timeoutMs: number): Promise<GroupAnswer> {
+    const { submission } = operation
+    const { clock, replica } = this.#ports
+    const deadlineMs = clock.monotonicMs() + timeoutMs
+    const refused =
+      groupProblem(submission.group) ?? submissionProblem(submission, clock.wallMicros())
+    if (refused !== undefined) return { kind: 'problem', problem: refused }
+    const outcome = await replica.submit(submission, remainingMs(clock, deadlineMs))
+    const leader = replica.leaderElsewhere(submission.group)
+    if (leader === undefined) return { kind: 'commit-group', outcome }
+    return { kind: 'commit-group', outcome, leader }
+  }
+}
+
+/** Whole rows up to the bound of an answer, and at least one. */
+function untilFull(rows: readonly (Row | undefined)[]): readonly (Row | undefined)[] {
+  let bytes = 0
+  for (const [index, row] of rows.entries()) {
+    if (row !== undefined) bytes += row.key.length + row.value.length
+    if (bytes > answerBytesMax && index > 0) return rows.slice(0, index)
+  }
+  return rows
+}
+
+function groupProblem(group: GroupId): Problem | undefined {
+  if (group.length >= 1 && group.length <= keyBytesMax) return undefined
+  const detail = { limit: 'keyBytesMax', limitValue: keyBytesMax, actual: group.length }
+  return problem('invalid', `a group's name is from 1 to ${keyBytesMax} bytes`, detail)
+}
+
+function submissionProblem(submission: Submission, wallMicros: number): Problem | undefined {
+  const { session, sequence, floor, expiresAt } = submission.intent
+  const intents = { session, sequences: [sequence], floor, expiresAt }
+  return intentsProblem(intents, 1, wallMicros) ?? sizeProblem(submission)
+}
+
+function sizeProblem({ mutations }: Submission): Problem | undefined {
+  let bytes = 0
+  for (const { key, value } of mutations) {
+    bytes += key.length + (value?.length ?? 0)
+    if (key.length <= keyBytesMax) continue
+    const actual = key.length
+    return tooLarge('a key', { limit: 'keyBytesMax', limitValue: keyBytesMax, actual })
+  }
+  const count = mutations.length
+  if (count > transactionMutationsMax) {
+    const limitValue = transactionMutationsMax
+    return tooLarge('a transaction', {
+      limit: 'transactionMutationsMax',
+      limitValue,
+      actual: count,
+    })
+  }
+  if (bytes <= transactionBytesMax) return undefined
+  const limitValue = transactionBytesMax
+  return tooLarge('a transaction', { limit: 'transactionBytesMax', limitValue, actual: bytes })
+}
+
+function tooLarge(
+  what: string,
+  detail: { readonly limit: string; readonly limitValue: number; readonly actual: number },
+): Problem {
+  const { limit, limitValue, actual } = detail
+  return problem(
+    'too-large',
+    `${what} is too large: ${actual}, at most ${limitValue} (${limit})`,
+    detail,
+  )
+}

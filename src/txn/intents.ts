@@ -1,0 +1,47 @@
+/** The names under which writes take effect once, and whether they and their time-outs can be taken. */
+import type { StoreErrorDetail } from '../base/errors.ts'
+import type { Timestamp } from '../base/ids.ts'
+import { problem, type Problem } from '../base/problem.ts'
+import { callTimeoutMsMax, intentLifetimeMsMax } from './bounds.ts'
+
+/**
+ * The intents of some writes, for exactly-once retries through any node: one sequence a write.
+ * `floor` is the session's lowest sequence that may still be on its way.
+ */
+export interface Intents {
+  readonly session: string
+  readonly sequences: readonly number[]
+  readonly floor: number
+  readonly expiresAt: Timestamp
+}
+
+const sessionPattern = /^[A-Za-z0-9-]{1,64}$/
+
+/** Why the intents of `writes` writes cannot be taken, by this node's clock. */
+export function intentsProblem(
+  intents: Intents,
+  writes: number,
+  wallMicros: number,
+): Problem | undefined {
+  const { session, sequences, floor, expiresAt } = intents
+  if (!sessionPattern.test(session))
+    return problem('invalid', 'a session is 1 to 64 of A-Z a-z 0-9 -')
+  const isComplete = sequences.length === writes && new Set(sequences).size === writes
+  if (!isComplete) return problem('invalid', 'there is one sequence for each write, all different')
+  if (sequences.some((sequence) => sequence < floor)) {
+    return problem('invalid', "a write's sequence is not below its session's floor")
+  }
+  const leftMs = (expiresAt - wallMicros) / 1000
+  const clocks = 'compare the clocks of the client and of the node'
+  if (leftMs < 0) return problem('expired', `the request is out of date: try again, or ${clocks}`)
+  if (leftMs <= intentLifetimeMsMax) return undefined
+  return problem('invalid', `the request claims to be good for longer than an hour: ${clocks}`)
+}
+
+export function timeoutProblem(timeoutMs: number): Problem | undefined {
+  if (timeoutMs >= 1 && timeoutMs <= callTimeoutMsMax) return undefined
+  const detail: StoreErrorDetail = Number.isFinite(timeoutMs)
+    ? { limit: 'callTimeoutMsMax', limitValue: callTimeoutMsMax, actual: timeoutMs }
+    : {}
+  return problem('invalid', `a time-out is from 1 to ${callTimeoutMsMax} milliseconds`, detail)
+}

@@ -1,0 +1,84 @@
+/** What passes on the link of a client and a node: requests of all kinds, and their answers. */
+import type { Answer, Answered, CellOperation } from '../cells/operation.ts'
+import type { GroupAnswer, GroupOperation } from '../txn/group-operation.ts'
+import type { Intents } from '../txn/intents.ts'
+
+/** What the node says of itself. */
+export interface GetStatus {
+  readonly kind: 'status'
+}
+
+export type Operation = CellOperation | GroupOperation | GetStatus
+
+export type Reply = Answer | GroupAnswer | { readonly kind: 'status'; readonly status: Uint8Array }
+
+export interface Request {
+  /** Names the request among those of its link. */
+  readonly id: number
+  readonly timeoutMs: number
+  /** For a put of cells. */
+  readonly intents?: Intents
+  readonly operation: Operation
+}
+
+/** A reply, with what is told beside it of the shards concerned. */
+export interface Replied extends Omit<Answered, 'answer'> {
+  readonly answer: Reply
+}
+
+export interface Response extends Replied {
+  readonly id: number
+}
+
+/** What a client and a node send one another at once: what one turn of the loop gave. */
+export type ClientFrame =
+  | { readonly kind: 'requests'; readonly requests: readonly Request[] }
+  | { readonly kind: 'responses'; readonly responses: readonly Response[] }
+
+/** Bytes that a request brings to be written: what queues of requests are bounded by. */
+export function writtenBytes(operation: Operation): number {
+  switch (operation.kind) {
+    case 'put':
+      return operation.items.reduce((sum, { body }) => sum + body.length, 0)
+    case 'commit-group':
+      return operation.submission.mutations.reduce(
+        (sum, { key, value }) => sum + key.length + (value?.length ?? 0),
+        0,
+      )
+    default:
+      return 0
+  }
+}
+
+/** About what a reply weighs in a frame. */
+export function replyBytes({ answer }: Replied): number {
+  switch (answer.kind) {
+    case 'get':
+      return answer.items.reduce(
+        (sum, item) => sum + (item.kind === 'ok' ? (item.value?.body.length ?? 0) : 0),
+        0,
+      )
+    case 'row':
+    case 'versions':
+      return bodiesBytes(answer.page.cells)
+    case 'log':
+      return answer.items.reduce(
+        (sum, item) => sum + (item.kind === 'ok' ? bodiesBytes(item.value.cells) : 0),
+        0,
+      )
+    case 'read-group':
+      return rowsBytes(answer.rows) + rowsBytes(answer.page?.rows ?? [])
+    default:
+      return 0
+  }
+}
+
+function bodiesBytes(cells: readonly { readonly body: Uint8Array }[]): number {
+  return cells.reduce((sum, { body }) => sum + body.length, 0)
+}
+
+type MaybeRow = { readonly key: Uint8Array; readonly value: Uint8Array } | undefined
+
+function rowsBytes(rows: readonly MaybeRow[]): number {
+  return rows.reduce((sum, row) => sum + (row ? row.key.length + row.value.length : 0), 0)
+}

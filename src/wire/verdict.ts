@@ -1,0 +1,71 @@
+/** What became of a transaction ⇄ a positional array; between nodes, and to clients. */
+import { keyBytesMax, transactionMutationsMax } from '../base/limits.ts'
+import type { Packable } from '../base/pack.ts'
+import type { Verdict } from '../replication/message.ts'
+import * as field from './peer-fields.ts'
+
+const sessionCharsMax = 64
+
+export function packVerdict(verdict: Verdict): Packable {
+  switch (verdict.kind) {
+    case 'committed':
+      return [0, verdict.position, verdict.timestamp, verdict.attempt, verdict.sequences]
+    case 'conflict':
+      return [1, verdict.position, verdict.key, verdict.by?.session, verdict.by?.sequence]
+    case 'expired':
+      return [2]
+    case 'overloaded':
+      return [3]
+  }
+}
+
+export function readVerdict(value: unknown): Verdict {
+  const [kind, ...fields] = field.list(value, 'verdict')
+  switch (kind) {
+    case 0:
+      return readCommitted(fields)
+    case 1:
+      return readConflict(fields)
+    case 2:
+    case 3:
+      field.list(fields, 'verdict', 0)
+      return { kind: kind === 2 ? 'expired' : 'overloaded' }
+    default:
+      throw new field.MalformedError('verdict is of no known kind')
+  }
+}
+
+function readCommitted(fields: readonly unknown[]): Verdict {
+  const [position, timestamp, attempt, sequences] = field.list(fields, 'verdict', 4)
+  const drawn = field.list(sequences, 'sequences')
+  if (drawn.length > transactionMutationsMax) {
+    throw new field.MalformedError('a verdict has too many sequences')
+  }
+  return {
+    kind: 'committed',
+    position: field.position(position),
+    timestamp: field.count(timestamp, 'timestamp', 1),
+    attempt: field.count(attempt, 'attempt'),
+    sequences: drawn.map((one) => field.count(one, 'sequence')),
+  }
+}
+
+function readConflict(fields: readonly unknown[]): Verdict {
+  const [position, key, session, sequence] = field.list(fields, 'verdict', 4)
+  return {
+    kind: 'conflict',
+    position: field.count(position, 'position'),
+    ...(!field.isAbsent(key) && { key: field.bytes(key, 'key', keyBytesMax) }),
+    ...(!field.isAbsent(session) && { by: readIntent(session, sequence) }),
+  }
+}
+
+function readIntent(
+  session: unknown,
+  sequence: unknown,
+): { readonly session: string; readonly sequence: number } {
+  if (typeof session !== 'string' || session.length > sessionCharsMax) {
+    throw new field.MalformedError('session is no name of a session')
+  }
+  return { session, sequence: field.count(sequence, 'sequence') }
+}
