@@ -24,6 +24,7 @@ import { Narrator, type StoryLine } from './narrator.ts'
 import { Network, type FrameCodec } from './network.ts'
 import { NodeHost, type HostDisk, type Program } from './node-host.ts'
 import type { SwarmOptions } from './swarm.ts'
+import { noPriorities, Priorities } from './priorities.ts'
 import { Weather } from './weather.ts'
 import { World } from './world.ts'
 
@@ -63,6 +64,7 @@ export interface ClusterParts<P extends Program, ClientFrame> {
   makeDisk(
     world: World,
     name: string,
+    priorities: Priorities,
     onDurable: (puts: readonly Put[], isWhole: boolean) => void,
   ): HostDisk
   killClient(client: string, downMicros: number): void
@@ -101,6 +103,7 @@ export class Cluster<P extends Program, ClientFrame> {
   readonly #peerNetwork: Network<PeerFrame>
   readonly #parts: ClusterParts<P, ClientFrame>
   readonly #placement: Placement
+  readonly #priorities: Priorities
   #tended = 0
   readonly #traffic = { messages: 0, proposals: 0, requests: 0 }
 
@@ -117,7 +120,8 @@ export class Cluster<P extends Program, ClientFrame> {
     const narrator = watch && new Narrator(() => world.nowMicros, watch)
     const { referee } = this
     this.judge = new Judge({ placement: this.#placement, referee, coverage, narrator })
-    const weather = new Weather(options.link)
+    this.#priorities = new Priorities(options.priorities ?? noPriorities, world, coverage)
+    const weather = new Weather(options.link, this.#priorities)
     const common = { world, weather, coverage }
     const { judge } = this
     this.#peerNetwork = new Network({
@@ -231,10 +235,12 @@ export class Cluster<P extends Program, ClientFrame> {
     const { options, makeDisk, open } = this.#parts
     const { world, coverage, judge } = this
     const { limits, skews } = options
-    const log = makeDisk(world, `${name} log`, (puts, isWhole) =>
+    const log = makeDisk(world, `${name} log`, this.#priorities, (puts, isWhole) =>
       judge.onLogDurable(name, puts, isWhole),
     )
-    const data = makeDisk(world, `${name} data`, (puts) => judge.onDataDurable(name, puts))
+    const data = makeDisk(world, `${name} data`, this.#priorities, (puts) =>
+      judge.onDataDurable(name, puts),
+    )
     const host: NodeHost<P> = new NodeHost<P>({
       ...{ world, coverage, name, disks: { log, data } },
       onFailed: (reason) => {

@@ -22,7 +22,7 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   ...{ 'swapped-disks': ['swapped-disks'], offset: ['offset'], drift: ['drift'] },
   ...{ 'jump-forward': ['jump-forward'], 'jump-back': ['jump-back'], 'wall-jump': ['wall-jump'] },
   ...{ strobe: ['strobe'], storm: ['storm'], huge: ['huge', 'huge body'], quiet: ['idle', 'away'] },
-  'client-death': ['client-death'],
+  ...{ 'client-death': ['client-death'], priorities: ['priorities', 'demoted'] },
 }
 
 /** What happens whatever is switched off: damage that is noticed, writes that are lost in a crash. */

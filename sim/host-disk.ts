@@ -2,6 +2,7 @@
 import type { OrderedStore, Put } from '../src/ports/storage.ts'
 import { SimDisk, type Fate } from './disk.ts'
 import type { HostDisk } from './node-host.ts'
+import type { Priorities } from './priorities.ts'
 import type { SimProcess } from './sim-process.ts'
 import type { DiskConditions } from './swarm.ts'
 import type { World } from './world.ts'
@@ -13,6 +14,7 @@ export function createHostDisk(
   world: World,
   name: string,
   conditions: DiskConditions,
+  priorities: Priorities,
   onDurable: (puts: readonly Put[], isWhole: boolean) => void,
 ): HostDisk {
   const random = world.random.fork(`disk ${name}`)
@@ -23,7 +25,8 @@ export function createHostDisk(
   const disk = new SimDisk({
     schedule(complete) {
       const { writeMinMicros, writeMeanMicros } = conditions
-      const delayMicros = writeMinMicros + random.exponential(writeMeanMicros) + extraMicros
+      const ownMicros = writeMinMicros + random.exponential(writeMeanMicros)
+      const delayMicros = ownMicros * priorities.take(label) + extraMicros
       owner?.schedule(delayMicros, label, complete)
       hostDisk.onWrite()
     },

@@ -155,11 +155,15 @@ export class Network<Frame> {
       coverage.count('far')
       delay *= conditions.farFactor ?? 1
     }
-    delay += weather.extraMicros(from, to, nowMicros)
+    const extraMicros = weather.extraMicros(from, to, nowMicros)
+    const slowMicros = delay * weather.takeTurn(from, to) + extraMicros
+    delay += extraMicros
     if (way.random.chance(conditions.tail)) {
       coverage.count('tail')
       delay *= conditions.tailFactor
     }
+    // The one or the other: both together would last for minutes.
+    delay = Math.max(delay, slowMicros)
     let at = Math.max(nowMicros + delay, weather.clearAtMicros(from, to))
     if (way.random.chance(conditions.reorder)) {
       if (at < way.inOrderMicros) coverage.count('reorder')
@@ -205,7 +209,7 @@ export class Network<Frame> {
     this.#pass(link.dialer, link.listener, () => {
       this.#answer(link, epoch, info)
     })
-    this.parts.world.schedule(this.#patienceMicros(), `give-up ${link.dialer}`, () => {
+    this.parts.world.schedule(this.#patienceMicros(link), `give-up ${link.dialer}`, () => {
       if (link.epoch !== epoch || link.state !== 'dialing') return
       link.state = 'down'
       this.#dialLater(link, this.#reconnectMicros(link))
@@ -256,7 +260,7 @@ export class Network<Frame> {
 
   /** A link whose last word of the handshake was lost is no link: the dialer notices in time. */
   #expectListener(link: Link, epoch: number): void {
-    this.parts.world.schedule(this.#patienceMicros(), `expect ${link.listener}`, () => {
+    this.parts.world.schedule(this.#patienceMicros(link), `expect ${link.listener}`, () => {
       if (link.epoch !== epoch) return
       const listener = this.#ports.get(link.listener)
       if (listener?.epochByPeer.get(link.dialer) !== epoch) this.#lose(link)
@@ -289,10 +293,13 @@ export class Network<Frame> {
   }
 
   /** How long a handshake may take. */
-  #patienceMicros(): number {
-    const { conditions } = this.parts.weather
+  #patienceMicros({ dialer, listener }: Link): number {
+    const { weather } = this.parts
+    const { conditions } = weather
     const { noticeMeanMicros, delayMinMicros, delayMeanMicros, farFactor = 1 } = conditions
-    return 4 * noticeMeanMicros + 10 * farFactor * (delayMinMicros + delayMeanMicros)
+    const there = weather.slownessOf(dialer, listener)
+    const factor = farFactor * Math.max(there, weather.slownessOf(listener, dialer))
+    return 4 * noticeMeanMicros + 10 * factor * (delayMinMicros + delayMeanMicros)
   }
 
   #reconnectMicros(link: Link): number {

@@ -65,7 +65,8 @@ export function makeCluster(
     },
     killClient,
     open: (ports, nodeOptions, fail) => Node.open(ports, nodeOptions, fail),
-    makeDisk: (world, name, onDurable) => createHostDisk(world, name, options.disk, onDurable),
+    makeDisk: (world, name, priorities, onDurable) =>
+      createHostDisk(world, name, options.disk, priorities, onDurable),
   })
 }
 

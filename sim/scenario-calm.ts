@@ -4,6 +4,7 @@
  */
 import { defaultLimits } from '../src/base/limits.ts'
 import { noFaultRates } from './swarm-faults.ts'
+import { noPriorities } from './priorities.ts'
 import type { SwarmOptions, WorkloadOptions } from './swarm.ts'
 import type { LinkConditions } from './weather.ts'
 
@@ -15,6 +16,7 @@ export function calmOptions(seed: number): SwarmOptions {
     workload: calmWorkload,
     link: calmLink,
     disk: { writeMinMicros: 100, writeMeanMicros: 0 },
+    priorities: noPriorities,
     faultRates: noFaultRates(10 * second),
     healing: { isCoreFirst: false, coreOrder: [], rest: 'down' },
     skews: Array.from({ length: 3 }, () => calmSkew),
@@ -77,7 +79,7 @@ export function calmFor(nodeCount: number): SwarmOptions {
 }
 
 /** Members that go together: half of them would mean nothing. */
-const wholes: readonly string[] = ['healing']
+const wholes: readonly string[] = ['healing', 'priorities']
 
 function leavesOf(value: unknown, path = ''): Map<string, unknown> {
   if (wholes.includes(path)) return new Map([[path, JSON.stringify(value)]])

@@ -57,6 +57,7 @@ function optionsShape(): unknown {
   return {
     ...calm,
     link: { ...calm.link, far: optional(0), farFactor: optional(0) },
+    priorities: optional({ base: 0, changesAtMicros: [0] }),
     faultRates: { ...calm.faultRates, meanMicros: anything },
     healing: { ...calm.healing, coreOrder: [''] },
   }

@@ -6,6 +6,7 @@ import { isUuid } from '../src/base/ids.ts'
 import { bucketCount } from '../src/placement/placement.ts'
 import type { Fault } from './fault.ts'
 import { brokenKinds } from './nemesis.ts'
+import { prioritiesMax, type PriorityOptions } from './priorities.ts'
 import type { Operation } from './scenario-operation.ts'
 import { isRecord } from './scenario-shape.ts'
 import type { SwarmOptions } from './swarm.ts'
@@ -78,12 +79,24 @@ export function misfitOfOptions(
   options: SwarmOptions,
   nodes: ReadonlySet<string>,
 ): string | undefined {
-  const { healing, workload } = options
+  const { healing, workload, priorities } = options
   if (workload.clientCount > clientsMax)
     return `workload.clientCount: expected at most ${clientsMax}`
   const stranger = healing.coreOrder.find((name) => !nodes.has(name))
   if (stranger !== undefined) return `healing.coreOrder: there is no ${stranger}`
-  return oneOf(healing.rest, brokenKinds, 'healing.rest') ?? misfitOfNumbers(options, '')
+  return (
+    oneOf(healing.rest, brokenKinds, 'healing.rest') ??
+    (priorities && misfitOfPriorities(priorities)) ??
+    misfitOfNumbers(options, '')
+  )
+}
+
+function misfitOfPriorities({ base, changesAtMicros }: PriorityOptions): string | undefined {
+  const most = prioritiesMax
+  if (base < 1 || base > most.base) return `priorities.base: expected 1 to ${most.base}`
+  return changesAtMicros.length > most.changes
+    ? `priorities.changesAtMicros: expected at most ${most.changes}`
+    : undefined
 }
 
 /** The first number below zero, but for those that may be. */

@@ -78,10 +78,19 @@ export function operationsOf(
   return operations.filter((one) => clients.includes(one.client))
 }
 
+/** Priorities change at these moments alone. */
+export function withChanges(plan: RunPlan, changesAtMicros: readonly number[]): RunPlan {
+  const { priorities } = plan.options
+  if (priorities === undefined) return plan
+  return withOptions(plan, { priorities: { ...priorities, changesAtMicros } })
+}
+
 /** Everything begins as soon after what came before it as `gapMicros` allows. */
 export function compressed(plan: RunPlan, gapMicros: number): RunPlan {
   const { faults, operations = [] } = plan
-  const moments = [...faults, ...operations].map((one) => one.atMicros)
+  const { priorities } = plan.options
+  const begun = [...faults, ...operations].map((one) => one.atMicros)
+  const moments = [...begun, ...(priorities?.changesAtMicros ?? [])]
   const movedByMoment = new Map<number, number>()
   let before = 0
   let moved = 0
@@ -90,12 +99,14 @@ export function compressed(plan: RunPlan, gapMicros: number): RunPlan {
     movedByMoment.set(moment, moved)
     before = moment
   }
+  const movedTo = (atMicros: number): number => movedByMoment.get(atMicros) ?? atMicros
   const move = <T extends { readonly atMicros: number }>(one: T): T => ({
     ...one,
-    atMicros: movedByMoment.get(one.atMicros) ?? one.atMicros,
+    atMicros: movedTo(one.atMicros),
   })
+  const changesAtMicros = priorities?.changesAtMicros.map(movedTo)
   return {
-    ...plan,
+    ...(changesAtMicros === undefined ? plan : withChanges(plan, changesAtMicros)),
     faults: faults.map(move),
     ...(plan.operations && { operations: operations.map(move) }),
   }

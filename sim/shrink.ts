@@ -15,6 +15,7 @@ import {
   operationsOf,
   until,
   withCalm,
+  withChanges,
   withClientsAtWork,
   withNodes,
   withOptions,
@@ -117,6 +118,8 @@ class Shrinker {
     this.#begin('options')
     const knobs = knobsOf(this.#plan.options)
     await minimise(knobs, (kept) => this.#attempt(this.#withoutKnobs(knobs, kept)))
+    const changes = this.#plan.options.priorities?.changesAtMicros ?? []
+    await minimise(changes, (kept) => this.#attempt(withChanges(this.#plan, kept)))
   }
 
   /** Whole kinds of options at first: what is left then makes everything after it go faster. */

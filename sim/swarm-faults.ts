@@ -57,6 +57,8 @@ export const faultNames: readonly string[] = rarities.map(([name]) => name)
 export const conditionNames: readonly string[] = [
   // NET-1 to NET-4, NET-11
   ...['drop', 'duplicate', 'late-duplicate', 'reorder', 'tail', 'far', 'survivor'],
+  // Ways and disks by rank, in a share of the seeds
+  'priorities',
   // TIME-1, TIME-2, and timers that are late
   ...['offset', 'drift', 'lateness'],
   // Waits shorter than what they wait for takes: in a share of the seeds

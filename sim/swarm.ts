@@ -4,6 +4,7 @@
  */
 import { checkLimits, defaultLimits, type Limits } from '../src/base/limits.ts'
 import type { ClockSkew } from './clock.ts'
+import { drawPriorities, type PriorityOptions } from './priorities.ts'
 import { SeededRandom } from './random.ts'
 import { nodeName } from './endpoints.ts'
 import { brokenKinds, type Broken } from './nemesis.ts'
@@ -58,6 +59,8 @@ export interface SwarmOptions {
   readonly workload: WorkloadOptions
   readonly link: LinkConditions
   readonly disk: DiskConditions
+  /** Absent: delays are as they are drawn. */
+  readonly priorities?: PriorityOptions
   readonly faultRates: FaultRates
   readonly healing: HealingOptions
   /** One per node, in their order. */
@@ -75,13 +78,19 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const link = drawLink(random.fork('link'), switches)
   const disk = drawDisk(random.fork('disk'))
   const isTight = random.fork('tight').chance(300_000) && isOn('tight-timeouts', switches)
+  const faultRates = drawFaultRates(random.fork('faults'), switches)
+  const priorityRandom = random.fork('priorities')
+  const isByPriority = priorityRandom.chance(250_000) && isOn('priorities', switches)
   return {
     ...{ seed, nodeCount },
     inspections: random.pick([0, 5_000, 50_000]),
     endsWithRestart: random.chance(400_000),
     workload: drawWorkload(random.fork('workload')),
     ...{ link, disk },
-    faultRates: drawFaultRates(random.fork('faults'), switches),
+    ...(isByPriority && {
+      priorities: drawPriorities(priorityRandom, usualMicrosOf(link, disk), faultRates),
+    }),
+    faultRates,
     healing: drawHealing(random.fork('healing'), nodeCount),
     skews: Array.from({ length: nodeCount }, (_, i) =>
       drawSkew(random.fork(`skew ${i}`), switches),
@@ -186,6 +195,12 @@ function drawSkew(random: SeededRandom, switches: Switches): ClockSkew {
     driftPpm: isOn('drift', switches) ? own.drift : 0,
     timerLatenessMicros: isOn('lateness', switches) ? own.lateness : 0,
   }
+}
+
+/** What the slower of a way and a disk takes, on average. */
+function usualMicrosOf(link: LinkConditions, disk: DiskConditions): number {
+  const delayMicros = (link.delayMinMicros + link.delayMeanMicros) * (link.farFactor ?? 1)
+  return Math.max(delayMicros, disk.writeMinMicros + disk.writeMeanMicros)
 }
 
 /** How long a phase takes on this network and these disks, about. */

@@ -3,6 +3,7 @@
  * Peers' and clients' networks share it, so that a partition hits both.
  */
 import { placeOf } from './endpoints.ts'
+import type { Priorities } from './priorities.ts'
 import type { PartsPerMillion } from './random.ts'
 
 /** What happens to frames, and to the links they travel on. Drawn from the seed. */
@@ -43,9 +44,11 @@ export class Weather {
   /** What an endpoint adds to every delay, and until when. */
   readonly #slow = new Map<string, { readonly extraMicros: number; readonly untilMicros: number }>()
   #conditions: LinkConditions
+  readonly #priorities: Priorities | undefined
 
-  constructor(conditions: LinkConditions) {
+  constructor(conditions: LinkConditions, priorities?: Priorities) {
     this.#conditions = conditions
+    this.#priorities = priorities
   }
 
   get conditions(): LinkConditions {
@@ -88,11 +91,22 @@ export class Weather {
     return extra(from) + extra(to)
   }
 
+  /** How many times as long this way takes for what is sent on it now. */
+  takeTurn(from: string, to: string): number {
+    return this.#priorities?.take(wayOf(from, to)) ?? 1
+  }
+
+  /** The same, when nothing is sent. */
+  slownessOf(from: string, to: string): number {
+    return this.#priorities?.factorOf(wayOf(from, to)) ?? 1
+  }
+
   /** Every way is open and gentle from now on. */
   heal(): void {
     this.#cut.clear()
     this.#clearAtMicros.clear()
     this.#slow.clear()
+    this.#priorities?.end()
     this.#conditions = calmed(this.#conditions)
   }
 }

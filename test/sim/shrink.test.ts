@@ -11,7 +11,13 @@ import {
   scenarioOf,
   sizeOf,
 } from '../../sim/scenario.ts'
-import { compressed, until, withClientsAtWork, withNodes } from '../../sim/shrink-candidates.ts'
+import {
+  compressed,
+  until,
+  withClientsAtWork,
+  withNodes,
+  withOptions,
+} from '../../sim/shrink-candidates.ts'
 import { minimise } from '../../sim/shrink-minimise.ts'
 import { shrink } from '../../sim/shrink.ts'
 
@@ -60,7 +66,9 @@ function failing(): RunPlan {
   const blind = { kind: 'blind', client: 'blind-1', group: 'x' } as const
   builder.operation({ ...blind, atMicros: 60_000, sequence: 2 })
   builder.operation({ ...blind, atMicros: 150_000, sequence: 1 })
-  return builder.build().plan
+  const { plan } = builder.build()
+  const priorities = { base: 3, changesAtMicros: [90_000, 120_000] }
+  return withOptions(plan, { priorities })
 }
 
 const never = { isTimeUp: () => false, onProgress: () => undefined }
