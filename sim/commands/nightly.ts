@@ -7,6 +7,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runCampaign, outcomeOf, type CampaignSummary } from '../campaign.ts'
 import { describeExplanation, explain } from '../explain.ts'
+import { describeFailure, mergeFailures } from '../failures.ts'
 import { exitCodes, replayLine, type RunResult } from '../result.ts'
 import { drawPlan } from '../run.ts'
 import { describeSize, scenarioOf, sizeOf } from '../scenario.ts'
@@ -90,18 +91,11 @@ async function writeNext(folder: string, seed: number): Promise<void> {
 
 /** All failures in one list; of each kind the first one, shrunk and explained. */
 async function keepFindings(summary: CampaignSummary, flags: NightlyFlags): Promise<void> {
-  const kinds = new Map<string, RunResult[]>()
-  for (const result of summary.failed) {
-    const kind = `${result.outcome}-${result.violations[0]?.rule ?? 'unknown'}`
-    kinds.set(kind, [...(kinds.get(kind) ?? []), result])
-  }
-  for (const [kind, results] of kinds) {
-    const [first] = results
-    if (first === undefined) continue
-    const seeds = results.map(({ seed }) => `${replayLine(seed)}\n`).join('')
-    const path = join(flags.keep, `${kind}-${first.seed}`)
-    await writeFile(`${path}.seeds.txt`, seeds)
-    say(`${kind}: ${results.length} seeds, the first is ${first.seed}`)
+  for (const failure of mergeFailures(summary.failed)) {
+    const { rule, seeds, first } = failure
+    const path = join(flags.keep, `${first.outcome}-${rule}-${first.seed}`)
+    await writeFile(`${path}.seeds.txt`, seeds.map((seed) => `${replayLine(seed)}\n`).join(''))
+    say(describeFailure(failure))
     await keepShrunk(path, first, flags)
   }
 }

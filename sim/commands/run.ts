@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { SingleBar } from 'cli-progress'
 import { outcomeOf, runCampaign, type CampaignSummary } from '../campaign.ts'
 import { describeViolation } from '../checkers/referee.ts'
+import { describeFailure, failureAsJson, mergeFailures } from '../failures.ts'
 import { historyText } from '../history/lines.ts'
 import type { History } from '../history/operation.ts'
 import { exitCodes, replayLine, type RunResult } from '../result.ts'
@@ -139,6 +140,7 @@ function summaryAsJson(summary: CampaignSummary, switches: Switches): unknown {
   return {
     ...figures,
     violations: failed.length,
+    failures: mergeFailures(failed).map(failureAsJson),
     failed: failed.map(({ seed, outcome, violations, hash, wallSeconds }) => ({
       ...{ seed, outcome, violations, hash, wallSeconds },
       replay: replayLine(seed, flagsOf(switches)),
@@ -159,6 +161,7 @@ function describeSummary(summary: CampaignSummary, switches: Switches): string {
     ]),
     `in how many seeds: ${shares.join(', ')}`,
     ...summary.shortfalls.map((shortfall) => `shortfall: ${shortfall}`),
+    ...mergeFailures(failed).map(describeFailure),
     `${seeds} seeds, ${failed.length} failed, ${events} events (${perSecond}/s), ${commits} commits ` +
       `(median ${medianCommits}), ${simulatedSeconds} simulated s in ${wallSeconds.toFixed(1)} s`,
   ].join('\n')

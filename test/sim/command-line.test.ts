@@ -32,7 +32,14 @@ test('META-1: seeds spread over processes take the same course as one after anot
     events += alone.events
     commits += alone.commits
   }
-  expect(summary).toMatchObject({ seeds: 3, violations: 0, failed: [], events, commits })
+  expect(summary).toMatchObject({
+    seeds: 3,
+    violations: 0,
+    failed: [],
+    failures: [],
+    events,
+    commits,
+  })
 }, 120_000)
 
 test('META-1: two runs of a seed with different hashes are reported as such', async () => {
