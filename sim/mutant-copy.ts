@@ -8,7 +8,7 @@ import type { Edit, Mutant } from './mutant.ts'
 /** A copy of the sources with the mutant's edits. Fails when an edit does not fit exactly once. */
 export async function plant(mutant: Mutant, copy: string): Promise<void> {
   const root = await packageRoot()
-  for (const name of ['src', 'sim', 'package.json', 'tsconfig.json']) {
+  for (const name of ['src', 'sim', 'schema', 'package.json', 'tsconfig.json']) {
     // A link would be copied as one, and the bug planted in what it leads to.
     await cp(join(root, name), join(copy, name), { recursive: true, dereference: true })
   }
