@@ -5,6 +5,7 @@ import { parseSchema } from '../../schema/ddl-parse.ts'
 import { printSchema } from '../../schema/ddl-print.ts'
 import { reportProblems } from '../../schema/ddl-report.ts'
 import { calendars } from '../../schema/examples/calendar.ts'
+import { catalogue } from '../../schema/examples/catalogue.ts'
 import { photoApp } from '../../schema/examples/photos.ts'
 import { ddlCharsMax, problemsMax } from '../../schema/limits.ts'
 import type { Schema } from '../../schema/model.ts'
@@ -58,6 +59,7 @@ test("SCH-11: the paper's text means what the same declared in TypeScript means"
 test.each([
   ['photos.ddl', photoApp],
   ['calendar.ddl', calendars],
+  ['catalogue.ddl', catalogue],
 ])('SCH-11: %s is the printed form of its example in TypeScript', (file, { model }) => {
   expect(printSchema(model)).toBe(example(file))
   expect(parsed(example(file))).toEqual(model)
