@@ -263,6 +263,9 @@ export class Cluster<P extends Program, ClientFrame> {
         this.clientNetwork.detach(name)
       },
       onStart: () => judge.onStart(name),
+      onOpen: () => {
+        if (this.atlas.isSound(name) && !this.atlas.hasHurtData(name)) judge.onOpen(name)
+      },
       onTrace: (event) => {
         if (event.kind === 'propose') this.#traffic.proposals += 1
         judge.onTrace(name, event)

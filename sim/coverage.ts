@@ -7,6 +7,7 @@ import { isOn, type Switches } from './swarm-faults.ts'
 /** What is counted when a fault is at work, by the name that switches the fault. */
 const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   ...{ crash: ['crash'], 'crash-in-write': ['crash-in-write'], 'crash-loop': ['crash-loop'] },
+  'crash-in-recovery': ['crash-in-recovery'],
   ...{ 'crash-majority': ['majority-down'], 'crash-all': ['all-down'], stop: ['stop'] },
   ...{ pause: ['pause'], stall: ['stall'], drop: ['drop'], duplicate: ['duplicate'] },
   ...{ 'late-duplicate': ['late-duplicate'], tail: ['tail'], far: ['far'], reorder: ['reorder'] },

@@ -25,7 +25,7 @@ const rules: Readonly<Record<string, string>> = {
   'CELL-5': 'What a session has seen it sees again, whichever replica answers.',
   'LIVE-1': 'In a healed world everything that was begun comes to an end.',
   'LIVE-2': 'In a healed world every replica can be read.',
-  'LIVE-3': 'In a healed world no replica stays behind.',
+  'LIVE-3': 'In a healed world no replica stays behind; none starts behind its own log.',
   'LIVE-4': 'In a healed world no hole is left open.',
   'LIVE-5': 'Messages are bounded: there is no storm.',
   'META-1': 'The same plan takes the same course, however often it is run.',

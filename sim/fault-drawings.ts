@@ -20,6 +20,9 @@ const half = 500_000
 /** Crashes of one loop. */
 const loopMin = 3
 const loopMax = 8
+/** Crashes in one recovery after another, and writes of the data disk before each. */
+const roundsMax = 4
+const writesBeforeMax = 5
 
 export const drawings: ReadonlyMap<string, Drawing> = new Map<string, Drawing>([
   ['crash', (at, draw) => [crashOf(draw.random.pick(draw.nodes), at, draw)]],
@@ -27,6 +30,7 @@ export const drawings: ReadonlyMap<string, Drawing> = new Map<string, Drawing>([
   ['crash-majority', (at, draw) => crashesOf(majorityOf(draw), at, draw)],
   ['crash-all', (at, draw) => crashesOf(draw.nodes, at, draw)],
   ['crash-loop', drawCrashLoop],
+  ['crash-in-recovery', drawCrashInRecovery],
   ['stop', (at, draw) => [{ ...crashOf(draw.random.pick(draw.nodes), at, draw), kind: 'stop' }]],
   ['pause', (at, draw) => [pauseOf('pause', at, draw)]],
   ['stall', (at, draw) => [pauseOf('stall', at, draw)]],
@@ -97,6 +101,17 @@ function drawCrashLoop(atMicros: number, { random, nodes }: Draw): Fault[] {
     at += downMicros + 1 + random.exponential(random.pick([100, 10_000, 200_000]))
   }
   return faults
+}
+
+/** Down again while what its log gave back goes to the data disk, batch by batch. */
+function drawCrashInRecovery(atMicros: number, { random, nodes }: Draw): Fault[] {
+  const where = { atMicros, node: random.pick(nodes) }
+  const lengthMicros = random.exponential(random.pick([50_000, 300_000]))
+  const downMicros = random.pick([0, 1_000, 300_000])
+  const writesBefore = Array.from({ length: random.int(1, roundsMax) }, () =>
+    random.int(1, writesBeforeMax),
+  )
+  return [{ kind: 'crash-in-recovery', ...where, lengthMicros, downMicros, writesBefore }]
 }
 
 function pauseOf(kind: 'pause' | 'stall', atMicros: number, { random, nodes, rates }: Draw): Fault {

@@ -34,6 +34,16 @@ export type ProcessFault =
       /** Absent: at once. Else so long after a write of the victim's disks begins next. */
       readonly inWriteMicros?: number
     })
+  /**
+   * The data disk hangs for so long, while the log goes on; then the node crashes. It crashes again
+   * as a write of the data disk begins, after `writesBefore[0]` others since it started, and so on:
+   * while what the log gave back is on its way there.
+   */
+  | (Downing &
+      Lasting & {
+        readonly kind: 'crash-in-recovery'
+        readonly writesBefore: readonly number[]
+      })
   /** Asked to end; it comes back so long after it has ended. */
   | (Downing & { readonly kind: 'stop' })
   /** Nothing runs; timers and frames wait, clocks go on. */
@@ -131,7 +141,9 @@ export function inOrder(faults: readonly Fault[]): readonly Fault[] {
   return faults.toSorted((a, b) => a.atMicros - b.atMicros)
 }
 
-export const processKinds: readonly ProcessFault['kind'][] = ['crash', 'stop', 'pause', 'stall']
+export const processKinds: readonly ProcessFault['kind'][] = [
+  ...(['crash', 'crash-in-recovery', 'stop', 'pause', 'stall'] as const),
+]
 export const networkKinds: readonly NetworkFault['kind'][] = [
   ...(['cut', 'isolate-leader', 'reset', 'lose-reply', 'clog', 'slow-node'] as const),
 ]

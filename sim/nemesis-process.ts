@@ -1,12 +1,14 @@
 /** Faults of processes (PROC-1 to PROC-7, TIME-7), of clocks (TIME-3 to TIME-6), and the load (LOAD-). */
 import { unreachable } from '../src/base/assert.ts'
 import type { ClockFault, LoadFault, ProcessFault } from './fault.ts'
-import type { Context, FaultOf } from './nemesis-context.ts'
+import type { Context, FaultOf, Victim } from './nemesis-context.ts'
 
 export function strikeProcess(fault: ProcessFault, context: Context): void {
   switch (fault.kind) {
     case 'crash':
       return crash(fault, context)
+    case 'crash-in-recovery':
+      return crashInRecovery(fault, context)
     case 'stop':
       return stop(fault, context)
     case 'pause': {
@@ -38,6 +40,49 @@ function crash(fault: FaultOf<'crash'>, context: Context): void {
       if (victim.isUp()) strikeDown()
     })
   })
+}
+
+function crashInRecovery(fault: FaultOf<'crash-in-recovery'>, context: Context): void {
+  const { kind, node, lengthMicros, writesBefore } = fault
+  const victim = context.standing(node)
+  if (victim === undefined) return
+  const { data } = victim.disks
+  data.slowDown(lengthMicros)
+  context.after(lengthMicros, kind, () => {
+    data.slowDown(0)
+    if (victim.isUp()) crashAgain(victim, writesBefore, fault, context)
+  })
+}
+
+/** Down; and, started again, down once more for each of these. */
+function crashAgain(
+  victim: Victim,
+  [writes, ...later]: readonly number[],
+  fault: FaultOf<'crash-in-recovery'>,
+  context: Context,
+): void {
+  const { kind, downMicros } = fault
+  context.strikeDown(victim, downMicros)
+  if (writes === undefined) return
+  // The start was scheduled first, for the same moment: the node is up again.
+  context.after(downMicros, kind, () => {
+    if (!victim.isUp()) return
+    onDataWrite(victim, writes, () => {
+      context.after(0, kind, () => {
+        if (!victim.isUp()) return
+        context.count(fault)
+        crashAgain(victim, later, fault, context)
+      })
+    })
+  })
+}
+
+/** Calls `strike` as a write of the data disk begins, after so many others. */
+function onDataWrite(victim: Victim, writesBefore: number, strike: () => void): void {
+  victim.onNextWrite(() => {
+    if (writesBefore === 0) strike()
+    else onDataWrite(victim, writesBefore - 1, strike)
+  }, 'data')
 }
 
 function stop(fault: FaultOf<'stop'>, context: Context): void {

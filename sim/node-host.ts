@@ -59,6 +59,8 @@ export interface HostParts<P extends Program> {
   /** The process is gone. */
   onDown(): void
   onStart(): void
+  /** The program is open, and has found nothing wrong. */
+  onOpen(): void
   onTrace(event: TraceEvent): void
   /** The program would not start, or has to stop; its process is still there. */
   onFailed(error: unknown): void
@@ -118,7 +120,7 @@ export class NodeHost<P extends Program> {
   /** Starts the node, unless it is up, held or retired. */
   restart(): void {
     if (this.#process !== undefined || this.#held !== undefined) return
-    const { world, skew, name, open, onStart } = this.#parts
+    const { world, skew, name, open, onStart, onOpen } = this.#parts
     this.#starts += 1
     const process = new SimProcess(world, name)
     this.#process = process
@@ -126,11 +128,15 @@ export class NodeHost<P extends Program> {
     onStart()
     const clock = createClock(process, skew, random.fork('clock'), this.machine)
     const trace = this.#traceOf(process)
+    let hasFailed = false
     const fail = (reason: unknown): void => {
+      hasFailed = true
       this.#failed(process, reason)
     }
     open({ process, clock, random: random.fork('node'), trace, fail }).then((program) => {
-      if (process.isAlive) this.#program = program
+      if (!process.isAlive) return
+      this.#program = program
+      if (!hasFailed) onOpen()
     }, fail)
   }
 

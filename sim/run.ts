@@ -180,7 +180,7 @@ class Run {
 
   async #phases(): Promise<RunOutcome> {
     await this.#faultyPhase()
-    if (this.#isBroken()) return 'safety'
+    if (this.#isBroken()) return this.#verdict()
     if (this.#endsAtHealing) return 'clean'
     await this.#corePhase()
     if (this.#isBroken()) return this.#verdict()

@@ -11,6 +11,7 @@ const onDisk = { node: '', disk: '' }
 /** A sample of each kind, for `misfitOf`. */
 export const faultShapes: Readonly<Record<FaultKind, unknown>> = {
   crash: { ...downing, inWriteMicros: optional(0) },
+  'crash-in-recovery': { ...downing, ...lasting, writesBefore: [0] },
   stop: downing,
   pause: { ...lasting, node: '' },
   stall: { ...lasting, node: '' },
@@ -64,6 +65,12 @@ function simplerKinds(fault: Fault): readonly Fault[] {
   if (fault.kind === 'crash' && fault.inWriteMicros !== undefined) {
     const { kind, atMicros, node, downMicros } = fault
     return [{ kind, atMicros, node, downMicros }]
+  }
+  if (fault.kind === 'crash-in-recovery' && fault.writesBefore.length > 0) {
+    const { writesBefore } = fault
+    return writesBefore.map((_, index) => {
+      return { ...fault, writesBefore: writesBefore.toSpliced(index, 1) }
+    })
   }
   return fault.kind === 'cut' && fault.resets ? [{ ...fault, resets: false }] : []
 }

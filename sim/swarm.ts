@@ -81,6 +81,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const faultRates = drawFaultRates(random.fork('faults'), switches)
   const priorityRandom = random.fork('priorities')
   const isByPriority = priorityRandom.chance(250_000) && isOn('priorities', switches)
+  const limits = drawLimits(random.fork('limits'), isTight ? 0 : phaseMsOf(link, disk), disk)
   return {
     ...{ seed, nodeCount },
     inspections: random.pick([0, 5_000, 50_000]),
@@ -95,8 +96,16 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
     skews: Array.from({ length: nodeCount }, (_, i) =>
       drawSkew(random.fork(`skew ${i}`), switches),
     ),
-    limits: drawLimits(random.fork('limits'), isTight ? 0 : phaseMsOf(link, disk), disk),
+    limits: { ...limits, ...drawBatches(random) },
   }
+}
+
+/** A crash between batches needs more than one of them: also where that fault is switched off. */
+function drawBatches(random: SeededRandom): Partial<Limits> {
+  const { meanMicros } = drawFaultRates(random.fork('faults'), {})
+  const own = random.fork('batches')
+  if (meanMicros['crash-in-recovery'] === undefined || own.chance(300_000)) return {}
+  return { applierBatchBytesMax: own.pick([1, 1_000]) }
 }
 
 /** Everything drawn, on one line. */

@@ -47,6 +47,7 @@ export class AcceptorChecker {
     const { ballot, value } = record
     this.#proposals.onRecordedAsChosen(node, view, ballot, value)
     const acceptor = acceptorOf(view, node)
+    acceptor.hasChosen = true
     if (value === undefined || isAtLeast(acceptor.accepted?.ballot, ballot)) return
     acceptor.accepted = { ballot, value }
     if (!isAtLeast(acceptor.promised, ballot)) acceptor.promised = ballot

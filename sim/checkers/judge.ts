@@ -81,6 +81,11 @@ export class Judge {
     this.log.onStart(node)
   }
 
+  /** It has taken up its disks, which are sound. */
+  onOpen(node: string): void {
+    if (!this.#forgotten.has(node)) this.log.onOpen(node)
+  }
+
   onDown(node: string): void {
     this.#narrator?.note(node, 'is down')
   }

@@ -4,6 +4,7 @@
  * LOG-1  Applied in order, and what is applied was chosen.
  * LOG-2  Equal applied position, equal rows: with every other replica and with the model.
  * LOG-4  What is answered as committed is chosen, at that position.
+ * LIVE-3 Who has started has applied all that its own log says is chosen, without a hole.
  * LOG-6  On the data disk, the applied position and the rows are of one batch, always.
  */
 import { equalBytes } from '../../src/base/bytes.ts'
@@ -33,6 +34,21 @@ export class LogChecker {
   /** The node's memory is gone: it goes on from its data disk. */
   onStart(node: string): void {
     this.#applied.set(node, new Map())
+  }
+
+  /** The node is open: it took up what its log holds beyond its data disk. */
+  onOpen(node: string): void {
+    const { book, referee } = this.#parts
+    for (const group of book.groups) {
+      const applied = this.appliedPosition(node, group)
+      const next = book.of(group, applied + 1)
+      referee.check(
+        next.acceptors.get(node)?.hasChosen !== true,
+        'LIVE-3',
+        'A node has started without what its own log knows to be chosen.',
+        () => ({ ...placeOf(next, node), applied }),
+      )
+    }
   }
 
   appliedPosition(node: string, group: string): number {

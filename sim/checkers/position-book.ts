@@ -12,6 +12,8 @@ import { majorityOf, type Placement, type ReplicaSet } from '../../src/placement
 export interface AcceptorView {
   promised: Ballot | undefined
   accepted: BallotValue | undefined
+  /** Its log says what is chosen here. */
+  hasChosen: boolean
   /** What it had accepted when it promised a ballot, by the ballot: its answer to a prepare. */
   readonly answerByBallot: Map<string, BallotValue | undefined>
 }
@@ -97,7 +99,10 @@ export class PositionBook {
 export function acceptorOf(view: PositionView, node: string): AcceptorView {
   let acceptor = view.acceptors.get(node)
   if (acceptor === undefined) {
-    acceptor = { promised: undefined, accepted: undefined, answerByBallot: new Map() }
+    acceptor = {
+      ...{ promised: undefined, accepted: undefined, hasChosen: false },
+      answerByBallot: new Map(),
+    }
     view.acceptors.set(node, acceptor)
   }
   return acceptor
