@@ -41,7 +41,7 @@ function drawKind(draw: Draw, name: string, drawing: Drawing): Fault[] {
 }
 
 function named(fault: Fault, name: string): Fault {
-  return fault.kind === name ? fault : { ...fault, name }
+  return fault.kind === name || fault.name !== undefined ? fault : { ...fault, name }
 }
 
 /** The quiet stretch is let in between: what was drawn for later comes after it. */

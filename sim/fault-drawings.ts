@@ -23,6 +23,7 @@ const loopMax = 8
 /** Crashes in one recovery after another, and writes of the data disk before each. */
 const roundsMax = 4
 const writesBeforeMax = 5
+const lullMicros = 200_000
 
 export const drawings: ReadonlyMap<string, Drawing> = new Map<string, Drawing>([
   ['crash', (at, draw) => [crashOf(draw.random.pick(draw.nodes), at, draw)]],
@@ -106,12 +107,24 @@ function drawCrashLoop(atMicros: number, { random, nodes }: Draw): Fault[] {
 /** Down again while what its log gave back goes to the data disk, batch by batch. */
 function drawCrashInRecovery(atMicros: number, { random, nodes }: Draw): Fault[] {
   const where = { atMicros, node: random.pick(nodes) }
-  const lengthMicros = random.exponential(random.pick([50_000, 300_000]))
+  const lengthMicros = random.exponential(random.pick([100_000, 500_000]))
   const downMicros = random.pick([0, 1_000, 300_000])
   const writesBefore = Array.from({ length: random.int(1, roundsMax) }, () =>
     random.int(1, writesBeforeMax),
   )
-  return [{ kind: 'crash-in-recovery', ...where, lengthMicros, downMicros, writesBefore }]
+  const lullAtMicros = atMicros + Math.round(lengthMicros / 2)
+  // What is asked for meanwhile brings a group up to date all the same: mostly, nothing is.
+  const lull = { kind: 'idle', name: 'lull', atMicros: lullAtMicros } as const
+  const crashes = {
+    kind: 'crash-in-recovery',
+    ...where,
+    lengthMicros,
+    downMicros,
+    writesBefore,
+  } as const
+  return random.chance(700_000)
+    ? [crashes, { ...lull, lengthMicros: lengthMicros + downMicros + lullMicros }]
+    : [crashes]
 }
 
 function pauseOf(kind: 'pause' | 'stall', atMicros: number, { random, nodes, rates }: Draw): Fault {

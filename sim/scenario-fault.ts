@@ -11,8 +11,8 @@ const onDisk = { node: '', disk: '' }
 /** A sample of each kind, for `misfitOf`. */
 export const faultShapes: Readonly<Record<FaultKind, unknown>> = {
   crash: { ...downing, inWriteMicros: optional(0) },
-  'crash-in-recovery': { ...downing, ...lasting, writesBefore: [0] },
   stop: downing,
+  'crash-in-recovery': { ...downing, ...lasting, writesBefore: [0] },
   pause: { ...lasting, node: '' },
   stall: { ...lasting, node: '' },
   cut: { ...lasting, ways: [way], resets: false },

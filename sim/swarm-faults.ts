@@ -15,7 +15,7 @@ const rarities: readonly Rarity[] = [
   ['crash-majority', 250_000, 4, 25],
   ['crash-all', 250_000, 4, 25],
   ['crash-loop', 250_000, 4, 25],
-  ['crash-in-recovery', 300_000, 1, 8],
+  ['crash-in-recovery', 400_000, 1, 8],
   ['stop', 400_000, 2, 15],
   ['pause', 600_000, 1, 10],
   ['stall', 300_000, 1, 8],

@@ -104,7 +104,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
 function drawBatches(random: SeededRandom): Partial<Limits> {
   const { meanMicros } = drawFaultRates(random.fork('faults'), {})
   const own = random.fork('batches')
-  if (meanMicros['crash-in-recovery'] === undefined || own.chance(300_000)) return {}
+  if (meanMicros['crash-in-recovery'] === undefined || own.chance(150_000)) return {}
   return { applierBatchBytesMax: own.pick([1, 1_000]) }
 }
 

@@ -25,9 +25,9 @@ test('META-1: the same options give the same faults, in order, within the time f
     expect(drawFaults(drawSwarm(seed))).toEqual(faults)
     const times = faults.map((fault) => fault.atMicros)
     expect(times).toEqual(times.toSorted((a, b) => a - b))
-    // Nodes of a swizzle are clogged one by one, and a loop of crashes takes its time.
+    // Nodes of a swizzle are clogged one by one, and loops of crashes take their time.
     const own = faults.filter(
-      (fault) => !['swizzle', 'crash-loop', 'burst'].includes(nameOf(fault)),
+      (fault) => !['swizzle', 'crash-loop', 'lull', 'burst'].includes(nameOf(fault)),
     )
     const last = Math.max(0, ...own.map((fault) => fault.atMicros))
     expect(last).toBeLessThan(options.faultRates.lengthMicros)
