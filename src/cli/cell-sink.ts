@@ -3,7 +3,8 @@ import type { StoreErrorCode } from '../base/errors.ts'
 import { errorOf, type Outcome } from '../base/problem.ts'
 import type { Written } from '../cells/cell.ts'
 import type { ClientCells } from '../client/cells.ts'
-import type { CellSink, PutAnswer } from './cells-load-run.ts'
+import type { CellSink } from './cells-load-run.ts'
+import type { PutAnswer } from './load-run.ts'
 
 export interface SinkTarget {
   readonly column: string
@@ -11,7 +12,7 @@ export interface SinkTarget {
 }
 
 /** What is wrong with the cluster and not with a row ends the load; the rest rejects the row. */
-const endsLoad: Readonly<Record<StoreErrorCode, boolean>> = {
+export const endsLoad: Readonly<Record<StoreErrorCode, boolean>> = {
   unavailable: true,
   'unknown-outcome': true,
   timeout: true,

@@ -1,13 +1,15 @@
 /**
- * Loads a file's rows as cells: bounded batches in flight, every row accounted for. The same file
- * loaded again makes no duplicates, since row keys follow from the data set and puts are
- * insert-if-absent; so an interrupted load is continued by running it again.
+ * Rows of a file as cells. The same file loaded again makes no duplicates, since row keys follow from
+ * the data set and puts are insert-if-absent.
  */
-import { DamagedFile, gunzipChunks, readChunks, splitLines, type Line } from './cells-load-lines.ts'
 import type { Json } from '../cells/body.ts'
-import { CsvRows } from './cells-load-csv.ts'
-import { jsonlRows } from './cells-load-jsonl.ts'
-import type { Row, RowFormat } from './cells-load-rows.ts'
+import {
+  loadRows,
+  type ItemResult,
+  type LoadOptions,
+  type LoadReport,
+  type Sink,
+} from './load-run.ts'
 import { rowKeyOf, type RowName } from './uuid-v5.ts'
 
 /** One cell on its way; the sink knows the datastore, the column and the ref key. */
@@ -16,161 +18,29 @@ export interface LoadCell {
   readonly body: Json
 }
 
-/** What became of a cell; same order as they were put. */
-export type PutAnswer =
-  | { readonly kind: 'created' }
-  | { readonly kind: 'already-there' }
-  | { readonly kind: 'rejected'; readonly reason: string }
-  /** Nobody could take it, or say whether it was taken: ends the load. */
-  | { readonly kind: 'failed'; readonly error: Error }
+export type CellSink = Sink<LoadCell>
 
-/** Where cells go: a client, or a map in tests. A rejection of the promise ends the load. */
-export interface CellSink {
-  put(cells: readonly LoadCell[]): Promise<readonly PutAnswer[]>
-}
-
-export interface Rejection {
-  readonly line: number
-  readonly reason: string
-}
-
-export interface LoadOptions {
-  readonly path: string
-  readonly format: RowFormat
-  readonly isGzip: boolean
+export interface CellLoadOptions extends LoadOptions {
   readonly dataset: string
   /** Field that names the row; absent: its line number does. */
   readonly keyField: string | undefined
-  readonly batchRows: number
-  readonly batchesInFlight: number
-  /** Fires to stop after what is in flight. */
-  readonly signal: AbortSignal
-  readonly onProgress: (progress: LoadProgress) => void
-  readonly onRejection: (rejection: Rejection) => void
-  readonly monotonicMs: () => number
 }
-
-export interface LoadProgress {
-  readonly bytesRead: number
-  readonly rowsDone: number
-}
-
-export interface LoadReport {
-  /** Lines that hold something: created + alreadyThere + rejected, when the load came to its end. */
-  readonly rows: number
-  readonly created: number
-  readonly alreadyThere: number
-  readonly rejected: number
-  readonly blankLines: number
-  readonly seconds: number
-  readonly rowsPerSecond: number
-  /** Why the load ended before the end of the file. */
-  readonly stopped?: Stopped
-}
-
-export type Stopped =
-  | { readonly kind: 'interrupted' }
-  /** All rows that are whole before the damage were dealt with, the last one at `lastLine`. */
-  | { readonly kind: 'damaged'; readonly reason: string; readonly lastLine: number }
-  | { readonly kind: 'failed'; readonly error: unknown }
-
-/** Kept well under a frame; a batch also ends when its rows make up so many characters. */
-const batchCharsMax: number = 1024 * 1024
 
 /** Rejects when the file cannot be opened or has no usable header; else reports, however it ended. */
-export async function loadCells(options: LoadOptions, sink: CellSink): Promise<LoadReport> {
-  const startedMs = options.monotonicMs()
-  const counts = { rows: 0, created: 0, alreadyThere: 0, rejected: 0, blankLines: 0 }
-  const state = { bytesRead: 0, lastLine: 0 }
-  const progress = (): void =>
-    options.onProgress({
-      bytesRead: state.bytesRead,
-      rowsDone: counts.created + counts.alreadyThere + counts.rejected,
-    })
-  const reject = (line: number, reason: string): void => {
-    counts.rejected += 1
-    options.onRejection({ line, reason })
-  }
-  const batches = batchSender(options, async (batch) => {
-    const answers = await sink.put(batch.map(({ cell }) => cell))
-    let failure: Error | undefined
-    for (const [i, { line }] of batch.entries()) {
-      const answer = answers[i]
-      if (answer?.kind === 'created') counts.created += 1
-      else if (answer?.kind === 'already-there') counts.alreadyThere += 1
-      else if (answer?.kind === 'failed') failure ??= answer.error
-      else reject(line, answer?.reason ?? 'the answer says nothing of it')
-    }
-    if (failure !== undefined) throw failure
-    progress()
-  })
-
-  async function takeRow(row: Row): Promise<void> {
-    state.lastLine = row.line
-    if (row.kind === 'blank') {
-      counts.blankLines += 1
-      return
-    }
-    counts.rows += 1
-    if (row.kind === 'rejected') return reject(row.line, row.reason)
-    const name = rowName(row.body, row.line, options.keyField)
-    if (!name.ok) return reject(row.line, name.reason)
-    const cell = { rowKey: rowKeyOf(options.dataset, name.name), body: row.body }
-    return batches.add({ line: row.line, cell }, row.chars)
-  }
-
-  const stopped = await readAll(options, state, takeRow, batches)
-  const seconds = (options.monotonicMs() - startedMs) / 1000
-  const done = counts.created + counts.alreadyThere + counts.rejected
-  progress()
-  const rowsPerSecond = seconds > 0 ? done / seconds : 0
-  return { ...counts, seconds, rowsPerSecond, ...(stopped && { stopped }) }
+export function loadCells(options: CellLoadOptions, sink: CellSink): Promise<LoadReport> {
+  const { dataset, keyField } = options
+  return loadRows(options, (body, line) => cellOf(body, line, dataset, keyField), sink)
 }
 
-/** Reads to the end, or to what stops it; everything taken has been answered when it resolves. */
-async function readAll(
-  options: LoadOptions,
-  state: { bytesRead: number; lastLine: number },
-  takeRow: (row: Row) => Promise<void>,
-  batches: BatchSender,
-): Promise<Stopped | undefined> {
-  const parser = options.format === 'csv' ? new CsvRows() : jsonlRows()
-  const file = readChunks(options.path, (bytes) => (state.bytesRead = bytes))
-  const lines = splitLines(options.isGzip ? gunzipChunks(file) : file)
-  let stopped = await forEachLine(lines, async (line) => {
-    for (const row of parser.push(line)) await takeRow(row)
-    return options.signal.aborted || batches.failure() !== undefined
-  })
-  const isInterrupted = stopped === undefined && options.signal.aborted
-  const hasFailed = batches.failure() !== undefined
-  // Half a record may be open at the damage or interruption; it is not a row of the file then.
-  if (stopped === undefined && !isInterrupted && !hasFailed) {
-    for (const row of parser.end()) await takeRow(row)
-  }
-  await batches.finish()
-  const failure = batches.failure()
-  if (failure !== undefined) return { kind: 'failed', error: failure.error }
-  if (isInterrupted) return { kind: 'interrupted' }
-  if (stopped !== undefined) stopped = { ...stopped, lastLine: state.lastLine }
-  return stopped
-}
-
-type Damage = Stopped & { readonly kind: 'damaged' }
-
-/** Calls `take` for each line until it says to stop; damage of the file is a value, not a throw. */
-async function forEachLine(
-  lines: AsyncIterable<readonly Line[]>,
-  take: (line: Line) => Promise<boolean>,
-): Promise<Damage | undefined> {
-  try {
-    for await (const some of lines) {
-      for (const line of some) if (await take(line)) return undefined
-    }
-    return undefined
-  } catch (error) {
-    if (!(error instanceof DamagedFile)) throw error
-    return { kind: 'damaged', reason: error.message, lastLine: 0 }
-  }
+function cellOf(
+  body: Json,
+  line: number,
+  dataset: string,
+  keyField: string | undefined,
+): ItemResult<LoadCell> {
+  const name = rowName(body, line, keyField)
+  if (!name.ok) return name
+  return { ok: true, item: { rowKey: rowKeyOf(dataset, name.name), body } }
 }
 
 type NameResult =
@@ -187,54 +57,4 @@ function rowName(body: Json, line: number, keyField: string | undefined): NameRe
     return { ok: false, reason: `its key "${keyField}" is not a text or a number` }
   }
   return { ok: true, name: { kind: 'key', key: String(value) } }
-}
-
-interface Pending {
-  readonly line: number
-  readonly cell: LoadCell
-}
-
-interface BatchSender {
-  /** Resolves when there is room for more. */
-  add(pending: Pending, chars: number): Promise<void>
-  /** Resolves when all that was added is answered, or the sender has failed. */
-  finish(): Promise<void>
-  /** The first failed batch's reason; nothing more is sent after it. */
-  failure(): { readonly error: unknown } | undefined
-}
-
-function batchSender(
-  options: Pick<LoadOptions, 'batchRows' | 'batchesInFlight'>,
-  send: (batch: readonly Pending[]) => Promise<void>,
-): BatchSender {
-  const inFlight = new Set<Promise<void>>()
-  let batch: Pending[] = []
-  let batchChars = 0
-  let failed: { readonly error: unknown } | undefined
-
-  async function flush(): Promise<void> {
-    const sending = batch
-    batch = []
-    batchChars = 0
-    if (sending.length === 0 || failed !== undefined) return
-    while (inFlight.size >= options.batchesInFlight) await Promise.race(inFlight)
-    const sent = send(sending)
-      .catch((error: unknown) => {
-        failed ??= { error }
-      })
-      .finally(() => inFlight.delete(sent))
-    inFlight.add(sent)
-  }
-  return {
-    add: async (pending, chars) => {
-      batch.push(pending)
-      batchChars += chars
-      if (batch.length >= options.batchRows || batchChars >= batchCharsMax) await flush()
-    },
-    finish: async () => {
-      await flush()
-      await Promise.all(inFlight)
-    },
-    failure: () => failed,
-  }
 }

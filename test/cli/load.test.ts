@@ -5,16 +5,11 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { splitLines, type Line } from '../../src/cli/cells-load-lines.ts'
-import { CsvRows, recordLinesMax } from '../../src/cli/cells-load-csv.ts'
-import type { Row } from '../../src/cli/cells-load-rows.ts'
-import {
-  loadCells,
-  type CellSink,
-  type LoadOptions,
-  type LoadReport,
-  type Rejection,
-} from '../../src/cli/cells-load-run.ts'
+import { splitLines, type Line } from '../../src/cli/load-lines.ts'
+import { CsvRows, recordLinesMax } from '../../src/cli/load-csv.ts'
+import type { Row } from '../../src/cli/load-rows.ts'
+import { loadCells, type CellLoadOptions, type CellSink } from '../../src/cli/cells-load-run.ts'
+import type { LoadReport, Rejection } from '../../src/cli/load-run.ts'
 import { rowKeyOf, uuidV5 } from '../../src/cli/uuid-v5.ts'
 
 let folder = ''
@@ -47,7 +42,7 @@ async function load(
   name: string,
   bytes: Uint8Array | string,
   sink: CellSink,
-  options: Partial<LoadOptions> = {},
+  options: Partial<CellLoadOptions> = {},
 ): Promise<Loaded> {
   const path = join(folder, name)
   await writeFile(path, bytes)

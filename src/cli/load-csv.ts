@@ -7,8 +7,8 @@
  * a CSV parser on its own would swallow the file up to the next quote.
  */
 import { parse } from 'csv-parse/sync'
-import { lineBytesMax, type Line, type TextLine } from './cells-load-lines.ts'
-import { rejected, UnusableFile, type Row, type RowParser } from './cells-load-rows.ts'
+import { lineBytesMax, type Line, type TextLine } from './load-lines.ts'
+import { rejected, UnusableFile, type Row, type RowParser } from './load-rows.ts'
 
 /** A quoted field may run over so many lines. */
 export const recordLinesMax = 200

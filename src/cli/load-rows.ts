@@ -3,7 +3,7 @@
  * never spoils the lines after it.
  */
 import type { Json } from '../cells/body.ts'
-import type { Line } from './cells-load-lines.ts'
+import type { Line } from './load-lines.ts'
 
 export type Row =
   /** `chars`: about its size, for bounding batches. */

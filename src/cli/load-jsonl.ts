@@ -1,7 +1,7 @@
 /** JSON Lines: one JSON value a line, kept exactly or refused. */
 import { parseJsonText } from '../cells/json-text.ts'
-import type { Line } from './cells-load-lines.ts'
-import { rejected, type Row, type RowParser } from './cells-load-rows.ts'
+import type { Line } from './load-lines.ts'
+import { rejected, type Row, type RowParser } from './load-rows.ts'
 
 export function jsonlRows(): RowParser {
   return { push: (line) => [rowOf(line)], end: () => [] }

@@ -1,0 +1,42 @@
+/** A version of a schema from the JSON that it was stored as. What is stored may be anything. */
+import { decodeSchema } from './decode.ts'
+import { fingerprintOf } from './fingerprint.ts'
+import type { SchemaNumbers, SchemaVersion } from './version.ts'
+
+/** The version that `JSON.stringify` of one gave, or undefined when the text is none. */
+export function decodeVersion(text: string): SchemaVersion | undefined {
+  const fields = parsed(text)
+  if (!isObject(fields)) return undefined
+  const { version, fingerprint, schema, numbers } = fields
+  const result = decodeSchema(schema)
+  const isCounted = typeof version === 'number' && Number.isSafeInteger(version) && version >= 1
+  if (!result.ok || !isCounted || !areNumbers(numbers)) return undefined
+  if (fingerprint !== fingerprintOf(result.schema)) return undefined
+  return { version, fingerprint, schema: result.schema, numbers }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function areNumbers(value: unknown): value is SchemaNumbers {
+  if (!isObject(value)) return false
+  const { stored, properties } = value
+  return areCounts(stored) && areCounts(properties)
+}
+
+function areCounts(value: unknown): boolean {
+  return (
+    isObject(value) &&
+    Object.values(value).every((one) => typeof one === 'number' && Number.isSafeInteger(one))
+  )
+}

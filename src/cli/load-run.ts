@@ -1,0 +1,229 @@
+/**
+ * Loads a file's rows: bounded batches in flight, every row accounted for. Who takes them knows a row
+ * that is there already, so an interrupted load is continued by running it again.
+ */
+import { DamagedFile, gunzipChunks, readChunks, splitLines, type Line } from './load-lines.ts'
+import type { Json } from '../cells/body.ts'
+import { CsvRows } from './load-csv.ts'
+import { jsonlRows } from './load-jsonl.ts'
+import type { Row, RowFormat } from './load-rows.ts'
+
+/** What became of a row; same order as they were put. */
+export type PutAnswer =
+  | { readonly kind: 'created' }
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'already-there' }
+  | { readonly kind: 'rejected'; readonly reason: string }
+  /** Nobody could take it, or say whether it was taken: ends the load. */
+  | { readonly kind: 'failed'; readonly error: Error }
+
+/** Where rows go: a client, or a map in tests. A rejection of the promise ends the load. */
+export interface Sink<Item> {
+  put(items: readonly Item[]): Promise<readonly PutAnswer[]>
+}
+
+/** What a row of the file is put as, or why it cannot be. */
+export type ItemResult<Item> =
+  { readonly ok: true; readonly item: Item } | { readonly ok: false; readonly reason: string }
+
+export interface Rejection {
+  readonly line: number
+  readonly reason: string
+}
+
+export interface LoadOptions {
+  readonly path: string
+  readonly format: RowFormat
+  readonly isGzip: boolean
+  readonly batchRows: number
+  readonly batchesInFlight: number
+  /** Fires to stop after what is in flight. */
+  readonly signal: AbortSignal
+  readonly onProgress: (progress: LoadProgress) => void
+  readonly onRejection: (rejection: Rejection) => void
+  readonly monotonicMs: () => number
+}
+
+export interface LoadProgress {
+  readonly bytesRead: number
+  readonly rowsDone: number
+}
+
+export interface LoadReport {
+  /** Lines that hold something: the sum of the four below, when the load came to its end. */
+  readonly rows: number
+  readonly created: number
+  readonly changed: number
+  readonly alreadyThere: number
+  readonly rejected: number
+  readonly blankLines: number
+  readonly seconds: number
+  readonly rowsPerSecond: number
+  /** Why the load ended before the end of the file. */
+  readonly stopped?: Stopped
+}
+
+export type Stopped =
+  | { readonly kind: 'interrupted' }
+  /** All rows that are whole before the damage were dealt with, the last one at `lastLine`. */
+  | { readonly kind: 'damaged'; readonly reason: string; readonly lastLine: number }
+  | { readonly kind: 'failed'; readonly error: unknown }
+
+/** Kept well under a frame; a batch also ends when its rows make up so many characters. */
+const batchCharsMax: number = 1024 * 1024
+
+/** Rejects when the file cannot be opened or has no usable header; else reports, however it ended. */
+export async function loadRows<Item>(
+  options: LoadOptions,
+  itemOf: (body: Json, line: number) => ItemResult<Item>,
+  sink: Sink<Item>,
+): Promise<LoadReport> {
+  const startedMs = options.monotonicMs()
+  const counts = { rows: 0, created: 0, changed: 0, alreadyThere: 0, rejected: 0, blankLines: 0 }
+  const state = { bytesRead: 0, lastLine: 0 }
+  const progress = (): void =>
+    options.onProgress({
+      bytesRead: state.bytesRead,
+      rowsDone: doneOf(counts),
+    })
+  const reject = (line: number, reason: string): void => {
+    counts.rejected += 1
+    options.onRejection({ line, reason })
+  }
+  const batches = batchSender<Item>(options, async (batch) => {
+    const answers = await sink.put(batch.map(({ item }) => item))
+    let failure: Error | undefined
+    for (const [i, { line }] of batch.entries()) {
+      const answer = answers[i]
+      if (answer?.kind === 'created') counts.created += 1
+      else if (answer?.kind === 'changed') counts.changed += 1
+      else if (answer?.kind === 'already-there') counts.alreadyThere += 1
+      else if (answer?.kind === 'failed') failure ??= answer.error
+      else reject(line, answer?.reason ?? 'the answer says nothing of it')
+    }
+    if (failure !== undefined) throw failure
+    progress()
+  })
+
+  async function takeRow(row: Row): Promise<void> {
+    state.lastLine = row.line
+    if (row.kind === 'blank') {
+      counts.blankLines += 1
+      return
+    }
+    counts.rows += 1
+    if (row.kind === 'rejected') return reject(row.line, row.reason)
+    const result = itemOf(row.body, row.line)
+    if (!result.ok) return reject(row.line, result.reason)
+    return batches.add({ line: row.line, item: result.item }, row.chars)
+  }
+
+  const stopped = await readAll(options, state, takeRow, batches)
+  const seconds = (options.monotonicMs() - startedMs) / 1000
+  const done = doneOf(counts)
+  progress()
+  const rowsPerSecond = seconds > 0 ? done / seconds : 0
+  return { ...counts, seconds, rowsPerSecond, ...(stopped && { stopped }) }
+}
+
+/** Reads to the end, or to what stops it; everything taken has been answered when it resolves. */
+async function readAll<Item>(
+  options: LoadOptions,
+  state: { bytesRead: number; lastLine: number },
+  takeRow: (row: Row) => Promise<void>,
+  batches: BatchSender<Item>,
+): Promise<Stopped | undefined> {
+  const parser = options.format === 'csv' ? new CsvRows() : jsonlRows()
+  const file = readChunks(options.path, (bytes) => (state.bytesRead = bytes))
+  const lines = splitLines(options.isGzip ? gunzipChunks(file) : file)
+  let stopped = await forEachLine(lines, async (line) => {
+    for (const row of parser.push(line)) await takeRow(row)
+    return options.signal.aborted || batches.failure() !== undefined
+  })
+  const isInterrupted = stopped === undefined && options.signal.aborted
+  const hasFailed = batches.failure() !== undefined
+  // Half a record may be open at the damage or interruption; it is not a row of the file then.
+  if (stopped === undefined && !isInterrupted && !hasFailed) {
+    for (const row of parser.end()) await takeRow(row)
+  }
+  await batches.finish()
+  const failure = batches.failure()
+  if (failure !== undefined) return { kind: 'failed', error: failure.error }
+  if (isInterrupted) return { kind: 'interrupted' }
+  if (stopped !== undefined) stopped = { ...stopped, lastLine: state.lastLine }
+  return stopped
+}
+
+type Damage = Stopped & { readonly kind: 'damaged' }
+
+/** Calls `take` for each line until it says to stop; damage of the file is a value, not a throw. */
+async function forEachLine(
+  lines: AsyncIterable<readonly Line[]>,
+  take: (line: Line) => Promise<boolean>,
+): Promise<Damage | undefined> {
+  try {
+    for await (const some of lines) {
+      for (const line of some) if (await take(line)) return undefined
+    }
+    return undefined
+  } catch (error) {
+    if (!(error instanceof DamagedFile)) throw error
+    return { kind: 'damaged', reason: error.message, lastLine: 0 }
+  }
+}
+
+type Counts = Pick<LoadReport, 'created' | 'changed' | 'alreadyThere' | 'rejected'>
+
+function doneOf({ created, changed, alreadyThere, rejected }: Counts): number {
+  return created + changed + alreadyThere + rejected
+}
+
+interface Pending<Item> {
+  readonly line: number
+  readonly item: Item
+}
+
+interface BatchSender<Item> {
+  /** Resolves when there is room for more. */
+  add(pending: Pending<Item>, chars: number): Promise<void>
+  /** Resolves when all that was added is answered, or the sender has failed. */
+  finish(): Promise<void>
+  /** The first failed batch's reason; nothing more is sent after it. */
+  failure(): { readonly error: unknown } | undefined
+}
+
+function batchSender<Item>(
+  options: Pick<LoadOptions, 'batchRows' | 'batchesInFlight'>,
+  send: (batch: readonly Pending<Item>[]) => Promise<void>,
+): BatchSender<Item> {
+  const inFlight = new Set<Promise<void>>()
+  let batch: Pending<Item>[] = []
+  let batchChars = 0
+  let failed: { readonly error: unknown } | undefined
+
+  async function flush(): Promise<void> {
+    const sending = batch
+    batch = []
+    batchChars = 0
+    if (sending.length === 0 || failed !== undefined) return
+    while (inFlight.size >= options.batchesInFlight) await Promise.race(inFlight)
+    const sent = send(sending)
+      .catch((error: unknown) => {
+        failed ??= { error }
+      })
+      .finally(() => inFlight.delete(sent))
+    inFlight.add(sent)
+  }
+  return {
+    add: async (pending, chars) => {
+      batch.push(pending)
+      batchChars += chars
+      if (batch.length >= options.batchRows || batchChars >= batchCharsMax) await flush()
+    },
+    finish: async () => {
+      await flush()
+      await Promise.all(inFlight)
+    },
+    failure: () => failed,
+  }
+}

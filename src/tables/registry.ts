@@ -1,0 +1,125 @@
+/**
+ * Which schemas a cluster has, in which version: a group for each schema, with a row for the current
+ * version and one for each that ever was. Changing it is a transaction like any other, so of two who
+ * change it at once one finds the other's change and decides anew.
+ *
+ * Programs need not be restarted together: one that declares an earlier version goes on, since only
+ * changes are made that leave it its meaning (SCH-14). One that declares what the cluster has not is
+ * refused until somebody applies it.
+ */
+import { groupOfBytes, type GroupId } from '../base/ids.ts'
+import { StoreError } from '../base/errors.ts'
+import { encodeTuple } from '../base/tuple.ts'
+import type { GroupPort } from '../txn/group-port.ts'
+import type { RawTransaction } from '../txn/raw-transaction.ts'
+import { runRead, runTransaction, type ReadOptions, type TransactionOptions } from '../txn/run.ts'
+import { changeText } from '../../schema/change.ts'
+import { diffSchemas } from '../../schema/diff.ts'
+import type { Schema } from '../../schema/model.ts'
+import { decodeVersion } from '../../schema/version-json.ts'
+import { firstVersion, nextVersion, type SchemaStep, type SchemaVersion } from '../../schema/version.ts'
+
+const currentKey = encodeTuple(['current'])
+
+function versionKey(version: number): Uint8Array {
+  return encodeTuple(['version', version])
+}
+
+function registryGroup(name: string): GroupId {
+  return groupOfBytes(encodeTuple(['schemas', name]))
+}
+
+/** The version of a schema that the cluster has now; undefined when it has none. */
+export async function readSchema(
+  port: GroupPort,
+  name: string,
+  options: ReadOptions,
+): Promise<SchemaVersion | undefined> {
+  const { value } = await runRead(
+    port,
+    registryGroup(name),
+    { kind: 'current' },
+    options,
+    async (reads) => (await reads.get(currentKey))?.value,
+  )
+  return value === undefined ? undefined : versionOf(name, value)
+}
+
+/** What the cluster makes of a schema, when it is given it. */
+export type AppliedSchema =
+  | { readonly kind: 'first'; readonly version: SchemaVersion }
+  | Exclude<SchemaStep, { readonly kind: 'refused' }>
+
+/**
+ * Gives the cluster this schema, as its first or next version. Rejects with `schema-mismatch` when a
+ * difference cannot be made while rows and programs of the current version are there; nothing is
+ * changed then.
+ */
+export async function applySchema(
+  port: GroupPort,
+  schema: Schema,
+  options: TransactionOptions,
+): Promise<AppliedSchema> {
+  const group = registryGroup(schema.name)
+  const { value } = await runTransaction(port, group, options, (transaction) =>
+    step(transaction, schema),
+  )
+  return value
+}
+
+async function step(transaction: RawTransaction, schema: Schema): Promise<AppliedSchema> {
+  const row = await transaction.get(currentKey)
+  if (row === undefined) {
+    const version = firstVersion(schema)
+    put(transaction, version)
+    return { kind: 'first', version }
+  }
+  const next = nextVersion(versionOf(schema.name, row.value), schema)
+  if (next.kind === 'refused') {
+    throw mismatch(`schema ${schema.name} cannot be changed so`, next.changes)
+  }
+  if (next.kind === 'next') put(transaction, next.version)
+  return next
+}
+
+function put(transaction: RawTransaction, version: SchemaVersion): void {
+  const bytes = Buffer.from(JSON.stringify(version))
+  transaction.put(currentKey, bytes)
+  transaction.put(versionKey(version.version), bytes)
+}
+
+function versionOf(name: string, bytes: Uint8Array): SchemaVersion {
+  const version = decodeVersion(Buffer.from(bytes).toString('utf8'))
+  if (version !== undefined && version.schema.name === name) return version
+  throw new StoreError('corrupt', `what the cluster has as schema ${name} is none`)
+}
+
+/**
+ * The version by which a program that declares `declared` stores its rows. Throws `schema-mismatch`
+ * when the cluster's current version has not all that the program declares.
+ */
+export function versionFor(declared: Schema, current: SchemaVersion | undefined): SchemaVersion {
+  const { name } = declared
+  if (current === undefined) {
+    const message = `the cluster has no schema ${name}; apply it first: trilithon schema apply`
+    throw new StoreError('schema-mismatch', message)
+  }
+  const changes = diffSchemas(declared, current.schema)
+  const refused = changes.filter(({ refusal }) => refusal !== undefined)
+  if (refused.length === 0) return current
+  const message = `this program's schema ${name} is not version ${current.version}, which the cluster has, nor one before it`
+  throw mismatch(message, diffSchemas(current.schema, declared))
+}
+
+/** Named in the message; all of them are there for `trilithon schema diff`. */
+const changesNamedMax = 5
+
+function mismatch(
+  what: string,
+  changes: readonly Parameters<typeof changeText>[0][],
+): StoreError {
+  const named = changes.slice(0, changesNamedMax).map(changeText)
+  const more = changes.length - named.length
+  const rest = more > 0 ? `; and ${more} more` : ''
+  return new StoreError('schema-mismatch', `${what}: ${named.join('; ')}${rest}`)
+}
