@@ -15,8 +15,8 @@ export const historyMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/compose.ts',
-        find: 'window.conflict(readPosition, reads, state.position)',
-        replace: 'window.conflict(readPosition, reads.slice(0, 0), state.position)',
+        find: 'window.conflict(readPosition, reads, ranges, state.position)',
+        replace: 'window.conflict(readPosition, [], [], state.position)',
       },
     ],
   },
@@ -27,8 +27,8 @@ export const historyMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/compose.ts',
-        find: 'window.conflict(readPosition, reads, state.position)',
-        replace: 'window.conflict(readPosition, reads.slice(0, 1), state.position)',
+        find: 'window.conflict(readPosition, reads, ranges, state.position)',
+        replace: 'window.conflict(readPosition, reads.slice(0, 1), ranges, state.position)',
       },
     ],
   },
@@ -39,8 +39,8 @@ export const historyMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/compose.ts',
-        find: 'if (reads.some((key) => written.has(key))) return',
-        replace: 'if (reads.some((key) => written.has(`${key}?`))) return',
+        find: 'if (draft.writes.meets(reads, ranges)) return',
+        replace: 'if (draft.writes.meets([], [])) return',
       },
     ],
   },

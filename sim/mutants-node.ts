@@ -67,7 +67,7 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/window.ts',
-        find: '    if (readPosition < this.#from) return through\n',
+        find: '    if (readPosition < this.#from) return { position: through }\n',
         replace: '',
       },
     ],
@@ -78,8 +78,8 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/log.ts',
-        find: 'new ValidationWindow(state.position, limits.validationWindow)',
-        replace: 'new ValidationWindow(0 * state.position, limits.validationWindow)',
+        find: 'new ValidationWindow(state.position, limits)',
+        replace: 'new ValidationWindow(0 * state.position, limits)',
       },
     ],
   },

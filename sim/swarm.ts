@@ -236,7 +236,7 @@ function drawLimits(random: SeededRandom, phaseMs: number, disk: DiskConditions)
     groupQueueMax: knob(usual.groupQueueMax, [2, 8]),
     nodeQueueMax: knob(usual.nodeQueueMax, [4, 16]),
     entryTransactionsMax: knob(usual.entryTransactionsMax, [1, 2]),
-    validationWindow: knob(usual.validationWindow, [1, 3]),
+    ...drawWindow(knob(usual.validationWindow, [1, 3])),
     overlayBytesMax: knob(usual.overlayBytesMax, [4_096, 65_536]),
     applierBatchBytesMax: knob(usual.applierBatchBytesMax, [1, 1_000]),
     applierDelayMs: knob(usual.applierDelayMs, [0, 1, 1_000]),
@@ -256,6 +256,14 @@ function drawLimits(random: SeededRandom, phaseMs: number, disk: DiskConditions)
   }
   checkLimits(limits)
   return limits
+}
+
+/** A window that is tiny stays so, however young what it forgets. */
+function drawWindow(entries: number): Partial<Limits> & Pick<Limits, 'validationWindow'> {
+  const isTiny = entries < defaultLimits.validationWindow
+  return isTiny
+    ? { validationWindow: entries, validationWindowMax: entries }
+    : { validationWindow: entries }
 }
 
 function sometimes(random: SeededRandom, rate: number, draw: () => number): number {

@@ -8,7 +8,7 @@ import type { Position } from '../../src/base/ids.ts'
 import type { Effect, LogRecord } from '../../src/replication/effect.ts'
 import { never, nextDeadline, restoreLog, type GroupLog } from '../../src/replication/log.ts'
 import { emptyState } from '../../src/replication/state.ts'
-import { ValidationWindow } from '../../src/replication/window.ts'
+import { ValidationWindow, type EntryWriteSets } from '../../src/replication/window.ts'
 import { canonicalText } from './canonical.ts'
 import { written, type LogDisk } from './log-disk.ts'
 import type { TimerName } from './scope.ts'
@@ -28,12 +28,6 @@ export interface AppliedState {
   readonly bytes: Uint8Array | undefined
 }
 
-/** The keys that the entry at a position wrote: what the validation window is made of. */
-export interface WrittenKeys {
-  readonly position: Position
-  readonly keys: readonly string[]
-}
-
 /** The last ballot this node took up, in this incarnation. */
 export interface BallotDraw {
   readonly position: Position
@@ -45,7 +39,8 @@ export interface NodeState {
   readonly incarnation: number
   readonly log: GroupLog
   readonly windowFrom: Position
-  readonly windowKeys: readonly WrittenKeys[]
+  /** What the validation window is made of. */
+  readonly windowSets: readonly EntryWriteSets[]
   readonly disk: LogDisk
   readonly pending: readonly PendingWrite[]
   /** The data store holds one of these: the first for sure, later ones as far as it got. */
@@ -59,7 +54,7 @@ export interface NodeState {
 export function newNode(setting: Setting): NodeState {
   const { group, set, limits } = setting
   return {
-    ...{ incarnation: 1, windowFrom: 0, windowKeys: [], disk: new Map(), pending: [] },
+    ...{ incarnation: 1, windowFrom: 0, windowSets: [], disk: new Map(), pending: [] },
     log: restoreLog(group, set, emptyState(), new Map(), limits),
     states: [{ position: 0, bytes: undefined }],
     ...{ drawn: 0, proposed: 0, lastDraw: undefined },
@@ -69,8 +64,8 @@ export function newNode(setting: Setting): NodeState {
 /** A copy that a step may change. Bytes and the replica set are shared: nobody writes to them. */
 export function copyLog(node: NodeState, setting: Setting): GroupLog {
   const { window: _, set, ...rest } = node.log
-  const window = new ValidationWindow(node.windowFrom, setting.limits.validationWindow)
-  for (const { position, keys } of node.windowKeys) window.add(position, keys)
+  const window = new ValidationWindow(node.windowFrom, setting.limits)
+  for (const entry of node.windowSets) window.add(entry)
   return { ...structuredClone(rest), set, window }
 }
 

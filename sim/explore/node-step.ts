@@ -7,7 +7,7 @@
  * value that follows phase 1, and on ballots, each drawn once; PAX-6 on position 1.
  */
 import { AssertionError, assert, present } from '../../src/base/assert.ts'
-import { equalBytes, latin1 } from '../../src/base/bytes.ts'
+import { equalBytes } from '../../src/base/bytes.ts'
 import type { NodeId, Position } from '../../src/base/ids.ts'
 import type { BallotValue } from '../../src/paxos/acceptor.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
@@ -23,6 +23,7 @@ import {
 } from '../../src/replication/log.ts'
 import type { ChosenEntry, GroupMessage } from '../../src/replication/message.ts'
 import { decodeState, emptyState, encodeState } from '../../src/replication/state.ts'
+import type { EntryWriteSets } from '../../src/replication/window.ts'
 import { fold, lookUp, recordsAbove, written, type LogDisk } from './log-disk.ts'
 import {
   copyLog,
@@ -33,7 +34,6 @@ import {
   type BallotDraw,
   type NodeState,
   type PendingWrite,
-  type WrittenKeys,
 } from './node-state.ts'
 import { isAtLeast, observedIn, orderOf, type Breach, type Observation } from './observation.ts'
 import type { TimerName } from './scope.ts'
@@ -78,7 +78,7 @@ class NodeStep {
   #incarnation: number
   #log: GroupLog
   #windowFrom: Position
-  #windowKeys: WrittenKeys[]
+  #windowSets: EntryWriteSets[]
   #disk: LogDisk
   #pending: PendingWrite[]
   #states: readonly AppliedState[]
@@ -98,7 +98,7 @@ class NodeStep {
     this.#incarnation = node.incarnation
     this.#log = copyLog(node, setting)
     this.#windowFrom = node.windowFrom
-    this.#windowKeys = [...node.windowKeys]
+    this.#windowSets = [...node.windowSets]
     this.#disk = node.disk
     this.#pending = [...node.pending]
     this.#states = node.states
@@ -126,7 +126,7 @@ class NodeStep {
   get next(): NodeState {
     return {
       ...{ incarnation: this.#incarnation, log: this.#log, windowFrom: this.#windowFrom },
-      ...{ windowKeys: this.#windowKeys, disk: this.#disk, pending: this.#pending },
+      ...{ windowSets: this.#windowSets, disk: this.#disk, pending: this.#pending },
       ...{ states: this.#states, drawn: this.#drawn, proposed: this.#proposed },
       lastDraw: this.#lastDraw,
     }
@@ -216,8 +216,10 @@ class NodeStep {
         this.#pending.push({ records: [effect.record], isForced: false, after: [] })
         return undefined
       case 'apply': {
-        const { position, value, writes } = effect
-        this.#windowKeys.push({ position, keys: writes.map(({ key }) => latin1(key)) })
+        const { position, value } = effect
+        const entry = this.#log.window.entries.find((one) => one.position === position)
+        const { timestamp, sets } = present(entry, 'explore: an entry is not in the window')
+        this.#windowSets.push({ position, timestamp, sets })
         this.#observations.push({ kind: 'applied', position, value })
         return undefined
       }
@@ -307,7 +309,7 @@ class NodeStep {
     const found = present(this.#states[state], 'explore: no such state record')
     this.#states = [found]
     this.#windowFrom = found.position
-    this.#windowKeys = []
+    this.#windowSets = []
     const { group, set, limits } = this.#setting
     const stored = found.bytes === undefined ? emptyState() : decodeState(found.bytes)
     const { records, decisions } = recordsAbove(this.#disk, found.position)

@@ -5,6 +5,10 @@
 import { assert } from './assert.ts'
 
 export const keyBytesMax = 1024
+/** The key that comes right after the longest one has a byte more. */
+export const rangeEndBytesMax: number = keyBytesMax + 1
+/** A session's name, which is drawn by whoever opens it. */
+export const sessionCharsMax = 256
 export const cellBytesMax: number = 1024 * 1024
 export const columnNameCharsMax = 64
 export const datastoreNameCharsMax = 64
@@ -23,6 +27,8 @@ export interface Limits {
   readonly groupsInMemoryMax: number
   /** Transactions waiting in one group at one node. */
   readonly groupQueueMax: number
+  /** Their bytes, with what they have read; one alone may be larger. */
+  readonly groupQueueBytesMax: number
   /** Transactions waiting at one node in all. */
   readonly nodeQueueMax: number
   /** Positions above the applied one that a group keeps; a replica further behind stops voting. */
@@ -31,12 +37,21 @@ export interface Limits {
   readonly entryTransactionsMax: number
   /** Sum of the transactions' bytes combined into one entry. */
   readonly entryBytesMax: number
-  /** Entries whose write sets a group remembers for validation. */
+  /** Keys and ranges that one transaction may name as read. */
+  readonly transactionReadsMax: number
+  /** Entries whose write sets a group remembers for validation, however old they are. */
   readonly validationWindow: number
+  /** Entries remembered while they are younger than `validationMs`. */
+  readonly validationWindowMax: number
+  readonly validationMs: number
+  /** Keys remembered in all. */
+  readonly validationKeysMax: number
   /** Sessions whose outcomes a group remembers. */
   readonly groupSessionsMax: number
   /** Outcomes remembered for one session and group. */
   readonly sessionOutcomesMax: number
+  /** How long a transaction that may have copies elsewhere waits for room among these. */
+  readonly roomWaitMs: number
   /** Rows applied but not yet in the data store, in bytes; above it proposals are refused. */
   readonly overlayBytesMax: number
   /** One batch of the applier. */
@@ -73,13 +88,19 @@ export interface Limits {
 export const defaultLimits: Limits = {
   groupsInMemoryMax: 20_000,
   groupQueueMax: 10_000,
+  groupQueueBytesMax: 64 * 1024 * 1024,
   nodeQueueMax: 50_000,
   openPositionsMax: 64,
   entryTransactionsMax: 1_000,
   entryBytesMax,
+  transactionReadsMax: 10_000,
   validationWindow: 64,
-  groupSessionsMax: 1_000,
+  validationWindowMax: 1_024,
+  validationMs: 10_000,
+  validationKeysMax: 100_000,
+  groupSessionsMax: 10_000,
   sessionOutcomesMax: 10_000,
+  roomWaitMs: 5_000,
   overlayBytesMax: 128 * 1024 * 1024,
   applierBatchBytesMax: 1024 * 1024,
   applierDelayMs: 50,
@@ -107,6 +128,8 @@ export function checkLimits(limits: Limits): void {
   assert(entryBytesMax < frameBytesMax, 'limits: an entry does not fit a frame')
   assert(transactionBytesMax <= entryBytesMax, 'limits: a transaction does not fit an entry')
   assert(limits.validationWindow >= 1, 'limits: the validation window is empty')
+  const isWindowWhole = limits.validationWindow <= limits.validationWindowMax
+  assert(isWindowWhole, 'limits: the validation window is larger than its maximum')
 }
 
 checkLimits(defaultLimits)

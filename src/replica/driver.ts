@@ -21,6 +21,8 @@ import { encodeTransaction, type Transaction } from '../replication/transaction.
 import { DataStore } from './data-store.ts'
 import { Deadlines } from './deadlines.ts'
 import type {
+  IntentName,
+  IntentOutcome,
   LocalReplica,
   Outcome,
   ReadLevel,
@@ -34,6 +36,7 @@ import { Peers } from './peers.ts'
 import { StoredRecords } from './record-source.ts'
 import { Replica, type Reading } from './replica.ts'
 import { Requests } from './requests.ts'
+import { excessOf } from './submission-size.ts'
 
 export interface DriverPorts {
   readonly clock: Clock
@@ -195,7 +198,9 @@ export class Driver implements LocalReplica {
       mutations,
     }
     const bytes = encodeTransaction(transaction)
-    const submitted = { transaction, bytes, readPosition, reads }
+    const excess = excessOf(submission, bytes, this.#options.limits)
+    if (excess !== undefined) return Promise.reject(excess)
+    const submitted = { transaction, bytes, readPosition, reads, ranges: submission.ranges ?? [] }
     return this.#requests.submission(group, timeoutMs, (request) =>
       this.#step(group, { kind: 'submit', request, submitted }),
     )
@@ -229,6 +234,11 @@ export class Driver implements LocalReplica {
     const { position, timestamp } = point
     this.#ports.trace.emit({ kind: 'serve', group, level: 'any', position, timestamp })
     return point
+  }
+
+  async outcome(group: GroupId, intent: IntentName, timeoutMs: number): Promise<IntentOutcome> {
+    await this.read(group, 'current', timeoutMs)
+    return this.#replica.outcome(group, intent)
   }
 
   leaderElsewhere(group: GroupId): NodeId | undefined {

@@ -4,6 +4,7 @@
  */
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { KeyRange, Verdict } from '../replication/message.ts'
+import type { RecordedOutcome } from '../replication/state.ts'
 import type { Mutation } from '../replication/transaction.ts'
 
 /** (session, sequence) of the intent, for exactly-once retries through any node. */
@@ -34,13 +35,34 @@ export interface Submission {
  * What became of a submission.
  * - `committed`: in effect at `position`; `sequences` are the numbers drawn, one per allocation;
  *   `attempt` says whose content won (another one's, when an earlier try had committed already).
- * - `conflict`: read something older than what entry `position` wrote; nothing happened; read at
- *   `position` or later and try again with another attempt.
+ * - `conflict`: read something older than what entry `position` wrote (`key`, for the intent `by`;
+ *   without these: older than what is remembered); nothing happened; read at `position` or later and
+ *   try again with another attempt.
  * - `expired`: the intent is too old; it did not take effect and never will.
  * - `overloaded`: refused at once, nothing happened.
  * - `unknown`: no majority answered before the deadline; it may still take effect.
  */
 export type Outcome = Verdict | { readonly kind: 'unknown' }
+
+/** An intent as one asks for it. */
+export type IntentName = Pick<Intent, 'session' | 'sequence'> & Partial<Pick<Intent, 'expiresAt'>>
+
+/**
+ * What a group holds of an intent, as of `position` (its entry's `timestamp`).
+ * - `committed`, `expired`: that became of it, for good. `committed` comes with what the first
+ *   verdict said: attempt, sequences.
+ * - `none`: it is not in effect as of `position`. It may yet take effect, by a copy still on its way,
+ *   in an entry whose timestamp is not after its `expiresAt`; never, if that is before `timestamp`.
+ * - `forgotten`: the group holds nothing that would tell. Either its session has said, by its floor,
+ *   that it knows the outcome: then no copy takes effect any more. Or the session is not remembered:
+ *   it never wrote to the group, or log time has passed all of its intents. Whoever asks without
+ *   `expiresAt` cannot tell these apart, and a copy may take effect until then; whoever names
+ *   `expiresAt` hears `forgotten` only once it has passed, and `none` before.
+ */
+export type IntentOutcome =
+  | RecordedOutcome
+  | { readonly kind: 'none'; readonly position: Position; readonly timestamp: Timestamp }
+  | { readonly kind: 'forgotten'; readonly position: Position; readonly timestamp: Timestamp }
 
 /**
  * `current`: sees everything acknowledged, and everything shown to any read, before it began.
@@ -72,8 +94,17 @@ export interface RowRange {
 }
 
 export interface LocalReplica {
-  /** Resolves with the outcome, at the latest `timeoutMs` from now (`unknown`). Never rejects. */
+  /**
+   * Resolves with the outcome, at the latest `timeoutMs` from now (`unknown`). Rejects with
+   * `too-large`, and with nothing else, where the submission exceeds a bound; nothing happened then.
+   */
   submit(submission: Submission, timeoutMs: number): Promise<Outcome>
+  /**
+   * What became of an intent, whichever node took it: by a current read, so that everything
+   * acknowledged before is seen. Rejects as `read` does. To have a transaction take effect once, send
+   * it again under its intent; this is for who only wants to know.
+   */
+  outcome(group: GroupId, intent: IntentName, timeoutMs: number): Promise<IntentOutcome>
   /**
    * Brings the group up to what `level` promises and resolves with the point reached; the row
    * reads below then see at least that. Rejects with `unavailable` when no majority answers in time.

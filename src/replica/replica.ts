@@ -26,6 +26,8 @@ import {
 } from '../replication/log.ts'
 import { leaderOf } from '../replication/propose.ts'
 import type { GroupState } from '../replication/state.ts'
+import { recordedOf } from './intent-outcome.ts'
+import type { IntentName, IntentOutcome } from './local-replica.ts'
 
 /** What the stores say of a group that is not in memory. */
 export interface GroupRecord {
@@ -143,8 +145,17 @@ export class Replica {
 
   /** The position up to which the group is applied here. */
   appliedPosition(group: GroupId): { readonly position: Position; readonly timestamp: Timestamp } {
-    const state = this.#groups.get(group)?.log.state ?? this.#options.source.load(group).state
+    const state = this.#stateOf(group)
     return { position: state.position, timestamp: state.timestamp }
+  }
+
+  /** What the group's applied state holds of an intent. */
+  outcome(group: GroupId, intent: IntentName): IntentOutcome {
+    return recordedOf(this.#stateOf(group), intent)
+  }
+
+  #stateOf(group: GroupId): GroupState {
+    return this.#groups.get(group)?.log.state ?? this.#options.source.load(group).state
   }
 
   /** Who is to propose the open position; undefined when the group is not in memory. */

@@ -24,7 +24,9 @@ export function applyEntry(state: GroupState, entry: Entry): Applied {
   state.position = entry.position
   state.timestamp = entry.timestamp
   state.nextLeader = entry.nextLeader
-  if (state.position % sessionSweepPositions === 0) forgetExpired(state)
+  // A no-op has time for it, and may have been proposed for it (`compose.ts`).
+  const isNoOp = entry.transactions.length === 0
+  if (isNoOp || state.position % sessionSweepPositions === 0) forgetExpired(state)
   const writes: Mutation[] = []
   const outcomes = entry.transactions.map((one) => applyTransaction(state, one, writes))
   return { writes, outcomes }

@@ -2,13 +2,16 @@
  * Making an entry: which of the waiting transactions share the open position (combination), which
  * wait for the next one (promotion), and which get a verdict without being logged
  * (REPLICATION "Writes" 3).
+ *
+ * TXN-1, TXN-2  A transaction is in an entry only where every key and every range it has read, absent
+ *               rows included, is as it was at its read position, after those before it in the entry.
  */
-import { latin1 } from '../base/bytes.ts'
-import type { Position } from '../base/ids.ts'
+import type { Position, Timestamp } from '../base/ids.ts'
 import type { Context } from './effect.ts'
 import { encodeEntry } from './entry.ts'
-import { settle } from './learn.ts'
-import type { GroupLog, Pending } from './log.ts'
+import { EntryWrites } from './entry-writes.ts'
+import { forget, settle } from './learn.ts'
+import { never, type GroupLog, type Pending } from './log.ts'
 import type { Verdict } from './message.ts'
 
 export type Validation =
@@ -16,6 +19,22 @@ export type Validation =
   /** Its turn is a later position: it met a write of this entry, or read ahead of this replica. */
   | { readonly kind: 'later' }
   | { readonly kind: 'final'; readonly verdict: Verdict }
+  /** It has waited long enough. Nobody is told: a copy of it may still take effect elsewhere. */
+  | { readonly kind: 'given up' }
+
+/** An entry in the making. */
+interface Draft {
+  readonly timestamp: Timestamp
+  readonly chosen: Pending[]
+  readonly writes: EntryWrites
+  /** Floors that the entry's transactions so far raise, by session. */
+  readonly floors: Map<string, number>
+  /** Sessions that the group's state does not know yet. */
+  newSessions: number
+  bytes: number
+  /** Somebody waits for room, and an entry at this timestamp makes some. */
+  makesRoom: boolean
+}
 
 /** The open position's entry, encoded; undefined when nothing is to be proposed. */
 export function composeEntry(
@@ -24,9 +43,10 @@ export function composeEntry(
   options: { readonly orNoOp: boolean } = { orNoOp: false },
 ): Uint8Array | undefined {
   const { state } = log
-  const timestamp = Math.max(state.timestamp + 1, context.wall)
-  const chosen = context.mayPropose ? selectCompatible(log, context) : []
-  if (chosen.length === 0 && !options.orNoOp) return undefined
+  const draft = newDraft(Math.max(state.timestamp + 1, context.wall))
+  if (context.mayPropose) selectCompatible(log, context, draft)
+  const { timestamp, chosen, makesRoom } = draft
+  if (chosen.length === 0 && !options.orNoOp && !makesRoom) return undefined
   if (chosen.length === 0) context.trace.mark('no-op proposed')
   if (chosen.length > 1) context.trace.mark('transactions combined')
   return encodeEntry({
@@ -37,60 +57,83 @@ export function composeEntry(
   })
 }
 
-function selectCompatible(log: GroupLog, context: Context): Pending[] {
-  const { limits } = context
-  const chosen: Pending[] = []
-  const written = new Set<string>()
-  /** Floors that the entry's transactions so far raise, by session. */
-  const floors = new Map<string, number>()
-  let bytes = 0
-  for (const pending of log.queue.values()) {
-    if (chosen.length >= limits.entryTransactionsMax) break
-    if (chosen.length > 0 && bytes + pending.bytes.length > limits.entryBytesMax) break
-    const validation = validate(log, context, pending, written)
-    if (validation.kind === 'final') settle(log, context, pending, validation.verdict)
-    if (validation.kind !== 'compatible') continue
-    const { session, sequence, floor } = pending.transaction
-    // Settled, as its client says with a later one of this entry: next time it is `expired`.
-    if (sequence < (floors.get(session) ?? 0)) continue
-    floors.set(session, Math.max(floor, floors.get(session) ?? 0))
-    chosen.push(pending)
-    bytes += pending.bytes.length
-    for (const mutation of pending.transaction.mutations) written.add(latin1(mutation.key))
+function newDraft(timestamp: Timestamp): Draft {
+  return {
+    ...{ timestamp, chosen: [], writes: new EntryWrites(), floors: new Map() },
+    ...{ newSessions: 0, bytes: 0, makesRoom: false },
   }
-  return chosen
 }
 
-function validate(
-  log: GroupLog,
-  context: Context,
-  pending: Pending,
-  written: ReadonlySet<string>,
-): Validation {
+function selectCompatible(log: GroupLog, context: Context, draft: Draft): void {
+  const { limits } = context
+  const { chosen, floors, writes } = draft
+  for (const pending of log.queue.values()) {
+    if (chosen.length >= limits.entryTransactionsMax) break
+    if (chosen.length > 0 && draft.bytes + pending.bytes.length > limits.entryBytesMax) break
+    const validation = validate(log, context, pending, draft)
+    if (validation.kind === 'final') settle(log, context, pending, validation.verdict)
+    if (validation.kind === 'given up') forget(log, pending)
+    if (validation.kind !== 'compatible') continue
+    const { session, sequence, floor, mutations } = pending.transaction
+    // Settled, as its client says with a later one of this entry: next time it is `expired`.
+    if (sequence < (floors.get(session) ?? 0)) continue
+    if (!floors.has(session) && !log.state.sessions.has(session)) draft.newSessions += 1
+    floors.set(session, Math.max(floor, floors.get(session) ?? 0))
+    chosen.push(pending)
+    draft.bytes += pending.bytes.length
+    writes.add(mutations)
+  }
+}
+
+function validate(log: GroupLog, context: Context, pending: Pending, draft: Draft): Validation {
   const { state, window } = log
-  const { transaction, readPosition, reads } = pending
+  const { transaction, readPosition, reads, ranges } = pending
   const known = outcomeOf(log, transaction.session, transaction.sequence)
   if (known !== undefined) return { kind: 'final', verdict: known }
   // Only what is applied is final: at the open position another proposer, whose clock runs behind,
   // may still get it in. One that expires just now goes into the entry and is recorded as expired.
   if (state.timestamp > transaction.expiresAt)
     return { kind: 'final', verdict: { kind: 'expired' } }
-  const session = state.sessions.get(transaction.session)
-  const { groupSessionsMax, sessionOutcomesMax } = context.limits
-  const full =
-    session === undefined
-      ? state.sessions.size >= groupSessionsMax
-      : session.outcomes.size >= sessionOutcomesMax
-  if (full && pending.forwards > 0) return { kind: 'later' }
-  if (full) return { kind: 'final', verdict: { kind: 'overloaded' } }
+  const roomless = findRoom(log, context, pending, draft)
+  if (roomless !== undefined) return roomless
   if (readPosition > state.position) return { kind: 'later' }
-  const conflict = window.conflict(readPosition, reads, state.position)
+  const conflict = window.conflict(readPosition, reads, ranges, state.position)
   if (conflict !== undefined) {
     context.trace.mark('conflict')
-    return { kind: 'final', verdict: { kind: 'conflict', position: conflict } }
+    return { kind: 'final', verdict: { kind: 'conflict', ...conflict } }
   }
-  if (reads.some((key) => written.has(key))) return { kind: 'later' }
+  if (draft.writes.meets(reads, ranges)) return { kind: 'later' }
   return { kind: 'compatible' }
+}
+
+/**
+ * What becomes of a transaction whose outcome the group has no room to remember; undefined where it
+ * has. Sessions leave with log time, which nobody moves while all are refused: an entry is made for it.
+ */
+function findRoom(
+  log: GroupLog,
+  context: Context,
+  pending: Pending,
+  draft: Draft,
+): Validation | undefined {
+  const { sessions } = log.state
+  const { groupSessionsMax, sessionOutcomesMax, roomWaitMs } = context.limits
+  const { session } = pending.transaction
+  const known = sessions.get(session)
+  if (known !== undefined) {
+    if (known.outcomes.size < sessionOutcomesMax) return undefined
+  } else {
+    const isOfEntry = draft.floors.has(session)
+    if (sessions.size + draft.newSessions < groupSessionsMax || isOfEntry) return undefined
+    if (sessions.size < groupSessionsMax) return { kind: 'later' }
+    draft.makesRoom ||= [...sessions.values()].some((one) => one.expiresAt < draft.timestamp)
+    if (draft.makesRoom) return { kind: 'later' }
+  }
+  if (pending.forwards === 0) return { kind: 'final', verdict: { kind: 'overloaded' } }
+  if (pending.roomDeadline === never) pending.roomDeadline = context.now + roomWaitMs
+  if (context.now < pending.roomDeadline) return { kind: 'later' }
+  context.trace.mark('gave up waiting for room')
+  return { kind: 'given up' }
 }
 
 /** What became of an intent, if that is settled: exactly once, whichever node is asked. */

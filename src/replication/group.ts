@@ -137,8 +137,8 @@ function onAcceptRequest(
 function onForward(log: GroupLog, context: Context, from: NodeId, message: Forward): void {
   const transaction = decodeTransaction(message.transaction)
   if (transaction === undefined) return context.trace.mark('malformed transaction forwarded')
-  const { readPosition, reads, request, hops } = message
-  const submitted = { transaction, bytes: message.transaction, readPosition, reads }
+  const { readPosition, reads, ranges, request, hops } = message
+  const submitted = { transaction, bytes: message.transaction, readPosition, reads, ranges }
   submission.submit(log, context, submitted, { node: from, request, hops })
 }
 

@@ -16,6 +16,10 @@ export function checkLog(log: GroupLog, context: Context): void {
     )
   }
   assert(log.chase === undefined || log.chase.through > applied, 'LOG-5: a chase has no end')
+  assert(
+    log.waitingBytes > 0 === log.queue.size + log.away.size > 0,
+    'queue: the room that waiting transactions take is miscounted',
+  )
   checkProposal(log, context)
 }
 

@@ -8,7 +8,7 @@ import { assert, present } from '../base/assert.ts'
 import { equalBytes, latin1 } from '../base/bytes.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { equalBallots, type Ballot } from '../paxos/ballot.ts'
-import { applyEntry } from './apply.ts'
+import { applyEntry, type Applied } from './apply.ts'
 import { spread, type Context } from './effect.ts'
 import { decodeEntry, type Entry } from './entry.ts'
 import {
@@ -22,6 +22,7 @@ import {
 import type { Verdict } from './message.ts'
 import { encodeState, type RecordedOutcome } from './state.ts'
 import { intentOf } from './transaction.ts'
+import type { WriteSet } from './window.ts'
 
 /**
  * `position` is committed at `ballot`. Without a value it is this replica's own acceptance that
@@ -89,17 +90,14 @@ function apply(
 ): void {
   const entry = present(decodeEntry(value), 'LOG-1: a chosen entry is of no known format')
   const { writes, outcomes } = applyEntry(log.state, entry)
-  log.window.add(
-    position,
-    writes.map((write) => latin1(write.key)),
-  )
+  const { timestamp } = entry
+  log.window.add({ position, timestamp, sets: writeSetsOf(entry, writes, outcomes) })
   log.appliedBallot = decision.ballot
   log.decisions.delete(position)
   log.records.delete(position)
   log.highestRound = 0
   if (log.proposal !== undefined && log.proposal.position <= position) log.proposal = undefined
   const { group, state } = log
-  const { timestamp } = entry
   const encode = (): Uint8Array => encodeState(state)
   context.emit({
     kind: 'apply',
@@ -112,6 +110,25 @@ function apply(
   })
   answer(log, context, entry, outcomes)
   assert(state.position === position, 'LOG-1: the position applied is not the one decided')
+}
+
+/** Who wrote which of an entry's rows: those of a transaction follow one another, in its order. */
+function writeSetsOf(
+  { transactions }: Entry,
+  writes: Applied['writes'],
+  outcomes: Applied['outcomes'],
+): readonly WriteSet[] {
+  const sets: WriteSet[] = []
+  let from = 0
+  for (const [index, { session, sequence, mutations }] of transactions.entries()) {
+    if (outcomes[index]?.kind !== 'committed') continue
+    const through = from + mutations.length
+    const keys = writes.slice(from, through).map(({ key }) => latin1(key))
+    sets.push({ by: { session, sequence }, keys })
+    from = through
+  }
+  assert(from === writes.length, 'TXN-1: a row was written that no transaction of the entry wrote')
+  return sets
 }
 
 function answer(
@@ -129,10 +146,16 @@ function answer(
 
 /** Gives everybody who waits for this transaction its verdict. */
 export function settle(log: GroupLog, context: Context, pending: Pending, verdict: Verdict): void {
+  forget(log, pending)
+  for (const { node, request } of pending.waiters) tell(log, context, node, request, verdict)
+}
+
+/** It waits here no longer. Without a verdict: other copies of it may yet take effect. */
+export function forget(log: GroupLog, pending: Pending): void {
   log.queue.delete(pending.intent)
   log.away.delete(pending.intent)
   log.forwarded.delete(pending.forwardId)
-  for (const { node, request } of pending.waiters) tell(log, context, node, request, verdict)
+  log.waitingBytes -= pending.roomBytes
 }
 
 export function tell(

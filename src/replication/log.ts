@@ -11,6 +11,7 @@ import type { ReplicaSet } from '../placement/placement.ts'
 import type { Acceptor } from '../paxos/acceptor.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import type { Phase } from '../paxos/proposer.ts'
+import type { TextRange } from './key-range.ts'
 import type { GroupState } from './state.ts'
 import type { Transaction } from './transaction.ts'
 import { ValidationWindow } from './window.ts'
@@ -40,6 +41,10 @@ export interface Pending {
   readonly readPosition: Position
   /** Keys read, as latin1 text. */
   readonly reads: readonly string[]
+  /** Ranges read, in order and apart from one another. */
+  readonly ranges: readonly TextRange[]
+  /** What it takes of the group's room for waiting transactions. */
+  readonly roomBytes: number
   readonly waiters: Waiter[]
   /** The node it was last forwarded to. */
   sentTo: NodeId | undefined
@@ -47,6 +52,8 @@ export interface Pending {
   forwards: number
   /** Names it between this node and the one it was forwarded to. */
   readonly forwardId: number
+  /** When it stops waiting for room among the sessions' outcomes; `never` while it need not wait. */
+  roomDeadline: number
 }
 
 /** The open position's proposal. */
@@ -103,6 +110,8 @@ export interface GroupLog {
   /** Transactions forwarded to another node, by intent, and their intents by `forwardId`. */
   readonly away: Map<string, Pending>
   readonly forwarded: Map<number, string>
+  /** Of the transactions in `queue` and `away`. */
+  waitingBytes: number
   /** When to look again at transactions that nobody proposes or answers. */
   retryDeadline: number
   readRound: ReadRound | undefined
@@ -132,13 +141,14 @@ export function restoreLog(
     appliedBallot: undefined,
     records: new Map(records),
     decisions: new Map(),
-    window: new ValidationWindow(state.position, limits.validationWindow),
+    window: new ValidationWindow(state.position, limits),
     highestRound: 0,
     proposal: undefined,
     unannounced: undefined,
     queue: new Map(),
     away: new Map(),
     forwarded: new Map(),
+    waitingBytes: 0,
     retryDeadline: never,
     readRound: undefined,
     readsWaiting: [],

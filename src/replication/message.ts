@@ -20,7 +20,9 @@ export interface KeyRange {
 /** A transaction on its way to the leader: what validation needs, beside the bytes to be logged. */
 export interface Forwarded {
   readonly readPosition: Position
+  /** Keys read, absent ones included. */
   readonly reads: readonly Uint8Array[]
+  readonly ranges: readonly KeyRange[]
   /** `encodeTransaction` of it. */
   readonly transaction: Uint8Array
 }

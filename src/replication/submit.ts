@@ -2,13 +2,14 @@
  * Taking a transaction: any node may; the leader of the open position gets it, unless it is gone,
  * in which case this node proposes itself (REPLICATION "Writes" 2; nobody is elected).
  */
-import { latin1 } from '../base/bytes.ts'
+import { fromLatin1, latin1 } from '../base/bytes.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { outcomeOf } from './compose.ts'
 import { spread, type Context } from './effect.ts'
+import { orderRanges, rangeOfText } from './key-range.ts'
 import { settle, tell } from './learn.ts'
 import { never, pendingOf, type GroupLog, type Pending, type Waiter } from './log.ts'
-import type { Forward, ForwardReply } from './message.ts'
+import type { Forward, ForwardReply, KeyRange } from './message.ts'
 import { leaderOf } from './propose.ts'
 import { intentOf, type Transaction } from './transaction.ts'
 
@@ -22,6 +23,7 @@ export interface Submitted {
   readonly bytes: Uint8Array
   readonly readPosition: Position
   readonly reads: readonly Uint8Array[]
+  readonly ranges?: readonly KeyRange[]
 }
 
 export function submit(
@@ -30,7 +32,7 @@ export function submit(
   submitted: Submitted,
   waiter: Waiter,
 ): void {
-  const { transaction, bytes, readPosition } = submitted
+  const { transaction } = submitted
   const answer = (verdict: Parameters<typeof tell>[4]): void =>
     tell(log, context, waiter.node, waiter.request, verdict)
   const known = outcomeOf(log, transaction.session, transaction.sequence)
@@ -38,22 +40,44 @@ export function submit(
   const intent = intentOf(transaction)
   const before = pendingOf(log, intent)
   if (before !== undefined) return join(log, context, before, waiter)
-  if (log.queue.size + log.away.size >= context.limits.groupQueueMax || !context.mayPropose) {
+  const pending = pendingFrom(submitted, waiter, context.drawNumber())
+  if (!hasRoomFor(log, context, pending) || !context.mayPropose) {
     context.trace.mark('overloaded')
     return answer({ kind: 'overloaded' })
   }
+  log.queue.set(intent, pending)
+  log.waitingBytes += pending.roomBytes
+}
+
+function pendingFrom(submitted: Submitted, waiter: Waiter, forwardId: number): Pending {
+  const { transaction, bytes, readPosition } = submitted
   const reads = submitted.reads.map((key) => latin1(key))
-  log.queue.set(intent, {
-    intent,
-    transaction,
-    bytes,
-    readPosition,
-    reads,
+  const ranges = orderRanges(submitted.ranges ?? [])
+  let roomBytes = bytes.length
+  for (const key of reads) roomBytes += key.length
+  for (const { gte, lt } of ranges) roomBytes += gte.length + lt.length
+  return {
+    ...{
+      intent: intentOf(transaction),
+      transaction,
+      bytes,
+      readPosition,
+      reads,
+      ranges,
+      roomBytes,
+    },
     waiters: [waiter],
     sentTo: undefined,
     forwards: 0,
-    forwardId: context.drawNumber(),
-  })
+    forwardId,
+    roomDeadline: never,
+  }
+}
+
+function hasRoomFor(log: GroupLog, { limits }: Context, { roomBytes }: Pending): boolean {
+  const count = log.queue.size + log.away.size
+  if (count === 0) return true
+  return count < limits.groupQueueMax && log.waitingBytes + roomBytes <= limits.groupQueueBytesMax
 }
 
 /**
@@ -102,13 +126,15 @@ function sendForward(log: GroupLog, context: Context, pending: Pending, to: Node
   log.away.set(pending.intent, pending)
   const { group, set } = log
   const { bytes: transaction, readPosition, forwardId } = pending
-  const reads = pending.reads.map((key) => Buffer.from(key, 'latin1'))
+  const reads = pending.reads.map(fromLatin1)
+  const ranges = pending.ranges.map(rangeOfText)
   const message: Forward = {
     kind: 'forward',
     group,
     epoch: set.epoch,
     readPosition,
     reads,
+    ranges,
     transaction,
     request: forwardId,
     hops: hopsOf(pending) + 1,

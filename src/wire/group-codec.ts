@@ -1,8 +1,12 @@
 /** Requests to entity groups and their answers ⇄ positional arrays. */
-import { keyBytesMax, transactionBytesMax, transactionMutationsMax } from '../base/limits.ts'
+import {
+  keyBytesMax,
+  rangeEndBytesMax,
+  transactionBytesMax,
+  transactionMutationsMax,
+} from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
 import type { Outcome, Row, RowRange } from '../replica/local-replica.ts'
-import type { KeyRange } from '../replication/message.ts'
 import { decodeTransaction, encodeTransaction } from '../replication/transaction.ts'
 import type { CommitGroup, GroupAnswer, ReadGroup } from '../txn/group-operation.ts'
 import type { ReadFrom, RowPage, View } from '../txn/group-port.ts'
@@ -49,9 +53,8 @@ function readKey(value: unknown): Uint8Array {
   return field.bytes(value, 'key', keyBytesMax)
 }
 
-/** A bound may be the first key after all that a longest key opens. */
 function readBound(value: unknown): Uint8Array {
-  return field.bytes(value, 'bound', keyBytesMax + 1)
+  return field.bytes(value, 'bound', rangeEndBytesMax)
 }
 
 function readRowRange(value: unknown): RowRange {
@@ -85,14 +88,9 @@ export function readCommitGroup(fields: readonly unknown[]): CommitGroup {
       ...{ attempt, allocations, mutations },
       readPosition: field.count(readPosition, 'read position'),
       reads: part.some(reads, 'reads', keysMax).map(readKey),
-      ranges: part.some(ranges, 'ranges', keysMax).map(readKeyRange),
+      ranges: part.some(ranges, 'ranges', keysMax).map(field.keyRange),
     },
   }
-}
-
-function readKeyRange(value: unknown): KeyRange {
-  const [gte, lt] = field.list(value, 'range', 2)
-  return { gte: readBound(gte), lt: readBound(lt) }
 }
 
 export function packGroupRows(answer: GroupAnswer & { kind: 'read-group' }): Packable[] {

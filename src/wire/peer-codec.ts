@@ -34,7 +34,7 @@ const kinds = {
 /** Fields of a message of each kind, its kind and envelope among them; absent ones are sent as nil. */
 const fieldCounts: Readonly<Record<Message['kind'], number>> = {
   ...{ prepare: 5, promised: 6, accept: 7, accepted: 5, refused: 6, faulty: 5, committed: 5 },
-  ...{ fetch: 5, entries: 6, query: 4, highest: 5, forward: 8, 'forward-reply': 5 },
+  ...{ fetch: 5, entries: 6, query: 4, highest: 5, forward: 9, 'forward-reply': 5 },
   ...{ 'digest-request': 2, digest: 4 },
 }
 
@@ -98,7 +98,8 @@ function packGroupMessage(message: GroupMessage): Packable[] {
       return [kind, group, epoch, message.read, message.position]
     case 'forward': {
       const { readPosition, reads, transaction, request, hops } = message
-      return [kind, group, epoch, readPosition, reads, transaction, request, hops]
+      const ranges = message.ranges.map(({ gte, lt }) => [gte, lt])
+      return [kind, group, epoch, readPosition, reads, ranges, transaction, request, hops]
     }
     case 'forward-reply':
       return [kind, group, epoch, message.request, packVerdict(message.verdict)]
@@ -218,9 +219,10 @@ function readForward(group: GroupId, epoch: number, fields: readonly unknown[]):
     epoch,
     readPosition: field.count(fields[3], 'read position'),
     reads: field.list(fields[4], 'reads').map((key) => field.bytes(key, 'key', keyBytesMax)),
-    transaction: field.bytes(fields[5], 'transaction', entryBytesMax),
-    request: field.count(fields[6], 'request'),
-    hops: field.count(fields[7], 'hops'),
+    ranges: field.list(fields[5], 'ranges').map(field.keyRange),
+    transaction: field.bytes(fields[6], 'transaction', entryBytesMax),
+    request: field.count(fields[7], 'request'),
+    hops: field.count(fields[8], 'hops'),
   }
 }
 

@@ -1,8 +1,9 @@
 /** Checked reading of positional MessagePack arrays that came from outside. */
 import { isNodeId, type GroupId, type NodeId } from '../base/ids.ts'
-import { keyBytesMax } from '../base/limits.ts'
+import { keyBytesMax, rangeEndBytesMax } from '../base/limits.ts'
 import type { BallotValue } from '../paxos/acceptor.ts'
 import type { Ballot } from '../paxos/ballot.ts'
+import type { KeyRange } from '../replication/message.ts'
 
 /** Thrown inside the decoders only, and turned into a reason where they are entered. */
 export class MalformedError extends Error {
@@ -32,6 +33,11 @@ export function position(value: unknown): number {
 export function bytes(value: unknown, what: string, bytesMax: number): Uint8Array {
   if (!(value instanceof Uint8Array)) return refuse(`${what} is not bytes`)
   return value.length <= bytesMax ? value : refuse(`${what} is too long`)
+}
+
+export function text(value: unknown, what: string, charsMax: number): string {
+  if (typeof value !== 'string') return refuse(`${what} is no text`)
+  return value.length <= charsMax ? value : refuse(`${what} is too long`)
 }
 
 export function isAbsent(value: unknown): value is null | undefined {
@@ -68,4 +74,12 @@ export function ballot(value: unknown): Ballot {
 export function ballotValue(value: unknown, bytesMax: number): BallotValue {
   const [of, content] = list(value, 'accepted', 2)
   return { ballot: ballot(of), value: bytes(content, 'value', bytesMax) }
+}
+
+export function keyRange(value: unknown): KeyRange {
+  const [gte, lt] = list(value, 'range', 2)
+  return {
+    gte: bytes(gte, 'start of a range', rangeEndBytesMax),
+    lt: bytes(lt, 'end of a range', rangeEndBytesMax),
+  }
 }

@@ -1,10 +1,8 @@
 /** What became of a transaction ⇄ a positional array; between nodes, and to clients. */
-import { keyBytesMax, transactionMutationsMax } from '../base/limits.ts'
+import { keyBytesMax, sessionCharsMax, transactionMutationsMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
 import type { Verdict } from '../replication/message.ts'
 import * as field from './peer-fields.ts'
-
-const sessionCharsMax = 64
 
 export function packVerdict(verdict: Verdict): Packable {
   switch (verdict.kind) {
@@ -64,8 +62,8 @@ function readIntent(
   session: unknown,
   sequence: unknown,
 ): { readonly session: string; readonly sequence: number } {
-  if (typeof session !== 'string' || session.length > sessionCharsMax) {
-    throw new field.MalformedError('session is no name of a session')
+  return {
+    session: field.text(session, 'session', sessionCharsMax),
+    sequence: field.count(sequence, 'sequence'),
   }
-  return { session, sequence: field.count(sequence, 'sequence') }
 }

@@ -3,11 +3,14 @@
  * the real `applyEntry`, so that numbers are drawn and intents remembered as they are in a cluster.
  * A replica can be held back; a submission can be made to go wrong once.
  */
-import { compareBytes, latin1 } from '../../src/base/bytes.ts'
+import { compareBytes, fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import { nodeId, type GroupId, type NodeId, type Position } from '../../src/base/ids.ts'
 import type { Clock } from '../../src/ports/clock.ts'
+import { recordedOf } from '../../src/replica/intent-outcome.ts'
 import type {
+  IntentName,
+  IntentOutcome,
   LocalReplica,
   Outcome,
   ReadLevel,
@@ -18,6 +21,7 @@ import type {
 } from '../../src/replica/local-replica.ts'
 import { applyEntry } from '../../src/replication/apply.ts'
 import type { Entry } from '../../src/replication/entry.ts'
+import type { KeyRange } from '../../src/replication/message.ts'
 import { emptyState, type GroupState } from '../../src/replication/state.ts'
 import {
   decodeTransaction,
@@ -60,13 +64,14 @@ export class MemoryLog {
   }
 
   commit(submission: Submission, wallMicros: number): Outcome {
-    const { group, intent, readPosition, reads } = submission
+    const { group, intent, readPosition, reads, ranges = [] } = submission
     const log = this.group(group)
     const session = log.state.sessions.get(intent.session)
     if (session !== undefined && intent.sequence < session.floor) return { kind: 'expired' }
     const known = session?.outcomes.get(intent.sequence)
     if (known !== undefined) return known
-    const conflict = this.#conflict(log, readPosition, reads)
+    const inRange = [...log.lastWrite.keys()].map(fromLatin1).filter((key) => isIn(key, ranges))
+    const conflict = this.#conflict(log, readPosition, [...reads, ...inRange])
     if (conflict !== undefined) return { kind: 'conflict', position: conflict }
     return this.#append(log, group, throughBytes(submission), wallMicros)
   }
@@ -99,6 +104,10 @@ export class MemoryLog {
     if (outcome === undefined) throw new Error('an entry has an outcome for its transaction')
     return outcome
   }
+}
+
+function isIn(key: Uint8Array, ranges: readonly KeyRange[]): boolean {
+  return ranges.some(({ gte, lt }) => compareBytes(key, gte) >= 0 && compareBytes(key, lt) < 0)
 }
 
 function throughBytes(submission: Submission): Transaction {
@@ -187,6 +196,11 @@ export class MemoryReplica implements LocalReplica {
     // Who is told of a commit finds it applied where it asked.
     if (outcome.kind === 'committed') this.catchUp(submission.group)
     return outcome
+  }
+
+  async outcome(group: GroupId, intent: IntentName, timeoutMs: number): Promise<IntentOutcome> {
+    await this.read(group, 'current', timeoutMs)
+    return recordedOf(this.#applied(group).state, intent)
   }
 
   leaderElsewhere(): NodeId | undefined {

@@ -29,6 +29,10 @@ const verdict: fc.Arbitrary<Verdict> = fc.oneof(
     sequences: fc.array(count, { maxLength: 4 }),
   }),
   fc.record({ kind: fc.constant('conflict' as const), position: count }),
+  fc.record({
+    ...{ kind: fc.constant('conflict' as const), position: count, key: bytes },
+    by: fc.record({ session: fc.string({ maxLength: 9 }), sequence: count }),
+  }),
   fc.record({ kind: fc.constantFrom('expired' as const, 'overloaded' as const) }),
 )
 
@@ -88,6 +92,7 @@ const messageByKind: {
   forward: fc.record({
     ...{ kind: fc.constant('forward'), ...envelope },
     ...{ readPosition: count, reads: fc.array(bytes, { maxLength: 3 }), transaction: bytes },
+    ranges: fc.array(fc.record({ gte: bytes, lt: bytes }), { maxLength: 3 }),
     ...{ request: count, hops: count },
   }),
   'forward-reply': fc.record({
@@ -244,7 +249,37 @@ const wrongFields: readonly (readonly [string, readonly Packable[], string])[] =
     'accepted has another length',
   ],
   ['an unknown verdict', [13, 'g', 1, 1, [9]], 'verdict is of no known kind'],
-  ['a key too long', [12, 'g', 1, 0, [Buffer.alloc(1025)], Buffer.of(), 1, 0], 'key is too long'],
+  [
+    'a key too long',
+    [12, 'g', 1, 0, [Buffer.alloc(1025)], [], Buffer.of(), 1, 0],
+    'key is too long',
+  ],
+  [
+    'a range with one end',
+    [12, 'g', 1, 0, [], [[Buffer.of()]], Buffer.of(), 1, 0],
+    'range has another length',
+  ],
+  [
+    'an end of a range too long',
+    [12, 'g', 1, 0, [], [[Buffer.of(), Buffer.alloc(1026)]], Buffer.of(), 1, 0],
+    'end of a range is too long',
+  ],
+  ['no ranges', [12, 'g', 1, 0, [], null, Buffer.of(), 1, 0], 'ranges is no list'],
+  [
+    'a conflict with a key and no writer',
+    [13, 'g', 1, 1, [1, 1, Buffer.of(), null, null]],
+    'session is no text',
+  ],
+  [
+    'a conflict with a writer and no key',
+    [13, 'g', 1, 1, [1, 1, null, 's', 1]],
+    'key is not bytes',
+  ],
+  [
+    'a conflict with a session too long',
+    [13, 'g', 1, 1, [1, 1, Buffer.of(), 'x'.repeat(257), 1]],
+    'session is too long',
+  ],
 ]
 
 test.each(wrongFields)('%s is refused with its reason', (_, fields, reason) => {
