@@ -9,7 +9,14 @@
 import { assert } from '../src/base/assert.ts'
 import { StoreError } from '../src/base/errors.ts'
 import type { LocalReplica, Outcome } from '../src/replica/local-replica.ts'
-import { listsToRead, readLists, rowLists, submissionOf, wholeLists } from './append-rows.ts'
+import {
+  listsToRead,
+  readLists,
+  rowLists,
+  shortLists,
+  submissionOf,
+  wholeLists,
+} from './append-rows.ts'
 import type { ListState, ReadRequest } from './append-rows.ts'
 import { judgeHistory } from './checkers/history-checker.ts'
 import type { Referee } from './checkers/referee.ts'
@@ -74,6 +81,8 @@ type Tried = 'settled' | 'not done' | 'unknown'
 export class AppendWorkload {
   readonly #parts: AppendWorkloadParts
   readonly #log: HistoryLog
+  /** Most operations are on one group. */
+  readonly #isHot: boolean
   #busy = 0
   #ended = 0
   #isEnding = false
@@ -81,6 +90,7 @@ export class AppendWorkload {
   constructor(parts: AppendWorkloadParts) {
     this.#parts = parts
     const { world } = parts
+    this.#isHot = world.random.fork('hot lists').chance(500_000)
     this.#log = new HistoryLog(
       () => world.nowMicros,
       () => this.#onEnded(),
@@ -159,16 +169,16 @@ export class AppendWorkload {
   #draw(session: Session, number: number): ListOperation {
     const { world, anyReads } = this.#parts
     const { client, random } = session
-    const group = random.pick(listGroups)
+    const group = this.#isHot && random.chance(850_000) ? 'p' : random.pick(listGroups)
     const isCurrent = !random.chance(anyReads)
     const common = { kind: 'lists', client, atMicros: world.nowMicros, group, isCurrent } as const
     if (random.chance(350_000)) {
       // Only lists of one kind can be read at one position.
-      const lists = random.shuffle(random.pick([wholeLists, rowLists]))
-      const some = lists.slice(0, random.int(1, lists.length))
+      const lists = random.shuffle(random.pick([wholeLists, rowLists, shortLists]))
+      const some = random.chance(300_000) ? lists : lists.slice(0, random.int(1, 2))
       return { ...common, micro: some.map((list) => ({ kind: 'read', list })) }
     }
-    const lists: readonly ListName[] = [...wholeLists, ...rowLists]
+    const lists = [...wholeLists, ...rowLists, ...this.#shortListsAt(number)]
     const count = random.int(1, 4)
     const micro = Array.from({ length: count }, (_, i): ListMicro => {
       const isAppend = i === 0 || random.chance(400_000)
@@ -176,7 +186,16 @@ export class AppendWorkload {
       const element = `${client}.${number}.${i}`
       return isAppend ? { kind: 'append', list, element } : { kind: 'read', list }
     })
+    const scan = random.chance(200_000) ? shortLists : []
+    micro.push(...scan.map((list): ListMicro => ({ kind: 'read', list })))
     return { ...common, micro: random.shuffle(micro) }
+  }
+
+  /** One after another they come into being: the sessions are at about the same one at a time. */
+  #shortListsAt(number: number): readonly ListName[] {
+    const { operationsPerSession } = this.#parts
+    const at = Math.floor(((number - 1) * shortLists.length) / Math.max(1, operationsPerSession))
+    return shortLists.slice(at, at + 2)
   }
 
   async #do(session: Session, operation: ListOperation): Promise<void> {
@@ -320,7 +339,7 @@ export class AppendWorkload {
     const client = `reader-${node}`
     const random = world.random.fork(client)
     for (const group of listGroups) {
-      for (const lists of [wholeLists, rowLists]) {
+      for (const lists of [wholeLists, rowLists, shortLists]) {
         const micro = lists.map((list): ListMicro => ({ kind: 'read', list }))
         const asked = microsOf(group, micro, undefined)
         for (;;) {

@@ -7,6 +7,7 @@ import type { Edit, Mutant } from './mutant.ts'
 import { historyMutants } from './mutants-history.ts'
 import { nodeMutants } from './mutants-node.ts'
 import { ownMutants } from './mutants-own.ts'
+import { validationMutants } from './mutants-validation.ts'
 
 /** What clients can see for themselves. */
 const clientRules = ['CELL-1', 'CELL-2', 'CELL-3', 'LEASE-3', 'LOG-3']
@@ -164,4 +165,5 @@ export const mutants: readonly Mutant[] = [
   ...ownMutants,
   ...nodeMutants,
   ...historyMutants,
+  ...validationMutants,
 ]

@@ -76,7 +76,7 @@ export interface BlindOperation {
 
 /** The replicas' own groups that lists are in, and the lists of each of them. */
 export type ListGroup = 'p' | 'q'
-export type ListName = 'a' | 'b' | 'e' | 'f'
+export type ListName = 'a' | 'b' | 'e' | 'f' | 's1' | 's2' | 's3' | 's4' | 's5' | 's6'
 
 export type ListMicro =
   | { readonly kind: 'append'; readonly list: ListName; readonly element: string }

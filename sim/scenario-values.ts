@@ -9,6 +9,7 @@ import { brokenKinds } from './nemesis.ts'
 import { prioritiesMax, type PriorityOptions } from './priorities.ts'
 import type { Operation } from './scenario-operation.ts'
 import { isRecord } from './scenario-shape.ts'
+import { allLists } from './append-rows.ts'
 import type { SwarmOptions } from './swarm.ts'
 
 /** Clients that a scenario may name; more than that would be another kind of test. */
@@ -64,7 +65,7 @@ function misfitOfMicro(
     const element: unknown = one.kind === 'append' ? one.element : ''
     const misfit =
       oneOf(one.kind, ['append', 'read'], 'kind') ??
-      oneOf(one.list, ['a', 'b', 'e', 'f'], 'list') ??
+      oneOf(one.list, allLists, 'list') ??
       (element === undefined ? 'element: is missing' : undefined)
     if (misfit !== undefined) return `micro[${index}].${misfit}`
   }

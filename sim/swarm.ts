@@ -134,7 +134,7 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
     blindWrites: random.int(10, 40),
     timeoutMs: random.pick([1_000, 4_000, 10_000]),
     tryTimeoutMs: random.pick([100, 500, 2_000]),
-    listSessionCount: random.pick([0, 2, 3, 4]),
+    listSessionCount: random.pick([0, 2, 4, 6]),
     listOperations: random.int(15, 40),
   }
 }
