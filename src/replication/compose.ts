@@ -59,8 +59,13 @@ export function composeEntry(
 
 function newDraft(timestamp: Timestamp): Draft {
   return {
-    ...{ timestamp, chosen: [], writes: new EntryWrites(), floors: new Map() },
-    ...{ newSessions: 0, bytes: 0, makesRoom: false },
+    timestamp,
+    chosen: [],
+    writes: new EntryWrites(),
+    floors: new Map(),
+    newSessions: 0,
+    bytes: 0,
+    makesRoom: false,
   }
 }
 

@@ -57,15 +57,13 @@ function pendingFrom(submitted: Submitted, waiter: Waiter, forwardId: number): P
   for (const key of reads) roomBytes += key.length
   for (const { gte, lt } of ranges) roomBytes += gte.length + lt.length
   return {
-    ...{
-      intent: intentOf(transaction),
-      transaction,
-      bytes,
-      readPosition,
-      reads,
-      ranges,
-      roomBytes,
-    },
+    intent: intentOf(transaction),
+    transaction,
+    bytes,
+    readPosition,
+    reads,
+    ranges,
+    roomBytes,
     waiters: [waiter],
     sentTo: undefined,
     forwards: 0,

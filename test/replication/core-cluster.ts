@@ -216,6 +216,9 @@ export class CoreCluster {
       readonly attempt?: number
       readonly readPosition?: number
       readonly reads?: readonly string[]
+      /** Ranges, from the one on and below the other. */
+      readonly ranges?: readonly (readonly [string, string])[]
+      readonly session?: string
       readonly expiresAt?: number
       readonly floor?: number
       readonly allocations?: readonly number[]
@@ -226,7 +229,7 @@ export class CoreCluster {
     const key = Buffer.from(options.key)
     const mutations = options.mutations ?? [{ key, value: Buffer.from(options.value ?? 'v') }]
     const transaction = {
-      session: 's',
+      session: options.session ?? 's',
       sequence: options.sequence ?? request,
       attempt: options.attempt ?? request,
       floor: options.floor ?? 0,
@@ -239,6 +242,9 @@ export class CoreCluster {
       bytes: encodeTransaction(transaction),
       readPosition: options.readPosition ?? 0,
       reads: (options.reads ?? []).map((one) => Buffer.from(one)),
+      ranges: (options.ranges ?? []).map(([gte, lt]) => ({
+        ...{ gte: Buffer.from(gte), lt: Buffer.from(lt) },
+      })),
     }
     this.at(index).step({ kind: 'submit', request, submitted })
     return request
