@@ -287,7 +287,7 @@ test('what was written beside a cell that failed is counted', async () => {
 test('an interrupted load finishes what is in flight and reports it', async () => {
   const abort = new AbortController()
   const cells = new Map<string, string>()
-  const onProgress: LoadOptions['onProgress'] = ({ rowsDone }) => {
+  const onProgress: CellLoadOptions['onProgress'] = ({ rowsDone }) => {
     if (rowsDone >= 70) abort.abort()
   }
   const options = { signal: abort.signal, onProgress }
