@@ -58,6 +58,10 @@ export interface Limits {
   readonly applierBatchBytesMax: number
   /** How long the applier gathers what one batch may hold, when nobody waits for it. */
   readonly applierDelayMs: number
+  /** How long a superseded version of a row stays readable: a group's horizon trails by so much. */
+  readonly historyMs: number
+  /** How long an open snapshot that is not read holds on, at its node, to what the horizon passed. */
+  readonly snapshotHoldMs: number
   /** One flush of the log. */
   readonly flushBytesMax: number
   /** Entries sent in one catch-up answer. */
@@ -104,6 +108,8 @@ export const defaultLimits: Limits = {
   overlayBytesMax: 128 * 1024 * 1024,
   applierBatchBytesMax: 1024 * 1024,
   applierDelayMs: 50,
+  historyMs: 3_600_000,
+  snapshotHoldMs: 60_000,
   flushBytesMax: 16 * 1024 * 1024,
   catchUpEntriesMax: 256,
   catchUpBytesMax: 4 * 1024 * 1024,
@@ -120,6 +126,9 @@ export const defaultLimits: Limits = {
   peerQueueBytesMax: 64 * 1024 * 1024,
 }
 
+/** A hundred years: in microseconds, still far from the end of exact numbers. */
+const historyMsMax = 100 * 366 * 86_400_000
+
 /** Stops when the bounds contradict one another. */
 export function checkLimits(limits: Limits): void {
   assert(limits.heartbeatMs * 3 <= limits.suspectMs, 'limits: a peer is suspected too soon')
@@ -130,6 +139,9 @@ export function checkLimits(limits: Limits): void {
   assert(limits.validationWindow >= 1, 'limits: the validation window is empty')
   const isWindowWhole = limits.validationWindow <= limits.validationWindowMax
   assert(isWindowWhole, 'limits: the validation window is larger than its maximum')
+  assert(limits.historyMs >= 1, 'limits: a version is gone as soon as it is superseded')
+  assert(limits.historyMs <= historyMsMax, 'limits: history is kept beyond all clocks')
+  assert(limits.snapshotHoldMs >= 1, 'limits: a snapshot is not held between two reads of it')
 }
 
 checkLimits(defaultLimits)

@@ -5,22 +5,26 @@
  *
  * All of it is derived from the log: when it is damaged, it can be deleted and rebuilt.
  *
- * LOG-6  A group's rows and the state record of their position reach the disk in one batch.
+ * LOG-6   A group's rows and the state record of their position reach the disk in one batch.
+ * MVCC-1  A read at a timestamp sees exactly what was committed up to it.
  *
- * Left out: history (its key space is kept free), and with it snapshots of the past.
+ * Left out: whether a timestamp may still be read at; `reads.ts` knows.
  */
-import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
+import { oldestReadable } from '../mvcc/collection.ts'
+import { Pins } from '../mvcc/pins.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
-import type { OrderedStore, Put, Range } from '../ports/storage.ts'
+import type { KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import { lastBatch, markerOf } from './batch-marker.ts'
 import { corruptData, unknownFormat } from './damage.ts'
+import { putGroup } from './group-batch.ts'
+import { HistorySweep } from './history-sweep.ts'
 import type { Row, RowRange } from './local-replica.ts'
 import { mergeRows, storeRange } from './merge-rows.ts'
-import { Overlay, type RowWrite, type TakenGroup } from './overlay.ts'
+import { Overlay, type Commit, type OverlayRow, type TakenGroup } from './overlay.ts'
 import { getChecked, scanRows } from './read-store.ts'
 import {
   decodeStored,
@@ -32,8 +36,9 @@ import {
   stateKey,
   type Stored,
 } from './row-format.ts'
+import { SnapshotReads } from './snapshot-reads.ts'
 
-export type { RowWrite } from './overlay.ts'
+export type { Commit, RowWrite } from './overlay.ts'
 
 export interface DataStoreOptions {
   readonly trace: Trace
@@ -63,6 +68,10 @@ export class DataStore {
   readonly #store: OrderedStore
   readonly #options: DataStoreOptions
   readonly #overlay = new Overlay()
+  /** Snapshots that are open at this node. */
+  readonly pins: Pins
+  readonly #sweep: HistorySweep
+  readonly #snapshots: SnapshotReads
   /** Small values that are not durable yet. */
   readonly #names = new Map<string, Uint8Array>()
   #drains: Drain[] = []
@@ -82,6 +91,21 @@ export class DataStore {
     this.#store = store
     this.#options = options
     this.#lastBatch = batch
+    const { historyMs, snapshotHoldMs } = options.limits
+    this.pins = new Pins(snapshotHoldMs)
+    this.#sweep = new HistorySweep({
+      historyMs,
+      oldest: (group, horizon) => this.#oldest(group, horizon),
+      scan: (range) => this.#scan(range),
+      endOf: ({ key, value }) => this.#checked(key, value).stamp,
+      onFailed: (error) => this.#failed(errorOf(error)),
+    })
+    this.#snapshots = new SnapshotReads({
+      overlay: this.#overlay,
+      read: (key) => this.#read(key),
+      scan: (range) => this.#scan(range),
+      checked: (key, value) => this.#checked(key, value),
+    })
   }
 
   /** Bytes committed and not durable here yet, about. */
@@ -106,10 +130,7 @@ export class DataStore {
 
   get(group: GroupId, key: Uint8Array): Row | undefined {
     const pending = this.#overlay.get(group, key)
-    if (pending !== undefined) {
-      const { value, timestamp } = pending
-      return value === undefined ? undefined : { key, value, timestamp }
-    }
+    if (pending !== undefined) return rowOf(pending)
     const stored = this.#read(joined(rowsPrefix(groupPrefix(group)), key))
     return stored === undefined
       ? undefined
@@ -124,9 +145,26 @@ export class DataStore {
     return mergeRows(pending, stored, range)
   }
 
-  async *#rows(range: Range, prefixBytes: number): AsyncIterable<Row> {
+  /** Rows as of a timestamp that is applied here, as far back as their versions are kept. */
+  getAllAt(
+    group: GroupId,
+    keys: readonly Uint8Array[],
+    at: Timestamp,
+  ): Promise<readonly (Row | undefined)[]> {
+    return this.#snapshots.getAll(group, keys, at)
+  }
+
+  scanAt(group: GroupId, range: RowRange, at: Timestamp): Promise<readonly Row[]> {
+    return this.#snapshots.scan(group, range, at)
+  }
+
+  #scan(range: Range): AsyncIterable<KeyValue> {
     const corrupt = (what: string, cause?: unknown): Error => this.#failed(corruptData(what, cause))
-    for await (const { key, value } of scanRows(this.#store, range, corrupt)) {
+    return scanRows(this.#store, range, corrupt)
+  }
+
+  async *#rows(range: Range, prefixBytes: number): AsyncIterable<Row> {
+    for await (const { key, value } of this.#scan(range)) {
       const { stamp, payload } = this.#checked(key, value)
       yield { key: key.subarray(prefixBytes), value: payload, timestamp: stamp }
     }
@@ -146,18 +184,9 @@ export class DataStore {
     throw this.#failed(corruptData('a value does not match its checksum'))
   }
 
-  /**
-   * Takes in what the entry at `position` wrote; visible to reads from now on. `encodeState` is
-   * called when the group's next batch is made, and then gives the state of its newest commit.
-   */
-  commit(
-    group: GroupId,
-    position: Position,
-    timestamp: Timestamp,
-    writes: readonly RowWrite[],
-    encodeState: () => Uint8Array,
-  ): void {
-    this.#overlay.commit(group, position, timestamp, writes, encodeState)
+  /** Takes in what the entry at a position wrote; visible to reads from now on. */
+  commit(commit: Commit): void {
+    this.#overlay.commit(commit)
     if (this.#overlay.bytes >= this.#options.limits.applierBatchBytesMax) this.#hasten()
     this.#schedule()
   }
@@ -200,6 +229,7 @@ export class DataStore {
     this.#isStopping = true
     this.#timer?.cancel()
     await this.#underWay
+    await this.#sweep.stop()
     this.#breakDrains()
   }
 
@@ -228,21 +258,35 @@ export class DataStore {
     this.#isScheduled = false
     this.#timer = undefined
     if (this.#isStopping || this.#failure !== undefined) return
-    const batch = this.#nextBatch()
-    this.#underWay = this.#store.write(batch.puts).then(
-      () => this.#onWritten(batch),
-      (error: unknown) => {
-        this.#underWay = undefined
-        this.#failed(error instanceof Error ? error : new Error('the data cannot be written'))
-      },
-    )
+    try {
+      const batch = this.#nextBatch()
+      this.#underWay = this.#store.write(batch.puts).then(
+        () => this.#onWritten(batch),
+        (error: unknown) => {
+          this.#underWay = undefined
+          this.#failed(errorOf(error))
+        },
+      )
+    } catch (error) {
+      // What a row of the batch supersedes could not be read.
+      this.#failed(errorOf(error))
+    }
+  }
+
+  /** Nobody reads the group at an earlier timestamp once its horizon is this. */
+  #oldest(group: GroupId, horizon: Timestamp): Timestamp {
+    return oldestReadable(horizon, this.pins.oldest(group, this.#options.clock.monotonicMs()))
   }
 
   #nextBatch(): Batch {
     const groups = this.#overlay.take(this.#options.limits.applierBatchBytesMax)
     const names = new Map(this.#names)
     const puts: Put[] = []
-    for (const group of groups) putGroup(puts, group)
+    const read = (key: Uint8Array): Stored | undefined => this.#read(key)
+    for (const group of groups) {
+      putGroup(puts, group, this.#oldest(group.group, group.horizon), read)
+    }
+    for (const key of this.#sweep.take()) puts.push({ key })
     for (const [name, value] of names) {
       const key = nameKey(name)
       puts.push({ key, value: encodeStored(key, 0, value) })
@@ -260,6 +304,7 @@ export class DataStore {
     }
     const { groups, puts } = batch
     this.#options.trace.emit({ kind: 'applied-batch', groups: groups.length, puts: puts.length })
+    this.#sweep.onWritten(groups)
     this.onApplied(groups.map(({ group, position }) => [group, position]))
     this.#endDrains()
     this.#schedule()
@@ -275,16 +320,10 @@ export class DataStore {
   }
 }
 
-/** A group's rows and their state record: never in two batches (LOG-6). */
-function putGroup(puts: Put[], { group, position, state, rows }: TakenGroup): void {
-  const prefix = groupPrefix(group)
-  const rowPrefix = rowsPrefix(prefix)
-  for (const row of rows) {
-    assert(row.position <= position, 'LOG-6: a row is newer than the state beside it')
-    const key = joined(rowPrefix, row.key)
-    const { value, timestamp } = row
-    puts.push(value === undefined ? { key } : { key, value: encodeStored(key, timestamp, value) })
-  }
-  const key = stateKey(prefix)
-  puts.push({ key, value: encodeStored(key, position, state) })
+function rowOf({ key, value, timestamp }: OverlayRow): Row | undefined {
+  return value === undefined ? undefined : { key, value, timestamp }
+}
+
+function errorOf(error: unknown): Error {
+  return error instanceof Error ? error : new Error('the data store failed', { cause: error })
 }

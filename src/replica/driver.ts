@@ -6,7 +6,7 @@
 import { unreachable } from '../base/assert.ts'
 import { bufferOf, readCount, writeCount } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
-import type { ClusterId, GroupId, NodeId, Position } from '../base/ids.ts'
+import type { ClusterId, GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
@@ -16,7 +16,7 @@ import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo, Transport } from '../ports/transport.ts'
 import type { Effect } from '../replication/effect.ts'
 import type { GroupEvent } from '../replication/group.ts'
-import type { ChosenEntry, GroupMessage, Message, PeerFrame } from '../replication/message.ts'
+import type { GroupMessage, Message, PeerFrame } from '../replication/message.ts'
 import { encodeTransaction, type Transaction } from '../replication/transaction.ts'
 import { DataStore } from './data-store.ts'
 import { Deadlines } from './deadlines.ts'
@@ -34,9 +34,11 @@ import type {
 import { LogStore } from './log-store.ts'
 import { Peers } from './peers.ts'
 import { StoredRecords } from './record-source.ts'
+import { Reads } from './reads.ts'
 import { Replica, type Reading } from './replica.ts'
 import { Requests } from './requests.ts'
 import { excessOf } from './submission-size.ts'
+import { suppliedBy } from './supply.ts'
 
 export interface DriverPorts {
   readonly clock: Clock
@@ -79,6 +81,7 @@ export class Driver implements LocalReplica {
   readonly #replica: Replica
   readonly #peers: Peers
   readonly #requests: Requests
+  readonly #reads: Reads
   readonly #wakes: Deadlines<GroupId>
   readonly #inbox: { readonly group: GroupId; readonly event: GroupEvent }[] = []
   /** Applied in the steps under way; who watches is woken when these are over. */
@@ -114,6 +117,13 @@ export class Driver implements LocalReplica {
     this.#requests = new Requests(clock, (group, read) =>
       this.#step(group, { kind: 'cancel-read', read }),
     )
+    this.#reads = new Reads({
+      ...{ clock, trace, limits: options.limits, data, requests: this.#requests },
+      replica: this.#replica,
+      isOver: () => this.#isOver,
+      wake: (group) => this.#step(group, { kind: 'wake' }),
+      begin: (group, read) => this.#step(group, { kind: 'read', read }),
+    })
     this.#peers = new Peers({
       ...{ node: options.node, nodes: options.placement.nodes, limits: options.limits },
       ...{ clock, trace, transport: ports.peers, meta: data },
@@ -158,7 +168,7 @@ export class Driver implements LocalReplica {
   #recover(group: GroupId): void {
     this.#step(group, { kind: 'wake' })
     // What the data store holds already needs no more of the log than it has.
-    const { position } = this.#replica.appliedPosition(group)
+    const { position } = this.#replica.applied(group)
     if (!this.#data.hasPending(group)) this.#log.settle(group, position)
   }
 
@@ -206,34 +216,17 @@ export class Driver implements LocalReplica {
     )
   }
 
-  async read(
+  read(
     group: GroupId,
     level: ReadLevel,
     timeoutMs: number,
     atLeast?: Position,
   ): Promise<ReadPoint> {
-    if (this.#isOver) throw new StoreError('closed', 'this node is stopping; ask another one')
-    if (this.#requests.count >= this.#options.limits.nodeQueueMax) {
-      throw new StoreError('overloaded', 'too many requests wait at this node; try again later')
-    }
-    if (level === 'any') {
-      const point = this.#anyPoint(group)
-      if (point.position >= (atLeast ?? 0)) return point
-    }
-    // Behind what a session has seen: a majority knows of it, so a current read gets there.
-    const point = await this.#requests.read(group, timeoutMs, (read) => {
-      this.#step(group, { kind: 'read', read })
-    })
-    if (point.position >= (atLeast ?? 0)) return point
-    throw new StoreError('invalid', 'the group has no such position yet', { group })
+    return this.#reads.read(group, level, timeoutMs, atLeast)
   }
 
-  #anyPoint(group: GroupId): ReadPoint {
-    this.#step(group, { kind: 'wake' })
-    const point = this.#replica.appliedPosition(group)
-    const { position, timestamp } = point
-    this.#ports.trace.emit({ kind: 'serve', group, level: 'any', position, timestamp })
-    return point
+  readAt(group: GroupId, at: Timestamp, timeoutMs: number): Promise<ReadPoint> {
+    return this.#reads.readAt(group, at, timeoutMs)
   }
 
   async outcome(group: GroupId, intent: IntentName, timeoutMs: number): Promise<IntentOutcome> {
@@ -247,11 +240,19 @@ export class Driver implements LocalReplica {
   }
 
   get(group: GroupId, key: Uint8Array): Row | undefined {
-    return this.#data.get(group, key)
+    return this.#reads.get(group, key)
   }
 
-  scan(group: GroupId, range: RowRange): Promise<readonly Row[]> {
-    return this.#data.scan(group, range)
+  getAt(
+    group: GroupId,
+    keys: readonly Uint8Array[],
+    at: Timestamp,
+  ): Promise<readonly (Row | undefined)[]> {
+    return this.#reads.getAt(group, keys, at)
+  }
+
+  scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]> {
+    return this.#reads.scan(group, range, at)
   }
 
   watch(group: GroupId, position: Position, wake: () => void): () => void {
@@ -395,7 +396,7 @@ export class Driver implements LocalReplica {
       case 'wake':
         return this.#wakes.add(effect.group, effect.at)
       case 'supply':
-        return this.#supply(effect)
+        return this.#peers.send(effect.to, suppliedBy(this.#log, this.#options.limits, effect))
       default:
         return unreachable(effect)
     }
@@ -406,28 +407,10 @@ export class Driver implements LocalReplica {
   }
 
   #apply(effect: Effect & { kind: 'apply' }): void {
-    const { group, position, timestamp, value, writes, encodeState } = effect
-    this.#data.commit(group, position, timestamp, writes, encodeState)
+    const { group, position, value } = effect
+    this.#data.commit(effect)
     this.#ports.trace.emit({ kind: 'apply', group, position, value })
     this.#applied.push({ group, position })
-  }
-
-  /** Committed entries from the log, contiguous, as many as the bounds allow. */
-  #supply(effect: Effect & { kind: 'supply' }): void {
-    const { to, group, epoch, from, through, committed } = effect
-    const { catchUpEntriesMax, catchUpBytesMax } = this.#options.limits
-    const entries: ChosenEntry[] = []
-    let bytes = 0
-    for (let position = from; position <= through; position++) {
-      const ballot = this.#log.position(group, position)?.chosen
-      const value = ballot === undefined ? undefined : this.#log.value(group, position)
-      if (ballot === undefined || value === undefined || value === 'faulty') break
-      if (entries.length >= catchUpEntriesMax) break
-      if (entries.length > 0 && bytes + value.length > catchUpBytesMax) break
-      entries.push({ position, ballot, value })
-      bytes += value.length
-    }
-    this.#peers.send(to, { kind: 'entries', group, epoch, from, entries, committed })
   }
 
   #onApplied(applied: readonly (readonly [GroupId, Position])[]): void {

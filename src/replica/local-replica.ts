@@ -112,17 +112,29 @@ export interface LocalReplica {
    */
   read(group: GroupId, level: ReadLevel, timeoutMs: number, atLeast?: Position): Promise<ReadPoint>
   /**
+   * The point to read at for a timestamp of the past; one of the future is read as of now: then it is
+   * a current read. The point's timestamp is the one to read rows at, on this replica and for as long
+   * as it is used every now and then. Rejects with `snapshot-too-old` for one before the group's
+   * horizon that is not being read here already, or as `read` does.
+   */
+  readAt(group: GroupId, at: Timestamp, timeoutMs: number): Promise<ReadPoint>
+  /**
    * The node that is to propose the group's next entry, as far as this replica knows; undefined
    * when that is this node, or when the group is not at hand. Asking that node saves a hop.
    */
   leaderElsewhere(group: GroupId): NodeId | undefined
+  /** One row, its newest applied version. Keys are relative to the group. */
+  get(group: GroupId, key: Uint8Array): Row | undefined
   /**
-   * One row: its newest applied version, or the one at timestamp `at`. Keys are relative to the
-   * group. Throws `snapshot-too-old` for an `at` before the group's horizon; `at` is not beyond
-   * what is applied here.
+   * Rows as of timestamp `at`, in the order of `keys`. Rejects with `snapshot-too-old` as `readAt`
+   * does, and with `unavailable` for an `at` beyond what is applied here: `readAt` comes first.
    */
-  get(group: GroupId, key: Uint8Array, at?: Timestamp): Row | undefined
-  /** Rows in key order: newest applied versions as of the call, or those at timestamp `at`. */
+  getAt(
+    group: GroupId,
+    keys: readonly Uint8Array[],
+    at: Timestamp,
+  ): Promise<readonly (Row | undefined)[]>
+  /** Rows in key order: newest applied versions as of the call, or those as of timestamp `at`. */
   scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]>
   /** Calls `wake` once when the group's applied position passes `position`; returns a canceller. */
   watch(group: GroupId, position: Position, wake: () => void): () => void

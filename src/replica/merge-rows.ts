@@ -3,7 +3,15 @@ import { compareBytes } from '../base/bytes.ts'
 import type { Range } from '../ports/storage.ts'
 import type { Row, RowRange } from './local-replica.ts'
 import type { OverlayRow } from './overlay.ts'
-import { afterRows, joined, rowsPrefix } from './row-format.ts'
+import {
+  afterHistory,
+  afterRows,
+  afterVersions,
+  historyPrefix,
+  joined,
+  rowsPrefix,
+  versionsPrefix,
+} from './row-format.ts'
 
 /** The data store's keys for a range of a group's rows. `hidden`: rows the overlay may hide. */
 export function storeRange(prefix: Uint8Array, range: RowRange, hidden: number): Range {
@@ -16,12 +24,29 @@ export function storeRange(prefix: Uint8Array, range: RowRange, hidden: number):
   }
 }
 
-/** One bound, the tighter one: stores differ in which of two they heed. */
-function lowerBound(rows: Uint8Array, { gte, gt }: RowRange): Range {
-  if (gt !== undefined && (gte === undefined || compareBytes(gt, gte) >= 0)) {
-    return { gt: joined(rows, gt) }
+/** The keys of the same range in the group's history: all versions of all its rows. */
+export function historyRange(prefix: Uint8Array, range: RowRange): Range {
+  const { gte, gt, lt, reverse } = range
+  const history = historyPrefix(prefix)
+  const isAbove = isTighter(range)
+  const from = gte === undefined ? history : versionsPrefix(history, gte, false)
+  return {
+    gte: isAbove && gt !== undefined ? afterVersions(history, gt) : from,
+    lt: lt === undefined ? afterHistory(prefix) : versionsPrefix(history, lt, false),
+    ...(reverse === undefined ? {} : { reverse }),
   }
+}
+
+/** One bound, the tighter one: stores differ in which of two they heed. */
+function lowerBound(rows: Uint8Array, range: RowRange): Range {
+  const { gte, gt } = range
+  if (gt !== undefined && isTighter(range)) return { gt: joined(rows, gt) }
   return { gte: gte === undefined ? rows : joined(rows, gte) }
+}
+
+/** Whether `gt` says more than `gte`. */
+function isTighter({ gte, gt }: RowRange): boolean {
+  return gt !== undefined && (gte === undefined || compareBytes(gt, gte) >= 0)
 }
 
 /**

@@ -1,8 +1,8 @@
 /**
- * Rows committed but not yet durable in the data store: the newest version of each, visible at
- * once. The applier takes groups whole, the longest waiting first: every row that no batch has
- * taken, and the state of the newest commit, so that both are of one position (LOG-6). What has
- * become durable, and was not written again meanwhile, is released.
+ * Versions of rows committed but not yet durable in the data store, visible at once: of each row a
+ * chain, the newest first. The applier takes groups whole, the longest waiting first: every version
+ * that no batch has taken, and the state of the newest commit, so that both are of one position
+ * (LOG-6). What has become durable is released; versions written meanwhile stay.
  */
 import { assert } from '../base/assert.ts'
 import { compareText, latin1 } from '../base/bytes.ts'
@@ -24,6 +24,20 @@ export interface OverlayRow {
   readonly timestamp: Timestamp
   /** The key, as the overlay looks it up. */
   readonly text: string
+  /** The version that this one superseded, as long as that one is not durable either. */
+  previous: OverlayRow | undefined
+}
+
+/** What an entry does to a group's rows. `horizon`: from when on its past is readable. */
+export interface Commit {
+  readonly group: GroupId
+  readonly position: Position
+  readonly timestamp: Timestamp
+  readonly horizonBefore: Timestamp
+  readonly horizon: Timestamp
+  readonly writes: readonly RowWrite[]
+  /** Called later, and then gives the state of the newest commit. */
+  readonly encodeState: () => Uint8Array
 }
 
 /** A group's share of one batch. */
@@ -32,15 +46,22 @@ export interface TakenGroup {
   readonly position: Position
   /** The group's state record at `position`. */
   readonly state: Uint8Array
+  /** Of the state that is durable before this batch, and of the one in it. */
+  readonly horizonBefore: Timestamp
+  readonly horizon: Timestamp
+  /** The newest version of each row; those before it, as far as they are taken, hang on it. */
   readonly rows: readonly OverlayRow[]
 }
 
 interface GroupOverlay {
   position: Position
+  /** Of the last state that a batch has taken, and of the newest commit. */
+  takenHorizon: Timestamp
+  horizon: Timestamp
   encodeState: () => Uint8Array
-  /** All rows here, by key as text; those in the batch under way included. */
+  /** The newest version of each row, by key as text; those in the batch under way included. */
   readonly rows: Map<string, OverlayRow>
-  /** Of the rows. */
+  /** Of all versions. */
   bytes: number
   /** The commit that waits longest for a batch; undefined when all are taken. */
   waiting: number | undefined
@@ -49,7 +70,7 @@ interface GroupOverlay {
   sorted: readonly string[] | undefined
 }
 
-/** What a row and a group cost beside their bytes, about. */
+/** What a version and a group cost beside their bytes, about. */
 const rowOverheadBytes = 128
 const groupOverheadBytes = 512
 
@@ -82,33 +103,32 @@ export class Overlay {
     return this.#groups.has(group)
   }
 
-  /** `encodeState` is called later, and then gives the state of the newest commit. */
-  commit(
-    group: GroupId,
-    position: Position,
-    timestamp: Timestamp,
-    writes: readonly RowWrite[],
-    encodeState: () => Uint8Array,
-  ): void {
+  commit(commit: Commit): void {
+    const { group, position, timestamp, writes } = commit
     this.#commits += 1
-    const overlay = this.#overlayOf(group, position)
+    const overlay = this.#overlayOf(commit)
     assert(position === overlay.position + 1, 'LOG-1: committed out of order')
+    assert(commit.horizon >= overlay.horizon, 'MVCC-1: the horizon went back')
     overlay.position = position
-    overlay.encodeState = encodeState
+    overlay.horizon = commit.horizon
+    overlay.encodeState = commit.encodeState
     if (overlay.waiting === undefined) {
       overlay.waiting = this.#commits
       this.#dirty.set(group, overlay)
     }
     for (const { key, value } of writes) {
-      this.#put(overlay, { key, value, position, timestamp, text: latin1(key) })
+      const text = latin1(key)
+      this.#put(overlay, { key, value, position, timestamp, text, previous: undefined })
     }
   }
 
-  #overlayOf(group: GroupId, position: Position): GroupOverlay {
+  #overlayOf({ group, position, horizonBefore }: Commit): GroupOverlay {
     let overlay = this.#groups.get(group)
     if (overlay === undefined) {
       overlay = {
         position: position - 1,
+        takenHorizon: horizonBefore,
+        horizon: horizonBefore,
         encodeState: noState,
         rows: new Map(),
         bytes: 0,
@@ -125,8 +145,11 @@ export class Overlay {
   #put(overlay: GroupOverlay, row: OverlayRow): void {
     const known = overlay.rows.get(row.text)
     if (known === undefined) overlay.sorted = undefined
+    // A row that one entry writes twice has only what it wrote last: nobody can see the other.
+    const isReplaced = known?.position === row.position
+    row.previous = isReplaced ? known.previous : known
     overlay.rows.set(row.text, row)
-    this.#count(overlay, bytesOf(row) - (known === undefined ? 0 : bytesOf(known)))
+    this.#count(overlay, bytesOf(row) - (isReplaced ? bytesOf(known) : 0))
   }
 
   #count(overlay: GroupOverlay, bytes: number): void {
@@ -134,22 +157,23 @@ export class Overlay {
     this.#bytes += bytes
   }
 
-  get(group: GroupId, key: Uint8Array): OverlayRow | undefined {
-    return this.#groups.get(group)?.rows.get(latin1(key))
+  /** The newest version of a row, or the one that a read at `at` sees, if it is here. */
+  get(group: GroupId, key: Uint8Array, at?: Timestamp): OverlayRow | undefined {
+    return versionAt(this.#groups.get(group)?.rows.get(latin1(key)), at)
   }
 
-  /** The group's rows in a range, deleted ones included, in the range's order. Without its limit. */
-  range(group: GroupId, range: RowRange): readonly OverlayRow[] {
+  /** The same for a range, deleted rows included, in the range's order. Without its limit. */
+  range(group: GroupId, range: RowRange, at?: Timestamp): readonly OverlayRow[] {
     const overlay = this.#groups.get(group)
     if (overlay === undefined) return []
     overlay.sorted ??= [...overlay.rows.keys()].sort(compareText)
     const { rows, sorted } = overlay
     const end = range.lt === undefined ? undefined : latin1(range.lt)
     const found: OverlayRow[] = []
-    for (let at = startOf(sorted, range); at < sorted.length; at++) {
-      const text = sorted[at] ?? ''
+    for (let index = startOf(sorted, range); index < sorted.length; index++) {
+      const text = sorted[index] ?? ''
       if (end !== undefined && text >= end) break
-      const row = rows.get(text)
+      const row = versionAt(rows.get(text), at)
       if (row !== undefined) found.push(row)
     }
     return range.reverse === true ? found.reverse() : found
@@ -176,8 +200,10 @@ export class Overlay {
     overlay.waiting = undefined
     overlay.isTaken = true
     this.#dirty.delete(group)
-    const { position, rows } = overlay
-    return { group, position, state: overlay.encodeState(), rows: [...rows.values()] }
+    const { position, takenHorizon: horizonBefore, horizon, rows } = overlay
+    overlay.takenHorizon = horizon
+    const state = overlay.encodeState()
+    return { group, position, state, horizonBefore, horizon, rows: [...rows.values()] }
   }
 
   /** The batch that took these is durable. */
@@ -187,10 +213,10 @@ export class Overlay {
       assert(overlay?.isTaken === true, 'replica: released what was not taken')
       overlay.isTaken = false
       for (const row of rows) {
-        if (overlay.rows.get(row.text) !== row) continue
-        overlay.rows.delete(row.text)
-        overlay.sorted = undefined
-        this.#count(overlay, -bytesOf(row))
+        this.#cut(overlay, row)
+        for (let one: OverlayRow | undefined = row; one !== undefined; one = one.previous) {
+          this.#count(overlay, -bytesOf(one))
+        }
       }
       if (overlay.waiting !== undefined) continue
       assert(overlay.rows.size === 0, 'replica: a row is left with nobody to take it')
@@ -199,6 +225,31 @@ export class Overlay {
     }
     this.#takenCommit = undefined
   }
+
+  /** Takes a version, and those before it, off its chain. */
+  #cut(overlay: GroupOverlay, row: OverlayRow): void {
+    let later = overlay.rows.get(row.text)
+    if (later === row) {
+      overlay.rows.delete(row.text)
+      overlay.sorted = undefined
+      return
+    }
+    while (later !== undefined && later.previous !== row) later = later.previous
+    assert(later !== undefined, 'replica: a version that is taken left its chain')
+    later.previous = undefined
+  }
+}
+
+/** Down the chain to the version that is seen at `at`. */
+function versionAt(
+  newest: OverlayRow | undefined,
+  at: Timestamp | undefined,
+): OverlayRow | undefined {
+  let version = newest
+  while (version !== undefined && at !== undefined && version.timestamp > at) {
+    version = version.previous
+  }
+  return version
 }
 
 function noState(): Uint8Array {

@@ -66,6 +66,13 @@ export interface ReplicaOptions {
   readonly source: RecordSource
 }
 
+/** The position up to which a group is applied, its timestamp, and the group's horizon there. */
+export interface Applied {
+  readonly position: Position
+  readonly timestamp: Timestamp
+  readonly horizon: Timestamp
+}
+
 /** A group in memory. `isUsed`: since it was last looked at for eviction. */
 interface Held {
   readonly log: GroupLog
@@ -143,10 +150,10 @@ export class Replica {
     return waiting.map(({ log }) => log.group)
   }
 
-  /** The position up to which the group is applied here. */
-  appliedPosition(group: GroupId): { readonly position: Position; readonly timestamp: Timestamp } {
-    const state = this.#stateOf(group)
-    return { position: state.position, timestamp: state.timestamp }
+  /** How far the group is applied here. */
+  applied(group: GroupId): Applied {
+    const { position, timestamp, horizon } = this.#stateOf(group)
+    return { position, timestamp, horizon }
   }
 
   /** What the group's applied state holds of an intent. */

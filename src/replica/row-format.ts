@@ -3,24 +3,29 @@
  *
  *   g <group, escaped> 0        the group's state record
  *   g <group, escaped> 1 <key>  newest version of a row
- *   g <group, escaped> 2 …      kept for history
+ *   g <group, escaped> 2 …      a version that was superseded: key, escaped, then its start with
+ *                               all bits turned over, so that of each row the newest comes first
  *   b <slot>                    batch markers
  *   m <name>                    small values of the node's own
  *
  * A group's bytes are escaped (00 becomes 00 ff, and 00 01 ends them): no group's prefix opens
  * another's, everything of a group is contiguous, and groups lie in the order of their root keys.
  *
- * Values: CRC 4 (over key and all that follows) · format 1 · key id 2, zero: for encryption ·
- * stamp 8 · payload. The stamp is a row's timestamp, a state record's position, a marker's number.
+ * Values: CRC 4 (over key and all that follows) · format 2 · key id 2, zero: for encryption ·
+ * stamp 8 · payload. The stamp is a row's timestamp, the end of a version in history, a state
+ * record's position, a marker's number.
  */
+import { assert } from '../base/assert.ts'
 import { bufferOf, crc32, readCount, writeCount } from '../base/bytes.ts'
-import type { GroupId } from '../base/ids.ts'
+import type { GroupId, Timestamp } from '../base/ids.ts'
 
-const valueFormat = 1
+const valueFormat = 2
 const groupTag = 'g'.charCodeAt(0)
 const headBytes = 15
 const stateSubspace = 0
 const rowSubspace = 1
+const historySubspace = 2
+const startBytes = 8
 
 export interface Stored {
   readonly stamp: number
@@ -42,6 +47,64 @@ export function groupPrefix(group: GroupId): Buffer {
   prefix[at++] = 0
   prefix[at] = 1
   return prefix
+}
+
+/** What opens the keys of a group's history; `afterHistory` is the first key beyond them. */
+export function historyPrefix(prefix: Uint8Array): Buffer {
+  return subspaceKey(prefix, historySubspace)
+}
+
+export function afterHistory(prefix: Uint8Array): Buffer {
+  return subspaceKey(prefix, historySubspace + 1)
+}
+
+/** What opens the keys of all versions of a row that lie in history; escaped as groups are. */
+export function versionsPrefix(history: Uint8Array, key: Uint8Array, isClosed = true): Buffer {
+  let length = history.length + key.length + (isClosed ? 2 : 0)
+  for (const byte of key) if (byte === 0) length += 1
+  const prefix = Buffer.allocUnsafe(length)
+  prefix.set(history)
+  let at = history.length
+  for (const byte of key) {
+    prefix[at++] = byte
+    if (byte === 0) prefix[at++] = 0xff
+  }
+  if (isClosed) prefix.set(endOfKey, at)
+  return prefix
+}
+
+const endOfKey = Uint8Array.of(0, 1)
+
+/** The first key beyond all versions of the row. */
+export function afterVersions(history: Uint8Array, key: Uint8Array): Buffer {
+  const bytes = versionsPrefix(history, key)
+  bytes[bytes.length - 1] = 2
+  return bytes
+}
+
+export function versionKey(history: Uint8Array, key: Uint8Array, start: Timestamp): Buffer {
+  const versions = versionsPrefix(history, key)
+  const bytes = Buffer.allocUnsafe(versions.length + startBytes)
+  bytes.set(versions)
+  writeCount(bytes, start, versions.length)
+  for (let at = versions.length; at < bytes.length; at++) bytes[at] = ~(bytes[at] ?? 0)
+  return bytes
+}
+
+/** The row's key and the version's start; `rest` is what follows the group's history prefix. */
+export function decodeVersionKey(rest: Uint8Array): { readonly key: Buffer; start: Timestamp } {
+  const end = rest.length - startBytes - endOfKey.length
+  assert(end >= 0, 'replica: a key of history is too short')
+  const key = Buffer.allocUnsafe(end)
+  let length = 0
+  for (let at = 0; at < end; at++) {
+    const byte = rest[at] ?? 0
+    key[length++] = byte
+    if (byte === 0) at += 1
+  }
+  const start = Buffer.from(rest.subarray(rest.length - startBytes))
+  for (let at = 0; at < startBytes; at++) start[at] = ~(start[at] ?? 0)
+  return { key: key.subarray(0, length), start: readCount(start, 0) }
 }
 
 export function stateKey(prefix: Uint8Array): Buffer {

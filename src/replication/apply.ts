@@ -23,6 +23,9 @@ export function applyEntry(state: GroupState, entry: Entry): Applied {
   assert(entry.timestamp > state.timestamp, 'MVCC-2: the timestamp did not rise')
   state.position = entry.position
   state.timestamp = entry.timestamp
+  // Never back, whatever the next proposer's limits or clock say: what it permitted may be gone.
+  state.horizon = Math.max(state.horizon, entry.horizon)
+  assert(state.horizon <= state.timestamp, 'MVCC-1: the newest state is behind the horizon')
   state.nextLeader = entry.nextLeader
   // A no-op has time for it, and may have been proposed for it (`compose.ts`).
   const isNoOp = entry.transactions.length === 0

@@ -14,6 +14,8 @@ import { forget, settle } from './learn.ts'
 import { never, type GroupLog, type Pending } from './log.ts'
 import type { Verdict } from './message.ts'
 
+const microsPerMs = 1_000
+
 export type Validation =
   | { readonly kind: 'compatible' }
   /** Its turn is a later position: it met a write of this entry, or read ahead of this replica. */
@@ -52,6 +54,7 @@ export function composeEntry(
   return encodeEntry({
     position: state.position + 1,
     timestamp,
+    horizon: Math.max(state.horizon, timestamp - context.limits.historyMs * microsPerMs),
     nextLeader: { node: context.node, incarnation: context.incarnation },
     transactions: chosen.map((pending) => pending.bytes),
   })

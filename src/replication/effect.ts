@@ -53,6 +53,9 @@ export type Effect =
       readonly group: GroupId
       readonly position: Position
       readonly timestamp: Timestamp
+      /** Of the group, before this entry and from it on. */
+      readonly horizonBefore: Timestamp
+      readonly horizon: Timestamp
       readonly value: Uint8Array
       readonly writes: readonly Mutation[]
       readonly encodeState: () => Uint8Array

@@ -89,6 +89,7 @@ function apply(
   value: Uint8Array,
 ): void {
   const entry = present(decodeEntry(value), 'LOG-1: a chosen entry is of no known format')
+  const horizonBefore = log.state.horizon
   const { writes, outcomes } = applyEntry(log.state, entry)
   const { timestamp } = entry
   log.window.add({ position, timestamp, sets: writeSetsOf(entry, writes, outcomes) })
@@ -104,6 +105,8 @@ function apply(
     group,
     position,
     timestamp,
+    horizonBefore,
+    horizon: state.horizon,
     value,
     writes,
     encodeState: encode,

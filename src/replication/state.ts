@@ -1,6 +1,6 @@
 /**
- * A group's replicated state beside its rows: how far its log is applied, who leads next, its
- * counters, and what became of each session's intents. A function of the log alone: replicas that
+ * A group's replicated state beside its rows: how far its log is applied and its past is readable, who
+ * leads next, its counters, and what became of each session's intents. A function of the log alone: replicas that
  * applied the same position hold equal bytes (LOG-2).
  */
 import { pack, unpack } from '../base/pack.ts'
@@ -32,6 +32,8 @@ export interface SessionState {
 export interface GroupState {
   position: Position
   timestamp: Timestamp
+  /** The highest that an applied entry carried: the group's past is readable from here on. */
+  horizon: Timestamp
   /** Named by the entry at `position`; absent before position 1. */
   nextLeader: Leader | undefined
   /** The last number drawn from each counter. */
@@ -39,12 +41,13 @@ export interface GroupState {
   readonly sessions: Map<string, SessionState>
 }
 
-const stateFormat = 1
+const stateFormat = 2
 
 export function emptyState(): GroupState {
   return {
     position: 0,
     timestamp: 0,
+    horizon: 0,
     nextLeader: undefined,
     counters: new Map(),
     sessions: new Map(),
@@ -59,6 +62,7 @@ export function encodeState(state: GroupState): Uint8Array {
     stateFormat,
     state.position,
     state.timestamp,
+    state.horizon,
     state.nextLeader?.node,
     state.nextLeader?.incarnation,
     counters,
@@ -82,15 +86,16 @@ function encodeOutcome(sequence: number, outcome: RecordedOutcome): (number | nu
 /** The state, or undefined when the bytes are not one of a known format. */
 export function decodeState(bytes: Uint8Array): GroupState | undefined {
   const fields = unpack(bytes)
-  if (!Array.isArray(fields) || fields.length !== 7 || fields[0] !== stateFormat) return undefined
-  const [, position, timestamp, node, incarnation, counters, sessions]: unknown[] = fields
+  if (!Array.isArray(fields) || fields.length !== 8 || fields[0] !== stateFormat) return undefined
+  const [, position, timestamp, horizon, node, incarnation, counters, sessions]: unknown[] = fields
   if (!isCount(position) || !isCount(timestamp)) return undefined
+  if (!isCount(horizon) || horizon > timestamp) return undefined
   if (!Array.isArray(counters) || !Array.isArray(sessions)) return undefined
   const nextLeader = decodeLeader(node, incarnation)
   // The entry at each position names a leader, so exactly the state before the first has none.
   if (nextLeader === 'malformed' || (nextLeader === undefined) !== (position === 0))
     return undefined
-  const state: GroupState = { ...emptyState(), position, timestamp, nextLeader }
+  const state: GroupState = { ...emptyState(), position, timestamp, horizon, nextLeader }
   const isWhole =
     counters.every((row) => decodeCounter(row, state)) &&
     sessions.every((row) => decodeSession(row, state))

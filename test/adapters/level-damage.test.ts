@@ -49,7 +49,11 @@ async function fill(from: number, to: number): Promise<void> {
   const store = await openLevelStore(sound)
   const data = await openData(store)
   for (let commit = from; commit <= to; commit++) {
-    data.commit(groupOf(commit), commit, commit, writesOf(commit), () => Buffer.from('state'))
+    data.commit({
+      ...{ group: groupOf(commit), position: commit, timestamp: commit },
+      ...{ horizonBefore: 0, horizon: 0, writes: writesOf(commit) },
+      encodeState: () => Buffer.from('state'),
+    })
     await data.drain()
   }
   await data.stop()

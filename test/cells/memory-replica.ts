@@ -5,7 +5,13 @@
  */
 import { compareBytes, fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { StoreError } from '../../src/base/errors.ts'
-import { nodeId, type GroupId, type NodeId, type Position } from '../../src/base/ids.ts'
+import {
+  nodeId,
+  type GroupId,
+  type NodeId,
+  type Position,
+  type Timestamp,
+} from '../../src/base/ids.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { recordedOf } from '../../src/replica/intent-outcome.ts'
 import type {
@@ -93,6 +99,7 @@ export class MemoryLog {
     const entry: Entry = {
       position,
       timestamp: Math.max(log.state.timestamp + 1, wallMicros),
+      horizon: 0,
       nextLeader: { node: nodeId('n1'), incarnation: 1 },
       transactions: [transaction],
     }
@@ -121,6 +128,14 @@ function throughBytes(submission: Submission): Transaction {
 interface Applied {
   readonly state: GroupState
   readonly rows: Map<string, Row>
+  /** Every version of every row, deleted ones without a value, in the order of their times. */
+  readonly versions: Version[]
+}
+
+interface Version {
+  readonly key: Uint8Array
+  readonly value: Uint8Array | undefined
+  readonly timestamp: Timestamp
 }
 
 interface Watch {
@@ -159,17 +174,19 @@ export class MemoryReplica implements LocalReplica {
   #applied(group: GroupId): Applied {
     const known = this.#groups.get(group)
     if (known !== undefined) return known
-    const made = { state: emptyState(), rows: new Map<string, Row>() }
+    const made = { state: emptyState(), rows: new Map<string, Row>(), versions: [] }
     this.#groups.set(group, made)
     return made
   }
 
   catchUp(group: GroupId): void {
-    const { state, rows } = this.#applied(group)
+    const { state, rows, versions } = this.#applied(group)
     for (const entry of this.#log.group(group).entries.slice(state.position)) {
+      const { timestamp } = entry
       for (const { key, value } of applyEntry(state, entry).writes) {
+        versions.push({ key, value, timestamp })
         if (value === undefined) rows.delete(latin1(key))
-        else rows.set(latin1(key), { key, value, timestamp: entry.timestamp })
+        else rows.set(latin1(key), { key, value, timestamp })
       }
     }
     for (const watch of [...this.#watches]) {
@@ -232,9 +249,35 @@ export class MemoryReplica implements LocalReplica {
     return this.#applied(group).rows.get(latin1(key))
   }
 
-  async scan(group: GroupId, range: RowRange): Promise<readonly Row[]> {
+  async readAt(group: GroupId, at: Timestamp, timeoutMs: number): Promise<ReadPoint> {
+    const isHere = at <= this.#applied(group).state.timestamp
+    const { position, timestamp } = await this.read(group, isHere ? 'any' : 'current', timeoutMs)
+    return { position, timestamp: Math.min(at, timestamp) }
+  }
+
+  getAt(
+    group: GroupId,
+    keys: readonly Uint8Array[],
+    at: Timestamp,
+  ): Promise<readonly (Row | undefined)[]> {
+    const rows = this.#rowsAt(group, at)
+    return Promise.resolve(keys.map((key) => rows.get(latin1(key))))
+  }
+
+  #rowsAt(group: GroupId, at: Timestamp): ReadonlyMap<string, Row> {
+    const rows = new Map<string, Row>()
+    for (const { key, value, timestamp } of this.#applied(group).versions) {
+      if (timestamp > at) break
+      if (value === undefined) rows.delete(latin1(key))
+      else rows.set(latin1(key), { key, value, timestamp })
+    }
+    return rows
+  }
+
+  async scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]> {
     const { gte, gt, lt, reverse, limit } = range
-    const rows = [...this.#applied(group).rows.values()]
+    const all = at === undefined ? this.#applied(group).rows : this.#rowsAt(group, at)
+    const rows = [...all.values()]
       .filter(({ key }) => gte === undefined || compareBytes(key, gte) >= 0)
       .filter(({ key }) => gt === undefined || compareBytes(key, gt) > 0)
       .filter(({ key }) => lt === undefined || compareBytes(key, lt) < 0)

@@ -118,7 +118,10 @@ async function take(
   const writes = step.writes.map(([key, value]) =>
     value === null ? { key: fromLatin1(key) } : { key: fromLatin1(key), value: Buffer.from(value) },
   )
-  data.commit(where, position, position, writes, () => Buffer.from(`state ${position}`))
+  data.commit({
+    ...{ group: where, position, timestamp: position, horizonBefore: 0, horizon: 0, writes },
+    encodeState: () => Buffer.from(`state ${position}`),
+  })
   for (const { key, value } of writes) {
     if (value === undefined) model.delete(latin1(key))
     else model.set(latin1(key), { key, value, timestamp: position })

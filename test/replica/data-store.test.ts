@@ -37,7 +37,10 @@ function gone(key: string): RowWrite {
 
 /** Commits with a state record that says its position, and time that is its position, too. */
 function commit(data: DataStore, to: GroupId, position: Position, ...rows: RowWrite[]): void {
-  data.commit(to, position, position, rows, () => Buffer.from(`state ${position}`))
+  data.commit({
+    ...{ group: to, position, timestamp: position, horizonBefore: 0, horizon: 0, writes: rows },
+    encodeState: () => Buffer.from(`state ${position}`),
+  })
 }
 
 function get(data: DataStore, from: GroupId, key: string): string | undefined {

@@ -27,6 +27,8 @@ const seeded = { seed: 20_110_109, numRuns: 300 }
 
 const count = fc.maxSafeNat()
 const positive = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
+/** A horizon and a timestamp at or after it. */
+const times = fc.tuple(count, positive).map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const)
 const rawBytes = fc.uint8Array({ maxLength: 24 }).map((bytes) => Buffer.from(bytes))
 const leader: fc.Arbitrary<Leader> = fc.record({
   node: fc.constantFrom('n1', 'n2', 'a-name-of-the-full-32-characters').map(nodeId),
@@ -103,12 +105,13 @@ const sessions = fc.uniqueArray(fc.tuple(fc.string({ unit: 'binary', maxLength: 
   selector: ([id]) => id,
 })
 const appliedState: fc.Arbitrary<GroupState> = fc
-  .record({ position: positive, timestamp: count, nextLeader: leader, counters, sessions })
-  .map(stateOf)
+  .record({ position: positive, times, nextLeader: leader, counters, sessions })
+  .map(({ times: [horizon, timestamp], ...rest }) => stateOf({ ...rest, timestamp, horizon }))
 
 function stateOf(parts: {
   readonly position: number
   readonly timestamp: number
+  readonly horizon: number
   readonly nextLeader: Leader
   readonly counters: readonly (readonly [number, number])[]
   readonly sessions: readonly (readonly [
@@ -153,7 +156,9 @@ test('codec: a transaction comes back as it was', () => {
 })
 
 test('codec: an entry comes back with its transactions in their order', () => {
-  const parts = fc.record({ position: positive, timestamp: positive, nextLeader: leader })
+  const parts = fc
+    .record({ position: positive, times, nextLeader: leader })
+    .map(({ times: [horizon, timestamp], ...rest }) => ({ ...rest, timestamp, horizon }))
   fc.assert(
     fc.property(parts, fc.array(transaction, { maxLength: 3 }), (head, transactions) => {
       const bytes = encodeEntry({ ...head, transactions: transactions.map(encodeTransaction) })
@@ -211,7 +216,8 @@ test('codec: a cut or a flipped bit yields undefined or another whole value, no 
     appliedState.map(encodeState),
     fc.tuple(transaction, leader, positive).map(([one, nextLeader, position]) => {
       const transactions = [encodeTransaction(one)]
-      return encodeEntry({ position, timestamp: position, nextLeader, transactions })
+      const horizon = 0
+      return encodeEntry({ position, timestamp: position, horizon, nextLeader, transactions })
     }),
   )
   fc.assert(
@@ -308,29 +314,32 @@ test('codec: a transaction with one wrong field is none', () => {
 
 test('codec: an entry with one wrong field is none', () => {
   const inner = pack(someTransaction)
-  const good: Packable = [1, null, 7, 1000, 'n1', 1, [inner, inner]]
+  const good: Packable = [2, null, 7, 1000, 900, 'n1', 1, [inner, inner]]
   expectRefused(decodeEntry, good, [
-    [[], [null, [], [1, null, 7, 1000, 'n1', 1], [1, null, 7, 1000, 'n1', 1, [], 0]]],
-    [[0], [0, 2, '1', null]],
-    ...[2, 3, 5].map((field) => [[field], [0, ...noCount]] as const),
-    [[4], ['', 'No Node', 'x'.repeat(33), 1, null]],
-    [[6], [null, 1, inner, [null], ['text'], [inner.subarray(1)], [someTransaction]]],
+    [[], [null, [], [2, null, 7, 1000, 900, 'n1', 1], [2, null, 7, 1000, 900, 'n1', 1, [], 0]]],
+    [[0], [0, 1, 3, '2', null]],
+    ...[2, 3, 6].map((field) => [[field], [0, ...noCount]] as const),
+    // A horizon beyond the entry itself would make the newest state unreadable.
+    [[4], [1001, ...noCount]],
+    [[5], ['', 'No Node', 'x'.repeat(33), 1, null]],
+    [[7], [null, 1, inner, [null], ['text'], [inner.subarray(1)], [someTransaction]]],
   ])
 })
 
 test('codec: a state with one wrong field is none', () => {
   const sessionRow: Packable = ['s', 1, 99, [[1], [2, 5, 50, 1, [7]]]]
-  const good: Packable = [1, 6, 60, 'n1', 1, [[1, 7]], [sessionRow]]
+  const good: Packable = [2, 6, 60, 50, 'n1', 1, [[1, 7]], [sessionRow]]
   expectRefused(decodeState, good, [
-    [[], [null, [], [1, 6, 60, 'n1', 1, []], [1, 6, 60, 'n1', 1, [], [], 0]]],
-    [[0], [0, 2, '1', null]],
+    [[], [null, [], [2, 6, 60, 50, 'n1', 1, []], [2, 6, 60, 50, 'n1', 1, [], [], 0]]],
+    [[0], [0, 1, 3, '2', null]],
     // Position 0 has no leader, and every later one has.
     [[1], [0, ...noCount]],
     [[2], noCount],
-    [[3], [null, 1, '', 'No Node']],
-    [[4], noCount],
+    [[3], [61, ...noCount]],
+    [[4], [null, 1, '', 'No Node']],
+    [[5], noCount],
     [
-      [5],
+      [6],
       [
         null,
         1,
@@ -345,27 +354,27 @@ test('codec: a state with one wrong field is none', () => {
         ],
       ],
     ],
-    [[6], [null, 1, [1], [[]], [['s', 1, 99]], [sessionRow, sessionRow]]],
+    [[7], [null, 1, [1], [[]], [['s', 1, 99]], [sessionRow, sessionRow]]],
     [
-      [6, 0, 0],
+      [7, 0, 0],
       [1, null],
     ],
-    ...[1, 2].map((field) => [[6, 0, field], noCount] as const),
+    ...[1, 2].map((field) => [[7, 0, field], noCount] as const),
     [
-      [6, 0, 3],
+      [7, 0, 3],
       [null, 1, [1], [[]], [[1, 2]], [[1], [1]], [[1, 5, 50, 1, [7], 0]]],
     ],
-    ...[0, 1, 2, 3].map((field) => [[6, 0, 3, 1, field], noCount] as const),
+    ...[0, 1, 2, 3].map((field) => [[7, 0, 3, 1, field], noCount] as const),
     [
-      [6, 0, 3, 1, 4],
+      [7, 0, 3, 1, 4],
       [null, 1, [-1], ['1']],
     ],
   ])
 })
 
 test('codec: a state that is not at position 0 without a leader is the only one without', () => {
-  expect(decodeState(pack([1, 0, 0, null, null, [], []]))).toEqual(emptyState())
-  expect(decodeState(pack([1, 1, 0, null, null, [], []]))).toBeUndefined()
+  expect(decodeState(pack([2, 0, 0, 0, null, null, [], []]))).toEqual(emptyState())
+  expect(decodeState(pack([2, 1, 0, 0, null, null, [], []]))).toBeUndefined()
 })
 
 test('codec: drawn numbers are written at their slots and nowhere else', () => {

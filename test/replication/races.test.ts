@@ -171,7 +171,7 @@ test('LOG-5: a position that only a lost proposer touched is closed by a no-op',
   cluster.at(1).step({ kind: 'exists', position: 1 })
   cluster.settle(between(cluster, 1, 2))
   expect(cluster.marks).toContain('no-op proposed')
-  expect(cluster.at(1).replica.appliedPosition(cluster.group).position).toBe(1)
+  expect(cluster.at(1).replica.applied(cluster.group).position).toBe(1)
   // The old leader comes back: its transaction moves on to the next position (promotion).
   cluster.settle()
   expect(rowsOf(cluster, 0)).toEqual({ a: 'v' })

@@ -82,7 +82,12 @@ function entryOf(refKey: number): Uint8Array {
   const intent = { session: 'session-of-c1', sequence: 4, attempt: 1, floor: 1, expiresAt: 9 }
   const transaction = { ...intent, allocations: [], mutations: [{ key, value: key }] }
   return encodeEntry({
-    ...{ position: 3, timestamp: 5, nextLeader: { node: nodeId('n2'), incarnation: 7 } },
+    ...{
+      position: 3,
+      timestamp: 5,
+      horizon: 0,
+      nextLeader: { node: nodeId('n2'), incarnation: 7 },
+    },
     transactions: [encodeTransaction(transaction)],
   })
 }

@@ -44,7 +44,7 @@ function entry(
     ],
   })
   const nextLeader = { node: nodeId('n1'), incarnation: 1 }
-  return encodeEntry({ position, timestamp, nextLeader, transactions: [transaction] })
+  return encodeEntry({ position, timestamp, horizon: 0, nextLeader, transactions: [transaction] })
 }
 
 /** The value of a row whose number was the `number`th drawn. */

@@ -29,12 +29,18 @@ function entry(position: number, node: string, content = 'x'): Uint8Array {
     ...{ allocations: [], mutations: [] },
   })
   const nextLeader = { node: nodeId(node), incarnation: 1 }
-  return encodeEntry({ position, timestamp: position, nextLeader, transactions: [transaction] })
+  return encodeEntry({
+    position,
+    timestamp: position,
+    horizon: 0,
+    nextLeader,
+    transactions: [transaction],
+  })
 }
 
 function noOp(position: number, node: string): Uint8Array {
   const nextLeader = { node: nodeId(node), incarnation: 1 }
-  return encodeEntry({ position, timestamp: position, nextLeader, transactions: [] })
+  return encodeEntry({ position, timestamp: position, horizon: 0, nextLeader, transactions: [] })
 }
 
 class Court {

@@ -1,0 +1,75 @@
+/**
+ * What one batch of the applier writes for a group: the newest versions of its rows, the versions that
+ * they superseded, and the state record of the position that all of it is of.
+ *
+ * LOG-6   Rows, history and state of one position, in one batch.
+ * MVCC-1  A version that is superseded moves to history with its end, unless nobody may see it.
+ */
+import { assert } from '../base/assert.ts'
+import type { Timestamp } from '../base/ids.ts'
+import { mayGo } from '../mvcc/collection.ts'
+import type { Put } from '../ports/storage.ts'
+import type { OverlayRow, TakenGroup } from './overlay.ts'
+import {
+  encodeStored,
+  groupPrefix,
+  historyPrefix,
+  joined,
+  rowsPrefix,
+  stateKey,
+  versionKey,
+  type Stored,
+} from './row-format.ts'
+
+/**
+ * `oldest`: nobody reads the group at an earlier timestamp. `read` gives what is stored under a key
+ * now: no other batch is under way, so that it is what the oldest version taken superseded.
+ */
+export function putGroup(
+  puts: Put[],
+  { group, position, state, rows }: TakenGroup,
+  oldest: Timestamp,
+  read: (key: Uint8Array) => Stored | undefined,
+): void {
+  const prefix = groupPrefix(group)
+  const rowPrefix = rowsPrefix(prefix)
+  const history = historyPrefix(prefix)
+  const supersede = (
+    row: Uint8Array,
+    start: Timestamp,
+    end: Timestamp,
+    value: Uint8Array,
+  ): void => {
+    assert(start < end, 'MVCC-2: a version ends before it begins')
+    const key = versionKey(history, row, start)
+    puts.push({ key, value: encodeStored(key, end, value) })
+  }
+  for (const row of rows) {
+    assert(row.position <= position, 'LOG-6: a row is newer than the state beside it')
+    const key = joined(rowPrefix, row.key)
+    const end = supersedeChain(row, oldest, supersede)
+    // Who is written for the first time has nothing there: a look into LevelDB's filters tells.
+    const stored = mayGo(end, oldest) ? undefined : read(key)
+    if (stored !== undefined) supersede(row.key, stored.stamp, end, stored.payload)
+    const { value, timestamp } = row
+    puts.push(value === undefined ? { key } : { key, value: encodeStored(key, timestamp, value) })
+  }
+  const key = stateKey(prefix)
+  puts.push({ key, value: encodeStored(key, position, state) })
+}
+
+/** All versions of the chain but the newest. Returns where the one before the chain ends. */
+function supersedeChain(
+  newest: OverlayRow,
+  oldest: Timestamp,
+  supersede: (row: Uint8Array, start: Timestamp, end: Timestamp, value: Uint8Array) => void,
+): Timestamp {
+  let end = newest.timestamp
+  for (let one = newest.previous; one !== undefined; one = one.previous) {
+    // Those before it ended earlier still.
+    if (mayGo(end, oldest)) return end
+    if (one.value !== undefined) supersede(one.key, one.timestamp, end, one.value)
+    end = one.timestamp
+  }
+  return end
+}

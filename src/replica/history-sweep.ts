@@ -1,0 +1,114 @@
+/**
+ * Forgets what nobody may read any more: looks through the history of groups whose horizon has moved
+ * on, a chunk at a time, and hands what may go to the applier, which deletes it along with its next
+ * batch. Only groups that are written cost anything; at most one chunk is looked through at a time.
+ *
+ * MVCC-1  What may go is reckoned from a horizon that is durable: after a crash none is lower.
+ *
+ * A group that is not written any more keeps what history it has.
+ */
+import { assert } from '../base/assert.ts'
+import type { GroupId, Timestamp } from '../base/ids.ts'
+import { isSweepDue, mayGo } from '../mvcc/collection.ts'
+import type { KeyValue, Range } from '../ports/storage.ts'
+import type { TakenGroup } from './overlay.ts'
+import { afterHistory, groupPrefix, historyPrefix } from './row-format.ts'
+
+/** Versions looked at between two batches of the applier. */
+export const sweepChunkRows = 256
+/** Groups that wait to be looked through; one more is left for the next time. */
+export const sweepGroupsMax = 10_000
+
+export interface SweepParts {
+  readonly historyMs: number
+  /** The oldest timestamp at which anybody reads a group whose horizon is this. */
+  oldest(group: GroupId, horizon: Timestamp): Timestamp
+  scan(range: Range): AsyncIterable<KeyValue>
+  /** The stamp of what is stored: where a version ends. */
+  endOf(row: KeyValue): Timestamp
+  onFailed(error: unknown): void
+}
+
+/** A group that is looked through. */
+interface Sweep {
+  readonly group: GroupId
+  /** Durable; it may have moved on since the group began to wait. */
+  horizon: Timestamp
+  /** The last key that was looked at. */
+  after: Uint8Array | undefined
+}
+
+export class HistorySweep {
+  readonly #parts: SweepParts
+  /** The first one is at work. */
+  readonly #waiting = new Map<GroupId, Sweep>()
+  /** Found by the last chunk, for the next batch. */
+  #found: readonly Uint8Array[] = []
+  #underWay: Promise<void> | undefined
+
+  constructor(parts: SweepParts) {
+    this.#parts = parts
+  }
+
+  /** Keys to be deleted along with the next batch. */
+  take(): readonly Uint8Array[] {
+    const found = this.#found
+    this.#found = []
+    return found
+  }
+
+  /** A batch is durable, and with it these groups' horizons. */
+  onWritten(groups: readonly TakenGroup[]): void {
+    const { historyMs } = this.#parts
+    for (const { group, horizonBefore, horizon } of groups) {
+      const waiting = this.#waiting.get(group)
+      if (waiting !== undefined) waiting.horizon = horizon
+      else if (!isSweepDue(horizonBefore, horizon, historyMs)) continue
+      else if (this.#waiting.size < sweepGroupsMax) {
+        this.#waiting.set(group, { group, horizon, after: undefined })
+      }
+    }
+    this.#next()
+  }
+
+  /** Resolves when nothing is being read any more. */
+  async stop(): Promise<void> {
+    this.#waiting.clear()
+    await this.#underWay
+  }
+
+  /** One chunk, unless what the last one found is not taken yet. */
+  #next(): void {
+    const [sweep] = this.#waiting.values()
+    if (sweep === undefined || this.#underWay !== undefined || this.#found.length > 0) return
+    this.#underWay = this.#look(sweep).then(
+      () => (this.#underWay = undefined),
+      (error: unknown) => {
+        this.#underWay = undefined
+        this.#waiting.clear()
+        this.#parts.onFailed(error)
+      },
+    )
+  }
+
+  async #look(sweep: Sweep): Promise<void> {
+    const { group, horizon, after } = sweep
+    const prefix = groupPrefix(group)
+    // Of this moment: who opens a snapshot later may do so from the horizon on only.
+    const oldest = this.#parts.oldest(group, horizon)
+    assert(oldest <= horizon, 'MVCC-1: versions beyond the horizon were to be forgotten')
+    const range = {
+      ...(after === undefined ? { gte: historyPrefix(prefix) } : { gt: after }),
+      ...{ lt: afterHistory(prefix), limit: sweepChunkRows },
+    }
+    const found: Uint8Array[] = []
+    let count = 0
+    for await (const row of this.#parts.scan(range)) {
+      count += 1
+      sweep.after = row.key
+      if (mayGo(this.#parts.endOf(row), oldest)) found.push(row.key)
+    }
+    if (count < sweepChunkRows) this.#waiting.delete(group)
+    this.#found = found
+  }
+}

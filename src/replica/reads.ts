@@ -1,0 +1,137 @@
+/**
+ * What this node's edge reads: points to read at, and rows. A point is current, whatever is applied
+ * here, or a timestamp of the past; whoever reads at a timestamp keeps that snapshot open here.
+ *
+ * MVCC-1  A timestamp below the group's horizon is read only while its snapshot is open at this node.
+ */
+import { StoreError } from '../base/errors.ts'
+import type { GroupId, Position, Timestamp } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Trace } from '../ports/trace.ts'
+import { isCount } from '../replication/transaction.ts'
+import type { DataStore } from './data-store.ts'
+import type { ReadLevel, ReadPoint, Row, RowRange } from './local-replica.ts'
+import type { Applied, Replica } from './replica.ts'
+import type { Requests } from './requests.ts'
+
+export interface ReadsParts {
+  readonly clock: Clock
+  readonly trace: Trace
+  readonly limits: Limits
+  readonly replica: Replica
+  readonly data: DataStore
+  readonly requests: Requests
+  /** Stopped, or failed. */
+  isOver(): boolean
+  /** Makes the group take up what it can by itself. */
+  wake(group: GroupId): void
+  /** Begins a majority read, which `requests` hears of under this number. */
+  begin(group: GroupId, read: number): void
+}
+
+export class Reads {
+  readonly #parts: ReadsParts
+
+  constructor(parts: ReadsParts) {
+    this.#parts = parts
+  }
+
+  async read(
+    group: GroupId,
+    level: ReadLevel,
+    timeoutMs: number,
+    atLeast: Position = 0,
+  ): Promise<ReadPoint> {
+    this.#admit()
+    if (level === 'any') {
+      const { position, timestamp } = this.#here(group)
+      if (position >= atLeast) return this.#served(group, 'any', { position, timestamp })
+    }
+    // Behind what a session has seen: a majority knows of it, so a current read gets there.
+    const point = await this.#current(group, timeoutMs)
+    if (point.position >= atLeast) return point
+    throw new StoreError('invalid', 'the group has no such position yet', { group })
+  }
+
+  async readAt(group: GroupId, at: Timestamp, timeoutMs: number): Promise<ReadPoint> {
+    this.#admit()
+    const here = this.#here(group)
+    // Timestamps rise with the position (MVCC-2): up to the applied one nothing is missing here.
+    const { position, timestamp } =
+      at <= here.timestamp ? here : await this.#current(group, timeoutMs)
+    const point = { position, timestamp: Math.min(at, timestamp) }
+    this.#open(group, point.timestamp)
+    return this.#served(group, 'at', point)
+  }
+
+  get(group: GroupId, key: Uint8Array): Row | undefined {
+    return this.#parts.data.get(group, key)
+  }
+
+  async getAt(
+    group: GroupId,
+    keys: readonly Uint8Array[],
+    at: Timestamp,
+  ): Promise<readonly (Row | undefined)[]> {
+    this.#open(group, at)
+    return this.#parts.data.getAllAt(group, keys, at)
+  }
+
+  async scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]> {
+    const { data } = this.#parts
+    if (at === undefined) return data.scan(group, range)
+    this.#open(group, at)
+    return data.scanAt(group, range, at)
+  }
+
+  #admit(): void {
+    const { requests, limits } = this.#parts
+    this.#checkRunning()
+    if (requests.count >= limits.nodeQueueMax) {
+      throw new StoreError('overloaded', 'too many requests wait at this node; try again later')
+    }
+  }
+
+  #checkRunning(): void {
+    if (!this.#parts.isOver()) return
+    throw new StoreError('closed', 'this node is stopping; ask another one')
+  }
+
+  #here(group: GroupId): Applied {
+    this.#parts.wake(group)
+    return this.#parts.replica.applied(group)
+  }
+
+  #current(group: GroupId, timeoutMs: number): Promise<ReadPoint> {
+    const { requests, begin } = this.#parts
+    return requests.read(group, timeoutMs, (read) => begin(group, read))
+  }
+
+  #served(group: GroupId, level: 'any' | 'at', point: ReadPoint): ReadPoint {
+    const { position, timestamp } = point
+    this.#parts.trace.emit({ kind: 'serve', group, level, position, timestamp })
+    return point
+  }
+
+  /** Opens the snapshot at `at`, or keeps it open; rejects when that cannot be read here. */
+  #open(group: GroupId, at: Timestamp): void {
+    this.#checkRunning()
+    if (!isCount(at)) throw new StoreError('invalid', 'a timestamp is a whole number', { group })
+    const { replica, clock, data, trace } = this.#parts
+    const { timestamp, horizon } = replica.applied(group)
+    if (at > timestamp) {
+      const message = `this replica has applied the group up to ${timestamp}, not to ${at} yet; begin the read here, or try again`
+      throw new StoreError('unavailable', message, { group })
+    }
+    const nowMs = clock.monotonicMs()
+    const isPinned = data.pins.isPinned(group, at, nowMs)
+    if (at < horizon && !isPinned) {
+      trace.mark('snapshot too old')
+      const message = `the group's state at ${at} is gone; the oldest that can be read is the one at ${horizon}`
+      throw new StoreError('snapshot-too-old', message, { group })
+    }
+    if (at < horizon) trace.mark('snapshot held beyond the horizon')
+    data.pins.pin(group, at, nowMs)
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * Rows as of a timestamp: of each the version in the overlay that is old enough, else the newest
+ * stored one if it is, else the one in history that was seen then.
+ *
+ * MVCC-1  Exactly the commits up to the timestamp. All that a read needs is begun in one call, newest
+ *         rows before history: a batch that becomes visible in between moves a version from one to the
+ *         other, and so shows it twice, never not at all; and what is collected later does not count.
+ */
+import { compareBytes } from '../base/bytes.ts'
+import type { GroupId, Timestamp } from '../base/ids.ts'
+import { isSeenAt } from '../mvcc/collection.ts'
+import type { KeyValue, Range } from '../ports/storage.ts'
+import type { Row, RowRange } from './local-replica.ts'
+import { historyRange, mergeRows, storeRange } from './merge-rows.ts'
+import type { Overlay } from './overlay.ts'
+import {
+  afterVersions,
+  decodeVersionKey,
+  groupPrefix,
+  historyPrefix,
+  joined,
+  rowsPrefix,
+  versionKey,
+  type Stored,
+} from './row-format.ts'
+
+export interface SnapshotReadsParts {
+  readonly overlay: Overlay
+  read(key: Uint8Array): Stored | undefined
+  scan(range: Range): AsyncIterable<KeyValue>
+  /** What is stored, or it throws. */
+  checked(key: Uint8Array, value: Uint8Array): Stored
+}
+
+export class SnapshotReads {
+  readonly #parts: SnapshotReadsParts
+
+  constructor(parts: SnapshotReadsParts) {
+    this.#parts = parts
+  }
+
+  /** In the order of `keys`, all as of the call. */
+  getAll(
+    group: GroupId,
+    keys: readonly Uint8Array[],
+    at: Timestamp,
+  ): Promise<readonly (Row | undefined)[]> {
+    const prefix = groupPrefix(group)
+    return Promise.all(keys.map((key) => this.#get(group, prefix, key, at)))
+  }
+
+  async #get(
+    group: GroupId,
+    prefix: Uint8Array,
+    key: Uint8Array,
+    at: Timestamp,
+  ): Promise<Row | undefined> {
+    const { overlay, read } = this.#parts
+    const pending = overlay.get(group, key, at)
+    if (pending !== undefined) {
+      const { value, timestamp } = pending
+      return value === undefined ? undefined : { key, value, timestamp }
+    }
+    const stored = read(joined(rowsPrefix(prefix), key))
+    if (stored !== undefined && stored.stamp <= at) {
+      return { key, value: stored.payload, timestamp: stored.stamp }
+    }
+    const history = historyPrefix(prefix)
+    const gte = versionKey(history, key, at)
+    // The first one is the last that began by then.
+    const range = { gte, lt: afterVersions(history, key), limit: 1 }
+    for await (const row of this.#history(range, history.length, at)) return row
+    return undefined
+  }
+
+  /** The rows of a range, as of the call. */
+  scan(group: GroupId, range: RowRange, at: Timestamp): Promise<readonly Row[]> {
+    const prefix = groupPrefix(group)
+    const pending = this.#parts.overlay.range(group, range, at)
+    // How many stored rows are passed over cannot be known.
+    const { limit: _, ...whole } = range
+    const prefixBytes = prefix.length + 1
+    const newest = this.#newest(storeRange(prefix, whole, 0), prefixBytes, at)
+    const history = this.#history(historyRange(prefix, whole), prefixBytes, at)
+    const sign = range.reverse === true ? -1 : 1
+    return mergeRows(pending, oneOfEach(newest, history, sign), range)
+  }
+
+  async *#newest(range: Range, prefixBytes: number, at: Timestamp): AsyncIterable<Row> {
+    for await (const { key, value } of this.#parts.scan(range)) {
+      const { stamp: timestamp, payload } = this.#parts.checked(key, value)
+      if (timestamp <= at) yield { key: key.subarray(prefixBytes), value: payload, timestamp }
+    }
+  }
+
+  /** At most one version of each row: the times at which they are seen do not overlap. */
+  async *#history(range: Range, prefixBytes: number, at: Timestamp): AsyncIterable<Row> {
+    for await (const one of this.#parts.scan(range)) {
+      const { stamp: end, payload } = this.#parts.checked(one.key, one.value)
+      const { key, start } = decodeVersionKey(one.key.subarray(prefixBytes))
+      if (isSeenAt(at, start, end)) yield { key, value: payload, timestamp: start }
+    }
+  }
+}
+
+/** Two ranges in the same order as one. Asks both for their first row at once. */
+async function* oneOfEach(
+  newest: AsyncIterable<Row>,
+  history: AsyncIterable<Row>,
+  sign: number,
+): AsyncIterable<Row> {
+  const one = newest[Symbol.asyncIterator]()
+  const other = history[Symbol.asyncIterator]()
+  try {
+    let [a, b] = await Promise.all([one.next(), other.next()])
+    for (;;) {
+      if (a.done === true && b.done === true) return
+      const order = orderOf(a, b, sign)
+      if (order <= 0) yield a.value
+      else yield b.value
+      if (order <= 0) a = await one.next()
+      if (order >= 0) b = await other.next()
+    }
+  } finally {
+    await one.return?.()
+    await other.return?.()
+  }
+}
+
+/** Which of the two comes first; what is at its end comes last. */
+function orderOf(a: IteratorResult<Row>, b: IteratorResult<Row>, sign: number): number {
+  if (a.done === true) return 1
+  return b.done === true ? -1 : sign * compareBytes(a.value.key, b.value.key)
+}
