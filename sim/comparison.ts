@@ -11,7 +11,7 @@ import type { ClientFrame } from '../src/wire/client-message.ts'
 import type { Node } from '../src/node/compose.ts'
 import { seenOf } from './cell-client.ts'
 import { datastore } from './cell-workload.ts'
-import { RowSum } from './checkers/log-model.ts'
+import { RowSum } from './checkers/row-sum.ts'
 import type { Cluster } from './cluster.ts'
 import type { NodeHost } from './node-host.ts'
 

@@ -16,6 +16,8 @@ const rules: Readonly<Record<string, string>> = {
   'LOG-6': 'The applied position and the rows are written in one batch.',
   'LEASE-3': 'A current read sees every commit acknowledged before it began.',
   'LEASE-4': 'A read shows one state, whole, and a session never sees less than it has seen.',
+  'MVCC-1':
+    'A read at a timestamp sees exactly the commits up to it, for as long as it is permitted.',
   'MVCC-2': 'Timestamps rise strictly with the position.',
   'TXN-1': 'Transactions of a group fit one order, which sessions and real time fit too.',
   'CELL-1': 'A cell never changes, and none is shown that nobody wrote.',

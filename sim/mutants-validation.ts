@@ -89,7 +89,8 @@ export const validationMutants: readonly Mutant[] = [
       {
         file: 'src/replication/key-range.ts',
         find: '    if (range.gte <= key) return key\n',
-        replace: '    if (range.gte <= key && keyAt > 0) return key\n    if (keyAt === 0) keyAt = 1\n',
+        replace:
+          '    if (range.gte <= key && keyAt > 0) return key\n    if (keyAt === 0) keyAt = 1\n',
       },
     ],
   },

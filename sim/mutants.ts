@@ -5,6 +5,7 @@
  */
 import type { Edit, Mutant } from './mutant.ts'
 import { historyMutants } from './mutants-history.ts'
+import { mvccMutants } from './mutants-mvcc.ts'
 import { nodeMutants } from './mutants-node.ts'
 import { ownMutants } from './mutants-own.ts'
 import { validationMutants } from './mutants-validation.ts'
@@ -166,4 +167,5 @@ export const mutants: readonly Mutant[] = [
   ...nodeMutants,
   ...historyMutants,
   ...validationMutants,
+  ...mvccMutants,
 ]

@@ -3,13 +3,14 @@
  * then everything heals, and what was begun must be done; then all replicas must agree, drain, and
  * hold what was ever acknowledged, also after a restart.
  */
-import { AppendWorkload } from './append-workload.ts'
+import { AppendWorkload, type NamedReplica } from './append-workload.ts'
 import { CellWorkload } from './cell-workload.ts'
 import { judgeHistory } from './checkers/history-checker.ts'
 import type { Referee } from './checkers/referee.ts'
 import type { Traffic } from './cluster.ts'
 import { Comparison, type SimCluster } from './comparison.ts'
 import type { History } from './history/operation.ts'
+import { PastWorkload } from './past-workload.ts'
 import { ReplicaWorkload } from './replica-workload.ts'
 import type { RunOutcome, RunResult } from './result.ts'
 import { ruleOf, sentenceOf, stackOf } from './run-error.ts'
@@ -81,6 +82,7 @@ class Run {
   readonly #workload: CellWorkload
   readonly #blind: ReplicaWorkload
   readonly #lists: AppendWorkload
+  readonly #past: PastWorkload
   readonly #referee: Referee
   readonly #comparison: Comparison
   readonly #endsAtHealing: boolean
@@ -131,14 +133,26 @@ class Run {
       ...{ operationsPerSession: listOperations, onOperation },
       operations: operations?.filter((one) => one.kind === 'lists'),
       isInService: (node) => this.#cluster.inService.some((host) => host.name === node),
-      replicas: () =>
-        hosts.flatMap(({ name, program }) =>
-          program === undefined ? [] : [{ name, replica: program.replica }],
-        ),
+      replicas: () => this.#replicas(),
       onFailed: (error) => {
         world.fail(error)
       },
     })
+    const { pastSessionCount, pastOperations: operationsPerSession } = options.workload
+    this.#past = new PastWorkload({
+      ...{ world, coverage, judge, sessionCount: pastSessionCount, operationsPerSession },
+      ...{ thinkMeanMicros, historyMs: options.limits.historyMs },
+      replicas: () => this.#replicas(),
+      onFailed: (error) => {
+        world.fail(error)
+      },
+    })
+  }
+
+  #replicas(): readonly NamedReplica[] {
+    return this.#cluster.hosts.flatMap(({ name, program }) =>
+      program === undefined ? [] : [{ name, replica: program.replica }],
+    )
   }
 
   async run(): Promise<RunResult> {
@@ -200,6 +214,11 @@ class Run {
     return this.#workload.isDone(this.#cluster.inService.map((host) => host.name))
   }
 
+  #areSessionsDone(): boolean {
+    const sessions = [this.#blind, this.#lists, this.#past]
+    return this.#areClientsDone() && sessions.every((one) => one.isDone())
+  }
+
   /** Every node has taken up its disks, or rightly will not. */
   #isOpen(): boolean {
     return this.#cluster.inService.every((host) => host.program !== undefined)
@@ -222,6 +241,7 @@ class Run {
     this.#workload.start()
     this.#blind.start()
     this.#lists.start()
+    this.#past.start()
     this.#inspectNowAndThen()
     const ending = await world.run(() => this.#isBroken(), this.#options.faultRates.lengthMicros)
     this.#expectNoStorm(ending)
@@ -255,14 +275,13 @@ class Run {
     const { world, nemesis } = this.#cluster
     const before = this.#effort()
     nemesis.heal()
-    const isDone = (): boolean =>
-      this.#isBroken() ||
-      (this.#areClientsDone() && this.#blind.isDone() && this.#lists.isDone() && this.#isOpen())
+    const isDone = (): boolean => this.#isBroken() || (this.#areSessionsDone() && this.#isOpen())
     // A slow seed need not do all it was given, but whatever it began must come to an end.
     await world.run(isDone, world.nowMicros + workMicros)
     this.#workload.end()
     this.#blind.end()
     this.#lists.end()
+    this.#past.end()
     const rest = await world.run(isDone, world.nowMicros + finishMicros)
     this.#expectNoStorm(rest)
     this.#expect(rest === 'done', 'LIVE-1', 'A call did not end in the healed world.')

@@ -170,6 +170,7 @@ class Shrinker {
       'operationsPerClient',
       'blindWrites',
       'listOperations',
+      'pastOperations',
       'clientCount',
     ] as const) {
       for (let isSmaller = true; isSmaller;) {

@@ -35,6 +35,9 @@ export interface WorkloadOptions {
   /** Sessions that append to lists and read them, and their transactions. */
   readonly listSessionCount: number
   readonly listOperations: number
+  /** Sessions that write rows anew and delete them, as many that read their past; what each does. */
+  readonly pastSessionCount: number
+  readonly pastOperations: number
   /** How long a call is tried in all, and one node is given. */
   readonly timeoutMs: number
   readonly tryTimeoutMs: number
@@ -136,7 +139,14 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
     tryTimeoutMs: random.pick([100, 500, 2_000]),
     listSessionCount: random.pick([0, 2, 4, 6]),
     listOperations: random.int(15, 40),
+    ...drawPast(random.fork('past')),
   }
+}
+
+function drawPast(
+  random: SeededRandom,
+): Pick<WorkloadOptions, 'pastSessionCount' | 'pastOperations'> {
+  return { pastSessionCount: random.int(0, 2), pastOperations: random.int(10, 40) }
 }
 
 function drawHealing(random: SeededRandom, nodeCount: number): HealingOptions {
@@ -240,6 +250,7 @@ function drawLimits(random: SeededRandom, phaseMs: number, disk: DiskConditions)
     overlayBytesMax: knob(usual.overlayBytesMax, [4_096, 65_536]),
     applierBatchBytesMax: knob(usual.applierBatchBytesMax, [1, 1_000]),
     applierDelayMs: knob(usual.applierDelayMs, [0, 1, 1_000]),
+    ...drawHistory(random.fork('history')),
     flushBytesMax: isDiskSlow ? usual.flushBytesMax : knob(usual.flushBytesMax, [1, 1_000]),
     catchUpEntriesMax: knob(usual.catchUpEntriesMax, [1, 2, 5]),
     catchUpBytesMax: knob(usual.catchUpBytesMax, [1, 1_000]),
@@ -264,6 +275,14 @@ function drawWindow(entries: number): Partial<Limits> & Pick<Limits, 'validation
   return isTiny
     ? { validationWindow: entries, validationWindowMax: entries }
     : { validationWindow: entries }
+}
+
+/** From what is gone with the next write to what outlasts the run. */
+function drawHistory(random: SeededRandom): Pick<Limits, 'historyMs' | 'snapshotHoldMs'> {
+  return {
+    historyMs: random.pick([1, 20, 200, 2_000, 10_000, defaultLimits.historyMs]),
+    snapshotHoldMs: random.pick([1, 200, 5_000, defaultLimits.snapshotHoldMs]),
+  }
 }
 
 function sometimes(random: SeededRandom, rate: number, draw: () => number): number {

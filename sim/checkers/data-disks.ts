@@ -1,17 +1,21 @@
 /**
  * What each node's data disk durably holds, kept up to date write by write: per group the applied
- * position, a digest of the rows, a hash of the state record.
+ * position, digests of the rows and of the versions before them, a hash of the state record.
  */
 import { assert } from '../../src/base/assert.ts'
 import { crc32, latin1 } from '../../src/base/bytes.ts'
 import type { Put } from '../../src/ports/storage.ts'
-import { decodeStored, type Stored } from '../../src/replica/row-format.ts'
-import { RowSum, type ModelRow } from './log-model.ts'
+import { decodeStored, decodeVersionKey, type Stored } from '../../src/replica/row-format.ts'
+import type { ModelRow } from './log-model.ts'
+import { PastSum, versionName } from './past-sum.ts'
+import { RowSum } from './row-sum.ts'
 
 export interface ChangedGroup {
   readonly group: string
   readonly position: number
   readonly rowsDigest: string
+  /** Of what was superseded and may be read at the position's horizon or later. */
+  readonly pastDigest: string
   /** Of the state record, when the batch wrote it. */
   readonly stateHash: string | undefined
 }
@@ -20,14 +24,22 @@ interface GroupOnDisk {
   position: number
   readonly rows: Map<string, ModelRow>
   readonly sum: RowSum
+  readonly past: PastSum
 }
 
 const groupByte = 'g'.charCodeAt(0)
 const stateSubspace = 0
 const rowSubspace = 1
+const historySubspace = 2
 
 export class DataDisks {
   readonly #groups = new Map<string, Map<string, GroupOnDisk>>()
+  readonly #horizonOf: (group: string, position: number) => number
+
+  /** `horizonOf`: what the chosen log says of a group at a position. */
+  constructor(horizonOf: (group: string, position: number) => number) {
+    this.#horizonOf = horizonOf
+  }
 
   positionOf(node: string, group: string): number {
     return this.#groups.get(node)?.get(group)?.position ?? 0
@@ -54,11 +66,15 @@ export class DataDisks {
         stateHashes.set(group, `${crc32(payload)}.${payload.length}`)
       } else if (subspace === rowSubspace) {
         write(onDisk, rest, put)
+      } else if (subspace === historySubspace) {
+        writePast(onDisk, rest, put)
       }
     }
     return [...stateHashes].map(([group, stateHash]) => {
-      const { position, sum } = this.#of(node, group)
-      return { group, position, rowsDigest: sum.digest(), stateHash }
+      const { position, sum, past } = this.#of(node, group)
+      past.raise(this.#horizonOf(group, position))
+      const digests = { rowsDigest: sum.digest(), pastDigest: past.digest() }
+      return { group, position, ...digests, stateHash }
     })
   }
 
@@ -67,7 +83,10 @@ export class DataDisks {
     this.#groups.set(node, groups)
     const known = groups.get(group)
     if (known !== undefined) return known
-    const made = { position: 0, rows: new Map<string, ModelRow>(), sum: new RowSum() }
+    const made = {
+      ...{ position: 0, rows: new Map<string, ModelRow>() },
+      ...{ sum: new RowSum(), past: new PastSum() },
+    }
     groups.set(group, made)
     return made
   }
@@ -82,6 +101,14 @@ function write({ rows, sum }: GroupOnDisk, key: Uint8Array, put: Put): void {
   const { stamp: timestamp, payload: value } = storedOf(put)
   sum.toggle(key, value, timestamp, true)
   rows.set(name, { value, timestamp })
+}
+
+function writePast({ past }: GroupOnDisk, rest: Uint8Array, put: Put): void {
+  const { key, start } = decodeVersionKey(rest)
+  const name = versionName(latin1(key), start)
+  if (put.value === undefined) return past.remove(name)
+  const { stamp: end, payload: value } = storedOf(put)
+  past.add(name, value, end)
 }
 
 function storedOf({ key, value }: Put): Stored {

@@ -54,7 +54,7 @@ export class Judge {
     const { book, model } = this
     this.#proposals = new ProposalChecker({ book, referee, coverage, onChosen })
     this.#acceptors = new AcceptorChecker(book, referee, this.#proposals)
-    this.disks = new DataDisks()
+    this.disks = new DataDisks((group, position) => model.of(group).horizons[position] ?? 0)
     const durablePosition = (node: string, group: string): number =>
       this.disks.positionOf(node, group)
     this.log = new LogChecker({ book, referee, model, durablePosition })
@@ -128,9 +128,9 @@ export class Judge {
   /** A write of a node's data disk became durable. */
   onDataDurable(node: string, puts: readonly Put[]): void {
     for (const changed of this.disks.onDurable(node, puts)) {
-      const { group, position, rowsDigest, stateHash } = changed
+      const { group, position, stateHash } = changed
       this.#narrator?.rows(node, group, position)
-      this.log.onDurableRows(node, group, position, rowsDigest)
+      this.log.onDurableRows(node, changed)
       if (stateHash !== undefined) this.log.onDurableState(node, group, position, stateHash)
     }
   }
@@ -158,7 +158,9 @@ export class Judge {
       }
       case 'serve': {
         const { group, position } = placeOf(event)
-        return this.log.onServed(node, group, position)
+        const { timestamp } = event
+        const at = typeof timestamp === 'number' ? timestamp : undefined
+        return this.log.onServed(node, group, position, at)
       }
       case 'settled': {
         const commit = commitOf(event)

@@ -6,12 +6,16 @@
  * LOG-4  What is answered as committed is chosen, at that position.
  * LIVE-3 Who has started has applied all that its own log says is chosen, without a hole.
  * LOG-6  On the data disk, the applied position and the rows are of one batch, always.
+ * MVCC-1 What may still be read of the past is on the data disk, and reads show it as it was.
+ * MVCC-2 No snapshot is served beyond what is applied: a later commit would be in it.
  */
-import { equalBytes } from '../../src/base/bytes.ts'
+import { crc32, equalBytes, latin1 } from '../../src/base/bytes.ts'
 import { decodeEntry } from '../../src/replication/entry.ts'
-import type { LogModel, RowSum } from './log-model.ts'
+import type { LogModel, PastRow } from './log-model.ts'
+import type { ChangedGroup } from './data-disks.ts'
 import { placeOf, type PositionBook } from './position-book.ts'
 import type { Referee } from './referee.ts'
+import type { RowSum } from './row-sum.ts'
 
 export interface LogCheckerParts {
   readonly book: PositionBook
@@ -89,14 +93,40 @@ export class LogChecker {
   }
 
   /** A read is served at `position`: everything up to there is chosen and applied at this node. */
-  onServed(node: string, group: string, position: number): void {
-    const { book, referee } = this.#parts
+  onServed(node: string, group: string, position: number, timestamp: number | undefined): void {
+    const { book, referee, model } = this.#parts
     const applied = this.appliedPosition(node, group)
     referee.check(
       position <= applied,
       'LEASE-3',
       'A read was served at a position that is not applied.',
       () => ({ ...placeOf(book.of(group, position), node), applied }),
+    )
+    const ofEntry = model.of(group).timestamps[position] ?? 0
+    referee.check(
+      timestamp === undefined || timestamp <= ofEntry,
+      'MVCC-2',
+      'A snapshot was served at a timestamp that a later commit may have.',
+      () => ({ ...placeOf(book.of(group, position), node), timestamp, ofEntry }),
+    )
+  }
+
+  /** Some rows of a group as a replica shows them at a timestamp of the past. */
+  onPastSeen(
+    node: string,
+    group: string,
+    at: number,
+    expected: readonly (PastRow | undefined)[],
+    seen: readonly (PastRow | undefined)[],
+  ): void {
+    const { book, referee, model } = this.#parts
+    const { position } = model.of(group)
+    const [told, known] = [seen.map(textOf), expected.map(textOf)]
+    referee.check(
+      told.join() === known.join(),
+      'MVCC-1',
+      'A read of the past does not show what was committed up to then.',
+      () => ({ ...placeOf(book.of(group, position), node), at, expected: known, seen: told }),
     )
   }
 
@@ -113,14 +143,22 @@ export class LogChecker {
   }
 
   /** A batch became durable on a data disk. */
-  onDurableRows(node: string, group: string, position: number, digest: string): void {
+  onDurableRows(node: string, changed: ChangedGroup): void {
     const { book, referee, model } = this.#parts
-    const expected = model.of(group).digests[position]
+    const { group, position, rowsDigest: digest, pastDigest } = changed
+    const { digests, pastDigests, horizons } = model.of(group)
+    const expected = digests[position]
     referee.check(
       expected === digest,
       'LOG-6',
       'The rows on a data disk are not those of the applied position on it.',
       () => ({ ...placeOf(book.of(group, position), node), expected, durable: digest }),
+    )
+    referee.check(
+      pastDigests[position] === pastDigest,
+      'MVCC-1',
+      'The versions on a data disk that may still be read are not those of its applied position.',
+      () => ({ ...placeOf(book.of(group, position), node), horizon: horizons[position] }),
     )
   }
 
@@ -137,4 +175,9 @@ export class LogChecker {
       () => placeOf(book.of(group, position), node),
     )
   }
+}
+
+function textOf(row: PastRow | undefined): string {
+  if (row === undefined) return '-'
+  return `${latin1(row.key)}=${crc32(row.value).toString(16)}@${row.timestamp}`
 }

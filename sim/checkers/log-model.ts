@@ -1,33 +1,29 @@
 /**
  * What each group's chosen log means, worked out a second time and without the code under test:
- * rows, counters, and which intents took effect. Fed with chosen entries; runs ahead of no hole.
+ * rows in all their versions, counters, and which intents took effect. Fed with chosen entries; runs ahead of no hole.
  */
-import { crc32, latin1 } from '../../src/base/bytes.ts'
+import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { decodeEntry, type Entry } from '../../src/replication/entry.ts'
 import type { Mutation, Transaction } from '../../src/replication/transaction.ts'
+import { PastSum, versionName } from './past-sum.ts'
 import type { PositionView } from './position-book.ts'
 import type { Referee } from './referee.ts'
+import { RowSum } from './row-sum.ts'
 
 export interface ModelRow {
   readonly value: Uint8Array
   readonly timestamp: number
 }
 
-/** An order-free digest of rows: equal sets of rows have equal sums. */
-export class RowSum {
-  #xor = 0
-  #sum = 0
+/** A row at a moment. */
+export interface PastRow extends ModelRow {
+  readonly key: Uint8Array
+}
 
-  toggle(key: Uint8Array, value: Uint8Array, timestamp: number, isAdded: boolean): void {
-    const stamp = (timestamp % 2 ** 32) ^ Math.floor(timestamp / 2 ** 32)
-    const hash = Math.imul(crc32(value, crc32(key)) ^ stamp, 0x9e3779b1) >>> 0
-    this.#xor = (this.#xor ^ hash) >>> 0
-    this.#sum = (this.#sum + (isAdded ? hash : -hash)) % 2 ** 32
-  }
-
-  digest(): string {
-    return `${this.#xor.toString(16)}.${((this.#sum + 2 ** 32) % 2 ** 32).toString(16)}`
-  }
+/** From when on a row was so; without a value: gone. */
+interface Version {
+  readonly value: Uint8Array | undefined
+  readonly timestamp: number
 }
 
 export interface GroupModel {
@@ -39,6 +35,14 @@ export interface GroupModel {
   readonly sum: RowSum
   /** `sum` after each position; index 0 is the empty group. */
   readonly digests: string[]
+  /** All versions by key, in the order of their times. */
+  readonly versions: Map<string, Version[]>
+  /** Of those superseded that may still be read; and its digest after each position. */
+  readonly past: PastSum
+  readonly pastDigests: string[]
+  /** After each position. */
+  readonly timestamps: number[]
+  readonly horizons: number[]
   readonly counters: Map<number, number>
   /** Where each intent took effect. */
   readonly effects: Map<string, number>
@@ -82,10 +86,24 @@ export class LogModel {
         ...{ group, position: 0, timestamp: 0, sum: new RowSum() },
         ...{ rows: new Map<string, ModelRow>(), counters: new Map<number, number>() },
         ...{ digests: [new RowSum().digest()], effects: new Map<string, number>() },
+        ...{ versions: new Map<string, Version[]>(), past: new PastSum() },
+        ...{ pastDigests: [new PastSum().digest()], timestamps: [0], horizons: [0] },
       }
       this.#groups.set(group, model)
     }
     return model
+  }
+
+  /** The rows of a group as of a timestamp, in the order of their keys. */
+  rowsAt(group: string, at: number): readonly PastRow[] {
+    const rows: PastRow[] = []
+    const { versions } = this.of(group)
+    for (const name of [...versions.keys()].sort()) {
+      const seen = versions.get(name)?.findLast(({ timestamp }) => timestamp <= at)
+      if (seen?.value === undefined) continue
+      rows.push({ key: fromLatin1(name), value: seen.value, timestamp: seen.timestamp })
+    }
+    return rows
   }
 
   onChosen(view: PositionView): void {
@@ -130,7 +148,11 @@ export class LogModel {
       )
       this.#applyEntry(model, entry)
     }
+    model.past.raise(entry === undefined ? 0 : entry.horizon)
     model.digests.push(model.sum.digest())
+    model.pastDigests.push(model.past.digest())
+    model.timestamps.push(model.timestamp)
+    model.horizons.push(Math.max(model.horizons.at(-1) ?? 0, entry?.horizon ?? 0))
   }
 
   #applyEntry(model: GroupModel, entry: Entry): void {
@@ -174,6 +196,14 @@ export class LogModel {
     const { timestamp } = entry
     const row = value === undefined ? undefined : { value, timestamp }
     if (before !== undefined) model.sum.toggle(key, before.value, before.timestamp, false)
+    if (before !== undefined && before.timestamp < timestamp) {
+      model.past.add(versionName(name, before.timestamp), before.value, timestamp)
+    }
+    const versions = model.versions.get(name) ?? []
+    model.versions.set(name, versions)
+    // What an entry writes twice is what it wrote last.
+    if (versions.at(-1)?.timestamp === timestamp) versions.pop()
+    versions.push({ value, timestamp })
     if (row === undefined) {
       model.rows.delete(name)
       return

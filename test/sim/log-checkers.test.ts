@@ -12,7 +12,7 @@ import {
   stateKey,
 } from '../../src/replica/row-format.ts'
 import { Judge } from '../../sim/checkers/judge.ts'
-import { RowSum } from '../../sim/checkers/log-model.ts'
+import { RowSum } from '../../sim/checkers/row-sum.ts'
 import { Referee } from '../../sim/checkers/referee.ts'
 import { Coverage } from '../../sim/coverage.ts'
 
