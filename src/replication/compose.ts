@@ -9,12 +9,11 @@
 import type { Position, Timestamp } from '../base/ids.ts'
 import type { Context } from './effect.ts'
 import { encodeEntry } from './entry.ts'
+import { horizonFor } from './horizon.ts'
 import { EntryWrites } from './entry-writes.ts'
 import { forget, settle } from './learn.ts'
 import { never, type GroupLog, type Pending } from './log.ts'
 import type { Verdict } from './message.ts'
-
-const microsPerMs = 1_000
 
 export type Validation =
   | { readonly kind: 'compatible' }
@@ -54,7 +53,7 @@ export function composeEntry(
   return encodeEntry({
     position: state.position + 1,
     timestamp,
-    horizon: Math.max(state.horizon, timestamp - context.limits.historyMs * microsPerMs),
+    horizon: horizonFor(log, timestamp, context.limits.historyMs),
     nextLeader: { node: context.node, incarnation: context.incarnation },
     transactions: chosen.map((pending) => pending.bytes),
   })

@@ -19,6 +19,7 @@ import {
   type GroupLog,
   type Pending,
 } from './log.ts'
+import { rememberCommit } from './horizon.ts'
 import type { Verdict } from './message.ts'
 import { encodeState, type RecordedOutcome } from './state.ts'
 import { intentOf } from './transaction.ts'
@@ -92,6 +93,7 @@ function apply(
   const horizonBefore = log.state.horizon
   const { writes, outcomes } = applyEntry(log.state, entry)
   const { timestamp } = entry
+  rememberCommit(log, context.limits.historyMs)
   log.window.add({ position, timestamp, sets: writeSetsOf(entry, writes, outcomes) })
   log.appliedBallot = decision.ballot
   log.decisions.delete(position)

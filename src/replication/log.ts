@@ -5,7 +5,7 @@
  * Positions up to `state.position` are applied; above it stand acceptor records, decisions whose
  * turn has not come, and at most one proposal (one open position per group, no pipelining).
  */
-import type { GroupId, NodeId, Position } from '../base/ids.ts'
+import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { ReplicaSet } from '../placement/placement.ts'
 import type { Acceptor } from '../paxos/acceptor.ts'
@@ -100,6 +100,8 @@ export interface GroupLog {
   readonly records: Map<Position, PositionRecord>
   readonly decisions: Map<Position, Decision>
   readonly window: ValidationWindow
+  /** Timestamps of some commits, rising: what the horizon may become (`horizon.ts`). */
+  readonly commits: Timestamp[]
   /** Highest round seen or used at the open position. */
   highestRound: number
   proposal: Proposal | undefined
@@ -142,6 +144,7 @@ export function restoreLog(
     records: new Map(records),
     decisions: new Map(),
     window: new ValidationWindow(state.position, limits),
+    commits: state.position === 0 ? [] : [state.timestamp],
     highestRound: 0,
     proposal: undefined,
     unannounced: undefined,

@@ -17,12 +17,7 @@ export class LocalGroups implements GroupPort {
   async view(group: GroupId, from: ReadFrom, timeoutMs: number, atLeast?: Position): Promise<View> {
     const replica = this.#replica
     if (from.kind === 'at') {
-      const { position, timestamp } = await replica.readAt(
-        group,
-        from.timestamp,
-        timeoutMs,
-        atLeast,
-      )
+      const { position, timestamp } = await replica.readAt(group, from.timestamp, timeoutMs)
       return { position, asOf: timestamp }
     }
     const level = from.kind === 'current' ? 'current' : 'any'
@@ -35,7 +30,9 @@ export class LocalGroups implements GroupPort {
     view: View,
     keys: readonly Uint8Array[],
   ): Promise<readonly (Row | undefined)[]> {
-    return keys.map((key) => this.#replica.get(group, key, view.asOf))
+    const { asOf } = view
+    if (asOf !== undefined) return this.#replica.getAt(group, keys, asOf)
+    return keys.map((key) => this.#replica.get(group, key))
   }
 
   async scan(group: GroupId, view: View, range: RowRange): Promise<RowPage> {

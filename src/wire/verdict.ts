@@ -48,22 +48,16 @@ function readCommitted(fields: readonly unknown[]): Verdict {
   }
 }
 
+/** Key and writer are both known, or neither is. */
 function readConflict(fields: readonly unknown[]): Verdict {
-  const [position, key, session, sequence] = field.list(fields, 'verdict', 4)
-  return {
-    kind: 'conflict',
-    position: field.count(position, 'position'),
-    ...(!field.isAbsent(key) && { key: field.bytes(key, 'key', keyBytesMax) }),
-    ...(!field.isAbsent(session) && { by: readIntent(session, sequence) }),
+  const [at, key, session, sequence] = field.list(fields, 'verdict', 4)
+  const position = field.count(at, 'position')
+  if (field.isAbsent(key) && field.isAbsent(session) && field.isAbsent(sequence)) {
+    return { kind: 'conflict', position }
   }
-}
-
-function readIntent(
-  session: unknown,
-  sequence: unknown,
-): { readonly session: string; readonly sequence: number } {
-  return {
+  const by = {
     session: field.text(session, 'session', sessionCharsMax),
     sequence: field.count(sequence, 'sequence'),
   }
+  return { kind: 'conflict', position, key: field.bytes(key, 'key', keyBytesMax), by }
 }

@@ -135,12 +135,13 @@ const commitOutcomes: fc.Arbitrary<CommitOutcome> = fc.oneof(
     },
     plain,
   ),
-  record<CommitOutcome & { readonly kind: 'conflict' }>(
+  count.map((position): CommitOutcome => ({ kind: 'conflict', position })),
+  fc.record(
     {
       ...{ kind: fc.constant('conflict'), position: count, key: bytes },
       by: fc.record({ session: text, sequence: count }, plain),
     },
-    ['kind', 'position'],
+    plain,
   ),
   fc.constantFrom(
     { kind: 'expired' } as const,
