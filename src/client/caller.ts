@@ -12,6 +12,7 @@ import { shardGroup, shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
+import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
 import { pause, remainingMs } from '../txn/time.ts'
 import {
   writtenBytes,
@@ -126,7 +127,7 @@ export class Caller {
   async #tryUntilDone(call: Call, operation: Operation, timeoutMs: number): Promise<Replied> {
     const { clock } = this.#ports
     const deadlineMs = clock.monotonicMs() + timeoutMs
-    const waitMs = operation.kind === 'log' ? operation.waitMs : 0
+    const waitMs = 'waitMs' in operation ? operation.waitMs : 0
     for (let tries = 1; ; tries++) {
       const tryMs = Math.min(remainingMs(clock, deadlineMs), this.#limits.tryTimeoutMs + waitMs)
       if (call.take(await this.#tryOnce(call, tryMs, operation))) return call.finish(closed)
@@ -166,9 +167,8 @@ export class Caller {
   }
 
   #noteLeaders(operation: Operation, { answer, leaders = [] }: Replied): void {
-    if (answer.kind === 'commit-group' && operation.kind === 'commit-group') {
-      const { leader } = answer
-      if (leader !== undefined) this.#leaders.note(operation.submission.group, leader)
+    if (isGroupOperation(operation) && 'leader' in answer && answer.leader !== undefined) {
+      this.#leaders.note(groupOf(operation), answer.leader)
     }
     if (!('datastore' in operation)) return
     for (const [shard, leader] of leaders) {
@@ -176,10 +176,10 @@ export class Caller {
     }
   }
 
-  /** Writes go to the leader; of a batch, the first one says where. */
+  /** What changes something goes to the leader; of a batch, the first one says where. */
   #pick(operation: Operation): Endpoint | undefined {
-    const written = groupWritten(operation)
-    return this.#links.pick(spreadOf(operation), written && this.#leaders.of(written))
+    const led = groupLed(operation)
+    return this.#links.pick(spreadOf(operation), led && this.#leaders.of(led))
   }
 
   #send(endpoint: Endpoint, sending: Sending, tryMs: number): Promise<Try> {
@@ -228,8 +228,10 @@ export class Caller {
   }
 }
 
-function groupWritten(operation: Operation): GroupId | undefined {
-  if (operation.kind === 'commit-group') return operation.submission.group
+function groupLed(operation: Operation): GroupId | undefined {
+  if (isGroupOperation(operation)) {
+    return operation.kind === 'read-group' ? undefined : groupOf(operation)
+  }
   if (operation.kind !== 'put') return undefined
   const [first] = operation.items
   if (first === undefined || !isRowKey(first.rowKey)) return undefined
@@ -247,12 +249,10 @@ function spreadOf(operation: Operation): number {
       return spreadOfRow(operation.rowKey)
     case 'log':
       return operation.items[0]?.shard ?? 0
-    case 'read-group':
-      return spreadOfGroup(operation.group)
-    case 'commit-group':
-      return spreadOfGroup(operation.submission.group)
     case 'status':
       return 0
+    default:
+      return spreadOfGroup(groupOf(operation))
   }
 }
 

@@ -11,7 +11,7 @@ import type {
   CellService,
 } from '../cells/operation.ts'
 import { shardGroup } from '../cells/shard.ts'
-import type { GroupAnswer, GroupOperation } from '../txn/group-operation.ts'
+import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import { timeoutProblem } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
 import type { Replied, Reply } from '../wire/client-message.ts'
@@ -100,11 +100,9 @@ function ofCells({ answer, positions }: Replied): Answered {
 }
 
 function isOfCells(answer: Reply): answer is Answer {
-  const { kind } = answer
-  return kind !== 'status' && kind !== 'read-group' && kind !== 'commit-group'
+  return answer.kind !== 'status' && (answer.kind === 'problem' || !isOfGroup(answer))
 }
 
 function isOfGroup(answer: Reply): answer is GroupAnswer {
-  const { kind } = answer
-  return kind === 'problem' || kind === 'read-group' || kind === 'commit-group'
+  return answer.kind === 'problem' || isGroupOperation(answer)
 }

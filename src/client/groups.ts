@@ -2,13 +2,32 @@
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import { errorOf } from '../base/problem.ts'
-import type { Outcome, Row, RowRange, Submission } from '../replica/local-replica.ts'
+import type {
+  IntentName,
+  IntentOutcome,
+  Outcome,
+  Row,
+  RowRange,
+  Submission,
+} from '../replica/local-replica.ts'
 import type { GroupAnswer, GroupOperation, ReadGroup } from '../txn/group-operation.ts'
 import type { GroupPort, ReadFrom, RowPage, View } from '../txn/group-port.ts'
 import type { SeenPositions } from './seen-positions.ts'
 
 /** Sends an operation to one node after another, until there is an answer or the time is up. */
 export type AskGroup = (operation: GroupOperation, timeoutMs: number) => Promise<GroupAnswer>
+
+/** An advisory lock: how long it may be held at most, and waited for. */
+export interface LockOptions {
+  readonly name: string
+  readonly holdMs: number
+  readonly waitMs: number
+}
+
+/** Beyond the wait itself, for the answer. */
+const lockAnswerMs = 1_000
+/** Nodes asked for a lock, each named by the one before. */
+const lockHopsMax = 3
 
 type GroupRows = GroupAnswer & { readonly kind: 'read-group' }
 
@@ -64,23 +83,78 @@ export class ClientGroups implements GroupPort {
   }
 
   async commit(submission: Submission, timeoutMs: number): Promise<Outcome> {
-    const answer = await this.#ask({ kind: 'commit-group', submission }, timeoutMs)
-    if (answer.kind === 'problem') throw errorOf(answer.problem)
+    const answer = await this.#answer({ kind: 'commit-group', submission }, timeoutMs)
     if (answer.kind !== 'commit-group') return { kind: 'unknown' }
     const { outcome } = answer
     if (outcome.kind === 'committed') this.#seen.see(submission.group, outcome.position)
     return outcome
   }
 
-  async #read(operation: ReadGroup, timeoutMs: number): Promise<GroupRows> {
+  /**
+   * What became of an intent, as `error.detail.intent` names it, by a current read. To have a
+   * transaction take effect once, send it again under its intent; this is for who only wants to know.
+   */
+  async outcome(group: GroupId, intent: IntentName, timeoutMs: number): Promise<IntentOutcome> {
+    const answer = await this.#answer({ kind: 'outcome-group', group, intent }, timeoutMs)
+    if (answer.kind === 'outcome-group') return answer.outcome
+    throw notAsked()
+  }
+
+  /**
+   * Runs `work` while this client holds the group's lock of this name, or without it: the lock is
+   * advice, which spares those who would be in conflict a rerun, and not having it in `waitMs` is no
+   * reason not to go on.
+   */
+  async withLock<Value>(
+    group: GroupId,
+    { name, holdMs, waitMs }: LockOptions,
+    work: () => Promise<Value>,
+  ): Promise<Value> {
+    const token = await this.#lock(group, name, holdMs, waitMs)
+    try {
+      return await work()
+    } finally {
+      if (token !== undefined) this.#unlock(group, name, token)
+    }
+  }
+
+  async #lock(
+    group: GroupId,
+    name: string,
+    holdMs: number,
+    waitMs: number,
+  ): Promise<number | undefined> {
+    const lock = { kind: 'lock-group', group, name, holdMs, waitMs } as const
+    // The first node that is asked may say who leads; what that one says is the answer.
+    for (let hops = 0; hops < lockHopsMax; hops++) {
+      const answer = await this.#ask(lock, waitMs + lockAnswerMs)
+      if (answer.kind !== 'lock-group') return undefined
+      if (answer.token !== undefined || answer.leader === undefined) return answer.token
+    }
+    return undefined
+  }
+
+  /** Nobody waits for it: a lock that is not given back ends by itself. */
+  #unlock(group: GroupId, name: string, token: number): void {
+    void this.#ask({ kind: 'unlock-group', group, name, token }, lockAnswerMs)
+  }
+
+  async #answer(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
     const answer = await this.#ask(operation, timeoutMs)
     if (answer.kind === 'problem') throw errorOf(answer.problem)
-    if (answer.kind === 'read-group') {
-      this.#seen.see(operation.group, answer.view.position)
-      return answer
-    }
-    throw new StoreError('corrupt', 'the node answered something else than was asked')
+    return answer
   }
+
+  async #read(operation: ReadGroup, timeoutMs: number): Promise<GroupRows> {
+    const answer = await this.#answer(operation, timeoutMs)
+    if (answer.kind !== 'read-group') throw notAsked()
+    this.#seen.see(operation.group, answer.view.position)
+    return answer
+  }
+}
+
+function notAsked(): StoreError {
+  return new StoreError('corrupt', 'the node answered something else than was asked')
 }
 
 /** A view again, maybe at another node. */

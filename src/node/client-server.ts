@@ -11,7 +11,7 @@ import type { CellService } from '../cells/operation.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
 import { callTimeoutMsMax } from '../txn/bounds.ts'
-import type { GroupAnswer, GroupOperation } from '../txn/group-operation.ts'
+import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import {
   replyBytes,
   writtenBytes,
@@ -151,7 +151,7 @@ export class ClientServer {
     timeoutMs: number,
     intents: Request['intents'],
   ): Promise<Replied> {
-    if (operation.kind === 'read-group' || operation.kind === 'commit-group') {
+    if (isGroupOperation(operation)) {
       return { answer: await this.#ports.groups.execute(operation, timeoutMs), positions: [] }
     }
     const options = intents === undefined ? { timeoutMs } : { timeoutMs, intents }

@@ -5,7 +5,14 @@
  */
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Problem } from '../base/problem.ts'
-import type { Outcome, Row, RowRange, Submission } from '../replica/local-replica.ts'
+import type {
+  IntentName,
+  IntentOutcome,
+  Outcome,
+  Row,
+  RowRange,
+  Submission,
+} from '../replica/local-replica.ts'
 import type { ReadFrom, RowPage, View } from './group-port.ts'
 
 /** Rows by key, or a range of rows, or neither of them: where the group is. All of one view. */
@@ -25,7 +32,30 @@ export interface CommitGroup {
   readonly submission: Submission
 }
 
-export type GroupOperation = ReadGroup | CommitGroup
+/** What became of an intent, whoever sent it and wherever. */
+export interface GetOutcome {
+  readonly kind: 'outcome-group'
+  readonly group: GroupId
+  readonly intent: IntentName
+}
+
+/** An advisory lock, at the node that leads the group. */
+export interface LockGroup {
+  readonly kind: 'lock-group'
+  readonly group: GroupId
+  readonly name: string
+  readonly holdMs: number
+  readonly waitMs: number
+}
+
+export interface UnlockGroup {
+  readonly kind: 'unlock-group'
+  readonly group: GroupId
+  readonly name: string
+  readonly token: number
+}
+
+export type GroupOperation = ReadGroup | CommitGroup | GetOutcome | LockGroup | UnlockGroup
 
 export type GroupAnswer =
   | {
@@ -42,4 +72,31 @@ export type GroupAnswer =
       /** Who leads the group, when that is not the node that answers. A hint. */
       readonly leader?: NodeId
     }
+  | { readonly kind: 'outcome-group'; readonly outcome: IntentOutcome }
+  | {
+      readonly kind: 'lock-group'
+      /** Absent: the lock was not to be had in time, or not here. */
+      readonly token?: number
+      /** Who leads the group, when that is not the node that answers: locks are taken there. */
+      readonly leader?: NodeId
+    }
+  | { readonly kind: 'unlock-group'; readonly wasHeld: boolean }
   | { readonly kind: 'problem'; readonly problem: Problem }
+
+const groupKinds: ReadonlySet<string> = new Set<GroupOperation['kind']>([
+  'read-group',
+  'commit-group',
+  'outcome-group',
+  'lock-group',
+  'unlock-group',
+])
+
+export function isGroupOperation(operation: {
+  readonly kind: string
+}): operation is GroupOperation {
+  return groupKinds.has(operation.kind)
+}
+
+export function groupOf(operation: GroupOperation): GroupId {
+  return operation.kind === 'commit-group' ? operation.submission.group : operation.group
+}

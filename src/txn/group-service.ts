@@ -2,6 +2,7 @@
  * Carries out what clients ask of entity groups at this node, over its replica. Nothing is kept
  * between two requests of a transaction: each read names its timestamp, the commit all it rests on.
  */
+import { unreachable } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import { keyBytesMax, transactionBytesMax, transactionMutationsMax } from '../base/limits.ts'
@@ -9,9 +10,17 @@ import { outcomeOf, problem, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { LocalReplica, Row, Submission } from '../replica/local-replica.ts'
 import { answerBytesMax } from './bounds.ts'
-import type { CommitGroup, GroupAnswer, GroupOperation, ReadGroup } from './group-operation.ts'
+import {
+  groupOf,
+  type CommitGroup,
+  type GroupAnswer,
+  type GroupOperation,
+  type LockGroup,
+  type ReadGroup,
+} from './group-operation.ts'
 import { intentsProblem, timeoutProblem } from './intents.ts'
 import { LocalGroups } from './local-groups.ts'
+import { AdvisoryLocks, lockHoldMsMax } from './locks.ts'
 import { remainingMs } from './time.ts'
 
 export interface GroupServicePorts {
@@ -22,11 +31,13 @@ export interface GroupServicePorts {
 export class GroupService {
   readonly #ports: GroupServicePorts
   readonly #groups: LocalGroups
+  readonly #locks: AdvisoryLocks
   #isStopped = false
 
   constructor(ports: GroupServicePorts) {
     this.#ports = ports
     this.#groups = new LocalGroups(ports.replica)
+    this.#locks = new AdvisoryLocks(ports.clock)
   }
 
   /** Resolves with the answer; whatever goes wrong is a problem in it. */
@@ -44,15 +55,40 @@ export class GroupService {
     if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
     const refused = timeoutProblem(timeoutMs)
     if (refused !== undefined) return { kind: 'problem', problem: refused }
-    return operation.kind === 'read-group'
-      ? this.#read(operation, timeoutMs)
-      : this.#commit(operation, timeoutMs)
+    const groupRefused = groupProblem(groupOf(operation))
+    if (groupRefused !== undefined) return { kind: 'problem', problem: groupRefused }
+    switch (operation.kind) {
+      case 'read-group':
+        return this.#read(operation, timeoutMs)
+      case 'commit-group':
+        return this.#commit(operation, timeoutMs)
+      case 'outcome-group': {
+        const { group, intent } = operation
+        const outcome = await this.#ports.replica.outcome(group, intent, timeoutMs)
+        return { kind: 'outcome-group', outcome }
+      }
+      case 'lock-group':
+        return this.#lock(operation, timeoutMs)
+      case 'unlock-group': {
+        const { group, name, token } = operation
+        return { kind: 'unlock-group', wasHeld: this.#locks.release(group, name, token) }
+      }
+      default:
+        return unreachable(operation)
+    }
+  }
+
+  async #lock(operation: LockGroup, timeoutMs: number): Promise<GroupAnswer> {
+    const { group, name, holdMs, waitMs } = operation
+    const leader = this.#ports.replica.leaderElsewhere(group)
+    if (leader !== undefined) return { kind: 'lock-group', leader }
+    const longestMs = Math.min(holdMs, lockHoldMsMax)
+    const token = await this.#locks.acquire(group, name, longestMs, Math.min(waitMs, timeoutMs))
+    return token === undefined ? { kind: 'lock-group' } : { kind: 'lock-group', token }
   }
 
   async #read(operation: ReadGroup, timeoutMs: number): Promise<GroupAnswer> {
     const { group, from, atLeast, keys, range } = operation
-    const refused = groupProblem(group)
-    if (refused !== undefined) return { kind: 'problem', problem: refused }
     const view = await this.#groups.view(group, from, timeoutMs, atLeast)
     const rows = untilFull(await this.#groups.get(group, view, keys))
     if (range === undefined) return { kind: 'read-group', view, rows }
@@ -63,8 +99,7 @@ export class GroupService {
     const { submission } = operation
     const { clock, replica } = this.#ports
     const deadlineMs = clock.monotonicMs() + timeoutMs
-    const refused =
-      groupProblem(submission.group) ?? submissionProblem(submission, clock.wallMicros())
+    const refused = submissionProblem(submission, clock.wallMicros())
     if (refused !== undefined) return { kind: 'problem', problem: refused }
     const outcome = await replica.submit(submission, remainingMs(clock, deadlineMs))
     const leader = replica.leaderElsewhere(submission.group)

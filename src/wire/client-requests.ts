@@ -6,7 +6,7 @@ import { shardCount } from '../cells/shard.ts'
 import type { Intents } from '../txn/intents.ts'
 import * as part from './client-fields.ts'
 import type { Operation, Request } from './client-message.ts'
-import { packCommitGroup, packReadGroup, readCommitGroup, readReadGroup } from './group-codec.ts'
+import { packGroupOperation, readGroupOperation } from './group-codec.ts'
 import * as field from './peer-fields.ts'
 
 /** Numbers on the wire: never reused, never renumbered. */
@@ -19,6 +19,9 @@ const kinds = {
   status: 6,
   'read-group': 7,
   'commit-group': 8,
+  'outcome-group': 9,
+  'lock-group': 10,
+  'unlock-group': 11,
 } as const satisfies Record<Operation['kind'], number>
 
 /** One more than a batch may hold: that it is too long is said by those who know the bound. */
@@ -87,10 +90,8 @@ function packOperation(operation: Operation): Packable[] {
     }
     case 'status':
       return []
-    case 'read-group':
-      return packReadGroup(operation)
-    case 'commit-group':
-      return packCommitGroup(operation)
+    default:
+      return packGroupOperation(operation)
   }
 }
 
@@ -118,9 +119,15 @@ function readOperation(value: unknown): Operation {
     case kinds.status:
       return { kind: 'status' }
     case kinds['read-group']:
-      return readReadGroup(rest)
+      return readGroupOperation('read-group', rest)
     case kinds['commit-group']:
-      return readCommitGroup(rest)
+      return readGroupOperation('commit-group', rest)
+    case kinds['outcome-group']:
+      return readGroupOperation('outcome-group', rest)
+    case kinds['lock-group']:
+      return readGroupOperation('lock-group', rest)
+    case kinds['unlock-group']:
+      return readGroupOperation('unlock-group', rest)
     default:
       throw new field.MalformedError('operation is of no known kind')
   }

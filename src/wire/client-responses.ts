@@ -6,7 +6,7 @@ import type { CellPage, StoredLogPage } from '../cells/operation.ts'
 import { shardCount } from '../cells/shard.ts'
 import * as part from './client-fields.ts'
 import type { Reply, Response } from './client-message.ts'
-import { packGroupOutcome, packGroupRows, readGroupOutcome, readGroupRows } from './group-codec.ts'
+import { packGroupAnswer, readGroupAnswer } from './group-codec.ts'
 import * as field from './peer-fields.ts'
 
 const statusBytesMax: number = 1024 * 1024
@@ -22,6 +22,9 @@ const kinds = {
   problem: 7,
   'read-group': 8,
   'commit-group': 9,
+  'outcome-group': 10,
+  'lock-group': 11,
+  'unlock-group': 12,
 } as const satisfies Record<Reply['kind'], number>
 
 export function packResponse(response: Response): Packable {
@@ -54,10 +57,8 @@ function packAnswer(answer: Reply): Packable[] {
       return [answer.status]
     case 'problem':
       return [part.packProblem(answer.problem)]
-    case 'read-group':
-      return packGroupRows(answer)
-    case 'commit-group':
-      return packGroupOutcome(answer)
+    default:
+      return packGroupAnswer(answer)
   }
 }
 
@@ -82,9 +83,15 @@ function readAnswer(value: unknown): Reply {
     case kinds.problem:
       return { kind: 'problem', problem: part.problem(content) }
     case kinds['read-group']:
-      return readGroupRows(rest)
+      return readGroupAnswer('read-group', rest)
     case kinds['commit-group']:
-      return readGroupOutcome(rest)
+      return readGroupAnswer('commit-group', rest)
+    case kinds['outcome-group']:
+      return readGroupAnswer('outcome-group', rest)
+    case kinds['lock-group']:
+      return readGroupAnswer('lock-group', rest)
+    case kinds['unlock-group']:
+      return readGroupAnswer('unlock-group', rest)
     default:
       throw new field.MalformedError('answer is of no known kind')
   }

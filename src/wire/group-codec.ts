@@ -2,13 +2,14 @@
 import {
   keyBytesMax,
   rangeEndBytesMax,
+  sessionCharsMax,
   transactionBytesMax,
   transactionMutationsMax,
 } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
-import type { Outcome, Row, RowRange } from '../replica/local-replica.ts'
+import type { IntentOutcome, Outcome, Row, RowRange } from '../replica/local-replica.ts'
 import { decodeTransaction, encodeTransaction } from '../replication/transaction.ts'
-import type { CommitGroup, GroupAnswer, ReadGroup } from '../txn/group-operation.ts'
+import type { CommitGroup, GroupAnswer, GroupOperation, ReadGroup } from '../txn/group-operation.ts'
 import type { ReadFrom, RowPage, View } from '../txn/group-port.ts'
 import * as part from './client-fields.ts'
 import * as field from './peer-fields.ts'
@@ -22,7 +23,126 @@ const keysMax = 10_000
 
 const froms = ['current', 'snapshot', 'at', 'inconsistent'] as const
 
-export function packReadGroup({ group, from, atLeast, keys, range }: ReadGroup): Packable[] {
+export function packGroupOperation(operation: GroupOperation): Packable[] {
+  switch (operation.kind) {
+    case 'read-group':
+      return packReadGroup(operation)
+    case 'commit-group':
+      return packCommitGroup(operation)
+    case 'outcome-group': {
+      const { session, sequence, expiresAt } = operation.intent
+      return [operation.group, session, sequence, expiresAt]
+    }
+    case 'lock-group':
+      return [operation.group, operation.name, operation.holdMs, operation.waitMs]
+    case 'unlock-group':
+      return [operation.group, operation.name, operation.token]
+  }
+}
+
+export function readGroupOperation(
+  kind: GroupOperation['kind'],
+  fields: readonly unknown[],
+): GroupOperation {
+  switch (kind) {
+    case 'read-group':
+      return readReadGroup(fields)
+    case 'commit-group':
+      return readCommitGroup(fields)
+    case 'outcome-group':
+      return readGetOutcome(fields)
+    case 'lock-group': {
+      const [group, name, holdMs, waitMs] = field.list(fields, kind, 4)
+      const lock = { group: field.group(group), name: part.text(name, 'name of a lock') }
+      return {
+        kind,
+        ...lock,
+        holdMs: field.count(holdMs, 'hold', 1),
+        waitMs: field.count(waitMs, 'wait'),
+      }
+    }
+    case 'unlock-group': {
+      const [group, name, token] = field.list(fields, kind, 3)
+      const lock = { group: field.group(group), name: part.text(name, 'name of a lock') }
+      return { kind, ...lock, token: field.count(token, 'token', 1) }
+    }
+  }
+}
+
+function readGetOutcome(fields: readonly unknown[]): GroupOperation {
+  const [group, session, sequence, expiresAt] = field.list(fields, 'outcome-group', 4)
+  const intent = {
+    session: field.text(session, 'session', sessionCharsMax),
+    sequence: field.count(sequence, 'sequence'),
+    ...(!field.isAbsent(expiresAt) && { expiresAt: field.count(expiresAt, 'expires at') }),
+  }
+  return { kind: 'outcome-group', group: field.group(group), intent }
+}
+
+export function packGroupAnswer(answer: Exclude<GroupAnswer, { kind: 'problem' }>): Packable[] {
+  switch (answer.kind) {
+    case 'read-group':
+      return packGroupRows(answer)
+    case 'commit-group':
+      return packCommitted(answer)
+    case 'outcome-group':
+      return packIntentOutcome(answer.outcome)
+    case 'lock-group':
+      return [answer.token, answer.leader]
+    case 'unlock-group':
+      return [answer.wasHeld]
+  }
+}
+
+export function readGroupAnswer(
+  kind: Exclude<GroupAnswer['kind'], 'problem'>,
+  fields: readonly unknown[],
+): GroupAnswer {
+  switch (kind) {
+    case 'read-group':
+      return readGroupRows(fields)
+    case 'commit-group':
+      return readCommitted(fields)
+    case 'outcome-group':
+      return { kind, outcome: readIntentOutcome(fields) }
+    case 'lock-group': {
+      const [token, leader] = field.list(fields, kind, 2)
+      return {
+        kind,
+        ...(!field.isAbsent(token) && { token: field.count(token, 'token', 1) }),
+        ...(!field.isAbsent(leader) && { leader: field.node(leader) }),
+      }
+    }
+    case 'unlock-group': {
+      const [wasHeld] = field.list(fields, kind, 1)
+      return { kind, wasHeld: part.flag(wasHeld, 'was held') }
+    }
+  }
+}
+
+/** A verdict, or how far the group had come when it held none. */
+function packIntentOutcome(outcome: IntentOutcome): Packable[] {
+  if (outcome.kind === 'none' || outcome.kind === 'forgotten') {
+    return [undefined, outcome.kind === 'none', outcome.position, outcome.timestamp]
+  }
+  return [packVerdict(outcome), undefined, undefined, undefined]
+}
+
+function readIntentOutcome(fields: readonly unknown[]): IntentOutcome {
+  const [verdict, isNone, position, timestamp] = field.list(fields, 'outcome-group', 4)
+  if (field.isAbsent(verdict)) {
+    return {
+      kind: part.flag(isNone, 'none') ? 'none' : 'forgotten',
+      position: field.count(position, 'position'),
+      timestamp: field.count(timestamp, 'timestamp'),
+    }
+  }
+  const known = readVerdict(verdict)
+  if (known.kind === 'committed' || known.kind === 'expired') return known
+  throw new field.MalformedError('a recorded outcome is of no known kind')
+}
+
+function packReadGroup({ group, from, atLeast, keys, range }: ReadGroup): Packable[] {
   const timestamp = from.kind === 'at' ? from.timestamp : undefined
   return [group, froms.indexOf(from.kind), timestamp, atLeast, keys, range && packRange(range)]
 }
@@ -31,7 +151,7 @@ function packRange({ gte, gt, lt, reverse, limit }: RowRange): Packable {
   return [gte, gt, lt, reverse === true, limit]
 }
 
-export function readReadGroup(fields: readonly unknown[]): ReadGroup {
+function readReadGroup(fields: readonly unknown[]): ReadGroup {
   const [group, from, timestamp, atLeast, keys, range] = field.list(fields, 'read-group', 6)
   return {
     kind: 'read-group',
@@ -68,14 +188,14 @@ function readRowRange(value: unknown): RowRange {
   }
 }
 
-export function packCommitGroup({ submission }: CommitGroup): Packable[] {
+function packCommitGroup({ submission }: CommitGroup): Packable[] {
   const { group, intent, attempt, readPosition, reads, ranges = [] } = submission
   const { allocations, mutations } = submission
   const transaction = encodeTransaction({ ...intent, attempt, allocations, mutations })
   return [group, readPosition, reads, ranges.map(({ gte, lt }) => [gte, lt]), transaction]
 }
 
-export function readCommitGroup(fields: readonly unknown[]): CommitGroup {
+function readCommitGroup(fields: readonly unknown[]): CommitGroup {
   const [group, readPosition, reads, ranges, bytes] = field.list(fields, 'commit-group', 5)
   const transaction = decodeTransaction(field.bytes(bytes, 'transaction', transactionWireBytesMax))
   if (transaction === undefined) throw new field.MalformedError('transaction is none')
@@ -93,7 +213,7 @@ export function readCommitGroup(fields: readonly unknown[]): CommitGroup {
   }
 }
 
-export function packGroupRows(answer: GroupAnswer & { kind: 'read-group' }): Packable[] {
+function packGroupRows(answer: GroupAnswer & { kind: 'read-group' }): Packable[] {
   const { view, rows, page } = answer
   const packed = page && [page.rows.map(packRow), page.isWhole]
   return [view.position, view.asOf, rows.map((row) => row && packRow(row)), packed]
@@ -103,7 +223,7 @@ function packRow({ key, value, timestamp }: Row): Packable {
   return [key, value, timestamp]
 }
 
-export function readGroupRows(fields: readonly unknown[]): GroupAnswer {
+function readGroupRows(fields: readonly unknown[]): GroupAnswer {
   const [position, asOf, rows, page] = field.list(fields, 'read-group', 4)
   const view: View = {
     position: field.count(position, 'position'),
@@ -132,12 +252,12 @@ function readRow(value: unknown): Row {
 }
 
 /** A verdict, or nil for an outcome that is not known. */
-export function packGroupOutcome(answer: GroupAnswer & { kind: 'commit-group' }): Packable[] {
+function packCommitted(answer: GroupAnswer & { kind: 'commit-group' }): Packable[] {
   const { outcome, leader } = answer
   return [outcome.kind === 'unknown' ? undefined : packVerdict(outcome), leader]
 }
 
-export function readGroupOutcome(fields: readonly unknown[]): GroupAnswer {
+function readCommitted(fields: readonly unknown[]): GroupAnswer {
   const [verdict, leader] = field.list(fields, 'commit-group', 2)
   const outcome: Outcome = field.isAbsent(verdict) ? { kind: 'unknown' } : readVerdict(verdict)
   if (field.isAbsent(leader)) return { kind: 'commit-group', outcome }

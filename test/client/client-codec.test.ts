@@ -14,9 +14,19 @@ import type {
 } from '../../src/cells/operation.ts'
 import type { Outcome, Problem } from '../../src/base/problem.ts'
 import { shardGroup } from '../../src/cells/shard.ts'
-import type { Outcome as CommitOutcome, Row, RowRange } from '../../src/replica/local-replica.ts'
+import type {
+  IntentName,
+  Outcome as CommitOutcome,
+  Row,
+  RowRange,
+} from '../../src/replica/local-replica.ts'
 import type { Mutation } from '../../src/replication/transaction.ts'
-import type { CommitGroup, GroupAnswer, ReadGroup } from '../../src/txn/group-operation.ts'
+import type {
+  CommitGroup,
+  GroupAnswer,
+  GroupOperation,
+  ReadGroup,
+} from '../../src/txn/group-operation.ts'
 import type { View } from '../../src/txn/group-port.ts'
 import type { Intents } from '../../src/txn/intents.ts'
 import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client-codec.ts'
@@ -165,10 +175,44 @@ const groupAnswers: fc.Arbitrary<GroupAnswer> = fc.oneof(
     },
     ['kind', 'outcome'],
   ),
+  fc.record(
+    {
+      kind: fc.constant('outcome-group'),
+      outcome: fc.oneof(
+        fc.constant({ kind: 'expired' } as const),
+        fc.record(
+          { kind: fc.constantFrom('none', 'forgotten'), position: count, timestamp: count },
+          plain,
+        ),
+      ),
+    },
+    plain,
+  ),
+  record<GroupAnswer & { readonly kind: 'lock-group' }>(
+    { kind: fc.constant('lock-group'), token: id, leader: fc.constant(nodeId('n1')) },
+    ['kind'],
+  ),
+  fc.record({ kind: fc.constant('unlock-group'), wasHeld: fc.boolean() }, plain),
+)
+const lock = { group, name: text }
+const otherGroupOperations: fc.Arbitrary<GroupOperation> = fc.oneof(
+  fc.record(
+    {
+      ...{ kind: fc.constant('outcome-group'), group },
+      intent: record<IntentName>({ session: text, sequence: count, expiresAt: count }, [
+        'session',
+        'sequence',
+      ]),
+    },
+    plain,
+  ),
+  fc.record({ kind: fc.constant('lock-group'), ...lock, holdMs: id, waitMs: count }, plain),
+  fc.record({ kind: fc.constant('unlock-group'), ...lock, token: id }, plain),
 )
 const operations: fc.Arbitrary<Operation> = fc.oneof(
   readGroups,
   commits,
+  otherGroupOperations,
   fc.record(
     {
       ...{ kind: fc.constant('put'), datastore },

@@ -1,0 +1,115 @@
+/**
+ * Advisory locks at one node (Megastore, 3.3): who wants to change a hot row takes its lock first, so
+ * that those who would only conflict wait in line instead of running again. Nothing else is meant by
+ * one: it is in memory, it ends by itself, and transactions are validated as ever (TXN-1). Clients
+ * take a group's locks at the node that leads it.
+ *
+ * Bounded: locks, and those who wait for one; above that `overloaded`.
+ */
+import { StoreError } from '../base/errors.ts'
+import type { GroupId } from '../base/ids.ts'
+import type { Clock, Timer } from '../ports/clock.ts'
+
+/** Locks held at one node. */
+export const locksMax = 10_000
+/** Who waits for one lock. */
+export const lockWaitersMax = 1_000
+/** A lock is given for so long at most. */
+export const lockHoldMsMax = 60_000
+
+interface Waiter {
+  readonly holdMs: number
+  readonly resolve: (token: number | undefined) => void
+  readonly timer: Timer
+}
+
+interface Lock {
+  token: number
+  expiry: Timer
+  readonly waiters: Set<Waiter>
+}
+
+export class AdvisoryLocks {
+  readonly #clock: Clock
+  readonly #locks = new Map<string, Lock>()
+  #drawn = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Locks held. */
+  get count(): number {
+    return this.#locks.size
+  }
+
+  /**
+   * Resolves with a token when the lock is the caller's, for `holdMs`; with undefined when it was not
+   * to be had within `waitMs`. First come, first served.
+   */
+  async acquire(
+    group: GroupId,
+    name: string,
+    holdMs: number,
+    waitMs: number,
+  ): Promise<number | undefined> {
+    const key = keyOf(group, name)
+    const lock = this.#locks.get(key)
+    if (lock !== undefined) return this.#wait(lock, holdMs, waitMs)
+    if (this.#locks.size >= locksMax) throw full('locks are held', 'locksMax', locksMax)
+    const token = (this.#drawn += 1)
+    const made = { token, expiry: this.#expiry(key, token, holdMs), waiters: new Set<Waiter>() }
+    this.#locks.set(key, made)
+    return token
+  }
+
+  #wait(lock: Lock, holdMs: number, waitMs: number): Promise<number | undefined> {
+    if (lock.waiters.size >= lockWaitersMax) {
+      throw full('calls wait for this lock', 'lockWaitersMax', lockWaitersMax)
+    }
+    return new Promise((resolve) => {
+      const timer = this.#clock.setTimer(waitMs, () => {
+        lock.waiters.delete(waiter)
+        resolve(undefined)
+      })
+      const waiter: Waiter = { holdMs, resolve, timer }
+      lock.waiters.add(waiter)
+    })
+  }
+
+  /** Gives the lock to the next in line. False: it had ended already. */
+  release(group: GroupId, name: string, token: number): boolean {
+    const key = keyOf(group, name)
+    if (this.#locks.get(key)?.token !== token) return false
+    this.#pass(key)
+    return true
+  }
+
+  #pass(key: string): void {
+    const lock = this.#locks.get(key)
+    if (lock === undefined) return
+    lock.expiry.cancel()
+    const [next] = lock.waiters
+    if (next === undefined) return void this.#locks.delete(key)
+    lock.waiters.delete(next)
+    next.timer.cancel()
+    lock.token = this.#drawn += 1
+    lock.expiry = this.#expiry(key, lock.token, next.holdMs)
+    next.resolve(lock.token)
+  }
+
+  #expiry(key: string, token: number, holdMs: number): Timer {
+    return this.#clock.setTimer(holdMs, () => {
+      if (this.#locks.get(key)?.token === token) this.#pass(key)
+    })
+  }
+}
+
+function keyOf(group: GroupId, name: string): string {
+  return `${group.length}/${group}${name}`
+}
+
+function full(what: string, limit: string, limitValue: number): StoreError {
+  const message = `too many ${what} at this node; try again later`
+  return new StoreError('overloaded', message, { limit, limitValue })
+}
