@@ -1,13 +1,39 @@
-/** Bounds of calls and of intents, whatever is called; those users meet most are in `base/limits.ts`. */
+/** Bounds and delays of calls, intents and transactions, beside those of `base/limits.ts`. */
 import { assert } from '../base/assert.ts'
+import { defaultLimits, transactionBytesMax, transactionMutationsMax } from '../base/limits.ts'
 
 /** Contents of one answer, together; a page ends before, a batch's later items are refused. */
 export const answerBytesMax: number = 4 * 1024 * 1024
+/** Rows asked for at once. */
+export const pageRowsMax = 1000
 /** A call may take so long at most. */
 export const callTimeoutMsMax: number = 5 * 60 * 1000
-/** An intent that has not taken effect so long after it was made never will. */
+/** An intent that has not taken effect so long after it was made never will, in log time. */
 export const intentLifetimeMs: number = 10 * 60 * 1000
 /** Intents that claim to live longer are refused: groups would have to remember them. */
 export const intentLifetimeMsMax: number = 60 * 60 * 1000
+
+/** How often one call runs its function again after a conflict. */
+export const rerunsMax = 20
+/** The first wait before a rerun; doubled each time up to the maximum, and drawn below that. */
+export const rerunDelayMs = 5
+export const rerunDelayMaxMs = 500
+/** From the first try to the last answer, when the caller names no other time. */
+export const transactionTimeoutMs = 10_000
+
+/** What one transaction may hold; tests pass smaller ones. */
+export interface TransactionLimits {
+  /** Keys and values written, and keys read, in bytes. */
+  readonly transactionBytesMax: number
+  readonly transactionMutationsMax: number
+  /** Keys and ranges read: all of them are sent and compared. */
+  readonly transactionReadsMax: number
+}
+
+export const defaultTransactionLimits: TransactionLimits = {
+  transactionBytesMax,
+  transactionMutationsMax,
+  transactionReadsMax: defaultLimits.transactionReadsMax,
+}
 
 assert(callTimeoutMsMax < intentLifetimeMs, 'limits: an intent ends before its call')

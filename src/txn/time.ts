@@ -1,9 +1,19 @@
-/** Waiting, in the terms of the clock port. */
+/** Deadlines and pauses, in the terms of the clock port. */
+import { StoreError } from '../base/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 
 /** What is left until the deadline; at least 1, for those who wait in milliseconds. */
 export function remainingMs(clock: Clock, deadlineMs: number): number {
   return Math.max(1, Math.ceil(deadlineMs - clock.monotonicMs()))
+}
+
+/** The same for who must not begin anything any more: throws `timeout` when nothing is left. */
+export function remainingOrTimeout(clock: Clock, deadlineMs: number): number {
+  if (deadlineMs > clock.monotonicMs()) return remainingMs(clock, deadlineMs)
+  throw new StoreError(
+    'timeout',
+    'the time for this call is over and nothing was written; try again, or give it more time',
+  )
 }
 
 export function pause(ports: { readonly clock: Clock }, delayMs: number): Promise<void> {

@@ -1,0 +1,26 @@
+/** A conflict in words: who read what, and who wrote it where. */
+import { StoreError } from '../base/errors.ts'
+import type { GroupId } from '../base/ids.ts'
+import type { Intent, Outcome } from '../replica/local-replica.ts'
+import { intentOf } from '../replication/transaction.ts'
+
+export type Conflict = Outcome & { readonly kind: 'conflict' }
+
+/** The last of `runs` conflicts: that many were enough. */
+export function conflictError(
+  group: GroupId,
+  intent: Intent,
+  { position, key, by }: Conflict,
+  runs: number,
+  nameKey: (key: Uint8Array) => string = hexOf,
+): StoreError {
+  const writer = by === undefined ? 'another transaction' : `transaction ${intentOf(by)}`
+  const what = key === undefined ? 'what is older than the group remembers' : nameKey(key)
+  const since = key === undefined ? `${writer} was committed` : `${writer} wrote it`
+  const message = `conflict: transaction ${intentOf(intent)} read ${what}, and ${since} at position ${position}; gave up after ${runs} ${runs === 1 ? 'run' : 'runs'}: try again later, or read less`
+  return new StoreError('conflict', message, { group, attempts: runs })
+}
+
+function hexOf(key: Uint8Array): string {
+  return `key ${Buffer.from(key).toString('hex')}`
+}

@@ -1,0 +1,130 @@
+/**
+ * Reading rows of a group, as bytes: what a transaction and a read-only handle have in common.
+ * `PortReads` asks the port at one view, which its first read opens.
+ */
+import { StoreError } from '../base/errors.ts'
+import type { GroupId, Position } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import { pageRowsMax } from './bounds.ts'
+import type { GroupPort, ReadFrom, View } from './group-port.ts'
+import { keyAfter, type KeyRange } from './key-range.ts'
+import { remainingMs } from './time.ts'
+
+export interface StoredRow {
+  readonly key: Uint8Array
+  readonly value: Uint8Array
+}
+
+export interface ScanRange extends KeyRange {
+  readonly reverse?: boolean
+  /** Rows at most, 1 or more. */
+  readonly limit?: number
+}
+
+export interface ScanPage {
+  readonly rows: readonly StoredRow[]
+  /** False: the limit was reached; there may be more after the last row. */
+  readonly isWhole: boolean
+}
+
+export interface Reads {
+  readonly group: GroupId
+  get(key: Uint8Array): Promise<StoredRow | undefined>
+  /** In the order of `keys`. */
+  getMany(keys: readonly Uint8Array[]): Promise<readonly (StoredRow | undefined)[]>
+  scan(range: ScanRange): Promise<ScanPage>
+  /** Opens the view if no read has yet. */
+  view(): Promise<View>
+}
+
+export interface ViewOptions {
+  readonly clock: Clock
+  /** Of the monotonic clock. */
+  readonly deadlineMs: number
+  /** A view to read at; without it the first read opens one. */
+  readonly view?: View
+  /** A position that has been seen already. */
+  readonly atLeast?: Position
+}
+
+/** The port's rows at one view. */
+export class PortReads implements Reads {
+  readonly group: GroupId
+  readonly #port: GroupPort
+  readonly #from: ReadFrom
+  readonly #options: ViewOptions
+  #view: Promise<View> | undefined
+
+  constructor(port: GroupPort, group: GroupId, from: ReadFrom, options: ViewOptions) {
+    this.group = group
+    this.#port = port
+    this.#from = from
+    this.#options = options
+    this.#view = options.view === undefined ? undefined : Promise.resolve(options.view)
+  }
+
+  view(): Promise<View> {
+    const { atLeast } = this.#options
+    this.#view ??= this.#port.view(this.group, this.#from, this.#timeoutMs(), atLeast)
+    return this.#view
+  }
+
+  /** The view, when a read has opened it. */
+  openedView(): Promise<View | undefined> {
+    return this.#view ?? Promise.resolve(undefined)
+  }
+
+  async get(key: Uint8Array): Promise<StoredRow | undefined> {
+    const [row] = await this.getMany([key])
+    return row
+  }
+
+  async getMany(keys: readonly Uint8Array[]): Promise<readonly (StoredRow | undefined)[]> {
+    const view = await this.view()
+    const rows: (StoredRow | undefined)[] = []
+    for (let at = 0; at < keys.length; at += pageRowsMax) {
+      const some = keys.slice(at, at + pageRowsMax)
+      const found = await this.#port.get(this.group, view, some, this.#timeoutMs())
+      if (found.length !== some.length) throw badAnswer()
+      rows.push(...found)
+    }
+    return rows
+  }
+
+  async scan(range: ScanRange): Promise<ScanPage> {
+    const rows: StoredRow[] = []
+    let rest = range
+    for (;;) {
+      const page = await this.#page(rest)
+      rows.push(...page.rows)
+      const last = rows.at(-1)
+      if (page.isWhole || last === undefined) return { rows, isWhole: true }
+      if (range.limit !== undefined && rows.length >= range.limit) return { rows, isWhole: false }
+      rest = restAfter(range, last.key, rows.length)
+    }
+  }
+
+  async #page(range: ScanRange): Promise<ScanPage> {
+    const view = await this.view()
+    const { gte, lt, reverse = false } = range
+    const limit = Math.min(range.limit ?? pageRowsMax, pageRowsMax)
+    const asked = { gte, lt, reverse, limit }
+    const { rows, isWhole } = await this.#port.scan(this.group, view, asked, this.#timeoutMs())
+    if (rows.length > limit || (!isWhole && rows.length === 0)) throw badAnswer()
+    return { rows, isWhole: isWhole && rows.length < limit }
+  }
+
+  #timeoutMs(): number {
+    return remainingMs(this.#options.clock, this.#options.deadlineMs)
+  }
+}
+
+/** What is left of a range after its first `count` rows. */
+function restAfter(range: ScanRange, last: Uint8Array, count: number): ScanRange {
+  const rest = range.reverse === true ? { ...range, lt: last } : { ...range, gte: keyAfter(last) }
+  return range.limit === undefined ? rest : { ...rest, limit: range.limit - count }
+}
+
+function badAnswer(): StoreError {
+  return new StoreError('corrupt', 'a replica answered with other rows than it was asked for')
+}

@@ -1,0 +1,248 @@
+/**
+ * Running a function as a transaction: again after each conflict, with growing, drawn pauses, within
+ * a deadline. A try that conflicted has had no effect, so all tries are attempts of one intent, and
+ * that takes effect once (TXN-5). Sending again after a lost answer is the port's part.
+ */
+import { unreachable } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
+import type { GroupId, Position, Timestamp } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { Outcome, Submission } from '../replica/local-replica.ts'
+import {
+  defaultTransactionLimits,
+  rerunDelayMaxMs,
+  rerunDelayMs,
+  rerunsMax,
+  transactionTimeoutMs,
+  type TransactionLimits,
+} from './bounds.ts'
+import { conflictError, type Conflict } from './conflict.ts'
+import type { GroupPort, ReadFrom, View } from './group-port.ts'
+import { RawTransaction } from './raw-transaction.ts'
+import { PortReads, type Reads } from './reads.ts'
+import type { IntentSource, OpenIntent } from './sessions.ts'
+import { pause, remainingMs } from './time.ts'
+import { Turn } from './turn.ts'
+
+export interface ReadOptions {
+  readonly clock: Clock
+  readonly timeoutMs?: number
+  /** A position that the session has seen already. */
+  readonly atLeast?: Position
+}
+
+export interface TransactionOptions extends ReadOptions {
+  readonly random: Random
+  readonly intents: IntentSource
+  readonly limits?: TransactionLimits
+  readonly rerunsMax?: number
+  /** A key in words, for messages. */
+  readonly nameKey?: (key: Uint8Array) => string
+}
+
+export interface Committed<Value> {
+  /** What the function gave, in the run that was committed. */
+  readonly value: Value
+  /** Where the group is with this transaction in it; of one that wrote nothing, what it read. */
+  readonly position: Position
+  /** Absent when it wrote nothing, and read nothing. */
+  readonly timestamp: Timestamp | undefined
+  /** One a number drawn, in the order of `allocate`. */
+  readonly sequences: readonly number[]
+  /** How often the function was run. */
+  readonly runs: number
+}
+
+/** What one run of the function made of the transaction. */
+interface Run<Value> {
+  readonly value: Value
+  readonly transaction: RawTransaction
+  readonly rows: PortReads
+}
+
+/** The function may be run several times: let it do nothing that counts but through its handle. */
+export async function runTransaction<Value>(
+  port: GroupPort,
+  group: GroupId,
+  options: TransactionOptions,
+  run: (transaction: RawTransaction) => Promise<Value>,
+): Promise<Committed<Value>> {
+  const open = options.intents.open()
+  const state = { mayTakeEffect: false }
+  try {
+    return await new Running<Value>(port, group, options, open, state).result(run)
+  } finally {
+    open.settle(!state.mayTakeEffect)
+  }
+}
+
+class Running<Value> {
+  readonly #port: GroupPort
+  readonly #group: GroupId
+  readonly #options: TransactionOptions
+  readonly #open: OpenIntent
+  /** Whether a submission is on its way whose end is not known. */
+  readonly #state: { mayTakeEffect: boolean }
+  readonly #deadlineMs: number
+  /** By attempt: the log says which of them took effect. */
+  readonly #runs = new Map<number, Run<Value>>()
+
+  constructor(
+    port: GroupPort,
+    group: GroupId,
+    options: TransactionOptions,
+    open: OpenIntent,
+    state: { mayTakeEffect: boolean },
+  ) {
+    this.#port = port
+    this.#group = group
+    this.#options = options
+    this.#open = open
+    this.#state = state
+    const { clock, timeoutMs = transactionTimeoutMs } = options
+    this.#deadlineMs = clock.monotonicMs() + timeoutMs
+  }
+
+  async result(run: (transaction: RawTransaction) => Promise<Value>): Promise<Committed<Value>> {
+    const { clock, random, rerunsMax: most = rerunsMax } = this.#options
+    let { atLeast } = this.#options
+    for (let runs = 1; ; runs++) {
+      const attempt = random.int(1, Number.MAX_SAFE_INTEGER)
+      const one = await this.#run(run, atLeast)
+      this.#runs.set(attempt, one)
+      const submission = await one.transaction.submission(this.#open.intent, attempt)
+      if (submission === undefined) return readOnly(one, runs)
+      const outcome = await this.#commit(submission)
+      if (outcome.kind === 'committed') return this.#committed(outcome, runs)
+      if (outcome.kind !== 'conflict') throw refusal(this.#group, outcome)
+      const delayMs = random.int(0, Math.min(rerunDelayMs * 2 ** (runs - 1), rerunDelayMaxMs))
+      const isOver = clock.monotonicMs() + delayMs >= this.#deadlineMs
+      if (runs > most || isOver) throw this.#conflict(outcome, runs)
+      await pause(clock, delayMs)
+      atLeast = Math.max(atLeast ?? 0, outcome.position)
+    }
+  }
+
+  async #run(
+    run: (transaction: RawTransaction) => Promise<Value>,
+    atLeast: Position | undefined,
+  ): Promise<Run<Value>> {
+    const { clock, limits = defaultTransactionLimits } = this.#options
+    const rows = new PortReads(
+      this.#port,
+      this.#group,
+      { kind: 'current' },
+      { clock, deadlineMs: this.#deadlineMs, ...(atLeast !== undefined && { atLeast }) },
+    )
+    const turn = new Turn('transaction')
+    const transaction = new RawTransaction(rows, limits, turn)
+    return { value: await inTurn(turn, () => run(transaction)), transaction, rows }
+  }
+
+  async #commit(submission: Submission): Promise<Outcome> {
+    const timeoutMs = remainingMs(this.#options.clock, this.#deadlineMs)
+    this.#state.mayTakeEffect = true
+    const outcome = await this.#port.commit(submission, timeoutMs)
+    this.#state.mayTakeEffect = outcome.kind === 'unknown'
+    return outcome
+  }
+
+  /** An earlier attempt than the last may have won: its answer was lost, and it was sent again. */
+  #committed(outcome: Outcome & { readonly kind: 'committed' }, runs: number): Committed<Value> {
+    const { attempt, position, timestamp, sequences } = outcome
+    const won = this.#runs.get(attempt)
+    if (won === undefined) {
+      const message = 'a replica answered for another transaction than it was given'
+      throw new StoreError('corrupt', message, { group: this.#group })
+    }
+    return { value: won.value, position, timestamp, sequences, runs }
+  }
+
+  #conflict(conflict: Conflict, runs: number): StoreError {
+    const { intent } = this.#open
+    return conflictError(this.#group, intent, conflict, runs, this.#options.nameKey)
+  }
+}
+
+/** Ends the turn with the function, however that ends. */
+async function inTurn<Value>(turn: Turn, run: () => Promise<Value>): Promise<Value> {
+  let value: Value
+  try {
+    value = await run()
+  } catch (error) {
+    turn.giveUp()
+    throw error
+  }
+  turn.end()
+  return value
+}
+
+/** A current view is a state that was there: what reads only is committed by having read. */
+async function readOnly<Value>(run: Run<Value>, runs: number): Promise<Committed<Value>> {
+  const view = await run.rows.openedView()
+  const { position, asOf: timestamp } = view ?? { position: 0, asOf: undefined }
+  return { value: run.value, position, timestamp, sequences: [], runs }
+}
+
+function refusal(
+  group: GroupId,
+  outcome: Exclude<Outcome, { readonly kind: 'committed' | 'conflict' }>,
+): StoreError {
+  switch (outcome.kind) {
+    case 'expired':
+      return new StoreError('expired', 'this transaction is too old and was never carried out', {
+        group,
+      })
+    case 'overloaded':
+      return new StoreError('overloaded', 'too much waits in this group; try again later', {
+        group,
+      })
+    case 'unknown': {
+      const message =
+        'no majority of the replicas answered in time; the transaction may yet take effect: look before you do it again'
+      return new StoreError('unknown-outcome', message, { group })
+    }
+    default:
+      return unreachable(outcome)
+  }
+}
+
+export interface ReadResult<Value> {
+  readonly value: Value
+  /** What was read at; undefined when nothing was. */
+  readonly view: View | undefined
+}
+
+/** Reads without locks, which nothing can be in conflict with. */
+export async function runRead<Value>(
+  port: GroupPort,
+  group: GroupId,
+  from: ReadFrom,
+  options: ReadOptions,
+  run: (reads: ReadHandle) => Promise<Value>,
+): Promise<ReadResult<Value>> {
+  const { clock, timeoutMs = transactionTimeoutMs, atLeast } = options
+  const deadlineMs = clock.monotonicMs() + timeoutMs
+  const view = { clock, deadlineMs, ...(atLeast !== undefined && { atLeast }) }
+  const rows = new PortReads(port, group, from, view)
+  const turn = new Turn('read')
+  const value = await inTurn(turn, () => run(handleOf(rows, turn)))
+  return { value, view: await rows.openedView() }
+}
+
+/** Rows to read, as long as the turn lasts. */
+export interface ReadHandle extends Reads {
+  readonly turn: Turn
+}
+
+function handleOf(rows: PortReads, turn: Turn): ReadHandle {
+  return {
+    group: rows.group,
+    turn,
+    view: () => turn.take(() => rows.view()),
+    get: (key) => turn.take(() => rows.get(key)),
+    getMany: (keys) => turn.take(() => rows.getMany(keys)),
+    scan: (range) => turn.take(() => rows.scan(range)),
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * What a transaction is going to write: one mutation a key, the later one wins, in key order at hand
+ * for its own scans. Rows whose key waits for a number (a slot) have no place yet and lie apart.
+ */
+import { StoreError } from '../base/errors.ts'
+import { compareText, latin1 } from '../base/bytes.ts'
+import type { Mutation, SequenceSlot } from '../replication/transaction.ts'
+import { doRangesMeet, prefixRange, type KeyRange } from './key-range.ts'
+
+export class WriteSet {
+  readonly #byKey = new Map<string, Mutation>()
+  /** The keys of `#byKey`, sorted. */
+  readonly #order: string[] = []
+  readonly #unplaced: Mutation[] = []
+  readonly #allocations: number[] = []
+  #bytes = 0
+
+  /** Draws the next number of a counter of the group, at commit; gives its place among the numbers. */
+  allocate(counter: number): number {
+    return this.#allocations.push(counter) - 1
+  }
+
+  add(mutation: Mutation): void {
+    if (mutation.slots?.some(({ at }) => at === 'key') === true) {
+      this.#unplaced.push(mutation)
+      this.#bytes += bytesOf(mutation)
+      return
+    }
+    const text = latin1(mutation.key)
+    const before = this.#byKey.get(text)
+    // Its number would be drawn and lost, and numbers have no gaps.
+    if (before?.slots !== undefined) throw unknownNumber()
+    if (before === undefined) this.#order.splice(this.#placeOf(text), 0, text)
+    // What is written again goes to the end.
+    else this.#byKey.delete(text)
+    this.#byKey.set(text, mutation)
+    this.#bytes += bytesOf(mutation) - (before === undefined ? 0 : bytesOf(before))
+  }
+
+  get(key: Uint8Array): Mutation | undefined {
+    return this.#byKey.get(latin1(key))
+  }
+
+  /** Mutations of the range in key order. */
+  inRange({ gte, lt }: KeyRange): readonly Mutation[] {
+    const keys = this.#order.slice(this.#placeOf(latin1(gte)), this.#placeOf(latin1(lt)))
+    return keys.flatMap((key) => this.#byKey.get(key) ?? [])
+  }
+
+  /** Is there a row that may come to lie in the range, but has no number yet? */
+  hasUnplacedIn(range: KeyRange): boolean {
+    return this.#unplaced.some((mutation) => doRangesMeet(prefixRange(knownPart(mutation)), range))
+  }
+
+  /** The same, of rows whose key begins so whatever their number. */
+  hasUnplacedUnder(prefix: Uint8Array): boolean {
+    const start = latin1(prefix)
+    return this.#unplaced.some((mutation) => latin1(knownPart(mutation)).startsWith(start))
+  }
+
+  get count(): number {
+    return this.#byKey.size + this.#unplaced.length
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get allocations(): readonly number[] {
+    return this.#allocations
+  }
+
+  /** In the order in which they were written. */
+  mutations(): readonly Mutation[] {
+    return [...this.#byKey.values(), ...this.#unplaced]
+  }
+
+  #placeOf(text: string): number {
+    let from = 0
+    let to = this.#order.length
+    while (from < to) {
+      const middle = (from + to) >>> 1
+      if (compareText(this.#order[middle] ?? '', text) < 0) from = middle + 1
+      else to = middle
+    }
+    return from
+  }
+}
+
+export function unknownNumber(): StoreError {
+  return new StoreError(
+    'invalid',
+    'this would show a row that the transaction itself has inserted, and whose number is known only after commit; read it in the next transaction, or before the insert',
+  )
+}
+
+function bytesOf({ key, value }: Mutation): number {
+  return key.length + (value?.length ?? 0)
+}
+
+/** What stands before the first number to be filled in. */
+function knownPart({ key, slots = [] }: Mutation): Uint8Array {
+  const offsets = slots.filter(isOfKey).map(({ offset }) => offset)
+  return key.subarray(0, Math.min(...offsets))
+}
+
+function isOfKey({ at }: SequenceSlot): boolean {
+  return at === 'key'
+}
