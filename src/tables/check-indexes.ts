@@ -1,0 +1,113 @@
+/**
+ * Compares the entries of a group with its rows, at one moment (IDX-1): which entries are missing,
+ * left over, or hold something else than their row says.
+ */
+import { bufferOf } from '../base/bytes.ts'
+import { prefixRange } from '../txn/key-range.ts'
+import type { Reads, StoredRow } from '../txn/reads.ts'
+import { scanRowsDefault } from './bounds.ts'
+import { entriesOf } from './entries.ts'
+import type { GroupContext } from './group-context.ts'
+import {
+  decodeEntryKey,
+  decodeRowKey,
+  entrySpace,
+  keyInWords,
+  rowSpace,
+  writeRowKey,
+} from './row-key.ts'
+import { decodeRow } from './row-value.ts'
+
+/** Faults listed; a report of more helps nobody. */
+export const indexFaultsMax = 1000
+
+export interface IndexFault {
+  readonly kind: 'missing' | 'left-over' | 'other-content'
+  readonly index: string
+  /** The entry, in words. */
+  readonly entry: string
+}
+
+export interface IndexReport {
+  readonly rows: number
+  readonly entries: number
+  /** At most `indexFaultsMax`. */
+  readonly faults: readonly IndexFault[]
+}
+
+export async function compareIndexes(reads: Reads, context: GroupContext): Promise<IndexReport> {
+  const faults: IndexFault[] = []
+  const add = (kind: IndexFault['kind'], index: string, key: Uint8Array): void => {
+    if (faults.length < indexFaultsMax)
+      faults.push({ kind, index, entry: keyInWords(context, key) })
+  }
+  let rows = 0
+  for await (const page of pagesOf(reads, rowSpace)) {
+    rows += page.length
+    for (const row of page) await checkRow(reads, context, row, add)
+  }
+  let entries = 0
+  for await (const page of pagesOf(reads, entrySpace)) {
+    entries += page.length
+    await checkEntries(reads, context, page, add)
+  }
+  return { rows, entries, faults }
+}
+
+type Add = (kind: IndexFault['kind'], index: string, key: Uint8Array) => void
+
+async function* pagesOf(reads: Reads, space: number): AsyncGenerator<readonly StoredRow[]> {
+  const range = prefixRange(Buffer.from([space]))
+  for (let from = range.gte; ;) {
+    const { rows, isWhole } = await reads.scan({ gte: from, lt: range.lt, limit: scanRowsDefault })
+    yield rows
+    const last = rows.at(-1)
+    if (isWhole || last === undefined) return
+    from = Buffer.concat([last.key, Buffer.alloc(1)])
+  }
+}
+
+/** What the row says is there, with the content that it says. */
+async function checkRow(
+  reads: Reads,
+  context: GroupContext,
+  stored: StoredRow,
+  add: Add,
+): Promise<void> {
+  const found = decodeRowKey(context, stored.key)
+  if (found === undefined) return
+  const { table, values } = found
+  const row = decodeRow(table, values, stored.value)
+  for (const index of table.indexes) {
+    const entries = [...entriesOf(table, index, row).values()]
+    const there = await reads.getMany(entries.map(({ key }) => key))
+    for (const [place, { key, value }] of entries.entries()) {
+      const entry = there[place]
+      if (entry === undefined) add('missing', index.name, key)
+      else if (!bufferOf(entry.value).equals(value)) add('other-content', index.name, key)
+    }
+  }
+}
+
+/** Every entry is one of the row that it names. */
+async function checkEntries(
+  reads: Reads,
+  context: GroupContext,
+  entries: readonly StoredRow[],
+  add: Add,
+): Promise<void> {
+  const known = entries.flatMap(({ key }) => {
+    const entry = decodeEntryKey(context, key)
+    const table = context.schema.tables.get(entry?.index.table ?? '')
+    return entry === undefined || table === undefined ? [] : [{ key, entry, table }]
+  })
+  const keys = known.map(({ entry, table }) => writeRowKey(table, entry.values).bytes)
+  const rows = await reads.getMany(keys)
+  for (const [place, { key, entry, table }] of known.entries()) {
+    const stored = rows[place]
+    const row = stored === undefined ? undefined : decodeRow(table, entry.values, stored.value)
+    const has =
+      row !== undefined && entriesOf(table, entry.index, row).has(bufferOf(key).toString('latin1'))
+    if (!has) add('left-over', entry.index.name, key)
+  }
+}

@@ -1,0 +1,283 @@
+/**
+ * A schema version made ready for storing: numbers instead of names, the steps by which a key becomes
+ * bytes, what each property is stored as. Done once a version; everything here is data.
+ */
+import { assert, present } from '../base/assert.ts'
+import { valueOf } from '../../schema/default.ts'
+import {
+  indexesOf,
+  type ChildTable,
+  type Direction,
+  type Index,
+  type Presence,
+  type Property,
+  type PropertyKind,
+  type Schema,
+  type Table,
+} from '../../schema/model.ts'
+import type { SchemaVersion } from '../../schema/version.ts'
+
+export interface CompiledProperty {
+  readonly name: string
+  readonly path: string
+  readonly number: number
+  readonly presence: Presence
+  readonly kind: PropertyKind
+  /** Of a message. */
+  readonly fields: readonly CompiledProperty[]
+  /** What stands for it where a row has none. */
+  readonly fallback: unknown
+}
+
+/** How one part of a key becomes bytes; a sequence's number is a plain count also in keys below. */
+export interface KeyPart {
+  readonly name: string
+  readonly kind: PropertyKind
+  readonly direction: Direction
+}
+
+/** A key is written step by step. */
+export type KeyStep =
+  /** Of the group, and so in no key inside it. */
+  | { readonly kind: 'group'; readonly name: string; readonly place: number }
+  /** Two bytes: the number of the table that the parts from here on belong to. */
+  | { readonly kind: 'mark'; readonly number: number }
+  | { readonly kind: 'part'; readonly part: KeyPart }
+
+export interface CompiledTable {
+  readonly kind: 'table'
+  readonly name: string
+  readonly number: number
+  readonly root: string
+  readonly scatter: boolean
+  /** The table whose rows these stand next to. */
+  readonly parent: string | undefined
+  /** All parts of the primary key, those of the group first. */
+  readonly key: readonly KeyPart[]
+  readonly groupPartCount: number
+  readonly steps: readonly KeyStep[]
+  /** What `steps` has after the parent's. */
+  readonly ownParts: readonly KeyPart[]
+  readonly properties: readonly CompiledProperty[]
+  readonly sequence: { readonly name: string; readonly isInKey: boolean } | undefined
+  /** Local and inline ones. */
+  readonly indexes: readonly CompiledIndex[]
+}
+
+export interface IndexedPart extends KeyPart {
+  /** From the row, or from an element of the index's list, to the value. */
+  readonly names: readonly string[]
+  readonly isInList: boolean
+}
+
+export interface StoredPart {
+  readonly path: string
+  readonly names: readonly string[]
+  readonly property: CompiledProperty
+}
+
+export interface CompiledIndex {
+  readonly kind: 'index'
+  readonly name: string
+  readonly number: number
+  readonly table: string
+  readonly isUnique: boolean
+  /** The table in whose rows the entries appear. */
+  readonly into: string | undefined
+  /** The way to the list that has an entry for each element. */
+  readonly list: readonly string[] | undefined
+  readonly parts: readonly IndexedPart[]
+  /** The indexed parts. */
+  readonly steps: readonly KeyStep[]
+  /** What names the row, after the parts. */
+  readonly rowParts: readonly KeyPart[]
+  readonly storing: readonly StoredPart[]
+}
+
+export interface CompiledSchema {
+  readonly name: string
+  readonly version: number
+  readonly tables: ReadonlyMap<string, CompiledTable>
+  readonly tableByNumber: ReadonlyMap<number, CompiledTable>
+  readonly indexes: ReadonlyMap<string, CompiledIndex>
+  readonly indexByNumber: ReadonlyMap<number, CompiledIndex>
+}
+
+/** Numbers are two bytes in keys. */
+const storedNumberMax = 0xffff
+
+export function compileSchema({ schema, numbers, version }: SchemaVersion): CompiledSchema {
+  const tables = new Map<string, CompiledTable>()
+  const numberOf = (name: string): number => {
+    const number = present(numbers.stored[name], 'TAB-2: tables and indexes have numbers')
+    assert(number <= storedNumberMax, 'TAB-2: a number fits its two bytes')
+    return number
+  }
+  const compile = (table: Table): CompiledTable => {
+    const done = tables.get(table.name)
+    if (done !== undefined) return done
+    const parent = table.kind === 'child' && tableOf(schema, table.inTable)
+    const above = parent === false || parent === undefined ? undefined : compile(parent)
+    const root = table.kind === 'root' ? undefined : compile(rootOf(schema, table))
+    const properties = table.properties.map((property) =>
+      compileProperty(property, `${table.name}.`, numbers.properties),
+    )
+    const base = { table, number: numberOf(table.name), properties }
+    const keyed = { ...base, ...keyOf(base, root, above) }
+    const indexes = indexesOf(schema, table.name).flatMap((index) =>
+      index.kind === 'global' ? [] : [compileIndex(index, numberOf(index.name), keyed)],
+    )
+    const { key, steps, ownParts, groupPartCount } = keyed
+    const compiled: CompiledTable = {
+      ...{ kind: 'table', name: table.name, number: base.number, root: root?.name ?? table.name },
+      ...{ scatter: table.key.scatter, parent: above?.name, key, groupPartCount, steps, ownParts },
+      ...{ properties, sequence: sequenceOf(properties, key), indexes },
+    }
+    tables.set(table.name, compiled)
+    return compiled
+  }
+  for (const table of schema.tables) compile(table)
+  const indexes = [...tables.values()].flatMap((table) => table.indexes)
+  return {
+    name: schema.name,
+    version,
+    tables,
+    tableByNumber: new Map([...tables.values()].map((table) => [table.number, table])),
+    indexes: new Map(indexes.map((index) => [index.name, index])),
+    indexByNumber: new Map(indexes.map((index) => [index.number, index])),
+  }
+}
+
+function tableOf(schema: Schema, name: string | undefined): Table | undefined {
+  return schema.tables.find((table) => table.name === name)
+}
+
+function rootOf(schema: Schema, table: ChildTable): Table {
+  return present(tableOf(schema, table.root), 'TAB-2: a child has its root in the schema')
+}
+
+function compileProperty(
+  property: Property,
+  prefix: string,
+  numbers: Readonly<Record<string, number>>,
+): CompiledProperty {
+  const { name, presence, type } = property
+  const path = `${prefix}${name}`
+  const fields = type.kind === 'message' ? type.properties : []
+  return {
+    ...{ name, path, presence, kind: type.kind },
+    number: present(numbers[path], 'TAB-2: properties have numbers'),
+    fields: fields.map((field) => compileProperty(field, `${path}.`, numbers)),
+    fallback: property.default === undefined ? undefined : valueOf(type.kind, property.default),
+  }
+}
+
+interface Keyless {
+  readonly table: Table
+  readonly number: number
+  readonly properties: readonly CompiledProperty[]
+}
+
+interface Keyed extends Keyless {
+  readonly key: readonly KeyPart[]
+  readonly groupPartCount: number
+  readonly steps: readonly KeyStep[]
+  readonly ownParts: readonly KeyPart[]
+}
+
+/** The parts that the root and the parent have too are written as these write them. */
+function keyOf(
+  { table, number, properties }: Keyless,
+  root: CompiledTable | undefined,
+  above: CompiledTable | undefined,
+): Pick<Keyed, 'key' | 'groupPartCount' | 'steps' | 'ownParts'> {
+  const inherited = above?.key ?? root?.key ?? []
+  const key = table.key.parts.map(({ property: name, direction }, place): KeyPart => {
+    const kind = inherited[place]?.kind ?? kindOf(properties, name)
+    return { name, kind, direction }
+  })
+  const groupPartCount = root?.key.length ?? key.length
+  const group = key.slice(0, groupPartCount)
+  const part = (one: KeyPart): KeyStep => ({ kind: 'part', part: one })
+  const mark: KeyStep = { kind: 'mark', number }
+  const ownParts = key.slice(above?.key.length ?? groupPartCount)
+  if (above === undefined) {
+    const named = group.map(({ name }, place): KeyStep => ({ kind: 'group', name, place }))
+    return { key, groupPartCount, ownParts, steps: [...named, mark, ...ownParts.map(part)] }
+  }
+  // The parent's steps, by the names that its parts have here.
+  let place = 0
+  const renamed = above.steps.map((step): KeyStep => {
+    if (step.kind === 'mark') return step
+    const own = present(key[place++], "TAB-2: a key begins with its parent's")
+    return step.kind === 'group' ? { ...step, name: own.name } : part(own)
+  })
+  return { key, groupPartCount, ownParts, steps: [...renamed, mark, ...ownParts.map(part)] }
+}
+
+function kindOf(properties: readonly CompiledProperty[], name: string): PropertyKind {
+  const property = properties.find((one) => one.name === name)
+  return present(property, 'TAB-2: a key is of properties').kind
+}
+
+function sequenceOf(
+  properties: readonly CompiledProperty[],
+  key: readonly KeyPart[],
+): CompiledTable['sequence'] {
+  const name = properties.find(({ kind }) => kind === 'sequence')?.name
+  return name === undefined ? undefined : { name, isInKey: key.some((part) => part.name === name) }
+}
+
+function compileIndex(index: Index, number: number, keyed: Keyed): CompiledIndex {
+  const { table, properties, key, groupPartCount } = keyed
+  const parts = index.parts.map(({ path, direction }): IndexedPart => {
+    const { trail, kind } = follow(properties, path)
+    const at = trail.findIndex(({ presence }) => presence === 'repeated')
+    const names = trail.slice(at + 1).map(({ name }) => name)
+    // A key part that a sequence of the parent gave is written alike everywhere.
+    const inKey = key.find(({ name }) => name === path)
+    return { name: path, kind: inKey?.kind ?? kind, direction, names, isInList: at >= 0 }
+  })
+  const listed = index.parts.map(({ path }) => listOn(follow(properties, path).trail))
+  return {
+    ...{ kind: 'index', name: index.name, number, table: table.name },
+    isUnique: index.kind === 'local' && index.unique,
+    into: index.kind === 'inline' ? index.into : undefined,
+    list: listed.find((list) => list !== undefined),
+    parts,
+    steps: parts.map((part): KeyStep => {
+      const place = key.findIndex(({ name }) => name === part.name)
+      const isOfGroup = place >= 0 && place < groupPartCount
+      return isOfGroup ? { kind: 'group', name: part.name, place } : { kind: 'part', part }
+    }),
+    rowParts: key.slice(groupPartCount),
+    storing: index.storing.map((path) => {
+      const { trail, property } = follow(properties, path)
+      return { path, names: trail.map(({ name }) => name), property }
+    }),
+  }
+}
+
+function listOn(trail: readonly CompiledProperty[]): readonly string[] | undefined {
+  const at = trail.findIndex(({ presence }) => presence === 'repeated')
+  return at < 0 ? undefined : trail.slice(0, at + 1).map(({ name }) => name)
+}
+
+function follow(
+  properties: readonly CompiledProperty[],
+  path: string,
+): {
+  readonly trail: readonly CompiledProperty[]
+  readonly property: CompiledProperty
+  readonly kind: PropertyKind
+} {
+  const trail: CompiledProperty[] = []
+  let here = properties
+  for (const word of path.split('.')) {
+    const property = here.find(({ name }) => name === word)
+    trail.push(present(property, 'TAB-2: an index is over properties'))
+    here = property?.fields ?? []
+  }
+  const property = present(trail.at(-1), 'TAB-2: a path has a word')
+  return { trail, property, kind: property.kind }
+}

@@ -1,0 +1,119 @@
+/**
+ * Entries of local and inline indexes: a function of one row (IDX-1). None where an indexed property
+ * is absent; of a list, one for each distinct element. The key holds the indexed values and what
+ * names the row, the value what the index stores.
+ */
+import { bufferOf, latin1 } from '../base/bytes.ts'
+import type { Packable } from '../base/pack.ts'
+import type { SequenceSlot } from '../replication/transaction.ts'
+import type { CompiledIndex, CompiledTable, IndexedPart } from './compile.ts'
+import { StoreError } from '../base/errors.ts'
+import { type KeyWriter } from './key-writer.ts'
+import { entrySpace, writerIn, type DecodedEntryKey } from './row-key.ts'
+import type { Values } from './row-check.ts'
+import { decodeProperty, encodeProperty, memberOf, packValue, unpackValue } from './row-value.ts'
+
+export interface Entry {
+  readonly key: Uint8Array
+  readonly value: Uint8Array
+  readonly slots: readonly SequenceSlot[]
+  /** The length of the key's first part, up to the row's key: what a unique index has once. */
+  readonly uniqueBytes: number
+  /** Whether a number that is still to come is among the indexed values. */
+  readonly isNumbered: boolean
+}
+
+/** The entries of a row in one index, by their keys; those that wait for a number by place too. */
+export function entriesOf(
+  table: CompiledTable,
+  index: CompiledIndex,
+  row: Values,
+): ReadonlyMap<string, Entry> {
+  const entries = new Map<string, Entry>()
+  for (const element of elementsOf(index, row)) {
+    const values = index.parts.map((part) => valueAt(part.isInList ? element : row, part.names))
+    if (values.includes(undefined)) continue
+    const entry = entryOf(table, index, row, values)
+    entries.set(latin1(entry.key), entry)
+  }
+  return entries
+}
+
+function elementsOf({ list }: CompiledIndex, row: Values): readonly unknown[] {
+  if (list === undefined) return [undefined]
+  const elements = valueAt(row, list)
+  return Array.isArray(elements) ? elements : []
+}
+
+function valueAt(from: unknown, names: readonly string[]): unknown {
+  return names.reduce((value, name) => memberOf(value, name), from)
+}
+
+function entryOf(
+  table: CompiledTable,
+  index: CompiledIndex,
+  row: Values,
+  values: readonly unknown[],
+): Entry {
+  const writer = entryWriter(index)
+  for (const [place, step] of index.steps.entries()) {
+    if (step.kind === 'part') writer.part(step.part, values[place])
+  }
+  const uniqueBytes = writer.bytes.length
+  const isNumbered = writer.slots.length > 0
+  for (const part of index.rowParts) writer.part(part, row[part.name])
+  const { bytes, slots } = encodeStored(table, index, row)
+  return {
+    ...{ key: writer.bytes, value: bytes, uniqueBytes, isNumbered },
+    slots: [...writer.slots, ...slots],
+  }
+}
+
+/** A key of the index in the making. */
+export function entryWriter({ number }: CompiledIndex): KeyWriter {
+  return writerIn(entrySpace).mark(number)
+}
+
+/** The stored properties in their order; a sequence is a number in front. */
+function encodeStored(
+  table: CompiledTable,
+  { storing }: CompiledIndex,
+  row: Values,
+): ReturnType<typeof packValue> {
+  const sequence = storing.some(({ property }) => property.kind === 'sequence')
+  const fields = storing.map(({ names, property }): Packable => {
+    const value = property.kind === 'sequence' ? undefined : valueAt(row, names)
+    return value === undefined ? null : encodeProperty(property, value)
+  })
+  return packValue(sequence ? row[table.sequence?.name ?? ''] : undefined, fields)
+}
+
+/** The entry as an application reads it: indexed values, the row's key, what is stored. */
+export function decodeEntry(
+  table: CompiledTable,
+  { index, parts, values }: DecodedEntryKey,
+  value: Uint8Array,
+): Values {
+  const { sequence, fields } = unpackValue(value)
+  const entry: [string, unknown][] = [
+    ...table.key.map(({ name }, place): [string, unknown] => [name, values[place]]),
+    ...index.parts.map(({ name }, place): [string, unknown] => [name, parts[place]]),
+  ]
+  for (const [place, { path, property }] of index.storing.entries()) {
+    const stored = fields[place]
+    const isAbsent = stored === null || stored === undefined
+    if (property.kind === 'sequence') entry.push([path, sequence])
+    else if (!isAbsent) entry.push([path, decodeProperty(property, stored)])
+  }
+  return Object.fromEntries(entry)
+}
+
+export function isSameEntry(a: Entry, b: Entry): boolean {
+  return a.slots.length === 0 && b.slots.length === 0 && bufferOf(a.value).equals(b.value)
+}
+
+export function notUnique(index: CompiledIndex, table: CompiledTable): StoreError {
+  const names = index.parts.map((part: IndexedPart) => part.name).join(', ')
+  const message = `table ${table.name}: index ${index.name} is unique, and another row has the same ${names}`
+  return new StoreError('already-exists', message)
+}

@@ -1,0 +1,111 @@
+/**
+ * From what a scan or an index query names to a range of keys: the first parts by their values, the
+ * last one named maybe by bounds. Parts of the group may be left out, and must be this group's.
+ */
+import { StoreError } from '../base/errors.ts'
+import { prefixRange, type KeyRange } from '../txn/key-range.ts'
+import type { CompiledTable, KeyPart, KeyStep } from './compile.ts'
+import { checkOfGroup, type GroupContext } from './group-context.ts'
+import { checkPart, membersOf } from './key-check.ts'
+import { encodePart } from './key-codec.ts'
+import type { KeyWriter } from './key-writer.ts'
+import { isPlain } from './scalar.ts'
+
+export interface QueriedRange {
+  readonly range: KeyRange
+  /** Every part has a value: at most one row, or one value of an index. */
+  readonly isExact: boolean
+}
+
+const boundNames = ['gte', 'gt', 'lte', 'lt'] as const
+
+/** `writer` has what stands before the steps; `where` is 'table Photo', 'index PhotosByTime'. */
+export function rangeOfQuery(
+  context: GroupContext,
+  table: CompiledTable,
+  steps: readonly KeyStep[],
+  query: unknown,
+  { writer, where }: { readonly writer: KeyWriter; readonly where: string },
+): QueriedRange {
+  const names = steps.flatMap((step) => namesOf(step))
+  const given = membersOf(query, where, names)
+  let open: string | undefined
+  let range: KeyRange | undefined
+  for (const step of steps) {
+    if (step.kind === 'mark') {
+      if (open === undefined && range === undefined) writer.mark(step.number)
+      continue
+    }
+    const name = step.kind === 'group' ? step.name : step.part.name
+    const value = given.get(name)
+    if (step.kind === 'group') {
+      if (value !== undefined) checkGroupPart(context, table, step, value, where)
+      continue
+    }
+    if (value === undefined) {
+      open ??= name
+      continue
+    }
+    if (open !== undefined || range !== undefined) throw outOfOrder(where, name, names, open)
+    if (isBounds(value)) range = boundedRange(step.part, value, writer.bytes, where)
+    else writer.part(step.part, checkPart(step.part, value, where))
+  }
+  if (range !== undefined) return { range, isExact: false }
+  return { range: prefixRange(writer.bytes), isExact: open === undefined }
+}
+
+function namesOf(step: KeyStep): readonly string[] {
+  if (step.kind === 'mark') return []
+  return [step.kind === 'group' ? step.name : step.part.name]
+}
+
+function checkGroupPart(
+  context: GroupContext,
+  table: CompiledTable,
+  { name, place }: KeyStep & { readonly kind: 'group' },
+  value: unknown,
+  where: string,
+): void {
+  if (isBounds(value)) {
+    const message = `${where}: ${name} names the group, and a scan stays in one; give its value, or leave it out`
+    throw new StoreError('invalid', message)
+  }
+  const part = context.root.key[place]
+  if (part === undefined) return
+  checkOfGroup(context, table, place, checkPart({ ...part, name }, value, where))
+}
+
+function outOfOrder(
+  where: string,
+  name: string,
+  names: readonly string[],
+  open: string | undefined,
+): StoreError {
+  const why = open === undefined ? 'after a range' : `and not ${open}`
+  const message = `${where}: names ${name} ${why}; the order is ${names.join(', ')}, and only the last one named may be a range`
+  return new StoreError('invalid', message)
+}
+
+/** No value of a key is a plain object. */
+function isBounds(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && isPlain(value)
+}
+
+function boundedRange(part: KeyPart, bounds: object, prefix: Uint8Array, where: string): KeyRange {
+  const given = membersOf(bounds, `${where}: the range of ${part.name}`, boundNames)
+  if ((given.has('gte') && given.has('gt')) || (given.has('lte') && given.has('lt'))) {
+    const message = `${where}: the range of ${part.name} has two bounds on one side`
+    throw new StoreError('invalid', message)
+  }
+  const under = (bound: string): KeyRange | undefined => {
+    if (!given.has(bound)) return undefined
+    const value = checkPart(part, given.get(bound), where)
+    return prefixRange(Buffer.concat([prefix, encodePart(part, value)]))
+  }
+  const whole = prefixRange(prefix)
+  // In DESC, what is greater comes first.
+  const [first, last] = part.direction === 'asc' ? ['g', 'l'] : ['l', 'g']
+  const gte = under(`${first}te`)?.gte ?? under(`${first}t`)?.lt ?? whole.gte
+  const lt = under(`${last}te`)?.lt ?? under(`${last}t`)?.gte ?? whole.lt
+  return { gte, lt }
+}

@@ -1,0 +1,263 @@
+/**
+ * Reading tables of one group: rows by key, scans, a row with all below it, indexes. What a
+ * transaction and a read-only handle have in common; types are put on in `handles.ts`.
+ */
+import { present } from '../base/assert.ts'
+import { compareBytes, latin1 } from '../base/bytes.ts'
+import { StoreError } from '../base/errors.ts'
+import { unknownWord } from '../base/suggest.ts'
+import { keyAfter, prefixRange, type KeyRange } from '../txn/key-range.ts'
+import type { Reads, StoredRow } from '../txn/reads.ts'
+import { inlineEntriesMax, scanRowsDefault, scanRowsMax } from './bounds.ts'
+import type { CompiledIndex, CompiledTable } from './compile.ts'
+import { decodeEntry, entriesOf, entryWriter } from './entries.ts'
+import { checkRoot, type GroupContext } from './group-context.ts'
+import { rangeOfQuery } from './key-query.ts'
+import {
+  decodeEntryKey,
+  decodeRowKey,
+  encodeRowKey,
+  rowSpace,
+  writerIn,
+  writeRowKey,
+} from './row-key.ts'
+import type { Values } from './row-check.ts'
+import { decodeRow } from './row-value.ts'
+
+export interface ScanOptions {
+  readonly reverse?: boolean
+  /** Rows at most in one page. */
+  readonly limit?: number
+  /** Where an earlier page of the same scan ended. */
+  readonly cursor?: string
+}
+
+export interface Page<Item> {
+  readonly items: readonly Item[]
+  /** Of the next page; absent when there is none. */
+  readonly cursor: string | undefined
+}
+
+export interface TableRow {
+  readonly table: string
+  readonly row: Values
+}
+
+interface FoundEntry {
+  readonly key: Uint8Array
+  readonly entry: Values
+}
+
+export interface EntryPage extends Page<Values> {
+  /** The row of each entry that is still one of that row. */
+  rows(): Promise<readonly Values[]>
+}
+
+export class RowReads {
+  readonly context: GroupContext
+  readonly #reads: Reads
+
+  constructor(reads: Reads, context: GroupContext) {
+    this.context = context
+    this.#reads = reads
+  }
+
+  table(name: string): CompiledTable {
+    const { tables, name: schema } = this.context.schema
+    const table = tables.get(name)
+    if (table !== undefined) return table
+    const known = [...tables.keys()]
+    throw new StoreError('invalid', `schema ${schema}: ${unknownWord('table', name, known)}`)
+  }
+
+  async getMany(
+    table: CompiledTable,
+    keys: readonly unknown[],
+  ): Promise<readonly (Values | undefined)[]> {
+    const encoded = keys.map((key) => encodeRowKey(this.context, table, key))
+    const rows = await this.#reads.getMany(encoded.map(({ bytes }) => bytes))
+    return rows.map((row, index) => {
+      const values = encoded[index]?.values ?? []
+      return row === undefined ? undefined : decodeRow(table, values, row.value)
+    })
+  }
+
+  scan(table: CompiledTable, query: unknown, options: ScanOptions): Promise<Page<Values>> {
+    checkRoot(this.context, table)
+    const place = { writer: writerIn(rowSpace), where: `table ${table.name}` }
+    const { range, isExact } = rangeOfQuery(this.context, table, table.steps, query, place)
+    // Below a row stand those of other tables.
+    const exact = isExact ? { gte: range.gte, lt: keyAfter(range.gte) } : range
+    return this.#pages(exact, options, ({ key, value }) => {
+      const found = decodeRowKey(this.context, key)
+      if (found?.table !== table) return undefined
+      return decodeRow(table, found.values, value)
+    })
+  }
+
+  /** A row and all below it, depth first; rows of tables that this version does not know are left out. */
+  scanTree(table: CompiledTable, key: unknown, options: ScanOptions): Promise<Page<TableRow>> {
+    const { bytes } = encodeRowKey(this.context, table, key)
+    return this.#pages(prefixRange(bytes), options, (row) => {
+      const found = decodeRowKey(this.context, row.key)
+      if (found === undefined) return undefined
+      return { table: found.table.name, row: decodeRow(found.table, found.values, row.value) }
+    })
+  }
+
+  async index(
+    table: CompiledTable,
+    name: string,
+    query: unknown,
+    options: ScanOptions,
+  ): Promise<EntryPage> {
+    const { items: found, cursor } = await this.#entries(
+      table,
+      this.#indexOf(table, name),
+      query,
+      options,
+    )
+    const items = found.map(({ entry }) => entry)
+    return { items, cursor, rows: () => this.#rowsOf(table, name, found) }
+  }
+
+  /** The row, with the entries of an inline index that belong to it. */
+  async getWith(
+    into: CompiledTable,
+    key: unknown,
+    table: CompiledTable,
+    name: string,
+  ): Promise<Values | undefined> {
+    const index = this.#indexOf(table, name)
+    if (index.into !== into.name) {
+      const message = `index ${name}: its entries do not appear in rows of ${into.name}`
+      throw new StoreError('invalid', message)
+    }
+    const { values } = encodeRowKey(this.context, into, key)
+    const [row] = await this.getMany(into, [key])
+    if (row === undefined) return undefined
+    const named = index.parts
+      .slice(0, values.length)
+      .map((part, place) => [part.name, values[place]])
+    const query: unknown = Object.fromEntries(named)
+    const page = await this.#entries(table, index, query, { limit: inlineEntriesMax })
+    if (page.cursor !== undefined) {
+      const message = `index ${name}: a row has more than ${inlineEntriesMax} entries; read them by index(), page by page`
+      const detail = { limit: 'inlineEntriesMax', limitValue: inlineEntriesMax }
+      throw new StoreError('too-large', message, detail)
+    }
+    return { ...row, [name]: page.items.map(({ entry }) => entry) }
+  }
+
+  #indexOf(table: CompiledTable, name: string): CompiledIndex {
+    const index = table.indexes.find((one) => one.name === name)
+    if (index !== undefined) return index
+    const known = table.indexes.map((one) => one.name)
+    const message = `table ${table.name}: ${unknownWord('local or inline index', name, known)}`
+    throw new StoreError('invalid', message)
+  }
+
+  #entries(
+    table: CompiledTable,
+    index: CompiledIndex,
+    query: unknown,
+    options: ScanOptions,
+  ): Promise<Page<FoundEntry>> {
+    checkRoot(this.context, table)
+    const place = { writer: entryWriter(index), where: `index ${index.name}` }
+    const { range } = rangeOfQuery(this.context, table, index.steps, query, place)
+    return this.#pages(range, options, ({ key, value }) => {
+      const found = decodeEntryKey(this.context, key)
+      if (found === undefined) throw notAnEntry(index)
+      return { key, entry: decodeEntry(table, found, value) }
+    })
+  }
+
+  /** At one view an entry has its row (IDX-2); without one it is looked at again. */
+  async #rowsOf(
+    table: CompiledTable,
+    name: string,
+    found: readonly FoundEntry[],
+  ): Promise<readonly Values[]> {
+    const index = this.#indexOf(table, name)
+    const keys = found.map(({ entry }) => table.key.map((part) => entry[part.name]))
+    const stored = await this.#reads.getMany(keys.map((key) => writeRowKey(table, key).bytes))
+    const { asOf } = await this.#reads.view()
+    return found.flatMap(({ key }, place) => {
+      const row = rowAt(table, keys[place] ?? [], stored[place])
+      const isOf = row !== undefined && entriesOf(table, index, row).has(latin1(key))
+      if (!isOf && asOf !== undefined) throw leftOver(name)
+      return isOf ? [row] : []
+    })
+  }
+
+  /** One page of what `decode` makes of rows; where it gives nothing, a row is passed over. */
+  async #pages<Item>(
+    range: KeyRange,
+    options: ScanOptions,
+    decode: (row: StoredRow) => Item | undefined,
+  ): Promise<Page<Item>> {
+    const { reverse = false, limit = scanRowsDefault, cursor } = options
+    checkPageLimit(limit)
+    let rest = cursor === undefined ? range : afterKey(range, keyOfCursor(cursor, range), reverse)
+    const items: Item[] = []
+    for (let asked = limit; ; asked = Math.min(asked * 2, scanRowsMax)) {
+      const page = await this.#reads.scan({ ...rest, reverse, limit: asked })
+      for (const row of page.rows) {
+        const item = decode(row)
+        if (item !== undefined) items.push(item)
+        if (items.length === limit) return { items, cursor: cursorOf(row.key) }
+      }
+      if (page.isWhole) return { items, cursor: undefined }
+      rest = afterKey(rest, present(page.rows.at(-1), 'TAB-4: a page has rows').key, reverse)
+    }
+  }
+}
+
+function rowAt(
+  table: CompiledTable,
+  key: readonly unknown[],
+  stored: StoredRow | undefined,
+): Values | undefined {
+  return stored === undefined ? undefined : decodeRow(table, key, stored.value)
+}
+
+function afterKey(range: KeyRange, key: Uint8Array, reverse: boolean): KeyRange {
+  return reverse ? { gte: range.gte, lt: key } : { gte: keyAfter(key), lt: range.lt }
+}
+
+function cursorOf(key: Uint8Array): string {
+  return Buffer.from(key).toString('base64url')
+}
+
+function keyOfCursor(cursor: string, { gte, lt }: KeyRange): Uint8Array {
+  const key = Buffer.from(cursor, 'base64url')
+  const isInside = compareBytes(gte, key) <= 0 && compareBytes(key, lt) < 0
+  if (isInside && cursorOf(key) === cursor) return key
+  const message = 'this cursor is of another scan; give the one that the page before came with'
+  throw new StoreError('invalid', message)
+}
+
+function checkPageLimit(limit: number): void {
+  if (!Number.isInteger(limit) || limit < 1) {
+    throw new StoreError('invalid', `limit is ${limit}; expected a whole number from 1`)
+  }
+  if (limit <= scanRowsMax) return
+  const detail = { limit: 'scanRowsMax', limitValue: scanRowsMax, actual: limit }
+  const message = `limit is ${limit}, at most ${scanRowsMax}; go on with the page's cursor`
+  throw new StoreError('too-large', message, detail)
+}
+
+function leftOver(name: string): StoreError {
+  return new StoreError(
+    'corrupt',
+    `IDX-2: index ${name} has an entry of no row; checkIndexes lists them`,
+  )
+}
+
+function notAnEntry({ name }: CompiledIndex): StoreError {
+  return new StoreError(
+    'schema-mismatch',
+    `index ${name} has an entry of another form than its schema says`,
+  )
+}

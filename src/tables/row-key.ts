@@ -1,0 +1,124 @@
+/**
+ * Keys inside a group. Rows of the hierarchy stand under their parent's key, so a row and all below
+ * it are one range, depth first; tables outside it have a range each; entries of indexes another.
+ *
+ *   01  rows     number of the table, own parts, number of a table below, own parts, …
+ *   02  entries  number of the index, indexed parts, parts that name the row
+ *
+ * What names the group is in none of them.
+ */
+import { bufferOf } from '../base/bytes.ts'
+import type { CompiledIndex, CompiledTable, KeyStep } from './compile.ts'
+import { checkOfGroup, checkRoot, type GroupContext } from './group-context.ts'
+import { checkKeyParts, keyWords } from './key-check.ts'
+import { decodePart } from './key-codec.ts'
+import { KeyWriter } from './key-writer.ts'
+
+export const rowSpace = 1
+export const entrySpace = 2
+
+/** A key in the making, behind the byte of its space. */
+export function writerIn(space: number): KeyWriter {
+  return new KeyWriter().add(Buffer.from([space]))
+}
+
+/** The bytes of a key whose parts are checked, in the table's order. */
+export function writeRowKey(table: CompiledTable, values: readonly unknown[]): KeyWriter {
+  const writer = writerIn(rowSpace)
+  let place = 0
+  for (const step of table.steps) {
+    if (step.kind === 'mark') writer.mark(step.number)
+    else {
+      if (step.kind === 'part') writer.part(step.part, values[place])
+      place += 1
+    }
+  }
+  return writer
+}
+
+/** The bytes of a key as an application gave it. Refuses those of other groups. */
+export function encodeRowKey(
+  context: GroupContext,
+  table: CompiledTable,
+  key: unknown,
+): { readonly bytes: Uint8Array; readonly values: readonly unknown[] } {
+  checkRoot(context, table)
+  const values = checkKeyParts(table, key)
+  for (const [place, value] of values.slice(0, table.groupPartCount).entries()) {
+    checkOfGroup(context, table, place, value)
+  }
+  return { bytes: writeRowKey(table, values).bytes, values }
+}
+
+export interface DecodedRowKey {
+  readonly table: CompiledTable
+  /** All parts of the key, those of the group too. */
+  readonly values: readonly unknown[]
+}
+
+/** Undefined for what is not a row of a table that this version of the schema has. */
+export function decodeRowKey(context: GroupContext, key: Uint8Array): DecodedRowKey | undefined {
+  if (key[0] !== rowSpace) return undefined
+  const values = [...context.values]
+  let table: CompiledTable | undefined
+  for (let at = 1; at < key.length;) {
+    if (at + 2 > key.length) return undefined
+    const next = context.schema.tableByNumber.get(bufferOf(key).readUInt16BE(at))
+    at += 2
+    // A root's own key is that of the group; what is in a table follows that table's key.
+    if (next === undefined || next.parent !== table?.name) return undefined
+    if (next.root !== context.root.name) return undefined
+    table = next
+    for (const part of next.ownParts) {
+      const decoded = decodePart(part, key, at)
+      if (decoded === undefined) return undefined
+      values.push(decoded.value)
+      at = decoded.end
+    }
+  }
+  return table === undefined ? undefined : { table, values }
+}
+
+export interface DecodedEntryKey {
+  readonly index: CompiledIndex
+  /** By the index's parts. */
+  readonly parts: readonly unknown[]
+  /** The key of the row. */
+  readonly values: readonly unknown[]
+}
+
+export function decodeEntryKey(
+  context: GroupContext,
+  key: Uint8Array,
+): DecodedEntryKey | undefined {
+  if (key[0] !== entrySpace || key.length < 3) return undefined
+  const index = context.schema.indexByNumber.get(bufferOf(key).readUInt16BE(1))
+  if (index === undefined) return undefined
+  const parts: unknown[] = []
+  const values = [...context.values]
+  let at = 3
+  const read = (step: KeyStep): unknown => {
+    if (step.kind === 'group') return context.values[step.place]
+    const decoded = step.kind === 'part' ? decodePart(step.part, key, at) : undefined
+    at = decoded?.end ?? Number.NaN
+    return decoded?.value
+  }
+  for (const step of index.steps) parts.push(read(step))
+  for (const part of index.rowParts) values.push(read({ kind: 'part', part }))
+  return at === key.length ? { index, parts, values } : undefined
+}
+
+/** `Photo (user_id 1, photo_id 2)`, or an entry of an index; for messages. */
+export function keyInWords(context: GroupContext, key: Uint8Array): string {
+  const row = decodeRowKey(context, key)
+  if (row !== undefined) {
+    const { table, values } = row
+    const parts = table.key.map(({ name }, place) => `${name} ${keyWords(values[place])}`)
+    return `${table.name} (${parts.join(', ')})`
+  }
+  const entry = decodeEntryKey(context, key)
+  if (entry === undefined) return `key ${Buffer.from(key).toString('hex')}`
+  const { index, parts } = entry
+  const words = index.parts.map(({ name }, place) => `${name} ${keyWords(parts[place])}`)
+  return `index ${index.name} (${words.join(', ')})`
+}

@@ -1,0 +1,224 @@
+/**
+ * Rows as bytes: what the key does not say, by the numbers of the properties. Numbers that this
+ * version does not know are kept when a row is changed; a property that a row is too old to have
+ * reads as its default.
+ *
+ *   01                    number, value, number, value, … (MessagePack)
+ *   02  8 bytes           the same, behind the number of a sequence that is not in the key
+ */
+import { StoreError } from '../base/errors.ts'
+import { bufferOf, readCount } from '../base/bytes.ts'
+import { pack, unpack, type Packable } from '../base/pack.ts'
+import type { SequenceSlot } from '../replication/transaction.ts'
+import type { CompiledProperty, CompiledTable } from './compile.ts'
+import { countBytes } from './key-codec.ts'
+import { countOf, isComing } from './key-writer.ts'
+import type { PatchValues, Values } from './row-check.ts'
+
+const plainFormat = 1
+const numberedFormat = 2
+
+export interface StoredValue {
+  readonly bytes: Uint8Array
+  readonly slots: readonly SequenceSlot[]
+}
+
+/** Fields, behind the number of a sequence if there is one. */
+export function packValue(sequence: unknown, fields: readonly Packable[]): StoredValue {
+  const rest = pack(fields)
+  if (sequence === undefined)
+    return { bytes: Buffer.concat([Buffer.from([plainFormat]), rest]), slots: [] }
+  const number = isComing(sequence) ? countOf(0) : countOf(Number(sequence))
+  const bytes = Buffer.concat([Buffer.from([numberedFormat]), number, rest])
+  if (!isComing(sequence)) return { bytes, slots: [] }
+  return { bytes, slots: [{ allocation: sequence.allocation, at: 'value', offset: 1 }] }
+}
+
+export function unpackValue(bytes: Uint8Array): {
+  readonly sequence: number | undefined
+  readonly fields: readonly unknown[]
+} {
+  const isNumbered = bytes[0] === numberedFormat && bytes.length > countBytes
+  if (!isNumbered && bytes[0] !== plainFormat) throw unreadable('a stored value')
+  const fields = unpack(bytes.subarray(isNumbered ? 1 + countBytes : 1))
+  if (!Array.isArray(fields)) throw unreadable('a stored value')
+  return { sequence: isNumbered ? readCount(bufferOf(bytes), 1) : undefined, fields }
+}
+
+/** What a row holds beside its key, by the numbers of the properties. */
+export interface StoredFields {
+  readonly sequence: unknown
+  readonly byNumber: ReadonlyMap<number, unknown>
+}
+
+export function encodeRow(table: CompiledTable, row: Values): StoredValue {
+  const { sequence } = table
+  const fields = storedProperties(table).flatMap((property) =>
+    encodeField(property, row[property.name]),
+  )
+  const isBeside = sequence !== undefined && !sequence.isInKey
+  return packValue(isBeside ? row[sequence.name] : undefined, fields)
+}
+
+/** The bytes of the row with the changes in it, and everything else as it was. */
+export function encodeChanged(before: Uint8Array, changes: PatchValues): StoredValue {
+  const { sequence, fields } = unpackValue(before)
+  const byNumber = new Map(pairsOf(fields))
+  for (const [property, value] of changes) {
+    const [, field] = encodeField(property, value)
+    if (field === undefined) byNumber.delete(property.number)
+    else byNumber.set(property.number, field)
+  }
+  const kept = [...byNumber].toSorted(([a], [b]) => a - b)
+  return packValue(
+    sequence,
+    kept.flatMap(([number, field]) => [number, repackable(field)]),
+  )
+}
+
+/** The row, its properties in the order of their declaration. */
+export function decodeRow(
+  table: CompiledTable,
+  key: readonly unknown[],
+  bytes: Uint8Array,
+): Values {
+  const { sequence, fields } = unpackValue(bytes)
+  const byNumber = new Map(pairsOf(fields))
+  const ofKey = new Map(table.key.map(({ name }, place) => [name, key[place]]))
+  const row: [string, unknown][] = []
+  for (const property of table.properties) {
+    const { name, kind } = property
+    const value = ofKey.has(name)
+      ? ofKey.get(name)
+      : kind === 'sequence'
+        ? (sequence ?? refuse(property.path))
+        : decodeProperty(property, byNumber.get(property.number))
+    if (value !== undefined) row.push([name, value])
+  }
+  return Object.fromEntries(row)
+}
+
+function storedProperties({ properties, key }: CompiledTable): readonly CompiledProperty[] {
+  const ofKey = new Set(key.map(({ name }) => name))
+  return properties.filter(({ name, kind }) => kind !== 'sequence' && !ofKey.has(name))
+}
+
+/** Number and value; nothing where there is no value. An empty list is one. */
+function encodeField(property: CompiledProperty, value: unknown): readonly Packable[] {
+  return value === undefined ? [] : [property.number, encodeProperty(property, value)]
+}
+
+export function encodeProperty(property: CompiledProperty, value: unknown): Packable {
+  if (property.presence !== 'repeated') return encodeOne(property, value)
+  return Array.isArray(value) ? value.map((one: unknown) => encodeOne(property, one)) : []
+}
+
+function encodeOne({ kind, fields }: CompiledProperty, value: unknown): Packable {
+  if (kind === 'json') return JSON.stringify(value)
+  switch (typeof value) {
+    case 'bigint': {
+      const bytes = Buffer.alloc(countBytes)
+      bytes.writeBigInt64BE(value)
+      return bytes
+    }
+    case 'string':
+    case 'number':
+    case 'boolean':
+      return value
+    default:
+      if (value instanceof Uint8Array) return value
+      return fields.flatMap((field) => encodeField(field, memberOf(value, field.name)))
+  }
+}
+
+export function memberOf(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined
+  return Object.getOwnPropertyDescriptor(value, name)?.value
+}
+
+/** The value of what is stored; of nothing stored, the default, the empty list, or no value. */
+export function decodeProperty(property: CompiledProperty, stored: unknown): unknown {
+  const { presence, fallback, path } = property
+  if (presence === 'repeated') {
+    if (stored === undefined || stored === null) return []
+    if (!Array.isArray(stored)) throw unreadable(path)
+    return stored.map((one: unknown) => decodeOne(property, one))
+  }
+  if (stored !== undefined && stored !== null) return decodeOne(property, stored)
+  if (presence === 'required' && fallback === undefined) throw unreadable(path)
+  return fallback
+}
+
+function decodeOne({ kind, fields, path }: CompiledProperty, stored: unknown): unknown {
+  switch (kind) {
+    case 'message':
+      return decodeMessage(fields, stored, path)
+    case 'json':
+      return typeof stored === 'string' ? parsed(stored, path) : refuse(path)
+    case 'int64':
+      if (!(stored instanceof Uint8Array) || stored.length !== countBytes) return refuse(path)
+      return bufferOf(stored).readBigInt64BE()
+    case 'bytes':
+      // A copy: the row outlives the page that it came in.
+      return stored instanceof Uint8Array ? new Uint8Array(stored) : refuse(path)
+    case 'bool':
+      return typeof stored === 'boolean' ? stored : refuse(path)
+    case 'string':
+    case 'uuid':
+      return typeof stored === 'string' ? stored : refuse(path)
+    default:
+      return typeof stored === 'number' ? stored : refuse(path)
+  }
+}
+
+function decodeMessage(fields: readonly CompiledProperty[], stored: unknown, path: string): Values {
+  const byNumber = new Map(pairsOf(Array.isArray(stored) ? stored : refuse(path)))
+  const values: [string, unknown][] = []
+  for (const field of fields) {
+    const value = decodeProperty(field, byNumber.get(field.number))
+    if (value !== undefined) values.push([field.name, value])
+  }
+  return Object.fromEntries(values)
+}
+
+function pairsOf(fields: readonly unknown[]): [number, unknown][] {
+  const pairs: [number, unknown][] = []
+  for (let at = 0; at < fields.length; at += 2) {
+    const number = fields[at]
+    if (typeof number !== 'number') throw unreadable('a stored value')
+    pairs.push([number, fields[at + 1]])
+  }
+  return pairs
+}
+
+/** What was unpacked, to be packed again as it is. */
+function repackable(value: unknown): Packable {
+  if (Array.isArray(value)) return value.map((one: unknown) => repackable(one))
+  if (value instanceof Uint8Array) return value
+  switch (typeof value) {
+    case 'string':
+    case 'number':
+    case 'boolean':
+      return value
+    default:
+      return value === null || value === undefined ? null : refuse('a stored value')
+  }
+}
+
+function parsed(text: string, path: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text)
+    return value
+  } catch (cause) {
+    throw unreadable(path, cause)
+  }
+}
+
+function refuse(path: string): never {
+  throw unreadable(path)
+}
+
+function unreadable(what: string, cause?: unknown): StoreError {
+  const message = `${what} is not stored as this version of the schema says; check the schema of this program`
+  return new StoreError('schema-mismatch', message, {}, cause === undefined ? {} : { cause })
+}

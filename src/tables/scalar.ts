@@ -1,0 +1,122 @@
+/**
+ * What is a value of each type, and what to say when it is not. Values come from applications, also
+ * from those in JavaScript, so nothing is taken for granted.
+ */
+import { StoreError } from '../base/errors.ts'
+import type { PropertyKind } from '../../schema/model.ts'
+import { isUuid } from '../../schema/values.ts'
+
+/** Lists and objects inside one another in a value of type json. */
+export const jsonDepthMax = 64
+
+const int64Most = 2n ** 63n - 1n
+const floatMost = 3.4028234663852886e38
+const halfPair = /\p{Surrogate}/u
+
+interface Scalar {
+  readonly accepts: (value: unknown) => boolean
+  readonly words: string
+}
+
+const scalarByKind: Readonly<Record<Exclude<PropertyKind, 'message'>, Scalar>> = {
+  string: { accepts: isText, words: 'a string of whole characters' },
+  bytes: { accepts: (value) => value instanceof Uint8Array, words: 'a Uint8Array' },
+  bool: { accepts: (value) => typeof value === 'boolean', words: 'true or false' },
+  int32: {
+    accepts: (value) => typeof value === 'number' && value === (value | 0),
+    words: 'a whole number from -2147483648 to 2147483647',
+  },
+  int64: {
+    accepts: (value) => typeof value === 'bigint' && value <= int64Most && value >= -int64Most - 1n,
+    words: 'a bigint of 64 bits, such as 5n',
+  },
+  integer: {
+    accepts: Number.isSafeInteger,
+    words: 'a whole number from -9007199254740991 to 9007199254740991',
+  },
+  float: {
+    accepts: (value) =>
+      typeof value === 'number' && Number.isFinite(value) && Math.abs(value) <= floatMost,
+    words: 'a finite number of 32 bits',
+  },
+  double: { accepts: Number.isFinite, words: 'a finite number' },
+  timestamp: {
+    accepts: Number.isSafeInteger,
+    words: 'microseconds since 1970, a whole number; timestampOf(date) gives it',
+  },
+  uuid: {
+    accepts: (value) => typeof value === 'string' && isUuid(value),
+    words: 'a UUID in small letters',
+  },
+  json: {
+    accepts: (value) => isJson(value, 0),
+    words: `JSON: null, booleans, finite numbers, strings, lists and plain objects of them, ${jsonDepthMax} deep at most`,
+  },
+  sequence: { accepts: isCount, words: 'a number that was given, a whole one from 1' },
+}
+
+/** The value as it is stored; throws `invalid`. `where` is 'table Photo: photo_id'. */
+export function checkScalar(
+  kind: Exclude<PropertyKind, 'message'>,
+  value: unknown,
+  where: string,
+): unknown {
+  const { accepts, words } = scalarByKind[kind]
+  if (!accepts(value)) throw wrongValue(where, value, words)
+  // Equal values are equal bytes: there is one zero, and a float is what 32 bits keep of it.
+  if (typeof value === 'number') return (kind === 'float' ? Math.fround(value) : value) + 0
+  return value
+}
+
+export function wrongValue(where: string, value: unknown, words: string): StoreError {
+  return new StoreError('invalid', `${where} is ${wordsFor(value)}; expected ${words}`)
+}
+
+const shownCharsMax = 40
+
+/** A value in a message: short, and of any type. */
+export function wordsFor(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return JSON.stringify(
+        value.length > shownCharsMax ? `${value.slice(0, shownCharsMax)}…` : value,
+      )
+    case 'bigint':
+      return `${value}n`
+    case 'number':
+    case 'boolean':
+      return String(value)
+    case 'undefined':
+      return 'absent'
+    case 'object':
+      if (value === null) return 'null'
+      if (value instanceof Uint8Array) return `${value.length} bytes`
+      return Array.isArray(value) ? 'a list' : 'an object'
+    default:
+      return `a ${typeof value}`
+  }
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && !halfPair.test(value)
+}
+
+function isCount(value: unknown): boolean {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1
+}
+
+function isJson(value: unknown, depth: number): boolean {
+  if (depth > jsonDepthMax) return false
+  if (value === null || typeof value === 'boolean') return true
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value === 'string') return isText(value)
+  if (Array.isArray(value)) return value.every((one) => isJson(one, depth + 1))
+  if (typeof value !== 'object' || !isPlain(value)) return false
+  return Object.entries(value).every(([name, one]) => isText(name) && isJson(one, depth + 1))
+}
+
+/** An object of members, and of no class. */
+export function isPlain(value: object): boolean {
+  const made: unknown = Object.getPrototypeOf(value)
+  return made === Object.prototype || made === null
+}

@@ -1,0 +1,110 @@
+/**
+ * What applications hold: handles on one group, typed by the declarations of tables. Types only, and
+ * the one place where values that were decoded by a declaration are taken for what its type says.
+ */
+import { assert } from '../base/assert.ts'
+import type {
+  Flat,
+  IndexEntry,
+  IndexNames,
+  IndexQuery,
+  Insert,
+  Key,
+  KeyRange,
+  Patch,
+  Row,
+} from '../../schema/infer.ts'
+import type { Table } from '../../schema/table.ts'
+import type { Page, ScanOptions } from './read-rows.ts'
+
+/** A row of any of the tables, told apart by the table's name. */
+export type TreeRow<Tables extends readonly Table[]> = {
+  readonly [Place in keyof Tables]: {
+    readonly table: Tables[Place]['name']
+    readonly row: Row<Tables[Place]>
+  }
+}[number]
+
+/** A whole row to be put: as for an insert, and with the number that is in its key, if one is. */
+export type Put<Of extends Table> = Flat<Insert<Of> & Key<Of>>
+
+/** A row, and the entries of an inline index that appear in it. */
+export type RowWith<Into extends Table, Of extends Table, Name extends IndexNames<Of>> = Flat<
+  Row<Into> & { readonly [Property in Name]: readonly IndexEntry<Of, Name>[] }
+>
+
+export interface IndexPage<Of extends Table, Name extends IndexNames<Of>> extends Page<
+  IndexEntry<Of, Name>
+> {
+  /** The row of each entry, in their order; a row with several entries comes as often. */
+  rows(): Promise<readonly Row<Of>[]>
+}
+
+/** Rows of one group, at one moment unless read inconsistently. */
+export interface GroupReader<Tables extends readonly Table[] = readonly Table[]> {
+  get<Of extends Table>(table: Of, key: Key<Of>): Promise<Row<Of> | undefined>
+  /** In the order of `keys`. */
+  getMany<Of extends Table>(
+    table: Of,
+    keys: readonly Key<Of>[],
+  ): Promise<readonly (Row<Of> | undefined)[]>
+  /** Rows in the order of their keys; of the key, the first parts, the last one named maybe a range. */
+  scan<Of extends Table>(
+    table: Of,
+    range: KeyRange<Of>,
+    options?: ScanOptions,
+  ): Promise<Page<Row<Of>>>
+  /** The row and all rows of tables below it, parents first, in one pass. */
+  scanTree<Of extends Table>(
+    table: Of,
+    key: Key<Of>,
+    options?: ScanOptions,
+  ): Promise<Page<TreeRow<Tables>>>
+  /** Entries of a local or inline index. */
+  index<Of extends Table, Name extends IndexNames<Of>>(
+    table: Of,
+    name: Name,
+    query: IndexQuery<Of, Name>,
+    options?: ScanOptions,
+  ): Promise<IndexPage<Of, Name>>
+  /** The row of `into`, with its entries of the inline index as a property of the index's name. */
+  getWith<Into extends Table, Of extends Table, Name extends IndexNames<Of>>(
+    into: Into,
+    key: Key<Into>,
+    table: Of,
+    name: Name,
+  ): Promise<RowWith<Into, Of, Name> | undefined>
+}
+
+/** A row that was inserted. */
+export interface Inserted {
+  readonly table: string
+  /** The number of its sequence. Throws `invalid` until the transaction is committed, and of a table without one. */
+  readonly number: number
+}
+
+/** Reads and changes of one group that take effect together, or not at all. */
+export interface GroupTransaction<
+  Tables extends readonly Table[] = readonly Table[],
+> extends GroupReader<Tables> {
+  /** Throws `already-exists` when there is a row of that key. */
+  insert<Of extends Table>(table: Of, row: Insert<Of>): Promise<Inserted>
+  /** The whole row, whether or not there was one; of a table with a sequence in its key, a row that is there. */
+  put<Of extends Table>(table: Of, row: Put<Of>): Promise<void>
+  /** Changes what the patch names. Throws `not-found` when there is no row of that key. */
+  update<Of extends Table>(table: Of, key: Key<Of>, patch: Patch<Of>): Promise<void>
+  /** Leaves no row of that key; rows below it stay. */
+  delete<Of extends Table>(table: Of, key: Key<Of>): Promise<void>
+}
+
+/** What was decoded, as the type that the declaration gives it; checked while it was decoded. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the one place that vouches
+export function typed<Type>(value: unknown): Type {
+  assert(isTyped<Type>(value), 'TAB-3: rows are what their declaration says')
+  return value
+}
+
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- as above
+function isTyped<Type>(value: unknown): value is Type {
+  return value === undefined || typeof value === 'object'
+}

@@ -1,0 +1,174 @@
+/**
+ * Changing rows of one group. Each change of a row changes its entries in the same transaction, by the
+ * row before and the row after (IDX-1), so a change of an indexed table reads what it replaces.
+ */
+import { assert } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
+import type { SequenceSlot } from '../replication/transaction.ts'
+import { prefixRange } from '../txn/key-range.ts'
+import type { RawTransaction } from '../txn/raw-transaction.ts'
+import type { CompiledIndex, CompiledTable } from './compile.ts'
+import { entriesOf, isSameEntry, notUnique, type Entry } from './entries.ts'
+import { checkOfGroup, checkRoot, type GroupContext } from './group-context.ts'
+import type { ComingNumber } from './key-writer.ts'
+import { encodeRowKey, keyInWords, writeRowKey } from './row-key.ts'
+import { checkPatch, checkRow, type Values } from './row-check.ts'
+import { decodeRow, encodeChanged, encodeRow, type StoredValue } from './row-value.ts'
+
+export class RowWrites {
+  readonly #transaction: RawTransaction
+  readonly #context: GroupContext
+
+  constructor(transaction: RawTransaction, context: GroupContext) {
+    this.#transaction = transaction
+    this.#context = context
+  }
+
+  /** Gives the place of the row's number among those of the transaction, when it has a sequence. */
+  async insert(table: CompiledTable, input: unknown): Promise<number | undefined> {
+    checkRoot(this.#context, table)
+    const { sequence } = table
+    const given = checkRow(table, input, { withSequence: false })
+    this.#checkGroup(table, given)
+    if (sequence?.isInKey !== true) {
+      const { bytes } = keyOf(table, given)
+      const before = await this.#transaction.get(bytes)
+      if (before !== undefined) throw this.#exists(bytes)
+    }
+    if (sequence === undefined) {
+      await this.#change(table, undefined, given)
+      return undefined
+    }
+    // Drawn with the first write only: a refused insert takes no number.
+    const allocation = this.#transaction.allocationCount
+    const number: ComingNumber = { kind: 'coming-number', allocation }
+    await this.#change(table, undefined, { ...given, [sequence.name]: number })
+    return allocation
+  }
+
+  /** The whole row anew, whether or not there was one; its sequence stays. */
+  async put(table: CompiledTable, input: unknown): Promise<void> {
+    checkRoot(this.#context, table)
+    const { sequence } = table
+    const row = checkRow(table, input, { withSequence: sequence?.isInKey === true })
+    this.#checkGroup(table, row)
+    if (table.indexes.length === 0 && sequence === undefined) {
+      return this.#change(table, undefined, row)
+    }
+    const before = await this.#before(table, row)
+    if (sequence === undefined) return this.#change(table, before, row)
+    if (before !== undefined) {
+      return this.#change(table, before, { ...row, [sequence.name]: before[sequence.name] })
+    }
+    const message = `table ${table.name}: there is no ${keyInWords(this.#context, keyOf(table, row).bytes)} to be replaced, and a new row gets its ${sequence.name} by insert`
+    throw new StoreError('not-found', message)
+  }
+
+  async update(table: CompiledTable, key: unknown, patch: unknown): Promise<void> {
+    const { bytes, values } = encodeRowKey(this.#context, table, key)
+    const changes = checkPatch(table, patch)
+    const stored = await this.#transaction.get(bytes)
+    if (stored === undefined) {
+      const message = `there is no ${keyInWords(this.#context, bytes)} to be updated`
+      throw new StoreError('not-found', message)
+    }
+    const before = decodeRow(table, values, stored.value)
+    const value = encodeChanged(stored.value, changes)
+    const after = decodeRow(table, values, value.bytes)
+    await this.#changeEntries(table, before, after)
+    this.#transaction.put(bytes, value.bytes, value.slots)
+  }
+
+  /** No row of the key is left; whether there was one is not said. Rows below it stay. */
+  async delete(table: CompiledTable, key: unknown): Promise<void> {
+    const { bytes, values } = encodeRowKey(this.#context, table, key)
+    if (table.indexes.length > 0) {
+      const stored = await this.#transaction.get(bytes)
+      if (stored === undefined) return
+      await this.#changeEntries(table, decodeRow(table, values, stored.value), undefined)
+    }
+    this.#transaction.delete(bytes)
+  }
+
+  async #before(table: CompiledTable, row: Values): Promise<Values | undefined> {
+    const { bytes, values } = keyOf(table, row)
+    const stored = await this.#transaction.get(bytes)
+    return stored === undefined ? undefined : decodeRow(table, values, stored.value)
+  }
+
+  async #change(table: CompiledTable, before: Values | undefined, after: Values): Promise<void> {
+    const value: StoredValue = encodeRow(table, after)
+    const key = keyOf(table, after)
+    const slots = [...key.slots, ...value.slots]
+    await this.#changeEntries(table, before, after, () => {
+      if (slots.length > 0) this.#transaction.allocate(table.number)
+    })
+    this.#transaction.put(key.bytes, value.bytes, slots)
+  }
+
+  async #changeEntries(
+    table: CompiledTable,
+    before: Values | undefined,
+    after: Values | undefined,
+    begin: () => void = () => undefined,
+  ): Promise<void> {
+    const changes = table.indexes.map((index) => {
+      assert(index.table === table.name, 'IDX-1: a row has entries in indexes of its table')
+      const old = before === undefined ? new Map<string, Entry>() : entriesOf(table, index, before)
+      const now = after === undefined ? new Map<string, Entry>() : entriesOf(table, index, after)
+      return { index, old, now }
+    })
+    // All is checked before anything is written: a refused change leaves nothing of itself.
+    for (const { index, old, now } of changes) {
+      if (index.isUnique) await this.#checkUnique(table, index, old, now)
+    }
+    begin()
+    for (const { old, now } of changes) {
+      for (const [key, entry] of old) if (!now.has(key)) this.#transaction.delete(entry.key)
+      for (const [key, entry] of now) {
+        const same = old.get(key)
+        if (same !== undefined && isSameEntry(same, entry)) continue
+        this.#transaction.put(entry.key, entry.value, entry.slots)
+      }
+    }
+  }
+
+  async #checkUnique(
+    table: CompiledTable,
+    index: CompiledIndex,
+    old: ReadonlyMap<string, Entry>,
+    now: ReadonlyMap<string, Entry>,
+  ): Promise<void> {
+    for (const [key, entry] of now) {
+      // A number that is still to come is nobody else's.
+      if (old.has(key) || entry.isNumbered) continue
+      const prefix = entry.key.subarray(0, entry.uniqueBytes)
+      if (this.#transaction.hasUnplacedUnder(prefix)) throw notUnique(index, table)
+      const { rows } = await this.#transaction.scan({ ...prefixRange(prefix), limit: 1 })
+      if (rows.length > 0) throw notUnique(index, table)
+    }
+  }
+
+  #checkGroup(table: CompiledTable, row: Values): void {
+    for (const [place, { name }] of table.key.slice(0, table.groupPartCount).entries()) {
+      checkOfGroup(this.#context, table, place, row[name])
+    }
+  }
+
+  #exists(key: Uint8Array): StoreError {
+    const message = `${keyInWords(this.#context, key)} exists already; put replaces it, update changes it`
+    return new StoreError('already-exists', message)
+  }
+}
+
+interface WrittenKey {
+  readonly bytes: Uint8Array
+  readonly slots: readonly SequenceSlot[]
+  readonly values: readonly unknown[]
+}
+
+function keyOf(table: CompiledTable, row: Values): WrittenKey {
+  const values = table.key.map(({ name }) => row[name])
+  const { bytes, slots } = writeRowKey(table, values)
+  return { bytes, slots, values }
+}

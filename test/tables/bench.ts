@@ -1,0 +1,25 @@
+/** Tables over groups in memory, ready for use in a test. */
+import { asyncScope } from '../../src/adapters/async-scope.ts'
+import { openTables, type Tables, type TablesOptions } from '../../src/tables/open.ts'
+import type { DefinedSchema } from '../../schema/define.ts'
+import type { Table } from '../../schema/table.ts'
+import { MemoryPort } from '../txn/memory-port.ts'
+import { TestClock, testRandom } from '../txn/test-ports.ts'
+
+export interface TablesBench<Of extends readonly Table[]> {
+  readonly port: MemoryPort
+  readonly clock: TestClock
+  readonly db: Tables<Of>
+}
+
+export function tablesBench<const Of extends readonly Table[]>(
+  schema: DefinedSchema<Of>,
+  options: Partial<TablesOptions> = {},
+  port: MemoryPort = new MemoryPort(),
+): TablesBench<Of> {
+  const clock = new TestClock()
+  // Each handle on the same port has sessions of its own.
+  const random = testRandom(port.submissions.length + port.views + 1)
+  const db = openTables(schema, port, { clock, random, scope: asyncScope(), ...options })
+  return { port, clock, db }
+}
