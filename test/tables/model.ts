@@ -1,0 +1,141 @@
+/**
+ * Tables of one group as plain maps, and what must be found in them: worked out from the schema by
+ * the shortest way, without a key or an entry in bytes.
+ */
+import { latin1 } from '../../src/base/bytes.ts'
+import { followPath, repeatedOn } from '../../schema/path.ts'
+import type { Direction, Index, Schema, Table } from '../../schema/model.ts'
+import { memberOf } from '../../src/tables/row-value.ts'
+import { compareValues } from './values.ts'
+
+export type ModelRow = Readonly<Record<string, unknown>>
+
+/** A text that is equal for equal values only. */
+export function textOf(value: unknown): string {
+  return JSON.stringify(value, (_, one: unknown) => {
+    if (typeof one === 'bigint') return `${one}n`
+    return one instanceof Uint8Array ? `bytes ${latin1(one)}` : one
+  })
+}
+
+interface Sorted {
+  readonly values: readonly unknown[]
+  readonly directions: readonly Direction[]
+}
+
+function compareSorted(a: Sorted, b: Sorted): number {
+  for (const [place, value] of a.values.entries()) {
+    const order = compareValues(value, b.values[place])
+    if (order !== 0) return a.directions[place] === 'desc' ? -order : order
+  }
+  return 0
+}
+
+export class ModelGroup {
+  readonly schema: Schema
+  readonly #rows = new Map<string, Map<string, ModelRow>>()
+
+  constructor(schema: Schema) {
+    this.schema = schema
+  }
+
+  keyOf(table: Table, row: ModelRow): readonly unknown[] {
+    return table.key.parts.map(({ property }) => row[property])
+  }
+
+  get(table: Table, row: ModelRow): ModelRow | undefined {
+    return this.#rows.get(table.name)?.get(textOf(this.keyOf(table, row)))
+  }
+
+  set(table: Table, row: ModelRow): void {
+    const rows = this.#rows.get(table.name) ?? new Map<string, ModelRow>()
+    this.#rows.set(table.name, rows.set(textOf(this.keyOf(table, row)), row))
+  }
+
+  delete(table: Table, row: ModelRow): void {
+    this.#rows.get(table.name)?.delete(textOf(this.keyOf(table, row)))
+  }
+
+  /** In the order of the key. */
+  rows(table: Table): readonly ModelRow[] {
+    const directions = table.key.parts.map(({ direction }) => direction)
+    return [...(this.#rows.get(table.name)?.values() ?? [])].sort((a, b) =>
+      compareSorted(
+        { values: this.keyOf(table, a), directions },
+        { values: this.keyOf(table, b), directions },
+      ),
+    )
+  }
+
+  /** The indexed values of a row, one list for each distinct entry. */
+  valuesIn(table: Table, index: Index, row: ModelRow): readonly (readonly unknown[])[] {
+    const paths = index.parts.map(({ path }) => path)
+    const list = paths.map((path) => listOf(table, path)).find((one) => one !== undefined)
+    const elements = list === undefined ? [undefined] : at(row, list)
+    const distinct = new Map<string, readonly unknown[]>()
+    for (const element of Array.isArray(elements) ? elements : []) {
+      const values = paths.map((path) =>
+        listOf(table, path) === undefined
+          ? at(row, path)
+          : at(element, path.slice(list?.length).slice(1)),
+      )
+      if (!values.includes(undefined)) distinct.set(textOf(values), values)
+    }
+    return [...distinct.values()]
+  }
+
+  /** Indexed values and keys of all entries, in the order of the index. */
+  entries(table: Table, index: Index): readonly (readonly unknown[])[] {
+    const directions = [...index.parts, ...table.key.parts].map(({ direction }) => direction)
+    return this.rows(table)
+      .flatMap((row) =>
+        this.valuesIn(table, index, row).map((values) => [...values, ...this.keyOf(table, row)]),
+      )
+      .sort((a, b) => compareSorted({ values: a, directions }, { values: b, directions }))
+  }
+
+  /** Would the row be a second one with the same values in a unique index? */
+  isTwice(table: Table, row: ModelRow): boolean {
+    const own = textOf(this.keyOf(table, row))
+    return this.schema.indexes.some((index) => {
+      if (index.table !== table.name || index.kind !== 'local' || !index.unique) return false
+      const taken = this.rows(table)
+        .filter((other) => textOf(this.keyOf(table, other)) !== own)
+        .flatMap((other) => this.valuesIn(table, index, other).map(textOf))
+      return this.valuesIn(table, index, row).some((values) => taken.includes(textOf(values)))
+    })
+  }
+
+  /** The row and what lies below it. */
+  below(table: Table, row: ModelRow): number {
+    const own = this.get(table, row) === undefined ? 0 : 1
+    const key = textOf(this.keyOf(table, row))
+    const children = this.schema.tables.filter(
+      (child) => child.kind === 'child' && child.inTable === table.name,
+    )
+    return children.reduce((sum, child) => {
+      const inside = this.#allBelow(child).filter((one) => {
+        const above = this.keyOf(one.table, one.row).slice(0, table.key.parts.length)
+        return textOf(above) === key
+      })
+      return sum + inside.length
+    }, own)
+  }
+
+  #allBelow(table: Table): readonly { readonly table: Table; readonly row: ModelRow }[] {
+    const children = this.schema.tables.filter(
+      (child) => child.kind === 'child' && child.inTable === table.name,
+    )
+    const own = this.rows(table).map((row) => ({ table, row }))
+    return [...own, ...children.flatMap((child) => this.#allBelow(child))]
+  }
+}
+
+function listOf(table: Table, path: string): string | undefined {
+  const step = followPath(table.properties, path)
+  return step.kind === 'found' ? repeatedOn(step.trail).path : undefined
+}
+
+function at(from: unknown, path: string): unknown {
+  return path === '' ? from : path.split('.').reduce(memberOf, from)
+}
