@@ -1,4 +1,5 @@
 /** The typed handles on a group, over what reads and writes rows. */
+import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Table } from '../../schema/table.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
@@ -66,6 +67,7 @@ export function transactionOf<Tables extends readonly Table[]>(
   inserted: InsertedRow[],
 ): GroupTransaction<Tables> {
   const { turn } = raw
+  assert(raw.group === rows.context.group, 'TAB-5: a transaction reads and writes its group only')
   const writes = new RowWrites(raw, rows.context)
   return {
     ...readerOf<Tables>(rows, turn),

@@ -2,24 +2,16 @@
  * The types, by the compiler itself: what must compile does, what must not is refused in its place and
  * in the words that are expected, and sixty tables are no burden.
  */
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
 import { parseSchema } from '../../schema/ddl-parse.ts'
 import type { DefinedSchema } from '../../schema/define.ts'
+import { compile, errorsOf, expectedErrors, root } from './compiler.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
 const here = fileURLToPath(new URL('.', import.meta.url))
-const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
-
-function compile(project: string, ...flags: readonly string[]): string {
-  const settings = ['-p', project, '--pretty', 'false', ...flags]
-  return spawnSync(process.execPath, [tsc, ...settings], { cwd: root, encoding: 'utf8' }).stdout
-}
-
 const planted: string[] = []
 
 afterEach(() => {
@@ -50,26 +42,9 @@ test('the examples compile in a project of their own', () => {
   expect(compile(join(root, 'schema', 'examples'))).toBe('')
 })
 
-/** `values.ts:9` and what tsc says there, its further lines joined. */
-function errorsOf(output: string): ReadonlyMap<string, string> {
-  const errors = output.split(/\n(?=\S)/).map((text): [string, string] => {
-    const [, file = '', line = ''] = /([\w-]+\.ts)\((\d+),\d+\): error/.exec(text) ?? []
-    return [`${file}:${line}`, text.replaceAll(/\s+/g, ' ')]
-  })
-  return new Map(errors)
-}
-
 test('what must not compile is refused, each in its place and with the words that say why', () => {
   const folder = join(here, 'refused')
-  const expected = readdirSync(folder)
-    .filter((file) => file.endsWith('.ts'))
-    .flatMap((file) => {
-      const lines = readFileSync(join(folder, file), 'utf8').split('\n')
-      return lines.flatMap((line, index): readonly [string, string][] => {
-        const words = /^\/\/ error: (.*)/.exec(line)?.[1]
-        return words === undefined ? [] : [[`${file}:${index + 2}`, words]]
-      })
-    })
+  const expected = expectedErrors(folder)
   const errors = errorsOf(compile(folder))
   expect([...errors.keys()].sort()).toEqual(expected.map(([place]) => place).sort())
   for (const [place, words] of expected) expect(errors.get(place), place).toContain(words)

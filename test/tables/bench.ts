@@ -12,14 +12,16 @@ export interface TablesBench<Of extends readonly Table[]> {
   readonly db: Tables<Of>
 }
 
+/** Each handle has chance, and so sessions, of its own. */
+let seed = 0
+
 export function tablesBench<const Of extends readonly Table[]>(
   schema: DefinedSchema<Of>,
   options: Partial<TablesOptions> = {},
   port: MemoryPort = new MemoryPort(),
 ): TablesBench<Of> {
   const clock = new TestClock()
-  // Each handle on the same port has sessions of its own.
-  const random = testRandom(port.submissions.length + port.views + 1)
+  const random = testRandom(++seed)
   const db = openTables(schema, port, { clock, random, scope: asyncScope(), ...options })
   return { port, clock, db }
 }

@@ -267,6 +267,6 @@ test('TAB-1, TAB-2, IDX-1, IDX-2: rows, scans, trees and indexes are what plain 
         if (change % 4 === 3) await replay.compare(pick)
       }
     }),
-    { numRuns: 150 },
+    { numRuns: 150, endOnFailure: true },
   )
 }, 60_000)

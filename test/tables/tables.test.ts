@@ -58,7 +58,7 @@ test('an update changes what it names, takes optional ones away, and needs its r
   await expect(none).rejects.toMatchObject({ code: 'not-found' })
 })
 
-test('scans go by prefix and range, both ways, page by page', async () => {
+test('TAB-4: scans go by prefix and range, both ways, page by page', async () => {
   const { db } = await withPhotos(5)
   const { value } = await db.read(ann, 'snapshot', async (rows) => {
     const ids: number[][] = []
@@ -86,7 +86,7 @@ test('scans go by prefix and range, both ways, page by page', async () => {
   })
 })
 
-test('a cursor of another scan is refused', async () => {
+test('TAB-4: a cursor of another scan is refused', async () => {
   const { db } = await withPhotos(5)
   const read = db.read(ann, 'current', async (rows) => {
     const { cursor = '' } = await rows.scan(Photo, { user_id: 1n }, { limit: 4 })
@@ -95,7 +95,7 @@ test('a cursor of another scan is refused', async () => {
   await expect(read).rejects.toThrow(/cursor is of another scan/)
 })
 
-test('a key of another group is refused in words', async () => {
+test('TAB-5: a key of another group is refused in words', async () => {
   const { db } = await withPhotos(1)
   const words =
     /table Photo: user_id 2 is of another group than this one, which is User \(user_id 1\)/
@@ -111,7 +111,7 @@ test('a key of another group is refused in words', async () => {
   await expect(range).rejects.toThrow(/user_id names the group, and a scan stays in one/)
 })
 
-test('TAB-4: an outer handle used inside a transaction is told, and used after it is not', async () => {
+test('TAB-5: an outer handle used inside a transaction is told, and used after it is not', async () => {
   const { db } = await withPhotos(1)
   const nested = db.transaction(ann, () => db.transaction(ann, async () => 1))
   await expect(nested).rejects.toThrow(/db.transaction was called inside the function of a trans/)

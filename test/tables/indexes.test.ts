@@ -1,0 +1,144 @@
+/** Local indexes: changed with their rows, unique where they say so, and checked. */
+import { expect, test } from 'vitest'
+import { Photo, photoApp, User } from '../../schema/examples/photos.ts'
+import { defineSchema } from '../../schema/define.ts'
+import { t } from '../../schema/property.ts'
+import { desc, table } from '../../schema/table.ts'
+import { rootKey } from '../../src/tables/open.ts'
+import { runTransaction } from '../../src/txn/run.ts'
+import { TransactionSessions } from '../../src/txn/sessions.ts'
+import { TestClock, testRandom } from '../txn/test-ports.ts'
+import { tablesBench } from './bench.ts'
+
+const Team = table('Team', { team: t.string() }).key('team').root()
+const Member = table('Member', {
+  team: t.string(),
+  number: t.sequence(),
+  email: t.string(),
+  score: t.double(),
+  skill: t.message({ name: t.string(), level: t.int32() }).repeated(),
+})
+  .key('team', 'number')
+  .in(Team)
+  .localIndex('ByEmail', ['email'], { unique: true })
+  .localIndex('ByScore', [desc('score')], { storing: ['email'] })
+  .localIndex('BySkill', ['skill.name', desc('skill.level')])
+const teams = defineSchema('Teams', [Team, Member])
+const red = rootKey(Team, { team: 'red' })
+const member = (email: string, score = 1) => ({ team: 'red', email, score })
+
+test('IDX-1: a change of an indexed property takes the old entry away', async () => {
+  const { db } = tablesBench(teams)
+  await db.transaction(red, (tx) =>
+    tx.insert(Member, {
+      ...member('a'),
+      skill: [
+        { name: 'go', level: 1 },
+        { name: 'go', level: 2 },
+      ],
+    }),
+  )
+  await db.transaction(red, (tx) =>
+    tx.update(Member, { team: 'red', number: 1 }, { score: -2, skill: [{ name: 'go', level: 2 }] }),
+  )
+  const { value } = await db.read(red, 'current', async (rows) => [
+    (await rows.index(Member, 'ByScore', {})).items,
+    (await rows.index(Member, 'BySkill', { 'skill.name': 'go', 'skill.level': { gte: 1 } })).items,
+  ])
+  expect(value).toEqual([
+    [{ team: 'red', number: 1, score: -2, email: 'a' }],
+    [{ team: 'red', number: 1, 'skill.name': 'go', 'skill.level': 2 }],
+  ])
+  expect(await db.checkIndexes(red)).toEqual({ rows: 1, entries: 3, faults: [] })
+})
+
+test('IDX-1: a unique index lets one of two through, of one transaction or of two at once', async () => {
+  const { db, port } = tablesBench(teams)
+  const other = tablesBench(teams, {}, port).db
+  const both = db.transaction(red, async (tx) => {
+    await tx.insert(Member, member('a'))
+    await tx.insert(Member, member('a'))
+  })
+  await expect(both).rejects.toThrow(/index ByEmail is unique, and another row has the same email/)
+  let isFirst = true
+  port.beforeCommit = async () => {
+    if (isFirst) {
+      isFirst = false
+      await other.transaction(red, (tx) => tx.insert(Member, member('a')))
+    }
+    return undefined
+  }
+  const late = db.transaction(red, (tx) => tx.insert(Member, member('a')))
+  await expect(late).rejects.toMatchObject({ code: 'already-exists' })
+  const { numbers } = await db.transaction(red, (tx) => tx.insert(Member, member('b')))
+  expect(numbers).toEqual([{ table: 'Member', number: 2 }])
+})
+
+test('IDX-1: a refused insert that is caught leaves no number, entry or row', async () => {
+  const { db } = tablesBench(teams)
+  await db.transaction(red, (tx) => tx.insert(Member, member('a')))
+  await db.transaction(red, async (tx) => {
+    const taken = tx.insert(Member, member('a', 9))
+    await expect(taken).rejects.toMatchObject({ code: 'already-exists' })
+    await tx.insert(Member, member('b'))
+  })
+  const { value } = await db.read(red, 'current', (rows) => rows.scan(Member, {}))
+  expect(value.items.map(({ number, email }) => [number, email])).toEqual([
+    [1, 'a'],
+    [2, 'b'],
+  ])
+  expect((await db.checkIndexes(red)).faults).toEqual([])
+})
+
+test('IDX-1: the check lists entries that are missing, left over, or of other content', async () => {
+  const { db, port } = tablesBench(teams)
+  await db.transaction(red, (tx) => tx.insert(Member, member('a')))
+  const group = db.group(red)
+  const [, byEmail, byScore] = port.rowsOf(group)
+  const clock = new TestClock()
+  const random = testRandom(99)
+  const intents = new TransactionSessions(clock, random)
+  await runTransaction(port, group, { clock, random, intents }, async (raw) => {
+    if (byEmail === undefined || byScore === undefined) throw new Error('there are two entries')
+    raw.delete(byEmail.key)
+    raw.put(byScore.key, Buffer.from('019101', 'hex'))
+    const left = Buffer.from(byScore.key)
+    left.writeUInt8(2, left.length - 1)
+    raw.put(left, byScore.value)
+  })
+  expect((await db.checkIndexes(red)).faults).toEqual([
+    { kind: 'missing', index: 'ByEmail', entry: 'index ByEmail (email "a")' },
+    { kind: 'other-content', index: 'ByScore', entry: 'index ByScore (score 1)' },
+    { kind: 'left-over', index: 'ByScore', entry: 'index ByScore (score 1)' },
+  ])
+  const rows = db.read(red, 'current', async (reads) => {
+    const page = await reads.index(Member, 'ByScore', {}, { reverse: true, limit: 1 })
+    return page.rows()
+  })
+  await expect(rows).rejects.toThrow(/IDX-2: index ByScore has an entry of no row/)
+})
+
+test('IDX-2: without a common moment, a row that no longer fits its entry is left out', async () => {
+  const { db } = tablesBench(photoApp)
+  const ann = rootKey(User, { user_id: 1n })
+  const photo = (photo_id: number) => ({ user_id: 1n, photo_id, time: 5n, full_url: 'x' })
+  await db.transaction(ann, async (tx) => {
+    for (const one of [1, 2, 3]) await tx.insert(Photo, photo(one))
+  })
+  const { value } = await db.read(ann, 'inconsistent', async (rows) => {
+    const page = await rows.index(Photo, 'PhotosByTime', { user_id: 1n, time: 5n })
+    await db.transaction(ann, async (tx) => {
+      await tx.update(Photo, { user_id: 1n, photo_id: 1 }, { time: 6n })
+      await tx.delete(Photo, { user_id: 1n, photo_id: 3 })
+    })
+    return [page.items.length, (await page.rows()).map(({ photo_id }) => photo_id)]
+  })
+  expect(value).toEqual([3, [2]])
+})
+
+test('a global index is not read inside a group', async () => {
+  const { db } = tablesBench(photoApp)
+  const ann = rootKey(User, { user_id: 1n })
+  const read = db.read(ann, 'current', (rows) => rows.index(Photo, 'PhotosByTag', { tag: 'a' }))
+  await expect(read).rejects.toThrow(/unknown local or inline index "PhotosByTag"/)
+})

@@ -1,0 +1,165 @@
+/** Rows in bytes: where they lie, what is refused, what other versions of a schema make of them. */
+import { expect, test } from 'vitest'
+import { calendars, Account, Calendar, Event } from '../../schema/examples/calendar.ts'
+import { Photo, photoApp, User } from '../../schema/examples/photos.ts'
+import { defineSchema, type DefinedSchema } from '../../schema/define.ts'
+import { t } from '../../schema/property.ts'
+import { table } from '../../schema/table.ts'
+import { firstVersion, nextVersion, type SchemaVersion } from '../../schema/version.ts'
+import { sha256 } from '../../src/base/bytes.ts'
+import { bytesOfGroup } from '../../src/base/ids.ts'
+import { encodeTuple } from '../../src/base/tuple.ts'
+import { rootKey } from '../../src/tables/open.ts'
+import { tablesBench } from './bench.ts'
+
+const ann = rootKey(User, { user_id: 1n })
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+
+test('TAB-2: rows and entries lie where the layout says, under numbers', async () => {
+  const { db, port } = tablesBench(photoApp)
+  await db.transaction(ann, async (tx) => {
+    await tx.insert(User, { user_id: 1n, name: 'Ann' })
+    await tx.insert(Photo, { user_id: 1n, photo_id: 2, time: 5n, full_url: 'x' })
+  })
+  expect(hex(bytesOfGroup(db.group(ann)))).toBe(
+    `${hex(encodeTuple(['tables', 'PhotoApp', 1]))}8000000000000001`,
+  )
+  expect(port.rowsOf(db.group(ann)).map(({ key, value }) => [hex(key), hex(value)])).toEqual([
+    // User; its name is property 2.
+    ['010001', '019202a3416e6e'],
+    // Photo 2 below it: time, full_url, and an empty list of tags.
+    ['010001' + '0002' + '80000002', '019603c408000000000000000504a17806' + '90'],
+    // PhotosByTime: time, then what names the photo.
+    ['02' + '0003' + '8000000000000005' + '80000002', '0190'],
+  ])
+})
+
+test('the name of a scattered group has a hash before its key', () => {
+  const { db } = tablesBench(calendars)
+  const group = bytesOfGroup(db.group(rootKey(Account, { account_id: 7n })))
+  const key = Buffer.from('8000000000000007', 'hex')
+  const front = encodeTuple(['tables', 'Calendars', 1])
+  expect(hex(group)).toBe(hex(Buffer.concat([front, sha256(key).subarray(0, 2), key])))
+})
+
+const id = '00000000-0000-4000-8000-000000000001'
+const refusals: readonly (readonly [string, object, string])[] = [
+  ['Event', { titel: 'x' }, 'table Event: unknown property "titel"; did you mean "title"?'],
+  ['Event', { title: 5 }, 'table Event: title is 5; expected a string of whole characters'],
+  ['Event', { title: '\ud800' }, 'table Event: title is "\\ud800"; expected a string of whole'],
+  ['Event', { title: null }, 'table Event: title is null; expected a string'],
+  ['Event', { title: undefined }, 'table Event: title is absent; it is required'],
+  ['Event', { start: 1.5 }, 'table Event: start is 1.5; expected microseconds since 1970'],
+  ['Event', { event_id: 'x' }, 'table Event: event_id is "x"; expected a UUID in small letters'],
+  ['Event', { minutes: 2 ** 31 }, 'table Event: minutes is 2147483648; expected a whole number'],
+  ['Event', { tag: 'a' }, 'table Event: tag is "a"; expected a list'],
+  ['Event', { tag: ['a', 5] }, 'table Event: tag[1] is 5; expected a string'],
+  ['Event', { place: {} }, 'table Event: place: name is absent; it is required'],
+  ['Event', { place: { name: 'a', latitude: Number.NaN } }, 'place: latitude is NaN; expected a'],
+  ['Event', { guest: [{ account_id: 1 }] }, 'guest[0]: account_id is 1; expected a bigint'],
+  ['Event', { extra: { when: new Date(0) } }, 'table Event: extra is an object; expected JSON'],
+  ['Event', { extra: undefined, guest: {} }, 'table Event: guest is an object; expected a list'],
+  ['Comment', { number: 4 }, 'number is a sequence: its number is given at commit; leave it out'],
+]
+
+test.each(refusals)('TAB-3: %s %j is refused: %s', async (name, wrong, words) => {
+  const { db } = tablesBench(calendars)
+  const row = {
+    ...{ calendar_id: id, start: 1, event_id: id },
+    ...(name === 'Event' ? { title: 'x' } : { author: 1n, text: 'x' }),
+    ...wrong,
+  }
+  const insert = db.transaction(rootKey(Calendar, { calendar_id: id }), async (tx) => {
+    // As a program in JavaScript would.
+    const plain: { insert(table: { readonly name: string }, row: unknown): Promise<unknown> } = {
+      insert: (at, given) => Reflect.apply(tx.insert, tx, [at, given]),
+    }
+    await plain.insert({ name }, row)
+  })
+  await expect(insert).rejects.toMatchObject({ code: 'invalid' })
+  await expect(insert).rejects.toThrow(words)
+})
+
+test('TAB-3: what the row is named by cannot be patched', async () => {
+  const { db } = tablesBench(photoApp)
+  const wrong: object = { photo_id: 3 }
+  const patched = db.transaction(ann, (tx) => tx.update(Photo, { user_id: 1n, photo_id: 2 }, wrong))
+  await expect(patched).rejects.toThrow('table Photo: photo_id names the row and stays')
+})
+
+const Box = table('Box', {
+  id: t.int64(),
+  name: t.string(),
+  inner: t.message({ a: t.int32() }).optional(),
+})
+  .key('id')
+  .root()
+const NewBox = table('Box', {
+  size: t.double().default(2.5),
+  id: t.int64(),
+  note: t.bytes().optional(),
+  name: t.string(),
+  inner: t.message({ b: t.string().optional(), a: t.int32() }).optional(),
+})
+  .key('id')
+  .root()
+const Item = table('Item', { id: t.int64(), number: t.int32() }).key('id', 'number').in(NewBox)
+const first = defineSchema('Boxes', [Box])
+const second = defineSchema('Boxes', [NewBox, Item])
+
+function versionAfter(before: SchemaVersion, schema: DefinedSchema): SchemaVersion {
+  const step = nextVersion(before, schema.model)
+  if (step.kind !== 'next') throw new Error(`the step is ${step.kind}`)
+  return step.version
+}
+
+test('TAB-2: programs of two versions of a schema keep what they do not know of one another', async () => {
+  const before = tablesBench(first)
+  const version = versionAfter(firstVersion(first.model), second)
+  const after = tablesBench(second, { version }, before.port)
+  const key = rootKey(Box, { id: 1n })
+  await before.db.transaction(key, (tx) => tx.insert(Box, { id: 1n, name: 'old' }))
+  const old = await after.db.read(key, 'current', (rows) => rows.get(NewBox, { id: 1n }))
+  expect(old.value).toEqual({ id: 1n, name: 'old', size: 2.5 })
+  await after.db.transaction(key, async (tx) => {
+    const note = Uint8Array.of(0, 255)
+    await tx.update(NewBox, { id: 1n }, { size: 4, note, inner: { a: 1, b: 'b' } })
+    await tx.insert(Item, { id: 1n, number: 1 })
+  })
+  await before.db.transaction(key, async (tx) => {
+    const tree = await tx.scanTree(Box, { id: 1n })
+    expect(tree.items).toEqual([{ table: 'Box', row: { id: 1n, name: 'old', inner: { a: 1 } } }])
+    await tx.update(Box, { id: 1n }, { name: 'new' })
+  })
+  const whole = await after.db.read(key, 'current', (rows) => rows.get(NewBox, { id: 1n }))
+  expect(whole.value).toEqual({
+    ...{ id: 1n, name: 'new', size: 4, inner: { a: 1, b: 'b' } },
+    note: Uint8Array.of(0, 255),
+  })
+})
+
+test('TAB-3: a stored row that the schema does not fit is told, and not made up', async () => {
+  const Other = table('Box', { id: t.int64(), name: t.int64() }).key('id').root()
+  const { db, port } = tablesBench(first)
+  const key = rootKey(Box, { id: 1n })
+  await db.transaction(key, (tx) => tx.insert(Box, { id: 1n, name: 'x' }))
+  const wrong = tablesBench(defineSchema('Boxes', [Other]), {}, port)
+  const read = wrong.db.read(key, 'current', (rows) => rows.get(Other, { id: 1n }))
+  await expect(read).rejects.toMatchObject({ code: 'schema-mismatch' })
+})
+
+test('a group whose name would be too long is refused', () => {
+  const Long = table('Long', { name: t.string() }).key('name').root()
+  const { db } = tablesBench(defineSchema('Longs', [Long]))
+  expect(() => db.group(rootKey(Long, { name: 'x'.repeat(1024) }))).toThrow(/keyBytesMax is 1024/)
+})
+
+test('an event at any moment can be named, and named wrongly is refused', async () => {
+  const { db } = tablesBench(calendars)
+  const key = rootKey(Calendar, { calendar_id: id })
+  const skipping: object = { calendar_id: id, event_id: id }
+  const scan = db.read(key, 'current', (rows) => Reflect.apply(rows.scan, rows, [Event, skipping]))
+  await expect(scan).rejects.toThrow(
+    'names event_id and not start; the order is calendar_id, start',
+  )
+})

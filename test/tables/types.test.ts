@@ -1,0 +1,19 @@
+/** The types of the handles, by the compiler itself: what must compile does, what must not is refused. */
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { compile, errorsOf, expectedErrors } from '../schema/compiler.ts'
+
+const here = fileURLToPath(new URL('.', import.meta.url))
+
+test('what must compile does, with the types it must have', () => {
+  expect(compile(here)).toBe('')
+})
+
+test('what must not compile is refused, each in its place and with the words that say why', () => {
+  const folder = join(here, 'refused')
+  const expected = expectedErrors(folder)
+  const errors = errorsOf(compile(folder))
+  expect([...errors.keys()].sort()).toEqual(expected.map(([place]) => place).sort())
+  for (const [place, words] of expected) expect(errors.get(place), place).toContain(words)
+})
