@@ -132,7 +132,7 @@ export class CellStore implements CellService {
       if (refused !== undefined) throw errorOf(refused)
       return { kind: 'put', items: await this.#putAll(operation, given, call) }
     }
-    const open = this.#sessions.open(operation.items.length)
+    const open = this.#sessions.openMany(operation.items.length)
     const items = await this.#putAll(operation, open.intents(open.sequences), call)
     open.settle(!items.some(isUnknown))
     return { kind: 'put', items }

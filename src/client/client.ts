@@ -76,7 +76,7 @@ export class Client implements CellService {
 
   #callOf(operation: CellOperation): Call {
     if (operation.kind !== 'put') return new ReadCall(operation)
-    return new PutCall(operation, this.#sessions.open(operation.items.length))
+    return new PutCall(operation, this.#sessions.openMany(operation.items.length))
   }
 
   async #askGroup(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {

@@ -14,7 +14,7 @@ import type { TransactionLimits } from '../txn/bounds.ts'
 import type { GroupPort, ReadFrom, View } from '../txn/group-port.ts'
 import { runRead, runTransaction } from '../txn/run.ts'
 import { checkOutside, type TransactionScope } from '../txn/scope.ts'
-import { TransactionSessions, type IntentSource } from '../txn/sessions.ts'
+import { Sessions, type IntentSource } from '../txn/session.ts'
 import { compareIndexes, type IndexReport } from './check-indexes.ts'
 import { compileSchema, type CompiledSchema } from './compile.ts'
 import { groupContext, type GroupContext } from './group-context.ts'
@@ -103,7 +103,7 @@ export function openTables<const Of extends readonly Table[]>(
 ): Tables<Of> {
   const compiled = compileSchema(options.version ?? firstVersion(schema.model))
   const { clock, random, scope } = options
-  const intents = options.intents ?? new TransactionSessions(clock, random)
+  const intents = options.intents ?? new Sessions(clock, random)
   const settings = { ...options, intents }
   return {
     transaction: async (key, run, call) => {

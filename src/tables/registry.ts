@@ -17,7 +17,12 @@ import { changeText } from '../../schema/change.ts'
 import { diffSchemas } from '../../schema/diff.ts'
 import type { Schema } from '../../schema/model.ts'
 import { decodeVersion } from '../../schema/version-json.ts'
-import { firstVersion, nextVersion, type SchemaStep, type SchemaVersion } from '../../schema/version.ts'
+import {
+  firstVersion,
+  nextVersion,
+  type SchemaStep,
+  type SchemaVersion,
+} from '../../schema/version.ts'
 
 const currentKey = encodeTuple(['current'])
 
@@ -114,10 +119,7 @@ export function versionFor(declared: Schema, current: SchemaVersion | undefined)
 /** Named in the message; all of them are there for `trilithon schema diff`. */
 const changesNamedMax = 5
 
-function mismatch(
-  what: string,
-  changes: readonly Parameters<typeof changeText>[0][],
-): StoreError {
+function mismatch(what: string, changes: readonly Parameters<typeof changeText>[0][]): StoreError {
   const named = changes.slice(0, changesNamedMax).map(changeText)
   const more = changes.length - named.length
   const rest = more > 0 ? `; and ${more} more` : ''

@@ -8,7 +8,7 @@ import type { Clock } from '../ports/clock.ts'
 import { pageRowsMax } from './bounds.ts'
 import type { GroupPort, ReadFrom, View } from './group-port.ts'
 import { keyAfter, type KeyRange } from './key-range.ts'
-import { remainingMs } from './time.ts'
+import { remainingOrTimeout } from './time.ts'
 
 export interface StoredRow {
   readonly key: Uint8Array
@@ -115,7 +115,7 @@ export class PortReads implements Reads {
   }
 
   #timeoutMs(): number {
-    return remainingMs(this.#options.clock, this.#options.deadlineMs)
+    return remainingOrTimeout(this.#options.clock, this.#options.deadlineMs)
   }
 }
 

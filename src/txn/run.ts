@@ -21,8 +21,8 @@ import { conflictError, type Conflict } from './conflict.ts'
 import type { GroupPort, ReadFrom, View } from './group-port.ts'
 import { RawTransaction } from './raw-transaction.ts'
 import { PortReads, type Reads } from './reads.ts'
-import type { IntentSource, OpenIntent } from './sessions.ts'
-import { pause, remainingMs } from './time.ts'
+import type { IntentSource, OpenIntent } from './session.ts'
+import { pause, remainingOrTimeout } from './time.ts'
 import { Turn } from './turn.ts'
 
 export interface ReadOptions {
@@ -119,7 +119,7 @@ class Running<Value> {
       const delayMs = random.int(0, Math.min(rerunDelayMs * 2 ** (runs - 1), rerunDelayMaxMs))
       const isOver = clock.monotonicMs() + delayMs >= this.#deadlineMs
       if (runs > most || isOver) throw this.#conflict(outcome, runs)
-      await pause(clock, delayMs)
+      await pause(this.#options, delayMs)
       atLeast = Math.max(atLeast ?? 0, outcome.position)
     }
   }
@@ -141,7 +141,7 @@ class Running<Value> {
   }
 
   async #commit(submission: Submission): Promise<Outcome> {
-    const timeoutMs = remainingMs(this.#options.clock, this.#deadlineMs)
+    const timeoutMs = remainingOrTimeout(this.#options.clock, this.#deadlineMs)
     this.#state.mayTakeEffect = true
     const outcome = await this.#port.commit(submission, timeoutMs)
     this.#state.mayTakeEffect = outcome.kind === 'unknown'

@@ -1,6 +1,6 @@
 /**
- * Intents: each put has a (session, sequence) of its own, the same on every try, so that it takes
- * effect once. `floor` tells a group which outcomes it may forget.
+ * Intents: each write has a (session, sequence) of its own, the same on every try and in every rerun,
+ * so that it takes effect once. `floor` tells a group which outcomes it may forget.
  *
  * An intent whose outcome nobody knows may still take effect, so the floor must never pass it: the
  * session it belongs to is left behind with its floor, and a new one begun.
@@ -11,6 +11,7 @@ import type { Clock } from '../ports/clock.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
 import { intentLifetimeMs } from './bounds.ts'
 import type { Intents } from './intents.ts'
+import type { Intent } from '../replica/local-replica.ts'
 
 /** Some intents on their way. */
 export interface OpenIntents {
@@ -21,6 +22,18 @@ export interface OpenIntents {
   settle(known: boolean): void
 }
 
+/** One intent on its way. */
+export interface OpenIntent {
+  readonly intent: Intent
+  /** Called once. `isKnown`: what became of it is, and it is never sent again. */
+  settle(isKnown: boolean): void
+}
+
+/** Where intents come from; one for all transactions of a client. */
+export interface IntentSource {
+  open(): OpenIntent
+}
+
 interface Session {
   readonly id: string
   /** Sequences on their way, in rising order. */
@@ -28,7 +41,7 @@ interface Session {
   next: number
 }
 
-export class Sessions {
+export class Sessions implements IntentSource {
   readonly #clock: Clock
   readonly #random: Random
   #current: Session
@@ -43,7 +56,15 @@ export class Sessions {
     return { id: randomUuid(this.#random), open: new Set(), next: 1 }
   }
 
-  open(count: number): OpenIntents {
+  open(): OpenIntent {
+    const open = this.openMany(1)
+    const { sequences, session, floor, expiresAt } = open.intents(open.sequences)
+    const [sequence] = sequences
+    assert(sequence !== undefined, 'txn: one intent was opened')
+    return { intent: { session, sequence, floor, expiresAt }, settle: open.settle }
+  }
+
+  openMany(count: number): OpenIntents {
     const session = this.#current
     const sequences = Array.from({ length: count }, () => session.next++)
     for (const sequence of sequences) session.open.add(sequence)
@@ -62,7 +83,7 @@ export class Sessions {
 
   #settle(session: Session, sequences: readonly number[], known: boolean): void {
     for (const sequence of sequences) {
-      assert(session.open.has(sequence), 'CELL-4: an intent was settled twice')
+      assert(session.open.has(sequence), 'TXN-5: an intent is settled once')
       if (known) session.open.delete(sequence)
     }
     if (!known && session === this.#current) this.#current = this.#begin()

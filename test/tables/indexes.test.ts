@@ -6,7 +6,7 @@ import { t } from '../../schema/property.ts'
 import { desc, table } from '../../schema/table.ts'
 import { rootKey } from '../../src/tables/open.ts'
 import { runTransaction } from '../../src/txn/run.ts'
-import { TransactionSessions } from '../../src/txn/sessions.ts'
+import { Sessions } from '../../src/txn/session.ts'
 import { TestClock, testRandom } from '../txn/test-ports.ts'
 import { tablesBench } from './bench.ts'
 
@@ -97,7 +97,7 @@ test('IDX-1: the check lists entries that are missing, left over, or of other co
   const [, byEmail, byScore] = port.rowsOf(group)
   const clock = new TestClock()
   const random = testRandom(99)
-  const intents = new TransactionSessions(clock, random)
+  const intents = new Sessions(clock, random)
   await runTransaction(port, group, { clock, random, intents }, async (raw) => {
     if (byEmail === undefined || byScore === undefined) throw new Error('there are two entries')
     raw.delete(byEmail.key)

@@ -8,7 +8,7 @@ import { groupContext, type GroupContext } from '../../src/tables/group-context.
 import { RowReads } from '../../src/tables/read-rows.ts'
 import { RowWrites } from '../../src/tables/write-rows.ts'
 import { runRead, runTransaction } from '../../src/txn/run.ts'
-import { TransactionSessions } from '../../src/txn/sessions.ts'
+import { Sessions } from '../../src/txn/session.ts'
 import type { Property, Schema, Table } from '../../schema/model.ts'
 import { firstVersion } from '../../schema/version.ts'
 import { schemas } from '../schema/arbitrary.ts'
@@ -91,7 +91,7 @@ class Replay {
   readonly #port = new MemoryPort()
   readonly #clock = new TestClock()
   readonly #random = testRandom()
-  readonly #intents = new TransactionSessions(this.#clock, this.#random)
+  readonly #intents = new Sessions(this.#clock, this.#random)
   readonly #counts = new Map<string, number>()
 
   constructor(schema: Schema, drawn: Drawn) {

@@ -7,7 +7,7 @@ import { defaultTransactionLimits } from '../../src/txn/bounds.ts'
 import type { RawTransaction } from '../../src/txn/raw-transaction.ts'
 import type { Committed, TransactionOptions } from '../../src/txn/run.ts'
 import { runRead, runTransaction } from '../../src/txn/run.ts'
-import { TransactionSessions } from '../../src/txn/sessions.ts'
+import { Sessions } from '../../src/txn/session.ts'
 import { MemoryPort } from './memory-port.ts'
 import { TestClock, testRandom } from './test-ports.ts'
 
@@ -19,7 +19,7 @@ class Bench {
   readonly port = new MemoryPort()
   readonly clock = new TestClock()
   readonly random = testRandom()
-  readonly intents = new TransactionSessions(this.clock, this.random)
+  readonly intents = new Sessions(this.clock, this.random)
 
   run<Value>(
     run: (tx: RawTransaction) => Promise<Value>,

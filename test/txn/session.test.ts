@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { intentLifetimeMs } from '../../src/txn/bounds.ts'
 import { Sessions } from '../../src/txn/session.ts'
-import { createBench, passMs } from './kit.ts'
+import { createBench, passMs } from '../cells/kit.ts'
 
 function createSessions(): {
   sessions: Sessions
@@ -19,42 +19,42 @@ function createSessions(): {
 
 test('sequences are never used twice, and the floor is the lowest on its way', () => {
   const { sessions } = createSessions()
-  const [a, b, c] = [sessions.open(2), sessions.open(1), sessions.open(1)]
+  const [a, b, c] = [sessions.openMany(2), sessions.openMany(1), sessions.openMany(1)]
   expect([a.sequences, b.sequences, c.sequences]).toStrictEqual([[1, 2], [3], [4]])
   b.settle(true)
   expect(c.intents([4])).toMatchObject({ sequences: [4], floor: 1 })
   a.settle(true)
   expect(c.intents([4]).floor).toBe(4)
   c.settle(true)
-  const d = sessions.open(1)
+  const d = sessions.openMany(1)
   expect(d.intents(d.sequences)).toMatchObject({ sequences: [5], floor: 5 })
   expect(d.intents([5]).session).toBe(c.intents([4]).session)
 })
 
-test('CELL-4: the floor does not pass an intent whose outcome is not known', () => {
+test('TXN-5: the floor does not pass an intent whose outcome is not known', () => {
   const { sessions } = createSessions()
-  const [lost, open] = [sessions.open(1), sessions.open(1)]
+  const [lost, open] = [sessions.openMany(1), sessions.openMany(1)]
   lost.settle(false)
   expect(open.intents([2]).floor).toBe(1)
-  const next = sessions.open(1)
+  const next = sessions.openMany(1)
   expect(next.intents([1])).toMatchObject({ sequences: [1], floor: 1 })
   expect(next.intents([1]).session).not.toBe(open.intents([2]).session)
   open.settle(false)
-  expect(sessions.open(1).intents([2]).session).toBe(next.intents([1]).session)
+  expect(sessions.openMany(1).intents([2]).session).toBe(next.intents([1]).session)
 })
 
 test('an intent expires so long after it was made, on every try the same', async () => {
   const { sessions, passMs: pass, wall } = createSessions()
-  const open = sessions.open(1)
+  const open = sessions.openMany(1)
   const { expiresAt } = open.intents([1])
   expect(expiresAt).toBe(wall() + intentLifetimeMs * 1000)
   await pass(5_000)
   expect(open.intents([1]).expiresAt).toBe(expiresAt)
 })
 
-test('CELL-4: settling twice is a bug', () => {
+test('TXN-5: settling twice is a bug', () => {
   const { sessions } = createSessions()
-  const open = sessions.open(1)
+  const open = sessions.openMany(1)
   open.settle(true)
-  expect(() => open.settle(true)).toThrow('CELL-4')
+  expect(() => open.settle(true)).toThrow('TXN-5')
 })
