@@ -30,7 +30,7 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   cells: [...core, 'replica', 'txn', 'tables'],
   wire: store,
   adapters: [...store, 'wire'],
-  client: [...store, 'wire', 'adapters'],
+  client: [...store, 'wire', 'adapters', 'schema'],
   node: edge,
   gateway: [...edge, 'node'],
   cli: [...edge, 'node', 'gateway', 'schema'],

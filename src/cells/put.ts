@@ -142,6 +142,7 @@ function createdCell(
   const [addedId] = sequences
   const row = ports.replica.get(put.group, put.key)
   assert(row !== undefined && hasBody(row, put.body), 'CELL-1: another cell than was put')
+  assert(wasCreatedBy(row, put.creator), 'CELL-4: a cell of another intent is called created')
   assert(addedId === addedIdOfCell(row), 'CELL-3: another added id than was drawn')
   assert(createdAt === row.timestamp, 'CELL-3: another time than that of the entry')
   const written = { shard: put.shard, addedId, createdAt, created: true }

@@ -10,8 +10,15 @@ import { addUrlFlag, secretOf, urlsOf } from './url-flags.ts'
 
 /** Flags of every command that speaks to a cluster's cells. */
 export function addCellFlags(command: Command, timeoutSeconds = 10): Command {
+  return addClusterFlags(command, timeoutSeconds).requiredOption(
+    '-d, --datastore <NAME>',
+    'the datastore',
+  )
+}
+
+/** Flags of every command that asks a cluster. */
+export function addClusterFlags(command: Command, timeoutSeconds = 10): Command {
   return addUrlFlag(command)
-    .requiredOption('-d, --datastore <NAME>', 'the datastore')
     .option('--secret-file <FILE>', "the cluster's secret (or TRILITHON_SECRET_FILE)")
     .option(
       '--timeout <SECONDS>',

@@ -56,12 +56,7 @@ function propertyOf(
   return list.map((one) => valueOf(type, one, prefix, ignored))
 }
 
-function valueOf(
-  type: Property['type'],
-  value: Json,
-  prefix: string,
-  ignored: Ignored,
-): unknown {
+function valueOf(type: Property['type'], value: Json, prefix: string, ignored: Ignored): unknown {
   switch (type.kind) {
     case 'message':
       return messageOf(type.properties, value, prefix, ignored)

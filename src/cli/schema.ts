@@ -1,6 +1,6 @@
 /**
  * `trilithon schema check` and `schema print`: looks at a schema in a file, as text or as the JSON that
- * `schema print --json` gives. Nothing is asked of a cluster.
+ * `schema print --json` gives. Nothing is asked of a cluster; `schema-cluster.ts` does that.
  */
 import { readFile } from 'node:fs/promises'
 import { text as readText } from 'node:stream/consumers'
@@ -19,9 +19,12 @@ import { fileFailure } from '../node/config-load.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { counted, print, printJson, say } from './output.ts'
 import type { Options } from './options.ts'
+import { addSchemaClusterCommands } from './schema-cluster.ts'
 
 export function addSchemaCommand(program: Command): void {
-  const schema = program.command('schema').description('look at a schema in a file')
+  const schema = program
+    .command('schema')
+    .description('look at a schema in a file, or at the one that a cluster has')
   schema
     .command('check')
     .argument('<FILE>', 'a schema as text or as JSON; - reads it from stdin')
@@ -34,6 +37,9 @@ export function addSchemaCommand(program: Command): void {
     .description('print a schema in the one form that its text has')
     .option('--json', 'as JSON')
     .action(printFile)
+  addSchemaClusterCommands(schema, async (file) =>
+    schemaOf(await readSchema(file), { isTold: false }),
+  )
 }
 
 interface Read {

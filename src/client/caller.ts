@@ -13,6 +13,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
 import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
+import type { TransactionScope } from '../txn/scope.ts'
 import { pause, remainingMs } from '../txn/time.ts'
 import {
   writtenBytes,
@@ -31,6 +32,8 @@ export interface ClientPorts {
   readonly transport: Transport<ClientFrame>
   readonly clock: Clock
   readonly random: Random
+  /** Tells code inside the function of a transaction from other code; without it, it is not told. */
+  readonly scope?: TransactionScope
 }
 
 export interface ClientLimits {

@@ -11,6 +11,12 @@ import type {
   CellService,
 } from '../cells/operation.ts'
 import { shardGroup } from '../cells/shard.ts'
+import type { DefinedSchema } from '../../schema/define.ts'
+import type { Schema } from '../../schema/model.ts'
+import type { Table } from '../../schema/table.ts'
+import type { SchemaVersion } from '../../schema/version.ts'
+import { openTables, type Tables } from '../tables/open.ts'
+import { applySchema, readSchema, versionFor, type AppliedSchema } from '../tables/registry.ts'
 import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import { timeoutProblem } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
@@ -20,6 +26,7 @@ import { Caller, defaultClientLimits, type ClientLimits, type ClientPorts } from
 import { ClientCells } from './cells.ts'
 import { CommitCall } from './commit-call.ts'
 import { ClientGroups } from './groups.ts'
+import type { WriteOptions } from './options.ts'
 import { SeenPositions } from './seen-positions.ts'
 
 export class Client implements CellService {
@@ -44,6 +51,41 @@ export class Client implements CellService {
     const { clock, random } = this.#ports
     const { timeoutMs } = this.#limits
     return new ClientCells({ service: this, seen: this.#seen, clock, random, timeoutMs }, datastore)
+  }
+
+  /**
+   * The tables of a schema, in the version that the cluster has. Rejects with `schema-mismatch` when
+   * the cluster has none, or one that lacks something this program declares.
+   */
+  async tables<const Of extends readonly Table[]>(
+    schema: DefinedSchema<Of>,
+    options: WriteOptions = {},
+  ): Promise<Tables<Of>> {
+    const { clock, random, scope } = this.#ports
+    const { timeoutMs } = this.#limits
+    const version = versionFor(schema.model, await this.schemaVersion(schema.name, options))
+    return openTables(schema, this.groups, {
+      ...{ clock, random, version, timeoutMs, intents: this.#sessions, locks: this.groups },
+      ...(scope !== undefined && { scope }),
+    })
+  }
+
+  /** The version of a schema that the cluster has now; undefined when it has none of that name. */
+  schemaVersion(name: string, options: WriteOptions = {}): Promise<SchemaVersion | undefined> {
+    const { clock } = this.#ports
+    const { timeoutMs = this.#limits.timeoutMs } = options
+    return readSchema(this.groups, name, { clock, timeoutMs })
+  }
+
+  /**
+   * Gives the cluster a schema, as its first version or its next one, while rows and programs of the
+   * present one are there. Rejects with `schema-mismatch` when a difference cannot be made so.
+   */
+  applySchema(schema: Schema, options: WriteOptions = {}): Promise<AppliedSchema> {
+    const { clock, random } = this.#ports
+    const { timeoutMs = this.#limits.timeoutMs } = options
+    const intents = this.#sessions
+    return applySchema(this.groups, schema, { clock, random, intents, timeoutMs })
   }
 
   /** What the node that is asked at present says of itself. */

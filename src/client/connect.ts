@@ -1,4 +1,5 @@
 /** A client on the machine's clock, randomness and network: what applications call first. */
+import { asyncScope } from '../adapters/async-scope.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { WsClientDialer } from '../adapters/ws-clients.ts'
@@ -35,7 +36,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     codec: { encode: encodeClientFrame, decode: decodeClientFrame },
     log: () => undefined,
   })
-  const ports = { transport, clock: systemClock, random: systemRandom }
+  const ports = { transport, clock: systemClock, random: systemRandom, scope: asyncScope() }
   return new Client(ports, timeoutMs === undefined ? {} : { timeoutMs })
 }
 

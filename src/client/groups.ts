@@ -12,17 +12,11 @@ import type {
 } from '../replica/local-replica.ts'
 import type { GroupAnswer, GroupOperation, ReadGroup } from '../txn/group-operation.ts'
 import type { GroupPort, ReadFrom, RowPage, View } from '../txn/group-port.ts'
+import type { LockOptions, LockSource } from '../txn/locks.ts'
 import type { SeenPositions } from './seen-positions.ts'
 
 /** Sends an operation to one node after another, until there is an answer or the time is up. */
 export type AskGroup = (operation: GroupOperation, timeoutMs: number) => Promise<GroupAnswer>
-
-/** An advisory lock: how long it may be held at most, and waited for. */
-export interface LockOptions {
-  readonly name: string
-  readonly holdMs: number
-  readonly waitMs: number
-}
 
 /** Beyond the wait itself, for the answer. */
 const lockAnswerMs = 1_000
@@ -31,7 +25,7 @@ const lockHopsMax = 3
 
 type GroupRows = GroupAnswer & { readonly kind: 'read-group' }
 
-export class ClientGroups implements GroupPort {
+export class ClientGroups implements GroupPort, LockSource {
   readonly #ask: AskGroup
   readonly #seen: SeenPositions
 

@@ -10,8 +10,9 @@ import type { Table } from '../../schema/table.ts'
 import { firstVersion, type SchemaVersion } from '../../schema/version.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { TransactionLimits } from '../txn/bounds.ts'
+import { transactionTimeoutMs, type TransactionLimits } from '../txn/bounds.ts'
 import type { GroupPort, ReadFrom, View } from '../txn/group-port.ts'
+import type { LockOptions, LockSource } from '../txn/locks.ts'
 import { runRead, runTransaction } from '../txn/run.ts'
 import { checkOutside, type TransactionScope } from '../txn/scope.ts'
 import { Sessions, type IntentSource } from '../txn/session.ts'
@@ -46,9 +47,19 @@ export interface TablesOptions {
   readonly intents?: IntentSource
   /** Finds outer handles used inside a transaction; without it they are not found. */
   readonly scope?: TransactionScope
+  /** Lends advisory locks; without it, transactions that ask for one go without. */
+  readonly locks?: LockSource
   readonly timeoutMs?: number
   readonly limits?: TransactionLimits
   readonly rerunsMax?: number
+}
+
+export interface TransactionCallOptions extends CallOptions {
+  /**
+   * A lock to be taken first, by its name: of those who change the same rows of a hot group, one at a
+   * time. Who cannot have it goes on without.
+   */
+  readonly lock?: string
 }
 
 export interface CallOptions {
@@ -82,7 +93,7 @@ export interface Tables<Of extends readonly Table[] = readonly Table[]> {
   transaction<Value>(
     key: RootKey,
     run: (tx: GroupTransaction<Of>) => Promise<Value>,
-    options?: CallOptions,
+    options?: TransactionCallOptions,
   ): Promise<TransactionResult<Value>>
   /** Takes no locks and is never in conflict. */
   read<Value>(
@@ -106,10 +117,18 @@ export function openTables<const Of extends readonly Table[]>(
   const intents = options.intents ?? new Sessions(clock, random)
   const settings = { ...options, intents }
   return {
-    transaction: async (key, run, call) => {
+    transaction: async <Value>(
+      key: RootKey,
+      run: (tx: GroupTransaction<Of>) => Promise<Value>,
+      call?: TransactionCallOptions,
+    ) => {
       checkOutside(scope, 'db.transaction')
       const context = contextOf(compiled, key)
-      return transact(port, context, { ...settings, ...call }, run)
+      const work = (): Promise<TransactionResult<Value>> =>
+        transact(port, context, { ...settings, ...call }, run)
+      return call?.lock === undefined || options.locks === undefined
+        ? work()
+        : options.locks.withLock(context.group, lockOf(call.lock, settings, call), work)
     },
     read: async (key, level, run, call) => {
       checkOutside(scope, 'db.read')
@@ -128,6 +147,12 @@ export function openTables<const Of extends readonly Table[]>(
     },
     group: (key) => contextOf(compiled, key).group,
   }
+}
+
+/** As long as the transaction may take: it is waited for in half of that. */
+function lockOf(name: string, settings: TablesOptions, call: CallOptions): LockOptions {
+  const timeoutMs = call.timeoutMs ?? settings.timeoutMs ?? transactionTimeoutMs
+  return { name, holdMs: timeoutMs, waitMs: Math.ceil(timeoutMs / 2) }
 }
 
 type Settings = TablesOptions & CallOptions & { readonly intents: IntentSource }

@@ -17,6 +17,18 @@ export const lockWaitersMax = 1_000
 /** A lock is given for so long at most. */
 export const lockHoldMsMax = 60_000
 
+/** Advisory locks: they spare reruns, and mean nothing else. */
+export interface LockSource {
+  withLock<Value>(group: GroupId, lock: LockOptions, work: () => Promise<Value>): Promise<Value>
+}
+
+/** An advisory lock of a group: how long it is held at most, and waited for. */
+export interface LockOptions {
+  readonly name: string
+  readonly holdMs: number
+  readonly waitMs: number
+}
+
 interface Waiter {
   readonly holdMs: number
   readonly resolve: (token: number | undefined) => void
