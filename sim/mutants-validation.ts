@@ -1,10 +1,10 @@
 /**
- * Planted bugs of validation: what a transaction has read changes, and it commits all the same. Only
- * what clients are told gives them away, so the judge of histories has to find them (TXN-1, TXN-2).
+ * Planted bugs of validation: what a transaction has read changes, and it commits all the same. The
+ * judge of histories finds it in what clients are told (TXN-1), the explorer in the log (TXN-2).
  */
 import type { Mutant } from './mutant.ts'
 
-const rules = ['TXN-1']
+const rules = ['TXN-1', 'TXN-2']
 
 export const validationMutants: readonly Mutant[] = [
   {
@@ -47,13 +47,13 @@ export const validationMutants: readonly Mutant[] = [
   },
   {
     id: 'V01',
-    title: 'combining: a key is taken as it stands before its number is drawn',
+    title: 'combining: a key whose number is not drawn yet counts for nothing',
     rules,
     edits: [
       {
         file: 'src/replication/entry-writes.ts',
-        find: "if (at === 'key') known = Math.min(known, offset)",
-        replace: "if (at === 'key') known = Math.max(known, offset)",
+        find: 'this.#prefixes.add(latin1(mutation.key.subarray(0, known)))',
+        replace: "this.#prefixes.add('?')",
       },
     ],
   },

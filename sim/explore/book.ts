@@ -8,7 +8,7 @@
  * LEASE-3  A read, or a commit, sees what was acknowledged or shown before it began.
  */
 import { present } from '../../src/base/assert.ts'
-import { equalBytes } from '../../src/base/bytes.ts'
+import { equalBytes, latin1 } from '../../src/base/bytes.ts'
 import type { Position } from '../../src/base/ids.ts'
 import { describeBallot, type Ballot } from '../../src/paxos/ballot.ts'
 import { decodeEntry, type Entry } from '../../src/replication/entry.ts'
@@ -193,6 +193,25 @@ class Writing {
         seen.add(intent)
         const isRefused = this.#refused.includes(`${intent}/${attempt}`)
         this.#check(!isRefused, 'LOG-3', 'A transaction that was refused took effect.')
+      }
+    }
+    this.#checkReads()
+  }
+
+  /** Nothing that a transaction has read was written between its read position and itself. */
+  #checkReads(): void {
+    const before: { readonly position: Position; readonly keys: readonly string[] }[] = []
+    for (const position of [...this.#chosen.keys()].sort((a, b) => a - b)) {
+      for (const { sequence, mutations } of this.#entryAt(position)?.transactions ?? []) {
+        const own = this.#setting.submissions.find((one) => one.transaction.sequence === sequence)
+        const { readPosition = 0, reads = [], ranges = [] } = own ?? {}
+        const keys = before.filter((one) => one.position > readPosition).flatMap((one) => one.keys)
+        const isRead = (key: string): boolean => reads.some((one) => latin1(one) === key)
+        const isIn = (key: string): boolean =>
+          ranges.some(({ gte, lt }) => latin1(gte) <= key && key < latin1(lt))
+        this.#check(!keys.some(isRead), 'TXN-1', 'A key was written after it was read.')
+        this.#check(!keys.some(isIn), 'TXN-2', 'A range was written to after it was read.')
+        before.push({ position, keys: mutations.map(({ key }) => latin1(key)) })
       }
     }
   }

@@ -15,6 +15,8 @@ export interface ScopeSubmission {
   readonly intent: number
   /** Keys it has read at position 0. */
   readonly reads: readonly string[]
+  /** Ranges that it has read there, each from the one key on and below the other. */
+  readonly ranges?: readonly (readonly [string, string])[]
   /** Only after this submission, from 0, was answered. */
   readonly after?: number
 }
@@ -83,6 +85,19 @@ export const scopes: readonly Scope[] = [
       title: 'the leader and another propose; nothing is retried',
     },
     submissions: duel,
+  },
+  {
+    ...{
+      ...nothing,
+      name: 'phantom',
+      title: 'two transactions that scan where the other inserts, behind a third',
+    },
+    submissions: [
+      submission(0, 'x'),
+      submission(0, 'a', { ranges: [['b', 'c']] }),
+      submission(0, 'b', { ranges: [['a', 'b']] }),
+    ],
+    positions: 3,
   },
   {
     ...{ ...nothing, name: 'rivals', title: 'two proposers at one round, neither the leader' },
@@ -169,6 +184,8 @@ export function scopeNamed(name: string): Scope | undefined {
 export function describeSubmission(scope: Scope, at: number): string {
   const found = scope.submissions[at]
   if (found === undefined) return '?'
-  const reads = found.reads.length === 0 ? '' : `, having read ${found.reads.join(' ')}`
+  const ranges = (found.ranges ?? []).map(([gte, lt]) => `${gte}…${lt}`)
+  const all = [...found.reads, ...ranges]
+  const reads = all.length === 0 ? '' : `, having read ${all.join(' ')}`
   return `a write of ${found.key} (intent ${found.intent}${reads})`
 }

@@ -36,7 +36,7 @@ function groupLedByFirst(nodes: readonly NodeId[]): GroupId {
   }
 }
 
-function submittedOf({ key, intent, reads }: ScopeSubmission): Submitted {
+function submittedOf({ key, intent, reads, ranges = [] }: ScopeSubmission): Submitted {
   const transaction = {
     ...{ session: 's', sequence: intent, attempt: intent, floor: 0 },
     ...{ expiresAt: 2 ** 50, allocations: [1] },
@@ -47,5 +47,6 @@ function submittedOf({ key, intent, reads }: ScopeSubmission): Submitted {
     bytes: encodeTransaction(transaction),
     readPosition: 0,
     reads: reads.map((one) => Buffer.from(one)),
+    ranges: ranges.map(([gte, lt]) => ({ gte: Buffer.from(gte), lt: Buffer.from(lt) })),
   }
 }

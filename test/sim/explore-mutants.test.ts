@@ -7,6 +7,7 @@ test.each([
   ['G02', 'rivals', 'PAX-4', 4],
   ['G03', 'duel', 'PAX-5', 15],
   ['G08', 'duel', 'PAX-3', 5],
+  ['G09-ranges', 'phantom', 'TXN-2', 7],
 ])(
   '%s is found in the scope %s by %s, in %i events',
   async (id, scope, rule, events) => {

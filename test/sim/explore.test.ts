@@ -23,7 +23,7 @@ function scope(name: string): Scope {
   return found
 }
 
-test.each(['one-shot', 'crash', 'forward', 'retry', 'second'])(
+test.each(['one-shot', 'crash', 'forward', 'retry', 'second', 'phantom'])(
   'PAX-1: every order of events within the scope %s keeps every rule',
   (name) => {
     const report = explore({ scope: scope(name) })
