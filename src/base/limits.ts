@@ -102,7 +102,7 @@ export const defaultLimits: Limits = {
   validationWindowMax: 1_024,
   validationMs: 10_000,
   validationKeysMax: 100_000,
-  groupSessionsMax: 10_000,
+  groupSessionsMax: 4_000,
   sessionOutcomesMax: 10_000,
   roomWaitMs: 5_000,
   overlayBytesMax: 128 * 1024 * 1024,

@@ -33,8 +33,8 @@ interface Draft {
   /** Sessions that the group's state does not know yet. */
   newSessions: number
   bytes: number
-  /** Somebody waits for room, and an entry at this timestamp makes some. */
-  makesRoom: boolean
+  /** Whether an entry at this timestamp makes room; not known before somebody waits for some. */
+  makesRoom: boolean | undefined
 }
 
 /** The open position's entry, encoded; undefined when nothing is to be proposed. */
@@ -47,7 +47,7 @@ export function composeEntry(
   const draft = newDraft(Math.max(state.timestamp + 1, context.wall))
   if (context.mayPropose) selectCompatible(log, context, draft)
   const { timestamp, chosen, makesRoom } = draft
-  if (chosen.length === 0 && !options.orNoOp && !makesRoom) return undefined
+  if (chosen.length === 0 && !options.orNoOp && makesRoom !== true) return undefined
   if (chosen.length === 0) context.trace.mark('no-op proposed')
   if (chosen.length > 1) context.trace.mark('transactions combined')
   return encodeEntry({
@@ -67,7 +67,7 @@ function newDraft(timestamp: Timestamp): Draft {
     floors: new Map(),
     newSessions: 0,
     bytes: 0,
-    makesRoom: false,
+    makesRoom: undefined,
   }
 }
 
@@ -133,7 +133,7 @@ function findRoom(
     const isOfEntry = draft.floors.has(session)
     if (sessions.size + draft.newSessions < groupSessionsMax || isOfEntry) return undefined
     if (sessions.size < groupSessionsMax) return { kind: 'later' }
-    draft.makesRoom ||= [...sessions.values()].some((one) => one.expiresAt < draft.timestamp)
+    draft.makesRoom ??= [...sessions.values()].some((one) => one.expiresAt < draft.timestamp)
     if (draft.makesRoom) return { kind: 'later' }
   }
   if (pending.forwards === 0) return { kind: 'final', verdict: { kind: 'overloaded' } }
