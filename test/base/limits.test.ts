@@ -18,6 +18,7 @@ const contradictions: readonly (readonly [string, Partial<Limits>])[] = [
   ['back-off starts above', { backoffMs: 11, backoffMaxMs: 10 }],
   ['an entry is larger', { entryBytesMax: defaultLimits.entryBytesMax + 1 }],
   ['validation window is empty', { validationWindow: 0 }],
+  ['validation window is larger', { validationWindow: 65, validationWindowMax: 64 }],
 ]
 
 for (const [said, changed] of contradictions) {
@@ -34,6 +35,7 @@ test('limits: bounds may meet', () => {
     backoffMs: 10,
     backoffMaxMs: 10,
     validationWindow: 1,
+    validationWindowMax: 1,
   }
   expect(() => checkLimits(met)).not.toThrow()
 })
