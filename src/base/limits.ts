@@ -41,7 +41,7 @@ export interface Limits {
   readonly transactionReadsMax: number
   /** Entries whose write sets a group remembers for validation, however old they are. */
   readonly validationWindow: number
-  /** Entries remembered while they are younger than `validationMs`. */
+  /** Entries remembered at most: beyond `validationWindow` only those younger than `validationMs`. */
   readonly validationWindowMax: number
   readonly validationMs: number
   /** Keys remembered in all. */
@@ -137,8 +137,6 @@ export function checkLimits(limits: Limits): void {
   assert(entryBytesMax < frameBytesMax, 'limits: an entry does not fit a frame')
   assert(transactionBytesMax <= entryBytesMax, 'limits: a transaction does not fit an entry')
   assert(limits.validationWindow >= 1, 'limits: the validation window is empty')
-  const isWindowWhole = limits.validationWindow <= limits.validationWindowMax
-  assert(isWindowWhole, 'limits: the validation window is larger than its maximum')
   assert(limits.historyMs >= 1, 'limits: a version is gone as soon as it is superseded')
   assert(limits.historyMs <= historyMsMax, 'limits: history is kept beyond all clocks')
   assert(limits.snapshotHoldMs >= 1, 'limits: a snapshot is not held between two reads of it')

@@ -8,6 +8,7 @@
  * Remembered are the last entries, however old; of what is young some more, so that a group with many
  * writers does not outrun its readers; never more than so many keys. It differs between replicas.
  */
+import { assert } from '../base/assert.ts'
 import { fromLatin1 } from '../base/bytes.ts'
 import type { Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
@@ -127,7 +128,8 @@ export class ValidationWindow {
       after = position
       latest = key
     }
-    return this.#named(this.#lastIn(ranges, after) ?? latest)
+    latest = this.#lastIn(ranges, after) ?? latest
+    return latest === undefined ? undefined : this.#named(latest)
   }
 
   /** A key in one of `ranges` that the last such entry above `after` wrote. */
@@ -143,9 +145,9 @@ export class ValidationWindow {
     return undefined
   }
 
-  #named(key: string | undefined): Conflict | undefined {
-    const written = key === undefined ? undefined : this.#lastWrite.get(key)
-    if (key === undefined || written === undefined) return undefined
+  #named(key: string): Conflict {
+    const written = this.#lastWrite.get(key)
+    assert(written !== undefined, 'TXN-2: a key that was written is not remembered')
     return { position: written.position, key: fromLatin1(key), by: written.by }
   }
 }
