@@ -14,18 +14,6 @@ export const mvccMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'G15-seen',
-    title: 'the same, to be found by what a snapshot shows, not by what is on a disk',
-    edits: [
-      {
-        file: 'src/mvcc/collection.ts',
-        find: 'return oldestPin === undefined ? horizon : Math.min(horizon, oldestPin)',
-        replace: 'return Math.min(horizon, (oldestPin ?? 0) + horizon)',
-      },
-    ],
-    rules: ['MVCC-1'],
-  },
-  {
     id: 'G15-last',
     title: 'of the versions that began by the horizon the newest goes, too',
     edits: [

@@ -24,8 +24,9 @@ export interface PastWorkloadParts {
   readonly judge: Judge
   /** So many write, and so many read. */
   readonly sessionCount: number
-  /** Writes of a writer; a reader opens a quarter as many snapshots, and reads each several times. */
+  /** A reader opens so many snapshots, and reads each several times; writers write until it is done. */
   readonly operationsPerSession: number
+  /** Between two snapshots of a reader. */
   readonly thinkMeanMicros: number
   /** How long a version is kept at least: readers ask about as far back, and for about as long. */
   readonly historyMs: number
@@ -47,8 +48,11 @@ const patienceMicros = 2_000_000
 /** An hour: longer than any run, so that no intent expires. */
 const intentMicros = 3_600_000_000
 const looksMax = 12
-/** A reader does not wait longer between two looks, however long history is kept. */
+const entriesBackMax = 12
+/** Between two looks some writes should get in, and the run should not take longer for them. */
+const pauseMeanMicrosMin = 40_000
 const pauseMeanMicrosMax = 300_000
+const writesPerPause = 3
 
 interface Snapshot {
   readonly group: GroupId
@@ -59,6 +63,7 @@ interface Snapshot {
 export class PastWorkload {
   readonly #parts: PastWorkloadParts
   #busy = 0
+  #readers = 0
   #isEnding = false
 
   constructor(parts: PastWorkloadParts) {
@@ -72,8 +77,8 @@ export class PastWorkload {
   start(): void {
     const { sessionCount, world } = this.#parts
     for (let i = 1; i <= sessionCount; i++) {
-      this.#begin(this.#write(`past-writer-${i}`, world.random.fork(`past-writer-${i}`)))
       this.#begin(this.#read(world.random.fork(`past-reader-${i}`)))
+      this.#begin(this.#write(`past-writer-${i}`, world.random.fork(`past-writer-${i}`)))
     }
   }
 
@@ -91,9 +96,10 @@ export class PastWorkload {
   }
 
   async #write(session: string, random: SeededRandom): Promise<void> {
-    const { world, operationsPerSession, thinkMeanMicros } = this.#parts
-    for (let sequence = 1; sequence <= operationsPerSession && !this.#isEnding; sequence++) {
-      await world.sleep(1 + random.exponential(thinkMeanMicros))
+    const { world } = this.#parts
+    const pauseMeanMicros = this.#pauseMeanMicros / writesPerPause
+    for (let sequence = 1; this.#readers > 0 && !this.#isEnding; sequence++) {
+      await world.sleep(1 + random.exponential(pauseMeanMicros))
       const up = this.#parts.replicas()
       if (up.length === 0) continue
       const submission = submissionOf(session, sequence, random)
@@ -102,34 +108,52 @@ export class PastWorkload {
   }
 
   async #read(random: SeededRandom): Promise<void> {
-    const { world, operationsPerSession, thinkMeanMicros, historyMs } = this.#parts
-    const pauseMeanMicros = Math.min(historyMs * 300, pauseMeanMicrosMax)
-    for (let i = 1; 4 * i <= operationsPerSession && !this.#isEnding; i++) {
+    const { world, operationsPerSession, thinkMeanMicros } = this.#parts
+    this.#readers += 1
+    for (let i = 1; i <= operationsPerSession && !this.#isEnding; i++) {
       await world.sleep(1 + random.exponential(thinkMeanMicros))
       const snapshot = await this.#open(random)
       if (snapshot === undefined) continue
       const looks = random.int(1, looksMax)
       for (let look = 1; look <= looks && !this.#isEnding; look++) {
         if (!(await this.#look(snapshot, random))) break
-        await world.sleep(1 + random.exponential(pauseMeanMicros))
+        await world.sleep(1 + random.exponential(this.#pauseMeanMicros))
       }
     }
+    this.#readers -= 1
+  }
+
+  /** Between two looks; about as long as versions are kept, where that can be waited for. */
+  get #pauseMeanMicros(): number {
+    const aboutHistory = Math.min(this.#parts.historyMs * 600, pauseMeanMicrosMax)
+    return Math.max(aboutHistory, pauseMeanMicrosMin)
   }
 
   async #open(random: SeededRandom): Promise<Snapshot | undefined> {
-    const { judge, historyMs, coverage } = this.#parts
+    const { judge, coverage } = this.#parts
     const up = this.#parts.replicas()
     if (up.length === 0) return undefined
     const from = random.pick(up)
     const group = random.pick(groups)
     const { timestamp: newest } = judge.model.of(group)
-    const back = random.exponential(historyMs * 500)
-    // Now and then a moment that nobody has reached yet, which is read as of now.
-    const at = random.chance(150_000) ? newest + back : Math.max(0, newest - back)
+    const at = this.#drawMoment(group, random)
     const point = await this.#within(from.replica.readAt(group, at, timeoutMs))
     if (point === undefined) return undefined
     coverage.count(point.timestamp < newest ? 'snapshot of the past' : 'snapshot of now')
     return { group, at: point.timestamp, from }
+  }
+
+  #drawMoment(group: GroupId, random: SeededRandom): Timestamp {
+    const { judge, historyMs } = this.#parts
+    const { timestamp: newest, timestamps } = judge.model.of(group)
+    // The very moment of an entry, and those beside it.
+    if (random.chance(600_000)) {
+      const entry = timestamps.at(-random.int(1, Math.min(entriesBackMax, timestamps.length))) ?? 0
+      return Math.max(0, entry + random.pick([-1, 0, 0, 1]))
+    }
+    const back = random.exponential(historyMs * 500)
+    // Now and then a moment that nobody has reached yet, which is read as of now.
+    return random.chance(300_000) ? newest + back : Math.max(0, newest - back)
   }
 
   /** False when it can be read no more. */

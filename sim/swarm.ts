@@ -35,7 +35,7 @@ export interface WorkloadOptions {
   /** Sessions that append to lists and read them, and their transactions. */
   readonly listSessionCount: number
   readonly listOperations: number
-  /** Sessions that write rows anew and delete them, as many that read their past; what each does. */
+  /** Sessions that write rows anew and delete them, as many that read their past; their snapshots. */
   readonly pastSessionCount: number
   readonly pastOperations: number
   /** How long a call is tried in all, and one node is given. */
@@ -146,7 +146,7 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
 function drawPast(
   random: SeededRandom,
 ): Pick<WorkloadOptions, 'pastSessionCount' | 'pastOperations'> {
-  return { pastSessionCount: random.int(0, 2), pastOperations: random.int(10, 40) }
+  return { pastSessionCount: random.pick([0, 1, 2, 3]), pastOperations: random.int(3, 15) }
 }
 
 function drawHealing(random: SeededRandom, nodeCount: number): HealingOptions {
@@ -280,8 +280,8 @@ function drawWindow(entries: number): Partial<Limits> & Pick<Limits, 'validation
 /** From what is gone with the next write to what outlasts the run. */
 function drawHistory(random: SeededRandom): Pick<Limits, 'historyMs' | 'snapshotHoldMs'> {
   return {
-    historyMs: random.pick([1, 20, 200, 2_000, 10_000, defaultLimits.historyMs]),
-    snapshotHoldMs: random.pick([1, 200, 5_000, defaultLimits.snapshotHoldMs]),
+    historyMs: random.pick([1, 20, 100, 500, 5_000, defaultLimits.historyMs]),
+    snapshotHoldMs: random.pick([1, 100, 2_000, defaultLimits.snapshotHoldMs]),
   }
 }
 

@@ -18,6 +18,9 @@ const contradictions: readonly (readonly [string, Partial<Limits>])[] = [
   ['back-off starts above', { backoffMs: 11, backoffMaxMs: 10 }],
   ['an entry is larger', { entryBytesMax: defaultLimits.entryBytesMax + 1 }],
   ['validation window is empty', { validationWindow: 0 }],
+  ['a version is gone as soon', { historyMs: 0 }],
+  ['beyond all clocks', { historyMs: 200 * 366 * 86_400_000 }],
+  ['is not held between', { snapshotHoldMs: 0 }],
 ]
 
 for (const [said, changed] of contradictions) {
