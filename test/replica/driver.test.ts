@@ -8,7 +8,7 @@ import { assert, AssertionError } from '../../src/base/assert.ts'
 import { clusterId, groupOfBytes, nodeId } from '../../src/base/ids.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
 import { staticPlacement } from '../../src/placement/placement.ts'
-import type { Trace } from '../../src/ports/trace.ts'
+import { silentTrace, type Trace } from '../../src/ports/trace.ts'
 import { Driver } from '../../src/replica/driver.ts'
 import type { Submission } from '../../src/replica/local-replica.ts'
 import type { PeerFrame } from '../../src/replication/message.ts'
@@ -66,3 +66,62 @@ test.each(disks)('a step that trips an assertion ends the node: on %s', async (_
     }),
   )
 })
+
+test.each(disks)(
+  'MVCC-1: reads at timestamps, through a node alone: on %s',
+  async (_, makeDisk) => {
+    await onDisk(makeDisk, (log) =>
+      onDisk(makeDisk, async (data) => {
+        const ports = { clock: systemClock, random: systemRandom, trace: silentTrace }
+        const stores = { log: await log.open(), data: await data.open() }
+        // A version is gone with the second write after it, but for who reads it.
+        const limits = { ...defaultLimits, historyMs: 1 }
+        const driver = await Driver.open(
+          { ...ports, ...stores, peers: lonelyTransport() },
+          { node, cluster, placement: staticPlacement([node]), limits },
+        )
+        await driver.start()
+        try {
+          const times: number[] = []
+          for (let sequence = 1; sequence <= 3; sequence++) {
+            const outcome = await driver.submit(submission(sequence), 1_000)
+            if (outcome.kind !== 'committed') throw new Error(outcome.kind)
+            times.push(outcome.timestamp)
+            // Open from here on, so that what comes later does not take it away.
+            if (sequence === 1) await driver.readAt(group, outcome.timestamp, 1_000)
+            await driver.drain()
+            await until(systemClock.wallMicros() + 2_000)
+          }
+          const [first = 0, second = 0, third = 0] = times
+          const key = Buffer.from('k')
+          const rows = await driver.getAt(group, [key, Buffer.from('none')], first)
+          expect(rows.map((row) => row?.timestamp)).toEqual([first, undefined])
+          expect((await driver.scan(group, {}, third)).map((row) => row.timestamp)).toEqual([third])
+          // Before the first entry, and between two: below the horizon, and nobody has it open.
+          for (const gone of [0, first + 1, second]) {
+            await expect(driver.readAt(group, gone, 1_000)).rejects.toMatchObject({
+              code: 'snapshot-too-old',
+              message: expect.stringMatching(/ the one at \d+$/),
+            })
+          }
+          expect(await driver.readAt(group, third + 10 ** 9, 1_000)).toEqual({
+            ...{ position: 3, timestamp: third },
+          })
+          await expect(driver.getAt(group, [key], third + 1)).rejects.toMatchObject({
+            code: 'unavailable',
+          })
+          await expect(driver.scan(group, {}, 0.5)).rejects.toMatchObject({ code: 'invalid' })
+        } finally {
+          await driver.stop()
+        }
+      }),
+    )
+  },
+)
+
+/** The clock of this test is the machine's: its turns are waited for, not a length of time. */
+async function until(wallMicros: number): Promise<void> {
+  while (systemClock.wallMicros() < wallMicros) {
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}

@@ -9,7 +9,9 @@ import {
   groupPrefix,
   joined,
   rowsPrefix,
+  historyPrefix,
   stateKey,
+  versionKey,
 } from '../../src/replica/row-format.ts'
 import { Judge } from '../../sim/checkers/judge.ts'
 import { RowSum } from '../../sim/checkers/row-sum.ts'
@@ -31,6 +33,7 @@ function entry(
   write: Write,
   intent = position,
   timestamp = position,
+  horizon = 0,
 ): Uint8Array {
   const transaction = encodeTransaction({
     ...{ session: 's', sequence: intent, attempt: 100 + position, floor: 0, expiresAt },
@@ -44,7 +47,7 @@ function entry(
     ],
   })
   const nextLeader = { node: nodeId('n1'), incarnation: 1 }
-  return encodeEntry({ position, timestamp, horizon: 0, nextLeader, transactions: [transaction] })
+  return encodeEntry({ position, timestamp, horizon, nextLeader, transactions: [transaction] })
 }
 
 /** The value of a row whose number was the `number`th drawn. */
@@ -194,5 +197,75 @@ test('MVCC-2: a timestamp that does not rise with the position is found', () => 
   const court = new Court()
   court.choose(1, entry(1, { key: 'a', value: 'x' }, 1, 50))
   court.choose(2, entry(2, { key: 'a', value: 'y' }, 2, 50))
+  expect(court.rules).toEqual(['MVCC-2'])
+})
+
+/** A version in history. */
+function past(key: string, start: number, end: number, value: Uint8Array): Put {
+  const whole = versionKey(historyPrefix(groupPrefix(group)), Buffer.from(key), start)
+  return { key: whole, value: encodeStored(whole, end, value) }
+}
+
+const again = entry(2, { key: 'a', value: 'z' })
+
+test('MVCC-1: a superseded version that is missing, or ends at another time, is found', () => {
+  const newest = row('a', 2, numbered(2, 'z'))
+  for (const [history, rules] of [
+    [[past('a', 1, 2, numbered(1, 'x'))], []],
+    [[], ['MVCC-1']],
+    [[past('a', 1, 3, numbered(1, 'x'))], ['MVCC-1']],
+  ] as const) {
+    const court = new Court()
+    court.choose(1, one)
+    court.choose(2, again)
+    court.batch('n1', 1, [row('a', 1, numbered(1, 'x'))])
+    court.batch('n1', 2, [newest, ...history])
+    expect(court.rules).toEqual(rules)
+  }
+})
+
+test('MVCC-1: a version may leave the disk once the horizon has passed its end, not before', () => {
+  for (const [horizon, rules] of [
+    [2, []],
+    [1, ['MVCC-1']],
+  ] as const) {
+    const court = new Court()
+    court.choose(1, one)
+    court.choose(2, again)
+    court.choose(3, entry(3, { key: 'b', value: 'y' }, 3, 3, horizon))
+    const version = past('a', 1, 2, numbered(1, 'x'))
+    court.batch('n1', 2, [row('a', 2, numbered(2, 'z')), version])
+    expect(court.rules).toEqual([])
+    court.batch('n1', 3, [row('b', 3, numbered(3, 'y')), { key: version.key }])
+    expect(court.rules).toEqual(rules)
+  }
+})
+
+test('MVCC-1: the model knows the rows of every moment, deleted and written anew', () => {
+  const court = new Court()
+  court.choose(1, one)
+  court.choose(2, again)
+  const valuesAt = (at: number): unknown[] =>
+    court.judge.model.rowsAt(group, at).map(({ value, timestamp }) => [value, timestamp])
+  expect([valuesAt(0), valuesAt(1), valuesAt(9)]).toEqual([
+    [],
+    [[numbered(1, 'x'), 1]],
+    [[numbered(2, 'z'), 2]],
+  ])
+  const rows = court.judge.model.rowsAt(group, 1)
+  court.judge.log.onPastSeen('n1', group, 1, rows, rows)
+  expect(court.rules).toEqual([])
+  court.judge.log.onPastSeen('n1', group, 1, rows, court.judge.model.rowsAt(group, 2))
+  expect(court.rules).toEqual(['MVCC-1'])
+})
+
+test('MVCC-2: a snapshot served beyond the timestamp of what is applied is found', () => {
+  const court = new Court()
+  court.choose(1, one)
+  court.apply('n1', 1, one)
+  const serve = { kind: 'serve', group, level: 'at', position: 1 }
+  court.judge.onTrace('n1', { ...serve, timestamp: 1 })
+  expect(court.rules).toEqual([])
+  court.judge.onTrace('n1', { ...serve, timestamp: 2 })
   expect(court.rules).toEqual(['MVCC-2'])
 })
