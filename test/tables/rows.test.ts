@@ -1,7 +1,8 @@
 /** Rows in bytes: where they lie, what is refused, what other versions of a schema make of them. */
 import { expect, test } from 'vitest'
-import { calendars, Account, Calendar, Event } from '../../schema/examples/calendar.ts'
+import { calendars, Account, Calendar, Comment, Event } from '../../schema/examples/calendar.ts'
 import { Photo, photoApp, User } from '../../schema/examples/photos.ts'
+import type { Key } from '../../schema/infer.ts'
 import { defineSchema, type DefinedSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
@@ -10,6 +11,7 @@ import { sha256 } from '../../src/base/bytes.ts'
 import { bytesOfGroup } from '../../src/base/ids.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'
 import { rootKey } from '../../src/tables/open.ts'
+import { typed } from '../../src/tables/types.ts'
 import { tablesBench } from './bench.ts'
 
 const ann = rootKey(User, { user_id: 1n })
@@ -28,9 +30,9 @@ test('TAB-2: rows and entries lie where the layout says, under numbers', async (
     // User; its name is property 2.
     ['010001', '019202a3416e6e'],
     // Photo 2 below it: time, full_url, and an empty list of tags.
-    ['010001' + '0002' + '80000002', '019603c408000000000000000504a17806' + '90'],
+    ['010001000280000002', '019603c408000000000000000504a1780690'],
     // PhotosByTime: time, then what names the photo.
-    ['02' + '0003' + '8000000000000005' + '80000002', '0190'],
+    ['020003800000000000000580000002', '0190'],
   ])
 })
 
@@ -71,10 +73,8 @@ test.each(refusals)('TAB-3: %s %j is refused: %s', async (name, wrong, words) =>
   }
   const insert = db.transaction(rootKey(Calendar, { calendar_id: id }), async (tx) => {
     // As a program in JavaScript would.
-    const plain: { insert(table: { readonly name: string }, row: unknown): Promise<unknown> } = {
-      insert: (at, given) => Reflect.apply(tx.insert, tx, [at, given]),
-    }
-    await plain.insert({ name }, row)
+    if (name === 'Event') await tx.insert(Event, typed(row))
+    else await tx.insert(Comment, typed(row))
   })
   await expect(insert).rejects.toMatchObject({ code: 'invalid' })
   await expect(insert).rejects.toThrow(words)
@@ -157,8 +157,8 @@ test('a group whose name would be too long is refused', () => {
 test('an event at any moment can be named, and named wrongly is refused', async () => {
   const { db } = tablesBench(calendars)
   const key = rootKey(Calendar, { calendar_id: id })
-  const skipping: object = { calendar_id: id, event_id: id }
-  const scan = db.read(key, 'current', (rows) => Reflect.apply(rows.scan, rows, [Event, skipping]))
+  const skipping = typed<Key<typeof Event>>({ calendar_id: id, event_id: id })
+  const scan = db.read(key, 'current', (rows) => rows.scan(Event, skipping))
   await expect(scan).rejects.toThrow(
     'names event_id and not start; the order is calendar_id, start',
   )
