@@ -11,7 +11,7 @@ export function remainingMs(clock: Clock, deadlineMs: number): number {
 export function remainingOrTimeout(clock: Clock, deadlineMs: number): number {
   if (deadlineMs > clock.monotonicMs()) return remainingMs(clock, deadlineMs)
   throw new StoreError(
-    'timeout',
+    'unavailable',
     'the time for this call is over and nothing was written; try again, or give it more time',
   )
 }

@@ -71,6 +71,8 @@ export class Drawn {
   #value({ type }: Property): unknown {
     if (type.kind === 'message') return this.rest(type.properties, [])
     if (type.kind === 'json') return this.#pick(valueByKind('json'))
-    return this.#pick(fc.boolean()) ? this.#pooled(type.kind) : this.#pick(valueByKind(type.kind))
+    return this.#pick(fc.nat({ max: 3 })) > 0
+      ? this.#pooled(type.kind)
+      : this.#pick(valueByKind(type.kind))
   }
 }

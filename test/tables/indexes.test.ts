@@ -136,6 +136,41 @@ test('IDX-2: without a common moment, a row that no longer fits its entry is lef
   expect(value).toEqual([3, [2]])
 })
 
+const Order = table('Order', {
+  team: t.string(),
+  name: t.string(),
+  rank: t.sequence(),
+  note: t.string(),
+})
+  .key('team', 'name')
+  .childOf(Team)
+  .localIndex('ByRank', ['rank'], { storing: ['note'] })
+  .localIndex('ByNote', ['note'], { storing: ['rank'] })
+const orders = defineSchema('Orders', [Team, Order])
+
+test('IDX-1: a number beside the key is filled in where the row, its entries and what they store have it', async () => {
+  const { db } = tablesBench(orders)
+  const order = (name: string, note: string) => ({ team: 'red', name, note })
+  await db.transaction(red, async (tx) => {
+    await tx.insert(Order, order('b', 'x'))
+    await tx.insert(Order, order('a', 'y'))
+    const own = tx.get(Order, { team: 'red', name: 'b' })
+    await expect(own).rejects.toThrow(/whose number is known only after commit/)
+  })
+  await db.transaction(red, (tx) => tx.put(Order, order('b', 'z')))
+  const { value } = await db.read(red, 'current', async (rows) => ({
+    rows: (await rows.scan(Order, {})).items,
+    byRank: (await rows.index(Order, 'ByRank', { rank: { lte: 2 } })).items,
+    byNote: (await rows.index(Order, 'ByNote', {})).items,
+  }))
+  const [a, b] = [
+    { team: 'red', name: 'a', rank: 2, note: 'y' },
+    { team: 'red', name: 'b', rank: 1, note: 'z' },
+  ]
+  expect(value).toEqual({ rows: [a, b], byRank: [b, a], byNote: [a, b] })
+  expect((await db.checkIndexes(red)).faults).toEqual([])
+})
+
 test('a global index is not read inside a group', async () => {
   const { db } = tablesBench(photoApp)
   const ann = rootKey(User, { user_id: 1n })

@@ -58,6 +58,16 @@ test('an update changes what it names, takes optional ones away, and needs its r
   await expect(none).rejects.toMatchObject({ code: 'not-found' })
 })
 
+test('a thousand writers of one group that touch different rows all commit in one run', async () => {
+  const { db } = await withPhotos(0)
+  const writers = Array.from({ length: 1000 }, (_, id) =>
+    db.transaction(ann, (tx) => tx.insert(Photo, photo(id))),
+  )
+  const runs = (await Promise.all(writers)).map((done) => done.runs)
+  expect(Math.max(...runs)).toBe(1)
+  expect(await db.checkIndexes(ann)).toEqual({ rows: 1001, entries: 1000, faults: [] })
+})
+
 test('TAB-4: scans go by prefix and range, both ways, page by page', async () => {
   const { db } = await withPhotos(5)
   const { value } = await db.read(ann, 'snapshot', async (rows) => {

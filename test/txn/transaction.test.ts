@@ -250,6 +250,20 @@ test('reruns wait, longer each time up to a bound, and within the deadline', asy
   expect(bench.clock.nowMs).toBeLessThan(2000)
 })
 
+test('a call whose time is over before it commits is told, and nothing is sent', async () => {
+  const bench = new Bench()
+  const late = bench.run(
+    async (tx) => {
+      await tx.get(b('a'))
+      tx.put(b('a'), b('1'))
+      bench.clock.nowMs += 100
+    },
+    { timeoutMs: 100 },
+  )
+  await expect(late).rejects.toMatchObject({ code: 'unavailable', retry: 'safe' })
+  expect(bench.port.submissions).toEqual([])
+})
+
 test('TXN-5: all runs are attempts of one intent, and an intent is settled once', async () => {
   const bench = new Bench()
   let conflicts = 2
@@ -385,4 +399,43 @@ test('a read sees one moment, whatever is committed while it runs', async () => 
   )
   expect(loose.value).toEqual(['new', 'b0'])
   expect(loose.view?.asOf).toBeUndefined()
+})
+
+test('TXN-1: transfers side by side keep the sum, and whoever scans sees it whole', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.nat(4), fc.nat(4), fc.nat(9)), { minLength: 2, maxLength: 12 }),
+      async (transfers) => {
+        const bench = new Bench()
+        const names = ['a', 'b', 'c', 'd', 'e']
+        const amount = (value: Uint8Array | undefined): number => Number(text(value) || '0')
+        await bench.run(async (tx) => {
+          for (const name of names) tx.put(b(name), b('100'))
+        })
+        const sums: number[] = []
+        const sum = async (tx: RawTransaction): Promise<void> => {
+          const { rows } = await tx.scan(all)
+          sums.push(rows.reduce((total, { value }) => total + amount(value), 0))
+        }
+        const moves = transfers.map(([from, to, count]) =>
+          bench.run(
+            async (tx) => {
+              const [source, target] = [b(names[from] ?? ''), b(names[to] ?? '')]
+              const left = amount((await tx.get(source))?.value) - count
+              // An empty account is closed, and opened again by whoever finds it absent.
+              if (left === 0) tx.delete(source)
+              else tx.put(source, b(`${left}`))
+              const there = amount((await tx.get(target))?.value) + count
+              tx.put(target, b(`${there}`))
+              await sum(tx)
+            },
+            { rerunsMax: 100, timeoutMs: 1_000_000 },
+          ),
+        )
+        await Promise.all([...moves, bench.run(sum)])
+        await bench.run(sum)
+        expect(new Set(sums)).toEqual(new Set([500]))
+      },
+    ),
+  )
 })
