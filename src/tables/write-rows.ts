@@ -4,6 +4,7 @@
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
+import { keyBytesMax } from '../base/limits.ts'
 import type { SequenceSlot } from '../replication/transaction.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
@@ -100,6 +101,7 @@ export class RowWrites {
     const value: StoredValue = encodeRow(table, after)
     const key = keyOf(table, after)
     const slots = [...key.slots, ...value.slots]
+    checkLength(key.bytes, `a key of table ${table.name}`)
     await this.#changeEntries(table, before, after, () => {
       if (slots.length > 0) this.#transaction.allocate(table.number)
     })
@@ -120,6 +122,7 @@ export class RowWrites {
     })
     // All is checked before anything is written: a refused change leaves nothing of itself.
     for (const { index, old, now } of changes) {
+      for (const { key } of now.values()) checkLength(key, `an entry of index ${index.name}`)
       if (index.isUnique) await this.#checkUnique(table, index, old, now)
     }
     begin()
@@ -159,6 +162,13 @@ export class RowWrites {
     const message = `${keyInWords(this.#context, key)} exists already; put replaces it, update changes it`
     return new StoreError('already-exists', message)
   }
+}
+
+function checkLength({ length: actual }: Uint8Array, what: string): void {
+  if (actual <= keyBytesMax) return
+  const message = `${what} is too large: ${actual} bytes, keyBytesMax is ${keyBytesMax}`
+  const detail = { limit: 'keyBytesMax', limitValue: keyBytesMax, actual }
+  throw new StoreError('too-large', message, detail)
 }
 
 interface WrittenKey {

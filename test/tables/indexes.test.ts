@@ -171,6 +171,18 @@ test('IDX-1: a number beside the key is filled in where the row, its entries and
   expect((await db.checkIndexes(red)).faults).toEqual([])
 })
 
+test('IDX-1: a value too large for an index is refused with its name, and leaves nothing', async () => {
+  const { db } = tablesBench(teams)
+  await db.transaction(red, async (tx) => {
+    const long = tx.insert(Member, member('x'.repeat(1024)))
+    await expect(long).rejects.toThrow(
+      /an entry of index ByEmail is too large: \d+ bytes, keyBytesMax/,
+    )
+    await tx.insert(Member, member('a'))
+  })
+  expect(await db.checkIndexes(red)).toEqual({ rows: 1, entries: 2, faults: [] })
+})
+
 test('a global index is not read inside a group', async () => {
   const { db } = tablesBench(photoApp)
   const ann = rootKey(User, { user_id: 1n })
