@@ -11,7 +11,7 @@ import { counted, say } from './output.ts'
 import type { Options } from './options.ts'
 import { progressBar } from './progress.ts'
 import { fieldPath, rowOfFields, type FieldPath, type Ignored, type Sources } from './row-fields.ts'
-import { rowSink, tableOf } from './row-sink.ts'
+import { clusterSchema, rowSink } from './row-sink.ts'
 
 const batchRows = 200
 const batchesInFlight = 4
@@ -54,8 +54,8 @@ async function loadFile(path: string, options: Options): Promise<void> {
     const report = await withClient(
       options,
       async (client) => {
-        const { db, schema } = await tableOf(client, String(options['schema']))
-        const table = namedTable(schema, String(options['table']))
+        const schema = await clusterSchema(client, String(options['schema']))
+        const table = namedTable(schema.version.schema, String(options['table']))
         const sources = sourcesOf(table, options['from'])
         return loadRows(
           {
@@ -64,7 +64,7 @@ async function loadFile(path: string, options: Options): Promise<void> {
             monotonicMs: () => performance.now(),
           },
           (body) => ({ ok: true, item: rowOfFields(table, body, sources, ignored) }),
-          rowSink(db, schema, table),
+          rowSink(schema, table.name),
         )
       },
       loadLimits,

@@ -6,6 +6,7 @@ import { addCompletionCommand } from './completion.ts'
 import { addConfigCommand } from './config.ts'
 import { addDemoCommand } from './demo.ts'
 import { reportFailure } from './exit.ts'
+import { addTableLoadCommand } from './load.ts'
 import { addNodeCommand } from './node.ts'
 import { addSchemaCommand } from './schema.ts'
 import { addStatusCommand } from './status.ts'
@@ -26,6 +27,7 @@ function buildProgram(): Command {
   addStatusCommand(program)
   addCellsCommand(program)
   addSchemaCommand(program)
+  addTableLoadCommand(program)
   addConfigCommand(program)
   addCompletionCommand(program)
   return program

@@ -1,0 +1,150 @@
+/**
+ * Rows of the loader on their way into a table. Rows of one group go in one transaction, which looks at
+ * what is there first: an equal row is left alone. So a load may be run again.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { DefinedSchema } from '../../schema/define.ts'
+import type { SchemaVersion } from '../../schema/version.ts'
+import { present } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
+import type { GroupId } from '../base/ids.ts'
+import type { Client } from '../client/client.ts'
+import { compileSchema, type CompiledTable } from '../tables/compile.ts'
+import type { RootKey, Tables } from '../tables/open.ts'
+import { checkRow, type Values } from '../tables/row-check.ts'
+import { endsLoad } from './cell-sink.ts'
+import { CliError, exitFailure, exitUsage } from './exit.ts'
+import type { PutAnswer, Sink } from './load-run.ts'
+
+/** A schema that a cluster has, for rows whose types are known only now. */
+export interface ClusterSchema {
+  readonly db: Tables
+  readonly version: SchemaVersion
+}
+
+/** What rows of any type are read and written by. */
+interface PlainTransaction {
+  getMany(
+    table: { readonly name: string },
+    keys: readonly unknown[],
+  ): Promise<readonly (object | undefined)[]>
+  put(table: { readonly name: string }, row: unknown): Promise<void>
+}
+
+export async function clusterSchema(client: Client, name: string): Promise<ClusterSchema> {
+  const version = await client.schemaVersion(name)
+  if (version === undefined) {
+    const message = `the cluster has no schema ${name}; apply it: trilithon schema apply FILE`
+    throw new CliError(message, exitFailure)
+  }
+  const schema: DefinedSchema = { name, tables: [], model: version.schema }
+  return { db: await client.tables(schema), version }
+}
+
+/** One row that may be stored. */
+interface GoodRow {
+  readonly place: number
+  readonly row: Values
+  readonly key: Values
+}
+
+export function rowSink({ db, version }: ClusterSchema, name: string): Sink<Values> {
+  const { tables } = compileSchema(version)
+  const table = present(tables.get(name), 'load: the schema has the table')
+  const rootTable = present(tables.get(table.root), 'load: a table has a root')
+  if (table.sequence !== undefined) {
+    const message = `rows of table ${name} get a number each when they are inserted, so a file of them cannot be loaded twice; load it with a program of your own`
+    throw new CliError(message, exitUsage)
+  }
+  return {
+    put: async (rows) => {
+      const answers: PutAnswer[] = []
+      const groups = new Map<GroupId, { readonly root: RootKey; readonly rows: GoodRow[] }>()
+      for (const [place, given] of rows.entries()) {
+        const good = goodRow(table, given, place)
+        if (!('row' in good)) {
+          answers[place] = good
+          continue
+        }
+        const root = rootOf(table, rootTable, good.key)
+        const group = db.group(root)
+        const known = groups.get(group) ?? { root, rows: [] }
+        known.rows.push(good)
+        groups.set(group, known)
+      }
+      await Promise.all(
+        [...groups.values()].map(({ root, rows: some }) => putRows(db, table, root, some, answers)),
+      )
+      return answers
+    },
+  }
+}
+
+function goodRow(table: CompiledTable, given: Values, place: number): GoodRow | PutAnswer {
+  try {
+    const row = checkRow(table, given, { withSequence: false })
+    const key = Object.fromEntries(table.key.map((part) => [part.name, row[part.name]]))
+    return { place, row, key }
+  } catch (error) {
+    return answerOf(error)
+  }
+}
+
+/** A row's key begins with that of its root row, maybe under other names. */
+function rootOf(table: CompiledTable, root: CompiledTable, key: Values): RootKey {
+  const parts = root.key.map(({ name }, i) => [name, key[table.key[i]?.name ?? name]] as const)
+  return { table: root.name, key: Object.fromEntries(parts) }
+}
+
+async function putRows(
+  db: Tables,
+  table: CompiledTable,
+  root: RootKey,
+  rows: readonly GoodRow[],
+  answers: PutAnswer[],
+): Promise<void> {
+  try {
+    const { value } = await db.transaction(root, (tx) => putAll(tx, table, rows))
+    for (const [i, { place }] of rows.entries()) {
+      answers[place] = value[i] ?? { kind: 'rejected', reason: 'nothing is said of it' }
+    }
+  } catch (error) {
+    const isTooLarge = error instanceof StoreError && error.code === 'too-large'
+    if (!isTooLarge || rows.length === 1) {
+      for (const { place } of rows) answers[place] = answerOf(error)
+      return
+    }
+    const half = Math.ceil(rows.length / 2)
+    await putRows(db, table, root, rows.slice(0, half), answers)
+    await putRows(db, table, root, rows.slice(half), answers)
+  }
+}
+
+async function putAll(
+  tx: PlainTransaction,
+  table: CompiledTable,
+  rows: readonly GoodRow[],
+): Promise<readonly PutAnswer[]> {
+  const before = await tx.getMany(
+    table,
+    rows.map(({ key }) => key),
+  )
+  const answers: PutAnswer[] = []
+  for (const [i, { row }] of rows.entries()) {
+    const found = before[i]
+    if (found !== undefined && isDeepStrictEqual({ ...found }, { ...row })) {
+      answers.push({ kind: 'already-there' })
+      continue
+    }
+    await tx.put(table, row)
+    answers.push({ kind: found === undefined ? 'created' : 'changed' })
+  }
+  return answers
+}
+
+/** What is wrong with a row rejects it; anything else ends the load. */
+function answerOf(error: unknown): PutAnswer {
+  if (!(error instanceof StoreError)) throw error
+  if (endsLoad[error.code] || error.code === 'conflict') return { kind: 'failed', error }
+  return { kind: 'rejected', reason: `${error.code}: ${error.message}` }
+}
