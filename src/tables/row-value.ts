@@ -133,7 +133,8 @@ function encodeOne({ kind, fields }: CompiledProperty, value: unknown): Packable
 
 export function memberOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
-  return Object.getOwnPropertyDescriptor(value, name)?.value
+  const member: unknown = Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined
+  return member
 }
 
 /** The value of what is stored; of nothing stored, the default, the empty list, or no value. */
