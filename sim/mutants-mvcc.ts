@@ -62,9 +62,8 @@ export const mvccMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replica/overlay.ts',
-        find: '    version = version.previous\n',
-        replace:
-          '    if (version.previous === undefined) return version\n    version = version.previous\n',
+        find: 'version.timestamp > at) version = version.previous\n',
+        replace: 'version.timestamp > at && version.previous) version = version.previous\n',
       },
     ],
   },

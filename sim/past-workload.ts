@@ -53,6 +53,8 @@ const entriesBackMax = 12
 const pauseMeanMicrosMin = 40_000
 const pauseMeanMicrosMax = 300_000
 const writesPerPause = 3
+/** Of a writer; what is older is settled, one way or the other. */
+const underWayMax = 8
 
 interface Snapshot {
   readonly group: GroupId
@@ -230,7 +232,12 @@ function submissionOf(session: string, sequence: number, random: SeededRandom): 
   )
   return {
     ...{ group: random.pick(groups), readPosition: 0, reads: [], allocations: [], mutations },
-    intent: { session, sequence, floor: 1, expiresAt: epochMicros + intentMicros },
+    intent: {
+      session,
+      sequence,
+      floor: Math.max(1, sequence - underWayMax),
+      expiresAt: epochMicros + intentMicros,
+    },
     attempt: random.int(1, Number.MAX_SAFE_INTEGER),
   }
 }

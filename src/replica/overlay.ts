@@ -245,10 +245,9 @@ function versionAt(
   newest: OverlayRow | undefined,
   at: Timestamp | undefined,
 ): OverlayRow | undefined {
+  if (at === undefined) return newest
   let version = newest
-  while (version !== undefined && at !== undefined && version.timestamp > at) {
-    version = version.previous
-  }
+  while (version !== undefined && version.timestamp > at) version = version.previous
   return version
 }
 
