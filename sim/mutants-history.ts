@@ -50,9 +50,9 @@ export const historyMutants: readonly Mutant[] = [
     rules: historyRules,
     edits: [
       {
-        file: 'src/replica/driver.ts',
-        find: 'const point = this.#anyPoint(group)\n      if (point.position >= (atLeast ?? 0)) return point',
-        replace: 'const point = this.#anyPoint(group)\n      if (point.position >= 0) return point',
+        file: 'src/replica/reads.ts',
+        find: 'if (position >= atLeast) return this.#served',
+        replace: 'if (position >= 0) return this.#served',
       },
     ],
   },
@@ -62,7 +62,7 @@ export const historyMutants: readonly Mutant[] = [
     rules: historyRules,
     edits: [
       {
-        file: 'src/replica/driver.ts',
+        file: 'src/replica/reads.ts',
         find: "    if (level === 'any') {\n",
         replace: "    if (level === 'any' || group.length > 0) {\n",
       },

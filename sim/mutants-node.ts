@@ -33,8 +33,8 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replica/overlay.ts',
-        find: '        if (overlay.rows.get(row.text) !== row) continue\n',
-        replace: '        if (!overlay.rows.has(row.text)) continue\n',
+        find: '    if (later === row) {\n',
+        replace: '    if (later !== undefined) {\n',
       },
     ],
   },
@@ -88,11 +88,11 @@ export const nodeMutants: readonly Mutant[] = [
     title: 'catch-up: what was accepted is passed on as if it were chosen',
     edits: [
       {
-        file: 'src/replica/driver.ts',
-        find: '      const ballot = this.#log.position(group, position)?.chosen\n',
+        file: 'src/replica/supply.ts',
+        find: '    const ballot = log.position(group, position)?.chosen\n',
         replace:
-          '      const header = this.#log.position(group, position)\n' +
-          '      const ballot = header?.chosen ?? header?.accepted\n',
+          '    const header = log.position(group, position)\n' +
+          '    const ballot = header?.chosen ?? header?.accepted\n',
       },
       {
         file: 'src/replication/catch-up.ts',
