@@ -4,7 +4,7 @@
  * rows are stored. A property without a value in the file is absent, and null is no value.
  */
 import type { Json } from '../cells/body.ts'
-import type { Property, Table } from '../../schema/model.ts'
+import type { Property, ScalarKind, Table } from '../../schema/model.ts'
 import { timestampOf } from '../gateway/iso-time.ts'
 
 export type FieldPath = readonly (string | number)[]
@@ -57,28 +57,25 @@ function propertyOf(
 }
 
 function valueOf(type: Property['type'], value: Json, prefix: string, ignored: Ignored): unknown {
-  switch (type.kind) {
-    case 'message':
-      return messageOf(type.properties, value, prefix, ignored)
-    case 'int64':
-      return int64Of(value)
-    case 'int32':
-    case 'integer':
-    case 'float':
-    case 'double':
-    case 'sequence':
-      return numberOf(value)
-    case 'timestamp':
-      return timeOf(value)
-    case 'bool':
-      return value === 'true' ? true : value === 'false' ? false : value
-    case 'bytes':
-      return typeof value === 'string' && isHex(value) ? Buffer.from(value, 'hex') : value
-    case 'uuid':
-      return typeof value === 'string' ? value.toLowerCase() : value
-    default:
-      return value
-  }
+  if (type.kind === 'message') return messageOf(type.properties, value, prefix, ignored)
+  return (formOf[type.kind] ?? asItIs)(value)
+}
+
+/** What a field's form is turned into, where files have no form of that type. */
+const formOf: Partial<Record<ScalarKind, (value: Json) => unknown>> = {
+  int64: int64Of,
+  int32: numberOf,
+  integer: numberOf,
+  float: numberOf,
+  double: numberOf,
+  timestamp: timeOf,
+  bool: (value) => (value === 'true' ? true : value === 'false' ? false : value),
+  bytes: (value) => (typeof value === 'string' && isHex(value) ? Buffer.from(value, 'hex') : value),
+  uuid: (value) => (typeof value === 'string' ? value.toLowerCase() : value),
+}
+
+function asItIs(value: Json): unknown {
+  return value
 }
 
 function messageOf(
