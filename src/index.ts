@@ -14,6 +14,31 @@ export type {
 } from './client/options.ts'
 export type { LoggedCell, TailOptions } from './client/tail.ts'
 
+// Typed tables.
+export {
+  rootKey,
+  type CallOptions,
+  type ReadResult,
+  type RootKey,
+  type Tables,
+  type TransactionCallOptions,
+  type TransactionResult,
+} from './tables/open.ts'
+export type { ReadLevel as TableReadLevel } from './tables/open.ts'
+export type { Page as TablePage, ScanOptions } from './tables/read-rows.ts'
+export type {
+  GroupReader,
+  GroupTransaction,
+  IndexPage,
+  Inserted,
+  Put,
+  RowWith,
+  TreeRow,
+} from './tables/types.ts'
+export type { IndexReport } from './tables/check-indexes.ts'
+export type { AppliedSchema } from './tables/registry.ts'
+export type { IntentName, IntentOutcome } from './replica/local-replica.ts'
+
 // Cells.
 export type { Cell, CellName, NewCell, Written } from './cells/cell.ts'
 export type { Json } from './cells/body.ts'

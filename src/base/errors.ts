@@ -1,7 +1,7 @@
 /**
  * The one closed list of error codes. Only public edges throw; protocol code returns outcomes.
  */
-import type { GroupId } from './ids.ts'
+import type { GroupId, Timestamp } from './ids.ts'
 
 /** What an error means, and so what a caller can do. The CLI and HTTP map each to a code of theirs. */
 export type StoreErrorCode =
@@ -54,6 +54,12 @@ export interface StoreErrorDetail {
   readonly store?: 'log' | 'data'
   /** How often it was tried before this was said. */
   readonly attempts?: number
+  /** Of a transaction whose outcome is not known: what to ask for it by (`groups.outcome`). */
+  readonly intent?: {
+    readonly session: string
+    readonly sequence: number
+    readonly expiresAt: Timestamp
+  }
 }
 
 /** The only error that public promises reject with. `message` says what to do. */

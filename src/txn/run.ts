@@ -8,7 +8,7 @@ import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { Outcome, Submission } from '../replica/local-replica.ts'
+import type { Intent, Outcome, Submission } from '../replica/local-replica.ts'
 import {
   defaultTransactionLimits,
   rerunDelayMaxMs,
@@ -115,7 +115,7 @@ class Running<Value> {
       if (submission === undefined) return readOnly(one, runs)
       const outcome = await this.#commit(submission)
       if (outcome.kind === 'committed') return this.#committed(outcome, runs)
-      if (outcome.kind !== 'conflict') throw refusal(this.#group, outcome)
+      if (outcome.kind !== 'conflict') throw refusal(this.#group, this.#open.intent, outcome)
       const delayMs = random.int(0, Math.min(rerunDelayMs * 2 ** (runs - 1), rerunDelayMaxMs))
       const isOver = clock.monotonicMs() + delayMs >= this.#deadlineMs
       if (runs > most || isOver) throw this.#conflict(outcome, runs)
@@ -187,6 +187,7 @@ async function readOnly<Value>(run: Run<Value>, runs: number): Promise<Committed
 
 function refusal(
   group: GroupId,
+  intent: Intent,
   outcome: Exclude<Outcome, { readonly kind: 'committed' | 'conflict' }>,
 ): StoreError {
   switch (outcome.kind) {
@@ -201,7 +202,9 @@ function refusal(
     case 'unknown': {
       const message =
         'no majority of the replicas answered in time; the transaction may yet take effect: look before you do it again'
-      return new StoreError('unknown-outcome', message, { group })
+      const { session, sequence, expiresAt } = intent
+      const detail = { group, intent: { session, sequence, expiresAt } }
+      return new StoreError('unknown-outcome', message, detail)
     }
     default:
       return unreachable(outcome)

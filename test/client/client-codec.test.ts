@@ -60,7 +60,7 @@ const problems: fc.Arbitrary<Problem> = fc.record(
   {
     code: fc.constantFrom(...Object.keys(retryByCode).filter(isStoreErrorCode)),
     message: text,
-    detail: record<Problem['detail']>(
+    detail: record<Omit<Problem['detail'], 'intent'>>(
       {
         group: shard.map((of) => shardGroup('trips', of)),
         limit: text,
