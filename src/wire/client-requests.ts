@@ -6,7 +6,7 @@ import { shardCount } from '../cells/shard.ts'
 import type { Intents } from '../txn/intents.ts'
 import * as part from './client-fields.ts'
 import type { Operation, Request } from './client-message.ts'
-import { packGroupOperation, readGroupOperation } from './group-codec.ts'
+import { groupOperationKinds, packGroupOperation, readGroupOperation } from './group-codec.ts'
 import * as field from './peer-fields.ts'
 
 /** Numbers on the wire: never reused, never renumbered. */
@@ -17,11 +17,7 @@ const kinds = {
   versions: 4,
   log: 5,
   status: 6,
-  'read-group': 7,
-  'commit-group': 8,
-  'outcome-group': 9,
-  'lock-group': 10,
-  'unlock-group': 11,
+  ...groupOperationKinds,
 } as const satisfies Record<Operation['kind'], number>
 
 /** One more than a batch may hold: that it is too long is said by those who know the bound. */
@@ -118,18 +114,11 @@ function readOperation(value: unknown): Operation {
       return readLog(field.list(rest, 'log', 5))
     case kinds.status:
       return { kind: 'status' }
-    case kinds['read-group']:
-      return readGroupOperation('read-group', rest)
-    case kinds['commit-group']:
-      return readGroupOperation('commit-group', rest)
-    case kinds['outcome-group']:
-      return readGroupOperation('outcome-group', rest)
-    case kinds['lock-group']:
-      return readGroupOperation('lock-group', rest)
-    case kinds['unlock-group']:
-      return readGroupOperation('unlock-group', rest)
-    default:
+    default: {
+      const operation = readGroupOperation(kind, rest)
+      if (operation !== undefined) return operation
       throw new field.MalformedError('operation is of no known kind')
+    }
   }
 }
 

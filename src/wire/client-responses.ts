@@ -6,7 +6,7 @@ import type { CellPage, StoredLogPage } from '../cells/operation.ts'
 import { shardCount } from '../cells/shard.ts'
 import * as part from './client-fields.ts'
 import type { Reply, Response } from './client-message.ts'
-import { packGroupAnswer, readGroupAnswer } from './group-codec.ts'
+import { groupAnswerKinds, packGroupAnswer, readGroupAnswer } from './group-codec.ts'
 import * as field from './peer-fields.ts'
 
 const statusBytesMax: number = 1024 * 1024
@@ -20,11 +20,7 @@ const kinds = {
   log: 5,
   status: 6,
   problem: 7,
-  'read-group': 8,
-  'commit-group': 9,
-  'outcome-group': 10,
-  'lock-group': 11,
-  'unlock-group': 12,
+  ...groupAnswerKinds,
 } as const satisfies Record<Reply['kind'], number>
 
 export function packResponse(response: Response): Packable {
@@ -82,18 +78,11 @@ function readAnswer(value: unknown): Reply {
       return { kind: 'status', status: field.bytes(content, 'status', statusBytesMax) }
     case kinds.problem:
       return { kind: 'problem', problem: part.problem(content) }
-    case kinds['read-group']:
-      return readGroupAnswer('read-group', rest)
-    case kinds['commit-group']:
-      return readGroupAnswer('commit-group', rest)
-    case kinds['outcome-group']:
-      return readGroupAnswer('outcome-group', rest)
-    case kinds['lock-group']:
-      return readGroupAnswer('lock-group', rest)
-    case kinds['unlock-group']:
-      return readGroupAnswer('unlock-group', rest)
-    default:
+    default: {
+      const answer = readGroupAnswer(kind, rest)
+      if (answer !== undefined) return answer
       throw new field.MalformedError('answer is of no known kind')
+    }
   }
 }
 

@@ -21,7 +21,40 @@ const rowBytesMax: number = transactionBytesMax
 /** Keys, and ranges, of one request. */
 const keysMax = 10_000
 
+type GroupKind = GroupOperation['kind']
+
 const froms = ['current', 'snapshot', 'at', 'inconsistent'] as const
+
+/** Numbers on the wire: never reused, never renumbered. */
+export const groupOperationKinds: Readonly<Record<GroupKind, number>> = {
+  'read-group': 7,
+  'commit-group': 8,
+  'outcome-group': 9,
+  'lock-group': 10,
+  'unlock-group': 11,
+}
+
+export const groupAnswerKinds: Readonly<Record<GroupKind, number>> = {
+  'read-group': 8,
+  'commit-group': 9,
+  'outcome-group': 10,
+  'lock-group': 11,
+  'unlock-group': 12,
+}
+
+const kinds: readonly GroupKind[] = [
+  'read-group',
+  'commit-group',
+  'outcome-group',
+  'lock-group',
+  'unlock-group',
+]
+const operationByNumber = new Map<unknown, GroupKind>(
+  kinds.map((kind) => [groupOperationKinds[kind], kind]),
+)
+const answerByNumber = new Map<unknown, GroupKind>(
+  kinds.map((kind) => [groupAnswerKinds[kind], kind]),
+)
 
 export function packGroupOperation(operation: GroupOperation): Packable[] {
   switch (operation.kind) {
@@ -40,11 +73,15 @@ export function packGroupOperation(operation: GroupOperation): Packable[] {
   }
 }
 
+/** Undefined for a number that is no group operation's. */
 export function readGroupOperation(
-  kind: GroupOperation['kind'],
+  number: unknown,
   fields: readonly unknown[],
-): GroupOperation {
+): GroupOperation | undefined {
+  const kind = operationByNumber.get(number)
   switch (kind) {
+    case undefined:
+      return undefined
     case 'read-group':
       return readReadGroup(fields)
     case 'commit-group':
@@ -94,11 +131,15 @@ export function packGroupAnswer(answer: Exclude<GroupAnswer, { kind: 'problem' }
   }
 }
 
+/** Undefined for a number that is no group answer's. */
 export function readGroupAnswer(
-  kind: Exclude<GroupAnswer['kind'], 'problem'>,
+  number: unknown,
   fields: readonly unknown[],
-): GroupAnswer {
+): GroupAnswer | undefined {
+  const kind = answerByNumber.get(number)
   switch (kind) {
+    case undefined:
+      return undefined
     case 'read-group':
       return readGroupRows(fields)
     case 'commit-group':

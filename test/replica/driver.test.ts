@@ -74,7 +74,7 @@ test.each(disks)(
       onDisk(makeDisk, async (data) => {
         const ports = { clock: systemClock, random: systemRandom, trace: silentTrace }
         const stores = { log: await log.open(), data: await data.open() }
-        // A version is gone with the second write after it, but for who reads it.
+        // A state is gone with the second write after it, but for who reads it.
         const limits = { ...defaultLimits, historyMs: 1 }
         const driver = await Driver.open(
           { ...ports, ...stores, peers: lonelyTransport() },
@@ -97,8 +97,10 @@ test.each(disks)(
           const rows = await driver.getAt(group, [key, Buffer.from('none')], first)
           expect(rows.map((row) => row?.timestamp)).toEqual([first, undefined])
           expect((await driver.scan(group, {}, third)).map((row) => row.timestamp)).toEqual([third])
-          // Before the first entry, and between two: below the horizon, and nobody has it open.
-          for (const gone of [0, first + 1, second]) {
+          // Superseded by the last write only now.
+          expect(await driver.readAt(group, second, 1_000)).toMatchObject({ timestamp: second })
+          // Below the horizon, and nobody has it open: before the first entry, between two.
+          for (const gone of [0, first + 1, second - 1]) {
             await expect(driver.readAt(group, gone, 1_000)).rejects.toMatchObject({
               code: 'snapshot-too-old',
               message: expect.stringMatching(/ the one at \d+$/),
