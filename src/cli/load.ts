@@ -80,7 +80,7 @@ async function loadFile(path: string, options: Options): Promise<void> {
   }
 }
 
-function namedTable(schema: Schema, name: string): Table {
+export function namedTable(schema: Schema, name: string): Table {
   const table = findTable(schema, name)
   if (table !== undefined) return table
   const known = schema.tables.map((one) => one.name)

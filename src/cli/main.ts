@@ -8,6 +8,7 @@ import { addDemoCommand } from './demo.ts'
 import { reportFailure } from './exit.ts'
 import { addTableLoadCommand } from './load.ts'
 import { addNodeCommand } from './node.ts'
+import { addRowsCommand } from './rows.ts'
 import { addSchemaCommand } from './schema.ts'
 import { addStatusCommand } from './status.ts'
 import { version } from './version.ts'
@@ -28,6 +29,7 @@ function buildProgram(): Command {
   addCellsCommand(program)
   addSchemaCommand(program)
   addTableLoadCommand(program)
+  addRowsCommand(program)
   addConfigCommand(program)
   addCompletionCommand(program)
   return program

@@ -1,0 +1,176 @@
+/** `trilithon rows`: looks at rows of a table in one group, one a line, as JSON. */
+import type { Command } from 'commander'
+import type { Property, Table } from '../../schema/model.ts'
+import type { Json } from '../cells/body.ts'
+import { parseJsonText } from '../cells/json-text.ts'
+import { timestampOf } from '../gateway/iso-time.ts'
+import type { ReadLevel, RootKey } from '../tables/open.ts'
+import type { Page, ScanOptions } from '../tables/read-rows.ts'
+import { addClusterFlags, countOf, withClient } from './client.ts'
+import { CliError, exitUsage } from './exit.ts'
+import { namedTable } from './load.ts'
+import { printJson } from './output.ts'
+import type { Options } from './options.ts'
+import { rowOfFields } from './row-fields.ts'
+import { clusterSchema } from './row-sink.ts'
+
+const pageRows = 500
+
+/** What is read by, when types are known only now. */
+interface PlainReader {
+  scan(
+    table: { readonly name: string },
+    query: unknown,
+    options: ScanOptions,
+  ): Promise<Page<object>>
+  scanTree(
+    table: { readonly name: string },
+    key: unknown,
+    options: ScanOptions,
+  ): Promise<Page<object>>
+  index(
+    table: { readonly name: string },
+    name: string,
+    query: unknown,
+    options: ScanOptions,
+  ): Promise<Page<object>>
+}
+
+export function addRowsCommand(program: Command): void {
+  addClusterFlags(program.command('rows').argument('<TABLE>', 'the table'))
+    .description('print rows of one group as JSON lines')
+    .requiredOption('--schema <NAME>', 'the schema, as the cluster has it')
+    .requiredOption(
+      '--key <JSON>',
+      'the first parts of the key, those of the group at least: \'{"artist_id":558}\'',
+    )
+    .option('--index <NAME>', 'entries of this index instead; the key is its first parts')
+    .option('--tree', 'the row of this key and all rows below it')
+    .option('--reverse', 'from the end')
+    .option('--limit <N>', 'so many at most', '100')
+    .option('--at <TIME>', 'as of this time, such as 2026-01-31T12:00:00Z, or microseconds')
+    .option('--level <LEVEL>', 'current, snapshot or inconsistent', 'current')
+    .action(printRows)
+}
+
+async function printRows(tableName: string, options: Options): Promise<void> {
+  const limit = countOf('--limit', options['limit'], 1, Number.MAX_SAFE_INTEGER)
+  const level = levelOf(options)
+  const query = keyOf(options['key'])
+  await withClient(options, async (client) => {
+    const { db, version } = await clusterSchema(client, String(options['schema']))
+    const table = namedTable(version.schema, tableName)
+    const values = queryOf(table, query)
+    const root = rootOf(version.schema.tables, table, values)
+    await db.read(root, level, async (rows) => {
+      const page = pager(rows, table, values, options)
+      for (let left = limit, cursor: string | undefined; left > 0;) {
+        const found = await page({
+          ...{ limit: Math.min(left, pageRows), reverse: options['reverse'] === true },
+          ...(cursor !== undefined && { cursor }),
+        })
+        for (const item of found.items) printJson(plain(item))
+        left -= found.items.length
+        cursor = found.cursor
+        if (cursor === undefined) return
+      }
+    })
+  })
+}
+
+function pager(
+  rows: PlainReader,
+  table: Table,
+  values: unknown,
+  options: Options,
+): (scan: ScanOptions) => Promise<Page<object>> {
+  const { index } = options
+  if (typeof index === 'string') return (scan) => rows.index(table, index, values, scan)
+  if (options['tree'] === true) return (scan) => rows.scanTree(table, values, scan)
+  return (scan) => rows.scan(table, values, scan)
+}
+
+function levelOf(options: Options): ReadLevel {
+  const { at, level } = options
+  if (typeof at === 'string') {
+    const micros = /^\d+$/.test(at) ? Number(at) : timestampOf(at)
+    if (micros !== undefined) return { at: micros }
+    throw new CliError(`--at wants a time such as 2026-01-31T12:00:00Z, not "${at}"`, exitUsage)
+  }
+  if (level === 'current' || level === 'snapshot' || level === 'inconsistent') return level
+  const text = `--level is current, snapshot or inconsistent, not "${String(level)}"`
+  throw new CliError(text, exitUsage)
+}
+
+function keyOf(text: unknown): { readonly [name: string]: Json } {
+  const parsed = parseJsonText(String(text))
+  const value = parsed.ok ? parsed.value : undefined
+  if (typeof value === 'object' && value !== null && !isList(value)) return value
+  throw new CliError(`--key wants JSON such as {"artist_id":558}, not ${String(text)}`, exitUsage)
+}
+
+function isList(value: Json): value is readonly Json[] {
+  return Array.isArray(value)
+}
+
+/** Values and ranges of values, in the forms that the properties have; other names are left as they are. */
+function queryOf(table: Table, query: { readonly [name: string]: Json }): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(query).map(([name, value]) => {
+      const property = propertyAt(table.properties, name.split('.'))
+      return [name, property === undefined ? value : formed(table, property, value)]
+    }),
+  )
+}
+
+/** The property at a path, through messages. */
+function propertyAt(
+  properties: readonly Property[],
+  [first, ...rest]: readonly string[],
+): Property | undefined {
+  const property = properties.find(({ name }) => name === first)
+  if (rest.length === 0 || property === undefined) return property
+  return property.type.kind === 'message' ? propertyAt(property.type.properties, rest) : undefined
+}
+
+function formed(table: Table, property: Property, value: Json): unknown {
+  if (typeof value === 'object' && value !== null && !isList(value)) {
+    return Object.fromEntries(
+      Object.entries(value).map(([bound, one]) => [bound, formed(table, property, one)]),
+    )
+  }
+  const one: Property = { ...property, presence: 'required' }
+  const row = rowOfFields(
+    { ...table, properties: [one] },
+    { [one.name]: value },
+    new Map(),
+    new Map(),
+  )
+  return row[one.name]
+}
+
+function rootOf(
+  tables: readonly Table[],
+  table: Table,
+  values: Readonly<Record<string, unknown>>,
+): RootKey {
+  const names =
+    table.kind === 'root' ? table.key.parts.map(({ property }) => property) : table.groupKey
+  const rootName = table.kind === 'root' ? table.name : table.root
+  const root = tables.find(({ name }) => name === rootName)
+  const parts = (root?.key.parts ?? []).map(({ property }, i) => {
+    const name = names[i] ?? property
+    if (values[name] !== undefined) return [property, values[name]] as const
+    throw new CliError(`--key does not name the group: ${name} is missing`, exitUsage)
+  })
+  return { table: rootName, key: Object.fromEntries(parts) }
+}
+
+/** A row as JSON has it: 64-bit numbers as digits, bytes in hexadecimal. */
+function plain(value: unknown): unknown {
+  if (typeof value === 'bigint') return value.toString()
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('hex')
+  if (Array.isArray(value)) return value.map(plain)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, plain(one)]))
+}
