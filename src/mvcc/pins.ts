@@ -34,7 +34,9 @@ export class Pins {
     this.#pinsMax = max
   }
 
-  get count(): number {
+  /** Snapshots open now. */
+  count(nowMs: number): number {
+    this.#expire(nowMs)
     return this.#inOrder.size
   }
 

@@ -65,6 +65,8 @@ export interface ReplicaStatus {
   readonly groupsInMemory: number
   readonly requests: number
   readonly overlayBytes: number
+  /** Snapshots that delay collection here. */
+  readonly openSnapshots: number
   readonly failure: string | undefined
   readonly peers: ReturnType<Peers['list']>
 }
@@ -267,6 +269,7 @@ export class Driver implements LocalReplica {
       groupsInMemory: this.#replica.groupsInMemory,
       requests: this.#requests.count,
       overlayBytes: this.#data.overlayBytes,
+      openSnapshots: this.#data.pins.count(this.#ports.clock.monotonicMs()),
       failure: this.#failure?.message,
       peers: this.#peers.list(),
     }

@@ -28,11 +28,14 @@ function* plan(): Generator<{
   for (;;) yield { victim: next(3), upMs: 200 + next(1_500), downMs: next(1_500) }
 }
 
+/** A slow machine gets the time for two kills, however long they take. */
+const killsMin = 2
+
 async function killAtRandom(end: number): Promise<number> {
   let kills = 0
   for (const { victim, upMs, downMs } of plan()) {
     await pause(upMs)
-    if (performance.now() >= end) return kills
+    if (performance.now() >= end && kills >= killsMin) return kills
     const node = cluster.nodes[victim]
     await node?.stop('SIGKILL')
     kills += 1
@@ -51,10 +54,11 @@ test(
   { timeout: (seconds + 180) * 1000 },
   async () => {
     const end = performance.now() + seconds * 1000
-    const killing = killAtRandom(end)
-    const ledger = await writeUntil(cluster.urls, () => performance.now() >= end)
+    let isOver = false
+    const killing = killAtRandom(end).finally(() => (isOver = true))
+    const ledger = await writeUntil(cluster.urls, () => isOver)
     const kills = await killing
-    expect(kills).toBeGreaterThan(1)
+    expect(kills).toBeGreaterThanOrEqual(killsMin)
     expect(ledger.acknowledged.length).toBeGreaterThan(100)
     for (const { id, url } of cluster.nodes) {
       await eventually(`replica ${id} has all`, () => hasAll(url, ledger), 90_000)

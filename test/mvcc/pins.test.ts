@@ -16,8 +16,9 @@ test('MVCC-1: a snapshot is open until its hold is over, counted from its last u
     pins.isPinned(b, 7, 1_099),
   ]).toEqual([true, false, false])
   pins.pin(a, 7, 1_099)
-  expect([pins.isPinned(a, 7, 1_198), pins.isPinned(a, 7, 1_199)]).toEqual([true, false])
-  expect([pins.count, pins.oldest(a, 1_199)]).toEqual([0, undefined])
+  expect([pins.count(1_198), pins.isPinned(a, 7, 1_198)]).toEqual([1, true])
+  expect([pins.isPinned(a, 7, 1_199), pins.oldest(a, 1_199)]).toEqual([false, undefined])
+  expect(pins.count(1_199)).toBe(0)
 })
 
 test('a full table holds nothing more, and goes on holding what it has', () => {
