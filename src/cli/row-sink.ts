@@ -6,12 +6,14 @@ import { isDeepStrictEqual } from 'node:util'
 import type { DefinedSchema } from '../../schema/define.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
 import { present } from '../base/assert.ts'
+import { latin1 } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Client } from '../client/client.ts'
 import { compileSchema, type CompiledTable } from '../tables/compile.ts'
 import type { RootKey, Tables } from '../tables/open.ts'
 import { checkRow, type Values } from '../tables/row-check.ts'
+import { writeRowKey } from '../tables/row-key.ts'
 import { endsLoad } from './cell-sink.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 import type { PutAnswer, Sink } from './load-run.ts'
@@ -130,13 +132,18 @@ async function putAll(
     rows.map(({ key }) => key),
   )
   const answers: PutAnswer[] = []
-  for (const [i, { row }] of rows.entries()) {
-    const found = before[i]
+  // A later line with the key of an earlier one is compared with that, not with what was there.
+  const written = new Map<string, Values>()
+  for (const [i, { row, key }] of rows.entries()) {
+    const parts = table.key.map(({ name }) => key[name])
+    const keyText = latin1(writeRowKey(table, parts).bytes)
+    const found = written.get(keyText) ?? before[i]
     if (found !== undefined && isDeepStrictEqual({ ...found }, { ...row })) {
       answers.push({ kind: 'already-there' })
       continue
     }
     await tx.put(table, row)
+    written.set(keyText, row)
     answers.push({ kind: found === undefined ? 'created' : 'changed' })
   }
   return answers

@@ -1,0 +1,117 @@
+/** Rows of a file on their way into a table: what is said of each, and groups larger than one transaction. */
+import { expect, test } from 'vitest'
+import { parseSchema } from '../../schema/ddl-parse.ts'
+import { firstVersion } from '../../schema/version.ts'
+import { present } from '../../src/base/assert.ts'
+import { StoreError } from '../../src/base/errors.ts'
+import { rowSink } from '../../src/cli/row-sink.ts'
+import type { Sink } from '../../src/cli/load-run.ts'
+import { openTables } from '../../src/tables/open.ts'
+import type { Values } from '../../src/tables/row-check.ts'
+import { MemoryPort } from '../txn/memory-port.ts'
+import { TestClock, testRandom } from '../txn/test-ports.ts'
+
+const parsed = parseSchema(`CREATE SCHEMA Files;
+  CREATE TABLE Owner { required integer id; required string name; } PRIMARY KEY(id), ENTITY GROUP ROOT;
+  CREATE TABLE Thing { required integer owner; required integer id; optional string name; repeated string tag; }
+    PRIMARY KEY(owner, id), IN TABLE Owner, ENTITY GROUP KEY(owner) REFERENCES Owner;
+  CREATE TABLE Note { required integer owner; required sequence number; } PRIMARY KEY(owner, number),
+    IN TABLE Owner, ENTITY GROUP KEY(owner) REFERENCES Owner;`)
+const schema = present(parsed.ok ? parsed.schema : undefined, 'test: the schema is right')
+
+/** Nothing larger than this in one transaction. */
+const limits = {
+  transactionBytesMax: 100_000,
+  transactionMutationsMax: 4,
+  transactionReadsMax: 100,
+}
+
+function sinkInto(table: string, port: MemoryPort = new MemoryPort()): Sink<Values> {
+  const version = firstVersion(schema)
+  const ports = { clock: new TestClock(), random: testRandom() }
+  const db = openTables({ name: 'Files', tables: [], model: schema }, port, {
+    ...{ ...ports, version, limits },
+  })
+  return rowSink({ db, version }, table)
+}
+
+function things(count: number, owner = 1, name = 'a'): readonly Values[] {
+  return Array.from({ length: count }, (_, id) => ({ owner, id, name, tag: ['x', 'y'] }))
+}
+
+function kinds(answers: readonly { readonly kind: string }[]): readonly string[] {
+  return answers.map(({ kind }) => kind)
+}
+
+test('a row is created, is there already when it is equal, and changed when it is not', async () => {
+  const port = new MemoryPort()
+  const sink = sinkInto('Thing', port)
+  const [first, second] = things(2)
+  if (first === undefined || second === undefined) throw new Error('two things')
+  expect(kinds(await sink.put([first, second]))).toEqual(['created', 'created'])
+  const commits = port.submissions.length
+  expect(kinds(await sink.put([first, second]))).toEqual(['already-there', 'already-there'])
+  expect(port.submissions).toHaveLength(commits)
+  const changed = { ...second, tag: ['y', 'x'] }
+  expect(kinds(await sink.put([first, changed]))).toEqual(['already-there', 'changed'])
+  expect(kinds(await sink.put([changed]))).toEqual(['already-there'])
+  const { name: _, ...unnamed } = first
+  expect(kinds(await sink.put([unnamed]))).toEqual(['changed'])
+  expect(kinds(await sink.put([unnamed]))).toEqual(['already-there'])
+})
+
+test('of lines with one key in a batch the last one stays, also when they are loaded again', async () => {
+  const sink = sinkInto('Thing')
+  const [one = {}] = things(1)
+  const other = { ...one, name: 'b' }
+  expect(kinds(await sink.put([one, other, other]))).toEqual([
+    'created',
+    'changed',
+    'already-there',
+  ])
+  expect(kinds(await sink.put([one, other]))).toEqual(['changed', 'changed'])
+  expect(kinds(await sink.put([other]))).toEqual(['already-there'])
+})
+
+test('rows of a group that are too many for one transaction go in several, in their order', async () => {
+  const port = new MemoryPort()
+  const answers = await sinkInto('Thing', port).put([...things(11), ...things(3, 2)])
+  expect(kinds(answers)).toEqual(Array.from({ length: 14 }, () => 'created'))
+  expect(port.submissions.map(({ mutations }) => mutations.length).toSorted()).toEqual([
+    ...[2, 3, 3, 3, 3],
+  ])
+})
+
+test('a row that is too large by itself is rejected, and those beside it are stored', async () => {
+  const [first = {}, second = {}, third = {}] = things(3)
+  const large = { ...second, name: 'x'.repeat(120_000) }
+  const answers = await sinkInto('Thing').put([first, large, third])
+  expect(answers).toEqual([
+    { kind: 'created' },
+    { kind: 'rejected', reason: expect.stringMatching(/^too-large: /) },
+    { kind: 'created' },
+  ])
+})
+
+test('a row of a wrong form is rejected with its reason, in its place', async () => {
+  const [good = {}] = things(1)
+  const answers = await sinkInto('Thing').put([{ owner: 1 }, good, { ...good, id: 'x' }])
+  expect(answers).toEqual([
+    { kind: 'rejected', reason: 'invalid: table Thing: id is absent; it is required' },
+    { kind: 'created' },
+    { kind: 'rejected', reason: expect.stringMatching(/^invalid: table Thing: id is /) },
+  ])
+})
+
+test('what is wrong with the cluster fails the rows, so that the load ends', async () => {
+  const port = new MemoryPort()
+  port.view = () => Promise.reject(new StoreError('unavailable', 'nobody answers'))
+  expect(await sinkInto('Thing', port).put(things(2))).toEqual([
+    { kind: 'failed', error: expect.objectContaining({ code: 'unavailable' }) },
+    { kind: 'failed', error: expect.objectContaining({ code: 'unavailable' }) },
+  ])
+})
+
+test('a table whose rows get their numbers at commit is refused', () => {
+  expect(() => sinkInto('Note')).toThrow(/^rows of table Note get a number each/)
+})
