@@ -11,6 +11,7 @@ import type { Traffic } from './cluster.ts'
 import { Comparison, type SimCluster } from './comparison.ts'
 import type { History } from './history/operation.ts'
 import { PastWorkload } from './past-workload.ts'
+import { TableWorkload } from './table-workload.ts'
 import { ReplicaWorkload } from './replica-workload.ts'
 import type { RunOutcome, RunResult } from './result.ts'
 import { ruleOf, sentenceOf, stackOf } from './run-error.ts'
@@ -83,6 +84,7 @@ class Run {
   readonly #blind: ReplicaWorkload
   readonly #lists: AppendWorkload
   readonly #past: PastWorkload
+  readonly #tables: TableWorkload
   readonly #referee: Referee
   readonly #comparison: Comparison
   readonly #endsAtHealing: boolean
@@ -143,6 +145,16 @@ class Run {
       ...{ world, coverage, judge, sessionCount: pastSessionCount, operationsPerSession },
       ...{ thinkMeanMicros, historyMs: options.limits.historyMs },
       replicas: () => this.#replicas(),
+      onFailed: (error) => {
+        world.fail(error)
+      },
+    })
+    this.#tables = new TableWorkload({
+      ...{ world, coverage, referee, judge, network: clientNetwork, tell },
+      ...{ options: options.workload, historyMs: options.limits.historyMs },
+      nodes: hosts.map((host) => host.name),
+      mayBeCorrupt: () => hosts.some((host) => this.#cluster.atlas.hadHurtData(host.name)),
+      isInService: (node) => this.#cluster.inService.some((host) => host.name === node),
       onFailed: (error) => {
         world.fail(error)
       },
@@ -215,7 +227,7 @@ class Run {
   }
 
   #areSessionsDone(): boolean {
-    const sessions = [this.#blind, this.#lists, this.#past]
+    const sessions = [this.#blind, this.#lists, this.#past, this.#tables]
     return this.#areClientsDone() && sessions.every((one) => one.isDone())
   }
 
@@ -242,6 +254,7 @@ class Run {
     this.#blind.start()
     this.#lists.start()
     this.#past.start()
+    this.#tables.start()
     this.#inspectNowAndThen()
     const ending = await world.run(() => this.#isBroken(), this.#options.faultRates.lengthMicros)
     this.#expectNoStorm(ending)
@@ -282,6 +295,7 @@ class Run {
     this.#blind.end()
     this.#lists.end()
     this.#past.end()
+    this.#tables.end()
     const rest = await world.run(isDone, world.nowMicros + finishMicros)
     this.#expectNoStorm(rest)
     this.#expect(rest === 'done', 'LIVE-1', 'A call did not end in the healed world.')
@@ -289,6 +303,7 @@ class Run {
     const names = this.#cluster.inService.map((host) => host.name)
     this.#workload.finish(names)
     this.#lists.finish(names)
+    this.#tables.finish(names)
     const last = await world.run(isDone, world.nowMicros + finishMicros)
     this.#expectNoStorm(last)
     this.#expect(last === 'done', 'LIVE-1', 'Clients could not finish in the healed world.')

@@ -33,6 +33,7 @@ const calmWorkload: WorkloadOptions = {
   ...{ shardCount: 1, rowsPerShard: 1, writes: 500_000, contended: 0, anyReads: 0, lookedFor: 0 },
   ...{ blindSessionCount: 0, blindWrites: 0, timeoutMs: 4_000, tryTimeoutMs: 500 },
   ...{ listSessionCount: 0, listOperations: 0, pastSessionCount: 0, pastOperations: 0 },
+  ...{ tableSessionCount: 0, tableOperations: 0, tableStoreCount: 1, schemaChanges: 0 },
 }
 
 /** One millisecond each way, always. */

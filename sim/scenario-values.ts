@@ -10,6 +10,7 @@ import { prioritiesMax, type PriorityOptions } from './priorities.ts'
 import type { Operation } from './scenario-operation.ts'
 import { isRecord } from './scenario-shape.ts'
 import { allLists } from './append-rows.ts'
+import { storeNames } from './table-workload.ts'
 import type { SwarmOptions } from './swarm.ts'
 
 /** Clients that a scenario may name; more than that would be another kind of test. */
@@ -83,6 +84,9 @@ export function misfitOfOptions(
   const { healing, workload, priorities } = options
   if (workload.clientCount > clientsMax)
     return `workload.clientCount: expected at most ${clientsMax}`
+  const { tableStoreCount } = workload
+  if (tableStoreCount < 1 || tableStoreCount > storeNames.length)
+    return `workload.tableStoreCount: expected 1 to ${storeNames.length}`
   const stranger = healing.coreOrder.find((name) => !nodes.has(name))
   if (stranger !== undefined) return `healing.coreOrder: there is no ${stranger}`
   return (

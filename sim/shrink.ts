@@ -171,6 +171,7 @@ class Shrinker {
       'blindWrites',
       'listOperations',
       'pastOperations',
+      'tableOperations',
       'clientCount',
     ] as const) {
       for (let isSmaller = true; isSmaller;) {

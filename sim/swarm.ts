@@ -38,6 +38,12 @@ export interface WorkloadOptions {
   /** Sessions that write rows anew and delete them, as many that read their past; their snapshots. */
   readonly pastSessionCount: number
   readonly pastOperations: number
+  /** Sessions on typed tables, their transactions and reads, and the groups that these are of. */
+  readonly tableSessionCount: number
+  readonly tableOperations: number
+  readonly tableStoreCount: number
+  /** Sessions that give the cluster the schema's next version, in the middle of their work. */
+  readonly schemaChanges: number
   /** How long a call is tried in all, and one node is given. */
   readonly timeoutMs: number
   readonly tryTimeoutMs: number
@@ -140,6 +146,21 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
     listSessionCount: random.pick([0, 2, 4, 6]),
     listOperations: random.int(15, 40),
     ...drawPast(random.fork('past')),
+    ...drawTables(random.fork('tables')),
+  }
+}
+
+type TableOptions = Pick<
+  WorkloadOptions,
+  'tableSessionCount' | 'tableOperations' | 'tableStoreCount' | 'schemaChanges'
+>
+
+function drawTables(random: SeededRandom): TableOptions {
+  return {
+    tableSessionCount: random.pick([0, 2, 3, 4]),
+    tableOperations: random.int(8, 20),
+    tableStoreCount: random.int(2, 3),
+    schemaChanges: random.pick([0, 0, 1, 2]),
   }
 }
 

@@ -52,7 +52,17 @@ export interface LogModelParts {
   readonly referee: Referee
 }
 
+/** A transaction that took effect, and where. */
+export interface ModelEffect {
+  readonly group: string
+  readonly position: number
+  readonly timestamp: number
+  readonly transaction: Transaction
+}
+
 export class LogModel {
+  /** Called with each transaction that takes effect, in the order of its group's log. */
+  onEffect: (effect: ModelEffect) => void = () => undefined
   readonly #groups = new Map<string, GroupModel>()
   readonly #chosen = new Map<string, Map<number, Uint8Array>>()
   readonly #parts: LogModelParts
@@ -182,6 +192,8 @@ export class LogModel {
       return drawn
     })
     for (const mutation of transaction.mutations) this.#write(model, entry, mutation, numbers)
+    const { group, position, timestamp } = model
+    this.onEffect({ group, position, timestamp, transaction })
   }
 
   #write(model: GroupModel, entry: Entry, mutation: Mutation, numbers: readonly number[]): void {

@@ -1,0 +1,230 @@
+/**
+ * What sessions of tables are told, against a model that replays their transactions in the order of the
+ * log. A session says what a run of a transaction asked and was told before it commits; the run that
+ * the log holds is known by the text of its mark, which every transaction that writes has in a row.
+ *
+ * TXN-1, TXN-2  What a transaction read, of keys and of ranges, is what was there just before it.
+ * TXN-4         All of a run's writes take effect, or none.
+ * TXN-5         Once, and as its caller is told: position, time, run and numbers.
+ * LEASE-3, -4   Current reads show what was acknowledged or shown before; sessions never go back.
+ * MVCC-1, IDX-1 Reads show the state at one moment, and indexes what the rows say.
+ */
+import { latin1 } from '../../src/base/bytes.ts'
+import type { GroupId, Timestamp } from '../../src/base/ids.ts'
+import type { TransactionResult } from '../../src/tables/open.ts'
+import type { Coverage } from '../coverage.ts'
+import { isRead, type TableRun, type TableStep } from '../table-step.ts'
+import type { ModelEffect } from './log-model.ts'
+import type { Referee } from './referee.ts'
+import { modelRead, modelStep, resultText, type ModelStep, type TableState } from './table-model.ts'
+
+interface Effect extends Pick<ModelEffect, 'position' | 'timestamp'> {
+  readonly run: number
+  readonly numbers: ModelStep['numbers']
+}
+
+interface Operation {
+  readonly store: string
+  readonly runs: Map<number, TableRun>
+  effect: Effect | undefined
+  isRefused: boolean
+}
+
+interface Moment {
+  readonly timestamp: Timestamp
+  readonly state: TableState
+}
+
+interface Store {
+  /** One for each transaction; of one entry, the last one holds. */
+  readonly moments: Moment[]
+  /** The newest that anybody was told of: current reads that begin later show it. */
+  toldAt: Timestamp
+}
+
+/** A read as it was made. */
+export interface TableReading {
+  readonly client: string
+  readonly store: string
+  readonly run: TableRun
+  readonly asOf: Timestamp
+  readonly level: 'current' | 'snapshot' | 'at'
+  /** Nothing older may be shown. */
+  readonly atLeast: Timestamp
+}
+
+const nothing: TableState = new Map()
+
+/** The text in a row by which the log is known to hold this run. */
+export function markOf(operation: string, run: number): string {
+  return `<<${operation}#${run}>>`
+}
+
+const mark = /<<([a-z0-9.-]+)#(\d+)>>/
+
+export class TableChecker {
+  readonly #referee: Referee
+  readonly #coverage: Coverage
+  readonly #stores = new Map<string, Store>()
+  readonly #storeByGroup = new Map<string, string>()
+  readonly #operations = new Map<string, Operation>()
+
+  constructor(referee: Referee, coverage: Coverage) {
+    this.#referee = referee
+    this.#coverage = coverage
+  }
+
+  /** This group is that store: all that its log holds from now on is judged. */
+  onGroup(group: GroupId, store: string): void {
+    this.#storeByGroup.set(group, store)
+  }
+
+  /** The newest that anybody was told of the store. */
+  toldAt(store: string): Timestamp {
+    return this.#store(store).toldAt
+  }
+
+  /** When each transaction of the store took effect. */
+  momentsOf(store: string): readonly Timestamp[] {
+    return this.#store(store).moments.map(({ timestamp }) => timestamp)
+  }
+
+  stateAt(store: string, at: Timestamp): TableState {
+    const { moments } = this.#store(store)
+    return moments.findLast(({ timestamp }) => timestamp <= at)?.state ?? nothing
+  }
+
+  /** A run of the operation was made, and may be committed. */
+  onRun(operation: string, store: string, number: number, run: TableRun): void {
+    const known = this.#operations.get(operation)
+    const one = known ?? { store, runs: new Map(), effect: undefined, isRefused: false }
+    this.#operations.set(operation, one)
+    one.runs.set(number, run)
+  }
+
+  onEffect({ group, position, timestamp, transaction }: ModelEffect): void {
+    const store = this.#storeByGroup.get(group)
+    if (store === undefined) return
+    const texts = transaction.mutations.map(({ value }) =>
+      mark.exec(latin1(value ?? new Uint8Array())),
+    )
+    const [, name, number] = texts.find((found) => found !== null) ?? []
+    const operation = this.#operations.get(name ?? '')
+    const run = operation?.runs.get(Number(number))
+    const where = { store, position, operation: name, run: number }
+    const isKnown = operation?.store === store && run !== undefined
+    this.#check(isKnown, 'TXN-4', 'The log holds a transaction that no session made.', where)
+    if (operation === undefined || run === undefined) return
+    const { effect, isRefused } = operation
+    this.#check(effect === undefined, 'TXN-5', 'A transaction of tables took effect twice.', where)
+    this.#check(!isRefused, 'TXN-5', 'A refused transaction of tables took effect.', where)
+    const { state, numbers } = this.#replay(store, run, where)
+    operation.effect = { position, timestamp, run: Number(number), numbers }
+    this.#store(store).moments.push({ timestamp, state })
+  }
+
+  /** All steps of the run on what was there before: each must have been told what the model says. */
+  #replay(store: string, run: TableRun, where: object): Omit<ModelStep, 'result'> {
+    let state = this.#store(store).moments.at(-1)?.state ?? nothing
+    const numbers: ModelStep['numbers'][number][] = []
+    for (const [index, step] of run.steps.entries()) {
+      const made = modelStep(state, step, run.version)
+      this.#compare(step, made.result, run.results[index], ruleOfStep(step, run, index), where)
+      state = made.state
+      numbers.push(...made.numbers)
+    }
+    return { state, numbers }
+  }
+
+  onCommitted(
+    client: string,
+    operation: string,
+    told: TransactionResult<number>,
+    atLeast: Timestamp,
+  ): void {
+    const one = this.#operations.get(operation)
+    const effect = one?.effect
+    const { position, timestamp, value, numbers } = told
+    const said = { position, timestamp, run: value, numbers }
+    const isTrue = effect !== undefined && resultTextOf(effect) === resultTextOf(said)
+    const sentence = 'What a caller was told of its transaction is not what the log says.'
+    this.#check(isTrue, 'TXN-5', sentence, { client, operation, said, effect })
+    if (one === undefined || timestamp === undefined) return
+    const isLater = timestamp > atLeast
+    const before = 'A transaction stands before what was acknowledged when it began.'
+    this.#check(isLater, 'TXN-1', before, { client, operation, timestamp, atLeast })
+    this.#tell(one.store, timestamp)
+  }
+
+  /** Its caller was told that it has no effect. */
+  onRefused(client: string, operation: string, code: string): void {
+    const one = this.#operations.get(operation)
+    if (one === undefined) return
+    one.isRefused = true
+    const sentence = 'A transaction that took effect was refused.'
+    this.#check(one.effect === undefined, 'TXN-5', sentence, { client, operation, code })
+  }
+
+  onRead({ client, store, run, asOf, level, atLeast }: TableReading): void {
+    const where = { client, store, level, asOf }
+    if (level !== 'at') {
+      const rule = level === 'current' ? 'LEASE-3' : 'LEASE-4'
+      const sentence =
+        level === 'current'
+          ? 'A current read of rows does not show what was told before it began.'
+          : 'A session was shown older rows than it has seen.'
+      this.#check(asOf >= atLeast, rule, sentence, { ...where, atLeast })
+      this.#tell(store, asOf)
+    }
+    const state = this.stateAt(store, asOf)
+    for (const [index, result] of run.results.entries()) {
+      const step = run.steps[index]
+      if (step === undefined || !isRead(step)) continue
+      const rule = step.kind === 'index' ? 'IDX-1' : level === 'at' ? 'MVCC-1' : 'LEASE-4'
+      this.#compare(step, modelRead(state, step, run.version), result, rule, where)
+    }
+  }
+
+  /** A comparison of all entries with all rows, made by the code itself: a second opinion. */
+  onIndexesChecked(node: string, store: string, faults: readonly unknown[]): void {
+    const sentence = 'Entries of an index are not those of the rows.'
+    this.#check(faults.length === 0, 'IDX-1', sentence, { node, store, faults: faults.slice(0, 5) })
+  }
+
+  #compare(step: TableStep, expected: unknown, told: unknown, rule: string, where: object): void {
+    const [right, seen] = [resultText(step, expected), resultText(step, told)]
+    this.#coverage.count(`tables: ${step.kind}`)
+    const sentence = `A ${step.kind} of rows was told something else than the log says.`
+    this.#check(right === seen, rule, sentence, { ...where, step, expected: right, told: seen })
+  }
+
+  #tell(store: string, at: Timestamp): void {
+    const one = this.#store(store)
+    one.toldAt = Math.max(one.toldAt, at)
+  }
+
+  #store(name: string): Store {
+    const known = this.#stores.get(name) ?? { moments: [], toldAt: 0 }
+    this.#stores.set(name, known)
+    return known
+  }
+
+  #check(holds: boolean, rule: string, sentence: string, detail: object): void {
+    this.#referee.check(holds, rule, sentence, () => ({ ...detail }))
+  }
+}
+
+/** Keys that were there are TXN-1, ranges and absent ones TXN-2. */
+function ruleOfStep(step: TableStep, { results }: TableRun, index: number): string {
+  if (step.kind === 'scan' || step.kind === 'tree' || step.kind === 'index') return 'TXN-2'
+  const result = results[index]
+  const isAbsent = step.kind === 'get' && Array.isArray(result) && result.includes(undefined)
+  return isAbsent ? 'TXN-2' : 'TXN-1'
+}
+
+function resultTextOf(
+  told: Omit<Effect, 'timestamp'> & { readonly timestamp: Timestamp | undefined },
+): string {
+  const drawn = told.numbers.map(({ table, number }) => `${table} ${number}`)
+  return `${told.position} ${told.timestamp} ${told.run} ${drawn.join()}`
+}

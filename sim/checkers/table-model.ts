@@ -1,0 +1,262 @@
+/**
+ * What tables mean, worked out a second time on plain maps of whole rows, without anything of the code
+ * under test: no keys in bytes, no entries, no read sets. Index queries are answered from the rows.
+ */
+import type { ShopVersion } from '../table-schema.ts'
+import type { Bounds, Named, TableRead, TableStep, TableWrite } from '../table-step.ts'
+
+/** Rows by table and key; never changed once it is made. */
+export type TableState = ReadonlyMap<string, TableRow>
+
+export interface TableRow {
+  readonly table: string
+  readonly row: Named
+}
+
+interface Part {
+  readonly name: string
+  readonly isDescending?: true
+  /** An entry for each distinct element. */
+  readonly isList?: true
+}
+
+interface Index {
+  readonly table: string
+  readonly parts: readonly Part[]
+  readonly storing: readonly string[]
+  readonly isUnique?: true
+}
+
+/** Keys inside a store, in their order. */
+const keys: Readonly<Record<string, readonly Part[]>> = {
+  Store: [],
+  Shelf: [{ name: 'shelf' }],
+  Item: [{ name: 'shelf' }, { name: 'item' }],
+  Visit: [{ name: 'visit' }],
+  Mark: [{ name: 'mark' }],
+  Review: [{ name: 'review', isDescending: true }],
+}
+
+const indexes: Readonly<Record<string, Index>> = {
+  ItemsByTag: { table: 'Item', parts: [{ name: 'tag', isList: true }], storing: [] },
+  ItemsByPrice: {
+    ...{ table: 'Item', parts: [{ name: 'price', isDescending: true }], storing: ['note'] },
+  },
+  ShelvesByLabel: { table: 'Shelf', parts: [{ name: 'label' }], storing: [], isUnique: true },
+  VisitsByWho: { table: 'Visit', parts: [{ name: 'who' }], storing: [] },
+  ReviewsByText: { table: 'Review', parts: [{ name: 'text' }], storing: [] },
+}
+
+/** What programs of the first version know nothing of. */
+const secondTables: readonly string[] = ['Review']
+const secondProperties: readonly string[] = ['origin']
+
+/** A step on a copy of the rows: what it should have been told, and numbers that it drew. */
+export interface ModelStep {
+  readonly result: unknown
+  readonly state: TableState
+  readonly numbers: readonly { readonly table: string; readonly number: number }[]
+}
+
+export function modelStep(state: TableState, step: TableStep, version: ShopVersion): ModelStep {
+  switch (step.kind) {
+    case 'get':
+    case 'scan':
+    case 'tree':
+    case 'index':
+      return { result: modelRead(state, step, version), state, numbers: [] }
+    case 'insert':
+      return insert(state, step)
+    case 'put':
+    case 'update':
+    case 'delete':
+    case 'count':
+      return { ...write(state, step), numbers: [] }
+  }
+}
+
+export function modelRead(state: TableState, step: TableRead, version: ShopVersion): unknown {
+  switch (step.kind) {
+    case 'get':
+      return step.keys.map((key) => shown(state.get(nameOf(step.table, key))?.row, version))
+    case 'scan': {
+      const rows = rowsOf(state, step.table).filter((row) => fits(row, step.query))
+      const sorted = sortedBy(rows, keys[step.table] ?? [])
+      return pageOf(sorted, step).map((row) => shown(row, version))
+    }
+    case 'tree':
+      return [...state.values()]
+        .filter(({ table }) => version === 2 || !secondTables.includes(table))
+        .map(({ table, row }) => ({ table, row: shown(row, version) }))
+    case 'index': {
+      const entries = entriesOf(state, step.index).filter(({ entry }) => fits(entry, step.query))
+      const index = indexes[step.index]
+      const order = [...(index?.parts ?? []), ...(keys[step.table] ?? [])]
+      const sorted = sortedBy(entries, order, ({ entry }) => entry)
+      const page = pageOf(sorted, step)
+      const rows = step.isWithRows ? page.map(({ row }) => shown(row, version)) : []
+      return { items: page.map(({ entry }) => entry), rows }
+    }
+  }
+}
+
+/** Rows that a program of this version is shown. */
+export function knownCount(state: TableState, version: ShopVersion): number {
+  const rows = [...state.values()]
+  return rows.filter(({ table }) => version === 2 || !secondTables.includes(table)).length
+}
+
+function insert(state: TableState, step: TableWrite & { readonly kind: 'insert' }): ModelStep {
+  const { table } = step
+  if (table === 'Visit') {
+    const number = rowsOf(state, table).length + 1
+    const next = stored(state, table, { ...step.row, visit: number })
+    return { result: 'done', state: next, numbers: [{ table, number }] }
+  }
+  const isThere = state.has(nameOf(table, step.row)) || isTaken(state, table, step.row)
+  if (isThere) return { result: 'already-exists', state, numbers: [] }
+  return { result: 'done', state: stored(state, table, step.row), numbers: [] }
+}
+
+function write(
+  state: TableState,
+  step: Exclude<TableWrite, { readonly kind: 'insert' }>,
+): Omit<ModelStep, 'numbers'> {
+  switch (step.kind) {
+    case 'put':
+      return isTaken(state, step.table, step.row)
+        ? { result: 'already-exists', state }
+        : { result: 'done', state: stored(state, step.table, step.row) }
+    case 'update': {
+      const before = state.get(nameOf(step.table, step.key))
+      if (before === undefined) return { result: 'not-found', state }
+      const merged = Object.entries({ ...before.row, ...step.patch })
+      const row = Object.fromEntries(merged.filter(([, value]) => value !== null))
+      if (isTaken(state, step.table, row)) return { result: 'already-exists', state }
+      return { result: 'done', state: stored(state, step.table, row) }
+    }
+    case 'delete': {
+      const next = new Map(state)
+      next.delete(nameOf(step.table, step.key))
+      return { result: 'done', state: next }
+    }
+    case 'count': {
+      const before = Number(state.get(nameOf('Store', step.key))?.row['total'] ?? 0)
+      return {
+        result: before,
+        state: stored(state, 'Store', { ...step.key, total: before + 1 }),
+      }
+    }
+  }
+}
+
+function stored(state: TableState, table: string, row: Named): TableState {
+  const whole = table === 'Item' && row['tag'] === undefined ? { ...row, tag: [] } : row
+  return new Map(state).set(nameOf(table, row), { table, row: whole })
+}
+
+/** Has another row what is unique? */
+function isTaken(state: TableState, table: string, row: Named): boolean {
+  const unique = Object.values(indexes).filter((one) => one.table === table && one.isUnique)
+  return unique.some(({ parts }) =>
+    rowsOf(state, table).some(
+      (other) =>
+        nameOf(table, other) !== nameOf(table, row) &&
+        parts.every(({ name }) => other[name] === row[name]),
+    ),
+  )
+}
+
+function entriesOf(state: TableState, name: string): readonly { entry: Named; row: Named }[] {
+  const index = indexes[name]
+  if (index === undefined) return []
+  const { table, parts, storing } = index
+  const list = parts.find(({ isList }) => isList)?.name
+  return rowsOf(state, table).flatMap((row) => {
+    const values: unknown = list === undefined ? [undefined] : row[list]
+    const distinct: readonly unknown[] = Array.isArray(values) ? [...new Set(values)] : []
+    const names = ['store', ...(keys[table] ?? []).map((part) => part.name)]
+    const own = [...names, ...parts.map((part) => part.name), ...storing]
+    const common = own.filter((one) => row[one] !== undefined).map((one) => [one, row[one]])
+    return distinct.map((value) => {
+      const entry: Named = Object.fromEntries(common)
+      return { row, entry: list === undefined ? entry : { ...entry, [list]: value } }
+    })
+  })
+}
+
+function rowsOf(state: TableState, table: string): readonly Named[] {
+  const rows = [...state.values()]
+  return rows.filter((one) => one.table === table).map(({ row }) => row)
+}
+
+function nameOf(table: string, key: Named): string {
+  return `${table} ${JSON.stringify((keys[table] ?? []).map(({ name }) => key[name]))}`
+}
+
+function fits(row: Named, query: Named): boolean {
+  return Object.entries(query).every(([name, asked]) =>
+    isBounds(asked) ? isWithin(row[name], asked) : row[name] === asked,
+  )
+}
+
+function isBounds(value: unknown): value is Bounds {
+  return typeof value === 'object' && value !== null
+}
+
+function isWithin(value: unknown, { gte, lt }: Bounds): boolean {
+  return (
+    (gte === undefined || compare(value, gte) >= 0) && (lt === undefined || compare(value, lt) < 0)
+  )
+}
+
+/** All texts are ASCII, so that the order of their letters is that of their bytes. */
+function compare(a: unknown, b: unknown): number {
+  if (typeof a === 'number' && typeof b === 'number') return a - b
+  return String(a) < String(b) ? -1 : a === b ? 0 : 1
+}
+
+function sortedBy<Item>(
+  items: readonly Item[],
+  parts: readonly Part[],
+  valuesOf: (item: Item) => Named = (item) => Object(item),
+): readonly Item[] {
+  const order = (a: Item, b: Item): number => {
+    for (const { name, isDescending } of parts) {
+      const difference = compare(valuesOf(a)[name], valuesOf(b)[name])
+      if (difference !== 0) return isDescending ? -difference : difference
+    }
+    return 0
+  }
+  return items.toSorted(order)
+}
+
+function pageOf<Item>(
+  items: readonly Item[],
+  { reverse, limit, isPaged }: { reverse: boolean; limit: number; isPaged: boolean },
+): readonly Item[] {
+  const asked = reverse ? items.toReversed() : items
+  return isPaged ? asked : asked.slice(0, limit)
+}
+
+function shown(row: Named | undefined, version: ShopVersion): Named | undefined {
+  if (row === undefined || version === 2) return row
+  return Object.fromEntries(
+    Object.entries(row).filter(([name]) => !secondProperties.includes(name)),
+  )
+}
+
+/** The same text for the same rows: members in the order of their names, absent ones left out. */
+export function textOf(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(textOf).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'none'
+  const members = Object.entries(value).filter(([, one]) => one !== undefined)
+  members.sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${members.map(([name, one]) => `${name}:${textOf(one)}`).join(',')}}`
+}
+
+/** What was told of a step as text; of a tree, whatever its order. */
+export function resultText(step: TableStep, result: unknown): string {
+  if (step.kind === 'tree' && Array.isArray(result)) return result.map(textOf).toSorted().join('\n')
+  return textOf(result)
+}

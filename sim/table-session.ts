@@ -1,0 +1,312 @@
+/**
+ * A session of tables: a program on the real client library, with a link to some of the nodes. It opens
+ * the schema, makes transactions and reads of every kind, and tells the checker what it was told.
+ */
+import type { Schema } from '../schema/model.ts'
+import { StoreError } from '../src/base/errors.ts'
+import type { Timestamp } from '../src/base/ids.ts'
+import type { Client } from '../src/client/client.ts'
+import type { Tables } from '../src/tables/open.ts'
+import type { TableChecker, TableReading } from './checkers/table-checker.ts'
+import { knownCount } from './checkers/table-model.ts'
+import type { Coverage } from './coverage.ts'
+import type { SeededRandom } from './random.ts'
+import { allReads, drawReads, drawTransaction, markStep } from './table-draw.ts'
+import { shopSchemas, type ShopVersion } from './table-schema.ts'
+import {
+  performRead,
+  performStep,
+  type TableRead,
+  type TableRun,
+} from './table-step.ts'
+import type { World } from './world.ts'
+
+export interface TableSessionParts {
+  readonly name: string
+  readonly world: World
+  readonly random: SeededRandom
+  readonly client: Client
+  readonly checker: TableChecker
+  readonly coverage: Coverage
+  readonly operations: number
+  readonly thinkMeanMicros: number
+  readonly timeoutMs: number
+  /** How long a version is kept at least: some reads are held open for about as long. */
+  readonly historyMs: number
+  readonly stores: readonly string[]
+  /** Most transactions are of the first store. */
+  readonly isHot: boolean
+  /** Whether this one gives the cluster the next version, in the middle of its work. */
+  readonly changesSchema: boolean
+  /** Whether a node may have a damaged data disk now, and say so. */
+  mayBeCorrupt(): boolean
+  tell(what: string): void
+}
+
+/** The tables as this session has opened them. */
+interface Opened {
+  readonly db: Tables
+  readonly version: ShopVersion
+}
+
+type Reading = Pick<TableReading, 'store' | 'level' | 'atLeast'> & {
+  readonly steps: readonly TableRead[]
+  readonly at: Timestamp
+  readonly pauseMeanMicros: number
+}
+
+/** For what is read row by row over slow ways. */
+const patienceMs = 60_000
+const holdMeanMicrosMin = 5_000
+const holdMeanMicrosMax = 250_000
+const momentsBackMax = 12
+/** Codes that the world may be the reason of, beside those that say that a call may be made again. */
+const excused: readonly string[] = ['conflict', 'closed', 'expired', 'snapshot-too-old']
+
+export class TableSession {
+  readonly #parts: TableSessionParts
+  /** The newest that this session was told of each store. */
+  readonly #seenAt = new Map<string, Timestamp>()
+  #isEnding = false
+
+  constructor(parts: TableSessionParts) {
+    this.#parts = parts
+  }
+
+  end(): void {
+    this.#isEnding = true
+  }
+
+  async run(): Promise<void> {
+    const { operations, changesSchema, world, random, thinkMeanMicros } = this.#parts
+    let opened = await this.#open(1)
+    const middle = Math.ceil(operations / 2)
+    for (let i = 1; i <= operations && opened !== undefined; i++) {
+      await world.sleep(1 + random.exponential(thinkMeanMicros))
+      if (changesSchema && i === middle) opened = await this.#open(2)
+      if (opened === undefined || this.#isEnding) return
+      if (random.chance(650_000)) await this.#transact(opened, i)
+      else await this.#look(opened)
+    }
+  }
+
+  /** All rows and indexes of all stores, as of now, until that works or `isOver`. */
+  async finish(isOver: () => boolean): Promise<void> {
+    const { stores, world, random, checker, name } = this.#parts
+    const opened = await this.#open(1, isOver)
+    if (opened === undefined) return
+    for (const store of stores) {
+      const own = { store, level: 'current', pauseMeanMicros: 0, at: 0 } as const
+      while (!isOver()) {
+        const atLeast = checker.toldAt(store)
+        const isRead = await this.#read(opened, { ...own, atLeast, steps: allReads(store) })
+        const report = isRead ? await this.#checkIndexes(opened, store) : undefined
+        if (report !== undefined) break
+        await world.sleep(10_000 + random.exponential(100_000))
+      }
+    }
+    this.#parts.tell(`has read all tables as ${name}`)
+  }
+
+  async #checkIndexes({ db, version }: Opened, store: string): Promise<true | undefined> {
+    const { checker, name } = this.#parts
+    const timeoutMs = patienceMs
+    const report = await this.#told(
+      () => db.checkIndexes(rootOf(store), { timeoutMs }),
+      'index check',
+    )
+    if (report === undefined) return undefined
+    const { faults, rows } = report
+    checker.onIndexesChecked(name, store, faults)
+    const state = checker.stateAt(store, Number.MAX_SAFE_INTEGER)
+    // Rows of tables that this version does not know are counted as well.
+    if (rows < knownCount(state, version)) checker.onIndexesChecked(name, store, ['rows', rows])
+    return true
+  }
+
+  /** Undefined when the run ends before the cluster has the schema. */
+  async #open(
+    least: ShopVersion,
+    isOver: () => boolean = () => this.#isEnding,
+  ): Promise<Opened | undefined> {
+    const { world, random, coverage, name } = this.#parts
+    for (; !isOver(); await world.sleep(10_000 + random.exponential(50_000))) {
+      const opened = await this.#told(() => this.#tryToOpen(least), 'open')
+      if (opened === undefined) continue
+      coverage.count(`tables: opened version ${opened.version}`)
+      this.#parts.tell(`opens version ${opened.version} as ${name}`)
+      return opened
+    }
+    return undefined
+  }
+
+  async #tryToOpen(least: ShopVersion): Promise<Opened | undefined> {
+    const { client, checker, stores } = this.#parts
+    const schema = shopSchemas[least]
+    const before = await client.schemaVersion(schema.name)
+    if (before === undefined || before.version < least) {
+      await applied(client, schema)
+      return undefined
+    }
+    const db = await client.tables({ name: schema.name, tables: [], model: schema })
+    const after = await client.schemaVersion(schema.name)
+    // Changed meanwhile: it is not known which of them was opened.
+    if (after?.version !== before.version) return undefined
+    for (const store of stores) checker.onGroup(db.group(rootOf(store)), store)
+    return { db, version: before.version === 1 ? 1 : 2 }
+  }
+
+  async #transact({ db, version }: Opened, number: number): Promise<void> {
+    const { name, checker, random, timeoutMs, coverage } = this.#parts
+    const store = this.#pickStore()
+    const operation = `${name}.${number}`
+    const steps = drawTransaction({ random, store, version }, name)
+    const atLeast = this.#floorOf(store)
+    let runs = 0
+    const work = async (
+      tx: Parameters<Parameters<Tables['transaction']>[1]>[0],
+    ): Promise<number> => {
+      runs += 1
+      const own = runs
+      if (own > 1) coverage.count('tables: run again')
+      const made: TableRun = {
+        ...{ version, steps: [...steps, markStep(store, operation, own)] },
+        results: [],
+      }
+      const results: unknown[] = []
+      for (const step of made.steps) results.push(await performStep(tx, step))
+      checker.onRun(operation, store, own, { ...made, results })
+      return own
+    }
+    const lock = random.chance(200_000) ? { lock: 'shop' } : {}
+    const committed = await this.#told(
+      () => db.transaction(rootOf(store), work, { timeoutMs, ...lock }),
+      'transaction',
+      (code) => this.#onTransactionFailed({ db, version }, store, operation, code),
+    )
+    if (committed === undefined) return
+    coverage.count('tables: committed')
+    this.#parts.tell(`is told that ${operation} is committed at ${committed.position}`)
+    checker.onCommitted(name, operation, committed, atLeast)
+    this.#see(store, committed.timestamp ?? 0)
+  }
+
+  async #onTransactionFailed(
+    opened: Opened,
+    store: string,
+    operation: string,
+    code: string,
+  ): Promise<void> {
+    const { checker, name, coverage } = this.#parts
+    this.#parts.tell(`is told ${code} for ${operation}`)
+    if (code !== 'unknown-outcome') return checker.onRefused(name, operation, code)
+    coverage.count('tables: outcome unknown')
+    // A program would look before it does it again: what it sees is judged like any other read.
+    const steps: readonly TableRead[] = [
+      { kind: 'get', table: 'Mark', keys: [{ store, mark: operation }] },
+    ]
+    const own = { store, level: 'current', pauseMeanMicros: 0, at: 0 } as const
+    await this.#read(opened, { ...own, atLeast: this.#floorOf(store), steps })
+  }
+
+  async #look(opened: Opened): Promise<void> {
+    const { random, historyMs, checker } = this.#parts
+    const store = this.#pickStore()
+    const level = random.pick(['current', 'snapshot', 'at', 'at'] as const)
+    const aboutHistory = Math.min(historyMs * 600, holdMeanMicrosMax)
+    const isHeld = random.chance(400_000)
+    const atLeast = level === 'current' ? this.#floorOf(store) : (this.#seenAt.get(store) ?? 0)
+    const steps = drawReads({ random, store, version: opened.version })
+    const moments = checker.momentsOf(store)
+    const back = random.int(1, Math.min(momentsBackMax, Math.max(1, moments.length)))
+    const at = Math.max(0, (moments.at(-back) ?? 0) + random.pick([-1, 0, 0, 1]))
+    const pauseMeanMicros = isHeld ? Math.max(aboutHistory, holdMeanMicrosMin) : 0
+    await this.#read(opened, { store, level, atLeast, steps, at, pauseMeanMicros })
+  }
+
+  /** True when it came to its end. */
+  async #read({ db, version }: Opened, reading: Reading): Promise<boolean> {
+    const { world, random, checker, coverage, name, timeoutMs } = this.#parts
+    const { store, level, steps, at, atLeast, pauseMeanMicros } = reading
+    const results: unknown[] = []
+    const from = level === 'at' ? { at } : level
+    // Who pauses between two steps has time; so has who looks at everything at the end.
+    const isPatient = pauseMeanMicros > 0 || steps.length > 5
+    const done = await this.#told(
+      () =>
+        db.read(
+          rootOf(store),
+          from,
+          async (rows) => {
+            for (const step of steps) {
+              results.push(await performRead(rows, step))
+              if (pauseMeanMicros > 0) await world.sleep(1 + random.exponential(pauseMeanMicros))
+            }
+          },
+          { timeoutMs: isPatient ? patienceMs : timeoutMs },
+        ),
+      'read',
+    )
+    const asOf = done?.view?.asOf
+    if (asOf === undefined) return false
+    coverage.count(`tables: read ${level}`)
+    if (pauseMeanMicros > 0) coverage.count('tables: read held open')
+    const run: TableRun = { version, steps, results }
+    checker.onRead({ client: name, store, run, asOf, level, atLeast })
+    if (level !== 'at') this.#see(store, asOf)
+    return true
+  }
+
+  /** What all were told when it begins: a current read shows that, and what this session has seen. */
+  #floorOf(store: string): Timestamp {
+    return this.#parts.checker.toldAt(store)
+  }
+
+  #see(store: string, at: Timestamp): void {
+    this.#seenAt.set(store, Math.max(this.#seenAt.get(store) ?? 0, at))
+  }
+
+  #pickStore(): string {
+    const { stores, isHot, random } = this.#parts
+    const [first = ''] = stores
+    return isHot && random.chance(800_000) ? first : random.pick(stores)
+  }
+
+  /** Undefined when the world was in the way; what it cannot be the reason of ends the run. */
+  async #told<Value>(
+    call: () => Promise<Value>,
+    what: string,
+    onFailed: (code: string) => Promise<void> | void = () => undefined,
+  ): Promise<Value | undefined> {
+    try {
+      return await call()
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      const { code, retry } = error
+      this.#parts.coverage.count(`tables: ${what} ${code}`)
+      const isOfTheWorld =
+        retry !== 'never' ||
+        excused.includes(code) ||
+        (code === 'corrupt' && this.#parts.mayBeCorrupt())
+      if (!isOfTheWorld) throw error
+      await onFailed(code)
+      return undefined
+    }
+  }
+}
+
+/** Another session may have given the cluster the next version meanwhile: what it has then is opened. */
+async function applied(client: Client, schema: Schema): Promise<void> {
+  try {
+    await client.applySchema(schema)
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== 'schema-mismatch') throw error
+  }
+}
+
+function rootOf(store: string): {
+  readonly table: string
+  readonly key: { readonly store: string }
+} {
+  return { table: 'Store', key: { store } }
+}

@@ -1,0 +1,127 @@
+/**
+ * Programs on typed tables: a few sessions, each with a process, a clock and a link to some of the
+ * nodes, on the real client library. In some seeds one of them gives the cluster the next version of
+ * the schema while the others go on with the one that they have opened.
+ */
+import { Client } from '../src/client/client.ts'
+import type { ClientFrame } from '../src/wire/client-message.ts'
+import type { Judge } from './checkers/judge.ts'
+import type { Referee } from './checkers/referee.ts'
+import { TableChecker } from './checkers/table-checker.ts'
+import { createClock } from './clock.ts'
+import type { Coverage } from './coverage.ts'
+import type { Network } from './network.ts'
+import { SimProcess } from './sim-process.ts'
+import type { WorkloadOptions } from './swarm.ts'
+import { TableSession } from './table-session.ts'
+import type { World } from './world.ts'
+
+export interface TableWorkloadParts {
+  readonly world: World
+  readonly network: Network<ClientFrame>
+  readonly coverage: Coverage
+  readonly referee: Referee
+  readonly judge: Judge
+  readonly options: WorkloadOptions
+  readonly historyMs: number
+  readonly nodes: readonly string[]
+  /** Whether a node may have a damaged data disk now, and say so. */
+  mayBeCorrupt(): boolean
+  /** Whether the node may answer again some time. */
+  isInService(node: string): boolean
+  tell(client: string, what: string): void
+  onFailed(error: unknown): void
+}
+
+/** The groups, one for each store. */
+export const storeNames = ['north', 'south', 'west'] as const
+
+export class TableWorkload {
+  readonly #parts: TableWorkloadParts
+  readonly #checker: TableChecker
+  readonly #isHot: boolean
+  readonly #sessions: TableSession[] = []
+  #busy = 0
+
+  constructor(parts: TableWorkloadParts) {
+    this.#parts = parts
+    const { referee, coverage, judge, world } = parts
+    this.#checker = new TableChecker(referee, coverage)
+    this.#isHot = world.random.fork('hot tables').chance(600_000)
+    judge.model.onEffect = (effect) => {
+      this.#checker.onEffect(effect)
+    }
+  }
+
+  isDone(): boolean {
+    return this.#busy === 0
+  }
+
+  start(): void {
+    const { options, nodes, world } = this.#parts
+    for (let i = 1; i <= options.tableSessionCount; i++) {
+      const name = `table-${i}`
+      const random = world.random.fork(name)
+      const known = random.shuffle(nodes).slice(0, random.int(1, nodes.length))
+      const session = this.#open(name, known, i <= options.schemaChanges)
+      this.#sessions.push(session)
+      this.#begin(session.run())
+    }
+  }
+
+  /** The operation under way is brought to its end; no other is begun. */
+  end(): void {
+    for (const session of this.#sessions) session.end()
+  }
+
+  /** Once the world has healed: all rows and indexes are read and compared through each of `nodes`. */
+  finish(nodes: readonly string[]): void {
+    if (this.#sessions.length === 0) return
+    for (const node of nodes) {
+      const session = this.#open(`table-reader-${node}`, [node], false)
+      this.#begin(session.finish(() => !this.#parts.isInService(node)))
+    }
+  }
+
+  #begin(work: Promise<void>): void {
+    this.#busy += 1
+    work.then(
+      () => (this.#busy -= 1),
+      (error: unknown) => {
+        this.#parts.onFailed(error)
+      },
+    )
+  }
+
+  #open(name: string, known: readonly string[], changesSchema: boolean): TableSession {
+    const { world, coverage, options, historyMs } = this.#parts
+    const random = world.random.fork(`${name} life`)
+    return new TableSession({
+      ...{ name, world, coverage, historyMs, changesSchema, checker: this.#checker },
+      ...{ random: random.fork('operations'), client: this.#connect(name, known) },
+      ...{ operations: options.tableOperations, thinkMeanMicros: options.thinkMeanMicros },
+      ...{ timeoutMs: options.timeoutMs, isHot: this.#isHot },
+      stores: storeNames.slice(0, options.tableStoreCount),
+      mayBeCorrupt: () => this.#parts.mayBeCorrupt(),
+      tell: (what) => {
+        this.#parts.tell(name, what)
+      },
+    })
+  }
+
+  #connect(name: string, known: readonly string[]): Client {
+    const { world, network, options } = this.#parts
+    const random = world.random.fork(`${name} library`)
+    const process = new SimProcess(world, name)
+    const transport = network.attach(process, known)
+    const skew = {
+      offsetMicros: random.int(-200_000, 200_000),
+      driftPpm: 0,
+      timerLatenessMicros: 0,
+    }
+    const clock = createClock(process, skew, random.fork('clock'))
+    const { tryTimeoutMs, timeoutMs } = options
+    const limits = { timeoutMs, tryTimeoutMs, avoidMs: tryTimeoutMs }
+    return new Client({ transport, clock, random: random.fork('chance') }, limits)
+  }
+}
