@@ -8,6 +8,7 @@ import { historyMutants } from './mutants-history.ts'
 import { mvccMutants } from './mutants-mvcc.ts'
 import { nodeMutants } from './mutants-node.ts'
 import { ownMutants } from './mutants-own.ts'
+import { tableMutants } from './mutants-tables.ts'
 import { validationMutants } from './mutants-validation.ts'
 
 /** What clients can see for themselves. */
@@ -168,4 +169,5 @@ export const mutants: readonly Mutant[] = [
   ...historyMutants,
   ...validationMutants,
   ...mvccMutants,
+  ...tableMutants,
 ]

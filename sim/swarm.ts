@@ -158,7 +158,7 @@ type TableOptions = Pick<
 function drawTables(random: SeededRandom): TableOptions {
   return {
     tableSessionCount: random.pick([0, 2, 3, 4]),
-    tableOperations: random.int(8, 20),
+    tableOperations: random.int(6, 16),
     tableStoreCount: random.int(2, 3),
     schemaChanges: random.pick([0, 0, 1, 2]),
   }

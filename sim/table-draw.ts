@@ -44,7 +44,7 @@ export function drawReads(drawing: Drawing): readonly TableRead[] {
 
 /** All rows, and all of every index. */
 export function allReads(store: string): readonly TableRead[] {
-  const page = { reverse: false, limit: 100, isPaged: true, isWithRows: true }
+  const page = { reverse: false, limit: 100, isPaged: true, isWithRows: false }
   const index = (table: string, name: string): TableRead => ({
     ...{ kind: 'index', table, index: name, query: {}, ...page },
   })

@@ -13,12 +13,7 @@ import type { Coverage } from './coverage.ts'
 import type { SeededRandom } from './random.ts'
 import { allReads, drawReads, drawTransaction, markStep } from './table-draw.ts'
 import { shopSchemas, type ShopVersion } from './table-schema.ts'
-import {
-  performRead,
-  performStep,
-  type TableRead,
-  type TableRun,
-} from './table-step.ts'
+import { performRead, performStep, type TableRead, type TableRun } from './table-step.ts'
 import type { World } from './world.ts'
 
 export interface TableSessionParts {
@@ -53,10 +48,12 @@ type Reading = Pick<TableReading, 'store' | 'level' | 'atLeast'> & {
   readonly steps: readonly TableRead[]
   readonly at: Timestamp
   readonly pauseMeanMicros: number
+  readonly isPatient: boolean
 }
 
 /** For what is read row by row over slow ways. */
 const patienceMs = 60_000
+const atOnce = { level: 'current', pauseMeanMicros: 0, at: 0 } as const
 const holdMeanMicrosMin = 5_000
 const holdMeanMicrosMax = 250_000
 const momentsBackMax = 12
@@ -90,32 +87,35 @@ export class TableSession {
     }
   }
 
-  /** All rows and indexes of all stores, as of now, until that works or `isOver`. */
-  async finish(isOver: () => boolean): Promise<void> {
+  /**
+   * All rows and indexes of all stores, as of now, until that works or `isOver`; one of them is also
+   * checked row by row, which takes a request for each entry.
+   */
+  async finish(checkedStore: string, isOver: () => boolean): Promise<void> {
     const { stores, world, random, checker, name } = this.#parts
     const opened = await this.#open(1, isOver)
     if (opened === undefined) return
     for (const store of stores) {
-      const own = { store, level: 'current', pauseMeanMicros: 0, at: 0 } as const
+      const own = { store, ...atOnce, isPatient: true }
       while (!isOver()) {
         const atLeast = checker.toldAt(store)
         const isRead = await this.#read(opened, { ...own, atLeast, steps: allReads(store) })
-        const report = isRead ? await this.#checkIndexes(opened, store) : undefined
-        if (report !== undefined) break
+        if (isRead && store !== checkedStore) break
+        if (isRead && (await this.#checkIndexes(opened, store))) break
         await world.sleep(10_000 + random.exponential(100_000))
       }
     }
     this.#parts.tell(`has read all tables as ${name}`)
   }
 
-  async #checkIndexes({ db, version }: Opened, store: string): Promise<true | undefined> {
+  async #checkIndexes({ db, version }: Opened, store: string): Promise<boolean> {
     const { checker, name } = this.#parts
     const timeoutMs = patienceMs
     const report = await this.#told(
       () => db.checkIndexes(rootOf(store), { timeoutMs }),
       'index check',
     )
-    if (report === undefined) return undefined
+    if (report === undefined) return false
     const { faults, rows } = report
     checker.onIndexesChecked(name, store, faults)
     const state = checker.stateAt(store, Number.MAX_SAFE_INTEGER)
@@ -205,7 +205,7 @@ export class TableSession {
     const steps: readonly TableRead[] = [
       { kind: 'get', table: 'Mark', keys: [{ store, mark: operation }] },
     ]
-    const own = { store, level: 'current', pauseMeanMicros: 0, at: 0 } as const
+    const own = { store, ...atOnce, isPatient: false }
     await this.#read(opened, { ...own, atLeast: this.#floorOf(store), steps })
   }
 
@@ -221,17 +221,16 @@ export class TableSession {
     const back = random.int(1, Math.min(momentsBackMax, Math.max(1, moments.length)))
     const at = Math.max(0, (moments.at(-back) ?? 0) + random.pick([-1, 0, 0, 1]))
     const pauseMeanMicros = isHeld ? Math.max(aboutHistory, holdMeanMicrosMin) : 0
-    await this.#read(opened, { store, level, atLeast, steps, at, pauseMeanMicros })
+    const held = { pauseMeanMicros, isPatient: isHeld }
+    await this.#read(opened, { store, level, atLeast, steps, at, ...held })
   }
 
   /** True when it came to its end. */
   async #read({ db, version }: Opened, reading: Reading): Promise<boolean> {
     const { world, random, checker, coverage, name, timeoutMs } = this.#parts
-    const { store, level, steps, at, atLeast, pauseMeanMicros } = reading
+    const { store, level, steps, at, atLeast, pauseMeanMicros, isPatient } = reading
     const results: unknown[] = []
     const from = level === 'at' ? { at } : level
-    // Who pauses between two steps has time; so has who looks at everything at the end.
-    const isPatient = pauseMeanMicros > 0 || steps.length > 5
     const done = await this.#told(
       () =>
         db.read(

@@ -77,10 +77,16 @@ export class TableWorkload {
   /** Once the world has healed: all rows and indexes are read and compared through each of `nodes`. */
   finish(nodes: readonly string[]): void {
     if (this.#sessions.length === 0) return
-    for (const node of nodes) {
+    const isInService = (node: string): boolean => this.#parts.isInService(node)
+    const stores = this.#stores
+    for (const [index, node] of nodes.entries()) {
       const session = this.#open(`table-reader-${node}`, [node], false)
-      this.#begin(session.finish(() => !this.#parts.isInService(node)))
+      this.#begin(session.finish(stores[index % stores.length] ?? '', () => !isInService(node)))
     }
+  }
+
+  get #stores(): readonly string[] {
+    return storeNames.slice(0, this.#parts.options.tableStoreCount)
   }
 
   #begin(work: Promise<void>): void {
@@ -101,7 +107,7 @@ export class TableWorkload {
       ...{ random: random.fork('operations'), client: this.#connect(name, known) },
       ...{ operations: options.tableOperations, thinkMeanMicros: options.thinkMeanMicros },
       ...{ timeoutMs: options.timeoutMs, isHot: this.#isHot },
-      stores: storeNames.slice(0, options.tableStoreCount),
+      stores: this.#stores,
       mayBeCorrupt: () => this.#parts.mayBeCorrupt(),
       tell: (what) => {
         this.#parts.tell(name, what)

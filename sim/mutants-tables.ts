@@ -1,0 +1,100 @@
+/** Planted bugs in tables and transactions, on the way from the client library to the log. */
+import type { Mutant } from './mutant.ts'
+
+export const tableMutants: readonly Mutant[] = [
+  {
+    id: 'T01',
+    title: 'a changed row leaves its old entry in an index',
+    edits: [
+      {
+        file: 'src/tables/write-rows.ts',
+        find: 'for (const [key, entry] of old) if (!now.has(key)) this',
+        replace: 'for (const [key, entry] of old) if (now.size === 0 && !now.has(key)) this',
+      },
+    ],
+  },
+  {
+    id: 'T02',
+    title: 'the range of a scan is not among what the transaction has read',
+    edits: [
+      {
+        file: 'src/txn/raw-transaction.ts',
+        find: '      this.#reads.addRange(seen)\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'T03',
+    title: 'a commit that is sent again goes under an intent of its own',
+    edits: [
+      {
+        file: 'src/client/commit-call.ts',
+        find: '    return { operation: this.#operation }\n',
+        replace:
+          '    const { submission } = this.#operation\n' +
+          '    const { intent } = submission\n' +
+          '    const sequence = intent.sequence + (this.#isUnsure ? 1_000_000 : 0)\n' +
+          '    const again = { ...submission, intent: { ...intent, sequence } }\n' +
+          '    return { operation: { ...this.#operation, submission: again } }\n',
+      },
+    ],
+  },
+  {
+    id: 'T04',
+    title: 'a scan does not show what its own transaction has written',
+    edits: [
+      {
+        file: 'src/txn/raw-transaction.ts',
+        find: 'const ascending = this.#writes.inRange(range)',
+        replace: 'const ascending = this.#writes.inRange({ gte: range.gte, lt: range.gte })',
+      },
+    ],
+  },
+  {
+    id: 'T05',
+    title: 'the second row with a number takes the number of the first',
+    edits: [
+      {
+        file: 'src/tables/write-rows.ts',
+        find: 'const allocation = this.#transaction.allocationCount\n',
+        replace: 'const allocation = Math.max(0, this.#transaction.allocationCount - 1)\n',
+      },
+    ],
+  },
+  {
+    id: 'T06',
+    title: 'a read goes on at whatever the next node that answers has',
+    edits: [
+      {
+        file: 'src/client/groups.ts',
+        find: 'asOf === undefined ?',
+        replace: 'asOf !== 0 ?',
+      },
+    ],
+  },
+  {
+    id: 'T07',
+    title: 'a snapshot may be older than what the session has seen',
+    edits: [
+      {
+        file: 'src/client/groups.ts',
+        find: 'atLeast: Math.max(atLeast, seen ?? 0),',
+        replace: 'atLeast,',
+      },
+    ],
+  },
+  {
+    id: 'T08',
+    title: 'an update forgets the properties that its program does not know',
+    edits: [
+      {
+        file: 'src/tables/write-rows.ts',
+        find: 'const value = encodeChanged(stored.value, changes)\n',
+        replace:
+          'const patch = [...changes].map(([{ name }, one]) => [name, one] as const)\n' +
+          '    const value = encodeRow(table, { ...before, ...Object.fromEntries(patch) })\n',
+      },
+    ],
+  },
+]
