@@ -282,11 +282,14 @@ test('TXN-5: an unknown outcome is told as such, and its session is left behind'
   const bench = new Bench()
   bench.port.beforeCommit = async () => ({ kind: 'unknown', takesEffect: true })
   const lost = bench.run(async (tx) => tx.put(b('a'), b('1')))
-  await expect(lost).rejects.toMatchObject({ code: 'unknown-outcome', retry: 'check-first' })
+  const told = await lost.catch((error: unknown) => error)
+  expect(told).toMatchObject({ code: 'unknown-outcome', retry: 'check-first' })
   expect(bench.rows()).toEqual(['a=1'])
   bench.port.beforeCommit = async () => undefined
   await bench.put('b')
   const [before, after] = bench.port.submissions
+  const { session, sequence, expiresAt } = before?.intent ?? {}
+  expect(told).toMatchObject({ detail: { intent: { session, sequence, expiresAt } } })
   expect(after?.intent.session).not.toBe(before?.intent.session)
   expect(after?.intent.floor).toBe(1)
 })
