@@ -7,8 +7,9 @@
  * changes are made that leave it its meaning (SCH-14). One that declares what the cluster has not is
  * refused until somebody applies it.
  */
-import { groupOfBytes, type GroupId } from '../base/ids.ts'
+import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
+import { groupOfBytes, type GroupId } from '../base/ids.ts'
 import { encodeTuple } from '../base/tuple.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
@@ -76,18 +77,24 @@ async function step(transaction: RawTransaction, schema: Schema): Promise<Applie
   const row = await transaction.get(currentKey)
   if (row === undefined) {
     const version = firstVersion(schema)
-    put(transaction, version)
+    put(transaction, undefined, version)
     return { kind: 'first', version }
   }
-  const next = nextVersion(versionOf(schema.name, row.value), schema)
+  const current = versionOf(schema.name, row.value)
+  const next = nextVersion(current, schema)
   if (next.kind === 'refused') {
     throw mismatch(`schema ${schema.name} cannot be changed so`, next.changes)
   }
-  if (next.kind === 'next') put(transaction, next.version)
+  if (next.kind === 'next') put(transaction, current, next.version)
   return next
 }
 
-function put(transaction: RawTransaction, version: SchemaVersion): void {
+function put(
+  transaction: RawTransaction,
+  before: SchemaVersion | undefined,
+  version: SchemaVersion,
+): void {
+  assert(version.version === (before?.version ?? 0) + 1, 'TAB-6: versions follow one another')
   const bytes = Buffer.from(JSON.stringify(version))
   transaction.put(currentKey, bytes)
   transaction.put(versionKey(version.version), bytes)

@@ -1,0 +1,81 @@
+/** The schemas of a cluster: versions, refusals, and which programs go on. */
+import { expect, test } from 'vitest'
+import { parseSchema } from '../../schema/ddl-parse.ts'
+import type { Schema } from '../../schema/model.ts'
+import { firstVersion } from '../../schema/version.ts'
+import { present } from '../../src/base/assert.ts'
+import { applySchema, readSchema, versionFor } from '../../src/tables/registry.ts'
+import { Sessions } from '../../src/txn/session.ts'
+import { MemoryPort } from '../txn/memory-port.ts'
+import { TestClock, testRandom } from '../txn/test-ports.ts'
+
+function schemaOf(properties: string, more = ''): Schema {
+  const text = `CREATE SCHEMA Shop; CREATE TABLE Shelf { required int64 id; ${properties} } PRIMARY KEY(id), ENTITY GROUP ROOT; ${more}`
+  const result = parseSchema(text)
+  return present(result.ok ? result.schema : undefined, 'test: the schema is right')
+}
+
+const early = schemaOf('required string label;')
+const later = schemaOf('required string label; optional string note;')
+const other = schemaOf('required int32 label;')
+
+class Desk {
+  readonly clock = new TestClock()
+  readonly random = testRandom()
+  readonly port = new MemoryPort()
+  readonly options = {
+    ...{ clock: this.clock, random: this.random },
+    intents: new Sessions(this.clock, this.random),
+  }
+}
+
+test('TAB-6: a schema is applied once, and goes from version to version', async () => {
+  const { port, options } = new Desk()
+  expect(await readSchema(port, 'Shop', options)).toBeUndefined()
+  const first = await applySchema(port, early, options)
+  expect(first).toEqual({ kind: 'first', version: firstVersion(early) })
+  expect((await applySchema(port, early, options)).kind).toBe('same')
+  const next = await applySchema(port, later, options)
+  expect(next).toMatchObject({ kind: 'next', version: { version: 2 } })
+  expect(await readSchema(port, 'Shop', options)).toEqual(next.version)
+  // Numbers once given stay.
+  expect(next.version.numbers.properties).toMatchObject(first.version.numbers.properties)
+})
+
+test('TAB-6: what rows and programs could not bear is refused in words, and changes nothing', async () => {
+  const { port, options } = new Desk()
+  await applySchema(port, early, options)
+  await expect(applySchema(port, other, options)).rejects.toMatchObject({
+    code: 'schema-mismatch',
+    message: expect.stringMatching(/^schema Shop cannot be changed so: .*label/),
+  })
+  expect((await readSchema(port, 'Shop', options))?.version).toBe(1)
+})
+
+test('TAB-6: of two changes at once, one finds the other', async () => {
+  const { port, options } = new Desk()
+  await applySchema(port, early, options)
+  const third = schemaOf('required string label; optional string origin;')
+  const applied = await Promise.allSettled([
+    applySchema(port, later, options),
+    applySchema(port, third, options),
+  ])
+  // Whoever came second would have dropped what the first had added.
+  expect(applied.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  expect((await readSchema(port, 'Shop', options))?.version).toBe(2)
+})
+
+test('TAB-6: a program of an earlier version goes on, and one of a later is told what is missing', async () => {
+  const { port, options } = new Desk()
+  expect(() => versionFor(early, undefined)).toThrow('trilithon schema apply')
+  await applySchema(port, early, options)
+  const current = await readSchema(port, 'Shop', options)
+  expect(() => versionFor(later, current)).toThrow(
+    "this program's schema Shop is not version 1, which the cluster has, nor one before it: property Shelf.note is new",
+  )
+  await applySchema(port, later, options)
+  const next = await readSchema(port, 'Shop', options)
+  expect(versionFor(early, next)).toEqual(next)
+  expect(versionFor(later, next)).toEqual(next)
+  expect(() => versionFor(other, next)).toThrow('schema Shop')
+})
