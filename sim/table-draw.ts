@@ -21,15 +21,15 @@ export interface Drawing {
 export function drawTransaction(drawing: Drawing, who: string): readonly TableStep[] {
   const { random, store } = drawing
   const isBlind = random.chance(150_000)
-  const steps: TableStep[] = [drawWrite(drawing)]
-  for (let count = random.int(0, 4); count > 0 && !isBlind; count--) {
-    steps.push(random.chance(550_000) ? drawRead(drawing) : drawWrite(drawing))
-  }
+  const others = Array.from({ length: isBlind ? 0 : random.int(0, 4) }, () =>
+    random.chance(550_000) ? drawRead(drawing) : drawWrite(drawing),
+  )
   const visits: TableStep[] = Array.from({ length: random.pick([0, 0, 1, 2]) }, () => ({
     ...{ kind: 'insert', table: 'Visit' },
     row: { store, who },
   }))
-  return [...(isBlind ? [] : random.shuffle(steps)), ...visits]
+  const steps = isBlind ? [] : random.shuffle([drawWrite(drawing), ...others])
+  return [...steps, ...visits]
 }
 
 /** Every transaction that writes says in a row which run of which operation it is. */

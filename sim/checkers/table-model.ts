@@ -81,7 +81,7 @@ export function modelRead(state: TableState, step: TableRead, version: ShopVersi
       return step.keys.map((key) => shown(state.get(nameOf(step.table, key))?.row, version))
     case 'scan': {
       const rows = rowsOf(state, step.table).filter((row) => fits(row, step.query))
-      const sorted = sortedBy(rows, keys[step.table] ?? [])
+      const sorted = sortedBy(rows, keys[step.table] ?? [], (row) => row)
       return pageOf(sorted, step).map((row) => shown(row, version))
     }
     case 'tree':
@@ -219,7 +219,7 @@ function compare(a: unknown, b: unknown): number {
 function sortedBy<Item>(
   items: readonly Item[],
   parts: readonly Part[],
-  valuesOf: (item: Item) => Named = (item) => Object(item),
+  valuesOf: (item: Item) => Named,
 ): readonly Item[] {
   const order = (a: Item, b: Item): number => {
     for (const { name, isDescending } of parts) {
