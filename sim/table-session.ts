@@ -215,11 +215,14 @@ export class TableSession {
     const level = random.pick(['current', 'snapshot', 'at', 'at'] as const)
     const aboutHistory = Math.min(historyMs * 600, holdMeanMicrosMax)
     const isHeld = random.chance(400_000)
-    const atLeast = level === 'current' ? this.#floorOf(store) : (this.#seenAt.get(store) ?? 0)
     const steps = drawReads({ random, store, version: opened.version })
     const moments = checker.momentsOf(store)
     const back = random.int(1, Math.min(momentsBackMax, Math.max(1, moments.length)))
     const at = Math.max(0, (moments.at(-back) ?? 0) + random.pick([-1, 0, 0, 1]))
+    // A moment of the future is read as of now.
+    const told = this.#floorOf(store)
+    const own = level === 'current' ? told : (this.#seenAt.get(store) ?? 0)
+    const atLeast = level === 'at' ? Math.min(at, told) : own
     const pauseMeanMicros = isHeld ? Math.max(aboutHistory, holdMeanMicrosMin) : 0
     const held = { pauseMeanMicros, isPatient: isHeld }
     await this.#read(opened, { store, level, atLeast, steps, at, ...held })
@@ -246,12 +249,18 @@ export class TableSession {
         ),
       'read',
     )
+    const run: TableRun = { version, steps, results }
+    const asked = { client: name, store, run, level, atLeast }
+    const atMost = level === 'at' ? at : Number.MAX_SAFE_INTEGER
     const asOf = done?.view?.asOf
-    if (asOf === undefined) return false
+    if (asOf === undefined) {
+      // What it was shown before it was refused was of the moment it had asked for.
+      if (level === 'at' && at === atLeast) checker.onRead({ ...asked, asOf: at, atMost })
+      return false
+    }
     coverage.count(`tables: read ${level}`)
     if (pauseMeanMicros > 0) coverage.count('tables: read held open')
-    const run: TableRun = { version, steps, results }
-    checker.onRead({ client: name, store, run, asOf, level, atLeast })
+    checker.onRead({ ...asked, asOf, atMost })
     if (level !== 'at') this.#see(store, asOf)
     return true
   }

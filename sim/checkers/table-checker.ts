@@ -49,8 +49,16 @@ export interface TableReading {
   readonly run: TableRun
   readonly asOf: Timestamp
   readonly level: 'current' | 'snapshot' | 'at'
-  /** Nothing older may be shown. */
+  /** Nothing older may be shown, and nothing newer. */
   readonly atLeast: Timestamp
+  readonly atMost: Timestamp
+}
+
+/** What a read breaks that is as of another moment than it should be. */
+const placeRules: Readonly<Record<TableReading['level'], readonly [string, string]>> = {
+  current: ['LEASE-3', 'A current read of rows does not show what was told before it began.'],
+  snapshot: ['LEASE-4', 'A session was shown older rows than it has seen.'],
+  at: ['MVCC-1', 'A read of the past is of another moment than it asked for.'],
 }
 
 const nothing: TableState = new Map()
@@ -165,23 +173,18 @@ export class TableChecker {
     this.#check(one.effect === undefined, 'TXN-5', sentence, { client, operation, code })
   }
 
-  onRead({ client, store, run, asOf, level, atLeast }: TableReading): void {
+  onRead({ client, store, run, asOf, level, atLeast, atMost }: TableReading): void {
     const where = { client, store, level, asOf }
-    if (level !== 'at') {
-      const rule = level === 'current' ? 'LEASE-3' : 'LEASE-4'
-      const sentence =
-        level === 'current'
-          ? 'A current read of rows does not show what was told before it began.'
-          : 'A session was shown older rows than it has seen.'
-      this.#check(asOf >= atLeast, rule, sentence, { ...where, atLeast })
-      this.#tell(store, asOf)
-    }
+    const [rule, sentence] = placeRules[level]
+    const isAtPlace = asOf >= atLeast && asOf <= atMost
+    this.#check(isAtPlace, rule, sentence, { ...where, atLeast, atMost })
+    if (level !== 'at') this.#tell(store, asOf)
     const state = this.stateAt(store, asOf)
     for (const [index, result] of run.results.entries()) {
       const step = run.steps[index]
       if (step === undefined || !isRead(step)) continue
-      const rule = step.kind === 'index' ? 'IDX-1' : level === 'at' ? 'MVCC-1' : 'LEASE-4'
-      this.#compare(step, modelRead(state, step, run.version), result, rule, where)
+      const broken = step.kind === 'index' ? 'IDX-1' : level === 'at' ? 'MVCC-1' : 'LEASE-4'
+      this.#compare(step, modelRead(state, step, run.version), result, broken, where)
     }
   }
 

@@ -63,7 +63,14 @@ class Court {
 
   read(step: TableRead, result: unknown, more: Partial<TableReading> = {}): this {
     this.checker.onRead({
-      ...{ client: 'table-1', store, asOf: this.#position * 10, level: 'at', atLeast: 0 },
+      ...{
+        client: 'table-1',
+        store,
+        asOf: this.#position * 10,
+        level: 'at',
+        atLeast: 0,
+        atMost: 20,
+      },
       run: { version: 1, steps: [step], results: [result] },
       ...more,
     })
@@ -143,6 +150,8 @@ test('LEASE-3, LEASE-4: what shows less than was told is found', () => {
 
 test('MVCC-1, IDX-1: rows and entries of another moment are found', () => {
   expect(inserted().read(scan, [itemRow('a')], { asOf: 9 }).rules).toEqual(['MVCC-1'])
+  const later = { asOf: 10, atLeast: 5, atMost: 5 }
+  expect(inserted().read(scan, [itemRow('a')], later).rules).toEqual(['MVCC-1'])
   expect(inserted().read(byTag, { items: [], rows: [] }).rules).toEqual(['IDX-1'])
 })
 
