@@ -112,10 +112,10 @@ test(
     const db = await client.tables(counters)
     const others = await (await clientOf(['c', 'b', 'a'])).tables(counters)
     await begin(db, 2)
-    let isOver = false
+    const state = { isOver: false }
     const counted: string[] = []
     const counting = (async () => {
-      while (!isOver) {
+      while (!state.isOver) {
         const name = randomUUID()
         await count(others, 2, name)
         counted.push(name)
@@ -123,11 +123,11 @@ test(
     })()
     let [seen, reads, mine] = [0, 0, 0]
     const reading = (async () => {
-      while (!isOver) {
-        const state = await stateAt(db, 2, 'snapshot')
-        expect(state.value).toBeGreaterThanOrEqual(seen)
-        expect(state.names).toHaveLength(state.value)
-        seen = state.value
+      while (!state.isOver) {
+        const found = await stateAt(db, 2, 'snapshot')
+        expect(found.value).toBeGreaterThanOrEqual(seen)
+        expect(found.names).toHaveLength(found.value)
+        seen = found.value
         reads += 1
         if (reads % 10 > 0) continue
         seen = (await count(db, 2, randomUUID())).value
@@ -142,7 +142,7 @@ test(
         await progress(() => counted.length)
       }
     } finally {
-      isOver = true
+      state.isOver = true
     }
     await Promise.all([counting, reading])
     expect((await stateAt(db, 2, 'current')).value).toBe(counted.length + mine)
