@@ -58,6 +58,7 @@ export function rowSink({ db, version }: ClusterSchema, name: string): Sink<Valu
     const message = `rows of table ${name} get a number each when they are inserted, so a file of them cannot be loaded twice; load it with a program of your own`
     throw new CliError(message, exitUsage)
   }
+  const lines = new Lines<GroupId>()
   return {
     put: async (rows) => {
       const answers: PutAnswer[] = []
@@ -75,10 +76,25 @@ export function rowSink({ db, version }: ClusterSchema, name: string): Sink<Valu
         groups.set(group, known)
       }
       await Promise.all(
-        [...groups.values()].map(({ root, rows: some }) => putRows(db, table, root, some, answers)),
+        [...groups].map(([group, { root, rows: some }]) =>
+          lines.after(group, () => putRows(db, table, root, some, answers)),
+        ),
       )
       return answers
     },
+  }
+}
+
+/** Work one after another for each key: of two rows with one key the later one of the file stays. */
+class Lines<Key> {
+  readonly #last = new Map<Key, Promise<void>>()
+
+  after(key: Key, work: () => Promise<void>): Promise<void> {
+    const done = (this.#last.get(key) ?? Promise.resolve()).then(work).finally(() => {
+      if (this.#last.get(key) === done) this.#last.delete(key)
+    })
+    this.#last.set(key, done)
+    return done
   }
 }
 

@@ -73,6 +73,14 @@ test('of lines with one key in a batch the last one stays, also when they are lo
   expect(kinds(await sink.put([other]))).toEqual(['already-there'])
 })
 
+test('of lines with one key in batches side by side the last one stays', async () => {
+  const sink = sinkInto('Thing')
+  const [one = {}] = things(1)
+  const batches = ['b', 'c', 'd'].map((name) => sink.put([{ ...one, name }]))
+  expect((await Promise.all(batches)).flatMap(kinds)).toEqual(['created', 'changed', 'changed'])
+  expect(kinds(await sink.put([{ ...one, name: 'd' }]))).toEqual(['already-there'])
+})
+
 test('rows of a group that are too many for one transaction go in several, in their order', async () => {
   const port = new MemoryPort()
   const answers = await sinkInto('Thing', port).put([...things(11), ...things(3, 2)])
