@@ -75,25 +75,14 @@ export const tableMutants: readonly Mutant[] = [
   },
   {
     id: 'T07',
-    title: 'a snapshot may be older than what the session has seen',
-    edits: [
-      {
-        file: 'src/client/groups.ts',
-        find: 'atLeast: Math.max(atLeast, seen ?? 0),',
-        replace: 'atLeast,',
-      },
-    ],
-  },
-  {
-    id: 'T08',
     title: 'an update forgets the properties that its program does not know',
     edits: [
       {
         file: 'src/tables/write-rows.ts',
         find: 'const value = encodeChanged(stored.value, changes)\n',
         replace:
-          'const patch = [...changes].map(([{ name }, one]) => [name, one] as const)\n' +
-          '    const value = encodeRow(table, { ...before, ...Object.fromEntries(patch) })\n',
+          'const own = [...changes].map(([{ name }, one]) => [name, one] as const)\n' +
+          '    const value = encodeRow(table, { ...before, ...Object.fromEntries(own) })\n',
       },
     ],
   },

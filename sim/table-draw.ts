@@ -134,7 +134,7 @@ function drawBounds(random: SeededRandom, gte: number, most: number): Bounds {
 
 function drawWrite(drawing: Drawing): TableWrite {
   const { random, store, version } = drawing
-  if (version === 2 && random.chance(250_000)) return drawSecondWrite(drawing)
+  if (version === 2 && random.chance(350_000)) return drawSecondWrite(drawing)
   switch (random.int(0, 7)) {
     case 0:
     case 1:
@@ -172,8 +172,8 @@ function drawShelfWrite({ random, store }: Drawing): TableWrite {
 }
 
 function drawSecondWrite({ random, store }: Drawing): TableWrite {
-  if (random.chance(500_000)) {
-    const patch = { origin: random.chance(300_000) ? null : random.pick(labels) }
+  if (random.chance(700_000)) {
+    const patch = { origin: random.chance(150_000) ? null : random.pick(labels) }
     return { kind: 'update', table: 'Item', key: drawItemKey(random, store), patch }
   }
   const row = { store, review: random.int(1, 4), text: random.pick(labels) }
@@ -186,7 +186,7 @@ function drawItem({ random, store, version }: Drawing): Named {
     price: random.int(0, pricesMax),
     ...(random.chance(500_000) && { note: random.pick(labels) }),
     ...(random.chance(800_000) && { tag: drawTags(random) }),
-    ...(version === 2 && random.chance(300_000) && { origin: random.pick(labels) }),
+    ...(version === 2 && random.chance(800_000) && { origin: random.pick(labels) }),
   }
 }
 

@@ -57,6 +57,9 @@ const atOnce = { level: 'current', pauseMeanMicros: 0, at: 0 } as const
 const holdMeanMicrosMin = 5_000
 const holdMeanMicrosMax = 250_000
 const momentsBackMax = 12
+const levels = ['current', 'snapshot', 'at', 'at'] as const
+/** Parts per million. */
+const snapshotsAfterCommit = 250_000
 /** Codes that the world may be the reason of, beside those that say that a call may be made again. */
 const excused: readonly string[] = ['conflict', 'closed', 'expired', 'snapshot-too-old']
 
@@ -77,13 +80,13 @@ export class TableSession {
   async run(): Promise<void> {
     const { operations, changesSchema, world, random, thinkMeanMicros } = this.#parts
     let opened = await this.#open(1)
-    const middle = Math.ceil(operations / 2)
+    const changeAt = Math.ceil(operations / 3)
     for (let i = 1; i <= operations && opened !== undefined; i++) {
       await world.sleep(1 + random.exponential(thinkMeanMicros))
-      if (changesSchema && i === middle) opened = await this.#open(2)
+      if (changesSchema && i === changeAt) opened = await this.#open(2)
       if (opened === undefined || this.#isEnding) return
       if (random.chance(650_000)) await this.#transact(opened, i)
-      else await this.#look(opened)
+      else await this.#look(opened, this.#pickStore(), random.pick(levels))
     }
   }
 
@@ -189,6 +192,8 @@ export class TableSession {
     this.#parts.tell(`is told that ${operation} is committed at ${committed.position}`)
     checker.onCommitted(name, operation, committed, atLeast)
     this.#see(store, committed.timestamp ?? 0)
+    // At once: the replica that is asked may not have it yet.
+    if (random.chance(snapshotsAfterCommit)) await this.#look({ db, version }, store, 'snapshot')
   }
 
   async #onTransactionFailed(
@@ -209,10 +214,8 @@ export class TableSession {
     await this.#read(opened, { ...own, atLeast: this.#floorOf(store), steps })
   }
 
-  async #look(opened: Opened): Promise<void> {
+  async #look(opened: Opened, store: string, level: TableReading['level']): Promise<void> {
     const { random, historyMs, checker } = this.#parts
-    const store = this.#pickStore()
-    const level = random.pick(['current', 'snapshot', 'at', 'at'] as const)
     const aboutHistory = Math.min(historyMs * 600, holdMeanMicrosMax)
     const isHeld = random.chance(400_000)
     const steps = drawReads({ random, store, version: opened.version })
