@@ -160,7 +160,7 @@ function drawTables(random: SeededRandom): TableOptions {
     tableSessionCount: random.pick([0, 2, 3, 4]),
     tableOperations: random.int(6, 16),
     tableStoreCount: random.int(2, 3),
-    schemaChanges: random.pick([0, 0, 1, 2]),
+    schemaChanges: random.pick([0, 1, 1]),
   }
 }
 

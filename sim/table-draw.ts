@@ -5,7 +5,7 @@ import type { ShopVersion } from './table-schema.ts'
 import type { Bounds, Named, TableRead, TableStep, TableWrite } from './table-step.ts'
 
 const shelves = [1, 2, 3] as const
-const items = ['a', 'b', 'c', 'd'] as const
+const items = ['a', 'b', 'c'] as const
 const tags = ['x', 'y', 'z'] as const
 const labels = ['left', 'middle', 'right', 'top'] as const
 const limits = [1, 2, 3, 100] as const
@@ -125,7 +125,7 @@ function drawItemQuery(random: SeededRandom): Named {
   const shelf = random.pick(shelves)
   if (random.chance(400_000)) return { shelf }
   const gte = random.pick(items)
-  return { shelf, item: random.chance(500_000) ? { gte } : { gte, lt: 'd' } }
+  return { shelf, item: random.chance(500_000) ? { gte } : { gte, lt: 'c' } }
 }
 
 function drawBounds(random: SeededRandom, gte: number, most: number): Bounds {
