@@ -27,7 +27,11 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** What happens whatever is switched off: damage that is noticed, writes that are lost in a crash. */
-const always: readonly string[] = ['restart', 'lost-write', 'put again', 'intent sent again']
+const always: readonly string[] = [
+  ...['restart', 'lost-write', 'put again', 'intent sent again'],
+  ...['tables: committed', 'tables: read at', 'tables: read held open', 'tables: run again'],
+  ...['tables: opened version 1', 'tables: opened version 2', 'tables: index', 'tables: tree'],
+]
 
 /** What a campaign must have seen at work, with the faults that were not switched off. */
 export function expectedCounts(switches: Switches = {}): readonly string[] {
