@@ -46,9 +46,10 @@ export class GroupService {
     return answered.kind === 'ok' ? answered.value : answered
   }
 
-  /** Takes nothing more; what is at work comes to its end. */
+  /** Takes nothing more; what is at work comes to its end, and nobody waits for a lock. */
   stop(): void {
     this.#isStopped = true
+    this.#locks.stop()
   }
 
   async #execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {

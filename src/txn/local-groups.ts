@@ -1,11 +1,8 @@
 /** The groups of the replica in this process, as transactions need them. */
 import type { GroupId, Position } from '../base/ids.ts'
 import type { LocalReplica, Outcome, Row, RowRange, Submission } from '../replica/local-replica.ts'
-import { answerBytesMax } from './bounds.ts'
+import { answerBytesMax, pageRowsMax } from './bounds.ts'
 import type { GroupPort, ReadFrom, RowPage, View } from './group-port.ts'
-
-/** Rows of one page; a longer scan goes on after the last of them. */
-const pageRowsMax = 1000
 
 export class LocalGroups implements GroupPort {
   readonly #replica: LocalReplica

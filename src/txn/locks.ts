@@ -97,6 +97,18 @@ export class AdvisoryLocks {
     return true
   }
 
+  /** Nobody gets a lock here any more: who waits for one is told now, so that a node can drain. */
+  stop(): void {
+    for (const { expiry, waiters } of this.#locks.values()) {
+      expiry.cancel()
+      for (const { timer, resolve } of waiters) {
+        timer.cancel()
+        resolve(undefined)
+      }
+    }
+    this.#locks.clear()
+  }
+
   #pass(key: string): void {
     const lock = this.#locks.get(key)
     if (lock === undefined) return

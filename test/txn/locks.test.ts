@@ -55,6 +55,16 @@ test('who does not give it back loses it in time, and who waits in vain is told'
   expect(locks.count).toBe(0)
 })
 
+test('who waits at a node that stops is told at once, and nobody is given the lock', async () => {
+  const { locks } = desk()
+  const held = await locks.acquire(group, 'a', 1_000, 0)
+  const waiting = locks.acquire(group, 'a', 1_000, 60_000)
+  locks.stop()
+  expect(await waiting).toBeUndefined()
+  expect(locks.release(group, 'a', held ?? 0)).toBe(false)
+  expect(locks.count).toBe(0)
+})
+
 test('no more wait than may', async () => {
   const { locks } = desk()
   await locks.acquire(group, 'a', 1_000, 0)
