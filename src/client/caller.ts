@@ -39,7 +39,7 @@ export interface ClientPorts {
 export interface ClientLimits {
   /** A call that names no time-out of its own ends after this. */
   readonly timeoutMs: number
-  /** One node is given so long, then another one is asked. */
+  /** One node is given so long, then another one is asked; longer after every third try. */
   readonly tryTimeoutMs: number
   /** A node that did not answer is avoided for this long. */
   readonly avoidMs: number
@@ -61,6 +61,9 @@ export const defaultClientLimits: ClientLimits = {
   callsMax: 4_096,
   putBytesMax: 64 * 1024 * 1024,
 }
+
+/** Tries that one node is given `tryTimeoutMs` for; then twice as long, and so on. */
+const triesBeforeLonger = 3
 
 /** A request that has been sent and not answered. */
 interface Pending {
@@ -132,13 +135,19 @@ export class Caller {
     const deadlineMs = clock.monotonicMs() + timeoutMs
     const waitMs = 'waitMs' in operation ? operation.waitMs : 0
     for (let tries = 1; ; tries++) {
-      const tryMs = Math.min(remainingMs(clock, deadlineMs), this.#limits.tryTimeoutMs + waitMs)
+      const tryMs = Math.min(remainingMs(clock, deadlineMs), this.#tryMs(tries) + waitMs)
       if (call.take(await this.#tryOnce(call, tryMs, operation))) return call.finish(closed)
       if (this.#isClosed) return call.finish(closed)
       const delayMs = this.#backoffMs(tries)
       if (clock.monotonicMs() + delayMs >= deadlineMs) return call.finish(this.#noAnswer(tries))
       if (delayMs > 0) await pause(this.#ports, delayMs)
     }
+  }
+
+  /** Longer and longer: on a network slower than thought, no try would ever be long enough. */
+  #tryMs(tries: number): number {
+    const doublings = Math.floor((tries - 1) / triesBeforeLonger)
+    return this.#limits.tryTimeoutMs * 2 ** Math.min(doublings, 16)
   }
 
   /** The first retry is at once: at another node, where there is one. */

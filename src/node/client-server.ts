@@ -23,6 +23,7 @@ import {
   type Response,
 } from '../wire/client-message.ts'
 import { Outbox } from '../wire/outbox.ts'
+import { SeenRequests } from './seen-requests.ts'
 
 export interface ClientServerLimits {
   /** Requests at work for one client. */
@@ -57,6 +58,8 @@ export class ClientServer {
   readonly #limits: ClientServerLimits
   readonly #outbox: Outbox<Response>
   readonly #atWork = new Map<Endpoint, number>()
+  /** Of the links that are up. */
+  readonly #seen = new Map<Endpoint, SeenRequests>()
   #requests = 0
   #writtenBytes = 0
   #isStopping = false
@@ -80,6 +83,8 @@ export class ClientServer {
       admit: () => (this.#isStopping ? 'stopping' : undefined),
       onRefused: () => undefined,
       onLink: (client, state) => {
+        if (state === 'up') this.#seen.set(client, new SeenRequests())
+        else this.#seen.delete(client)
         if (state === 'down') this.#outbox.drop(client)
       },
       onFrame: (client, frame) => this.#onFrame(client, frame),
@@ -104,7 +109,10 @@ export class ClientServer {
   #onFrame(client: Endpoint, frame: ClientFrame): void {
     // A node's transport has answers only to send; one that comes in is a confused client's.
     if (frame.kind !== 'requests') return
-    for (const request of frame.requests) this.#take(client, request)
+    const seen = this.#seen.get(client)
+    for (const request of frame.requests) {
+      if (seen?.add(request.id) !== false) this.#take(client, request)
+    }
   }
 
   #take(client: Endpoint, request: Request): void {
