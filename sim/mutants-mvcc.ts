@@ -79,6 +79,17 @@ export const mvccMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'M06',
+    title: 'a snapshot that is almost the newest state is shown the newest state',
+    edits: [
+      {
+        file: 'src/replica/reads.ts',
+        find: 'isNewest: at === timestamp }',
+        replace: 'isNewest: at >= timestamp - 20_000 }',
+      },
+    ],
+  },
+  {
     id: 'M05',
     title: 'a version that began at the timestamp of a snapshot is left out of it',
     edits: [

@@ -15,6 +15,8 @@ import type { ReadLevel, ReadPoint, Row, RowRange } from './local-replica.ts'
 import type { Applied, Replica } from './replica.ts'
 import type { Requests } from './requests.ts'
 
+const microsPerMs = 1_000
+
 export interface ReadsParts {
   readonly clock: Clock
   readonly trace: Trace
@@ -74,15 +76,16 @@ export class Reads {
     keys: readonly Uint8Array[],
     at: Timestamp,
   ): Promise<readonly (Row | undefined)[]> {
-    this.#open(group, at)
-    return this.#parts.data.getAllAt(group, keys, at)
+    const { data } = this.#parts
+    const { isNewest } = this.#open(group, at)
+    return isNewest ? keys.map((key) => data.get(group, key)) : data.getAllAt(group, keys, at)
   }
 
   async scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]> {
     const { data } = this.#parts
     if (at === undefined) return data.scan(group, range)
-    this.#open(group, at)
-    return data.scanAt(group, range, at)
+    const { isNewest } = this.#open(group, at)
+    return isNewest ? data.scan(group, range) : data.scanAt(group, range, at)
   }
 
   #admit(): void {
@@ -114,11 +117,14 @@ export class Reads {
     return point
   }
 
-  /** Opens the snapshot at `at`, or keeps it open; rejects when that cannot be read here. */
-  #open(group: GroupId, at: Timestamp): void {
+  /**
+   * Opens the snapshot at `at`, or keeps it open; rejects when that cannot be read here. `isNewest`:
+   * nothing is applied that it does not see.
+   */
+  #open(group: GroupId, at: Timestamp): { readonly isNewest: boolean } {
     this.#checkRunning()
     if (!isCount(at)) throw new StoreError('invalid', 'a timestamp is a whole number', { group })
-    const { replica, clock, data, trace } = this.#parts
+    const { replica, clock, data, trace, limits } = this.#parts
     const { timestamp, horizon } = replica.applied(group)
     if (at > timestamp) {
       const message = `this replica has applied the group up to ${timestamp}, not to ${at} yet; begin the read here, or try again`
@@ -132,6 +138,17 @@ export class Reads {
       throw new StoreError('snapshot-too-old', message, { group })
     }
     if (at < horizon) trace.mark('snapshot held beyond the horizon')
-    data.pins.pin(group, at, nowMs)
+    if (mayBePassed(at, timestamp, limits)) data.pins.pin(group, at, nowMs)
+    return { isNewest: at === timestamp }
   }
+}
+
+/**
+ * Whether the horizon may pass `at` before a pin would end. It stays `historyMs` behind the group's
+ * newest commit, so what is young needs no pin, and most reads are of that.
+ */
+function mayBePassed(at: Timestamp, newest: Timestamp, limits: Limits): boolean {
+  const { historyMs, snapshotHoldMs } = limits
+  const isYoung = newest - at < (historyMs / 2) * microsPerMs
+  return !isYoung || snapshotHoldMs > historyMs / 2
 }
