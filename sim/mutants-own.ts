@@ -49,12 +49,12 @@ export const ownMutants: readonly Mutant[] = [
   },
   {
     id: 'S05',
-    title: 'a put does not name the cell it has read, so that two may write it',
+    title: 'of the keys that are read at once the first is not named, so that two may write it',
     edits: [
       {
-        file: 'src/cells/put.ts',
-        find: 'reads: [key],',
-        replace: 'reads: [key].slice(1),',
+        file: 'src/txn/raw-transaction.ts',
+        find: 'for (const key of keys) this.#reads',
+        replace: 'for (const key of keys.slice(1)) this.#reads',
       },
     ],
   },

@@ -14,6 +14,39 @@ export const tableMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'T08',
+    title: 'what a transaction has read is taken for one entry newer than it was',
+    edits: [
+      {
+        file: 'src/txn/raw-transaction.ts',
+        find: 'readPosition: view?.position ?? 0,',
+        replace: 'readPosition: view === undefined ? 0 : view.position + 1,',
+      },
+    ],
+  },
+  {
+    id: 'T09',
+    title: 'a put that finds the cell of an earlier try of its own says that others wrote it',
+    edits: [
+      {
+        file: 'src/cells/put.ts',
+        find: 'const created = wasCreatedBy(value.row, creator)',
+        replace: 'const created = wasCreatedBy(value.row, creator.subarray(1))',
+      },
+    ],
+  },
+  {
+    id: 'T10',
+    title: 'a snapshot of a session is older than what it has seen',
+    edits: [
+      {
+        file: 'src/txn/local-groups.ts',
+        find: 'replica.read(group, level, timeoutMs, atLeast)',
+        replace: "replica.read(group, level, timeoutMs, level === 'any' ? 0 : atLeast)",
+      },
+    ],
+  },
+  {
     id: 'T02',
     title: 'the range of a scan is not among what the transaction has read',
     edits: [

@@ -147,7 +147,7 @@ export class TableChecker {
   onCommitted(
     client: string,
     operation: string,
-    told: TransactionResult<number>,
+    told: Omit<TransactionResult<number>, 'group'>,
     atLeast: Timestamp,
   ): void {
     const one = this.#operations.get(operation)

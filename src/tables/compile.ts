@@ -3,6 +3,7 @@
  * bytes, what each property is stored as. Done once a version; everything here is data.
  */
 import { assert, present } from '../base/assert.ts'
+import { encodeTuple } from '../base/tuple.ts'
 import { valueOf } from '../../schema/default.ts'
 import {
   indexesOf,
@@ -25,6 +26,7 @@ export interface CompiledProperty {
   readonly kind: PropertyKind
   /** Of a message. */
   readonly fields: readonly CompiledProperty[]
+  readonly fieldNames: ReadonlySet<string>
   /** What stands for it where a row has none. */
   readonly fallback: unknown
 }
@@ -54,14 +56,22 @@ export interface CompiledTable {
   readonly parent: string | undefined
   /** All parts of the primary key, those of the group first. */
   readonly key: readonly KeyPart[]
+  readonly keyNames: ReadonlySet<string>
   readonly groupPartCount: number
   readonly steps: readonly KeyStep[]
   /** What `steps` has after the parent's. */
   readonly ownParts: readonly KeyPart[]
   readonly properties: readonly CompiledProperty[]
+  /** Of the properties: all names, and those that are not in the key and are no sequence. */
+  readonly names: ReadonlySet<string>
+  readonly stored: readonly CompiledProperty[]
+  /** What the names of its groups begin with, when it is a root. */
+  readonly groupPrefix: Uint8Array
   readonly sequence: { readonly name: string; readonly isInKey: boolean } | undefined
   /** Local and inline ones. */
   readonly indexes: readonly CompiledIndex[]
+  /** Whether one of them is. */
+  readonly isUnique: boolean
 }
 
 export interface IndexedPart extends KeyPart {
@@ -132,6 +142,10 @@ export function compileSchema({ schema, numbers, version }: SchemaVersion): Comp
       ...{ kind: 'table', name: table.name, number: base.number, root: root?.name ?? table.name },
       ...{ scatter: table.key.scatter, parent: above?.name, key, groupPartCount, steps, ownParts },
       ...{ properties, sequence: sequenceOf(properties, key), indexes },
+      isUnique: indexes.some((index) => index.isUnique),
+      ...{ names: namesOf(properties), stored: storedOf(properties, key) },
+      keyNames: new Set(key.map(({ name }) => name)),
+      groupPrefix: encodeTuple(['tables', schema.name, base.number]),
     }
     tables.set(table.name, compiled)
     return compiled
@@ -163,13 +177,26 @@ function compileProperty(
 ): CompiledProperty {
   const { name, presence, type } = property
   const path = `${prefix}${name}`
-  const fields = type.kind === 'message' ? type.properties : []
+  const parts = type.kind === 'message' ? type.properties : []
+  const fields = parts.map((field) => compileProperty(field, `${path}.`, numbers))
   return {
     ...{ name, path, presence, kind: type.kind },
     number: present(numbers[path], 'TAB-2: properties have numbers'),
-    fields: fields.map((field) => compileProperty(field, `${path}.`, numbers)),
+    ...{ fields, fieldNames: namesOf(fields) },
     fallback: property.default === undefined ? undefined : valueOf(type.kind, property.default),
   }
+}
+
+function namesOf(properties: readonly CompiledProperty[]): ReadonlySet<string> {
+  return new Set(properties.map(({ name }) => name))
+}
+
+function storedOf(
+  properties: readonly CompiledProperty[],
+  key: readonly KeyPart[],
+): readonly CompiledProperty[] {
+  const ofKey = new Set(key.map(({ name }) => name))
+  return properties.filter(({ name, kind }) => kind !== 'sequence' && !ofKey.has(name))
 }
 
 interface Keyless {

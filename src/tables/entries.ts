@@ -11,7 +11,7 @@ import { StoreError } from '../base/errors.ts'
 import { type KeyWriter } from './key-writer.ts'
 import { entrySpace, writerIn, type DecodedEntryKey } from './row-key.ts'
 import type { Values } from './row-check.ts'
-import { decodeProperty, encodeProperty, memberOf, packValue, unpackValue } from './row-value.ts'
+import { decodeProperty, encodeProperty, fieldOf, packValue, unpackValue } from './row-value.ts'
 
 export interface Entry {
   readonly key: Uint8Array
@@ -46,7 +46,7 @@ function elementsOf({ list }: CompiledIndex, row: Values): readonly unknown[] {
 }
 
 function valueAt(from: unknown, names: readonly string[]): unknown {
-  return names.reduce((value, name) => memberOf(value, name), from)
+  return names.reduce((value, name) => fieldOf(value, name), from)
 }
 
 function entryOf(
@@ -59,14 +59,12 @@ function entryOf(
   for (const [place, step] of index.steps.entries()) {
     if (step.kind === 'part') writer.part(step.part, values[place])
   }
-  const uniqueBytes = writer.bytes.length
+  const uniqueBytes = writer.length
   const isNumbered = writer.slots.length > 0
   for (const part of index.rowParts) writer.part(part, row[part.name])
   const { bytes, slots } = encodeStored(table, index, row)
-  return {
-    ...{ key: writer.bytes, value: bytes, uniqueBytes, isNumbered },
-    slots: [...writer.slots, ...slots],
-  }
+  const allSlots = slots.length === 0 ? writer.slots : [...writer.slots, ...slots]
+  return { key: writer.bytes, value: bytes, uniqueBytes, isNumbered, slots: allSlots }
 }
 
 /** A key of the index in the making. */
@@ -74,12 +72,15 @@ export function entryWriter({ number }: CompiledIndex): KeyWriter {
   return writerIn(entrySpace).mark(number)
 }
 
+const nothingStored = packValue(undefined, [])
+
 /** The stored properties in their order; a sequence is a number in front. */
 function encodeStored(
   table: CompiledTable,
   { storing }: CompiledIndex,
   row: Values,
 ): ReturnType<typeof packValue> {
+  if (storing.length === 0) return nothingStored
   const sequence = storing.some(({ property }) => property.kind === 'sequence')
   const fields = storing.map(({ names, property }): Packable => {
     const value = property.kind === 'sequence' ? undefined : valueAt(row, names)

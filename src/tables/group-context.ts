@@ -5,21 +5,19 @@
  */
 import { StoreError } from '../base/errors.ts'
 import { equalBytes, sha256 } from '../base/bytes.ts'
-import { groupOfBytes, type GroupId } from '../base/ids.ts'
+import { bytesOfGroup, groupOfBytes, type GroupId } from '../base/ids.ts'
 import { keyBytesMax } from '../base/limits.ts'
-import { encodeTuple } from '../base/tuple.ts'
 import type { CompiledSchema, CompiledTable } from './compile.ts'
 import { checkKeyParts, keyWords } from './key-check.ts'
-import { encodePart } from './key-codec.ts'
+import { ByteSink, decodePart, encodePart, writePart } from './key-codec.ts'
 
 const scatterBytes = 2
 
 export interface GroupContext {
   readonly schema: CompiledSchema
   readonly root: CompiledTable
-  /** The root row's key, part by part, and in bytes. */
+  /** The root row's key, part by part. */
   readonly values: readonly unknown[]
-  readonly encoded: readonly Uint8Array[]
   readonly group: GroupId
 }
 
@@ -34,16 +32,47 @@ export function groupContext(
     throw new StoreError('invalid', message)
   }
   const values = checkKeyParts(root, key)
-  const encoded = root.key.map((part, place) => encodePart(part, values[place]))
-  const own = Buffer.concat(encoded)
-  const hash = root.scatter ? sha256(own).subarray(0, scatterBytes) : new Uint8Array()
-  const bytes = Buffer.concat([encodeTuple(['tables', schema.name, root.number]), hash, own])
+  const bytes = nameOf(root, values)
   if (bytes.length > keyBytesMax) {
     const message = `table ${root.name}: the name of a group is too large with this key: ${bytes.length} bytes, keyBytesMax is ${keyBytesMax}`
     const detail = { limit: 'keyBytesMax', limitValue: keyBytesMax, actual: bytes.length }
     throw new StoreError('too-large', message, detail)
   }
-  return { schema, root, values, encoded, group: groupOfBytes(bytes) }
+  return { schema, root, values, group: groupOfBytes(bytes) }
+}
+
+function nameOf(root: CompiledTable, values: readonly unknown[]): Uint8Array {
+  const name = new ByteSink()
+  name.add(root.groupPrefix)
+  const ownAt = root.scatter ? name.extend(scatterBytes) + scatterBytes : name.length
+  for (const [place, part] of root.key.entries()) writePart(name, part, values[place])
+  if (root.scatter) {
+    const hash = sha256(name.written.subarray(ownAt))
+    name.bytes.set(hash.subarray(0, scatterBytes), ownAt - scatterBytes)
+  }
+  return name.written
+}
+
+/** The root row that a group is named by, its key by part; undefined for groups that are not the schema's. */
+export function rootOfGroup(
+  schema: CompiledSchema,
+  group: GroupId,
+): { readonly root: CompiledTable; readonly values: readonly unknown[] } | undefined {
+  const bytes = bytesOfGroup(group)
+  for (const root of schema.tables.values()) {
+    const prefix = root.groupPrefix
+    if (root.root !== root.name || !equalBytes(bytes.subarray(0, prefix.length), prefix)) continue
+    const values: unknown[] = []
+    let at = prefix.length + (root.scatter ? scatterBytes : 0)
+    for (const part of root.key) {
+      const decoded = decodePart(part, bytes, at)
+      if (decoded === undefined) return undefined
+      values.push(decoded.value)
+      at = decoded.end
+    }
+    return at === bytes.length ? { root, values } : undefined
+  }
+  return undefined
 }
 
 /** Is the table one of this group's, and is `value` what the group has at that place of its key? */
@@ -53,10 +82,10 @@ export function checkOfGroup(
   place: number,
   value: unknown,
 ): void {
+  const own = context.values[place]
+  if (value === own) return
   const part = context.root.key[place]
-  const known = context.encoded[place]
-  if (part === undefined || known === undefined) return
-  if (equalBytes(encodePart(part, value), known)) return
+  if (part === undefined || equalBytes(encodePart(part, value), encodePart(part, own))) return
   const name = table.key[place]?.name ?? part.name
   const message = `table ${table.name}: ${name} ${keyWords(value)} is of another group than this one, which is ${groupWords(context)}; use the handle of that group`
   throw new StoreError('invalid', message)

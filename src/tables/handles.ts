@@ -1,34 +1,102 @@
 /** The typed handles on a group, over what reads and writes rows. */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
+import type { Timestamp } from '../base/ids.ts'
+import type {
+  IndexNames,
+  IndexQuery,
+  Insert,
+  Key,
+  KeyRange,
+  Patch,
+  Row,
+} from '../../schema/infer.ts'
 import type { Table } from '../../schema/table.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { Turn } from '../txn/turn.ts'
-import type { RowReads } from './read-rows.ts'
-import { typed, type GroupReader, type GroupTransaction, type Inserted } from './types.ts'
+import type { Page, RowReads, ScanOptions } from './read-rows.ts'
+import {
+  typed,
+  type GroupReader,
+  type GroupTransaction,
+  type IndexPage,
+  type Inserted,
+  type Put,
+  type RowWith,
+  type TreeRow,
+} from './types.ts'
 import { RowWrites } from './write-rows.ts'
 
-/** Each read comes after the writes called before it; writes come one after another. */
-export function readerOf<Tables extends readonly Table[]>(
-  rows: RowReads,
-  turn: Turn,
-): GroupReader<Tables> {
-  const read = async <Type>(run: () => Promise<unknown>): Promise<Type> =>
-    typed<Type>(await turn.read(run))
-  return {
-    get: (table, key) => read(async () => (await rows.getMany(rows.table(table.name), [key]))[0]),
-    getMany: (table, keys) => read(() => rows.getMany(rows.table(table.name), keys)),
-    scan: (table, range, options = {}) =>
-      read(() => rows.scan(rows.table(table.name), range, options)),
-    scanTree: (table, key, options = {}) =>
-      read(() => rows.scanTree(rows.table(table.name), key, options)),
-    index: (table, name, query, options = {}) =>
-      read(async () => {
-        const page = await rows.index(rows.table(table.name), name, query, options)
-        return { ...page, rows: () => turn.read(() => page.rows()) }
-      }),
-    getWith: (into, key, table, name) =>
-      read(() => rows.getWith(rows.table(into.name), key, rows.table(table.name), name)),
+/** Each read comes after the writes called before it. */
+export class Reader<Tables extends readonly Table[]> implements GroupReader<Tables> {
+  protected readonly rows: RowReads
+  protected readonly turn: Turn
+
+  constructor(rows: RowReads, turn: Turn) {
+    this.rows = rows
+    this.turn = turn
+  }
+
+  timestampOf(given: object): Timestamp | undefined {
+    return this.rows.timestampOf(given)
+  }
+
+  get<Of extends Table>(table: Of, key: Key<Of>): Promise<Row<Of> | undefined> {
+    const { rows } = this
+    return this.#read(async () => (await rows.getMany(rows.table(table.name), [key]))[0])
+  }
+
+  getMany<Of extends Table>(
+    table: Of,
+    keys: readonly Key<Of>[],
+  ): Promise<readonly (Row<Of> | undefined)[]> {
+    const { rows } = this
+    return this.#read(() => rows.getMany(rows.table(table.name), keys))
+  }
+
+  scan<Of extends Table>(
+    table: Of,
+    range: KeyRange<Of>,
+    options: ScanOptions = {},
+  ): Promise<Page<Row<Of>>> {
+    const { rows } = this
+    return this.#read(() => rows.scan(rows.table(table.name), range, options))
+  }
+
+  scanTree<Of extends Table>(
+    table: Of,
+    key: Key<Of>,
+    options: ScanOptions = {},
+  ): Promise<Page<TreeRow<Tables>>> {
+    const { rows } = this
+    return this.#read(() => rows.scanTree(rows.table(table.name), key, options))
+  }
+
+  index<Of extends Table, Name extends IndexNames<Of>>(
+    table: Of,
+    name: Name,
+    query: IndexQuery<Of, Name>,
+    options: ScanOptions = {},
+  ): Promise<IndexPage<Of, Name>> {
+    const { rows, turn } = this
+    return this.#read(async () => {
+      const page = await rows.index(rows.table(table.name), name, query, options)
+      return { ...page, rows: () => turn.read(() => page.rows()) }
+    })
+  }
+
+  getWith<Into extends Table, Of extends Table, Name extends IndexNames<Of>>(
+    into: Into,
+    key: Key<Into>,
+    table: Of,
+    name: Name,
+  ): Promise<RowWith<Into, Of, Name> | undefined> {
+    const { rows } = this
+    return this.#read(() => rows.getWith(rows.table(into.name), key, rows.table(table.name), name))
+  }
+
+  async #read<Type>(run: () => Promise<unknown>): Promise<Type> {
+    return typed<Type>(await this.turn.read(run))
   }
 }
 
@@ -61,26 +129,40 @@ export class InsertedRow implements Inserted {
   }
 }
 
-export function transactionOf<Tables extends readonly Table[]>(
-  rows: RowReads,
-  raw: RawTransaction,
-  inserted: InsertedRow[],
-): GroupTransaction<Tables> {
-  const { turn } = raw
-  assert(raw.group === rows.context.group, 'TAB-5: a transaction reads and writes its group only')
-  const writes = new RowWrites(raw, rows.context)
-  return {
-    ...readerOf<Tables>(rows, turn),
-    insert: (table, row) =>
-      turn.write(async () => {
-        const allocation = await writes.insert(rows.table(table.name), row)
-        const handle = new InsertedRow(table.name, allocation)
-        inserted.push(handle)
-        return handle
-      }),
-    put: (table, row) => turn.write(() => writes.put(rows.table(table.name), row)),
-    update: (table, key, patch) =>
-      turn.write(() => writes.update(rows.table(table.name), key, patch)),
-    delete: (table, key) => turn.write(() => writes.delete(rows.table(table.name), key)),
+/** Writes come one after another. */
+export class Transaction<Tables extends readonly Table[]>
+  extends Reader<Tables>
+  implements GroupTransaction<Tables>
+{
+  readonly #writes: RowWrites
+  readonly #inserted: InsertedRow[]
+
+  /** `inserted` gets the rows inserted, in order. */
+  constructor(rows: RowReads, raw: RawTransaction, inserted: InsertedRow[]) {
+    super(rows, raw.turn)
+    assert(raw.group === rows.context.group, 'TAB-5: a transaction reads and writes its group only')
+    this.#writes = new RowWrites(raw, rows.context)
+    this.#inserted = inserted
+  }
+
+  insert<Of extends Table>({ name }: Of, row: Insert<Of>): Promise<Inserted> {
+    return this.turn.write(async () => {
+      const allocation = await this.#writes.insert(this.rows.table(name), row)
+      const handle = new InsertedRow(name, allocation)
+      this.#inserted.push(handle)
+      return handle
+    })
+  }
+
+  put<Of extends Table>({ name }: Of, row: Put<Of>): Promise<void> {
+    return this.turn.write(async () => this.#writes.put(this.rows.table(name), row))
+  }
+
+  update<Of extends Table>({ name }: Of, key: Key<Of>, patch: Patch<Of>): Promise<void> {
+    return this.turn.write(async () => this.#writes.update(this.rows.table(name), key, patch))
+  }
+
+  delete<Of extends Table>({ name }: Of, key: Key<Of>): Promise<void> {
+    return this.turn.write(async () => this.#writes.delete(this.rows.table(name), key))
   }
 }

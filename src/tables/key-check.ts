@@ -6,9 +6,9 @@ import { checkScalar, wordsFor, wrongValue } from './scalar.ts'
 
 /** The values in the order of the key's parts. */
 export function checkKeyParts(table: CompiledTable, key: unknown): readonly unknown[] {
-  const names = table.key.map(({ name }) => name)
-  const members = membersOf(key, `table ${table.name}: the key`, names)
-  return table.key.map((part) => checkPart(part, members.get(part.name), `table ${table.name}`))
+  const where = `table ${table.name}`
+  const members = membersOf(key, table.keyNames, () => `${where}: the key`)
+  return table.key.map((part) => checkPart(part, memberOf(members, part.name), where))
 }
 
 export function checkPart({ name, kind }: KeyPart, value: unknown, where: string): unknown {
@@ -17,23 +17,22 @@ export function checkPart({ name, kind }: KeyPart, value: unknown, where: string
   return checkScalar(kind, value, place)
 }
 
-/** The members of an object that are there; refuses names that are not in `known`. */
-export function membersOf(
-  value: unknown,
-  where: string,
-  known: readonly string[],
-): ReadonlyMap<string, unknown> {
+/** The object, when all its members are among `known`; `memberOf` looks at them. */
+export function membersOf(value: unknown, known: ReadonlySet<string>, where: () => string): object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw wrongValue(where, value, `an object of ${known.join(', ')}`)
+    throw wrongValue(where(), value, `an object of ${[...known].join(', ')}`)
   }
-  const members = new Map<string, unknown>()
-  for (const [name, member] of Object.entries(value)) {
-    if (!known.includes(name)) {
-      throw new StoreError('invalid', `${where}: ${unknownWord('property', name, known)}`)
-    }
-    if (member !== undefined) members.set(name, member)
+  for (const name of Object.keys(value)) {
+    if (known.has(name)) continue
+    throw new StoreError('invalid', `${where()}: ${unknownWord('property', name, [...known])}`)
   }
-  return members
+  return value
+}
+
+/** The value of an object's own member; undefined where there is none. */
+export function memberOf(value: object, name: string): unknown {
+  const member: unknown = Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined
+  return member
 }
 
 /** A key's value in a message; numbers as digits. */

@@ -12,74 +12,150 @@ const twoTo32 = 2 ** 32
 const shiftOfUpper = 2 ** 21
 const int64Shift = 2n ** 63n
 export const countBytes = 8
+const uuidBytes = 16
+/** Most keys are no longer. */
+const firstBytes = 64
 
-/** The bytes of a checked value. */
-export function encodePart({ kind, direction }: KeyPart, value: unknown): Buffer {
-  const bytes = ascending(kind, value)
-  return direction === 'asc' ? bytes : inverted(bytes)
-}
+/** Bytes in the making. */
+export class ByteSink {
+  #bytes: Buffer = Buffer.allocUnsafe(firstBytes)
+  #length = 0
 
-function ascending(kind: PropertyKind, value: unknown): Buffer {
-  switch (typeof value) {
-    case 'string':
-      return kind === 'uuid'
-        ? Buffer.from(value.replaceAll('-', ''), 'hex')
-        : escaped(Buffer.from(value))
-    case 'boolean':
-      return Buffer.from([value ? 1 : 0])
-    case 'bigint': {
-      const bytes = Buffer.alloc(countBytes)
-      bytes.writeBigUInt64BE(value + int64Shift)
-      return bytes
+  get length(): number {
+    return this.#length
+  }
+
+  /** What is written so far; more may follow, this stays. */
+  get written(): Buffer {
+    return this.#bytes.subarray(0, this.#length)
+  }
+
+  /** Room for so many bytes more, in `bytes` from the place that is given. */
+  extend(count: number): number {
+    const at = this.#length
+    this.#length += count
+    if (this.#length > this.#bytes.length) {
+      const larger = Buffer.allocUnsafe(2 * this.#length)
+      larger.set(this.#bytes.subarray(0, at))
+      this.#bytes = larger
     }
-    case 'number':
-      return number(kind, value)
-    default:
-      assert(value instanceof Uint8Array, 'TAB-1: a key has values of types with an order')
-      return escaped(value)
+    return at
+  }
+
+  get bytes(): Buffer {
+    return this.#bytes
+  }
+
+  add(bytes: Uint8Array): void {
+    const at = this.extend(bytes.length)
+    this.#bytes.set(bytes, at)
+  }
+
+  /** Gives back what was not needed. */
+  cut(length: number): void {
+    this.#length = length
   }
 }
 
-function number(kind: PropertyKind, value: number): Buffer {
-  const bytes = Buffer.alloc(kind === 'int32' || kind === 'float' ? 4 : countBytes)
+/** The bytes of a checked value. */
+export function encodePart(part: KeyPart, value: unknown): Buffer {
+  const sink = new ByteSink()
+  writePart(sink, part, value)
+  return sink.written
+}
+
+/** Writes a checked value behind what is there. */
+export function writePart(sink: ByteSink, { kind, direction }: KeyPart, value: unknown): void {
+  const from = sink.length
+  writeAscending(sink, kind, value)
+  if (direction === 'desc') invert(sink.bytes, from, sink.length)
+}
+
+function writeAscending(sink: ByteSink, kind: PropertyKind, value: unknown): void {
+  switch (typeof value) {
+    case 'string':
+      if (kind === 'uuid') return writeUuid(sink, value)
+      return writeText(sink, value)
+    case 'boolean': {
+      const at = sink.extend(1)
+      sink.bytes[at] = value ? 1 : 0
+      return
+    }
+    case 'bigint': {
+      const at = sink.extend(countBytes)
+      sink.bytes.writeBigUInt64BE(value + int64Shift, at)
+      return
+    }
+    case 'number':
+      return writeNumber(sink, kind, value)
+    default:
+      assert(value instanceof Uint8Array, 'TAB-1: a key has values of types with an order')
+      return writeEscaped(sink, value)
+  }
+}
+
+function writeUuid(sink: ByteSink, value: string): void {
+  const at = sink.extend(uuidBytes)
+  sink.bytes.write(value.replaceAll('-', ''), at, 'hex')
+}
+
+function writeNumber(sink: ByteSink, kind: PropertyKind, value: number): void {
+  const length = kind === 'int32' || kind === 'float' ? 4 : countBytes
+  const at = sink.extend(length)
+  const { bytes } = sink
   switch (kind) {
     case 'int32':
-      bytes.writeUInt32BE(value + 2 ** 31)
-      return bytes
+      bytes.writeUInt32BE(value + 2 ** 31, at)
+      return
     case 'sequence':
-      writeCount(bytes, value, 0)
-      return bytes
+      return writeCount(bytes, value, at)
     case 'float':
-      bytes.writeFloatBE(value)
-      return turned(bytes)
+      bytes.writeFloatBE(value, at)
+      return turn(bytes, at, length)
     case 'double':
-      bytes.writeDoubleBE(value)
-      return turned(bytes)
+      bytes.writeDoubleBE(value, at)
+      return turn(bytes, at, length)
     default: {
       // The sum would lose digits above 2^53, so the two halves are written on their own.
       const upper = Math.floor(value / twoTo32)
-      bytes.writeUInt32BE(shiftOfUpper + upper, 0)
-      bytes.writeUInt32BE(value - upper * twoTo32, 4)
-      return bytes
+      bytes.writeUInt32BE(shiftOfUpper + upper, at)
+      bytes.writeUInt32BE(value - upper * twoTo32, at + 4)
     }
   }
 }
 
-/** 0x00 becomes 0x00 0xff; 0x00 0x01 ends it, so what is longer comes later. */
-function escaped(raw: Uint8Array): Buffer {
-  const bytes: number[] = []
-  for (const byte of raw) {
-    bytes.push(byte)
-    if (byte === 0) bytes.push(0xff)
+/** Text seldom has a 0x00: then its bytes stand as they are. */
+function writeText(sink: ByteSink, text: string): void {
+  const at = sink.extend(3 * text.length + 2)
+  const { bytes } = sink
+  const end = at + bytes.write(text, at, 'utf8')
+  if (bytes.subarray(at, end).includes(0)) {
+    sink.cut(at)
+    return writeEscaped(sink, Buffer.from(text))
   }
-  return Buffer.from([...bytes, 0, 1])
+  bytes[end] = 0
+  bytes[end + 1] = 1
+  sink.cut(end + 2)
+}
+
+/** 0x00 becomes 0x00 0xff; 0x00 0x01 ends it, so what is longer comes later. */
+function writeEscaped(sink: ByteSink, raw: Uint8Array): void {
+  let at = sink.extend(2 * raw.length + 2)
+  const { bytes } = sink
+  for (const byte of raw) {
+    bytes[at++] = byte
+    if (byte === 0) bytes[at++] = 0xff
+  }
+  bytes[at++] = 0
+  bytes[at++] = 1
+  sink.cut(at)
 }
 
 /** IEEE numbers order as their bits do when negative ones are inverted and the sign turned around. */
-function turned(bytes: Buffer): Buffer {
-  if (((bytes[0] ?? 0) & 0x80) !== 0) return inverted(bytes)
-  bytes[0] = (bytes[0] ?? 0) | 0x80
-  return bytes
+function turn(bytes: Buffer, at: number, length: number): void {
+  const first = bytes[at] ?? 0
+  if ((first & 0x80) !== 0) invert(bytes, at, at + length)
+  else bytes[at] = first | 0x80
 }
 
 function turnedBack(bytes: Buffer): Buffer {
@@ -90,9 +166,13 @@ function turnedBack(bytes: Buffer): Buffer {
 }
 
 function inverted(bytes: Uint8Array): Buffer {
-  const other = Buffer.alloc(bytes.length)
-  for (let i = 0; i < bytes.length; i++) other[i] = ~(bytes[i] ?? 0) & 0xff
+  const other = Buffer.from(bytes)
+  invert(other, 0, other.length)
   return other
+}
+
+function invert(bytes: Buffer, from: number, to: number): void {
+  for (let i = from; i < to; i++) bytes[i] = ~(bytes[i] ?? 0) & 0xff
 }
 
 /** The value that starts at `at`, and where it ends; undefined when there is none of this type. */
@@ -116,7 +196,7 @@ export function decodePart(
 
 function lengthOf(kind: PropertyKind): number {
   if (kind === 'bool') return 1
-  if (kind === 'uuid') return 16
+  if (kind === 'uuid') return uuidBytes
   return kind === 'int32' || kind === 'float' ? 4 : countBytes
 }
 

@@ -6,7 +6,7 @@ import { StoreError } from '../base/errors.ts'
 import { prefixRange, type KeyRange } from '../txn/key-range.ts'
 import type { CompiledTable, KeyPart, KeyStep } from './compile.ts'
 import { checkOfGroup, type GroupContext } from './group-context.ts'
-import { checkPart, membersOf } from './key-check.ts'
+import { checkPart, memberOf, membersOf } from './key-check.ts'
 import { encodePart } from './key-codec.ts'
 import type { KeyWriter } from './key-writer.ts'
 import { isPlain } from './scalar.ts'
@@ -17,7 +17,7 @@ export interface QueriedRange {
   readonly isExact: boolean
 }
 
-const boundNames = ['gte', 'gt', 'lte', 'lt'] as const
+const boundNames: ReadonlySet<string> = new Set(['gte', 'gt', 'lte', 'lt'])
 
 /** `writer` has what stands before the steps; `where` is 'table Photo', 'index PhotosByTime'. */
 export function rangeOfQuery(
@@ -28,7 +28,7 @@ export function rangeOfQuery(
   { writer, where }: { readonly writer: KeyWriter; readonly where: string },
 ): QueriedRange {
   const names = steps.flatMap((step) => namesOf(step))
-  const given = membersOf(query, where, names)
+  const given = membersOf(query, new Set(names), () => where)
   let open: string | undefined
   let range: KeyRange | undefined
   for (const step of steps) {
@@ -37,7 +37,7 @@ export function rangeOfQuery(
       continue
     }
     const name = step.kind === 'group' ? step.name : step.part.name
-    const value = given.get(name)
+    const value = memberOf(given, name)
     if (step.kind === 'group') {
       if (value !== undefined) checkGroupPart(context, table, step, value, where)
       continue
@@ -91,15 +91,21 @@ function isBounds(value: unknown): value is object {
   return typeof value === 'object' && value !== null && isPlain(value)
 }
 
+/** Numbers that are given begin with 1; what comes after none of them comes after 0. */
+function checkBound(part: KeyPart, bound: unknown, where: string): unknown {
+  return part.kind === 'sequence' && bound === 0 ? bound : checkPart(part, bound, where)
+}
+
 function boundedRange(part: KeyPart, bounds: object, prefix: Uint8Array, where: string): KeyRange {
-  const given = membersOf(bounds, `${where}: the range of ${part.name}`, boundNames)
-  if ((given.has('gte') && given.has('gt')) || (given.has('lte') && given.has('lt'))) {
+  const given = membersOf(bounds, boundNames, () => `${where}: the range of ${part.name}`)
+  const has = (bound: string): boolean => memberOf(given, bound) !== undefined
+  if ((has('gte') && has('gt')) || (has('lte') && has('lt'))) {
     const message = `${where}: the range of ${part.name} has two bounds on one side`
     throw new StoreError('invalid', message)
   }
   const under = (bound: string): KeyRange | undefined => {
-    if (!given.has(bound)) return undefined
-    const value = checkPart(part, given.get(bound), where)
+    if (!has(bound)) return undefined
+    const value = checkBound(part, memberOf(given, bound), where)
     return prefixRange(Buffer.concat([prefix, encodePart(part, value)]))
   }
   const whole = prefixRange(prefix)

@@ -1,8 +1,7 @@
 /** Keys in the making: bytes one after another, and the places where a number is still to come. */
-import { writeCount } from '../base/bytes.ts'
 import type { SequenceSlot } from '../replication/transaction.ts'
 import type { KeyPart } from './compile.ts'
-import { countBytes, encodePart } from './key-codec.ts'
+import { ByteSink, countBytes, writePart } from './key-codec.ts'
 
 /** A sequence's number that is drawn at commit. */
 export interface ComingNumber {
@@ -18,38 +17,41 @@ export function isComing(value: unknown): value is ComingNumber {
 }
 
 export class KeyWriter {
-  readonly #pieces: Uint8Array[] = []
+  readonly #sink = new ByteSink()
   readonly #slots: SequenceSlot[] = []
-  #length = 0
 
-  add(bytes: Uint8Array): this {
-    this.#pieces.push(bytes)
-    this.#length += bytes.length
-    return this
+  /** `space`: the key's first byte. */
+  constructor(space: number) {
+    const at = this.#sink.extend(1)
+    this.#sink.bytes[at] = space
   }
 
   mark(number: number): this {
-    return this.add(Buffer.from([number >>> 8, number & 0xff]))
+    const at = this.#sink.extend(2)
+    this.#sink.bytes.writeUInt16BE(number, at)
+    return this
   }
 
   part(part: KeyPart, value: unknown): this {
-    if (!isComing(value)) return this.add(encodePart(part, value))
-    this.#slots.push({ allocation: value.allocation, at: 'key', offset: this.#length })
-    return this.add(Buffer.alloc(countBytes))
+    if (!isComing(value)) {
+      writePart(this.#sink, part, value)
+      return this
+    }
+    const at = this.#sink.extend(countBytes)
+    this.#sink.bytes.fill(0, at, at + countBytes)
+    this.#slots.push({ allocation: value.allocation, at: 'key', offset: at })
+    return this
+  }
+
+  get length(): number {
+    return this.#sink.length
   }
 
   get bytes(): Uint8Array {
-    return Buffer.concat(this.#pieces)
+    return this.#sink.written
   }
 
   get slots(): readonly SequenceSlot[] {
     return this.#slots
   }
-}
-
-/** A number in front of what it goes with, in a value. */
-export function countOf(value: number): Buffer {
-  const bytes = Buffer.alloc(countBytes)
-  writeCount(bytes, value, 0)
-  return bytes
 }

@@ -13,7 +13,7 @@ import type { Random } from '../ports/random.ts'
 import { transactionTimeoutMs, type TransactionLimits } from '../txn/bounds.ts'
 import type { GroupPort, ReadFrom, View } from '../txn/group-port.ts'
 import type { LockOptions, LockSource } from '../txn/locks.ts'
-import { runRead, runTransaction } from '../txn/run.ts'
+import { runRead, runTransaction, type ReadOptions, type TransactionOptions } from '../txn/run.ts'
 import { checkOutside, type TransactionScope } from '../txn/scope.ts'
 import { Sessions, type IntentSource } from '../txn/session.ts'
 import { compareIndexes, type IndexReport } from './check-indexes.ts'
@@ -21,7 +21,7 @@ import { compileSchema, type CompiledSchema } from './compile.ts'
 import { groupContext, type GroupContext } from './group-context.ts'
 import { RowReads } from './read-rows.ts'
 import { keyInWords } from './row-key.ts'
-import { readerOf, transactionOf, type InsertedRow } from './handles.ts'
+import { Reader, Transaction, type InsertedRow } from './handles.ts'
 import type { GroupReader, GroupTransaction } from './types.ts'
 
 /** Names a group by the key of its root row. */
@@ -54,7 +54,8 @@ export interface TablesOptions {
   readonly rerunsMax?: number
 }
 
-export interface TransactionCallOptions extends CallOptions {
+export interface TransactionCallOptions
+  extends CallOptions, Pick<TransactionOptions, 'from' | 'intent' | 'rerunsMax'> {
   /**
    * A lock to be taken first, by its name: of those who change the same rows of a hot group, one at a
    * time. Who cannot have it goes on without.
@@ -73,6 +74,7 @@ export type ReadLevel = 'current' | 'snapshot' | 'inconsistent' | { readonly at:
 
 export interface TransactionResult<Value> {
   readonly value: Value
+  readonly group: GroupId
   readonly position: Position
   /** Absent when nothing was read or written. */
   readonly timestamp: Timestamp | undefined
@@ -112,77 +114,124 @@ export function openTables<const Of extends readonly Table[]>(
   port: GroupPort,
   options: TablesOptions,
 ): Tables<Of> {
-  const compiled = compileSchema(options.version ?? firstVersion(schema.model))
-  const { clock, random, scope } = options
-  const intents = options.intents ?? new Sessions(clock, random)
-  const settings = { ...options, intents }
-  return {
-    transaction: async <Value>(
-      key: RootKey,
-      run: (tx: GroupTransaction<Of>) => Promise<Value>,
-      call?: TransactionCallOptions,
-    ) => {
-      checkOutside(scope, 'db.transaction')
-      const context = contextOf(compiled, key)
-      const work = (): Promise<TransactionResult<Value>> =>
-        transact(port, context, { ...settings, ...call }, run)
-      return call?.lock === undefined || options.locks === undefined
-        ? work()
-        : options.locks.withLock(context.group, lockOf(call.lock, settings, call), work)
-    },
-    read: async (key, level, run, call) => {
-      checkOutside(scope, 'db.read')
-      const context = contextOf(compiled, key)
-      return runRead(port, context.group, fromOf(level), { ...settings, ...call }, (reads) =>
-        run(readerOf<Of>(new RowReads(reads, context), reads.turn)),
-      )
-    },
-    checkIndexes: async (key, call) => {
-      const context = contextOf(compiled, key)
-      const read = { ...settings, ...call }
-      const { value } = await runRead(port, context.group, { kind: 'current' }, read, (reads) =>
-        compareIndexes(reads, context),
-      )
-      return value
-    },
-    group: (key) => contextOf(compiled, key).group,
+  return new OpenTables<Of>(
+    compileSchema(options.version ?? firstVersion(schema.model)),
+    port,
+    options,
+  )
+}
+
+class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
+  readonly #schema: CompiledSchema
+  readonly #port: GroupPort
+  readonly #options: TablesOptions
+  readonly #intents: IntentSource
+
+  constructor(schema: CompiledSchema, port: GroupPort, options: TablesOptions) {
+    this.#schema = schema
+    this.#port = port
+    this.#options = options
+    this.#intents = options.intents ?? new Sessions(options.clock, options.random)
+  }
+
+  async transaction<Value>(
+    key: RootKey,
+    run: (tx: GroupTransaction<Of>) => Promise<Value>,
+    call: TransactionCallOptions = {},
+  ): Promise<TransactionResult<Value>> {
+    const { scope, locks } = this.#options
+    checkOutside(scope, 'db.transaction')
+    const context = contextOf(this.#schema, key)
+    if (call.lock === undefined || locks === undefined)
+      return await this.#transact(context, call, run)
+    const lock = lockOf(call.lock, call.timeoutMs ?? this.#options.timeoutMs)
+    return await locks.withLock(context.group, lock, () => this.#transact(context, call, run))
+  }
+
+  async read<Value>(
+    key: RootKey,
+    level: ReadLevel,
+    run: (rows: GroupReader<Of>) => Promise<Value>,
+    call: CallOptions = {},
+  ): Promise<ReadResult<Value>> {
+    checkOutside(this.#options.scope, 'db.read')
+    const context = contextOf(this.#schema, key)
+    return await runRead(this.#port, context.group, fromOf(level), this.#readOf(call), (reads) =>
+      run(new Reader<Of>(new RowReads(reads, context), reads.turn)),
+    )
+  }
+
+  async checkIndexes(key: RootKey, call: CallOptions = {}): Promise<IndexReport> {
+    const context = contextOf(this.#schema, key)
+    const from = { kind: 'current' } as const
+    const read = await runRead(this.#port, context.group, from, this.#readOf(call), (reads) =>
+      compareIndexes(reads, context),
+    )
+    return read.value
+  }
+
+  group(key: RootKey): GroupId {
+    return contextOf(this.#schema, key).group
+  }
+
+  #readOf({ timeoutMs, atLeast }: CallOptions): ReadOptions {
+    const { clock } = this.#options
+    return { clock, timeoutMs: timeoutMs ?? this.#options.timeoutMs, atLeast }
+  }
+
+  async #transact<Value>(
+    context: GroupContext,
+    call: TransactionCallOptions,
+    run: (tx: GroupTransaction<Of>) => Promise<Value>,
+  ): Promise<TransactionResult<Value>> {
+    const { scope } = this.#options
+    const committed = await runTransaction(
+      this.#port,
+      context.group,
+      this.#optionsOf(context, call),
+      async (raw) => {
+        const inserted: InsertedRow[] = []
+        const tx = new Transaction<Of>(new RowReads(raw, context), raw, inserted)
+        const value = await (scope === undefined ? run(tx) : scope.inside(() => run(tx)))
+        return { value, inserted }
+      },
+    )
+    const { position, timestamp, sequences, runs } = committed
+    const { value, inserted } = committed.value
+    for (const row of inserted) row.settle(sequences)
+    const { group } = context
+    return { value, group, position, timestamp, numbers: numbersOf(inserted), runs }
+  }
+
+  #optionsOf(context: GroupContext, call: TransactionCallOptions): TransactionOptions {
+    const { clock, random, limits, timeoutMs, rerunsMax } = this.#options
+    const { atLeast, from, intent } = call
+    const nameKey = (key: Uint8Array): string => keyInWords(context, key)
+    // Spelled out: of all that a transaction makes, spreading objects took the longest.
+    return {
+      clock,
+      random,
+      limits,
+      intents: this.#intents,
+      atLeast,
+      from,
+      intent,
+      nameKey,
+      timeoutMs: call.timeoutMs ?? timeoutMs,
+      rerunsMax: call.rerunsMax ?? rerunsMax,
+    }
   }
 }
 
 /** As long as the transaction may take: it is waited for in half of that. */
-function lockOf(name: string, settings: TablesOptions, call: CallOptions): LockOptions {
-  const timeoutMs = call.timeoutMs ?? settings.timeoutMs ?? transactionTimeoutMs
-  return { name, holdMs: timeoutMs, waitMs: Math.ceil(timeoutMs / 2) }
+function lockOf(name: string, holdMs: number = transactionTimeoutMs): LockOptions {
+  return { name, holdMs, waitMs: Math.ceil(holdMs / 2) }
 }
 
-type Settings = TablesOptions & CallOptions & { readonly intents: IntentSource }
-
-async function transact<Of extends readonly Table[], Value>(
-  port: GroupPort,
-  context: GroupContext,
-  settings: Settings,
-  run: (tx: GroupTransaction<Of>) => Promise<Value>,
-): Promise<TransactionResult<Value>> {
-  const { scope } = settings
-  const nameKey = (key: Uint8Array): string => keyInWords(context, key)
-  const committed = await runTransaction(
-    port,
-    context.group,
-    { ...settings, nameKey },
-    async (raw) => {
-      const inserted: InsertedRow[] = []
-      const tx = transactionOf<Of>(new RowReads(raw, context), raw, inserted)
-      const value = await (scope === undefined ? run(tx) : scope.inside(() => run(tx)))
-      return { value, inserted }
-    },
-  )
-  const { position, timestamp, sequences, runs } = committed
-  const { value, inserted } = committed.value
-  for (const row of inserted) row.settle(sequences)
-  const numbers = inserted
+function numbersOf(inserted: readonly InsertedRow[]): TransactionResult<unknown>['numbers'] {
+  return inserted
     .filter(({ isNumbered }) => isNumbered)
     .map(({ table, number }) => ({ table, number }))
-  return { value, position, timestamp, numbers, runs }
 }
 
 function contextOf(schema: CompiledSchema, { table: name, key }: RootKey): GroupContext {

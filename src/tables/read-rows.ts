@@ -5,6 +5,7 @@
 import { present } from '../base/assert.ts'
 import { compareBytes, latin1 } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
+import type { Timestamp } from '../base/ids.ts'
 import { unknownWord } from '../base/suggest.ts'
 import { keyAfter, prefixRange, type KeyRange } from '../txn/key-range.ts'
 import type { Reads, StoredRow } from '../txn/reads.ts'
@@ -56,6 +57,8 @@ export interface EntryPage extends Page<Values> {
 export class RowReads {
   readonly context: GroupContext
   readonly #reads: Reads
+  /** Of the rows and entries given so far. */
+  readonly #timestamps = new WeakMap<object, Timestamp | undefined>()
 
   constructor(reads: Reads, context: GroupContext) {
     this.context = context
@@ -78,8 +81,23 @@ export class RowReads {
     const rows = await this.#reads.getMany(encoded.map(({ bytes }) => bytes))
     return rows.map((row, index) => {
       const values = encoded[index]?.values ?? []
-      return row === undefined ? undefined : decodeRow(table, values, row.value)
+      return row === undefined ? undefined : this.#rowOf(table, values, row)
     })
+  }
+
+  /** When a row or an entry that this gave was written; undefined: by this transaction, later. */
+  timestampOf(given: object): Timestamp | undefined {
+    if (this.#timestamps.has(given)) return this.#timestamps.get(given)
+    throw new StoreError('invalid', 'timestampOf is asked for a row that this handle has not read')
+  }
+
+  #rowOf(table: CompiledTable, key: readonly unknown[], stored: StoredRow): Values {
+    return this.#stamped(decodeRow(table, key, stored.value), stored)
+  }
+
+  #stamped(values: Values, { timestamp }: StoredRow): Values {
+    this.#timestamps.set(values, timestamp)
+    return values
   }
 
   scan(table: CompiledTable, query: unknown, options: ScanOptions): Promise<Page<Values>> {
@@ -88,20 +106,20 @@ export class RowReads {
     const { range, isExact } = rangeOfQuery(this.context, table, table.steps, query, place)
     // Below a row stand those of other tables.
     const exact = isExact ? { gte: range.gte, lt: keyAfter(range.gte) } : range
-    return this.#pages(exact, options, ({ key, value }) => {
-      const found = decodeRowKey(this.context, key)
+    return this.#pages(exact, options, (stored) => {
+      const found = decodeRowKey(this.context, stored.key)
       if (found?.table !== table) return undefined
-      return decodeRow(table, found.values, value)
+      return this.#rowOf(table, found.values, stored)
     })
   }
 
   /** A row and all below it, depth first; rows of tables that this version does not know are left out. */
   scanTree(table: CompiledTable, key: unknown, options: ScanOptions): Promise<Page<TableRow>> {
     const { bytes } = encodeRowKey(this.context, table, key)
-    return this.#pages(prefixRange(bytes), options, (row) => {
-      const found = decodeRowKey(this.context, row.key)
+    return this.#pages(prefixRange(bytes), options, (stored) => {
+      const found = decodeRowKey(this.context, stored.key)
       if (found === undefined) return undefined
-      return { table: found.table.name, row: decodeRow(found.table, found.values, row.value) }
+      return { table: found.table.name, row: this.#rowOf(found.table, found.values, stored) }
     })
   }
 
@@ -146,7 +164,9 @@ export class RowReads {
       const detail = { limit: 'inlineEntriesMax', limitValue: inlineEntriesMax }
       throw new StoreError('too-large', message, detail)
     }
-    return { ...row, [name]: page.items.map(({ entry }) => entry) }
+    const whole = { ...row, [name]: page.items.map(({ entry }) => entry) }
+    this.#timestamps.set(whole, this.timestampOf(row))
+    return whole
   }
 
   #indexOf(table: CompiledTable, name: string): CompiledIndex {
@@ -166,10 +186,11 @@ export class RowReads {
     checkRoot(this.context, table)
     const place = { writer: entryWriter(index), where: `index ${index.name}` }
     const { range } = rangeOfQuery(this.context, table, index.steps, query, place)
-    return this.#pages(range, options, ({ key, value }) => {
+    return this.#pages(range, options, (stored) => {
+      const { key, value } = stored
       const found = decodeEntryKey(this.context, key)
       if (found === undefined) throw notAnEntry(index)
-      return { key, entry: decodeEntry(table, found, value) }
+      return { key, entry: this.#stamped(decodeEntry(table, found, value), stored) }
     })
   }
 
@@ -184,7 +205,8 @@ export class RowReads {
     const stored = await this.#reads.getMany(keys.map((key) => writeRowKey(table, key).bytes))
     const { asOf } = await this.#reads.view()
     return found.flatMap(({ key }, place) => {
-      const row = rowAt(table, keys[place] ?? [], stored[place])
+      const there = stored[place]
+      const row = there && this.#rowOf(table, keys[place] ?? [], there)
       const isOf = row !== undefined && entriesOf(table, index, row).has(latin1(key))
       if (!isOf && asOf !== undefined) throw leftOver(name)
       return isOf ? [row] : []
@@ -212,14 +234,6 @@ export class RowReads {
       rest = afterKey(rest, present(page.rows.at(-1), 'TAB-4: a page has rows').key, reverse)
     }
   }
-}
-
-function rowAt(
-  table: CompiledTable,
-  key: readonly unknown[],
-  stored: StoredRow | undefined,
-): Values | undefined {
-  return stored === undefined ? undefined : decodeRow(table, key, stored.value)
 }
 
 function afterKey(range: KeyRange, key: Uint8Array, reverse: boolean): KeyRange {

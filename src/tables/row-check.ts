@@ -4,27 +4,26 @@
  */
 import { StoreError } from '../base/errors.ts'
 import type { CompiledProperty, CompiledTable } from './compile.ts'
-import { membersOf } from './key-check.ts'
+import { memberOf, membersOf } from './key-check.ts'
 import { checkScalar, wrongValue } from './scalar.ts'
 
 /** A row, or what a message holds, by name; what is absent is not there. */
 export type Values = Readonly<Record<string, unknown>>
 
-/** A whole row without its sequence; defaults and empty lists are filled in. */
+/** A whole row, a new object, without its sequence; defaults and empty lists are filled in. */
 export function checkRow(
   table: CompiledTable,
   row: unknown,
   { withSequence }: { readonly withSequence: boolean },
-): Values {
+): Record<string, unknown> {
   const where = `table ${table.name}`
-  const members = membersOf(row, where, namesOf(table.properties))
+  const members = membersOf(row, table.names, () => where)
   const sequence = table.sequence?.name
-  if (sequence !== undefined && !withSequence && members.has(sequence)) {
+  if (sequence !== undefined && !withSequence && memberOf(members, sequence) !== undefined) {
     const message = `${where}: ${sequence} is a sequence: its number is given at commit; leave it out`
     throw new StoreError('invalid', message)
   }
-  const properties = table.properties.filter(({ kind }) => withSequence || kind !== 'sequence')
-  return complete(properties, members, where)
+  return complete(table.properties, members, where, withSequence)
 }
 
 /** What changes: a value, or undefined for what is taken away. */
@@ -32,11 +31,11 @@ export type PatchValues = ReadonlyMap<CompiledProperty, unknown>
 
 export function checkPatch(table: CompiledTable, patch: unknown): PatchValues {
   const where = `table ${table.name}`
-  const members = membersOf(patch, where, namesOf(table.properties))
+  const members = membersOf(patch, table.names, () => where)
   const changes = new Map<CompiledProperty, unknown>()
   for (const property of table.properties) {
     const { name, presence, kind } = property
-    const value = members.get(name)
+    const value = memberOf(members, name)
     if (value === undefined) continue
     if (table.key.some((part) => part.name === name) || kind === 'sequence') {
       const message = `${where}: ${name} names the row and stays; delete the row and insert another`
@@ -50,19 +49,28 @@ export function checkPatch(table: CompiledTable, patch: unknown): PatchValues {
 
 function complete(
   properties: readonly CompiledProperty[],
-  members: ReadonlyMap<string, unknown>,
+  members: object,
   where: string,
-): Values {
-  const entries = properties.flatMap((property): readonly (readonly [string, unknown])[] => {
-    const { name, presence, fallback } = property
-    const value = members.get(name) ?? fallback
-    if (members.get(name) === null) return [[name, checkProperty(property, null, where)]]
-    if (value !== undefined) return [[name, checkProperty(property, value, where)]]
-    if (presence === 'repeated') return [[name, []]]
-    if (presence === 'optional') return []
-    throw new StoreError('invalid', `${where}: ${name} is absent; it is required`)
-  })
-  return Object.fromEntries(entries)
+  withSequence: boolean,
+): Record<string, unknown> {
+  const row: Record<string, unknown> = {}
+  for (const property of properties) {
+    if (property.kind === 'sequence' && !withSequence) continue
+    const value = completed(property, memberOf(members, property.name), where)
+    if (value !== undefined) row[property.name] = value
+  }
+  return row
+}
+
+/** The value as it is stored; undefined where an optional property has none. */
+function completed(property: CompiledProperty, given: unknown, where: string): unknown {
+  const { name, presence, fallback } = property
+  // A null is refused as a value; the default is for what is not named at all.
+  const value = given === undefined ? fallback : given
+  if (value !== undefined) return checkProperty(property, value, where)
+  if (presence === 'repeated') return []
+  if (presence === 'optional') return undefined
+  throw new StoreError('invalid', `${where}: ${name} is absent; it is required`)
 }
 
 function checkProperty(property: CompiledProperty, value: unknown, where: string): unknown {
@@ -72,11 +80,16 @@ function checkProperty(property: CompiledProperty, value: unknown, where: string
   return value.map((one: unknown, index) => checkOne(property, one, `${place}[${index}]`))
 }
 
-function checkOne({ kind, fields }: CompiledProperty, value: unknown, where: string): unknown {
+function checkOne(
+  { kind, fields, fieldNames }: CompiledProperty,
+  value: unknown,
+  where: string,
+): unknown {
   if (kind !== 'message') return checkScalar(kind, value, where)
-  return complete(fields, membersOf(value, where, namesOf(fields)), where)
-}
-
-function namesOf(properties: readonly CompiledProperty[]): readonly string[] {
-  return properties.map(({ name }) => name)
+  return complete(
+    fields,
+    membersOf(value, fieldNames, () => where),
+    where,
+    true,
+  )
 }

@@ -19,7 +19,7 @@ export const entrySpace = 2
 
 /** A key in the making, behind the byte of its space. */
 export function writerIn(space: number): KeyWriter {
-  return new KeyWriter().add(Buffer.from([space]))
+  return new KeyWriter(space)
 }
 
 /** The bytes of a key whose parts are checked, in the table's order. */

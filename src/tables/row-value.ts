@@ -7,12 +7,13 @@
  *   02  8 bytes           the same, behind the number of a sequence that is not in the key
  */
 import { StoreError } from '../base/errors.ts'
-import { bufferOf, readCount } from '../base/bytes.ts'
+import { bufferOf, readCount, writeCount } from '../base/bytes.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
 import type { SequenceSlot } from '../replication/transaction.ts'
 import type { CompiledProperty, CompiledTable } from './compile.ts'
+import { memberOf } from './key-check.ts'
 import { countBytes } from './key-codec.ts'
-import { countOf, isComing } from './key-writer.ts'
+import { isComing } from './key-writer.ts'
 import type { PatchValues, Values } from './row-check.ts'
 
 const plainFormat = 1
@@ -26,10 +27,12 @@ export interface StoredValue {
 /** Fields, behind the number of a sequence if there is one. */
 export function packValue(sequence: unknown, fields: readonly Packable[]): StoredValue {
   const rest = pack(fields)
-  if (sequence === undefined)
-    return { bytes: Buffer.concat([Buffer.from([plainFormat]), rest]), slots: [] }
-  const number = isComing(sequence) ? countOf(0) : countOf(Number(sequence))
-  const bytes = Buffer.concat([Buffer.from([numberedFormat]), number, rest])
+  const isNumbered = sequence !== undefined
+  const restAt = isNumbered ? 1 + countBytes : 1
+  const bytes = Buffer.allocUnsafe(restAt + rest.length)
+  bytes[0] = isNumbered ? numberedFormat : plainFormat
+  if (isNumbered) writeCount(bytes, isComing(sequence) ? 0 : Number(sequence), 1)
+  bytes.set(rest, restAt)
   if (!isComing(sequence)) return { bytes, slots: [] }
   return { bytes, slots: [{ allocation: sequence.allocation, at: 'value', offset: 1 }] }
 }
@@ -53,9 +56,11 @@ export interface StoredFields {
 
 export function encodeRow(table: CompiledTable, row: Values): StoredValue {
   const { sequence } = table
-  const fields = storedProperties(table).flatMap((property) =>
-    encodeField(property, row[property.name]),
-  )
+  const fields: Packable[] = []
+  for (const property of table.stored) {
+    const value = row[property.name]
+    if (value !== undefined) fields.push(property.number, encodeProperty(property, value))
+  }
   const isBeside = sequence !== undefined && !sequence.isInKey
   return packValue(isBeside ? row[sequence.name] : undefined, fields)
 }
@@ -98,11 +103,6 @@ export function decodeRow(
   return Object.fromEntries(row)
 }
 
-function storedProperties({ properties, key }: CompiledTable): readonly CompiledProperty[] {
-  const ofKey = new Set(key.map(({ name }) => name))
-  return properties.filter(({ name, kind }) => kind !== 'sequence' && !ofKey.has(name))
-}
-
 /** Number and value; nothing where there is no value. An empty list is one. */
 function encodeField(property: CompiledProperty, value: unknown): readonly Packable[] {
   return value === undefined ? [] : [property.number, encodeProperty(property, value)]
@@ -127,14 +127,13 @@ function encodeOne({ kind, fields }: CompiledProperty, value: unknown): Packable
       return value
     default:
       if (value instanceof Uint8Array) return value
-      return fields.flatMap((field) => encodeField(field, memberOf(value, field.name)))
+      return fields.flatMap((field) => encodeField(field, fieldOf(value, field.name)))
   }
 }
 
-export function memberOf(value: unknown, name: string): unknown {
-  if (typeof value !== 'object' || value === null) return undefined
-  const member: unknown = Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined
-  return member
+/** Of a message, or of nothing. */
+export function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? memberOf(value, name) : undefined
 }
 
 /** The value of what is stored; of nothing stored, the default, the empty list, or no value. */

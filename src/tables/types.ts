@@ -3,6 +3,7 @@
  * the one place where values that were decoded by a declaration are taken for what its type says.
  */
 import { assert } from '../base/assert.ts'
+import type { Timestamp } from '../base/ids.ts'
 import type {
   Flat,
   IndexEntry,
@@ -42,6 +43,11 @@ export interface IndexPage<Of extends Table, Name extends IndexNames<Of>> extend
 
 /** Rows of one group, at one moment unless read inconsistently. */
 export interface GroupReader<Tables extends readonly Table[] = readonly Table[]> {
+  /**
+   * When a row, or an entry of an index, was last written: the timestamp of its commit. Undefined for
+   * what this transaction writes itself. Throws `invalid` for what this handle has not given.
+   */
+  timestampOf(given: object): Timestamp | undefined
   get<Of extends Table>(table: Of, key: Key<Of>): Promise<Row<Of> | undefined>
   /** In the order of `keys`. */
   getMany<Of extends Table>(

@@ -31,19 +31,21 @@ export class RowWrites {
     const { sequence } = table
     const given = checkRow(table, input, { withSequence: false })
     this.#checkGroup(table, given)
+    let key: WrittenKey | undefined
     if (sequence?.isInKey !== true) {
-      const { bytes } = keyOf(table, given)
-      const before = await this.#transaction.get(bytes)
-      if (before !== undefined) throw this.#exists(bytes)
+      key = keyOf(table, given)
+      const before = await this.#transaction.get(key.bytes)
+      if (before !== undefined) throw this.#exists(key.bytes)
     }
     if (sequence === undefined) {
-      await this.#change(table, undefined, given)
+      await this.#change(table, undefined, given, key)
       return undefined
     }
     // Drawn with the first write only: a refused insert takes no number.
     const allocation = this.#transaction.allocationCount
     const number: ComingNumber = { kind: 'coming-number', allocation }
-    await this.#change(table, undefined, { ...given, [sequence.name]: number })
+    given[sequence.name] = number
+    await this.#change(table, undefined, given, key)
     return allocation
   }
 
@@ -97,35 +99,40 @@ export class RowWrites {
     return stored === undefined ? undefined : decodeRow(table, values, stored.value)
   }
 
-  async #change(table: CompiledTable, before: Values | undefined, after: Values): Promise<void> {
+  async #change(
+    table: CompiledTable,
+    before: Values | undefined,
+    after: Values,
+    key: WrittenKey = keyOf(table, after),
+  ): Promise<void> {
     const value: StoredValue = encodeRow(table, after)
-    const key = keyOf(table, after)
     const slots = [...key.slots, ...value.slots]
-    checkLength(key.bytes, `a key of table ${table.name}`)
-    await this.#changeEntries(table, before, after, () => {
-      if (slots.length > 0) this.#transaction.allocate(table.number)
-    })
+    if (key.bytes.length > keyBytesMax) throw tooLong(key.bytes, `a key of table ${table.name}`)
+    const changes = changesOf(table, before, after)
+    if (table.isUnique) await this.#checkUniques(table, changes)
+    if (slots.length > 0) this.#transaction.allocate(table.number)
+    this.#writeEntries(changes)
     this.#transaction.put(key.bytes, value.bytes, slots)
   }
 
+  /** All is checked before anything is written: a refused change leaves nothing of itself. */
   async #changeEntries(
     table: CompiledTable,
-    before: Values | undefined,
+    before: Values,
     after: Values | undefined,
-    begin: () => void = () => undefined,
   ): Promise<void> {
-    const changes = table.indexes.map((index) => {
-      assert(index.table === table.name, 'IDX-1: a row has entries in indexes of its table')
-      const old = before === undefined ? new Map<string, Entry>() : entriesOf(table, index, before)
-      const now = after === undefined ? new Map<string, Entry>() : entriesOf(table, index, after)
-      return { index, old, now }
-    })
-    // All is checked before anything is written: a refused change leaves nothing of itself.
+    const changes = changesOf(table, before, after)
+    if (table.isUnique) await this.#checkUniques(table, changes)
+    this.#writeEntries(changes)
+  }
+
+  async #checkUniques(table: CompiledTable, changes: readonly EntryChange[]): Promise<void> {
     for (const { index, old, now } of changes) {
-      for (const { key } of now.values()) checkLength(key, `an entry of index ${index.name}`)
       if (index.isUnique) await this.#checkUnique(table, index, old, now)
     }
-    begin()
+  }
+
+  #writeEntries(changes: readonly EntryChange[]): void {
     for (const { old, now } of changes) {
       for (const [key, entry] of old) if (!now.has(key)) this.#transaction.delete(entry.key)
       for (const [key, entry] of now) {
@@ -153,8 +160,8 @@ export class RowWrites {
   }
 
   #checkGroup(table: CompiledTable, row: Values): void {
-    for (const [place, { name }] of table.key.slice(0, table.groupPartCount).entries()) {
-      checkOfGroup(this.#context, table, place, row[name])
+    for (let place = 0; place < table.groupPartCount; place++) {
+      checkOfGroup(this.#context, table, place, row[table.key[place]?.name ?? ''])
     }
   }
 
@@ -164,11 +171,35 @@ export class RowWrites {
   }
 }
 
-function checkLength({ length: actual }: Uint8Array, what: string): void {
-  if (actual <= keyBytesMax) return
+/** A row's entries in an index, before and after a change. */
+interface EntryChange {
+  readonly index: CompiledIndex
+  readonly old: ReadonlyMap<string, Entry>
+  readonly now: ReadonlyMap<string, Entry>
+}
+
+const noEntries: ReadonlyMap<string, Entry> = new Map()
+
+function changesOf(
+  table: CompiledTable,
+  before: Values | undefined,
+  after: Values | undefined,
+): readonly EntryChange[] {
+  return table.indexes.map((index) => {
+    assert(index.table === table.name, 'IDX-1: a row has entries in indexes of its table')
+    const old = before === undefined ? noEntries : entriesOf(table, index, before)
+    const now = after === undefined ? noEntries : entriesOf(table, index, after)
+    for (const { key } of now.values()) {
+      if (key.length > keyBytesMax) throw tooLong(key, `an entry of index ${index.name}`)
+    }
+    return { index, old, now }
+  })
+}
+
+function tooLong({ length: actual }: Uint8Array, what: string): StoreError {
   const message = `${what} is too large: ${actual} bytes, keyBytesMax is ${keyBytesMax}`
   const detail = { limit: 'keyBytesMax', limitValue: keyBytesMax, actual }
-  throw new StoreError('too-large', message, detail)
+  return new StoreError('too-large', message, detail)
 }
 
 interface WrittenKey {

@@ -22,14 +22,13 @@ export class LocalGroups implements GroupPort {
     return { position, asOf: from.kind === 'inconsistent' ? undefined : timestamp }
   }
 
-  async get(
+  get(
     group: GroupId,
-    view: View,
+    { asOf }: View,
     keys: readonly Uint8Array[],
   ): Promise<readonly (Row | undefined)[]> {
-    const { asOf } = view
     if (asOf !== undefined) return this.#replica.getAt(group, keys, asOf)
-    return keys.map((key) => this.#replica.get(group, key))
+    return Promise.resolve(keys.map((key) => this.#replica.get(group, key)))
   }
 
   async scan(group: GroupId, view: View, range: RowRange): Promise<RowPage> {

@@ -4,27 +4,29 @@ import type { Mutation } from '../replication/transaction.ts'
 import type { ScanRange, StoredRow } from './reads.ts'
 import { unknownNumber } from './write-set.ts'
 
-/** Both lists in the order of the scan; a write stands for the row of its key. Not limited. */
-export function mergeWrites(
+/**
+ * Both lists in the order of the scan; a write stands for the row of its key, and nothing for a row
+ * that it deletes. One after another, as far as somebody looks.
+ */
+export function* mergeWrites(
   rows: readonly StoredRow[],
   writes: readonly Mutation[],
   { reverse = false }: ScanRange,
-): readonly Mutation[] {
-  const merged: Mutation[] = []
+): Generator<StoredRow | undefined, void> {
   let next = 0
   for (const row of rows) {
     let order = 1
     for (let write = writes[next]; write !== undefined; write = writes[++next]) {
       order = compareBytes(row.key, write.key) * (reverse ? -1 : 1)
       if (order < 0) break
-      merged.push(write)
+      yield rowOf(write)
       if (order > 0) continue
       next += 1
       break
     }
-    if (order !== 0) merged.push(row)
+    if (order !== 0) yield row
   }
-  return [...merged, ...writes.slice(next)]
+  for (const write of writes.slice(next)) yield rowOf(write)
 }
 
 /** The row that a mutation leaves, or undefined when it leaves none. */

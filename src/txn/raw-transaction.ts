@@ -46,15 +46,24 @@ export class RawTransaction implements Reads {
   }
 
   getMany(keys: readonly Uint8Array[]): Promise<readonly (StoredRow | undefined)[]> {
-    return this.turn.take(async () => {
-      const own = keys.map((key) => this.#writes.get(key))
-      const others = keys.filter((_, index) => own[index] === undefined)
-      for (const key of others) this.#reads.addKey(key)
-      this.#checkLimits()
-      const found = others.length === 0 ? [] : await this.#rows.getMany(others)
-      const rest = found.values()
-      return own.map((write) => (write === undefined ? rest.next().value : rowOf(write)))
+    return this.turn.take(() => {
+      if (this.#writes.count === 0) return this.#getOthers(keys)
+      return this.#getMerged(keys)
     })
+  }
+
+  async #getOthers(keys: readonly Uint8Array[]): Promise<readonly (StoredRow | undefined)[]> {
+    for (const key of keys) this.#reads.addKey(key)
+    this.#checkLimits()
+    return await this.#rows.getMany(keys)
+  }
+
+  async #getMerged(keys: readonly Uint8Array[]): Promise<readonly (StoredRow | undefined)[]> {
+    const own = keys.map((key) => this.#writes.get(key))
+    const others = keys.filter((_, index) => own[index] === undefined)
+    const found = others.length === 0 ? [] : await this.#getOthers(others)
+    const rest = found.values()
+    return own.map((write) => (write === undefined ? rest.next().value : rowOf(write)))
   }
 
   scan(range: ScanRange): Promise<ScanPage> {
@@ -83,8 +92,7 @@ export class RawTransaction implements Reads {
     const found = await this.#rows.scan(asked)
     const within = found.isWhole ? own : own.filter(({ key }) => isBefore(range, key, found.rows))
     const rows: StoredRow[] = []
-    for (const mutation of mergeWrites(found.rows, within, range)) {
-      const row = rowOf(mutation)
+    for (const row of mergeWrites(found.rows, within, range)) {
       if (row === undefined) continue
       rows.push(row)
       if (rows.length === limit) {

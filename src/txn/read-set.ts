@@ -2,18 +2,18 @@
  * What a transaction has read: keys, absent ones included, and ranges. A later write to any of it
  * before the commit is a conflict (TXN-1, TXN-2), so nothing that was seen may be missing here.
  */
-import { compareBytes, fromLatin1, latin1 } from '../base/bytes.ts'
+import { compareBytes, latin1 } from '../base/bytes.ts'
 import { isEmptyRange, type KeyRange } from './key-range.ts'
 
 export class ReadSet {
-  readonly #keys = new Set<string>()
+  readonly #keys = new Map<string, Uint8Array>()
   #ranges: KeyRange[] = []
   #bytes = 0
 
   addKey(key: Uint8Array): void {
     const text = latin1(key)
     if (this.#keys.has(text)) return
-    this.#keys.add(text)
+    this.#keys.set(text, key)
     this.#bytes += key.length
   }
 
@@ -35,7 +35,7 @@ export class ReadSet {
   }
 
   keys(): readonly Uint8Array[] {
-    return [...this.#keys].map(fromLatin1)
+    return [...this.#keys.values()]
   }
 
   /** In order, apart from one another. */

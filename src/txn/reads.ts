@@ -3,7 +3,7 @@
  * `PortReads` asks the port at one view, which its first read opens.
  */
 import { StoreError } from '../base/errors.ts'
-import type { GroupId, Position } from '../base/ids.ts'
+import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { pageRowsMax } from './bounds.ts'
 import type { GroupPort, ReadFrom, View } from './group-port.ts'
@@ -13,6 +13,8 @@ import { remainingOrTimeout } from './time.ts'
 export interface StoredRow {
   readonly key: Uint8Array
   readonly value: Uint8Array
+  /** Of the entry that wrote it; absent when this transaction is about to write it. */
+  readonly timestamp?: Timestamp
 }
 
 export interface ScanRange extends KeyRange {
@@ -44,7 +46,7 @@ export interface ViewOptions {
   /** A view to read at; without it the first read opens one. */
   readonly view?: View
   /** A position that has been seen already. */
-  readonly atLeast?: Position
+  readonly atLeast?: Position | undefined
 }
 
 /** The port's rows at one view. */
@@ -81,14 +83,21 @@ export class PortReads implements Reads {
 
   async getMany(keys: readonly Uint8Array[]): Promise<readonly (StoredRow | undefined)[]> {
     const view = await this.view()
+    if (keys.length <= pageRowsMax) return await this.#some(view, keys)
     const rows: (StoredRow | undefined)[] = []
     for (let at = 0; at < keys.length; at += pageRowsMax) {
-      const some = keys.slice(at, at + pageRowsMax)
-      const found = await this.#port.get(this.group, view, some, this.#timeoutMs())
-      if (found.length !== some.length) throw badAnswer()
-      rows.push(...found)
+      rows.push(...(await this.#some(view, keys.slice(at, at + pageRowsMax))))
     }
     return rows
+  }
+
+  async #some(
+    view: View,
+    keys: readonly Uint8Array[],
+  ): Promise<readonly (StoredRow | undefined)[]> {
+    const found = await this.#port.get(this.group, view, keys, this.#timeoutMs())
+    if (found.length !== keys.length) throw badAnswer()
+    return found
   }
 
   async scan(range: ScanRange): Promise<ScanPage> {

@@ -6,6 +6,7 @@
 import { unreachable } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
+import { outcomeOf } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Intent, Outcome, Submission } from '../replica/local-replica.ts'
@@ -27,16 +28,28 @@ import { Turn } from './turn.ts'
 
 export interface ReadOptions {
   readonly clock: Clock
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** A position that the session has seen already. */
-  readonly atLeast?: Position
+  readonly atLeast?: Position | undefined
 }
 
 export interface TransactionOptions extends ReadOptions {
   readonly random: Random
   readonly intents: IntentSource
-  readonly limits?: TransactionLimits
-  readonly rerunsMax?: number
+  /**
+   * An intent under which this may have been tried before, by others too. Such a try and this one take
+   * effect once: when the other one did, the function is run again after it, and has to find its work
+   * done. Without it the transaction has an intent of its own.
+   */
+  readonly intent?: Intent | undefined
+  /**
+   * Where reads begin, 'current' if it is not said. At 'snapshot' the replica asked answers without
+   * asking others. What is written rests on what was read all the same: a replica that is behind costs
+   * a rerun. A function that writes nothing was then at some moment of the past.
+   */
+  readonly from?: 'current' | 'snapshot' | undefined
+  readonly limits?: TransactionLimits | undefined
+  readonly rerunsMax?: number | undefined
   /** A key in words, for messages. */
   readonly nameKey?: (key: Uint8Array) => string
 }
@@ -68,7 +81,8 @@ export async function runTransaction<Value>(
   options: TransactionOptions,
   run: (transaction: RawTransaction) => Promise<Value>,
 ): Promise<Committed<Value>> {
-  const open = options.intents.open()
+  const { intent } = options
+  const open = intent === undefined ? options.intents.open() : { intent, settle: () => undefined }
   const state = { mayTakeEffect: false }
   try {
     return await new Running<Value>(port, group, options, open, state).result(run)
@@ -109,12 +123,18 @@ class Running<Value> {
     let { atLeast } = this.#options
     for (let runs = 1; ; runs++) {
       const attempt = random.int(1, Number.MAX_SAFE_INTEGER)
-      const one = await this.#run(run, atLeast)
+      const one = await this.#run(run, atLeast).catch(unlessTooOld)
+      if (one === undefined) {
+        if (runs > most) throw tooOldTooOften(this.#group, runs)
+        continue
+      }
       this.#runs.set(attempt, one)
       const submission = await one.transaction.submission(this.#open.intent, attempt)
       if (submission === undefined) return readOnly(one, runs)
       const outcome = await this.#commit(submission)
-      if (outcome.kind === 'committed') return this.#committed(outcome, runs)
+      if (outcome.kind === 'committed') {
+        return this.#committed(outcome, runs) ?? (await this.#after(run, outcome.position, runs))
+      }
       if (outcome.kind !== 'conflict') throw refusal(this.#group, this.#open.intent, outcome)
       const delayMs = random.int(0, Math.min(rerunDelayMs * 2 ** (runs - 1), rerunDelayMaxMs))
       const isOver = clock.monotonicMs() + delayMs >= this.#deadlineMs
@@ -132,8 +152,8 @@ class Running<Value> {
     const rows = new PortReads(
       this.#port,
       this.#group,
-      { kind: 'current' },
-      { clock, deadlineMs: this.#deadlineMs, ...(atLeast !== undefined && { atLeast }) },
+      { kind: this.#options.from ?? 'current' },
+      { clock, deadlineMs: this.#deadlineMs, atLeast },
     )
     const turn = new Turn('transaction')
     const transaction = new RawTransaction(rows, limits, turn)
@@ -148,15 +168,42 @@ class Running<Value> {
     return outcome
   }
 
-  /** An earlier attempt than the last may have won: its answer was lost, and it was sent again. */
-  #committed(outcome: Outcome & { readonly kind: 'committed' }, runs: number): Committed<Value> {
+  /**
+   * An earlier attempt than the last may have won: its answer was lost, and it was sent again.
+   * Undefined when the attempt that took effect was none of these.
+   */
+  #committed(
+    outcome: Outcome & { readonly kind: 'committed' },
+    runs: number,
+  ): Committed<Value> | undefined {
     const { attempt, position, timestamp, sequences } = outcome
     const won = this.#runs.get(attempt)
-    if (won === undefined) {
-      const message = 'a replica answered for another transaction than it was given'
-      throw new StoreError('corrupt', message, { group: this.#group })
-    }
+    if (won === undefined) return undefined
     return { value: won.value, position, timestamp, sequences, runs }
+  }
+
+  /** Somebody else's try of a given intent took effect: the function finds its work done. */
+  async #after(
+    run: (transaction: RawTransaction) => Promise<Value>,
+    position: Position,
+    runs: number,
+  ): Promise<Committed<Value>> {
+    const { intent } = this.#options
+    const group = this.#group
+    if (intent === undefined) {
+      const message = 'a replica answered for another transaction than it was given'
+      throw new StoreError('corrupt', message, { group })
+    }
+    const read = await outcomeOf(() => this.#run(run, position))
+    if (read.kind === 'problem') {
+      const message = `the transaction was committed, but what it did could not be read: ${read.problem.message}`
+      throw new StoreError('unknown-outcome', message, { group })
+    }
+    const again = await read.value.transaction.submission(intent, 0)
+    if (again === undefined) return readOnly(read.value, runs + 1)
+    const message =
+      'this session has used the same sequence for something else; it must use a new one'
+    throw new StoreError('invalid', message, { group })
   }
 
   #conflict(conflict: Conflict, runs: number): StoreError {
@@ -176,6 +223,17 @@ async function inTurn<Value>(turn: Turn, run: () => Promise<Value>): Promise<Val
   }
   turn.end()
   return value
+}
+
+/** What it read was forgotten while it read: it is run again, at a newer view. */
+function unlessTooOld(error: unknown): undefined {
+  if (error instanceof StoreError && error.code === 'snapshot-too-old') return undefined
+  throw error
+}
+
+function tooOldTooOften(group: GroupId, runs: number): StoreError {
+  const message = `what this transaction read was gone before it had read it, ${runs} times; keep history for longer (history_ms)`
+  return new StoreError('snapshot-too-old', message, { group, attempts: runs })
 }
 
 /** A current view is a state that was there: what reads only is committed by having read. */
@@ -227,8 +285,7 @@ export async function runRead<Value>(
 ): Promise<ReadResult<Value>> {
   const { clock, timeoutMs = transactionTimeoutMs, atLeast } = options
   const deadlineMs = clock.monotonicMs() + timeoutMs
-  const view = { clock, deadlineMs, ...(atLeast !== undefined && { atLeast }) }
-  const rows = new PortReads(port, group, from, view)
+  const rows = new PortReads(port, group, from, { clock, deadlineMs, atLeast })
   const turn = new Turn('read')
   const value = await inTurn(turn, () => run(handleOf(rows, turn)))
   return { value, view: await rows.openedView() }

@@ -8,8 +8,8 @@ export class Turn {
   readonly #what: string
   #isOver = false
   #underWay = 0
-  /** The writes called so far, one after another: each may read what it replaces. */
-  #writes: Promise<unknown> = Promise.resolve()
+  /** The writes under way, one after another: each may read what it replaces. */
+  #writes: Promise<void> | undefined
 
   /** `what` names the handle in messages: 'transaction'. */
   constructor(what: string) {
@@ -21,39 +21,42 @@ export class Turn {
   }
 
   check(): void {
-    if (!this.#isOver) return
-    const message = `this ${this.#what} is over; use its handle inside its function only, and await each call`
-    throw new StoreError('closed', message)
+    if (this.#isOver) throw this.#over()
   }
 
-  async take<Value>(run: () => Promise<Value>): Promise<Value> {
-    this.check()
+  #over(): StoreError {
+    const message = `this ${this.#what} is over; use its handle inside its function only, and await each call`
+    return new StoreError('closed', message)
+  }
+
+  /** Rejects when the time is over. Adds no turn of the event loop to those of `run`. */
+  take<Value>(run: () => Promise<Value>): Promise<Value> {
+    if (this.#isOver) return Promise.reject(this.#over())
     this.#underWay += 1
-    try {
-      return await run()
-    } finally {
+    const end = (): void => {
       this.#underWay -= 1
     }
+    const done = run()
+    done.then(end, end)
+    return done
   }
 
   /** A read: after the writes that were called before it. */
-  async read<Value>(run: () => Promise<Value>): Promise<Value> {
+  read<Value>(run: () => Promise<Value>): Promise<Value> {
     const before = this.#writes
-    return this.take(async () => {
-      await before
-      return run()
-    })
+    if (before === undefined) return this.take(run)
+    return this.take(() => before.then(run))
   }
 
   /** A write: after the writes that were called before it. */
-  async write<Value>(run: () => Promise<Value>): Promise<Value> {
-    const before = this.#writes
-    const done = this.take(async () => {
-      await before
-      return run()
-    })
+  write<Value>(run: () => Promise<Value>): Promise<Value> {
+    const done = this.read(run)
+    const end = (): void => {
+      if (this.#writes === ended) this.#writes = undefined
+    }
     // A write that failed is told to whoever called it; the next one goes on.
-    this.#writes = done.catch(() => undefined)
+    const ended: Promise<void> = done.then(end, end)
+    this.#writes = ended
     return done
   }
 

@@ -293,3 +293,25 @@ test('what a read sees of the past is of one moment, rows and indexes alike', as
   })
   expect(value).toEqual({ items: before.value.items, rows: 3 })
 })
+
+test('a row tells when it was written, to the transaction that has not written it itself', async () => {
+  const { db } = await withPhotos(2)
+  const key = (photo_id: number) => ({ user_id: 1n, photo_id })
+  const changed = await db.transaction(ann, (tx) => tx.update(Photo, key(1), { tag: ['sea'] }))
+  const { value } = await db.read(ann, 'current', async (rows) => {
+    const page = await rows.index(Photo, 'PhotosByTime', { user_id: 1n })
+    const [first, second] = await rows.getMany(Photo, [key(1), key(2)])
+    const given = [first ?? {}, second ?? {}, ...page.items, ...(await page.rows())]
+    return given.map((one) => rows.timestampOf(one))
+  })
+  const [first, second = 0] = value
+  expect(first).toBe(changed.timestamp)
+  expect(second).toBeLessThan(changed.timestamp ?? 0)
+  // Entries of photo 2 and 1, which the update has left alone, then their rows.
+  expect(value.slice(2)).toEqual([second, second, second, first])
+  await db.transaction(ann, async (tx) => {
+    await tx.update(Photo, key(1), { tag: [] })
+    expect(tx.timestampOf((await tx.get(Photo, key(1))) ?? {})).toBeUndefined()
+    expect(() => tx.timestampOf({ ...key(1) })).toThrow(/has not read/)
+  })
+})

@@ -2,52 +2,10 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { compareBytes } from '../../src/base/bytes.ts'
-import { groupOfBytes } from '../../src/base/ids.ts'
 import { defaultTransactionLimits } from '../../src/txn/bounds.ts'
 import type { RawTransaction } from '../../src/txn/raw-transaction.ts'
-import type { Committed, TransactionOptions } from '../../src/txn/run.ts'
-import { runRead, runTransaction } from '../../src/txn/run.ts'
-import { Sessions } from '../../src/txn/session.ts'
-import { MemoryPort } from './memory-port.ts'
-import { TestClock, testRandom } from './test-ports.ts'
-
-const group = groupOfBytes(Buffer.from('g'))
-const b = (text: string): Uint8Array => new Uint8Array(Buffer.from(text))
-const text = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString()
-
-class Bench {
-  readonly port = new MemoryPort()
-  readonly clock = new TestClock()
-  readonly random = testRandom()
-  readonly intents = new Sessions(this.clock, this.random)
-
-  run<Value>(
-    run: (tx: RawTransaction) => Promise<Value>,
-    options: Partial<TransactionOptions> = {},
-  ): Promise<Committed<Value>> {
-    const { clock, random, intents } = this
-    return runTransaction(this.port, group, { clock, random, intents, ...options }, run)
-  }
-
-  async put(...keys: readonly string[]): Promise<void> {
-    await this.run(async (tx) => {
-      for (const key of keys) tx.put(b(key), b(`${key}0`))
-    })
-  }
-
-  /** Runs `other` once, just before the next commit that is not its own. */
-  interrupt(other: () => Promise<unknown>): void {
-    this.port.beforeCommit = async () => {
-      this.port.beforeCommit = async () => undefined
-      await other()
-      return undefined
-    }
-  }
-
-  rows(): readonly string[] {
-    return this.port.rowsOf(group).map(({ key, value }) => `${text(key)}=${text(value)}`)
-  }
-}
+import { runRead } from '../../src/txn/run.ts'
+import { b, Bench, group, text } from './bench.ts'
 
 const all = { gte: b('a'), lt: b('z') }
 
