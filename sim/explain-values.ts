@@ -1,9 +1,30 @@
 /** Values of entries as an explanation tells them: a letter each, and what the letter stands for. */
+import { present } from '../src/base/assert.ts'
+import { fromLatin1 } from '../src/base/bytes.ts'
+import { groupOfBytes } from '../src/base/ids.ts'
 import { decodeTuple } from '../src/base/tuple.ts'
-import { rowKeyText } from '../src/cells/shard.ts'
+import { cellVersion, shardOfGroup } from '../src/cells/cell-table.ts'
 import { decodeEntry } from '../src/replication/entry.ts'
 import type { Mutation, Transaction } from '../src/replication/transaction.ts'
+import { compileSchema } from '../src/tables/compile.ts'
+import { groupContext } from '../src/tables/group-context.ts'
+import { decodeRowKey } from '../src/tables/row-key.ts'
 import { markOf } from './narrator.ts'
+
+const cellTable = 'Cell'
+const schema = compileSchema(cellVersion)
+const shardTable = present(schema.tables.get('Shard'), 'explain: shards are a table')
+/** A group as its owner names it: a shard by its key, others by the parts of theirs. */
+export function describeGroup(group: string): string {
+  const bytes = fromLatin1(group)
+  const parts = decodeTuple(bytes)
+  if (parts !== undefined) return parts.join('/')
+  const shard = shardOfGroup(groupOfBytes(bytes))
+  return shard === undefined ? group : `shard ${shard.datastore}/${shard.shard}`
+}
+
+/** Keys are alike in all of them. */
+const anyShard = groupContext(schema, shardTable, { datastore: '', shard: 0 })
 
 const lettersInAlphabet = 26
 /** Transactions of an entry that are told. */
@@ -53,15 +74,13 @@ function describeTransaction({ session, sequence, mutations }: Transaction): str
 
 /** Of a cell its name; its place in the shard's log goes without saying. */
 function describeMutation({ key }: Mutation): string | undefined {
-  const parts = decodeTuple(key)
-  if (parts === undefined) return printable(key)
-  const [table, row, column, refKey] = parts
-  const isCell = table === 'c' && typeof column === 'string' && typeof refKey === 'number'
-  if (!isCell || !(row instanceof Uint8Array)) return undefined
-  return `put of row ${rowKeyText(row).slice(0, rowCharactersTold)} ${column}/${refKey}`
+  const row = decodeRowKey(anyShard, key)
+  if (row?.table.name !== cellTable) return printable(key)
+  const [, , rowKey, column, refKey] = row.values
+  return `put of row ${String(rowKey).slice(0, rowCharactersTold)} ${String(column)}/${String(refKey)}`
 }
 
-/** Rows that are no cells have keys that begin with text; those of a shard's log do not. */
+/** Rows that are no cells have keys that begin with text; those of tables do not. */
 function printable(key: Uint8Array): string | undefined {
   const text = /^[!-~]+/.exec(Buffer.from(key).toString('latin1'))?.[0]
   return text === undefined ? undefined : `row ${JSON.stringify(text)}`

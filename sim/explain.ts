@@ -2,9 +2,8 @@
  * Explains a scenario that fails: the rule in words, where and when it broke, the faults and the
  * operations, and then the causal slice of the run, one line a state change.
  */
-import { fromLatin1, latin1 } from '../src/base/bytes.ts'
+import { latin1 } from '../src/base/bytes.ts'
 import { isUuid } from '../src/base/ids.ts'
-import { decodeTuple } from '../src/base/tuple.ts'
 import { rowKeyBytes, shardGroup } from '../src/cells/shard.ts'
 import { datastore } from './cell-workload.ts'
 import type { Violation } from './checkers/referee.ts'
@@ -17,7 +16,7 @@ import type { SwarmOptions } from './swarm.ts'
 import { describeSize, runScenario, sizeOf, type Scenario } from './scenario.ts'
 import { positionsWith, sliceOf, type Place } from './explain-slice.ts'
 import { describeRule } from './explain-rules.ts'
-import { Letters } from './explain-values.ts'
+import { describeGroup, Letters } from './explain-values.ts'
 import {
   describeAside,
   describeFact,
@@ -173,12 +172,6 @@ function describeViolation(violation: Violation, place: Place | undefined): read
 function describePlace({ group, positions }: Place): string {
   const where = positions.length === 0 ? '' : `, position ${positions.join(', ')}`
   return `group ${describeGroup(group)}${where}`
-}
-
-/** The parts of a group's key, as its owner wrote them. */
-function describeGroup(group: string): string {
-  const parts = decodeTuple(fromLatin1(group))
-  return parts === undefined ? group : parts.join('/')
 }
 
 function section(title: string, lines: readonly string[]): readonly string[] {

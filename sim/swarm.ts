@@ -131,7 +131,7 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
   const clientCount = random.int(3, 8)
   return {
     clientCount,
-    operationsPerClient: Math.ceil(random.int(190, 330) / clientCount),
+    operationsPerClient: Math.ceil(random.int(160, 280) / clientCount),
     thinkMeanMicros: random.pick([1_000, 10_000, 30_000]),
     shardCount: random.int(1, 4),
     rowsPerShard: random.int(1, 4),

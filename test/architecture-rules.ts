@@ -27,7 +27,7 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   replica: core,
   txn: [...core, 'replica'],
   tables: [...core, 'replica', 'txn', 'schema'],
-  cells: [...core, 'replica', 'txn', 'tables'],
+  cells: [...core, 'replica', 'txn', 'tables', 'schema'],
   wire: store,
   adapters: [...store, 'wire'],
   client: [...store, 'wire', 'adapters', 'schema'],

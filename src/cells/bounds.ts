@@ -10,8 +10,8 @@ export const batchBytesMax: number = 8 * 1024 * 1024
 export const batchConcurrencyMax = 256
 /** A put that meets entries it has not seen is validated anew so often. */
 export const putRerunsMax = 10
-/** The first such rerun is at once; later ones wait, twice as long each time. */
-export const putRerunDelayMs = 5
+/** A read whose state is forgotten before it is done is begun anew so often. */
+export const readRerunsMax = 20
 /** Shards that calls at one node wait for, together. */
 export const watchedShardsMax = 100_000
 

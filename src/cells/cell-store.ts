@@ -34,18 +34,23 @@ import type {
   StoredLogPage,
 } from './operation.ts'
 import { mapBounded } from './pool.ts'
-import { errorOf, outcomeOf, problemOf, type Outcome, type Problem } from '../base/problem.ts'
-import { putCell, type CellPorts } from './put.ts'
+import { errorOf, outcomeOf, problem, type Outcome, type Problem } from '../base/problem.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { LocalReplica } from '../replica/local-replica.ts'
+import type { Tables } from '../tables/open.ts'
+import { LocalGroups } from '../txn/local-groups.ts'
+import { getCells, openCellTables } from './cell-table.ts'
+import { putCell } from './put.ts'
 import { intentsProblem, timeoutProblem, type Intents } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
 import { logPage } from './shard-log.ts'
 import {
-  cellAt,
   fullBudget,
   latestCell,
+  readShard,
   rowOf,
   versionsOf,
-  viewShard,
   type ShardView,
 } from './shard-read.ts'
 import { shardGroup, shardOf } from './shard.ts'
@@ -78,8 +83,16 @@ interface Call {
   readonly seen: Sightings
 }
 
+/** What cells are made of: a replica, time and chance. */
+export interface CellPorts {
+  readonly replica: LocalReplica
+  readonly clock: Clock
+  readonly random: Random
+}
+
 export class CellStore implements CellService {
   readonly #ports: CellPorts
+  readonly #tables: Tables
   readonly #sessions: Sessions
   readonly #waits = new Set<() => void>()
   #watchedShards = 0
@@ -87,6 +100,7 @@ export class CellStore implements CellService {
 
   constructor(ports: CellPorts) {
     this.#ports = ports
+    this.#tables = openCellTables(new LocalGroups(ports.replica), ports)
     this.#sessions = new Sessions(ports.clock, ports.random)
   }
 
@@ -159,55 +173,76 @@ export class CellStore implements CellService {
     const shard = shardOf(item.rowKey)
     const { deadlineMs, seen } = call
     const task = { datastore, shard, name: item, body: checked.body, intent, deadlineMs }
-    const { written, position } = await putCell(this.#ports, task)
+    const parts = { tables: this.#tables, clock: this.#ports.clock }
+    const { written, group, position } = await putCell(parts, task)
     seen.see(shard, position)
-    seen.seeLeader(shard, this.#ports.replica.leaderElsewhere(shardGroup(task.datastore, shard)))
+    seen.seeLeader(shard, this.#ports.replica.leaderElsewhere(group))
     return written
   }
 
   async #get(operation: GetCells, call: Call): Promise<Answer> {
-    const views = new ViewCache((shard) => this.#view(operation, shard, call))
-    const found = await mapBounded(operation.items, batchConcurrencyMax, (item) =>
-      outcomeOf(() => this.#getOne(item, views)),
-    )
+    const found: Outcome<StoredCell | undefined>[] = []
+    const shards = new Map<number, number[]>()
+    for (const [place, item] of operation.items.entries()) {
+      const refused = nameProblem(item)
+      if (refused !== undefined) found[place] = { kind: 'problem', problem: refused }
+      else add(shards, shardOf(item.rowKey), place)
+    }
+    // One moment for all of a shard.
+    await mapBounded([...shards], batchConcurrencyMax, async ([shard, places]) => {
+      const items = places.flatMap((place) => operation.items[place] ?? [])
+      const outcomes = await this.#getOfShard(operation, shard, items, call)
+      for (const [nth, place] of places.entries()) found[place] = outcomes[nth] ?? answerFull
+    })
     const budget = fullBudget()
     const items = found.map((outcome): Outcome<StoredCell | undefined> => {
       if (outcome.kind === 'problem' || outcome.value === undefined) return outcome
-      if (outcome.value.body.length > budget.bytesLeft)
-        return { kind: 'problem', problem: answerFull }
+      if (outcome.value.body.length > budget.bytesLeft) return answerFull
       budget.bytesLeft -= outcome.value.body.length
       return outcome
     })
     return { kind: 'get', items }
   }
 
-  async #getOne(item: GetItem, views: ViewCache): Promise<StoredCell | undefined> {
-    refuse(nameProblem(item))
-    const { rowKey, column, refKey } = item
-    const view = await views.get(shardOf(rowKey))
-    if (refKey !== undefined) return cellAt(this.#ports, view, { rowKey, column, refKey })
-    return latestCell(this.#ports, view, { rowKey, column })
+  /** An item has a problem of its own, or that of the shard. */
+  async #getOfShard(
+    operation: GetCells,
+    shard: number,
+    items: readonly GetItem[],
+    call: Call,
+  ): Promise<readonly Outcome<StoredCell | undefined>[]> {
+    const read = await outcomeOf(() =>
+      this.#read(operation, shard, call, (view) =>
+        mapBounded(items, batchConcurrencyMax, (item) => outcomeOf(() => getOne(view, item))),
+      ),
+    )
+    return read.kind === 'ok' ? read.value : items.map(() => read)
   }
 
-  async #view(
-    of: { readonly datastore: string; readonly read: ReadFrom },
+  /** Reads a shard at one moment, and notes how far it had come. */
+  async #read<Value>(
+    { datastore, read }: { readonly datastore: string; readonly read: ReadFrom },
     shard: number,
     call: Call,
-  ): Promise<ShardView> {
-    const place = { datastore: of.datastore, shard }
-    const view = await viewShard(this.#ports, place, of.read, call.deadlineMs)
-    call.seen.see(shard, view.point.position)
-    return view
+    work: (view: ShardView) => Promise<Value>,
+  ): Promise<Value> {
+    const parts = { tables: this.#tables, clock: this.#ports.clock }
+    const of = { datastore, shard }
+    const { value, view } = await readShard(parts, of, read, call.deadlineMs, work)
+    call.seen.see(shard, view.position)
+    return value
   }
 
   async #row(operation: GetRow, call: Call): Promise<Answer> {
-    const view = await this.#view(operation, shardOf(operation.rowKey), call)
-    return { kind: 'row', page: await rowOf(this.#ports, view, operation) }
+    const shard = shardOf(operation.rowKey)
+    const page = await this.#read(operation, shard, call, (view) => rowOf(view, operation))
+    return { kind: 'row', page }
   }
 
   async #versions(operation: GetVersions, call: Call): Promise<Answer> {
-    const view = await this.#view(operation, shardOf(operation.rowKey), call)
-    return { kind: 'versions', page: await versionsOf(this.#ports, view, operation) }
+    const shard = shardOf(operation.rowKey)
+    const page = await this.#read(operation, shard, call, (view) => versionsOf(view, operation))
+    return { kind: 'versions', page }
   }
 
   async #log(operation: GetLog, call: Call): Promise<Answer> {
@@ -236,8 +271,9 @@ export class CellStore implements CellService {
     return mapBounded(operation.items, batchConcurrencyMax, (place) =>
       outcomeOf(async () => {
         refuse(placeProblem(place))
-        const view = await this.#view(operation, place.shard, call)
-        return logPage(this.#ports, view, place, { limit, budget })
+        return this.#read(operation, place.shard, call, (view) =>
+          logPage(view, place, { limit, budget }),
+        )
       }),
     )
   }
@@ -280,27 +316,23 @@ export class CellStore implements CellService {
   }
 }
 
-/** One view of a shard for all items of a batch. */
-class ViewCache {
-  readonly #views = new Map<number, Promise<ShardView>>()
-  readonly #make: (shard: number) => Promise<ShardView>
-
-  constructor(make: (shard: number) => Promise<ShardView>) {
-    this.#make = make
-  }
-
-  get(shard: number): Promise<ShardView> {
-    const known = this.#views.get(shard)
-    if (known !== undefined) return known
-    const made = this.#make(shard)
-    this.#views.set(shard, made)
-    return made
-  }
+function add(lists: Map<number, number[]>, key: number, value: number): void {
+  const known = lists.get(key)
+  if (known === undefined) lists.set(key, [value])
+  else known.push(value)
 }
 
-const answerFull: Problem = problemOf(
-  new StoreError('too-large', 'the answer is full; ask for this cell in another batch'),
-)
+async function getOne(view: ShardView, item: GetItem): Promise<StoredCell | undefined> {
+  const { rowKey, column, refKey } = item
+  if (refKey === undefined) return latestCell(view, { rowKey, column })
+  const [found] = await getCells(view.rows, view.of, [{ rowKey, column, refKey }])
+  return found?.cell
+}
+
+const answerFull: Outcome<never> = {
+  kind: 'problem',
+  problem: problem('too-large', 'the answer is full; ask for this cell in another batch'),
+}
 
 function refuse(refused: Problem | undefined): void {
   if (refused !== undefined) throw errorOf(refused)

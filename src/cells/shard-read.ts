@@ -1,36 +1,28 @@
 /**
- * Reading a shard as of one position: whole entries up to it, nothing of later ones, although rows
- * of these may be in the replica already. Rows carry the timestamp of their entry, and a cell's
- * rows never change, so leaving out the newer ones gives exactly the state at that position.
+ * Reading cells of a shard, at one moment of it: by name, the latest of a column, the versions of a
+ * column, the columns of a row.
  *
  * CELL-2  The latest cell of a column is the one with the highest ref key.
  * CELL-5  What a session has seen it sees again, whichever replica answers.
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
-import type { GroupId } from '../base/ids.ts'
-import type { ReadPoint, Row, RowRange } from '../replica/local-replica.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Tables } from '../tables/open.ts'
+import type { Page } from '../tables/read-rows.ts'
+import type { GroupReader } from '../tables/types.ts'
 import { answerBytesMax } from '../txn/bounds.ts'
+import type { View } from '../txn/group-port.ts'
+import { remainingOrTimeout } from '../txn/time.ts'
+import { readRerunsMax } from './bounds.ts'
 import type { CellName, StoredCell } from './cell.ts'
-import {
-  bodyBytesOf,
-  cellKey,
-  cellOfRow,
-  columnPrefix,
-  nameOfKey,
-  prefixRange,
-  rowPrefix,
-} from './layout.ts'
+import { firstColumn, scanColumn, shardKey, type CellRow, type ShardName } from './cell-table.ts'
 import { positionOf, type CellPage, type ReadFrom } from './operation.ts'
-import type { CellPorts } from './put.ts'
-import { shardGroup } from './shard.ts'
-import { remainingMs } from '../txn/time.ts'
 
-/** A shard as of a position. */
+/** Rows of a shard as of a moment. */
 export interface ShardView {
-  readonly shard: number
-  readonly group: GroupId
-  readonly point: ReadPoint
+  readonly of: ShardName
+  readonly rows: GroupReader
 }
 
 /** Bytes of bodies that an answer may still hold. */
@@ -42,42 +34,40 @@ export function fullBudget(): Budget {
   return { bytesLeft: answerBytesMax }
 }
 
-export async function viewShard(
-  ports: CellPorts,
-  place: { readonly datastore: string; readonly shard: number },
+/**
+ * Reads at one moment. What was read may be forgotten before it was read to the end, where history is
+ * kept for milliseconds: then it is read again at a newer moment.
+ */
+export async function readShard<Value>(
+  { tables, clock }: { readonly tables: Tables; readonly clock: Clock },
+  of: ShardName,
   read: ReadFrom,
   deadlineMs: number,
-): Promise<ShardView> {
-  const { replica, clock } = ports
-  const { shard } = place
-  const group = shardGroup(place.datastore, shard)
-  const atLeast = positionOf(read.atLeast, shard) ?? 0
-  const first = await replica.read(group, read.level, remainingMs(clock, deadlineMs))
-  if (first.position >= atLeast) return { shard, group, point: first }
-  // Whatever was shown anywhere, a current read sees. The replica is not told to wait for the
-  // position itself: it comes from outside, and nothing may ever be written there.
-  const point = await replica.read(group, 'current', remainingMs(clock, deadlineMs))
-  assert(point.position >= first.position, 'CELL-5: a replica went back')
-  if (point.position < atLeast) {
-    const message = `the log of shard ${shard} has never reached position ${atLeast}`
-    throw new StoreError('invalid', message, { group })
+  work: (view: ShardView) => Promise<Value>,
+): Promise<{ readonly value: Value; readonly view: View }> {
+  const level = read.level === 'any' ? 'snapshot' : 'current'
+  const atLeast = positionOf(read.atLeast, of.shard) ?? 0
+  for (let rerun = 0; ; rerun++) {
+    const timeoutMs = remainingOrTimeout(clock, deadlineMs)
+    const options = { timeoutMs, atLeast }
+    try {
+      const done = await tables.read(shardKey(of), level, (rows) => work({ of, rows }), options)
+      const { value, view } = done
+      assert(view !== undefined && view.position >= atLeast, 'CELL-5: a shard is read at a view')
+      return { value, view }
+    } catch (error) {
+      const isTooOld = error instanceof StoreError && error.code === 'snapshot-too-old'
+      if (!isTooOld || rerun === readRerunsMax) throw error
+    }
   }
-  return { shard, group, point }
-}
-
-export function cellAt(ports: CellPorts, view: ShardView, name: CellName): StoredCell | undefined {
-  const row = ports.replica.get(view.group, cellKey(name))
-  return row === undefined || row.timestamp > view.point.timestamp ? undefined : cellOfRow(row)
 }
 
 export async function latestCell(
-  ports: CellPorts,
-  view: ShardView,
-  column: { readonly rowKey: string; readonly column: string },
+  { of, rows }: ShardView,
+  column: Omit<CellName, 'refKey'>,
 ): Promise<StoredCell | undefined> {
-  const range = prefixRange(columnPrefix(column.rowKey, column.column))
-  const [row] = await rowsOf(ports, view, { ...range, reverse: true }, 1)
-  return row === undefined ? undefined : cellOfRow(row)
+  const { items } = await scanColumn(rows, of, column, { reverse: true, limit: 1 })
+  return items[0]?.cell
 }
 
 /** Rows read at once when nothing is known of their size, and at most. */
@@ -85,44 +75,33 @@ const firstChunkRows = 4
 const chunkRowsMax = 256
 
 /**
- * The first `limit` cell rows of a range, as of the view; fewer when there are no more, or when
- * the bodies are more than an answer holds.
+ * The first `limit` cells of some pages; fewer when there are no more, or when the bodies are more
+ * than an answer holds.
  */
-async function rowsOf(
-  ports: CellPorts,
-  view: ShardView,
-  range: RowRange,
+export async function fill(
   limit: number,
-): Promise<Row[]> {
-  const rows: Row[] = []
+  pageOf: (limit: number, cursor: string | undefined) => Promise<Page<CellRow>>,
+): Promise<readonly StoredCell[]> {
+  const cells: StoredCell[] = []
   let bytes = 0
-  let rest = range
-  while (rows.length < limit && bytes <= answerBytesMax) {
-    const count = Math.min(limit - rows.length, chunkRows(rows.length, bytes))
-    const chunk = await ports.replica.scan(view.group, { ...rest, limit: count })
-    for (const row of chunk) {
-      if (row.timestamp > view.point.timestamp) continue
-      rows.push(row)
-      bytes += bodyBytesOf(row)
+  for (let cursor: string | undefined; cells.length < limit && bytes <= answerBytesMax;) {
+    const count = Math.min(limit - cells.length, chunkRows(cells.length, bytes))
+    const page = await pageOf(count, cursor)
+    for (const { cell } of page.items) {
+      cells.push(cell)
+      bytes += cell.body.length
     }
-    const last = chunk.at(-1)
-    if (last === undefined || chunk.length < count) break
-    rest = beyond(range, last.key)
+    cursor = page.cursor
+    if (cursor === undefined) break
   }
-  return rows
+  return cells
 }
 
 /** As many as should just fill the answer, going by the rows so far. */
 function chunkRows(rows: number, bytes: number): number {
   if (rows === 0) return firstChunkRows
-  const expected = Math.ceil(((answerBytesMax - bytes) / bytes) * rows) + 1
+  const expected = Math.ceil(((answerBytesMax - bytes) / Math.max(1, bytes)) * rows) + 1
   return Math.min(expected, chunkRowsMax)
-}
-
-function beyond(range: RowRange, key: Uint8Array): RowRange {
-  const { gte, lt, reverse } = range
-  if (reverse === true) return { ...(gte && { gte }), lt: key, reverse }
-  return { gt: key, ...(lt && { lt }) }
 }
 
 /** Takes a cell into an answer when it fits; in an empty one it does. */
@@ -134,8 +113,7 @@ export function takeCell(cells: StoredCell[], cell: StoredCell, budget: Budget):
 }
 
 export async function versionsOf(
-  ports: CellPorts,
-  view: ShardView,
+  { of, rows }: ShardView,
   wanted: {
     readonly rowKey: string
     readonly column: string
@@ -144,16 +122,17 @@ export async function versionsOf(
     readonly reverse: boolean
   },
 ): Promise<CellPage<number>> {
-  const { rowKey, column, from, limit, reverse } = wanted
-  const whole = prefixRange(columnPrefix(rowKey, column))
-  const first = from === undefined ? undefined : cellKey({ rowKey, column, refKey: from })
-  // Going down, the first is included: its successor's key is what the range ends before.
-  const begin = first && (reverse ? { lt: prefixRange(first).lt } : { gte: first })
-  const rows = await rowsOf(ports, view, { ...whole, ...begin, reverse }, limit + 1)
+  const { limit, reverse } = wanted
+  const found = await fill(limit + 1, (count, cursor) =>
+    scanColumn(rows, of, wanted, {
+      reverse,
+      limit: count,
+      ...(cursor !== undefined && { cursor }),
+    }),
+  )
   const cells: StoredCell[] = []
   const budget = fullBudget()
-  for (const row of rows) {
-    const cell = cellOfRow(row)
+  for (const cell of found) {
     const previous = cells.at(-1)
     const isOrdered = previous === undefined || cell.refKey > previous.refKey !== reverse
     assert(isOrdered, 'CELL-2: versions are not in the order of their ref keys')
@@ -164,22 +143,18 @@ export async function versionsOf(
 
 /** Two scans a column: one finds it, one its latest cell. */
 export async function rowOf(
-  ports: CellPorts,
   view: ShardView,
   wanted: { readonly rowKey: string; readonly from?: string; readonly limit: number },
 ): Promise<CellPage<string>> {
   const { rowKey, from, limit } = wanted
-  const { lt } = prefixRange(rowPrefix(rowKey))
-  let gte = from === undefined ? rowPrefix(rowKey) : columnPrefix(rowKey, from)
+  const { of, rows } = view
   const cells: StoredCell[] = []
   const budget = fullBudget()
-  for (;;) {
-    const [row] = await rowsOf(ports, view, { gte, lt }, 1)
-    if (row === undefined) return { cells }
-    const { column, refKey } = nameOfKey(row.key)
-    const cell = await latestCell(ports, view, { rowKey, column })
-    assert(cell !== undefined && cell.refKey >= refKey, 'CELL-2: a column is without its latest')
+  let column = await firstColumn(rows, of, rowKey, { gte: from ?? '' })
+  for (; column !== undefined; column = await firstColumn(rows, of, rowKey, { gt: column })) {
+    const cell = await latestCell(view, { rowKey, column })
+    assert(cell !== undefined, 'CELL-2: a column is without its latest')
     if (cells.length >= limit || !takeCell(cells, cell, budget)) return { cells, next: column }
-    gte = prefixRange(columnPrefix(rowKey, column)).lt
   }
+  return { cells }
 }

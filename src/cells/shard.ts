@@ -4,8 +4,8 @@
  */
 import { assert } from '../base/assert.ts'
 import { sha256 } from '../base/bytes.ts'
-import { groupOfBytes, type GroupId } from '../base/ids.ts'
-import { encodeTuple } from '../base/tuple.ts'
+import type { GroupId } from '../base/ids.ts'
+import { shardGroupOf } from './cell-table.ts'
 
 export const shardCount = 4096
 
@@ -34,5 +34,5 @@ export function shardOf(rowKey: string): number {
 
 export function shardGroup(datastore: string, shard: number): GroupId {
   assert(isShard(shard), 'cells: a shard was not checked')
-  return groupOfBytes(encodeTuple(['cells', datastore, shard]))
+  return shardGroupOf({ datastore, shard })
 }

@@ -10,8 +10,10 @@ import type {
   CellOperation,
   CellService,
 } from '../cells/operation.ts'
+import { cellVersion } from '../cells/cell-table.ts'
 import { shardGroup } from '../cells/shard.ts'
 import type { DefinedSchema } from '../../schema/define.ts'
+import { fingerprintOf } from '../../schema/fingerprint.ts'
 import type { Schema } from '../../schema/model.ts'
 import type { Table } from '../../schema/table.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
@@ -74,6 +76,8 @@ export class Client implements CellService {
   schemaVersion(name: string, options: WriteOptions = {}): Promise<SchemaVersion | undefined> {
     const { clock } = this.#ports
     const { timeoutMs = this.#limits.timeoutMs } = options
+    // As it is in every cluster, it need not be asked for.
+    if (name === cellVersion.schema.name) return Promise.resolve(cellVersion)
     return readSchema(this.groups, name, { clock, timeoutMs })
   }
 
@@ -85,6 +89,7 @@ export class Client implements CellService {
     const { clock, random } = this.#ports
     const { timeoutMs = this.#limits.timeoutMs } = options
     const intents = this.#sessions
+    if (schema.name === cellVersion.schema.name) return ownSchema(schema)
     return applySchema(this.groups, schema, { clock, random, intents, timeoutMs })
   }
 
@@ -147,4 +152,13 @@ function isOfCells(answer: Reply): answer is Answer {
 
 function isOfGroup(answer: Reply): answer is GroupAnswer {
   return answer.kind === 'problem' || isGroupOperation(answer)
+}
+
+/** Cells have the same schema in every cluster, whatever programs say. */
+async function ownSchema(schema: Schema): Promise<AppliedSchema> {
+  if (fingerprintOf(schema) === cellVersion.fingerprint) {
+    return { kind: 'same', version: cellVersion }
+  }
+  const message = `schema ${schema.name} is the one that cells are stored by, and stays as it is; give yours another name`
+  throw new StoreError('invalid', message)
 }

@@ -3,9 +3,9 @@
  * same request may be sent again. The status is a function of the code, but for what HTTP itself
  * has a better word for (405, 415).
  */
-import { decodeTuple } from '../base/tuple.ts'
+import { shardOfGroup } from '../cells/cell-table.ts'
 import { retryByCode, type StoreErrorCode } from '../base/errors.ts'
-import { bytesOfGroup } from '../base/ids.ts'
+import { bytesOfGroup, type GroupId } from '../base/ids.ts'
 import { problem, type Problem } from '../base/problem.ts'
 
 export const statusByCode: Readonly<Record<StoreErrorCode, number>> = {
@@ -75,7 +75,7 @@ export function problemDetails(
     ...(instance !== undefined && { instance }),
     code: of.code,
     retry: retryByCode[of.code],
-    ...(group !== undefined && { group: (decodeTuple(bytesOfGroup(group)) ?? []).join('/') }),
+    ...(group !== undefined && { group: groupText(group) }),
     ...(limit !== undefined && { limit }),
     ...(limitValue !== undefined && { limitValue }),
     ...(actual !== undefined && { actual }),
@@ -117,4 +117,12 @@ export function problemResponse(
     status,
     headers: { 'content-type': 'application/problem+json', ...wait, ...headers },
   })
+}
+
+/** HTTP is about cells: a group is a shard, told by its name. */
+function groupText(group: GroupId): string {
+  const shard = shardOfGroup(group)
+  return shard === undefined
+    ? Buffer.from(bytesOfGroup(group)).toString('hex')
+    : `cells/${shard.datastore}/${shard.shard}`
 }

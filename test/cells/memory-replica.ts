@@ -231,7 +231,7 @@ export class MemoryReplica implements LocalReplica {
     atLeast: Position = 0,
   ): Promise<ReadPoint> {
     const isWaiting = level === 'current' || this.#applied(group).state.position < atLeast
-    if (level === 'current') this.currentReads += 1
+    if (isWaiting) this.currentReads += 1
     if (isWaiting && this.isCutOff) {
       await this.#pause(timeoutMs)
       throw new StoreError('unavailable', 'no majority answered')
@@ -241,6 +241,7 @@ export class MemoryReplica implements LocalReplica {
       this.catchUp(group)
     }
     const { position, timestamp } = this.#applied(group).state
+    if (position < atLeast) throw new StoreError('invalid', 'the group has no such position yet')
     await this.afterRead.shift()?.()
     return { position, timestamp }
   }

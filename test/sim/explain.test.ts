@@ -15,7 +15,10 @@ import { rowAt, scenario } from '../../sim/scenario-builder.ts'
 import { rowKeyBytes } from '../../src/cells/shard.ts'
 import { encodeEntry } from '../../src/replication/entry.ts'
 import { encodeTransaction } from '../../src/replication/transaction.ts'
-import { cellKey } from '../../src/cells/layout.ts'
+import { present } from '../../src/base/assert.ts'
+import { cellVersion } from '../../src/cells/cell-table.ts'
+import { compileSchema } from '../../src/tables/compile.ts'
+import { writeRowKey } from '../../src/tables/row-key.ts'
 import { nodeId } from '../../src/base/ids.ts'
 
 const group = 'g'
@@ -76,9 +79,11 @@ test('without positions a slice is about the whole group; calls belong to it whe
 })
 
 const row = rowAt(0, 0)
+const schema = compileSchema(cellVersion)
 
 function entryOf(refKey: number): Uint8Array {
-  const key = cellKey({ rowKey: row, column: 'BASE', refKey })
+  const values = ['trips', 0, row, 'BASE', refKey]
+  const key = writeRowKey(present(schema.tables.get('Cell'), 'cells are a table'), values).bytes
   const intent = { session: 'session-of-c1', sequence: 4, attempt: 1, floor: 1, expiresAt: 9 }
   const transaction = { ...intent, allocations: [], mutations: [{ key, value: key }] }
   return encodeEntry({

@@ -1,0 +1,228 @@
+/**
+ * Cells as rows: a schema like any other, and what is asked of it. A shard is a root, its cells are
+ * the rows of one table below it, and the shard's log is an index by the number that each row gets at
+ * commit (SCHEMALESS "Cell"). Nothing here is done by other means than programs have (`tables`).
+ *
+ *   Shard  (datastore, shard)                             never written: its key names the group
+ *   Cell   (datastore, shard, row_key, column, ref_key)   versions of a column, and columns of a row,
+ *                                                         are ranges in key order
+ *
+ * The number comes with the commit, in the row and in its index entry at once, so both appear in the
+ * same instant on every replica (CELL-3).
+ */
+import { assert, present } from '../base/assert.ts'
+import { equalBytes, sha256 } from '../base/bytes.ts'
+import type { GroupId, Timestamp } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import { intentOf } from '../replication/transaction.ts'
+import { compileSchema } from '../tables/compile.ts'
+import { groupContext, rootOfGroup } from '../tables/group-context.ts'
+import { openTables, rootKey, type RootKey, type Tables } from '../tables/open.ts'
+import type { Page, ScanOptions } from '../tables/read-rows.ts'
+import type { GroupReader, GroupTransaction, Inserted } from '../tables/types.ts'
+import type { GroupPort } from '../txn/group-port.ts'
+import { defineSchema } from '../../schema/define.ts'
+import type { Key, Range, Row } from '../../schema/infer.ts'
+import { t } from '../../schema/property.ts'
+import { table } from '../../schema/table.ts'
+import { isUuid, type Uuid } from '../../schema/values.ts'
+import { firstVersion, type SchemaVersion } from '../../schema/version.ts'
+import type { PackedBody } from './body.ts'
+import type { CellName, StoredCell } from './cell.ts'
+
+const shardTable = table('Shard', { datastore: t.string(), shard: t.int32() })
+  .key('datastore', 'shard')
+  .root()
+
+const cellTable = table('Cell', {
+  datastore: t.string(),
+  shard: t.int32(),
+  row_key: t.uuid(),
+  column: t.string(),
+  ref_key: t.integer(),
+  added_id: t.sequence(),
+  // Names the intent that wrote it, so that its retries are told that they did (CELL-4).
+  creator: t.bytes(),
+  body_hash: t.bytes(),
+  body: t.bytes(),
+})
+  .key('datastore', 'shard', 'row_key', 'column', 'ref_key')
+  .in(shardTable)
+  .localIndex('CellsByAddedId', ['datastore', 'shard', 'added_id'])
+
+const schema = defineSchema('Schemaless', [shardTable, cellTable])
+
+/** The schema of cells as every cluster has it; no other one may have its name. */
+export const cellVersion: SchemaVersion = firstVersion(schema.model)
+
+const compiled = compileSchema(cellVersion)
+const compiledShard = present(compiled.tables.get(shardTable.name), 'cells: shards are a table')
+
+const creatorBytes = 8
+
+export interface ShardName {
+  readonly datastore: string
+  readonly shard: number
+}
+
+export interface CellRow {
+  readonly cell: StoredCell
+  readonly bodyHash: Uint8Array
+  readonly creator: Uint8Array
+}
+
+export function openCellTables(
+  port: GroupPort,
+  options: { readonly clock: Clock; readonly random: Random },
+): Tables {
+  return openTables(schema, port, options)
+}
+
+/** Names the group of a shard to transactions and reads. */
+export function shardKey({ datastore, shard }: ShardName): RootKey {
+  return rootKey(shardTable, { datastore, shard })
+}
+
+export function shardGroupOf({ datastore, shard }: ShardName): GroupId {
+  return groupContext(compiled, compiledShard, { datastore, shard }).group
+}
+
+/** The shard whose group this is; undefined when it is of no shard. */
+export function shardOfGroup(group: GroupId): ShardName | undefined {
+  const [datastore, shard] = rootOfGroup(compiled, group)?.values ?? []
+  return typeof datastore === 'string' && typeof shard === 'number'
+    ? { datastore, shard }
+    : undefined
+}
+
+/** Names the intent that creates a cell. */
+export function creatorOf(intent: {
+  readonly session: string
+  readonly sequence: number
+}): Uint8Array {
+  return sha256(intentOf(intent)).subarray(0, creatorBytes)
+}
+
+/** Rejects with `already-exists`. */
+export function insertCell(
+  tx: GroupTransaction,
+  of: ShardName,
+  name: CellName,
+  { body, creator }: { readonly body: PackedBody; readonly creator: Uint8Array },
+): Promise<Inserted> {
+  return tx.insert(cellTable, {
+    datastore: of.datastore,
+    shard: of.shard,
+    row_key: uuidOf(name.rowKey),
+    column: name.column,
+    ref_key: name.refKey,
+    creator,
+    body_hash: body.hash,
+    body: body.bytes,
+  })
+}
+
+/** In the order of `names`. */
+export async function getCells(
+  rows: GroupReader,
+  of: ShardName,
+  names: readonly CellName[],
+): Promise<readonly (CellRow | undefined)[]> {
+  const keys = names.map((name) => cellKey(of, name))
+  const found = await rows.getMany(cellTable, keys)
+  return found.map((row) => row && cellRow(rows, row))
+}
+
+/** Ref keys from `from`: upwards, or downwards when `reverse`. */
+export async function scanColumn(
+  rows: GroupReader,
+  { datastore, shard }: ShardName,
+  { rowKey, column, from }: Omit<CellName, 'refKey'> & { readonly from?: number },
+  options: ScanOptions,
+): Promise<Page<CellRow>> {
+  const reverse = options.reverse === true
+  const first = from ?? (reverse ? Number.MAX_SAFE_INTEGER : 0)
+  const versions = reverse ? { lte: first } : { gte: first }
+  const query = { datastore, shard, row_key: uuidOf(rowKey), column, ref_key: versions }
+  const page = await rows.scan(cellTable, query, options)
+  return { ...page, items: page.items.map((row) => cellRow(rows, row)) }
+}
+
+/** The name of a row's first column that is in the range. */
+export async function firstColumn(
+  rows: GroupReader,
+  { datastore, shard }: ShardName,
+  rowKey: string,
+  column: Range<string>,
+): Promise<string | undefined> {
+  const query = { datastore, shard, row_key: uuidOf(rowKey), column }
+  const page = await rows.scan(cellTable, query, { limit: 1 })
+  return page.items[0]?.column
+}
+
+/** A place in a shard's log. */
+export interface LogEntry {
+  readonly addedId: number
+  readonly createdAt: Timestamp
+}
+
+/** Cells by their added ids above `after`. */
+export async function scanLog(
+  rows: GroupReader,
+  { datastore, shard }: ShardName,
+  after: number,
+  options: ScanOptions,
+): Promise<Page<CellRow>> {
+  const query = { datastore, shard, added_id: { gt: after } }
+  const page = await rows.index(cellTable, 'CellsByAddedId', query, options)
+  const cells = await page.rows()
+  return { items: cells.map((row) => cellRow(rows, row)), cursor: page.cursor }
+}
+
+/** The first entry above `after`, or with `reverse` the last one; entries alone, without their cells. */
+export async function logEntry(
+  rows: GroupReader,
+  { datastore, shard }: ShardName,
+  { after, reverse = false }: { readonly after: number; readonly reverse?: boolean },
+): Promise<LogEntry | undefined> {
+  const query = { datastore, shard, added_id: { gt: after } }
+  const page = await rows.index(cellTable, 'CellsByAddedId', query, { limit: 1, reverse })
+  const [entry] = page.items
+  return entry && { addedId: entry.added_id, createdAt: timestampOf(rows, entry) }
+}
+
+export function hasBody({ bodyHash }: CellRow, body: PackedBody): boolean {
+  return equalBytes(bodyHash, body.hash)
+}
+
+export function wasCreatedBy(row: CellRow, creator: Uint8Array): boolean {
+  return equalBytes(row.creator, creator)
+}
+
+function cellKey(
+  { datastore, shard }: ShardName,
+  { rowKey, column, refKey }: CellName,
+): Key<typeof cellTable> {
+  return { datastore, shard, row_key: uuidOf(rowKey), column, ref_key: refKey }
+}
+
+function uuidOf(rowKey: string): Uuid {
+  const lower = rowKey.toLowerCase()
+  assert(isUuid(lower), 'cells: a row key was not checked')
+  return lower
+}
+
+function cellRow(rows: GroupReader, row: Row<typeof cellTable>): CellRow {
+  const { row_key: rowKey, column, ref_key: refKey, added_id: addedId, body } = row
+  const createdAt = timestampOf(rows, row)
+  const cell = { rowKey, column, refKey, addedId, createdAt, body }
+  return { cell, bodyHash: row.body_hash, creator: row.creator }
+}
+
+/** Whoever reads cells has not written any. */
+function timestampOf(rows: GroupReader, row: object): Timestamp {
+  const timestamp = rows.timestampOf(row)
+  assert(timestamp !== undefined, 'CELL-3: a cell that is read has been committed')
+  return timestamp
+}
