@@ -107,7 +107,9 @@ function validate(log: GroupLog, context: Context, pending: Pending, draft: Draf
   const conflict = window.conflict(readPosition, reads, ranges, state.position)
   if (conflict !== undefined) {
     context.trace.mark('conflict')
-    return { kind: 'final', verdict: { kind: 'conflict', ...conflict } }
+    const verdict: Verdict = { kind: 'conflict', ...conflict }
+    if (pending.forwards > 0 && isOfOneCopy(verdict)) return { kind: 'given up' }
+    return { kind: 'final', verdict }
   }
   if (draft.writes.meets(reads, ranges)) return { kind: 'later' }
   return { kind: 'compatible' }
@@ -141,6 +143,15 @@ function findRoom(
   if (context.now < pending.roomDeadline) return { kind: 'later' }
   context.trace.mark('gave up waiting for room')
   return { kind: 'given up' }
+}
+
+/**
+ * Whether a verdict speaks of the copy of a transaction that this proposer has, and of no other: it
+ * remembers too little to say what was written since the reads, and another one may remember more.
+ * A write that is named is in the log, and whoever validates another copy has applied it.
+ */
+export function isOfOneCopy(verdict: Verdict): boolean {
+  return verdict.kind === 'conflict' && verdict.key === undefined
 }
 
 /** What became of an intent, if that is settled: exactly once, whichever node is asked. */

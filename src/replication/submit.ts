@@ -4,7 +4,7 @@
  */
 import { fromLatin1, latin1 } from '../base/bytes.ts'
 import type { NodeId, Position } from '../base/ids.ts'
-import { outcomeOf } from './compose.ts'
+import { isOfOneCopy, outcomeOf } from './compose.ts'
 import { spread, type Context } from './effect.ts'
 import { orderRanges, rangeOfText } from './key-range.ts'
 import { settle, tell } from './learn.ts'
@@ -189,6 +189,8 @@ export function onForwardReply(
     return undefined
   }
   // Anybody else's word is old: the transaction has been given to another proposer since.
-  if (pending.sentTo === from) settle(log, context, pending, verdict)
+  if (pending.sentTo !== from) return undefined
+  if (pending.forwards > 1 && isOfOneCopy(verdict)) context.trace.mark('too old for this proposer')
+  else settle(log, context, pending, verdict)
   return undefined
 }

@@ -334,3 +334,43 @@ test('a write is refused for want of room where it has not left its node', () =>
   expect(cluster.at(0).verdicts.get(request)).toEqual({ kind: 'overloaded' })
   expect(cluster.inFlight).toEqual([])
 })
+
+test('LOG-3: a proposer that remembers too little does not speak for a copy that another one has', () => {
+  const cluster = new CoreCluster()
+  cluster.submit(0, { key: 'a' })
+  cluster.settle()
+  const read = { key: 'x', reads: ['z'], readPosition: 0, session: 'x', sequence: 1 }
+  const request = cluster.submit(1, read)
+  const first = cluster.hold(({ message }) => message.kind === 'forward')
+  // Node 2 takes the next position, and then has forgotten what was written before.
+  cluster.at(2).replica.suspect(cluster.at(0).node, true)
+  cluster.submit(2, { key: 'b' })
+  cluster.deliver()
+  cluster.at(2).crash()
+  cluster.settle()
+  expect(cluster.marks).toContain('too old for this proposer')
+  cluster.redeliver(first)
+  cluster.settle()
+  expect(cluster.at(1).verdicts.get(request)?.kind).not.toBe('conflict')
+})
+
+test('LOG-3: who takes a transaction back, and remembers too little, tells nobody of a conflict', () => {
+  const limits = { validationWindow: 1, validationWindowMax: 1 }
+  const cluster = new CoreCluster({ limits })
+  for (const key of ['a', 'b', 'c']) {
+    cluster.submit(0, { key })
+    cluster.settle()
+  }
+  const read = { key: 'x', reads: ['z'], readPosition: 0, session: 'x', sequence: 1 }
+  const request = cluster.submit(1, read)
+  cluster.hold(({ message }) => message.kind === 'forward')
+  cluster.at(1).replica.suspect(cluster.at(0).node, true)
+  cluster.at(1).step({ kind: 'suspect', peer: cluster.at(0).node })
+  cluster.settle()
+  expect(cluster.marks).toContain('conflict')
+  expect(cluster.at(1).verdicts.has(request)).toBe(false)
+  // One that never left its node is told.
+  const own = cluster.submit(1, { ...read, session: 'y' })
+  cluster.settle()
+  expect(cluster.at(1).verdicts.get(own)).toMatchObject({ kind: 'conflict' })
+})
