@@ -29,6 +29,13 @@ function clausesOf(table: Table): readonly string[] {
   return table.inTable === undefined ? [key, group] : [key, `IN TABLE ${table.inTable}`, group]
 }
 
+/** Properties as they stand in a table or a message, a line each. */
+export function printProperties(properties: readonly Property[]): string {
+  return linesOf(properties, '')
+    .map((line) => `${line}\n`)
+    .join('')
+}
+
 function linesOf(properties: readonly Property[], indent: string): readonly string[] {
   return properties.flatMap((property) => {
     const { name, presence, type, default: literal } = property

@@ -20,6 +20,7 @@ import { CliError, exitUsage } from './exit.ts'
 import { counted, print, printJson, say } from './output.ts'
 import type { Options } from './options.ts'
 import { addSchemaClusterCommands } from './schema-cluster.ts'
+import { printMessage } from './schema-message.ts'
 
 export function addSchemaCommand(program: Command): void {
   const schema = program
@@ -37,6 +38,12 @@ export function addSchemaCommand(program: Command): void {
     .description('print a schema in the one form that its text has')
     .option('--json', 'as JSON')
     .action(printFile)
+  schema
+    .command('message')
+    .argument('<FILE>', 'descriptors of Protocol Buffers, as buf build or protoc -o write them')
+    .argument('[NAME]', 'a message, such as photos.Exif; without it, all names are listed')
+    .description('print a message of Protocol Buffers as properties of a schema')
+    .action(printMessage)
   addSchemaClusterCommands(schema, async (file) =>
     schemaOf(await readSchema(file), { isTold: false }),
   )

@@ -82,3 +82,27 @@ test('print prints nothing of a bad schema', async () => {
     stderr: 'stdin: format is 2, and this program knows 1\nerror: stdin has 1 problem\n',
   })
 })
+
+const descriptors = fileURLToPath(new URL('../tables/protobuf/exif.binpb', import.meta.url))
+
+test('message lists the messages of Protocol Buffers, and prints one as properties that parse', async () => {
+  const names = ['photos.Exif', 'photos.Point', 'photos.Edit', 'photos.Unfit']
+  const listed = await schema(['message', descriptors])
+  expect(listed).toMatchObject({ code: 0, stdout: `${names.join('\n')}\n` })
+  const { stdout } = await schema(['message', descriptors, 'photos.Exif'])
+  const table = `CREATE TABLE T { required int64 id; optional message exif {\n${stdout}}; }`
+  const text = `CREATE SCHEMA S; ${table} PRIMARY KEY(id), ENTITY GROUP ROOT;`
+  expect(await schema(['check', '-'], text)).toMatchObject({ code: 0, stderr: '' })
+})
+
+test('message says in one error what is wrong with a file or a name', async () => {
+  const refused = async (...given: readonly string[]): Promise<string> => {
+    const { code, stdout, stderr } = await schema(['message', ...given])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    return stderr
+  }
+  expect(await refused(descriptors, 'photos.Exf')).toMatch(/did you mean "?photos\.Exif"?\?/)
+  expect(await refused(descriptors, 'photos.Unfit')).toMatch(/counts is a map.*\n.*64 bits/)
+  expect(await refused('bad.ddl')).toMatch(/is no file of descriptors/)
+  expect(await refused('nowhere.binpb')).toMatch(/cannot be read/)
+})

@@ -1,0 +1,79 @@
+/**
+ * Between messages and the values of rows: the same fields, without what makes a message one. What a
+ * program does not know of a message (`$unknown`) stays behind; who needs it keeps the bytes.
+ */
+import { create, type DescField, type DescMessage, type MessageShape } from '@bufbuild/protobuf'
+import { assert } from '../src/base/assert.ts'
+import type { FieldValues } from './protobuf-types.ts'
+
+/** A message as the value of a property made with `messageOf`. */
+export function fieldsOf<Desc extends DescMessage>(
+  descriptor: Desc,
+  message: MessageShape<Desc>,
+): FieldValues<Desc> {
+  const fields = plainFields(descriptor, message)
+  assert(isOf<FieldValues<Desc>>(fields), 'schema: values are those of their descriptor')
+  return fields
+}
+
+/** The message of such a value, with all that the message's own type has. */
+export function messageFrom<Desc extends DescMessage>(
+  descriptor: Desc,
+  fields: FieldValues<Desc>,
+): MessageShape<Desc> {
+  return build(descriptor, fields)
+}
+
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- vouches for a type read off a descriptor
+function isOf<Value>(value: unknown): value is Value {
+  return typeof value === 'object'
+}
+
+function plainFields(descriptor: DescMessage, message: object): Readonly<Record<string, unknown>> {
+  const fields: Record<string, unknown> = {}
+  for (const field of descriptor.fields) {
+    const value = valueIn(message, field)
+    if (value !== undefined) fields[field.localName] = converted(field, value, plainFields)
+  }
+  return fields
+}
+
+/** What is set: of a oneof, the member that is. */
+function valueIn(message: object, field: DescField): unknown {
+  const { oneof, localName } = field
+  if (oneof === undefined) return memberOf(message, localName)
+  const group = memberOf(message, oneof.localName)
+  return memberOf(group, 'case') === localName ? memberOf(group, 'value') : undefined
+}
+
+/** The value, or each of a list; what is a message itself goes through `convert`. */
+function converted(
+  { fieldKind, message }: DescField,
+  value: unknown,
+  convert: (descriptor: DescMessage, value: object) => unknown,
+): unknown {
+  const one = (item: unknown): unknown =>
+    message !== undefined && typeof item === 'object' && item !== null
+      ? convert(message, item)
+      : item
+  return fieldKind === 'list' && Array.isArray(value) ? value.map(one) : one(value)
+}
+
+function build<Desc extends DescMessage>(descriptor: Desc, fields: object): MessageShape<Desc> {
+  const message = create(descriptor)
+  for (const field of descriptor.fields) {
+    const given = memberOf(fields, field.localName)
+    if (given === undefined) continue
+    const value = converted(field, given, build)
+    const { oneof, localName } = field
+    if (oneof === undefined) Reflect.set(message, localName, value)
+    else Reflect.set(message, oneof.localName, { case: localName, value })
+  }
+  return message
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined
+  const member: unknown = Reflect.get(value, name)
+  return member
+}

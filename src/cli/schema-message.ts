@@ -1,0 +1,60 @@
+/** `trilithon schema message`: a message of Protocol Buffers as text of a schema. */
+import {
+  createFileRegistry,
+  fromBinary,
+  type DescMessage,
+  type FileRegistry,
+} from '@bufbuild/protobuf'
+import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
+import { readFile } from 'node:fs/promises'
+import { printProperties } from '../../schema/ddl-print.ts'
+import { SchemaError } from '../../schema/problem.ts'
+import { messageOf } from '../../schema/protobuf.ts'
+import { unknownWord } from '../base/suggest.ts'
+import { fileFailure } from '../node/config-load.ts'
+import { CliError, exitUsage } from './exit.ts'
+import { print } from './output.ts'
+
+export async function printMessage(file: string, name: string | undefined): Promise<void> {
+  const messages = messagesOf(await registryOf(file))
+  if (name === undefined) {
+    for (const { typeName } of messages) print(typeName)
+    return
+  }
+  const message = messages.find(({ typeName }) => typeName === name)
+  if (message === undefined) {
+    const known = messages.map(({ typeName }) => typeName)
+    throw new CliError(`${file}: ${unknownWord('message', name, known)}`, exitUsage)
+  }
+  process.stdout.write(textOf(message))
+}
+
+async function registryOf(file: string): Promise<FileRegistry> {
+  let bytes: Uint8Array
+  try {
+    bytes = await readFile(file)
+  } catch (error) {
+    throw new CliError(`${file} cannot be read: ${fileFailure(error)}`, exitUsage)
+  }
+  try {
+    return createFileRegistry(fromBinary(FileDescriptorSetSchema, bytes))
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    const hint = 'buf build -o FILE, or protoc --include_imports -o FILE, writes one'
+    throw new CliError(`${file} is no file of descriptors (${why}); ${hint}`, exitUsage)
+  }
+}
+
+function messagesOf(registry: FileRegistry): readonly DescMessage[] {
+  return [...registry].filter((one) => one.kind === 'message')
+}
+
+function textOf(message: DescMessage): string {
+  try {
+    const { type } = messageOf(message)
+    return type.kind === 'message' ? printProperties(type.properties) : ''
+  } catch (error) {
+    if (error instanceof SchemaError) throw new CliError(error.message, exitUsage)
+    throw error
+  }
+}
