@@ -204,7 +204,7 @@ export class CellStore implements CellService {
     return { kind: 'get', items }
   }
 
-  /** An item has a problem of its own, or that of the shard. */
+  /** What goes wrong does so for all of a shard's items: their names have been checked. */
   async #getOfShard(
     operation: GetCells,
     shard: number,
@@ -213,10 +213,11 @@ export class CellStore implements CellService {
   ): Promise<readonly Outcome<StoredCell | undefined>[]> {
     const read = await outcomeOf(() =>
       this.#read(operation, shard, call, (view) =>
-        mapBounded(items, batchConcurrencyMax, (item) => outcomeOf(() => getOne(view, item))),
+        mapBounded(items, batchConcurrencyMax, (item) => getOne(view, item)),
       ),
     )
-    return read.kind === 'ok' ? read.value : items.map(() => read)
+    if (read.kind === 'problem') return items.map(() => read)
+    return read.value.map((value) => ({ kind: 'ok', value }))
   }
 
   /** Reads a shard at one moment, and notes how far it had come. */

@@ -34,13 +34,17 @@ interface PlainTransaction {
 }
 
 export async function clusterSchema(client: Client, name: string): Promise<ClusterSchema> {
-  const version = await client.schemaVersion(name)
-  if (version === undefined) {
-    const message = `the cluster has no schema ${name}; apply it: trilithon schema apply FILE`
-    throw new CliError(message, exitFailure)
-  }
+  const version = await versionIn(client, name)
   const schema: DefinedSchema = { name, tables: [], model: version.schema }
   return { db: await client.tables(schema), version }
+}
+
+/** The version of a schema that the cluster has; says how to give it one. */
+export async function versionIn(client: Client, name: string): Promise<SchemaVersion> {
+  const version = await client.schemaVersion(name)
+  if (version !== undefined) return version
+  const message = `the cluster has no schema ${name}; apply it: trilithon schema apply FILE`
+  throw new CliError(message, exitFailure)
 }
 
 /** One row that may be stored. */

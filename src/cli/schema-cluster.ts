@@ -9,6 +9,7 @@ import type { AppliedSchema } from '../tables/registry.ts'
 import { addClusterFlags, withClient } from './client.ts'
 import { CliError, exitFailure } from './exit.ts'
 import { print, printJson } from './output.ts'
+import { versionIn } from './row-sink.ts'
 import type { Options } from './options.ts'
 
 export function addSchemaClusterCommands(
@@ -77,11 +78,6 @@ async function showSchema(name: string, options: Options): Promise<void> {
   process.stdout.write(printSchema(version.schema))
 }
 
-async function versionOf(name: string, options: Options): Promise<SchemaVersion> {
-  const version = await withClient(options, (client) => client.schemaVersion(name))
-  if (version !== undefined) return version
-  throw new CliError(
-    `the cluster has no schema ${name}; apply it: trilithon schema apply FILE`,
-    exitFailure,
-  )
+function versionOf(name: string, options: Options): Promise<SchemaVersion> {
+  return withClient(options, (client) => versionIn(client, name))
 }

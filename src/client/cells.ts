@@ -31,6 +31,7 @@ import { errorOf, problem, valueOf, type Outcome } from '../base/problem.ts'
 import { shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
+import { notAnAnswer } from './call.ts'
 import type { SeenPositions } from './seen-positions.ts'
 import type {
   LogOptions,
@@ -201,7 +202,7 @@ function expected<Kind extends Answer['kind']>(
 ): Answer & { readonly kind: Kind } {
   if (answer.kind === 'problem') throw errorOf(answer.problem)
   if (isKind(answer, kind)) return answer
-  throw new StoreError('corrupt', 'the node answered something else than was asked')
+  throw errorOf(notAnAnswer)
 }
 
 function isKind<Kind extends Answer['kind']>(

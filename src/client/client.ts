@@ -1,6 +1,6 @@
 /** The client: cells and entity groups of a cluster, through whichever of its nodes answers. */
 import { StoreError } from '../base/errors.ts'
-import { errorOf, problem, type Problem } from '../base/problem.ts'
+import { errorOf, type Problem } from '../base/problem.ts'
 import { unpackBody, type Json } from '../cells/body.ts'
 import { operationProblem } from '../cells/operation-check.ts'
 import type {
@@ -23,7 +23,7 @@ import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/
 import { timeoutProblem } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
 import type { Replied, Reply } from '../wire/client-message.ts'
-import { PutCall, ReadCall, type Call } from './call.ts'
+import { notAnAnswer, PutCall, ReadCall, type Call } from './call.ts'
 import { Caller, defaultClientLimits, type ClientLimits, type ClientPorts } from './caller.ts'
 import { ClientCells } from './cells.ts'
 import { CommitCall } from './commit-call.ts'
@@ -132,18 +132,16 @@ export class Client implements CellService {
     const call =
       operation.kind === 'commit-group' ? new CommitCall(operation) : new ReadCall(operation)
     const { answer } = await this.#caller.carryOut(operation, call, timeoutMs)
-    return isOfGroup(answer) ? answer : { kind: 'problem', problem: notAsked }
+    return isOfGroup(answer) ? answer : { kind: 'problem', problem: notAnAnswer }
   }
 }
-
-const notAsked: Problem = problem('corrupt', 'the node answered something else than was asked')
 
 function refusal(refused: Problem): Answered {
   return { answer: { kind: 'problem', problem: refused }, positions: [] }
 }
 
 function ofCells({ answer, positions }: Replied): Answered {
-  return isOfCells(answer) ? { answer, positions } : refusal(notAsked)
+  return isOfCells(answer) ? { answer, positions } : refusal(notAnAnswer)
 }
 
 function isOfCells(answer: Reply): answer is Answer {

@@ -1,5 +1,4 @@
 /** Entity groups over the network: what transactions of an application stand on. */
-import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import { errorOf } from '../base/problem.ts'
 import type {
@@ -13,6 +12,7 @@ import type {
 import type { GroupAnswer, GroupOperation, ReadGroup } from '../txn/group-operation.ts'
 import type { GroupPort, ReadFrom, RowPage, View } from '../txn/group-port.ts'
 import type { LockOptions, LockSource } from '../txn/locks.ts'
+import { notAnAnswer } from './call.ts'
 import type { SeenPositions } from './seen-positions.ts'
 
 /** Sends an operation to one node after another, until there is an answer or the time is up. */
@@ -91,7 +91,7 @@ export class ClientGroups implements GroupPort, LockSource {
   async outcome(group: GroupId, intent: IntentName, timeoutMs: number): Promise<IntentOutcome> {
     const answer = await this.#answer({ kind: 'outcome-group', group, intent }, timeoutMs)
     if (answer.kind === 'outcome-group') return answer.outcome
-    throw notAsked()
+    throw errorOf(notAnAnswer)
   }
 
   /**
@@ -141,14 +141,10 @@ export class ClientGroups implements GroupPort, LockSource {
 
   async #read(operation: ReadGroup, timeoutMs: number): Promise<GroupRows> {
     const answer = await this.#answer(operation, timeoutMs)
-    if (answer.kind !== 'read-group') throw notAsked()
+    if (answer.kind !== 'read-group') throw errorOf(notAnAnswer)
     this.#seen.see(operation.group, answer.view.position)
     return answer
   }
-}
-
-function notAsked(): StoreError {
-  return new StoreError('corrupt', 'the node answered something else than was asked')
 }
 
 /** A view again, maybe at another node. */

@@ -3,6 +3,7 @@ import type { Context } from 'hono'
 import { StoreError } from '../base/errors.ts'
 import type { Answer, CellOperation, CellService, ReadFrom } from '../cells/operation.ts'
 import { errorOf, valueOf, type Outcome } from '../base/problem.ts'
+import { notAnAnswer } from '../client/call.ts'
 import type { Query } from './parameters.ts'
 import { refuse } from './problems.ts'
 import { positionHeaders, positionsOf } from './session-position.ts'
@@ -39,9 +40,7 @@ export async function ask<Kind extends CellOperation['kind']>(
   const timeoutMs = exchange.timeoutMs + waitMs
   const { answer, positions } = await exchange.cells.execute(operation, { timeoutMs })
   if (answer.kind === 'problem') throw errorOf(answer.problem)
-  if (!isAnswer(answer, operation.kind)) {
-    throw new StoreError('corrupt', 'the node answered something else than was asked')
-  }
+  if (!isAnswer(answer, operation.kind)) throw errorOf(notAnAnswer)
   return { answer, headers: positionHeaders(operation.datastore, positions) }
 }
 

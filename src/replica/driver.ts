@@ -194,7 +194,8 @@ export class Driver implements LocalReplica {
   }
 
   submit(submission: Submission, timeoutMs: number): Promise<Outcome> {
-    const { group, intent, attempt, readPosition, reads, allocations, mutations } = submission
+    const { group, intent, attempt, readPosition, reads, ranges, allocations, mutations } =
+      submission
     if (this.#isOver) return Promise.resolve({ kind: 'unknown' })
     if (this.#requests.count >= this.#options.limits.nodeQueueMax) {
       return Promise.resolve({ kind: 'overloaded' })
@@ -212,7 +213,7 @@ export class Driver implements LocalReplica {
     const bytes = encodeTransaction(transaction)
     const excess = excessOf(submission, bytes, this.#options.limits)
     if (excess !== undefined) return Promise.reject(excess)
-    const submitted = { transaction, bytes, readPosition, reads, ranges: submission.ranges ?? [] }
+    const submitted = { transaction, bytes, readPosition, reads, ranges }
     return this.#requests.submission(group, timeoutMs, (request) =>
       this.#step(group, { kind: 'submit', request, submitted }),
     )

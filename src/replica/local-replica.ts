@@ -26,7 +26,7 @@ export interface Submission {
   /** Keys read, absent ones included: an entry after `readPosition` that wrote one is a conflict. */
   readonly reads: readonly Uint8Array[]
   /** Ranges read: an entry after `readPosition` that wrote any key in one is a conflict. */
-  readonly ranges?: readonly KeyRange[]
+  readonly ranges: readonly KeyRange[]
   readonly allocations: readonly number[]
   readonly mutations: readonly Mutation[]
 }

@@ -1,38 +1,63 @@
-/** Whether a submission keeps the bounds of what one transaction may be. Checked where it enters. */
+/**
+ * Whether a submission keeps the bounds of what one transaction may be. Checked where it enters, and
+ * nowhere else: whoever makes one may be told by this alone.
+ */
 import { StoreError } from '../base/errors.ts'
 import {
   keyBytesMax,
   rangeEndBytesMax,
   sessionCharsMax,
   transactionBytesMax,
+  transactionMutationsMax,
   type Limits,
 } from '../base/limits.ts'
 import type { Submission } from './local-replica.ts'
 
 /** What is wrong with it, or undefined. `bytes` is the transaction as it would be logged. */
 export function excessOf(
-  submission: Submission,
-  bytes: Uint8Array,
-  limits: Limits,
+  { group, intent, reads, ranges, mutations }: Submission,
+  { length }: Uint8Array,
+  { transactionReadsMax }: Limits,
 ): StoreError | undefined {
-  const { group, intent, reads, ranges = [] } = submission
-  const tooLarge = (what: string): StoreError => new StoreError('too-large', what, { group })
-  const { transactionReadsMax } = limits
-  if (reads.length + ranges.length > transactionReadsMax) {
-    return tooLarge(`a transaction reads ${transactionReadsMax} keys and ranges at most`)
+  const over = (
+    what: string,
+    limit: string,
+    limitValue: number,
+    actual: number,
+  ): StoreError | undefined => {
+    if (actual <= limitValue) return undefined
+    const message = `${what} is too large: ${actual}, at most ${limitValue} (${limit})`
+    return new StoreError('too-large', message, { group, limit, limitValue, actual })
   }
-  if (bytes.length > transactionBytesMax) {
-    return tooLarge(`a transaction has ${transactionBytesMax} bytes at most`)
-  }
-  if (reads.some((key) => key.length > keyBytesMax)) {
-    return tooLarge(`a key has ${keyBytesMax} bytes at most`)
-  }
-  const isLong = (end: Uint8Array): boolean => end.length > rangeEndBytesMax
-  if (ranges.some(({ gte, lt }) => isLong(gte) || isLong(lt))) {
-    return tooLarge(`an end of a range has ${rangeEndBytesMax} bytes at most`)
-  }
-  if (intent.session.length > sessionCharsMax) {
-    return tooLarge(`a session's name has ${sessionCharsMax} characters at most`)
-  }
-  return undefined
+  const read = reads.length + ranges.length
+  const written = mutations.length
+  return (
+    over('what a transaction reads', 'transactionReadsMax', transactionReadsMax, read) ??
+    over(
+      'what a transaction writes',
+      'transactionMutationsMax',
+      transactionMutationsMax,
+      written,
+    ) ??
+    over('a transaction', 'transactionBytesMax', transactionBytesMax, length) ??
+    over('a key', 'keyBytesMax', keyBytesMax, longestKey(reads, mutations)) ??
+    over('an end of a range', 'rangeEndBytesMax', rangeEndBytesMax, longestEnd(ranges)) ??
+    over("a session's name", 'sessionCharsMax', sessionCharsMax, intent.session.length)
+  )
+}
+
+function longestKey(
+  reads: readonly Uint8Array[],
+  mutations: readonly { readonly key: Uint8Array }[],
+): number {
+  let most = 0
+  for (const { length } of reads) most = Math.max(most, length)
+  for (const { key } of mutations) most = Math.max(most, key.length)
+  return most
+}
+
+function longestEnd(ranges: Submission['ranges']): number {
+  let most = 0
+  for (const { gte, lt } of ranges) most = Math.max(most, gte.length, lt.length)
+  return most
 }

@@ -23,7 +23,7 @@ export interface Submitted {
   readonly bytes: Uint8Array
   readonly readPosition: Position
   readonly reads: readonly Uint8Array[]
-  readonly ranges?: readonly KeyRange[]
+  readonly ranges: readonly KeyRange[]
 }
 
 export function submit(
@@ -52,7 +52,7 @@ export function submit(
 function pendingFrom(submitted: Submitted, waiter: Waiter, forwardId: number): Pending {
   const { transaction, bytes, readPosition } = submitted
   const reads = submitted.reads.map((key) => latin1(key))
-  const ranges = orderRanges(submitted.ranges ?? [])
+  const ranges = orderRanges(submitted.ranges)
   let roomBytes = bytes.length
   for (const key of reads) roomBytes += key.length
   for (const { gte, lt } of ranges) roomBytes += gte.length + lt.length

@@ -5,7 +5,7 @@
 import { unreachable } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
-import { keyBytesMax, transactionBytesMax, transactionMutationsMax } from '../base/limits.ts'
+import { keyBytesMax } from '../base/limits.ts'
 import { outcomeOf, problem, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { LocalReplica, Row, Submission } from '../replica/local-replica.ts'
@@ -100,7 +100,7 @@ export class GroupService {
     const { submission } = operation
     const { clock, replica } = this.#ports
     const deadlineMs = clock.monotonicMs() + timeoutMs
-    const refused = submissionProblem(submission, clock.wallMicros())
+    const refused = intentProblem(submission, clock.wallMicros())
     if (refused !== undefined) return { kind: 'problem', problem: refused }
     const outcome = await replica.submit(submission, remainingMs(clock, deadlineMs))
     const leader = replica.leaderElsewhere(submission.group)
@@ -125,42 +125,8 @@ function groupProblem(group: GroupId): Problem | undefined {
   return problem('invalid', `a group's name is from 1 to ${keyBytesMax} bytes`, detail)
 }
 
-function submissionProblem(submission: Submission, wallMicros: number): Problem | undefined {
-  const { session, sequence, floor, expiresAt } = submission.intent
+function intentProblem({ intent }: Submission, wallMicros: number): Problem | undefined {
+  const { session, sequence, floor, expiresAt } = intent
   const intents = { session, sequences: [sequence], floor, expiresAt }
-  return intentsProblem(intents, 1, wallMicros) ?? sizeProblem(submission)
-}
-
-function sizeProblem({ mutations }: Submission): Problem | undefined {
-  let bytes = 0
-  for (const { key, value } of mutations) {
-    bytes += key.length + (value?.length ?? 0)
-    if (key.length <= keyBytesMax) continue
-    const actual = key.length
-    return tooLarge('a key', { limit: 'keyBytesMax', limitValue: keyBytesMax, actual })
-  }
-  const count = mutations.length
-  if (count > transactionMutationsMax) {
-    const limitValue = transactionMutationsMax
-    return tooLarge('a transaction', {
-      limit: 'transactionMutationsMax',
-      limitValue,
-      actual: count,
-    })
-  }
-  if (bytes <= transactionBytesMax) return undefined
-  const limitValue = transactionBytesMax
-  return tooLarge('a transaction', { limit: 'transactionBytesMax', limitValue, actual: bytes })
-}
-
-function tooLarge(
-  what: string,
-  detail: { readonly limit: string; readonly limitValue: number; readonly actual: number },
-): Problem {
-  const { limit, limitValue, actual } = detail
-  return problem(
-    'too-large',
-    `${what} is too large: ${actual}, at most ${limitValue} (${limit})`,
-    detail,
-  )
+  return intentsProblem(intents, 1, wallMicros)
 }

@@ -230,7 +230,7 @@ function readRowRange(value: unknown): RowRange {
 }
 
 function packCommitGroup({ submission }: CommitGroup): Packable[] {
-  const { group, intent, attempt, readPosition, reads, ranges = [] } = submission
+  const { group, intent, attempt, readPosition, reads, ranges } = submission
   const { allocations, mutations } = submission
   const transaction = encodeTransaction({ ...intent, attempt, allocations, mutations })
   return [group, readPosition, reads, ranges.map(({ gte, lt }) => [gte, lt]), transaction]

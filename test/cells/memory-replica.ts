@@ -70,7 +70,7 @@ export class MemoryLog {
   }
 
   commit(submission: Submission, wallMicros: number): Outcome {
-    const { group, intent, readPosition, reads, ranges = [] } = submission
+    const { group, intent, readPosition, reads, ranges } = submission
     const log = this.group(group)
     const session = log.state.sessions.get(intent.session)
     if (session !== undefined && intent.sequence < session.floor) return { kind: 'expired' }

@@ -29,7 +29,16 @@ function submission(sequence: number): Submission {
   const expiresAt = systemClock.wallMicros() + 60_000_000
   const intent = { session: 's', sequence, floor: 1, expiresAt }
   const mutations = [{ key: Buffer.from('k'), value: Buffer.from('v') }]
-  return { group, intent, attempt: 1, readPosition: 0, reads: [], allocations: [], mutations }
+  return {
+    group,
+    intent,
+    attempt: 1,
+    readPosition: 0,
+    reads: [],
+    ranges: [],
+    allocations: [],
+    mutations,
+  }
 }
 
 function lonelyTransport(): WsPeerTransport<PeerFrame> {

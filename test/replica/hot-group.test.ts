@@ -68,7 +68,7 @@ async function write(driver: Driver, writer: number, round: number): Promise<Out
   const expiresAt = systemClock.wallMicros() + 600_000_000
   const intent = { session: `${writer}/${round}`, sequence: 1, floor: 1, expiresAt }
   const mutations = [{ key, value: Buffer.from(String(round)) }]
-  const content = { readPosition, reads: [key], allocations: [], mutations }
+  const content = { readPosition, reads: [key], ranges: [], allocations: [], mutations }
   return driver.submit({ group, intent, attempt: 1, ...content }, timeoutMs)
 }
 

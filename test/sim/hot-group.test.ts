@@ -42,7 +42,7 @@ async function within<T>({ world }: SimCluster, work: Promise<T>): Promise<T> {
 function writeOf(session: string, key: string, more: Partial<Submission> = {}): Submission {
   return {
     ...{ group, intent: { session, sequence: 1, floor: 1, expiresAt }, attempt: 1 },
-    ...{ readPosition: 0, reads: [], allocations: [] },
+    ...{ readPosition: 0, reads: [], ranges: [], allocations: [] },
     mutations: [{ key: Buffer.from(key), value: Buffer.from(session) }],
     ...more,
   }

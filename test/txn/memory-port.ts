@@ -102,7 +102,7 @@ export class MemoryPort implements GroupPort {
   }
 
   #validated(group: Group, submission: Submission): Outcome | undefined {
-    const { readPosition, reads, ranges = [] } = submission
+    const { readPosition, reads, ranges } = submission
     for (const [index, { written, by }] of group.log.entries()) {
       const position = index + 1
       if (position <= readPosition) continue
