@@ -72,6 +72,8 @@ export interface ClusterParts<P extends Program, ClientFrame> {
 
 export interface Traffic {
   readonly messages: number
+  /** Of the frames that carried them. */
+  readonly bytes: number
   readonly proposals: number
   /** Frames of clients that reached a node. */
   readonly requests: number
@@ -105,7 +107,7 @@ export class Cluster<P extends Program, ClientFrame> {
   readonly #placement: Placement
   readonly #priorities: Priorities
   #tended = 0
-  readonly #traffic = { messages: 0, proposals: 0, requests: 0 }
+  readonly #traffic = { messages: 0, bytes: 0, proposals: 0, requests: 0 }
 
   constructor(parts: ClusterParts<P, ClientFrame>) {
     const { options, eventsMax, clientCodec, faults } = parts
@@ -128,10 +130,10 @@ export class Cluster<P extends Program, ClientFrame> {
       ...common,
       ...{ name: 'peer', codec: peerCodec },
       observer: {
-        onSent: (from, to, frame) => {
-          for (const { kind } of frame.messages) {
-            if (kind !== 'digest' && kind !== 'digest-request') this.#traffic.messages += 1
-          }
+        onSent: (from, to, frame, bytes) => {
+          const messages = frame.messages.filter(({ kind }) => !kind.startsWith('digest'))
+          this.#traffic.messages += messages.length
+          if (messages.length > 0) this.#traffic.bytes += bytes
           judge.onFrameSent(from, to, frame)
         },
         onDelivered: (from, to, frame) => judge.onFrameDelivered(from, to, frame),

@@ -19,7 +19,7 @@ export interface FrameCodec<Frame> {
 
 /** Sees frames at the two moments that matter to a checker. */
 export interface FrameObserver<Frame> {
-  onSent(from: string, to: string, frame: Frame): void
+  onSent(from: string, to: string, frame: Frame, bytes: number): void
   onDelivered(from: string, to: string, frame: Frame): void
 }
 
@@ -115,7 +115,7 @@ export class Network<Frame> {
     if (epoch === undefined || way.underWay >= conditions.framesUnderWayMax) return false
     const bytes = codec.encode(frame)
     world.hash.bytes(bytes)
-    observer.onSent(from.name, to, frame)
+    observer.onSent(from.name, to, frame, bytes.length)
     // What is written to a connection that is lost already, but not noticed to be, goes nowhere.
     if (this.#linkBetween(from.name, to)?.epoch !== epoch) coverage.count('sent in vain')
     else if (this.#isLost(from.name, to)) coverage.count('lost-reply')
@@ -150,7 +150,8 @@ export class Network<Frame> {
     const { weather, world, coverage } = this.parts
     const { conditions } = weather
     const { nowMicros } = world
-    let delay = conditions.delayMinMicros + way.random.exponential(conditions.delayMeanMicros)
+    const drawn = conditions.delayMinMicros + way.random.exponential(conditions.delayMeanMicros)
+    let delay = conditions.between?.[`${from}>${to}`] ?? drawn
     if (way.isFar) {
       coverage.count('far')
       delay *= conditions.farFactor ?? 1
@@ -299,7 +300,11 @@ export class Network<Frame> {
     const { noticeMeanMicros, delayMinMicros, delayMeanMicros, farFactor = 1 } = conditions
     const there = weather.slownessOf(dialer, listener)
     const factor = farFactor * Math.max(there, weather.slownessOf(listener, dialer))
-    return 4 * noticeMeanMicros + 10 * factor * (delayMinMicros + delayMeanMicros)
+    const usual = factor * (delayMinMicros + delayMeanMicros)
+    return (
+      4 * noticeMeanMicros +
+      10 * Math.max(usual, conditions.between?.[`${dialer}>${listener}`] ?? 0)
+    )
   }
 
   #reconnectMicros(link: Link): number {

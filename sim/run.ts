@@ -405,7 +405,7 @@ class Run {
     this.#expect(isAtRest, 'LIVE-5', sentence, detail)
   }
 
-  async #watchRest(): Promise<Traffic & { readonly isAtRest: boolean }> {
+  async #watchRest(): Promise<Omit<Traffic, 'bytes'> & { readonly isAtRest: boolean }> {
     const { world } = this.#cluster
     const before = this.#cluster.traffic
     await world.run(() => this.#isBroken(), world.nowMicros + quietMicros)

@@ -16,6 +16,8 @@ export interface LinkConditions {
   /** Ways that are so much slower than the others all the time: nodes far apart. */
   readonly far?: PartsPerMillion
   readonly farFactor?: number
+  /** What these ways take instead, always: by their names, `n1>n2`. */
+  readonly between?: Readonly<Record<string, number>>
   /** Frames that may overtake those sent before them. */
   readonly reorder: PartsPerMillion
   readonly drop: PartsPerMillion

@@ -1,0 +1,146 @@
+/**
+ * A cluster in the simulated world with a node and a client in each of some regions, and what an
+ * operation costs there: time, messages, bytes, flushes. Every figure is the same on every machine.
+ */
+import type { NodeId } from '../src/base/ids.ts'
+import { rowKeyText, shardGroup, shardOf } from '../src/cells/shard.ts'
+import { Client } from '../src/client/client.ts'
+import { sha256 } from '../src/base/bytes.ts'
+import { assert, present } from '../src/base/assert.ts'
+import { staticPlacement } from '../src/placement/placement.ts'
+import { createClock } from '../sim/clock.ts'
+import type { SimCluster } from '../sim/comparison.ts'
+import { clientName, nodeName } from '../sim/endpoints.ts'
+import { makeCluster } from '../sim/run-setup.ts'
+import { calmFor, calmSkew } from '../sim/scenario-calm.ts'
+import { SimProcess } from '../sim/sim-process.ts'
+
+/** Round trips between regions in milliseconds. */
+export type Distances = readonly (readonly number[])[]
+
+/** Between a client and the node of its region. */
+const nearMicros = 100
+const datastore = 'bench'
+const patienceMicros = 60_000_000
+/** For links to come up. */
+const beginMicros = 2_000_000
+
+/** What something cost. */
+export interface Cost {
+  readonly ms: number
+  readonly messages: number
+  readonly bytes: number
+  readonly flushes: number
+}
+
+export class WideArea {
+  readonly distances: Distances
+  readonly #cluster: SimCluster
+  readonly #clients: readonly Client[]
+  readonly #nodes: readonly NodeId[]
+  #rows = 0
+
+  private constructor(distances: Distances, cluster: SimCluster, clients: readonly Client[]) {
+    this.distances = distances
+    this.#cluster = cluster
+    this.#clients = clients
+    this.#nodes = distances.map((_, region) => nodeName(region))
+  }
+
+  static async open(distances: Distances): Promise<WideArea> {
+    const calm = calmFor(distances.length)
+    const options = {
+      ...{ ...calm, nodeCount: distances.length },
+      link: { ...calm.link, between: waysOf(distances) },
+      disk: { writeMinMicros: 50, writeMeanMicros: 0 },
+    }
+    const cluster = makeCluster({ options, faults: [] }, {}, () => undefined)
+    const clients = distances.map((_, region) => clientOf(cluster, region))
+    cluster.start()
+    await cluster.world.run(() => false, beginMicros)
+    return new WideArea(distances, cluster, clients)
+  }
+
+  /** The round trip from a region to the nearest others that make a majority with it. */
+  majorityMs(region: number): number {
+    const others = this.distances[region]?.filter((_, other) => other !== region) ?? []
+    const needed = Math.floor(this.distances.length / 2)
+    return present(others.toSorted((a, b) => a - b)[needed - 1], 'bench: there is a majority')
+  }
+
+  /** A new row of a group whose first leader is in this region. */
+  row(region: number): string {
+    const placement = staticPlacement(this.#nodes)
+    for (;;) {
+      const row = rowKeyText(sha256(`row ${this.#rows++}`).subarray(0, 16))
+      const { firstFull } = placement.replicasOf(shardGroup(datastore, shardOf(row)))
+      if (firstFull === this.#nodes[region]) return row
+    }
+  }
+
+  put(region: number, rowKey: string, refKey: number): Promise<Cost> {
+    const cell = { rowKey, column: 'BASE', refKey, body: { refKey, text: 'x'.repeat(100) } }
+    return this.#cost(() => this.#client(region).cells(datastore).put(cell))
+  }
+
+  get(region: number, row: string): Promise<Cost> {
+    return this.#cost(() => this.#client(region).cells(datastore).latest(row, 'BASE'))
+  }
+
+  #client(region: number): Client {
+    return present(this.#clients[region], 'bench: a region has a client')
+  }
+
+  async #cost(work: () => Promise<unknown>): Promise<Cost> {
+    const { world } = this.#cluster
+    const before = this.#counts()
+    const startMicros = world.nowMicros
+    let isDone = false
+    const done = work().then(() => (isDone = true))
+    const ending = await world.run(() => isDone, world.nowMicros + patienceMicros)
+    assert(ending === 'done', 'bench: an operation ends')
+    await done
+    const ms = (world.nowMicros - startMicros) / 1_000
+    // What follows upon it is a part of what it costs.
+    await world.run(() => false, world.nowMicros + restMicros)
+    const after = this.#counts()
+    return {
+      ms,
+      messages: after.messages - before.messages,
+      bytes: after.bytes - before.bytes,
+      flushes: after.flushes - before.flushes,
+    }
+  }
+
+  #counts(): Omit<Cost, 'ms'> {
+    const { traffic, programs } = this.#cluster
+    const flushes = programs.map((program) => program.status().replica.durableFlush)
+    const { messages, bytes } = traffic
+    return { messages, bytes, flushes: flushes.reduce((sum, one) => sum + one, 0) }
+  }
+}
+
+/** Beyond the longest way, and the delay of the applier. */
+const restMicros = 500_000
+
+function waysOf(distances: Distances): Readonly<Record<string, number>> {
+  const ways: [string, number][] = []
+  for (const [from, row] of distances.entries()) {
+    for (const [to, ms] of row.entries()) {
+      const micros = from === to ? nearMicros : (ms * 1_000) / 2
+      if (from !== to) ways.push([`${nodeName(from)}>${nodeName(to)}`, micros])
+      ways.push([`${clientName(from)}>${nodeName(to)}`, micros])
+      ways.push([`${nodeName(to)}>${clientName(from)}`, micros])
+    }
+  }
+  return Object.fromEntries(ways)
+}
+
+/** Knows the node of its own region only: it is told of no other. */
+function clientOf({ world, clientNetwork }: SimCluster, region: number): Client {
+  const process = new SimProcess(world, clientName(region))
+  const random = world.random.fork(`client ${region}`)
+  const clock = createClock(process, calmSkew, random.fork('clock'))
+  const transport = clientNetwork.attach(process, [nodeName(region)])
+  return new Client({ transport, clock, random })
+}

@@ -1,0 +1,42 @@
+/**
+ * What commits and reads cost in a wide area, against what they cost when this was last recorded:
+ * nothing may have become worse. Where something became better, the new report is to be kept:
+ * `npm run bench -- round-trips --regions 3 --json > bench/results/round-trips-3.json`, and 5.
+ */
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { benchRoundTrips, type RoundTripsReport } from '../../bench/round-trips.ts'
+
+function recorded(regions: 3 | 5): RoundTripsReport {
+  const file = new URL(`../../bench/results/round-trips-${regions}.json`, import.meta.url)
+  const report: unknown = JSON.parse(readFileSync(file, 'utf8'))
+  if (!isReport(report)) throw new Error('the file is no report of round trips')
+  return report
+}
+
+function isReport(report: unknown): report is RoundTripsReport {
+  return typeof report === 'object' && report !== null && 'figures' in report
+}
+
+/** Costs are exact; bytes vary a little with the digits of what is counted in them. */
+const bytesSlack = 1.05
+
+test.each([3, 5] as const)('between %s regions nothing costs more than it did', async (regions) => {
+  const before = recorded(regions)
+  const { figures } = await benchRoundTrips(regions)
+  for (const [name, now] of Object.entries(figures)) {
+    const was = Object.entries(before.figures).find(([other]) => other === name)?.[1]
+    expect(was, name).toBeDefined()
+    const costs = ['roundTrips', 'roundTripsMax', 'messages', 'flushes'] as const
+    for (const cost of costs)
+      expect(now[cost], `${name}: ${cost}`).toBeLessThanOrEqual(was?.[cost] ?? 0)
+    expect(now.bytes, `${name}: bytes`).toBeLessThanOrEqual((was?.bytes ?? 0) * bytesSlack)
+  }
+  // One round trip to the nearest majority, and what is next to nothing: disks, and the own node.
+  expect(figures.commitAtLeader.roundTripsMax).toBeLessThan(1.02)
+  expect(figures.currentReadFirst.roundTripsMax).toBeLessThan(1.02)
+})
+
+test('the same run gives the same report', async () => {
+  expect(await benchRoundTrips(3)).toEqual(await benchRoundTrips(3))
+})
