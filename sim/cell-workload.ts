@@ -19,7 +19,7 @@ import { SimProcess } from './sim-process.ts'
 import type { WorkloadOptions } from './swarm.ts'
 import type { World } from './world.ts'
 
-export const datastore = 'sim'
+export const datastore = 'simulation'
 
 export interface CellWorkloadParts {
   readonly world: World

@@ -14,6 +14,7 @@ import { EntryWrites } from './entry-writes.ts'
 import { forget, settle } from './learn.ts'
 import { never, type GroupLog, type Pending } from './log.ts'
 import type { Verdict } from './message.ts'
+import { nextLeaderFor } from './writers.ts'
 
 export type Validation =
   | { readonly kind: 'compatible' }
@@ -54,7 +55,7 @@ export function composeEntry(
     position: state.position + 1,
     timestamp,
     horizon: horizonFor(log, timestamp, context.limits.historyMs),
-    nextLeader: { node: context.node, incarnation: context.incarnation },
+    nextLeader: nextLeaderFor(log, context),
     transactions: chosen.map((pending) => pending.bytes),
   })
 }

@@ -58,7 +58,12 @@ function handle(log: GroupLog, context: Context, event: GroupEvent, lookup: Reco
     case 'message':
       return onMessage(log, context, event.from, event.message, lookup)
     case 'submit': {
-      const waiter = { node: context.node, request: event.request, hops: 0 }
+      const waiter = {
+        node: context.node,
+        incarnation: context.incarnation,
+        request: event.request,
+        hops: 0,
+      }
       return submission.submit(log, context, event.submitted, waiter)
     }
     case 'read':
@@ -137,9 +142,9 @@ function onAcceptRequest(
 function onForward(log: GroupLog, context: Context, from: NodeId, message: Forward): void {
   const transaction = decodeTransaction(message.transaction)
   if (transaction === undefined) return context.trace.mark('malformed transaction forwarded')
-  const { readPosition, reads, ranges, request, hops } = message
+  const { readPosition, reads, ranges, request, incarnation, hops } = message
   const submitted = { transaction, bytes: message.transaction, readPosition, reads, ranges }
-  submission.submit(log, context, submitted, { node: from, request, hops })
+  submission.submit(log, context, submitted, { node: from, incarnation, request, hops })
 }
 
 function onWake(log: GroupLog, context: Context): void {

@@ -24,6 +24,7 @@ import type { Verdict } from './message.ts'
 import { encodeState, type RecordedOutcome } from './state.ts'
 import { intentOf } from './transaction.ts'
 import type { WriteSet } from './window.ts'
+import { noteWriter } from './writers.ts'
 
 /**
  * `position` is committed at `ballot`. Without a value it is this replica's own acceptance that
@@ -91,9 +92,11 @@ function apply(
 ): void {
   const entry = present(decodeEntry(value), 'LOG-1: a chosen entry is of no known format')
   const horizonBefore = log.state.horizon
+  const leaderBefore = log.state.nextLeader?.node
   const { writes, outcomes } = applyEntry(log.state, entry)
   const { timestamp } = entry
   rememberCommit(log, context.limits.historyMs)
+  if (entry.nextLeader.node !== leaderBefore) log.writers.length = 0
   log.window.add({ position, timestamp, sets: writeSetsOf(entry, writes, outcomes) })
   log.appliedBallot = decision.ballot
   log.decisions.delete(position)
@@ -145,7 +148,10 @@ function answer(
   for (const [index, transaction] of entry.transactions.entries()) {
     const pending = pendingOf(log, intentOf(transaction))
     const outcome = outcomes[index]
-    if (pending !== undefined && outcome !== undefined) settle(log, context, pending, outcome)
+    if (pending === undefined || outcome === undefined) continue
+    const [first] = pending.waiters
+    if (first !== undefined) noteWriter(log, first)
+    settle(log, context, pending, outcome)
   }
 }
 

@@ -11,6 +11,7 @@ import type { ReplicaSet } from '../placement/placement.ts'
 import type { Acceptor } from '../paxos/acceptor.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import type { Phase } from '../paxos/proposer.ts'
+import type { Leader } from './entry.ts'
 import type { TextRange } from './key-range.ts'
 import type { GroupState } from './state.ts'
 import type { Transaction } from './transaction.ts'
@@ -29,6 +30,8 @@ export interface Decision {
 /** Who waits for a transaction's verdict: this node's own edge, or a node that forwarded it. */
 export interface Waiter {
   readonly node: NodeId
+  /** Of that node, when it sent this. */
+  readonly incarnation: number
   readonly request: number
   readonly hops: number
 }
@@ -102,6 +105,8 @@ export interface GroupLog {
   readonly window: ValidationWindow
   /** Timestamps of some commits, rising: what the horizon may become (`horizon.ts`). */
   readonly commits: Timestamp[]
+  /** Where the last transactions that were proposed here came in (`writers.ts`). */
+  readonly writers: Leader[]
   /** Highest round seen or used at the open position. */
   highestRound: number
   proposal: Proposal | undefined
@@ -145,6 +150,7 @@ export function restoreLog(
     decisions: new Map(),
     window: new ValidationWindow(state.position, limits),
     commits: state.position === 0 ? [] : [state.timestamp],
+    writers: [],
     highestRound: 0,
     proposal: undefined,
     unannounced: undefined,

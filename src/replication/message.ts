@@ -141,6 +141,7 @@ export interface Forward extends Envelope, Forwarded {
   readonly kind: 'forward'
   /** Unique in the sending node's incarnation. */
   readonly request: number
+  readonly incarnation: number
   /** How often it was passed on; a node that gets it at the limit proposes itself. */
   readonly hops: number
 }

@@ -135,6 +135,7 @@ function sendForward(log: GroupLog, context: Context, pending: Pending, to: Node
     ranges,
     transaction,
     request: forwardId,
+    incarnation: context.incarnation,
     hops: hopsOf(pending) + 1,
   }
   log.forwarded.set(forwardId, pending.intent)

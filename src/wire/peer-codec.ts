@@ -34,7 +34,7 @@ const kinds = {
 /** Fields of a message of each kind, its kind and envelope among them; absent ones are sent as nil. */
 const fieldCounts: Readonly<Record<Message['kind'], number>> = {
   ...{ prepare: 5, promised: 6, accept: 7, accepted: 5, refused: 6, faulty: 5, committed: 5 },
-  ...{ fetch: 5, entries: 6, query: 4, highest: 5, forward: 9, 'forward-reply': 5 },
+  ...{ fetch: 5, entries: 6, query: 4, highest: 5, forward: 10, 'forward-reply': 5 },
   ...{ 'digest-request': 2, digest: 4 },
 }
 
@@ -97,9 +97,10 @@ function packGroupMessage(message: GroupMessage): Packable[] {
     case 'highest':
       return [kind, group, epoch, message.read, message.position]
     case 'forward': {
-      const { readPosition, reads, transaction, request, hops } = message
+      const { readPosition, reads, transaction, request, incarnation, hops } = message
       const ranges = message.ranges.map(({ gte, lt }) => [gte, lt])
-      return [kind, group, epoch, readPosition, reads, ranges, transaction, request, hops]
+      const place = [request, incarnation, hops]
+      return [kind, group, epoch, readPosition, reads, ranges, transaction, ...place]
     }
     case 'forward-reply':
       return [kind, group, epoch, message.request, packVerdict(message.verdict)]
@@ -222,7 +223,8 @@ function readForward(group: GroupId, epoch: number, fields: readonly unknown[]):
     ranges: field.list(fields[5], 'ranges').map(field.keyRange),
     transaction: field.bytes(fields[6], 'transaction', entryBytesMax),
     request: field.count(fields[7], 'request'),
-    hops: field.count(fields[8], 'hops'),
+    incarnation: field.count(fields[8], 'incarnation', 1),
+    hops: field.count(fields[9], 'hops'),
   }
 }
 

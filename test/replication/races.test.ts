@@ -1,5 +1,6 @@
 /** Directed tests of the protocol's races, on the pure core. Titles carry the rules of SPEC.md. */
 import { expect, test } from 'vitest'
+import { decodeState } from '../../src/replication/state.ts'
 import { CoreCluster, type InFlight } from './core-cluster.ts'
 
 const between =
@@ -373,4 +374,64 @@ test('LOG-3: who takes a transaction back, and remembers too little, tells nobod
   const own = cluster.submit(1, { ...read, session: 'y' })
   cluster.settle()
   expect(cluster.at(1).verdicts.get(own)).toMatchObject({ kind: 'conflict' })
+})
+
+/** So many writes come in at a node, one after another. */
+function writeAt(cluster: CoreCluster, index: number, count: number, name: string): void {
+  for (let nth = 0; nth < count; nth++) {
+    cluster.submit(index, { key: `${name}${nth}` })
+    cluster.settle(undefined, 2)
+  }
+}
+
+function leaderOf(cluster: CoreCluster): string | undefined {
+  const { stateBytes } = cluster.at(0)
+  return stateBytes && decodeState(stateBytes)?.nextLeader?.node
+}
+
+test('LOG-4: leadership goes to where more than half of the last 32 transactions came in', () => {
+  const cluster = new CoreCluster()
+  const [home, away] = [cluster.at(0).node, cluster.at(1).node]
+  writeAt(cluster, 0, 4, 'a')
+  writeAt(cluster, 1, 16, 'b')
+  expect(leaderOf(cluster)).toBe(home)
+  writeAt(cluster, 1, 2, 'c')
+  expect(leaderOf(cluster)).toBe(away)
+  // One round trip, by ballot zero, and nothing is forwarded.
+  const request = cluster.submit(1, { key: 'd' })
+  expect(cluster.inFlight.map(({ message }) => message.kind)).toEqual(['accept', 'accept'])
+  cluster.settle()
+  expect(cluster.at(1).verdicts.get(request)).toMatchObject({ kind: 'committed' })
+})
+
+test('LOG-4: two nodes that write as much pass leadership on once in 17 transactions at most', () => {
+  const cluster = new CoreCluster()
+  let moves = 0
+  let before: string | undefined = cluster.at(0).node
+  const writes = 120
+  for (let nth = 0; nth < writes; nth++) {
+    writeAt(cluster, 1 + (nth % 2), 1, `k${nth} `)
+    if (leaderOf(cluster) !== before) moves += 1
+    before = leaderOf(cluster)
+  }
+  expect(moves).toBeLessThanOrEqual(writes / 17)
+})
+
+test('PAX-6: who is named the leader and has restarted since prepares', () => {
+  const cluster = new CoreCluster()
+  writeAt(cluster, 1, 18, 'a')
+  expect(leaderOf(cluster)).toBe(cluster.at(1).node)
+  cluster.at(1).crash()
+  cluster.submit(1, { key: 'b' })
+  expect(cluster.inFlight.map(({ message }) => message.kind)).toEqual(['prepare', 'prepare'])
+  cluster.settle()
+  for (const index of [0, 1, 2]) expect(rowsOf(cluster, index)).toMatchObject({ b: 'v' })
+})
+
+test('LOG-4: a writer that is suspected is not named the leader', () => {
+  const cluster = new CoreCluster()
+  writeAt(cluster, 1, 14, 'a')
+  cluster.at(0).replica.suspect(cluster.at(1).node, true)
+  writeAt(cluster, 1, 6, 'b')
+  expect(leaderOf(cluster)).toBe(cluster.at(0).node)
 })

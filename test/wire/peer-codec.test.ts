@@ -93,7 +93,7 @@ const messageByKind: {
     ...{ kind: fc.constant('forward'), ...envelope },
     ...{ readPosition: count, reads: fc.array(bytes, { maxLength: 3 }), transaction: bytes },
     ranges: fc.array(fc.record({ gte: bytes, lt: bytes }), { maxLength: 3 }),
-    ...{ request: count, hops: count },
+    ...{ request: count, incarnation: fc.integer({ min: 1, max: 2 ** 40 }), hops: count },
   }),
   'forward-reply': fc.record({
     ...{ kind: fc.constant('forward-reply'), ...envelope },
@@ -251,20 +251,25 @@ const wrongFields: readonly (readonly [string, readonly Packable[], string])[] =
   ['an unknown verdict', [13, 'g', 1, 1, [9]], 'verdict is of no known kind'],
   [
     'a key too long',
-    [12, 'g', 1, 0, [Buffer.alloc(1025)], [], Buffer.of(), 1, 0],
+    [12, 'g', 1, 0, [Buffer.alloc(1025)], [], Buffer.of(), 1, 1, 0],
     'key is too long',
   ],
   [
     'a range with one end',
-    [12, 'g', 1, 0, [], [[Buffer.of()]], Buffer.of(), 1, 0],
+    [12, 'g', 1, 0, [], [[Buffer.of()]], Buffer.of(), 1, 1, 0],
     'range has another length',
   ],
   [
     'an end of a range too long',
-    [12, 'g', 1, 0, [], [[Buffer.of(), Buffer.alloc(1026)]], Buffer.of(), 1, 0],
+    [12, 'g', 1, 0, [], [[Buffer.of(), Buffer.alloc(1026)]], Buffer.of(), 1, 1, 0],
     'end of a range is too long',
   ],
-  ['no ranges', [12, 'g', 1, 0, [], null, Buffer.of(), 1, 0], 'ranges is no list'],
+  [
+    'a forward of incarnation zero',
+    [12, 'g', 1, 0, [], [], Buffer.of(), 1, 0, 0],
+    'incarnation is no number from 1',
+  ],
+  ['no ranges', [12, 'g', 1, 0, [], null, Buffer.of(), 1, 1, 0], 'ranges is no list'],
   [
     'a conflict with a key and no writer',
     [13, 'g', 1, 1, [1, 1, Buffer.of(), null, null]],

@@ -1,0 +1,39 @@
+/**
+ * Leadership follows the writers (REPLICATION "Writes" 8): where most of a group's transactions come in
+ * at another node, the proposer names that node the leader of the next position, and a write there
+ * needs to be forwarded no more.
+ *
+ * What is remembered begins anew with every leader. So leadership moves once in so many transactions at
+ * most, also where two nodes write about as much.
+ */
+import type { Context } from './effect.ts'
+import type { Leader } from './entry.ts'
+import type { GroupLog, Waiter } from './log.ts'
+
+/** Transactions looked at; more than half of them have to come from one node. */
+export const writersRemembered = 32
+
+/** A transaction has come to its end: `waiter` is where it came in. */
+export function noteWriter(log: GroupLog, { node, incarnation }: Waiter): void {
+  log.writers.push({ node, incarnation })
+  if (log.writers.length > writersRemembered) log.writers.shift()
+}
+
+/** Who is to lead the position after the entry that is composed now. */
+export function nextLeaderFor(log: GroupLog, context: Context): Leader {
+  const { node, incarnation } = context
+  const writer = mostOf(log.writers)
+  const isOther = writer !== undefined && writer.node !== node
+  if (!isOther || context.isSuspected(writer.node) || !log.set.voters.includes(writer.node)) {
+    return { node, incarnation }
+  }
+  context.trace.mark('leadership follows the writers')
+  return writer
+}
+
+/** The last one of those that are more than half. */
+function mostOf(writers: readonly Leader[]): Leader | undefined {
+  const counts = new Map<string, number>()
+  for (const { node } of writers) counts.set(node, (counts.get(node) ?? 0) + 1)
+  return writers.findLast(({ node }) => (counts.get(node) ?? 0) > writersRemembered / 2)
+}
