@@ -11,7 +11,7 @@ import type { Context } from './effect.ts'
 import { encodeEntry } from './entry.ts'
 import { horizonFor } from './horizon.ts'
 import { EntryWrites } from './entry-writes.ts'
-import { forget, settle } from './learn.ts'
+import { giveUp, settle } from './learn.ts'
 import { never, type GroupLog, type Pending } from './log.ts'
 import type { Verdict } from './message.ts'
 import { nextLeaderFor } from './writers.ts'
@@ -80,7 +80,7 @@ function selectCompatible(log: GroupLog, context: Context, draft: Draft): void {
     if (chosen.length > 0 && draft.bytes + pending.bytes.length > limits.entryBytesMax) break
     const validation = validate(log, context, pending, draft)
     if (validation.kind === 'final') settle(log, context, pending, validation.verdict)
-    if (validation.kind === 'given up') forget(log, pending)
+    if (validation.kind === 'given up') giveUp(log, pending)
     if (validation.kind !== 'compatible') continue
     const { session, sequence, floor, mutations } = pending.transaction
     // Settled, as its client says with a later one of this entry: next time it is `expired`.

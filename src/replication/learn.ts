@@ -155,14 +155,31 @@ function answer(
   }
 }
 
-/** Gives everybody who waits for this transaction its verdict. */
+/**
+ * Gives everybody who waits for this transaction its verdict. A conflict is of what this attempt has
+ * read, and of no other: the next attempt takes its place.
+ */
 export function settle(log: GroupLog, context: Context, pending: Pending, verdict: Verdict): void {
   forget(log, pending)
-  for (const { node, request } of pending.waiters) tell(log, context, node, request, verdict)
+  const { waiters, rivals } = pending
+  for (const { node, request } of waiters) tell(log, context, node, request, verdict)
+  if (verdict.kind === 'conflict') return promote(log, rivals)
+  for (const rival of rivals) settle(log, context, rival, verdict)
 }
 
-/** It waits here no longer. Without a verdict: other copies of it may yet take effect. */
-export function forget(log: GroupLog, pending: Pending): void {
+/** It waits here no longer, and nobody is told: other copies of it may yet take effect. */
+export function giveUp(log: GroupLog, pending: Pending): void {
+  forget(log, pending)
+  promote(log, pending.rivals)
+}
+
+function promote(log: GroupLog, [next, ...others]: readonly Pending[]): void {
+  if (next === undefined) return
+  next.rivals.push(...others)
+  log.queue.set(next.intent, next)
+}
+
+function forget(log: GroupLog, pending: Pending): void {
   log.queue.delete(pending.intent)
   log.away.delete(pending.intent)
   log.forwarded.delete(pending.forwardId)

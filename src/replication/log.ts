@@ -49,6 +49,8 @@ export interface Pending {
   /** What it takes of the group's room for waiting transactions. */
   readonly roomBytes: number
   readonly waiters: Waiter[]
+  /** Other attempts of the same intent, with other content: looked at where this one is refused. */
+  readonly rivals: Pending[]
   /** The node it was last forwarded to. */
   sentTo: NodeId | undefined
   /** How often it was forwarded without an answer. */

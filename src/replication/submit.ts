@@ -17,6 +17,8 @@ import { intentOf, type Transaction } from './transaction.ts'
 const hopsMax = 2
 /** A leader that leaves a transaction unanswered so often is taken for unreachable. */
 const forwardsMax = 3
+/** Attempts of one intent that wait beside the first. */
+const rivalsMax = 3
 
 export interface Submitted {
   readonly transaction: Transaction
@@ -39,7 +41,7 @@ export function submit(
   if (known !== undefined) return answer(known)
   const intent = intentOf(transaction)
   const before = pendingOf(log, intent)
-  if (before !== undefined) return join(log, context, before, waiter)
+  if (before !== undefined) return join(log, context, before, { submitted, waiter })
   const pending = pendingFrom(submitted, waiter, context.drawNumber())
   if (!hasRoomFor(log, context, pending) || !context.mayPropose) {
     context.trace.mark('overloaded')
@@ -65,6 +67,7 @@ function pendingFrom(submitted: Submitted, waiter: Waiter, forwardId: number): P
     ranges,
     roomBytes,
     waiters: [waiter],
+    rivals: [],
     sentTo: undefined,
     forwards: 0,
     forwardId,
@@ -79,19 +82,51 @@ function hasRoomFor(log: GroupLog, { limits }: Context, { roomBytes }: Pending):
 }
 
 /**
- * The same intent again, by another way or a second time by the same: one verdict serves all. When
- * it comes back from the node it was forwarded to, both took the other for the leader: it stays.
+ * The same intent again, by another way or a second time by the same: one verdict serves all of an
+ * attempt. When it comes back from the node it was forwarded to, both took the other for the leader:
+ * it stays.
  */
-function join(log: GroupLog, context: Context, pending: Pending, waiter: Waiter): void {
-  if (waiter.node === pending.sentTo && log.away.has(pending.intent)) {
+function join(
+  log: GroupLog,
+  context: Context,
+  pending: Pending,
+  { submitted, waiter }: { readonly submitted: Submitted; readonly waiter: Waiter },
+): void {
+  const isBack = waiter.node === pending.sentTo && log.away.has(pending.intent)
+  if (isBack) {
     context.trace.mark('a forwarded transaction came back')
     pending.forwards = forwardsMax
-    return takeBack(log, pending)
+    takeBack(log, pending)
   }
-  const again = pending.waiters.some(
-    ({ node, request }) => node === waiter.node && request === waiter.request,
-  )
-  if (!again) pending.waiters.push(waiter)
+  const { attempt } = submitted.transaction
+  const same = [pending, ...pending.rivals].find((one) => one.transaction.attempt === attempt)
+  if (same === undefined) addRival(log, context, pending, { submitted, waiter })
+  else if (!isBack || same !== pending) addWaiter(same, waiter)
+}
+
+function addWaiter({ waiters }: Pending, waiter: Waiter): void {
+  const { node, request } = waiter
+  if (!waiters.some((one) => one.node === node && one.request === request)) waiters.push(waiter)
+}
+
+/**
+ * Another attempt: it may have read more than the first, and a refusal of that one is not its own.
+ * Beyond the bound it is forgotten, as if it had not arrived; whoever sent it sends it again.
+ */
+function addRival(
+  log: GroupLog,
+  context: Context,
+  pending: Pending,
+  { submitted, waiter }: { readonly submitted: Submitted; readonly waiter: Waiter },
+): void {
+  const rival = pendingFrom(submitted, waiter, context.drawNumber())
+  const bytes = log.waitingBytes + rival.roomBytes
+  if (pending.rivals.length >= rivalsMax || bytes > context.limits.groupQueueBytesMax) {
+    return context.trace.mark('no room for another attempt')
+  }
+  context.trace.mark('another attempt waits')
+  pending.rivals.push(rival)
+  log.waitingBytes += rival.roomBytes
 }
 
 /** The node that should propose what waits here: this one, when the leader is gone. */

@@ -435,3 +435,43 @@ test('LOG-4: a writer that is suspected is not named the leader', () => {
   writeAt(cluster, 1, 6, 'b')
   expect(leaderOf(cluster)).toBe(cluster.at(0).node)
 })
+
+test('LOG-3: an attempt that waits beside one which is refused is judged by what it has read itself', () => {
+  const cluster = new CoreCluster()
+  cluster.submit(0, { key: 'k' })
+  cluster.settle()
+  // Nothing more is proposed before the disk is done.
+  cluster.at(0).isHeld = true
+  cluster.submit(0, { key: 'other' })
+  const intent = { session: 'x', sequence: 1, reads: ['k'] }
+  const stale = cluster.submit(0, { key: 'a', ...intent, attempt: 1, readPosition: 0 })
+  const fresh = cluster.submit(1, { key: 'b', ...intent, attempt: 2, readPosition: 1 })
+  cluster.deliver()
+  expect(cluster.marks).toContain('another attempt waits')
+  cluster.at(0).isHeld = false
+  cluster.at(0).flush()
+  cluster.settle()
+  expect(cluster.at(0).verdicts.get(stale)).toMatchObject({ kind: 'conflict', position: 1 })
+  expect(cluster.at(1).verdicts.get(fresh)).toMatchObject({ kind: 'committed', attempt: 2 })
+  expect(rowsOf(cluster, 2)).toEqual({ k: 'v', other: 'v', b: 'v' })
+})
+
+test('LOG-3: where an attempt takes effect, all who tried the same are told which one it was', () => {
+  const cluster = new CoreCluster()
+  cluster.at(0).isHeld = true
+  cluster.submit(0, { key: 'other' })
+  const intent = { session: 'x', sequence: 1 }
+  const requests = [1, 2, 3, 4, 5].map((attempt) =>
+    cluster.submit(0, { key: `a${attempt}`, ...intent, attempt }),
+  )
+  expect(cluster.marks).toContain('no room for another attempt')
+  cluster.at(0).isHeld = false
+  cluster.at(0).flush()
+  cluster.settle()
+  const verdicts = requests.map((request) => cluster.at(0).verdicts.get(request))
+  for (const verdict of verdicts.slice(0, 4)) expect(verdict).toMatchObject({ attempt: 1 })
+  expect(verdicts[4]).toBeUndefined()
+  // One that was forgotten and is sent again is told as well.
+  const again = cluster.submit(0, { key: 'a5', ...intent, attempt: 5 })
+  expect(cluster.at(0).verdicts.get(again)).toMatchObject({ kind: 'committed', attempt: 1 })
+})
