@@ -181,6 +181,10 @@ export class CellStore implements CellService {
   }
 
   async #get(operation: GetCells, call: Call): Promise<Answer> {
+    const [only] = operation.items
+    if (operation.items.length === 1 && only !== undefined) {
+      return { kind: 'get', items: [await this.#getOnly(operation, only, call)] }
+    }
     const found: Outcome<StoredCell | undefined>[] = []
     const shards = new Map<number, number[]>()
     for (const [place, item] of operation.items.entries()) {
@@ -202,6 +206,18 @@ export class CellStore implements CellService {
       return outcome
     })
     return { kind: 'get', items }
+  }
+
+  /** By far the most batches are of one. */
+  #getOnly(
+    operation: GetCells,
+    item: GetItem,
+    call: Call,
+  ): Promise<Outcome<StoredCell | undefined>> {
+    const refused = nameProblem(item)
+    if (refused !== undefined) return Promise.resolve({ kind: 'problem', problem: refused })
+    const shard = shardOf(item.rowKey)
+    return outcomeOf(() => this.#read(operation, shard, call, (view) => getOne(view, item)))
   }
 
   /** What goes wrong does so for all of a shard's items: their names have been checked. */

@@ -57,6 +57,8 @@ export interface CompiledTable {
   /** All parts of the primary key, those of the group first. */
   readonly key: readonly KeyPart[]
   readonly keyNames: ReadonlySet<string>
+  /** What a scan may name, in the order of `steps`; of an index, what a query of it may. */
+  readonly queryNames: ReadonlySet<string>
   readonly groupPartCount: number
   readonly steps: readonly KeyStep[]
   /** What `steps` has after the parent's. */
@@ -65,6 +67,8 @@ export interface CompiledTable {
   /** Of the properties: all names, and those that are not in the key and are no sequence. */
   readonly names: ReadonlySet<string>
   readonly stored: readonly CompiledProperty[]
+  /** Each property with its place in the key, -1 for what is not in it. */
+  readonly parts: readonly { readonly property: CompiledProperty; readonly keyPlace: number }[]
   /** What the names of its groups begin with, when it is a root. */
   readonly groupPrefix: Uint8Array
   readonly sequence: { readonly name: string; readonly isInKey: boolean } | undefined
@@ -99,8 +103,10 @@ export interface CompiledIndex {
   readonly parts: readonly IndexedPart[]
   /** The indexed parts. */
   readonly steps: readonly KeyStep[]
-  /** What names the row, after the parts. */
+  readonly queryNames: ReadonlySet<string>
+  /** What names the row, after the parts; and the steps of the row's own key. */
   readonly rowParts: readonly KeyPart[]
+  readonly rowSteps: readonly KeyStep[]
   readonly storing: readonly StoredPart[]
 }
 
@@ -144,6 +150,8 @@ export function compileSchema({ schema, numbers, version }: SchemaVersion): Comp
       ...{ properties, sequence: sequenceOf(properties, key), indexes },
       isUnique: indexes.some((index) => index.isUnique),
       ...{ names: namesOf(properties), stored: storedOf(properties, key) },
+      parts: properties.map((property) => ({ property, keyPlace: placeIn(key, property.name) })),
+      queryNames: queryNamesOf(steps),
       keyNames: new Set(key.map(({ name }) => name)),
       groupPrefix: encodeTuple(['tables', schema.name, base.number]),
     }
@@ -189,6 +197,20 @@ function compileProperty(
 
 function namesOf(properties: readonly CompiledProperty[]): ReadonlySet<string> {
   return new Set(properties.map(({ name }) => name))
+}
+
+function placeIn(key: readonly KeyPart[], name: string): number {
+  return key.findIndex((part) => part.name === name)
+}
+
+/** What a scan or an index query may name. */
+function queryNamesOf(steps: readonly KeyStep[]): ReadonlySet<string> {
+  return new Set(
+    steps.flatMap((step) => {
+      if (step.kind === 'mark') return []
+      return [step.kind === 'group' ? step.name : step.part.name]
+    }),
+  )
 }
 
 function storedOf(
@@ -266,18 +288,21 @@ function compileIndex(index: Index, number: number, keyed: Keyed): CompiledIndex
     return { name: path, kind: inKey?.kind ?? kind, direction, names, isInList: at >= 0 }
   })
   const listed = index.parts.map(({ path }) => listOn(follow(properties, path).trail))
+  const steps = parts.map((part): KeyStep => {
+    const place = key.findIndex(({ name }) => name === part.name)
+    const isOfGroup = place >= 0 && place < groupPartCount
+    return isOfGroup ? { kind: 'group', name: part.name, place } : { kind: 'part', part }
+  })
   return {
     ...{ kind: 'index', name: index.name, number, table: table.name },
     isUnique: index.kind === 'local' && index.unique,
     into: index.kind === 'inline' ? index.into : undefined,
     list: listed.find((list) => list !== undefined),
     parts,
-    steps: parts.map((part): KeyStep => {
-      const place = key.findIndex(({ name }) => name === part.name)
-      const isOfGroup = place >= 0 && place < groupPartCount
-      return isOfGroup ? { kind: 'group', name: part.name, place } : { kind: 'part', part }
-    }),
+    steps,
+    queryNames: queryNamesOf(steps),
     rowParts: key.slice(groupPartCount),
+    rowSteps: keyed.steps,
     storing: index.storing.map((path) => {
       const { trail, property } = follow(properties, path)
       return { path, names: trail.map(({ name }) => name), property }

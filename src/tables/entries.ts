@@ -95,18 +95,18 @@ export function decodeEntry(
   { index, parts, values }: DecodedEntryKey,
   value: Uint8Array,
 ): Values {
+  const entry: Record<string, unknown> = {}
+  for (const [place, { name }] of table.key.entries()) entry[name] = values[place]
+  for (const [place, { name }] of index.parts.entries()) entry[name] = parts[place]
+  if (index.storing.length === 0) return entry
   const { sequence, fields } = unpackValue(value)
-  const entry: [string, unknown][] = [
-    ...table.key.map(({ name }, place): [string, unknown] => [name, values[place]]),
-    ...index.parts.map(({ name }, place): [string, unknown] => [name, parts[place]]),
-  ]
   for (const [place, { path, property }] of index.storing.entries()) {
     const stored = fields[place]
     const isAbsent = stored === null || stored === undefined
-    if (property.kind === 'sequence') entry.push([path, sequence])
-    else if (!isAbsent) entry.push([path, decodeProperty(property, stored)])
+    if (property.kind === 'sequence') entry[path] = sequence
+    else if (!isAbsent) entry[path] = decodeProperty(property, stored)
   }
-  return Object.fromEntries(entry)
+  return entry
 }
 
 export function isSameEntry(a: Entry, b: Entry): boolean {

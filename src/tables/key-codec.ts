@@ -175,23 +175,27 @@ function invert(bytes: Buffer, from: number, to: number): void {
   for (let i = from; i < to; i++) bytes[i] = ~(bytes[i] ?? 0) & 0xff
 }
 
+/** A value that was read, and where the next one begins. */
+export interface DecodedPart {
+  readonly value: unknown
+  readonly end: number
+}
+
 /** The value that starts at `at`, and where it ends; undefined when there is none of this type. */
 export function decodePart(
   { kind, direction }: KeyPart,
   bytes: Uint8Array,
   at: number,
-): { readonly value: unknown; readonly end: number } | undefined {
-  const rest = bytes.subarray(at)
-  const here = direction === 'asc' ? bufferOf(rest) : inverted(rest)
-  if (kind === 'string' || kind === 'bytes') {
-    const raw = unescaped(here)
-    if (raw === undefined) return undefined
-    const value = kind === 'string' ? raw.bytes.toString('utf8') : new Uint8Array(raw.bytes)
-    return { value, end: at + raw.length }
-  }
-  const length = lengthOf(kind)
-  if (here.length < length) return undefined
-  return { value: fixed(kind, here.subarray(0, length)), end: at + length }
+): DecodedPart | undefined {
+  if (direction === 'asc') return decodeAscending(kind, bufferOf(bytes), at)
+  const decoded = decodeAscending(kind, inverted(bytes.subarray(at)), 0)
+  return decoded && { value: decoded.value, end: at + decoded.end }
+}
+
+function decodeAscending(kind: PropertyKind, bytes: Buffer, at: number): DecodedPart | undefined {
+  if (kind === 'string' || kind === 'bytes') return decodeEscaped(kind, bytes, at)
+  const end = at + lengthOf(kind)
+  return end > bytes.length ? undefined : { value: fixed(kind, bytes, at), end }
 }
 
 function lengthOf(kind: PropertyKind): number {
@@ -200,25 +204,29 @@ function lengthOf(kind: PropertyKind): number {
   return kind === 'int32' || kind === 'float' ? 4 : countBytes
 }
 
-function fixed(kind: Exclude<PropertyKind, 'string' | 'bytes'>, bytes: Buffer): unknown {
+function fixed(
+  kind: Exclude<PropertyKind, 'string' | 'bytes'>,
+  bytes: Buffer,
+  at: number,
+): unknown {
   switch (kind) {
     case 'bool':
-      return bytes[0] === 1
+      return bytes[at] === 1
     case 'int32':
-      return bytes.readUInt32BE() - 2 ** 31
+      return bytes.readUInt32BE(at) - 2 ** 31
     case 'int64':
-      return bytes.readBigUInt64BE() - int64Shift
+      return bytes.readBigUInt64BE(at) - int64Shift
     case 'float':
-      return turnedBack(bytes).readFloatBE()
+      return turnedBack(bytes.subarray(at, at + 4)).readFloatBE()
     case 'double':
-      return turnedBack(bytes).readDoubleBE()
+      return turnedBack(bytes.subarray(at, at + countBytes)).readDoubleBE()
     case 'sequence':
-      return readCount(bytes, 0)
+      return readCount(bytes, at)
     case 'uuid':
-      return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+      return uuidOf(bytes.toString('hex', at, at + uuidBytes))
     case 'integer':
     case 'timestamp':
-      return (bytes.readUInt32BE() - shiftOfUpper) * twoTo32 + bytes.readUInt32BE(4)
+      return (bytes.readUInt32BE(at) - shiftOfUpper) * twoTo32 + bytes.readUInt32BE(at + 4)
     case 'json':
     case 'message':
       return assert(false, 'TAB-1: a key has values of types with an order')
@@ -227,14 +235,38 @@ function fixed(kind: Exclude<PropertyKind, 'string' | 'bytes'>, bytes: Buffer): 
   }
 }
 
-function unescaped(bytes: Buffer): { readonly bytes: Buffer; readonly length: number } | undefined {
+function uuidOf(hex: string): string {
+  const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)]
+  return `${parts.join('-')}-${hex.slice(20)}`
+}
+
+/** Up to the 0x00 that ends it; mostly there is none before. */
+function decodeEscaped(
+  kind: 'string' | 'bytes',
+  bytes: Buffer,
+  at: number,
+): DecodedPart | undefined {
+  const zero = bytes.indexOf(0, at)
+  const raw =
+    zero >= 0 && bytes[zero + 1] === 1
+      ? { bytes: bytes.subarray(at, zero), end: zero + 2 }
+      : unescaped(bytes, at)
+  if (raw === undefined) return undefined
+  const value = kind === 'string' ? raw.bytes.toString('utf8') : new Uint8Array(raw.bytes)
+  return { value, end: raw.end }
+}
+
+function unescaped(
+  bytes: Buffer,
+  from: number,
+): { readonly bytes: Buffer; readonly end: number } | undefined {
   const raw: number[] = []
-  for (let i = 0; i + 1 < bytes.length; i++) {
+  for (let i = from; i + 1 < bytes.length; i++) {
     const byte = bytes[i] ?? 0
     raw.push(byte)
     if (byte !== 0) continue
     i += 1
-    if (bytes[i] === 1) return { bytes: Buffer.from(raw.slice(0, -1)), length: i + 1 }
+    if (bytes[i] === 1) return { bytes: Buffer.from(raw.slice(0, -1)), end: i + 1 }
     if (bytes[i] !== 0xff) return undefined
   }
   return undefined

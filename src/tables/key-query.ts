@@ -23,12 +23,11 @@ const boundNames: ReadonlySet<string> = new Set(['gte', 'gt', 'lte', 'lt'])
 export function rangeOfQuery(
   context: GroupContext,
   table: CompiledTable,
-  steps: readonly KeyStep[],
+  { steps, queryNames }: Pick<CompiledTable, 'steps' | 'queryNames'>,
   query: unknown,
   { writer, where }: { readonly writer: KeyWriter; readonly where: string },
 ): QueriedRange {
-  const names = steps.flatMap((step) => namesOf(step))
-  const given = membersOf(query, new Set(names), () => where)
+  const given = membersOf(query, queryNames, () => where)
   let open: string | undefined
   let range: KeyRange | undefined
   for (const step of steps) {
@@ -46,17 +45,13 @@ export function rangeOfQuery(
       open ??= name
       continue
     }
-    if (open !== undefined || range !== undefined) throw outOfOrder(where, name, names, open)
+    if (open !== undefined || range !== undefined)
+      throw outOfOrder(where, name, [...queryNames], open)
     if (isBounds(value)) range = boundedRange(step.part, value, writer.bytes, where)
     else writer.part(step.part, checkPart(step.part, value, where))
   }
   if (range !== undefined) return { range, isExact: false }
   return { range: prefixRange(writer.bytes), isExact: open === undefined }
-}
-
-function namesOf(step: KeyStep): readonly string[] {
-  if (step.kind === 'mark') return []
-  return [step.kind === 'group' ? step.name : step.part.name]
 }
 
 function checkGroupPart(

@@ -13,7 +13,8 @@ import type { Random } from '../ports/random.ts'
 import { transactionTimeoutMs, type TransactionLimits } from '../txn/bounds.ts'
 import type { GroupPort, ReadFrom, View } from '../txn/group-port.ts'
 import type { LockOptions, LockSource } from '../txn/locks.ts'
-import { runRead, runTransaction, type ReadOptions, type TransactionOptions } from '../txn/run.ts'
+import { runRead, type ReadOptions } from '../txn/run-read.ts'
+import { runTransaction, type TransactionOptions } from '../txn/run.ts'
 import { checkOutside, type TransactionScope } from '../txn/scope.ts'
 import { Sessions, type IntentSource } from '../txn/session.ts'
 import { compareIndexes, type IndexReport } from './check-indexes.ts'
@@ -157,7 +158,7 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     checkOutside(this.#options.scope, 'db.read')
     const context = contextOf(this.#schema, key)
     return await runRead(this.#port, context.group, fromOf(level), this.#readOf(call), (reads) =>
-      run(new Reader<Of>(new RowReads(reads, context), reads.turn)),
+      run(new Reader<Of>(new RowReads(reads.rows, context), reads.turn)),
     )
   }
 

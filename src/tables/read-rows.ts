@@ -14,15 +14,9 @@ import type { CompiledIndex, CompiledTable } from './compile.ts'
 import { decodeEntry, entriesOf, entryWriter } from './entries.ts'
 import { checkRoot, type GroupContext } from './group-context.ts'
 import { rangeOfQuery } from './key-query.ts'
-import {
-  decodeEntryKey,
-  decodeRowKey,
-  encodeRowKey,
-  rowSpace,
-  writerIn,
-  writeRowKey,
-} from './row-key.ts'
+import { decodeEntryKey, decodeRowKey, encodeRowKey, rowSpace, writerIn } from './row-key.ts'
 import type { Values } from './row-check.ts'
+import { RowStamp } from './row-stamp.ts'
 import { decodeRow } from './row-value.ts'
 
 export interface ScanOptions {
@@ -47,6 +41,9 @@ export interface TableRow {
 interface FoundEntry {
   readonly key: Uint8Array
   readonly entry: Values
+  /** Of its row, in bytes and by part. */
+  readonly rowKey: Uint8Array
+  readonly values: readonly unknown[]
 }
 
 export interface EntryPage extends Page<Values> {
@@ -57,8 +54,6 @@ export interface EntryPage extends Page<Values> {
 export class RowReads {
   readonly context: GroupContext
   readonly #reads: Reads
-  /** Of the rows and entries given so far. */
-  readonly #timestamps = new WeakMap<object, Timestamp | undefined>()
 
   constructor(reads: Reads, context: GroupContext) {
     this.context = context
@@ -87,23 +82,18 @@ export class RowReads {
 
   /** When a row or an entry that this gave was written; undefined: by this transaction, later. */
   timestampOf(given: object): Timestamp | undefined {
-    if (this.#timestamps.has(given)) return this.#timestamps.get(given)
-    throw new StoreError('invalid', 'timestampOf is asked for a row that this handle has not read')
+    if (RowStamp.isOn(given)) return RowStamp.of(given)
+    throw new StoreError('invalid', 'timestampOf is asked for a row that no handle has read')
   }
 
   #rowOf(table: CompiledTable, key: readonly unknown[], stored: StoredRow): Values {
-    return this.#stamped(decodeRow(table, key, stored.value), stored)
-  }
-
-  #stamped(values: Values, { timestamp }: StoredRow): Values {
-    this.#timestamps.set(values, timestamp)
-    return values
+    return RowStamp.put(decodeRow(table, key, stored.value), stored.timestamp)
   }
 
   scan(table: CompiledTable, query: unknown, options: ScanOptions): Promise<Page<Values>> {
     checkRoot(this.context, table)
     const place = { writer: writerIn(rowSpace), where: `table ${table.name}` }
-    const { range, isExact } = rangeOfQuery(this.context, table, table.steps, query, place)
+    const { range, isExact } = rangeOfQuery(this.context, table, table, query, place)
     // Below a row stand those of other tables.
     const exact = isExact ? { gte: range.gte, lt: keyAfter(range.gte) } : range
     return this.#pages(exact, options, (stored) => {
@@ -165,8 +155,7 @@ export class RowReads {
       throw new StoreError('too-large', message, detail)
     }
     const whole = { ...row, [name]: page.items.map(({ entry }) => entry) }
-    this.#timestamps.set(whole, this.timestampOf(row))
-    return whole
+    return RowStamp.put(whole, this.timestampOf(row))
   }
 
   #indexOf(table: CompiledTable, name: string): CompiledIndex {
@@ -185,12 +174,18 @@ export class RowReads {
   ): Promise<Page<FoundEntry>> {
     checkRoot(this.context, table)
     const place = { writer: entryWriter(index), where: `index ${index.name}` }
-    const { range } = rangeOfQuery(this.context, table, index.steps, query, place)
+    const { range } = rangeOfQuery(this.context, table, index, query, place)
     return this.#pages(range, options, (stored) => {
       const { key, value } = stored
       const found = decodeEntryKey(this.context, key)
       if (found === undefined) throw notAnEntry(index)
-      return { key, entry: this.#stamped(decodeEntry(table, found, value), stored) }
+      const { rowKey, values } = found
+      return {
+        key,
+        entry: RowStamp.put(decodeEntry(table, found, value), stored.timestamp),
+        rowKey,
+        values,
+      }
     })
   }
 
@@ -201,16 +196,17 @@ export class RowReads {
     found: readonly FoundEntry[],
   ): Promise<readonly Values[]> {
     const index = this.#indexOf(table, name)
-    const keys = found.map(({ entry }) => table.key.map((part) => entry[part.name]))
-    const stored = await this.#reads.getMany(keys.map((key) => writeRowKey(table, key).bytes))
+    const stored = await this.#reads.getMany(found.map(({ rowKey }) => rowKey))
     const { asOf } = await this.#reads.view()
-    return found.flatMap(({ key }, place) => {
+    const rows: Values[] = []
+    for (const [place, { key, values }] of found.entries()) {
       const there = stored[place]
-      const row = there && this.#rowOf(table, keys[place] ?? [], there)
-      const isOf = row !== undefined && entriesOf(table, index, row).has(latin1(key))
-      if (!isOf && asOf !== undefined) throw leftOver(name)
-      return isOf ? [row] : []
-    })
+      const row = there && this.#rowOf(table, values, there)
+      if (asOf !== undefined && row === undefined) throw leftOver(name)
+      const isOf = row !== undefined && (asOf !== undefined || isEntryOf(table, index, row, key))
+      if (isOf) rows.push(row)
+    }
+    return rows
   }
 
   /** One page of what `decode` makes of rows; where it gives nothing, a row is passed over. */
@@ -224,7 +220,8 @@ export class RowReads {
     let rest = cursor === undefined ? range : afterKey(range, keyOfCursor(cursor, range), reverse)
     const items: Item[] = []
     for (let asked = limit; ; asked = Math.min(asked * 2, scanRowsMax)) {
-      const page = await this.#reads.scan({ ...rest, reverse, limit: asked })
+      const { gte, lt } = rest
+      const page = await this.#reads.scan({ gte, lt, reverse, limit: asked })
       for (const row of page.rows) {
         const item = decode(row)
         if (item !== undefined) items.push(item)
@@ -234,6 +231,15 @@ export class RowReads {
       rest = afterKey(rest, present(page.rows.at(-1), 'TAB-4: a page has rows').key, reverse)
     }
   }
+}
+
+function isEntryOf(
+  table: CompiledTable,
+  index: CompiledIndex,
+  row: Values,
+  key: Uint8Array,
+): boolean {
+  return entriesOf(table, index, row).has(latin1(key))
 }
 
 function afterKey(range: KeyRange, key: Uint8Array, reverse: boolean): KeyRange {

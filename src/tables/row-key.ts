@@ -8,7 +8,7 @@
  * What names the group is in none of them.
  */
 import { bufferOf } from '../base/bytes.ts'
-import type { CompiledIndex, CompiledTable, KeyStep } from './compile.ts'
+import type { CompiledIndex, CompiledTable } from './compile.ts'
 import { checkOfGroup, checkRoot, type GroupContext } from './group-context.ts'
 import { checkKeyParts, keyWords } from './key-check.ts'
 import { decodePart } from './key-codec.ts'
@@ -83,8 +83,9 @@ export interface DecodedEntryKey {
   readonly index: CompiledIndex
   /** By the index's parts. */
   readonly parts: readonly unknown[]
-  /** The key of the row. */
+  /** The key of the row, by part and in bytes. */
   readonly values: readonly unknown[]
+  readonly rowKey: Uint8Array
 }
 
 export function decodeEntryKey(
@@ -95,17 +96,43 @@ export function decodeEntryKey(
   const index = context.schema.indexByNumber.get(bufferOf(key).readUInt16BE(1))
   if (index === undefined) return undefined
   const parts: unknown[] = []
-  const values = [...context.values]
   let at = 3
-  const read = (step: KeyStep): unknown => {
-    if (step.kind === 'group') return context.values[step.place]
-    const decoded = step.kind === 'part' ? decodePart(step.part, key, at) : undefined
-    at = decoded?.end ?? Number.NaN
-    return decoded?.value
+  for (const step of index.steps) {
+    if (step.kind === 'group') parts.push(context.values[step.place])
+    if (step.kind !== 'part') continue
+    const decoded = decodePart(step.part, key, at)
+    if (decoded === undefined) return undefined
+    parts.push(decoded.value)
+    at = decoded.end
   }
-  for (const step of index.steps) parts.push(read(step))
-  for (const part of index.rowParts) values.push(read({ kind: 'part', part }))
-  return at === key.length ? { index, parts, values } : undefined
+  const row = decodeRowParts(context, index, key, at)
+  return row && { index, parts, ...row }
+}
+
+/** What names the row is written alike in its entries and in its own key, but for the marks there. */
+function decodeRowParts(
+  context: GroupContext,
+  index: CompiledIndex,
+  key: Uint8Array,
+  from: number,
+): Pick<DecodedEntryKey, 'values' | 'rowKey'> | undefined {
+  const values = [...context.values]
+  const writer = writerIn(rowSpace)
+  let copied = from
+  let at = from
+  for (const step of index.rowSteps) {
+    if (step.kind === 'mark') {
+      writer.copy(key, copied, at).mark(step.number)
+      copied = at
+    }
+    if (step.kind !== 'part') continue
+    const decoded = decodePart(step.part, key, at)
+    if (decoded === undefined) return undefined
+    values.push(decoded.value)
+    at = decoded.end
+  }
+  if (at !== key.length) return undefined
+  return { values, rowKey: writer.copy(key, copied, at).bytes }
 }
 
 /** `Photo (user_id 1, photo_id 2)`, or an entry of an index; for messages. */

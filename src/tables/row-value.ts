@@ -88,19 +88,28 @@ export function decodeRow(
   bytes: Uint8Array,
 ): Values {
   const { sequence, fields } = unpackValue(bytes)
-  const byNumber = new Map(pairsOf(fields))
-  const ofKey = new Map(table.key.map(({ name }, place) => [name, key[place]]))
-  const row: [string, unknown][] = []
-  for (const property of table.properties) {
+  const row: Record<string, unknown> = {}
+  for (const { property, keyPlace } of table.parts) {
     const { name, kind } = property
-    const value = ofKey.has(name)
-      ? ofKey.get(name)
-      : kind === 'sequence'
-        ? (sequence ?? refuse(property.path))
-        : decodeProperty(property, byNumber.get(property.number))
-    if (value !== undefined) row.push([name, value])
+    const value =
+      keyPlace >= 0
+        ? key[keyPlace]
+        : kind === 'sequence'
+          ? (sequence ?? refuse(property.path))
+          : decodeProperty(property, fieldWith(fields, property.number))
+    if (value !== undefined) row[name] = value
   }
-  return Object.fromEntries(row)
+  return row
+}
+
+/** What stands behind the property's number: rows have few fields, and looking is quicker than a map. */
+function fieldWith(fields: readonly unknown[], number: number): unknown {
+  for (let at = 0; at < fields.length; at += 2) {
+    const found = fields[at]
+    if (found === number) return fields[at + 1]
+    if (typeof found !== 'number') throw unreadable('a stored value')
+  }
+  return undefined
 }
 
 /** Number and value; nothing where there is no value. An empty list is one. */

@@ -45,7 +45,7 @@ export interface IndexPage<Of extends Table, Name extends IndexNames<Of>> extend
 export interface GroupReader<Tables extends readonly Table[] = readonly Table[]> {
   /**
    * When a row, or an entry of an index, was last written: the timestamp of its commit. Undefined for
-   * what this transaction writes itself. Throws `invalid` for what this handle has not given.
+   * what this transaction writes itself. Throws `invalid` for what was not read.
    */
   timestampOf(given: object): Timestamp | undefined
   get<Of extends Table>(table: Of, key: Key<Of>): Promise<Row<Of> | undefined>

@@ -7,7 +7,6 @@ import { unreachable } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import { outcomeOf } from '../base/problem.ts'
-import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Intent, Outcome, Submission } from '../replica/local-replica.ts'
 import {
@@ -19,19 +18,13 @@ import {
   type TransactionLimits,
 } from './bounds.ts'
 import { conflictError, type Conflict } from './conflict.ts'
-import type { GroupPort, ReadFrom, View } from './group-port.ts'
+import type { GroupPort } from './group-port.ts'
 import { RawTransaction } from './raw-transaction.ts'
-import { PortReads, type Reads } from './reads.ts'
+import { PortReads } from './reads.ts'
+import type { ReadOptions } from './run-read.ts'
 import type { IntentSource, OpenIntent } from './session.ts'
 import { pause, remainingOrTimeout } from './time.ts'
-import { Turn } from './turn.ts'
-
-export interface ReadOptions {
-  readonly clock: Clock
-  readonly timeoutMs?: number | undefined
-  /** A position that the session has seen already. */
-  readonly atLeast?: Position | undefined
-}
+import { inTurn, Turn } from './turn.ts'
 
 export interface TransactionOptions extends ReadOptions {
   readonly random: Random
@@ -212,19 +205,6 @@ class Running<Value> {
   }
 }
 
-/** Ends the turn with the function, however that ends. */
-async function inTurn<Value>(turn: Turn, run: () => Promise<Value>): Promise<Value> {
-  let value: Value
-  try {
-    value = await run()
-  } catch (error) {
-    turn.giveUp()
-    throw error
-  }
-  turn.end()
-  return value
-}
-
 /** What it read was forgotten while it read: it is run again, at a newer view. */
 function unlessTooOld(error: unknown): undefined {
   if (error instanceof StoreError && error.code === 'snapshot-too-old') return undefined
@@ -266,43 +246,5 @@ function refusal(
     }
     default:
       return unreachable(outcome)
-  }
-}
-
-export interface ReadResult<Value> {
-  readonly value: Value
-  /** What was read at; undefined when nothing was. */
-  readonly view: View | undefined
-}
-
-/** Reads without locks, which nothing can be in conflict with. */
-export async function runRead<Value>(
-  port: GroupPort,
-  group: GroupId,
-  from: ReadFrom,
-  options: ReadOptions,
-  run: (reads: ReadHandle) => Promise<Value>,
-): Promise<ReadResult<Value>> {
-  const { clock, timeoutMs = transactionTimeoutMs, atLeast } = options
-  const deadlineMs = clock.monotonicMs() + timeoutMs
-  const rows = new PortReads(port, group, from, { clock, deadlineMs, atLeast })
-  const turn = new Turn('read')
-  const value = await inTurn(turn, () => run(handleOf(rows, turn)))
-  return { value, view: await rows.openedView() }
-}
-
-/** Rows to read, as long as the turn lasts. */
-export interface ReadHandle extends Reads {
-  readonly turn: Turn
-}
-
-function handleOf(rows: PortReads, turn: Turn): ReadHandle {
-  return {
-    group: rows.group,
-    turn,
-    view: () => turn.take(() => rows.view()),
-    get: (key) => turn.take(() => rows.get(key)),
-    getMany: (keys) => turn.take(() => rows.getMany(keys)),
-    scan: (range) => turn.take(() => rows.scan(range)),
   }
 }

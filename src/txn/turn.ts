@@ -73,3 +73,16 @@ export class Turn {
     this.#isOver = true
   }
 }
+
+/** Ends the turn with the function, however that ends. */
+export async function inTurn<Value>(turn: Turn, run: () => Promise<Value>): Promise<Value> {
+  let value: Value
+  try {
+    value = await run()
+  } catch (error) {
+    turn.giveUp()
+    throw error
+  }
+  turn.end()
+  return value
+}

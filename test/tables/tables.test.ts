@@ -312,6 +312,6 @@ test('a row tells when it was written, to the transaction that has not written i
   await db.transaction(ann, async (tx) => {
     await tx.update(Photo, key(1), { tag: [] })
     expect(tx.timestampOf((await tx.get(Photo, key(1))) ?? {})).toBeUndefined()
-    expect(() => tx.timestampOf({ ...key(1) })).toThrow(/has not read/)
+    expect(() => tx.timestampOf({ ...key(1) })).toThrow(/no handle has read/)
   })
 })

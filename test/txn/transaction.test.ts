@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { compareBytes } from '../../src/base/bytes.ts'
 import { defaultTransactionLimits } from '../../src/txn/bounds.ts'
 import type { RawTransaction } from '../../src/txn/raw-transaction.ts'
-import { runRead } from '../../src/txn/run.ts'
+import { runRead } from '../../src/txn/run-read.ts'
 import { b, Bench, group, text } from './bench.ts'
 
 const all = { gte: b('a'), lt: b('z') }

@@ -1,0 +1,66 @@
+/** Running a function that only reads: at one view, without locks, so that nothing is in conflict with it. */
+import type { GroupId, Position } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import { transactionTimeoutMs } from './bounds.ts'
+import type { GroupPort, ReadFrom, View } from './group-port.ts'
+import { PortReads, type Reads, type ScanPage, type ScanRange, type StoredRow } from './reads.ts'
+import { inTurn, Turn } from './turn.ts'
+
+export interface ReadOptions {
+  readonly clock: Clock
+  readonly timeoutMs?: number | undefined
+  /** A position that the session has seen already. */
+  readonly atLeast?: Position | undefined
+}
+
+export interface ReadResult<Value> {
+  readonly value: Value
+  /** What was read at; undefined when nothing was. */
+  readonly view: View | undefined
+}
+
+/** Reads without locks, which nothing can be in conflict with. */
+export async function runRead<Value>(
+  port: GroupPort,
+  group: GroupId,
+  from: ReadFrom,
+  options: ReadOptions,
+  run: (reads: ReadHandle) => Promise<Value>,
+): Promise<ReadResult<Value>> {
+  const { clock, timeoutMs = transactionTimeoutMs, atLeast } = options
+  const deadlineMs = clock.monotonicMs() + timeoutMs
+  const rows = new PortReads(port, group, from, { clock, deadlineMs, atLeast })
+  const turn = new Turn('read')
+  const value = await inTurn(turn, () => run(new ReadHandle(rows, turn)))
+  return { value, view: await rows.openedView() }
+}
+
+/** Rows to read, as long as the turn lasts. */
+export class ReadHandle implements Reads {
+  readonly group: GroupId
+  readonly turn: Turn
+  /** The same for who asks the turn himself. */
+  readonly rows: Reads
+
+  constructor(rows: Reads, turn: Turn) {
+    this.group = rows.group
+    this.turn = turn
+    this.rows = rows
+  }
+
+  view(): Promise<View> {
+    return this.turn.take(() => this.rows.view())
+  }
+
+  get(key: Uint8Array): Promise<StoredRow | undefined> {
+    return this.turn.take(() => this.rows.get(key))
+  }
+
+  getMany(keys: readonly Uint8Array[]): Promise<readonly (StoredRow | undefined)[]> {
+    return this.turn.take(() => this.rows.getMany(keys))
+  }
+
+  scan(range: ScanRange): Promise<ScanPage> {
+    return this.turn.take(() => this.rows.scan(range))
+  }
+}
