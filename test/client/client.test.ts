@@ -412,3 +412,11 @@ test('a node whose disk is damaged is left for another one, for reads and for pu
   const put = await settled(world, cells.put({ ...base, refKey: 1, body: 2 }))
   expect(put).toMatchObject({ created: true })
 })
+
+test('on a network slower than one try has time for, later tries are long enough', async () => {
+  const cluster = createCluster({ conditions: { delayMinMicros: 90_000 } })
+  const { world } = cluster.bench
+  const client = cluster.client({ tryTimeoutMs: 100, avoidMs: 100 })
+  const writing = client.cells('trips').put({ ...base, body: 1 })
+  expect(await settled(world, writing)).toMatchObject({ addedId: 1, created: true })
+})
