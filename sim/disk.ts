@@ -9,6 +9,9 @@ import { StoreError } from '../src/base/errors.ts'
 import type { KeyValue, OrderedStore, Put, Range } from '../src/ports/storage.ts'
 import { OrderedMap } from './ordered-map.ts'
 
+/** Few, so that much happens between the chunks of a scan. */
+const scanChunkRows = 8
+
 /** What becomes of the pending write when its process dies. `puts`: so many of its puts survive. */
 export type Fate =
   | { readonly kind: 'lost' }
@@ -237,15 +240,15 @@ class OpenDisk implements OrderedStore {
     return written
   }
 
-  scan(range: Range): AsyncIterable<KeyValue> {
+  scan(range: Range): AsyncIterable<readonly KeyValue[]> {
     return this.#give(this.#gone === undefined ? this.#snapshot(range) : [])
   }
 
-  async *#give(rows: readonly KeyValue[]): AsyncIterable<KeyValue> {
+  async *#give(rows: readonly KeyValue[]): AsyncIterable<readonly KeyValue[]> {
     if (this.#gone !== undefined) throw this.#gone
-    for (const row of rows) {
+    for (let at = 0; at < rows.length; at += scanChunkRows) {
       await Promise.resolve()
-      yield row
+      yield rows.slice(at, at + scanChunkRows)
     }
   }
 

@@ -100,26 +100,12 @@ class LevelStore implements OrderedStore {
     }
   }
 
-  scan(range: Range): AsyncIterable<KeyValue> {
-    if (this.#isClosed) return this.#rows(undefined)
+  scan(range: Range): AsyncIterable<readonly KeyValue[]> {
     // Made now, not when the first row is asked for: an iterator shows the store as it is here.
-    return this.#rows(this.#level.iterator(tightened(range)))
-  }
-
-  async *#rows(iterator: Rows | undefined): AsyncIterable<KeyValue> {
-    if (iterator === undefined) throw closedError(this.#path)
-    try {
-      for (;;) {
-        const rows = await iterator.nextv(scanChunkRows)
-        // A chunk is cut by its bytes as well: only an empty one is the end.
-        if (rows.length === 0) return
-        for (const [key, value] of rows) yield { key, value }
-      }
-    } catch (error) {
-      throw this.#readError(error)
-    } finally {
-      await iterator.close()
-    }
+    const iterator = this.#isClosed
+      ? undefined
+      : this.#level.iterator({ ...tightened(range), highWaterMarkBytes })
+    return new LevelScan(iterator, (error) => this.#readError(error))
   }
 
   #readError(error: unknown): StoreError {
@@ -134,6 +120,39 @@ class LevelStore implements OrderedStore {
   }
 }
 
+/** The rows of an iterator; of none, when the store was closed. */
+class LevelScan implements AsyncIterableIterator<readonly KeyValue[]> {
+  readonly #iterator: Rows | undefined
+  readonly #errorOf: (error: unknown) => StoreError
+
+  constructor(iterator: Rows | undefined, errorOf: (error: unknown) => StoreError) {
+    this.#iterator = iterator
+    this.#errorOf = errorOf
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  async next(): Promise<IteratorResult<readonly KeyValue[], undefined>> {
+    if (this.#iterator === undefined) throw this.#errorOf(undefined)
+    try {
+      const rows = await this.#iterator.nextv(scanChunkRows)
+      // A chunk is cut by its bytes as well: only an empty one is the end.
+      if (rows.length === 0) return await this.return()
+      return { done: false, value: rows.map(([key, value]) => ({ key, value })) }
+    } catch (error) {
+      await this.return()
+      throw this.#errorOf(error)
+    }
+  }
+
+  async return(): Promise<IteratorResult<readonly KeyValue[], undefined>> {
+    await this.#iterator?.close()
+    return { done: true, value: undefined }
+  }
+}
+
 /** LevelDB lets `gte` win over `gt`, whichever is the narrower. */
 function tightened(range: Range): Range {
   const { gte, gt } = range
@@ -143,3 +162,5 @@ function tightened(range: Range): Range {
 }
 
 const scanChunkRows = 256
+/** What a chunk may hold; each one costs a turn of a thread. */
+const highWaterMarkBytes: number = 128 * 1024

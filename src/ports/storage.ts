@@ -35,8 +35,11 @@ export interface OrderedStore {
    * One write at a time: a second call before the first has resolved is a bug of the caller.
    */
   write(puts: readonly Put[]): Promise<void>
-  /** The rows of a range as of the call, in key order. */
-  scan(range: Range): AsyncIterable<KeyValue>
+  /**
+   * The rows of a range as of the call, in key order, as many at a time as are at hand, never none.
+   * Not one by one: waiting for each row costs more than reading it.
+   */
+  scan(range: Range): AsyncIterable<readonly KeyValue[]>
   /** Gives the store back; later calls reject. Idempotent. */
   close(): Promise<void>
 }

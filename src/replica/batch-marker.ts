@@ -24,7 +24,9 @@ export function markerOf(batch: number): Put {
 /** The number of the last batch, 0 for a new store. Rejects with `corrupt` when one is missing. */
 export async function lastBatch(store: OrderedStore): Promise<number> {
   const batches: number[] = []
-  for await (const row of scanRows(store, allMarkers, corruptData)) batches.push(batchOf(row))
+  for await (const rows of scanRows(store, allMarkers, corruptData)) {
+    batches.push(...rows.map(batchOf))
+  }
   const last = batches.reduce((highest, batch) => Math.max(highest, batch), 0)
   const known = new Set(batches)
   for (let batch = last; batch > Math.max(0, last - batchMarkersMax); batch--) {

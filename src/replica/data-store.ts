@@ -25,7 +25,7 @@ import { HistorySweep } from './history-sweep.ts'
 import type { Row, RowRange } from './local-replica.ts'
 import { mergeRows, storeRange } from './merge-rows.ts'
 import { Overlay, type Commit, type OverlayRow, type TakenGroup } from './overlay.ts'
-import { getChecked, scanRows } from './read-store.ts'
+import { getChecked, scanAs } from './read-store.ts'
 import {
   decodeStored,
   encodeStored,
@@ -96,14 +96,14 @@ export class DataStore {
     this.#sweep = new HistorySweep({
       historyMs,
       oldest: (group, horizon) => this.#oldest(group, horizon),
-      scan: (range) => this.#scan(range),
+      scan: (range) => this.#scan(range, (rows) => rows),
       endOf: ({ key, value }) => this.#checked(key, value).stamp,
       onFailed: (error) => this.#failed(errorOf(error)),
     })
     this.#snapshots = new SnapshotReads({
       overlay: this.#overlay,
       read: (key) => this.#read(key),
-      scan: (range) => this.#scan(range),
+      scan: (range, read) => this.#scan(range, read),
       checked: (key, value) => this.#checked(key, value),
     })
   }
@@ -129,9 +129,19 @@ export class DataStore {
   }
 
   get(group: GroupId, key: Uint8Array): Row | undefined {
+    return this.#get(group, rowsPrefix(groupPrefix(group)), key)
+  }
+
+  /** In the order of `keys`. */
+  getAll(group: GroupId, keys: readonly Uint8Array[]): readonly (Row | undefined)[] {
+    const prefix = rowsPrefix(groupPrefix(group))
+    return keys.map((key) => this.#get(group, prefix, key))
+  }
+
+  #get(group: GroupId, prefix: Uint8Array, key: Uint8Array): Row | undefined {
     const pending = this.#overlay.get(group, key)
     if (pending !== undefined) return rowOf(pending)
-    const stored = this.#read(joined(rowsPrefix(groupPrefix(group)), key))
+    const stored = this.#read(joined(prefix, key))
     return stored === undefined
       ? undefined
       : { key, value: stored.payload, timestamp: stored.stamp }
@@ -158,16 +168,21 @@ export class DataStore {
     return this.#snapshots.scan(group, range, at)
   }
 
-  #scan(range: Range): AsyncIterable<KeyValue> {
+  #scan<To>(
+    range: Range,
+    read: (rows: readonly KeyValue[]) => readonly To[],
+  ): AsyncIterable<readonly To[]> {
     const corrupt = (what: string, cause?: unknown): Error => this.#failed(corruptData(what, cause))
-    return scanRows(this.#store, range, corrupt)
+    return scanAs(this.#store, range, corrupt, read)
   }
 
-  async *#rows(range: Range, prefixBytes: number): AsyncIterable<Row> {
-    for await (const { key, value } of this.#scan(range)) {
-      const { stamp, payload } = this.#checked(key, value)
-      yield { key: key.subarray(prefixBytes), value: payload, timestamp: stamp }
-    }
+  #rows(range: Range, prefixBytes: number): AsyncIterable<readonly Row[]> {
+    return this.#scan(range, (rows) =>
+      rows.map(({ key, value }) => {
+        const { stamp, payload } = this.#checked(key, value)
+        return { key: key.subarray(prefixBytes), value: payload, timestamp: stamp }
+      }),
+    )
   }
 
   #read(key: Uint8Array): Stored | undefined {

@@ -23,7 +23,7 @@ export interface SweepParts {
   readonly historyMs: number
   /** The oldest timestamp at which anybody reads a group whose horizon is this. */
   oldest(group: GroupId, horizon: Timestamp): Timestamp
-  scan(range: Range): AsyncIterable<KeyValue>
+  scan(range: Range): AsyncIterable<readonly KeyValue[]>
   /** The stamp of what is stored: where a version ends. */
   endOf(row: KeyValue): Timestamp
   onFailed(error: unknown): void
@@ -103,10 +103,10 @@ export class HistorySweep {
     }
     const found: Uint8Array[] = []
     let count = 0
-    for await (const row of this.#parts.scan(range)) {
-      count += 1
-      sweep.after = row.key
-      if (mayGo(this.#parts.endOf(row), oldest)) found.push(row.key)
+    for await (const rows of this.#parts.scan(range)) {
+      count += rows.length
+      sweep.after = rows.at(-1)?.key
+      for (const row of rows) if (mayGo(this.#parts.endOf(row), oldest)) found.push(row.key)
     }
     if (count < sweepChunkRows) this.#waiting.delete(group)
     this.#found = found

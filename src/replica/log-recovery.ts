@@ -47,10 +47,9 @@ export async function openMeta(
 
 /** Flushes without the record of whose they are: that record was lost. */
 async function refuseOrphans(store: OrderedStore): Promise<void> {
-  const found: Uint8Array[] = []
-  const first = { ...flushesFrom(1), limit: 1 }
-  for await (const { key } of scanRows(store, first, corruptLog)) found.push(key)
-  if (found.length > 0) throw corruptLog('the record of its identity is missing')
+  for await (const _ of scanRows(store, { ...flushesFrom(1), limit: 1 }, corruptLog)) {
+    throw corruptLog('the record of its identity is missing')
+  }
 }
 
 /** The last flush: the next one goes on from it. */
@@ -69,11 +68,13 @@ export async function recoverFlushes(
   trace: Trace,
 ): Promise<LogEnd> {
   let end: LogEnd = { number: meta.firstFlush - 1, incarnation: 0, crc: meta.previousCrc }
-  for await (const row of scanRows(store, flushesFrom(meta.firstFlush), corruptLog)) {
-    const header = nextFlush(row, end)
-    ledger.open(header.number)
-    foldFlush(header, row.value, index, ledger, trace)
-    end = header
+  for await (const rows of scanRows(store, flushesFrom(meta.firstFlush), corruptLog)) {
+    for (const row of rows) {
+      const header = nextFlush(row, end)
+      ledger.open(header.number)
+      foldFlush(header, row.value, index, ledger, trace)
+      end = header
+    }
   }
   // A scan that ended early would have flush numbers used twice.
   if (getChecked(store, flushKey(end.number + 1)) !== undefined) {

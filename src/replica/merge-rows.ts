@@ -50,37 +50,63 @@ function isTighter({ gte, gt }: RowRange): boolean {
 }
 
 /**
- * Both sides are in the range's order. It asks `stored` for its first row at once, before it
+ * Both sides are in the range's order. It asks `stored` for its first rows at once, before it
  * returns, so that both are of the moment of the call.
  */
 export async function mergeRows(
   overlay: readonly OverlayRow[],
-  stored: AsyncIterable<Row>,
+  stored: AsyncIterable<readonly Row[]>,
   range: RowRange,
 ): Promise<readonly Row[]> {
-  const merged: Row[] = []
-  const limit = range.limit ?? Number.POSITIVE_INFINITY
-  const sign = range.reverse === true ? -1 : 1
-  let next = 0
-  const take = (row: OverlayRow): void => {
-    next += 1
-    const { key, value, timestamp } = row
-    if (value !== undefined) merged.push({ key, value, timestamp })
+  const merge = new Merge(overlay, range)
+  for await (const rows of stored) {
+    for (const row of rows) merge.add(row)
+    if (merge.isFull) break
   }
-  for await (const row of stored) {
-    let order = -1
-    for (let first = overlay[next]; first !== undefined; first = overlay[next]) {
-      order = sign * compareBytes(first.key, row.key)
-      if (order > 0 || merged.length >= limit) break
-      take(first)
-      if (order === 0) break
+  merge.end()
+  return merge.rows
+}
+
+class Merge {
+  readonly rows: Row[] = []
+  readonly #overlay: readonly OverlayRow[]
+  readonly #limit: number
+  readonly #sign: number
+  /** Of the overlay, the first row that is not in yet. */
+  #next = 0
+
+  constructor(overlay: readonly OverlayRow[], { limit, reverse }: RowRange) {
+    this.#overlay = overlay
+    this.#limit = limit ?? Number.POSITIVE_INFINITY
+    this.#sign = reverse === true ? -1 : 1
+  }
+
+  get isFull(): boolean {
+    return this.rows.length >= this.#limit
+  }
+
+  /** A stored row, behind what the overlay has before it; it may be hidden by the overlay's own. */
+  add(row: Row): void {
+    for (let first = this.#first(); first !== undefined; first = this.#first()) {
+      const order = this.#sign * compareBytes(first.key, row.key)
+      if (order > 0) break
+      this.#take(first)
+      if (order === 0) return
     }
-    if (merged.length >= limit) return merged
-    if (order !== 0) merged.push(row)
+    if (!this.isFull) this.rows.push(row)
   }
-  for (let first = overlay[next]; first !== undefined; first = overlay[next]) {
-    if (merged.length >= limit) break
-    take(first)
+
+  /** There are no more stored rows. */
+  end(): void {
+    for (let first = this.#first(); first !== undefined; first = this.#first()) this.#take(first)
   }
-  return merged
+
+  #first(): OverlayRow | undefined {
+    return this.isFull ? undefined : this.#overlay[this.#next]
+  }
+
+  #take({ key, value, timestamp }: OverlayRow): void {
+    this.#next += 1
+    if (value !== undefined) this.rows.push({ key, value, timestamp })
+  }
 }

@@ -5,18 +5,71 @@ import type { KeyValue, OrderedStore, Range } from '../ports/storage.ts'
 /** Makes the error of a store out of what is damaged, and the cause. */
 export type Corrupt = (what: string, cause?: unknown) => Error
 
-/** The rows of a range as of the first step, which is taken at once when it is asked for. */
-export async function* scanRows(
+/** The rows of a range as of the call, as `OrderedStore.scan` gives them. */
+export function scanRows(
   store: OrderedStore,
   range: Range,
   corrupt: Corrupt,
-): AsyncIterable<KeyValue> {
-  try {
-    yield* store.scan(range)
-  } catch (error) {
-    throw isDamage(error) ? corrupt('it cannot be read', error) : error
+): AsyncIterable<readonly KeyValue[]> {
+  return new CheckedScan(store.scan(range), corrupt, (rows) => rows)
+}
+
+/** The same, each chunk as what `read` makes of it. */
+export function scanAs<To>(
+  store: OrderedStore,
+  range: Range,
+  corrupt: Corrupt,
+  read: (rows: readonly KeyValue[]) => readonly To[],
+): AsyncIterable<readonly To[]> {
+  return new CheckedScan(store.scan(range), corrupt, read)
+}
+
+/** An object and not a generator: every generator on the way adds its turns to each chunk. */
+class CheckedScan<To> implements AsyncIterableIterator<readonly To[]> {
+  readonly #rows: AsyncIterator<readonly KeyValue[]>
+  readonly #corrupt: Corrupt
+  readonly #read: (rows: readonly KeyValue[]) => readonly To[]
+
+  constructor(
+    rows: AsyncIterable<readonly KeyValue[]>,
+    corrupt: Corrupt,
+    read: (rows: readonly KeyValue[]) => readonly To[],
+  ) {
+    this.#rows = rows[Symbol.asyncIterator]()
+    this.#corrupt = corrupt
+    this.#read = read
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  async next(): Promise<IteratorResult<readonly To[], undefined>> {
+    const { done, value } = await this.#next()
+    if (done === true) return atEnd
+    try {
+      return { done: false, value: this.#read(value) }
+    } catch (error) {
+      await this.return()
+      throw error
+    }
+  }
+
+  async #next(): Promise<IteratorResult<readonly KeyValue[]>> {
+    try {
+      return await this.#rows.next()
+    } catch (error) {
+      throw isDamage(error) ? this.#corrupt('it cannot be read', error) : error
+    }
+  }
+
+  async return(): Promise<IteratorResult<readonly To[], undefined>> {
+    await this.#rows.return?.()
+    return atEnd
   }
 }
+
+const atEnd = { done: true, value: undefined } as const
 
 /** The value; undefined when there is none; `damaged` when the store says so. */
 export function getChecked(

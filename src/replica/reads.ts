@@ -78,7 +78,7 @@ export class Reads {
   ): Promise<readonly (Row | undefined)[]> {
     const { data } = this.#parts
     const { isNewest } = this.#open(group, at)
-    return isNewest ? keys.map((key) => data.get(group, key)) : data.getAllAt(group, keys, at)
+    return isNewest ? data.getAll(group, keys) : data.getAllAt(group, keys, at)
   }
 
   async scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]> {
@@ -102,8 +102,11 @@ export class Reads {
   }
 
   #here(group: GroupId): Applied {
-    this.#parts.wake(group)
-    return this.#parts.replica.applied(group)
+    const { replica, wake } = this.#parts
+    const applied = replica.appliedInMemory(group)
+    if (applied !== undefined) return applied
+    wake(group)
+    return replica.applied(group)
   }
 
   #current(group: GroupId, timeoutMs: number): Promise<ReadPoint> {

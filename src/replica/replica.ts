@@ -156,6 +156,15 @@ export class Replica {
     return { position, timestamp, horizon }
   }
 
+  /** The same of a group in memory: it has taken up what it can by itself, as every step does. */
+  appliedInMemory(group: GroupId): Applied | undefined {
+    const held = this.#groups.get(group)
+    if (held === undefined) return undefined
+    held.isUsed = true
+    const { position, timestamp, horizon } = held.log.state
+    return { position, timestamp, horizon }
+  }
+
   /** What the group's applied state holds of an intent. */
   outcome(group: GroupId, intent: IntentName): IntentOutcome {
     return recordedOf(this.#stateOf(group), intent)

@@ -27,7 +27,10 @@ import {
 export interface SnapshotReadsParts {
   readonly overlay: Overlay
   read(key: Uint8Array): Stored | undefined
-  scan(range: Range): AsyncIterable<KeyValue>
+  scan(
+    range: Range,
+    read: (rows: readonly KeyValue[]) => readonly Row[],
+  ): AsyncIterable<readonly Row[]>
   /** What is stored, or it throws. */
   checked(key: Uint8Array, value: Uint8Array): Stored
 }
@@ -69,7 +72,7 @@ export class SnapshotReads {
     const gte = versionKey(history, key, at)
     // The first one is the last that began by then.
     const range = { gte, lt: afterVersions(history, key), limit: 1 }
-    for await (const row of this.#history(range, history.length, at)) return row
+    for await (const [row] of this.#history(range, history.length, at)) return row
     return undefined
   }
 
@@ -86,49 +89,97 @@ export class SnapshotReads {
     return mergeRows(pending, oneOfEach(newest, history, sign), range)
   }
 
-  async *#newest(range: Range, prefixBytes: number, at: Timestamp): AsyncIterable<Row> {
-    for await (const { key, value } of this.#parts.scan(range)) {
-      const { stamp: timestamp, payload } = this.#parts.checked(key, value)
-      if (timestamp <= at) yield { key: key.subarray(prefixBytes), value: payload, timestamp }
-    }
+  #newest(range: Range, prefixBytes: number, at: Timestamp): AsyncIterable<readonly Row[]> {
+    return this.#parts.scan(range, (rows) =>
+      rows.flatMap(({ key, value }) => {
+        const { stamp: timestamp, payload } = this.#parts.checked(key, value)
+        return timestamp <= at ? { key: key.subarray(prefixBytes), value: payload, timestamp } : []
+      }),
+    )
   }
 
   /** At most one version of each row: the times at which they are seen do not overlap. */
-  async *#history(range: Range, prefixBytes: number, at: Timestamp): AsyncIterable<Row> {
-    for await (const one of this.#parts.scan(range)) {
-      const { stamp: end, payload } = this.#parts.checked(one.key, one.value)
-      const { key, start } = decodeVersionKey(one.key.subarray(prefixBytes))
-      if (isSeenAt(at, start, end)) yield { key, value: payload, timestamp: start }
-    }
+  #history(range: Range, prefixBytes: number, at: Timestamp): AsyncIterable<readonly Row[]> {
+    return this.#parts.scan(range, (versions) =>
+      versions.flatMap((one) => {
+        const { stamp: end, payload } = this.#parts.checked(one.key, one.value)
+        const { key, start } = decodeVersionKey(one.key.subarray(prefixBytes))
+        return isSeenAt(at, start, end) ? { key, value: payload, timestamp: start } : []
+      }),
+    )
   }
 }
 
-/** Two ranges in the same order as one. Asks both for their first row at once. */
+/** Two ranges in the same order as one. Asks both for their first rows at once. */
 async function* oneOfEach(
-  newest: AsyncIterable<Row>,
-  history: AsyncIterable<Row>,
+  newest: AsyncIterable<readonly Row[]>,
+  history: AsyncIterable<readonly Row[]>,
   sign: number,
-): AsyncIterable<Row> {
-  const one = newest[Symbol.asyncIterator]()
-  const other = history[Symbol.asyncIterator]()
+): AsyncIterable<readonly Row[]> {
+  const one = new Cursor(newest)
+  const other = new Cursor(history)
   try {
-    let [a, b] = await Promise.all([one.next(), other.next()])
     for (;;) {
-      if (a.done === true && b.done === true) return
-      const order = orderOf(a, b, sign)
-      if (order <= 0) yield a.value
-      else yield b.value
-      if (order <= 0) a = await one.next()
-      if (order >= 0) b = await other.next()
+      await Promise.all([one.fill(), other.fill()])
+      if (one.row === undefined && other.row === undefined) return
+      const merged: Row[] = []
+      while (one.isReady && other.isReady) {
+        const order = orderOf(one.row, other.row, sign)
+        const next = order <= 0 ? one.row : other.row
+        if (next === undefined) break
+        merged.push(next)
+        if (order <= 0) one.step()
+        if (order >= 0) other.step()
+      }
+      yield merged
     }
   } finally {
-    await one.return?.()
-    await other.return?.()
+    await one.close()
+    await other.close()
+  }
+}
+
+/** A place in rows that come some at a time. */
+class Cursor {
+  readonly #chunks: AsyncIterator<readonly Row[]>
+  #rows: readonly Row[] = []
+  #at = 0
+  #isAtEnd = false
+
+  constructor(chunks: AsyncIterable<readonly Row[]>) {
+    this.#chunks = chunks[Symbol.asyncIterator]()
+  }
+
+  /** Whether `row` is known; otherwise `fill` comes first. */
+  get isReady(): boolean {
+    return this.#isAtEnd || this.#at < this.#rows.length
+  }
+
+  /** The row of this place; undefined at the end. */
+  get row(): Row | undefined {
+    return this.#rows[this.#at]
+  }
+
+  step(): void {
+    this.#at += 1
+  }
+
+  async fill(): Promise<void> {
+    while (!this.isReady) {
+      const { done, value } = await this.#chunks.next()
+      this.#isAtEnd = done === true
+      this.#rows = done === true ? [] : value
+      this.#at = 0
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#chunks.return?.()
   }
 }
 
 /** Which of the two comes first; what is at its end comes last. */
-function orderOf(a: IteratorResult<Row>, b: IteratorResult<Row>, sign: number): number {
-  if (a.done === true) return 1
-  return b.done === true ? -1 : sign * compareBytes(a.value.key, b.value.key)
+function orderOf(a: Row | undefined, b: Row | undefined, sign: number): number {
+  if (a === undefined) return 1
+  return b === undefined ? -1 : sign * compareBytes(a.key, b.key)
 }

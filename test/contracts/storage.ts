@@ -28,7 +28,7 @@ export function putOf(key: string, text: string = key): Put {
 
 export async function rowsOf(store: OrderedStore, range: Range = {}): Promise<KeyValue[]> {
   const rows: KeyValue[] = []
-  for await (const row of store.scan(range)) rows.push(row)
+  for await (const chunk of store.scan(range)) rows.push(...chunk)
   return rows
 }
 
@@ -162,9 +162,11 @@ export function storageContract(name: string, makePlace: () => Promise<StorePlac
       const scan = store.scan({})
       await store.write([putOf('a', 'new'), { key: bytesOf('b') }, putOf('d', 'new')])
       const seen: string[] = []
-      for await (const row of scan) {
-        seen.push(`${Buffer.from(row.key).toString()} ${Buffer.from(row.value).toString()}`)
-        await store.write([putOf('c', 'newer'), putOf(`e${seen.length}`, 'newer')])
+      for await (const rows of scan) {
+        for (const row of rows) {
+          seen.push(`${Buffer.from(row.key).toString()} ${Buffer.from(row.value).toString()}`)
+          await store.write([putOf('c', 'newer'), putOf(`e${seen.length}`, 'newer')])
+        }
       }
       expect(seen).toEqual(['a old', 'b old', 'c old'])
       expect(await keysOf(store)).toBe('a c d e1 e2 e3')
@@ -174,8 +176,8 @@ export function storageContract(name: string, makePlace: () => Promise<StorePlac
       const { store, reopen } = await openStore()
       await store.write(Array.from({ length: 1000 }, (_, i) => putOf(`key ${i}`)))
       const late = store.scan({})
-      for await (const { key } of store.scan({})) {
-        expect(Buffer.from(key).toString()).toBe('key 0')
+      for await (const [first] of store.scan({})) {
+        expect(Buffer.from(first?.key ?? []).toString()).toBe('key 0')
         break
       }
       expect((await rowsOf(await reopen())).length).toBe(1000)

@@ -235,11 +235,13 @@ class Bench {
     const prefix = groupPrefix(where)
     const range = { gte: historyPrefix(prefix), lt: afterHistory(prefix) }
     const found: (readonly [string, number, number])[] = []
-    for await (const { key, value } of this.#store?.scan(range) ?? []) {
-      const { key: row, start } = decodeVersionKey(key.subarray(prefix.length + 1))
-      const stored = decodeStored(key, value)
-      if (typeof stored !== 'object') throw new Error('a version does not decode')
-      found.push([latin1(row), start, stored.stamp])
+    for await (const rows of this.#store?.scan(range) ?? []) {
+      for (const { key, value } of rows) {
+        const { key: row, start } = decodeVersionKey(key.subarray(prefix.length + 1))
+        const stored = decodeStored(key, value)
+        if (typeof stored !== 'object') throw new Error('a version does not decode')
+        found.push([latin1(row), start, stored.stamp])
+      }
     }
     return found
   }

@@ -104,7 +104,7 @@ export class GatedStore implements OrderedStore {
     if (this.mode === 'write') await this.#store.write(puts)
   }
 
-  scan(range: Range): AsyncIterable<KeyValue> {
+  scan(range: Range): AsyncIterable<readonly KeyValue[]> {
     return this.#store.scan(range)
   }
 
