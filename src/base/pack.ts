@@ -29,10 +29,14 @@ export function pack(value: Packable): Buffer {
   return packr.pack(value)
 }
 
-/** The packed value, or undefined when `bytes` are malformed. Byte strings are views of `bytes`. */
-export function unpack(bytes: Uint8Array): unknown {
+/**
+ * The value packed in all bytes from `start`, or undefined when they are malformed. Byte strings are
+ * views of `bytes`.
+ */
+export function unpack(bytes: Uint8Array, start = 0): unknown {
   try {
-    const value: unknown = packr.unpack(bytes)
+    const value: unknown =
+      start === 0 ? packr.unpack(bytes) : packr.unpack(bytes, { start, end: bytes.length })
     return value
   } catch {
     // Damage and garbage are values here: the caller says what they mean.

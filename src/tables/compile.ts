@@ -107,6 +107,7 @@ export interface CompiledIndex {
   /** What names the row, after the parts; and the steps of the row's own key. */
   readonly rowParts: readonly KeyPart[]
   readonly rowSteps: readonly KeyStep[]
+  readonly rowMarks: number
   readonly storing: readonly StoredPart[]
 }
 
@@ -303,6 +304,7 @@ function compileIndex(index: Index, number: number, keyed: Keyed): CompiledIndex
     queryNames: queryNamesOf(steps),
     rowParts: key.slice(groupPartCount),
     rowSteps: keyed.steps,
+    rowMarks: keyed.steps.filter(({ kind }) => kind === 'mark').length,
     storing: index.storing.map((path) => {
       const { trail, property } = follow(properties, path)
       return { path, names: trail.map(({ name }) => name), property }

@@ -9,7 +9,8 @@ import { bytesOfGroup, groupOfBytes, type GroupId } from '../base/ids.ts'
 import { keyBytesMax } from '../base/limits.ts'
 import type { CompiledSchema, CompiledTable } from './compile.ts'
 import { checkKeyParts, keyWords } from './key-check.ts'
-import { ByteSink, decodePart, encodePart, writePart } from './key-codec.ts'
+import { ByteSink, encodePart, writePart } from './key-codec.ts'
+import { KeyReader } from './key-reader.ts'
 
 const scatterBytes = 2
 
@@ -63,14 +64,13 @@ export function rootOfGroup(
     const prefix = root.groupPrefix
     if (root.root !== root.name || !equalBytes(bytes.subarray(0, prefix.length), prefix)) continue
     const values: unknown[] = []
-    let at = prefix.length + (root.scatter ? scatterBytes : 0)
+    const reader = new KeyReader(bytes, prefix.length + (root.scatter ? scatterBytes : 0))
     for (const part of root.key) {
-      const decoded = decodePart(part, bytes, at)
-      if (decoded === undefined) return undefined
-      values.push(decoded.value)
-      at = decoded.end
+      const value = reader.part(part)
+      if (value === undefined) return undefined
+      values.push(value)
     }
-    return at === bytes.length ? { root, values } : undefined
+    return reader.isAtEnd ? { root, values } : undefined
   }
   return undefined
 }

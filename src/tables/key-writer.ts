@@ -43,12 +43,6 @@ export class KeyWriter {
     return this
   }
 
-  /** Parts as they stand in another key. */
-  copy(key: Uint8Array, from: number, to: number): this {
-    if (from < to) this.#sink.add(key.subarray(from, to))
-    return this
-  }
-
   get length(): number {
     return this.#sink.length
   }

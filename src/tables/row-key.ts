@@ -11,11 +11,12 @@ import { bufferOf } from '../base/bytes.ts'
 import type { CompiledIndex, CompiledTable } from './compile.ts'
 import { checkOfGroup, checkRoot, type GroupContext } from './group-context.ts'
 import { checkKeyParts, keyWords } from './key-check.ts'
-import { decodePart } from './key-codec.ts'
+import { KeyReader } from './key-reader.ts'
 import { KeyWriter } from './key-writer.ts'
 
 export const rowSpace = 1
 export const entrySpace = 2
+const markBytes = 2
 
 /** A key in the making, behind the byte of its space. */
 export function writerIn(space: number): KeyWriter {
@@ -61,19 +62,16 @@ export function decodeRowKey(context: GroupContext, key: Uint8Array): DecodedRow
   if (key[0] !== rowSpace) return undefined
   const values = [...context.values]
   let table: CompiledTable | undefined
-  for (let at = 1; at < key.length;) {
-    if (at + 2 > key.length) return undefined
-    const next = context.schema.tableByNumber.get(bufferOf(key).readUInt16BE(at))
-    at += 2
+  for (const reader = new KeyReader(key, 1); !reader.isAtEnd;) {
+    const next = context.schema.tableByNumber.get(reader.mark() ?? -1)
     // A root's own key is that of the group; what is in a table follows that table's key.
     if (next === undefined || next.parent !== table?.name) return undefined
     if (next.root !== context.root.name) return undefined
     table = next
     for (const part of next.ownParts) {
-      const decoded = decodePart(part, key, at)
-      if (decoded === undefined) return undefined
-      values.push(decoded.value)
-      at = decoded.end
+      const value = reader.part(part)
+      if (value === undefined) return undefined
+      values.push(value)
     }
   }
   return table === undefined ? undefined : { table, values }
@@ -92,47 +90,45 @@ export function decodeEntryKey(
   context: GroupContext,
   key: Uint8Array,
 ): DecodedEntryKey | undefined {
-  if (key[0] !== entrySpace || key.length < 3) return undefined
-  const index = context.schema.indexByNumber.get(bufferOf(key).readUInt16BE(1))
+  if (key[0] !== entrySpace) return undefined
+  const reader = new KeyReader(key, 1)
+  const index = context.schema.indexByNumber.get(reader.mark() ?? -1)
   if (index === undefined) return undefined
   const parts: unknown[] = []
-  let at = 3
   for (const step of index.steps) {
     if (step.kind === 'group') parts.push(context.values[step.place])
     if (step.kind !== 'part') continue
-    const decoded = decodePart(step.part, key, at)
-    if (decoded === undefined) return undefined
-    parts.push(decoded.value)
-    at = decoded.end
+    const value = reader.part(step.part)
+    if (value === undefined) return undefined
+    parts.push(value)
   }
-  const row = decodeRowParts(context, index, key, at)
-  return row && { index, parts, ...row }
+  const row = decodeRowParts(context, index, key, reader)
+  return row && { index, parts, values: row.values, rowKey: row.rowKey }
 }
 
 /** What names the row is written alike in its entries and in its own key, but for the marks there. */
 function decodeRowParts(
   context: GroupContext,
-  index: CompiledIndex,
+  { rowSteps, rowMarks }: CompiledIndex,
   key: Uint8Array,
-  from: number,
+  reader: KeyReader,
 ): Pick<DecodedEntryKey, 'values' | 'rowKey'> | undefined {
   const values = [...context.values]
-  const writer = writerIn(rowSpace)
-  let copied = from
-  let at = from
-  for (const step of index.rowSteps) {
-    if (step.kind === 'mark') {
-      writer.copy(key, copied, at).mark(step.number)
-      copied = at
-    }
+  const entry = bufferOf(key)
+  // Exactly as long as it gets: an index that is read makes one for each entry.
+  const rowKey = Buffer.allocUnsafe(1 + markBytes * rowMarks + key.length - reader.at)
+  rowKey[0] = rowSpace
+  let written = 1
+  for (const step of rowSteps) {
+    if (step.kind === 'mark') written = rowKey.writeUInt16BE(step.number, written)
     if (step.kind !== 'part') continue
-    const decoded = decodePart(step.part, key, at)
-    if (decoded === undefined) return undefined
-    values.push(decoded.value)
-    at = decoded.end
+    const from = reader.at
+    const value = reader.part(step.part)
+    if (value === undefined) return undefined
+    values.push(value)
+    written += entry.copy(rowKey, written, from, reader.at)
   }
-  if (at !== key.length) return undefined
-  return { values, rowKey: writer.copy(key, copied, at).bytes }
+  return reader.isAtEnd ? { values, rowKey } : undefined
 }
 
 /** `Photo (user_id 1, photo_id 2)`, or an entry of an index; for messages. */

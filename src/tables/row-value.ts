@@ -7,7 +7,7 @@
  *   02  8 bytes           the same, behind the number of a sequence that is not in the key
  */
 import { StoreError } from '../base/errors.ts'
-import { bufferOf, readCount, writeCount } from '../base/bytes.ts'
+import { bufferOf, copyOf, readCount, writeCount } from '../base/bytes.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
 import type { SequenceSlot } from '../replication/transaction.ts'
 import type { CompiledProperty, CompiledTable } from './compile.ts'
@@ -43,7 +43,7 @@ export function unpackValue(bytes: Uint8Array): {
 } {
   const isNumbered = bytes[0] === numberedFormat && bytes.length > countBytes
   if (!isNumbered && bytes[0] !== plainFormat) throw unreadable('a stored value')
-  const fields = unpack(bytes.subarray(isNumbered ? 1 + countBytes : 1))
+  const fields = unpack(bytes, isNumbered ? 1 + countBytes : 1)
   if (!Array.isArray(fields)) throw unreadable('a stored value')
   return { sequence: isNumbered ? readCount(bufferOf(bytes), 1) : undefined, fields }
 }
@@ -169,7 +169,7 @@ function decodeOne({ kind, fields, path }: CompiledProperty, stored: unknown): u
       return bufferOf(stored).readBigInt64BE()
     case 'bytes':
       // A copy: the row outlives the page that it came in.
-      return stored instanceof Uint8Array ? new Uint8Array(stored) : refuse(path)
+      return stored instanceof Uint8Array ? copyOf(stored) : refuse(path)
     case 'bool':
       return typeof stored === 'boolean' ? stored : refuse(path)
     case 'string':

@@ -3,7 +3,8 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { compareBytes } from '../../src/base/bytes.ts'
 import type { KeyPart } from '../../src/tables/compile.ts'
-import { decodePart, encodePart } from '../../src/tables/key-codec.ts'
+import { encodePart } from '../../src/tables/key-codec.ts'
+import { KeyReader } from '../../src/tables/key-reader.ts'
 import { scalarKinds, type Direction, type PropertyKind } from '../../schema/model.ts'
 import { compareValues, float32, keyValueByKind } from './values.ts'
 
@@ -23,7 +24,9 @@ test.each(cases)('TAB-1: %s %s: bytes order as values do, and come back', (kind,
       const expected = compareValues(a, b) * (direction === 'asc' ? 1 : -1) + 0
       expect(Math.sign(compareBytes(x, y))).toBe(expected)
       const behind = Buffer.concat([Buffer.from([7]), x, tail])
-      expect(decodePart(part, behind, 1)).toEqual({ value: a, end: 1 + x.length })
+      const reader = new KeyReader(behind, 1)
+      expect(reader.part(part)).toEqual(a)
+      expect(reader.at).toBe(1 + x.length)
       // Ends by itself: what follows never changes which comes first.
       if (expected !== 0) {
         expect(compareBytes(behind.subarray(1), y) < 0).toBe(expected < 0)
@@ -39,7 +42,7 @@ test('TAB-1: bytes that are cut off have no value', () => {
     const [value] = fc.sample(keyValueByKind(kind), 1)
     const bytes = encodePart(part, value)
     for (let length = 0; length < bytes.length; length++) {
-      expect(decodePart(part, bytes.subarray(0, length), 0)).toBeUndefined()
+      expect(new KeyReader(bytes.subarray(0, length), 0).part(part)).toBeUndefined()
     }
   }
 })
