@@ -3,7 +3,8 @@
  * operation costs there: time, messages, bytes, flushes. Every figure is the same on every machine.
  */
 import type { NodeId } from '../src/base/ids.ts'
-import { rowKeyText, shardGroup, shardOf } from '../src/cells/shard.ts'
+import { readUuid } from '../src/base/uuid.ts'
+import { shardGroup, shardOf } from '../src/cells/shard.ts'
 import { Client } from '../src/client/client.ts'
 import { sha256 } from '../src/base/bytes.ts'
 import { assert, present } from '../src/base/assert.ts'
@@ -72,7 +73,7 @@ export class WideArea {
   row(region: number): string {
     const placement = staticPlacement(this.#nodes)
     for (;;) {
-      const row = rowKeyText(sha256(`row ${this.#rows++}`).subarray(0, 16))
+      const row = readUuid(sha256(`row ${this.#rows++}`), 0)
       const { firstFull } = placement.replicasOf(shardGroup(datastore, shardOf(row)))
       if (firstFull === this.#nodes[region]) return row
     }

@@ -38,9 +38,9 @@ import { errorOf, outcomeOf, problem, type Outcome, type Problem } from '../base
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
-import type { Tables } from '../tables/open.ts'
+import type { GroupTables } from '../tables/open.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
-import { getCells, openCellTables } from './cell-table.ts'
+import { getCells, openCellTables, shardKey } from './cell-table.ts'
 import { putCell } from './put.ts'
 import { intentsProblem, timeoutProblem, type Intents } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
@@ -53,19 +53,21 @@ import {
   versionsOf,
   type ShardView,
 } from './shard-read.ts'
-import { shardGroup, shardOf } from './shard.ts'
+import { ByShard, shardGroup, shardOf } from './shard.ts'
 
 /** What is seen of the shards an answer is of: their highest positions, and leaders elsewhere. */
 class Sightings {
   readonly #byShard = new Map<number, number>()
-  readonly #leaders = new Map<number, NodeId>()
+  #leaders: Map<number, NodeId> | undefined
 
   see(shard: number, position: number): void {
     this.#byShard.set(shard, Math.max(position, this.#byShard.get(shard) ?? 0))
   }
 
   seeLeader(shard: number, leader: NodeId | undefined): void {
-    if (leader !== undefined) this.#leaders.set(shard, leader)
+    if (leader === undefined) return
+    this.#leaders ??= new Map()
+    this.#leaders.set(shard, leader)
   }
 
   positions(): ShardPosition[] {
@@ -73,7 +75,7 @@ class Sightings {
   }
 
   leaders(): ShardLeader[] | undefined {
-    return this.#leaders.size === 0 ? undefined : [...this.#leaders]
+    return this.#leaders && [...this.#leaders]
   }
 }
 
@@ -92,7 +94,7 @@ export interface CellPorts {
 
 export class CellStore implements CellService {
   readonly #ports: CellPorts
-  readonly #tables: Tables
+  readonly #shards: ByShard<GroupTables>
   readonly #sessions: Sessions
   readonly #waits = new Set<() => void>()
   #watchedShards = 0
@@ -100,7 +102,8 @@ export class CellStore implements CellService {
 
   constructor(ports: CellPorts) {
     this.#ports = ports
-    this.#tables = openCellTables(new LocalGroups(ports.replica), ports)
+    const tables = openCellTables(new LocalGroups(ports.replica), ports)
+    this.#shards = new ByShard((of) => tables.of(shardKey(of)))
     this.#sessions = new Sessions(ports.clock, ports.random)
   }
 
@@ -173,8 +176,8 @@ export class CellStore implements CellService {
     const shard = shardOf(item.rowKey)
     const { deadlineMs, seen } = call
     const task = { datastore, shard, name: item, body: checked.body, intent, deadlineMs }
-    const parts = { tables: this.#tables, clock: this.#ports.clock }
-    const { written, group, position } = await putCell(parts, task)
+    const ports = { tables: this.#shards.get(datastore, shard), clock: this.#ports.clock }
+    const { written, group, position } = await putCell(ports, task)
     seen.see(shard, position)
     seen.seeLeader(shard, this.#ports.replica.leaderElsewhere(group))
     return written
@@ -243,9 +246,9 @@ export class CellStore implements CellService {
     call: Call,
     work: (view: ShardView) => Promise<Value>,
   ): Promise<Value> {
-    const parts = { tables: this.#tables, clock: this.#ports.clock }
+    const ports = { tables: this.#shards.get(datastore, shard), clock: this.#ports.clock }
     const of = { datastore, shard }
-    const { value, view } = await readShard(parts, of, read, call.deadlineMs, work)
+    const { value, view } = await readShard(ports, of, read, call.deadlineMs, work)
     call.seen.see(shard, view.position)
     return value
   }

@@ -167,17 +167,19 @@ export interface LogEntry {
   readonly createdAt: Timestamp
 }
 
-/** Cells by their added ids above `after`. */
+/** At most `limit` places of the log above `after`, and the cells of some of them. */
 export async function scanLog(
   rows: GroupReader,
   { datastore, shard }: ShardName,
   after: number,
-  options: ScanOptions,
-): Promise<Page<CellRow>> {
+  limit: number,
+): Promise<(from: number, to: number) => Promise<readonly CellRow[]>> {
   const query = { datastore, shard, added_id: { gt: after } }
-  const page = await rows.index(cellTable, 'CellsByAddedId', query, options)
-  const cells = await page.rows()
-  return { items: cells.map((row) => cellRow(rows, row)), cursor: page.cursor }
+  const page = await rows.index(cellTable, 'CellsByAddedId', query, { limit })
+  return async (from, to) => {
+    const cells = await page.rows(from, to)
+    return cells.map((row) => cellRow(rows, row))
+  }
 }
 
 /** The first entry above `after`, or with `reverse` the last one; entries alone, without their cells. */

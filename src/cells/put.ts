@@ -11,7 +11,7 @@ import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Intent } from '../replica/local-replica.ts'
-import type { Tables, TransactionResult } from '../tables/open.ts'
+import type { GroupTables, TransactionResult } from '../tables/open.ts'
 import type { GroupTransaction, Inserted } from '../tables/types.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
 import type { PackedBody } from './body.ts'
@@ -22,14 +22,13 @@ import {
   getCells,
   hasBody,
   insertCell,
-  shardGroupOf,
-  shardKey,
   wasCreatedBy,
   type CellRow,
 } from './cell-table.ts'
 
 export interface PutPorts {
-  readonly tables: Tables
+  /** Those of the shard. */
+  readonly tables: GroupTables
   readonly clock: Clock
 }
 
@@ -60,9 +59,9 @@ export async function putCell({ tables, clock }: PutPorts, task: PutTask): Promi
   const options = { from: 'snapshot', intent, timeoutMs, rerunsMax: putRerunsMax } as const
   const creator = creatorOf(intent)
   const result = await tables
-    .transaction(shardKey(task), (tx) => run(tx, task, creator), options)
+    .transaction((tx) => run(tx, task, creator), options)
     .catch((error: unknown) => {
-      throw inWords(error, task)
+      throw inWords(error, tables.group)
     })
   return resultOf(task, creator, result)
 }
@@ -93,7 +92,7 @@ function resultOf(
       return { written, group, position }
     }
     case 'found': {
-      if (!hasBody(value.row, body)) throw otherBody(task)
+      if (!hasBody(value.row, body)) throw otherBody(group)
       const { addedId, createdAt } = value.row.cell
       assert(
         createdAt <= committedAt(timestamp),
@@ -112,19 +111,16 @@ function committedAt(timestamp: Timestamp | undefined): Timestamp {
   return timestamp
 }
 
-function otherBody(task: PutTask): StoreError {
+function otherBody(group: GroupId): StoreError {
   const message = 'this cell exists with another body; a cell never changes, use a higher ref key'
-  return new StoreError('conflict', message, { group: shardGroupOf(task) })
+  return new StoreError('conflict', message, { group })
 }
 
 /** What a transaction says, in the terms of cells: `conflict` is of another body, and of nothing else. */
-function inWords(error: unknown, task: PutTask): unknown {
+function inWords(error: unknown, group: GroupId): unknown {
   const isBehind =
     error instanceof StoreError && (error.code === 'conflict' || error.code === 'snapshot-too-old')
   if (!isBehind) return error
   const message = 'the replica at this node does not keep up with the shard; try again'
-  return new StoreError('overloaded', message, {
-    group: shardGroupOf(task),
-    attempts: putRerunsMax + 1,
-  })
+  return new StoreError('overloaded', message, { group, attempts: putRerunsMax + 1 })
 }

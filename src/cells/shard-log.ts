@@ -20,9 +20,8 @@ export async function logPage(
 ): Promise<StoredLogPage> {
   const { of, rows } = view
   const after = place.kind === 'after' ? place.addedId : await before(view, place.timestamp)
-  const found = await fill(options.limit, (limit, cursor) =>
-    scanLog(rows, of, after, { limit, ...(cursor !== undefined && { cursor }) }),
-  )
+  const cellsOf = await scanLog(rows, of, after, options.limit)
+  const found = await fill(options.limit, (from, count) => cellsOf(from, from + count))
   const cells: StoredCell[] = []
   for (const cell of found) {
     checkOrder(cell, cells.at(-1))

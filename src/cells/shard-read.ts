@@ -8,15 +8,14 @@
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Tables } from '../tables/open.ts'
-import type { Page } from '../tables/read-rows.ts'
+import type { GroupTables } from '../tables/open.ts'
 import type { GroupReader } from '../tables/types.ts'
 import { answerBytesMax } from '../txn/bounds.ts'
 import type { View } from '../txn/group-port.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
 import { readRerunsMax } from './bounds.ts'
 import type { CellName, StoredCell } from './cell.ts'
-import { firstColumn, scanColumn, shardKey, type CellRow, type ShardName } from './cell-table.ts'
+import { firstColumn, scanColumn, type CellRow, type ShardName } from './cell-table.ts'
 import { positionOf, type CellPage, type ReadFrom } from './operation.ts'
 
 /** Rows of a shard as of a moment. */
@@ -39,7 +38,7 @@ export function fullBudget(): Budget {
  * kept for milliseconds: then it is read again at a newer moment.
  */
 export async function readShard<Value>(
-  { tables, clock }: { readonly tables: Tables; readonly clock: Clock },
+  { tables, clock }: { readonly tables: GroupTables; readonly clock: Clock },
   of: ShardName,
   read: ReadFrom,
   deadlineMs: number,
@@ -51,8 +50,7 @@ export async function readShard<Value>(
     const timeoutMs = remainingOrTimeout(clock, deadlineMs)
     const options = { timeoutMs, atLeast }
     try {
-      const done = await tables.read(shardKey(of), level, (rows) => work({ of, rows }), options)
-      const { value, view } = done
+      const { value, view } = await tables.read(level, (rows) => work({ of, rows }), options)
       assert(view !== undefined && view.position >= atLeast, 'CELL-5: a shard is read at a view')
       return { value, view }
     } catch (error) {
@@ -75,24 +73,23 @@ const firstChunkRows = 4
 const chunkRowsMax = 256
 
 /**
- * The first `limit` cells of some pages; fewer when there are no more, or when the bodies are more
- * than an answer holds.
+ * The first `limit` cells; fewer when there are no more, or when the bodies are more than an answer
+ * holds. `next` gives so many from a place, and fewer at the end.
  */
 export async function fill(
   limit: number,
-  pageOf: (limit: number, cursor: string | undefined) => Promise<Page<CellRow>>,
+  next: (from: number, count: number) => Promise<readonly CellRow[]>,
 ): Promise<readonly StoredCell[]> {
   const cells: StoredCell[] = []
   let bytes = 0
-  for (let cursor: string | undefined; cells.length < limit && bytes <= answerBytesMax;) {
+  while (cells.length < limit && bytes <= answerBytesMax) {
     const count = Math.min(limit - cells.length, chunkRows(cells.length, bytes))
-    const page = await pageOf(count, cursor)
-    for (const { cell } of page.items) {
+    const rows = await next(cells.length, count)
+    for (const { cell } of rows) {
       cells.push(cell)
       bytes += cell.body.length
     }
-    cursor = page.cursor
-    if (cursor === undefined) break
+    if (rows.length < count) break
   }
   return cells
 }
@@ -123,13 +120,13 @@ export async function versionsOf(
   },
 ): Promise<CellPage<number>> {
   const { limit, reverse } = wanted
-  const found = await fill(limit + 1, (count, cursor) =>
-    scanColumn(rows, of, wanted, {
-      reverse,
-      limit: count,
-      ...(cursor !== undefined && { cursor }),
-    }),
-  )
+  let cursor: string | undefined
+  const found = await fill(limit + 1, async (_, count) => {
+    const options = { reverse, limit: count, ...(cursor !== undefined && { cursor }) }
+    const page = await scanColumn(rows, of, wanted, options)
+    cursor = page.cursor
+    return page.items
+  })
   const cells: StoredCell[] = []
   const budget = fullBudget()
   for (const cell of found) {

@@ -5,7 +5,8 @@
 import { assert } from '../base/assert.ts'
 import { sha256 } from '../base/bytes.ts'
 import type { GroupId } from '../base/ids.ts'
-import { shardGroupOf } from './cell-table.ts'
+import { uuidBytes, writeUuid } from '../base/uuid.ts'
+import { shardGroupOf, type ShardName } from './cell-table.ts'
 
 export const shardCount = 4096
 
@@ -15,16 +16,9 @@ export function isShard(value: number): boolean {
 
 /** A row key's 16 bytes. */
 export function rowKeyBytes(rowKey: string): Buffer {
-  const bytes = Buffer.from(rowKey.replaceAll('-', ''), 'hex')
-  assert(bytes.length === 16, 'cells: a row key was not checked')
+  const bytes = Buffer.allocUnsafe(uuidBytes)
+  writeUuid(bytes, rowKey, 0)
   return bytes
-}
-
-/** A row key's text, in lower case. */
-export function rowKeyText(bytes: Uint8Array): string {
-  const hex = Buffer.from(bytes).toString('hex')
-  const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)]
-  return [...parts, hex.slice(20)].join('-')
 }
 
 /** The first 12 bits of the SHA-256 of the row key's bytes. */
@@ -32,7 +26,35 @@ export function shardOf(rowKey: string): number {
   return sha256(rowKeyBytes(rowKey)).readUInt16BE(0) >> 4
 }
 
+/** Datastores whose shards' values are kept; with one more, all are made anew. */
+const datastoresKeptMax = 8
+
+/** A value for each shard, made when it is first asked for, and kept: every call asks for some. */
+export class ByShard<Value> {
+  readonly #make: (of: ShardName) => Value
+  readonly #kept = new Map<string, Value[]>()
+
+  constructor(make: (of: ShardName) => Value) {
+    this.#make = make
+  }
+
+  get(datastore: string, shard: number): Value {
+    assert(isShard(shard), 'cells: a shard was not checked')
+    const values = this.#kept.get(datastore) ?? this.#keep(datastore)
+    values[shard] ??= this.#make({ datastore, shard })
+    return values[shard]
+  }
+
+  #keep(datastore: string): Value[] {
+    if (this.#kept.size >= datastoresKeptMax) this.#kept.clear()
+    const values: Value[] = []
+    this.#kept.set(datastore, values)
+    return values
+  }
+}
+
+const groups = new ByShard<GroupId>(shardGroupOf)
+
 export function shardGroup(datastore: string, shard: number): GroupId {
-  assert(isShard(shard), 'cells: a shard was not checked')
-  return shardGroupOf({ datastore, shard })
+  return groups.get(datastore, shard)
 }

@@ -81,7 +81,13 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
     const { rows, turn } = this
     return this.#read(async () => {
       const page = await rows.index(rows.table(table.name), name, query, options)
-      return { ...page, rows: () => turn.read(() => page.rows()) }
+      return {
+        get items() {
+          return page.items
+        },
+        cursor: page.cursor,
+        rows: (from?: number, to?: number) => turn.read(() => page.rows(from, to)),
+      }
     })
   }
 
@@ -95,8 +101,8 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
     return this.#read(() => rows.getWith(rows.table(into.name), key, rows.table(table.name), name))
   }
 
-  async #read<Type>(run: () => Promise<unknown>): Promise<Type> {
-    return typed<Type>(await this.turn.read(run))
+  #read<Type>(run: () => Promise<unknown>): Promise<Type> {
+    return typed<Promise<Type>>(this.turn.read(run))
   }
 }
 

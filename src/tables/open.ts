@@ -108,6 +108,23 @@ export interface Tables<Of extends readonly Table[] = readonly Table[]> {
   /** Compares entries and rows of a group. */
   checkIndexes(key: RootKey, options?: CallOptions): Promise<IndexReport>
   group(key: RootKey): GroupId
+  /** The same for one group, whose key is looked at once. Throws `invalid` for what is no root's key. */
+  of(key: RootKey): GroupTables<Of>
+}
+
+/** A schema's tables in one group. */
+export interface GroupTables<Of extends readonly Table[] = readonly Table[]> {
+  readonly group: GroupId
+  transaction<Value>(
+    run: (tx: GroupTransaction<Of>) => Promise<Value>,
+    options?: TransactionCallOptions,
+  ): Promise<TransactionResult<Value>>
+  read<Value>(
+    level: ReadLevel,
+    run: (rows: GroupReader<Of>) => Promise<Value>,
+    options?: CallOptions,
+  ): Promise<ReadResult<Value>>
+  checkIndexes(options?: CallOptions): Promise<IndexReport>
 }
 
 export function openTables<const Of extends readonly Table[]>(
@@ -125,54 +142,90 @@ export function openTables<const Of extends readonly Table[]>(
 class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
   readonly #schema: CompiledSchema
   readonly #port: GroupPort
-  readonly #options: TablesOptions
-  readonly #intents: IntentSource
+  readonly #options: Options
 
   constructor(schema: CompiledSchema, port: GroupPort, options: TablesOptions) {
     this.#schema = schema
     this.#port = port
-    this.#options = options
-    this.#intents = options.intents ?? new Sessions(options.clock, options.random)
+    const intents = options.intents ?? new Sessions(options.clock, options.random)
+    this.#options = { ...options, intents }
   }
 
   async transaction<Value>(
     key: RootKey,
     run: (tx: GroupTransaction<Of>) => Promise<Value>,
-    call: TransactionCallOptions = {},
+    call?: TransactionCallOptions,
   ): Promise<TransactionResult<Value>> {
-    const { scope, locks } = this.#options
-    checkOutside(scope, 'db.transaction')
-    const context = contextOf(this.#schema, key)
-    if (call.lock === undefined || locks === undefined)
-      return await this.#transact(context, call, run)
-    const lock = lockOf(call.lock, call.timeoutMs ?? this.#options.timeoutMs)
-    return await locks.withLock(context.group, lock, () => this.#transact(context, call, run))
+    return await this.of(key).transaction(run, call)
   }
 
   async read<Value>(
     key: RootKey,
     level: ReadLevel,
     run: (rows: GroupReader<Of>) => Promise<Value>,
-    call: CallOptions = {},
+    call?: CallOptions,
   ): Promise<ReadResult<Value>> {
-    checkOutside(this.#options.scope, 'db.read')
-    const context = contextOf(this.#schema, key)
-    return await runRead(this.#port, context.group, fromOf(level), this.#readOf(call), (reads) =>
-      run(new Reader<Of>(new RowReads(reads.rows, context), reads.turn)),
-    )
+    return await this.of(key).read(level, run, call)
   }
 
-  async checkIndexes(key: RootKey, call: CallOptions = {}): Promise<IndexReport> {
-    const context = contextOf(this.#schema, key)
-    const from = { kind: 'current' } as const
-    const read = await runRead(this.#port, context.group, from, this.#readOf(call), (reads) =>
-      compareIndexes(reads, context),
-    )
-    return read.value
+  async checkIndexes(key: RootKey, call?: CallOptions): Promise<IndexReport> {
+    return await this.of(key).checkIndexes(call)
   }
 
   group(key: RootKey): GroupId {
-    return contextOf(this.#schema, key).group
+    return this.of(key).group
+  }
+
+  of(key: RootKey): GroupTables<Of> {
+    return new OpenGroup<Of>(contextOf(this.#schema, key), this.#port, this.#options)
+  }
+}
+
+type Options = TablesOptions & Required<Pick<TablesOptions, 'intents'>>
+
+class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
+  readonly #context: GroupContext
+  readonly #port: GroupPort
+  readonly #options: Options
+
+  constructor(context: GroupContext, port: GroupPort, options: Options) {
+    this.#context = context
+    this.#port = port
+    this.#options = options
+  }
+
+  get group(): GroupId {
+    return this.#context.group
+  }
+
+  async transaction<Value>(
+    run: (tx: GroupTransaction<Of>) => Promise<Value>,
+    call: TransactionCallOptions = {},
+  ): Promise<TransactionResult<Value>> {
+    const { scope, locks } = this.#options
+    checkOutside(scope, 'db.transaction')
+    if (call.lock === undefined || locks === undefined) return await this.#transact(call, run)
+    const lock = lockOf(call.lock, call.timeoutMs ?? this.#options.timeoutMs)
+    return await locks.withLock(this.group, lock, () => this.#transact(call, run))
+  }
+
+  async read<Value>(
+    level: ReadLevel,
+    run: (rows: GroupReader<Of>) => Promise<Value>,
+    call: CallOptions = {},
+  ): Promise<ReadResult<Value>> {
+    checkOutside(this.#options.scope, 'db.read')
+    return await runRead(this.#port, this.group, fromOf(level), this.#readOf(call), (reads) =>
+      run(new Reader<Of>(new RowReads(reads.rows, this.#context), reads.turn)),
+    )
+  }
+
+  async checkIndexes(call: CallOptions = {}): Promise<IndexReport> {
+    const from = { kind: 'current' } as const
+    const read = await runRead(this.#port, this.group, from, this.#readOf(call), (reads) =>
+      compareIndexes(reads, this.#context),
+    )
+    return read.value
   }
 
   #readOf({ timeoutMs, atLeast }: CallOptions): ReadOptions {
@@ -181,18 +234,18 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
   }
 
   async #transact<Value>(
-    context: GroupContext,
     call: TransactionCallOptions,
     run: (tx: GroupTransaction<Of>) => Promise<Value>,
   ): Promise<TransactionResult<Value>> {
     const { scope } = this.#options
+    const { group } = this
     const committed = await runTransaction(
       this.#port,
-      context.group,
-      this.#optionsOf(context, call),
+      group,
+      this.#optionsOf(call),
       async (raw) => {
         const inserted: InsertedRow[] = []
-        const tx = new Transaction<Of>(new RowReads(raw, context), raw, inserted)
+        const tx = new Transaction<Of>(new RowReads(raw, this.#context), raw, inserted)
         const value = await (scope === undefined ? run(tx) : scope.inside(() => run(tx)))
         return { value, inserted }
       },
@@ -200,20 +253,19 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     const { position, timestamp, sequences, runs } = committed
     const { value, inserted } = committed.value
     for (const row of inserted) row.settle(sequences)
-    const { group } = context
     return { value, group, position, timestamp, numbers: numbersOf(inserted), runs }
   }
 
-  #optionsOf(context: GroupContext, call: TransactionCallOptions): TransactionOptions {
-    const { clock, random, limits, timeoutMs, rerunsMax } = this.#options
+  #optionsOf(call: TransactionCallOptions): TransactionOptions {
+    const { clock, random, intents, limits, timeoutMs, rerunsMax } = this.#options
     const { atLeast, from, intent } = call
-    const nameKey = (key: Uint8Array): string => keyInWords(context, key)
+    const nameKey = (key: Uint8Array): string => keyInWords(this.#context, key)
     // Spelled out: of all that a transaction makes, spreading objects took the longest.
     return {
       clock,
       random,
       limits,
-      intents: this.#intents,
+      intents,
       atLeast,
       from,
       intent,

@@ -14,7 +14,14 @@ import type { CompiledIndex, CompiledTable } from './compile.ts'
 import { decodeEntry, entriesOf, entryWriter } from './entries.ts'
 import { checkRoot, type GroupContext } from './group-context.ts'
 import { rangeOfQuery } from './key-query.ts'
-import { decodeEntryKey, decodeRowKey, encodeRowKey, rowSpace, writerIn } from './row-key.ts'
+import {
+  decodeEntryKey,
+  decodeRowKey,
+  encodeRowKey,
+  rowSpace,
+  writerIn,
+  type DecodedEntryKey,
+} from './row-key.ts'
 import type { Values } from './row-check.ts'
 import { RowStamp } from './row-stamp.ts'
 import { decodeRow } from './row-value.ts'
@@ -38,17 +45,15 @@ export interface TableRow {
   readonly row: Values
 }
 
+/** An entry as it is stored, and its key read. */
 interface FoundEntry {
-  readonly key: Uint8Array
-  readonly entry: Values
-  /** Of its row, in bytes and by part. */
-  readonly rowKey: Uint8Array
-  readonly values: readonly unknown[]
+  readonly stored: StoredRow
+  readonly decoded: DecodedEntryKey
 }
 
 export interface EntryPage extends Page<Values> {
-  /** The row of each entry that is still one of that row. */
-  rows(): Promise<readonly Values[]>
+  /** The row of each entry that is still one of that row; of entries from one place to before another. */
+  rows(from?: number, to?: number): Promise<readonly Values[]>
 }
 
 export class RowReads {
@@ -119,14 +124,18 @@ export class RowReads {
     query: unknown,
     options: ScanOptions,
   ): Promise<EntryPage> {
-    const { items: found, cursor } = await this.#entries(
-      table,
-      this.#indexOf(table, name),
-      query,
-      options,
-    )
-    const items = found.map(({ entry }) => entry)
-    return { items, cursor, rows: () => this.#rowsOf(table, name, found) }
+    const index = this.#indexOf(table, name)
+    const { items: found, cursor } = await this.#entries(table, index, query, options)
+    let items: readonly Values[] | undefined
+    return {
+      // Who wants the rows does not look at the entries.
+      get items() {
+        items ??= found.map((one) => entryOf(table, one))
+        return items
+      },
+      cursor,
+      rows: (from, to) => this.#rowsOf(table, index, found.slice(from, to)),
+    }
   }
 
   /** The row, with the entries of an inline index that belong to it. */
@@ -154,7 +163,7 @@ export class RowReads {
       const detail = { limit: 'inlineEntriesMax', limitValue: inlineEntriesMax }
       throw new StoreError('too-large', message, detail)
     }
-    const whole = { ...row, [name]: page.items.map(({ entry }) => entry) }
+    const whole = { ...row, [name]: page.items.map((one) => entryOf(table, one)) }
     return RowStamp.put(whole, this.timestampOf(row))
   }
 
@@ -176,35 +185,27 @@ export class RowReads {
     const place = { writer: entryWriter(index), where: `index ${index.name}` }
     const { range } = rangeOfQuery(this.context, table, index, query, place)
     return this.#pages(range, options, (stored) => {
-      const { key, value } = stored
-      const found = decodeEntryKey(this.context, key)
-      if (found === undefined) throw notAnEntry(index)
-      const { rowKey, values } = found
-      return {
-        key,
-        entry: RowStamp.put(decodeEntry(table, found, value), stored.timestamp),
-        rowKey,
-        values,
-      }
+      const decoded = decodeEntryKey(this.context, stored.key)
+      if (decoded === undefined) throw notAnEntry(index)
+      return { stored, decoded }
     })
   }
 
   /** At one view an entry has its row (IDX-2); without one it is looked at again. */
   async #rowsOf(
     table: CompiledTable,
-    name: string,
+    index: CompiledIndex,
     found: readonly FoundEntry[],
   ): Promise<readonly Values[]> {
-    const index = this.#indexOf(table, name)
-    const stored = await this.#reads.getMany(found.map(({ rowKey }) => rowKey))
+    const keys = found.map(({ decoded }) => decoded.rowKey)
+    const there = await this.#reads.getMany(keys)
     const { asOf } = await this.#reads.view()
     const rows: Values[] = []
-    for (const [place, { key, values }] of found.entries()) {
-      const there = stored[place]
-      const row = there && this.#rowOf(table, values, there)
-      if (asOf !== undefined && row === undefined) throw leftOver(name)
-      const isOf = row !== undefined && (asOf !== undefined || isEntryOf(table, index, row, key))
-      if (isOf) rows.push(row)
+    for (const [place, { stored, decoded }] of found.entries()) {
+      const one = there[place]
+      const row = one && this.#rowOf(table, decoded.values, one)
+      if (asOf !== undefined) rows.push(row ?? leftOver(index))
+      else if (row !== undefined && isEntryOf(table, index, row, stored.key)) rows.push(row)
     }
     return rows
   }
@@ -231,6 +232,10 @@ export class RowReads {
       rest = afterKey(rest, present(page.rows.at(-1), 'TAB-4: a page has rows').key, reverse)
     }
   }
+}
+
+function entryOf(table: CompiledTable, { stored, decoded }: FoundEntry): Values {
+  return RowStamp.put(decodeEntry(table, decoded, stored.value), stored.timestamp)
 }
 
 function isEntryOf(
@@ -268,11 +273,9 @@ function checkPageLimit(limit: number): void {
   throw new StoreError('too-large', message, detail)
 }
 
-function leftOver(name: string): StoreError {
-  return new StoreError(
-    'corrupt',
-    `IDX-2: index ${name} has an entry of no row; checkIndexes lists them`,
-  )
+function leftOver({ name }: CompiledIndex): never {
+  const message = `IDX-2: index ${name} has an entry of no row; checkIndexes lists them`
+  throw new StoreError('corrupt', message)
 }
 
 function notAnEntry({ name }: CompiledIndex): StoreError {

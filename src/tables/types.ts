@@ -37,8 +37,11 @@ export type RowWith<Into extends Table, Of extends Table, Name extends IndexName
 export interface IndexPage<Of extends Table, Name extends IndexNames<Of>> extends Page<
   IndexEntry<Of, Name>
 > {
-  /** The row of each entry, in their order; a row with several entries comes as often. */
-  rows(): Promise<readonly Row<Of>[]>
+  /**
+   * The row of each entry, in their order; a row with several entries comes as often. Of some of the
+   * entries, from one place to before another as in `slice`, where all rows would be too much at once.
+   */
+  rows(from?: number, to?: number): Promise<readonly Row<Of>[]>
 }
 
 /** Rows of one group, at one moment unless read inconsistently. */

@@ -14,7 +14,7 @@ import type {
 } from '../../src/cells/operation.ts'
 import type { Intents } from '../../src/txn/intents.ts'
 import { errorOf, valueOf, type Outcome } from '../../src/base/problem.ts'
-import { rowKeyText } from '../../src/cells/shard.ts'
+import { readUuid } from '../../src/base/uuid.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { createClock } from '../../sim/clock.ts'
 import type { SeededRandom } from '../../sim/random.ts'
@@ -72,7 +72,7 @@ export const any = { level: 'any', atLeast: [] } as const
 
 /** A row key, the same one for the same seed. */
 export function rowKey(seed: number): string {
-  return rowKeyText(sha256(`row ${seed}`).subarray(0, 16))
+  return readUuid(sha256(`row ${seed}`), 0)
 }
 
 export function packed(body: Json): Uint8Array {

@@ -254,6 +254,37 @@ test('an index gives entries with what they store, and their rows', async () => 
   ])
 })
 
+test('rows of some entries of a page, from one place to before another', async () => {
+  const { db } = await withPhotos(5)
+  const { value } = await db.read(ann, 'current', async (rows) => {
+    const page = await rows.index(Photo, 'PhotosByTime', { user_id: 1n })
+    const parts = await Promise.all([
+      page.rows(),
+      page.rows(1),
+      page.rows(1, 3),
+      page.rows(4, 9),
+      page.rows(5),
+    ])
+    return parts.map((part) => part.map(({ photo_id }) => photo_id))
+  })
+  expect(value).toEqual([[5, 4, 3, 2, 1], [4, 3, 2, 1], [4, 3], [1], []])
+})
+
+test('one group by itself: the same tables, its key looked at once', async () => {
+  const { db } = await withPhotos(1)
+  const hers = db.of(ann)
+  expect(hers.group).toBe(db.group(ann))
+  const { position } = await hers.transaction((tx) => tx.insert(Photo, photo(2)))
+  const read = await hers.read('snapshot', (rows) => rows.scan(Photo, { user_id: 1n }), {
+    atLeast: position,
+  })
+  expect(read.value.items.map(({ photo_id }) => photo_id)).toEqual([1, 2])
+  expect(await hers.checkIndexes()).toEqual(await db.checkIndexes(ann))
+  const bobs = hers.read('current', (rows) => rows.get(User, { user_id: 2n }))
+  await expect(bobs).rejects.toThrow(/user_id 2 is of another group/)
+  expect(() => db.of({ table: 'Photo', key: { user_id: 1n, photo_id: 1 } })).toThrow(/not a root/)
+})
+
 test('an inline index is a list in the row of the parent', async () => {
   const { db } = await withEvents()
   const { value } = await db.read(place, 'current', (rows) =>
