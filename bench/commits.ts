@@ -2,10 +2,8 @@
  * `bench commits`: durable single-cell puts through three node processes on loopback. The clock of
  * commitsPerSecond stops when every data store has caught up; CPU includes applying.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { LoadProcess } from './load-process.ts'
 import {
   backlogBytes,
   cpuSeconds,
@@ -14,7 +12,8 @@ import {
   type BenchCluster,
 } from './processes.ts'
 
-const clientPath = fileURLToPath(new URL('./commits-client.js', import.meta.url))
+/** The client process of benches; run with the URLs of nodes and the size of a value. */
+export const loadClientPath: string = fileURLToPath(new URL('./load-client.js', import.meta.url))
 
 export interface CommitsOptions {
   readonly clients: number
@@ -44,17 +43,9 @@ export interface CommitsReport {
 }
 
 /** A figure counts only from a run at least this long. */
-const countingSeconds = 60
-
-interface ClientResult {
-  readonly commits: number
-  readonly failures: number
-  readonly elapsedMs: number
-  readonly p50Ms: number
-  readonly p95Ms: number
-  readonly p99Ms: number
-  readonly maxMs: number
-}
+export const countingSeconds = 60
+/** Long enough for the engine to have compiled what is hot: a daemon runs for days. */
+const warmUpSeconds = 10
 
 export async function benchCommits(
   options: CommitsOptions,
@@ -74,46 +65,39 @@ async function measure(
   onSecond: (second: number, backlog: readonly number[]) => void,
 ): Promise<CommitsReport> {
   const { clients, seconds, valueBytes } = options
-  const args = [clientPath, cluster.urls.join(','), `${clients}`, `${seconds}`, `${valueBytes}`]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  const pids = [...cluster.nodes.map((node) => node.child.pid ?? 0), child.pid ?? 0]
-  const lines = createInterface({ input: child.stdout })
+  const client = await LoadProcess.start(loadClientPath, [cluster.urls.join(','), `${valueBytes}`])
   const backlog: number[][] = []
   let before: readonly number[] = []
-  let clientCpu = 0
-  let result: ClientResult | undefined
   let timer: NodeJS.Timeout | undefined
-  for await (const line of lines) {
-    const message: unknown = JSON.parse(line)
-    if (isResult(message)) result = message
-    else {
-      before = await Promise.all(pids.map(cpuSeconds))
-      timer = setInterval(() => void sample(cluster, backlog, onSecond), 1000)
-    }
-    if (result !== undefined) clientCpu = await cpuSeconds(child.pid ?? 0)
-  }
+  const load = { clients, seconds, warmUpSeconds, operation: 'commits' } as const
+  const result = await client.run(load, async () => {
+    before = await nodesCpu(cluster)
+    timer = setInterval(() => void sample(cluster, backlog, onSecond), 1000)
+  })
   clearInterval(timer)
-  if (child.exitCode === null) await once(child, 'exit')
-  if (result === undefined) throw new Error('the client process ended without a result')
+  await client.stop()
   const drainStart = performance.now()
   await waitDrained(cluster)
   const drainSeconds = (performance.now() - drainStart) / 1000
-  const after = await Promise.all(cluster.nodes.map((node) => cpuSeconds(node.child.pid ?? 0)))
-  const per1000 = (used: number): number => (used / (result?.commits ?? 1)) * 1000
-  const { commits, failures, elapsedMs, ...percentiles } = result
+  const after = await nodesCpu(cluster)
+  const { operations: commits, failures, elapsedMs, clientCpu, ...percentiles } = result
+  const per1000 = (used: number): number => (used / commits) * 1000
   return {
     ...{ bench: 'commits', clients, seconds, valueBytes, commits, failures },
     commitsPerSecond: commits / (elapsedMs / 1000 + drainSeconds),
     drainSeconds,
-    ...{ p50Ms: percentiles.p50Ms, p95Ms: percentiles.p95Ms },
-    ...{ p99Ms: percentiles.p99Ms, maxMs: percentiles.maxMs },
+    ...percentiles,
     cpuPer1000: {
       nodes: after.map((used, i) => per1000(used - (before[i] ?? 0))),
-      client: per1000(clientCpu - (before[3] ?? 0)),
+      client: per1000(clientCpu),
     },
     backlogBytes: backlog,
     isQuick: seconds < countingSeconds,
   }
+}
+
+function nodesCpu(cluster: BenchCluster): Promise<number[]> {
+  return Promise.all(cluster.nodes.map(({ child }) => cpuSeconds(child.pid ?? 0)))
 }
 
 async function sample(
@@ -124,13 +108,4 @@ async function sample(
   const bytes = await backlogBytes(cluster)
   backlog.push(bytes)
   onSecond(backlog.length, bytes)
-}
-
-function isResult(message: unknown): message is ClientResult {
-  return (
-    typeof message === 'object' &&
-    message !== null &&
-    'kind' in message &&
-    message.kind === 'result'
-  )
 }

@@ -1,9 +1,24 @@
 /** `npm run bench -- …`: one verb a bench. Figures on stdout, talk on stderr. */
-import { Command, InvalidArgumentError, Option } from 'commander'
-import { benchCommits, type CommitsReport } from './commits.ts'
-import { benchRoundTrips, type RoundTripsReport } from './round-trips.ts'
+import { writeFile } from 'node:fs/promises'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import {
+  benchCompare,
+  peers,
+  type CompareOptions,
+  type PeerName,
+  type Progress,
+} from './compare/compare.ts'
+import { pageOf } from './compare/page.ts'
+import { benchCommits } from './commits.ts'
+import { describeCommits, describeCompare, describeTrips } from './describe.ts'
+import { benchRoundTrips } from './round-trips.ts'
 
-const program = new Command('bench').description('Measure Trilithon on this machine.')
+const usageExitCode = 2
+const stoppedExitCode = 130
+
+const program = new Command('bench')
+  .description('Measure Trilithon on this machine.')
+  .exitOverride()
 
 program
   .command('commits')
@@ -17,7 +32,9 @@ program
       const text = backlog.map((bytes) => `${Math.round(bytes / 1024)} KiB`).join(' ')
       process.stderr.write(`second ${second}: backlog ${text}\n`)
     })
-    process.stdout.write(options.json === true ? `${JSON.stringify(report)}\n` : describe(report))
+    process.stdout.write(
+      options.json === true ? `${JSON.stringify(report)}\n` : describeCommits(report),
+    )
     if (report.failures > 0) process.exitCode = 1
   })
 
@@ -30,6 +47,41 @@ program
     const report = await benchRoundTrips(regions === '5' ? 5 : 3)
     process.stdout.write(json === true ? `${JSON.stringify(report)}\n` : describeTrips(report))
   })
+
+program
+  .command('compare')
+  .description('commits and current reads beside other systems, in alternating rounds of one run')
+  .option('--against <names>', 'etcd, postgres', peerNames, ['etcd', 'postgres'])
+  .option(
+    '--clients <counts>',
+    'requests under way at once, one after the other',
+    counts,
+    [1, 16, 64, 256],
+  )
+  .option('--rounds <n>', 'how often each is measured', positive, 3)
+  .option('--seconds <n>', 'of each measurement; from 60 on it counts', positive, 60)
+  .option('--page <file>', 'write an HTML page with charts')
+  .option('--json', 'print the report as JSON')
+  .action(async ({ page, json, ...options }: CompareFlags) => {
+    const stopping = new AbortController()
+    for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort())
+    const { signal } = stopping
+    const watcher = { signal, onMissing: sayMissing, onRun: sayRun }
+    const report = await benchCompare(options, watcher).catch((error: unknown) => {
+      // What is running is ended either way, and its folders are removed.
+      if (!signal.aborted) throw error
+      process.stderr.write('stopped; nothing is reported\n')
+    })
+    if (report === undefined) return void (process.exitCode = stoppedExitCode)
+    if (page !== undefined) await writeFile(page, await pageOf(report))
+    process.stdout.write(json === true ? `${JSON.stringify(report)}\n` : describeCompare(report))
+    if (report.runs.some(({ failures }) => failures > 0)) process.exitCode = 1
+  })
+
+interface CompareFlags extends CompareOptions {
+  readonly page?: string
+  readonly json?: boolean
+}
 
 interface CommitsFlags {
   readonly clients: number
@@ -46,34 +98,33 @@ function positive(text: string): number {
   return value
 }
 
-function describe(report: CommitsReport): string {
-  const { cpuPer1000 } = report
-  const cpu = [...cpuPer1000.nodes, cpuPer1000.client].map((used) => used.toFixed(3))
-  return [
-    `${report.clients} clients, ${report.seconds} s${report.isQuick ? ' (a quick run)' : ''}`,
-    `commits/s, drained   ${report.commitsPerSecond.toFixed(0)}`,
-    `p50 / p95 / p99 ms   ${report.p50Ms.toFixed(2)} / ${report.p95Ms.toFixed(2)} / ${report.p99Ms.toFixed(2)}`,
-    `CPU s per 1,000      nodes ${cpu.slice(0, 3).join(' ')}, client ${cpu[3] ?? ''}`,
-    `failures             ${report.failures}`,
-    '',
-  ].join('\n')
+function counts(text: string): number[] {
+  return text.split(',').map(positive)
 }
 
-function describeTrips({ regions, distancesMs, figures }: RoundTripsReport): string {
-  const cells = (of: readonly (string | number)[]): string =>
-    of
-      .map((cell, column) => (column === 0 ? `${cell}`.padEnd(22) : `${cell}`.padStart(10)))
-      .join('')
-  const distances = distancesMs.map((row) => row.join(' ')).join(' / ')
-  return [
-    `${regions} regions, there and back in ms: ${distances}`,
-    'Round trips are to the nearest majority of the region that asks; costs on average, with what follows.',
-    cells(['', 'trips', 'at most', 'ms', 'messages', 'bytes', 'flushes']),
-    ...Object.entries(figures).map(([name, { roundTrips, roundTripsMax, ms, ...rest }]) =>
-      cells([name, roundTrips, roundTripsMax, ms, rest.messages, rest.bytes, rest.flushes]),
-    ),
-    '',
-  ].join('\n')
+function peerNames(text: string): PeerName[] {
+  return text.split(',').map((name) => {
+    if (name === 'etcd' || name === 'postgres') return name
+    throw new InvalidArgumentError(`${Object.keys(peers).join(' and ')} can be compared with`)
+  })
 }
 
-await program.parseAsync()
+function sayMissing(name: string, install: string): void {
+  process.stderr.write(`${name} is not on this machine and is left out: ${install}\n`)
+}
+
+function sayRun({ done, all, run }: Progress): void {
+  const { round, system, clients, operation, perSecond, backlogBytes } = run
+  const backlog = Math.max(0, ...backlogBytes) / 1024
+  const most = backlog > 0 ? `, backlog at most ${backlog.toFixed(0)} KiB` : ''
+  process.stderr.write(
+    `${done} of ${all}: round ${round + 1}, ${clients} clients, ${system} ${perSecond.toFixed(0)} ${operation}/s${most}\n`,
+  )
+}
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  if (!(error instanceof CommanderError)) throw error
+  process.exitCode = error.exitCode === 0 ? 0 : usageExitCode
+}

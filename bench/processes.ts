@@ -63,7 +63,7 @@ function configOf(
   return `cluster: bench\nnode: ${id}\nlisten: ${listen}\ndata: ${data}\nnodes:\n${lines.join('\n')}\n`
 }
 
-async function freePorts(count: number): Promise<number[]> {
+export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(
     Array.from({ length: count }, async () => {
       const server = createServer()

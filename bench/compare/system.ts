@@ -1,0 +1,33 @@
+/** A system under comparison: three servers on loopback, each write synced by a majority of them. */
+import type { Load } from '../load-process.ts'
+import type { LoadResult } from '../load.ts'
+
+export type SystemName = 'trilithon' | 'etcd' | 'postgres' | 'ceiling'
+
+export interface Measured extends LoadResult {
+  /** Until everything acknowledged was where it stays; the clock of `perSecond` runs on until then. */
+  readonly drainSeconds: number
+  readonly perSecond: number
+  /** CPU seconds per 1,000 operations: all servers, draining included, and the client. */
+  readonly serverCpuPer1000: number
+  readonly clientCpuPer1000: number
+  /** Bytes acknowledged and not yet where they stay, of all servers, each second; where that is. */
+  readonly backlogBytes: readonly number[]
+}
+
+export interface RunningSystem {
+  /** In words: version, client, what a write and a read is. */
+  readonly description: string
+  readonly operations: readonly Load['operation'][]
+  run(load: Load): Promise<Measured>
+  stop(): Promise<void>
+}
+
+/** What it takes to start one. */
+export interface System {
+  readonly name: SystemName
+  /** Programs that are not on this machine, and how they come there; undefined when all are. */
+  missing(): Promise<string | undefined>
+  /** `folder` is empty, and removed by whoever gave it. */
+  start(folder: string): Promise<RunningSystem>
+}

@@ -1,0 +1,73 @@
+/** Trilithon: three nodes of this build, and its own client library in one process. */
+import { LoadProcess, type Load } from '../load-process.ts'
+import { loadClientPath } from '../commits.ts'
+import {
+  backlogBytes,
+  cpuSeconds,
+  startCluster,
+  waitDrained,
+  type BenchCluster,
+} from '../processes.ts'
+import type { Measured, RunningSystem, System } from './system.ts'
+
+const valueBytes = 100
+
+export const trilithon: System = {
+  name: 'trilithon',
+  missing: () => Promise.resolve(undefined),
+  start: startTrilithon,
+}
+
+async function startTrilithon(): Promise<RunningSystem> {
+  const cluster = await startCluster()
+  try {
+    const urls = cluster.urls.join(',')
+    const client = await LoadProcess.start(loadClientPath, [urls, `${valueBytes}`])
+    return {
+      description: `this build, Node ${process.version}; its client library in one process; put of a new cell of ${valueBytes} bytes, current read of one of 1,000`,
+      operations: ['commits', 'reads'],
+      run: (load) => runLoad(cluster, client, load),
+      stop: async () => {
+        await client.stop()
+        await cluster.stop()
+      },
+    }
+  } catch (error) {
+    await cluster.stop()
+    throw error
+  }
+}
+
+async function runLoad(cluster: BenchCluster, client: LoadProcess, load: Load): Promise<Measured> {
+  const backlog: number[] = []
+  let before = 0
+  let timer: NodeJS.Timeout | undefined
+  const result = await client.run(load, async () => {
+    before = await cpuOf(cluster)
+    timer = setInterval(() => void sample(cluster, backlog), 1000)
+  })
+  clearInterval(timer)
+  const drainStart = performance.now()
+  await waitDrained(cluster)
+  const drainSeconds = (performance.now() - drainStart) / 1000
+  const { clientCpu, ...figures } = result
+  const per1000 = (used: number): number => (used / result.operations) * 1000
+  return {
+    ...figures,
+    drainSeconds,
+    perSecond: result.operations / (result.elapsedMs / 1000 + drainSeconds),
+    serverCpuPer1000: per1000((await cpuOf(cluster)) - before),
+    clientCpuPer1000: per1000(clientCpu),
+    backlogBytes: backlog,
+  }
+}
+
+async function cpuOf({ nodes }: BenchCluster): Promise<number> {
+  const used = await Promise.all(nodes.map(({ child }) => cpuSeconds(child.pid ?? 0)))
+  return used.reduce((sum, one) => sum + one, 0)
+}
+
+async function sample(cluster: BenchCluster, backlog: number[]): Promise<void> {
+  const bytes = await backlogBytes(cluster)
+  backlog.push(bytes.reduce((sum, one) => sum + one, 0))
+}

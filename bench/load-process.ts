@@ -1,0 +1,70 @@
+/** A client process of a bench, as `load-client.ts` is one: told of loads, and what it says of them. */
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import type { LoadResult } from './load.ts'
+import { cpuSeconds } from './processes.ts'
+
+export interface Load {
+  readonly clients: number
+  readonly seconds: number
+  readonly warmUpSeconds: number
+  readonly operation: 'commits' | 'reads'
+}
+
+export interface Loaded extends LoadResult {
+  /** CPU seconds of the client process, without its warm-up. */
+  readonly clientCpu: number
+}
+
+type Message = { readonly kind: 'ready' | 'warm' } | ({ readonly kind: 'result' } & LoadResult)
+
+export class LoadProcess {
+  readonly #child: ChildProcessByStdio<Writable, Readable, null>
+  readonly #lines: AsyncIterator<string>
+
+  private constructor(path: string, args: readonly string[]) {
+    this.#child = spawn(process.execPath, [path, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+    this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]()
+  }
+
+  /** Resolves when it is ready for a load. Rejects when it ends before. */
+  static async start(path: string, args: readonly string[]): Promise<LoadProcess> {
+    const started = new LoadProcess(path, args)
+    await started.#next('ready')
+    return started
+  }
+
+  /** `onWarm` is called when what counts begins. */
+  async run(load: Load, onWarm: () => Promise<void>): Promise<Loaded> {
+    this.#child.stdin.write(`${JSON.stringify(load)}\n`)
+    await this.#next('warm')
+    const before = await this.#cpu()
+    await onWarm()
+    const message = await this.#next('result')
+    if (message.kind !== 'result') throw new Error('a client process gave no result')
+    const { kind: _, ...result } = message
+    return { ...result, clientCpu: (await this.#cpu()) - before }
+  }
+
+  async stop(): Promise<void> {
+    this.#child.stdin.end()
+    if (this.#child.exitCode === null) await once(this.#child, 'exit')
+  }
+
+  #cpu(): Promise<number> {
+    return cpuSeconds(this.#child.pid ?? 0)
+  }
+
+  async #next(kind: Message['kind']): Promise<Message> {
+    const { done, value } = await this.#lines.next()
+    const message: unknown = done === true ? undefined : JSON.parse(value)
+    if (isMessage(message) && message.kind === kind) return message
+    throw new Error(`a client process ended before it was ${kind}`)
+  }
+}
+
+function isMessage(message: unknown): message is Message {
+  return typeof message === 'object' && message !== null && 'kind' in message
+}
