@@ -9,13 +9,16 @@ import type { History } from './operation.ts'
 import type { RegisterFacts } from './registers.ts'
 import { quoted } from './words.ts'
 
-/** How far an operation has seen an object, or taken it, and whether a read showed its end there. */
+/**
+ * What an operation says of how far an object had come: elements of a list; of a register the highest
+ * version and one more. A read of a list from a place on that showed nothing says that there was
+ * nothing behind it, and not that there was anything before it.
+ */
 interface Sight {
   readonly operation: number
   readonly key: string
-  /** Elements of a list; of a register the highest version and one more. */
-  readonly reached: number
-  readonly isWhole: boolean
+  readonly atLeast: number
+  readonly atMost: number
   readonly what: string
 }
 
@@ -40,9 +43,9 @@ function checkSession({ history }: Facts, sights: readonly Sight[], anomalies: A
     for (; next < ended.length; next++) {
       const one = ended[next]
       if (one === undefined || endOf(one) >= startOf(sight)) break
-      if (one.reached > (highest?.reached ?? -1)) highest = one
+      if (one.atLeast > (highest?.atLeast ?? 0)) highest = one
     }
-    if (highest === undefined || !sight.isWhole || sight.reached >= highest.reached) continue
+    if (highest === undefined || sight.atMost >= highest.atLeast) continue
     const client = history[sight.operation]?.client ?? ''
     const text = `In the session of ${client}, T1 ${highest.what}; T2 came later and ${sight.what}.`
     const operations = [highest.operation, sight.operation]
@@ -60,15 +63,17 @@ function* sightsOfList(history: History, list: ListFacts): Generator<Sight> {
   for (const view of views) {
     const { operation, after, elements, isEnd } = view
     if (!agreeing.has(view) || (!isEnd && elements.length === 0)) continue
-    const reached = after + elements.length
-    const what = `read ${key} with ${reached} elements`
-    yield { operation, key, reached, isWhole: isEnd, what }
+    const length = after + elements.length
+    const isShown = elements.length > 0
+    const what = `read ${key} with ${isShown ? '' : 'no more than '}${length} elements`
+    const atMost = isEnd ? length : Infinity
+    yield { operation, key, atLeast: isShown ? length : 0, atMost, what }
   }
   for (const [element, index] of indexByElement) {
     const operation = writers.get(element)?.operation
     if (operation === undefined || history[operation]?.outcome !== 'ok') continue
     const what = `appended ${quoted(element)} to ${key}, at index ${index}`
-    yield { operation, key, reached: index + 1, isWhole: false, what }
+    yield { operation, key, atLeast: index + 1, atMost: Infinity, what }
   }
 }
 
@@ -78,11 +83,12 @@ function* sightsOfRegister(history: History, register: RegisterFacts): Generator
     const isWhole = latest !== undefined
     const version = latest ?? (asked?.isPresent === true ? asked.version : -1)
     const what = `found ${version < 0 ? 'no version' : `version ${version}`} of ${key}`
-    if (isWhole || version >= 0) yield { operation, key, reached: version + 1, isWhole, what }
+    const atMost = isWhole ? version + 1 : Infinity
+    if (isWhole || version >= 0) yield { operation, key, atLeast: version + 1, atMost, what }
   }
   for (const [version, operation] of writers) {
     if (operation === undefined || history[operation]?.outcome !== 'ok') continue
     const what = `wrote version ${version} of ${key}`
-    yield { operation, key, reached: version + 1, isWhole: false, what }
+    yield { operation, key, atLeast: version + 1, atMost: Infinity, what }
   }
 }

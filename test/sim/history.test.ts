@@ -252,6 +252,20 @@ test('LEASE-4: a read of any replica may be old, but not older than what its ses
   expect(namesOf(back)).toEqual(['G-single-session', 'session-backwards'])
 })
 
+test('LEASE-4: a read from a place that showed nothing does not say that there was anything before', () => {
+  const any: Change = { level: 'any' }
+  const from = (after: number, ...elements: Element[]): MicroOperation => ({
+    ...{ kind: 'read', key: 'x', elements, after, isEnd: true },
+  })
+  const appends = [1, 2, 3].map((n) => op('a', [2 * n, 2 * n + 1], [append('x', n)]))
+  const nothing = [op('b', [10, 11], [from(2)], any), op('b', [12, 13], [from(1)], any)]
+  expect(namesOf([...appends, ...nothing])).toEqual([])
+  const last = op('c', [20, 21], [read('x', 1, 2, 3)])
+  expect(namesOf([...appends, ...nothing, last])).toEqual([])
+  const shown = [op('b', [10, 11], [from(1, 2)], any), op('b', [12, 13], [from(1)], any)]
+  expect(namesOf([...appends, ...shown, last])).toEqual(['G-single-session', 'session-backwards'])
+})
+
 test('LEASE-4: an old read of another group is no step back', () => {
   const [x, y]: Change[] = [{ group: 'x' }, { group: 'y', level: 'any' }]
   const history = [
