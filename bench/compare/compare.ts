@@ -12,7 +12,7 @@ import { ceiling } from './ceiling.ts'
 import { etcd } from './etcd.ts'
 import { postgres } from './postgres.ts'
 import { summarize, type Summary } from './summary.ts'
-import type { Measured, RunningSystem, System, SystemName } from './system.ts'
+import type { Run, RunningSystem, System, SystemName } from './system.ts'
 import { trilithon } from './trilithon.ts'
 
 export const peers: Readonly<Record<'etcd' | 'postgres', System>> = { etcd, postgres }
@@ -23,14 +23,6 @@ export interface CompareOptions {
   readonly clients: readonly number[]
   readonly rounds: number
   readonly seconds: number
-}
-
-/** One system under one load in one round. */
-export interface Run extends Measured {
-  readonly round: number
-  readonly system: SystemName
-  readonly clients: number
-  readonly operation: Load['operation']
 }
 
 export interface CompareReport extends Summary {

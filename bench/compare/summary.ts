@@ -1,6 +1,5 @@
 /** What runs come to: medians with their spread, and Trilithon's ratios to the others, round by round. */
-import type { Run } from './compare.ts'
-import type { SystemName } from './system.ts'
+import type { Run, SystemName } from './system.ts'
 
 /** The median of some rounds, and the least and greatest of them. */
 export interface Spread {

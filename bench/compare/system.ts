@@ -15,6 +15,14 @@ export interface Measured extends LoadResult {
   readonly backlogBytes: readonly number[]
 }
 
+/** One system under one load in one round. */
+export interface Run extends Measured {
+  readonly round: number
+  readonly system: SystemName
+  readonly clients: number
+  readonly operation: Load['operation']
+}
+
 export interface RunningSystem {
   /** In words: version, client, what a write and a read is. */
   readonly description: string

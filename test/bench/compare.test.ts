@@ -1,9 +1,10 @@
 /** What a comparison makes of its runs; the runs themselves are a bench. */
 import { expect, test } from 'vitest'
-import type { CompareReport, Run } from '../../bench/compare/compare.ts'
+import type { CompareReport } from '../../bench/compare/compare.ts'
 import { pageOf } from '../../bench/compare/page.ts'
 import { findProgram, treeCpuSeconds } from '../../bench/compare/servers.ts'
 import { spreadOf, summarize } from '../../bench/compare/summary.ts'
+import type { Run } from '../../bench/compare/system.ts'
 import { resultOf, runLoops } from '../../bench/load.ts'
 
 function run(
