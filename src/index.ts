@@ -18,6 +18,7 @@ export type { LoggedCell, TailOptions } from './client/tail.ts'
 export {
   rootKey,
   type CallOptions,
+  type GroupTables,
   type ReadResult,
   type RootKey,
   type Tables,
