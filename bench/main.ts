@@ -24,7 +24,7 @@ program
   .command('commits')
   .description('durable single-cell puts through three node processes on loopback')
   .option('--clients <n>', 'requests under way at once', positive, 64)
-  .option('--seconds <n>', 'how long to measure, after two seconds of warm-up', positive, 10)
+  .option('--seconds <n>', 'how long to measure, after ten seconds of warm-up', positive, 10)
   .option('--value-bytes <n>', 'size of the body written', positive, 100)
   .option('--json', 'print the report as JSON')
   .action(async (options: CommitsFlags) => {

@@ -5,8 +5,8 @@
  * one frame, and answers when its own write and one other's are done. Every server writes the rows
  * themselves later, in large synced batches, to a store of their own.
  *
- * Told by its parent: `{"folder":…,"peers":[ports]}`; says `{"port":…}` and, each time it is sent
- * anything more, `{"backlogBytes":…}`.
+ * Run with its folder and, the first one, the ports of the other two. Tells its parent `{"port":…}`
+ * and, each time it is sent anything, `{"backlogBytes":…}`.
  */
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'

@@ -16,7 +16,7 @@ import {
   output,
   startServer,
   stopServer,
-  treeCpuSeconds,
+  treesCpuSeconds,
   until,
   waitedCpuSeconds,
 } from './servers.ts'
@@ -131,7 +131,7 @@ async function runLoad(
 ): Promise<Measured> {
   const { clients, seconds, warmUpSeconds, operation } = load
   await ask(folder, leader, operation, clients, warmUpSeconds)
-  const before = await cpuOf(pids)
+  const before = await treesCpuSeconds(pids)
   const revision = await revisionOf(leader)
   const { latenciesMs, elapsedMs, clientCpu } = await ask(
     folder,
@@ -140,7 +140,7 @@ async function runLoad(
     clients,
     seconds,
   )
-  const after = await cpuOf(pids)
+  const after = await treesCpuSeconds(pids)
   const answered = latenciesMs.length
   // The status of a call of gRPC is not one of HTTP: what took effect is counted where it did.
   const effects = (await revisionOf(leader)) - revision
@@ -155,11 +155,6 @@ async function runLoad(
     clientCpuPer1000: (clientCpu / done) * 1000,
     backlogBytes: [],
   }
-}
-
-async function cpuOf(pids: readonly number[]): Promise<number> {
-  const used = await Promise.all(pids.map(treeCpuSeconds))
-  return used.reduce((sum, one) => sum + one, 0)
 }
 
 async function revisionOf(url: string): Promise<number> {

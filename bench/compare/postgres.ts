@@ -14,7 +14,7 @@ import {
   output,
   startServer,
   stopServer,
-  treeCpuSeconds,
+  treesCpuSeconds,
   until,
   waitedCpuSeconds,
   type RunAs,
@@ -169,9 +169,9 @@ async function fill(place: Place): Promise<void> {
 async function runLoad(place: Place, pids: readonly number[], load: Load): Promise<Measured> {
   const { clients, seconds, warmUpSeconds, operation } = load
   await ask(place, operation, clients, warmUpSeconds)
-  const before = await cpuOf(pids)
+  const before = await treesCpuSeconds(pids)
   const { latenciesMs, clientCpu } = await ask(place, operation, clients, seconds)
-  const after = await cpuOf(pids)
+  const after = await treesCpuSeconds(pids)
   const result = resultOf(latenciesMs, 0, seconds * 1000)
   const per1000 = (used: number): number => (used / latenciesMs.length) * 1000
   return {
@@ -182,11 +182,6 @@ async function runLoad(place: Place, pids: readonly number[], load: Load): Promi
     clientCpuPer1000: per1000(clientCpu),
     backlogBytes: [],
   }
-}
-
-async function cpuOf(pids: readonly number[]): Promise<number> {
-  const used = await Promise.all(pids.map(treeCpuSeconds))
-  return used.reduce((sum, one) => sum + one, 0)
 }
 
 /** One run of pgbench, whose logs have a line a transaction: of which client, its number, how long it took. */

@@ -93,6 +93,11 @@ interface Stat {
   readonly ticks: number
 }
 
+export async function treesCpuSeconds(pids: readonly number[]): Promise<number> {
+  const used = await Promise.all(pids.map(treeCpuSeconds))
+  return used.reduce((sum, one) => sum + one, 0)
+}
+
 /** User and system seconds of programs that this process has run and waited for. */
 export async function waitedCpuSeconds(): Promise<number> {
   const [, , ...fields] = (await readFile('/proc/self/stat', 'utf8'))
