@@ -113,16 +113,23 @@ test('without a majority a put says unavailable or unknown, in time, and status 
 
 test('health, figures and status are told in their forms', async () => {
   const { url } = cluster.node('a')
-  await cluster.node('a').ready()
-  expect(await (await fetch(`${url}/livez`)).text()).toBe('ok\n')
-  expect(await (await fetch(`${url}/readyz?verbose`)).text()).toMatch(
+  // A node is ready with a majority of its peers; this looks at one that has them all.
+  const readiness = await eventually('node a reaches every node', async () => {
+    const text = await (await fetch(`${url}/readyz?verbose`)).text()
+    return text.includes('3 of 3 nodes') ? text : undefined
+  })
+  expect(readiness).toMatch(
     /^\[\+\] stores: open\n\[\+\] accepting: .*\n\[\+\] majority: 3 of 3 nodes.*\nready\n$/,
   )
+  expect(await (await fetch(`${url}/livez`)).text()).toBe('ok\n')
   const metrics = await (await fetch(`${url}/metrics`)).text()
   expect(metrics).toMatch(/^trilithon_ready\{.*node="a".*\} 1$/m)
   expect(metrics).toMatch(/^trilithon_peer_up\{peer="c",.*\} 1$/m)
   expect(metrics).toMatch(/^trilithon_events_total\{event="apply",.*\} [1-9]\d*$/m)
-  const { stdout, code } = await runProgram(['status', '--json', '--url', url])
+  const { stdout, code } = await eventually('every node is ready', async () => {
+    const told = await runProgram(['status', '--json', '--url', url])
+    return told.stdout.includes('"ready":3') ? told : undefined
+  })
   expect(code).toBe(0)
   expect(JSON.parse(stdout)).toMatchObject({ cluster: 'test', ready: 3, canLose: 1 })
 })
