@@ -30,7 +30,7 @@ export const mvccMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replica/group-batch.ts',
-        find: '    end = one.timestamp\n',
+        find: '    later = one\n',
         replace: '',
       },
     ],
@@ -97,6 +97,28 @@ export const mvccMutants: readonly Mutant[] = [
         file: 'src/mvcc/collection.ts',
         find: 'return start <= at && at < end',
         replace: 'return start < at && at < end',
+      },
+    ],
+  },
+  {
+    id: 'M07',
+    title: 'a row is taken for new when its transaction has read any row that is not there',
+    edits: [
+      {
+        file: 'src/txn/read-set.ts',
+        find: 'this.#absent.size > 0 && this.#absent.has(latin1(key))',
+        replace: 'this.#absent.size > 0 && latin1(key).length > 0',
+      },
+    ],
+  },
+  {
+    id: 'M08',
+    title: 'a row is taken for new when its transaction has read it, whatever it read',
+    edits: [
+      {
+        file: 'src/txn/read-set.ts',
+        find: 'this.#absent.size > 0 && this.#absent.has(latin1(key))',
+        replace: 'this.#keys.has(latin1(key))',
       },
     ],
   },

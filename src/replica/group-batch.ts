@@ -47,9 +47,9 @@ export function putGroup(
   for (const row of rows) {
     assert(row.position <= position, 'LOG-6: a row is newer than the state beside it')
     const key = joined(rowPrefix, row.key)
-    const end = supersedeChain(row, oldest, supersede)
-    // Who is written for the first time has nothing there: a look into LevelDB's filters tells.
-    const stored = mayGo(end, oldest) ? undefined : read(key)
+    const { timestamp: end, isNew } = supersedeChain(row, oldest, supersede)
+    // Even a look that finds nothing costs more than all else that is done for a row here.
+    const stored = isNew || mayGo(end, oldest) ? undefined : read(key)
     if (stored !== undefined) supersede(row.key, stored.stamp, end, stored.payload)
     const { value, timestamp } = row
     puts.push(value === undefined ? { key } : { key, value: encodeStored(key, timestamp, value) })
@@ -58,18 +58,18 @@ export function putGroup(
   puts.push({ key, value: encodeStored(key, position, state) })
 }
 
-/** All versions of the chain but the newest. Returns where the one before the chain ends. */
+/** All versions of the chain but the newest. Returns the last one before which a reader may still look. */
 function supersedeChain(
   newest: OverlayRow,
   oldest: Timestamp,
   supersede: (row: Uint8Array, start: Timestamp, end: Timestamp, value: Uint8Array) => void,
-): Timestamp {
-  let end = newest.timestamp
+): OverlayRow {
+  let later = newest
   for (let one = newest.previous; one !== undefined; one = one.previous) {
     // Those before it ended earlier still.
-    if (mayGo(end, oldest)) return end
-    if (one.value !== undefined) supersede(one.key, one.timestamp, end, one.value)
-    end = one.timestamp
+    if (mayGo(later.timestamp, oldest)) return later
+    if (one.value !== undefined) supersede(one.key, one.timestamp, later.timestamp, one.value)
+    later = one
   }
-  return end
+  return later
 }

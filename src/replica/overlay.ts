@@ -13,6 +13,8 @@ import type { RowRange } from './local-replica.ts'
 export interface RowWrite {
   readonly key: Uint8Array
   readonly value?: Uint8Array
+  /** There was no such row before. */
+  readonly isNew?: true
 }
 
 /** A version of a row, with the position and the timestamp of the entry that wrote it. */
@@ -22,6 +24,8 @@ export interface OverlayRow {
   readonly value: Uint8Array | undefined
   readonly position: Position
   readonly timestamp: Timestamp
+  /** There was no such row before this version. */
+  readonly isNew: boolean
   /** The key, as the overlay looks it up. */
   readonly text: string
   /** The version that this one superseded, as long as that one is not durable either. */
@@ -116,9 +120,9 @@ export class Overlay {
       overlay.waiting = this.#commits
       this.#dirty.set(group, overlay)
     }
-    for (const { key, value } of writes) {
+    for (const { key, value, isNew = false } of writes) {
       const text = latin1(key)
-      this.#put(overlay, { key, value, position, timestamp, text, previous: undefined })
+      this.#put(overlay, { key, value, position, timestamp, isNew, text, previous: undefined })
     }
   }
 

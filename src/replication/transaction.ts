@@ -5,7 +5,7 @@
  * The bytes are made once, by the node that took the transaction; after that they are copied.
  */
 import { writeCount } from '../base/bytes.ts'
-import { pack, unpack } from '../base/pack.ts'
+import { pack, unpack, type Packable } from '../base/pack.ts'
 import type { Timestamp } from '../base/ids.ts'
 
 /** An 8-byte big-endian number, written at apply at `offset` of the key or of the value. */
@@ -23,6 +23,8 @@ export interface Mutation {
   readonly key: Uint8Array
   readonly value?: Uint8Array
   readonly slots?: readonly SequenceSlot[]
+  /** At its position no such row is there: its transaction has read that, or just drew its number. */
+  readonly isNew?: true
 }
 
 export interface Transaction {
@@ -56,12 +58,13 @@ export function encodeTransaction(transaction: Transaction): Uint8Array {
     transaction.floor,
     transaction.expiresAt,
     transaction.allocations,
-    transaction.mutations.map((mutation) => [
-      mutation.key,
-      mutation.value,
-      mutation.slots?.map((slot) => [slot.allocation, slot.at === 'key' ? 0 : 1, slot.offset]),
-    ]),
+    transaction.mutations.map(packMutation),
   ])
+}
+
+function packMutation({ key, value, slots, isNew }: Mutation): Packable {
+  const places = slots?.map((slot) => [slot.allocation, slot.at === 'key' ? 0 : 1, slot.offset])
+  return isNew === true ? [key, value, places, true] : [key, value, places]
 }
 
 /** The transaction, or undefined when the bytes are not one. */
@@ -82,12 +85,13 @@ export function decodeTransaction(bytes: Uint8Array): Transaction | undefined {
 }
 
 function decodeMutation(row: unknown, allocationCount: number): Mutation | undefined {
-  if (!Array.isArray(row) || row.length !== 3) return undefined
-  const [key, value, slotRows]: unknown[] = row
-  if (!(key instanceof Uint8Array)) return undefined
-  if (isAbsent(value)) return isAbsent(slotRows) ? { key } : undefined
+  if (!Array.isArray(row) || (row.length !== 3 && row.length !== 4)) return undefined
+  const [key, value, slotRows, mark]: unknown[] = row
+  if (!(key instanceof Uint8Array) || (row.length === 4 && mark !== true)) return undefined
+  if (isAbsent(value)) return isAbsent(slotRows) && mark !== true ? { key } : undefined
   if (!(value instanceof Uint8Array)) return undefined
-  if (isAbsent(slotRows)) return { key, value }
+  const isNew = mark === true ? newRow : undefined
+  if (isAbsent(slotRows)) return { key, value, ...isNew }
   if (!Array.isArray(slotRows)) return undefined
   const slots: SequenceSlot[] = []
   for (const slotRow of slotRows) {
@@ -97,8 +101,10 @@ function decodeMutation(row: unknown, allocationCount: number): Mutation | undef
     if (slot.offset + slotBytes > target.length) return undefined
     slots.push(slot)
   }
-  return { key, value, slots }
+  return { key, value, slots, ...isNew }
 }
+
+const newRow = { isNew: true } as const
 
 function decodeSlot(row: unknown): SequenceSlot | undefined {
   if (!Array.isArray(row) || row.length !== 3) return undefined
@@ -126,5 +132,5 @@ export function fillSlots(mutation: Mutation, numbers: readonly number[]): Mutat
     const target = slot.at === 'key' ? key : value
     writeCount(target, numbers[slot.allocation] ?? 0, slot.offset)
   }
-  return { key, value }
+  return mutation.isNew === true ? { key, value, isNew: true } : { key, value }
 }

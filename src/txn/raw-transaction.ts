@@ -55,7 +55,11 @@ export class RawTransaction implements Reads {
   async #getOthers(keys: readonly Uint8Array[]): Promise<readonly (StoredRow | undefined)[]> {
     for (const key of keys) this.#reads.addKey(key)
     this.#checkLimits()
-    return await this.#rows.getMany(keys)
+    const rows = await this.#rows.getMany(keys)
+    for (const [index, key] of keys.entries()) {
+      if (rows[index] === undefined) this.#reads.addAbsent(key)
+    }
+    return rows
   }
 
   async #getMerged(keys: readonly Uint8Array[]): Promise<readonly (StoredRow | undefined)[]> {
@@ -108,8 +112,14 @@ export class RawTransaction implements Reads {
   put(key: Uint8Array, value: Uint8Array, slots: readonly SequenceSlot[] = []): void {
     this.turn.check()
     checkKey(key)
-    this.#writes.add(slots.length === 0 ? { key, value } : { key, value, slots })
+    const row = slots.length === 0 ? { key, value } : { key, value, slots }
+    this.#writes.add(this.#isNew(key, slots) ? { ...row, isNew: true } : row)
     this.#checkLimits()
+  }
+
+  /** Validation keeps what was read absent absent, and a number that is drawn was nobody's before. */
+  #isNew(key: Uint8Array, slots: readonly SequenceSlot[]): boolean {
+    return this.#reads.isAbsent(key) || slots.some(({ at }) => at === 'key')
   }
 
   delete(key: Uint8Array): void {

@@ -7,6 +7,8 @@ import { isEmptyRange, type KeyRange } from './key-range.ts'
 
 export class ReadSet {
   readonly #keys = new Map<string, Uint8Array>()
+  /** Of the keys, those under which there was no row. */
+  readonly #absent = new Set<string>()
   #ranges: KeyRange[] = []
   #bytes = 0
 
@@ -15,6 +17,15 @@ export class ReadSet {
     if (this.#keys.has(text)) return
     this.#keys.set(text, key)
     this.#bytes += key.length
+  }
+
+  /** What was read under a key: nothing. */
+  addAbsent(key: Uint8Array): void {
+    this.#absent.add(latin1(key))
+  }
+
+  isAbsent(key: Uint8Array): boolean {
+    return this.#absent.size > 0 && this.#absent.has(latin1(key))
   }
 
   addRange(range: KeyRange): void {

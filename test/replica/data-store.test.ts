@@ -93,6 +93,26 @@ describe.each(disks)('on %s', (_, disk) => {
       expect(await all(data, a)).toEqual(['x=three@3', 'y=two@1'])
     }))
 
+  test('what is said to be new supersedes nothing, and what was written before it is not looked for', () =>
+    onDisk(disk, async (on) => {
+      const store = new GatedStore(await on.open())
+      const data = await openData(store)
+      const looked = (): string[] =>
+        store.looked.splice(0).map((key) => Buffer.from(key).toString().slice(-1))
+      commit(data, a, 1, { ...put('x', 'one'), isNew: true }, put('y', 'one'))
+      await data.drain()
+      expect(looked()).toEqual(['y'])
+      commit(data, a, 2, gone('x'))
+      commit(data, a, 3, { ...put('x', 'three'), isNew: true })
+      await data.drain()
+      expect(looked()).toEqual(['x'])
+      const x = Buffer.from('x')
+      const seen = await Promise.all([1, 2, 3].map((at) => data.getAllAt(a, [x], at)))
+      expect(seen.map(([row]) => row && Buffer.from(row.value).toString())).toEqual([
+        ...['one', undefined, 'three'],
+      ])
+    }))
+
   test('groups do not see each other, whatever their bytes', () =>
     onDisk(disk, async (on) => {
       const data = await openData(await on.open())

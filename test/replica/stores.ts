@@ -68,6 +68,8 @@ export class GatedStore implements OrderedStore {
   mode: 'write' | 'refuse' | 'lose' = 'write'
   /** Writes begun so far, each with its puts. */
   readonly begun: (readonly Put[])[] = []
+  /** Keys looked up so far. */
+  readonly looked: Uint8Array[] = []
   #onBegun: () => void = () => undefined
 
   constructor(store: OrderedStore) {
@@ -93,6 +95,7 @@ export class GatedStore implements OrderedStore {
   }
 
   getSync(key: Uint8Array): Uint8Array | undefined {
+    this.looked.push(key)
     return this.#store.getSync(key)
   }
 

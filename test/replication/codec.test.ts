@@ -57,12 +57,16 @@ function slotsOf(
 }
 
 function mutationOf(allocations: number): fc.Arbitrary<Mutation> {
-  const written = fc.record({ key: rawBytes, value: rawBytes })
+  const isNew = fc.constant(true as const)
+  const written = fc.record(
+    { key: rawBytes, value: rawBytes, isNew },
+    { requiredKeys: ['key', 'value'] },
+  )
   return fc.oneof(
     fc.record({ key: rawBytes }),
     written,
-    written.chain(({ key, value }) =>
-      slotsOf(key, value, allocations).map((slots) => ({ key, value, slots })),
+    written.chain((row) =>
+      slotsOf(row.key, row.value, allocations).map((slots) => ({ ...row, slots })),
     ),
   )
 }

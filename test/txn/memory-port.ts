@@ -125,8 +125,11 @@ export class MemoryPort implements GroupPort {
       return next
     })
     const filled = mutations.map((mutation) => fillSlots(mutation, sequences))
-    for (const { key, value } of filled) {
+    for (const { key, value, isNew } of filled) {
       const versions = group.rows.get(latin1(key)) ?? []
+      if (isNew === true && versions.at(-1)?.value !== undefined) {
+        throw new Error(`a row that is said to be new is there: ${latin1(key)}`)
+      }
       group.rows.set(latin1(key), [...versions, { timestamp, value }])
     }
     const by = { session: intent.session, sequence: intent.sequence }

@@ -177,6 +177,23 @@ test('a transaction that only writes opens no view, one that only reads sends no
   })
 })
 
+test('MVCC-1: a row is said to be new when it was read and not there, and only then', async () => {
+  const bench = new Bench()
+  await bench.put('a')
+  await bench.run(async (tx) => {
+    await tx.get(b('a'))
+    await tx.get(b('c'))
+    tx.put(b('b'), b('blind'))
+    await tx.get(b('b'))
+    for (const key of ['a', 'b', 'c']) tx.put(b(key), b('again'))
+    tx.delete(b('d'))
+    const slot = { allocation: tx.allocate(7), at: 'key', offset: 1 } as const
+    tx.put(Buffer.from('k\0\0\0\0\0\0\0\0'), b('v'), [slot])
+  })
+  const { mutations = [] } = bench.port.submissions.at(-1) ?? {}
+  expect(mutations.filter(({ isNew }) => isNew).map(({ key }) => text(key)[0])).toEqual(['c', 'k'])
+})
+
 test('a conflict that does not end names both transactions, the key and the position', async () => {
   const bench = new Bench()
   bench.port.beforeCommit = async ({ reads }) => {
