@@ -85,26 +85,35 @@ export function decodeTransaction(bytes: Uint8Array): Transaction | undefined {
 }
 
 function decodeMutation(row: unknown, allocationCount: number): Mutation | undefined {
-  if (!Array.isArray(row) || (row.length !== 3 && row.length !== 4)) return undefined
+  if (!Array.isArray(row)) return undefined
   const [key, value, slotRows, mark]: unknown[] = row
-  if (!(key instanceof Uint8Array) || (row.length === 4 && mark !== true)) return undefined
-  if (isAbsent(value)) return isAbsent(slotRows) && mark !== true ? { key } : undefined
+  if (!(key instanceof Uint8Array)) return undefined
+  if (isAbsent(value)) return row.length === 3 && isAbsent(slotRows) ? { key } : undefined
   if (!(value instanceof Uint8Array)) return undefined
-  const isNew = mark === true ? newRow : undefined
-  if (isAbsent(slotRows)) return { key, value, ...isNew }
-  if (!Array.isArray(slotRows)) return undefined
+  const written: Mutation = mark === true ? { key, value, isNew: mark } : { key, value }
+  if (row.length !== (written.isNew === true ? 4 : 3)) return undefined
+  if (isAbsent(slotRows)) return written
+  const slots = decodeSlots(slotRows, key, value, allocationCount)
+  return slots && { ...written, slots }
+}
+
+function decodeSlots(
+  rows: unknown,
+  key: Uint8Array,
+  value: Uint8Array,
+  allocationCount: number,
+): readonly SequenceSlot[] | undefined {
+  if (!Array.isArray(rows)) return undefined
   const slots: SequenceSlot[] = []
-  for (const slotRow of slotRows) {
-    const slot = decodeSlot(slotRow)
+  for (const row of rows) {
+    const slot = decodeSlot(row)
     if (slot === undefined || slot.allocation >= allocationCount) return undefined
     const target = slot.at === 'key' ? key : value
     if (slot.offset + slotBytes > target.length) return undefined
     slots.push(slot)
   }
-  return { key, value, slots, ...isNew }
+  return slots
 }
-
-const newRow = { isNew: true } as const
 
 function decodeSlot(row: unknown): SequenceSlot | undefined {
   if (!Array.isArray(row) || row.length !== 3) return undefined
