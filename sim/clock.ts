@@ -58,6 +58,17 @@ export class MachineClock {
   }
 }
 
+/** What a node's clocks show, for somebody who looks at them from outside. */
+export function readingOf(
+  { nowMicros }: SimProcess,
+  { driftPpm, offsetMicros }: ClockSkew,
+  machine: MachineClock,
+): { readonly now: number; readonly wall: number } {
+  const passed = nowMicros * (1 + driftPpm / 1_000_000)
+  const wall = epochMicros + offsetMicros + Math.floor(passed) + machine.wallShiftMicros(nowMicros)
+  return { now: (passed + machine.monotonicShiftMicros) / 1000, wall }
+}
+
 export function createClock(
   owner: SimProcess,
   skew: ClockSkew,
@@ -68,18 +79,16 @@ export function createClock(
   const timerLabel = `timer ${name}`
   const deferLabel = `defer ${name}`
   const pace = 1 + skew.driftPpm / 1_000_000
-  const start = epochMicros + skew.offsetMicros
   return {
     wallMicros() {
-      const { nowMicros } = owner
-      const micros = start + Math.floor(nowMicros * pace) + machine.wallShiftMicros(nowMicros)
+      const { wall } = readingOf(owner, skew, machine)
       owner.onClockRead()
-      return micros
+      return wall
     },
     monotonicMs() {
-      const ms = (owner.nowMicros * pace + machine.monotonicShiftMicros) / 1000
+      const { now } = readingOf(owner, skew, machine)
       owner.onClockRead()
-      return ms
+      return now
     },
     setTimer(delayMs, run): Timer {
       const late = skew.timerLatenessMicros > 0 ? random.exponential(skew.timerLatenessMicros) : 0

@@ -10,6 +10,7 @@ import type { Random } from '../src/ports/random.ts'
 import type { OrderedStore, Put } from '../src/ports/storage.ts'
 import type { Trace } from '../src/ports/trace.ts'
 import type { Transport } from '../src/ports/transport.ts'
+import type { Reading } from '../src/lease/reading.ts'
 import type { PeerFrame } from '../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../src/wire/peer-codec.ts'
 import { Atlas } from './atlas.ts'
@@ -68,6 +69,8 @@ export interface ClusterParts<P extends Program, ClientFrame> {
     onDurable: (puts: readonly Put[], isWhole: boolean) => void,
   ): HostDisk
   killClient(client: string, downMicros: number): void
+  /** How far a current read at this node must see that asks nobody; undefined: it has to ask. */
+  leasedThrough(program: P, group: string, reading: Reading): number | undefined
 }
 
 export interface Traffic {
@@ -150,6 +153,7 @@ export class Cluster<P extends Program, ClientFrame> {
       },
     })
     this.hosts = names.map((name, index) => this.#makeHost(name, index, names))
+    judge.onVisible = (node, group, position) => this.#lookForHolders(node, group, position)
     this.load = new Load(world)
     this.atlas = new Atlas(
       new Map(
@@ -210,6 +214,17 @@ export class Cluster<P extends Program, ClientFrame> {
       node,
       rows.map(([key, value]) => ({ key: fromLatin1(key), value })),
     )
+  }
+
+  /** LEASE-2: at no instant does somebody believe to know all that others are shown, and does not. */
+  #lookForHolders(node: string, group: string, position: number): void {
+    for (const { name, program, reading } of this.hosts) {
+      if (name === node || program === undefined || reading === undefined) continue
+      const through = this.#parts.leasedThrough(program, group, reading)
+      if (through === undefined) continue
+      this.coverage.count('lease holder looked at')
+      this.judge.log.onLeaseSeen(name, group, position, through)
+    }
   }
 
   /** A node would not start, or stopped by itself: what its operator, or its daemon, would do. */

@@ -7,7 +7,7 @@ import type { Clock } from '../src/ports/clock.ts'
 import type { Random } from '../src/ports/random.ts'
 import type { OrderedStore } from '../src/ports/storage.ts'
 import type { Trace, TraceEvent } from '../src/ports/trace.ts'
-import { createClock, MachineClock, type ClockSkew } from './clock.ts'
+import { createClock, MachineClock, readingOf, type ClockSkew } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import type { Fate, SimDisk } from './disk.ts'
 import type { DiskName } from './fault.ts'
@@ -92,6 +92,12 @@ export class NodeHost<P extends Program> {
   /** The program, once it is open. */
   get program(): P | undefined {
     return this.#program
+  }
+
+  /** Its clocks now, without its noticing; undefined while it is down. */
+  get reading(): { readonly now: number; readonly wall: number } | undefined {
+    const process = this.#process
+    return process && readingOf(process, this.#parts.skew, this.machine)
   }
 
   isUp(): boolean {

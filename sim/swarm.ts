@@ -91,6 +91,10 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const priorityRandom = random.fork('priorities')
   const isByPriority = priorityRandom.chance(250_000) && isOn('priorities', switches)
   const limits = drawLimits(random.fork('limits'), isTight ? 0 : phaseMsOf(link, disk), disk)
+  const skews = Array.from({ length: nodeCount }, (_, i) =>
+    drawSkew(random.fork(`skew ${i}`), switches),
+  )
+  const leases = drawLeases(random.fork('leases'), skews, switches)
   return {
     ...{ seed, nodeCount },
     inspections: random.pick([0, 5_000, 50_000]),
@@ -100,13 +104,38 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
     ...(isByPriority && {
       priorities: drawPriorities(priorityRandom, usualMicrosOf(link, disk), faultRates),
     }),
-    faultRates,
+    faultRates: leases.leaseMs === 0 ? faultRates : withoutLeaps(faultRates),
     healing: drawHealing(random.fork('healing'), nodeCount),
-    skews: Array.from({ length: nodeCount }, (_, i) =>
-      drawSkew(random.fork(`skew ${i}`), switches),
-    ),
-    limits: { ...limits, ...drawBatches(random) },
+    skews,
+    limits: { ...limits, ...leases, ...drawBatches(random) },
   }
+}
+
+/**
+ * Leases stand on monotonic clocks that drift within a bound: clocks that drift more than that, or leap,
+ * are no part of what they promise. So the bound is that of this world, and where clocks leap, there
+ * are no leases (`withoutLeaps`).
+ */
+function drawLeases(
+  random: SeededRandom,
+  skews: readonly ClockSkew[],
+  switches: Switches,
+): Pick<Limits, 'leaseMs' | 'clockDriftPpm' | 'leaseGroupsMax' | 'leaseIdleMs' | 'invalidateMs'> {
+  const { leaseMs, clockDriftPpm, leaseGroupsMax, leaseIdleMs, invalidateMs } = defaultLimits
+  const drifts = skews.map(({ driftPpm }) => Math.abs(driftPpm))
+  const drawn = random.pick([0, 50, 300, leaseMs, leaseMs, 3_000])
+  return {
+    leaseMs: isOn('leases', switches) ? drawn : 0,
+    clockDriftPpm: Math.max(clockDriftPpm, ...drifts),
+    leaseGroupsMax: random.pick([1, 2, leaseGroupsMax, leaseGroupsMax, leaseGroupsMax]),
+    leaseIdleMs: random.pick([20, 500, leaseIdleMs]),
+    invalidateMs: random.pick([1, invalidateMs, 50]),
+  }
+}
+
+function withoutLeaps(rates: FaultRates): FaultRates {
+  const kinds = Object.entries(rates.meanMicros).filter(([name]) => name !== 'jump-forward')
+  return { ...rates, meanMicros: Object.fromEntries(kinds) }
 }
 
 /** A crash between batches needs more than one of them: also where that fault is switched off. */

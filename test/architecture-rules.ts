@@ -9,7 +9,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, posix } from 'node:path'
 
-const core = ['base', 'ports', 'paxos', 'placement', 'replication', 'lease', 'mvcc']
+const core = ['base', 'ports', 'paxos', 'placement', 'lease', 'replication', 'mvcc']
 const store = [...core, 'replica', 'txn', 'tables', 'cells']
 const edge = [...store, 'wire', 'adapters', 'client']
 const product = [...edge, 'node', 'gateway', 'cli']
@@ -21,8 +21,8 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   ports: ['base'],
   paxos: ['base'],
   placement: ['base'],
-  replication: ['base', 'ports', 'paxos', 'placement'],
-  lease: ['base', 'ports', 'paxos', 'placement', 'replication'],
+  lease: ['base', 'ports', 'paxos', 'placement'],
+  replication: ['base', 'ports', 'paxos', 'placement', 'lease'],
   mvcc: ['base', 'ports', 'paxos', 'placement', 'replication', 'lease'],
   replica: core,
   txn: [...core, 'replica'],

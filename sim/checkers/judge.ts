@@ -36,6 +36,8 @@ export class Judge {
   readonly disks: DataDisks
   /** Called after an entry was applied and checked. */
   onApplied: (node: string, group: string) => void = () => undefined
+  /** Called as an entry becomes visible somewhere: who might still serve the group without it? */
+  onVisible: (node: string, group: string, position: number) => void = () => undefined
   readonly #proposals: ProposalChecker
   readonly #acceptors: AcceptorChecker
 
@@ -154,12 +156,14 @@ export class Judge {
       case 'apply': {
         const { group, position } = placeOf(event)
         this.log.onApplied(node, group, position, bytesOf(event, 'value'))
+        this.onVisible(node, group, position)
         return this.onApplied(node, group)
       }
       case 'serve': {
         const { group, position } = placeOf(event)
         const { timestamp } = event
         const at = typeof timestamp === 'number' ? timestamp : undefined
+        if (event['isLeased'] === true) this.log.onServedAlone(node, group, position)
         return this.log.onServed(node, group, position, at)
       }
       case 'settled': {

@@ -30,6 +30,8 @@ export class LogChecker {
   /** Applied positions in memory, by node and group. */
   readonly #applied = new Map<string, Map<string, number>>()
   readonly #stateHash = new Map<string, string>()
+  /** The highest position that any node has applied since the run began, by group. */
+  readonly #visible = new Map<string, number>()
 
   constructor(parts: LogCheckerParts) {
     this.#parts = parts
@@ -76,6 +78,30 @@ export class LogChecker {
     )
     const applied = this.#applied.get(node) ?? new Map<string, number>()
     this.#applied.set(node, applied.set(group, position))
+    this.#visible.set(group, Math.max(this.#visible.get(group) ?? 0, position))
+  }
+
+  /** A current read is served at `position`, and nobody was asked. */
+  onServedAlone(node: string, group: string, position: number): void {
+    const { book, referee } = this.#parts
+    const visible = this.#visible.get(group) ?? 0
+    referee.check(
+      position >= visible,
+      'LEASE-1',
+      'A read was served under a lease, without what was visible elsewhere.',
+      () => ({ ...placeOf(book.of(group, position), node), visible }),
+    )
+  }
+
+  /** An entry is visible now. `through` is what another node would show, asking nobody. */
+  onLeaseSeen(node: string, group: string, position: number, through: number): void {
+    const { book, referee } = this.#parts
+    referee.check(
+      through >= position,
+      'LEASE-2',
+      'An entry became visible while a lease holder could serve reads without it.',
+      () => ({ ...placeOf(book.of(group, position), node), through }),
+    )
   }
 
   /** A node tells a caller that attempt `attempt` of its transaction committed at `position`. */

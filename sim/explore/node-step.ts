@@ -9,6 +9,7 @@
 import { AssertionError, assert, present } from '../../src/base/assert.ts'
 import { equalBytes } from '../../src/base/bytes.ts'
 import type { NodeId, Position } from '../../src/base/ids.ts'
+import { Leases } from '../../src/lease/leases.ts'
 import type { BallotValue } from '../../src/paxos/acceptor.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
@@ -75,6 +76,7 @@ export function stepNode(
 class NodeStep {
   readonly #setting: Setting
   readonly #name: NodeId
+  readonly #leases: Leases
   #incarnation: number
   #log: GroupLog
   #windowFrom: Position
@@ -95,6 +97,8 @@ class NodeStep {
   constructor(setting: Setting, name: NodeId, node: NodeState) {
     this.#setting = setting
     this.#name = name
+    const limits = { ...setting.limits, leaseMs: 0 }
+    this.#leases = new Leases({ node: name, nodes: [], incarnation: 1, limits, startedMs: 0 })
     this.#incarnation = node.incarnation
     this.#log = copyLog(node, setting)
     this.#windowFrom = node.windowFrom
@@ -185,7 +189,7 @@ class NodeStep {
     return {
       ...{ node: this.#name, incarnation: this.#incarnation, limits: this.#setting.limits },
       ...{ trace: silentTrace, wall: 1 + this.#proposed, now: nowMs },
-      ...{ mayPropose: true, isAdmitted: true },
+      ...{ mayPropose: true, isAdmitted: true, leases: this.#leases },
       isSuspected: () => this.#setting.scope.isEachForItself,
       drawNumber: () => this.#incarnation * 1000 + (this.#drawn += 1),
       emit: (effect) => this.#effects.push(effect),
@@ -236,6 +240,8 @@ class NodeStep {
       case 'supply':
         return this.#supply(effect)
       case 'wake':
+      case 'renew':
+      case 'slow':
         return undefined
     }
   }

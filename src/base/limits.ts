@@ -80,6 +80,16 @@ export interface Limits {
   readonly sweepMs: number
   /** A transaction forwarded to a leader is sent again after this. */
   readonly forwardMs: number
+  /** How long a read lease lasts that is not renewed; 0: this node neither grants nor holds any. */
+  readonly leaseMs: number
+  /** The most by which a monotonic clock is taken to run fast or slow, in millionths. */
+  readonly clockDriftPpm: number
+  /** Groups that this node holds a lease for, and that each peer may hold one for here. */
+  readonly leaseGroupsMax: number
+  /** A group that is not read for so long is taken out of the lease. */
+  readonly leaseIdleMs: number
+  /** A lease holder that has not accepted is told of a position so long after a majority has. */
+  readonly invalidateMs: number
   /** A peer whose frames stop for this long is suspected. */
   readonly suspectMs: number
   readonly heartbeatMs: number
@@ -120,6 +130,11 @@ export const defaultLimits: Limits = {
   settleMs: 30,
   sweepMs: 1_000,
   forwardMs: 1_000,
+  leaseMs: 1_000,
+  clockDriftPpm: 10_000,
+  leaseGroupsMax: 10_000,
+  leaseIdleMs: 10_000,
+  invalidateMs: 5,
   suspectMs: 1_000,
   heartbeatMs: 200,
   digestMs: 2_000,
@@ -136,6 +151,7 @@ export function checkLimits(limits: Limits): void {
   assert(limits.entryBytesMax <= entryBytesMax, 'limits: an entry is larger than its bound')
   assert(entryBytesMax < frameBytesMax, 'limits: an entry does not fit a frame')
   assert(transactionBytesMax <= entryBytesMax, 'limits: a transaction does not fit an entry')
+  assert(limits.clockDriftPpm < 500_000, 'limits: with such clocks no lease means anything')
   assert(limits.validationWindow >= 1, 'limits: the validation window is empty')
   assert(limits.historyMs >= 1, 'limits: a version is gone as soon as it is superseded')
   assert(limits.historyMs <= historyMsMax, 'limits: history is kept beyond all clocks')

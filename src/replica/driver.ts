@@ -8,6 +8,7 @@ import { bufferOf, readCount, writeCount } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { ClusterId, GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
+import type { Reading as LeaseReading } from '../lease/reading.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -31,6 +32,7 @@ import type {
   RowRange,
   Submission,
 } from './local-replica.ts'
+import { LeaseKeeper } from './lease-keeper.ts'
 import { LogStore } from './log-store.ts'
 import { Peers } from './peers.ts'
 import { StoredRecords } from './record-source.ts'
@@ -67,6 +69,10 @@ export interface ReplicaStatus {
   readonly overlayBytes: number
   /** Snapshots that delay collection here. */
   readonly openSnapshots: number
+  /** Groups that this node may serve current reads of without asking. */
+  readonly leasedGroups: number
+  /** Groups that peers may serve so as far as this node knows, each peer's counted. */
+  readonly grantedGroups: number
   readonly failure: string | undefined
   readonly peers: ReturnType<Peers['list']>
 }
@@ -82,6 +88,7 @@ export class Driver implements LocalReplica {
   readonly #data: DataStore
   readonly #replica: Replica
   readonly #peers: Peers
+  readonly #keeper: LeaseKeeper
   readonly #requests: Requests
   readonly #reads: Reads
   readonly #wakes: Deadlines<GroupId>
@@ -112,7 +119,14 @@ export class Driver implements LocalReplica {
     const { clock, trace } = ports
     const { incarnation } = log.identity
     const source = new StoredRecords(log, data)
-    this.#replica = new Replica({ ...options, incarnation, trace, source })
+    this.#keeper = new LeaseKeeper({
+      ...{ node: options.node, nodes: options.placement.nodes, incarnation },
+      ...{ limits: options.limits, clock },
+      send: (to, message) => this.#peers.send(to, message),
+      onRevoked: (group, peer) => this.#step(group, { kind: 'revoked', peer }),
+    })
+    const { leases } = this.#keeper
+    this.#replica = new Replica({ ...options, incarnation, trace, source, leases })
     this.#wakes = new Deadlines(clock, (group) => {
       if (this.#replica.isAwaitingTime(group)) this.#step(group, { kind: 'wake' })
     })
@@ -155,16 +169,22 @@ export class Driver implements LocalReplica {
 
   #join(): void {
     const { clock, peers } = this.#ports
-    const { heartbeatMs, digestMs } = this.#options.limits
+    const { heartbeatMs, digestMs, leaseMs } = this.#options.limits
     peers.start({
       self: () => this.#self(),
       admit: (peer, info) => this.#peers.admit(peer, info),
       onRefused: (peer, reason) => this.#onRefused(peer, reason),
-      onLink: (peer, state, info) => this.#peers.onLink(peer, state, info),
+      onLink: (peer, state, info) => this.#onLink(peer, state, info),
       onFrame: (from, frame) => this.#onFrame(from, frame),
     })
     this.#every(clock, heartbeatMs, () => this.#peers.beat())
     this.#every(clock, digestMs, () => this.#peers.askDigests())
+    if (leaseMs > 0) this.#every(clock, this.#keeper.periodMs, () => this.#keeper.renew())
+  }
+
+  #onLink(from: string, state: 'up' | 'down', info: LinkInfo): void {
+    const peer = this.#peers.onLink(from, state, info)
+    if (peer !== undefined && state === 'up') this.#keeper.onLink(peer, info.incarnation ?? 0)
   }
 
   #recover(group: GroupId): void {
@@ -237,6 +257,11 @@ export class Driver implements LocalReplica {
     return this.#replica.outcome(group, intent)
   }
 
+  /** How far a current read that begins at this reading must see when it asks nobody; for observers. */
+  leasedThrough(group: GroupId, reading: LeaseReading): Position | undefined {
+    return this.#isOver ? undefined : this.#replica.leasedThrough(group, reading)
+  }
+
   leaderElsewhere(group: GroupId): NodeId | undefined {
     const leader = this.#replica.leaderInMemory(group)
     return leader === this.#options.node ? undefined : leader
@@ -271,6 +296,8 @@ export class Driver implements LocalReplica {
       requests: this.#requests.count,
       overlayBytes: this.#data.overlayBytes,
       openSnapshots: this.#data.pins.count(this.#ports.clock.monotonicMs()),
+      leasedGroups: this.#keeper.leases.heldGroups,
+      grantedGroups: this.#keeper.leases.grantedGroups,
       failure: this.#failure?.message,
       peers: this.#peers.list(),
     }
@@ -288,6 +315,8 @@ export class Driver implements LocalReplica {
     for (const timer of this.#timers) timer.cancel()
     this.#wakes.stop()
     this.#requests.stop()
+    this.#keeper.handBack()
+    this.#peers.flush()
     await this.#ports.peers.close()
     await this.#log.stop()
     await this.#data.stop()
@@ -309,6 +338,11 @@ export class Driver implements LocalReplica {
       }
       case 'digest':
         return this.#peers.onDigest(from, message)
+      case 'renew':
+      case 'renewed':
+      case 'hand-back':
+      case 'slow':
+        return this.#keeper.onMessage(from, message)
       default:
         return this.#step(message.group, { kind: 'message', from, message })
     }
@@ -380,9 +414,13 @@ export class Driver implements LocalReplica {
   #carryOut(effect: Effect, group: GroupId): void {
     switch (effect.kind) {
       case 'send':
-        return this.#peers.send(effect.to, effect.message)
+        return this.#peers.send(effect.to, this.#leaving(effect.message))
       case 'deliver':
-        return this.#deliver(effect.message)
+        return this.#deliver(this.#leaving(effect.message))
+      case 'renew':
+        return this.#keeper.ask(effect.to)
+      case 'slow':
+        return this.#keeper.tellSlow(effect.holder)
       case 'persist':
         return this.#log.append(effect.records, () => this.#run(effect.after, group))
       case 'note':
@@ -404,6 +442,11 @@ export class Driver implements LocalReplica {
       default:
         return unreachable(effect)
     }
+  }
+
+  #leaving(message: GroupMessage): GroupMessage {
+    if (message.kind !== 'accepted') return message
+    return this.#replica.leaving(message, this.#ports.clock.monotonicMs())
   }
 
   #deliver(message: GroupMessage): void {

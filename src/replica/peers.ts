@@ -104,10 +104,11 @@ export class Peers {
     peer.outboxBytes += 'value' in message ? message.value.length : 64
     if (this.#isFlushing) return
     this.#isFlushing = true
-    this.#options.clock.defer(() => this.#flush())
+    this.#options.clock.defer(() => this.flush())
   }
 
-  #flush(): void {
+  /** Sends what waits for the end of the turn. */
+  flush(): void {
     this.#isFlushing = false
     for (const peer of this.#peers.values()) {
       if (peer.outbox.length > 0) this.#sendFrames(peer, peer.outbox.splice(0))
@@ -141,15 +142,20 @@ export class Peers {
     return undefined
   }
 
-  onLink(node: string, state: 'up' | 'down', info: LinkInfo): void {
+  /** Returns the peer as a node of the cluster, or undefined. */
+  onLink(node: string, state: 'up' | 'down', info: LinkInfo): NodeId | undefined {
     const peer = [...this.#peers.values()].find((one) => one.node === node)
-    if (peer === undefined) return
-    if (state === 'down') return this.#setSuspected(peer, true)
+    if (peer === undefined) return undefined
+    if (state === 'down') {
+      this.#setSuspected(peer, true)
+      return peer.node
+    }
     if (!peer.hasAdmitted) this.#admittedBy += 1
     peer.hasAdmitted = true
     this.#learn(peer, info.storeId, info.durableFlush ?? 0)
     this.heard(peer.node)
     this.askDigest(peer.node)
+    return peer.node
   }
 
   /** Remembers how far the peer's log once was: a disk that is behind that must not vote again. */

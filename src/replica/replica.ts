@@ -8,11 +8,14 @@
  */
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
+import type { Leases } from '../lease/leases.ts'
+import type { Reading as LeaseReading } from '../lease/reading.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LookedUp } from '../replication/acceptance.ts'
 import { spread, type Context, type Effect } from '../replication/effect.ts'
 import { stepGroup, type GroupEvent } from '../replication/group.ts'
+import type { Accepted as Acceptance } from '../replication/message.ts'
 import { advance } from '../replication/learn.ts'
 import {
   highestKnown,
@@ -25,6 +28,7 @@ import {
   type PositionRecord,
 } from '../replication/log.ts'
 import { leaderOf } from '../replication/propose.ts'
+import { leasedPosition } from '../replication/read-lease.ts'
 import type { GroupState } from '../replication/state.ts'
 import { recordedOf } from './intent-outcome.ts'
 import type { IntentName, IntentOutcome } from './local-replica.ts'
@@ -64,6 +68,7 @@ export interface ReplicaOptions {
   readonly limits: Limits
   readonly trace: Trace
   readonly source: RecordSource
+  readonly leases: Leases
 }
 
 /** The position up to which a group is applied, its timestamp, and the group's horizon there. */
@@ -95,9 +100,9 @@ export class Replica {
   constructor(options: ReplicaOptions) {
     this.#options = options
     this.#drawn = options.incarnation * 2 ** 32
-    const { node, incarnation, limits, trace } = options
+    const { node, incarnation, limits, trace, leases } = options
     this.#context = {
-      ...{ node, incarnation, limits, trace, wall: 0, now: 0 },
+      ...{ node, incarnation, limits, trace, leases, wall: 0, now: 0 },
       ...{ mayPropose: false, isAdmitted: false },
       isSuspected: (peer) => this.#suspected.has(peer),
       drawNumber: () => (this.#drawn += 1),
@@ -163,6 +168,39 @@ export class Replica {
     held.isUsed = true
     const { position, timestamp, horizon } = held.log.state
     return { position, timestamp, horizon }
+  }
+
+  /**
+   * What a current read may be served at without asking anybody, at the time of the reading; undefined
+   * when somebody has to be asked, or something waited for.
+   */
+  leased(group: GroupId, reading: LeaseReading): Applied | undefined {
+    const held = this.#groups.get(group)
+    const lease = held?.log.lease
+    if (held === undefined || lease === undefined) return undefined
+    const { position, timestamp, horizon } = held.log.state
+    if (this.leasedThrough(group, reading) !== position) return undefined
+    held.isUsed = true
+    lease.usedMs = reading.now
+    return { position, timestamp, horizon }
+  }
+
+  /** What such a read has to see, applied here or not; undefined: it has to ask. */
+  leasedThrough(group: GroupId, { now, wall }: LeaseReading): Position | undefined {
+    const held = this.#groups.get(group)
+    if (held === undefined) return undefined
+    this.#context.now = now
+    this.#context.wall = wall
+    return leasedPosition(held.log, this.#context)
+  }
+
+  /**
+   * A message as it leaves: an acceptance names who holds a lease now, after its flush, not when it
+   * was asked for. A holder that came in between would have been told of the position.
+   */
+  leaving(message: Acceptance, now: number): Acceptance {
+    const holders = this.#options.leases.holders(message.group, now)
+    return holders.length === 0 ? message : { ...message, holders }
   }
 
   /** What the group's applied state holds of an intent. */

@@ -90,7 +90,9 @@ export function onAccept(
     }
   }
   const record: LogRecord = { kind: 'accept', group, position, ballot, value }
-  const answer: GroupMessage = { kind: 'accepted', group, epoch: set.epoch, position, ballot }
+  const { epoch } = set
+  // Whoever carries it out fills in the holders as it leaves (`Replica.leaving`).
+  const answer: GroupMessage = { kind: 'accepted', group, epoch, position, ballot, holders: [] }
   context.emit({
     kind: 'persist',
     records: changed ? [record] : [],

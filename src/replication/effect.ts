@@ -5,6 +5,7 @@
  */
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
+import type { Leases } from '../lease/leases.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { GroupMessage, Verdict } from './message.ts'
@@ -71,6 +72,10 @@ export type Effect =
     }
   /** This group wants a `wake` event at this monotonic time, in milliseconds. */
   | { readonly kind: 'wake'; readonly group: GroupId; readonly at: number }
+  /** Asks a peer for a lease, in time for the message that follows. */
+  | { readonly kind: 'renew'; readonly to: NodeId }
+  /** Tells every other voter that this lease holder makes writers wait. */
+  | { readonly kind: 'slow'; readonly holder: NodeId }
   /** Answers a peer with committed entries from the log, as many as the bounds allow. */
   | {
       readonly kind: 'supply'
@@ -81,6 +86,11 @@ export type Effect =
       readonly through: Position
       readonly committed: Position
     }
+
+export type GroupLeases = Pick<
+  Leases,
+  'enter' | 'leave' | 'isHeld' | 'isLive' | 'register' | 'release' | 'revoke' | 'noteSlow'
+>
 
 /** What a step may know besides its event and its state. */
 export interface Context {
@@ -99,6 +109,8 @@ export interface Context {
    * Before that it has no vote in what it proposes itself: nobody has vouched for its log.
    */
   readonly isAdmitted: boolean
+  /** This node's leases, as far as a group may ask of them. */
+  readonly leases: GroupLeases
   isSuspected(node: NodeId): boolean
   /** A number that this node has never drawn before, in no incarnation. */
   drawNumber(): number

@@ -7,6 +7,7 @@ import { assert, unreachable } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { onAccept, onPrepare, type RecordLookup } from './acceptance.ts'
 import * as catchUp from './catch-up.ts'
+import * as commit from './commit.ts'
 import { readAhead } from './compose.ts'
 import { spread, type Context } from './effect.ts'
 import { checkLog } from './invariants.ts'
@@ -14,6 +15,7 @@ import { advance } from './learn.ts'
 import { never, type GroupLog } from './log.ts'
 import type { Accept, Committed, Forward, GroupMessage } from './message.ts'
 import * as propose from './propose.ts'
+import * as readLease from './read-lease.ts'
 import * as read from './read.ts'
 import * as submission from './submit.ts'
 import { decodeTransaction } from './transaction.ts'
@@ -27,6 +29,8 @@ export type GroupEvent =
     }
   | { readonly kind: 'read'; readonly read: number }
   | { readonly kind: 'cancel-read'; readonly read: number }
+  /** The peer has revoked this node's registration for the group. */
+  | { readonly kind: 'revoked'; readonly peer: NodeId }
   /** A position is said to exist, by `informer` or by a session that has seen it. */
   | { readonly kind: 'exists'; readonly position: Position; readonly informer?: NodeId }
   | { readonly kind: 'suspect'; readonly peer: NodeId }
@@ -67,11 +71,13 @@ function handle(log: GroupLog, context: Context, event: GroupEvent, lookup: Reco
       return submission.submit(log, context, event.submitted, waiter)
     }
     case 'read':
-      return read.beginRead(log, event.read)
+      return read.beginRead(log, context, event.read)
     case 'cancel-read':
       return read.cancelRead(log, event.read)
     case 'exists':
       return catchUp.chase(log, context, event.position, event.informer)
+    case 'revoked':
+      return readLease.dropGrant(log, event.peer)
     case 'suspect':
       return submission.takeBackFrom(log, event.peer)
     case 'wake':
@@ -112,6 +118,16 @@ function onMessage(
       return read.onQuery(log, context, from, message)
     case 'highest':
       return read.onHighest(log, context, from, message)
+    case 'invalidate':
+      return readLease.onInvalidate(log, context, from, message)
+    case 'invalidated':
+      return commit.onInvalidated(log, context, from, message)
+    case 'revoke':
+      return readLease.onRevoke(log, context, from, message)
+    case 'revoked':
+      return commit.onRevoked(log, context, from, message)
+    case 'release':
+      return context.leases.release(log.group, from, message.attempt)
     case 'forward':
       return onForward(log, context, from, message)
     case 'forward-reply': {
@@ -160,6 +176,7 @@ function onWake(log: GroupLog, context: Context): void {
   }
   if (log.retryDeadline <= now) submission.onRetryDeadline(log, context)
   if (log.sweepDeadline <= now) catchUp.onSweepDeadline(log, context)
+  if (log.idleDeadline <= now) readLease.onIdleDeadline(log, context)
 }
 
 /** Does what has become possible. */

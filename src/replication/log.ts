@@ -7,11 +7,13 @@
  */
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
+import type { Term } from '../lease/message.ts'
 import type { ReplicaSet } from '../placement/placement.ts'
 import type { Acceptor } from '../paxos/acceptor.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import type { Phase } from '../paxos/proposer.ts'
 import type { Leader } from './entry.ts'
+import type { HolderTable } from './holders.ts'
 import type { TextRange } from './key-range.ts'
 import type { GroupState } from './state.ts'
 import type { Transaction } from './transaction.ts'
@@ -71,6 +73,10 @@ export interface Proposal {
   phaseStart: number
   /** When to start the phase again, or to end the back-off. */
   deadline: number
+  /** Whom the voters that accepted have listed. */
+  readonly holders: HolderTable
+  /** A majority has accepted, and lease holders are waited for. */
+  waiting: { readonly sinceMs: number; urges: number } | undefined
 }
 
 /** A majority read on its way (one at a time per group; later reads share the next). */
@@ -79,6 +85,18 @@ export interface ReadRound {
   readonly reads: readonly number[]
   readonly answers: Map<NodeId, Position>
   deadline: number
+}
+
+/** This node's registrations for one group: those of its last attempt. */
+export interface ReadLease {
+  /** The read round that asked for them. */
+  attempt: number
+  /** Who has registered this attempt, and under which term. */
+  readonly grants: Map<NodeId, Term>
+  /** Who has revoked since: answers to this attempt that come from there later do not count. */
+  readonly ignored: Set<NodeId>
+  /** The last read that it served. */
+  usedMs: number
 }
 
 /** A read that knows how far it must see. */
@@ -127,6 +145,12 @@ export interface GroupLog {
   readsWaiting: number[]
   readsTargeted: TargetedRead[]
   chase: Chase | undefined
+  /** What lets this replica serve current reads without asking. */
+  lease: ReadLease | undefined
+  /** When to see whether the group is still read. */
+  idleDeadline: number
+  /** Positions up to here exist, as somebody said: no current read shows less. */
+  floor: Position
   /** When to look after an accepted position that stays undecided. */
   sweepDeadline: number
   /** The earliest wake-up asked for and not yet come. */
@@ -165,6 +189,9 @@ export function restoreLog(
     readsWaiting: [],
     readsTargeted: [],
     chase: undefined,
+    lease: undefined,
+    idleDeadline: never,
+    floor: 0,
     sweepDeadline: never,
     wakeAt: never,
   }
@@ -196,6 +223,7 @@ export function isQuiescent(log: GroupLog): boolean {
     log.readsWaiting.length === 0 &&
     log.readsTargeted.length === 0 &&
     log.chase === undefined &&
+    log.lease === undefined &&
     log.decisions.size === 0 &&
     highestKnown(log) === log.state.position
   )
@@ -209,5 +237,6 @@ export function nextDeadline(log: GroupLog): number {
     log.chase?.deadline ?? never,
     log.retryDeadline,
     log.sweepDeadline,
+    log.idleDeadline,
   )
 }

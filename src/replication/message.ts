@@ -2,7 +2,8 @@
  * What replicas of one group say to one another. Every message names its group and the epoch of the
  * bucket; positional on the wire (`wire/peer-codec.ts`). A message may come late, twice or never.
  */
-import type { GroupId, Position, Timestamp } from '../base/ids.ts'
+import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
+import type { LeaseMessage, Term } from '../lease/message.ts'
 import type { BallotValue } from '../paxos/acceptor.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 
@@ -77,11 +78,20 @@ export interface Accept extends Envelope {
   readonly previous?: Ballot
 }
 
+/** A node that may serve reads of the group without asking, as far as one voter knows. */
+export interface LeaseHolder {
+  readonly node: NodeId
+  /** Of that node, when the voter heard of it. */
+  readonly incarnation: number
+}
+
 /** Phase 2b: accepted, durably. */
 export interface Accepted extends Envelope {
   readonly kind: 'accepted'
   readonly position: Position
   readonly ballot: Ballot
+  /** Who holds a read lease for the group at this voter, as the answer leaves. */
+  readonly holders: readonly LeaseHolder[]
 }
 
 /** To a prepare or accept below the promise; `promised` says what to go above. */
@@ -123,10 +133,12 @@ export interface Entries extends Envelope {
   readonly committed: Position
 }
 
-/** Asks a voter for its highest accepted position (a majority read, 4.6.2). */
+/** Asks a voter for its highest accepted position (a majority read, 4.6.2), and to be registered there. */
 export interface Query extends Envelope {
   readonly kind: 'query'
+  /** Names the attempt to register, too: unique over all incarnations of the node, and rising. */
   readonly read: number
+  readonly mayRegister: boolean
 }
 
 export interface Highest extends Envelope {
@@ -134,6 +146,41 @@ export interface Highest extends Envelope {
   readonly read: number
   /** Accepted, applied or known committed, whichever is highest; 0 when nothing ever was. */
   readonly position: Position
+  /** The term under which the asker is registered now; absent: it is not. */
+  readonly term?: Term
+}
+
+/** To a lease holder that has not accepted: position exists, and nothing below it may be shown. */
+export interface Invalidate extends Envelope {
+  readonly kind: 'invalidate'
+  readonly position: Position
+}
+
+export interface Invalidated extends Envelope {
+  readonly kind: 'invalidated'
+  readonly position: Position
+  /** Of the sender. */
+  readonly incarnation: number
+}
+
+/** To a voter that listed `holder` when it accepted `position`: end that registration. */
+export interface Revoke extends Envelope {
+  readonly kind: 'revoke'
+  readonly position: Position
+  readonly holder: NodeId
+}
+
+/** The registration has ended: acknowledged by its holder, or its lease has run out. */
+export interface Revoked extends Envelope {
+  readonly kind: 'revoked'
+  readonly position: Position
+  readonly holder: NodeId
+}
+
+/** The sender does not serve the group by itself any more, by attempts up to this one. */
+export interface Release extends Envelope {
+  readonly kind: 'release'
+  readonly attempt: number
 }
 
 /** A transaction for the leader. */
@@ -164,6 +211,11 @@ export type GroupMessage =
   | Entries
   | Query
   | Highest
+  | Invalidate
+  | Invalidated
+  | Revoke
+  | Revoked
+  | Release
   | Forward
   | ForwardReply
 
@@ -181,7 +233,10 @@ export interface Digest {
   readonly groups: readonly (readonly [GroupId, Position])[]
 }
 
-export type Message = GroupMessage | DigestRequest | Digest
+export type Message = GroupMessage | NodeMessage
+
+/** Between two nodes, of no group. */
+export type NodeMessage = DigestRequest | Digest | LeaseMessage
 
 /** What one node sends another at once: the messages of one turn of the loop. Empty: a heartbeat. */
 export interface PeerFrame {

@@ -10,10 +10,11 @@ import type { NodeId, Position } from '../base/ids.ts'
 import { equalBallots, type Ballot } from '../paxos/ballot.ts'
 import * as proposer from '../paxos/proposer.ts'
 import { onAccept, reply, type RecordLookup } from './acceptance.ts'
+import { commitIfNobodyIsAwaited, urgeHolders } from './commit.ts'
 import { composeEntry } from './compose.ts'
 import { spread, type Context, type Effect } from './effect.ts'
 import type { Leader } from './entry.ts'
-import { decide } from './learn.ts'
+import { noHolders, noteHolders } from './holders.ts'
 import type { GroupLog, Proposal } from './log.ts'
 import type { Accept, Accepted, Prepare, Promised, Refused } from './message.ts'
 
@@ -54,6 +55,8 @@ export function startPrepare(log: GroupLog, context: Context, attempt: number): 
     phase: proposer.prepare(ballot),
     phaseStart: context.now,
     deadline: phaseDeadline(context, position, attempt),
+    holders: noHolders(),
+    waiting: undefined,
   }
   context.trace.mark('prepare')
   sendPrepare(log, context, ballot, log.set.voters)
@@ -88,6 +91,8 @@ function startAccept(
     phase: proposer.accept(ballot, value),
     phaseStart: context.now,
     deadline: phaseDeadline(context, position, attempt),
+    holders: noHolders(),
+    waiting: undefined,
   }
   const { group, set } = log
   context.trace.emit({ kind: 'propose', group, position, ballot, value })
@@ -155,12 +160,10 @@ export function onAccepted(log: GroupLog, context: Context, from: NodeId, messag
   const current = phaseOf(log, 'accepting', message)
   if (current === undefined || !log.set.voters.includes(from)) return
   const { proposal, phase: before } = current
+  noteHolders(proposal.holders, from, message.holders)
   const phase = proposer.countAcceptance(before, from)
   proposal.phase = phase
-  if (!proposer.isWon(phase, log.set.voters)) return
-  log.unannounced = { position: proposal.position, ballot: phase.ballot }
-  log.proposal = undefined
-  decide(log, context, message.position, phase.ballot, phase.value)
+  commitIfNobodyIsAwaited(log, context, proposal, phase)
 }
 
 export function onRefused(log: GroupLog, context: Context, from: NodeId, message: Refused): void {
@@ -168,6 +171,8 @@ export function onRefused(log: GroupLog, context: Context, from: NodeId, message
   if (current === undefined) return
   log.highestRound = Math.max(log.highestRound, message.promised.round)
   const { proposal } = current
+  // Chosen is chosen: whoever has promised more will find this very value.
+  if (proposal.waiting !== undefined) return
   const phase = proposer.countRefusal(current.phase, from)
   proposal.phase = phase
   if (!proposer.isLost(phase, log.set.voters)) return
@@ -192,6 +197,7 @@ function backOff(log: GroupLog, context: Context, proposal: Proposal, answerMs: 
   const { limits, now } = context
   proposal.attempt += 1
   proposal.phase = { kind: 'backing-off' }
+  assert(proposal.waiting === undefined, 'LEASE-1: a chosen value is given up')
   const growingMs = limits.backoffMs * 2 ** Math.min(proposal.attempt, 16)
   const delayMs = Math.max(Math.min(growingMs, limits.backoffMaxMs), 2 * answerMs)
   proposal.deadline = now + spread(context, delayMs, log.state.position, proposal.attempt)
@@ -199,8 +205,11 @@ function backOff(log: GroupLog, context: Context, proposal: Proposal, answerMs: 
 
 /** The phase took too long, or the back-off is over. */
 export function onProposalDeadline(log: GroupLog, context: Context, proposal: Proposal): void {
-  const { phase, attempt } = proposal
+  const { phase, attempt, waiting } = proposal
   if (phase.kind === 'backing-off') return startPrepare(log, context, attempt)
+  if (waiting !== undefined && phase.kind === 'accepting') {
+    return urgeHolders(log, context, proposal, phase, waiting)
+  }
   if (phase.refusals.size > 0) return backOff(log, context, proposal, 0)
   // Lost on the way, or the others are gone: the same ballot and value may be sent any number of times.
   context.trace.mark('phase sent again')

@@ -12,9 +12,18 @@ import { chase } from './catch-up.ts'
 import { spread, type Context } from './effect.ts'
 import { highestKnown, type GroupLog, type ReadRound } from './log.ts'
 import type { Highest, Query } from './message.ts'
+import { beginAttempt, leasedPosition, onAnswer } from './read-lease.ts'
 
-export function beginRead(log: GroupLog, read: number): void {
-  log.readsWaiting.push(read)
+export function beginRead(log: GroupLog, context: Context, read: number): void {
+  const position = leasedPosition(log, context)
+  if (log.lease === undefined || position === undefined) {
+    log.readsWaiting.push(read)
+    return
+  }
+  context.trace.mark('a read under a lease waits for a position')
+  log.lease.usedMs = context.now
+  log.readsTargeted.push({ read, position })
+  chase(log, context, position)
 }
 
 /** The edge no longer waits for it. */
@@ -29,15 +38,21 @@ export function startReadRound(log: GroupLog, context: Context): void {
   const deadline = context.now + spread(context, context.limits.phaseTimeoutMs, round % 1024, 0)
   log.readRound = { round, reads: log.readsWaiting, answers: new Map(), deadline }
   log.readsWaiting = []
+  beginAttempt(log, context, round)
   sendQueries(log, context, log.readRound)
   countAnswer(log, context, log.readRound, context.node, highestKnown(log))
 }
 
 function sendQueries(log: GroupLog, context: Context, current: ReadRound): void {
   const { group, set } = log
-  const message: Query = { kind: 'query', group, epoch: set.epoch, read: current.round }
+  const { round: read } = current
+  const mayRegister = log.lease?.attempt === read
+  const message: Query = { kind: 'query', group, epoch: set.epoch, read, mayRegister }
   for (const voter of set.voters) {
     if (voter === context.node || current.answers.has(voter)) continue
+    if (mayRegister && !context.leases.isLive(voter, context)) {
+      context.emit({ kind: 'renew', to: voter })
+    }
     context.emit({ kind: 'send', to: voter, message })
   }
 }
@@ -51,15 +66,20 @@ export function onReadDeadline(log: GroupLog, context: Context, current: ReadRou
 
 export function onQuery(log: GroupLog, context: Context, from: NodeId, message: Query): void {
   const { group, set } = log
+  const { read, mayRegister } = message
+  // Noted before the position is looked up: what is accepted here later lists the asker.
+  const term = mayRegister ? context.leases.register(group, from, read, context.now) : undefined
   const position = highestKnown(log)
-  const answer = { kind: 'highest', group, epoch: set.epoch, read: message.read, position } as const
-  context.emit({ kind: 'send', to: from, message: answer })
+  const answer = { kind: 'highest', group, epoch: set.epoch, read, position } as const
+  const withTerm = term === undefined ? answer : { ...answer, term }
+  context.emit({ kind: 'send', to: from, message: withTerm })
 }
 
 export function onHighest(log: GroupLog, context: Context, from: NodeId, message: Highest): void {
+  if (!log.set.voters.includes(from)) return
+  onAnswer(log, from, message)
   const current = log.readRound
   if (current === undefined || current.round !== message.read) return
-  if (!log.set.voters.includes(from)) return
   countAnswer(log, context, current, from, message.position)
 }
 

@@ -6,6 +6,7 @@
  * What is remembered begins anew with every leader. So leadership moves once in so many transactions at
  * most, also where two nodes write about as much.
  */
+import type { NodeId } from '../base/ids.ts'
 import type { Context } from './effect.ts'
 import type { Leader } from './entry.ts'
 import type { GroupLog, Waiter } from './log.ts'
@@ -22,18 +23,27 @@ export function noteWriter(log: GroupLog, { node, incarnation }: Waiter): void {
 /** Who is to lead the position after the entry that is composed now. */
 export function nextLeaderFor(log: GroupLog, context: Context): Leader {
   const { node, incarnation } = context
-  const writer = mostOf(log.writers)
-  const isOther = writer !== undefined && writer.node !== node
-  if (!isOther || context.isSuspected(writer.node) || !log.set.voters.includes(writer.node)) {
+  const writer = mostOfOthers(log.writers, node)
+  if (
+    writer === undefined ||
+    context.isSuspected(writer.node) ||
+    !log.set.voters.includes(writer.node)
+  ) {
     return { node, incarnation }
   }
   context.trace.mark('leadership follows the writers')
   return writer
 }
 
-/** The last one of those that are more than half. */
-function mostOf(writers: readonly Leader[]): Leader | undefined {
+/** The last one of those that are more than half, if that is another node than this one. */
+function mostOfOthers(writers: readonly Leader[], own: NodeId): Leader | undefined {
+  // Asked at every proposal: where this node has enough of them, that is all there is to know.
+  let others = 0
+  for (const { node } of writers) if (node !== own) others += 1
+  if (others <= writersRemembered / 2) return undefined
   const counts = new Map<string, number>()
   for (const { node } of writers) counts.set(node, (counts.get(node) ?? 0) + 1)
-  return writers.findLast(({ node }) => (counts.get(node) ?? 0) > writersRemembered / 2)
+  return writers.findLast(
+    ({ node }) => node !== own && (counts.get(node) ?? 0) > writersRemembered / 2,
+  )
 }

@@ -7,6 +7,13 @@ import type { GroupId } from '../base/ids.ts'
 import { entryBytesMax, frameBytesMax, keyBytesMax } from '../base/limits.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
 import type { ChosenEntry, GroupMessage, Message, PeerFrame } from '../replication/message.ts'
+import { flag } from './client-fields.ts'
+import {
+  packGroupLease,
+  packLeaseMessage,
+  readGroupLease,
+  readLeaseMessage,
+} from './lease-codec.ts'
 import * as field from './peer-fields.ts'
 import { packVerdict, readVerdict } from './verdict.ts'
 
@@ -29,13 +36,24 @@ const kinds = {
   'forward-reply': 13,
   'digest-request': 14,
   digest: 15,
+  invalidate: 16,
+  invalidated: 17,
+  revoke: 18,
+  revoked: 19,
+  release: 20,
+  renew: 21,
+  renewed: 22,
+  'hand-back': 23,
+  slow: 24,
 } as const satisfies Record<Message['kind'], number>
 
 /** Fields of a message of each kind, its kind and envelope among them; absent ones are sent as nil. */
 const fieldCounts: Readonly<Record<Message['kind'], number>> = {
-  ...{ prepare: 5, promised: 6, accept: 7, accepted: 5, refused: 6, faulty: 5, committed: 5 },
-  ...{ fetch: 5, entries: 6, query: 4, highest: 5, forward: 10, 'forward-reply': 5 },
+  ...{ prepare: 5, promised: 6, accept: 7, accepted: 6, refused: 6, faulty: 5, committed: 5 },
+  ...{ fetch: 5, entries: 6, query: 5, highest: 6, forward: 10, 'forward-reply': 5 },
   ...{ 'digest-request': 2, digest: 4 },
+  ...{ invalidate: 4, invalidated: 5, revoke: 5, revoked: 5, release: 4 },
+  ...{ renew: 5, renewed: 6, 'hand-back': 2, slow: 2 },
 }
 
 /** Messages about one ballot at one position. */
@@ -75,11 +93,19 @@ export function decodePeerFrame(bytes: Uint8Array): DecodedPeerFrame {
 }
 
 function packMessage(message: Message): Packable {
-  if (message.kind === 'digest-request') return [kinds[message.kind], message.after]
-  if (message.kind === 'digest') {
-    return [kinds[message.kind], message.after, message.through, message.groups]
+  switch (message.kind) {
+    case 'digest-request':
+      return [kinds[message.kind], message.after]
+    case 'digest':
+      return [kinds[message.kind], message.after, message.through, message.groups]
+    case 'renew':
+    case 'renewed':
+    case 'hand-back':
+    case 'slow':
+      return [kinds[message.kind], ...packLeaseMessage(message)]
+    default:
+      return packGroupMessage(message)
   }
-  return packGroupMessage(message)
 }
 
 function packGroupMessage(message: GroupMessage): Packable[] {
@@ -93,9 +119,17 @@ function packGroupMessage(message: GroupMessage): Packable[] {
       return [kind, group, epoch, message.from, entries, message.committed]
     }
     case 'query':
-      return [kind, group, epoch, message.read]
-    case 'highest':
-      return [kind, group, epoch, message.read, message.position]
+      return [kind, group, epoch, message.read, message.mayRegister]
+    case 'highest': {
+      const { read, position, term } = message
+      return [kind, group, epoch, read, position, term && field.packTerm(term)]
+    }
+    case 'invalidate':
+    case 'invalidated':
+    case 'revoke':
+    case 'revoked':
+    case 'release':
+      return [kind, group, epoch, ...packGroupLease(message)]
     case 'forward': {
       const { readPosition, reads, transaction, request, incarnation, hops } = message
       const ranges = message.ranges.map(({ gte, lt }) => [gte, lt])
@@ -127,6 +161,8 @@ function packPaxosMessage(message: GroupMessage & { kind: PaxosKind }): Packable
       const { value, previous } = message
       return [kind, group, epoch, position, ballot, value, previous && field.packBallot(previous)]
     }
+    case 'accepted':
+      return [kind, group, epoch, position, ballot, field.packHolders(message.holders)]
     case 'refused':
       return [kind, group, epoch, position, ballot, field.packBallot(message.promised)]
     default:
@@ -141,9 +177,19 @@ function readMessage(value: unknown): Message {
   if (fields.length !== fieldCounts[kind]) {
     throw new field.MalformedError(`message of kind ${kind} has another length`)
   }
-  if (kind === 'digest-request') return { kind, after: field.count(fields[1], 'after') }
-  if (kind === 'digest') return readDigest(fields)
-  return readGroupMessage(kind, fields)
+  switch (kind) {
+    case 'digest-request':
+      return { kind, after: field.count(fields[1], 'after') }
+    case 'digest':
+      return readDigest(fields)
+    case 'renew':
+    case 'renewed':
+    case 'hand-back':
+    case 'slow':
+      return readLeaseMessage(kind, fields.slice(1))
+    default:
+      return readGroupMessage(kind, fields)
+  }
 }
 
 function readGroupMessage(kind: GroupMessage['kind'], fields: readonly unknown[]): GroupMessage {
@@ -159,12 +205,22 @@ function readGroupMessage(kind: GroupMessage['kind'], fields: readonly unknown[]
       const entries = field.list(fields[4], 'entries').map(readEntry)
       return { kind, group, epoch, from, entries, committed: field.count(fields[5], 'committed') }
     }
-    case 'query':
-      return { kind, group, epoch, read: field.count(fields[3], 'read') }
+    case 'query': {
+      const read = field.count(fields[3], 'read')
+      return { kind, group, epoch, read, mayRegister: flag(fields[4], 'may register') }
+    }
     case 'highest': {
       const read = field.count(fields[3], 'read')
-      return { kind, group, epoch, read, position: field.count(fields[4], 'position') }
+      const position = field.count(fields[4], 'position')
+      if (field.isAbsent(fields[5])) return { kind, group, epoch, read, position }
+      return { kind, group, epoch, read, position, term: field.term(fields[5]) }
     }
+    case 'invalidate':
+    case 'invalidated':
+    case 'revoke':
+    case 'revoked':
+    case 'release':
+      return readGroupLease(kind, group, epoch, fields.slice(3))
     case 'forward':
       return readForward(group, epoch, fields)
     case 'forward-reply': {
@@ -187,7 +243,6 @@ function readPaxosMessage(
   const ballot = field.ballot(fields[4])
   switch (kind) {
     case 'prepare':
-    case 'accepted':
     case 'faulty':
     case 'committed':
       return { kind, group, epoch, position, ballot }
@@ -202,6 +257,8 @@ function readPaxosMessage(
       const previous = field.ballot(fields[6])
       return { kind, group, epoch, position, ballot, value, previous }
     }
+    case 'accepted':
+      return { kind, group, epoch, position, ballot, holders: field.holders(fields[5]) }
     case 'refused':
       return { kind, group, epoch, position, ballot, promised: field.ballot(fields[5]) }
   }

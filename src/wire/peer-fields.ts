@@ -1,9 +1,11 @@
 /** Checked reading of positional MessagePack arrays that came from outside. */
 import { isNodeId, type GroupId, type NodeId } from '../base/ids.ts'
 import { keyBytesMax, rangeEndBytesMax } from '../base/limits.ts'
+import type { Packable } from '../base/pack.ts'
+import type { Term } from '../lease/message.ts'
 import type { BallotValue } from '../paxos/acceptor.ts'
 import type { Ballot } from '../paxos/ballot.ts'
-import type { KeyRange } from '../replication/message.ts'
+import type { KeyRange, LeaseHolder } from '../replication/message.ts'
 
 /** Thrown inside the decoders only, and turned into a reason where they are entered. */
 export class MalformedError extends Error {
@@ -82,4 +84,29 @@ export function keyRange(value: unknown): KeyRange {
     gte: bytes(gte, 'start of a range', rangeEndBytesMax),
     lt: bytes(lt, 'end of a range', rangeEndBytesMax),
   }
+}
+
+export function packTerm(term: Term): readonly [number, number] {
+  return [term.incarnation, term.number]
+}
+
+export function term(value: unknown): Term {
+  const [incarnation, number] = list(value, 'term', 2)
+  return { incarnation: count(incarnation, 'incarnation', 1), number: count(number, 'term', 1) }
+}
+
+const noHolders: readonly LeaseHolder[] = []
+
+/** Mostly there are none, which is nil. */
+export function packHolders(holders: readonly LeaseHolder[]): Packable {
+  return holders.length === 0 ? undefined : holders.map((one) => [one.node, one.incarnation])
+}
+
+export function holders(value: unknown): readonly LeaseHolder[] {
+  return isAbsent(value) ? noHolders : list(value, 'holders').map(holder)
+}
+
+function holder(value: unknown): LeaseHolder {
+  const [name, incarnation] = list(value, 'holder', 2)
+  return { node: node(name), incarnation: count(incarnation, 'incarnation', 1) }
 }

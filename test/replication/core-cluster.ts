@@ -3,6 +3,7 @@
  * delivers, drops or repeats them; "disks" are in-memory folds that a crash leaves as they are
  * durable. For directed tests of one race at a time; the simulator does everything else.
  */
+import { Leases } from '../../src/lease/leases.ts'
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'
 import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'
@@ -59,7 +60,9 @@ export class CoreNode implements RecordSource {
       mark: (name: string) => this.#cluster.marks.add(name),
     }
     const { node, incarnation } = this
-    return new Replica({ node, incarnation, placement, limits, trace, source: this })
+    const nodes = placement.nodes
+    const leases = new Leases({ node, nodes, incarnation, limits, startedMs: 0 })
+    return new Replica({ node, incarnation, placement, limits, trace, source: this, leases })
   }
 
   load(): GroupRecord {

@@ -146,7 +146,7 @@ test('PAX-4: a promise, an acceptance or a refusal that leaves before it is dura
   const common = { group, epoch: 1, position: 2, ballot: at }
   const messages: readonly Message[] = [
     { kind: 'promised', ...common },
-    { kind: 'accepted', ...common },
+    { kind: 'accepted', ...common, holders: [] },
     { kind: 'refused', ...common, promised: ballot(2, 'n3') },
   ]
   for (const message of messages) {

@@ -20,6 +20,10 @@ const ballot = fc.record({ round: count, node, incarnation: positive })
 const ballotValue = fc.record({ ballot, value: bytes })
 const chosen = fc.record({ position: positive, ballot, value: bytes })
 
+const term = fc.record({ incarnation: positive, number: positive })
+const asked = fc.record({ incarnation: positive, sentAt: count, sentWall: count })
+const holders = fc.array(fc.record({ node, incarnation: positive }), { maxLength: 3 })
+
 const verdict: fc.Arbitrary<Verdict> = fc.oneof(
   fc.record({
     kind: fc.constant('committed' as const),
@@ -62,7 +66,7 @@ const messageByKind: {
   ),
   accepted: fc.record({
     ...{ kind: fc.constant('accepted'), ...envelope },
-    ...{ position: positive, ballot },
+    ...{ position: positive, ballot, holders },
   }),
   refused: fc.record({
     ...{ kind: fc.constant('refused'), ...envelope },
@@ -84,11 +88,31 @@ const messageByKind: {
     ...{ kind: fc.constant('entries'), ...envelope },
     ...{ from: positive, entries: fc.array(chosen, { maxLength: 3 }), committed: count },
   }),
-  query: fc.record({ kind: fc.constant('query'), ...envelope, read: count }),
-  highest: fc.record({
-    ...{ kind: fc.constant('highest'), ...envelope },
-    ...{ read: count, position: count },
+  query: fc.record({
+    ...{ kind: fc.constant('query'), ...envelope },
+    ...{ read: count, mayRegister: fc.boolean() },
   }),
+  highest: fc.record(
+    {
+      ...{ kind: fc.constant('highest'), ...envelope },
+      ...{ read: count, position: count, term },
+    },
+    { requiredKeys: ['kind', 'group', 'epoch', 'read', 'position'] },
+  ),
+  invalidate: fc.record({ kind: fc.constant('invalidate'), ...envelope, position: positive }),
+  invalidated: fc.record({
+    ...{ kind: fc.constant('invalidated'), ...envelope },
+    ...{ position: positive, incarnation: positive },
+  }),
+  revoke: fc.record({
+    ...{ kind: fc.constant('revoke'), ...envelope },
+    ...{ position: positive, holder: node },
+  }),
+  revoked: fc.record({
+    ...{ kind: fc.constant('revoked'), ...envelope },
+    ...{ position: positive, holder: node },
+  }),
+  release: fc.record({ kind: fc.constant('release'), ...envelope, attempt: count }),
   forward: fc.record({
     ...{ kind: fc.constant('forward'), ...envelope },
     ...{ readPosition: count, reads: fc.array(bytes, { maxLength: 3 }), transaction: bytes },
@@ -104,6 +128,20 @@ const messageByKind: {
     ...{ kind: fc.constant('digest'), after: count, through: count },
     groups: fc.array(fc.tuple(group, positive), { maxLength: 4 }),
   }),
+  renew: fc.record(
+    {
+      ...{ kind: fc.constant('renew'), asked },
+      ...{ grantor: count, serial: count, term },
+    },
+    { requiredKeys: ['kind', 'asked', 'grantor', 'serial'] },
+  ),
+  renewed: fc.record({
+    ...{ kind: fc.constant('renewed'), asked, leaseMs: count },
+    ...{ term, serial: count },
+    revoked: fc.array(group, { maxLength: 3 }),
+  }),
+  'hand-back': fc.record({ kind: fc.constant('hand-back'), term }),
+  slow: fc.record({ kind: fc.constant('slow'), holder: node }),
 }
 
 const message: fc.Arbitrary<Message> = fc.oneof(...Object.values(messageByKind))
@@ -140,6 +178,18 @@ test.each(Object.entries(messageByKind))('%s comes back as it was sent', (kind, 
 test('a frame of messages of all kinds comes back in its order, and an empty one is a heartbeat', () => {
   fc.assert(fc.property(frame, checkRoundTrip), { numRuns: 300 })
   checkRoundTrip({ durableFlush: 0, messages: [] })
+})
+
+test('accepted without lease holders costs one byte for them, and an empty list reads as none', () => {
+  const [group, ballot] = [groupOfBytes(Buffer.from('g')), { round: 1, node: nodeId('a') }]
+  const accepted: Message = {
+    ...{ kind: 'accepted', group, epoch: 1, position: 1 },
+    ...{ ballot: { ...ballot, incarnation: 1 }, holders: [] },
+  }
+  const one = { durableFlush: 7, messages: [accepted] }
+  const of = (holders: Packable): Buffer => pack([1, 7, [[4, 'g', 1, 1, [1, 'a', 1], holders]]])
+  expect(encodePeerFrame(one)).toEqual(of(null))
+  expect(decodePeerFrame(of([]))).toEqual({ ok: true, frame: one })
 })
 
 test('a value of the largest size passes, one byte more is refused', () => {
@@ -179,7 +229,7 @@ const packable: fc.Arbitrary<Packable> = fc.letrec<{ value: Packable }>((tie) =>
 })).value
 /** Close to a frame: only the messages are anything at all. */
 const almost = fc
-  .array(fc.tuple(fc.nat({ max: 17 }), fc.array(packable, { maxLength: 7 })), { maxLength: 3 })
+  .array(fc.tuple(fc.nat({ max: 26 }), fc.array(packable, { maxLength: 7 })), { maxLength: 3 })
   .map((messages) => pack([1, 7, messages.map(([kind, fields]) => [kind, ...fields])]))
 const garbage = fc.oneof(bytes, packable.map(pack), almost)
 
@@ -213,6 +263,69 @@ test('a cut frame is never taken for a shorter one', () => {
 
 const ballotOf = (round: Packable, name: Packable = 'a', incarnation: Packable = 1): Packable => [
   ...[round, name, incarnation],
+]
+
+const acceptedWith = (holders: Packable): Packable[] => [4, 'g', 1, 1, ballotOf(1), holders]
+
+/** A message about leases with one field that is not what it should be. */
+const wrongLeaseFields: readonly (readonly [string, readonly Packable[], string])[] = [
+  ['holders that are a node', acceptedWith('a'), 'holders is no list'],
+  ['a holder that is a node alone', acceptedWith(['a']), 'holder is no list'],
+  ['a holder of three fields', acceptedWith([['a', 1, 1]]), 'holder has another length'],
+  ['a holder of no node', acceptedWith([['A!', 1]]), 'node is no node id'],
+  ['a holder of incarnation zero', acceptedWith([['a', 0]]), 'incarnation is no number from 1'],
+  [
+    'accepted without the field of holders',
+    [4, 'g', 1, 1, ballotOf(1)],
+    'message of kind accepted has another length',
+  ],
+  ['a query that says 1', [10, 'g', 1, 1, 1], 'may register is neither true nor false'],
+  ['a query that says nothing', [10, 'g', 1, 1, null], 'may register is neither true nor false'],
+  ['highest with half a term', [11, 'g', 1, 1, 1, [1]], 'term has another length'],
+  ['highest with a number as term', [11, 'g', 1, 1, 1, 1], 'term is no list'],
+  ['an invalidation at zero', [16, 'g', 1, 0], 'position is no number from 1'],
+  ['invalidated at zero', [17, 'g', 1, 0, 1], 'position is no number from 1'],
+  ['invalidated by incarnation zero', [17, 'g', 1, 1, 0], 'incarnation is no number from 1'],
+  ['a revocation at zero', [18, 'g', 1, 0, 'a'], 'position is no number from 1'],
+  ['a revocation of no node', [18, 'g', 1, 1, 'A!'], 'node is no node id'],
+  ['revoked at zero', [19, 'g', 1, 0, 'a'], 'position is no number from 1'],
+  ['revoked of no node', [19, 'g', 1, 1, null], 'node is no node id'],
+  ['a release of a negative attempt', [20, 'g', 1, -1], 'attempt is no number from 0'],
+  ['a release of no group', [20, '', 1, 1], 'group is no group id'],
+  ['a renewal of incarnation zero', [21, [0, 1, 1], 0, 0, null], 'incarnation is no number from 1'],
+  ['a renewal sent before time', [21, [1, -1, 1], 0, 0, null], 'sent at is no number from 0'],
+  ['a renewal with half a wall', [21, [1, 1, 0.5], 0, 0, null], 'sent wall is no number from 0'],
+  ['a renewal without a wall', [21, [1, 1], 0, 0, null], 'asked has another length'],
+  ['a renewal of a negative grantor', [21, [1, 1, 1], -1, 0, null], 'grantor is no number from 0'],
+  ['a renewal of a negative serial', [21, [1, 1, 1], 0, -1, null], 'serial is no number from 0'],
+  [
+    'a renewal without the field of the term',
+    [21, [1, 1, 1], 0, 0],
+    'message of kind renew has another length',
+  ],
+  ['a renewal of a term of none', [21, [1, 1, 1], 0, 0, [0, 1]], 'incarnation is no number from 1'],
+  ['renewed and never asked', [22, null, 9, [1, 1], 0, []], 'asked is no list'],
+  [
+    'renewed for less than no time',
+    [22, [1, 1, 1], -9, [1, 1], 0, []],
+    'lease is no number from 0',
+  ],
+  ['renewed without a term', [22, [1, 1, 1], 9, null, 0, []], 'term is no list'],
+  [
+    'renewed at a fractional serial',
+    [22, [1, 1, 1], 9, [1, 1], 0.5, []],
+    'serial is no number from 0',
+  ],
+  ['renewed with nothing revoked', [22, [1, 1, 1], 9, [1, 1], 0, null], 'revoked is no list'],
+  [
+    'renewed with a revoked number',
+    [22, [1, 1, 1], 9, [1, 1], 0, ['g', 1]],
+    'group is no group id',
+  ],
+  ['a term handed back that is zero', [23, [1, 0]], 'term is no number from 1'],
+  ['no term handed back', [23, null], 'term is no list'],
+  ['a slow holder of no node', [24, ''], 'node is no node id'],
+  ['a kind beyond the last', [25, 'a'], 'message is of no known kind'],
 ]
 
 /** A message with one field that is not what it should be. */
@@ -285,6 +398,7 @@ const wrongFields: readonly (readonly [string, readonly Packable[], string])[] =
     [13, 'g', 1, 1, [1, 1, Buffer.of(), 'x'.repeat(257), 1]],
     'session is too long',
   ],
+  ...wrongLeaseFields,
 ]
 
 test.each(wrongFields)('%s is refused with its reason', (_, fields, reason) => {

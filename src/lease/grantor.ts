@@ -1,0 +1,187 @@
+/**
+ * The grantor's side: the leases that this node has given to its peers, and the groups that each has
+ * registered under its lease. Memory only: after a restart every peer counts as holding everything
+ * until it has shown that it counts on nothing older, or until one lease time is over (R13).
+ *
+ * LEASE-2  A lease ends here later than at its holder: time runs from when the request came, and is
+ *          lengthened by what clocks may drift. A registration that is revoked ends when the holder
+ *          has said so, or when its lease as it stood at the revocation has run out.
+ */
+import type { GroupId, NodeId } from '../base/ids.ts'
+import { isSameTerm, type HandBack, type Renew, type Renewed, type Term } from './message.ts'
+import type { LeaseLimits } from './reading.ts'
+
+interface Revocation {
+  readonly serial: number
+  /** The end of the lease as it stood then. */
+  readonly endsMs: number
+}
+
+interface Grant {
+  /** Of the holder. */
+  incarnation: number
+  term: Term
+  untilMs: number
+  /** Registered groups, each with the highest attempt. */
+  readonly groups: Map<GroupId, number>
+  /** Not acknowledged yet: such a group is named in every answer of this term. */
+  readonly revocations: Map<GroupId, Revocation>
+  serial: number
+}
+
+interface Peer {
+  readonly node: NodeId
+  grant: Grant | undefined
+  /** Until then it may hold what an earlier incarnation of this node has granted. */
+  heldBlindMs: number
+  /** Found slow: nothing is granted to it before then. */
+  refusedMs: number
+}
+
+export interface Holder {
+  readonly node: NodeId
+  readonly incarnation: number
+}
+
+const nobody: readonly Holder[] = []
+
+export class Grants {
+  readonly #incarnation: number
+  readonly #limits: LeaseLimits
+  readonly #peers: ReadonlyMap<NodeId, Peer>
+  /** All terms so far, of all peers. */
+  #terms = 0
+
+  constructor(
+    peers: readonly NodeId[],
+    incarnation: number,
+    limits: LeaseLimits,
+    startedMs: number,
+  ) {
+    this.#incarnation = incarnation
+    this.#limits = limits
+    const heldBlindMs = this.#endOf(startedMs, limits.leaseMs)
+    this.#peers = new Map(
+      peers.map((node) => [node, { node, grant: undefined, heldBlindMs, refusedMs: 0 }]),
+    )
+  }
+
+  #endOf(now: number, ms: number): number {
+    return now + ms * (1 + this.#limits.clockDriftPpm / 1_000_000)
+  }
+
+  /** Undefined: it gets no lease. */
+  onRenew(from: NodeId, message: Renew, now: number): Renewed | undefined {
+    const peer = this.#peers.get(from)
+    if (peer === undefined || this.#limits.leaseMs === 0) return undefined
+    // It knows this incarnation, so it counts on nothing of an earlier one.
+    if (message.grantor === this.#incarnation) peer.heldBlindMs = 0
+    const { asked, term } = message
+    if (asked.incarnation < (peer.grant?.incarnation ?? 0)) return undefined
+    if (peer.grant !== undefined && term !== undefined && isSameTerm(term, peer.grant.term)) {
+      acknowledge(peer.grant, message.serial)
+    }
+    if (now < peer.refusedMs) return undefined
+    const grant = this.#grantFor(peer, asked.incarnation, now)
+    grant.untilMs = Math.max(grant.untilMs, this.#endOf(now, this.#limits.leaseMs))
+    const { serial, revocations } = grant
+    const common = { kind: 'renewed', asked, leaseMs: this.#limits.leaseMs } as const
+    return { ...common, term: grant.term, serial, revoked: [...revocations.keys()] }
+  }
+
+  /** The live grant; else another term, in which nothing is registered. */
+  #grantFor(peer: Peer, incarnation: number, now: number): Grant {
+    const { grant } = peer
+    if (grant !== undefined && now < grant.untilMs && grant.incarnation === incarnation)
+      return grant
+    this.#terms += 1
+    const term = { incarnation: this.#incarnation, number: this.#terms }
+    peer.grant = {
+      ...{ incarnation, term, untilMs: 0, serial: 0 },
+      ...{ groups: new Map(), revocations: new Map() },
+    }
+    return peer.grant
+  }
+
+  #live(node: NodeId, now: number): Grant | undefined {
+    const grant = this.#peers.get(node)?.grant
+    return grant !== undefined && now < grant.untilMs ? grant : undefined
+  }
+
+  /** Notes that `from` will serve the group; the term it is noted under, or undefined when it is not. */
+  register(group: GroupId, from: NodeId, attempt: number, now: number): Term | undefined {
+    const grant = this.#live(from, now)
+    if (grant === undefined || now < (this.#peers.get(from)?.refusedMs ?? 0)) return undefined
+    // A new registration cancels no revocation: what the holder is to drop, it may not hold anew.
+    if (grant.revocations.has(group)) return undefined
+    const before = grant.groups.get(group)
+    if (before === undefined && grant.groups.size >= this.#limits.leaseGroupsMax) return undefined
+    grant.groups.set(group, Math.max(before ?? 0, attempt))
+    return grant.term
+  }
+
+  /** Its holder has stopped serving the group by attempts up to this one. */
+  release(group: GroupId, from: NodeId, attempt: number): void {
+    const groups = this.#peers.get(from)?.grant?.groups
+    const registered = groups?.get(group)
+    if (registered !== undefined && registered <= attempt) groups?.delete(group)
+  }
+
+  onHandBack(from: NodeId, { term }: HandBack): void {
+    const peer = this.#peers.get(from)
+    if (peer?.grant !== undefined && isSameTerm(peer.grant.term, term)) peer.grant = undefined
+  }
+
+  /** Who may serve the group by itself, as far as this node knows. */
+  holders(group: GroupId, now: number): readonly Holder[] {
+    let found: Holder[] | undefined
+    for (const peer of this.#peers.values()) {
+      if (!this.#isHolder(peer, group, now)) continue
+      found ??= []
+      found.push({ node: peer.node, incarnation: peer.grant?.incarnation ?? 1 })
+    }
+    return found ?? nobody
+  }
+
+  #isHolder(peer: Peer, group: GroupId, now: number): boolean {
+    if (now < peer.heldBlindMs) return true
+    const { grant } = peer
+    if (grant === undefined || now >= grant.untilMs || !grant.groups.has(group)) return false
+    const revocation = grant.revocations.get(group)
+    return revocation === undefined || now < revocation.endsMs
+  }
+
+  /** Begins to end that registration, or goes on. Returns whether it has ended. */
+  revoke(group: GroupId, holder: NodeId, now: number): boolean {
+    const peer = this.#peers.get(holder)
+    if (peer === undefined || !this.#isHolder(peer, group, now)) return true
+    const { grant } = peer
+    if (grant?.groups.has(group) === true && !grant.revocations.has(group)) {
+      grant.serial += 1
+      grant.revocations.set(group, { serial: grant.serial, endsMs: grant.untilMs })
+    }
+    return false
+  }
+
+  /** It made writers wait too often: its lease runs out, and it gets none for so long. */
+  refuse(holder: NodeId, now: number, ms: number): void {
+    const peer = this.#peers.get(holder)
+    if (peer !== undefined) peer.refusedMs = Math.max(peer.refusedMs, now + ms)
+  }
+
+  /** Registrations by peers, live or not. */
+  get count(): number {
+    let count = 0
+    for (const { grant } of this.#peers.values()) count += grant?.groups.size ?? 0
+    return count
+  }
+}
+
+/** The holder has carried out every revocation up to `serial`. */
+function acknowledge(grant: Grant, serial: number): void {
+  for (const [group, revocation] of grant.revocations) {
+    if (revocation.serial > serial) continue
+    grant.revocations.delete(group)
+    grant.groups.delete(group)
+  }
+}

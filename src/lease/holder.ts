@@ -1,0 +1,144 @@
+/**
+ * The holder's side: what this node may still count on of the leases that its peers have given it.
+ *
+ * LEASE-2  It stops counting on a lease before its grantor does: time runs from when the request
+ *          left, on this node's monotonic clock, and is shortened by what clocks may drift.
+ *
+ * A wall clock that outruns the monotonic one tells of a machine that was suspended: nothing is
+ * held any more. It may shorten a lease in this way, and never lengthens one.
+ */
+import type { GroupId, NodeId } from '../base/ids.ts'
+import { isSameTerm, type HandBack, type Renew, type Renewed, type Term } from './message.ts'
+import type { LeaseLimits, Reading } from './reading.ts'
+
+interface Held {
+  /** The grantor's highest incarnation heard of: terms of older ones are dropped. */
+  grantor: number
+  term: Term | undefined
+  untilMs: number
+  /** When the request left that the lease counts from, on both clocks. */
+  sentMs: number
+  sentWall: number
+  /** The highest revocation of the term that is carried out. */
+  serial: number
+  /** When a renewal was asked for last. */
+  askedMs: number
+}
+
+/** How far the wall clock may outrun the monotonic one, beside its drift. */
+const suspensionMicros = 50_000
+
+export class HeldLeases {
+  readonly #incarnation: number
+  readonly #limits: LeaseLimits
+  readonly #held: ReadonlyMap<NodeId, Held>
+
+  constructor(peers: readonly NodeId[], incarnation: number, limits: LeaseLimits) {
+    this.#incarnation = incarnation
+    this.#limits = limits
+    this.#held = new Map(peers.map((peer) => [peer, nothing()]))
+  }
+
+  /** Whether this node may count on what is registered under this term of the peer's, now. */
+  isHeld(peer: NodeId, term: Term, reading: Reading): boolean {
+    const held = this.#held.get(peer)
+    if (held?.term === undefined || !isSameTerm(held.term, term)) return false
+    return this.#isLive(held, reading)
+  }
+
+  /** Whether there is a term of the peer's at all under which something could be registered. */
+  isLive(peer: NodeId, reading: Reading): boolean {
+    const held = this.#held.get(peer)
+    return held?.term !== undefined && this.#isLive(held, reading)
+  }
+
+  #isLive(held: Held, { now, wall }: Reading): boolean {
+    if (now >= held.untilMs) return false
+    const passedMicros = (now - held.sentMs) * 1000
+    const drift = (passedMicros * this.#limits.clockDriftPpm) / 1_000_000
+    if (wall - held.sentWall <= passedMicros + drift + suspensionMicros) return true
+    for (const one of this.#held.values()) one.term = undefined
+    return false
+  }
+
+  /** A link came up: whatever an earlier incarnation of the peer has granted is not counted on. */
+  onIncarnation(peer: NodeId, incarnation: number): void {
+    const held = this.#held.get(peer)
+    if (held === undefined || incarnation <= held.grantor) return
+    held.grantor = incarnation
+    held.term = undefined
+  }
+
+  /** Asks for a term, or for more of it; undefined when that was asked for a moment ago. */
+  renewal(peer: NodeId, { now, wall }: Reading, pauseMs = 0): Renew | undefined {
+    const held = this.#held.get(peer)
+    if (held === undefined || now - held.askedMs < pauseMs) return undefined
+    held.askedMs = now
+    const { term, grantor, serial } = held
+    const asked = { incarnation: this.#incarnation, sentAt: Math.floor(now * 1000), sentWall: wall }
+    const common = { kind: 'renew', asked, grantor } as const
+    return term === undefined ? { ...common, serial: 0 } : { ...common, serial, term }
+  }
+
+  /**
+   * The peer's answer. `drop` is called with each group that it has revoked, before the lease is
+   * extended: what is registered there, or is still on its way, counts no more. Returns whether the
+   * peer waits to hear that this is done.
+   */
+  onRenewed(
+    peer: NodeId,
+    message: Renewed,
+    reading: Reading,
+    drop: (group: GroupId) => void,
+  ): boolean {
+    const held = this.#held.get(peer)
+    if (held === undefined || isOlder(message.term, held)) return false
+    // Of an earlier life: its clock was another one.
+    if (message.asked.incarnation !== this.#incarnation) return false
+    for (const group of message.revoked) drop(group)
+    const isNew = held.term === undefined || !isSameTerm(held.term, message.term)
+    if (isNew) begin(held, message.term)
+    const hasNews = message.serial > held.serial
+    held.serial = Math.max(held.serial, message.serial)
+    this.#extend(held, message, reading)
+    return hasNews && message.revoked.length > 0
+  }
+
+  #extend(held: Held, { asked, leaseMs }: Renewed, { now }: Reading): void {
+    const sentMs = asked.sentAt / 1000
+    const untilMs = sentMs + leaseMs * (1 - this.#limits.clockDriftPpm / 1_000_000)
+    if (sentMs > now || untilMs <= held.untilMs) return
+    held.untilMs = untilMs
+    held.sentMs = sentMs
+    held.sentWall = asked.sentWall
+  }
+
+  /** Counts on nothing any more; what the peers are told of it. */
+  handBack(): readonly (readonly [NodeId, HandBack])[] {
+    const messages: (readonly [NodeId, HandBack])[] = []
+    for (const [peer, held] of this.#held) {
+      if (held.term !== undefined) messages.push([peer, { kind: 'hand-back', term: held.term }])
+      held.term = undefined
+    }
+    return messages
+  }
+}
+
+function nothing(): Held {
+  return {
+    ...{ grantor: 0, term: undefined, untilMs: 0, sentMs: 0, sentWall: 0, serial: 0 },
+    askedMs: Number.NEGATIVE_INFINITY,
+  }
+}
+
+function isOlder(term: Term, { grantor, term: own }: Held): boolean {
+  if (term.incarnation !== grantor) return term.incarnation < grantor
+  return own !== undefined && own.incarnation === grantor && term.number < own.number
+}
+
+function begin(held: Held, term: Term): void {
+  held.grantor = term.incarnation
+  held.term = term
+  held.untilMs = 0
+  held.serial = 0
+}

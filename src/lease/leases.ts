@@ -1,0 +1,163 @@
+/**
+ * The leases of one node, both sides, and what its groups ask of them. A lease is between two nodes;
+ * a group is registered under it by a read, and taken out when it is not read any more.
+ */
+import type { GroupId, NodeId } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import { Grants, type Holder } from './grantor.ts'
+import { HeldLeases } from './holder.ts'
+import type { HandBack, LeaseMessage, Renew, Renewed, Slow, Term } from './message.ts'
+import type { Reading } from './reading.ts'
+
+export interface LeasesOptions {
+  readonly node: NodeId
+  readonly nodes: readonly NodeId[]
+  readonly incarnation: number
+  readonly limits: Limits
+  /** The monotonic clock as this node starts. */
+  readonly startedMs: number
+}
+
+/** Holders that make writers wait so often in so long a time get no leases for a while. */
+const slowCount = 3
+const slowWindowMs = 10_000
+/** One stop of a node makes the writers of many groups wait: that is once. */
+const slowSpacingMs = 200
+const slowPauseMs = 30_000
+
+export type Told = readonly [to: NodeId, message: Renew | Renewed | Slow | HandBack]
+
+/** What a group's step may ask of this node's leases. */
+export class Leases {
+  readonly #options: LeasesOptions
+  readonly #peers: readonly NodeId[]
+  readonly #held: HeldLeases
+  readonly #grants: Grants
+  /** When holders were found slow, the last times of each. */
+  readonly #slow = new Map<NodeId, number[]>()
+  /** Groups that this node has registered, or tries to. */
+  #groups = 0
+
+  constructor(options: LeasesOptions) {
+    const { node, nodes, incarnation, limits, startedMs } = options
+    this.#options = options
+    this.#peers = nodes.filter((one) => one !== node)
+    this.#held = new HeldLeases(this.#peers, incarnation, limits)
+    this.#grants = new Grants(this.#peers, incarnation, limits, startedMs)
+  }
+
+  /** Groups that this node serves by itself, or tries to. */
+  get heldGroups(): number {
+    return this.#groups
+  }
+
+  /** Groups that peers have registered here, each peer's counted. */
+  get grantedGroups(): number {
+    return this.#grants.count
+  }
+
+  /** Room for one more group? It is taken until `leave`. */
+  enter(): boolean {
+    const { leaseMs, leaseGroupsMax } = this.#options.limits
+    if (leaseMs === 0 || this.#groups >= leaseGroupsMax) return false
+    this.#groups += 1
+    return true
+  }
+
+  leave(): void {
+    this.#groups -= 1
+  }
+
+  isHeld(peer: NodeId, term: Term, reading: Reading): boolean {
+    return this.#held.isHeld(peer, term, reading)
+  }
+
+  isLive(peer: NodeId, reading: Reading): boolean {
+    return this.#held.isLive(peer, reading)
+  }
+
+  register(group: GroupId, from: NodeId, attempt: number, now: number): Term | undefined {
+    return this.#grants.register(group, from, attempt, now)
+  }
+
+  release(group: GroupId, from: NodeId, attempt: number): void {
+    this.#grants.release(group, from, attempt)
+  }
+
+  holders(group: GroupId, now: number): readonly Holder[] {
+    return this.#grants.holders(group, now)
+  }
+
+  revoke(group: GroupId, holder: NodeId, now: number): boolean {
+    return this.#grants.revoke(group, holder, now)
+  }
+
+  /** A writer had to wait for this holder. Returns whether all voters should hear of it. */
+  noteSlow(holder: NodeId, now: number): boolean {
+    const times = (this.#slow.get(holder) ?? []).filter((at) => now - at < slowWindowMs)
+    if (now - (times.at(-1) ?? Number.NEGATIVE_INFINITY) < slowSpacingMs) return false
+    times.push(now)
+    const isTooOften = times.length >= slowCount
+    this.#slow.set(holder, isTooOften ? [] : times)
+    if (isTooOften) this.#grants.refuse(holder, now, slowPauseMs)
+    return isTooOften
+  }
+
+  /** Asks a peer for a term, unless it was asked just now. */
+  ask(peer: NodeId, reading: Reading): readonly Told[] {
+    return this.#renewal(peer, reading, this.#pauseMs)
+  }
+
+  /** Called every quarter of a lease. A node that serves no group by itself lets its leases end. */
+  renewals(reading: Reading): readonly Told[] {
+    if (this.#groups === 0) return []
+    return this.#peers.flatMap((peer) => this.#renewal(peer, reading, this.#pauseMs))
+  }
+
+  /** So many renewals of one lease may be lost before it ends. */
+  get #pauseMs(): number {
+    return this.#options.limits.leaseMs / 8
+  }
+
+  #renewal(peer: NodeId, reading: Reading, pauseMs: number): readonly Told[] {
+    const renewal = this.#held.renewal(peer, reading, pauseMs)
+    return renewal === undefined ? [] : [[peer, renewal]]
+  }
+
+  /** A link came up. The answer tells a peer that has restarted that nothing older is counted on. */
+  onLink(peer: NodeId, incarnation: number, reading: Reading): readonly Told[] {
+    if (this.#options.limits.leaseMs === 0) return []
+    this.#held.onIncarnation(peer, incarnation)
+    return this.#renewal(peer, reading, 0)
+  }
+
+  /** `drop` is told each group whose registration with `from` is no longer to be counted on. */
+  onMessage(
+    from: NodeId,
+    message: LeaseMessage,
+    reading: Reading,
+    drop: (group: GroupId) => void,
+  ): readonly Told[] {
+    switch (message.kind) {
+      case 'renew': {
+        const answer = this.#grants.onRenew(from, message, reading.now)
+        return answer === undefined ? [] : [[from, answer]]
+      }
+      case 'renewed': {
+        const isAwaited = this.#held.onRenewed(from, message, reading, drop)
+        return isAwaited ? this.#renewal(from, reading, 0) : []
+      }
+      case 'hand-back':
+        this.#grants.onHandBack(from, message)
+        return []
+      case 'slow':
+        this.#grants.refuse(message.holder, reading.now, slowPauseMs)
+        return []
+    }
+  }
+
+  /** This node stops: it counts on nothing any more, and says so. */
+  handBack(): readonly Told[] {
+    return this.#held.handBack()
+  }
+}

@@ -1,0 +1,12 @@
+/** What leases are judged by: this node's clocks, and the bounds on them. */
+import type { Timestamp } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+
+export interface Reading {
+  /** The monotonic clock, milliseconds. */
+  readonly now: number
+  /** The wall clock, microseconds. */
+  readonly wall: Timestamp
+}
+
+export type LeaseLimits = Pick<Limits, 'leaseMs' | 'clockDriftPpm' | 'leaseGroupsMax'>

@@ -1,0 +1,127 @@
+/**
+ * From chosen to committed: what a majority has accepted is shown to nobody before every lease holder
+ * either has it or can serve no read without it (REPLICATION "Writes" 5 and "Read leases"). Whoever
+ * finishes another's position passes here as well (R8).
+ *
+ * LEASE-1  See `holders.ts`, which says who is waited for.
+ */
+import type { NodeId } from '../base/ids.ts'
+import { isWon, type Accepting } from '../paxos/proposer.ts'
+import { reply } from './acceptance.ts'
+import type { Context } from './effect.ts'
+import { awaitedHolders, listersOf, noteAcknowledged, noteRevoked } from './holders.ts'
+import { decide } from './learn.ts'
+import type { GroupLog, Proposal } from './log.ts'
+import type { Invalidated, Revoked } from './message.ts'
+
+/** Holders have so many times as long as the majority took, before they are told once more. */
+const holderPatience = 4
+/** How often a holder that does not answer is looked after in one lease time. */
+const urgesPerLease = 16
+
+/** A lease holder shows nothing below the position any more. */
+export function onInvalidated(
+  log: GroupLog,
+  context: Context,
+  from: NodeId,
+  { position, incarnation }: Invalidated,
+): void {
+  const { proposal } = log
+  if (proposal?.position !== position || proposal.phase.kind !== 'accepting') return
+  noteAcknowledged(proposal.holders, from, incarnation)
+  noteSlow(context, proposal, from)
+  commitIfNobodyIsAwaited(log, context, proposal, proposal.phase)
+}
+
+/** A voter that listed a holder has ended its registration. */
+export function onRevoked(
+  log: GroupLog,
+  context: Context,
+  from: NodeId,
+  { position, holder }: Revoked,
+): void {
+  const { proposal } = log
+  if (proposal?.position !== position || proposal.phase.kind !== 'accepting') return
+  noteRevoked(proposal.holders, from, holder)
+  noteSlow(context, proposal, holder)
+  commitIfNobodyIsAwaited(log, context, proposal, proposal.phase)
+}
+
+/** A majority has accepted: chosen. Committed, and shown, when no lease holder can miss it. */
+export function commitIfNobodyIsAwaited(
+  log: GroupLog,
+  context: Context,
+  proposal: Proposal,
+  phase: Accepting,
+): void {
+  const { voters } = log.set
+  if (!isWon(phase, voters)) return
+  const awaited = awaitedHolders(proposal.holders, phase, voters, context.node)
+  if (awaited.length > 0) return waitForHolders(log, context, proposal, awaited)
+  log.unannounced = { position: proposal.position, ballot: phase.ballot }
+  log.proposal = undefined
+  decide(log, context, proposal.position, phase.ballot, phase.value)
+}
+
+/** Most holders accept along with the others: they are left alone for as long as that may take. */
+function waitForHolders(
+  log: GroupLog,
+  context: Context,
+  proposal: Proposal,
+  awaited: readonly NodeId[],
+): void {
+  if (proposal.waiting !== undefined) return
+  context.trace.mark('a chosen value waits for a lease holder')
+  const { now, limits } = context
+  proposal.waiting = { sinceMs: now, urges: 0 }
+  const usualMs = Math.min(holderPatience * (now - proposal.phaseStart), limits.leaseMs / 4)
+  proposal.deadline = now + Math.max(limits.invalidateMs, usualMs)
+  const gone = awaited.filter((holder) => context.isSuspected(holder))
+  if (gone.length > 0) revokeAt(log, context, proposal, gone)
+}
+
+/** Holders that are late are told of the position first; then their registrations are ended. */
+export function urgeHolders(
+  log: GroupLog,
+  context: Context,
+  proposal: Proposal,
+  phase: Accepting,
+  waiting: NonNullable<Proposal['waiting']>,
+): void {
+  const awaited = awaitedHolders(proposal.holders, phase, log.set.voters, context.node)
+  const { group, set } = log
+  const { position } = proposal
+  for (const holder of awaited) {
+    const message = { kind: 'invalidate', group, epoch: set.epoch, position } as const
+    context.emit({ kind: 'send', to: holder, message })
+  }
+  if (waiting.urges > 0) revokeAt(log, context, proposal, awaited)
+  waiting.urges += 1
+  const { leaseMs, invalidateMs } = context.limits
+  proposal.deadline = context.now + Math.max(invalidateMs, leaseMs / urgesPerLease)
+}
+
+/** It is alive, and had to be urged: too much of that, and all voters are told. */
+function noteSlow(context: Context, { waiting }: Proposal, holder: NodeId): void {
+  if (waiting === undefined || waiting.urges === 0 || context.isSuspected(holder)) return
+  if (!context.leases.noteSlow(holder, context.now)) return
+  context.trace.mark('a lease holder is too slow')
+  context.emit({ kind: 'slow', holder })
+}
+
+/** Each voter that listed a holder is asked, and asked again: it answers once the registration is over. */
+function revokeAt(
+  log: GroupLog,
+  context: Context,
+  proposal: Proposal,
+  holders: readonly NodeId[],
+): void {
+  const { group, set } = log
+  for (const holder of holders) {
+    const { position } = proposal
+    const message = { kind: 'revoke', group, epoch: set.epoch, position, holder } as const
+    for (const voter of listersOf(proposal.holders, holder)) {
+      context.emit(reply(context, voter, message))
+    }
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Lease holders that the open position's proposer has to wait for (REPLICATION "Writes" 5). A value that
+ * a majority has accepted is chosen; it is committed, and shown to anybody, only when nobody can
+ * serve a read without it.
+ *
+ * LEASE-1  Of each holder that a voter listed when it accepted: the holder has accepted this value,
+ *          or has acknowledged that the position exists, or a majority of the voters has accepted
+ *          without listing it, or has ended its registration since.
+ */
+import type { NodeId } from '../base/ids.ts'
+import type { Accepting } from '../paxos/proposer.ts'
+import type { LeaseHolder } from './message.ts'
+
+interface Listed {
+  /** The highest that any voter listed. */
+  incarnation: number
+  /** Voters that have it registered, as far as is known. */
+  readonly by: Set<NodeId>
+}
+
+export interface HolderTable {
+  readonly listed: Map<NodeId, Listed>
+  /** Who has acknowledged the position, and in which incarnation. */
+  readonly acknowledged: Map<NodeId, number>
+}
+
+export function noHolders(): HolderTable {
+  return { listed: new Map(), acknowledged: new Map() }
+}
+
+/** `voter` has accepted, and lists these. What it does not list cannot be registered there without the value. */
+export function noteHolders(
+  { listed }: HolderTable,
+  voter: NodeId,
+  holders: readonly LeaseHolder[],
+): void {
+  for (const { by } of listed.values()) by.delete(voter)
+  for (const { node, incarnation } of holders) {
+    const known = listed.get(node) ?? { incarnation, by: new Set() }
+    known.incarnation = Math.max(known.incarnation, incarnation)
+    known.by.add(voter)
+    listed.set(node, known)
+  }
+}
+
+export function noteAcknowledged(
+  { acknowledged }: HolderTable,
+  holder: NodeId,
+  incarnation: number,
+): void {
+  acknowledged.set(holder, Math.max(acknowledged.get(holder) ?? 0, incarnation))
+}
+
+export function noteRevoked({ listed }: HolderTable, voter: NodeId, holder: NodeId): void {
+  listed.get(holder)?.by.delete(voter)
+}
+
+/** Holders that keep a chosen value from being committed. `self` proposes, and shows nothing older. */
+export function awaitedHolders(
+  { listed, acknowledged }: HolderTable,
+  { acceptances }: Accepting,
+  voters: readonly NodeId[],
+  self: NodeId,
+): readonly NodeId[] {
+  const awaited: NodeId[] = []
+  for (const [holder, { incarnation, by }] of listed) {
+    if (holder === self || by.size === 0 || acceptances.has(holder)) continue
+    if ((acknowledged.get(holder) ?? 0) >= incarnation) continue
+    const without = voters.filter((voter) => acceptances.has(voter) && !by.has(voter)).length
+    if (2 * without <= voters.length) awaited.push(holder)
+  }
+  return awaited
+}
+
+/** The voters that have it registered. */
+export function listersOf({ listed }: HolderTable, holder: NodeId): Iterable<NodeId> {
+  return listed.get(holder)?.by ?? []
+}

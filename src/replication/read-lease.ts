@@ -1,0 +1,108 @@
+/**
+ * Serving current reads without asking (REPLICATION "Read leases"). A majority read registers the group
+ * with the voters that answer it; as long as registrations of that one attempt hold at a majority, any
+ * write is known here, or its proposer waits for this node, before it is shown to anybody.
+ *
+ * LEASE-1  What is served without asking holds every position that was acknowledged before.
+ * LEASE-5  It is served only when everything that the answers of the attempt told of is applied.
+ */
+import { assert } from '../base/assert.ts'
+import type { NodeId, Position } from '../base/ids.ts'
+import { chase } from './catch-up.ts'
+import type { Context } from './effect.ts'
+import { highestKnown, type GroupLog } from './log.ts'
+import type { Highest, Invalidate, Release, Revoke } from './message.ts'
+
+/** A majority read begins: its answers may register the group. Returns whether to ask for that. */
+export function beginAttempt(log: GroupLog, context: Context, attempt: number): boolean {
+  if (log.lease === undefined && !context.leases.enter()) return false
+  log.lease = { attempt, grants: new Map(), ignored: new Set(), usedMs: context.now }
+  log.idleDeadline = context.now + context.limits.leaseIdleMs
+  return true
+}
+
+/** An answer to a read round, whether or not that round still waits for it. */
+export function onAnswer(log: GroupLog, from: NodeId, { read, position, term }: Highest): void {
+  const { lease } = log
+  if (lease?.attempt !== read || term === undefined || lease.ignored.has(from)) return
+  log.floor = Math.max(log.floor, position)
+  lease.grants.set(from, term)
+}
+
+/**
+ * How far a current read must see that begins now and asks nobody; undefined when it has to ask.
+ * Accepted positions count, decided or not: whoever accepted is not waited for (R6).
+ */
+export function leasedPosition(log: GroupLog, context: Context): Position | undefined {
+  const { lease, set } = log
+  if (lease === undefined) return undefined
+  let count = 0
+  for (const voter of set.voters) {
+    if (voter === context.node) count += 1
+    else {
+      const term = lease.grants.get(voter)
+      if (term !== undefined && context.leases.isHeld(voter, term, context)) count += 1
+    }
+  }
+  return 2 * count > set.voters.length ? Math.max(highestKnown(log), log.floor) : undefined
+}
+
+/** The peer has ended this node's registration, whatever of it is on its way still. */
+export function dropGrant(log: GroupLog, peer: NodeId): void {
+  log.lease?.grants.delete(peer)
+  log.lease?.ignored.add(peer)
+}
+
+/** A position exists that this node may not have: nothing below it is shown from now on. */
+export function onInvalidate(
+  log: GroupLog,
+  context: Context,
+  from: NodeId,
+  { position }: Invalidate,
+): void {
+  context.trace.mark('told to show nothing below a position')
+  log.floor = Math.max(log.floor, position)
+  chase(log, context, position, from)
+  const { group, set } = log
+  const { incarnation } = context
+  const message = { kind: 'invalidated', group, epoch: set.epoch, position, incarnation } as const
+  context.emit({ kind: 'send', to: from, message })
+}
+
+/** A proposer waits for a holder that this node listed. */
+export function onRevoke(
+  log: GroupLog,
+  context: Context,
+  from: NodeId,
+  { position, holder }: Revoke,
+): void {
+  const { group, set } = log
+  if (!context.leases.revoke(group, holder, context.now)) {
+    return context.trace.mark('a registration is being revoked')
+  }
+  const message = { kind: 'revoked', group, epoch: set.epoch, position, holder } as const
+  context.emit(
+    from === context.node ? { kind: 'deliver', message } : { kind: 'send', to: from, message },
+  )
+}
+
+/** Not read for long: out of the lease, and its peers may forget it. */
+export function onIdleDeadline(log: GroupLog, context: Context): void {
+  const { lease, group, set } = log
+  assert(lease !== undefined, 'LEASE-1: a group without a lease waits for its end')
+  const { now, limits } = context
+  const idleAt = lease.usedMs + limits.leaseIdleMs
+  const isRead = now < idleAt || log.readRound !== undefined
+  log.idleDeadline = Math.max(idleAt, now + limits.leaseIdleMs / 2)
+  if (isRead) return
+  endLease(log, context)
+  const { attempt } = lease
+  const message: Release = { kind: 'release', group, epoch: set.epoch, attempt }
+  for (const peer of lease.grants.keys()) context.emit({ kind: 'send', to: peer, message })
+}
+
+function endLease(log: GroupLog, context: Context): void {
+  log.lease = undefined
+  log.idleDeadline = Number.POSITIVE_INFINITY
+  context.leases.leave()
+}

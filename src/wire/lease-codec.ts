@@ -1,0 +1,115 @@
+/**
+ * Messages about read leases ⇄ the fields that follow their kind or, for those of a group, their
+ * envelope. Kinds and the number of fields are `peer-codec.ts`'s.
+ */
+import type { GroupId } from '../base/ids.ts'
+import type { Packable } from '../base/pack.ts'
+import type { Asked, LeaseMessage } from '../lease/message.ts'
+import type { GroupMessage } from '../replication/message.ts'
+import * as field from './peer-fields.ts'
+
+/** What is said of the leases for one group. */
+type GroupLeaseKind = 'invalidate' | 'invalidated' | 'revoke' | 'revoked' | 'release'
+type GroupLeaseMessage = GroupMessage & { kind: GroupLeaseKind }
+
+export function packLeaseMessage(message: LeaseMessage): Packable[] {
+  switch (message.kind) {
+    case 'renew': {
+      const { asked, grantor, serial, term } = message
+      return [packAsked(asked), grantor, serial, term && field.packTerm(term)]
+    }
+    case 'renewed': {
+      const { asked, leaseMs, term, serial, revoked } = message
+      return [packAsked(asked), leaseMs, field.packTerm(term), serial, revoked]
+    }
+    case 'hand-back':
+      return [field.packTerm(message.term)]
+    case 'slow':
+      return [message.holder]
+  }
+}
+
+export function readLeaseMessage(
+  kind: LeaseMessage['kind'],
+  fields: readonly unknown[],
+): LeaseMessage {
+  switch (kind) {
+    case 'renew':
+      return readRenew(fields)
+    case 'renewed': {
+      const [asked, leaseMs, term, serial, revoked] = fields
+      return {
+        kind,
+        asked: readAsked(asked),
+        leaseMs: field.count(leaseMs, 'lease'),
+        term: field.term(term),
+        serial: field.count(serial, 'serial'),
+        revoked: field.list(revoked, 'revoked').map(field.group),
+      }
+    }
+    case 'hand-back':
+      return { kind, term: field.term(fields[0]) }
+    case 'slow':
+      return { kind, holder: field.node(fields[0]) }
+  }
+}
+
+function readRenew(fields: readonly unknown[]): LeaseMessage & { kind: 'renew' } {
+  const renew = {
+    kind: 'renew' as const,
+    asked: readAsked(fields[0]),
+    grantor: field.count(fields[1], 'grantor'),
+    serial: field.count(fields[2], 'serial'),
+  }
+  return field.isAbsent(fields[3]) ? renew : { ...renew, term: field.term(fields[3]) }
+}
+
+function packAsked({ incarnation, sentAt, sentWall }: Asked): Packable {
+  return [incarnation, sentAt, sentWall]
+}
+
+function readAsked(value: unknown): Asked {
+  const [incarnation, sentAt, sentWall] = field.list(value, 'asked', 3)
+  return {
+    incarnation: field.count(incarnation, 'incarnation', 1),
+    sentAt: field.count(sentAt, 'sent at'),
+    sentWall: field.count(sentWall, 'sent wall'),
+  }
+}
+
+export function packGroupLease(message: GroupLeaseMessage): Packable[] {
+  switch (message.kind) {
+    case 'invalidate':
+      return [message.position]
+    case 'invalidated':
+      return [message.position, message.incarnation]
+    case 'revoke':
+    case 'revoked':
+      return [message.position, message.holder]
+    case 'release':
+      return [message.attempt]
+  }
+}
+
+export function readGroupLease(
+  kind: GroupLeaseKind,
+  group: GroupId,
+  epoch: number,
+  fields: readonly unknown[],
+): GroupLeaseMessage {
+  switch (kind) {
+    case 'invalidate':
+      return { kind, group, epoch, position: field.position(fields[0]) }
+    case 'invalidated': {
+      const position = field.position(fields[0])
+      return { kind, group, epoch, position, incarnation: field.count(fields[1], 'incarnation', 1) }
+    }
+    case 'revoke':
+    case 'revoked': {
+      const position = field.position(fields[0])
+      return { kind, group, epoch, position, holder: field.node(fields[1]) }
+    }
+    case 'release':
+      return { kind, group, epoch, attempt: field.count(fields[0], 'attempt') }
+  }
+}
