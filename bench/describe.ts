@@ -39,7 +39,8 @@ export function describeCommits(report: CommitsReport): string {
   ].join('\n')
 }
 
-export function describeTrips({ regions, distancesMs, figures }: RoundTripsReport): string {
+export function describeTrips(report: RoundTripsReport): string {
+  const { regions, distancesMs, figures, writeGapLeases } = report
   const cells = (of: readonly (string | number)[]): string =>
     of
       .map((cell, column) => (column === 0 ? `${cell}`.padEnd(22) : `${cell}`.padStart(10)))
@@ -52,6 +53,9 @@ export function describeTrips({ regions, distancesMs, figures }: RoundTripsRepor
     ...Object.entries(figures).map(([name, { roundTrips, roundTripsMax, ms, ...rest }]) =>
       cells([name, roundTrips, roundTripsMax, ms, rest.messages, rest.bytes, rest.flushes]),
     ),
+    'A write after the failure of one node takes so many lease times at most:',
+    cells(['', ...Object.keys(writeGapLeases)]),
+    cells(['writeGapLeases', ...Object.values(writeGapLeases)]),
     '',
   ].join('\n')
 }

@@ -39,6 +39,8 @@ export interface Figure {
 
 export type RoundTripName =
   | 'commitAtLeader'
+  /** While a node of another region serves reads by itself: the commit waits for it, too. */
+  | 'commitBesideReader'
   | 'commitElsewhere'
   | 'commitAfterFollowing'
   | 'currentReadFirst'
@@ -49,7 +51,12 @@ export interface RoundTripsReport {
   readonly regions: RegionCount
   readonly distancesMs: Distances
   readonly figures: Readonly<Record<RoundTripName, Figure>>
+  /** Lease times that writes stand still for after the failure of one node, at most. */
+  readonly writeGapLeases: Readonly<Record<GapName, number>>
 }
+
+/** Which node fails: one that reads the group, its leader, or another. */
+export type GapName = 'reader' | 'leader' | 'other'
 
 interface Sample extends Cost {
   readonly roundTrips: number
@@ -59,7 +66,8 @@ export async function benchRoundTrips(regions: RegionCount): Promise<RoundTripsR
   const distancesMs = distancesByRegions[regions]
   const area = await WideArea.open(distancesMs)
   const samples: Record<RoundTripName, Sample[]> = {
-    ...{ commitAtLeader: [], commitElsewhere: [], commitAfterFollowing: [] },
+    ...{ commitAtLeader: [], commitBesideReader: [], commitElsewhere: [] },
+    commitAfterFollowing: [],
     ...{ currentReadFirst: [], currentReadRepeated: [] },
   }
   for (const home of distancesMs.keys()) {
@@ -67,14 +75,16 @@ export async function benchRoundTrips(regions: RegionCount): Promise<RoundTripsR
       if (away !== home) await visit(area, home, away, samples)
     }
   }
+  const writeGapLeases = await gapsOf(area)
   const figures = {
     commitAtLeader: figureOf(samples.commitAtLeader),
+    commitBesideReader: figureOf(samples.commitBesideReader),
     commitElsewhere: figureOf(samples.commitElsewhere),
     commitAfterFollowing: figureOf(samples.commitAfterFollowing),
     currentReadFirst: figureOf(samples.currentReadFirst),
     currentReadRepeated: figureOf(samples.currentReadRepeated),
   }
-  return { bench: 'round-trips', regions, distancesMs, figures }
+  return { bench: 'round-trips', regions, distancesMs, figures, writeGapLeases }
 }
 
 /** A group that is led from one region, then read and written from another. */
@@ -92,11 +102,35 @@ async function visit(
   // The first entry of a group waits for the leader's own disk.
   await area.put(home, row, refKey++)
   note('commitAtLeader', home, await area.put(home, row, refKey++))
+  note('commitElsewhere', away, await area.put(away, row, refKey++))
   note('currentReadFirst', away, await area.get(away, row))
   note('currentReadRepeated', away, await area.get(away, row))
-  note('commitElsewhere', away, await area.put(away, row, refKey++))
+  note('commitBesideReader', home, await area.put(home, row, refKey++))
   for (let count = 0; count < writesToFollow; count++) await area.put(away, row, refKey++)
   note('commitAfterFollowing', away, await area.put(away, row, refKey++))
+}
+
+/** The longest of all groups that are led from one region and read from another. */
+async function gapsOf(area: WideArea): Promise<Record<GapName, number>> {
+  const gaps: Record<GapName, number> = { reader: 0, leader: 0, other: 0 }
+  for (const home of area.distances.keys()) {
+    for (const away of area.distances.keys()) {
+      if (away === home) continue
+      const row = area.row(home)
+      let refKey = 0
+      const measure = async (name: GapName, failing: number, writer: number): Promise<void> => {
+        await area.put(home, row, refKey++)
+        await area.get(away, row)
+        const gap = await area.gap(failing, writer, row, refKey++)
+        gaps[name] = Math.max(gaps[name], rounded(gap))
+      }
+      const others = [...area.distances.keys()].filter((one) => one !== home && one !== away)
+      await measure('reader', away, home)
+      for (const other of others) await measure('other', other, home)
+      await measure('leader', home, away)
+    }
+  }
+  return gaps
 }
 
 function figureOf(samples: readonly Sample[]): Figure {

@@ -3,6 +3,7 @@
  * operation costs there: time, messages, bytes, flushes. Every figure is the same on every machine.
  */
 import type { NodeId } from '../src/base/ids.ts'
+import { defaultLimits } from '../src/base/limits.ts'
 import { readUuid } from '../src/base/uuid.ts'
 import { shardGroup, shardOf } from '../src/cells/shard.ts'
 import { Client } from '../src/client/client.ts'
@@ -86,6 +87,17 @@ export class WideArea {
 
   get(region: number, row: string): Promise<Cost> {
     return this.#cost(() => this.#client(region).cells(datastore).latest(row, 'BASE'))
+  }
+
+  /** Lease times from a failure to the answer of the first write after it; the node is back afterwards. */
+  async gap(failing: number, region: number, row: string, refKey: number): Promise<number> {
+    const host = present(this.#cluster.hosts[failing], 'bench: a region has a node')
+    host.crash()
+    const { ms } = await this.put(region, row, refKey)
+    host.restart()
+    const { world } = this.#cluster
+    await world.run(() => false, world.nowMicros + beginMicros)
+    return ms / defaultLimits.leaseMs
   }
 
   #client(region: number): Client {

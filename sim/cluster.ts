@@ -11,7 +11,7 @@ import type { OrderedStore, Put } from '../src/ports/storage.ts'
 import type { Trace } from '../src/ports/trace.ts'
 import type { Transport } from '../src/ports/transport.ts'
 import type { Reading } from '../src/lease/reading.ts'
-import type { PeerFrame } from '../src/replication/message.ts'
+import type { Message, PeerFrame } from '../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../src/wire/peer-codec.ts'
 import { Atlas } from './atlas.ts'
 import { Judge } from './checkers/judge.ts'
@@ -87,6 +87,11 @@ const startAgainMicros = 500_000
 
 const clusterName = clusterId('sim')
 
+/** Of no group, and as many whatever is asked for. */
+const betweenNodes: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
+  ...(['digest-request', 'digest', 'renew', 'renewed', 'slow'] as const),
+])
+
 const peerCodec: FrameCodec<PeerFrame> = {
   encode: encodePeerFrame,
   decode(bytes) {
@@ -134,7 +139,7 @@ export class Cluster<P extends Program, ClientFrame> {
       ...{ name: 'peer', codec: peerCodec },
       observer: {
         onSent: (from, to, frame, bytes) => {
-          const messages = frame.messages.filter(({ kind }) => !kind.startsWith('digest'))
+          const messages = frame.messages.filter(({ kind }) => !betweenNodes.has(kind))
           this.#traffic.messages += messages.length
           if (messages.length > 0) this.#traffic.bytes += bytes
           judge.onFrameSent(from, to, frame)

@@ -5,6 +5,7 @@
  */
 import type { Edit, Mutant } from './mutant.ts'
 import { historyMutants } from './mutants-history.ts'
+import { leaseMutants } from './mutants-leases.ts'
 import { mvccMutants } from './mutants-mvcc.ts'
 import { nodeMutants } from './mutants-node.ts'
 import { ownMutants } from './mutants-own.ts'
@@ -169,5 +170,6 @@ export const mutants: readonly Mutant[] = [
   ...historyMutants,
   ...validationMutants,
   ...mvccMutants,
+  ...leaseMutants,
   ...tableMutants,
 ]

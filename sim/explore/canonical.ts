@@ -12,6 +12,7 @@ const unordered: ReadonlySet<string> = new Set([
   ...['records', 'decisions', 'forwarded', 'acceptances', 'refusals'],
   ...['counters', 'sessions', 'outcomes', 'disk'],
   ...['proposals', 'chosen', 'states', 'floors'],
+  ...['listed', 'by', 'acknowledged', 'grants', 'ignored', 'groups', 'revocations'],
 ])
 
 /** A value's text: plain data, bytes, maps and sets; anything else is refused. */

@@ -12,17 +12,29 @@
  *   commutes with whatever else can happen, at its node and elsewhere.
  */
 import { present } from '../../src/base/assert.ts'
-import type { LogRecord } from '../../src/replication/effect.ts'
-import type { GroupMessage } from '../../src/replication/message.ts'
-import { newNode, setTimers, textOfNode, withoutCrashes, type NodeState } from './node-state.ts'
+import { equalBallots } from '../../src/paxos/ballot.ts'
+import type { Accepted } from '../../src/replication/message.ts'
+import { isExpiryDue } from './lease-pairs.ts'
+import { leaseBreaches, type LeaseView } from './lease-rules.ts'
+import { cellOf, type NodeCell, type Transition } from './node-cell.ts'
+import { newNode, textOfNode, withoutCrashes, type NodeState } from './node-state.ts'
 import { emptyBook, writeDown, type Book } from './book.ts'
 import { canonicalText, Interner } from './canonical.ts'
-import { stepNode, type NodeAction, type NodeOutcome, type Sent } from './node-step.ts'
+import {
+  stepNode,
+  viewLeases,
+  type NodeAction,
+  type NodeOutcome,
+  type Sent,
+  type SentMessage,
+} from './node-step.ts'
 import type { Breach, Observation } from './observation.ts'
 import {
+  actionAt,
   bookAt,
   budgetAt,
   flightAt,
+  isOfKind,
   packAction,
   packBudget,
   unpackAction,
@@ -38,25 +50,7 @@ import { settingOf, type Setting } from './setting.ts'
 export interface Flight {
   readonly from: number
   readonly to: number
-  readonly message: GroupMessage
-}
-
-/** What a node does with an action, in numbers. */
-interface Transition {
-  readonly node: number
-  readonly sent: readonly number[]
-  readonly observations: number
-  readonly breaches: readonly Breach[]
-  readonly isHalted: boolean
-}
-
-/** A node's state with what was worked out about it. */
-interface NodeCell {
-  readonly state: NodeState
-  readonly transitions: Map<ActionCode, Transition>
-  /** Everything but deliveries, submissions and reads. */
-  readonly actions: readonly ActionCode[]
-  readonly crashes: readonly ActionCode[]
+  readonly message: SentMessage
 }
 
 /** What an action leads to. `vector` is valid until the next one is asked for. */
@@ -86,12 +80,18 @@ export class Model {
   constructor(scope: Scope) {
     this.setting = settingOf(scope)
     this.#nodes = new Interner()
-    const node = this.#numberOfNode(newNode(this.setting), scope.crashes)
+    const [first = 0, second = 0, third = 0] = this.setting.names.map((_, at) =>
+      this.#numberOfNode(newNode(this.setting, at), scope.crashes),
+    )
     const book = this.#books.number(canonicalText(emptyBook), emptyBook)
     this.#observations.number(canonicalText([]), [])
     const { timeouts, crashes, duplicates } = scope
-    const budget = { timeouts, crashes, duplicates, submitted: 0, answered: 0, read: 0 }
-    this.initial = this.#afterPrologue([node, node, node, book, packBudget(budget)])
+    const { renewals = 0, lapses = 0 } = scope.leases ?? {}
+    const budget = {
+      ...{ timeouts, crashes, duplicates, submitted: 0, answered: 0, read: 0 },
+      ...{ renewals, lapses },
+    }
+    this.initial = this.#warm(this.#afterPrologue([first, second, third, book, packBudget(budget)]))
   }
 
   /** Where the search begins: the first submissions are made, and everything settles after each. */
@@ -99,11 +99,31 @@ export class Model {
     let vector = first
     for (let at = 0; at < this.setting.scope.prologue; at++) {
       const { node = 0 } = this.setting.scope.submissions[at] ?? {}
-      let next: ActionCode | undefined = packAction('submit', node, at)
-      while (next !== undefined) {
-        vector = this.successor(vector, next).vector
-        next = this.actions(vector).find((code) => settling.has(unpackAction(code).kind))
-      }
+      vector = this.#settled(vector, packAction('submit', node, at))
+    }
+    return vector
+  }
+
+  #settled(first: readonly number[], code: ActionCode): readonly number[] {
+    let vector = first
+    let next: ActionCode | undefined = code
+    while (next !== undefined) {
+      vector = this.successor(vector, next).vector
+      next = this.actions(vector).find((one) => settling.has(unpackAction(one).kind))
+    }
+    return vector
+  }
+
+  /** Every holder gets its lease, if the search begins so. */
+  #warm(first: readonly number[]): readonly number[] {
+    const { leases } = this.setting.scope
+    if (leases?.isWarm !== true) return first
+    let vector = first
+    for (const [grantor, holder] of leases.pairs) {
+      const budget = unpackBudget(vector[budgetAt] ?? 0)
+      const whole = packBudget({ ...budget, renewals: leases.renewals + 1 })
+      const before = [...vector.slice(0, budgetAt), whole, ...vector.slice(flightAt)]
+      vector = this.#settled(before, packAction('renew', holder, grantor))
     }
     return vector
   }
@@ -124,7 +144,7 @@ export class Model {
   #numberOfNode(state: NodeState, crashesLeft: number): number {
     const kept = crashesLeft === 0 ? withoutCrashes(state) : state
     const text = textOfNode(kept)
-    return this.#nodes.number(text, cellOf(kept, this.setting.scope))
+    return this.#nodes.number(text, cellOf(kept, this.setting))
   }
 
   /** Every action that may come next. */
@@ -136,13 +156,39 @@ export class Model {
     for (let at = 0; at < bookAt; at++) {
       const cell = this.#nodes.at(vector[at] ?? 0)
       for (const code of cell.actions) {
-        if (code % 8 === timerKind && budget.timeouts === 0) continue
-        list.push(code + 8 * at)
+        if (this.#mayCome(vector, code, at, budget)) list.push(actionAt(code, at))
       }
-      if (budget.crashes > 0) for (const code of cell.crashes) list.push(code + 8 * at)
+      if (budget.crashes > 0) for (const code of cell.crashes) list.push(actionAt(code, at))
     }
     this.#pushRequests(list, budget)
     return list
+  }
+
+  #mayCome(vector: readonly number[], code: ActionCode, at: number, budget: Budget): boolean {
+    if (isOfKind(code, 'timer')) return budget.timeouts > 0
+    if (isOfKind(code, 'renew')) return budget.renewals > 0
+    if (isOfKind(code, 'lapse')) return budget.lapses > 0
+    return !isOfKind(code, 'expire') || this.#isExpiryDue(vector, code, at)
+  }
+
+  #isExpiryDue(vector: readonly number[], code: ActionCode, at: number): boolean {
+    const { argument } = unpackAction(code)
+    const { names, scope } = this.setting
+    const [grantor, holder] = [present(names[at], 'explore'), present(names[argument], 'explore')]
+    const lent = this.node(vector[at] ?? 0).pairs.lent.get(holder)
+    const { incarnation, pairs } = this.node(vector[argument] ?? 0)
+    const borrowed = pairs.borrowed.get(grantor)
+    if (lent === undefined || borrowed === undefined) return false
+    return isExpiryDue(lent, scope.leases?.ticks ?? 0, { incarnation, now: borrowed.now })
+  }
+
+  /** What each node makes of its leases, in the order of the names. */
+  #leaseViews(vector: readonly number[]): readonly LeaseView[] {
+    return this.setting.names.map((name, at) => {
+      const cell = this.#nodes.at(vector[at] ?? 0)
+      cell.leases ??= viewLeases(this.setting, name, cell.state)
+      return cell.leases
+    })
   }
 
   #pushDeliveries(list: ActionCode[], vector: readonly number[], budget: Budget): void {
@@ -181,10 +227,11 @@ export class Model {
       for (let at = 0; at < bookAt; at++) next[at] = this.#calmed(next[at] ?? 0)
     }
     this.#refill(next, vector, action, transition.sent, crashes)
-    const breaches =
-      transition.breaches.length + noted.breaches.length === 0
-        ? none
-        : [...transition.breaches, ...noted.breaches]
+    const breaches = [...transition.breaches, ...noted.breaches]
+    if (this.setting.scope.leases !== undefined) {
+      const views = this.#leaseViews(next)
+      breaches.push(...leaseBreaches(this.setting, views, this.#books.at(noted.next)))
+    }
     return { vector: next, breaches, isHalted: false }
   }
 
@@ -200,6 +247,8 @@ export class Model {
       submitted: before.submitted | (kind === 'submit' ? 1 << argument : 0),
       answered,
       read: before.read | (kind === 'read' ? 1 << argument : 0),
+      renewals: before.renewals - (kind === 'renew' ? 1 : 0),
+      lapses: before.lapses - (kind === 'lapse' ? 1 : 0),
     }
   }
 
@@ -322,27 +371,49 @@ export class Model {
     const flight = this.#flights.at(number)
     const { message, to } = flight
     const node = vector[to] ?? 0
+    if (answers.has(message.kind)) return this.#isDeadAnswer(node, to, number, crashes)
     switch (message.kind) {
-      case 'promised':
-      case 'accepted':
-      case 'refused':
-      case 'highest':
-      case 'faulty':
-        return this.#doesNothing(node, to, number, crashes)
-      case 'committed': {
-        if (crashes > 0 || !this.#doesNothing(node, to, number, crashes)) return false
-        return message.position <= this.#nodes.at(node).state.log.state.position
-      }
+      case 'query':
+        return this.#isForgotten(vector[flight.from] ?? 0, to, message.read)
       case 'prepare':
       case 'accept': {
-        const proposer = vector[flight.from] ?? 0
-        const applied = this.#nodes.at(proposer).state.log.state.position
+        const applied = this.#positionOf(vector[flight.from] ?? 0)
         if (crashes > 0 || applied < message.position) return false
         return this.#isIdle(vector, node, to, number)
       }
       default:
         return false
     }
+  }
+
+  #isDeadAnswer(node: number, to: number, number: number, crashes: number): boolean {
+    const { message } = this.#flights.at(number)
+    if (message.kind === 'invalidated' || message.kind === 'revoked') {
+      return crashes === 0 && message.position <= this.#positionOf(node)
+    }
+    if (message.kind === 'committed') {
+      if (crashes > 0 || message.position > this.#positionOf(node)) return false
+    }
+    // Come again, it may list a holder whose registration has ended meanwhile.
+    if (message.kind === 'accepted' && this.#isAwaited(node, message)) return false
+    return this.#doesNothing(node, to, number, crashes)
+  }
+
+  #positionOf(node: number): number {
+    return this.node(node).log.state.position
+  }
+
+  #isAwaited(node: number, { position, ballot }: Accepted): boolean {
+    const { proposal } = this.node(node).log
+    if (this.setting.scope.leases === undefined || proposal?.position !== position) return false
+    return proposal.phase.kind === 'accepting' && equalBallots(proposal.phase.ballot, ballot)
+  }
+
+  /** Whether nobody waits for an answer to this round, and none could register anything. */
+  #isForgotten(asker: number, voter: number, read: number): boolean {
+    const { log, pairs } = this.node(asker)
+    const name = present(this.setting.names[voter], 'explore: no such node')
+    return log.readRound?.round !== read && !pairs.borrowed.has(name)
   }
 
   #doesNothing(node: number, to: number, number: number, crashes: number): boolean {
@@ -365,27 +436,12 @@ export class Model {
   }
 }
 
-const settling: ReadonlySet<ActionKind> = new Set(['deliver', 'flush'])
-const timerKind = packAction('timer', 0, 0)
+const answers: ReadonlySet<SentMessage['kind']> = new Set([
+  ...(['accepted', 'promised', 'refused', 'highest', 'faulty'] as const),
+  ...(['committed', 'invalidated', 'revoked'] as const),
+])
 
-function cellOf(state: NodeState, scope: Scope): NodeCell {
-  const actions: ActionCode[] = []
-  const isWithin = ({ position }: LogRecord): boolean => position <= scope.positions
-  const next = state.pending.find((write) => write.isForced)
-  if (next?.records.some(isWithin) === true) actions.push(packAction('flush', 0, 0))
-  const isDone = state.log.state.position >= scope.positions
-  for (const timer of isDone ? [] : setTimers(state.log)) {
-    if (!scope.timers.includes(timer)) continue
-    actions.push(packAction('timer', 0, timerNames.indexOf(timer)))
-  }
-  const crashes: ActionCode[] = []
-  for (let writes = 0; writes <= state.pending.length; writes++) {
-    for (let at = 0; at < state.states.length; at++) {
-      crashes.push(packAction('crash', 0, at * 32 + writes))
-    }
-  }
-  return { state, transitions: new Map(), actions, crashes }
-}
+const settling: ReadonlySet<ActionKind> = new Set(['deliver', 'flush'])
 
 /** All that waits for the next write are messages to other nodes. */
 function isNextWriteFree(state: NodeState): boolean {
@@ -413,5 +469,9 @@ export function nodeAction(model: Model, code: ActionCode): NodeAction {
       return { kind, submission: argument }
     case 'read':
       return { kind, read: argument }
+    case 'renew':
+    case 'lapse':
+    case 'expire':
+      return { kind, peer: present(model.setting.names[argument], 'explore: no such node') }
   }
 }

@@ -3,10 +3,9 @@ import { latin1 } from '../../src/base/bytes.ts'
 import { describeBallot } from '../../src/paxos/ballot.ts'
 import { decodeEntry } from '../../src/replication/entry.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
-import type { GroupMessage } from '../../src/replication/message.ts'
 import { nodeAction, type Model } from './model.ts'
 import { unpackAction, type ActionCode } from './state-vector.ts'
-import type { NodeAction } from './node-step.ts'
+import type { NodeAction, SentMessage } from './node-step.ts'
 import type { Observation } from './observation.ts'
 import { describeSubmission } from './scope.ts'
 
@@ -47,6 +46,12 @@ function describeAction(model: Model, action: NodeAction): string {
       return `a client submits ${describeSubmission(model.setting.scope, action.submission)}`
     case 'read':
       return `a client begins read ${action.read}`
+    case 'renew':
+      return `it is time to renew the lease of ${action.peer}`
+    case 'lapse':
+      return `a tick passes for the lease that ${action.peer} has granted`
+    case 'expire':
+      return `a tick passes for the lease granted to ${action.peer}`
   }
 }
 
@@ -78,13 +83,13 @@ function describeObservation(seen: Observation): readonly string[] {
   }
 }
 
-export function describeMessage(message: GroupMessage): string {
+export function describeMessage(message: SentMessage): string {
   const position = 'position' in message ? ` #${message.position}` : ''
   const ballot = 'ballot' in message ? ` ${describeBallot(message.ballot)}` : ''
   return `${message.kind}${position}${ballot}${detailOf(message)}`
 }
 
-function detailOf(message: GroupMessage): string {
+function detailOf(message: SentMessage): string {
   switch (message.kind) {
     case 'accept':
       return ` ${markOf(message.value)}`
@@ -99,6 +104,20 @@ function detailOf(message: GroupMessage): string {
       return ` [${message.entries.map((one) => `#${one.position} ${markOf(one.value)}`).join(' ')}]`
     case 'fetch':
       return ` ${message.from}..${message.through}`
+    case 'accepted':
+      return message.holders.length === 0
+        ? ''
+        : ` (holders ${message.holders.map(({ node }) => node).join(' ')})`
+    case 'highest': {
+      const term = message.term === undefined ? '' : ` (term ${message.term.number})`
+      return `${term} of ${message.read}`
+    }
+    case 'query':
+      return ` ${message.read}`
+    case 'renew':
+      return ` (done ${message.serial})`
+    case 'renewed':
+      return ` (term ${message.term.number}, ${message.revoked.length} revoked)`
     case 'forward-reply':
       return ` ${message.verdict.kind}`
     default:

@@ -11,6 +11,7 @@ import { emptyState } from '../../src/replication/state.ts'
 import { ValidationWindow, type EntryWriteSets } from '../../src/replication/window.ts'
 import { canonicalText } from './canonical.ts'
 import { written, type LogDisk } from './log-disk.ts'
+import { newLeasePairs, type LeasePairs } from './lease-pairs.ts'
 import type { TimerName } from './scope.ts'
 import type { Setting } from './setting.ts'
 
@@ -49,15 +50,17 @@ export interface NodeState {
   /** Values proposed so far: it makes the clock's readings differ between them. */
   readonly proposed: number
   readonly lastDraw: BallotDraw | undefined
+  readonly pairs: LeasePairs
 }
 
-export function newNode(setting: Setting): NodeState {
+export function newNode(setting: Setting, at = 0): NodeState {
   const { group, set, limits } = setting
   return {
     ...{ incarnation: 1, windowFrom: 0, windowSets: [], disk: new Map(), pending: [] },
     log: restoreLog(group, set, emptyState(), new Map(), limits),
     states: [{ position: 0, bytes: undefined }],
     ...{ drawn: 0, proposed: 0, lastDraw: undefined },
+    pairs: newLeasePairs(setting, at),
   }
 }
 
@@ -77,37 +80,51 @@ export const nowMs = 0
 
 export function setTimers(log: GroupLog): readonly TimerName[] {
   const names: TimerName[] = []
-  if (log.proposal !== undefined && log.proposal.deadline !== never) names.push('proposal')
+  if (log.proposal !== undefined && log.proposal.deadline !== never) {
+    names.push(log.proposal.waiting === undefined ? 'proposal' : 'urge')
+  }
   if (log.readRound !== undefined && log.readRound.deadline !== never) names.push('read')
   if (log.chase !== undefined && log.chase.deadline !== never) names.push('chase')
   if (log.retryDeadline !== never) names.push('retry')
   if (log.sweepDeadline !== never) names.push('sweep')
+  if (log.idleDeadline !== never) names.push('idle')
   return names
 }
 
 /** Lets one deadline come. */
 export function expire(log: GroupLog, timer: TimerName): void {
-  if (timer === 'proposal' && log.proposal !== undefined) log.proposal.deadline = due
-  if (timer === 'read' && log.readRound !== undefined) log.readRound.deadline = due
-  if (timer === 'chase' && log.chase !== undefined) log.chase.deadline = due
-  if (timer === 'retry') log.retryDeadline = due
-  if (timer === 'sweep') log.sweepDeadline = due
+  setDeadline(log, timer, due)
+  if (timer === 'idle' && log.lease !== undefined) log.lease.usedMs = Number.NEGATIVE_INFINITY
+}
+
+function setDeadline(log: GroupLog, timer: TimerName, at: number): void {
+  const { proposal, readRound, chase } = log
+  const isProposal = timer === 'proposal' || timer === 'urge'
+  if (isProposal && proposal !== undefined) proposal.deadline = at
+  if (timer === 'read' && readRound !== undefined) readRound.deadline = at
+  if (timer === 'chase' && chase !== undefined) chase.deadline = at
+  if (timer === 'retry') log.retryDeadline = at
+  if (timer === 'sweep') log.sweepDeadline = at
+  if (timer === 'idle') log.idleDeadline = at
 }
 
 /** Takes out what only says how long something waits. */
 export function forgetDurations(log: GroupLog): void {
-  for (const timer of setTimers(log)) {
-    if (timer === 'proposal' && log.proposal !== undefined) log.proposal.deadline = set
-    if (timer === 'read' && log.readRound !== undefined) log.readRound.deadline = set
-    if (timer === 'chase' && log.chase !== undefined) log.chase.deadline = set
-    if (timer === 'retry') log.retryDeadline = set
-    if (timer === 'sweep') log.sweepDeadline = set
-  }
+  for (const timer of setTimers(log)) setDeadline(log, timer, set)
   // The number of tries decides about delays alone.
   if (log.proposal !== undefined) log.proposal.attempt = 0
+  forgetUrges(log)
   log.wakeAt = never
   const next = nextDeadline(log)
   assert(next === set || next === never, 'explore: a deadline of a kind unknown here')
+}
+
+/** Beyond the first, and a time of its own, nothing depends on them. */
+function forgetUrges({ proposal, lease }: GroupLog): void {
+  if (proposal?.waiting !== undefined) {
+    proposal.waiting.urges = Math.min(proposal.waiting.urges, 1)
+  }
+  if (lease !== undefined) lease.usedMs = nowMs
 }
 
 /** When no crash can come any more, what would survive one need not be told apart. */

@@ -9,7 +9,7 @@
 import { AssertionError, assert, present } from '../../src/base/assert.ts'
 import { equalBytes } from '../../src/base/bytes.ts'
 import type { NodeId, Position } from '../../src/base/ids.ts'
-import { Leases } from '../../src/lease/leases.ts'
+import type { LeaseMessage } from '../../src/lease/message.ts'
 import type { BallotValue } from '../../src/paxos/acceptor.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
@@ -23,8 +23,12 @@ import {
   type Proposal,
 } from '../../src/replication/log.ts'
 import type { ChosenEntry, GroupMessage } from '../../src/replication/message.ts'
+import { leasedPosition } from '../../src/replication/read-lease.ts'
 import { decodeState, emptyState, encodeState } from '../../src/replication/state.ts'
 import type { EntryWriteSets } from '../../src/replication/window.ts'
+import { leaving } from './leaving.ts'
+import { PairedLeases, restartedPairs, type LeasePairs, type LeaseTold } from './lease-pairs.ts'
+import type { LeaseView } from './lease-rules.ts'
 import { fold, lookUp, recordsAbove, written, type LogDisk } from './log-disk.ts'
 import {
   copyLog,
@@ -41,7 +45,7 @@ import type { TimerName } from './scope.ts'
 import type { Setting } from './setting.ts'
 
 export type NodeAction =
-  | { readonly kind: 'deliver'; readonly from: NodeId; readonly message: GroupMessage }
+  | { readonly kind: 'deliver'; readonly from: NodeId; readonly message: SentMessage }
   /** The oldest forced write becomes durable, with the notes before it. */
   | { readonly kind: 'flush' }
   | { readonly kind: 'timer'; readonly timer: TimerName }
@@ -49,10 +53,16 @@ export type NodeAction =
   | { readonly kind: 'crash'; readonly writes: number; readonly state: number }
   | { readonly kind: 'submit'; readonly submission: number }
   | { readonly kind: 'read'; readonly read: number }
+  /** It is time to renew the lease with this grantor. */
+  | { readonly kind: 'renew'; readonly peer: NodeId }
+  /** A tick passes for the lease that this peer has granted here, or that this node has granted to it. */
+  | { readonly kind: 'lapse' | 'expire'; readonly peer: NodeId }
+
+export type SentMessage = GroupMessage | LeaseMessage
 
 export interface Sent {
   readonly to: NodeId
-  readonly message: GroupMessage
+  readonly message: SentMessage
 }
 
 export interface NodeOutcome {
@@ -73,10 +83,17 @@ export function stepNode(
   return new NodeStep(setting, name, node).take(action)
 }
 
+/** What this node makes of its leases. */
+export function viewLeases(setting: Setting, name: NodeId, node: NodeState): LeaseView {
+  const { leased, counted, seen, listed } = new NodeStep(setting, name, node)
+  return { leased, counted, seen, listed }
+}
+
 class NodeStep {
   readonly #setting: Setting
   readonly #name: NodeId
-  readonly #leases: Leases
+  #pairs: LeasePairs
+  #leases: PairedLeases
   #incarnation: number
   #log: GroupLog
   #windowFrom: Position
@@ -97,8 +114,8 @@ class NodeStep {
   constructor(setting: Setting, name: NodeId, node: NodeState) {
     this.#setting = setting
     this.#name = name
-    const limits = { ...setting.limits, leaseMs: 0 }
-    this.#leases = new Leases({ node: name, nodes: [], incarnation: 1, limits, startedMs: 0 })
+    this.#pairs = node.pairs
+    this.#leases = new PairedLeases(setting, name, node.incarnation, node.pairs)
     this.#incarnation = node.incarnation
     this.#log = copyLog(node, setting)
     this.#windowFrom = node.windowFrom
@@ -132,14 +149,14 @@ class NodeStep {
       ...{ incarnation: this.#incarnation, log: this.#log, windowFrom: this.#windowFrom },
       ...{ windowSets: this.#windowSets, disk: this.#disk, pending: this.#pending },
       ...{ states: this.#states, drawn: this.#drawn, proposed: this.#proposed },
-      lastDraw: this.#lastDraw,
+      ...{ lastDraw: this.#lastDraw, pairs: this.#leases.pairs },
     }
   }
 
   #act(action: NodeAction): void {
     switch (action.kind) {
       case 'deliver':
-        return this.#step({ kind: 'message', from: action.from, message: action.message })
+        return this.#deliver(action.from, action.message)
       case 'flush':
         return this.#flush()
       case 'timer':
@@ -156,7 +173,55 @@ class NodeStep {
       case 'read':
         this.#observations.push({ kind: 'read', read: action.read })
         return this.#step({ kind: 'read', read: action.read })
+      case 'renew':
+        return this.#tell(this.#leases.ask(action.peer))
+      case 'lapse':
+        return this.#leases.lapse(action.peer)
+      case 'expire':
+        return this.#leases.expire(action.peer)
     }
+  }
+
+  #deliver(from: NodeId, message: SentMessage): void {
+    if (isOfLeases(message)) {
+      const drop = (): void => this.#step({ kind: 'revoked', peer: from })
+      return this.#tell(this.#leases.take(from, message, drop))
+    }
+    this.#step({ kind: 'message', from, message })
+  }
+
+  #tell(told: readonly LeaseTold[]): void {
+    for (const [to, message] of told) this.#sent.push({ to, message })
+  }
+
+  /** As the driver: an acceptance names the holders as it leaves. */
+  #leaving(message: GroupMessage): GroupMessage {
+    if (message.kind !== 'accepted') return message
+    return leaving(this.#setting, this.#name, this.#leases, message)
+  }
+
+  /** The highest position that a current read must see that begins now and asks nobody. */
+  get leased(): Position | undefined {
+    return leasedPosition(this.#log, this.#context())
+  }
+
+  /** Peers whose registrations this node counts on. */
+  get counted(): readonly NodeId[] {
+    const grants = [...(this.#log.lease?.grants ?? [])]
+    return grants.filter(([peer, term]) => this.#leases.isHeld(peer, term)).map(([peer]) => peer)
+  }
+
+  /** What a current read here would have to see if the registrations were enough. */
+  get seen(): Position {
+    return Math.max(highestKnown(this.#log), this.#log.floor)
+  }
+
+  /** Peers that this node counts as holders who may lack a position, for each one from 0. */
+  get listed(): readonly (readonly NodeId[])[] {
+    const { group, scope } = this.#setting
+    return Array.from({ length: scope.positions + 2 }, (_, position) =>
+      this.#leases.holders(group, position).map(({ node }) => node),
+    )
   }
 
   /** As the driver: one step at a time, and what it delivers to this node waits its turn. */
@@ -210,10 +275,12 @@ class NodeStep {
   #carryOut(effect: Effect): void {
     switch (effect.kind) {
       case 'send':
-        return this.#send(effect.to, effect.message)
+        return this.#send(effect.to, this.#leaving(effect.message))
       case 'deliver':
         this.#checkAnswer(effect.message)
-        return this.#step({ kind: 'message', from: this.#name, message: effect.message })
+        return this.#step({
+          ...{ kind: 'message', from: this.#name, message: this.#leaving(effect.message) },
+        })
       case 'persist':
         return this.#append(effect.records, effect.after)
       case 'note':
@@ -239,8 +306,9 @@ class NodeStep {
       }
       case 'supply':
         return this.#supply(effect)
-      case 'wake':
       case 'renew':
+        return this.#tell(this.#leases.ask(effect.to))
+      case 'wake':
       case 'slow':
         return undefined
     }
@@ -310,6 +378,8 @@ class NodeStep {
     for (const { records } of this.#pending.slice(0, writes)) this.#makeDurable(records)
     this.#pending = []
     this.#incarnation += 1
+    this.#pairs = restartedPairs(this.#setting, this.#pairs, this.#incarnation)
+    this.#leases = new PairedLeases(this.#setting, this.#name, this.#incarnation, this.#pairs)
     this.#drawn = 0
     this.#lastDraw = undefined
     const found = present(this.#states[state], 'explore: no such state record')
@@ -404,6 +474,10 @@ class NodeStep {
       'The value proposed is not the one accepted at the highest ballot among the answers.',
     )
   }
+}
+
+function isOfLeases(message: SentMessage): message is LeaseMessage {
+  return ['renew', 'renewed', 'hand-back', 'slow'].includes(message.kind)
 }
 
 function ballotOf(proposal: Proposal | undefined): Ballot | undefined {

@@ -2,9 +2,12 @@
  * Scopes: how much may happen in a search. Three acceptors, one group; each submission, read,
  * time-out, crash and duplicate may come at any moment, or never; every message may be lost.
  */
-export type TimerName = 'proposal' | 'read' | 'chase' | 'retry' | 'sweep'
+export type TimerName = 'proposal' | 'read' | 'chase' | 'retry' | 'sweep' | 'urge' | 'idle'
 
-export const timerNames: readonly TimerName[] = ['proposal', 'read', 'chase', 'retry', 'sweep']
+/** `urge`: a proposal's, while a chosen value waits for lease holders. */
+export const timerNames: readonly TimerName[] = [
+  ...(['proposal', 'read', 'chase', 'retry', 'sweep', 'urge', 'idle'] as const),
+]
 
 /** A transaction that a client may hand to a node. Nodes count from 0, the leader of position 1. */
 export interface ScopeSubmission {
@@ -19,6 +22,20 @@ export interface ScopeSubmission {
   readonly ranges?: readonly (readonly [string, string])[]
   /** Only after this submission, from 0, was answered. */
   readonly after?: number
+}
+
+/** Which leases there may be, and how often what of them may happen. */
+export interface ScopeLeases {
+  /** Grantor and holder. */
+  readonly pairs: readonly (readonly [number, number])[]
+  /** How long a lease lasts, in ticks of clocks that the search moves. */
+  readonly ticks: number
+  /** Renewals that a holder asks for by itself. */
+  readonly renewals: number
+  /** Ticks of holders' clocks. Grantors' follow as they may. */
+  readonly lapses: number
+  /** Every holder has a lease, with nothing registered under it, before the search. */
+  readonly isWarm: boolean
 }
 
 export interface Scope {
@@ -39,6 +56,8 @@ export interface Scope {
   readonly prologue: number
   /** Each node takes the others for gone and proposes itself; else it forwards to the leader. */
   readonly isEachForItself: boolean
+  /** Absent: no node grants any. */
+  readonly leases?: ScopeLeases
 }
 
 const nothing = {
@@ -60,6 +79,20 @@ const ofProposals: readonly TimerName[] = ['proposal']
 /** Position 1 is chosen and known everywhere before anything else: what follows is about 2. */
 const second = { ...nothing, prologue: 1, positions: 2 } as const
 
+/** The second node grants to the third, which reads; the first one writes. */
+const oneGrantor: ScopeLeases = {
+  ...{ pairs: [[1, 2]], ticks: 1, renewals: 0, lapses: 0, isWarm: true },
+}
+const bothGrantors: ScopeLeases['pairs'] = [
+  [0, 2],
+  [1, 2],
+]
+const ofReaders: ScopeLeases['pairs'] = [...bothGrantors, [0, 1], [2, 1]]
+const ofHolders: readonly TimerName[] = ['urge']
+const leased = {
+  ...{ ...nothing, submissions: [submission(0, 'a')], reads: [2], timers: ofHolders },
+}
+
 /** Small ones first. */
 export const scopes: readonly Scope[] = [
   {
@@ -77,6 +110,26 @@ export const scopes: readonly Scope[] = [
       title: 'a write, and a read elsewhere that may have to finish it',
     },
     ...{ submissions: [submission(0, 'a')], reads: [1], timeouts: 3, timers: ['chase'] },
+  },
+  {
+    ...{ ...leased, name: 'lease', title: 'a write, and a read that registers its node' },
+    leases: oneGrantor,
+  },
+  {
+    ...{ ...leased, name: 'lease-cold', title: 'the same, by a node that has no lease yet' },
+    leases: { ...oneGrantor, isWarm: false, lapses: 1 },
+  },
+  {
+    ...{ ...leased, name: 'lease-urged', title: 'holders are told, then revoked' },
+    ...{ leases: { ...oneGrantor, renewals: 1 }, timeouts: 2, isEachForItself: false },
+  },
+  {
+    ...{ ...leased, name: 'lease-revoked', title: 'a registration that is revoked' },
+    ...{ leases: { ...oneGrantor, renewals: 1 }, duplicates: 1 },
+  },
+  {
+    ...{ ...leased, name: 'lease-grantors', title: 'a registration at two nodes' },
+    leases: { ...oneGrantor, pairs: bothGrantors, renewals: 1 },
   },
   {
     ...{
@@ -129,6 +182,53 @@ export const scopes: readonly Scope[] = [
     ...{ submissions: duel, duplicates: 1 },
   },
   {
+    ...{ ...leased, name: 'lease-readers', title: 'two readers that grant to one another' },
+    ...{
+      leases: {
+        ...oneGrantor,
+        pairs: [
+          [1, 2],
+          [2, 1],
+        ],
+      },
+      reads: [1, 2],
+    },
+  },
+  {
+    ...{ ...leased, name: 'lease-renewed', title: 'the same, and renewals' },
+    ...{ leases: { ...oneGrantor, renewals: 3 }, duplicates: 1 },
+  },
+  {
+    ...{ ...leased, name: 'lease-second', title: 'two writes at two positions' },
+    ...{ leases: oneGrantor, submissions: [submission(0, 'a'), submission(0, 'b', { after: 0 })] },
+    positions: 2,
+  },
+  {
+    ...{ ...leased, name: 'lease-ticks', title: 'a lease that lasts two ticks' },
+    leases: { ...oneGrantor, ticks: 2, renewals: 1, lapses: 2 },
+  },
+  {
+    ...{ ...leased, name: 'lease-lapses', title: 'a lease that runs out' },
+    leases: { ...oneGrantor, renewals: 1, lapses: 2 },
+  },
+  {
+    ...{ ...leased, name: 'lease-restarts', title: 'registrations, restarts, and no write' },
+    ...{ leases: { ...oneGrantor, renewals: 1, lapses: 1 }, submissions: [], reads: [2, 2] },
+    crashes: 2,
+  },
+  {
+    ...{ ...leased, name: 'lease-both', title: 'two registrations of one node, both revoked' },
+    ...{ leases: { ...oneGrantor, pairs: bothGrantors, renewals: 1 }, duplicates: 1 },
+  },
+  {
+    ...{ ...leased, name: 'lease-idle', title: 'a registration that is given up' },
+    ...{ leases: { ...oneGrantor, renewals: 1 }, reads: [2, 2], timeouts: 1, timers: ['idle'] },
+  },
+  {
+    ...{ ...leased, name: 'lease-crash', title: 'a registration, and one crash' },
+    ...{ leases: { ...oneGrantor, lapses: 1 }, crashes: 1 },
+  },
+  {
     ...{ ...nothing, name: 'duel', title: 'the leader and another propose, one phase is retried' },
     ...{ submissions: duel, timeouts: 1, timers: ofProposals },
   },
@@ -174,6 +274,26 @@ export const scopes: readonly Scope[] = [
   {
     ...{ ...nothing, name: 'duel-2', title: 'two proposers, two phases are retried' },
     ...{ submissions: duel, timeouts: 2, timers: ofProposals },
+  },
+  {
+    ...{ ...leased, name: 'lease-again', title: 'registered, revoked, registered anew' },
+    ...{ leases: { ...oneGrantor, renewals: 2 }, reads: [2, 2], duplicates: 1 },
+  },
+  {
+    ...{ ...leased, name: 'lease-duel', title: 'two proposers, of whom one holds a lease' },
+    ...{ leases: oneGrantor, submissions: [submission(0, 'a'), submission(2, 'b')] },
+  },
+  {
+    ...{ ...leased, name: 'lease-all', title: 'two readers, two writes, and everything at once' },
+    submissions: [submission(0, 'a'), submission(0, 'b', { after: 0 })],
+    leases: { ...oneGrantor, pairs: ofReaders, ticks: 2, renewals: 3, lapses: 3 },
+    ...{
+      reads: [2, 1, 2],
+      positions: 2,
+      timeouts: 3,
+      timers: ['urge', 'proposal', 'chase', 'idle'],
+    },
+    ...{ crashes: 1, duplicates: 1 },
   },
 ]
 

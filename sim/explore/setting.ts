@@ -2,7 +2,7 @@
 import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'
-import { staticPlacement, type ReplicaSet } from '../../src/placement/placement.ts'
+import { staticPlacement, type Placement, type ReplicaSet } from '../../src/placement/placement.ts'
 import { encodeTransaction } from '../../src/replication/transaction.ts'
 import type { Submitted } from '../../src/replication/submit.ts'
 import type { Scope, ScopeSubmission } from './scope.ts'
@@ -11,6 +11,7 @@ export interface Setting {
   readonly scope: Scope
   readonly group: GroupId
   readonly set: ReplicaSet
+  readonly placement: Placement
   readonly limits: Limits
   /** The leader of position 1 first. */
   readonly names: readonly NodeId[]
@@ -22,9 +23,11 @@ const nodeCount = 3
 export function settingOf(scope: Scope): Setting {
   const nodes = Array.from({ length: nodeCount }, (_, at) => nodeId(`n${at + 1}`))
   const group = groupLedByFirst(nodes)
-  const set = staticPlacement(nodes).replicasOf(group)
+  const placement = staticPlacement(nodes)
+  const set = placement.replicasOf(group)
   const submissions = scope.submissions.map(submittedOf)
-  return { scope, group, set, limits: defaultLimits, names: set.voters, submissions }
+  const common = { scope, group, set, placement, submissions }
+  return { ...common, limits: defaultLimits, names: set.voters }
 }
 
 /** So that the first node is the leader of position 1, and the names read in order. */

@@ -7,11 +7,26 @@ import { present } from '../../src/base/assert.ts'
 /** An action, packed: kind, node and argument. Dense enough to be a key, readable by `unpack`. */
 export type ActionCode = number
 
-const actionKinds = ['deliver', 'repeat', 'flush', 'timer', 'crash', 'submit', 'read'] as const
+// prettier-ignore
+const actionKinds = [
+  'deliver', 'repeat', 'flush', 'timer', 'crash', 'submit', 'read', 'renew', 'lapse', 'expire',
+] as const
 export type ActionKind = (typeof actionKinds)[number]
 
+/** Room for kinds in an action's number. */
+const kindsMax = 16
+
+/** The same action at another node than the first. */
+export function actionAt(code: ActionCode, node: number): ActionCode {
+  return code + kindsMax * node
+}
+
+export function isOfKind(code: ActionCode, kind: ActionKind): boolean {
+  return actionKinds[code % kindsMax] === kind
+}
+
 export function packAction(kind: ActionKind, node: number, argument: number): ActionCode {
-  return actionKinds.indexOf(kind) + 8 * (node + 4 * argument)
+  return actionKinds.indexOf(kind) + kindsMax * (node + 4 * argument)
 }
 
 export interface Action {
@@ -21,8 +36,8 @@ export interface Action {
 }
 
 export function unpackAction(code: ActionCode): Action {
-  const kind = present(actionKinds[code % 8], 'explore: an action of no kind')
-  const rest = Math.floor(code / 8)
+  const kind = present(actionKinds[code % kindsMax], 'explore: an action of no kind')
+  const rest = Math.floor(code / kindsMax)
   return { kind, node: rest % 4, argument: Math.floor(rest / 4) }
 }
 
@@ -39,17 +54,22 @@ export interface Budget {
   readonly submitted: number
   readonly answered: number
   readonly read: number
+  /** Renewals of leases, and times that a holder counts a lease as over. */
+  readonly renewals: number
+  readonly lapses: number
 }
 
 export function packBudget(budget: Budget): number {
-  const { timeouts, crashes, duplicates, submitted, answered, read } = budget
+  const { timeouts, crashes, duplicates, submitted, answered, read, renewals, lapses } = budget
   return (
     timeouts |
     (crashes << 4) |
     (duplicates << 7) |
     (submitted << 10) |
     (answered << 15) |
-    (read << 20)
+    (read << 20) |
+    (renewals << 25) |
+    (lapses << 28)
   )
 }
 
@@ -61,5 +81,7 @@ export function unpackBudget(packed: number): Budget {
     submitted: (packed >> 10) & 31,
     answered: (packed >> 15) & 31,
     read: (packed >> 20) & 31,
+    renewals: (packed >> 25) & 7,
+    lapses: (packed >> 28) & 7,
   }
 }

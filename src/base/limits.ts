@@ -141,6 +141,9 @@ export const defaultLimits: Limits = {
   peerQueueBytesMax: 64 * 1024 * 1024,
 }
 
+/** Clocks that are off by more are broken, and no lease could be relied on. */
+export const clockDriftPpmMax = 200_000
+
 /** A hundred years: in microseconds, still far from the end of exact numbers. */
 const historyMsMax = 100 * 366 * 86_400_000
 
@@ -151,7 +154,10 @@ export function checkLimits(limits: Limits): void {
   assert(limits.entryBytesMax <= entryBytesMax, 'limits: an entry is larger than its bound')
   assert(entryBytesMax < frameBytesMax, 'limits: an entry does not fit a frame')
   assert(transactionBytesMax <= entryBytesMax, 'limits: a transaction does not fit an entry')
-  assert(limits.clockDriftPpm < 500_000, 'limits: with such clocks no lease means anything')
+  assert(
+    limits.clockDriftPpm <= clockDriftPpmMax,
+    'limits: under such clocks no lease can be given',
+  )
   assert(limits.validationWindow >= 1, 'limits: the validation window is empty')
   assert(limits.historyMs >= 1, 'limits: a version is gone as soon as it is superseded')
   assert(limits.historyMs <= historyMsMax, 'limits: history is kept beyond all clocks')

@@ -7,7 +7,7 @@
  *          lengthened by what clocks may drift. A registration that is revoked ends when the holder
  *          has said so, or when its lease as it stood at the revocation has run out.
  */
-import type { GroupId, NodeId } from '../base/ids.ts'
+import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import { isSameTerm, type HandBack, type Renew, type Renewed, type Term } from './message.ts'
 import type { LeaseLimits } from './reading.ts'
 
@@ -17,13 +17,27 @@ interface Revocation {
   readonly endsMs: number
 }
 
+/** A group that a peer serves by itself. */
+interface Registration {
+  /** The highest that came: of lower ones the holder counts no answer any more. */
+  readonly attempt: number
+  /** The lowest that an answer to this attempt told of: the holder shows nothing below. */
+  readonly position: Position
+}
+
+/** A peer asks to be registered, and is told of `position` in the same answer. */
+export interface Registering extends Registration {
+  readonly group: GroupId
+  readonly from: NodeId
+  readonly now: number
+}
+
 interface Grant {
   /** Of the holder. */
   incarnation: number
   term: Term
   untilMs: number
-  /** Registered groups, each with the highest attempt. */
-  readonly groups: Map<GroupId, number>
+  readonly groups: Map<GroupId, Registration>
   /** Not acknowledged yet: such a group is named in every answer of this term. */
   readonly revocations: Map<GroupId, Revocation>
   serial: number
@@ -45,10 +59,16 @@ export interface Holder {
 
 const nobody: readonly Holder[] = []
 
+/** All that a grantor remembers. */
+export interface GrantsState {
+  readonly peers: ReadonlyMap<NodeId, Peer>
+  readonly terms: number
+}
+
 export class Grants {
   readonly #incarnation: number
   readonly #limits: LeaseLimits
-  readonly #peers: ReadonlyMap<NodeId, Peer>
+  #peers: ReadonlyMap<NodeId, Peer>
   /** All terms so far, of all peers. */
   #terms = 0
 
@@ -56,14 +76,25 @@ export class Grants {
     peers: readonly NodeId[],
     incarnation: number,
     limits: LeaseLimits,
-    startedMs: number,
+    { startedMs, longestLeaseMs }: { readonly startedMs: number; readonly longestLeaseMs: number },
   ) {
     this.#incarnation = incarnation
     this.#limits = limits
-    const heldBlindMs = this.#endOf(startedMs, limits.leaseMs)
+    const heldBlindMs = this.#endOf(startedMs, longestLeaseMs)
     this.#peers = new Map(
       peers.map((node) => [node, { node, grant: undefined, heldBlindMs, refusedMs: 0 }]),
     )
+  }
+
+  /** A copy, for a search that comes back to it. */
+  get state(): GrantsState {
+    return structuredClone({ peers: this.#peers, terms: this.#terms })
+  }
+
+  set state(state: GrantsState) {
+    const { peers, terms } = structuredClone(state)
+    this.#peers = peers
+    this.#terms = terms
   }
 
   #endOf(now: number, ms: number): number {
@@ -109,14 +140,18 @@ export class Grants {
   }
 
   /** Notes that `from` will serve the group; the term it is noted under, or undefined when it is not. */
-  register(group: GroupId, from: NodeId, attempt: number, now: number): Term | undefined {
+  register({ group, from, attempt, position, now }: Registering): Term | undefined {
     const grant = this.#live(from, now)
     if (grant === undefined || now < (this.#peers.get(from)?.refusedMs ?? 0)) return undefined
     // A new registration cancels no revocation: what the holder is to drop, it may not hold anew.
     if (grant.revocations.has(group)) return undefined
     const before = grant.groups.get(group)
     if (before === undefined && grant.groups.size >= this.#limits.leaseGroupsMax) return undefined
-    grant.groups.set(group, Math.max(before ?? 0, attempt))
+    if (before === undefined || before.attempt < attempt) {
+      grant.groups.set(group, { attempt, position })
+    } else if (before.attempt === attempt && position < before.position) {
+      grant.groups.set(group, { attempt, position })
+    }
     return grant.term
   }
 
@@ -124,7 +159,7 @@ export class Grants {
   release(group: GroupId, from: NodeId, attempt: number): void {
     const groups = this.#peers.get(from)?.grant?.groups
     const registered = groups?.get(group)
-    if (registered !== undefined && registered <= attempt) groups?.delete(group)
+    if (registered !== undefined && registered.attempt <= attempt) groups?.delete(group)
   }
 
   onHandBack(from: NodeId, { term }: HandBack): void {
@@ -132,29 +167,32 @@ export class Grants {
     if (peer?.grant !== undefined && isSameTerm(peer.grant.term, term)) peer.grant = undefined
   }
 
-  /** Who may serve the group by itself, as far as this node knows. */
-  holders(group: GroupId, now: number): readonly Holder[] {
+  /** Who may serve the group by itself without this position, as far as this node knows. */
+  holders(group: GroupId, position: Position, now: number): readonly Holder[] {
     let found: Holder[] | undefined
     for (const peer of this.#peers.values()) {
-      if (!this.#isHolder(peer, group, now)) continue
+      if (!this.#isHolder(peer, group, position, now)) continue
       found ??= []
       found.push({ node: peer.node, incarnation: peer.grant?.incarnation ?? 1 })
     }
     return found ?? nobody
   }
 
-  #isHolder(peer: Peer, group: GroupId, now: number): boolean {
+  #isHolder(peer: Peer, group: GroupId, position: Position, now: number): boolean {
     if (now < peer.heldBlindMs) return true
     const { grant } = peer
-    if (grant === undefined || now >= grant.untilMs || !grant.groups.has(group)) return false
+    const registration = grant?.groups.get(group)
+    if (grant === undefined || registration === undefined || now >= grant.untilMs) return false
+    // Told of it when it was registered: it serves nothing older.
+    if (registration.position >= position) return false
     const revocation = grant.revocations.get(group)
     return revocation === undefined || now < revocation.endsMs
   }
 
   /** Begins to end that registration, or goes on. Returns whether it has ended. */
-  revoke(group: GroupId, holder: NodeId, now: number): boolean {
+  revoke(group: GroupId, position: Position, holder: NodeId, now: number): boolean {
     const peer = this.#peers.get(holder)
-    if (peer === undefined || !this.#isHolder(peer, group, now)) return true
+    if (peer === undefined || !this.#isHolder(peer, group, position, now)) return true
     const { grant } = peer
     if (grant?.groups.has(group) === true && !grant.revocations.has(group)) {
       grant.serial += 1

@@ -25,18 +25,30 @@ interface Held {
   askedMs: number
 }
 
+/** All that a holder remembers, by grantor. */
+export type HeldState = ReadonlyMap<NodeId, Held>
+
 /** How far the wall clock may outrun the monotonic one, beside its drift. */
 const suspensionMicros = 50_000
 
 export class HeldLeases {
   readonly #incarnation: number
   readonly #limits: LeaseLimits
-  readonly #held: ReadonlyMap<NodeId, Held>
+  #held: HeldState
 
   constructor(peers: readonly NodeId[], incarnation: number, limits: LeaseLimits) {
     this.#incarnation = incarnation
     this.#limits = limits
     this.#held = new Map(peers.map((peer) => [peer, nothing()]))
+  }
+
+  /** A copy, for a search that comes back to it. */
+  get state(): HeldState {
+    return structuredClone(this.#held)
+  }
+
+  set state(state: HeldState) {
+    this.#held = structuredClone(state)
   }
 
   /** Whether this node may count on what is registered under this term of the peer's, now. */
@@ -119,6 +131,8 @@ export class HeldLeases {
     for (const [peer, held] of this.#held) {
       if (held.term !== undefined) messages.push([peer, { kind: 'hand-back', term: held.term }])
       held.term = undefined
+      // Whatever still comes is of a term that is over.
+      held.grantor = Number.POSITIVE_INFINITY
     }
     return messages
   }

@@ -2,9 +2,9 @@
  * The leases of one node, both sides, and what its groups ask of them. A lease is between two nodes;
  * a group is registered under it by a read, and taken out when it is not read any more.
  */
-import type { GroupId, NodeId } from '../base/ids.ts'
+import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
-import { Grants, type Holder } from './grantor.ts'
+import { Grants, type Holder, type Registering } from './grantor.ts'
 import { HeldLeases } from './holder.ts'
 import type { HandBack, LeaseMessage, Renew, Renewed, Slow, Term } from './message.ts'
 import type { Reading } from './reading.ts'
@@ -16,6 +16,8 @@ export interface LeasesOptions {
   readonly limits: Limits
   /** The monotonic clock as this node starts. */
   readonly startedMs: number
+  /** Of all leases that this node's store has given; absent: what the limits say. */
+  readonly longestLeaseMs?: number
 }
 
 /** Holders that make writers wait so often in so long a time get no leases for a while. */
@@ -29,6 +31,8 @@ export type Told = readonly [to: NodeId, message: Renew | Renewed | Slow | HandB
 
 /** What a group's step may ask of this node's leases. */
 export class Leases {
+  /** A group has entered: leases are to be renewed from now on. */
+  onEntered: () => void = () => undefined
   readonly #options: LeasesOptions
   readonly #peers: readonly NodeId[]
   readonly #held: HeldLeases
@@ -40,10 +44,12 @@ export class Leases {
 
   constructor(options: LeasesOptions) {
     const { node, nodes, incarnation, limits, startedMs } = options
+    const { longestLeaseMs = limits.leaseMs } = options
     this.#options = options
     this.#peers = nodes.filter((one) => one !== node)
     this.#held = new HeldLeases(this.#peers, incarnation, limits)
-    this.#grants = new Grants(this.#peers, incarnation, limits, startedMs)
+    const blindMs = { startedMs, longestLeaseMs }
+    this.#grants = new Grants(this.#peers, incarnation, limits, blindMs)
   }
 
   /** Groups that this node serves by itself, or tries to. */
@@ -61,6 +67,7 @@ export class Leases {
     const { leaseMs, leaseGroupsMax } = this.#options.limits
     if (leaseMs === 0 || this.#groups >= leaseGroupsMax) return false
     this.#groups += 1
+    this.onEntered()
     return true
   }
 
@@ -76,20 +83,20 @@ export class Leases {
     return this.#held.isLive(peer, reading)
   }
 
-  register(group: GroupId, from: NodeId, attempt: number, now: number): Term | undefined {
-    return this.#grants.register(group, from, attempt, now)
+  register(registering: Registering): Term | undefined {
+    return this.#grants.register(registering)
   }
 
   release(group: GroupId, from: NodeId, attempt: number): void {
     this.#grants.release(group, from, attempt)
   }
 
-  holders(group: GroupId, now: number): readonly Holder[] {
-    return this.#grants.holders(group, now)
+  holders(group: GroupId, position: Position, now: number): readonly Holder[] {
+    return this.#grants.holders(group, position, now)
   }
 
-  revoke(group: GroupId, holder: NodeId, now: number): boolean {
-    return this.#grants.revoke(group, holder, now)
+  revoke(group: GroupId, position: Position, holder: NodeId, now: number): boolean {
+    return this.#grants.revoke(group, position, holder, now)
   }
 
   /** A writer had to wait for this holder. Returns whether all voters should hear of it. */
@@ -108,7 +115,7 @@ export class Leases {
     return this.#renewal(peer, reading, this.#pauseMs)
   }
 
-  /** Called every quarter of a lease. A node that serves no group by itself lets its leases end. */
+  /** Called a few times in each lease. A node that serves no group by itself lets its leases end. */
   renewals(reading: Reading): readonly Told[] {
     if (this.#groups === 0) return []
     return this.#peers.flatMap((peer) => this.#renewal(peer, reading, this.#pauseMs))

@@ -1,6 +1,6 @@
 /** What single values cannot tell: settings that contradict one another. */
 import { isIPv4 } from 'node:net'
-import { entryBytesMax, transactionBytesMax } from '../base/limits.ts'
+import { clockDriftPpmMax, entryBytesMax, transactionBytesMax } from '../base/limits.ts'
 import type { NodeConfig } from './node-config.ts'
 import { describeOrigin, type ConfigProblem, type Origin } from './config-source.ts'
 
@@ -58,6 +58,12 @@ function checkLimitPairs(
     complain(
       'limits.backoff_ms',
       `limits.backoff_ms (${limits.backoffMs}) must not exceed limits.backoff_max_ms (${limits.backoffMaxMs})`,
+    )
+  }
+  if (limits.clockDriftPpm > clockDriftPpmMax) {
+    complain(
+      'limits.clock_drift_ppm',
+      `limits.clock_drift_ppm (${limits.clockDriftPpm}) must be at most ${clockDriftPpmMax}: under clocks that are further off, no lease means anything`,
     )
   }
   if (limits.entryBytesMax > entryBytesMax || limits.entryBytesMax < transactionBytesMax) {

@@ -149,7 +149,9 @@ function pathOf(located: Located): Read<string> {
 function takeLimits(take: Take): Limits {
   const limits: { -readonly [Name in keyof Limits]: Limits[Name] } = { ...defaultLimits }
   for (const { name, limit } of limitSettings) {
-    limits[limit] = take(name, (at) => countOf(at, 1, numberMax)) ?? defaultLimits[limit]
+    // A lease of no time at all means: no leases.
+    const least = limit === 'leaseMs' ? 0 : 1
+    limits[limit] = take(name, (at) => countOf(at, least, numberMax)) ?? defaultLimits[limit]
   }
   return limits
 }

@@ -104,9 +104,9 @@ export class Driver implements LocalReplica {
   static async open(ports: DriverPorts, options: DriverOptions): Promise<Driver> {
     const { clock, random, trace } = ports
     const { node, cluster, limits } = options
-    const { flushBytesMax } = limits
+    const { flushBytesMax, leaseMs } = limits
     const common = { clock, random, trace }
-    const log = await LogStore.open(ports.log, { node, cluster, flushBytesMax, ...common })
+    const log = await LogStore.open(ports.log, { node, cluster, flushBytesMax, leaseMs, ...common })
     const data = await DataStore.open(ports.data, { clock, trace, limits })
     return new Driver(ports, options, log, data)
   }
@@ -121,7 +121,7 @@ export class Driver implements LocalReplica {
     const source = new StoredRecords(log, data)
     this.#keeper = new LeaseKeeper({
       ...{ node: options.node, nodes: options.placement.nodes, incarnation },
-      ...{ limits: options.limits, clock },
+      ...{ limits: options.limits, clock, longestLeaseMs: log.longestLeaseMs },
       send: (to, message) => this.#peers.send(to, message),
       onRevoked: (group, peer) => this.#step(group, { kind: 'revoked', peer }),
     })
@@ -169,7 +169,7 @@ export class Driver implements LocalReplica {
 
   #join(): void {
     const { clock, peers } = this.#ports
-    const { heartbeatMs, digestMs, leaseMs } = this.#options.limits
+    const { heartbeatMs, digestMs } = this.#options.limits
     peers.start({
       self: () => this.#self(),
       admit: (peer, info) => this.#peers.admit(peer, info),
@@ -179,7 +179,6 @@ export class Driver implements LocalReplica {
     })
     this.#every(clock, heartbeatMs, () => this.#peers.beat())
     this.#every(clock, digestMs, () => this.#peers.askDigests())
-    if (leaseMs > 0) this.#every(clock, this.#keeper.periodMs, () => this.#keeper.renew())
   }
 
   #onLink(from: string, state: 'up' | 'down', info: LinkInfo): void {
@@ -315,11 +314,12 @@ export class Driver implements LocalReplica {
     for (const timer of this.#timers) timer.cancel()
     this.#wakes.stop()
     this.#requests.stop()
-    this.#keeper.handBack()
+    this.#keeper.stop()
     this.#peers.flush()
-    await this.#ports.peers.close()
     await this.#log.stop()
     await this.#data.stop()
+    // Last: what was handed back, and the answers of the last flush, are on their way by now.
+    await this.#ports.peers.close()
   }
 
   #onFrame(from: string, frame: PeerFrame): void {

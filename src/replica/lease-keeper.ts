@@ -7,8 +7,11 @@ import type { Limits } from '../base/limits.ts'
 import { Leases, type Told } from '../lease/leases.ts'
 import type { LeaseMessage } from '../lease/message.ts'
 import type { Reading } from '../lease/reading.ts'
-import type { Clock } from '../ports/clock.ts'
+import type { Clock, Timer } from '../ports/clock.ts'
 import type { Message } from '../replication/message.ts'
+
+/** A few may be lost before a lease ends. */
+const renewalsPerLease = 4
 
 export interface LeaseKeeperParts {
   readonly node: NodeId
@@ -16,6 +19,8 @@ export interface LeaseKeeperParts {
   readonly incarnation: number
   readonly limits: Limits
   readonly clock: Clock
+  /** Of all leases that this store has given, in any incarnation. */
+  readonly longestLeaseMs: number
   send(to: NodeId, message: Message): void
   /** The peer does not count this node as a holder of the group any more. */
   onRevoked(group: GroupId, peer: NodeId): void
@@ -23,13 +28,15 @@ export interface LeaseKeeperParts {
 
 export class LeaseKeeper {
   readonly leases: Leases
+  #timer: Timer | undefined
   readonly #parts: LeaseKeeperParts
 
   constructor(parts: LeaseKeeperParts) {
-    const { node, nodes, incarnation, limits, clock } = parts
+    const { node, nodes, incarnation, limits, clock, longestLeaseMs } = parts
     this.#parts = parts
-    const startedMs = clock.monotonicMs()
-    this.leases = new Leases({ node, nodes, incarnation, limits, startedMs })
+    const common = { node, nodes, incarnation, limits, longestLeaseMs }
+    this.leases = new Leases({ ...common, startedMs: clock.monotonicMs() })
+    this.leases.onEntered = () => this.#schedule(0)
   }
 
   onMessage(from: NodeId, message: LeaseMessage): void {
@@ -46,13 +53,14 @@ export class LeaseKeeper {
     this.#tell(this.leases.ask(peer, this.#reading()))
   }
 
-  /** How often `renew` is to be called. */
-  get periodMs(): number {
-    return Math.max(1, this.#parts.limits.leaseMs / 4)
-  }
-
-  renew(): void {
-    this.#tell(this.leases.renewals(this.#reading()))
+  /** A node that serves no group by itself has no timer for it either. */
+  #schedule(delayMs: number): void {
+    if (this.#timer !== undefined || this.leases.heldGroups === 0) return
+    this.#timer = this.#parts.clock.setTimer(delayMs, () => {
+      this.#timer = undefined
+      this.#tell(this.leases.renewals(this.#reading()))
+      this.#schedule(this.#parts.limits.leaseMs / renewalsPerLease)
+    })
   }
 
   tellSlow(holder: NodeId): void {
@@ -62,7 +70,8 @@ export class LeaseKeeper {
   }
 
   /** This node serves nothing any more. */
-  handBack(): void {
+  stop(): void {
+    this.#timer?.cancel()
     this.#tell(this.leases.handBack())
   }
 

@@ -34,11 +34,14 @@ export interface LogMeta extends Identity {
   readonly firstFlush: number
   /** The CRC that the first flush names as its predecessor's. */
   readonly previousCrc: number
+  /** The longest that a read lease given by this store has lasted, in any incarnation; milliseconds. */
+  readonly longestLeaseMs: number
 }
 
 export function encodeMeta(meta: LogMeta): Uint8Array {
-  const { storeId, incarnation, cluster, node, firstFlush, previousCrc } = meta
-  const packed = pack([logFormat, storeId, incarnation, cluster, node, firstFlush, previousCrc])
+  const { storeId, incarnation, cluster, node, firstFlush, previousCrc, longestLeaseMs } = meta
+  const place = [firstFlush, previousCrc, longestLeaseMs]
+  const packed = pack([logFormat, storeId, incarnation, cluster, node, ...place])
   const bytes = Buffer.allocUnsafe(crcBytes + packed.length)
   bytes.writeUInt32BE(crc32(packed))
   bytes.set(packed, crcBytes)
@@ -48,18 +51,26 @@ export function encodeMeta(meta: LogMeta): Uint8Array {
 /** Throws `corrupt` for damaged bytes, `invalid` for a format unknown here. */
 export function decodeMeta(bytes: Uint8Array): LogMeta {
   const packed = bytes.subarray(crcBytes)
-  const isSound = bytes.length > crcBytes && bufferOf(bytes).readUInt32BE() === crc32(packed)
-  const fields = isSound ? unpack(packed) : undefined
+  const fields = isSound(bytes) ? unpack(packed) : undefined
   if (!Array.isArray(fields)) throw corruptLog('the record of its identity is damaged')
-  const [format, storeId, incarnation, cluster, node, firstFlush, previousCrc]: unknown[] = fields
+  const [format, storeId, incarnation, cluster, node, ...place]: unknown[] = fields
+  // A store that was last opened before there were leases has given none.
+  const [firstFlush, previousCrc, longestLeaseMs = 0] = place
   if (format !== logFormat) throw unknownFormat('log', format)
   const isOwned =
     isText(storeId) && isStoreId(storeId) && isText(cluster) && isClusterId(cluster) && isText(node)
-  const isCounted = isNumber(incarnation) && isNumber(firstFlush) && isNumber(previousCrc)
-  if (!isOwned || !isCounted || !isNodeId(node)) {
-    throw corruptLog('the record of its identity is not whole')
-  }
-  return { storeId, incarnation, cluster, node, firstFlush, previousCrc }
+  const isPlaced = isNumber(firstFlush) && isNumber(previousCrc) && isNumber(longestLeaseMs)
+  if (!isOwned || !isNumber(incarnation) || !isPlaced || !isNodeId(node)) throw notWhole()
+  return { storeId, incarnation, cluster, node, firstFlush, previousCrc, longestLeaseMs }
+}
+
+function isSound(bytes: Uint8Array): boolean {
+  if (bytes.length <= crcBytes) return false
+  return bufferOf(bytes).readUInt32BE() === crc32(bytes.subarray(crcBytes))
+}
+
+function notWhole(): StoreError {
+  return corruptLog('the record of its identity is not whole')
 }
 
 function isText(value: unknown): value is string {

@@ -20,6 +20,8 @@ import { getChecked, scanRows } from './read-store.ts'
 export interface Owner {
   readonly cluster: ClusterId
   readonly node: NodeId
+  /** How long the leases last that it gives from now on. */
+  readonly leaseMs: number
 }
 
 /**
@@ -38,9 +40,10 @@ export async function openMeta(
   const found = bytes === undefined ? undefined : decodeMeta(bytes)
   if (found !== undefined) checkOwner(found, owner.cluster, owner.node)
   const { cluster, node } = owner
-  const fresh = { cluster, node, incarnation: 0, firstFlush: 1, previousCrc: 0 }
+  const fresh = { cluster, node, incarnation: 0, firstFlush: 1, previousCrc: 0, longestLeaseMs: 0 }
   const last = found ?? { ...fresh, storeId: storeId(randomUuid(random)) }
-  const meta = { ...last, incarnation: last.incarnation + 1 }
+  const longestLeaseMs = Math.max(last.longestLeaseMs, owner.leaseMs)
+  const meta = { ...last, incarnation: last.incarnation + 1, longestLeaseMs }
   await store.write([{ key: metaKey, value: encodeMeta(meta) }])
   return meta
 }

@@ -36,11 +36,14 @@ export interface LogStoreOptions {
   readonly clock: Clock
   readonly trace: Trace
   readonly flushBytesMax: number
+  /** How long the leases last that this node gives from now on. */
+  readonly leaseMs: number
 }
 
 /** What opening a log brings together. */
 interface Opened {
   readonly identity: Identity
+  readonly longestLeaseMs: number
   readonly index: LogIndex
   readonly ledger: FlushLedger
   readonly end: LogEnd
@@ -49,6 +52,8 @@ interface Opened {
 export class LogStore {
   /** Whose log this is, in which incarnation. */
   readonly identity: Identity
+  /** Of all leases that this store has given, in any incarnation. */
+  readonly longestLeaseMs: number
   /** A write failed: nothing more is answered, and the node must stop. Called once. */
   onFailure: (reason: Error) => void = () => undefined
   readonly #store: OrderedStore
@@ -78,13 +83,14 @@ export class LogStore {
     const index = new LogIndex()
     const ledger = new FlushLedger(meta.firstFlush)
     const end = await recoverFlushes(store, meta, index, ledger, trace)
-    const { storeId, incarnation, cluster, node } = meta
+    const { storeId, incarnation, cluster, node, longestLeaseMs } = meta
     const identity = { storeId, incarnation, cluster, node }
-    return new LogStore(store, options, { identity, index, ledger, end })
+    return new LogStore(store, options, { identity, longestLeaseMs, index, ledger, end })
   }
 
   private constructor(store: OrderedStore, options: LogStoreOptions, opened: Opened) {
     this.identity = opened.identity
+    this.longestLeaseMs = opened.longestLeaseMs
     this.#store = store
     this.#options = options
     this.#index = opened.index

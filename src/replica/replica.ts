@@ -6,6 +6,7 @@
  * present, never written (an empty state, no records), or with faulty positions. Only a quiescent
  * group, all of whose state is in the data store, may leave memory.
  */
+import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Leases } from '../lease/leases.ts'
@@ -180,6 +181,7 @@ export class Replica {
     if (held === undefined || lease === undefined) return undefined
     const { position, timestamp, horizon } = held.log.state
     if (this.leasedThrough(group, reading) !== position) return undefined
+    assert(position >= held.log.floor, 'LEASE-5: served alone below what an answer told of')
     held.isUsed = true
     lease.usedMs = reading.now
     return { position, timestamp, horizon }
@@ -199,7 +201,7 @@ export class Replica {
    * was asked for. A holder that came in between would have been told of the position.
    */
   leaving(message: Acceptance, now: number): Acceptance {
-    const holders = this.#options.leases.holders(message.group, now)
+    const holders = this.#options.leases.holders(message.group, message.position, now)
     return holders.length === 0 ? message : { ...message, holders }
   }
 

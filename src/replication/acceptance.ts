@@ -24,6 +24,18 @@ export function reply(context: Context, to: NodeId, message: GroupMessage): Effe
   return to === context.node ? { kind: 'deliver', message } : { kind: 'send', to, message }
 }
 
+export function acceptMessage(
+  log: GroupLog,
+  position: number,
+  ballot: Ballot,
+  value: Uint8Array,
+): Accept {
+  const { group, set, appliedBallot: previous } = log
+  const { epoch } = set
+  if (previous === undefined) return { kind: 'accept', group, epoch, position, ballot, value }
+  return { kind: 'accept', group, epoch, position, ballot, value, previous }
+}
+
 export function onPrepare(
   log: GroupLog,
   context: Context,

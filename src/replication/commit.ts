@@ -7,7 +7,7 @@
  */
 import type { NodeId } from '../base/ids.ts'
 import { isWon, type Accepting } from '../paxos/proposer.ts'
-import { reply } from './acceptance.ts'
+import { acceptMessage, reply } from './acceptance.ts'
 import type { Context } from './effect.ts'
 import { awaitedHolders, listersOf, noteAcknowledged, noteRevoked } from './holders.ts'
 import { decide } from './learn.ts'
@@ -18,6 +18,8 @@ import type { Invalidated, Revoked } from './message.ts'
 const holderPatience = 4
 /** How often a holder that does not answer is looked after in one lease time. */
 const urgesPerLease = 16
+/** Of these looks, every so many send the value again to voters that have not accepted it. */
+const urgesPerAccept = 4
 
 /** A lease holder shows nothing below the position any more. */
 export function onInvalidated(
@@ -96,9 +98,23 @@ export function urgeHolders(
     context.emit({ kind: 'send', to: holder, message })
   }
   if (waiting.urges > 0) revokeAt(log, context, proposal, awaited)
+  // One more voter without the holder may be what is missing, and may not have heard of the value.
+  if (waiting.urges % urgesPerAccept === 1) sendAgain(log, context, proposal, phase)
   waiting.urges += 1
   const { leaseMs, invalidateMs } = context.limits
   proposal.deadline = context.now + Math.max(invalidateMs, leaseMs / urgesPerLease)
+}
+
+function sendAgain(
+  log: GroupLog,
+  context: Context,
+  { position }: Proposal,
+  { ballot, value, acceptances }: Accepting,
+): void {
+  const message = acceptMessage(log, position, ballot, value)
+  for (const voter of log.set.voters) {
+    if (!acceptances.has(voter)) context.emit(reply(context, voter, message))
+  }
 }
 
 /** It is alive, and had to be urged: too much of that, and all voters are told. */

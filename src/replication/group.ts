@@ -118,6 +118,26 @@ function onMessage(
       return read.onQuery(log, context, from, message)
     case 'highest':
       return read.onHighest(log, context, from, message)
+    case 'forward':
+      return onForward(log, context, from, message)
+    case 'forward-reply': {
+      const position = submission.onForwardReply(log, context, from, message)
+      return position === undefined ? undefined : catchUp.chase(log, context, position, from)
+    }
+    default:
+      return onLeaseMessage(log, context, from, message)
+  }
+}
+
+type LeaseKind = 'invalidate' | 'invalidated' | 'revoke' | 'revoked' | 'release'
+
+function onLeaseMessage(
+  log: GroupLog,
+  context: Context,
+  from: NodeId,
+  message: GroupMessage & { kind: LeaseKind },
+): void {
+  switch (message.kind) {
     case 'invalidate':
       return readLease.onInvalidate(log, context, from, message)
     case 'invalidated':
@@ -128,12 +148,6 @@ function onMessage(
       return commit.onRevoked(log, context, from, message)
     case 'release':
       return context.leases.release(log.group, from, message.attempt)
-    case 'forward':
-      return onForward(log, context, from, message)
-    case 'forward-reply': {
-      const position = submission.onForwardReply(log, context, from, message)
-      return position === undefined ? undefined : catchUp.chase(log, context, position, from)
-    }
     default:
       return unreachable(message)
   }

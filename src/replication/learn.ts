@@ -1,8 +1,8 @@
 /**
  * Learning what is committed, and applying it in order (Megastore, 4.6.2 step 3 and 4.6.3 step 5).
  *
- * Without read leases *chosen* and *committed* fall together; the step that waits for lease holders
- * comes between `decide` and `advance`.
+ * What is decided here is committed: whoever decides has passed `commit.ts`, which waits for lease
+ * holders, or was told by somebody who has.
  */
 import { assert, present } from '../base/assert.ts'
 import { equalBytes, latin1 } from '../base/bytes.ts'

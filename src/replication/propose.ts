@@ -9,14 +9,14 @@ import { assert } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { equalBallots, type Ballot } from '../paxos/ballot.ts'
 import * as proposer from '../paxos/proposer.ts'
-import { onAccept, reply, type RecordLookup } from './acceptance.ts'
+import { acceptMessage, onAccept, reply, type RecordLookup } from './acceptance.ts'
 import { commitIfNobodyIsAwaited, urgeHolders } from './commit.ts'
 import { composeEntry } from './compose.ts'
 import { spread, type Context, type Effect } from './effect.ts'
 import type { Leader } from './entry.ts'
 import { noHolders, noteHolders } from './holders.ts'
 import type { GroupLog, Proposal } from './log.ts'
-import type { Accept, Accepted, Prepare, Promised, Refused } from './message.ts'
+import type { Accepted, Prepare, Promised, Refused } from './message.ts'
 
 /** The longest patience with a phase, as doublings of `phaseTimeoutMs`. */
 const phaseDoublingsMax = 3
@@ -106,13 +106,6 @@ function startAccept(
   }
   for (const send of sends) context.emit(send)
   onAccept(log, context, context.node, message, lookup)
-}
-
-function acceptMessage(log: GroupLog, position: number, ballot: Ballot, value: Uint8Array): Accept {
-  const { group, set, appliedBallot: previous } = log
-  const { epoch } = set
-  if (previous === undefined) return { kind: 'accept', group, epoch, position, ballot, value }
-  return { kind: 'accept', group, epoch, position, ballot, value, previous }
 }
 
 /** The log's proposal, when this answer belongs to its present phase. */

@@ -8,6 +8,7 @@
  */
 import { assert } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
+import { supply } from './acceptance.ts'
 import { chase } from './catch-up.ts'
 import type { Context } from './effect.ts'
 import { highestKnown, type GroupLog } from './log.ts'
@@ -77,7 +78,9 @@ export function onRevoke(
   { position, holder }: Revoke,
 ): void {
   const { group, set } = log
-  if (!context.leases.revoke(group, holder, context.now)) {
+  // Somebody else has finished it: whoever waits may know.
+  if (position <= log.state.position) return supply(log, context, from, position, position)
+  if (!context.leases.revoke(group, position, holder, context.now)) {
     return context.trace.mark('a registration is being revoked')
   }
   const message = { kind: 'revoked', group, epoch: set.epoch, position, holder } as const

@@ -67,9 +67,10 @@ export function onReadDeadline(log: GroupLog, context: Context, current: ReadRou
 export function onQuery(log: GroupLog, context: Context, from: NodeId, message: Query): void {
   const { group, set } = log
   const { read, mayRegister } = message
-  // Noted before the position is looked up: what is accepted here later lists the asker.
-  const term = mayRegister ? context.leases.register(group, from, read, context.now) : undefined
   const position = highestKnown(log)
+  // In one step with the position: what is accepted here later lists the asker.
+  const registering = { group, from, attempt: read, position, now: context.now }
+  const term = mayRegister ? context.leases.register(registering) : undefined
   const answer = { kind: 'highest', group, epoch: set.epoch, read, position } as const
   const withTerm = term === undefined ? answer : { ...answer, term }
   context.emit({ kind: 'send', to: from, message: withTerm })

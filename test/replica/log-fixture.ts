@@ -15,6 +15,7 @@ export const options: LogStoreOptions = {
   clock: systemClock,
   trace: silentTrace,
   flushBytesMax: 1024 * 1024,
+  leaseMs: 1000,
 }
 
 export function openLog(

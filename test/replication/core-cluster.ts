@@ -130,6 +130,8 @@ export class CoreNode implements RecordSource {
       case 'supply':
         return this.#supply(effect)
       case 'wake':
+      case 'renew':
+      case 'slow':
         return
     }
   }

@@ -8,6 +8,11 @@ test.each([
   ['G03', 'duel', 'PAX-5', 15],
   ['G08', 'duel', 'PAX-3', 5],
   ['G09-ranges', 'phantom', 'TXN-2', 7],
+  ['G06', 'lease-urged', 'LEASE-1', 10],
+  ['G16', 'lease', 'LEASE-1', 7],
+  ['L02', 'lease-revoked', 'LEASE-2', 12],
+  ['L04', 'lease', 'LEASE-2', 8],
+  ['L08', 'lease', 'LEASE-2', 6],
 ])(
   '%s is found in the scope %s by %s, in %i events',
   async (id, scope, rule, events) => {

@@ -6,6 +6,12 @@ import { LogIndex } from '../../src/replica/log-index.ts'
 import { canonicalText, Interner } from '../../sim/explore/canonical.ts'
 import { describeReport, describeTotals, explore } from '../../sim/explore/explore.ts'
 import { Frontier } from '../../sim/explore/frontier.ts'
+import {
+  isExpiryDue,
+  newLeasePairs,
+  PairedLeases,
+  restartedPairs,
+} from '../../sim/explore/lease-pairs.ts'
 import { lookUp, written } from '../../sim/explore/log-disk.ts'
 import { Model } from '../../sim/explore/model.ts'
 import { copyLog, newNode, textOfNode } from '../../sim/explore/node-state.ts'
@@ -40,6 +46,74 @@ test('LEASE-3: a read elsewhere sees what was acknowledged, in every order of ev
   expect(report.isComplete).toBe(true)
   expect(report.states).toBeGreaterThan(500)
 }, 120_000)
+
+test.each(['lease', 'lease-cold', 'lease-revoked', 'lease-urged', 'lease-grantors'])(
+  'LEASE-1, LEASE-2: no order of events within the scope %s lets a node serve what is not current',
+  (name) => {
+    const report = explore({ scope: scope(name) })
+    expect(report.breach).toBeUndefined()
+    expect(report.isComplete).toBe(true)
+    expect(report.states).toBeGreaterThan(1000)
+  },
+  120_000,
+)
+
+test('LEASE-1: two positions under leases, and a crash, as far as there is time', () => {
+  for (const name of ['lease-second', 'lease-crash', 'lease-ticks']) {
+    const report = explore({ scope: scope(name), statesMax: 50_000 })
+    expect(report.breach).toBeUndefined()
+    expect(report.states).toBeGreaterThan(40_000)
+  }
+}, 120_000)
+
+test("LEASE-2: a grantor's clock follows its holder's, or the holder's death", () => {
+  const setting = settingOf(scope('lease-ticks'))
+  const [, grantor, holder] = setting.names
+  if (grantor === undefined || holder === undefined) throw new Error('no names')
+  const lender = new PairedLeases(setting, grantor, 1, newLeasePairs(setting, 1))
+  const reader = new PairedLeases(setting, holder, 1, newLeasePairs(setting, 2))
+  const isDue = (incarnation: number): boolean => {
+    const lent = lender.pairs.lent.get(holder)
+    const now = reader.pairs.borrowed.get(grantor)?.now ?? 0
+    return lent !== undefined && isExpiryDue(lent, 2, { incarnation, now })
+  }
+  reader.lapse(grantor)
+  for (const [, message] of reader.ask(grantor)) {
+    for (const [, answer] of lender.take(holder, message, () => undefined)) {
+      reader.take(grantor, answer, () => undefined)
+    }
+  }
+  expect(reader.isLive(grantor)).toBe(true)
+  expect(isDue(1)).toBe(true)
+  lender.expire(holder)
+  // Asked at 1, for two ticks.
+  expect(isDue(1)).toBe(false)
+  expect(isDue(2)).toBe(true)
+  reader.lapse(grantor)
+  expect(reader.isLive(grantor)).toBe(true)
+  expect(isDue(1)).toBe(false)
+  reader.lapse(grantor)
+  expect(reader.isLive(grantor)).toBe(false)
+  expect(isDue(1)).toBe(true)
+})
+
+test('after a restart a grantor lists whoever may hold what it granted, and waits as long', () => {
+  const setting = settingOf(scope('lease-crash'))
+  const [, grantor, holder] = setting.names
+  if (grantor === undefined || holder === undefined) throw new Error('no names')
+  const before = new PairedLeases(setting, grantor, 1, newLeasePairs(setting, 1))
+  const reader = new PairedLeases(setting, holder, 1, newLeasePairs(setting, 2))
+  for (const [, message] of reader.ask(grantor)) before.take(holder, message, () => undefined)
+  expect(before.holders(setting.group, 1)).toEqual([])
+  const after = restartedPairs(setting, before.pairs, 2)
+  const lender = new PairedLeases(setting, grantor, 2, after)
+  expect(lender.holders(setting.group, 1).map(({ node }) => node)).toEqual([holder])
+  const lent = lender.pairs.lent.get(holder)
+  expect(lent && isExpiryDue(lent, 1, { incarnation: 1, now: 0 })).toBe(false)
+  expect(lent && isExpiryDue(lent, 1, { incarnation: 1, now: 1 })).toBe(true)
+  lender.expire(holder)
+  expect(lender.holders(setting.group, 1)).toEqual([])
+})
 
 test('the same scope searched twice has the same states and transitions', () => {
   const first = explore({ scope: scope('crash') })
@@ -228,7 +302,10 @@ function sorted(value: unknown): unknown {
 test('actions and budgets come out of their numbers as they went in', () => {
   const action = { kind: 'crash', node: 2, argument: 77 } as const
   expect(unpackAction(packAction('crash', 2, 77))).toEqual(action)
-  const budget = { timeouts: 9, crashes: 2, duplicates: 1, submitted: 5, answered: 4, read: 3 }
+  const budget = {
+    ...{ timeouts: 9, crashes: 2, duplicates: 1, submitted: 5, answered: 4, read: 3 },
+    ...{ renewals: 7, lapses: 7 },
+  }
   expect(unpackBudget(packBudget(budget))).toEqual(budget)
 })
 

@@ -1,0 +1,257 @@
+/**
+ * One node's leases as the search knows them: the real tables of `src/lease`, one for each pair of a
+ * grantor and a holder, each with a clock of its own that stands still until the search moves it.
+ *
+ * A lease lasts so many ticks of either clock. The holder's clock may move at any time. The grantor's
+ * follows: what came in a lease time ago was sent a lease time ago at least, so that it moves only
+ * when the holder's has moved so far since that request left (LEASE-2, and no more than that).
+ */
+import { present } from '../../src/base/assert.ts'
+import type { GroupId, NodeId, Position } from '../../src/base/ids.ts'
+import { Grants, type GrantsState, type Holder, type Registering } from '../../src/lease/grantor.ts'
+import { HeldLeases, type HeldState } from '../../src/lease/holder.ts'
+import { Leases } from '../../src/lease/leases.ts'
+import type { LeaseMessage, Term } from '../../src/lease/message.ts'
+import type { Reading } from '../../src/lease/reading.ts'
+import type { Setting } from './setting.ts'
+
+/** A request for a lease, as its grantor's clock stood when it came. */
+interface Received {
+  readonly at: number
+  /** Of the holder, and its clock when the request left. */
+  readonly incarnation: number
+  readonly sent: number
+}
+
+/** What this node has granted to one peer. */
+export interface Lent {
+  readonly grants: GrantsState
+  readonly now: number
+  /** The latest that came at each tick of the last lease time. */
+  readonly received: readonly Received[]
+}
+
+/** What one peer has granted to this node. */
+export interface Borrowed {
+  readonly held: HeldState
+  readonly now: number
+}
+
+export interface LeasePairs {
+  readonly lent: ReadonlyMap<NodeId, Lent>
+  readonly borrowed: ReadonlyMap<NodeId, Borrowed>
+}
+
+type Blind = ConstructorParameters<typeof Grants>[3]
+
+export type LeaseTold = readonly [to: NodeId, message: LeaseMessage]
+
+function limitsOf({ limits, scope }: Setting): Setting['limits'] {
+  return { ...limits, leaseMs: scope.leases?.ticks ?? 0, clockDriftPpm: 0 }
+}
+
+/** Until when whoever may hold what was granted before counts as holding it. */
+function blindFrom(startedMs: number, { leaseMs }: Setting['limits']): Blind {
+  return { startedMs, longestLeaseMs: leaseMs }
+}
+
+/** No lease yet, and no peer that could hold one of an earlier life. */
+export function newLeasePairs(setting: Setting, node: number): LeasePairs {
+  const { names, scope } = setting
+  const limits = limitsOf(setting)
+  const lent = new Map<NodeId, Lent>()
+  const borrowed = new Map<NodeId, Borrowed>()
+  for (const [from, to] of scope.leases?.pairs ?? []) {
+    const [grantor, holder] = [names[from], names[to]]
+    if (grantor === undefined || holder === undefined) continue
+    if (from === node) {
+      const { state } = new Grants([holder], 1, limits, blindFrom(-limits.leaseMs, limits))
+      lent.set(holder, { grants: state, now: 0, received: [] })
+    }
+    if (to === node) {
+      borrowed.set(grantor, { held: new HeldLeases([grantor], 1, limits).state, now: 0 })
+    }
+  }
+  return { lent, borrowed }
+}
+
+/** After a restart: nothing is held, and every peer may hold what was granted before. */
+export function restartedPairs(
+  setting: Setting,
+  { lent, borrowed }: LeasePairs,
+  incarnation: number,
+): LeasePairs {
+  const limits = limitsOf(setting)
+  return {
+    lent: new Map(
+      [...lent].map(([peer, { now, received }]) => {
+        const { state } = new Grants([peer], incarnation, limits, blindFrom(now, limits))
+        return [peer, { grants: state, now, received: latestAt(received, now) }]
+      }),
+    ),
+    borrowed: new Map(
+      [...borrowed.keys()].map((peer) => [
+        peer,
+        { held: new HeldLeases([peer], incarnation, limits).state, now: 0 },
+      ]),
+    ),
+  }
+}
+
+function latestAt(received: readonly Received[], at: number): readonly Received[] {
+  const last = [...received].sort((a, b) => a.incarnation - b.incarnation || a.sent - b.sent).at(-1)
+  return last === undefined ? [] : [{ ...last, at }]
+}
+
+/** The holder's clock may move: something is held, or may be by an answer on its way. */
+export function mayLapse({ held, now }: Borrowed, ticks: number): boolean {
+  return [...held.values()].some(({ askedMs }) => askedMs + ticks > now)
+}
+
+/** The grantor's clock may move as far as this pair alone can say. */
+export function mayExpire({ grants, now }: Lent): boolean {
+  return [...grants.peers.values()].some(
+    ({ grant, heldBlindMs }) => heldBlindMs > now || (grant !== undefined && grant.untilMs > now),
+  )
+}
+
+/** Whether the holder counts on nothing any more that was asked for a lease time before the next tick. */
+export function isExpiryDue(
+  { now, received }: Lent,
+  ticks: number,
+  holder: { readonly incarnation: number; readonly now: number },
+): boolean {
+  return received.every(
+    ({ at, incarnation, sent }) =>
+      at + ticks > now + 1 || holder.incarnation > incarnation || holder.now >= sent + ticks,
+  )
+}
+
+/** The real tables during one step. What `Leases` does for a node is done here for each pair. */
+export class PairedLeases extends Leases {
+  readonly #ticks: number
+  readonly #lent: Map<NodeId, { grants: Grants; now: number; received: readonly Received[] }>
+  readonly #borrowed: Map<NodeId, { held: HeldLeases; now: number }>
+
+  constructor(setting: Setting, node: NodeId, incarnation: number, pairs: LeasePairs) {
+    const limits = limitsOf(setting)
+    super({ node, nodes: [], incarnation, limits, startedMs: 0 })
+    this.#ticks = limits.leaseMs
+    this.#lent = new Map(
+      [...pairs.lent].map(([peer, { grants: state, now, received }]) => {
+        const grants = new Grants([peer], incarnation, limits, blindFrom(now, limits))
+        grants.state = state
+        return [peer, { grants, now, received }]
+      }),
+    )
+    this.#borrowed = new Map(
+      [...pairs.borrowed].map(([peer, { held: state, now }]) => {
+        const held = new HeldLeases([peer], incarnation, limits)
+        held.state = state
+        return [peer, { held, now }]
+      }),
+    )
+  }
+
+  get pairs(): LeasePairs {
+    return {
+      lent: new Map(
+        [...this.#lent].map(([peer, { grants, now, received }]) => [
+          peer,
+          { grants: grants.state, now, received },
+        ]),
+      ),
+      borrowed: new Map(
+        [...this.#borrowed].map(([peer, { held, now }]) => [peer, { held: held.state, now }]),
+      ),
+    }
+  }
+
+  override enter(): boolean {
+    return this.#borrowed.size > 0
+  }
+
+  override leave(): void {
+    return undefined
+  }
+
+  override isHeld(peer: NodeId, term: Term): boolean {
+    const found = this.#borrowed.get(peer)
+    return found?.held.isHeld(peer, term, readingAt(found.now)) === true
+  }
+
+  override isLive(peer: NodeId): boolean {
+    const found = this.#borrowed.get(peer)
+    return found?.held.isLive(peer, readingAt(found.now)) === true
+  }
+
+  override register(registering: Registering): Term | undefined {
+    const found = this.#lent.get(registering.from)
+    return found?.grants.register({ ...registering, now: found.now })
+  }
+
+  override release(group: GroupId, from: NodeId, attempt: number): void {
+    this.#lent.get(from)?.grants.release(group, from, attempt)
+  }
+
+  override holders(group: GroupId, position: Position): readonly Holder[] {
+    return [...this.#lent.values()].flatMap(({ grants, now }) =>
+      grants.holders(group, position, now),
+    )
+  }
+
+  override revoke(group: GroupId, position: Position, holder: NodeId): boolean {
+    const found = this.#lent.get(holder)
+    return found === undefined || found.grants.revoke(group, position, holder, found.now)
+  }
+
+  override noteSlow(): boolean {
+    return false
+  }
+
+  override ask(peer: NodeId): readonly LeaseToldRenew[] {
+    const found = this.#borrowed.get(peer)
+    const renewal = found?.held.renewal(peer, readingAt(found.now))
+    return renewal === undefined ? [] : [[peer, renewal]]
+  }
+
+  take(from: NodeId, message: LeaseMessage, drop: (group: GroupId) => void): readonly LeaseTold[] {
+    if (message.kind === 'renew') {
+      const found = this.#lent.get(from)
+      if (found === undefined) return []
+      const { incarnation, sentAt } = message.asked
+      const { now } = found
+      const answer = found.grants.onRenew(from, message, now)
+      const here = found.received.filter(({ at }) => at === now)
+      const earlier = found.received.filter(({ at }) => at !== now)
+      const received = { at: now, incarnation, sent: sentAt / 1000 }
+      found.received = [...earlier, ...latestAt([...here, received], now)]
+      return answer === undefined ? [] : [[from, answer]]
+    }
+    if (message.kind === 'renewed') {
+      const { held, now } = present(this.#borrowed.get(from), 'explore: a lease of no pair')
+      return held.onRenewed(from, message, readingAt(now), drop) ? this.ask(from) : []
+    }
+    return []
+  }
+
+  /** One tick passes for the holder. */
+  lapse(peer: NodeId): void {
+    const found = this.#borrowed.get(peer)
+    if (found !== undefined) found.now += 1
+  }
+
+  /** One tick passes for the grantor. */
+  expire(peer: NodeId): void {
+    const found = this.#lent.get(peer)
+    if (found === undefined) return
+    found.now += 1
+    found.received = found.received.filter(({ at }) => at + this.#ticks > found.now)
+  }
+}
+
+type LeaseToldRenew = ReturnType<Leases['ask']>[number]
+
+function readingAt(now: number): Reading {
+  return { now, wall: now * 1000 }
+}

@@ -1,0 +1,63 @@
+/** What is worked out once about each state of a node: what it may do next, and where that leads. */
+import type { LogRecord } from '../../src/replication/effect.ts'
+import { mayExpire, mayLapse } from './lease-pairs.ts'
+import { setTimers, type NodeState } from './node-state.ts'
+import type { LeaseView } from './lease-rules.ts'
+import type { Breach } from './observation.ts'
+import { timerNames } from './scope.ts'
+import type { Setting } from './setting.ts'
+import { packAction, type ActionCode } from './state-vector.ts'
+
+/** What a node does with an action, in numbers. */
+export interface Transition {
+  readonly node: number
+  readonly sent: readonly number[]
+  readonly observations: number
+  readonly breaches: readonly Breach[]
+  readonly isHalted: boolean
+}
+
+/** A node's state with what was worked out about it. */
+export interface NodeCell {
+  readonly state: NodeState
+  readonly transitions: Map<ActionCode, Transition>
+  /** Everything but deliveries, submissions and reads. */
+  readonly actions: readonly ActionCode[]
+  readonly crashes: readonly ActionCode[]
+  /** Worked out when first asked for. */
+  leases: LeaseView | undefined
+}
+
+export function cellOf(state: NodeState, setting: Setting): NodeCell {
+  const { scope } = setting
+  const actions: ActionCode[] = []
+  const isWithin = ({ position }: LogRecord): boolean => position <= scope.positions
+  const next = state.pending.find((write) => write.isForced)
+  if (next?.records.some(isWithin) === true) actions.push(packAction('flush', 0, 0))
+  const isDone = state.log.state.position >= scope.positions
+  for (const timer of isDone ? [] : setTimers(state.log)) {
+    if (!scope.timers.includes(timer)) continue
+    actions.push(packAction('timer', 0, timerNames.indexOf(timer)))
+  }
+  actions.push(...leaseActions(state, setting))
+  const crashes: ActionCode[] = []
+  for (let writes = 0; writes <= state.pending.length; writes++) {
+    for (let at = 0; at < state.states.length; at++) {
+      crashes.push(packAction('crash', 0, at * 32 + writes))
+    }
+  }
+  return { state, transitions: new Map(), actions, crashes, leases: undefined }
+}
+
+function leaseActions({ pairs, log }: NodeState, { names, scope }: Setting): ActionCode[] {
+  const actions: ActionCode[] = []
+  for (const [peer, borrowed] of pairs.borrowed) {
+    const at = names.indexOf(peer)
+    if (log.lease !== undefined) actions.push(packAction('renew', 0, at))
+    if (mayLapse(borrowed, scope.leases?.ticks ?? 0)) actions.push(packAction('lapse', 0, at))
+  }
+  for (const [peer, lent] of pairs.lent) {
+    if (mayExpire(lent)) actions.push(packAction('expire', 0, names.indexOf(peer)))
+  }
+  return actions
+}

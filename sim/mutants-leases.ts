@@ -1,0 +1,205 @@
+/** Planted bugs in read leases: what a holder counts on, and whom a writer waits for. */
+import type { Mutant } from './mutant.ts'
+
+export const leaseMutants: readonly Mutant[] = [
+  {
+    id: 'G04',
+    title: 'a holder counts its lease from when the grant came, and the grantor lengthens nothing',
+    edits: [
+      {
+        file: 'src/lease/holder.ts',
+        find: '    const sentMs = asked.sentAt / 1000\n',
+        replace: '    const sentMs = Math.max(asked.sentAt / 1000, now)\n',
+      },
+    ],
+  },
+  {
+    id: 'G06',
+    title: 'a holder acknowledges an invalidation, and serves what it had',
+    edits: [
+      {
+        file: 'src/replication/read-lease.ts',
+        find: '  log.floor = Math.max(log.floor, position)\n  chase(log, context, position, from)\n',
+        replace: '  log.chase ??= undefined\n',
+      },
+    ],
+  },
+  {
+    id: 'G16',
+    title: 'a writer waits for no lease holder',
+    edits: [
+      {
+        file: 'src/replication/commit.ts',
+        find: '  if (awaited.length > 0) return waitForHolders',
+        replace: '  if (awaited.length > voters.length) return waitForHolders',
+      },
+    ],
+  },
+  {
+    id: 'L01',
+    title: 'an acceptance names no lease holder while its voter is young',
+    edits: [
+      {
+        file: 'src/lease/grantor.ts',
+        find: '    const heldBlindMs = this.#endOf(startedMs, longestLeaseMs)\n',
+        replace: '    const heldBlindMs = this.#endOf(startedMs, 0)\n',
+      },
+    ],
+  },
+  {
+    id: 'L02',
+    title: 'an answer that was on its way when its grantor revoked still counts',
+    edits: [
+      {
+        file: 'src/replication/read-lease.ts',
+        find: '  log.lease?.ignored.add(peer)\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'L03',
+    title: 'what was registered under an earlier term counts under the next',
+    edits: [
+      {
+        file: 'src/lease/holder.ts',
+        find: '    if (held?.term === undefined || !isSameTerm(held.term, term)) return false\n',
+        replace:
+          '    if (held?.term === undefined || term.number > held.term.number) return false\n',
+      },
+    ],
+  },
+  {
+    id: 'L04',
+    title: 'a registration that is being revoked is said to be over at once',
+    edits: [
+      {
+        file: 'src/lease/grantor.ts',
+        find: 'return revocation === undefined || now < revocation.endsMs',
+        replace: 'return revocation === undefined || now < revocation.endsMs - 1_000_000',
+      },
+    ],
+  },
+  {
+    id: 'L05',
+    title: 'renewals do not tell of what is revoked',
+    edits: [
+      {
+        file: 'src/lease/grantor.ts',
+        find: 'revoked: [...revocations.keys()] }',
+        replace: 'revoked: [...revocations.keys()].slice(revocations.size) }',
+      },
+    ],
+  },
+  {
+    id: 'L06',
+    title: 'answers to any attempt count for the last one',
+    edits: [
+      {
+        file: 'src/replication/read-lease.ts',
+        find: '  if (lease?.attempt !== read || term === undefined',
+        replace: '  if (lease === undefined || lease.attempt < read || term === undefined',
+      },
+    ],
+  },
+  {
+    id: 'L07',
+    title: 'a read under a lease looks at what is applied, not at what is accepted',
+    edits: [
+      {
+        file: 'src/replication/read-lease.ts',
+        find: 'Math.max(highestKnown(log), log.floor)',
+        replace: 'Math.max(highestKnown(log) * 0 + log.state.position, log.floor)',
+      },
+    ],
+  },
+  {
+    id: 'L08',
+    title: 'a holder serves before it has what the answers of its attempt told of',
+    edits: [
+      {
+        file: 'src/replication/read-lease.ts',
+        find: '  log.floor = Math.max(log.floor, position)\n  lease.grants',
+        replace: '  log.floor = Math.max(log.floor, 0 * position)\n  lease.grants',
+      },
+    ],
+  },
+  {
+    id: 'L09',
+    title: 'a group that is not read any more is released, and served all the same',
+    edits: [
+      {
+        file: 'src/replication/read-lease.ts',
+        find: '  endLease(log, context)\n  const { attempt }',
+        replace: '  if (context.limits.leaseMs === 0) endLease(log, context)\n  const { attempt }',
+      },
+    ],
+  },
+  {
+    id: 'L10',
+    title: 'a registration is over for the writer when one of those that listed it says so',
+    edits: [
+      {
+        file: 'src/replication/holders.ts',
+        find: '  listed.get(holder)?.by.delete(voter)\n}\n\n/** Holders',
+        replace:
+          '  if (listed.get(holder)?.by.has(voter) === true) listed.delete(holder)\n}\n\n/** Holders',
+      },
+    ],
+  },
+  {
+    id: 'L11',
+    title: 'an acceptance names no lease holder at all',
+    edits: [
+      {
+        file: 'src/replica/replica.ts',
+        find: 'return holders.length === 0 ? message : { ...message, holders }',
+        replace: 'return holders.length >= 0 ? message : { ...message, holders }',
+      },
+    ],
+  },
+  {
+    id: 'L12',
+    title: 'a registration that is revoked counts as over a moment later',
+    edits: [
+      {
+        file: 'src/lease/grantor.ts',
+        find: 'endsMs: grant.untilMs })',
+        replace: 'endsMs: now + 1 })',
+      },
+    ],
+  },
+  {
+    id: 'L13',
+    title: 'any renewal ends what a restarted grantor cannot know',
+    edits: [
+      {
+        file: 'src/lease/grantor.ts',
+        find: '    if (message.grantor === this.#incarnation) peer.heldBlindMs = 0\n',
+        replace: '    if (message.grantor >= 0) peer.heldBlindMs = 0\n',
+      },
+    ],
+  },
+  {
+    id: 'L14',
+    title: 'who was told of the position before is taken to have been told of this one',
+    edits: [
+      {
+        file: 'src/lease/grantor.ts',
+        find: '    if (registration.position >= position) return false\n',
+        replace: '    if (registration.position + 1 >= position) return false\n',
+      },
+    ],
+  },
+  {
+    id: 'L15',
+    title: 'an answer to an earlier life of the holder extends its lease',
+    edits: [
+      {
+        file: 'src/lease/holder.ts',
+        find: '    if (message.asked.incarnation !== this.#incarnation) return false\n',
+        replace: '    if (message.asked.incarnation > this.#incarnation) return false\n',
+      },
+    ],
+  },
+]

@@ -1,0 +1,81 @@
+/**
+ * What directed scenarios of read leases have in common: a node that reads the group twice, the second
+ * time asking nobody, and what a test looks for in the story.
+ */
+import type { Way } from '../../../sim/fault.ts'
+import type { StoryLine } from '../../../sim/narrator.ts'
+import type { ScenarioBuilder } from '../../../sim/scenario-builder.ts'
+import { ledByFirst, ways, type Story } from './story.ts'
+
+/** How long a lease lasts at its grantor, which lengthens it by what clocks may drift. */
+export const grantedMs = 1_010
+
+/** Between one node and others, in both directions. */
+export function between(one: string, ...others: readonly string[]): readonly Way[] {
+  return [...ways(one, ...others), ...others.flatMap((other) => ways(other, one))]
+}
+
+/** n2 holds a lease on the group with n1 and n3. */
+export function heldBySecond(name: string): ScenarioBuilder {
+  return ledByFirst(name).at(150).latest('c2').at(170).latest('c2')
+}
+
+/** n2 holds it with n3 alone: it hears nothing of n1, and n1 nothing of it, for two seconds. */
+export function heldWithThird(name: string): ScenarioBuilder {
+  return ledByFirst(name)
+    .at(140)
+    .cut(between('n2', 'n1'), 2_000)
+    .at(150)
+    .latest('c2')
+    .at(170)
+    .latest('c2')
+}
+
+export function readingAt(
+  builder: ScenarioBuilder,
+  ...moments: readonly number[]
+): ScenarioBuilder {
+  for (const ms of moments) builder.at(ms).latest('c2')
+  return builder
+}
+
+/** What n3 sends in the millisecond after this moment comes so much later. */
+export function delaying(builder: ScenarioBuilder, ms: number, extraMs: number): ScenarioBuilder {
+  const [atMicros, extraMicros] = [ms * 1_000, extraMs * 1_000]
+  return builder.fault({
+    ...{ kind: 'slow-node', atMicros, lengthMicros: 1_000, node: 'n3', extraMicros },
+  })
+}
+
+/** Reads that n2 served without asking anybody, of the group that all write to. */
+export function servedAlone(story: Story, position: number, after = 0): readonly StoryLine[] {
+  const served = story.all({ who: 'n2', verb: 'does', kind: 'serve', position, after })
+  return served.filter(({ fields }) => fields['isLeased'] === true)
+}
+
+export function lastMs(lines: readonly StoryLine[]): number {
+  return (lines.at(-1)?.timeMicros ?? Number.NaN) / 1_000
+}
+
+/** When n3 takes n2's lease for over, if no renewal comes after that moment. */
+export function grantEndMs(story: Story, before: number): number {
+  return (
+    lastMs(story.all({ who: 'n3', verb: 'gets', kind: 'renew', peer: 'n2', before })) + grantedMs
+  )
+}
+
+/** How many lease holders n3 named when it accepted. */
+export function holdersNamed(story: Story, position: number): number {
+  const answer = { who: 'n1', verb: 'gets', kind: 'accepted', peer: 'n3', position } as const
+  const { holders } = story.first(answer).fields
+  if (Array.isArray(holders)) return holders.length
+  throw new TypeError('an acceptance names the holders')
+}
+
+export function hasAsked(story: Story, after: number, before: number): boolean {
+  return story.has({ verb: 'gets', kind: 'query', peer: 'n2', after, before })
+}
+
+export function writtenMs(story: Story, refKey = 1): number {
+  return story.whenNoted('c1', `BASE/${refKey} is written`)
+}
