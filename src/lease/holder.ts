@@ -132,7 +132,7 @@ export class HeldLeases {
       if (held.term !== undefined) messages.push([peer, { kind: 'hand-back', term: held.term }])
       held.term = undefined
       // Whatever still comes is of a term that is over.
-      held.grantor = Number.POSITIVE_INFINITY
+      held.grantor = Number.MAX_SAFE_INTEGER
     }
     return messages
   }

@@ -29,6 +29,7 @@ export interface LeaseKeeperParts {
 export class LeaseKeeper {
   readonly leases: Leases
   #timer: Timer | undefined
+  #isStopped = false
   readonly #parts: LeaseKeeperParts
 
   constructor(parts: LeaseKeeperParts) {
@@ -40,22 +41,25 @@ export class LeaseKeeper {
   }
 
   onMessage(from: NodeId, message: LeaseMessage): void {
+    if (this.#isStopped) return
     const drop = (group: GroupId): void => this.#parts.onRevoked(group, from)
     this.#tell(this.leases.onMessage(from, message, this.#reading(), drop))
   }
 
   onLink(peer: NodeId, incarnation: number): void {
+    if (this.#isStopped) return
     this.#tell(this.leases.onLink(peer, incarnation, this.#reading()))
   }
 
   /** What goes to the peer next asks to register a group: that needs a lease. */
   ask(peer: NodeId): void {
+    if (this.#isStopped) return
     this.#tell(this.leases.ask(peer, this.#reading()))
   }
 
   /** A node that serves no group by itself has no timer for it either. */
   #schedule(delayMs: number): void {
-    if (this.#timer !== undefined || this.leases.heldGroups === 0) return
+    if (this.#isStopped || this.#timer !== undefined || this.leases.heldGroups === 0) return
     this.#timer = this.#parts.clock.setTimer(delayMs, () => {
       this.#timer = undefined
       this.#tell(this.leases.renewals(this.#reading()))
@@ -72,6 +76,7 @@ export class LeaseKeeper {
   /** This node serves nothing any more. */
   stop(): void {
     this.#timer?.cancel()
+    this.#isStopped = true
     this.#tell(this.leases.handBack())
   }
 
