@@ -64,8 +64,8 @@ export const ownMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replica/log-recovery.ts',
-        find: 'incarnation: last.incarnation + 1 }',
-        replace: 'incarnation: Math.max(1, last.incarnation) }',
+        find: 'incarnation: last.incarnation + 1,',
+        replace: 'incarnation: Math.max(1, last.incarnation),',
       },
       {
         file: 'src/replica/log-recovery.ts',

@@ -38,7 +38,7 @@ import {
 } from './row-format.ts'
 import { SnapshotReads } from './snapshot-reads.ts'
 
-export type { Commit, RowWrite } from './overlay.ts'
+export type { Commit } from './overlay.ts'
 
 export interface DataStoreOptions {
   readonly trace: Trace

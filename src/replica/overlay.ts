@@ -7,15 +7,8 @@
 import { assert } from '../base/assert.ts'
 import { compareText, latin1 } from '../base/bytes.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
+import type { RowWritten } from '../replication/apply.ts'
 import type { RowRange } from './local-replica.ts'
-
-/** A row written or, without a value, deleted. The key is relative to the group. */
-export interface RowWrite {
-  readonly key: Uint8Array
-  readonly value?: Uint8Array
-  /** There was no such row before. */
-  readonly isNew?: true
-}
 
 /** A version of a row, with the position and the timestamp of the entry that wrote it. */
 export interface OverlayRow {
@@ -39,7 +32,7 @@ export interface Commit {
   readonly timestamp: Timestamp
   readonly horizonBefore: Timestamp
   readonly horizon: Timestamp
-  readonly writes: readonly RowWrite[]
+  readonly writes: readonly RowWritten[]
   /** Called later, and then gives the state of the newest commit. */
   readonly encodeState: () => Uint8Array
 }
@@ -120,8 +113,7 @@ export class Overlay {
       overlay.waiting = this.#commits
       this.#dirty.set(group, overlay)
     }
-    for (const { key, value, isNew = false } of writes) {
-      const text = latin1(key)
+    for (const { key, value, isNew, text } of writes) {
       this.#put(overlay, { key, value, position, timestamp, isNew, text, previous: undefined })
     }
   }

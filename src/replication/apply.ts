@@ -3,16 +3,27 @@
  * function of (state, entry) alone: every replica gets the same bytes or none (LOG-2).
  */
 import { assert } from '../base/assert.ts'
+import { latin1 } from '../base/bytes.ts'
 import type { Entry } from './entry.ts'
 import type { GroupState, RecordedOutcome, SessionState } from './state.ts'
-import { fillSlots, type Mutation, type Transaction } from './transaction.ts'
+import { fillSlots, type Transaction } from './transaction.ts'
 
 /** How often expired sessions are looked for, in positions. A constant: all replicas must agree. */
 const sessionSweepPositions = 16
 
+/** A row as an entry leaves it: all numbers are filled in. */
+export interface RowWritten {
+  readonly key: Uint8Array
+  /** The key as latin1 text, as those look it up that are told of the row. */
+  readonly text: string
+  /** Absent: deleted. */
+  readonly value: Uint8Array | undefined
+  readonly isNew: boolean
+}
+
 export interface Applied {
   /** In order; a later write of a key wins. Keys are relative to the group. */
-  readonly writes: readonly Mutation[]
+  readonly writes: readonly RowWritten[]
   /** One per transaction of the entry, in its order. */
   readonly outcomes: readonly RecordedOutcome[]
 }
@@ -30,7 +41,7 @@ export function applyEntry(state: GroupState, entry: Entry): Applied {
   // A no-op has time for it, and may have been proposed for it (`compose.ts`).
   const isNoOp = entry.transactions.length === 0
   if (isNoOp || state.position % sessionSweepPositions === 0) forgetExpired(state)
-  const writes: Mutation[] = []
+  const writes: RowWritten[] = []
   const outcomes = entry.transactions.map((one) => applyTransaction(state, one, writes))
   return { writes, outcomes }
 }
@@ -38,7 +49,7 @@ export function applyEntry(state: GroupState, entry: Entry): Applied {
 function applyTransaction(
   state: GroupState,
   transaction: Transaction,
-  writes: Mutation[],
+  writes: RowWritten[],
 ): RecordedOutcome {
   const session = sessionOf(state, transaction)
   assert(transaction.sequence >= session.floor, 'LOG-3: an intent below its session floor')
@@ -53,7 +64,7 @@ function applyTransaction(
 function effectOf(
   state: GroupState,
   transaction: Transaction,
-  writes: Mutation[],
+  writes: RowWritten[],
 ): RecordedOutcome {
   if (state.timestamp > transaction.expiresAt) return { kind: 'expired' }
   const sequences = transaction.allocations.map((counter) => {
@@ -61,7 +72,10 @@ function effectOf(
     state.counters.set(counter, drawn)
     return drawn
   })
-  for (const mutation of transaction.mutations) writes.push(fillSlots(mutation, sequences))
+  for (const mutation of transaction.mutations) {
+    const { key, value, isNew = false } = fillSlots(mutation, sequences)
+    writes.push({ key, text: latin1(key), value, isNew })
+  }
   const { position, timestamp } = state
   return { kind: 'committed', position, timestamp, attempt: transaction.attempt, sequences }
 }

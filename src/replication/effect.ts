@@ -8,8 +8,8 @@ import type { Limits } from '../base/limits.ts'
 import type { Leases } from '../lease/leases.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import type { Trace } from '../ports/trace.ts'
+import type { RowWritten } from './apply.ts'
 import type { GroupMessage, Verdict } from './message.ts'
-import type { Mutation } from './transaction.ts'
 
 /** What an acceptor makes durable. `accept` promises its ballot, too. */
 export type LogRecord =
@@ -58,7 +58,7 @@ export type Effect =
       readonly horizonBefore: Timestamp
       readonly horizon: Timestamp
       readonly value: Uint8Array
-      readonly writes: readonly Mutation[]
+      readonly writes: readonly RowWritten[]
       readonly encodeState: () => Uint8Array
     }
   /** Answers a submission of this node's edge. */

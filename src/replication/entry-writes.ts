@@ -11,8 +11,16 @@ export class EntryWrites {
   readonly #keys = new SortedKeys()
   readonly #prefixes = new SortedKeys()
   readonly #prefixLengths = new Set<number>()
+  /** Not looked at yet: most entries hold one transaction, and nobody asks what it writes. */
+  #waiting: Mutation[] = []
 
   add(mutations: readonly Mutation[]): void {
+    for (const mutation of mutations) this.#waiting.push(mutation)
+  }
+
+  #takeIn(): void {
+    const mutations = this.#waiting
+    this.#waiting = []
     for (const mutation of mutations) {
       const known = knownLength(mutation)
       if (known === mutation.key.length) {
@@ -26,6 +34,8 @@ export class EntryWrites {
 
   /** Whether something of it may have been written: `ranges` are ordered. */
   meets(reads: readonly string[], ranges: readonly TextRange[]): boolean {
+    if (reads.length === 0 && ranges.length === 0) return false
+    this.#takeIn()
     if (reads.some((key) => this.#keys.has(key) || this.#isUnderPrefix(key))) return true
     if (ranges.length === 0) return false
     if (this.#keys.hasIn(ranges) || this.#prefixes.hasIn(ranges)) return true

@@ -5,7 +5,7 @@
  * holders, or was told by somebody who has.
  */
 import { assert, present } from '../base/assert.ts'
-import { equalBytes, latin1 } from '../base/bytes.ts'
+import { equalBytes } from '../base/bytes.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { equalBallots, type Ballot } from '../paxos/ballot.ts'
 import { applyEntry, type Applied } from './apply.ts'
@@ -131,7 +131,7 @@ function writeSetsOf(
   for (const [index, { session, sequence, mutations }] of transactions.entries()) {
     if (outcomes[index]?.kind !== 'committed') continue
     const through = from + mutations.length
-    const keys = writes.slice(from, through).map(({ key }) => latin1(key))
+    const keys = writes.slice(from, through).map(({ text }) => text)
     sets.push({ by: { session, sequence }, keys })
     from = through
   }

@@ -8,7 +8,7 @@
  * Remembered are the last entries, however old; of what is young some more, so that a group with many
  * writers does not outrun its readers; never more than so many keys. It differs between replicas.
  */
-import { assert } from '../base/assert.ts'
+import { assert, present } from '../base/assert.ts'
 import { fromLatin1 } from '../base/bytes.ts'
 import type { Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
@@ -47,13 +47,18 @@ interface Written {
 
 interface Remembered extends EntryWriteSets {
   readonly keyCount: number
+  /** Whether `#lastWrite` knows of it. */
+  isIndexed: boolean
   /** All keys in order; made when a range is first looked for. */
   sorted: readonly string[] | undefined
 }
 
 export class ValidationWindow {
   readonly #limits: WindowLimits
-  /** The last write of a key. */
+  /**
+   * The last write of a key, as far as entries are indexed. They are when somebody asks who has read
+   * at an older position: in most groups nobody ever does.
+   */
   readonly #lastWrite = new Map<string, Written>()
   readonly #entries: Remembered[] = []
   #keyCount = 0
@@ -76,14 +81,27 @@ export class ValidationWindow {
 
   add({ position, timestamp, sets }: EntryWriteSets): void {
     let keyCount = 0
+    for (const { keys } of sets) keyCount += keys.length
+    const common = { position, timestamp, sets, keyCount }
+    this.#entries.push({ ...common, isIndexed: false, sorted: undefined })
+    this.#keyCount += keyCount
+    while (this.#holdsTooMuch(timestamp)) this.#forgetOldest()
+  }
+
+  #index(): void {
+    const entries = this.#entries
+    let at = entries.length
+    while (at > 0 && entries[at - 1]?.isIndexed === false) at -= 1
+    for (; at < entries.length; at++) this.#indexEntry(present(entries[at], 'TXN-2: an entry'))
+  }
+
+  #indexEntry(entry: Remembered): void {
+    const { position, sets } = entry
+    entry.isIndexed = true
     for (const { by, keys } of sets) {
       const written = { position, by }
       for (const key of keys) this.#lastWrite.set(key, written)
-      keyCount += keys.length
     }
-    this.#entries.push({ position, timestamp, sets, keyCount, sorted: undefined })
-    this.#keyCount += keyCount
-    while (this.#holdsTooMuch(timestamp)) this.#forgetOldest()
   }
 
   #holdsTooMuch(now: Timestamp): boolean {
@@ -100,6 +118,7 @@ export class ValidationWindow {
     if (oldest === undefined) return
     this.#from = oldest.position
     this.#keyCount -= oldest.keyCount
+    if (!oldest.isIndexed) return
     for (const { keys } of oldest.sets) {
       for (const key of keys) {
         if (this.#lastWrite.get(key)?.position === oldest.position) this.#lastWrite.delete(key)
@@ -120,6 +139,7 @@ export class ValidationWindow {
     if (keys.length === 0 && ranges.length === 0) return undefined
     if (readPosition >= through) return undefined
     if (readPosition < this.#from) return { position: through }
+    this.#index()
     let latest: string | undefined
     let after = readPosition
     for (const key of keys) {

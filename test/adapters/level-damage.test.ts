@@ -14,7 +14,9 @@ import { StoreError } from '../../src/base/errors.ts'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
-import { DataStore, type RowWrite } from '../../src/replica/data-store.ts'
+import { DataStore } from '../../src/replica/data-store.ts'
+import type { RowWritten } from '../../src/replication/apply.ts'
+import { written } from '../replica/rows.ts'
 
 const commits = 100
 const groups: readonly GroupId[] = ['a', 'b', 'c'].map((name) => groupOfBytes(Buffer.from(name)))
@@ -69,11 +71,11 @@ function groupOf(commit: number): GroupId {
 }
 
 /** Twenty rows, a fifth of them deleted. */
-function writesOf(commit: number): RowWrite[] {
+function writesOf(commit: number): RowWritten[] {
   return Array.from({ length: 20 }, (_, i) => {
     const key = Buffer.from(keys[(commit * 7 + i) % keys.length] ?? '')
     const value = present(values[20 * (commit - 1) + i], 'a value for every row')
-    return (commit + i) % 5 === 0 ? { key } : { key, value }
+    return (commit + i) % 5 === 0 ? written(key) : written(key, value)
   })
 }
 

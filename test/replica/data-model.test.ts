@@ -12,6 +12,7 @@ import type { Row, RowRange } from '../../src/replica/local-replica.ts'
 import { groupPrefix, joined, rowsPrefix, stateKey } from '../../src/replica/row-format.ts'
 import { group } from './log-fixture.ts'
 import { disks, onDisk } from './stores.ts'
+import { written } from './rows.ts'
 
 const groups = ['a', 'a\0', 'a\0\xff', 'b'].map(group)
 
@@ -116,7 +117,7 @@ async function take(
   const position = (positions[step.group] ?? 0) + 1
   positions[step.group] = position
   const writes = step.writes.map(([key, value]) =>
-    value === null ? { key: fromLatin1(key) } : { key: fromLatin1(key), value: Buffer.from(value) },
+    written(fromLatin1(key), value === null ? undefined : Buffer.from(value)),
   )
   data.commit({
     ...{ group: where, position, timestamp: position, horizonBefore: 0, horizon: 0, writes },

@@ -7,7 +7,8 @@ import type { GroupId, Position } from '../../src/base/ids.ts'
 import type { OrderedStore, Put } from '../../src/ports/storage.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { batchMarkersMax } from '../../src/replica/batch-marker.ts'
-import { DataStore, type RowWrite } from '../../src/replica/data-store.ts'
+import { DataStore } from '../../src/replica/data-store.ts'
+import type { RowWritten } from '../../src/replication/apply.ts'
 import {
   decodeStored,
   groupPrefix,
@@ -17,6 +18,7 @@ import {
   stateKey,
 } from '../../src/replica/row-format.ts'
 import { group } from './log-fixture.ts'
+import { written } from './rows.ts'
 import { disks, flipBit, GatedStore, onDisk } from './stores.ts'
 
 const a = group('a')
@@ -27,16 +29,16 @@ function openData(store: OrderedStore, batchBytesMax = 1024 * 1024): Promise<Dat
   return DataStore.open(store, { clock: systemClock, trace: silentTrace, limits })
 }
 
-function put(key: string, value: string): RowWrite {
-  return { key: Buffer.from(key), value: Buffer.from(value) }
+function put(key: string, value: string): RowWritten {
+  return written(Buffer.from(key), Buffer.from(value))
 }
 
-function gone(key: string): RowWrite {
-  return { key: Buffer.from(key) }
+function gone(key: string): RowWritten {
+  return written(Buffer.from(key))
 }
 
 /** Commits with a state record that says its position, and time that is its position, too. */
-function commit(data: DataStore, to: GroupId, position: Position, ...rows: RowWrite[]): void {
+function commit(data: DataStore, to: GroupId, position: Position, ...rows: RowWritten[]): void {
   data.commit({
     ...{ group: to, position, timestamp: position, horizonBefore: 0, horizon: 0, writes: rows },
     encodeState: () => Buffer.from(`state ${position}`),

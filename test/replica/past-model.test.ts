@@ -20,6 +20,7 @@ import {
 } from '../../src/replica/row-format.ts'
 import { group } from './log-fixture.ts'
 import { disks, onDisk } from './stores.ts'
+import { written } from './rows.ts'
 
 const where = group('a\0')
 const limits = { ...defaultLimits, applierBatchBytesMax: 300, historyMs: 1, snapshotHoldMs: 50 }
@@ -158,9 +159,7 @@ class Bench {
     this.#timestamp += waits
     this.#horizon += Math.floor(((this.#timestamp - this.#horizon) * horizon) / 100)
     const rows = writes.map(([key, value]) =>
-      value === null
-        ? { key: fromLatin1(key) }
-        : { key: fromLatin1(key), value: Buffer.from(value) },
+      written(fromLatin1(key), value === null ? undefined : Buffer.from(value)),
     )
     this.data.commit({
       ...{ group: where, position: this.#position, timestamp: this.#timestamp },

@@ -5,7 +5,7 @@ import { run, threeNodes } from './story.ts'
 test('PAX-2: a log that went back in time does not outgrow, alone, what the others remember of it', async () => {
   const story = threeNodes('PAX-2: an old disk, alone').lasting(9_000)
   // What the old disk has not got: a flush of n2 for each of these, remembered by n1 and n3.
-  for (let refKey = 0; refKey < 8; refKey++) story.at(100 + 20 * refKey).put('c1', { refKey })
+  for (let refKey = 0; refKey < 8; refKey++) story.at(100 + 50 * refKey).put('c1', { refKey })
   story
     .fault({
       ...{ kind: 'stale-disk', node: 'n2', disk: 'both' },
