@@ -73,8 +73,8 @@ function effectOf(
     return drawn
   })
   for (const mutation of transaction.mutations) {
-    const { key, value, isNew = false } = fillSlots(mutation, sequences)
-    writes.push({ key, text: latin1(key), value, isNew })
+    const { key, value, isNew } = fillSlots(mutation, sequences)
+    writes.push({ key, text: latin1(key), value, isNew: isNew === true })
   }
   const { position, timestamp } = state
   return { kind: 'committed', position, timestamp, attempt: transaction.attempt, sequences }

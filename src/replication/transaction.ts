@@ -21,10 +21,10 @@ const slotBytes = 8
 /** One row written or, without a value, deleted. Keys are relative to the group. */
 export interface Mutation {
   readonly key: Uint8Array
-  readonly value?: Uint8Array
-  readonly slots?: readonly SequenceSlot[]
+  readonly value?: Uint8Array | undefined
+  readonly slots?: readonly SequenceSlot[] | undefined
   /** At its position no such row is there: its transaction has read that, or just drew its number. */
-  readonly isNew?: true
+  readonly isNew?: true | undefined
 }
 
 export interface Transaction {
@@ -88,13 +88,17 @@ function decodeMutation(row: unknown, allocationCount: number): Mutation | undef
   if (!Array.isArray(row)) return undefined
   const [key, value, slotRows, mark]: unknown[] = row
   if (!(key instanceof Uint8Array)) return undefined
-  if (isAbsent(value)) return row.length === 3 && isAbsent(slotRows) ? { key } : undefined
+  if (isAbsent(value)) {
+    const isDeletion = row.length === 3 && isAbsent(slotRows)
+    return isDeletion ? { key, value: undefined, slots: undefined, isNew: undefined } : undefined
+  }
   if (!(value instanceof Uint8Array)) return undefined
-  const written: Mutation = mark === true ? { key, value, isNew: mark } : { key, value }
-  if (row.length !== (written.isNew === true ? 4 : 3)) return undefined
-  if (isAbsent(slotRows)) return written
+  const isNew = mark === true ? mark : undefined
+  if (row.length !== (isNew === undefined ? 3 : 4)) return undefined
+  // One shape for all: every replica makes and reads these for every row.
+  if (isAbsent(slotRows)) return { key, value, slots: undefined, isNew }
   const slots = decodeSlots(slotRows, key, value, allocationCount)
-  return slots && { ...written, slots }
+  return slots && { key, value, slots, isNew }
 }
 
 function decodeSlots(
@@ -132,14 +136,14 @@ export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }
 
-/** A copy of the mutation with its numbers filled in. */
+/** The row with its numbers filled in: a copy, where there are any. */
 export function fillSlots(mutation: Mutation, numbers: readonly number[]): Mutation {
-  if (mutation.slots === undefined || mutation.value === undefined) return mutation
+  const { slots, isNew } = mutation
+  if (slots === undefined || mutation.value === undefined) return mutation
   const key = Buffer.from(mutation.key)
   const value = Buffer.from(mutation.value)
-  for (const slot of mutation.slots) {
-    const target = slot.at === 'key' ? key : value
-    writeCount(target, numbers[slot.allocation] ?? 0, slot.offset)
+  for (const { at, offset, allocation } of slots) {
+    writeCount(at === 'key' ? key : value, numbers[allocation] ?? 0, offset)
   }
-  return mutation.isNew === true ? { key, value, isNew: true } : { key, value }
+  return { key, value, slots: undefined, isNew }
 }

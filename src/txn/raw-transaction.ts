@@ -112,8 +112,8 @@ export class RawTransaction implements Reads {
   put(key: Uint8Array, value: Uint8Array, slots: readonly SequenceSlot[] = []): void {
     this.turn.check()
     checkKey(key)
-    const row = slots.length === 0 ? { key, value } : { key, value, slots }
-    this.#writes.add(this.#isNew(key, slots) ? { ...row, isNew: true } : row)
+    const isNew = this.#isNew(key, slots) ? true : undefined
+    this.#writes.add({ key, value, slots: slots.length === 0 ? undefined : slots, isNew })
     this.#checkLimits()
   }
 
