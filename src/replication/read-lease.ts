@@ -101,7 +101,10 @@ export function onIdleDeadline(log: GroupLog, context: Context): void {
   endLease(log, context)
   const { attempt } = lease
   const message: Release = { kind: 'release', group, epoch: set.epoch, attempt }
-  for (const peer of lease.grants.keys()) context.emit({ kind: 'send', to: peer, message })
+  // Also to those whose answers were lost on the way: they list this node all the same.
+  for (const voter of set.voters) {
+    if (voter !== context.node) context.emit({ kind: 'send', to: voter, message })
+  }
 }
 
 function endLease(log: GroupLog, context: Context): void {
