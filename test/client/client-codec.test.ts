@@ -112,12 +112,15 @@ const readGroups: fc.Arbitrary<ReadGroup> = record<ReadGroup>(
   },
   ['kind', 'group', 'from', 'atLeast', 'keys'],
 )
+/** Of the one shape that all decoded ones have. */
+const whole = { value: undefined, slots: undefined, isNew: undefined }
 const mutations: fc.Arbitrary<Mutation> = fc.oneof(
-  bytes.map((key): Mutation => ({ key })),
-  fc.tuple(bytes, bytes).map(([key, value]): Mutation => ({ key, value })),
+  bytes.map((key): Mutation => ({ ...whole, key })),
+  fc.tuple(bytes, bytes).map(([key, value]): Mutation => ({ ...whole, key, value })),
+  fc.tuple(bytes, bytes).map(([key, value]): Mutation => ({ ...whole, key, value, isNew: true })),
   fc.tuple(bytes, bytes).map(([key, value]): Mutation => {
     const slots = [{ allocation: 0, at: 'value', offset: value.length } as const]
-    return { key, value: Buffer.concat([value, Buffer.alloc(8)]), slots }
+    return { ...whole, key, value: Buffer.concat([value, Buffer.alloc(8)]), slots }
   }),
 )
 const commits: fc.Arbitrary<CommitGroup> = fc
