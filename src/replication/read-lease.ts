@@ -78,9 +78,10 @@ export function onRevoke(
   { position, holder }: Revoke,
 ): void {
   const { group, set } = log
-  // Somebody else has finished it: whoever waits may know.
-  if (position <= log.state.position) return supply(log, context, from, position, position)
-  if (!context.leases.revoke(group, position, holder, context.now)) {
+  // Somebody has finished it, and waited for every holder then: nobody has to be waited for any more.
+  const isCommitted = position <= log.state.position
+  if (isCommitted) supply(log, context, from, position, position)
+  if (!isCommitted && !context.leases.revoke(group, position, holder, context.now)) {
     return context.trace.mark('a registration is being revoked')
   }
   const message = { kind: 'revoked', group, epoch: set.epoch, position, holder } as const
