@@ -8,10 +8,10 @@
  */
 import { present } from '../../src/base/assert.ts'
 import type { GroupId, NodeId, Position } from '../../src/base/ids.ts'
-import { Grants, type GrantsState, type Holder, type Registering } from '../../src/lease/grantor.ts'
+import { Grants, type GrantsState, type Registering } from '../../src/lease/grantor.ts'
 import { HeldLeases, type HeldState } from '../../src/lease/holder.ts'
 import { Leases } from '../../src/lease/leases.ts'
-import type { LeaseMessage, Term } from '../../src/lease/message.ts'
+import type { LeaseHolder, LeaseMessage, Term } from '../../src/lease/message.ts'
 import type { Reading } from '../../src/lease/reading.ts'
 import type { Setting } from './setting.ts'
 
@@ -194,7 +194,7 @@ export class PairedLeases extends Leases {
     this.#lent.get(from)?.grants.release(group, from, attempt)
   }
 
-  override holders(group: GroupId, position: Position): readonly Holder[] {
+  override holders(group: GroupId, position: Position): readonly LeaseHolder[] {
     return [...this.#lent.values()].flatMap(({ grants, now }) =>
       grants.holders(group, position, now),
     )

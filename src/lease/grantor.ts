@@ -8,7 +8,14 @@
  *          has said so, or when its lease as it stood at the revocation has run out.
  */
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
-import { isSameTerm, type HandBack, type Renew, type Renewed, type Term } from './message.ts'
+import {
+  isSameTerm,
+  type HandBack,
+  type LeaseHolder,
+  type Renew,
+  type Renewed,
+  type Term,
+} from './message.ts'
 import type { LeaseLimits } from './reading.ts'
 
 interface Revocation {
@@ -52,12 +59,7 @@ interface Peer {
   refusedMs: number
 }
 
-export interface Holder {
-  readonly node: NodeId
-  readonly incarnation: number
-}
-
-const nobody: readonly Holder[] = []
+const nobody: readonly LeaseHolder[] = []
 
 /** All that a grantor remembers. */
 export interface GrantsState {
@@ -168,8 +170,8 @@ export class Grants {
   }
 
   /** Who may serve the group by itself without this position, as far as this node knows. */
-  holders(group: GroupId, position: Position, now: number): readonly Holder[] {
-    let found: Holder[] | undefined
+  holders(group: GroupId, position: Position, now: number): readonly LeaseHolder[] {
+    let found: LeaseHolder[] | undefined
     for (const peer of this.#peers.values()) {
       if (!this.#isHolder(peer, group, position, now)) continue
       found ??= []

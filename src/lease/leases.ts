@@ -4,9 +4,9 @@
  */
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
-import { Grants, type Holder, type Registering } from './grantor.ts'
+import { Grants, type Registering } from './grantor.ts'
 import { HeldLeases } from './holder.ts'
-import type { HandBack, LeaseMessage, Renew, Renewed, Slow, Term } from './message.ts'
+import type { HandBack, LeaseHolder, LeaseMessage, Renew, Renewed, Slow, Term } from './message.ts'
 import type { Reading } from './reading.ts'
 
 export interface LeasesOptions {
@@ -91,7 +91,7 @@ export class Leases {
     this.#grants.release(group, from, attempt)
   }
 
-  holders(group: GroupId, position: Position, now: number): readonly Holder[] {
+  holders(group: GroupId, position: Position, now: number): readonly LeaseHolder[] {
     return this.#grants.holders(group, position, now)
   }
 

@@ -22,6 +22,13 @@ export interface Asked {
   readonly sentWall: number
 }
 
+/** Who may serve reads of a group without asking, as far as one grantor knows. */
+export interface LeaseHolder {
+  readonly node: NodeId
+  /** Of that node, when the grantor heard of it. */
+  readonly incarnation: number
+}
+
 /** A holder asks for a term, or for more of the one it has. */
 export interface Renew {
   readonly kind: 'renew'

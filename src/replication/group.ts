@@ -13,7 +13,7 @@ import { spread, type Context } from './effect.ts'
 import { checkLog } from './invariants.ts'
 import { advance } from './learn.ts'
 import { never, type GroupLog } from './log.ts'
-import type { Accept, Committed, Forward, GroupMessage } from './message.ts'
+import type { Accept, Committed, Forward, GroupLeaseMessage, GroupMessage } from './message.ts'
 import * as propose from './propose.ts'
 import * as readLease from './read-lease.ts'
 import * as read from './read.ts'
@@ -129,13 +129,11 @@ function onMessage(
   }
 }
 
-type LeaseKind = 'invalidate' | 'invalidated' | 'revoke' | 'revoked' | 'release'
-
 function onLeaseMessage(
   log: GroupLog,
   context: Context,
   from: NodeId,
-  message: GroupMessage & { kind: LeaseKind },
+  message: GroupLeaseMessage,
 ): void {
   switch (message.kind) {
     case 'invalidate':

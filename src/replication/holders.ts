@@ -8,8 +8,8 @@
  *          without listing it, or has ended its registration since.
  */
 import type { NodeId } from '../base/ids.ts'
+import type { LeaseHolder } from '../lease/message.ts'
 import type { Accepting } from '../paxos/proposer.ts'
-import type { LeaseHolder } from './message.ts'
 
 interface Listed {
   /** The highest that any voter listed. */

@@ -3,7 +3,7 @@
  * bucket; positional on the wire (`wire/peer-codec.ts`). A message may come late, twice or never.
  */
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
-import type { LeaseMessage, Term } from '../lease/message.ts'
+import type { LeaseHolder, LeaseMessage, Term } from '../lease/message.ts'
 import type { BallotValue } from '../paxos/acceptor.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 
@@ -76,13 +76,6 @@ export interface Accept extends Envelope {
   readonly value: Uint8Array
   /** The ballot at which position - 1 was committed, when the proposer knows it. */
   readonly previous?: Ballot
-}
-
-/** A node that may serve reads of the group without asking, as far as one voter knows. */
-export interface LeaseHolder {
-  readonly node: NodeId
-  /** Of that node, when the voter heard of it. */
-  readonly incarnation: number
 }
 
 /** Phase 2b: accepted, durably. */
@@ -199,6 +192,9 @@ export interface ForwardReply extends Envelope {
   readonly verdict: Verdict
 }
 
+/** What is said of the leases for one group. */
+export type GroupLeaseMessage = Invalidate | Invalidated | Revoke | Revoked | Release
+
 export type GroupMessage =
   | Prepare
   | Promised
@@ -211,11 +207,7 @@ export type GroupMessage =
   | Entries
   | Query
   | Highest
-  | Invalidate
-  | Invalidated
-  | Revoke
-  | Revoked
-  | Release
+  | GroupLeaseMessage
   | Forward
   | ForwardReply
 

@@ -5,12 +5,8 @@
 import type { GroupId } from '../base/ids.ts'
 import type { Packable } from '../base/pack.ts'
 import type { Asked, LeaseMessage } from '../lease/message.ts'
-import type { GroupMessage } from '../replication/message.ts'
+import type { GroupLeaseMessage } from '../replication/message.ts'
 import * as field from './peer-fields.ts'
-
-/** What is said of the leases for one group. */
-type GroupLeaseKind = 'invalidate' | 'invalidated' | 'revoke' | 'revoked' | 'release'
-type GroupLeaseMessage = GroupMessage & { kind: GroupLeaseKind }
 
 export function packLeaseMessage(message: LeaseMessage): Packable[] {
   switch (message.kind) {
@@ -92,7 +88,7 @@ export function packGroupLease(message: GroupLeaseMessage): Packable[] {
 }
 
 export function readGroupLease(
-  kind: GroupLeaseKind,
+  kind: GroupLeaseMessage['kind'],
   group: GroupId,
   epoch: number,
   fields: readonly unknown[],

@@ -2,10 +2,10 @@
 import { isNodeId, type GroupId, type NodeId } from '../base/ids.ts'
 import { keyBytesMax, rangeEndBytesMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
-import type { Term } from '../lease/message.ts'
+import type { LeaseHolder, Term } from '../lease/message.ts'
 import type { BallotValue } from '../paxos/acceptor.ts'
 import type { Ballot } from '../paxos/ballot.ts'
-import type { KeyRange, LeaseHolder } from '../replication/message.ts'
+import type { KeyRange } from '../replication/message.ts'
 
 /** Thrown inside the decoders only, and turned into a reason where they are entered. */
 export class MalformedError extends Error {

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { nodeId, type NodeId } from '../../src/base/ids.ts'
+import type { LeaseHolder } from '../../src/lease/message.ts'
 import { accept, countAcceptance, isWon, type Accepting } from '../../src/paxos/proposer.ts'
 import {
   awaitedHolders,
@@ -11,7 +12,6 @@ import {
   noteHolders,
   noteRevoked,
 } from '../../src/replication/holders.ts'
-import type { LeaseHolder } from '../../src/replication/message.ts'
 
 const [a, b, c, d, e] = [nodeId('a'), nodeId('b'), nodeId('c'), nodeId('d'), nodeId('e')]
 const voters = [a, b, c]
