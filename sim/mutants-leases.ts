@@ -141,9 +141,9 @@ export const leaseMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/holders.ts',
-        find: '  listed.get(holder)?.by.delete(voter)\n}\n\n/** Holders',
+        find: '  listed?.get(holder)?.by.delete(voter)\n}\n\n/** Holders',
         replace:
-          '  if (listed.get(holder)?.by.has(voter) === true) listed.delete(holder)\n}\n\n/** Holders',
+          '  if (listed?.get(holder)?.by.has(voter) === true) listed.delete(holder)\n}\n\n/** Holders',
       },
     ],
   },

@@ -18,22 +18,27 @@ interface Listed {
   readonly by: Set<NodeId>
 }
 
+/** Maps are made when there is something to note: few proposals meet a holder. */
 export interface HolderTable {
-  readonly listed: Map<NodeId, Listed>
+  listed: Map<NodeId, Listed> | undefined
   /** Who has acknowledged the position, and in which incarnation. */
-  readonly acknowledged: Map<NodeId, number>
+  acknowledged: Map<NodeId, number> | undefined
 }
 
+const nobody: readonly NodeId[] = []
+
 export function noHolders(): HolderTable {
-  return { listed: new Map(), acknowledged: new Map() }
+  return { listed: undefined, acknowledged: undefined }
 }
 
 /** `voter` has accepted, and lists these. What it does not list cannot be registered there without the value. */
 export function noteHolders(
-  { listed }: HolderTable,
+  table: HolderTable,
   voter: NodeId,
   holders: readonly LeaseHolder[],
 ): void {
+  if (table.listed === undefined && holders.length === 0) return
+  const listed = (table.listed ??= new Map<NodeId, Listed>())
   for (const { by } of listed.values()) by.delete(voter)
   for (const { node, incarnation } of holders) {
     const known = listed.get(node) ?? { incarnation, by: new Set() }
@@ -43,16 +48,13 @@ export function noteHolders(
   }
 }
 
-export function noteAcknowledged(
-  { acknowledged }: HolderTable,
-  holder: NodeId,
-  incarnation: number,
-): void {
+export function noteAcknowledged(table: HolderTable, holder: NodeId, incarnation: number): void {
+  const acknowledged = (table.acknowledged ??= new Map<NodeId, number>())
   acknowledged.set(holder, Math.max(acknowledged.get(holder) ?? 0, incarnation))
 }
 
 export function noteRevoked({ listed }: HolderTable, voter: NodeId, holder: NodeId): void {
-  listed.get(holder)?.by.delete(voter)
+  listed?.get(holder)?.by.delete(voter)
 }
 
 /** Holders that keep a chosen value from being committed. `self` proposes, and shows nothing older. */
@@ -62,10 +64,11 @@ export function awaitedHolders(
   voters: readonly NodeId[],
   self: NodeId,
 ): readonly NodeId[] {
+  if (listed === undefined) return nobody
   const awaited: NodeId[] = []
   for (const [holder, { incarnation, by }] of listed) {
     if (holder === self || by.size === 0 || acceptances.has(holder)) continue
-    if ((acknowledged.get(holder) ?? 0) >= incarnation) continue
+    if ((acknowledged?.get(holder) ?? 0) >= incarnation) continue
     const without = voters.filter((voter) => acceptances.has(voter) && !by.has(voter)).length
     if (2 * without <= voters.length) awaited.push(holder)
   }
@@ -74,5 +77,5 @@ export function awaitedHolders(
 
 /** The voters that have it registered. */
 export function listersOf({ listed }: HolderTable, holder: NodeId): Iterable<NodeId> {
-  return listed.get(holder)?.by ?? []
+  return listed?.get(holder)?.by ?? nobody
 }
