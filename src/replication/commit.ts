@@ -75,7 +75,7 @@ function waitForHolders(
   if (proposal.waiting !== undefined) return
   context.trace.mark('a chosen value waits for a lease holder')
   const { now, limits } = context
-  proposal.waiting = { sinceMs: now, urges: 0 }
+  proposal.waiting = { urges: 0 }
   const usualMs = Math.min(holderPatience * (now - proposal.phaseStart), limits.leaseMs / 4)
   proposal.deadline = now + Math.max(limits.invalidateMs, usualMs)
   const gone = awaited.filter((holder) => context.isSuspected(holder))

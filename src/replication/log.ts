@@ -76,7 +76,7 @@ export interface Proposal {
   /** Whom the voters that accepted have listed. */
   readonly holders: HolderTable
   /** A majority has accepted, and lease holders are waited for. */
-  waiting: { readonly sinceMs: number; urges: number } | undefined
+  waiting: { urges: number } | undefined
 }
 
 /** A majority read on its way (one at a time per group; later reads share the next). */

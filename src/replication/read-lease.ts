@@ -14,12 +14,11 @@ import type { Context } from './effect.ts'
 import { highestKnown, type GroupLog } from './log.ts'
 import type { Highest, Invalidate, Release, Revoke } from './message.ts'
 
-/** A majority read begins: its answers may register the group. Returns whether to ask for that. */
-export function beginAttempt(log: GroupLog, context: Context, attempt: number): boolean {
-  if (log.lease === undefined && !context.leases.enter()) return false
+/** A majority read begins: its answers may register the group, where there is room for it. */
+export function beginAttempt(log: GroupLog, context: Context, attempt: number): void {
+  if (log.lease === undefined && !context.leases.enter()) return
   log.lease = { attempt, grants: new Map(), ignored: new Set(), usedMs: context.now }
   log.idleDeadline = context.now + context.limits.leaseIdleMs
-  return true
 }
 
 /** An answer to a read round, whether or not that round still waits for it. */
