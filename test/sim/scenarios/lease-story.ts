@@ -2,10 +2,11 @@
  * What directed scenarios of read leases have in common: a node that reads the group twice, the second
  * time asking nobody, and what a test looks for in the story.
  */
+import { expect } from 'vitest'
 import type { Way } from '../../../sim/fault.ts'
 import type { StoryLine } from '../../../sim/narrator.ts'
 import type { ScenarioBuilder } from '../../../sim/scenario-builder.ts'
-import { ledByFirst, ways, type Story } from './story.ts'
+import { ledByFirst, ways, type Match, type Story } from './story.ts'
 
 /** How long a lease lasts at its grantor, which lengthens it by what clocks may drift. */
 export const grantedMs = 1_010
@@ -13,6 +14,17 @@ export const grantedMs = 1_010
 /** Between one node and others, in both directions. */
 export function between(one: string, ...others: readonly string[]): readonly Way[] {
   return [...ways(one, ...others), ...others.flatMap((other) => ways(other, one))]
+}
+
+/** The reader on one side, all others on the other. */
+export const aroundSecond: readonly Way[] = between('n2', 'n1', 'n3')
+
+/** What the others say to the reader. */
+export const toSecond: readonly Way[] = [...ways('n1', 'n2'), ...ways('n3', 'n2')]
+
+/** n3's answer to the read in which n2 is registered before anything else is written. */
+export const thirdAnswers: Match = {
+  ...{ who: 'n2', verb: 'gets', kind: 'highest', peer: 'n3', position: 1 },
 }
 
 /** n2 holds a lease on the group with n1 and n3. */
@@ -31,6 +43,12 @@ export function heldWithThird(name: string): ScenarioBuilder {
     .latest('c2')
 }
 
+/** The same, and n1 writes when n2 cannot be spoken to in these ways for so long. */
+export function writtenPast(name: string, cut: readonly Way[], lengthMs: number): ScenarioBuilder {
+  return heldBySecond(name).at(190).cut(cut, lengthMs).at(200).put('c1', { refKey: 1 })
+}
+
+/** c2 reads at n2 at these moments. */
 export function readingAt(
   builder: ScenarioBuilder,
   ...moments: readonly number[]
@@ -78,4 +96,17 @@ export function hasAsked(story: Story, after: number, before: number): boolean {
 
 export function writtenMs(story: Story, refKey = 1): number {
   return story.whenNoted('c1', `BASE/${refKey} is written`)
+}
+
+/** A read that begins then asks the others, and is shown at once what was written. */
+export function expectToAsk(story: Story, ms: number): void {
+  expect(hasAsked(story, ms, ms + 10)).toBe(true)
+  expect(story.whenNoted('c2', 'is shown BASE/1', ms)).toBeLessThan(ms + 10)
+}
+
+/** When somebody is shown anything first; it must be this. */
+export function firstShownMs(story: Story, who: string, row: string, after = 0): number {
+  const shownAt = story.whenNoted(who, 'is shown', after)
+  expect(story.whenNoted(who, `is shown ${row}`, after)).toBe(shownAt)
+  return shownAt
 }

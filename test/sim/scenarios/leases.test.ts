@@ -5,8 +5,11 @@
 import { expect, test } from 'vitest'
 import type { ScenarioBuilder } from '../../../sim/scenario-builder.ts'
 import {
+  aroundSecond,
   between,
   delaying,
+  expectToAsk,
+  firstShownMs,
   grantEndMs,
   hasAsked,
   heldBySecond,
@@ -14,18 +17,17 @@ import {
   lastMs,
   readingAt,
   servedAlone,
+  thirdAnswers,
+  toSecond,
   writtenMs,
+  writtenPast,
 } from './lease-story.ts'
 import { ledByFirst, run, ways } from './story.ts'
 
 test('G16 LEASE-1: a write is acknowledged only when a lease holder that is cut off can serve no more', async () => {
   const story = await run(
     readingAt(
-      heldBySecond('G16: the holder is cut off')
-        .at(190)
-        .cut(between('n2', 'n1', 'n3'), 1_500)
-        .at(200)
-        .put('c1', { refKey: 1 }),
+      writtenPast('G16: the holder is cut off', aroundSecond, 1_500),
       ...[210, 500, 900, 1_300],
     ),
   )
@@ -44,14 +46,7 @@ test('G16 LEASE-1: a write is acknowledged only when a lease holder that is cut 
 
 test('G16 LEASE-1: a holder that is heard, and hears nothing, delays a write by one lease time at most', async () => {
   const story = await run(
-    readingAt(
-      heldBySecond('G16: the holder is deaf')
-        .at(190)
-        .cut([...ways('n1', 'n2'), ...ways('n3', 'n2')], 1_800)
-        .at(200)
-        .put('c1', { refKey: 1 }),
-      ...[210, 900, 1_200],
-    ),
+    readingAt(writtenPast('G16: the holder is deaf', toSecond, 1_800), ...[210, 900, 1_200]),
   )
   const renewals = story.all({ who: 'n1', verb: 'gets', kind: 'renew', peer: 'n2', after: 300 })
   const writtenAt = writtenMs(story)
@@ -81,8 +76,7 @@ test('G16 LEASE-1: that one of those who registered a holder has ended it is not
   const writtenAt = writtenMs(story)
   expect(writtenAt).toBeGreaterThan(lastMs(servedAlone(story, 1)))
   expect(writtenAt).toBeLessThan(1_300)
-  expect(hasAsked(story, 1_300, 1_310)).toBe(true)
-  expect(story.whenNoted('c2', 'is shown BASE/1', 1_300)).toBeLessThan(1_310)
+  expectToAsk(story, 1_300)
 })
 
 /** n2 asks, n3 answers and registers it, and the answer is under way from 152 to 403. */
@@ -96,20 +90,18 @@ test('R1 LEASE-5: an answer that an invalidation overtook lets nobody serve what
     answerOvertaken('R1: the answer is overtaken')
       // The invalidation has come at 176, and been acknowledged; nothing else comes before 437.
       .at(176.5)
-      .cut(between('n2', 'n1', 'n3'), 260)
+      .cut(aroundSecond, 260)
       .at(405)
       .latest('c2'),
   )
   const toldAt = story.when({ who: 'n2', verb: 'gets', kind: 'invalidate', position: 2 })
-  const answer = { who: 'n2', verb: 'gets', kind: 'highest', peer: 'n3', position: 1 } as const
-  const answeredAt = story.when(answer)
+  const answeredAt = story.when(thirdAnswers)
   expect(toldAt).toBeLessThan(writtenMs(story))
   expect(writtenMs(story)).toBeLessThan(answeredAt)
   expect(answeredAt).toBeLessThan(405)
   // The read that the answer was for began before the write, and may be shown what was then.
   expect(story.whenNoted('c2', 'is shown BASE/0')).toBeLessThan(405)
-  const shownAt = story.whenNoted('c2', 'is shown', 405)
-  expect(story.whenNoted('c2', 'is shown BASE/1', 405)).toBe(shownAt)
+  const shownAt = firstShownMs(story, 'c2', 'BASE/1', 405)
   expect(shownAt).toBeGreaterThan(437)
   // It did not ask: it holds the lease, and knows which position it must have.
   expect(hasAsked(story, 405, shownAt)).toBe(false)
@@ -130,7 +122,7 @@ test('R1 LEASE-1: giving a group up takes nothing from a registration that came 
       .at(275)
       .latest('c2')
       .at(300)
-      .cut(between('n2', 'n1', 'n3'), 1_500)
+      .cut(aroundSecond, 1_500)
       .at(340)
       .latest('c2')
       .at(500)
@@ -155,10 +147,9 @@ test('R2 LEASE-5: an answer to an earlier life of a reader registers nothing, th
       .latest('c2'),
   )
   const toldAt = story.when({ who: 'n2', verb: 'gets', kind: 'invalidate', position: 2 })
-  const late = { who: 'n2', verb: 'gets', kind: 'highest', peer: 'n3', position: 1 } as const
   expect(toldAt).toBeLessThan(200)
-  expect(story.when(late)).toBeGreaterThan(220)
-  expect(story.when(late)).toBeLessThan(410)
+  expect(story.when(thirdAnswers)).toBeGreaterThan(220)
+  expect(story.when(thirdAnswers)).toBeLessThan(410)
   expect(story.result.coverage['survivor']).toBeGreaterThan(0)
   expect(servedAlone(story, 1, 220)).toEqual([])
   expect(story.whenNoted('c2', 'is shown BASE/1', 410)).toBeLessThan(420)
@@ -168,7 +159,7 @@ test('R3 LEASE-2: a lease that was lost and won again says nothing of what was r
   const story = await run(
     heldBySecond('R3: lost and won again')
       .at(190)
-      .cut(between('n2', 'n1', 'n3'), 1_400)
+      .cut(aroundSecond, 1_400)
       // Nobody holds a lease now, and nobody is waited for.
       .at(1_300)
       .put('c1', { refKey: 1 })
@@ -180,22 +171,26 @@ test('R3 LEASE-2: a lease that was lost and won again says nothing of what was r
   const renewed = story.all({ who: 'n2', verb: 'gets', kind: 'renewed', peer: 'n3' })
   const numbers = renewed.map(({ fields }) => JSON.stringify(fields['term']))
   expect(new Set(numbers).size).toBeGreaterThan(1)
-  expect(hasAsked(story, 1_620, 1_630)).toBe(true)
   expect(servedAlone(story, 1, 1_300)).toEqual([])
-  expect(story.whenNoted('c2', 'is shown BASE/1', 1_620)).toBeLessThan(1_630)
+  expectToAsk(story, 1_620)
 })
 
-test('R3 LEASE-2: an answer of an earlier term comes in a later one, and does not count', async () => {
-  const asked = ledByFirst('R3: the answer of the term before')
+/** n2 asks n3 alone, and the answer is under way from 152 to 453, whatever becomes of the link. */
+function answerDelayed(name: string): ScenarioBuilder {
+  const asked = ledByFirst(name)
     .link({ survive: 1_000_000 })
-    .limits({ leaseMs: 200 })
     .at(140)
     .cut(between('n2', 'n1'), 320)
     .at(150)
     .latest('c2')
+  return delaying(asked, 151.5, 300)
+}
+
+test('R3 LEASE-2: an answer of an earlier term comes in a later one, and does not count', async () => {
   const story = await run(
-    // The answer is under way until 453; the term that it names ends before 380.
-    delaying(asked, 151.5, 300)
+    // The term that the answer names ends before 380.
+    answerDelayed('R3: the answer of the term before')
+      .limits({ leaseMs: 200 })
       .at(155)
       .cut(ways('n2', 'n3'), 245)
       .at(380)
@@ -208,23 +203,15 @@ test('R3 LEASE-2: an answer of an earlier term comes in a later one, and does no
   expect(holdersNamed(story, 2)).toBe(0)
   expect(writtenMs(story)).toBeLessThan(390)
   const renewal = { who: 'n2', verb: 'gets', kind: 'renewed', peer: 'n3', after: 400 } as const
-  const late = { who: 'n2', verb: 'gets', kind: 'highest', peer: 'n3', position: 1 } as const
-  expect(story.when(renewal)).toBeLessThan(story.when(late))
-  expect(story.first(renewal).fields['term']).not.toEqual(story.first(late).fields['term'])
-  expect(story.when(late)).toBeLessThan(460)
-  expect(hasAsked(story, 460, 470)).toBe(true)
-  expect(story.whenNoted('c2', 'is shown BASE/1', 460)).toBeLessThan(470)
+  expect(story.when(renewal)).toBeLessThan(story.when(thirdAnswers))
+  expect(story.first(renewal).fields['term']).not.toEqual(story.first(thirdAnswers).fields['term'])
+  expect(story.when(thirdAnswers)).toBeLessThan(460)
+  expectToAsk(story, 460)
 })
 
 test('R4 LEASE-2: an answer of a grantor that has restarted since registers nothing', async () => {
-  const asked = ledByFirst('R4: the grantor restarts')
-    .link({ survive: 1_000_000 })
-    .at(140)
-    .cut(between('n2', 'n1'), 320)
-    .at(150)
-    .latest('c2')
   const story = await run(
-    delaying(asked, 151.5, 300)
+    answerDelayed('R4: the grantor restarts')
       .at(200)
       .crash('n3', 20)
       .at(300)
@@ -235,23 +222,17 @@ test('R4 LEASE-2: an answer of a grantor that has restarted since registers noth
   // It has shown n3 that it counts on nothing older, so nobody waits for it.
   expect(holdersNamed(story, 2)).toBe(0)
   expect(writtenMs(story)).toBeLessThan(310)
-  const late = { who: 'n2', verb: 'gets', kind: 'highest', peer: 'n3', position: 1 } as const
-  expect(story.first(late).fields['term']).toMatchObject({ incarnation: 1 })
+  expect(story.first(thirdAnswers).fields['term']).toMatchObject({ incarnation: 1 })
   const again = { who: 'n2', verb: 'gets', kind: 'renewed', peer: 'n3', after: 220 } as const
   expect(story.first(again).fields['term']).toMatchObject({ incarnation: 2 })
-  expect(story.when(again)).toBeLessThan(story.when(late))
-  expect(story.when(late)).toBeLessThan(460)
-  expect(hasAsked(story, 460, 470)).toBe(true)
-  expect(story.whenNoted('c2', 'is shown BASE/1', 460)).toBeLessThan(470)
+  expect(story.when(again)).toBeLessThan(story.when(thirdAnswers))
+  expect(story.when(thirdAnswers)).toBeLessThan(460)
+  expectToAsk(story, 460)
 })
 
 test('R5 LEASE-1: a node that stands still in a read tells late what was right when the read began', async () => {
   const story = await run(
-    heldBySecond('R5: a stall in a read')
-      .at(190)
-      .cut([...ways('n1', 'n2'), ...ways('n3', 'n2')], 2_000)
-      .at(200)
-      .put('c1', { refKey: 1 })
+    writtenPast('R5: a stall in a read', toSecond, 2_000)
       // It stops as the read at 211 looks at the clock, and goes on at 1,711.
       .fault({ kind: 'stall', atMicros: 210_900, node: 'n2', lengthMicros: 1_500_000 })
       .at(210)
@@ -280,8 +261,7 @@ test('R6 LEASE-3: a holder that accepted a write, and did not hear of its end, s
       .latest('c2'),
   )
   expect(writtenMs(story)).toBeLessThan(210)
-  const shownAt = story.whenNoted('c2', 'is shown', 210)
-  expect(story.whenNoted('c2', 'is shown BASE/1', 210)).toBe(shownAt)
+  const shownAt = firstShownMs(story, 'c2', 'BASE/1', 210)
   expect(shownAt).toBeLessThan(400)
   const notice = { who: 'n2', verb: 'gets', kind: 'committed', position: 2 } as const
   expect(story.has({ ...notice, before: shownAt })).toBe(false)
@@ -310,8 +290,7 @@ test('R7 LOG-1: a holder that accepted above a hole fills it before it serves an
   const filledAt = story.when({ who: 'n3', verb: 'does', kind: 'apply', position: 2 })
   expect(acceptedAt).toBeLessThan(225)
   expect(filledAt).toBeGreaterThan(225)
-  const shownAt = story.whenNoted('c3', 'is shown')
-  expect(story.whenNoted('c3', 'is shown BASE/2')).toBe(shownAt)
+  const shownAt = firstShownMs(story, 'c3', 'BASE/2')
   // The second read is under the lease that the first one got.
   const query = { who: 'n2', verb: 'gets', kind: 'query', peer: 'n3', before: shownAt } as const
   expect(story.all(query)).toHaveLength(1)
@@ -323,11 +302,7 @@ test('R7 LOG-1: a holder that accepted above a hole fills it before it serves an
 test("R8 LEASE-3: who finishes another's write waits for its lease holders before showing it", async () => {
   const story = await run(
     readingAt(
-      heldBySecond('R8: chosen, and not to be seen yet')
-        .at(190)
-        .cut(between('n2', 'n1', 'n3'), 1_400)
-        .at(200)
-        .put('c1', { refKey: 1 })
+      writtenPast('R8: chosen, and not to be seen yet', aroundSecond, 1_400)
         // n3 has accepted it, and sets out to finish it.
         .at(210)
         .latest('c3'),
@@ -337,8 +312,7 @@ test("R8 LEASE-3: who finishes another's write waits for its lease holders befor
   const takenOver = story.first({ who: 'n3', verb: 'does', kind: 'propose', position: 2 })
   const promised = { who: 'n3', verb: 'gets', kind: 'accepted', peer: 'n1', position: 2 } as const
   expect(story.when(promised)).toBeLessThan(500)
-  const shownAt = story.whenNoted('c3', 'is shown')
-  expect(story.whenNoted('c3', 'is shown BASE/1')).toBe(shownAt)
+  const shownAt = firstShownMs(story, 'c3', 'BASE/1')
   expect(takenOver.timeMicros / 1_000).toBeLessThan(shownAt)
   const old = servedAlone(story, 1, 210)
   expect(old).toHaveLength(2)
@@ -351,7 +325,7 @@ test('LEASE-1: a group that is not read any more is given up, and no write waits
     heldBySecond('LEASE-1: an idle group')
       .limits({ leaseIdleMs: 100 })
       .at(500)
-      .cut(between('n2', 'n1', 'n3'), 1_000)
+      .cut(aroundSecond, 1_000)
       .put('c1', { refKey: 1 })
       .at(600)
       .latest('c2'),
