@@ -288,7 +288,7 @@ class NodeStep {
         return undefined
       case 'apply': {
         const { position, value } = effect
-        const entry = this.#log.window.entries.find((one) => one.position === position)
+        const entry = [...this.#log.window.entries()].find((one) => one.position === position)
         const { timestamp, sets } = present(entry, 'explore: an entry is not in the window')
         this.#windowSets.push({ position, timestamp, sets })
         this.#observations.push({ kind: 'applied', position, value })

@@ -2,7 +2,7 @@
  * MessagePack for everything stored or sent: positional arrays, no records, no extensions.
  * `unpack` answers undefined for bytes that are not exactly one value.
  */
-import { Packr } from 'msgpackr'
+import { Packr } from 'msgpackr/pack'
 
 const packr = new Packr({
   useRecords: false,

@@ -10,7 +10,7 @@
  * The text is made here and not by a library: those at hand call a member named `toJSON`, or leave
  * the members of such an object unsorted, and do not bound the depth.
  */
-import { Packr } from 'msgpackr'
+import { Packr } from 'msgpackr/pack'
 import { bufferOf, compareText, sha256 } from '../base/bytes.ts'
 import { cellBytesMax } from '../base/limits.ts'
 import { pack, unpack } from '../base/pack.ts'

@@ -29,13 +29,16 @@ export interface Accepting {
 
 export type Phase = Preparing | Accepting
 
+/** Shared: a phase that changes gets sets of its own. */
+const nobody: ReadonlySet<NodeId> = new Set<NodeId>()
+
 export function prepare(ballot: Ballot): Preparing {
   assert(ballot.round >= 1, 'PAX-6: ballot zero is never prepared')
-  return { kind: 'preparing', ballot, promises: new Map(), refusals: new Set() }
+  return { kind: 'preparing', ballot, promises: new Map(), refusals: nobody }
 }
 
 export function accept(ballot: Ballot, value: Uint8Array): Accepting {
-  return { kind: 'accepting', ballot, value, acceptances: new Set(), refusals: new Set() }
+  return { kind: 'accepting', ballot, value, acceptances: nobody, refusals: nobody }
 }
 
 export function countPromise(
@@ -64,7 +67,8 @@ export function countRefusal<P extends Phase>(phase: P, from: NodeId): P {
 /** Whether a majority of `voters` has answered what the phase waits for. */
 export function isWon(phase: Phase, voters: readonly NodeId[]): boolean {
   const answered = phase.kind === 'preparing' ? phase.promises : phase.acceptances
-  const count = voters.filter((voter) => answered.has(voter)).length
+  let count = 0
+  for (const voter of voters) if (answered.has(voter)) count += 1
   return count > voters.length / 2
 }
 

@@ -248,6 +248,7 @@ export class Replica {
   /** Second chance: near enough to "the longest unused first", and use costs no reordering. */
   #evict(): void {
     const { limits, source } = this.#options
+    if (this.#groups.size <= limits.groupsInMemoryMax) return
     let tries = evictionTries
     for (const [group, held] of this.#groups) {
       if (this.#groups.size <= limits.groupsInMemoryMax || tries === 0) return

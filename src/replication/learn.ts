@@ -39,7 +39,8 @@ export function decide(
 ): void {
   if (position <= log.state.position) return
   const known = log.decisions.get(position)
-  const found = value ?? acceptedValue(log, position, ballot)
+  const own = acceptedValue(log, position, ballot)
+  const found = value ?? own
   if (known?.value !== undefined) {
     if (found !== undefined) {
       assert(equalBytes(known.value, found), 'PAX-1: two values decided at one position')
@@ -50,7 +51,7 @@ export function decide(
   if (found === undefined) return
   const { group } = log
   context.trace.emit({ kind: 'chosen', group, position, ballot, value: found })
-  if (acceptedValue(log, position, ballot) === undefined) {
+  if (own === undefined) {
     // Learnt from a peer: kept in the log, so that this replica can pass it on after a restart.
     const record = { kind: 'chosen', group, position, ballot, value: found } as const
     context.emit({ kind: 'persist', records: [record], after: [] })
@@ -120,6 +121,8 @@ function apply(
   assert(state.position === position, 'LOG-1: the position applied is not the one decided')
 }
 
+const absentRow = 'TXN-1: an entry wrote fewer rows than its transactions'
+
 /** Who wrote which of an entry's rows: those of a transaction follow one another, in its order. */
 function writeSetsOf(
   { transactions }: Entry,
@@ -131,7 +134,8 @@ function writeSetsOf(
   for (const [index, { session, sequence, mutations }] of transactions.entries()) {
     if (outcomes[index]?.kind !== 'committed') continue
     const through = from + mutations.length
-    const keys = writes.slice(from, through).map(({ text }) => text)
+    const keys: string[] = []
+    for (let at = from; at < through; at++) keys.push(present(writes[at], absentRow).text)
     sets.push({ by: { session, sequence }, keys })
     from = through
   }
@@ -145,6 +149,8 @@ function answer(
   entry: Entry,
   outcomes: readonly RecordedOutcome[],
 ): void {
+  // A replica that only follows has nobody to answer.
+  if (log.queue.size === 0 && log.away.size === 0) return
   for (const [index, transaction] of entry.transactions.entries()) {
     const pending = pendingOf(log, intentOf(transaction))
     const outcome = outcomes[index]

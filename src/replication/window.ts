@@ -8,7 +8,7 @@
  * Remembered are the last entries, however old; of what is young some more, so that a group with many
  * writers does not outrun its readers; never more than so many keys. It differs between replicas.
  */
-import { assert, present } from '../base/assert.ts'
+import { assert } from '../base/assert.ts'
 import { fromLatin1 } from '../base/bytes.ts'
 import type { Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
@@ -45,12 +45,18 @@ interface Written {
   readonly by: Writer
 }
 
+/**
+ * An entry between its neighbours. A list: one comes and one goes with every commit of a group, and
+ * moving the rest of an array costs more than all else that is done here.
+ */
 interface Remembered extends EntryWriteSets {
   readonly keyCount: number
   /** Whether `#lastWrite` knows of it. */
   isIndexed: boolean
   /** All keys in order; made when a range is first looked for. */
   sorted: readonly string[] | undefined
+  before: Remembered | undefined
+  next: Remembered | undefined
 }
 
 export class ValidationWindow {
@@ -60,7 +66,9 @@ export class ValidationWindow {
    * at an older position: in most groups nobody ever does.
    */
   readonly #lastWrite = new Map<string, Written>()
-  readonly #entries: Remembered[] = []
+  #oldest: Remembered | undefined
+  #newest: Remembered | undefined
+  #count = 0
   #keyCount = 0
   /** Reads at or above this position can be validated; older ones conflict. */
   #from: Position
@@ -75,24 +83,39 @@ export class ValidationWindow {
   }
 
   /** All that is remembered, the oldest first. */
-  get entries(): readonly EntryWriteSets[] {
-    return this.#entries
+  *entries(): Iterable<EntryWriteSets> {
+    for (let entry = this.#oldest; entry !== undefined; entry = entry.next) yield entry
   }
 
   add({ position, timestamp, sets }: EntryWriteSets): void {
     let keyCount = 0
     for (const { keys } of sets) keyCount += keys.length
-    const common = { position, timestamp, sets, keyCount }
-    this.#entries.push({ ...common, isIndexed: false, sorted: undefined })
+    const before = this.#newest
+    const entry: Remembered = {
+      position,
+      timestamp,
+      sets,
+      keyCount,
+      isIndexed: false,
+      sorted: undefined,
+      before,
+      next: undefined,
+    }
+    if (before === undefined) this.#oldest = entry
+    else before.next = entry
+    this.#newest = entry
+    this.#count += 1
     this.#keyCount += keyCount
-    while (this.#holdsTooMuch(timestamp)) this.#forgetOldest()
+    this.#forgetOld(timestamp)
   }
 
   #index(): void {
-    const entries = this.#entries
-    let at = entries.length
-    while (at > 0 && entries[at - 1]?.isIndexed === false) at -= 1
-    for (; at < entries.length; at++) this.#indexEntry(present(entries[at], 'TXN-2: an entry'))
+    let entry = this.#newest
+    if (entry?.isIndexed !== false) return
+    while (entry.before?.isIndexed === false) entry = entry.before
+    for (let one: Remembered | undefined = entry; one !== undefined; one = one.next) {
+      this.#indexEntry(one)
+    }
   }
 
   #indexEntry(entry: Remembered): void {
@@ -104,24 +127,36 @@ export class ValidationWindow {
     }
   }
 
-  #holdsTooMuch(now: Timestamp): boolean {
-    const [oldest] = this.#entries
-    if (oldest === undefined) return false
-    const { validationWindow, validationWindowMax, validationMs, validationKeysMax } = this.#limits
-    const count = this.#entries.length
-    if (count > validationWindowMax || this.#keyCount > validationKeysMax) return true
-    return count > validationWindow && now - oldest.timestamp > validationMs * 1000
+  #forgetOld(now: Timestamp): void {
+    let oldest = this.#oldest
+    while (oldest !== undefined && this.#holdsTooMuch(oldest, now)) oldest = this.#forget(oldest)
   }
 
-  #forgetOldest(): void {
-    const oldest = this.#entries.shift()
-    if (oldest === undefined) return
+  #holdsTooMuch(oldest: Remembered, now: Timestamp): boolean {
+    const { validationWindow, validationWindowMax, validationMs, validationKeysMax } = this.#limits
+    if (this.#count > validationWindowMax || this.#keyCount > validationKeysMax) return true
+    return this.#count > validationWindow && now - oldest.timestamp > validationMs * 1000
+  }
+
+  /** Returns the one that is the oldest now. */
+  #forget(oldest: Remembered): Remembered | undefined {
     this.#from = oldest.position
+    this.#count -= 1
     this.#keyCount -= oldest.keyCount
-    if (!oldest.isIndexed) return
-    for (const { keys } of oldest.sets) {
+    if (oldest.isIndexed) this.#dropFromIndex(oldest)
+    const { next } = oldest
+    // A forgotten entry that leads to remembered ones would carry them all into the old generation.
+    oldest.next = undefined
+    this.#oldest = next
+    if (next === undefined) this.#newest = undefined
+    else next.before = undefined
+    return next
+  }
+
+  #dropFromIndex({ position, sets }: Remembered): void {
+    for (const { keys } of sets) {
       for (const key of keys) {
-        if (this.#lastWrite.get(key)?.position === oldest.position) this.#lastWrite.delete(key)
+        if (this.#lastWrite.get(key)?.position === position) this.#lastWrite.delete(key)
       }
     }
   }
@@ -155,9 +190,8 @@ export class ValidationWindow {
   /** A key in one of `ranges` that the last such entry above `after` wrote. */
   #lastIn(ranges: readonly TextRange[], after: Position): string | undefined {
     if (ranges.length === 0) return undefined
-    for (let at = this.#entries.length - 1; at >= 0; at--) {
-      const entry = this.#entries[at]
-      if (entry === undefined || entry.position <= after) return undefined
+    for (let entry = this.#newest; entry !== undefined; entry = entry.before) {
+      if (entry.position <= after) return undefined
       entry.sorted ??= entry.sets.flatMap(({ keys }) => keys).sort()
       const found = keyInRanges(entry.sorted, ranges)
       if (found !== undefined) return found
