@@ -2,6 +2,7 @@
  * MessagePack for everything stored or sent: positional arrays, no records, no extensions.
  * `unpack` answers undefined for bytes that are not exactly one value.
  */
+// Without its native part: strings here are short, and calling it costs more than reading them.
 import { Packr } from 'msgpackr/pack'
 
 const packr = new Packr({
