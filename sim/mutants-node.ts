@@ -45,8 +45,8 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replica/overlay.ts',
-        find: '      if (overlay.waiting !== undefined) continue\n      assert(overlay.rows.size === 0,',
-        replace: '      overlay.rows.clear()\n      assert(overlay.rows.size === 0,',
+        find: '      if (overlay.waiting === undefined) this.#drop(group, overlay, rows)\n      else this.#releaseRows(overlay, rows)\n',
+        replace: '      this.#drop(group, overlay, [...overlay.rows.values()])\n',
       },
     ],
   },

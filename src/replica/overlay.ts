@@ -208,18 +208,26 @@ export class Overlay {
       const overlay = this.#groups.get(group)
       assert(overlay?.isTaken === true, 'replica: released what was not taken')
       overlay.isTaken = false
-      for (const row of rows) {
-        this.#cut(overlay, row)
-        for (let one: OverlayRow | undefined = row; one !== undefined; one = one.previous) {
-          this.#count(overlay, -bytesOf(one))
-        }
-      }
-      if (overlay.waiting !== undefined) continue
-      assert(overlay.rows.size === 0, 'replica: a row is left with nobody to take it')
-      this.#groups.delete(group)
-      this.#bytes -= groupOverheadBytes
+      if (overlay.waiting === undefined) this.#drop(group, overlay, rows)
+      else this.#releaseRows(overlay, rows)
     }
     this.#takenCommit = undefined
+  }
+
+  /** Nothing was committed since the batch took it: the group goes as a whole. */
+  #drop(group: GroupId, overlay: GroupOverlay, rows: readonly OverlayRow[]): void {
+    assert(overlay.rows.size === rows.length, 'replica: a row is left with nobody to take it')
+    this.#groups.delete(group)
+    this.#bytes -= overlay.bytes + groupOverheadBytes
+  }
+
+  #releaseRows(overlay: GroupOverlay, rows: readonly OverlayRow[]): void {
+    for (const row of rows) {
+      this.#cut(overlay, row)
+      for (let one: OverlayRow | undefined = row; one !== undefined; one = one.previous) {
+        this.#count(overlay, -bytesOf(one))
+      }
+    }
   }
 
   /** Takes a version, and those before it, off its chain. */

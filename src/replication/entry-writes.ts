@@ -8,19 +8,31 @@ import { keyInRanges, type TextRange } from './key-range.ts'
 import type { Mutation } from './transaction.ts'
 
 export class EntryWrites {
+  /** Not looked at yet: most entries hold one transaction, and nobody asks what it writes. */
+  #waiting: (readonly Mutation[])[] = []
+  #seen: SeenWrites | undefined
+
+  add(mutations: readonly Mutation[]): void {
+    this.#waiting.push(mutations)
+  }
+
+  /** Whether something of it may have been written: `ranges` are ordered. */
+  meets(reads: readonly string[], ranges: readonly TextRange[]): boolean {
+    if (this.#waiting.length === 0 && this.#seen === undefined) return false
+    if (reads.length === 0 && ranges.length === 0) return false
+    const seen = (this.#seen ??= new SeenWrites())
+    for (const mutations of this.#waiting) seen.add(mutations)
+    this.#waiting = []
+    return seen.meets(reads, ranges)
+  }
+}
+
+class SeenWrites {
   readonly #keys = new SortedKeys()
   readonly #prefixes = new SortedKeys()
   readonly #prefixLengths = new Set<number>()
-  /** Not looked at yet: most entries hold one transaction, and nobody asks what it writes. */
-  #waiting: Mutation[] = []
 
   add(mutations: readonly Mutation[]): void {
-    for (const mutation of mutations) this.#waiting.push(mutation)
-  }
-
-  #takeIn(): void {
-    const mutations = this.#waiting
-    this.#waiting = []
     for (const mutation of mutations) {
       const known = knownLength(mutation)
       if (known === mutation.key.length) {
@@ -32,10 +44,7 @@ export class EntryWrites {
     }
   }
 
-  /** Whether something of it may have been written: `ranges` are ordered. */
   meets(reads: readonly string[], ranges: readonly TextRange[]): boolean {
-    if (reads.length === 0 && ranges.length === 0) return false
-    this.#takeIn()
     if (reads.some((key) => this.#keys.has(key) || this.#isUnderPrefix(key))) return true
     if (ranges.length === 0) return false
     if (this.#keys.hasIn(ranges) || this.#prefixes.hasIn(ranges)) return true

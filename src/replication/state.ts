@@ -3,7 +3,8 @@
  * leads next, its counters, and what became of each session's intents. A function of the log alone: replicas that
  * applied the same position hold equal bytes (LOG-2).
  */
-import { pack, unpack } from '../base/pack.ts'
+import { present } from '../base/assert.ts'
+import { pack, unpack, type Packable } from '../base/pack.ts'
 import { compareText } from '../base/bytes.ts'
 import { isNodeId, type Position, type Timestamp } from '../base/ids.ts'
 import type { Leader } from './entry.ts'
@@ -56,8 +57,6 @@ export function emptyState(): GroupState {
 
 /** Canonical bytes: equal states have equal bytes, whatever order things happened in. */
 export function encodeState(state: GroupState): Uint8Array {
-  const counters = [...state.counters].sort(([a], [b]) => a - b)
-  const sessions = [...state.sessions].sort(([a], [b]) => compareText(a, b))
   return pack([
     stateFormat,
     state.position,
@@ -65,22 +64,34 @@ export function encodeState(state: GroupState): Uint8Array {
     state.horizon,
     state.nextLeader?.node,
     state.nextLeader?.incarnation,
-    counters,
-    sessions.map(([id, session]) => [
-      id,
-      session.floor,
-      session.expiresAt,
-      [...session.outcomes]
-        .sort(([a], [b]) => a - b)
-        .map(([sequence, outcome]) => encodeOutcome(sequence, outcome)),
-    ]),
+    inOrder(
+      state.counters,
+      (a, b) => a - b,
+      (counter, last) => [counter, last],
+    ),
+    inOrder(state.sessions, compareText, encodeSession),
   ])
 }
 
-function encodeOutcome(sequence: number, outcome: RecordedOutcome): (number | number[])[] {
+/** Most groups have one session with one outcome, and this runs for each that a batch writes. */
+function inOrder<Key, Value>(
+  map: ReadonlyMap<Key, Value>,
+  compare: (a: Key, b: Key) => number,
+  encode: (key: Key, value: Value) => Packable,
+): Packable[] {
+  const keys = [...map.keys()]
+  if (keys.length > 1) keys.sort(compare)
+  return keys.map((key) => encode(key, present(map.get(key), 'LOG-2: a key of the state is in it')))
+}
+
+function encodeSession(id: string, { floor, expiresAt, outcomes }: SessionState): Packable {
+  return [id, floor, expiresAt, inOrder(outcomes, (a, b) => a - b, encodeOutcome)]
+}
+
+function encodeOutcome(sequence: number, outcome: RecordedOutcome): Packable {
   if (outcome.kind === 'expired') return [sequence]
   const { position, timestamp, attempt, sequences } = outcome
-  return [sequence, position, timestamp, attempt, [...sequences]]
+  return [sequence, position, timestamp, attempt, sequences]
 }
 
 /** The state, or undefined when the bytes are not one of a known format. */

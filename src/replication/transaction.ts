@@ -136,14 +136,26 @@ export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }
 
-/** The row with its numbers filled in: a copy, where there are any. */
+/** The row with its numbers filled in: a copy of its key, or of its value, where there are any. */
 export function fillSlots(mutation: Mutation, numbers: readonly number[]): Mutation {
   const { slots, isNew } = mutation
   if (slots === undefined || mutation.value === undefined) return mutation
-  const key = Buffer.from(mutation.key)
-  const value = Buffer.from(mutation.value)
-  for (const { at, offset, allocation } of slots) {
-    writeCount(at === 'key' ? key : value, numbers[allocation] ?? 0, offset)
-  }
+  const key = filled(mutation.key, slots, 'key', numbers)
+  const value = filled(mutation.value, slots, 'value', numbers)
   return { key, value, slots: undefined, isNew }
+}
+
+function filled(
+  bytes: Uint8Array,
+  slots: readonly SequenceSlot[],
+  side: SequenceSlot['at'],
+  numbers: readonly number[],
+): Uint8Array {
+  let copy: Buffer | undefined
+  for (const { at, offset, allocation } of slots) {
+    if (at !== side) continue
+    copy ??= Buffer.from(bytes)
+    writeCount(copy, numbers[allocation] ?? 0, offset)
+  }
+  return copy ?? bytes
 }

@@ -166,17 +166,20 @@ export class RawTransaction implements Reads {
   }
 
   #checkLimits(): void {
-    this.#checkLimit('transactionReadsMax', this.#reads.count)
-    this.#checkLimit('transactionMutationsMax', this.#writes.count)
-    this.#checkLimit('transactionBytesMax', this.#reads.bytes + this.#writes.bytes)
+    const { transactionReadsMax, transactionMutationsMax, transactionBytesMax } = this.#limits
+    const reads = this.#reads.count
+    const writes = this.#writes.count
+    const bytes = this.#reads.bytes + this.#writes.bytes
+    if (reads > transactionReadsMax) throw this.#tooLarge('transactionReadsMax', reads)
+    if (writes > transactionMutationsMax) throw this.#tooLarge('transactionMutationsMax', writes)
+    if (bytes > transactionBytesMax) throw this.#tooLarge('transactionBytesMax', bytes)
   }
 
-  #checkLimit(limit: keyof TransactionLimits, actual: number): void {
+  #tooLarge(limit: keyof TransactionLimits, actual: number): StoreError {
     const limitValue = this.#limits[limit]
-    if (actual <= limitValue) return
     const message = `this transaction is too large: ${actual}, ${limit} is ${limitValue}; do it in several`
     this.#refused ??= new StoreError('too-large', message, { limit, limitValue, actual })
-    throw this.#refused
+    return this.#refused
   }
 }
 
