@@ -1,4 +1,5 @@
 /** Closed loops of a load: each of `clients` waits for its answer before it asks again. */
+import { StoreError } from '../src/base/errors.ts'
 
 export interface LoadResult {
   readonly operations: number
@@ -10,29 +11,71 @@ export interface LoadResult {
   readonly maxMs: number
 }
 
+/** One operation of a load that has several kinds of them. */
+export interface Drawn<Kind extends string> {
+  readonly kind: Kind
+  readonly run: () => Promise<unknown>
+}
+
+/** What a load of several kinds came to. */
+export interface MixedResult<Kind extends string> {
+  readonly elapsedMs: number
+  readonly byKind: ReadonlyMap<Kind, LoadResult>
+  /** Failures by the code of their error, or what it says where it has none. */
+  readonly failures: Readonly<Record<string, number>>
+}
+
 /** Runs the loops for `seconds`; an operation that rejects is a failure and has no latency. */
 export async function runLoops(
   clients: number,
   seconds: number,
   operation: () => Promise<unknown>,
+  signal?: AbortSignal,
 ): Promise<LoadResult> {
-  const latenciesMs: number[] = []
-  let failures = 0
+  const drawn = { kind: 'only', run: operation } as const
+  const { elapsedMs, byKind } = await runMixed(clients, seconds, () => drawn, signal)
+  return byKind.get('only') ?? resultOf([], 0, elapsedMs)
+}
+
+/** The same with operations of several kinds, drawn one by one; each kind has its own result. */
+export async function runMixed<Kind extends string>(
+  clients: number,
+  seconds: number,
+  draw: () => Drawn<Kind>,
+  signal?: AbortSignal,
+): Promise<MixedResult<Kind>> {
+  const tallies = new Map<Kind, { readonly latenciesMs: number[]; failures: number }>()
+  const failures: Record<string, number> = {}
   const start = performance.now()
   const end = start + seconds * 1000
   async function loop(): Promise<void> {
     for (let began = start; began < end; began = performance.now()) {
+      if (signal?.aborted === true) return
+      const { kind, run } = draw()
+      const tally = tallies.get(kind) ?? { latenciesMs: [], failures: 0 }
+      tallies.set(kind, tally)
       try {
-        await operation()
-        latenciesMs.push(performance.now() - began)
-      } catch {
+        await run()
+        tally.latenciesMs.push(performance.now() - began)
+      } catch (error) {
         // Counted and shown: a bench with failures is no bench.
-        failures += 1
+        tally.failures += 1
+        const reason = reasonOf(error)
+        failures[reason] = (failures[reason] ?? 0) + 1
       }
     }
   }
   await Promise.all(Array.from({ length: clients }, loop))
-  return resultOf(latenciesMs, failures, performance.now() - start)
+  const elapsedMs = performance.now() - start
+  const results = [...tallies].map(
+    ([kind, tally]) => [kind, resultOf(tally.latenciesMs, tally.failures, elapsedMs)] as const,
+  )
+  return { elapsedMs, byKind: new Map(results), failures }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof StoreError) return error.code
+  return error instanceof Error ? error.message : 'no reason was given'
 }
 
 /** Sorts what it is given. */

@@ -1,6 +1,6 @@
 /**
- * Three node processes on loopback with a temporary data folder each, for benches: started, watched
- * (CPU from the operating system's accounting), drained and stopped. Only its own children.
+ * Node processes on loopback with a temporary data folder each, for benches: started, watched (CPU
+ * and memory from the operating system's accounting), drained and stopped. Only its own children.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -14,6 +14,14 @@ const ticksPerSecond = 100
 const readyWaitMs = 20_000
 const drainWaitMs = 120_000
 
+/** A node's name, address and configuration file, whether or not it runs. */
+export interface NodePlace {
+  readonly id: string
+  readonly url: string
+  /** Its configuration file, which names its data folder. */
+  readonly config: string
+}
+
 export interface NodeProcess {
   readonly id: string
   readonly url: string
@@ -26,31 +34,45 @@ export interface BenchCluster {
   stop(): Promise<void>
 }
 
-export async function startCluster(): Promise<BenchCluster> {
+/** Resolves when all of them are ready; when one is not in time, none is left running. */
+export async function startCluster(nodeCount = 3): Promise<BenchCluster> {
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-bench-'))
-  const ports = await freePorts(3)
-  const listed = ports.map((port, i) => ({ id: `n${i + 1}`, url: `http://127.0.0.1:${port}` }))
   const nodes: NodeProcess[] = []
-  for (const { id, url } of listed) {
-    const config = join(folder, `${id}.yaml`)
-    await writeFile(config, configOf(id, new URL(url).host, join(folder, id), listed))
-    const child = spawn(process.execPath, [cliPath, 'node', '--config', config], {
-      stdio: ['ignore', 'ignore', 'inherit'],
-      env: { ...process.env, TRILITHON_LOG_LEVEL: 'warn' },
-    })
-    nodes.push({ id, url, child })
-  }
   const stop = async (): Promise<void> => {
     await Promise.all(nodes.map((node) => stopProcess(node.child)))
     await rm(folder, { recursive: true, force: true })
   }
   try {
+    for (const place of await placeNodes(folder, nodeCount)) nodes.push(startNode(place))
     for (const node of nodes) await waitReady(node)
   } catch (error) {
     await stop()
     throw error
   }
-  return { nodes, urls: listed.map(({ url }) => url), stop }
+  return { nodes, urls: nodes.map(({ url }) => url), stop }
+}
+
+/** Writes the configuration of a cluster, whose data folders are in `folder` too; nothing runs yet. */
+export async function placeNodes(folder: string, nodeCount: number): Promise<NodePlace[]> {
+  const ports = await freePorts(nodeCount)
+  const places = ports.map((port, i) => ({
+    id: `n${i + 1}`,
+    url: `http://127.0.0.1:${port}`,
+    config: join(folder, `n${i + 1}.yaml`),
+  }))
+  for (const { id, url, config } of places) {
+    await writeFile(config, configOf(id, new URL(url).host, join(folder, id), places))
+  }
+  return places
+}
+
+/** Starts the process, and waits for nothing. */
+export function startNode({ id, url, config }: NodePlace): NodeProcess {
+  const child = spawn(process.execPath, [cliPath, 'node', '--config', config], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, TRILITHON_LOG_LEVEL: 'warn' },
+  })
+  return { id, url, child }
 }
 
 function configOf(
@@ -79,21 +101,35 @@ export async function freePorts(count: number): Promise<number[]> {
   return ports
 }
 
-async function waitReady(node: NodeProcess): Promise<void> {
-  const end = performance.now() + readyWaitMs
-  while (performance.now() < end) {
-    if (node.child.exitCode !== null) throw new Error(`${node.id} ended at start`)
-    if (await isOk(`${node.url}/readyz`)) return
-    await pause(50)
-  }
-  throw new Error(`${node.id} was not ready within ${readyWaitMs} ms`)
+export interface WaitOptions {
+  readonly waitMs?: number
+  readonly pollMs?: number
+  /** Ends the wait; it rejects then. */
+  readonly signal?: AbortSignal
 }
 
-async function isOk(url: string): Promise<boolean> {
+/** Rejects when the process has ended, or is not ready in time. */
+export async function waitReady(node: NodeProcess, options: WaitOptions = {}): Promise<void> {
+  const { waitMs = readyWaitMs, pollMs = 50, signal } = options
+  const end = performance.now() + waitMs
+  while (performance.now() < end) {
+    signal?.throwIfAborted()
+    if (hasEnded(node.child)) throw new Error(`${node.id} ended at start`)
+    if (await isOk(`${node.url}/readyz`, signal)) return
+    await pause(pollMs)
+  }
+  throw new Error(`${node.id} was not ready within ${waitMs} ms`)
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
+}
+
+async function isOk(url: string, signal: AbortSignal | undefined): Promise<boolean> {
   try {
-    return (await fetch(url)).ok
+    return (await fetch(url, signal === undefined ? {} : { signal })).ok
   } catch {
-    // Not listening yet.
+    // Not listening yet, or nobody wants to know any more.
     return false
   }
 }
@@ -102,10 +138,14 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-async function stopProcess(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
+/** Resolves when it has ended: in order, or killed when that is asked for or takes too long. */
+export async function stopProcess(
+  child: ChildProcess,
+  signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM',
+): Promise<void> {
+  if (hasEnded(child)) return
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-  child.kill('SIGTERM')
+  child.kill(signal)
   const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
   await ended
   clearTimeout(timer)
@@ -118,8 +158,25 @@ export async function cpuSeconds(pid: number): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
 }
 
+/** Memory of a process, in bytes. */
+export interface Memory {
+  /** Resident now: pages of files that are mapped, such as tables of LevelDB, included. */
+  readonly resident: number
+  /** The most that ever was resident. */
+  readonly peak: number
+  /** Resident now and of no file: what the process itself needs. */
+  readonly own: number
+}
+
+export async function memoryOf(pid: number): Promise<Memory> {
+  const text = await readFile(`/proc/${pid}/status`, 'utf8')
+  const bytes = (field: string): number =>
+    Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? Number.NaN) * 1024
+  return { resident: bytes('VmRSS'), peak: bytes('VmHWM'), own: bytes('RssAnon') }
+}
+
 /** Bytes applied but not yet in the data store, at each node. */
-export async function backlogBytes(cluster: BenchCluster): Promise<number[]> {
+export async function backlogBytes(cluster: Pick<BenchCluster, 'nodes'>): Promise<number[]> {
   return Promise.all(cluster.nodes.map(async ({ url }) => readBacklog(url)))
 }
 
@@ -130,7 +187,7 @@ async function readBacklog(url: string): Promise<number> {
 }
 
 /** Waits until every node's data store has caught up with its log. */
-export async function waitDrained(cluster: BenchCluster): Promise<void> {
+export async function waitDrained(cluster: Pick<BenchCluster, 'nodes'>): Promise<void> {
   const end = performance.now() + drainWaitMs
   while (performance.now() < end) {
     if ((await backlogBytes(cluster)).every((bytes) => bytes === 0)) return

@@ -4,10 +4,11 @@
  * of a shared machine say little.
  */
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { cpus, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { countingSeconds } from '../commits.ts'
 import type { Load } from '../load-process.ts'
+import { machine, type Machine } from '../common.ts'
 import { ceiling } from './ceiling.ts'
 import { etcd } from './etcd.ts'
 import { postgres } from './postgres.ts'
@@ -28,7 +29,7 @@ export interface CompareOptions {
 export interface CompareReport extends Summary {
   readonly bench: 'compare'
   readonly date: string
-  readonly machine: { readonly cpus: number; readonly model: string }
+  readonly machine: Machine
   readonly options: CompareOptions
   /** Runs are shorter than those that count. */
   readonly isQuick: boolean
@@ -71,11 +72,10 @@ export async function benchCompare(
       else watcher.onMissing(system.name, (missing[system.name] = install))
     }
     const runs = await runAll(running, options, watcher)
-    const [cpu] = cpus()
     return {
       bench: 'compare',
       date: new Date().toISOString(),
-      machine: { cpus: cpus().length, model: cpu?.model ?? '' },
+      machine: machine(),
       options,
       isQuick: options.seconds < countingSeconds,
       systems: Object.fromEntries(

@@ -5,7 +5,8 @@ import { pageOf } from '../../bench/compare/page.ts'
 import { findProgram, treeCpuSeconds } from '../../bench/compare/servers.ts'
 import { spreadOf, summarize } from '../../bench/compare/summary.ts'
 import type { Run } from '../../bench/compare/system.ts'
-import { resultOf, runLoops } from '../../bench/load.ts'
+import { resultOf, runLoops, runMixed } from '../../bench/load.ts'
+import { StoreError } from '../../src/base/errors.ts'
 
 function run(
   system: Run['system'],
@@ -92,6 +93,20 @@ test('loops wait for their answers, and what fails has no latency', async () => 
   expect(result.failures).toBe(Math.floor(count / 5))
   const latencies = Array.from({ length: 100 }, (_, i) => 100 - i)
   expect(resultOf(latencies, 0, 1)).toMatchObject({ p50Ms: 51, p95Ms: 96, p99Ms: 100, maxMs: 100 })
+})
+
+test('kinds of operations have their own results, and failures are told by their codes', async () => {
+  let count = 0
+  const operations = [
+    { kind: 'good', run: () => new Promise((resolve) => setTimeout(resolve, 2)) },
+    { kind: 'bad', run: () => Promise.reject(new StoreError('conflict', 'somebody else did')) },
+  ] as const
+  const draw = (): (typeof operations)[number] => operations[count++ % 2 === 0 ? 0 : 1]
+  const { byKind, failures } = await runMixed(1, 0.05, draw)
+  expect(byKind.get('good')).toMatchObject({ failures: 0 })
+  expect(byKind.get('bad')).toMatchObject({ operations: 0, failures: failures['conflict'] })
+  const stopped = AbortSignal.abort()
+  expect((await runMixed(4, 60, draw, stopped)).byKind.size).toBe(0)
 })
 
 test('programs are found by name, and processor time is counted with that of children', async () => {

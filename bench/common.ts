@@ -1,0 +1,27 @@
+/** What benches have in common: the machine, a client that ends with them, what they say for an error. */
+import { cpus } from 'node:os'
+import type { Client } from '../src/client/client.ts'
+import { connect } from '../src/client/connect.ts'
+
+export interface Machine {
+  readonly cpus: number
+  readonly model: string
+}
+
+export function machine(): Machine {
+  const [cpu] = cpus()
+  return { cpus: cpus().length, model: cpu?.model ?? '' }
+}
+
+/** A busy machine is slow, and a call that is given up would count as one that failed. */
+const timeoutMs = 60_000
+
+/** A client that closes when the bench is stopped: nothing that is under way is waited for then. */
+export async function openClient(nodes: readonly string[], signal: AbortSignal): Promise<Client> {
+  const client = await connect({ nodes, timeoutMs })
+  signal.addEventListener('abort', () => void client.close(), { once: true })
+  return client
+}
+
+/** What has to be said in a sentence, and needs no stack: whoever runs a bench can mend it. */
+export class BenchError extends Error {}
