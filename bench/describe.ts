@@ -1,7 +1,13 @@
 /** Reports in words, for a terminal. */
+import { grouped } from '../src/cli/output.ts'
 import type { CommitsReport } from './commits.ts'
 import type { CompareReport } from './compare/compare.ts'
+import type { Spread } from './compare/summary.ts'
 import type { RoundTripsReport } from './round-trips.ts'
+import type { ScaleReport } from './scale/scale.ts'
+import type { SizeFigures } from './scale/summary.ts'
+import { works, type Work } from './scale/work.ts'
+import type { WorkloadFigures, YcsbReport } from './ycsb/ycsb.ts'
 
 export function describeCompare({ figures, ratios, isQuick }: CompareReport): string {
   const lines = isQuick ? ['A quick run: its figures do not count.'] : []
@@ -58,4 +64,101 @@ export function describeTrips(report: RoundTripsReport): string {
     cells(['writeGapLeases', ...Object.values(writeGapLeases)]),
     '',
   ].join('\n')
+}
+
+export const workWords: Readonly<Record<Work, string>> = {
+  commits: 'commits, all groups',
+  reads: 'reads, all groups',
+  commitsOfSome: 'commits, some groups',
+  readsOfSome: 'reads, some groups',
+}
+
+export function describeScale({ sizes, recovery, options, isQuick }: ScaleReport): string {
+  const [smallest] = options.groups
+  const row = (name: string, of: (size: SizeFigures) => string): string =>
+    name.padEnd(30) + sizes.map((size) => of(size).padStart(20)).join('')
+  const ofWork = (work: Work): string[] => [
+    row(`${workWords[work]}, /s`, (size) => {
+      const { perSecond, timeRatio } = size.work[work]
+      return withRatio(perSecond.median.toFixed(0), timeRatio)
+    }),
+    row('  CPU of the node, µs', (size) => {
+      const { cpuMicros, cpuRatio } = size.work[work]
+      return withRatio(cpuMicros.median.toFixed(0), cpuRatio)
+    }),
+  ]
+  const failures = (size: SizeFigures): number =>
+    works.reduce((sum, work) => sum + size.work[work].failures, 0)
+  return [
+    ...(isQuick ? ['A quick run: its figures do not count.'] : []),
+    row('groups', ({ groups }) => grouped(groups)),
+    row('filled, /s', ({ filled }) => filled.perSecond.toFixed(0)),
+    row('on disk, MiB', ({ filled }) => mib(filled.diskBytes)),
+    row('start until ready, s', ({ start }) => start.seconds.median.toFixed(2)),
+    row('  CPU, s', ({ start }) => start.cpuSeconds.median.toFixed(2)),
+    row('resident then, MiB', ({ start }) => mib(start.memory.resident)),
+    row('  at most until then', ({ start }) => mib(start.memory.peak)),
+    row('  without files', ({ start }) => mib(start.memory.own)),
+    row('resident after work, MiB', ({ memoryAfterWork }) => mib(memoryAfterWork.resident)),
+    row('  at most until then', ({ memoryAfterWork }) => mib(memoryAfterWork.peak)),
+    row('  without files', ({ memoryAfterWork }) => mib(memoryAfterWork.own)),
+    ...works.flatMap(ofWork),
+    row('failures', (size) => `${failures(size)}`),
+    `In brackets: how many times the cost at ${grouped(smallest ?? 0)} groups, median of the rounds. Some groups: ${grouped(smallest ?? 0)} of them, read before.`,
+    `${grouped(recovery.groups)} groups, after kill -9 under commits: ready in ${recovery.seconds.toFixed(2)} s, CPU ${recovery.cpuSeconds.toFixed(2)} s, resident ${mib(recovery.memory.resident)} MiB, at most ${mib(recovery.memory.peak)}`,
+    '',
+  ].join('\n')
+}
+
+function withRatio(value: string, { median }: Spread): string {
+  return `${value} (${median.toFixed(2)})`
+}
+
+function mib(bytes: number): string {
+  return (bytes / 2 ** 20).toFixed(0)
+}
+
+export function describeYcsb({ options, loaded, workloads, isQuick }: YcsbReport): string {
+  const { records, clients, seconds } = options
+  const ofLoad = loaded.map(
+    ({ table, rows, seconds: took }) => `${grouped(rows)} rows of ${table} in ${took.toFixed(1)} s`,
+  )
+  return [
+    `${grouped(records)} records, ${clients} clients, ${seconds} s each${isQuick ? ' (a quick run)' : ''}; loaded ${ofLoad.join(', ')}`,
+    ycsbCells(['', 'ops/s', 'p50 ms', 'p95 ms', 'p99 ms', 'max ms', 'failures']),
+    ...workloads.flatMap(describeWorkload),
+    '',
+  ].join('\n')
+}
+
+function describeWorkload(figures: WorkloadFigures): string[] {
+  const { workload, perSecond, failures, cpuPer1000, rowsPerScan, reruns } = figures
+  const ofKinds = Object.entries(figures.kinds).map(
+    ([kind, { p50Ms, p95Ms, p99Ms, maxMs, ...rest }]) => {
+      const latencies = [p50Ms, p95Ms, p99Ms, maxMs].map((ms) => ms.toFixed(2))
+      return ycsbCells([`  ${kind}`, rest.perSecond.toFixed(0), ...latencies, rest.failures])
+    },
+  )
+  const nodes = cpuPer1000.nodes.map((used) => used.toFixed(3)).join(' ')
+  const failed = Object.entries(figures.failuresByCode).map(([code, count]) => `; ${count} ${code}`)
+  const scans = rowsPerScan === undefined ? '' : `; ${rowsPerScan.toFixed(1)} rows a scan`
+  return [
+    ycsbCells([
+      `workload ${workload.toUpperCase()}`,
+      perSecond.toFixed(0),
+      '',
+      '',
+      '',
+      '',
+      failures,
+    ]),
+    ...ofKinds,
+    `  CPU s per 1,000: nodes ${nodes}, client ${cpuPer1000.client.toFixed(3)}; ${reruns} reruns after conflicts${scans}${failed.join('')}`,
+  ]
+}
+
+function ycsbCells(of: readonly (string | number)[]): string {
+  return of
+    .map((cell, column) => (column === 0 ? `${cell}`.padEnd(14) : `${cell}`.padStart(10)))
+    .join('')
 }

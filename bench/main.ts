@@ -1,18 +1,33 @@
 /** `npm run bench -- …`: one verb a bench. Figures on stdout, talk on stderr. */
 import { writeFile } from 'node:fs/promises'
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
-import {
-  benchCompare,
-  peers,
-  type CompareOptions,
-  type PeerName,
-  type Progress,
-} from './compare/compare.ts'
+import { Command, CommanderError, Option } from 'commander'
+import { benchCompare, type CompareOptions } from './compare/compare.ts'
 import { pageOf } from './compare/page.ts'
 import { benchCommits } from './commits.ts'
-import { describeCommits, describeCompare, describeTrips } from './describe.ts'
+import {
+  describeCommits,
+  describeCompare,
+  describeScale,
+  describeTrips,
+  describeYcsb,
+} from './describe.ts'
+import {
+  clientCount,
+  counts,
+  groupCounts,
+  peerNames,
+  positive,
+  seconds,
+  warmUp,
+  workloads,
+} from './flags.ts'
+import { BenchError } from './common.ts'
 import { benchRoundTrips } from './round-trips.ts'
+import { benchScale, type ScaleOptions } from './scale/scale.ts'
+import { compareTalk, scaleTalk, ycsbTalk } from './talk.ts'
+import { benchYcsb, type YcsbOptions } from './ycsb/ycsb.ts'
 
+const failedExitCode = 1
 const usageExitCode = 2
 const stoppedExitCode = 130
 
@@ -32,10 +47,8 @@ program
       const text = backlog.map((bytes) => `${Math.round(bytes / 1024)} KiB`).join(' ')
       process.stderr.write(`second ${second}: backlog ${text}\n`)
     })
-    process.stdout.write(
-      options.json === true ? `${JSON.stringify(report)}\n` : describeCommits(report),
-    )
-    if (report.failures > 0) process.exitCode = 1
+    print(report, options, describeCommits)
+    if (report.failures > 0) process.exitCode = failedExitCode
   })
 
 program
@@ -43,9 +56,8 @@ program
   .description('what commits and reads cost between regions, in the simulated world')
   .addOption(new Option('--regions <n>', 'how many').choices(['3', '5']).default('3'))
   .option('--json', 'print the report as JSON')
-  .action(async ({ regions, json }: { readonly regions: string; readonly json?: boolean }) => {
-    const report = await benchRoundTrips(regions === '5' ? 5 : 3)
-    process.stdout.write(json === true ? `${JSON.stringify(report)}\n` : describeTrips(report))
+  .action(async ({ regions, json }: { readonly regions: string } & JsonFlag) => {
+    print(await benchRoundTrips(regions === '5' ? 5 : 3), { json }, describeTrips)
   })
 
 program
@@ -63,68 +75,98 @@ program
   .option('--page <file>', 'write an HTML page with charts')
   .option('--json', 'print the report as JSON')
   .action(async ({ page, json, ...options }: CompareFlags) => {
-    const stopping = new AbortController()
-    for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort())
-    const { signal } = stopping
-    const watcher = { signal, onMissing: sayMissing, onRun: sayRun }
-    const report = await benchCompare(options, watcher).catch((error: unknown) => {
-      // What is running is ended either way, and its folders are removed.
-      if (!signal.aborted) throw error
-      process.stderr.write('stopped; nothing is reported\n')
-    })
-    if (report === undefined) return void (process.exitCode = stoppedExitCode)
+    const report = await untilStopped((signal) => benchCompare(options, { signal, ...compareTalk }))
+    if (report === undefined) return
     if (page !== undefined) await writeFile(page, await pageOf(report))
-    process.stdout.write(json === true ? `${JSON.stringify(report)}\n` : describeCompare(report))
-    if (report.runs.some(({ failures }) => failures > 0)) process.exitCode = 1
+    print(report, { json }, describeCompare)
+    if (report.runs.some(({ failures }) => failures > 0)) process.exitCode = failedExitCode
   })
 
-interface CompareFlags extends CompareOptions {
-  readonly page?: string
-  readonly json?: boolean
+program
+  .command('scale')
+  .description(
+    'one node of many groups beside one of few: its start, its memory, costs of its work',
+  )
+  .option(
+    '--groups <counts>',
+    'entity groups, a data folder for each count; 1000000 is filled in minutes',
+    groupCounts,
+    [10_000, 100_000],
+  )
+  .option('--clients <n>', 'requests under way at once', clientCount, 64)
+  .option('--rounds <n>', 'starts of each, and slices of each kind of work', positive, 5)
+  .option('--seconds <n>', 'of each slice; from 60 in all rounds on it counts', seconds, 12)
+  .option('--warm-up <n>', 'seconds of each kind of work before', warmUp, 5)
+  .option('--keep <folder>', 'keep what was filled there, and take what is there')
+  .option('--json', 'print the report as JSON')
+  .action(async ({ json, ...options }: ScaleOptions & JsonFlag) => {
+    const report = await untilStopped((signal) => benchScale(options, scaleTalk(signal)))
+    if (report === undefined) return
+    print(report, { json }, describeScale)
+    if (report.slices.some(({ failures }) => failures > 0)) process.exitCode = failedExitCode
+  })
+
+program
+  .command('ycsb')
+  .description('core workloads of YCSB on typed tables, through three node processes on loopback')
+  .option('--workloads <names>', 'a, b, e', workloads, ['a', 'b', 'e'])
+  .option('--records <n>', 'of 1,000 bytes, loaded before', positive, 10_000)
+  .option('--clients <n>', 'requests under way at once', clientCount, 64)
+  .option('--seconds <n>', 'of each workload; from 60 on it counts', seconds, 60)
+  .option('--warm-up <n>', 'seconds of each workload before', warmUp, 10)
+  .option('--json', 'print the report as JSON')
+  .action(async ({ json, ...options }: YcsbOptions & JsonFlag) => {
+    const report = await untilStopped((signal) => benchYcsb(options, ycsbTalk(signal)))
+    if (report === undefined) return
+    print(report, { json }, describeYcsb)
+    if (report.workloads.some(({ failures }) => failures > 0)) process.exitCode = failedExitCode
+  })
+
+interface JsonFlag {
+  readonly json?: boolean | undefined
 }
 
-interface CommitsFlags {
+interface CompareFlags extends CompareOptions, JsonFlag {
+  readonly page?: string
+}
+
+interface CommitsFlags extends JsonFlag {
   readonly clients: number
   readonly seconds: number
   readonly valueBytes: number
-  readonly json?: boolean
 }
 
-function positive(text: string): number {
-  const value = Number(text)
-  if (!Number.isSafeInteger(value) || value < 1) {
-    throw new InvalidArgumentError('a whole number of 1 or more is wanted')
+function print<Report>(
+  report: Report,
+  { json }: JsonFlag,
+  describe: (report: Report) => string,
+): void {
+  process.stdout.write(json === true ? `${JSON.stringify(report)}\n` : describe(report))
+}
+
+/** Undefined when it was stopped: what is running is ended either way, and its folders are removed. */
+async function untilStopped<Report>(
+  run: (signal: AbortSignal) => Promise<Report>,
+): Promise<Report | undefined> {
+  const stopping = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort())
+  try {
+    return await run(stopping.signal)
+  } catch (error) {
+    if (!stopping.signal.aborted) throw error
+    process.stderr.write('stopped; nothing is reported\n')
+    process.exitCode = stoppedExitCode
+    return undefined
   }
-  return value
-}
-
-function counts(text: string): number[] {
-  return text.split(',').map(positive)
-}
-
-function peerNames(text: string): PeerName[] {
-  return text.split(',').map((name) => {
-    if (name === 'etcd' || name === 'postgres') return name
-    throw new InvalidArgumentError(`${Object.keys(peers).join(' and ')} can be compared with`)
-  })
-}
-
-function sayMissing(name: string, install: string): void {
-  process.stderr.write(`${name} is not on this machine and is left out: ${install}\n`)
-}
-
-function sayRun({ done, all, run }: Progress): void {
-  const { round, system, clients, operation, perSecond, backlogBytes } = run
-  const backlog = Math.max(0, ...backlogBytes) / 1024
-  const most = backlog > 0 ? `, backlog at most ${backlog.toFixed(0)} KiB` : ''
-  process.stderr.write(
-    `${done} of ${all}: round ${round + 1}, ${clients} clients, ${system} ${perSecond.toFixed(0)} ${operation}/s${most}\n`,
-  )
 }
 
 try {
   await program.parseAsync()
 } catch (error) {
-  if (!(error instanceof CommanderError)) throw error
-  process.exitCode = error.exitCode === 0 ? 0 : usageExitCode
+  if (error instanceof BenchError) {
+    process.stderr.write(`bench: ${error.message}\n`)
+    process.exitCode = failedExitCode
+  } else if (error instanceof CommanderError) {
+    process.exitCode = error.exitCode === 0 ? 0 : usageExitCode
+  } else throw error
 }

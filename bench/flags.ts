@@ -1,0 +1,66 @@
+/** Values of flags: what they are, or what is wanted instead. */
+import { InvalidArgumentError } from 'commander'
+import { defaultClientLimits } from '../src/client/caller.ts'
+import { peers, type PeerName } from './compare/compare.ts'
+import { accountsMax } from './scale/accounts.ts'
+import { workloadNames, type WorkloadName } from './ycsb/workloads.ts'
+
+export function positive(text: string): number {
+  return wholeNumber(text, 1)
+}
+
+/** More than none, and parts of one as well. */
+export function seconds(text: string): number {
+  if (isDecimal(text) && Number(text) > 0) return Number(text)
+  throw new InvalidArgumentError('a number of seconds above 0 is wanted')
+}
+
+/** The same, and none. */
+export function warmUp(text: string): number {
+  if (isDecimal(text)) return Number(text)
+  throw new InvalidArgumentError('a number of seconds of 0 or more is wanted')
+}
+
+function isDecimal(text: string): boolean {
+  return /^\d+(?:\.\d+)?$/.test(text)
+}
+
+/** Requests that one client library has under way. */
+export function clientCount(text: string): number {
+  return wholeNumber(text, 1, defaultClientLimits.callsMax)
+}
+
+function wholeNumber(text: string, least: number, most: number = Number.MAX_SAFE_INTEGER): number {
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
+  if (value >= least && value <= most) return value
+  const bound =
+    most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`
+  throw new InvalidArgumentError(`a whole number ${bound} is wanted`)
+}
+
+export function counts(text: string): number[] {
+  return text.split(',').map(positive)
+}
+
+/** Sizes, each once, ascending. */
+export function groupCounts(text: string): number[] {
+  const sizes = text.split(',').map((one) => wholeNumber(one, 1, accountsMax))
+  return [...new Set(sizes)].sort((a, b) => a - b)
+}
+
+export function peerNames(text: string): PeerName[] {
+  return text.split(',').map((name) => {
+    if (name === 'etcd' || name === 'postgres') return name
+    throw new InvalidArgumentError(`${Object.keys(peers).join(' and ')} can be compared with`)
+  })
+}
+
+/** Each once, in the order in which they are named. */
+export function workloads(text: string): WorkloadName[] {
+  const named = text.split(',').map((one) => {
+    const name = workloadNames.find((known) => known === one.toLowerCase())
+    if (name !== undefined) return name
+    throw new InvalidArgumentError(`${workloadNames.join(', ')} can be run`)
+  })
+  return [...new Set(named)]
+}
