@@ -3,13 +3,14 @@
  * hint and no more: any node takes any write, and one that is not the leader passes it on and says
  * who is.
  */
+import { BoundedMap } from '../base/bounded-map.ts'
 import type { GroupId } from '../base/ids.ts'
 
 /** Groups remembered; the longest known go first. */
 const leadersMax = 65_536
 
 export class Leaders {
-  readonly #leaders = new Map<GroupId, string>()
+  readonly #leaders = new BoundedMap<GroupId, string>(leadersMax)
 
   /** The leader's node id, where one was told. */
   of(group: GroupId): string | undefined {
@@ -17,11 +18,6 @@ export class Leaders {
   }
 
   note(group: GroupId, leader: string): void {
-    this.#leaders.delete(group)
-    this.#leaders.set(group, leader)
-    for (const oldest of this.#leaders.keys()) {
-      if (this.#leaders.size <= leadersMax) return
-      this.#leaders.delete(oldest)
-    }
+    this.#leaders.setAnew(group, leader)
   }
 }

@@ -4,6 +4,7 @@
  * made as current reads, which see everything.
  */
 import { assert } from '../base/assert.ts'
+import { BoundedMap } from '../base/bounded-map.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import type { ShardPosition } from '../cells/cell.ts'
 import type { ReadFrom } from '../cells/operation.ts'
@@ -13,22 +14,16 @@ import type { ReadLevel } from '../replica/local-replica.ts'
 export const seenGroupsMax = 50_000
 
 export class SeenPositions {
-  readonly #max: number
-  readonly #byGroup = new Map<GroupId, Position>()
+  readonly #byGroup: BoundedMap<GroupId, Position>
   #hasForgotten = false
 
   constructor(max: number = seenGroupsMax) {
-    this.#max = max
+    this.#byGroup = new BoundedMap(max)
   }
 
   see(group: GroupId, position: Position): void {
     if (position <= (this.#byGroup.get(group) ?? 0)) return
-    this.#byGroup.set(group, position)
-    for (const oldest of this.#byGroup.keys()) {
-      if (this.#byGroup.size <= this.#max) break
-      this.#byGroup.delete(oldest)
-      this.#hasForgotten = true
-    }
+    if (this.#byGroup.set(group, position)) this.#hasForgotten = true
   }
 
   /** What was seen of the group, 0 for nothing; undefined when that is not known any more. */
