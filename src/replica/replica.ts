@@ -90,8 +90,9 @@ const evictionTries = 8
 
 export class Replica {
   readonly #options: ReplicaOptions
-  /** Those to be looked at for eviction next come first. */
   readonly #groups = new Map<GroupId, Held>()
+  /** Who is looked at for eviction next: a hand that goes round and round. */
+  #hand: Iterator<[GroupId, Held]>
   readonly #suspected = new Set<NodeId>()
   /** One object for all steps: only the readings and the list of effects change. */
   readonly #context: Omit<Context, keyof Reading> & Writable<Reading>
@@ -100,6 +101,7 @@ export class Replica {
 
   constructor(options: ReplicaOptions) {
     this.#options = options
+    this.#hand = this.#groups.entries()
     this.#drawn = options.incarnation * 2 ** 32
     const { node, incarnation, limits, trace, leases } = options
     this.#context = {
@@ -245,18 +247,22 @@ export class Replica {
     context.emit({ kind: 'wake', group: log.group, at })
   }
 
-  /** Second chance: near enough to "the longest unused first", and use costs no reordering. */
+  /**
+   * Second chance: near enough to "the longest unused first", and use costs no reordering. The hand
+   * is kept between steps: a new one would walk over all that left since the map was last laid out.
+   */
   #evict(): void {
-    const { limits, source } = this.#options
-    if (this.#groups.size <= limits.groupsInMemoryMax) return
-    let tries = evictionTries
-    for (const [group, held] of this.#groups) {
-      if (this.#groups.size <= limits.groupsInMemoryMax || tries === 0) return
-      tries -= 1
-      this.#groups.delete(group)
-      const mayLeave = !held.isUsed && isQuiescent(held.log) && source.isSettled(group)
-      if (!mayLeave) this.#groups.set(group, held)
-      held.isUsed = false
+    const { groupsInMemoryMax } = this.#options.limits
+    for (let tries = evictionTries; tries > 0 && this.#groups.size > groupsInMemoryMax; tries--) {
+      const next = this.#hand.next()
+      if (next.done === true) this.#hand = this.#groups.entries()
+      else this.#evictUnlessUsed(...next.value)
     }
+  }
+
+  #evictUnlessUsed(group: GroupId, held: Held): void {
+    const isFree = !held.isUsed && isQuiescent(held.log) && this.#options.source.isSettled(group)
+    if (isFree) this.#groups.delete(group)
+    held.isUsed = false
   }
 }
