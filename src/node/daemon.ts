@@ -39,6 +39,7 @@ export interface DaemonOptions {
 /** After the drain timeout, connections that still talk get this long to end by themselves. */
 const closeGraceMs = 500
 const drainPollMs = 10
+const logCacheBytes = 8 * 1024 * 1024
 
 export class Daemon {
   /** The node must stop: its disk failed, or its peers will not have its store. Called once. */
@@ -117,8 +118,10 @@ export class Daemon {
     const random = systemRandom
     const { trace } = this.#metrics
     const folder = await openDataFolder(config.data, {
-      // The log says itself what it has lost, position by position; the data cannot.
-      openLog: (path) => openLevelStore(path, { checkTables: false }),
+      // The log says itself what it has lost, position by position; the data cannot. It keeps what is
+      // read again itself, as flushes, and needs less of a cache.
+      openLog: (path) =>
+        openLevelStore(path, { checkTables: false, blockCacheBytes: logCacheBytes }),
       open: openLevelStore,
       probeData: (data) => DataStore.open(data, { clock, trace, limits: config.limits }),
     })

@@ -69,7 +69,7 @@ export class LogIndex {
    * are bad, undefined when the record brings none.
    */
   fold(record: Fold, place: Place | 'faulty' | undefined): GroupPositions {
-    const found = this.#groupOf(record.group)
+    const found = this.#groupOf(record.group, record.position)
     const { cells } = found
     const row = rowFor(cells, record.position)
     const ballot = this.#ballots.numberOf(record.ballot)
@@ -91,10 +91,12 @@ export class LogIndex {
     return found
   }
 
-  #groupOf(group: GroupId): GroupPositions {
+  #groupOf(group: GroupId, position: Position): GroupPositions {
     let found = this.#groups.get(group)
     if (found === undefined) {
-      found = { group, cells: [], settled: 0, lastFlush: 0, lastSlot: 0 }
+      // Written out: an empty list that is pushed to takes room for four positions at once.
+      const cells = [position, none, none, none, none, none]
+      found = { group, cells, settled: 0, lastFlush: 0, lastSlot: 0 }
       this.#groups.set(group, found)
     }
     return found
@@ -147,7 +149,7 @@ export class LogIndex {
 
   /** The position's value turned out to be damaged. */
   damage(group: GroupId, position: Position): void {
-    const { cells } = this.#groupOf(group)
+    const { cells } = this.#groupOf(group, position)
     setPlace(cells, rowFor(cells, position), 'faulty')
   }
 }
