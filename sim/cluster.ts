@@ -10,7 +10,7 @@ import type { Random } from '../src/ports/random.ts'
 import type { OrderedStore, Put } from '../src/ports/storage.ts'
 import type { Trace } from '../src/ports/trace.ts'
 import type { Transport } from '../src/ports/transport.ts'
-import type { Reading } from '../src/lease/reading.ts'
+import type { ObservedLeases } from '../src/replica/replica.ts'
 import type { Message, PeerFrame } from '../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../src/wire/peer-codec.ts'
 import { Atlas } from './atlas.ts'
@@ -19,10 +19,11 @@ import { Referee } from './checkers/referee.ts'
 import { Coverage } from './coverage.ts'
 import { clientName, nodeName } from './endpoints.ts'
 import type { Fault } from './fault.ts'
+import { LeaseWatch } from './lease-watch.ts'
 import { Load } from './load.ts'
 import { Nemesis } from './nemesis.ts'
 import { Narrator, type StoryLine } from './narrator.ts'
-import { Network, type FrameCodec } from './network.ts'
+import { Network, type FrameCodec, type FrameObserver } from './network.ts'
 import { NodeHost, type HostDisk, type Program } from './node-host.ts'
 import type { SwarmOptions } from './swarm.ts'
 import { noPriorities, Priorities } from './priorities.ts'
@@ -69,8 +70,8 @@ export interface ClusterParts<P extends Program, ClientFrame> {
     onDurable: (puts: readonly Put[], isWhole: boolean) => void,
   ): HostDisk
   killClient(client: string, downMicros: number): void
-  /** How far a current read at this node must see that asks nobody; undefined: it has to ask. */
-  leasedThrough(program: P, group: string, reading: Reading): number | undefined
+  /** What this node counts on of leases, and has granted; undefined: nothing any more. */
+  leasesOf(program: P): ObservedLeases | undefined
 }
 
 export interface Traffic {
@@ -111,6 +112,7 @@ export class Cluster<P extends Program, ClientFrame> {
   readonly hosts: readonly NodeHost<P>[]
   readonly clientNetwork: Network<ClientFrame>
   readonly #peerNetwork: Network<PeerFrame>
+  readonly #leases: LeaseWatch<P>
   readonly #parts: ClusterParts<P, ClientFrame>
   readonly #placement: Placement
   readonly #priorities: Priorities
@@ -137,15 +139,7 @@ export class Cluster<P extends Program, ClientFrame> {
     this.#peerNetwork = new Network({
       ...common,
       ...{ name: 'peer', codec: peerCodec },
-      observer: {
-        onSent: (from, to, frame, bytes) => {
-          const messages = frame.messages.filter(({ kind }) => !betweenNodes.has(kind))
-          this.#traffic.messages += messages.length
-          if (messages.length > 0) this.#traffic.bytes += bytes
-          judge.onFrameSent(from, to, frame)
-        },
-        onDelivered: (from, to, frame) => judge.onFrameDelivered(from, to, frame),
-      },
+      observer: this.#peerObserver(),
     })
     this.clientNetwork = new Network({
       ...common,
@@ -158,7 +152,11 @@ export class Cluster<P extends Program, ClientFrame> {
       },
     })
     this.hosts = names.map((name, index) => this.#makeHost(name, index, names))
-    judge.onVisible = (node, group, position) => this.#lookForHolders(node, group, position)
+    this.#leases = new LeaseWatch({
+      ...{ hosts: this.hosts, checker: judge.log, coverage },
+      leasesOf: (program: P) => parts.leasesOf(program),
+    })
+    judge.onVisible = (...visible) => this.#leases.onVisible(...visible)
     this.load = new Load(world)
     this.atlas = new Atlas(
       new Map(
@@ -221,14 +219,20 @@ export class Cluster<P extends Program, ClientFrame> {
     )
   }
 
-  /** LEASE-2: at no instant does somebody believe to know all that others are shown, and does not. */
-  #lookForHolders(node: string, group: string, position: number): void {
-    for (const { name, program, reading } of this.hosts) {
-      if (name === node || program === undefined || reading === undefined) continue
-      const through = this.#parts.leasedThrough(program, group, reading)
-      if (through === undefined) continue
-      this.coverage.count('lease holder looked at')
-      this.judge.log.onLeaseSeen(name, group, position, through)
+  #peerObserver(): FrameObserver<PeerFrame> {
+    const { judge } = this
+    const hasLeases = this.#parts.options.limits.leaseMs > 0
+    return {
+      onSent: (from, to, frame, bytes) => {
+        const messages = frame.messages.filter(({ kind }) => !betweenNodes.has(kind))
+        this.#traffic.messages += messages.length
+        if (messages.length > 0) this.#traffic.bytes += bytes
+        judge.onFrameSent(from, to, frame)
+      },
+      onDelivered: (from, to, frame) => judge.onFrameDelivered(from, to, frame),
+      onHandled: (to) => {
+        if (hasLeases) this.#leases.onStep(to)
+      },
     }
   }
 

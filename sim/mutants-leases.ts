@@ -108,8 +108,8 @@ export const leaseMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/read-lease.ts',
-        find: 'Math.max(highestKnown(log), log.floor)',
-        replace: 'Math.max(highestKnown(log) * 0 + log.state.position, log.floor)',
+        find: '? Math.max(highestKnown(log), log.floor) :',
+        replace: '? Math.max(highestKnown(log) * 0 + log.state.position, log.floor) :',
       },
     ],
   },

@@ -21,6 +21,8 @@ export interface FrameCodec<Frame> {
 export interface FrameObserver<Frame> {
   onSent(from: string, to: string, frame: Frame, bytes: number): void
   onDelivered(from: string, to: string, frame: Frame): void
+  /** The endpoint has done what a frame asks of it. */
+  onHandled?(to: string): void
 }
 
 export interface NetworkParts<Frame> {
@@ -414,6 +416,7 @@ class Port<Frame> implements Transport<Frame> {
       const frame = present(codec.decode(bytes), 'network: a frame does not decode')
       observer.onDelivered(from, this.name, frame)
       this.handlers.onFrame(from, frame)
+      observer.onHandled?.(this.name)
     })
   }
 }

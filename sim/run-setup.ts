@@ -1,6 +1,4 @@
 /** What a run starts from: its plan, as plain data, who listens to it, and the cluster they make. */
-import { fromLatin1 } from '../src/base/bytes.ts'
-import { groupOfBytes } from '../src/base/ids.ts'
 import type { ClientFrame } from '../src/wire/client-message.ts'
 import { Node } from '../src/node/compose.ts'
 import { decodeClientFrame, encodeClientFrame } from '../src/wire/client-codec.ts'
@@ -66,8 +64,7 @@ export function makeCluster(
       },
     },
     killClient,
-    leasedThrough: ({ replica }, group, reading) =>
-      replica.leasedThrough(groupOfBytes(fromLatin1(group)), reading),
+    leasesOf: ({ replica }) => replica.observedLeases,
     open: (ports, nodeOptions, fail) => Node.open(ports, nodeOptions, fail),
     makeDisk: (world, name, priorities, onDurable) =>
       createHostDisk(world, name, options.disk, priorities, onDurable),

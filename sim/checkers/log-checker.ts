@@ -104,6 +104,22 @@ export class LogChecker {
     )
   }
 
+  /** A node counts on a registration, and lacks the position perhaps: does its grantor know of it? */
+  onRegistrationSeen(
+    node: string,
+    grantor: string,
+    seen: { readonly group: string; readonly position: number; readonly isListed: boolean },
+  ): void {
+    const { book, referee } = this.#parts
+    const { group, position, isListed } = seen
+    referee.check(
+      isListed,
+      'LEASE-2',
+      'A node counts on a registration that its grantor takes for ended.',
+      () => ({ ...placeOf(book.of(group, position), node), grantor }),
+    )
+  }
+
   /** A node tells a caller that attempt `attempt` of its transaction committed at `position`. */
   onCommitAnswered(node: string, group: string, position: number, attempt: number): void {
     const { book, referee } = this.#parts

@@ -71,7 +71,7 @@ export class Node {
     this.#server = new ClientServer({ transport, cells, groups: this.#groups, clock, status })
   }
 
-  get replica(): LocalReplica & Pick<Driver, 'leasedThrough'> {
+  get replica(): LocalReplica & Pick<Driver, 'observedLeases'> {
     return this.#driver
   }
 

@@ -8,7 +8,6 @@ import { bufferOf, readCount, writeCount } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { ClusterId, GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
-import type { Reading as LeaseReading } from '../lease/reading.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -37,7 +36,7 @@ import { LogStore } from './log-store.ts'
 import { Peers } from './peers.ts'
 import { StoredRecords } from './record-source.ts'
 import { Reads } from './reads.ts'
-import { Replica, type Reading } from './replica.ts'
+import { Replica, type ObservedLeases, type Reading } from './replica.ts'
 import { Requests } from './requests.ts'
 import { excessOf } from './submission-size.ts'
 import { suppliedBy } from './supply.ts'
@@ -256,9 +255,9 @@ export class Driver implements LocalReplica {
     return this.#replica.outcome(group, intent)
   }
 
-  /** How far a current read that begins at this reading must see when it asks nobody; for observers. */
-  leasedThrough(group: GroupId, reading: LeaseReading): Position | undefined {
-    return this.#isOver ? undefined : this.#replica.leasedThrough(group, reading)
+  /** What this node counts on of leases and has granted itself, for observers; absent once it stops. */
+  get observedLeases(): ObservedLeases | undefined {
+    return this.#isOver ? undefined : this.#replica
   }
 
   leaderElsewhere(group: GroupId): NodeId | undefined {

@@ -29,7 +29,11 @@ import {
   type PositionRecord,
 } from '../replication/log.ts'
 import { leaderOf } from '../replication/propose.ts'
-import { leasedPosition } from '../replication/read-lease.ts'
+import {
+  countedRegistrations,
+  leasedPosition,
+  type CountedRegistration,
+} from '../replication/read-lease.ts'
 import type { GroupState } from '../replication/state.ts'
 import { recordedOf } from './intent-outcome.ts'
 import type { IntentName, IntentOutcome } from './local-replica.ts'
@@ -84,6 +88,9 @@ interface Held {
   readonly log: GroupLog
   isUsed: boolean
 }
+
+/** What a node counts on, and what it has granted, for those who look at all nodes at once. */
+export type ObservedLeases = Pick<Replica, 'leasedThrough' | 'counted' | 'lists'>
 
 /** How many groups are looked at to find one that may leave memory. */
 const evictionTries = 8
@@ -196,6 +203,21 @@ export class Replica {
     this.#context.now = now
     this.#context.wall = wall
     return leasedPosition(held.log, this.#context)
+  }
+
+  /** Registrations that this node counts on, in all groups, of one grantor or of all; for observers. */
+  counted(now: number, ofGrantor?: NodeId): readonly CountedRegistration[] {
+    const found: CountedRegistration[] = []
+    for (const { log } of this.#groups.values()) {
+      for (const one of countedRegistrations(log, this.#context, now, ofGrantor)) found.push(one)
+    }
+    return found
+  }
+
+  /** Whether this node takes the peer for a holder that may lack the position; for observers. */
+  lists(holder: NodeId, group: GroupId, position: Position, now: number): boolean {
+    const holders = this.#options.leases.holders(group, position, now)
+    return holders.some(({ node }) => node === holder)
   }
 
   /**

@@ -1,0 +1,105 @@
+/** Whoever counts on a lease is held against its grantor, at one moment and by both clocks. */
+import { expect, test } from 'vitest'
+import { groupOfBytes, nodeId, type NodeId } from '../../src/base/ids.ts'
+import type { ObservedLeases } from '../../src/replica/replica.ts'
+import type { CountedRegistration } from '../../src/replication/read-lease.ts'
+import { Coverage } from '../../sim/coverage.ts'
+import { LeaseWatch } from '../../sim/lease-watch.ts'
+
+const group = groupOfBytes(Buffer.from('a group'))
+const [holder, grantor, other] = [nodeId('n1'), nodeId('n2'), nodeId('n3')]
+
+/** A node whose leases are as they are told here. */
+class Node implements ObservedLeases {
+  readonly name: NodeId
+  readonly reading: { readonly now: number; readonly wall: number }
+  isUp = true
+  isRunning = true
+  through: number | undefined
+  registrations: readonly CountedRegistration[] = []
+  /** Holder, position and clock of each question. */
+  readonly asked: (readonly [NodeId, number, number])[] = []
+  readonly listed = new Set<NodeId>()
+
+  constructor(name: NodeId, now: number) {
+    this.name = name
+    this.reading = { now, wall: now * 1000 }
+  }
+
+  get program(): Node | undefined {
+    return this.isUp ? this : undefined
+  }
+
+  leasedThrough(): number | undefined {
+    return this.through
+  }
+
+  counted(now: number, ofGrantor?: NodeId): readonly CountedRegistration[] {
+    const isOwnClock = now === this.reading.now
+    return this.registrations.filter((one) => isOwnClock && one.grantor === (ofGrantor ?? grantor))
+  }
+
+  lists(node: NodeId, _group: string, position: number, now: number): boolean {
+    this.asked.push([node, position, now])
+    return this.listed.has(node)
+  }
+
+  stop(): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
+function watching(): {
+  readonly nodes: readonly [Node, Node, Node]
+  readonly watch: LeaseWatch<Node>
+  readonly seen: unknown[]
+} {
+  const nodes = [new Node(holder, 10), new Node(grantor, 20), new Node(other, 30)] as const
+  const seen: unknown[] = []
+  const watch = new LeaseWatch({
+    hosts: nodes,
+    coverage: new Coverage(),
+    leasesOf: (node: Node) => (node.isRunning ? node : undefined),
+    checker: {
+      onLeaseSeen: (...what) => void seen.push(what),
+      onRegistrationSeen: (...what) => void seen.push(what),
+    },
+  })
+  nodes[0].registrations = [{ group, grantor, position: 7 }]
+  return { nodes, watch, seen }
+}
+
+test('LEASE-2: a registration is looked at when its holder or its grantor has taken a step', () => {
+  const { nodes, watch, seen } = watching()
+  watch.onStep(other)
+  expect(seen).toEqual([])
+  watch.onStep(holder)
+  nodes[1].listed.add(holder)
+  watch.onStep(grantor)
+  expect(seen).toEqual([
+    [holder, grantor, { group, position: 7, isListed: false }],
+    [holder, grantor, { group, position: 7, isListed: true }],
+  ])
+  expect(nodes[1].asked).toEqual([
+    [holder, 7, 20],
+    [holder, 7, 20],
+  ])
+})
+
+test('LEASE-2: a grantor that is down, or has stopped, is not asked: it lists everybody when it comes back', () => {
+  const { nodes, watch, seen } = watching()
+  nodes[1].isUp = false
+  watch.onStep(holder)
+  nodes[1].isUp = true
+  nodes[1].isRunning = false
+  watch.onStep(holder)
+  expect(seen).toEqual([])
+})
+
+test('LEASE-2: what becomes visible at one node is held against what all others would show', () => {
+  const { nodes, watch, seen } = watching()
+  for (const [index, node] of nodes.entries()) node.through = index
+  nodes[1].through = undefined
+  watch.onVisible(holder, group, 5)
+  expect(seen).toEqual([[other, group, 5, 2]])
+})
