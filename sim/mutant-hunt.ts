@@ -5,6 +5,7 @@
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { huntByExploring } from './explore/hunt.ts'
 import type { Mutant } from './mutant.ts'
 import { build, output, plant } from './mutant-copy.ts'
 
@@ -24,6 +25,9 @@ export interface HuntResult {
   /** Found, or, for a harmless one, not found. */
   readonly isAsExpected: boolean
   readonly foundAtSeed?: number
+  readonly foundInScope?: string
+  /** Scopes searched, for those that are looked for there and in no seeds. */
+  readonly scopesTried?: readonly string[]
   /** The rule that the finder named. */
   readonly foundBy?: string
   readonly sentence?: string
@@ -47,6 +51,13 @@ interface Shrunk {
 }
 
 export async function hunt(mutant: Mutant, options: HuntOptions): Promise<HuntResult> {
+  const { scopes } = mutant
+  return scopes === undefined
+    ? huntInSeeds(mutant, options)
+    : huntInScopes(mutant, scopes, options.secondsMax)
+}
+
+async function huntInSeeds(mutant: Mutant, options: HuntOptions): Promise<HuntResult> {
   const copy = await mkdtemp(join(tmpdir(), `trilithon-${mutant.id}-`))
   try {
     await plant(mutant, copy)
@@ -59,6 +70,24 @@ export async function hunt(mutant: Mutant, options: HuntOptions): Promise<HuntRe
   } finally {
     await rm(copy, { recursive: true, force: true })
   }
+}
+
+/** The search says the shortest way, so there is nothing to shrink. */
+async function huntInScopes(
+  mutant: Mutant,
+  scopes: readonly string[],
+  secondsMax: number,
+): Promise<HuntResult> {
+  const limits = { secondsMax: secondsMax / scopes.length, timeMax: secondsMax }
+  const { id, title, isAsExpected, reports } = await huntByExploring(mutant, { scopes, ...limits })
+  const seconds = reports.reduce((sum, report) => sum + report.seconds, 0)
+  const scopesTried = reports.map(({ scope }) => scope)
+  const common = { id, title, isAsExpected, seedsTried: 0, scopesTried, seconds }
+  const last = reports.at(-1)
+  if (last?.breach === undefined) return common
+  const { rule, sentence, path } = last.breach
+  const found = { foundInScope: last.scope, foundBy: rule, sentence }
+  return { ...common, ...found, events: path.length }
 }
 
 function secondsSince(startedAt: bigint): number {

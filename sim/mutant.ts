@@ -18,4 +18,9 @@ export interface Mutant {
   readonly isHarmless?: true
   /** For mutants that need not be looked for in all seeds. */
   readonly seedsMax?: number
+  /**
+   * Scopes to be searched whole instead of seeds: for what needs a few events in one order, which a
+   * world with clocks, links and disks brings about too rarely to be waited for.
+   */
+  readonly scopes?: readonly string[]
 }

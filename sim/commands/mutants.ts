@@ -104,9 +104,16 @@ function describe({
 }
 
 function describeHunt(result: HuntResult): string {
-  const { id, seedsTried, seconds, foundBy, foundAtSeed, events } = result
-  const outcome =
-    foundAtSeed === undefined ? 'not found' : `found at seed ${foundAtSeed} by ${foundBy ?? '?'}`
-  const size = events === undefined ? '' : `, shrunk to ${events} events`
-  return `${id.padEnd(8)} ${outcome}, ${seedsTried} seeds, ${seconds.toFixed(1)} s${size}`
+  const { id, seedsTried, scopesTried, seconds, foundBy, events } = result
+  const place = placeFound(result)
+  const outcome = place === undefined ? 'not found' : `found ${place} by ${foundBy ?? '?'}`
+  const tried =
+    scopesTried === undefined ? `${seedsTried} seeds` : `searched ${scopesTried.join(' ')}`
+  const size = events === undefined ? '' : `, in ${events} events`
+  return `${id.padEnd(8)} ${outcome}, ${tried}, ${seconds.toFixed(1)} s${size}`
+}
+
+function placeFound({ foundAtSeed, foundInScope }: HuntResult): string | undefined {
+  if (foundInScope !== undefined) return `in scope ${foundInScope}`
+  return foundAtSeed === undefined ? undefined : `at seed ${foundAtSeed}`
 }

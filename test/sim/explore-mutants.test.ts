@@ -13,6 +13,8 @@ test.each([
   ['L02', 'lease-revoked', 'LEASE-2', 12],
   ['L04', 'lease', 'LEASE-2', 8],
   ['L08', 'lease', 'LEASE-2', 6],
+  ['L13', 'lease-restarts', 'LEASE-2', 6],
+  ['L15', 'lease-restarts', 'LEASE-2', 9],
 ])(
   '%s is found in the scope %s by %s, in %i events',
   async (id, scope, rule, events) => {

@@ -45,3 +45,16 @@ test('LOG-6: an applied position in a write of its own is found at once', async 
   const found = await hunt(mutant, { from: 1, to: 20, secondsMax: 60, shrinkSeconds: 0 })
   expect(found).toMatchObject({ isAsExpected: true, foundBy: 'LOG-6' })
 }, 120_000)
+
+test('LEASE-2: what no seed meets in time is looked for in a scope', async () => {
+  const mutant = mutants.find((one) => one.id === 'L13')
+  expect(mutant?.scopes).toEqual(['lease-restarts'])
+  if (mutant === undefined) return
+  const found = await hunt(mutant, { from: 1, to: 20, secondsMax: 60, shrinkSeconds: 0 })
+  expect(found).toMatchObject({ isAsExpected: true, foundInScope: 'lease-restarts', events: 6 })
+  expect(found).toMatchObject({
+    foundBy: 'LEASE-2',
+    seedsTried: 0,
+    scopesTried: ['lease-restarts'],
+  })
+}, 120_000)
