@@ -1,4 +1,5 @@
-/** What benches have in common: the machine, a client that ends with them, what they say for an error. */
+/** What benches have in common: the machine, a client that ends with them, loops, what they say for an error. */
+import { randomBytes } from 'node:crypto'
 import { cpus } from 'node:os'
 import type { Client } from '../src/client/client.ts'
 import { connect } from '../src/client/connect.ts'
@@ -21,6 +22,25 @@ export async function openClient(nodes: readonly string[], signal: AbortSignal):
   const client = await connect({ nodes, timeoutMs })
   signal.addEventListener('abort', () => void client.close(), { once: true })
   return client
+}
+
+/** Runs `work` for each number below `count`, so many under way at once; begins none when it is stopped. */
+export async function forEachBelow(
+  count: number,
+  underWay: number,
+  signal: AbortSignal,
+  work: (n: number) => Promise<void>,
+): Promise<void> {
+  let next = 0
+  const loop = async (): Promise<void> => {
+    while (next < count && !signal.aborted) await work(next++)
+  }
+  await Promise.all(Array.from({ length: underWay }, loop))
+}
+
+/** Text that cannot be compressed by much; `chars` is a multiple of 4. */
+export function randomText(chars: number): string {
+  return randomBytes((chars * 3) / 4).toString('base64')
 }
 
 /** What has to be said in a sentence, and needs no stack: whoever runs a bench can mend it. */

@@ -231,7 +231,7 @@ export class Cluster<P extends Program, ClientFrame> {
       },
       onDelivered: (from, to, frame) => judge.onFrameDelivered(from, to, frame),
       onHandled: (to) => {
-        if (hasLeases) this.#leases.onStep(to)
+        if (hasLeases) this.#leases.onHandled(to)
       },
     }
   }

@@ -40,8 +40,8 @@ export class LeaseWatch<P extends Program> {
     }
   }
 
-  /** A node has taken a step: whatever anybody counts on, its grantor knows of. */
-  onStep(node: string): void {
+  /** A node has handled a frame: whatever anybody counts on, its grantor knows of. */
+  onHandled(node: string): void {
     for (const holder of this.#parts.hosts) {
       const { name, reading } = holder
       if (reading === undefined) continue

@@ -3,19 +3,19 @@
  * spread over all there are, as those of users would be, and come in no order; the n-th one is the
  * same in every run.
  */
-import { randomBytes } from 'node:crypto'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
 import type { Client } from '../../src/client/client.ts'
 import { rootKey, type RootKey, type Tables } from '../../src/tables/open.ts'
+import { randomText } from '../common.ts'
 
 const account = table('Account', { account_id: t.integer(), body: t.string() })
   .key('account_id')
   .root()
 const schema = defineSchema('Scale', [account])
 
-/** Characters of the body; they cannot be compressed by much. */
+/** Characters of the body, which no other row has. */
 export const bodyChars = 100
 
 /** Keys are numbers of 32 bits: no more than this are different. */
@@ -26,11 +26,6 @@ const scatter = 0x9e3779b1
 
 function idOf(n: number): number {
   return Math.imul(n, scatter) >>> 0
-}
-
-/** A body that no other row has. */
-function newBody(): string {
-  return randomBytes((bodyChars * 3) / 4).toString('base64')
 }
 
 /** Accounts by their numbers, which begin at 0. */
@@ -50,7 +45,7 @@ export class Accounts {
   /** Commits the row, whether or not it was there. */
   async put(n: number): Promise<void> {
     await this.#tables.transaction(keyOf(n), (tx) =>
-      tx.put(account, { account_id: idOf(n), body: newBody() }),
+      tx.put(account, { account_id: idOf(n), body: randomText(bodyChars) }),
     )
   }
 

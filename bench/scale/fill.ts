@@ -6,7 +6,7 @@
  */
 import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openClient, BenchError } from '../common.ts'
+import { BenchError, forEachBelow, openClient } from '../common.ts'
 import { placeNodes } from '../processes.ts'
 import { Accounts, bodyChars } from './accounts.ts'
 import { Site } from './site.ts'
@@ -68,16 +68,12 @@ async function putAll({ url, groups }: Site, { signal, onProgress }: FillOptions
   try {
     const accounts = await Accounts.open(client)
     const began = performance.now()
-    let next = 0
     let done = 0
-    const put = async (): Promise<void> => {
-      while (next < groups && !signal.aborted) {
-        await accounts.put(next++)
-        done += 1
-        if (done % progressEvery === 0 || done === groups) onProgress(groups, done)
-      }
-    }
-    await Promise.all(Array.from({ length: underWay }, put))
+    await forEachBelow(groups, underWay, signal, async (n) => {
+      await accounts.put(n)
+      done += 1
+      if (done % progressEvery === 0 || done === groups) onProgress(groups, done)
+    })
     return (performance.now() - began) / 1000
   } finally {
     await client.close()

@@ -7,7 +7,7 @@
  * leaves the size alone, with as much to be kept in memory everywhere.
  */
 import { runLoops } from '../load.ts'
-import { openClient } from '../common.ts'
+import { forEachBelow, openClient } from '../common.ts'
 import { Accounts } from './accounts.ts'
 import type { Site } from './site.ts'
 
@@ -91,12 +91,7 @@ export class Worker {
 
   /** Each of the groups that are worked on, once. */
   async #readSome({ clients, signal }: SliceOptions): Promise<void> {
-    let next = 0
-    const read = async (): Promise<void> => {
-      while (next < this.#some && !signal.aborted)
-        await this.#accounts.read(this.#nthOfSome(next++))
-    }
-    await Promise.all(Array.from({ length: clients }, read))
+    await forEachBelow(this.#some, clients, signal, (n) => this.#accounts.read(this.#nthOfSome(n)))
     await this.site.settled()
   }
 

@@ -1,4 +1,5 @@
 /** YCSB's load phase: users one by one, each a group; posts of one author many at once. */
+import { forEachBelow } from '../common.ts'
 import { authorCount, postName, type Records } from './records.ts'
 
 /** Transactions under way. */
@@ -65,15 +66,11 @@ async function each(
   { signal, onProgress }: FillOptions,
   write: (n: number) => Promise<number>,
 ): Promise<void> {
-  let next = 0
   let done = 0
-  const loop = async (): Promise<void> => {
-    while (next < count && !signal.aborted) {
-      const rows = await write(next++)
-      done += rows
-      onProgress(done)
-    }
-  }
-  await Promise.all(Array.from({ length: underWay }, loop))
+  await forEachBelow(count, underWay, signal, async (n) => {
+    const rows = await write(n)
+    done += rows
+    onProgress(done)
+  })
   signal.throwIfAborted()
 }

@@ -3,12 +3,12 @@
  * inside it. A record is a key and ten fields of 100 characters. Workloads that ask for single records
  * ask for users; scans, which run over neighbours, ask for the posts of one user. All reads are current.
  */
-import { randomBytes } from 'node:crypto'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
 import type { Client } from '../../src/client/client.ts'
 import { rootKey, type RootKey, type Tables } from '../../src/tables/open.ts'
+import { randomText } from '../common.ts'
 import { hash64 } from './generators.ts'
 
 const fields = {
@@ -105,7 +105,7 @@ export class Records {
   /** Changes one field, drawn from all. Gives how often the transaction was run. */
   async updateUser(n: number): Promise<number> {
     const user_id = userId(n)
-    const patch = { [`field${Math.floor(Math.random() * fieldCount)}`]: newField() }
+    const patch = { [`field${Math.floor(Math.random() * fieldCount)}`]: randomText(fieldChars) }
     const { runs } = await this.#tables.transaction(userKey(user_id), (tx) =>
       tx.update(user, { user_id }, patch),
     )
@@ -156,13 +156,4 @@ function newFields(): Fields {
     field8: value(8),
     field9: value(9),
   }
-}
-
-function newField(): string {
-  return randomText(fieldChars)
-}
-
-/** `chars` is a multiple of 4. */
-function randomText(chars: number): string {
-  return randomBytes((chars * 3) / 4).toString('base64')
 }

@@ -71,11 +71,11 @@ function watching(): {
 
 test('LEASE-2: a registration is looked at when its holder or its grantor has taken a step', () => {
   const { nodes, watch, seen } = watching()
-  watch.onStep(other)
+  watch.onHandled(other)
   expect(seen).toEqual([])
-  watch.onStep(holder)
+  watch.onHandled(holder)
   nodes[1].listed.add(holder)
-  watch.onStep(grantor)
+  watch.onHandled(grantor)
   expect(seen).toEqual([
     [holder, grantor, { group, position: 7, isListed: false }],
     [holder, grantor, { group, position: 7, isListed: true }],
@@ -89,10 +89,10 @@ test('LEASE-2: a registration is looked at when its holder or its grantor has ta
 test('LEASE-2: a grantor that is down, or has stopped, is not asked: it lists everybody when it comes back', () => {
   const { nodes, watch, seen } = watching()
   nodes[1].isUp = false
-  watch.onStep(holder)
+  watch.onHandled(holder)
   nodes[1].isUp = true
   nodes[1].isRunning = false
-  watch.onStep(holder)
+  watch.onHandled(holder)
   expect(seen).toEqual([])
 })
 
