@@ -29,7 +29,7 @@ interface GroupOnDisk {
 
 const groupByte = 'g'.charCodeAt(0)
 const stateSubspace = 0
-const rowSubspace = 1
+export const rowSubspace = 1
 const historySubspace = 2
 
 export class DataDisks {
@@ -55,7 +55,7 @@ export class DataDisks {
   onDurable(node: string, puts: readonly Put[]): readonly ChangedGroup[] {
     const stateHashes = new Map<string, string | undefined>()
     for (const put of puts) {
-      const parsed = parseKey(put.key)
+      const parsed = parseGroupKey(put.key)
       if (parsed === undefined) continue
       const { group, subspace, rest } = parsed
       const onDisk = this.#of(node, group)
@@ -118,7 +118,7 @@ function storedOf({ key, value }: Put): Stored {
 }
 
 /** The group, the subspace and the key within it; undefined for rows that belong to no group. */
-function parseKey(
+export function parseGroupKey(
   key: Uint8Array,
 ): { readonly group: string; readonly subspace: number; readonly rest: Uint8Array } | undefined {
   if (key[0] !== groupByte) return undefined

@@ -10,6 +10,7 @@ import type { PeerFrame } from '../../src/replication/message.ts'
 import type { Coverage } from '../coverage.ts'
 import type { Narrator } from '../narrator.ts'
 import { AcceptorChecker } from './acceptor-checker.ts'
+import { AgendaChecker } from './agenda-checker.ts'
 import { CellChecker } from './cell-checker.ts'
 import { DataDisks } from './data-disks.ts'
 import { recordsLeftOf, recordsOf } from './flush-records.ts'
@@ -34,6 +35,7 @@ export class Judge {
   readonly log: LogChecker
   readonly cells: CellChecker
   readonly disks: DataDisks
+  readonly agendas: AgendaChecker
   /** Called after an entry was applied and checked. */
   onApplied: (node: string, group: string) => void = () => undefined
   /** Called as an entry becomes visible somewhere: who might still serve the group without it? */
@@ -61,6 +63,7 @@ export class Judge {
       this.disks.positionOf(node, group)
     this.log = new LogChecker({ book, referee, model, durablePosition })
     this.cells = new CellChecker(referee)
+    this.agendas = new AgendaChecker(referee)
   }
 
   /**
@@ -76,6 +79,7 @@ export class Judge {
   onDataReplaced(node: string, puts: readonly Put[]): void {
     this.#narrator?.note(node, 'has another data disk')
     this.disks.replace(node, puts)
+    this.agendas.replace(node, puts)
   }
 
   onStart(node: string): void {
@@ -129,6 +133,7 @@ export class Judge {
 
   /** A write of a node's data disk became durable. */
   onDataDurable(node: string, puts: readonly Put[]): void {
+    this.agendas.onDurable(node, puts)
     for (const changed of this.disks.onDurable(node, puts)) {
       const { group, position, stateHash } = changed
       this.#narrator?.rows(node, group, position)

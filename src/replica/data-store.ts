@@ -22,6 +22,7 @@ import { lastBatch, markerOf } from './batch-marker.ts'
 import { corruptData, unknownFormat } from './damage.ts'
 import { putGroup } from './group-batch.ts'
 import { HistorySweep } from './history-sweep.ts'
+import { Listing } from './listing.ts'
 import type { Row, RowRange } from './local-replica.ts'
 import { mergeRows, storeRange } from './merge-rows.ts'
 import { Overlay, type Commit, type OverlayRow, type TakenGroup } from './overlay.ts'
@@ -72,6 +73,8 @@ export class DataStore {
   readonly pins: Pins
   readonly #sweep: HistorySweep
   readonly #snapshots: SnapshotReads
+  /** Groups with something on their agenda. */
+  readonly listing: Listing
   /** Small values that are not durable yet. */
   readonly #names = new Map<string, Uint8Array>()
   #drains: Drain[] = []
@@ -99,6 +102,11 @@ export class DataStore {
       scan: (range) => this.#scan(range, (rows) => rows),
       endOf: ({ key, value }) => this.#checked(key, value).stamp,
       onFailed: (error) => this.#failed(errorOf(error)),
+    })
+    this.listing = new Listing({
+      read: (key) => this.#read(key),
+      scan: (range) => this.#scan(range, (rows) => rows),
+      checked: (key, value) => this.#checked(key, value),
     })
     this.#snapshots = new SnapshotReads({
       overlay: this.#overlay,
@@ -202,6 +210,7 @@ export class DataStore {
   /** Takes in what the entry at a position wrote; visible to reads from now on. */
   commit(commit: Commit): void {
     this.#overlay.commit(commit)
+    this.listing.commit(commit)
     if (this.#overlay.bytes >= this.#options.limits.applierBatchBytesMax) this.#hasten()
     this.#schedule()
   }
@@ -301,6 +310,7 @@ export class DataStore {
     for (const group of groups) {
       putGroup(puts, group, this.#oldest(group.group, group.horizon), read)
     }
+    puts.push(...this.listing.puts(groups))
     for (const key of this.#sweep.take()) puts.push({ key })
     for (const [name, value] of names) {
       const key = nameKey(name)
@@ -319,6 +329,7 @@ export class DataStore {
     }
     const { groups, puts } = batch
     this.#options.trace.emit({ kind: 'applied-batch', groups: groups.length, puts: puts.length })
+    this.listing.onWritten(groups)
     this.#sweep.onWritten(groups)
     this.onApplied(groups.map(({ group, position }) => [group, position]))
     this.#endDrains()

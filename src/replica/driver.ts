@@ -18,9 +18,11 @@ import type { Effect } from '../replication/effect.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { GroupMessage, Message, PeerFrame } from '../replication/message.ts'
 import { encodeTransaction, type Transaction } from '../replication/transaction.ts'
+import { LocalAgenda } from './agenda.ts'
 import { DataStore } from './data-store.ts'
 import { Deadlines } from './deadlines.ts'
 import type {
+  Agenda,
   IntentName,
   IntentOutcome,
   LocalReplica,
@@ -81,6 +83,7 @@ const settledFlushName = 'settled-flush'
 export class Driver implements LocalReplica {
   /** The node must stop: its disk refused, a peer says that it is stale, or it found a bug. Called once. */
   onFailure: (reason: Error) => void = () => undefined
+  readonly agenda: Agenda
   readonly #ports: DriverPorts
   readonly #options: DriverOptions
   readonly #log: LogStore
@@ -149,6 +152,7 @@ export class Driver implements LocalReplica {
     log.onFailure = (reason) => this.#fail(reason)
     data.onFailure = (reason) => this.#fail(reason)
     data.onApplied = (applied) => this.#onApplied(applied)
+    this.agenda = new LocalAgenda(data.listing, clock)
   }
 
   /**

@@ -93,6 +93,26 @@ export interface RowRange {
   readonly limit?: number
 }
 
+/** A group with something under a topic on its agenda. */
+export interface ListedGroup {
+  readonly group: GroupId
+  /** Of the newest row that was put there, as far as is known here. */
+  readonly position: Position
+}
+
+/** Who has something to be acted on: rows under a topic (`base/agenda-key.ts`) applied at this node. */
+export interface Agenda {
+  /**
+   * At most `limit` groups, and `listedGroupsMax`, in the order of their names, those behind `after`.
+   * Some may have nothing any more: who looks there in vain says so by `delist`.
+   */
+  list(topic: string, after: GroupId | undefined, limit: number): Promise<readonly ListedGroup[]>
+  /** At `position` the group had nothing under the topic. */
+  delist(topic: string, group: GroupId, position: Position): void
+  /** Calls `wake` whenever a row under the topic was applied here; returns a canceller. */
+  watch(topic: string, wake: (listed: ListedGroup) => void): () => void
+}
+
 export interface LocalReplica {
   /**
    * Resolves with the outcome, at the latest `timeoutMs` from now (`unknown`). Rejects with
@@ -138,4 +158,5 @@ export interface LocalReplica {
   scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]>
   /** Calls `wake` once when the group's applied position passes `position`; returns a canceller. */
   watch(group: GroupId, position: Position, wake: () => void): () => void
+  readonly agenda: Agenda
 }

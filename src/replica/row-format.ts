@@ -5,6 +5,7 @@
  *   g <group, escaped> 1 <key>  newest version of a row
  *   g <group, escaped> 2 …      a version that was superseded: key, escaped, then its start with
  *                               all bits turned over, so that of each row the newest comes first
+ *   l <topic's prefix> <group>  the group has something under the topic on its agenda (`listing.ts`)
  *   b <slot>                    batch markers
  *   m <name>                    small values of the node's own
  *
@@ -13,11 +14,12 @@
  *
  * Values: CRC 4 (over key and all that follows) · format 2 · key id 2, zero: for encryption ·
  * stamp 8 · payload. The stamp is a row's timestamp, the end of a version in history, a state
- * record's position, a marker's number.
+ * record's position, the position of a group's newest row under a topic, a marker's number.
  */
 import { assert } from '../base/assert.ts'
 import { bufferOf, crc32, readCount, writeCount } from '../base/bytes.ts'
-import type { GroupId, Timestamp } from '../base/ids.ts'
+import { afterPrefix } from '../base/tuple.ts'
+import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 
 const valueFormat = 2
 const groupTag = 'g'.charCodeAt(0)
@@ -132,6 +134,25 @@ export function joined(prefix: Uint8Array, key: Uint8Array): Buffer {
   whole.set(prefix)
   whole.set(key, prefix.length)
   return whole
+}
+
+/** What opens the keys that list groups under a topic, which is given as text (`base/agenda-key.ts`). */
+export function listedPrefix(topic: string): Buffer {
+  return Buffer.from(`l${topic}`, 'latin1')
+}
+
+export function afterListed(topic: string): Uint8Array {
+  const end = afterPrefix(listedPrefix(topic))
+  assert(end !== undefined, 'replica: something comes after every topic')
+  return end
+}
+
+export function listedKey(topic: string, group: GroupId): Buffer {
+  return Buffer.from(`l${topic}${group}`, 'latin1')
+}
+
+export function groupOfListed(topic: string, key: Uint8Array): GroupId {
+  return groupOfBytes(key.subarray(1 + topic.length))
 }
 
 export function markerKey(slot: number): Buffer {

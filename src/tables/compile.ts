@@ -120,14 +120,14 @@ export interface CompiledSchema {
   readonly indexByNumber: ReadonlyMap<number, CompiledIndex>
 }
 
-/** Numbers are two bytes in keys. */
-const storedNumberMax = 0xffff
+/** Numbers are two bytes in keys; those from ff00 on would be taken for agendas. */
+const storedNumberMax = 0xfeff
 
 export function compileSchema({ schema, numbers, version }: SchemaVersion): CompiledSchema {
   const tables = new Map<string, CompiledTable>()
   const numberOf = (name: string): number => {
     const number = present(numbers.stored[name], 'TAB-2: tables and indexes have numbers')
-    assert(number <= storedNumberMax, 'TAB-2: a number fits its two bytes')
+    assert(number <= storedNumberMax, 'TAB-2: a number fits its two bytes, and begins no agenda')
     return number
   }
   const compile = (table: Table): CompiledTable => {

@@ -3,6 +3,7 @@
  * the real `applyEntry`, so that numbers are drawn and intents remembered as they are in a cluster.
  * A replica can be held back; a submission can be made to go wrong once.
  */
+import { agendaPrefix } from '../../src/base/agenda-key.ts'
 import { compareBytes, fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import {
@@ -15,8 +16,10 @@ import {
 import type { Clock } from '../../src/ports/clock.ts'
 import { recordedOf } from '../../src/replica/intent-outcome.ts'
 import type {
+  Agenda,
   IntentName,
   IntentOutcome,
+  ListedGroup,
   LocalReplica,
   Outcome,
   ReadLevel,
@@ -144,7 +147,21 @@ interface Watch {
   readonly wake: () => void
 }
 
+interface TopicWatch {
+  readonly topic: string
+  readonly wake: (listed: ListedGroup) => void
+}
+
 export class MemoryReplica implements LocalReplica {
+  readonly agenda: Agenda = {
+    list: (topic, after, limit) => Promise.resolve(this.#listed(topic, after, limit)),
+    delist: () => undefined,
+    watch: (topic, wake) => {
+      const watch = { topic: latin1(agendaPrefix(topic)), wake }
+      this.#topicWatches.add(watch)
+      return () => this.#topicWatches.delete(watch)
+    },
+  }
   /** Applies nothing by itself while true; current reads still bring it up. */
   isBehind = false
   /** Nobody answers this replica: reads are refused, submissions unknown. */
@@ -163,6 +180,7 @@ export class MemoryReplica implements LocalReplica {
   readonly #delayMs: number
   readonly #groups = new Map<GroupId, Applied>()
   readonly #watches = new Set<Watch>()
+  readonly #topicWatches = new Set<TopicWatch>()
 
   constructor(log: MemoryLog, clock: Clock, delayMs = 1) {
     this.#log = log
@@ -187,12 +205,29 @@ export class MemoryReplica implements LocalReplica {
         versions.push({ key, value, timestamp })
         if (value === undefined) rows.delete(latin1(key))
         else rows.set(latin1(key), { key, value, timestamp })
+        this.#tellTopic(latin1(key), { group, position: state.position })
       }
     }
     for (const watch of [...this.#watches]) {
       if (watch.group !== group || state.position <= watch.position) continue
       this.#watches.delete(watch)
       watch.wake()
+    }
+  }
+
+  #listed(topic: string, after: GroupId | undefined, limit: number): ListedGroup[] {
+    const prefix = latin1(agendaPrefix(topic))
+    return [...this.#groups]
+      .filter(([group]) => after === undefined || group > after)
+      .filter(([, { rows }]) => [...rows.keys()].some((key) => key.startsWith(prefix)))
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .slice(0, limit)
+      .map(([group, { state }]) => ({ group, position: state.position }))
+  }
+
+  #tellTopic(key: string, listed: ListedGroup): void {
+    for (const { topic, wake } of this.#topicWatches) {
+      if (key.startsWith(topic)) this.#clock.defer(() => wake(listed))
     }
   }
 

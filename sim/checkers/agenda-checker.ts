@@ -1,0 +1,80 @@
+/**
+ * QUE-5 on every data disk: a group with a row under a topic is listed under it there. Whether it is
+ * listed in vain is not looked at: that only costs a look.
+ */
+import { topicTextOf } from '../../src/base/agenda-key.ts'
+import { latin1 } from '../../src/base/bytes.ts'
+import type { Put } from '../../src/ports/storage.ts'
+import { parseGroupKey, rowSubspace } from './data-disks.ts'
+import type { Referee } from './referee.ts'
+
+interface AgendaOnDisk {
+  /** Keys of rows, by the key of the listing that they ask for. */
+  readonly rows: Map<string, Set<string>>
+  readonly listed: Set<string>
+}
+
+const listingText = 'l'
+
+export class AgendaChecker {
+  readonly #referee: Referee
+  readonly #disks = new Map<string, AgendaOnDisk>()
+
+  constructor(referee: Referee) {
+    this.#referee = referee
+  }
+
+  /** The node's disk is another one: what it holds is all there is. */
+  replace(node: string, puts: readonly Put[]): void {
+    this.#disks.delete(node)
+    this.onDurable(node, puts)
+  }
+
+  /** One batch, whole. */
+  onDurable(node: string, puts: readonly Put[]): void {
+    const disk = this.#disks.get(node) ?? {
+      rows: new Map<string, Set<string>>(),
+      listed: new Set(),
+    }
+    this.#disks.set(node, disk)
+    const touched = new Set<string>()
+    for (const { key, value } of puts) {
+      const text = latin1(key)
+      if (text.startsWith(listingText)) {
+        if (value === undefined) disk.listed.delete(text)
+        else disk.listed.add(text)
+        touched.add(text)
+      } else {
+        const listing = noteRow(disk, key, value)
+        if (listing !== undefined) touched.add(listing)
+      }
+    }
+    for (const listing of touched) this.#check(node, disk, listing)
+  }
+
+  #check(node: string, { rows, listed }: AgendaOnDisk, listing: string): void {
+    const count = rows.get(listing)?.size ?? 0
+    this.#referee.check(
+      count === 0 || listed.has(listing),
+      'QUE-5',
+      'A group has something on its agenda, and is not listed for it.',
+      () => ({ node, listing, rows: count }),
+    )
+  }
+}
+
+/** The listing that a group's row asks for, when it is on an agenda. */
+function noteRow({ rows }: AgendaOnDisk, key: Uint8Array, value: unknown): string | undefined {
+  const parsed = parseGroupKey(key)
+  if (parsed?.subspace !== rowSubspace) return undefined
+  const row = latin1(parsed.rest)
+  const topic = topicTextOf(row)
+  if (topic === undefined) return undefined
+  const listing = `${listingText}${topic}${parsed.group}`
+  const under = rows.get(listing) ?? new Set()
+  if (value === undefined) under.delete(row)
+  else under.add(row)
+  if (under.size === 0) rows.delete(listing)
+  else rows.set(listing, under)
+  return listing
+}

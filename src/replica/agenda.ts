@@ -1,0 +1,47 @@
+/** The agenda as it is served from this node's listing: see `Agenda`. */
+import { agendaPrefix } from '../base/agenda-key.ts'
+import { latin1 } from '../base/bytes.ts'
+import type { GroupId, Position } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Listing } from './listing.ts'
+import type { Agenda, ListedGroup } from './local-replica.ts'
+
+type Wake = (listed: ListedGroup) => void
+
+export class LocalAgenda implements Agenda {
+  readonly #listing: Listing
+  readonly #watches = new Map<string, Set<Wake>>()
+
+  constructor(listing: Listing, clock: Clock) {
+    this.#listing = listing
+    listing.onListed = (topic, group, position) => {
+      const watches = this.#watches.get(topic)
+      if (watches === undefined) return
+      // Once the step that applies the row is over: who is woken reads, and may submit.
+      clock.defer(() => {
+        for (const wake of watches) wake({ group, position })
+      })
+    }
+  }
+
+  list(topic: string, after: GroupId | undefined, limit: number): Promise<readonly ListedGroup[]> {
+    return this.#listing.list(topic, after, limit)
+  }
+
+  delist(topic: string, group: GroupId, position: Position): void {
+    this.#listing.delist(topic, group, position)
+  }
+
+  watch(topic: string, wake: Wake): () => void {
+    const text = latin1(agendaPrefix(topic))
+    const watches = this.#watches.get(text) ?? new Set<Wake>()
+    this.#watches.set(text, watches)
+    // The same function may watch twice, and be cancelled once.
+    const own: Wake = (listed) => wake(listed)
+    watches.add(own)
+    return () => {
+      watches.delete(own)
+      if (watches.size === 0 && this.#watches.get(text) === watches) this.#watches.delete(text)
+    }
+  }
+}

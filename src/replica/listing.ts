@@ -1,0 +1,135 @@
+/**
+ * Which groups have something on their agenda, by topic: derived from their rows, and kept beside
+ * them. A group is listed in the batch that makes its row durable, and in memory before that. It
+ * stays listed until somebody looked and found nothing: who serves a topic looks at some groups in
+ * vain, and misses none.
+ *
+ * QUE-5  A group with a row under a topic is listed under it.
+ */
+import { agendaPrefix, topicTextOf } from '../base/agenda-key.ts'
+import { compareText, latin1 } from '../base/bytes.ts'
+import type { GroupId, Position } from '../base/ids.ts'
+import { listedGroupsMax } from '../base/limits.ts'
+import type { KeyValue, Put, Range } from '../ports/storage.ts'
+import type { ListedGroup } from './local-replica.ts'
+import type { Commit, TakenGroup } from './overlay.ts'
+import {
+  afterListed,
+  encodeStored,
+  groupOfListed,
+  listedKey,
+  listedPrefix,
+  type Stored,
+} from './row-format.ts'
+
+export interface ListingPorts {
+  readonly read: (key: Uint8Array) => Stored | undefined
+  readonly scan: (range: Range) => AsyncIterable<readonly KeyValue[]>
+  readonly checked: (key: Uint8Array, value: Uint8Array) => Stored
+}
+
+/** By topic and group, a position: that of the newest row, or the one at which there was none. */
+type Positions = Map<string, Map<GroupId, Position>>
+
+const nothing = new Uint8Array()
+
+export class Listing {
+  /** A row was put on an agenda; `topic` is the prefix of its key as text. */
+  onListed: (topic: string, group: GroupId, position: Position) => void = () => undefined
+  readonly #ports: ListingPorts
+  /** Not durable yet. */
+  readonly #pending: Positions = new Map()
+  /** Looked at in vain; with the next batch they go. */
+  readonly #empty: Positions = new Map()
+
+  constructor(ports: ListingPorts) {
+    this.#ports = ports
+  }
+
+  commit({ group, position, writes }: Commit): void {
+    for (const { text, value } of writes) {
+      if (value === undefined) continue
+      const topic = topicTextOf(text)
+      if (topic === undefined) continue
+      set(this.#pending, topic, group, position)
+      this.#empty.get(topic)?.delete(group)
+      this.onListed(topic, group, position)
+    }
+  }
+
+  /**
+   * Somebody has seen the group at `position`, and no row was there under the topic. Of no effect
+   * when one was put since; forgotten when the node ends before its next
+   * batch, or when too many wait for that.
+   */
+  delist(topic: string, group: GroupId, position: Position): void {
+    const text = latin1(agendaPrefix(topic))
+    const pending = this.#pending.get(text)?.get(group) ?? 0
+    const isFull = (this.#empty.get(text)?.size ?? 0) >= listedGroupsMax
+    if (pending <= position && !isFull) set(this.#empty, text, group, position)
+  }
+
+  /** What a batch writes that takes these groups. */
+  *puts(groups: readonly TakenGroup[]): Iterable<Put> {
+    for (const [topic, among] of this.#empty) {
+      for (const [group, position] of among) {
+        const key = listedKey(topic, group)
+        const isStale = (this.#ports.read(key)?.stamp ?? 0) <= position
+        // A row that came and went before it was durable needs no listing either.
+        if (isStale) this.#pending.get(topic)?.delete(group)
+        if (isStale) yield { key }
+      }
+    }
+    this.#empty.clear()
+    for (const [topic, among] of this.#pending) {
+      for (const { group } of groups) {
+        const position = among.get(group)
+        if (position === undefined) continue
+        const key = listedKey(topic, group)
+        yield { key, value: encodeStored(key, position, nothing) }
+      }
+    }
+  }
+
+  /** A batch that took these groups is durable. */
+  onWritten(groups: readonly TakenGroup[]): void {
+    for (const [topic, among] of this.#pending) {
+      for (const { group, position } of groups) {
+        if ((among.get(group) ?? Infinity) <= position) among.delete(group)
+      }
+      if (among.size === 0) this.#pending.delete(topic)
+    }
+  }
+
+  /** As of the call, in the order of their names, those behind `after`; at most `limit`. */
+  async list(topic: string, after: GroupId | undefined, limit: number): Promise<ListedGroup[]> {
+    const text = latin1(agendaPrefix(topic))
+    const most = Math.min(limit, listedGroupsMax)
+    const found = new Map<GroupId, Position>()
+    const empty = new Map(this.#empty.get(text))
+    const add = (group: GroupId, position: Position): void => {
+      if ((empty.get(group) ?? -1) < position) found.set(group, position)
+    }
+    const pending = [...(this.#pending.get(text) ?? [])]
+    const from = after === undefined ? { gte: listedPrefix(text) } : { gt: listedKey(text, after) }
+    const range = { ...from, lt: afterListed(text), limit: most + empty.size }
+    for await (const rows of this.#ports.scan(range)) {
+      for (const { key, value } of rows) {
+        add(groupOfListed(text, key), this.#ports.checked(key, value).stamp)
+      }
+    }
+    // Newer than what is stored of the same groups.
+    for (const [group, position] of pending) add(group, position)
+    return [...found]
+      .filter(([group]) => after === undefined || compareText(group, after) > 0)
+      .sort(([a], [b]) => compareText(a, b))
+      .slice(0, most)
+      .map(([group, position]) => ({ group, position }))
+  }
+}
+
+function set(positions: Positions, topic: string, group: GroupId, position: Position): void {
+  const among = positions.get(topic) ?? new Map<GroupId, Position>()
+  positions.set(topic, among)
+  among.set(group, position)
+}
