@@ -9,11 +9,13 @@ import type { Agenda, ListedGroup } from './local-replica.ts'
 type Wake = (listed: ListedGroup) => void
 
 export class LocalAgenda implements Agenda {
+  readonly isOurs: (group: GroupId) => boolean
   readonly #listing: Listing
   readonly #watches = new Map<string, Set<Wake>>()
 
-  constructor(listing: Listing, clock: Clock) {
+  constructor(listing: Listing, clock: Clock, isOurs: (group: GroupId) => boolean) {
     this.#listing = listing
+    this.isOurs = isOurs
     listing.onListed = (topic, group, position) => {
       const watches = this.#watches.get(topic)
       if (watches === undefined) return

@@ -152,7 +152,7 @@ export class Driver implements LocalReplica {
     log.onFailure = (reason) => this.#fail(reason)
     data.onFailure = (reason) => this.#fail(reason)
     data.onApplied = (applied) => this.#onApplied(applied)
-    this.agenda = new LocalAgenda(data.listing, clock)
+    this.agenda = new LocalAgenda(data.listing, clock, (group) => this.#isOurs(group))
   }
 
   /**
@@ -354,6 +354,11 @@ export class Driver implements LocalReplica {
   #onExists(group: GroupId, position: Position, informer: NodeId): void {
     if (this.#log.highest(group) >= position) return
     this.#step(group, { kind: 'exists', position, informer })
+  }
+
+  #isOurs(group: GroupId): boolean {
+    const { voters } = this.#options.placement.replicasOf(group)
+    return voters.find((node) => this.#peers.isAlive(node)) === this.#options.node
   }
 
   #onSuspicion(peer: NodeId, isSuspected: boolean): void {

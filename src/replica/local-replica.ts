@@ -111,6 +111,8 @@ export interface Agenda {
   delist(topic: string, group: GroupId, position: Position): void
   /** Calls `wake` whenever a row under the topic was applied here; returns a canceller. */
   watch(topic: string, wake: (listed: ListedGroup) => void): () => void
+  /** Whether this node is, as far as it knows, the first one alive of those that hold the group. */
+  isOurs(group: GroupId): boolean
 }
 
 export interface LocalReplica {

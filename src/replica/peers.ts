@@ -97,6 +97,11 @@ export class Peers {
     }))
   }
 
+  /** This node, or one that has been heard of lately. */
+  isAlive(node: NodeId): boolean {
+    return this.#peers.get(node)?.isSuspected !== true
+  }
+
   send(to: NodeId, message: Message): void {
     const peer = this.#peers.get(to)
     if (peer === undefined) return

@@ -156,6 +156,7 @@ export class MemoryReplica implements LocalReplica {
   readonly agenda: Agenda = {
     list: (topic, after, limit) => Promise.resolve(this.#listed(topic, after, limit)),
     delist: () => undefined,
+    isOurs: () => true,
     watch: (topic, wake) => {
       const watch = { topic: latin1(agendaPrefix(topic)), wake }
       this.#topicWatches.add(watch)

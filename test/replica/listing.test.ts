@@ -160,7 +160,7 @@ class Walk {
 test('who watches a topic is woken once a row under it is applied, until it cancels', () =>
   onDisk(present(disks[0], 'a disk')[1], async (on) => {
     const data = await openData(await on.open())
-    const agenda = new LocalAgenda(data.listing, systemClock)
+    const agenda = new LocalAgenda(data.listing, systemClock, () => true)
     const woken: string[] = []
     const cancel = agenda.watch('out', ({ group: who, position }) =>
       woken.push(`${who}@${position}`),

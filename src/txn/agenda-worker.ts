@@ -1,0 +1,244 @@
+/**
+ * Serves a topic at a node: looks after each group that is listed under it (`replica/listing.ts`),
+ * some at a time, for as long as the group has something there. Of the nodes that hold a group the
+ * first one alive serves it; another takes over what stays listed too long. So two may serve a group at
+ * once, and what they do must bear that. An idle topic costs one look at an empty listing now and then.
+ */
+import { assert } from '../base/assert.ts'
+import type { GroupId, Position } from '../base/ids.ts'
+import { listedGroupsMax } from '../base/limits.ts'
+import type { Clock, Timer } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import { Deadlines } from '../replica/deadlines.ts'
+import type { Agenda, ListedGroup } from '../replica/local-replica.ts'
+
+/** How a look at a group's agenda ended. */
+export type Served =
+  /** At `position` there was nothing under the topic. */
+  | { readonly kind: 'empty'; readonly position: Position }
+  /** Something may be left; look again, after the others. */
+  | { readonly kind: 'again' }
+  /** What is left is not due before. */
+  | { readonly kind: 'later'; readonly delayMs: number }
+
+export interface AgendaWorkerParts {
+  readonly topic: string
+  readonly agenda: Agenda
+  readonly clock: Clock
+  readonly random: Random
+  readonly bounds: AgendaBounds
+  /** Does what is due of the group. When it rejects, it is called again after a while. */
+  serve(group: GroupId): Promise<Served>
+  /** It rejected: to be counted, or told. */
+  onFailed(group: GroupId, error: unknown): void
+}
+
+export interface AgendaBounds {
+  /** Groups served at once. */
+  readonly groupsAtOnceMax: number
+  /** Groups in memory that wait: the listing has the others. */
+  readonly groupsWaitingMax: number
+  /** How often the listing is looked through. */
+  readonly lookMs: number
+  /** A group of another node that is listed for so long unchanged is served here. */
+  readonly patienceMs: number
+  /** The wait after a failure, doubled by each one that follows up to the most. */
+  readonly backoffMs: number
+  readonly backoffMaxMs: number
+}
+
+export const agendaBounds: AgendaBounds = {
+  groupsAtOnceMax: 16,
+  groupsWaitingMax: 10_000,
+  lookMs: 1_000,
+  patienceMs: 3_000,
+  backoffMs: 50,
+  backoffMaxMs: 10_000,
+}
+
+type State =
+  /** In the queue. */
+  | 'waiting'
+  /** Being served; `again`: something came meanwhile. */
+  | 'served'
+  | 'again'
+  /** Until its time comes, or something new. */
+  | 'later'
+
+interface Known {
+  state: State
+  failures: number
+  /** When it falls due, while `later`. */
+  dueMs: number
+}
+
+/** Listed by another node's doing, and since when unchanged. */
+interface Foreign {
+  readonly position: Position
+  readonly sinceMs: number
+}
+
+export class AgendaWorker {
+  readonly #parts: AgendaWorkerParts
+  readonly #known = new Map<GroupId, Known>()
+  readonly #queue: GroupId[] = []
+  readonly #dues: Deadlines<GroupId>
+  #foreign = new Map<GroupId, Foreign>()
+  #foreignSeen = new Map<GroupId, Foreign>()
+  #cursor: GroupId | undefined
+  #running = 0
+  #timer: Timer | undefined
+  #cancelWatch: () => void = () => undefined
+  #isStopped = true
+  #onIdle: (() => void)[] = []
+
+  constructor(parts: AgendaWorkerParts) {
+    this.#parts = parts
+    this.#dues = new Deadlines(parts.clock, (group) => this.#onDue(group))
+  }
+
+  /** Groups that wait or are being served. */
+  get busyGroups(): number {
+    return this.#queue.length + this.#running
+  }
+
+  start(): void {
+    assert(this.#isStopped, 'txn: a worker is started once')
+    this.#isStopped = false
+    const { agenda, topic } = this.#parts
+    this.#cancelWatch = agenda.watch(topic, ({ group }) => {
+      if (agenda.isOurs(group)) this.#onDirty(group)
+    })
+    void this.#look()
+  }
+
+  /** Begins nothing more; resolves when what is under way has ended. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#cancelWatch()
+    this.#timer?.cancel()
+    this.#dues.stop()
+    this.#queue.length = 0
+    if (this.#running > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve))
+  }
+
+  /** One page of the listing; the next one soon, or the first one again after a while. */
+  async #look(): Promise<void> {
+    const { agenda, topic, clock, bounds } = this.#parts
+    let isEnd = true
+    try {
+      const limit = Math.min(listedGroupsMax, bounds.groupsWaitingMax)
+      const page = await agenda.list(topic, this.#cursor, limit)
+      for (const listed of page) this.#onListed(listed)
+      isEnd = page.length < limit
+      this.#cursor = isEnd ? undefined : page.at(-1)?.group
+    } catch {
+      // The store says itself what is wrong with it, and the node ends.
+      this.#cursor = undefined
+    }
+    if (isEnd) {
+      this.#foreign = this.#foreignSeen
+      this.#foreignSeen = new Map()
+    }
+    if (this.#isStopped) return
+    // A long listing is gone through in steps that leave room for what it asks for.
+    const delayMs = isEnd ? bounds.lookMs : bounds.lookMs / 10
+    this.#timer = clock.setTimer(delayMs, () => void this.#look())
+  }
+
+  #onListed({ group, position }: ListedGroup): void {
+    if (this.#known.has(group)) return
+    const { agenda, clock, bounds } = this.#parts
+    if (agenda.isOurs(group)) return this.#onDirty(group)
+    const now = clock.monotonicMs()
+    const before = this.#foreign.get(group)
+    const sinceMs = before?.position === position ? before.sinceMs : now
+    if (now - sinceMs >= bounds.patienceMs) return this.#onDirty(group)
+    if (this.#foreignSeen.size >= bounds.groupsWaitingMax) return
+    this.#foreignSeen.set(group, { position, sinceMs })
+  }
+
+  /** Something is there, or may be. */
+  #onDirty(group: GroupId): void {
+    const known = this.#known.get(group)
+    if (known === undefined) {
+      if (this.#isStopped || !this.#hasRoom()) return
+      this.#known.set(group, { state: 'waiting', failures: 0, dueMs: 0 })
+      this.#queue.push(group)
+    } else if (known.state === 'served') known.state = 'again'
+    // What waits after a failure goes on waiting: more of the same does not help it.
+    else if (known.state === 'later' && known.failures === 0) this.#enqueue(group, known)
+    this.#serveNext()
+  }
+
+  /** What is due later makes room, a look at the listing finds it again; what is at work does not. */
+  #hasRoom(): boolean {
+    if (this.#known.size < this.#parts.bounds.groupsWaitingMax) return true
+    for (const [group, { state }] of this.#known) {
+      if (state === 'later') return this.#known.delete(group)
+      if (state === 'waiting') return false
+    }
+    return false
+  }
+
+  #enqueue(group: GroupId, known: Known): void {
+    known.state = 'waiting'
+    this.#queue.push(group)
+  }
+
+  #onDue(group: GroupId): void {
+    const known = this.#known.get(group)
+    if (known?.state !== 'later' || known.dueMs > this.#parts.clock.monotonicMs()) return
+    this.#enqueue(group, known)
+    this.#serveNext()
+  }
+
+  #serveNext(): void {
+    while (!this.#isStopped && this.#running < this.#parts.bounds.groupsAtOnceMax) {
+      const group = this.#queue.shift()
+      if (group === undefined) return
+      void this.#serve(group)
+    }
+  }
+
+  async #serve(group: GroupId): Promise<void> {
+    const known = this.#known.get(group)
+    assert(known !== undefined, 'txn: a group that is served is known')
+    known.state = 'served'
+    this.#running += 1
+    try {
+      const served = await this.#parts.serve(group)
+      known.failures = 0
+      this.#onServed(group, known, served)
+    } catch (error) {
+      this.#parts.onFailed(group, error)
+      this.#onFailed(group, known)
+    }
+    this.#running -= 1
+    if (this.#running === 0) for (const resolve of this.#onIdle.splice(0)) resolve()
+    this.#serveNext()
+  }
+
+  #onServed(group: GroupId, known: Known, served: Served): void {
+    const { agenda, topic } = this.#parts
+    if (served.kind === 'empty') agenda.delist(topic, group, served.position)
+    if (this.#isStopped) return
+    if (known.state === 'again' || served.kind === 'again') this.#enqueue(group, known)
+    else if (served.kind === 'later') this.#putOff(group, known, served.delayMs)
+    else this.#known.delete(group)
+  }
+
+  #onFailed(group: GroupId, known: Known): void {
+    if (this.#isStopped) return
+    const { bounds, random } = this.#parts
+    const most = Math.min(bounds.backoffMaxMs, bounds.backoffMs * 2 ** known.failures)
+    known.failures += 1
+    this.#putOff(group, known, most / 2 + random.int(0, Math.ceil(most / 2)))
+  }
+
+  #putOff(group: GroupId, known: Known, delayMs: number): void {
+    known.state = 'later'
+    known.dueMs = this.#parts.clock.monotonicMs() + delayMs
+    this.#dues.add(group, known.dueMs)
+  }
+}

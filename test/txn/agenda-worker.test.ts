@@ -1,0 +1,179 @@
+/** Who serves a topic: each listed group in its turn, its own at once, another node's when nobody else does. */
+import { expect, test } from 'vitest'
+import { groupOfBytes, type GroupId, type Position } from '../../src/base/ids.ts'
+import type { Agenda, ListedGroup } from '../../src/replica/local-replica.ts'
+import { agendaBounds, AgendaWorker, type Served } from '../../src/txn/agenda-worker.ts'
+import { createBench, exactClock, passMs } from '../cells/kit.ts'
+import { createClock } from '../../sim/clock.ts'
+import { SimProcess } from '../../sim/sim-process.ts'
+
+function group(name: string): GroupId {
+  return groupOfBytes(Buffer.from(name))
+}
+
+/** A listing to play with, and a worker on it that notes whom it serves. */
+class Desk implements Agenda {
+  readonly served: string[] = []
+  readonly failed: string[] = []
+  readonly listed = new Map<GroupId, Position>()
+  readonly foreign = new Set<GroupId>()
+  lists = 0
+  underWay = 0
+  mostUnderWay = 0
+  answer: (group: GroupId) => Promise<Served> = () =>
+    Promise.resolve({ kind: 'empty', position: 9 })
+  readonly worker: AgendaWorker
+  readonly #bench = createBench(1)
+  #wake: (listed: ListedGroup) => void = () => undefined
+
+  constructor(bounds = agendaBounds) {
+    const { world, random } = this.#bench
+    const clock = createClock(new SimProcess(world, 'n1'), exactClock, random)
+    this.worker = new AgendaWorker({
+      ...{ topic: 'out', agenda: this, clock, random, bounds },
+      serve: (one) => this.#serve(one),
+      onFailed: (one) => this.failed.push(one),
+    })
+  }
+
+  list(_topic: string, after: GroupId | undefined, limit: number): Promise<ListedGroup[]> {
+    this.lists += 1
+    const groups = [...this.listed].map(([one, position]) => ({ group: one, position }))
+    const ordered = groups.toSorted((a, b) => (a.group < b.group ? -1 : 1))
+    return Promise.resolve(ordered.filter((one) => one.group > (after ?? '')).slice(0, limit))
+  }
+
+  delist(_topic: string, one: GroupId, position: Position): void {
+    if ((this.listed.get(one) ?? 0) <= position) this.listed.delete(one)
+  }
+
+  watch(_topic: string, wake: (listed: ListedGroup) => void): () => void {
+    this.#wake = wake
+    return () => {
+      this.#wake = () => undefined
+    }
+  }
+
+  isOurs(one: GroupId): boolean {
+    return !this.foreign.has(one)
+  }
+
+  put(name: string, position: Position): void {
+    this.listed.set(group(name), position)
+    this.#wake({ group: group(name), position })
+  }
+
+  async #serve(one: GroupId): Promise<Served> {
+    this.served.push(one)
+    this.underWay += 1
+    this.mostUnderWay = Math.max(this.mostUnderWay, this.underWay)
+    try {
+      return await this.answer(one)
+    } finally {
+      this.underWay -= 1
+    }
+  }
+
+  sleep(ms: number): Promise<void> {
+    return this.#bench.world.sleep(ms * 1000)
+  }
+
+  pass(ms: number): Promise<void> {
+    return passMs(this.#bench.world, ms)
+  }
+}
+
+test('what is listed at the start and what comes is served at once, and an empty group is delisted', async () => {
+  const desk = new Desk()
+  desk.listed.set(group('a'), 1)
+  desk.worker.start()
+  await desk.pass(10)
+  desk.put('b', 2)
+  await desk.pass(10)
+  expect(desk.served).toEqual(['a', 'b'])
+  expect([...desk.listed]).toEqual([])
+  await desk.pass(20_000)
+  expect(desk.served).toEqual(['a', 'b'])
+  expect(desk.lists).toBeLessThan(25)
+  await desk.worker.stop()
+  desk.put('c', 1)
+  await desk.pass(5_000)
+  expect(desk.served).toEqual(['a', 'b'])
+})
+
+test('so many are served at once and no more, a long listing is gone through, nobody is left out', async () => {
+  const desk = new Desk({ ...agendaBounds, groupsAtOnceMax: 3, groupsWaitingMax: 10 })
+  const names = Array.from({ length: 50 }, (_name, i) => `g${String(i).padStart(2, '0')}`)
+  for (const name of names) desk.listed.set(group(name), 1)
+  desk.answer = async () => {
+    await desk.sleep(20)
+    return { kind: 'empty', position: 1 }
+  }
+  desk.worker.start()
+  await desk.pass(10_000)
+  expect(new Set(desk.served)).toEqual(new Set(names))
+  expect(desk.mostUnderWay).toBe(3)
+  expect(desk.worker.busyGroups).toBe(0)
+  await desk.worker.stop()
+})
+
+test('what comes while a group is served has it served again', async () => {
+  const desk = new Desk()
+  desk.answer = async () => {
+    await desk.sleep(100)
+    return { kind: 'empty', position: 1 }
+  }
+  desk.worker.start()
+  desk.put('a', 1)
+  await desk.pass(50)
+  desk.put('a', 2)
+  desk.put('a', 3)
+  await desk.pass(500)
+  expect(desk.served).toEqual(['a', 'a'])
+  await desk.worker.stop()
+})
+
+test('a failure is told, and tried again after longer and longer waits', async () => {
+  const desk = new Desk()
+  let isBroken = true
+  desk.answer = () =>
+    isBroken ? Promise.reject(new Error('no')) : Promise.resolve({ kind: 'empty', position: 1 })
+  desk.worker.start()
+  desk.put('a', 1)
+  await desk.pass(60_000)
+  expect(desk.failed.length).toBeGreaterThan(8)
+  expect(desk.failed.length).toBeLessThan(25)
+  isBroken = false
+  await desk.pass(agendaBounds.backoffMaxMs + 100)
+  expect([...desk.listed]).toEqual([])
+  await desk.worker.stop()
+})
+
+test('what is due later is looked at then, or as soon as something new comes', async () => {
+  const desk = new Desk()
+  desk.answer = () => Promise.resolve({ kind: 'later', delayMs: 5_000 })
+  desk.worker.start()
+  desk.put('a', 1)
+  await desk.pass(4_900)
+  expect(desk.served).toHaveLength(1)
+  await desk.pass(300)
+  expect(desk.served).toHaveLength(2)
+  desk.put('a', 2)
+  await desk.pass(10)
+  expect(desk.served).toHaveLength(3)
+  await desk.worker.stop()
+})
+
+test('another node’s group is left to it for a while, and taken over when nothing happens', async () => {
+  const desk = new Desk()
+  desk.foreign.add(group('a'))
+  desk.worker.start()
+  desk.put('a', 1)
+  await desk.pass(2_500)
+  desk.put('a', 2)
+  await desk.pass(2_500)
+  expect(desk.served).toEqual([])
+  await desk.pass(3_000)
+  expect(desk.served).toEqual(['a'])
+  await desk.worker.stop()
+})
