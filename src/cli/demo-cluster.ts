@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { pino, type Logger } from 'pino'
 import { clusterId, nodeId, type NodeId } from '../base/ids.ts'
 import { defaultLimits } from '../base/limits.ts'
+import { mainSet } from '../node/config-values.ts'
 import type { NodeConfig } from '../node/node-config.ts'
 import { Daemon } from '../node/daemon.ts'
 import { apiOf } from './api.ts'
@@ -103,7 +104,7 @@ export class DemoCluster {
       node: id,
       listen: { host: demoHost, port: Number(new URL(url).port) },
       data: join(this.#data, id),
-      nodes: this.nodes,
+      nodes: this.nodes.map((node) => ({ ...node, set: mainSet })),
       secretFile: undefined,
       tls: undefined,
       insecure: false,

@@ -2,8 +2,12 @@
  * A node out of its parts: the replica, cells on it, and the server of client links. Given other
  * ports, the daemon, `npm start` and the simulator run the same node.
  */
+import { present } from '../base/assert.ts'
 import type { ClusterId, NodeId } from '../base/ids.ts'
 import { CellStore } from '../cells/cell-store.ts'
+import type { CellService } from '../cells/operation.ts'
+import { RoutedCells } from '../cells/routed-cells.ts'
+import { shardGroup } from '../cells/shard.ts'
 import type { Transport } from '../ports/transport.ts'
 import {
   Driver,
@@ -12,12 +16,16 @@ import {
   type ReplicaStatus,
 } from '../replica/driver.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
+import { groupOf, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import { ClientServer } from './client-server.ts'
+import { Elsewhere } from './elsewhere.ts'
 
 export interface NodePorts extends DriverPorts {
   readonly clients: Transport<ClientFrame>
+  /** Links to the nodes of each other replica set, by its number; the own set has none. */
+  readonly elsewhere?: ReadonlyMap<number, Transport<ClientFrame>>
 }
 
 export type NodeOptions = DriverOptions
@@ -33,7 +41,10 @@ export interface NodeStatus {
 }
 
 export class Node {
-  readonly cells: CellStore
+  /** Of all shards, whichever set holds them. */
+  readonly cells: CellService
+  readonly #store: CellStore
+  readonly #elsewhere: ReadonlyMap<number, Elsewhere>
   readonly #driver: Driver
   readonly #groups: GroupService
   readonly #server: ClientServer
@@ -64,11 +75,40 @@ export class Node {
     this.#options = options
     this.#driver = driver
     const { clock, random, clients: transport } = ports
-    this.cells = new CellStore({ replica: driver, clock, random })
-    const status = (): ReturnType<typeof plain> => plain(this.status())
+    this.#store = new CellStore({ replica: driver, clock, random })
     this.#groups = new GroupService({ replica: driver, clock })
-    const { cells } = this
-    this.#server = new ClientServer({ transport, cells, groups: this.#groups, clock, status })
+    this.#elsewhere = new Map(
+      [...(ports.elsewhere ?? [])].map(([set, links]) => {
+        return [set, new Elsewhere({ transport: links, clock, random })]
+      }),
+    )
+    this.cells = this.#routedCells()
+    const status = (): ReturnType<typeof plain> => plain(this.status())
+    const groups = { execute: this.#askGroup.bind(this) }
+    this.#server = new ClientServer({ transport, cells: this.cells, groups, clock, status })
+  }
+
+  #routedCells(): CellService {
+    const { node, placement } = this.#options
+    if (placement.setCount === 1) return this.#store
+    const own = placement.setOfNode(node)
+    const services = Array.from({ length: placement.setCount }, (_, set) => {
+      return set === own ? this.#store : this.#setElsewhere(set)
+    })
+    const setOf = (datastore: string, shard: number): number =>
+      placement.setOf(shardGroup(datastore, shard))
+    return new RoutedCells({ services, setOf })
+  }
+
+  #setElsewhere(set: number): Elsewhere {
+    return present(this.#elsewhere.get(set), 'node: there are links to every other set')
+  }
+
+  #askGroup(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
+    const { placement } = this.#options
+    const group = groupOf(operation)
+    if (this.#driver.holds(group)) return this.#groups.execute(operation, timeoutMs)
+    return this.#setElsewhere(placement.setOf(group)).askGroup(operation, timeoutMs)
   }
 
   get replica(): LocalReplica & Pick<Driver, 'observedLeases'> {
@@ -87,16 +127,17 @@ export class Node {
   /** Takes nothing new, and resolves when what is at work is answered and applied. */
   async drain(): Promise<void> {
     this.#isDraining = true
-    this.cells.stop()
+    this.#store.stop()
     this.#groups.stop()
     await this.#server.drain()
     await this.#driver.drain()
   }
 
   async stop(): Promise<void> {
-    this.cells.stop()
+    this.#store.stop()
     this.#groups.stop()
     await this.#ports.clients.close()
+    await Promise.all([...this.#elsewhere.values()].map((set) => set.close()))
     await this.#driver.stop()
   }
 }

@@ -60,18 +60,15 @@ export function scalarText(value: string, origin: Origin): Located {
   return { kind: 'scalar', value, origin }
 }
 
-/** `a=http://host:1,b=http://host:2` as the file's list of `{id, url}`. */
+/** `a=http://host:1,b@east=http://host:2` as the file's list of `{id, url, set}`. */
 export function nodeListText(text: string, origin: Origin): Located {
   const items = text.split(',').map((item): Located => {
     const cut = item.indexOf('=')
-    const pair: [string, string][] =
-      cut < 0
-        ? [['id', item.trim()]]
-        : [
-            ['id', item.slice(0, cut).trim()],
-            ['url', item.slice(cut + 1).trim()],
-          ]
-    const fields = pair.map(([name, value]): [string, LocatedField] => [
+    const [id = '', set] = (cut < 0 ? item : item.slice(0, cut)).trim().split('@', 2)
+    const named: [string, string][] = [['id', id]]
+    if (cut >= 0) named.push(['url', item.slice(cut + 1).trim()])
+    if (set !== undefined) named.push(['set', set])
+    const fields = named.map(([name, value]): [string, LocatedField] => [
       name,
       { value: scalarText(value, origin), origin },
     ])

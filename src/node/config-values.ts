@@ -22,13 +22,19 @@ export interface NodeAddress {
   readonly id: NodeId
   /** Scheme, host and port: `http://10.0.0.1:4700`. */
   readonly url: string
+  /** The replica set that the node is in. */
+  readonly set: string
 }
+
+/** Of a node that names no set. */
+export const mainSet = 'main'
 
 export type LogLevel = (typeof logLevels)[number]
 const logLevels = ['error', 'warn', 'info', 'debug'] as const
 
 /** More replicas than this make every commit slower and none safer. */
 const nodeCountMax = 15
+const setCountMax = 64
 
 function refuse(
   at: Origin,
@@ -112,11 +118,9 @@ export function nodesOf(located: Located): Read<readonly NodeAddress[]> {
   if (located.kind !== 'list' || located.items.length === 0) {
     return refuse(located.origin, 'wants a list of { id, url }, one for every node')
   }
-  if (located.items.length > nodeCountMax) {
-    return refuse(
-      located.origin,
-      `names ${located.items.length} nodes; the most is ${nodeCountMax}`,
-    )
+  if (located.items.length > nodeCountMax * setCountMax) {
+    const most = `${nodeCountMax} in each of ${setCountMax} sets`
+    return refuse(located.origin, `names ${located.items.length} nodes; the most is ${most}`)
   }
   const problems: ValueProblem[] = []
   const nodes: NodeAddress[] = []
@@ -130,12 +134,22 @@ export function nodesOf(located: Located): Read<readonly NodeAddress[]> {
       else problems.push({ at: item.origin, reason: `two nodes have the ${same}` })
     }
   }
+  for (const { set, count } of setsOf(nodes)) {
+    if (count <= nodeCountMax) continue
+    const reason = `names ${count} nodes in set ${set}; the most is ${nodeCountMax}`
+    problems.push({ at: located.origin, reason })
+  }
   return problems.length > 0 ? { ok: false, problems } : { ok: true, value: nodes }
+}
+
+function setsOf(nodes: readonly NodeAddress[]): { readonly set: string; readonly count: number }[] {
+  const sets = [...new Set(nodes.map(({ set }) => set))]
+  return sets.map((set) => ({ set, count: nodes.filter((node) => node.set === set).length }))
 }
 
 function nodeOf(item: Located): Read<NodeAddress> {
   if (item.kind !== 'map') return refuse(item.origin, `wants { id, url }, not ${shown(item)}`)
-  const known = ['id', 'url']
+  const known = ['id', 'url', 'set']
   const problems: ValueProblem[] = []
   for (const [name, field] of item.fields) {
     if (known.includes(name)) continue
@@ -145,10 +159,12 @@ function nodeOf(item: Located): Read<NodeAddress> {
   if (problems.length > 0) return { ok: false, problems }
   const id = fieldOf(item, 'id', (at) => textOf(at, isNodeId, 'is 1 to 32 of a-z, 0-9 and -'))
   const url = fieldOf(item, 'url', urlOf)
-  if (!id.ok) problems.push(...id.problems)
-  if (!url.ok) problems.push(...url.problems)
-  if (!id.ok || !url.ok) return { ok: false, problems }
-  return { ok: true, value: { id: id.value, url: url.value } }
+  const set: Read<string> = item.fields.has('set')
+    ? fieldOf(item, 'set', (at) => textOf(at, isNodeId, 'is 1 to 32 of a-z, 0-9 and -'))
+    : { ok: true, value: mainSet }
+  for (const read of [id, url, set]) if (!read.ok) problems.push(...read.problems)
+  if (!id.ok || !url.ok || !set.ok) return { ok: false, problems }
+  return { ok: true, value: { id: id.value, url: url.value, set: set.value } }
 }
 
 function fieldOf<T>(

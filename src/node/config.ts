@@ -24,7 +24,9 @@ import {
   nodesOf,
   textOf,
   truthOf,
+  mainSet,
   type Listen,
+  type NodeAddress,
   type Read,
 } from './config-values.ts'
 import { unknownWord } from '../base/suggest.ts'
@@ -205,6 +207,11 @@ function knownFields(prefix: string): readonly string[] {
   return [...new Set(inside.map(({ name }) => name.slice(prefix.length).split('.')[0] ?? ''))]
 }
 
+/** As a flag has it. */
+function nodeText({ id, url, set }: NodeAddress): string {
+  return set === mainSet ? `${id}=${url}` : `${id}@${set}=${url}`
+}
+
 function effectiveSettings(
   config: NodeConfig,
   origins: ReadonlyMap<string, Origin>,
@@ -216,7 +223,7 @@ function effectiveSettings(
     ['node', config.node],
     ['listen', `${host}:${listen.port}`],
     ['data', config.data],
-    ['nodes', config.nodes.map(({ id, url }) => `${id}=${url}`).join(',')],
+    ['nodes', config.nodes.map(nodeText).join(',')],
     ['secret_file', config.secretFile],
     ['tls.cert_file', config.tls?.certFile],
     ['tls.key_file', config.tls?.keyFile],

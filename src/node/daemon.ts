@@ -12,7 +12,7 @@ import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { present } from '../base/assert.ts'
 import { retryByCode, StoreError, type StoreErrorCode } from '../base/errors.ts'
-import { staticPlacement } from '../placement/placement.ts'
+import { placementOver } from '../placement/placement.ts'
 import { DataStore } from '../replica/data-store.ts'
 import { authorization } from './authorization.ts'
 import { Node } from './compose.ts'
@@ -23,6 +23,7 @@ import { listen, type BoundServer, type Fetch } from './http-server.ts'
 import { openLinks, type Links } from './links.ts'
 import { createMetrics, type NodeMetrics } from './metrics.ts'
 import { isOperation, operationRoutes } from './operations.ts'
+import { keepReplicaSets, replicaSetsOf } from './replica-sets.ts'
 import { statusReport, type NodeState, type StatusParts, type StatusReport } from './status.ts'
 
 export interface DaemonOptions {
@@ -126,6 +127,8 @@ export class Daemon {
       probeData: (data) => DataStore.open(data, { clock, trace, limits: config.limits }),
     })
     this.#folder = folder
+    const sets = replicaSetsOf(config.nodes)
+    await keepReplicaSets(config.data, sets)
     if (folder.wasDataReset) this.#noteDataReset()
     const { server } = this.#server
     this.#links = openLinks({ server, config, secret: files.secret, logger })
@@ -134,10 +137,11 @@ export class Daemon {
         ...{ clock, random, trace },
         ...{ log: folder.log, data: folder.data },
         ...{ peers: this.#links.peers, clients: this.#links.clients },
+        elsewhere: this.#links.elsewhere,
       },
       {
         ...{ node: config.node, cluster: config.cluster, limits: config.limits },
-        placement: staticPlacement(config.nodes.map(({ id }) => id)),
+        placement: placementOver(sets),
       },
       (reason) => this.#fail(reason),
     )

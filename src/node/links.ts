@@ -1,7 +1,7 @@
 /** The two transports of a node on its one listener: links to the other nodes, and from clients. */
 import type { Server } from 'node:http'
 import type { Logger } from 'pino'
-import { WsClientListener } from '../adapters/ws-clients.ts'
+import { WsClientDialer, WsClientListener } from '../adapters/ws-clients.ts'
 import type { LinkLog, TransportCounters } from '../adapters/ws-link.ts'
 import { WsPeerTransport } from '../adapters/ws-peers.ts'
 import { systemClock } from '../adapters/system-clock.ts'
@@ -17,6 +17,8 @@ import type { Figure } from './metrics.ts'
 export interface Links {
   readonly peers: Transport<PeerFrame>
   readonly clients: Transport<ClientFrame>
+  /** To the nodes of each other replica set, by its number. */
+  readonly elsewhere: ReadonlyMap<number, Transport<ClientFrame>>
   /** What went over both, for `/metrics`. */
   figures(): readonly Figure[]
   close(): Promise<void>
@@ -35,23 +37,33 @@ const clientQueueBytesMax: number = 64 * 1024 * 1024
 
 export function openLinks({ server, config, secret = '', logger }: LinksOptions): Links {
   const { node, cluster, limits } = config
+  const own = config.nodes.find(({ id }) => id === node)
   const log: LinkLog = (message, detail) => logger.info(detail, message)
   const common = { node, cluster, server, secret, log, clock: systemClock, random: systemRandom }
   const peers = new WsPeerTransport<PeerFrame>({
     ...common,
     codec: { encode: encodePeerFrame, decode: decodePeerFrame },
     queueBytesMax: limits.peerQueueBytesMax,
-    peers: config.nodes.map(({ id, url }) => ({ node: id, url })),
+    peers: config.nodes
+      .filter(({ set }) => set === own?.set)
+      .map(({ id, url }) => ({ node: id, url })),
   })
-  const clients = new WsClientListener<ClientFrame>({
-    ...common,
+  const clientLinks = {
     codec: { encode: encodeClientFrame, decode: decodeClientFrame },
     queueBytesMax: clientQueueBytesMax,
-    clientsMax,
-  })
+  }
+  const clients = new WsClientListener<ClientFrame>({ ...common, ...clientLinks, clientsMax })
+  const elsewhere = new Map<number, WsClientDialer<ClientFrame>>()
+  const sets = [...new Set(config.nodes.map(({ set }) => set))]
+  for (const [number, name] of sets.entries()) {
+    if (name === own?.set) continue
+    const urls = config.nodes.filter(({ set }) => set === name).map(({ url }) => url)
+    elsewhere.set(number, new WsClientDialer<ClientFrame>({ ...common, ...clientLinks, urls }))
+  }
   return {
     peers,
     clients,
+    elsewhere,
     figures: () => [
       ...linkFigures('peer', peers.counters),
       ...linkFigures('client', clients.counters),
@@ -60,6 +72,7 @@ export function openLinks({ server, config, secret = '', logger }: LinksOptions)
     close: async () => {
       await peers.close()
       await clients.close()
+      await Promise.all([...elsewhere.values()].map((links) => links.close()))
     },
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { NodeId } from '../base/ids.ts'
 import type { ReplicaStatus } from '../replica/driver.ts'
-import type { NodeAddress } from './config-values.ts'
+import { mainSet, type NodeAddress } from './config-values.ts'
 import type { Figure } from './metrics.ts'
 
 export type NodeState = 'starting' | 'running' | 'draining' | 'failed'
@@ -33,6 +33,8 @@ export interface StatusParts {
 /** The answer of `/status`. */
 export interface StatusReport {
   readonly node: string
+  /** The replica set that the node is in; what follows is about its nodes. */
+  readonly set: string
   readonly cluster: string
   readonly version: string
   readonly url: string
@@ -60,7 +62,7 @@ export function statusReport(parts: StatusParts): StatusReport {
   const nodes = seenNodes(parts)
   const canLose = spareNodes(nodes)
   return {
-    ...{ node, cluster, version, url, state },
+    ...{ node, set: setOf(parts), cluster, version, url, state },
     pid: process.pid,
     ready: readinessChecks(parts).every(({ ok }) => ok),
     uptimeSeconds: Math.round((parts.nowMs - parts.startedAtMs) / 1000),
@@ -69,6 +71,10 @@ export function statusReport(parts: StatusParts): StatusReport {
     replica: parts.replica && withoutPeers(parts.replica),
     messages: messagesOf(parts, nodes, canLose),
   }
+}
+
+function setOf({ node, nodes }: Pick<StatusParts, 'node' | 'nodes'>): string {
+  return nodes.find(({ id }) => id === node)?.set ?? mainSet
 }
 
 /** Peers stand in `nodes` already. */
@@ -94,7 +100,9 @@ export function readinessChecks(parts: StatusParts): readonly Check[] {
 }
 
 function seenNodes({ node, nodes, replica }: StatusParts): readonly SeenNode[] {
-  return nodes.map(({ id, url }) => {
+  const own = setOf({ node, nodes })
+  const ofSet = nodes.filter(({ set }) => set === own)
+  return ofSet.map(({ id, url }) => {
     const isSelf = id === node
     const peer = replica?.peers.find((one) => one.node === id)
     const isUp = isSelf ? replica !== undefined : peer?.isUp === true && !peer.isSuspected

@@ -2,11 +2,12 @@
  * Which nodes hold a group. A bucket (4,096 of them) is the unit of placement; a map says which
  * nodes hold it, under an epoch that every replication message names.
  *
- * Static for now: every node of the configuration is a full replica of every bucket, epoch 1. The
- * order of a bucket's replicas rotates with its number, so that the first position of each group
- * (whose leader is the first full replica) spreads over the nodes.
+ * Static for now: the configuration names replica sets, one or several; a node is in one of them, and
+ * is a full replica of its buckets, epoch 1. Buckets go to the sets in turn; the order of a bucket's
+ * replicas rotates, so that the first position of each group (whose leader is the first full replica)
+ * spreads over the nodes.
  */
-import { assert } from '../base/assert.ts'
+import { assert, present } from '../base/assert.ts'
 import { bytesOfGroup, type GroupId, type NodeId } from '../base/ids.ts'
 import { sha256 } from '../base/bytes.ts'
 
@@ -21,8 +22,16 @@ export interface ReplicaSet {
 }
 
 export interface Placement {
+  /** All of them, set by set. */
   readonly nodes: readonly NodeId[]
+  readonly setCount: number
   replicasOf(group: GroupId): ReplicaSet
+  /** The number of the set that holds the group, from 0. */
+  setOf(group: GroupId): number
+  /** The number of the set that the node is in. */
+  setOfNode(node: NodeId): number
+  /** The nodes of a set. */
+  nodesOf(set: number): readonly NodeId[]
 }
 
 /** 12 bits of the SHA-256 of the root key. */
@@ -36,18 +45,35 @@ export function majorityOf(voters: readonly NodeId[]): number {
 
 /** Every node holds everything. `nodes` are distinct; their order is the same at every node. */
 export function staticPlacement(nodes: readonly NodeId[]): Placement {
-  assert(nodes.length > 0, 'placement: a cluster has at least one node')
+  return placementOver([nodes])
+}
+
+/** Each set holds its share of the buckets. The order, of sets and in each, is the same at every node. */
+export function placementOver(sets: readonly (readonly NodeId[])[]): Placement {
+  const nodes = sets.flat()
+  assert(sets.length > 0 && sets.every((set) => set.length > 0), 'placement: a set has nodes')
   assert(new Set(nodes).size === nodes.length, 'placement: a node is named twice')
-  const sets = nodes.map((firstFull, first): ReplicaSet => {
-    const voters = [...nodes.slice(first), ...nodes.slice(0, first)]
-    return { epoch: 1, voters, firstFull }
-  })
+  const rotations = sets.map(rotationsOf)
+  const setOf = (group: GroupId): number => bucketOf(group) % sets.length
   return {
     nodes,
+    setCount: sets.length,
+    setOf,
+    setOfNode: (node) => sets.findIndex((set) => set.includes(node)),
+    nodesOf: (number) => present(sets[number], 'placement: there is such a set'),
     replicasOf: (group) => {
-      const set = sets[bucketOf(group) % sets.length]
-      assert(set !== undefined, 'placement: a bucket has a replica set')
-      return set
+      const bucket = bucketOf(group)
+      const ordered = present(rotations[bucket % sets.length], 'placement: a bucket has a set')
+      const turn = Math.floor(bucket / sets.length) % ordered.length
+      return present(ordered[turn], 'placement: a bucket has a replica set')
     },
   }
+}
+
+/** The set's nodes beginning with each of them. */
+function rotationsOf(set: readonly NodeId[]): readonly ReplicaSet[] {
+  return set.map((firstFull, first): ReplicaSet => {
+    const voters = [...set.slice(first), ...set.slice(0, first)]
+    return { epoch: 1, voters, firstFull }
+  })
 }

@@ -8,6 +8,7 @@ import { bufferOf, readCount, writeCount } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { ClusterId, GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
+import { Holdings } from '../placement/holdings.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -17,7 +18,7 @@ import type { LinkInfo, Transport } from '../ports/transport.ts'
 import type { Effect } from '../replication/effect.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { GroupMessage, Message, PeerFrame } from '../replication/message.ts'
-import { encodeTransaction, type Transaction } from '../replication/transaction.ts'
+import { encodeTransaction } from '../replication/transaction.ts'
 import { LocalAgenda } from './agenda.ts'
 import { DataStore } from './data-store.ts'
 import { Deadlines } from './deadlines.ts'
@@ -40,7 +41,7 @@ import { StoredRecords } from './record-source.ts'
 import { Reads } from './reads.ts'
 import { Replica, type ObservedLeases, type Reading } from './replica.ts'
 import { Requests } from './requests.ts'
-import { excessOf } from './submission-size.ts'
+import { excessOf, transactionOf } from './submission-size.ts'
 import { suppliedBy } from './supply.ts'
 
 export interface DriverPorts {
@@ -86,6 +87,7 @@ export class Driver implements LocalReplica {
   readonly agenda: Agenda
   readonly #ports: DriverPorts
   readonly #options: DriverOptions
+  readonly #holdings: Holdings
   readonly #log: LogStore
   readonly #data: DataStore
   readonly #replica: Replica
@@ -119,10 +121,12 @@ export class Driver implements LocalReplica {
     this.#log = log
     this.#data = data
     const { clock, trace } = ports
+    this.#holdings = new Holdings(options.placement, options.node)
+    const { nodes } = this.#holdings
     const { incarnation } = log.identity
     const source = new StoredRecords(log, data)
     this.#keeper = new LeaseKeeper({
-      ...{ node: options.node, nodes: options.placement.nodes, incarnation },
+      ...{ node: options.node, nodes, incarnation },
       ...{ limits: options.limits, clock, longestLeaseMs: log.longestLeaseMs },
       send: (to, message) => this.#peers.send(to, message),
       onRevoked: (group, peer) => this.#step(group, { kind: 'revoked', peer }),
@@ -143,7 +147,7 @@ export class Driver implements LocalReplica {
       begin: (group, read) => this.#step(group, { kind: 'read', read }),
     })
     this.#peers = new Peers({
-      ...{ node: options.node, nodes: options.placement.nodes, limits: options.limits },
+      ...{ node: options.node, nodes, limits: options.limits },
       ...{ clock, trace, transport: ports.peers, meta: data },
       durableFlush: () => log.durableFlush,
       onSuspicion: (peer, isSuspected) => this.#onSuspicion(peer, isSuspected),
@@ -152,7 +156,9 @@ export class Driver implements LocalReplica {
     log.onFailure = (reason) => this.#fail(reason)
     data.onFailure = (reason) => this.#fail(reason)
     data.onApplied = (applied) => this.#onApplied(applied)
-    this.agenda = new LocalAgenda(data.listing, clock, (group) => this.#isOurs(group))
+    this.agenda = new LocalAgenda(data.listing, clock, (group) =>
+      this.#holdings.isFirst(group, (one) => this.#peers.isAlive(one)),
+    )
   }
 
   /**
@@ -215,23 +221,17 @@ export class Driver implements LocalReplica {
     return { storeId, incarnation, durableFlush: this.#log.durableFlush }
   }
 
+  holds(group: GroupId): boolean {
+    return this.#holdings.has(group)
+  }
+
   submit(submission: Submission, timeoutMs: number): Promise<Outcome> {
-    const { group, intent, attempt, readPosition, reads, ranges, allocations, mutations } =
-      submission
+    const { group, readPosition, reads, ranges } = submission
     if (this.#isOver) return Promise.resolve({ kind: 'unknown' })
     if (this.#requests.count >= this.#options.limits.nodeQueueMax) {
       return Promise.resolve({ kind: 'overloaded' })
     }
-    const { session, sequence, floor, expiresAt } = intent
-    const transaction: Transaction = {
-      session,
-      sequence,
-      attempt,
-      floor,
-      expiresAt,
-      allocations,
-      mutations,
-    }
+    const transaction = transactionOf(submission)
     const bytes = encodeTransaction(transaction)
     const excess = excessOf(submission, bytes, this.#options.limits)
     if (excess !== undefined) return Promise.reject(excess)
@@ -347,6 +347,8 @@ export class Driver implements LocalReplica {
       case 'slow':
         return this.#keeper.onMessage(from, message)
       default:
+        // A peer with another configuration: what is not held here is not voted on here.
+        if (!this.holds(message.group)) return this.#ports.trace.mark('a group of other nodes')
         return this.#step(message.group, { kind: 'message', from, message })
     }
   }
@@ -354,11 +356,6 @@ export class Driver implements LocalReplica {
   #onExists(group: GroupId, position: Position, informer: NodeId): void {
     if (this.#log.highest(group) >= position) return
     this.#step(group, { kind: 'exists', position, informer })
-  }
-
-  #isOurs(group: GroupId): boolean {
-    const { voters } = this.#options.placement.replicasOf(group)
-    return voters.find((node) => this.#peers.isAlive(node)) === this.#options.node
   }
 
   #onSuspicion(peer: NodeId, isSuspected: boolean): void {

@@ -115,7 +115,10 @@ export interface Agenda {
   isOurs(group: GroupId): boolean
 }
 
+/** All of it is of groups that this node holds (`holds`). */
 export interface LocalReplica {
+  /** Whether this node is a replica of the group; others are asked for those that it is not. */
+  holds(group: GroupId): boolean
   /**
    * Resolves with the outcome, at the latest `timeoutMs` from now (`unknown`). Rejects with
    * `too-large`, and with nothing else, where the submission exceeds a bound; nothing happened then.

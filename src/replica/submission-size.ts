@@ -11,7 +11,19 @@ import {
   transactionMutationsMax,
   type Limits,
 } from '../base/limits.ts'
+import type { Transaction } from '../replication/transaction.ts'
 import type { Submission } from './local-replica.ts'
+
+/** As the log carries it; one shape for all. */
+export function transactionOf({
+  intent,
+  attempt,
+  allocations,
+  mutations,
+}: Submission): Transaction {
+  const { session, sequence, floor, expiresAt } = intent
+  return { session, sequence, attempt, floor, expiresAt, allocations, mutations }
+}
 
 /** What is wrong with it, or undefined. `bytes` is the transaction as it would be logged. */
 export function excessOf(

@@ -198,6 +198,10 @@ export class MemoryReplica implements LocalReplica {
     return made
   }
 
+  holds(): boolean {
+    return true
+  }
+
   catchUp(group: GroupId): void {
     const { state, rows, versions } = this.#applied(group)
     for (const entry of this.#log.group(group).entries.slice(state.position)) {

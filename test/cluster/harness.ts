@@ -157,6 +157,8 @@ export async function withFolder<T>(use: (folder: string) => Promise<T>): Promis
 export interface ClusterOptions {
   /** Absent: a, b, c. */
   readonly ids?: readonly string[]
+  /** The replica set of a node; absent: all are in one. */
+  readonly setOf?: (id: string) => string
   readonly cluster?: string
   /** More lines for every node's file. */
   readonly extraYaml?: string
@@ -212,7 +214,10 @@ export async function createCluster(options: ClusterOptions = {}): Promise<TestC
   const ids = options.ids ?? ['a', 'b', 'c']
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-cluster-'))
   const ports = await freePorts(ids.length)
-  const places = ids.map((id, i) => ({ id, url: `http://127.0.0.1:${ports[i] ?? 0}` }))
+  const places = ids.map((id, i) => ({
+    ...{ id, url: `http://127.0.0.1:${ports[i] ?? 0}` },
+    ...(options.setOf !== undefined && { set: options.setOf(id) }),
+  }))
   const nodes: TestNode[] = []
   for (const place of places) {
     const configPath = join(folder, `${place.id}.yaml`)

@@ -239,14 +239,16 @@ test('without a file, flags and environment alone make a configuration', () => {
     ['node', 'a'],
     ['data', 'd'],
   ])
-  const environment = { TRILITHON_NODES: 'a=http://h:1, b=http://h:2' }
+  const environment = { TRILITHON_NODES: 'a=http://h:1, b@east=http://h:2' }
   const result = buildConfig({ environment, flags, workingFolder: '/w' })
   expect(complaints(result)).toEqual([])
   if (!result.ok) return
   expect(result.config.nodes).toEqual([
-    { id: 'a', url: 'http://h:1' },
-    { id: 'b', url: 'http://h:2' },
+    { id: 'a', url: 'http://h:1', set: 'main' },
+    { id: 'b', url: 'http://h:2', set: 'east' },
   ])
+  const nodes = result.settings.find(({ name }) => name === 'nodes')
+  expect(nodes?.value).toBe('a=http://h:1,b@east=http://h:2')
 })
 
 test('a wrong flag is named as the flag, a wrong variable as the variable', () => {

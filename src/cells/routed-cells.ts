@@ -1,0 +1,209 @@
+/**
+ * Cells of several replica sets as one service: each operation goes to the set that holds its shard,
+ * a batch in parts. Whoever asks need not know where a shard is.
+ */
+import { present, unreachable } from '../base/assert.ts'
+import { problem, type Outcome } from '../base/problem.ts'
+import { isRowKey, type ShardLeader, type StoredCell, type Written } from './cell.ts'
+import type {
+  Answer,
+  Answered,
+  CallOptions,
+  CellOperation,
+  CellService,
+  GetCells,
+  GetLog,
+  LogPlace,
+  PutCells,
+  StoredLogPage,
+} from './operation.ts'
+import { isShard, shardOf } from './shard.ts'
+
+export interface RoutedCellsParts {
+  /** By the numbers of their sets. */
+  readonly services: readonly CellService[]
+  /** The set that holds a shard. */
+  setOf(datastore: string, shard: number): number
+}
+
+type Batch = PutCells | GetCells | GetLog
+
+/** What one set is asked of a batch: the items at these places. */
+interface Part {
+  readonly service: CellService
+  readonly places: number[]
+}
+
+export class RoutedCells implements CellService {
+  readonly #parts: RoutedCellsParts
+
+  constructor(parts: RoutedCellsParts) {
+    this.#parts = parts
+  }
+
+  execute(operation: CellOperation, options: CallOptions): Promise<Answered> {
+    if (operation.kind === 'row' || operation.kind === 'versions') {
+      return this.#serviceOf(operation.datastore, shardOfRow(operation.rowKey)).execute(
+        operation,
+        options,
+      )
+    }
+    const [first, ...others] = this.#split(operation)
+    if (first === undefined)
+      return this.#serviceOf(operation.datastore, 0).execute(operation, options)
+    if (others.length === 0) return first.service.execute(operation, options)
+    const parts = [first, ...others]
+    if (operation.kind === 'log') return readLogs(operation, parts, options)
+    return carryOut(operation, parts, options)
+  }
+
+  #serviceOf(datastore: string, shard: number): CellService {
+    const { services, setOf } = this.#parts
+    return present(services[setOf(datastore, shard)], 'cells: a shard is of one of the sets')
+  }
+
+  #split(operation: Batch): Part[] {
+    const parts = new Map<CellService, number[]>()
+    for (const [place, item] of operation.items.entries()) {
+      const shard = 'shard' in item ? item.shard : shardOfRow(item.rowKey)
+      // What is no shard is refused wherever it is asked for.
+      const service = this.#serviceOf(operation.datastore, isShard(shard) ? shard : 0)
+      const places = parts.get(service)
+      if (places === undefined) parts.set(service, [place])
+      else places.push(place)
+    }
+    return [...parts].map(([service, places]) => ({ service, places }))
+  }
+}
+
+function shardOfRow(rowKey: string): number {
+  return isRowKey(rowKey) ? shardOf(rowKey) : 0
+}
+
+async function carryOut(
+  operation: Batch,
+  parts: readonly Part[],
+  options: CallOptions,
+): Promise<Answered> {
+  const answers = await Promise.all(
+    parts.map(({ service, places }) =>
+      service.execute(partOf(operation, places), optionsOf(options, places)),
+    ),
+  )
+  return merge(operation, parts, answers)
+}
+
+/** The first look asks for what is there; then each set is waited for, and the first one ends it. */
+async function readLogs(
+  operation: GetLog,
+  parts: readonly Part[],
+  options: CallOptions,
+): Promise<Answered> {
+  const looked = await carryOut({ ...operation, waitMs: 0 }, parts, options)
+  const { answer } = looked
+  if (operation.waitMs === 0 || answer.kind !== 'log' || answer.items.some(isNews)) return looked
+  const items = answer.items.map((page, place) => {
+    const known = present(operation.items[place], 'cells: a page is of a place')
+    return page.kind === 'problem' ? known : afterPage(page.value)
+  })
+  const waiting = { ...operation, items }
+  const answered = await new Promise<{ readonly part: Part; readonly one: Answered }>(
+    (resolve, reject) => {
+      for (const part of parts) {
+        part.service
+          .execute(partOf(waiting, part.places), options)
+          .then((one) => resolve({ part, one }), reject)
+      }
+    },
+  )
+  return over(looked, answer.items, answered.part, answered.one)
+}
+
+function afterPage({ shard, next }: StoredLogPage): LogPlace {
+  return { kind: 'after', shard, addedId: next }
+}
+
+/** The look, with what one part has found since in its places. */
+function over(
+  looked: Answered,
+  pages: readonly Outcome<StoredLogPage>[],
+  { places }: Part,
+  { answer, positions }: Answered,
+): Answered {
+  const items = [...pages]
+  for (const [nth, place] of places.entries()) items[place] = itemOf(answer, logItems, nth)
+  return { answer: { kind: 'log', items }, positions: [...looked.positions, ...positions] }
+}
+
+function isNews(page: Outcome<StoredLogPage>): boolean {
+  return page.kind === 'problem' || page.value.cells.length > 0
+}
+
+function partOf<Of extends Batch>(operation: Of, places: readonly number[]): Of {
+  const items = places.map((place) => operation.items[place])
+  return { ...operation, items }
+}
+
+function optionsOf({ timeoutMs, intents }: CallOptions, places: readonly number[]): CallOptions {
+  if (intents === undefined) return { timeoutMs }
+  const sequences = places.flatMap((place) => intents.sequences[place] ?? [])
+  return { timeoutMs, intents: { ...intents, sequences } }
+}
+
+function merge(operation: Batch, parts: readonly Part[], answers: readonly Answered[]): Answered {
+  const positions = answers.flatMap((answered) => answered.positions)
+  const leaders: readonly ShardLeader[] = answers.flatMap((answered) => answered.leaders ?? [])
+  const answer = mergedAnswer(operation, parts, answers)
+  return leaders.length === 0 ? { answer, positions } : { answer, positions, leaders }
+}
+
+function mergedAnswer(
+  { kind }: Batch,
+  parts: readonly Part[],
+  answers: readonly Answered[],
+): Answer {
+  switch (kind) {
+    case 'put':
+      return { kind, items: gathered(parts, answers, putItems) }
+    case 'get':
+      return { kind, items: gathered(parts, answers, getItems) }
+    case 'log':
+      return { kind, items: gathered(parts, answers, logItems) }
+    default:
+      return unreachable(kind)
+  }
+}
+
+/** Of an answer to one kind of batch, the outcomes. */
+type ItemsOf<Value> = (answer: Answer) => readonly Outcome<Value>[] | undefined
+
+const putItems: ItemsOf<Written> = (answer) => (answer.kind === 'put' ? answer.items : undefined)
+const getItems: ItemsOf<StoredCell | undefined> = (answer) =>
+  answer.kind === 'get' ? answer.items : undefined
+const logItems: ItemsOf<StoredLogPage> = (answer) =>
+  answer.kind === 'log' ? answer.items : undefined
+
+function gathered<Value>(
+  parts: readonly Part[],
+  answers: readonly Answered[],
+  itemsOf: ItemsOf<Value>,
+): Outcome<Value>[] {
+  const items: Outcome<Value>[] = []
+  for (const [index, { places }] of parts.entries()) {
+    const answered = present(answers[index], 'cells: each part is answered')
+    for (const [nth, place] of places.entries())
+      items[place] = itemOf(answered.answer, itemsOf, nth)
+  }
+  return items
+}
+
+/** A problem of the whole is one of each item. */
+function itemOf<Value>(answer: Answer, itemsOf: ItemsOf<Value>, nth: number): Outcome<Value> {
+  if (answer.kind === 'problem') return answer
+  return itemsOf(answer)?.[nth] ?? lost
+}
+
+const lost: Outcome<never> = {
+  kind: 'problem',
+  problem: problem('corrupt', 'a node answered fewer items than it was asked for'),
+}

@@ -1,0 +1,161 @@
+/** Six real processes in two replica sets: every node takes everything, and a set that is lost takes only its own shards with it. */
+import { randomUUID } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { shardGroup, shardOf } from '../../src/cells/shard.ts'
+import { connect } from '../../src/client/connect.ts'
+import { rootKey } from '../../src/index.ts'
+import { bucketOf } from '../../src/placement/placement.ts'
+import { defineSchema } from '../../schema/define.ts'
+import { t } from '../../schema/property.ts'
+import { table } from '../../schema/table.ts'
+import { startCluster, type TestCluster } from './harness.ts'
+
+const east = ['a', 'b', 'c']
+const west = ['d', 'e', 'f']
+
+let cluster: TestCluster
+beforeAll(async () => {
+  const setOf = (id: string): string => (east.includes(id) ? 'east' : 'west')
+  cluster = await startCluster({ ids: [...east, ...west], setOf })
+}, 60_000)
+afterAll(() => cluster?.close())
+
+function setOfRow(rowKey: string): number {
+  return bucketOf(shardGroup('trips', shardOf(rowKey))) % 2
+}
+
+function rowKeysOf(set: number, count: number): string[] {
+  const found: string[] = []
+  while (found.length < count) {
+    const rowKey = randomUUID()
+    if (setOfRow(rowKey) === set) found.push(rowKey)
+  }
+  return found
+}
+
+const account = table('Account', { name: t.string(), amount: t.integer() }).key('name').root()
+const accounts = defineSchema('Accounts', [account])
+
+test('each node alone takes puts and reads of all shards, batches and logs of both sets', async () => {
+  const rowKeys = [...rowKeysOf(0, 5), ...rowKeysOf(1, 5)]
+  for (const [turn, id] of ['a', 'd'].entries()) {
+    const client = await connect({ nodes: [cluster.node(id).url] })
+    try {
+      const trips = client.cells('trips')
+      const cells = rowKeys.map((rowKey) => ({
+        rowKey,
+        column: 'BASE',
+        refKey: turn,
+        body: { turn },
+      }))
+      const written = await trips.batchPut(cells)
+      expect(written.map((one) => one.kind === 'ok' && one.value.created)).toEqual(
+        cells.map(() => true),
+      )
+      const found = await trips.batchGet(rowKeys.map((rowKey) => ({ rowKey, column: 'BASE' })))
+      expect(found.map((one) => one.kind === 'ok' && one.value?.refKey)).toEqual(
+        cells.map(() => turn),
+      )
+      const places = rowKeys.map((rowKey) => {
+        return { kind: 'after', shard: shardOf(rowKey), addedId: 0 } as const
+      })
+      const logs = await trips.batchShardLog(places)
+      expect(logs.map((one) => one.kind === 'ok' && one.value.cells.length)).toEqual(
+        cells.map(() => turn + 1),
+      )
+    } finally {
+      await client.close()
+    }
+  }
+})
+
+test('who waits for cells of both sets hears of one in either', async () => {
+  const client = await connect({ nodes: [cluster.node('b').url] })
+  try {
+    const trips = client.cells('trips')
+    for (const set of [0, 1]) {
+      const rowKeys = [...rowKeysOf(0, 1), ...rowKeysOf(1, 1)]
+      const places = rowKeys.map((rowKey) => {
+        return { kind: 'after', shard: shardOf(rowKey), addedId: 0 } as const
+      })
+      const waiting = trips.batchShardLog(places, { waitMs: 20_000 })
+      const rowKey = rowKeys[set] ?? ''
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      await trips.put({ rowKey, column: 'BASE', refKey: 0, body: 1 })
+      const pages = await waiting
+      expect(pages.map((one) => one.kind === 'ok' && one.value.cells.length)).toEqual(
+        set === 0 ? [1, 0] : [0, 1],
+      )
+    }
+  } finally {
+    await client.close()
+  }
+})
+
+test('transactions and tables of groups in either set go through any node', async () => {
+  const client = await connect({ nodes: [cluster.node('c').url] })
+  try {
+    await client.applySchema(accounts.model)
+    const db = await client.tables(accounts)
+    for (let i = 0; i < 10; i++) {
+      const name = `account ${i}`
+      await db.transaction(rootKey(account, { name }), async (tx) => {
+        await tx.put(account, { name, amount: i })
+      })
+      const { value } = await db.read(rootKey(account, { name }), 'current', (rows) =>
+        rows.get(account, { name }),
+      )
+      expect(value?.amount).toBe(i)
+    }
+  } finally {
+    await client.close()
+  }
+})
+
+test('HTTP at any node serves both sets', async () => {
+  for (const rowKey of [...rowKeysOf(0, 2), ...rowKeysOf(1, 2)]) {
+    const cell = `${cluster.node('e').url}/v1/datastores/trips/cells/${rowKey}/BASE/0`
+    const body = JSON.stringify({ rowKey })
+    const headers = { 'content-type': 'application/json' }
+    expect((await fetch(cell, { method: 'PUT', body, headers })).status).toBe(201)
+    expect((await fetch(cell)).status).toBe(200)
+  }
+})
+
+test('while one set has no majority, the other one goes on', async () => {
+  const [ofEast] = rowKeysOf(0, 1)
+  const [ofWest] = rowKeysOf(1, 1)
+  await cluster.node('d').stop('SIGKILL')
+  await cluster.node('e').stop('SIGKILL')
+  const client = await connect({ nodes: cluster.urls, timeoutMs: 4_000 })
+  try {
+    const trips = client.cells('trips')
+    const cell = { column: 'BASE', refKey: 0, body: 1 }
+    expect(await trips.put({ ...cell, rowKey: ofEast ?? '' })).toMatchObject({ created: true })
+    await expect(trips.put({ ...cell, rowKey: ofWest ?? '' })).rejects.toMatchObject({
+      code: expect.stringMatching(/^(unavailable|unknown-outcome)$/),
+    })
+    await cluster.node('d').start()
+    expect(await trips.put({ ...cell, rowKey: ofWest ?? '' })).toMatchObject({
+      shard: shardOf(ofWest ?? ''),
+    })
+    await cluster.node('e').start()
+  } finally {
+    await client.close()
+  }
+})
+
+test('a data folder is not used under other replica sets', async () => {
+  const node = cluster.node('f')
+  await node.stop('SIGKILL')
+  const yaml = await readFile(node.configPath, 'utf8')
+  try {
+    await writeFile(node.configPath, yaml.replaceAll('"set":"west"', '"set":"east"'))
+    const { code } = await node.spawn().exited()
+    expect([code, node.log()]).toEqual([1, expect.stringContaining('is of nodes a b c | d e f')])
+  } finally {
+    await writeFile(node.configPath, yaml)
+  }
+  await node.start()
+})
