@@ -188,6 +188,11 @@ export class CellClient {
     try {
       const { timeoutMs } = options
       const written = await cells.put({ ...name, body }, { timeoutMs })
+      if (written.buffered) {
+        this.#parts.tell(`is told that ${column}/${refKey} is buffered`)
+        checker.onPutBuffered({ shard, row, column, refKey }, text)
+        return true
+      }
       const { addedId, createdAt, created } = written
       const seen = { shard, row, column, refKey, addedId, createdAt: String(createdAt), body: text }
       this.#parts.tell(`is told that ${column}/${refKey} is written, as added id ${addedId}`)

@@ -51,6 +51,7 @@ export class CellChecker {
   readonly #facts = new Map<string, Fact>()
   readonly #columns = new Map<string, Map<number, Fact>>()
   readonly #shards = new Map<number, ShardFacts>()
+  readonly #buffered: { readonly name: CellName; readonly body: string }[] = []
   #tick = 0
 
   constructor(referee: Referee) {
@@ -86,6 +87,16 @@ export class CellChecker {
     )
     const highest = Math.max(acknowledged.at(-1)?.highest ?? 0, cell.addedId)
     acknowledged.push({ tick: this.#tick, highest })
+  }
+
+  /** It was told to be durable elsewhere, on its way to its shard. */
+  onPutBuffered(name: CellName, body: string): void {
+    this.#buffered.push({ name, body })
+  }
+
+  /** All that was told to be buffered, for the end. */
+  get buffered(): readonly { readonly name: CellName; readonly body: string }[] {
+    return this.#buffered
   }
 
   /** The triple was refused because another body stands there. */

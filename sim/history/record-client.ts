@@ -55,6 +55,10 @@ export function recordCells(cells: CellCalls, datastore: string, sink: Sink): Ce
       const asked = names.writes(cell)
       const open = begin(asked, shardOf(cell.rowKey), 'current')
       const written = await recorded(open, () => cells.put(cell, options))
+      if (written.buffered) {
+        open.unknown()
+        return written
+      }
       const told = { ...cell, addedId: written.addedId }
       // A cell that is there already was found in the replica asked, which may be behind in the
       // rest: true, since a cell stays, but no current read of its shard.

@@ -165,7 +165,7 @@ export class ProcessWorkload {
       // Now and then what others would write as well.
       const body = random.chance(300_000) ? { agreed: refKey } : { drawn: random.int(0, 1e9) }
       const { shard, addedId } = await cells.put({ rowKey, column, refKey, body })
-      this.#see(shard, addedId)
+      if (addedId !== undefined) this.#see(shard, addedId)
       return
     }
     const read: ReadLevel = random.chance(anyReads) ? 'any' : 'current'

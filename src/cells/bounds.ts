@@ -12,6 +12,10 @@ export const batchConcurrencyMax = 256
 export const putRerunsMax = 10
 /** A read whose state is forgotten before it is done is begun anew so often. */
 export const readRerunsMax = 20
+/** Bodies that one transaction takes into a buffer; one alone may be larger. */
+export const bufferedPartBytesMax: number = 512 * 1024
+/** Buffered cells that are moved to their shard at once. */
+export const drainCellsMax = 64
 /** Shards that calls at one node wait for, together. */
 export const watchedShardsMax = 100_000
 

@@ -36,13 +36,29 @@ export interface StoredCell extends CellName {
   readonly body: Uint8Array
 }
 
-export interface Written {
+/** A put that found its shard. */
+export interface Added {
   readonly shard: number
   readonly addedId: number
   readonly createdAt: Timestamp
   /** False when the cell was there already, with an equal body. */
   readonly created: boolean
+  readonly buffered?: undefined
 }
+
+/**
+ * A put whose shard could not be reached: durable on another replica set, not readable yet. It comes
+ * into its shard by itself once that is back, unless another body is there first.
+ */
+export interface Buffered {
+  readonly shard: number
+  readonly buffered: true
+  readonly addedId?: undefined
+  readonly createdAt?: undefined
+  readonly created?: undefined
+}
+
+export type Written = Added | Buffered
 
 /** How far a shard's log had come where an answer was made. */
 export type ShardPosition = readonly [shard: number, position: Position]

@@ -25,6 +25,8 @@ export interface PutCells {
   readonly kind: 'put'
   readonly datastore: string
   readonly items: readonly PutItem[]
+  /** Into the shards, or not at all: nobody on the way takes a cell into a buffer. */
+  readonly isDirect?: true
 }
 
 /** A cell, or without a ref key the latest of its column. */

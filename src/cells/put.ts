@@ -16,7 +16,7 @@ import type { GroupTransaction, Inserted } from '../tables/types.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
 import type { PackedBody } from './body.ts'
 import { putRerunsMax } from './bounds.ts'
-import type { CellName, Written } from './cell.ts'
+import type { Added, CellName } from './cell.ts'
 import {
   creatorOf,
   getCells,
@@ -42,7 +42,7 @@ export interface PutTask {
 }
 
 export interface PutResult {
-  readonly written: Written
+  readonly written: Added
   readonly group: GroupId
   readonly position: Position
 }

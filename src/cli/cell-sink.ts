@@ -40,7 +40,11 @@ export function cellSink(cells: ClientCells, { column, refKey }: SinkTarget): Ce
 }
 
 function answerOf(outcome: Outcome<Written>): PutAnswer {
-  if (outcome.kind === 'ok') return { kind: outcome.value.created ? 'created' : 'already-there' }
+  if (outcome.kind === 'ok') {
+    const { buffered, created } = outcome.value
+    if (buffered) return { kind: 'buffered' }
+    return { kind: created ? 'created' : 'already-there' }
+  }
   const { code, message } = outcome.problem
   if (endsLoad[code]) return { kind: 'failed', error: errorOf(outcome.problem) }
   return { kind: 'rejected', reason: `${code}: ${message}` }

@@ -76,7 +76,12 @@ async function putCell(
   const written = await withClient(options, (client) =>
     client.cells(datastoreOf(options)).put(cell),
   )
-  if (options['json'] === true) return printJson(timed(written))
+  const isJson = options['json'] === true
+  if (written.buffered) {
+    if (isJson) return printJson(written)
+    return print(`buffered: shard ${written.shard} cannot be reached; it gets the cell when it can`)
+  }
+  if (isJson) return printJson(timed(written))
   const { created, shard, addedId } = written
   print(`${created ? 'created' : 'already there'}: shard ${shard}, added id ${addedId}`)
 }

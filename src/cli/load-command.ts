@@ -120,12 +120,13 @@ function ending({ stopped }: LoadReport): { readonly stopped?: string } {
 }
 
 function describe(report: LoadReport): string {
-  const { rows, created, changed, alreadyThere, rejected, blankLines } = report
+  const { rows, created, changed, alreadyThere, buffered, rejected, blankLines } = report
   const { seconds, rowsPerSecond } = report
   const parts = [
     `${grouped(created)} created`,
     ...(changed > 0 ? [`${grouped(changed)} changed`] : []),
     `${grouped(alreadyThere)} already there`,
+    ...(buffered > 0 ? [`${grouped(buffered)} buffered`] : []),
     `${grouped(rejected)} rejected`,
   ]
   if (blankLines > 0) parts.push(counted(blankLines, 'blank line'))

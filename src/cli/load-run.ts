@@ -13,6 +13,8 @@ export type PutAnswer =
   | { readonly kind: 'created' }
   | { readonly kind: 'changed' }
   | { readonly kind: 'already-there' }
+  /** Durable, and on its way to its shard. */
+  | { readonly kind: 'buffered' }
   | { readonly kind: 'rejected'; readonly reason: string }
   /** Nobody could take it, or say whether it was taken: ends the load. */
   | { readonly kind: 'failed'; readonly error: Error }
@@ -50,11 +52,12 @@ export interface LoadProgress {
 }
 
 export interface LoadReport {
-  /** Lines that hold something: the sum of the four below, when the load came to its end. */
+  /** Lines that hold something: the sum of the five below, when the load came to its end. */
   readonly rows: number
   readonly created: number
   readonly changed: number
   readonly alreadyThere: number
+  readonly buffered: number
   readonly rejected: number
   readonly blankLines: number
   readonly seconds: number
@@ -72,6 +75,13 @@ export type Stopped =
 /** Kept well under a frame; a batch also ends when its rows make up so many characters. */
 const batchCharsMax: number = 1024 * 1024
 
+const countOf = {
+  created: 'created',
+  changed: 'changed',
+  'already-there': 'alreadyThere',
+  buffered: 'buffered',
+} as const
+
 /** Rejects when the file cannot be opened or has no usable header; else reports, however it ended. */
 export async function loadRows<Item>(
   options: LoadOptions,
@@ -79,7 +89,10 @@ export async function loadRows<Item>(
   sink: Sink<Item>,
 ): Promise<LoadReport> {
   const startedMs = options.monotonicMs()
-  const counts = { rows: 0, created: 0, changed: 0, alreadyThere: 0, rejected: 0, blankLines: 0 }
+  const counts = {
+    ...{ rows: 0, created: 0, changed: 0, alreadyThere: 0, buffered: 0 },
+    ...{ rejected: 0, blankLines: 0 },
+  }
   const state = { bytesRead: 0, lastLine: 0 }
   const progress = (): void =>
     options.onProgress({
@@ -95,11 +108,10 @@ export async function loadRows<Item>(
     let failure: Error | undefined
     for (const [i, { line }] of batch.entries()) {
       const answer = answers[i]
-      if (answer?.kind === 'created') counts.created += 1
-      else if (answer?.kind === 'changed') counts.changed += 1
-      else if (answer?.kind === 'already-there') counts.alreadyThere += 1
-      else if (answer?.kind === 'failed') failure ??= answer.error
-      else reject(line, answer?.reason ?? 'the answer says nothing of it')
+      if (answer === undefined) reject(line, 'the answer says nothing of it')
+      else if (answer.kind === 'failed') failure ??= answer.error
+      else if (answer.kind === 'rejected') reject(line, answer.reason)
+      else counts[countOf[answer.kind]] += 1
     }
     if (failure !== undefined) throw failure
     progress()
@@ -172,10 +184,10 @@ async function forEachLine(
   }
 }
 
-type Counts = Pick<LoadReport, 'created' | 'changed' | 'alreadyThere' | 'rejected'>
+type Counts = Pick<LoadReport, 'created' | 'changed' | 'alreadyThere' | 'buffered' | 'rejected'>
 
-function doneOf({ created, changed, alreadyThere, rejected }: Counts): number {
-  return created + changed + alreadyThere + rejected
+function doneOf({ created, changed, alreadyThere, buffered, rejected }: Counts): number {
+  return created + changed + alreadyThere + buffered + rejected
 }
 
 interface Pending<Item> {

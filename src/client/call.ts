@@ -174,11 +174,11 @@ export class PutCall implements Call {
   }
 
   next(): Sending {
-    const { kind, datastore, items } = this.#operation
+    const { items } = this.#operation
     this.#sent = this.#items.filter((item) => item.outcome === undefined)
     const pick = <Value>(values: readonly Value[]): Value[] =>
       values.filter((_, i) => this.#items[i]?.outcome === undefined)
-    const operation: PutCells = { kind, datastore, items: pick(items) }
+    const operation: PutCells = { ...this.#operation, items: pick(items) }
     return { operation, intents: this.#open.intents(pick(this.#open.sequences)) }
   }
 

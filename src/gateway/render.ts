@@ -26,6 +26,7 @@ export function cellJson(cell: StoredCell): CellJson {
 }
 
 export function writtenJson(written: Written): object {
+  if (written.buffered) return { shard: written.shard, buffered: true }
   const { shard, addedId, createdAt, created } = written
   return { shard, addedId, createdAt: isoOf(createdAt), created }
 }

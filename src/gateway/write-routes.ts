@@ -28,7 +28,12 @@ export async function putCell(exchange: Exchange): Promise<Response> {
   const items = [{ ...name, body: packed.body.bytes }]
   const { answer, headers } = await ask(exchange, { kind: 'put', datastore, items })
   const written = only(answer.items)
-  return json(writtenJson(written), written.created ? 201 : 200, headers)
+  return json(writtenJson(written), statusOf(written), headers)
+}
+
+function statusOf({ buffered, created }: Written): 200 | 201 | 202 {
+  if (buffered) return 202
+  return created ? 201 : 200
 }
 
 export async function batchPut(exchange: Exchange): Promise<Response> {

@@ -7,6 +7,8 @@ import type { ClusterId, NodeId } from '../base/ids.ts'
 import { CellStore } from '../cells/cell-store.ts'
 import type { CellService } from '../cells/operation.ts'
 import { RoutedCells } from '../cells/routed-cells.ts'
+import { ClientGroups } from '../client/groups.ts'
+import { SeenPositions } from '../client/seen-positions.ts'
 import { shardGroup } from '../cells/shard.ts'
 import type { Transport } from '../ports/transport.ts'
 import {
@@ -19,6 +21,7 @@ import type { LocalReplica } from '../replica/local-replica.ts'
 import { groupOf, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
+import { Buffering, type BufferCounts } from './buffering.ts'
 import { ClientServer } from './client-server.ts'
 import { Elsewhere } from './elsewhere.ts'
 
@@ -28,7 +31,12 @@ export interface NodePorts extends DriverPorts {
   readonly elsewhere?: ReadonlyMap<number, Transport<ClientFrame>>
 }
 
-export type NodeOptions = DriverOptions
+export interface NodeOptions extends DriverOptions {
+  /** Other replica sets that take a copy of a cell whose own set is silent. Default 1; 0: none. */
+  readonly bufferCopies?: number
+}
+
+const bufferCopiesDefault = 1
 
 /** What an operator sees of a node; plain data, as `/status` gives it. */
 export interface NodeStatus {
@@ -37,12 +45,12 @@ export interface NodeStatus {
   readonly isDraining: boolean
   /** Requests of clients that are at work. */
   readonly clientRequests: number
+  readonly buffer: BufferCounts
   readonly replica: ReplicaStatus
 }
 
 export class Node {
-  /** Of all shards, whichever set holds them. */
-  readonly cells: CellService
+  readonly #buffering: Buffering
   readonly #store: CellStore
   readonly #elsewhere: ReadonlyMap<number, Elsewhere>
   readonly #driver: Driver
@@ -67,6 +75,7 @@ export class Node {
     const node = new Node(ports, options, driver)
     await node.#driver.start()
     node.#server.start()
+    if (options.placement.setCount > 1) node.#buffering.start()
     return node
   }
 
@@ -82,7 +91,11 @@ export class Node {
         return [set, new Elsewhere({ transport: links, clock, random })]
       }),
     )
-    this.cells = this.#routedCells()
+    this.#buffering = new Buffering({
+      ...{ replica: driver, placement: options.placement, clock, random },
+      ...{ cells: this.#routedCells(), copies: options.bufferCopies ?? bufferCopiesDefault },
+      groups: new ClientGroups((one, ms) => this.#askGroup(one, ms), new SeenPositions()),
+    })
     const status = (): ReturnType<typeof plain> => plain(this.status())
     const groups = { execute: this.#askGroup.bind(this) }
     this.#server = new ClientServer({ transport, cells: this.cells, groups, clock, status })
@@ -111,6 +124,11 @@ export class Node {
     return this.#setElsewhere(placement.setOf(group)).askGroup(operation, timeoutMs)
   }
 
+  /** Of all shards, whichever set holds them. */
+  get cells(): CellService {
+    return this.#buffering.cells
+  }
+
   get replica(): LocalReplica & Pick<Driver, 'observedLeases'> {
     return this.#driver
   }
@@ -120,6 +138,7 @@ export class Node {
     return {
       ...{ node, cluster, isDraining: this.#isDraining },
       clientRequests: this.#server.requests,
+      buffer: this.#buffering.counts,
       replica: this.#driver.status(),
     }
   }
@@ -127,18 +146,23 @@ export class Node {
   /** Takes nothing new, and resolves when what is at work is answered and applied. */
   async drain(): Promise<void> {
     this.#isDraining = true
+    const hasServed = this.#buffering.stop()
     this.#store.stop()
     this.#groups.stop()
     await this.#server.drain()
+    await hasServed
     await this.#driver.drain()
   }
 
   async stop(): Promise<void> {
+    const hasServed = this.#buffering.stop()
     this.#store.stop()
     this.#groups.stop()
     await this.#ports.clients.close()
     await Promise.all([...this.#elsewhere.values()].map((set) => set.close()))
     await this.#driver.stop()
+    // What it waits for has been ended by now.
+    await hasServed
   }
 }
 

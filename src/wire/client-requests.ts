@@ -58,11 +58,9 @@ function readIntents(value: unknown): Intents {
 function packOperation(operation: Operation): Packable[] {
   switch (operation.kind) {
     case 'put': {
-      const { datastore, items } = operation
-      return [
-        datastore,
-        items.map(({ rowKey, column, refKey, body }) => [rowKey, column, refKey, body]),
-      ]
+      const { datastore, items, isDirect } = operation
+      const packed = items.map(({ rowKey, column, refKey, body }) => [rowKey, column, refKey, body])
+      return isDirect === true ? [datastore, packed, true] : [datastore, packed]
     }
     case 'get': {
       const { datastore, read, items } = operation
@@ -95,9 +93,15 @@ function readOperation(value: unknown): Operation {
   const [kind, ...rest] = field.list(value, 'operation')
   switch (kind) {
     case kinds.put: {
-      const [datastore, items] = field.list(rest, 'put', 2)
+      const isDirect = rest.length === 3 && rest[2] === true
+      const [datastore, items] = field.list(rest, 'put', isDirect ? 3 : 2)
       const read = part.some(items, 'items', itemsMax).map(readPutItem)
-      return { kind: 'put', datastore: part.text(datastore, 'datastore'), items: read }
+      const put = {
+        kind: 'put',
+        datastore: part.text(datastore, 'datastore'),
+        items: read,
+      } as const
+      return isDirect ? { ...put, isDirect } : put
     }
     case kinds.get: {
       const [datastore, read, items] = field.list(rest, 'get', 3)

@@ -91,10 +91,14 @@ function items(value: unknown): readonly unknown[] {
 }
 
 function packWritten(written: Written): Packable {
+  if (written.buffered) return [written.shard]
   return [written.shard, written.addedId, written.createdAt, written.created]
 }
 
 function readWritten(value: unknown): Written {
+  if (Array.isArray(value) && value.length === 1) {
+    return { shard: field.count(value[0], 'shard'), buffered: true }
+  }
   const [shard, addedId, createdAt, created] = field.list(value, 'written', 4)
   return {
     shard: field.count(shard, 'shard'),

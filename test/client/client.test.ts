@@ -143,7 +143,7 @@ test('CELL-4: in foul weather every put takes effect once and is told so truthfu
   }
   const written = await settled(world, writing)
   expect(written.every(({ created }) => created)).toBe(true)
-  const ids = written.map(({ addedId }) => addedId).sort((a, b) => a - b)
+  const ids = written.map(({ addedId = 0 }) => addedId).sort((a, b) => a - b)
   expect(ids).toStrictEqual(some(60).map((_, i) => i + 1))
   expect(cluster.bench.log.entryCount()).toBe(60)
 })

@@ -9,7 +9,7 @@ import { bucketOf } from '../../src/placement/placement.ts'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
-import { startCluster, type TestCluster } from './harness.ts'
+import { eventually, startCluster, type TestCluster } from './harness.ts'
 
 const east = ['a', 'b', 'c']
 const west = ['d', 'e', 'f']
@@ -32,6 +32,22 @@ function rowKeysOf(set: number, count: number): string[] {
     if (setOfRow(rowKey) === set) found.push(rowKey)
   }
   return found
+}
+
+/** Rejected by the nodes of the first set since they were started; two may do it, to the same effect. */
+async function rejectedCells(): Promise<number> {
+  const counts = await Promise.all(
+    east.map(async (id) => {
+      const client = await connect({ nodes: [cluster.node(id).url] })
+      try {
+        const text = JSON.stringify(await client.status())
+        return Number(/"buffer":{[^}]*"rejected":(\d+)/.exec(text)?.[1])
+      } finally {
+        await client.close()
+      }
+    }),
+  )
+  return counts.reduce((sum, count) => sum + count, 0)
 }
 
 const account = table('Account', { name: t.string(), amount: t.integer() }).key('name').root()
@@ -123,24 +139,50 @@ test('HTTP at any node serves both sets', async () => {
   }
 })
 
-test('while one set has no majority, the other one goes on', async () => {
-  const [ofEast] = rowKeysOf(0, 1)
-  const [ofWest] = rowKeysOf(1, 1)
-  await cluster.node('d').stop('SIGKILL')
-  await cluster.node('e').stop('SIGKILL')
-  const client = await connect({ nodes: cluster.urls, timeoutMs: 4_000 })
+test('BUF-1, BUF-2, BUF-3: while a set has no majority its cells are buffered, then they are there, once, and in its log', async () => {
+  const [ofEast = ''] = rowKeysOf(0, 1)
+  const [taken = '', ...ofWest] = rowKeysOf(1, 21)
+  const client = await connect({ nodes: cluster.urls, timeoutMs: 20_000 })
   try {
     const trips = client.cells('trips')
-    const cell = { column: 'BASE', refKey: 0, body: 1 }
-    expect(await trips.put({ ...cell, rowKey: ofEast ?? '' })).toMatchObject({ created: true })
-    await expect(trips.put({ ...cell, rowKey: ofWest ?? '' })).rejects.toMatchObject({
-      code: expect.stringMatching(/^(unavailable|unknown-outcome)$/),
+    const cell = { column: 'BASE', refKey: 0, body: { n: 1 } }
+    await trips.put({ ...cell, rowKey: taken })
+    await cluster.node('d').stop('SIGKILL')
+    await cluster.node('e').stop('SIGKILL')
+    expect(await trips.put({ ...cell, rowKey: ofEast })).toMatchObject({ created: true })
+    const [buffered = '', ...others] = ofWest
+    const first = await trips.put({ ...cell, rowKey: buffered })
+    expect(first).toEqual({ shard: shardOf(buffered), buffered: true })
+    const some = await trips.batchPut([
+      ...[...others, buffered, ofEast].map((rowKey) => ({ ...cell, rowKey })),
+      // The node that is left knows that another body is there; of a buffered one nobody does.
+      { ...cell, rowKey: taken, body: { n: 2 } },
+      { ...cell, rowKey: buffered, body: { n: 2 } },
+    ])
+    const kinds = some.map((one) => one.kind === 'ok' && one.value.buffered)
+    expect(kinds).toEqual([...ofWest.map(() => true), undefined, false, true])
+    await expect(
+      trips.get({ ...cell, rowKey: buffered }, { timeoutMs: 1_000 }),
+    ).rejects.toMatchObject({
+      code: 'unavailable',
     })
+    // One node of the set that holds the buffer goes and comes back.
+    await cluster.node('a').stop('SIGKILL')
     await cluster.node('d').start()
-    expect(await trips.put({ ...cell, rowKey: ofWest ?? '' })).toMatchObject({
-      shard: shardOf(ofWest ?? ''),
-    })
     await cluster.node('e').start()
+    await cluster.node('a').start()
+    for (const rowKey of ofWest) {
+      const found = await eventually('the buffered cell is there', () =>
+        trips.get({ ...cell, rowKey }),
+      )
+      if (rowKey !== buffered) expect(found.body).toEqual({ n: 1 })
+      const { cells } = await trips.shardLog(shardOf(rowKey))
+      expect(cells.filter((one) => one.rowKey === rowKey)).toHaveLength(1)
+    }
+    expect((await trips.get({ ...cell, rowKey: taken }))?.body).toEqual({ n: 1 })
+    await eventually('one of two bodies is rejected', async () =>
+      (await rejectedCells()) > 0 ? true : undefined,
+    )
   } finally {
     await client.close()
   }

@@ -1,0 +1,133 @@
+/**
+ * Moves buffered cells into their shards, once their replica set answers again; served by the nodes
+ * that hold the buffer (`txn/agenda-worker.ts`). A cell is put as any other is, so it can be tried any
+ * number of times, by several nodes at once.
+ *
+ * BUF-1  A row leaves the buffer only when its cell is in its shard, or beside the reason it never will be.
+ * BUF-2  A cell that is there already stays as it is: the buffered one is rejected, durably.
+ */
+import { assert } from '../base/assert.ts'
+import { errorOf, problem, type Outcome, type Problem } from '../base/problem.ts'
+import type { GroupId } from '../base/ids.ts'
+import type { StoreErrorCode } from '../base/errors.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { Served } from '../txn/agenda-worker.ts'
+import type { GroupPort, View } from '../txn/group-port.ts'
+import type { RawTransaction } from '../txn/raw-transaction.ts'
+import { runTransaction } from '../txn/run.ts'
+import type { IntentSource } from '../txn/session.ts'
+import {
+  bufferRange,
+  bufferTopic,
+  decodeBuffered,
+  encodeRejected,
+  rejectedTopic,
+  shardOfBuffer,
+  underTopic,
+  type BufferedCell,
+  type BufferRow,
+} from './buffer-rows.ts'
+import { drainCellsMax } from './bounds.ts'
+import type { Written } from './cell.ts'
+import type { CellService } from './operation.ts'
+
+export interface BufferDrainParts {
+  /** Of all sets, without buffers: a cell must not be moved from one buffer to the next. */
+  readonly cells: CellService
+  /** The groups of this node. */
+  readonly groups: GroupPort
+  readonly clock: Clock
+  readonly random: Random
+  readonly intents: IntentSource
+  /** So many cells came to their shards, and so many were rejected. */
+  onDrained(moved: number, rejected: number): void
+}
+
+/** For one look at a buffer, for putting what is found, and for taking it out. */
+const stepTimeoutMs = 5_000
+
+type Row = BufferRow<BufferedCell>
+
+export class BufferDrain {
+  readonly #parts: BufferDrainParts
+
+  constructor(parts: BufferDrainParts) {
+    this.#parts = parts
+  }
+
+  /** Moves some cells of a buffer. Rejects when none of them can be moved now. */
+  async serve(group: GroupId): Promise<Served> {
+    const { view, rows } = await this.#look(group)
+    if (rows.length === 0) return { kind: 'empty', position: view.position }
+    const outcomes = await this.#putHome(group, rows)
+    const moved: Row[] = []
+    const rejected: (readonly [Row, Problem])[] = []
+    let silence: Problem | undefined
+    for (const [index, row] of rows.entries()) {
+      const outcome = outcomes[index] ?? noOutcome
+      if (outcome.kind === 'ok') {
+        assert(outcome.value.buffered !== true, 'BUF-1: a cell was moved into a buffer')
+        moved.push(row)
+      } else if (isFinal.has(outcome.problem.code)) rejected.push([row, outcome.problem])
+      else silence = outcome.problem
+    }
+    if (moved.length > 0) await this.#takeOut(group, moved)
+    for (const [row, reason] of rejected) await this.#reject(group, row, reason)
+    if (silence !== undefined) throw errorOf(silence)
+    return { kind: 'again' }
+  }
+
+  async #look(group: GroupId): Promise<{ readonly view: View; readonly rows: readonly Row[] }> {
+    const { groups } = this.#parts
+    const view = await groups.view(group, { kind: 'snapshot' }, stepTimeoutMs)
+    const range = { ...bufferRange(bufferTopic), limit: drainCellsMax }
+    const page = await groups.scan(group, view, range, stepTimeoutMs)
+    const rows = page.rows.map(({ key, value }) => ({ key, cell: decodeBuffered(key, value) }))
+    return { view, rows }
+  }
+
+  async #putHome(group: GroupId, rows: readonly Row[]): Promise<readonly Outcome<Written>[]> {
+    const of = shardOfBuffer(group)
+    assert(of !== undefined, 'BUF-1: buffered cells are in a buffer')
+    const items = rows.map(({ cell: { rowKey, column, refKey, body } }) => {
+      return { rowKey, column, refKey, body }
+    })
+    // Else a node on the way might take them into this very buffer, and say that they are safe.
+    const operation = { kind: 'put', datastore: of.datastore, items, isDirect: true } as const
+    const { answer } = await this.#parts.cells.execute(operation, { timeoutMs: stepTimeoutMs })
+    if (answer.kind === 'put') return answer.items
+    return answer.kind === 'problem' ? rows.map(() => answer) : []
+  }
+
+  async #takeOut(group: GroupId, moved: readonly Row[]): Promise<void> {
+    await this.#change(group, (tx) => {
+      for (const { key } of moved) tx.delete(key)
+    })
+    this.#parts.onDrained(moved.length, 0)
+  }
+
+  async #reject(group: GroupId, { key, cell }: Row, reason: Problem): Promise<void> {
+    await this.#change(group, (tx) => {
+      tx.delete(key)
+      tx.put(underTopic(key, bufferTopic, rejectedTopic), encodeRejected({ ...cell, reason }))
+    })
+    this.#parts.onDrained(0, 1)
+  }
+
+  async #change(group: GroupId, change: (tx: RawTransaction) => void): Promise<void> {
+    const { groups, clock, random, intents } = this.#parts
+    const options = { clock, random, intents, timeoutMs: stepTimeoutMs }
+    await runTransaction(groups, group, options, async (tx) => change(tx))
+  }
+}
+
+/** Of the cell itself, whoever is asked and whenever: all else may yet be otherwise. */
+const isFinal: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
+  ...(['conflict', 'invalid', 'too-large'] as const),
+])
+
+const noOutcome: Outcome<Written> = {
+  kind: 'problem',
+  problem: problem('unavailable', 'the shard did not answer for this cell'),
+}

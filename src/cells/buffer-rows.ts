@@ -1,0 +1,132 @@
+/**
+ * Cells that wait for their shard's replica set, as rows of groups on other sets. Rows are on the
+ * agenda of their group under `bufferTopic` until they are in their shards; those that their shards
+ * would not have stay under `rejectedTopic`, with the reason.
+ *
+ *   group: a tuple ('buffer', datastore, shard, salt)        the salt puts it on the set wanted
+ *   row:   agenda key, then a tuple (row key, column, ref key, hash of the body)
+ *
+ * A cell that is buffered again, with an equal body, is the same row.
+ */
+import { afterAgenda, agendaPrefix } from '../base/agenda-key.ts'
+import { assert, AssertionError } from '../base/assert.ts'
+import { isStoreErrorCode } from '../base/errors.ts'
+import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
+import { pack, unpack } from '../base/pack.ts'
+import { problem, type Problem } from '../base/problem.ts'
+import { decodeTuple, encodeTuple } from '../base/tuple.ts'
+import type { CellName } from './cell.ts'
+import type { ShardName } from './cell-table.ts'
+import type { PackedBody } from './body.ts'
+
+export const bufferTopic = 'buffer'
+export const rejectedTopic = 'rejected'
+
+export interface BufferedCell extends CellName {
+  /** Packed. */
+  readonly body: Uint8Array
+  /** By the clock of the node that took it. */
+  readonly bufferedAt: Timestamp
+}
+
+export interface RejectedCell extends BufferedCell {
+  readonly reason: Problem
+}
+
+/** A row with the cell in it. */
+export interface BufferRow<Cell> {
+  readonly key: Uint8Array
+  readonly cell: Cell
+}
+
+export type BufferTopic = typeof bufferTopic | typeof rejectedTopic
+
+const groupWord = 'buffer'
+/** Each salt hits the set wanted with a chance of one in the number of sets. */
+const saltMax = 10_000
+
+/** The group that takes cells of the shard on a set. */
+export function bufferGroup(
+  { datastore, shard }: ShardName,
+  set: number,
+  setOf: (group: GroupId) => number,
+): GroupId {
+  for (let salt = 0; salt < saltMax; salt++) {
+    const group = groupOfBytes(encodeTuple([groupWord, datastore, shard, salt]))
+    if (setOf(group) === set) return group
+  }
+  throw new AssertionError('BUF-1: some salt puts a buffer on each set')
+}
+
+/** The shard whose cells a group buffers; undefined when it is no such group. */
+export function shardOfBuffer(group: GroupId): ShardName | undefined {
+  const [word, datastore, shard] = decodeTuple(Buffer.from(group, 'latin1')) ?? []
+  if (word !== groupWord || typeof datastore !== 'string' || typeof shard !== 'number') {
+    return undefined
+  }
+  return { datastore, shard }
+}
+
+/** All rows of a group under a topic. */
+export function bufferRange(topic: BufferTopic): {
+  readonly gte: Uint8Array
+  readonly lt: Uint8Array
+} {
+  return { gte: agendaPrefix(topic), lt: afterAgenda(topic) }
+}
+
+export function bufferKey(topic: BufferTopic, name: CellName, bodyHash: Uint8Array): Uint8Array {
+  const { rowKey, column, refKey } = name
+  const tuple = encodeTuple([rowKey.toLowerCase(), column, refKey, bodyHash])
+  return Buffer.concat([agendaPrefix(topic), tuple])
+}
+
+/** The same row under another topic. */
+export function underTopic(key: Uint8Array, from: BufferTopic, to: BufferTopic): Uint8Array {
+  return Buffer.concat([agendaPrefix(to), key.subarray(agendaPrefix(from).length)])
+}
+
+export function encodeBuffered({ bytes }: PackedBody, bufferedAt: Timestamp): Uint8Array {
+  return pack([bytes, bufferedAt])
+}
+
+export function encodeRejected({ body, bufferedAt, reason }: RejectedCell): Uint8Array {
+  return pack([body, bufferedAt, reason.code, reason.message])
+}
+
+export function decodeBuffered(key: Uint8Array, value: Uint8Array): BufferedCell {
+  const [body, bufferedAt] = fieldsOf(value)
+  assert(
+    body instanceof Uint8Array && typeof bufferedAt === 'number',
+    'BUF-1: a buffered cell is read as it was written',
+  )
+  return { ...nameOf(key, bufferTopic), body, bufferedAt }
+}
+
+export function decodeRejected(key: Uint8Array, value: Uint8Array): RejectedCell {
+  const [body, bufferedAt, code, message] = fieldsOf(value)
+  assert(
+    body instanceof Uint8Array && typeof bufferedAt === 'number',
+    'BUF-1: a rejected cell is read as it was written',
+  )
+  assert(
+    typeof code === 'string' && isStoreErrorCode(code) && typeof message === 'string',
+    'BUF-1: a rejected cell has its reason',
+  )
+  return { ...nameOf(key, rejectedTopic), body, bufferedAt, reason: problem(code, message) }
+}
+
+function fieldsOf(value: Uint8Array): readonly unknown[] {
+  const fields = unpack(value)
+  return Array.isArray(fields) ? fields : []
+}
+
+function nameOf(key: Uint8Array, topic: BufferTopic): CellName {
+  const parts = decodeTuple(key.subarray(agendaPrefix(topic).length)) ?? []
+  const [rowKey, column, refKey] = parts
+  assert(
+    typeof rowKey === 'string' && typeof column === 'string' && typeof refKey === 'number',
+    'BUF-1: the key of a buffered cell names it',
+  )
+  return { rowKey, column, refKey }
+}

@@ -1,0 +1,187 @@
+/**
+ * Puts whose shard's replica set does not answer are taken into buffers on other sets (SCHEMALESS
+ * "Buffered writes"): durable, not readable yet, on their way to the shard (`buffer-drain.ts`).
+ *
+ * BUF-1  `buffered` is told only when every copy is committed in its group.
+ */
+import { assert } from '../base/assert.ts'
+import type { StoreErrorCode } from '../base/errors.ts'
+import type { GroupId } from '../base/ids.ts'
+import type { Outcome } from '../base/problem.ts'
+import { outcomeOf } from '../base/problem.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { GroupPort } from '../txn/group-port.ts'
+import { runTransaction } from '../txn/run.ts'
+import type { IntentSource } from '../txn/session.ts'
+import { remainingMs } from '../txn/time.ts'
+import { checkBody } from './body.ts'
+import { bufferedPartBytesMax } from './bounds.ts'
+import { nameProblem, type Written } from './cell.ts'
+import type { ShardName } from './cell-table.ts'
+import { bufferGroup, bufferKey, bufferTopic, encodeBuffered } from './buffer-rows.ts'
+import type {
+  Answered,
+  CallOptions,
+  CellOperation,
+  CellService,
+  PutCells,
+  PutItem,
+} from './operation.ts'
+import { shardGroup, shardOf } from './shard.ts'
+
+export interface BufferedCellsParts {
+  /** Of all sets, without buffers. */
+  readonly cells: CellService
+  /** Groups of all sets. */
+  readonly groups: GroupPort
+  readonly clock: Clock
+  readonly random: Random
+  readonly intents: IntentSource
+  readonly setCount: number
+  setOf(group: GroupId): number
+  /** Other sets that each take a copy. */
+  readonly copies: number
+  /** Cells were buffered. */
+  onBuffered(count: number): void
+}
+
+/** Of a put's time, the shard's own set has so much; the rest is for the buffer. */
+const homeShare = 0.55
+
+/** What a set that lost its majority, or that cannot be reached, comes to. */
+const isSilence: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
+  ...(['unavailable', 'unknown-outcome', 'timeout'] as const),
+])
+
+/** Cells of one shard for one copy. */
+interface Part {
+  readonly of: ShardName
+  readonly places: number[]
+  bytes: number
+}
+
+export class BufferedCells implements CellService {
+  readonly #parts: BufferedCellsParts
+
+  constructor(parts: BufferedCellsParts) {
+    assert(parts.copies >= 1 && parts.copies < parts.setCount, 'BUF-1: copies go to other sets')
+    this.#parts = parts
+  }
+
+  async execute(operation: CellOperation, options: CallOptions): Promise<Answered> {
+    const { cells, clock } = this.#parts
+    if (operation.kind !== 'put' || operation.isDirect) return cells.execute(operation, options)
+    const deadlineMs = clock.monotonicMs() + options.timeoutMs
+    const homeMs = Math.max(1, Math.floor(options.timeoutMs * homeShare))
+    const direct = { ...operation, isDirect: true } as const
+    const answered = await cells.execute(direct, { ...options, timeoutMs: homeMs })
+    const { answer } = answered
+    if (answer.kind === 'problem' && !isSilence.has(answer.problem.code)) return answered
+    if (answer.kind !== 'put' && answer.kind !== 'problem') return answered
+    const atHome = operation.items.map((_, place): Outcome<Written> => {
+      return answer.kind === 'problem' ? answer : (answer.items[place] ?? lost)
+    })
+    const items = await this.#bufferSilent(operation, atHome, deadlineMs)
+    return { ...answered, answer: { kind: 'put', items } }
+  }
+
+  async #bufferSilent(
+    { datastore, items }: PutCells,
+    atHome: readonly Outcome<Written>[],
+    deadlineMs: number,
+  ): Promise<readonly Outcome<Written>[]> {
+    const outcomes = [...atHome]
+    const parts = partsOf(datastore, items, (place) => isSilent(atHome[place]))
+    await Promise.all(
+      parts.map(async ({ of, places }) => {
+        const cells = places.flatMap((place) => items[place] ?? [])
+        if (!(await this.#buffer(of, cells, deadlineMs))) return
+        const written: Written = { shard: of.shard, buffered: true }
+        for (const place of places) outcomes[place] = { kind: 'ok', value: written }
+      }),
+    )
+    return outcomes
+  }
+
+  /** Whether all copies are durable; if not, the caller is told what its shard's set came to. */
+  async #buffer(of: ShardName, items: readonly PutItem[], deadlineMs: number): Promise<boolean> {
+    const { setCount, setOf, copies, clock, onBuffered } = this.#parts
+    const rows = rowsOf(items, clock.wallMicros())
+    if (rows === undefined) return false
+    const home = setOf(shardGroup(of.datastore, of.shard))
+    const groups = Array.from({ length: copies }, (_, nth) =>
+      bufferGroup(of, (home + 1 + nth) % setCount, setOf),
+    )
+    const written = await Promise.all(groups.map((group) => this.#write(group, rows, deadlineMs)))
+    if (!written.every(Boolean)) return false
+    onBuffered(items.length)
+    return true
+  }
+
+  async #write(
+    group: GroupId,
+    rows: readonly (readonly [key: Uint8Array, value: Uint8Array])[],
+    deadlineMs: number,
+  ): Promise<boolean> {
+    const { groups, clock, random, intents } = this.#parts
+    const timeoutMs = Math.max(1, remainingMs(clock, deadlineMs))
+    const outcome = await outcomeOf(() =>
+      runTransaction(groups, group, { clock, random, intents, timeoutMs }, async (tx) => {
+        for (const [key, value] of rows) tx.put(key, value)
+      }),
+    )
+    return outcome.kind === 'ok'
+  }
+}
+
+function isSilent(outcome: Outcome<Written> | undefined): boolean {
+  return outcome?.kind === 'problem' && isSilence.has(outcome.problem.code)
+}
+
+/** The items that `isWanted`, by shard, in parts that fit a transaction. */
+function partsOf(
+  datastore: string,
+  items: readonly PutItem[],
+  isWanted: (place: number) => boolean,
+): readonly Part[] {
+  const parts: Part[] = []
+  const open = new Map<number, Part>()
+  for (const [place, item] of items.entries()) {
+    if (!isWanted(place) || nameProblem(item) !== undefined) continue
+    const shard = shardOf(item.rowKey)
+    let part = open.get(shard)
+    if (part === undefined || part.bytes + item.body.length > bufferedPartBytesMax) {
+      part = { of: { datastore, shard }, places: [], bytes: 0 }
+      open.set(shard, part)
+      parts.push(part)
+    }
+    part.places.push(place)
+    part.bytes += item.body.length
+  }
+  return parts
+}
+
+/** Undefined when a body is none: nothing that its shard would refuse is taken in knowingly. */
+function rowsOf(
+  items: readonly PutItem[],
+  bufferedAt: number,
+): (readonly [key: Uint8Array, value: Uint8Array])[] | undefined {
+  const rows: (readonly [Uint8Array, Uint8Array])[] = []
+  for (const item of items) {
+    const checked = checkBody(item.body)
+    if (checked.kind === 'problem') return undefined
+    const key = bufferKey(bufferTopic, item, checked.body.hash)
+    rows.push([key, encodeBuffered(checked.body, bufferedAt)])
+  }
+  return rows
+}
+
+const lost: Outcome<Written> = {
+  kind: 'problem',
+  problem: {
+    code: 'corrupt',
+    message: 'a node answered fewer items than it was asked for',
+    detail: {},
+  },
+}
