@@ -25,6 +25,11 @@ const headKey = Buffer.from('h/e')
 const elementRows = rangeUnder('e')
 const shortRows = rangeUnder('s')
 
+/** Where lists are kept. */
+export function groupOfLists(group: ListGroup): GroupId {
+  return groups[group]
+}
+
 const groups: Readonly<Record<ListGroup, GroupId>> = {
   p: groupOfBytes(encodeTuple(['lists', 'p'])),
   q: groupOfBytes(encodeTuple(['lists', 'q'])),

@@ -8,8 +8,10 @@
  */
 import { assert } from '../src/base/assert.ts'
 import { StoreError } from '../src/base/errors.ts'
+import type { GroupId } from '../src/base/ids.ts'
 import type { LocalReplica, Outcome } from '../src/replica/local-replica.ts'
 import {
+  groupOfLists,
   listsToRead,
   readLists,
   rowLists,
@@ -44,6 +46,8 @@ export interface AppendWorkloadParts {
   readonly anyReads: number
   /** The replicas of the nodes that are up now. */
   replicas(): readonly NamedReplica[]
+  /** Whether the node is a replica of the group. */
+  holds(node: string, group: GroupId): boolean
   /** Whether the node may answer again some time. */
   isInService(node: string): boolean
   /** What is done, and nothing else; drawn as the sessions go when absent. */
@@ -339,6 +343,7 @@ export class AppendWorkload {
     const client = `reader-${node}`
     const random = world.random.fork(client)
     for (const group of listGroups) {
+      if (!this.#parts.holds(node, groupOfLists(group))) continue
       for (const lists of [wholeLists, rowLists, shortLists]) {
         const micro = lists.map((list): ListMicro => ({ kind: 'read', list }))
         const asked = microsOf(group, micro, undefined)

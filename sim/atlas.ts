@@ -2,7 +2,7 @@
  * The atlas: which disks are hurt, and which damage may still be dealt, so that what the run relies
  * on stays recoverable. Without it a run with damaged disks is no proof of anything.
  *
- * - At most a minority of the nodes ever has a damaged log (DISK-2, 6, 7, 8, 10): every record that a
+ * - At most a minority of the nodes of a replica set ever has a damaged log (DISK-2, 6, 7, 8, 10): every record that a
  *   majority holds is whole at one node that was never hurt. The core of the liveness phase is made
  *   of such nodes.
  * - A log that went back in time, or is empty, is refused by peers that remember how far it was. So
@@ -37,6 +37,7 @@ export interface NodeDisks {
 
 export class Atlas {
   readonly #disks: ReadonlyMap<string, NodeDisks>
+  readonly #sets: readonly (readonly string[])[]
   readonly #hurtLogs = new Set<string>()
   readonly #hurtData = new Set<string>()
   readonly #onceHurtData = new Set<string>()
@@ -44,8 +45,18 @@ export class Atlas {
   readonly #refusing = new Set<string>()
   readonly #swapped = new Set<string>()
 
-  constructor(disks: ReadonlyMap<string, NodeDisks>) {
+  /** `sets`: the nodes of each replica set; absent: all are in one. */
+  constructor(
+    disks: ReadonlyMap<string, NodeDisks>,
+    sets: readonly (readonly string[])[] = [[...disks.keys()]],
+  ) {
     this.#disks = disks
+    this.#sets = sets
+  }
+
+  /** The nodes that hold what the node holds, itself included. */
+  #setOf(node: string): readonly string[] {
+    return this.#sets.find((set) => set.includes(node)) ?? []
   }
 
   /** Whether the node's log is as it wrote it: such nodes alone can be relied on. */
@@ -74,15 +85,18 @@ export class Atlas {
   /** Takes the damage of a node's log into account; false: it must not be dealt. */
   hurtLog(node: string): boolean {
     if (this.#swapped.size > 0) return false
-    const hurtMax = Math.floor((this.#disks.size - 1) / 2)
-    if (!this.#hurtLogs.has(node) && this.#hurtLogs.size >= hurtMax) return false
+    const set = this.#setOf(node)
+    const hurtMax = Math.floor((set.length - 1) / 2)
+    const hurt = set.filter((one) => this.#hurtLogs.has(one)).length
+    if (!this.#hurtLogs.has(node) && hurt >= hurtMax) return false
     this.#hurtLogs.add(node)
     return true
   }
 
   /** The same for a log that forgets: `image` is what will be there, nothing when it is empty. */
   forgetLog(node: string, image: DiskImage): boolean {
-    const keepers = [...this.#disks].filter(([name]) => name !== node)
+    const set = this.#setOf(node)
+    const keepers = [...this.#disks].filter(([name]) => name !== node && set.includes(name))
     if (keepers.some(([name]) => this.#hurtData.has(name))) return false
     const isRemembered = keepers.every(
       ([, { data }]) => storedFlushOf(data, node) > lastFlushOf(image),

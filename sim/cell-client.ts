@@ -190,6 +190,7 @@ export class CellClient {
       const written = await cells.put({ ...name, body }, { timeoutMs })
       if (written.buffered) {
         this.#parts.tell(`is told that ${column}/${refKey} is buffered`)
+        this.#parts.coverage.count('put buffered')
         checker.onPutBuffered({ shard, row, column, refKey }, text)
         return true
       }
@@ -374,7 +375,7 @@ export function seenOf(cell: Cell): SeenCell {
   return { shard, row, column, refKey, addedId, createdAt: String(createdAt), body: textOf(body) }
 }
 
-function textOf(body: Json): string {
+export function textOf(body: Json): string {
   const text = canonicalJson(body)
   assert(text.kind === 'ok', 'cell-client: a body is JSON')
   return text.text

@@ -4,7 +4,7 @@
  */
 import { fromLatin1 } from '../src/base/bytes.ts'
 import { clusterId, type ClusterId, type NodeId } from '../src/base/ids.ts'
-import { staticPlacement, type Placement } from '../src/placement/placement.ts'
+import { placementOver, type Placement } from '../src/placement/placement.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Random } from '../src/ports/random.ts'
 import type { OrderedStore, Put } from '../src/ports/storage.ts'
@@ -17,7 +17,7 @@ import { Atlas } from './atlas.ts'
 import { Judge } from './checkers/judge.ts'
 import { Referee } from './checkers/referee.ts'
 import { Coverage } from './coverage.ts'
-import { clientName, nodeName } from './endpoints.ts'
+import { clientName, outgoing, setsOf } from './endpoints.ts'
 import type { Fault } from './fault.ts'
 import { LeaseWatch } from './lease-watch.ts'
 import { Load } from './load.ts'
@@ -25,6 +25,7 @@ import { Nemesis } from './nemesis.ts'
 import { Narrator, type StoryLine } from './narrator.ts'
 import { Network, type FrameCodec, type FrameObserver } from './network.ts'
 import { NodeHost, type HostDisk, type Program } from './node-host.ts'
+import type { SimProcess } from './sim-process.ts'
 import type { SwarmOptions } from './swarm.ts'
 import { noPriorities, Priorities } from './priorities.ts'
 import { Weather } from './weather.ts'
@@ -39,6 +40,8 @@ export interface ProgramPorts<ClientFrame> {
   readonly data: OrderedStore
   readonly peers: Transport<PeerFrame>
   readonly clients: Transport<ClientFrame>
+  /** To the nodes of each other replica set, by its number. */
+  readonly elsewhere: ReadonlyMap<number, Transport<ClientFrame>>
 }
 
 export interface ProgramOptions {
@@ -114,7 +117,7 @@ export class Cluster<P extends Program, ClientFrame> {
   readonly #peerNetwork: Network<PeerFrame>
   readonly #leases: LeaseWatch<P>
   readonly #parts: ClusterParts<P, ClientFrame>
-  readonly #placement: Placement
+  readonly placement: Placement
   readonly #priorities: Priorities
   #tended = 0
   readonly #traffic = { messages: 0, bytes: 0, proposals: 0, requests: 0 }
@@ -126,12 +129,12 @@ export class Cluster<P extends Program, ClientFrame> {
     this.world = world
     const { coverage } = this
     this.referee = new Referee(() => world.nowMicros, parts.rules)
-    const names = Array.from({ length: options.nodeCount }, (_, i) => nodeName(i))
-    this.#placement = staticPlacement(names)
+    this.placement = placementOver(setsOf(options.nodeCount, options.setCount))
+    const names = this.placement.nodes
     const { watch } = parts
     const narrator = watch && new Narrator(() => world.nowMicros, watch)
     const { referee } = this
-    this.judge = new Judge({ placement: this.#placement, referee, coverage, narrator })
+    this.judge = new Judge({ placement: this.placement, referee, coverage, narrator })
     this.#priorities = new Priorities(options.priorities ?? noPriorities, world, coverage)
     const weather = new Weather(options.link, this.#priorities)
     const common = { world, weather, coverage }
@@ -151,7 +154,7 @@ export class Cluster<P extends Program, ClientFrame> {
         },
       },
     })
-    this.hosts = names.map((name, index) => this.#makeHost(name, index, names))
+    this.hosts = names.map((name, index) => this.#makeHost(name, index))
     this.#leases = new LeaseWatch({
       ...{ hosts: this.hosts, checker: judge.log, coverage },
       leasesOf: (program: P) => parts.leasesOf(program),
@@ -162,6 +165,7 @@ export class Cluster<P extends Program, ClientFrame> {
       new Map(
         this.hosts.map(({ name, disks }) => [name, { log: disks.log.disk, data: disks.data.disk }]),
       ),
+      setsOf(options.nodeCount, options.setCount),
     )
     this.nemesis = new Nemesis({
       ...{ ...common, faults, victims: this.hosts, atlas: this.atlas, load: this.load },
@@ -169,6 +173,8 @@ export class Cluster<P extends Program, ClientFrame> {
       resetLink: (a, b) => {
         this.#peerNetwork.reset(a, b)
         this.clientNetwork.reset(a, b)
+        this.clientNetwork.reset(outgoing(a), b)
+        this.clientNetwork.reset(a, outgoing(b))
       },
       loseNextReply: (node) => {
         this.clientNetwork.loseNext(node)
@@ -257,10 +263,26 @@ export class Cluster<P extends Program, ClientFrame> {
     }
   }
 
-  #makeHost(name: NodeId, index: number, names: readonly NodeId[]): NodeHost<P> {
+  #linksElsewhere(process: SimProcess): ReadonlyMap<number, Transport<ClientFrame>> {
+    const { placement, clientNetwork } = this
+    const { name } = process
+    const sets = Array.from({ length: placement.setCount }, (_, set) => set)
+    // Of two sets; with more, each would need an endpoint of its own.
+    const others = sets.filter((set) => !placement.nodesOf(set).some((node) => node === name))
+    return new Map(
+      others.map((set) => {
+        const nodes = placement.nodesOf(set)
+        return [set, clientNetwork.attach(process, nodes, outgoing(name))]
+      }),
+    )
+  }
+
+  #makeHost(name: NodeId, index: number): NodeHost<P> {
     const { options, makeDisk, open } = this.#parts
     const { world, coverage, judge } = this
     const { limits, skews } = options
+    const ofSet = this.placement.nodesOf(this.placement.setOfNode(name))
+    const before = ofSet.slice(0, ofSet.indexOf(name))
     const log = makeDisk(world, `${name} log`, this.#priorities, (puts, isWhole) =>
       judge.onLogDurable(name, puts, isWhole),
     )
@@ -274,12 +296,13 @@ export class Cluster<P extends Program, ClientFrame> {
       },
       skew: skews[index] ?? { offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 },
       open: ({ process, clock, random, trace, fail }) => {
-        const peers = this.#peerNetwork.attach(process, names.slice(0, index))
+        const peers = this.#peerNetwork.attach(process, before)
         const clients = this.clientNetwork.attach(process, [])
+        const elsewhere = this.#linksElsewhere(process)
         const stores = { log: log.open(process), data: data.open(process) }
         return open(
-          { clock, random, trace, ...stores, peers, clients },
-          { node: name, cluster: clusterName, placement: this.#placement, limits },
+          { clock, random, trace, ...stores, peers, clients, elsewhere },
+          { node: name, cluster: clusterName, placement: this.placement, limits },
           fail,
         )
       },
@@ -287,6 +310,7 @@ export class Cluster<P extends Program, ClientFrame> {
         judge.onDown(name)
         this.#peerNetwork.detach(name)
         this.clientNetwork.detach(name)
+        this.clientNetwork.detach(outgoing(name))
       },
       onStart: () => judge.onStart(name),
       onOpen: () => {

@@ -4,12 +4,19 @@
  */
 import { StoreError } from '../src/base/errors.ts'
 import { groupOfBytes, type GroupId } from '../src/base/ids.ts'
-import { fromLatin1 } from '../src/base/bytes.ts'
+import { fromLatin1, latin1 } from '../src/base/bytes.ts'
 import { unpackBody } from '../src/cells/body.ts'
+import {
+  bufferRange,
+  bufferTopic,
+  decodeRejected,
+  rejectedTopic,
+  type BufferTopic,
+} from '../src/cells/buffer-rows.ts'
 import type { Cell, StoredCell } from '../src/cells/cell.ts'
 import type { ClientFrame } from '../src/wire/client-message.ts'
 import type { Node } from '../src/node/compose.ts'
-import { seenOf } from './cell-client.ts'
+import { seenOf, textOf } from './cell-client.ts'
 import { datastore } from './cell-workload.ts'
 import { RowSum } from './checkers/row-sum.ts'
 import type { Cluster } from './cluster.ts'
@@ -40,6 +47,7 @@ export class Comparison {
     this.#looks = []
     for (const host of inService) {
       for (const group of judge.book.groups) {
+        if (!this.#holds(host.name, group)) continue
         this.#begin(host, (program) => this.#inspect(host, program, groupOf(group)))
       }
       for (const shard of this.#shards) {
@@ -128,13 +136,35 @@ export class Comparison {
     }
   }
 
+  /** What was said to be buffered, once every shard was read to its end. */
+  checkBuffered(): void {
+    const { judge } = this.#cluster
+    const rejected = new Set(this.#buffered(rejectedTopic).map(rejectedName))
+    judge.cells.onDrained(({ row, column, refKey }, body) =>
+      rejected.has([row, column, refKey, body].join(' ')),
+    )
+  }
+
+  /** Rows that the chosen logs have under a topic of buffers. */
+  #buffered(topic: BufferTopic): (readonly [key: Uint8Array, value: Uint8Array])[] {
+    const { book, model } = this.#cluster.judge
+    const prefix = latin1(bufferRange(topic).gte)
+    return book.groups.flatMap((group) =>
+      [...model.of(group).rows].flatMap(([key, { value }]) =>
+        key.startsWith(prefix) ? [[fromLatin1(key), value] as const] : [],
+      ),
+    )
+  }
+
   /** Who is not where all should be, in words; empty when all are. */
   laggards(): readonly string[] {
     const { judge, inService, atlas } = this.#cluster
     const closed = inService.filter((host) => host.program === undefined)
     const forgetful = inService.filter((host) => atlas.isForgetful(host.name))
     const groups = judge.book.groups.flatMap((group) => this.#laggardsOf(group))
+    const waiting = this.#buffered(bufferTopic).length
     return [
+      ...(waiting === 0 ? [] : [`${waiting} cells wait in buffers`]),
       ...closed.map((host) => `${host.name} is not open`),
       ...forgetful.map((host) => `${host.name} has an old disk, and nobody refuses it`),
       ...groups,
@@ -148,12 +178,17 @@ export class Comparison {
     const open = this.#openPositions(group)
     const holes = open === 0 ? [] : [`${name}: ${open} open positions above ${position}`]
     const behind = inService.flatMap((host) => {
+      if (!this.#holds(host.name, group)) return []
       const applied = judge.log.appliedPosition(host.name, group)
       const drained = judge.disks.positionOf(host.name, group)
       if (applied === position && drained === position) return []
       return [`${name}: ${host.name} applied ${applied}, drained ${drained} of ${position}`]
     })
     return [...holes, ...behind]
+  }
+
+  #holds(node: string, group: string): boolean {
+    return this.#cluster.judge.book.setOf(group).voters.some((voter) => voter === node)
   }
 
   hasHoles(): boolean {
@@ -175,6 +210,11 @@ export class Comparison {
         sound.some((node) => view.acceptors.get(node)?.accepted !== undefined),
     ).length
   }
+}
+
+function rejectedName([key, value]: readonly [Uint8Array, Uint8Array]): string {
+  const { rowKey, column, refKey, body } = decodeRejected(key, value)
+  return [rowKey, column, refKey, textOf(unpackBody(body) ?? null)].join(' ')
 }
 
 function groupOf(group: string): GroupId {

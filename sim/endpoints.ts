@@ -5,6 +5,20 @@ export function nodeName(index: number): NodeId {
   return nodeId(`n${index + 1}`)
 }
 
+/** The nodes of each replica set: as many in each as in the others, one more in the first ones. */
+export function setsOf(nodeCount: number, setCount = 1): readonly (readonly NodeId[])[] {
+  const names = Array.from({ length: nodeCount }, (_, i) => nodeName(i))
+  const sizes = Array.from({ length: setCount }, (_, set) =>
+    Math.ceil((nodeCount - set) / setCount),
+  )
+  return sizes.map((size) => names.splice(0, size))
+}
+
+/** Where a node asks the nodes of other sets, as a client of theirs. */
+export function outgoing(node: string): string {
+  return `${node}~out`
+}
+
 /** An endpoint of its own for each life of a client, as each connection has one at a node. */
 export function endpointOf(client: string, life: number): string {
   return life === 1 ? client : `${client}~${life}`

@@ -4,6 +4,7 @@
  * that nothing is reported without a bug.
  */
 import type { Edit, Mutant } from './mutant.ts'
+import { bufferMutants } from './mutants-buffer.ts'
 import { historyMutants } from './mutants-history.ts'
 import { leaseMutants } from './mutants-leases.ts'
 import { mvccMutants } from './mutants-mvcc.ts'
@@ -171,5 +172,6 @@ export const mutants: readonly Mutant[] = [
   ...validationMutants,
   ...mvccMutants,
   ...leaseMutants,
+  ...bufferMutants,
   ...tableMutants,
 ]

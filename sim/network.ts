@@ -68,16 +68,20 @@ export class Network<Frame> {
   }
 
   /** A process's end of the network. It dials `dials`; others dial it. */
-  attach(process: SimProcess, dials: readonly string[]): Transport<Frame> {
-    assert(!this.#ports.has(process.name), 'network: the name is in use')
+  attach(
+    process: SimProcess,
+    dials: readonly string[],
+    name: string = process.name,
+  ): Transport<Frame> {
+    assert(!this.#ports.has(name), 'network: the name is in use')
     for (const listener of dials) {
-      const key = linkKey(process.name, listener)
+      const key = linkKey(name, listener)
       if (!this.#links.has(key)) {
-        this.#links.set(key, { dialer: process.name, listener, epoch: 0, state: 'down' })
+        this.#links.set(key, { dialer: name, listener, epoch: 0, state: 'down' })
       }
     }
-    const port = new Port(this, process)
-    this.#ports.set(process.name, port)
+    const port = new Port(this, process, name)
+    this.#ports.set(name, port)
     return port
   }
 
@@ -353,17 +357,15 @@ export class Network<Frame> {
 /** A process's end of the network, for as long as the process lives. */
 class Port<Frame> implements Transport<Frame> {
   readonly process: SimProcess
+  readonly name: string
   readonly epochByPeer: Map<string, number> = new Map<string, number>()
   readonly #network: Network<Frame>
   #handlers: TransportHandlers<Frame> | undefined
 
-  constructor(network: Network<Frame>, process: SimProcess) {
+  constructor(network: Network<Frame>, process: SimProcess, name: string) {
     this.#network = network
     this.process = process
-  }
-
-  get name(): string {
-    return this.process.name
+    this.name = name
   }
 
   get isStarted(): boolean {

@@ -8,6 +8,8 @@ import { CellWorkload } from './cell-workload.ts'
 import { judgeHistory } from './checkers/history-checker.ts'
 import type { Referee } from './checkers/referee.ts'
 import type { Traffic } from './cluster.ts'
+import { majorityOf } from '../src/placement/placement.ts'
+import { setsOf } from './endpoints.ts'
 import { Comparison, type SimCluster } from './comparison.ts'
 import type { History } from './history/operation.ts'
 import { PastWorkload } from './past-workload.ts'
@@ -107,12 +109,15 @@ class Run {
     const tell = (client: string, what: string): void => {
       judge.note(client, what)
     }
+    const isInService = (node: string): boolean =>
+      this.#cluster.inService.some((host) => host.name === node)
+    const mayBeCorrupt = (): boolean =>
+      hosts.some((host) => this.#cluster.atlas.hadHurtData(host.name))
     this.#workload = new CellWorkload({
       ...{ world, coverage, network: clientNetwork, checker: judge.cells },
       ...{ options: options.workload, nodes: hosts.map((host) => host.name), onOperation, tell },
       load: this.#cluster.load,
-      mayBeCorrupt: () => hosts.some((host) => this.#cluster.atlas.hadHurtData(host.name)),
-      operations: operations?.filter(isCellOperation),
+      ...{ mayBeCorrupt, operations: operations?.filter(isCellOperation) },
       nodesByClient: plan.nodesByClient,
       onFailed: (error) => {
         world.fail(error)
@@ -134,7 +139,9 @@ class Run {
       ...{ world, coverage, referee, sessionCount: listSessionCount, thinkMeanMicros, anyReads },
       ...{ operationsPerSession: listOperations, onOperation },
       operations: operations?.filter((one) => one.kind === 'lists'),
-      isInService: (node) => this.#cluster.inService.some((host) => host.name === node),
+      isInService,
+      holds: (node, group) =>
+        this.#cluster.placement.replicasOf(group).voters.some((voter) => voter === node),
       replicas: () => this.#replicas(),
       onFailed: (error) => {
         world.fail(error)
@@ -153,8 +160,8 @@ class Run {
       ...{ world, coverage, referee, judge, network: clientNetwork, tell },
       ...{ options: options.workload, historyMs: options.limits.historyMs },
       nodes: hosts.map((host) => host.name),
-      mayBeCorrupt: () => hosts.some((host) => this.#cluster.atlas.hadHurtData(host.name)),
-      isInService: (node) => this.#cluster.inService.some((host) => host.name === node),
+      mayBeCorrupt,
+      isInService,
       onFailed: (error) => {
         world.fail(error)
       },
@@ -267,7 +274,9 @@ class Run {
     const { isCoreFirst, coreOrder, rest } = this.#options.healing
     if (!isCoreFirst) return
     const sound = coreOrder.filter((node) => atlas.isSound(node))
-    const core = sound.slice(0, Math.floor(hosts.length / 2) + 1)
+    const core = setsOf(hosts.length, this.#options.setCount).flatMap((set) =>
+      sound.filter((node) => set.some((one) => one === node)).slice(0, majorityOf(set)),
+    )
     nemesis.healCore(core, rest)
     coverage.count(`core while the rest is ${rest}`)
     this.#workload.probe(core)
@@ -386,7 +395,8 @@ class Run {
       const isDone = (): boolean => this.#isBroken() || this.#comparison.isDone()
       const ending = await world.run(isDone, world.nowMicros + compareMicros)
       this.#expect(ending === 'done', 'LIVE-2', 'A replica could not be read at the end.')
-      if (this.#isBroken() || this.#cluster.tended === tended) return
+      if (this.#isBroken()) return
+      if (this.#cluster.tended === tended) return this.#comparison.checkBuffered()
     }
     this.#expect(false, 'LIVE-2', 'Replicas do not come to rest.')
   }

@@ -12,7 +12,7 @@ const second = 1_000_000
 
 export function calmOptions(seed: number): SwarmOptions {
   return {
-    ...{ seed, inspections: 0, endsWithRestart: false, nodeCount: 3 },
+    ...{ seed, inspections: 0, endsWithRestart: false, nodeCount: 3, setCount: 1 },
     workload: calmWorkload,
     link: calmLink,
     disk: { writeMinMicros: 100, writeMeanMicros: 0 },

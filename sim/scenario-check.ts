@@ -56,6 +56,7 @@ function optionsShape(): unknown {
   const calm = calmOptions(1)
   return {
     ...calm,
+    setCount: optional(1),
     link: { ...calm.link, far: optional(0), farFactor: optional(0) },
     priorities: optional({ base: 0, changesAtMicros: [0] }),
     faultRates: { ...calm.faultRates, meanMicros: anything },
@@ -83,10 +84,11 @@ function misfitOfKinds(
 
 /** Whether a value of the right shape is a plan that can be run. */
 export function contradictionOf(plan: RunPlan): string | undefined {
-  const { nodeCount, skews, workload } = plan.options
+  const { nodeCount, setCount = 1, skews, workload } = plan.options
   if (nodeCount < 1 || nodeCount > nodesMax) {
     return `plan.options.nodeCount: expected 1 to ${nodesMax}`
   }
+  if (setCount < 1 || setCount > nodeCount) return 'plan.options.setCount: expected 1 to nodeCount'
   if (skews.length !== nodeCount) return 'plan.options.skews: expected one a node'
   const names: Names = {
     nodes: new Set(Array.from({ length: nodeCount }, (_, i): string => nodeName(i))),

@@ -41,7 +41,7 @@ export function withNodes(plan: RunPlan, nodeCount: number): RunPlan {
   ])
   const coreOrder = options.healing.coreOrder.filter((name) => names.has(name))
   const healing = { ...options.healing, coreOrder }
-  const smaller = { nodeCount, skews: skews.slice(0, nodeCount), healing }
+  const smaller = { nodeCount, setCount: 1, skews: skews.slice(0, nodeCount), healing }
   const faults = amongFaults(plan.faults, names)
   const { nodesByClient = {} } = plan
   // A client whose nodes are all gone draws its nodes again.

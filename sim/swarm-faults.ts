@@ -64,6 +64,7 @@ export const conditionNames: readonly string[] = [
   ...['offset', 'drift', 'lateness'],
   // Waits shorter than what they wait for takes: in a share of the seeds
   'tight-timeouts',
+  'sets',
   // Reads without asking, and with them all that can go wrong with leases
   'leases',
   // LOAD-4 with PROC-3: nobody asks for anything for long, and a node may be away meanwhile

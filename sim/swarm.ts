@@ -65,6 +65,8 @@ export interface SwarmOptions {
   /** Whether, at the end, all nodes are started again and compared once more. */
   readonly endsWithRestart: boolean
   readonly nodeCount: number
+  /** Replica sets, in which the nodes are in their order; absent: one. */
+  readonly setCount?: number
   readonly workload: WorkloadOptions
   readonly link: LinkConditions
   readonly disk: DiskConditions
@@ -78,12 +80,18 @@ export interface SwarmOptions {
 }
 
 const second = 1_000_000
+/** Of the runs, with six nodes in two replica sets. */
+const splitRate = 80_000
+/** Sessions straight on the replicas: in one set they meet all that there is for them. */
+const noReplicaSessions = { blindSessionCount: 0, listSessionCount: 0, pastSessionCount: 0 }
 /** On a way between nodes far apart, on average. */
 const farDelayMicrosMax = 40_000
 
 export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const random = new SeededRandom(`${seed}/swarm`)
-  const nodeCount = random.chance(250_000) ? 5 : 3
+  const isSplit = random.fork('sets').chance(splitRate) && isOn('sets', switches)
+  const ofOneSet = random.chance(250_000) ? 5 : 3
+  const nodeCount = isSplit ? 6 : ofOneSet
   const link = drawLink(random.fork('link'), switches)
   const disk = drawDisk(random.fork('disk'))
   const isTight = random.fork('tight').chance(300_000) && isOn('tight-timeouts', switches)
@@ -96,10 +104,10 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   )
   const leases = drawLeases(random.fork('leases'), skews, switches)
   return {
-    ...{ seed, nodeCount },
+    ...{ seed, nodeCount, setCount: isSplit ? 2 : 1 },
     inspections: random.pick([0, 5_000, 50_000]),
     endsWithRestart: random.chance(400_000),
-    workload: drawWorkload(random.fork('workload')),
+    workload: { ...drawWorkload(random.fork('workload')), ...(isSplit && noReplicaSessions) },
     ...{ link, disk },
     ...(isByPriority && {
       priorities: drawPriorities(priorityRandom, usualMicrosOf(link, disk), faultRates),

@@ -94,9 +94,27 @@ export class CellChecker {
     this.#buffered.push({ name, body })
   }
 
-  /** All that was told to be buffered, for the end. */
-  get buffered(): readonly { readonly name: CellName; readonly body: string }[] {
-    return this.#buffered
+  /**
+   * Everything is drained and was read: what was said to be buffered is in its shard, or is beside
+   * another body there. `isRejected` is of what buffers keep for good.
+   */
+  onDrained(isRejected: (name: CellName, body: string) => boolean): void {
+    for (const { name, body } of this.#buffered) {
+      const { seen } = this.#factOf(name)
+      const there = seen?.cell.body
+      this.#check(
+        seen === undefined || this.#shardOf(name.shard).names.has(seen.cell.addedId),
+        'BUF-3',
+        "A cell that was buffered is in no place of its shard's log.",
+        { name },
+      )
+      this.#check(
+        there === body || (there !== undefined && isRejected(name, body)),
+        'BUF-1',
+        'A cell that was said to be buffered is not in its shard, and not rejected for another one.',
+        { name, body, there },
+      )
+    }
   }
 
   /** The triple was refused because another body stands there. */

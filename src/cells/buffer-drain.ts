@@ -90,8 +90,8 @@ export class BufferDrain {
   async #putHome(group: GroupId, rows: readonly Row[]): Promise<readonly Outcome<Written>[]> {
     const of = shardOfBuffer(group)
     assert(of !== undefined, 'BUF-1: buffered cells are in a buffer')
-    const items = rows.map(({ cell: { rowKey, column, refKey, body } }) => {
-      return { rowKey, column, refKey, body }
+    const items = rows.map(({ cell: { rowKey, column, refKey, body, creator } }) => {
+      return { rowKey, column, refKey, body, creator }
     })
     // Else a node on the way might take them into this very buffer, and say that they are safe.
     const operation = { kind: 'put', datastore: of.datastore, items, isDirect: true } as const
@@ -108,6 +108,7 @@ export class BufferDrain {
   }
 
   async #reject(group: GroupId, { key, cell }: Row, reason: Problem): Promise<void> {
+    assert(isFinal.has(reason.code), 'BUF-2: a cell was given up that may come yet')
     await this.#change(group, (tx) => {
       tx.delete(key)
       tx.put(underTopic(key, bufferTopic, rejectedTopic), encodeRejected({ ...cell, reason }))

@@ -17,7 +17,6 @@ import { problem, type Problem } from '../base/problem.ts'
 import { decodeTuple, encodeTuple } from '../base/tuple.ts'
 import type { CellName } from './cell.ts'
 import type { ShardName } from './cell-table.ts'
-import type { PackedBody } from './body.ts'
 
 export const bufferTopic = 'buffer'
 export const rejectedTopic = 'rejected'
@@ -27,9 +26,11 @@ export interface BufferedCell extends CellName {
   readonly body: Uint8Array
   /** By the clock of the node that took it. */
   readonly bufferedAt: Timestamp
+  /** Names the intent of whoever put it (CELL-4), if it had one. */
+  readonly creator: Uint8Array | undefined
 }
 
-export interface RejectedCell extends BufferedCell {
+export interface RejectedCell extends Omit<BufferedCell, 'creator'> {
   readonly reason: Problem
 }
 
@@ -86,8 +87,8 @@ export function underTopic(key: Uint8Array, from: BufferTopic, to: BufferTopic):
   return Buffer.concat([agendaPrefix(to), key.subarray(agendaPrefix(from).length)])
 }
 
-export function encodeBuffered({ bytes }: PackedBody, bufferedAt: Timestamp): Uint8Array {
-  return pack([bytes, bufferedAt])
+export function encodeBuffered(cell: Omit<BufferedCell, keyof CellName>): Uint8Array {
+  return pack([cell.body, cell.bufferedAt, cell.creator])
 }
 
 export function encodeRejected({ body, bufferedAt, reason }: RejectedCell): Uint8Array {
@@ -95,12 +96,13 @@ export function encodeRejected({ body, bufferedAt, reason }: RejectedCell): Uint
 }
 
 export function decodeBuffered(key: Uint8Array, value: Uint8Array): BufferedCell {
-  const [body, bufferedAt] = fieldsOf(value)
+  const [body, bufferedAt, creator] = fieldsOf(value)
   assert(
     body instanceof Uint8Array && typeof bufferedAt === 'number',
     'BUF-1: a buffered cell is read as it was written',
   )
-  return { ...nameOf(key, bufferTopic), body, bufferedAt }
+  const named = creator instanceof Uint8Array ? creator : undefined
+  return { ...nameOf(key, bufferTopic), body, bufferedAt, creator: named }
 }
 
 export function decodeRejected(key: Uint8Array, value: Uint8Array): RejectedCell {

@@ -5,10 +5,9 @@
  * BUF-1  `buffered` is told only when every copy is committed in its group.
  */
 import { assert } from '../base/assert.ts'
-import type { StoreErrorCode } from '../base/errors.ts'
+import { retryByCode, type StoreErrorCode } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
-import type { Outcome } from '../base/problem.ts'
-import { outcomeOf } from '../base/problem.ts'
+import { outcomeOf, problem, type Outcome } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { GroupPort } from '../txn/group-port.ts'
@@ -18,7 +17,7 @@ import { remainingMs } from '../txn/time.ts'
 import { checkBody } from './body.ts'
 import { bufferedPartBytesMax } from './bounds.ts'
 import { nameProblem, type Written } from './cell.ts'
-import type { ShardName } from './cell-table.ts'
+import { creatorOf, type ShardName } from './cell-table.ts'
 import { bufferGroup, bufferKey, bufferTopic, encodeBuffered } from './buffer-rows.ts'
 import type {
   Answered,
@@ -82,7 +81,7 @@ export class BufferedCells implements CellService {
     const atHome = operation.items.map((_, place): Outcome<Written> => {
       return answer.kind === 'problem' ? answer : (answer.items[place] ?? lost)
     })
-    const items = await this.#bufferSilent(operation, atHome, deadlineMs)
+    const items = await this.#bufferSilent(withCreators(operation, options), atHome, deadlineMs)
     return { ...answered, answer: { kind: 'put', items } }
   }
 
@@ -96,34 +95,39 @@ export class BufferedCells implements CellService {
     await Promise.all(
       parts.map(async ({ of, places }) => {
         const cells = places.flatMap((place) => items[place] ?? [])
-        if (!(await this.#buffer(of, cells, deadlineMs))) return
-        const written: Written = { shard: of.shard, buffered: true }
-        for (const place of places) outcomes[place] = { kind: 'ok', value: written }
+        const outcome = await this.#buffer(of, cells, deadlineMs)
+        if (outcome !== undefined) for (const place of places) outcomes[place] = outcome
       }),
     )
     return outcomes
   }
 
-  /** Whether all copies are durable; if not, the caller is told what its shard's set came to. */
-  async #buffer(of: ShardName, items: readonly PutItem[], deadlineMs: number): Promise<boolean> {
+  /** Undefined when there is surely no copy: the caller is told what the shard's own set came to. */
+  async #buffer(
+    of: ShardName,
+    items: readonly PutItem[],
+    deadlineMs: number,
+  ): Promise<Outcome<Written> | undefined> {
     const { setCount, setOf, copies, clock, onBuffered } = this.#parts
     const rows = rowsOf(items, clock.wallMicros())
-    if (rows === undefined) return false
+    if (rows === undefined) return undefined
     const home = setOf(shardGroup(of.datastore, of.shard))
     const groups = Array.from({ length: copies }, (_, nth) =>
       bufferGroup(of, (home + 1 + nth) % setCount, setOf),
     )
     const written = await Promise.all(groups.map((group) => this.#write(group, rows, deadlineMs)))
-    if (!written.every(Boolean)) return false
+    if (written.every((one) => one === 'no')) return undefined
+    // One copy, certain or not, may bring the cell into its shard: nobody may be told that it failed.
+    if (!written.every((one) => one === 'yes')) return unknownOutcome
     onBuffered(items.length)
-    return true
+    return { kind: 'ok', value: { shard: of.shard, buffered: true } }
   }
 
   async #write(
     group: GroupId,
     rows: readonly (readonly [key: Uint8Array, value: Uint8Array])[],
     deadlineMs: number,
-  ): Promise<boolean> {
+  ): Promise<'yes' | 'no' | 'perhaps'> {
     const { groups, clock, random, intents } = this.#parts
     const timeoutMs = Math.max(1, remainingMs(clock, deadlineMs))
     const outcome = await outcomeOf(() =>
@@ -131,8 +135,20 @@ export class BufferedCells implements CellService {
         for (const [key, value] of rows) tx.put(key, value)
       }),
     )
-    return outcome.kind === 'ok'
+    if (outcome.kind === 'ok') return 'yes'
+    return retryByCode[outcome.problem.code] === 'check-first' ? 'perhaps' : 'no'
   }
+}
+
+/** Whoever tries again is told that it was its own put that took effect. */
+function withCreators(operation: PutCells, { intents }: CallOptions): PutCells {
+  if (intents === undefined) return operation
+  const { session, sequences } = intents
+  const items = operation.items.map((item, place): PutItem => {
+    const sequence = sequences[place]
+    return sequence === undefined ? item : { ...item, creator: creatorOf({ session, sequence }) }
+  })
+  return { ...operation, items }
 }
 
 function isSilent(outcome: Outcome<Written> | undefined): boolean {
@@ -172,16 +188,21 @@ function rowsOf(
     const checked = checkBody(item.body)
     if (checked.kind === 'problem') return undefined
     const key = bufferKey(bufferTopic, item, checked.body.hash)
-    rows.push([key, encodeBuffered(checked.body, bufferedAt)])
+    const { creator } = item
+    rows.push([key, encodeBuffered({ body: checked.body.bytes, bufferedAt, creator })])
   }
   return rows
 }
 
+const unknownOutcome: Outcome<Written> = {
+  kind: 'problem',
+  problem: problem(
+    'unknown-outcome',
+    'it is not known whether the cell was taken into a buffer; read it later, or put it again',
+  ),
+}
+
 const lost: Outcome<Written> = {
   kind: 'problem',
-  problem: {
-    code: 'corrupt',
-    message: 'a node answered fewer items than it was asked for',
-    detail: {},
-  },
+  problem: problem('corrupt', 'a node answered fewer items than it was asked for'),
 }

@@ -175,7 +175,8 @@ export class CellStore implements CellService {
     const intent = { session, sequence: sequences[index] ?? 0, floor, expiresAt }
     const shard = shardOf(item.rowKey)
     const { deadlineMs, seen } = call
-    const task = { datastore, shard, name: item, body: checked.body, intent, deadlineMs }
+    const { creator } = item
+    const task = { datastore, shard, name: item, body: checked.body, intent, creator, deadlineMs }
     const ports = { tables: this.#shards.get(datastore, shard), clock: this.#ports.clock }
     const { written, group, position } = await putCell(ports, task)
     seen.see(shard, position)

@@ -59,7 +59,7 @@ export const cellVersion: SchemaVersion = firstVersion(schema.model)
 const compiled = compileSchema(cellVersion)
 const compiledShard = present(compiled.tables.get(shardTable.name), 'cells: shards are a table')
 
-const creatorBytes = 8
+export const creatorBytes = 8
 
 export interface ShardName {
   readonly datastore: string

@@ -19,6 +19,8 @@ export interface ReadFrom {
 export interface PutItem extends CellName {
   /** A packed body (`packBody`). */
   readonly body: Uint8Array
+  /** Names the intent that the cell is to remember, when that is not the one it is put under. */
+  readonly creator?: Uint8Array | undefined
 }
 
 export interface PutCells {

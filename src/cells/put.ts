@@ -38,6 +38,8 @@ export interface PutTask {
   readonly name: CellName
   readonly body: PackedBody
   readonly intent: Intent
+  /** Remembered in the cell; absent: `intent`. */
+  readonly creator?: Uint8Array | undefined
   readonly deadlineMs: number
 }
 
@@ -57,7 +59,7 @@ export async function putCell({ tables, clock }: PutPorts, task: PutTask): Promi
   const { intent } = task
   const timeoutMs = remainingOrTimeout(clock, task.deadlineMs)
   const options = { from: 'snapshot', intent, timeoutMs, rerunsMax: putRerunsMax } as const
-  const creator = creatorOf(intent)
+  const creator = task.creator ?? creatorOf(intent)
   const result = await tables
     .transaction((tx) => run(tx, task, creator), options)
     .catch((error: unknown) => {

@@ -106,6 +106,7 @@ export class DataStore {
     this.listing = new Listing({
       read: (key) => this.#read(key),
       scan: (range) => this.#scan(range, (rows) => rows),
+      isPending: (group) => this.#overlay.has(group),
       checked: (key, value) => this.#checked(key, value),
     })
     this.#snapshots = new SnapshotReads({

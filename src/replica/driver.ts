@@ -3,7 +3,7 @@
  * edge. "Durable, then visible": what stands in a `persist`'s `after` begins when the flush is on
  * the disk. The same driver runs in the daemon and in the simulator; only the ports differ.
  */
-import { unreachable } from '../base/assert.ts'
+import { assert, unreachable } from '../base/assert.ts'
 import { bufferOf, readCount, writeCount } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { ClusterId, GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
@@ -381,6 +381,7 @@ export class Driver implements LocalReplica {
   /** Steps run one at a time; what a step delivers to this node itself waits its turn. */
   #step(group: GroupId, event: GroupEvent): void {
     if (this.#isOver) return
+    assert(this.holds(group), 'MOVE-4: a group is asked of a node that does not hold it')
     this.#inbox.push({ group, event })
     if (this.#isStepping) return
     this.#isStepping = true

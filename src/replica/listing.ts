@@ -25,6 +25,8 @@ import {
 export interface ListingPorts {
   readonly read: (key: Uint8Array) => Stored | undefined
   readonly scan: (range: Range) => AsyncIterable<readonly KeyValue[]>
+  /** Whether something of the group is in no batch yet. */
+  readonly isPending: (group: GroupId) => boolean
   readonly checked: (key: Uint8Array, value: Uint8Array) => Stored
 }
 
@@ -71,8 +73,12 @@ export class Listing {
 
   /** What a batch writes that takes these groups. */
   *puts(groups: readonly TakenGroup[]): Iterable<Put> {
+    const taken = new Set(groups.map(({ group }) => group))
     for (const [topic, among] of this.#empty) {
       for (const [group, position] of among) {
+        // What took the last row away becomes durable no later than this.
+        if (!taken.has(group) && this.#ports.isPending(group)) continue
+        among.delete(group)
         const key = listedKey(topic, group)
         const isStale = (this.#ports.read(key)?.stamp ?? 0) <= position
         // A row that came and went before it was durable needs no listing either.
@@ -80,7 +86,6 @@ export class Listing {
         if (isStale) yield { key }
       }
     }
-    this.#empty.clear()
     for (const [topic, among] of this.#pending) {
       for (const { group } of groups) {
         const position = among.get(group)

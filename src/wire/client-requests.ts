@@ -1,6 +1,7 @@
 /** Requests of a client ⇄ positional arrays: `[id, timeoutMs, intents, operation]`. */
 import { batchItemsMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
+import { creatorBytes } from '../cells/cell-table.ts'
 import type { CellOperation, GetItem, LogPlace, PutItem, ReadFrom } from '../cells/operation.ts'
 import { shardCount } from '../cells/shard.ts'
 import type { Intents } from '../txn/intents.ts'
@@ -59,7 +60,7 @@ function packOperation(operation: Operation): Packable[] {
   switch (operation.kind) {
     case 'put': {
       const { datastore, items, isDirect } = operation
-      const packed = items.map(({ rowKey, column, refKey, body }) => [rowKey, column, refKey, body])
+      const packed = items.map(packPutItem)
       return isDirect === true ? [datastore, packed, true] : [datastore, packed]
     }
     case 'get': {
@@ -175,14 +176,22 @@ function readRead(value: unknown): ReadFrom {
   return { level: level === 1 ? 'any' : 'current', atLeast: part.positions(atLeast) }
 }
 
+function packPutItem({ rowKey, column, refKey, body, creator }: PutItem): Packable {
+  const item = [rowKey, column, refKey, body]
+  return creator === undefined ? item : [...item, creator]
+}
+
 function readPutItem(value: unknown): PutItem {
-  const [rowKey, column, refKey, body] = field.list(value, 'item', 4)
-  return {
+  const fields = field.list(value, 'item')
+  const isNamed = fields.length === 5
+  const [rowKey, column, refKey, body, creator] = field.list(value, 'item', isNamed ? 5 : 4)
+  const item = {
     rowKey: part.text(rowKey, 'row key'),
     column: part.text(column, 'column'),
     refKey: readRefKey(refKey),
     body: part.body(body),
   }
+  return isNamed ? { ...item, creator: field.bytes(creator, 'creator', creatorBytes) } : item
 }
 
 function readGetItem(value: unknown): GetItem {

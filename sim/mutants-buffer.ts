@@ -1,0 +1,104 @@
+/** Planted bugs in what waits: agendas and their listing, and cells in buffers. */
+import type { Mutant } from './mutant.ts'
+
+export const bufferMutants: readonly Mutant[] = [
+  {
+    id: 'Q01',
+    title: 'a listing is in memory, and no batch has it',
+    edits: [
+      {
+        file: 'src/replica/listing.ts',
+        find: '        if (position === undefined) continue\n',
+        replace: '        if (position === undefined || position > 0) continue\n',
+      },
+    ],
+  },
+  {
+    id: 'Q02',
+    title: 'who looked in vain ends the listing of a row that came since',
+    edits: [
+      {
+        file: 'src/replica/listing.ts',
+        find: '    if (pending <= position && !isFull)',
+        replace: '    if (pending <= position + 1 && !isFull)',
+      },
+      {
+        file: 'src/replica/listing.ts',
+        find: '      this.#empty.get(topic)?.delete(group)\n',
+        replace: '',
+      },
+      {
+        file: 'src/replica/listing.ts',
+        find: '<= position\n        // A row',
+        replace: '<= position + 1\n        // A row',
+      },
+    ],
+  },
+  {
+    id: 'Q03',
+    title: 'a listing ends before the rows that it was for are gone from the disk',
+    edits: [
+      {
+        file: 'src/replica/listing.ts',
+        find: 'if (!taken.has(group) && this.#ports.isPending(group)) continue',
+        replace: 'if (!taken.has(group) && position < 0) continue',
+      },
+    ],
+  },
+  {
+    id: 'B01',
+    title: 'a cell leaves the buffer though its shard did not answer for it',
+    edits: [
+      {
+        file: 'src/cells/buffer-drain.ts',
+        find: 'else silence = outcome.problem',
+        replace: 'else moved.push(row)',
+      },
+    ],
+  },
+  {
+    id: 'B02',
+    title: 'a cell that its shard would not have is forgotten',
+    edits: [
+      {
+        file: 'src/cells/buffer-drain.ts',
+        find: '      tx.put(underTopic(key, bufferTopic, rejectedTopic), encodeRejected({ ...cell, reason }))\n',
+        replace:
+          '      if (key.length === 0) tx.put(underTopic(key, bufferTopic, rejectedTopic), encodeRejected({ ...cell, reason }))\n',
+      },
+    ],
+  },
+  {
+    id: 'B03',
+    title: 'on its way home a cell may be buffered again',
+    edits: [
+      {
+        file: 'src/cells/buffer-drain.ts',
+        find: 'items, isDirect: true } as const',
+        replace: 'items } as const',
+      },
+    ],
+  },
+  {
+    id: 'B04',
+    title: 'a cell is said to be buffered when perhaps it is not',
+    edits: [
+      {
+        file: 'src/cells/buffered-cells.ts',
+        find: "    if (!written.every((one) => one === 'yes')) return unknownOutcome\n",
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'B05',
+    title: 'a put is said to have failed when perhaps it is buffered',
+    edits: [
+      {
+        file: 'src/cells/buffered-cells.ts',
+        find: "=== 'check-first' ? 'perhaps' : 'no'",
+        replace: "=== 'never' ? 'perhaps' : 'no'",
+      },
+    ],
+  },
+]
