@@ -3,7 +3,7 @@
  * What a node runs is given from outside; here are only its ports.
  */
 import { fromLatin1 } from '../src/base/bytes.ts'
-import { clusterId, type ClusterId, type NodeId } from '../src/base/ids.ts'
+import { clusterId, type ClusterId, type GroupId, type NodeId } from '../src/base/ids.ts'
 import { placementOver, type Placement } from '../src/placement/placement.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Random } from '../src/ports/random.ts'
@@ -201,6 +201,10 @@ export class Cluster<P extends Program, ClientFrame> {
   /** All nodes that are open now. */
   get programs(): readonly P[] {
     return this.hosts.flatMap((host) => (host.program === undefined ? [] : [host.program]))
+  }
+
+  holds(node: string, group: GroupId): boolean {
+    return this.placement.replicasOf(group).voters.some((voter) => voter === node)
   }
 
   /** Nodes that are part of the run: not those which rightly refuse to. */

@@ -47,7 +47,7 @@ export class Comparison {
     this.#looks = []
     for (const host of inService) {
       for (const group of judge.book.groups) {
-        if (!this.#holds(host.name, group)) continue
+        if (!this.#cluster.holds(host.name, groupOf(group))) continue
         this.#begin(host, (program) => this.#inspect(host, program, groupOf(group)))
       }
       for (const shard of this.#shards) {
@@ -178,17 +178,13 @@ export class Comparison {
     const open = this.#openPositions(group)
     const holes = open === 0 ? [] : [`${name}: ${open} open positions above ${position}`]
     const behind = inService.flatMap((host) => {
-      if (!this.#holds(host.name, group)) return []
+      if (!this.#cluster.holds(host.name, groupOf(group))) return []
       const applied = judge.log.appliedPosition(host.name, group)
       const drained = judge.disks.positionOf(host.name, group)
       if (applied === position && drained === position) return []
       return [`${name}: ${host.name} applied ${applied}, drained ${drained} of ${position}`]
     })
     return [...holes, ...behind]
-  }
-
-  #holds(node: string, group: string): boolean {
-    return this.#cluster.judge.book.setOf(group).voters.some((voter) => voter === node)
   }
 
   hasHoles(): boolean {

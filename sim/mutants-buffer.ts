@@ -1,11 +1,19 @@
 /** Planted bugs in what waits: agendas and their listing, and cells in buffers. */
-import type { Mutant } from './mutant.ts'
+import type { Edit, Mutant } from './mutant.ts'
+
+/** Only runs of several sets have buffers: all of the mutant's seeds are such. */
+const inSets: Edit = {
+  file: 'sim/swarm.ts',
+  find: 'const splitRate = 80_000',
+  replace: 'const splitRate = 1_000_000',
+}
 
 export const bufferMutants: readonly Mutant[] = [
   {
     id: 'Q01',
     title: 'a listing is in memory, and no batch has it',
     edits: [
+      inSets,
       {
         file: 'src/replica/listing.ts',
         find: '        if (position === undefined) continue\n',
@@ -17,6 +25,7 @@ export const bufferMutants: readonly Mutant[] = [
     id: 'Q02',
     title: 'who looked in vain ends the listing of a row that came since',
     edits: [
+      inSets,
       {
         file: 'src/replica/listing.ts',
         find: '    if (pending <= position && !isFull)',
@@ -38,6 +47,7 @@ export const bufferMutants: readonly Mutant[] = [
     id: 'Q03',
     title: 'a listing ends before the rows that it was for are gone from the disk',
     edits: [
+      inSets,
       {
         file: 'src/replica/listing.ts',
         find: 'if (!taken.has(group) && this.#ports.isPending(group)) continue',
@@ -49,6 +59,7 @@ export const bufferMutants: readonly Mutant[] = [
     id: 'B01',
     title: 'a cell leaves the buffer though its shard did not answer for it',
     edits: [
+      inSets,
       {
         file: 'src/cells/buffer-drain.ts',
         find: 'else silence = outcome.problem',
@@ -60,6 +71,7 @@ export const bufferMutants: readonly Mutant[] = [
     id: 'B02',
     title: 'a cell that its shard would not have is forgotten',
     edits: [
+      inSets,
       {
         file: 'src/cells/buffer-drain.ts',
         find: '      tx.put(underTopic(key, bufferTopic, rejectedTopic), encodeRejected({ ...cell, reason }))\n',
@@ -72,6 +84,7 @@ export const bufferMutants: readonly Mutant[] = [
     id: 'B03',
     title: 'on its way home a cell may be buffered again',
     edits: [
+      inSets,
       {
         file: 'src/cells/buffer-drain.ts',
         find: 'items, isDirect: true } as const',
@@ -83,6 +96,7 @@ export const bufferMutants: readonly Mutant[] = [
     id: 'B04',
     title: 'a cell is said to be buffered when perhaps it is not',
     edits: [
+      inSets,
       {
         file: 'src/cells/buffered-cells.ts',
         find: "    if (!written.every((one) => one === 'yes')) return unknownOutcome\n",
@@ -94,6 +108,7 @@ export const bufferMutants: readonly Mutant[] = [
     id: 'B05',
     title: 'a put is said to have failed when perhaps it is buffered',
     edits: [
+      inSets,
       {
         file: 'src/cells/buffered-cells.ts',
         find: "=== 'check-first' ? 'perhaps' : 'no'",

@@ -102,6 +102,7 @@ class Run {
     })
     const { world, referee, judge, coverage, hosts, clientNetwork } = this.#cluster
     this.#referee = referee
+    const onFailed = (error: unknown): void => world.fail(error)
     const onOperation = (operation: Operation): void => {
       judge.note(operation.client, `asks: ${describeAsked(operation)}`)
       hooks.onOperation?.(operation)
@@ -109,19 +110,14 @@ class Run {
     const tell = (client: string, what: string): void => {
       judge.note(client, what)
     }
-    const isInService = (node: string): boolean =>
-      this.#cluster.inService.some((host) => host.name === node)
-    const mayBeCorrupt = (): boolean =>
-      hosts.some((host) => this.#cluster.atlas.hadHurtData(host.name))
     this.#workload = new CellWorkload({
       ...{ world, coverage, network: clientNetwork, checker: judge.cells },
       ...{ options: options.workload, nodes: hosts.map((host) => host.name), onOperation, tell },
       load: this.#cluster.load,
-      ...{ mayBeCorrupt, operations: operations?.filter(isCellOperation) },
+      operations: operations?.filter(isCellOperation),
+      mayBeCorrupt: () => this.#mayBeCorrupt(),
       nodesByClient: plan.nodesByClient,
-      onFailed: (error) => {
-        world.fail(error)
-      },
+      onFailed,
     })
     this.#comparison = new Comparison(this.#cluster, this.#workload.shards)
     const { blindSessionCount: sessionCount, blindWrites, thinkMeanMicros } = options.workload
@@ -130,42 +126,42 @@ class Run {
       operations: operations?.filter((one) => one.kind === 'blind'),
       onOperation,
       replicas: () => this.#cluster.programs.map((program) => program.replica),
-      onFailed: (error) => {
-        world.fail(error)
-      },
+      onFailed,
     })
     const { listSessionCount, listOperations, anyReads } = options.workload
     this.#lists = new AppendWorkload({
       ...{ world, coverage, referee, sessionCount: listSessionCount, thinkMeanMicros, anyReads },
       ...{ operationsPerSession: listOperations, onOperation },
       operations: operations?.filter((one) => one.kind === 'lists'),
-      isInService,
-      holds: (node, group) =>
-        this.#cluster.placement.replicasOf(group).voters.some((voter) => voter === node),
+      isInService: (node) => this.#isInService(node),
+      holds: (node, group) => this.#cluster.holds(node, group),
       replicas: () => this.#replicas(),
-      onFailed: (error) => {
-        world.fail(error)
-      },
+      onFailed,
     })
     const { pastSessionCount, pastOperations: operationsPerSession } = options.workload
     this.#past = new PastWorkload({
       ...{ world, coverage, judge, sessionCount: pastSessionCount, operationsPerSession },
       ...{ thinkMeanMicros, historyMs: options.limits.historyMs },
       replicas: () => this.#replicas(),
-      onFailed: (error) => {
-        world.fail(error)
-      },
+      onFailed,
     })
     this.#tables = new TableWorkload({
       ...{ world, coverage, referee, judge, network: clientNetwork, tell },
       ...{ options: options.workload, historyMs: options.limits.historyMs },
       nodes: hosts.map((host) => host.name),
-      mayBeCorrupt,
-      isInService,
-      onFailed: (error) => {
-        world.fail(error)
-      },
+      mayBeCorrupt: () => this.#mayBeCorrupt(),
+      isInService: (node) => this.#isInService(node),
+      onFailed,
     })
+  }
+
+  #isInService(node: string): boolean {
+    return this.#cluster.inService.some((host) => host.name === node)
+  }
+
+  #mayBeCorrupt(): boolean {
+    const { hosts, atlas } = this.#cluster
+    return hosts.some((host) => atlas.hadHurtData(host.name))
   }
 
   #replicas(): readonly NamedReplica[] {
