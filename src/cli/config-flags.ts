@@ -1,26 +1,45 @@
 /** The settings of a node as flags of a command, and a configuration loaded from all sources. */
 import { Option, type Command } from 'commander'
-import { allSettings, flagOf, limitSettings } from '../node/config-settings.ts'
-import { loadConfig, type LoadResult } from '../node/config-load.ts'
+import { buildConfig } from '../node/config.ts'
+import type { ConfigSources } from '../node/config-gather.ts'
+import {
+  loadConfig,
+  type BuildResult,
+  type FileNames,
+  type LoadResult,
+} from '../node/config-load.ts'
+import { allSettings, flagOf, type Setting } from '../node/config-settings.ts'
+import type { NodeConfig } from '../node/node-config.ts'
 import { CliError, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'
 
-type Loaded = LoadResult & { readonly ok: true }
+type Loaded<Config> = LoadResult<Config> & { readonly ok: true }
 
-/** Adds `--config` and a flag for every setting; those of limits are too many to list in help. */
-export function addConfigFlags(command: Command): Command {
-  command.option('--config <FILE>', 'configuration file (YAML)')
-  for (const setting of allSettings) command.addOption(optionOf(setting))
-  const limit = limitSettings[0]
-  const example = limit === undefined ? '' : `such as ${flagOf(limit.name)}`
-  return command.addHelpText(
-    'after',
-    `\nEvery limit has a flag too, ${example}: see "trilithon config print".\n` +
-      'A flag wins over the environment (TRILITHON_LISTEN …), which wins over the file.',
-  )
+/** A process that is configured: its settings, and what makes a configuration of them. */
+export interface Configured<Config> {
+  readonly settings: readonly Setting[]
+  build(sources: ConfigSources): BuildResult<Config>
 }
 
-type Setting = (typeof allSettings)[number]
+const nodeConfigured: Configured<NodeConfig> = { settings: allSettings, build: buildConfig }
+
+/** Adds `--config` and a flag for every setting; those of limits are too many to list in help. */
+export function addConfigFlags(
+  command: Command,
+  { settings }: { readonly settings: readonly Setting[] } = nodeConfigured,
+): Command {
+  command.option('--config <FILE>', 'configuration file (YAML)')
+  for (const setting of settings) command.addOption(optionOf(setting))
+  const limit = settings.find(({ name }) => name.startsWith('limits.'))
+  const more =
+    limit === undefined
+      ? ''
+      : `Every limit has a flag too, such as ${flagOf(limit.name)}: see "trilithon config print".\n`
+  return command.addHelpText(
+    'after',
+    `\n${more}A flag wins over the environment (TRILITHON_LISTEN …), which wins over the file.`,
+  )
+}
 
 function optionOf({ name, argument, what, fallback }: Setting): Option {
   const isSwitch = name === 'insecure'
@@ -30,20 +49,24 @@ function optionOf({ name, argument, what, fallback }: Setting): Option {
   return name.startsWith('limits.') ? option.hideHelp() : option
 }
 
-/** The configuration, or a CliError with every problem on a line of its own. */
-export async function configOf(options: Options): Promise<Loaded> {
+/** The configuration of a node, or a CliError with every problem on a line of its own. */
+export function configOf(options: Options): Promise<Loaded<NodeConfig>> {
+  return configured(options, nodeConfigured)
+}
+
+/** As `configOf`, for any process. */
+export async function configured<Config extends FileNames>(
+  options: Options,
+  { settings, build }: Configured<Config>,
+): Promise<Loaded<Config>> {
   const file = typeof options['config'] === 'string' ? options['config'] : undefined
   const flags = new Map<string, string>()
-  for (const setting of allSettings) {
+  for (const setting of settings) {
     const value = options[optionOf(setting).attributeName()]
     if (value !== undefined) flags.set(setting.name, String(value))
   }
-  const result = await loadConfig({
-    file,
-    environment: process.env,
-    flags,
-    workingFolder: process.cwd(),
-  })
+  const sources = { file, environment: process.env, flags, workingFolder: process.cwd() }
+  const result = await loadConfig(sources, build)
   if (result.ok) return result
   const lines = result.problems.map(({ where, text }) => `  ${where}: ${text}`)
   const head = `the configuration has ${lines.length === 1 ? 'a problem' : `${lines.length} problems`}`

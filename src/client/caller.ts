@@ -26,7 +26,7 @@ import {
 import { Outbox } from '../wire/outbox.ts'
 import { isDamageOf, type Call, type Sending, type Try } from './call.ts'
 import { Leaders } from './leaders.ts'
-import { Links } from './links.ts'
+import { Links, type Ending, type LinkView } from './links.ts'
 
 export interface ClientPorts {
   readonly transport: Transport<ClientFrame>
@@ -41,8 +41,11 @@ export interface ClientLimits {
   readonly timeoutMs: number
   /** One node is given so long, then another one is asked; longer after every third try. */
   readonly tryTimeoutMs: number
-  /** A node that did not answer is avoided for this long. */
+  /** So many tries in a row that a node did not answer open its breaker: others are asked then. */
+  readonly failuresMax: number
+  /** It stays open for so long at first, then twice as long after each probe in vain, up to the maximum. */
   readonly avoidMs: number
+  readonly avoidMaxMs: number
   /** Before the second retry; doubled at each further one up to the maximum, half of it by chance. */
   readonly backoffMs: number
   readonly backoffMaxMs: number
@@ -55,7 +58,9 @@ export interface ClientLimits {
 export const defaultClientLimits: ClientLimits = {
   timeoutMs: 10_000,
   tryTimeoutMs: 2_000,
+  failuresMax: 1,
   avoidMs: 2_000,
+  avoidMaxMs: 16_000,
   backoffMs: 20,
   backoffMaxMs: 1_000,
   callsMax: 4_096,
@@ -64,6 +69,9 @@ export const defaultClientLimits: ClientLimits = {
 
 /** Tries that one node is given `tryTimeoutMs` for; then twice as long, and so on. */
 const triesBeforeLonger = 3
+
+/** A try that had less time says nothing of the node. */
+const tellingTryMs = 20
 
 /** A request that has been sent and not answered. */
 interface Pending {
@@ -86,7 +94,9 @@ export class Caller {
   constructor(ports: ClientPorts, limits: ClientLimits) {
     this.#ports = ports
     this.#limits = limits
-    this.#links = new Links(ports.clock, limits.avoidMs)
+    const { failuresMax, avoidMs, avoidMaxMs } = limits
+    const openMaxMs = Math.max(avoidMs, avoidMaxMs)
+    this.#links = new Links(ports.clock, { failuresMax, openMs: avoidMs, openMaxMs })
     this.#outbox = new Outbox<Request>({
       clock: ports.clock,
       send: (to, requests) => ports.transport.send(to, { kind: 'requests', requests }),
@@ -102,6 +112,21 @@ export class Caller {
       onLink: (node, state, info) => this.#onLink(node, state, info.node),
       onFrame: (node, frame) => this.#onFrame(node, frame),
     })
+  }
+
+  /** The nodes that were linked, and how they have answered. */
+  nodes(): readonly LinkView[] {
+    return this.#links.views()
+  }
+
+  /** Calls under way. */
+  get calls(): number {
+    return this.#calls
+  }
+
+  /** The node that would be asked now; undefined when no link is up. */
+  placeOf(operation: Operation): Endpoint | undefined {
+    return this.#pick(operation)
   }
 
   /** Ends all calls and gives the connections back. Idempotent. */
@@ -134,9 +159,12 @@ export class Caller {
     const { clock } = this.#ports
     const deadlineMs = clock.monotonicMs() + timeoutMs
     const waitMs = 'waitMs' in operation ? operation.waitMs : 0
+    let last: Endpoint | undefined
     for (let tries = 1; ; tries++) {
       const tryMs = Math.min(remainingMs(clock, deadlineMs), this.#tryMs(tries) + waitMs)
-      if (call.take(await this.#tryOnce(call, tryMs, operation))) return call.finish(closed)
+      const { endpoint, result, wasInVain } = await this.#tryOnce(call, tryMs, operation, last)
+      if (call.take(result)) return call.finish(closed)
+      last = wasInVain ? endpoint : undefined
       if (this.#isClosed) return call.finish(closed)
       const delayMs = this.#backoffMs(tries)
       if (clock.monotonicMs() + delayMs >= deadlineMs) return call.finish(this.#noAnswer(tries))
@@ -168,14 +196,22 @@ export class Caller {
     return problem('unavailable', `${what}; try again`, { attempts })
   }
 
-  async #tryOnce(call: Call, tryMs: number, operation: Operation): Promise<Try> {
-    if (this.#pick(operation) === undefined) await this.#links.whenUp(tryMs)
-    const endpoint = this.#pick(operation)
-    if (endpoint === undefined) return { kind: 'unsent' }
+  /** `last`: the node that this call has just asked in vain. */
+  async #tryOnce(
+    call: Call,
+    tryMs: number,
+    operation: Operation,
+    last: Endpoint | undefined,
+  ): Promise<EndedTry> {
+    if (this.#pick(operation, last) === undefined) await this.#links.whenUp(tryMs)
+    const endpoint = this.#pick(operation, last)
+    if (endpoint === undefined) return { endpoint, result: { kind: 'unsent' }, wasInVain: true }
+    this.#links.begin(endpoint)
     const result = await this.#send(endpoint, call.next(), tryMs)
-    if (isUseless(result)) this.#links.avoid(endpoint)
+    const ending = endingOf(result, tryMs)
+    this.#links.end(endpoint, ending)
     if (result.kind === 'answered') this.#noteLeaders(operation, result.answered)
-    return result
+    return { endpoint, result, wasInVain: ending !== 'answered' }
   }
 
   #noteLeaders(operation: Operation, { answer, leaders = [] }: Replied): void {
@@ -189,9 +225,13 @@ export class Caller {
   }
 
   /** What changes something goes to the leader; of a batch, the first one says where. */
-  #pick(operation: Operation): Endpoint | undefined {
+  #pick(operation: Operation, not?: Endpoint): Endpoint | undefined {
     const led = groupLed(operation)
-    return this.#links.pick(spreadOf(operation), led && this.#leaders.of(led))
+    const node = led && this.#leaders.of(led)
+    return this.#links.pick(spreadOf(operation), {
+      ...(node !== undefined && { node }),
+      ...(not !== undefined && { not }),
+    })
   }
 
   #send(endpoint: Endpoint, sending: Sending, tryMs: number): Promise<Try> {
@@ -290,10 +330,21 @@ function refusal(refused: Problem): Replied {
   return { answer: { kind: 'problem', problem: refused }, positions: [] }
 }
 
-/** The node did not answer, or cannot: it is cut off from the others, or stopping. */
-function isUseless(result: Try): boolean {
-  if (result.kind !== 'answered') return result.kind === 'lost'
-  const { answer } = result.answered
+/** A try with its end, and the node it was made at. */
+interface EndedTry {
+  readonly endpoint: Endpoint | undefined
+  readonly result: Try
+  readonly wasInVain: boolean
+}
+
+function endingOf(result: Try, tryMs: number): Ending {
+  if (result.kind === 'unsent') return 'untold'
+  if (result.kind === 'lost') return tryMs < tellingTryMs ? 'untold' : 'lost'
+  return isUseless(result.answered) ? 'useless' : 'answered'
+}
+
+/** The node cannot answer: it is cut off from the others, or stopping. */
+function isUseless({ answer }: Replied): boolean {
   if (answer.kind === 'problem') return isOutage(answer.problem)
   if (answer.kind === 'commit-group') return answer.outcome.kind === 'unknown'
   if (!('items' in answer)) return false

@@ -1,24 +1,49 @@
 /**
  * Which node is asked: the one that leads the shard, where that is known; else one of those a link
- * is up to, the same one for the same cells, so that taking requests is spread over the nodes. A node that did not answer
- * is avoided for a while, but asked when there is no other.
+ * is up to, the same one for the same cells, so that taking requests is spread over the nodes. A node
+ * whose breaker is open is passed over, but asked when there is no other.
+ *
+ * BRK-1  No call is held back by a breaker: as long as a link is up there is a node to ask.
  */
+import { assert } from '../base/assert.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Endpoint } from '../ports/transport.ts'
+import { Breaker, type BreakerLimits, type BreakerState } from './breaker.ts'
+
+/** How a try at a node ended, as far as it tells of the node. */
+export type Ending = 'answered' | 'useless' | 'lost' | 'untold'
+
+/** What is known of a node that was linked once. */
+export interface LinkView {
+  readonly endpoint: Endpoint
+  /** The node's id. */
+  readonly node: string
+  readonly isUp: boolean
+  readonly breaker: BreakerState
+  /** How often the breaker opened. */
+  readonly opened: number
+  readonly tries: Readonly<Record<Ending, number>>
+}
+
+interface Place {
+  node: string
+  isUp: boolean
+  readonly breaker: Breaker
+  readonly tries: Record<Ending, number>
+}
 
 export class Links {
   readonly #clock: Clock
-  readonly #avoidMs: number
-  /** Endpoints with a link, and until when they are avoided. */
-  readonly #up = new Map<Endpoint, number>()
+  readonly #limits: BreakerLimits
+  readonly #places = new Map<Endpoint, Place>()
   /** Endpoints by the ids of the nodes that answer there. */
   readonly #endpoints = new Map<string, Endpoint>()
   readonly #waiters = new Set<() => void>()
   #refusal: string | undefined
 
-  constructor(clock: Clock, avoidMs: number) {
+  constructor(clock: Clock, limits: BreakerLimits) {
     this.#clock = clock
-    this.#avoidMs = avoidMs
+    this.#limits = limits
   }
 
   /** Why the last node that would not have us would not. */
@@ -26,49 +51,98 @@ export class Links {
     return this.#refusal
   }
 
+  views(): readonly LinkView[] {
+    const now = this.#clock.monotonicMs()
+    return [...this.#places].map(([endpoint, { node, isUp, breaker, tries }]) => {
+      const { opened } = breaker
+      return { endpoint, node, isUp, breaker: breaker.stateAt(now), opened, tries: { ...tries } }
+    })
+  }
+
   /** `node`: the id of the node there. */
   onUp(endpoint: Endpoint, node: string): void {
-    this.#up.set(endpoint, 0)
+    const known = this.#places.get(endpoint)
+    const place = known ?? this.#newPlace(node)
+    // Last in line among those that are up.
+    this.#places.delete(endpoint)
+    this.#places.set(endpoint, place)
+    place.node = node
+    place.isUp = true
+    // Whoever has just shaken hands is alive.
+    place.breaker.reset()
     this.#endpoints.set(node, endpoint)
     this.#refusal = undefined
     for (const wake of [...this.#waiters]) wake()
   }
 
+  #newPlace(node: string): Place {
+    const tries = { answered: 0, useless: 0, lost: 0, untold: 0 }
+    return { node, isUp: false, breaker: new Breaker(this.#limits), tries }
+  }
+
   onDown(endpoint: Endpoint): void {
-    this.#up.delete(endpoint)
+    const place = this.#places.get(endpoint)
+    if (place !== undefined) place.isUp = false
   }
 
   onRefused(endpoint: Endpoint, reason: string): void {
     this.#refusal = `${endpoint}: ${reason}`
   }
 
-  avoid(endpoint: Endpoint): void {
-    if (!this.#up.has(endpoint)) return
-    this.#up.set(endpoint, this.#clock.monotonicMs() + this.#avoidMs)
+  /** A try at this node begins. */
+  begin(endpoint: Endpoint): void {
+    this.#places.get(endpoint)?.breaker.begin(this.#clock.monotonicMs())
+  }
+
+  /** A try at this node has ended. */
+  end(endpoint: Endpoint, ending: Ending): void {
+    const place = this.#places.get(endpoint)
+    if (place === undefined) return
+    place.tries[ending] += 1
+    if (ending === 'answered') place.breaker.succeed()
+    else if (ending === 'untold') place.breaker.forget()
+    else place.breaker.fail(this.#clock.monotonicMs())
   }
 
   /**
    * The node to ask now: the one of this id, if it may be asked; else `spread`, a whole number,
-   * names one of several. Undefined: no link is up.
+   * names one of several. Not the one that this call has just asked in vain, if there is another.
+   * Undefined: no link is up.
    */
-  pick(spread: number, node?: string): Endpoint | undefined {
+  pick(
+    spread: number,
+    wish: { readonly node?: string; readonly not?: Endpoint } = {},
+  ): Endpoint | undefined {
     const now = this.#clock.monotonicMs()
+    const { node, not } = wish
     const wanted = node === undefined ? undefined : this.#endpoints.get(node)
-    if (wanted !== undefined && (this.#up.get(wanted) ?? Infinity) <= now) return wanted
+    if (wanted !== undefined && wanted !== not && this.#mayTry(wanted, now)) return wanted
     const good: Endpoint[] = []
-    for (const [endpoint, until] of this.#up) if (until <= now) good.push(endpoint)
-    return good.length > 0 ? good[spread % good.length] : this.#longestAvoided()
+    for (const endpoint of this.#places.keys()) {
+      if (endpoint !== not && this.#mayTry(endpoint, now)) good.push(endpoint)
+    }
+    const picked = good.length > 0 ? good[spread % good.length] : this.#longestOpen(not)
+    const isStuck = picked === undefined && [...this.#places.values()].some(({ isUp }) => isUp)
+    assert(!isStuck, 'BRK-1: a link is up and nobody is asked')
+    return picked
   }
 
-  #longestAvoided(): Endpoint | undefined {
+  #mayTry(endpoint: Endpoint, nowMs: number): boolean {
+    const place = this.#places.get(endpoint)
+    return place !== undefined && place.isUp && place.breaker.mayTry(nowMs)
+  }
+
+  /** Nobody is good: the one that has been passed over for longest, the one of the last try last. */
+  #longestOpen(not: Endpoint | undefined): Endpoint | undefined {
     let found: Endpoint | undefined
     let earliest = Infinity
-    for (const [endpoint, until] of this.#up) {
-      if (until >= earliest) continue
+    for (const [endpoint, { isUp, breaker }] of this.#places) {
+      if (!isUp || endpoint === not || breaker.openUntilMs >= earliest) continue
       found = endpoint
-      earliest = until
+      earliest = breaker.openUntilMs
     }
-    return found
+    if (found !== undefined || not === undefined) return found
+    return this.#places.get(not)?.isUp === true ? not : undefined
   }
 
   /** Resolves when a link comes up, or after `timeoutMs`. */
@@ -86,7 +160,7 @@ export class Links {
 
   /** Wakes all who wait, for there will be no link. */
   stop(): void {
-    this.#up.clear()
+    for (const place of this.#places.values()) place.isUp = false
     for (const wake of [...this.#waiters]) wake()
   }
 }

@@ -1,8 +1,19 @@
 /** What single values cannot tell: settings that contradict one another. */
 import { isIPv4 } from 'node:net'
 import { clockDriftPpmMax, entryBytesMax, transactionBytesMax } from '../base/limits.ts'
+import type { Listen } from './config-values.ts'
 import type { NodeConfig } from './node-config.ts'
 import { describeOrigin, type ConfigProblem, type Origin } from './config-source.ts'
+
+/** What every process that listens is configured with. */
+export interface ListenerConfig {
+  readonly listen: Listen
+  readonly secretFile: string | undefined
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
+  readonly insecure: boolean
+}
+
+type Complain = (name: string, text: string) => void
 
 /** Every contradiction, each at the place of the setting to change. */
 export function checkConfig(
@@ -10,29 +21,45 @@ export function checkConfig(
   origins: ReadonlyMap<string, Origin>,
 ): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = []
-  const complain = (name: string, text: string): void => {
-    problems.push({ where: describeOrigin(origins.get(name) ?? { kind: 'default' }), text })
-  }
+  const complain = complaints(problems, origins)
   const ids = config.nodes.map(({ id }) => id)
   if (!ids.includes(config.node)) {
     complain('node', `node "${config.node}" is not one of the nodes: ${ids.join(', ')}`)
   }
+  checkListener(config, origins, complain)
+  checkLimitPairs(config, complain)
+  return problems
+}
+
+/** Adds problems, each at the place of a setting. */
+export function complaints(
+  problems: ConfigProblem[],
+  origins: ReadonlyMap<string, Origin>,
+): Complain {
+  return (name, text) => {
+    problems.push({ where: describeOrigin(origins.get(name) ?? { kind: 'default' }), text })
+  }
+}
+
+/** Whoever listens beyond this machine has TLS and a secret, or insists. */
+export function checkListener(
+  config: ListenerConfig,
+  origins: ReadonlyMap<string, Origin>,
+  complain: Complain,
+): void {
   const hasCert = origins.has('tls.cert_file')
   if (hasCert !== origins.has('tls.key_file')) {
     complain(hasCert ? 'tls.cert_file' : 'tls.key_file', 'tls wants both cert_file and key_file')
   }
   const lacks = lackingSecurity(config)
-  if (lacks !== undefined && !config.insecure && !isLoopback(config.listen.host)) {
-    const text =
-      `listening on ${config.listen.host}, beyond this machine, wants ${lacks}; ` +
-      `set these, listen on 127.0.0.1, or insist with --insecure`
-    complain('listen', text)
-  }
-  checkLimitPairs(config, complain)
-  return problems
+  if (lacks === undefined || config.insecure || isLoopback(config.listen.host)) return
+  const text =
+    `listening on ${config.listen.host}, beyond this machine, wants ${lacks}; ` +
+    `set these, listen on 127.0.0.1, or insist with --insecure`
+  complain('listen', text)
 }
 
-function lackingSecurity(config: NodeConfig): string | undefined {
+function lackingSecurity(config: ListenerConfig): string | undefined {
   const lacking: string[] = []
   if (config.tls === undefined) lacking.push('tls.cert_file and tls.key_file')
   if (config.secretFile === undefined) lacking.push('secret_file')
@@ -44,10 +71,7 @@ export function isLoopback(host: string): boolean {
 }
 
 /** The same relations that `checkLimits` asserts, said of the settings by name. */
-function checkLimitPairs(
-  { limits }: NodeConfig,
-  complain: (name: string, text: string) => void,
-): void {
+function checkLimitPairs({ limits }: NodeConfig, complain: Complain): void {
   if (limits.heartbeatMs * 3 > limits.suspectMs) {
     complain(
       'limits.suspect_ms',

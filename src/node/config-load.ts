@@ -1,6 +1,6 @@
 /** Reads a configuration with its files: the YAML itself, the secret, certificate and key. */
 import { readFile } from 'node:fs/promises'
-import { buildConfig, type ConfigResult } from './config.ts'
+import type { ConfigSources, EffectiveSetting } from './config-gather.ts'
 import { parseYaml, describeOrigin, type ConfigProblem, type Origin } from './config-source.ts'
 
 export interface LoadOptions {
@@ -16,28 +16,47 @@ export interface ConfigFiles {
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined
 }
 
-export type LoadResult =
-  | (ConfigOk & { readonly files: ConfigFiles })
+/** A configuration that names files. */
+export interface FileNames {
+  readonly secretFile: string | undefined
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
+}
+
+export type BuildResult<Config> =
+  | {
+      readonly ok: true
+      readonly config: Config
+      readonly settings: readonly EffectiveSetting[]
+      readonly origins: ReadonlyMap<string, Origin>
+    }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
 
-type ConfigOk = ConfigResult & { readonly ok: true }
+export type LoadResult<Config> =
+  | (BuildResult<Config> & { readonly ok: true; readonly files: ConfigFiles })
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
 
 /** A shorter secret can be guessed from a recorded handshake. */
 const secretCharsMin = 16
 
-export async function loadConfig(options: LoadOptions): Promise<LoadResult> {
+/** Reads the file, has `build` make a configuration of all sources, and reads what that names. */
+export async function loadConfig<Config extends FileNames>(
+  options: LoadOptions,
+  build: (sources: ConfigSources) => BuildResult<Config>,
+): Promise<LoadResult<Config>> {
   const { file, ...rest } = options
-  if (file === undefined) return withFiles(buildConfig(rest))
+  if (file === undefined) return withFiles(build(rest))
   const text = await readNamed(file)
   if (!text.ok) {
     return { ok: false, problems: [{ where: file, text: `cannot be read: ${text.reason}` }] }
   }
   const parsed = parseYaml(text.bytes.toString('utf8'), file)
   if (!parsed.ok) return parsed
-  return withFiles(buildConfig({ ...rest, file: { path: file, root: parsed.root } }))
+  return withFiles(build({ ...rest, file: { path: file, root: parsed.root } }))
 }
 
-async function withFiles(result: ConfigResult): Promise<LoadResult> {
+async function withFiles<Config extends FileNames>(
+  result: BuildResult<Config>,
+): Promise<LoadResult<Config>> {
   if (!result.ok) return result
   const { config, origins } = result
   const problems: ConfigProblem[] = []

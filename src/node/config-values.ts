@@ -33,10 +33,10 @@ export type LogLevel = (typeof logLevels)[number]
 const logLevels = ['error', 'warn', 'info', 'debug'] as const
 
 /** More replicas than this make every commit slower and none safer. */
-const nodeCountMax = 15
-const setCountMax = 64
+export const nodeCountMax = 15
+export const setCountMax = 64
 
-function refuse(
+export function refuse(
   at: Origin,
   reason: string,
 ): { readonly ok: false; readonly problems: ValueProblem[] } {
@@ -113,6 +113,11 @@ export function listenOf(located: Located): Read<Listen> {
   return { ok: true, value: { host, port } }
 }
 
+/** As it is written: `127.0.0.1:4700`, `[::1]:4700`. */
+export function hostPort({ host, port }: Listen): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
 /** A list of `{id, url}`, each id and each url once. */
 export function nodesOf(located: Located): Read<readonly NodeAddress[]> {
   if (located.kind !== 'list' || located.items.length === 0) {
@@ -177,7 +182,7 @@ function fieldOf<T>(
 }
 
 /** An origin with a port: no path, no query, no user. `ws:` is taken for `http:`. */
-function urlOf(located: Located): Read<string> {
+export function urlOf(located: Located): Read<string> {
   const text = located.kind === 'scalar' ? String(located.value) : ''
   const reason = `wants a URL such as http://127.0.0.1:4700, not ${shown(located)}`
   if (!/^(http|ws)s?:\/\//.test(text) || !URL.canParse(text)) return refuse(located.origin, reason)

@@ -7,6 +7,7 @@ import { expect, test } from 'vitest'
 import { checkLimits, defaultLimits } from '../../src/base/limits.ts'
 import { buildConfig, type ConfigResult } from '../../src/node/config.ts'
 import { loadConfig } from '../../src/node/config-load.ts'
+import type { NodeConfig } from '../../src/node/node-config.ts'
 import { parseYaml } from '../../src/node/config-source.ts'
 import { limitSettings } from '../../src/node/config-settings.ts'
 import { editDistance, nearest } from '../../src/base/suggest.ts'
@@ -281,14 +282,17 @@ test('limits that pass the configuration pass the assertions of the replica', ()
 test('files that a configuration names are read, and their absence or emptiness is told', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-config-'))
   try {
-    const load = (extra: string): ReturnType<typeof loadConfig> =>
+    const load = (extra: string): ReturnType<typeof loadConfig<NodeConfig>> =>
       writeFile(join(folder, 'a.yaml'), good + extra).then(() =>
-        loadConfig({
-          file: join(folder, 'a.yaml'),
-          environment: {},
-          flags: new Map(),
-          workingFolder: '/',
-        }),
+        loadConfig(
+          {
+            file: join(folder, 'a.yaml'),
+            environment: {},
+            flags: new Map(),
+            workingFolder: '/',
+          },
+          buildConfig,
+        ),
       )
     await writeFile(join(folder, 'secret'), ' 0123456789abcdef \n')
     await writeFile(join(folder, 'short'), 'hush\n')
@@ -300,12 +304,15 @@ test('files that a configuration names are read, and their absence or emptiness 
     expect(complaints(await load('secret_file: short\n'))[0]).toMatch(
       /has 4 characters; at least 16/,
     )
-    const missing = await loadConfig({
-      file: join(folder, 'none.yaml'),
-      environment: {},
-      flags: new Map(),
-      workingFolder: '/',
-    })
+    const missing = await loadConfig(
+      {
+        file: join(folder, 'none.yaml'),
+        environment: {},
+        flags: new Map(),
+        workingFolder: '/',
+      },
+      buildConfig,
+    )
     expect(complaints(missing)[0]).toMatch(/none\.yaml: cannot be read: there is no such file/)
   } finally {
     await rm(folder, { recursive: true, force: true })
