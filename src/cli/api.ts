@@ -1,9 +1,10 @@
 /** The HTTP interface that a daemon serves: put together here, above both node and gateway. */
 import { createGateway } from '../gateway/http.ts'
+import { version } from './version.ts'
 import type { Node } from '../node/compose.ts'
 import type { Fetch } from '../node/http-server.ts'
 
 export function apiOf(node: Node, onBug: (error: Error) => void): Fetch {
-  const gateway = createGateway({ cells: node.cells, onBug })
+  const gateway = createGateway({ cells: node.cells, onBug, version })
   return (request) => gateway.fetch(request)
 }

@@ -6,11 +6,16 @@ import { errorOf, valueOf, type Outcome } from '../base/problem.ts'
 import { notAnAnswer } from '../client/call.ts'
 import type { Query } from './parameters.ts'
 import { refuse } from './problems.ts'
+import type { BodyShare } from './request-body.ts'
 import { positionHeaders, positionsOf } from './session-position.ts'
 
 /** A request being answered: its cells, and the time it has. */
 export interface Exchange {
   readonly context: Context
+  /** Its parameters, all of which its route knows. */
+  readonly query: Query
+  /** Room for its body, among those of all requests at work. */
+  readonly room: BodyShare
   readonly cells: CellService
   readonly timeoutMs: number
 }
@@ -21,8 +26,8 @@ export function segment(exchange: Exchange, name: string): string {
   return exchange.context.req.param(name) ?? refuse(`the URL lacks its ${name}`)
 }
 
-export function readFrom(exchange: Exchange, query: Query): ReadFrom {
-  const level = query.text('read') ?? 'current'
+export function readFrom(exchange: Exchange): ReadFrom {
+  const level = exchange.query.text('read') ?? 'current'
   if (level !== 'current' && level !== 'any') return refuse('read is current or any')
   const atLeast = positionsOf(exchange.context.req.raw, segment(exchange, 'datastore'))
   return { level, atLeast }
@@ -66,9 +71,4 @@ export function json(
     status,
     headers: { 'content-type': 'application/json', ...headers },
   })
-}
-
-export function noQuery(exchange: Exchange): void {
-  if (new URL(exchange.context.req.url).search === '') return
-  refuse('this request takes no parameters')
 }

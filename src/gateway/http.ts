@@ -2,17 +2,19 @@
  * Cells over HTTP (SCHEMALESS "HTTP"): plain JSON in and out, problems as in RFC 9457. A function
  * of a `CellService`, so that it runs in a node as well as in front of several.
  *
- * Everything is bounded: bodies are read up to their limit, pages end at theirs. Indexes and
- * OpenAPI are not here yet.
+ * Everything is bounded: bodies are read up to their limit, alone and together, pages end at theirs.
+ * Indexes are not here yet.
  */
 import { Hono, type Context } from 'hono'
 import { StoreError } from '../base/errors.ts'
 import type { CellService } from '../cells/operation.ts'
 import { problem, problemOf } from '../base/problem.ts'
-import type { Handler } from './exchange.ts'
+import { openApiDocument } from './openapi.ts'
+import { Query } from './parameters.ts'
 import { HttpProblem, problemResponse } from './problems.ts'
-import { batchGet, batchLog, getCell, getColumn, getLog, getRow } from './read-routes.ts'
-import { batchPut, putCell } from './write-routes.ts'
+import { BodyRoom } from './request-body.ts'
+import type { Route } from './route.ts'
+import { routes } from './routes.ts'
 
 export interface GatewayOptions {
   readonly cells: CellService
@@ -20,33 +22,25 @@ export interface GatewayOptions {
   readonly timeoutMs?: number
   /** Requests at work; above it they are refused. Default 5000. */
   readonly requestsMax?: number
+  /** Their bodies together, in bytes; default 256 MiB. */
+  readonly bodiesBytesMax?: number
+  /** Of the program, for its description. */
+  readonly version?: string
   /** Told of what only a bug can cause, before the answer 500. */
   readonly onBug?: (error: Error) => void
 }
 
 const timeoutMsDefault = 10_000
 const requestsMaxDefault = 5_000
+const bodiesBytesMaxDefault: number = 256 * 1024 * 1024
 
-interface Route {
-  readonly method: 'GET' | 'PUT' | 'POST'
-  readonly path: string
-  readonly handler: Handler
-}
-
-const routes: readonly Route[] = [
-  { method: 'PUT', path: '/cells/:rowKey/:column/:refKey', handler: putCell },
-  { method: 'GET', path: '/cells/:rowKey/:column/:refKey', handler: getCell },
-  { method: 'GET', path: '/cells/:rowKey/:column', handler: getColumn },
-  { method: 'GET', path: '/cells/:rowKey', handler: getRow },
-  { method: 'GET', path: '/shards/:shard/cells', handler: getLog },
-  { method: 'POST', path: '/cells:batchPut', handler: batchPut },
-  { method: 'POST', path: '/cells:batchGet', handler: batchGet },
-  { method: 'POST', path: '/shards:batchGet', handler: batchLog },
-]
+const openApiPath = '/openapi.json'
 
 export function createGateway(options: GatewayOptions): Hono {
   const { cells, timeoutMs = timeoutMsDefault, requestsMax = requestsMaxDefault } = options
+  const { bodiesBytesMax = bodiesBytesMaxDefault, version = '0' } = options
   const app = new Hono()
+  const bodies = new BodyRoom(bodiesBytesMax)
   let requests = 0
   app.use(async (_, next) => {
     if (requests >= requestsMax) {
@@ -59,9 +53,18 @@ export function createGateway(options: GatewayOptions): Hono {
       requests -= 1
     }
   })
-  for (const { method, path, handler } of routes) {
-    app.on(method, fullPath(path), (context) => handler({ context, cells, timeoutMs }))
+  for (const route of routes) {
+    app.on(route.method, fullPath(route.path), async (context) => {
+      const query = new Query(context.req.url, Object.keys(route.query))
+      const room = bodies.open()
+      try {
+        return await route.handler({ context, cells, timeoutMs, query, room })
+      } finally {
+        room.close()
+      }
+    })
   }
+  app.get(openApiPath, (context) => context.json(openApiDocument(version)))
   for (const path of new Set(routes.map((route) => route.path))) {
     app.all(fullPath(path), (context) => wrongMethod(context, path))
   }
@@ -87,7 +90,7 @@ function fullPath(path: string): string {
 }
 
 function wrongMethod(context: Context, path: string): Response {
-  const methods = routes.filter((route) => route.path === path).map(({ method }) => method)
+  const methods = routes.filter((route: Route) => route.path === path).map(({ method }) => method)
   const allow = methods.includes('GET') ? [...methods, 'HEAD'].join(', ') : methods.join(', ')
   const wrong = problem('invalid', `${context.req.method} is not possible here, only ${allow}`)
   return problemResponse(wrong, context.req.path, 405, { allow })

@@ -48,6 +48,7 @@ export class Query {
     const values = new Map<string, string>()
     for (const [name, value] of new URL(url).searchParams) {
       const given = JSON.stringify(name.slice(0, 80))
+      if (known.length === 0) refuse('this request takes no parameters')
       if (!known.includes(name))
         refuse(`there is no parameter ${given} here, only ${known.join(', ')}`)
       if (values.has(name)) refuse(`the parameter ${given} is given twice`)

@@ -5,7 +5,7 @@ import type { LogPlace } from '../cells/operation.ts'
 import { problem } from '../base/problem.ts'
 import { getItemsOf, shardsBodyOf } from './batch-body.ts'
 import { ask, json, only, readFrom, segment, type Exchange } from './exchange.ts'
-import { columnOf, Query, refKeyOf, rowKeyOf, shardNumberOf } from './parameters.ts'
+import { columnOf, refKeyOf, rowKeyOf, shardNumberOf } from './parameters.ts'
 import { HttpProblem, refuse } from './problems.ts'
 import { cellJson, itemsJson, logPageJson, pageJson } from './render.ts'
 import { readJson, requireJson } from './request-body.ts'
@@ -13,8 +13,7 @@ import { readJson, requireJson } from './request-body.ts'
 const batchLimit = { name: 'batchBytesMax', bytesMax: batchBytesMax }
 
 export async function getCell(exchange: Exchange): Promise<Response> {
-  const query = new Query(exchange.context.req.url, ['read'])
-  return oneCell(exchange, query, {
+  return oneCell(exchange, {
     rowKey: rowKeyOf(segment(exchange, 'rowKey')),
     column: columnOf(segment(exchange, 'column')),
     refKey: refKeyOf(segment(exchange, 'refKey')),
@@ -23,11 +22,10 @@ export async function getCell(exchange: Exchange): Promise<Response> {
 
 async function oneCell(
   exchange: Exchange,
-  query: Query,
   item: { readonly rowKey: string; readonly column: string; readonly refKey?: number },
 ): Promise<Response> {
   const datastore = segment(exchange, 'datastore')
-  const read = readFrom(exchange, query)
+  const read = readFrom(exchange)
   const { answer, headers } = await ask(exchange, { kind: 'get', datastore, read, items: [item] })
   const [found] = answer.items
   if (found?.kind === 'ok' && found.value === undefined) {
@@ -39,25 +37,24 @@ async function oneCell(
 }
 
 export async function getColumn(exchange: Exchange): Promise<Response> {
-  const pageParameters = ['from', 'limit', 'reverse']
-  const query = new Query(exchange.context.req.url, ['read', 'all', ...pageParameters])
+  const { query } = exchange
   const rowKey = rowKeyOf(segment(exchange, 'rowKey'))
   const column = columnOf(segment(exchange, 'column'))
-  if (query.flag('all')) return versions(exchange, query, { rowKey, column })
-  const idle = pageParameters.find((name) => query.has(name))
+  if (query.flag('all')) return versions(exchange, { rowKey, column })
+  const idle = ['from', 'limit', 'reverse'].find((name) => query.has(name))
   if (idle !== undefined) return refuse(`${idle} is for versions: it goes with all=true`)
-  return oneCell(exchange, query, { rowKey, column })
+  return oneCell(exchange, { rowKey, column })
 }
 
 async function versions(
   exchange: Exchange,
-  query: Query,
   name: { readonly rowKey: string; readonly column: string },
 ): Promise<Response> {
+  const { query } = exchange
   const from = query.number('from')
   const { answer, headers } = await ask(exchange, {
     ...{ kind: 'versions', datastore: segment(exchange, 'datastore'), ...name },
-    read: readFrom(exchange, query),
+    read: readFrom(exchange),
     limit: query.number('limit') ?? pageItemsMax,
     reverse: query.flag('reverse'),
     ...(from !== undefined && { from }),
@@ -66,11 +63,11 @@ async function versions(
 }
 
 export async function getRow(exchange: Exchange): Promise<Response> {
-  const query = new Query(exchange.context.req.url, ['read', 'from', 'limit'])
+  const { query } = exchange
   const from = query.text('from')
   const { answer, headers } = await ask(exchange, {
     ...{ kind: 'row', datastore: segment(exchange, 'datastore') },
-    read: readFrom(exchange, query),
+    read: readFrom(exchange),
     rowKey: rowKeyOf(segment(exchange, 'rowKey')),
     limit: query.number('limit') ?? pageItemsMax,
     ...(from !== undefined && { from: columnOf(from) }),
@@ -82,7 +79,7 @@ export async function getRow(exchange: Exchange): Promise<Response> {
 }
 
 export async function getLog(exchange: Exchange): Promise<Response> {
-  const query = new Query(exchange.context.req.url, ['read', 'after', 'since', 'limit', 'wait'])
+  const { query } = exchange
   const shard = shardNumberOf(segment(exchange, 'shard'))
   const after = query.number('after')
   const since = query.time('since')
@@ -96,7 +93,7 @@ export async function getLog(exchange: Exchange): Promise<Response> {
     exchange,
     {
       ...{ kind: 'log', datastore: segment(exchange, 'datastore'), items: [place], waitMs },
-      read: readFrom(exchange, query),
+      read: readFrom(exchange),
       limit: query.number('limit') ?? pageItemsMax,
     },
     waitMs,
@@ -105,11 +102,10 @@ export async function getLog(exchange: Exchange): Promise<Response> {
 }
 
 export async function batchGet(exchange: Exchange): Promise<Response> {
-  const query = new Query(exchange.context.req.url, ['read'])
   requireJson(exchange.context.req.raw)
-  const items = getItemsOf(await readJson(exchange.context.req.raw, batchLimit))
+  const items = getItemsOf(await readJson(exchange, batchLimit))
   const datastore = segment(exchange, 'datastore')
-  const read = readFrom(exchange, query)
+  const read = readFrom(exchange)
   const { answer } = await ask(exchange, { kind: 'get', datastore, read, items })
   const body = itemsJson(answer.items, (cell) => ({
     cell: cell === undefined ? null : cellJson(cell),
@@ -118,13 +114,12 @@ export async function batchGet(exchange: Exchange): Promise<Response> {
 }
 
 export async function batchLog(exchange: Exchange): Promise<Response> {
-  const query = new Query(exchange.context.req.url, ['read'])
   requireJson(exchange.context.req.raw)
-  const asked = shardsBodyOf(await readJson(exchange.context.req.raw, batchLimit))
+  const asked = shardsBodyOf(await readJson(exchange, batchLimit))
   const { places, limit = pageItemsMax, waitSeconds = 0 } = asked
   const waitMs = Math.round(waitSeconds * 1000)
   const datastore = segment(exchange, 'datastore')
-  const read = readFrom(exchange, query)
+  const read = readFrom(exchange)
   const operation = { kind: 'log', datastore, read, items: places, limit, waitMs } as const
   const { answer } = await ask(exchange, operation, Math.max(0, waitMs))
   return json(itemsJson(answer.items, logPageJson), 200, {})

@@ -1,4 +1,5 @@
 /** Request bodies: read up to a bound and no further, then as JSON without loss. */
+import { StoreError } from '../base/errors.ts'
 import type { Json } from '../cells/body.ts'
 import { parseJsonText } from '../cells/json-text.ts'
 import { problem } from '../base/problem.ts'
@@ -13,8 +14,55 @@ export interface BodyLimit {
   readonly bytesMax: number
 }
 
-export async function readJson(request: Request, limit: BodyLimit): Promise<Json> {
-  const bytes = await readBounded(request, limit)
+/** Bytes of request bodies that are at work, together: a request above the bound is refused. */
+export class BodyRoom {
+  readonly #bytesMax: number
+  #bytes = 0
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** The share of one request. */
+  open(): BodyShare {
+    let own = 0
+    return {
+      take: (bytes) => {
+        if (this.#bytes + bytes > this.#bytesMax) throw tooMany
+        this.#bytes += bytes
+        own += bytes
+      },
+      close: () => {
+        this.#bytes -= own
+        own = 0
+      },
+    }
+  }
+}
+
+export interface BodyShare {
+  /** Throws `overloaded` when there is no room for so many bytes more. */
+  take(bytes: number): void
+  /** Gives back what was taken. */
+  close(): void
+}
+
+const tooMany = new StoreError(
+  'overloaded',
+  'the bodies of the requests at work here are too large together; try again later',
+)
+
+interface Sent {
+  readonly context: { readonly req: { readonly raw: Request } }
+  readonly room: BodyShare
+}
+
+export async function readJson({ context, room }: Sent, limit: BodyLimit): Promise<Json> {
+  const bytes = await readBounded(context.req.raw, limit, room)
   if (bytes.length === 0) return refuse('the request has no body; it must be JSON')
   const parsed = parseJsonText(decodeUtf8(bytes))
   return parsed.ok ? parsed.value : refuse(`the body is refused: ${parsed.reason}`)
@@ -29,7 +77,11 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-async function readBounded(request: Request, limit: BodyLimit): Promise<Uint8Array> {
+async function readBounded(
+  request: Request,
+  limit: BodyLimit,
+  room: BodyShare,
+): Promise<Uint8Array> {
   const declared = Number(request.headers.get('content-length') ?? 0)
   if (declared > limit.bytesMax) throw tooLarge(limit, declared)
   if (request.body === null) return new Uint8Array()
@@ -40,8 +92,10 @@ async function readBounded(request: Request, limit: BodyLimit): Promise<Uint8Arr
     const chunk = await nextChunk(reader)
     if (chunk === undefined) break
     bytes += chunk.length
-    if (bytes <= limit.bytesMax) chunks.push(chunk)
-    else if (bytes > limit.bytesMax + discardBytesMax) {
+    if (bytes <= limit.bytesMax) {
+      room.take(chunk.length)
+      chunks.push(chunk)
+    } else if (bytes > limit.bytesMax + discardBytesMax) {
       // That the sender's connection breaks with it is no error of ours.
       reader.cancel().catch(() => undefined)
       break

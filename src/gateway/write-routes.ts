@@ -6,7 +6,7 @@ import type { Written } from '../cells/cell.ts'
 import { packCells } from '../cells/new-cells.ts'
 import { errorOf, type Outcome } from '../base/problem.ts'
 import { putItemsOf } from './batch-body.ts'
-import { ask, json, noQuery, only, segment, type Exchange } from './exchange.ts'
+import { ask, json, only, segment, type Exchange } from './exchange.ts'
 import { columnOf, refKeyOf, rowKeyOf } from './parameters.ts'
 import { itemsJson, writtenJson } from './render.ts'
 import { readJson, requireJson } from './request-body.ts'
@@ -15,14 +15,12 @@ const cellLimit = { name: 'cellBytesMax', bytesMax: cellBytesMax }
 const batchLimit = { name: 'batchBytesMax', bytesMax: batchBytesMax }
 
 export async function putCell(exchange: Exchange): Promise<Response> {
-  const { req } = exchange.context
-  noQuery(exchange)
   const name = {
     rowKey: rowKeyOf(segment(exchange, 'rowKey')),
     column: columnOf(segment(exchange, 'column')),
     refKey: refKeyOf(segment(exchange, 'refKey')),
   }
-  const packed = packBody(await readJson(req.raw, cellLimit))
+  const packed = packBody(await readJson(exchange, cellLimit))
   if (packed.kind === 'problem') throw errorOf(packed.problem)
   const datastore = segment(exchange, 'datastore')
   const items = [{ ...name, body: packed.body.bytes }]
@@ -37,9 +35,8 @@ function statusOf({ buffered, created }: Written): 200 | 201 | 202 {
 }
 
 export async function batchPut(exchange: Exchange): Promise<Response> {
-  noQuery(exchange)
   requireJson(exchange.context.req.raw)
-  const cells = putItemsOf(await readJson(exchange.context.req.raw, batchLimit))
+  const cells = putItemsOf(await readJson(exchange, batchLimit))
   const packed = packCells(cells)
   const { items } = packed
   let answered: readonly Outcome<Written>[] = []

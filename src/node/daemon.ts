@@ -22,9 +22,16 @@ import { openDataFolder, resetData, type DataFolder } from './data-folder.ts'
 import { listen, type BoundServer, type Fetch } from './http-server.ts'
 import { openLinks, type Links } from './links.ts'
 import { createMetrics, type NodeMetrics } from './metrics.ts'
-import { isOperation, operationRoutes } from './operations.ts'
+import { isOperation, operationRoutes, type Self } from './operations.ts'
 import { keepReplicaSets, replicaSetsOf } from './replica-sets.ts'
-import { statusReport, type NodeState, type StatusParts, type StatusReport } from './status.ts'
+import {
+  readinessChecks,
+  statusFigures,
+  statusReport,
+  type NodeState,
+  type StatusParts,
+  type StatusReport,
+} from './status.ts'
 
 export interface DaemonOptions {
   readonly config: NodeConfig
@@ -106,11 +113,7 @@ export class Daemon {
 
   async #open(): Promise<void> {
     const { config, files, logger, portFlag } = this.#options
-    const operations = operationRoutes(
-      () => this.#parts(),
-      this.#metrics,
-      () => this.#links?.figures() ?? [],
-    )
+    const operations = operationRoutes(this.#self(), this.#metrics)
     const fetch: Fetch = (request) =>
       isOperation(request) ? operations.fetch(request) : this.#serve(request)
     this.#server = await listen({ listen: config.listen, tls: files.tls, fetch, portFlag })
@@ -152,6 +155,18 @@ export class Daemon {
     this.#state = 'running'
     const { storeId, incarnation } = this.#node.status().replica
     logger.info({ storeId, incarnation }, 'serving')
+  }
+
+  #self(): Self {
+    const { node, cluster } = this.#options.config
+    const { version } = this.#options
+    return {
+      name: () => `trilithon ${version}: node ${node} of cluster ${cluster}`,
+      isAlive: () => this.#state !== 'failed',
+      checks: () => readinessChecks(this.#parts()),
+      status: () => this.status(),
+      figures: () => [...statusFigures(this.#parts()), ...(this.#links?.figures() ?? [])],
+    }
   }
 
   #noteDataReset(): void {

@@ -1,46 +1,98 @@
 /**
- * What operators and their tools ask of a node: `/livez`, `/readyz?verbose`, `/metrics`, `/status`.
- * These answer from the first moment on, while the stores are still being opened, and while draining.
+ * What operators and their tools ask of a process: `/livez`, `/readyz?verbose`, `/metrics`, `/status`.
+ * These answer from the first moment on, while a node's stores are still being opened, and while
+ * draining.
  */
 import { Hono } from 'hono'
 import type { Figure, NodeMetrics } from './metrics.ts'
-import { readinessChecks, statusFigures, statusReport, type StatusParts } from './status.ts'
+import type { Check } from './status.ts'
 
-const operationPaths = ['/', '/livez', '/readyz', '/metrics', '/status']
+/** One of these requests, for its description. */
+export interface OperationAnswer {
+  readonly path: string
+  readonly operationId: string
+  readonly summary: string
+  readonly query?: Readonly<Record<string, string>>
+  /** By status. */
+  readonly answers: Readonly<Record<number, { readonly what: string; readonly type: string }>>
+}
+
+const text = 'text/plain'
+
+export const operationAnswers: readonly OperationAnswer[] = [
+  {
+    path: '/',
+    operationId: 'greet',
+    summary: 'Who this is, and what can be asked',
+    answers: { 200: { what: 'A few words.', type: text } },
+  },
+  {
+    path: '/livez',
+    operationId: 'isAlive',
+    summary: 'Whether the process is of use',
+    answers: { 200: { what: 'It is.', type: text }, 503: { what: 'It has failed.', type: text } },
+  },
+  {
+    path: '/readyz',
+    operationId: 'isReady',
+    summary: 'Whether requests are taken and can be answered',
+    query: { verbose: 'Tells every check.' },
+    answers: { 200: { what: 'They are.', type: text }, 503: { what: 'Not now.', type: text } },
+  },
+  {
+    path: '/status',
+    operationId: 'getStatus',
+    summary: 'State, nodes and figures, and in words what is wrong and what to do',
+    answers: { 200: { what: 'The status.', type: 'application/json' } },
+  },
+  {
+    path: '/metrics',
+    operationId: 'getMetrics',
+    summary: 'Figures in the Prometheus text format',
+    answers: { 200: { what: 'The figures.', type: text } },
+  },
+]
+
+const operationPaths: ReadonlySet<string> = new Set(operationAnswers.map(({ path }) => path))
 
 /** Whether a request is answered here, and not by the gateway. */
 export function isOperation(request: Request): boolean {
-  return operationPaths.includes(new URL(request.url).pathname)
+  return operationPaths.has(new URL(request.url).pathname)
 }
 
-export function operationRoutes(
-  parts: () => StatusParts,
-  metrics: NodeMetrics,
-  linkFigures: () => readonly Figure[],
-): Hono {
+/** What a process says of itself. */
+export interface Self {
+  /** Who it is, in a few words. */
+  name(): string
+  isAlive(): boolean
+  checks(): readonly Check[]
+  status(): object
+  figures(): readonly Figure[]
+}
+
+export function operationRoutes(self: Self, metrics: NodeMetrics): Hono {
   const app = new Hono()
   app.get('/', (context) => {
-    const { node, cluster, version } = parts()
-    const text = `trilithon ${version}: node ${node} of cluster ${cluster}\n`
-    return context.text(`${text}/v1/datastores/… /livez /readyz?verbose /metrics /status\n`)
+    const paths = '/v1/datastores/… /openapi.json /livez /readyz?verbose /metrics /status'
+    return context.text(`${self.name()}\n${paths}\n`)
   })
   app.get('/livez', (context) => {
-    const isAlive = parts().state !== 'failed'
+    const isAlive = self.isAlive()
     return context.text(isAlive ? 'ok\n' : 'failed\n', isAlive ? 200 : 503)
   })
   app.get('/readyz', (context) => {
-    const checks = readinessChecks(parts())
+    const checks = self.checks()
     const isReady = checks.every(({ ok }) => ok)
     const lines = checks.map(({ name, ok, text }) => `[${ok ? '+' : '-'}] ${name}: ${text}\n`)
     const isVerbose = context.req.query('verbose') !== undefined
     const verdict = isReady ? 'ready\n' : 'not ready\n'
-    const text = isVerbose || !isReady ? lines.join('') + verdict : verdict
-    return context.text(text, isReady ? 200 : 503)
+    const told = isVerbose || !isReady ? lines.join('') + verdict : verdict
+    return context.text(told, isReady ? 200 : 503)
   })
-  app.get('/status', (context) => context.json(statusReport(parts())))
+  app.get('/status', (context) => context.json(self.status()))
   app.get('/metrics', async (context) => {
-    const { text, contentType } = await metrics.page([...statusFigures(parts()), ...linkFigures()])
-    return context.body(text, 200, { 'content-type': contentType })
+    const page = await metrics.page(self.figures())
+    return context.body(page.text, 200, { 'content-type': page.contentType })
   })
   return app
 }

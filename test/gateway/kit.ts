@@ -32,7 +32,10 @@ export function createGatewayBench(options: Partial<GatewayOptions> = {}): Gatew
   const app = createGateway({ cells: store, ...options })
   const send = async (method: string, path: string, init: Init = {}): Promise<Answered> => {
     const { json, ...rest } = init
-    const url = path.startsWith('/v1') || path === '/' ? path : `/v1/datastores/trips${path}`
+    const url =
+      path.startsWith('/v1') || ['/', '/openapi.json'].includes(path)
+        ? path
+        : `/v1/datastores/trips${path}`
     const sent = json === undefined ? {} : { headers: jsonHeaders, body: JSON.stringify(json) }
     return parsed(await app.request(url, { method, ...sent, ...rest }))
   }

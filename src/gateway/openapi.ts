@@ -1,0 +1,179 @@
+/**
+ * The OpenAPI 3.1 document of the HTTP interface, made from the descriptions of its routes: there is
+ * nothing in it that is not told there.
+ */
+import type { StoreErrorCode } from '../base/errors.ts'
+import { operationAnswers, type OperationAnswer } from '../node/operations.ts'
+import { statusByCode } from './problems.ts'
+import type { JsonSchema, Parameter, Route, RouteAnswer } from './route.ts'
+import { routes } from './routes.ts'
+import {
+  columnSchema,
+  refKeySchema,
+  rowKeySchema,
+  schemas,
+  shardSchema,
+  type SchemaName,
+} from './schemas.ts'
+import { datastoreNameCharsMax } from '../base/limits.ts'
+
+/** What stands in a path, by its name there. */
+const pathParameters: Readonly<Record<string, Parameter>> = {
+  datastore: {
+    what: 'The datastore; it is there by being used.',
+    schema: {
+      type: 'string',
+      pattern: '^[a-z][a-z0-9_]*$',
+      maxLength: datastoreNameCharsMax,
+      examples: ['trips'],
+    },
+  },
+  rowKey: { what: 'A UUID.', schema: rowKeySchema },
+  column: { what: 'The name of a column.', schema: columnSchema },
+  refKey: { what: 'The higher, the later the version.', schema: refKeySchema },
+  shard: { what: 'The number of a shard.', schema: shardSchema },
+}
+
+const position: JsonSchema = { type: 'string', pattern: '^[a-z][a-z0-9_]*/[0-9]+/[0-9]+$' }
+
+/** Any request may meet these. */
+const commonProblems: readonly StoreErrorCode[] = [
+  ...([
+    'invalid',
+    'forbidden',
+    'unavailable',
+    'overloaded',
+    'closed',
+    'timeout',
+    'corrupt',
+  ] as const),
+]
+
+export function openApiDocument(version: string): JsonSchema {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Trilithon',
+      version,
+      summary: 'Cells of a replicated database, through any node or gateway.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/', description: 'The node or gateway that gave this document.' }],
+    security: [{}, { secret: [] }],
+    tags: [
+      { name: 'cells', description: 'Immutable JSON, by row key, column and ref key.' },
+      { name: 'operations', description: 'Health and figures.' },
+    ],
+    paths: pathsOf(),
+    components: {
+      schemas,
+      securitySchemes: {
+        secret: {
+          type: 'http',
+          scheme: 'bearer',
+          description: "The cluster's secret, if it has one.",
+        },
+      },
+    },
+  }
+}
+
+function pathsOf(): JsonSchema {
+  const paths = new Map<string, Record<string, JsonSchema>>()
+  const add = (path: string, method: string, operation: JsonSchema): void => {
+    paths.set(path, { ...paths.get(path), [method.toLowerCase()]: operation })
+  }
+  for (const route of routes) add(pathOf(route), route.method, cellOperation(route))
+  for (const one of operationAnswers) add(one.path, 'GET', operation(one))
+  return Object.fromEntries(paths)
+}
+
+function pathOf({ path }: Route): string {
+  return `/v1/datastores/{datastore}${path.replaceAll(/\/:(\w+)/g, '/{$1}')}`
+}
+
+function cellOperation(route: Route): JsonSchema {
+  const { operationId, summary, query, body } = route
+  const names = [...pathOf(route).matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+  return {
+    ...{ operationId, summary, tags: ['cells'] },
+    parameters: [
+      ...names.map((name) => parameter('path', name, pathParameters[name])),
+      ...Object.entries(query).map(([name, one]) => parameter('query', name, one)),
+      ...(route.takesPosition === true ? [positionParameter] : []),
+    ],
+    ...(body !== undefined && {
+      requestBody: {
+        required: true,
+        description: body.what,
+        content: { 'application/json': { schema: ref(body.schema) } },
+      },
+    }),
+    responses: responsesOf(route),
+  }
+}
+
+const positionParameter: JsonSchema = {
+  ...{ name: 'Trilithon-Position', in: 'header', required: false, schema: position },
+  description: 'As an answer gave it: this one is of a state that is not older.',
+}
+
+function parameter(place: 'path' | 'query', name: string, of: Parameter | undefined): JsonSchema {
+  return {
+    ...{ name, in: place, required: place === 'path' },
+    ...{ description: of?.what ?? '', schema: of?.schema ?? {} },
+  }
+}
+
+function ref(name: SchemaName): JsonSchema {
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+function responsesOf({ answers, problems }: Route): JsonSchema {
+  const codes = [...new Set([...problems, ...commonProblems])]
+  const statuses = [...new Set(codes.map((code) => statusByCode[code]))].sort((a, b) => a - b)
+  const refusals = statuses.map((status): [string, JsonSchema] => {
+    const named = codes.filter((code) => statusByCode[code] === status)
+    const content = { 'application/problem+json': { schema: ref('Problem') } }
+    return [String(status), { description: `The problem ${named.join(', ')}.`, content }]
+  })
+  const unlisted = { 'application/problem+json': { schema: ref('Problem') } }
+  return {
+    ...Object.fromEntries(Object.entries(answers).map(([status, one]) => [status, answer(one)])),
+    ...Object.fromEntries(refusals),
+    default: { description: 'Another problem.', content: unlisted },
+  }
+}
+
+function answer({ what, schema, hasPosition = false }: RouteAnswer): JsonSchema {
+  return {
+    description: what,
+    content: { 'application/json': { schema: ref(schema) } },
+    ...(hasPosition && {
+      headers: {
+        'Trilithon-Position': { description: 'How far the shard had come.', schema: position },
+      },
+    }),
+  }
+}
+
+function operation({ operationId, summary, answers, query }: OperationAnswer): JsonSchema {
+  return {
+    ...{ operationId, summary, tags: ['operations'], security: [{}] },
+    ...(query !== undefined && {
+      parameters: Object.entries(query).map(([name, what]) =>
+        parameter('query', name, { what, schema: { type: 'string' } }),
+      ),
+    }),
+    responses: Object.fromEntries(
+      Object.entries(answers).map(([status, { what, type }]) => [
+        status,
+        { description: what, content: { [type]: { schema: schemaOf(type) } } },
+      ]),
+    ),
+  }
+}
+
+function schemaOf(type: string): JsonSchema {
+  return type === 'application/json' ? ref('Status') : { type: 'string' }
+}

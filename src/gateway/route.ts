@@ -1,0 +1,39 @@
+/**
+ * A route and its description: what it takes and answers, told once. Requests are checked by it and
+ * the OpenAPI document is made from it.
+ */
+import type { StoreErrorCode } from '../base/errors.ts'
+import type { Handler } from './exchange.ts'
+import type { SchemaName } from './schemas.ts'
+
+/** JSON Schema, as OpenAPI 3.1 has it. */
+export type JsonSchema = { readonly [keyword: string]: unknown }
+
+export interface Parameter {
+  readonly what: string
+  readonly schema: JsonSchema
+}
+
+export interface RouteAnswer {
+  readonly what: string
+  readonly schema: SchemaName
+  /** The answer is of one shard, and says how far that had come. */
+  readonly hasPosition?: boolean
+}
+
+export interface Route {
+  readonly method: 'GET' | 'PUT' | 'POST'
+  /** Below `/v1/datastores/:datastore`. */
+  readonly path: string
+  readonly operationId: string
+  readonly summary: string
+  /** The query parameters that it knows; any other one is refused. */
+  readonly query: Readonly<Record<string, Parameter>>
+  /** Reads may name the state that they are to see at least, by `Trilithon-Position`. */
+  readonly takesPosition?: boolean
+  readonly body?: { readonly schema: SchemaName; readonly what: string }
+  readonly answers: Readonly<Record<number, RouteAnswer>>
+  /** Problems that are the route's own; any may answer those that all have. */
+  readonly problems: readonly StoreErrorCode[]
+  readonly handler: Handler
+}

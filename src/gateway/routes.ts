@@ -1,0 +1,129 @@
+/** Every route of cells: what it takes, what it answers, and who carries it out. */
+import { tailWaitSecondsMax } from '../base/limits.ts'
+import { batchGet, batchLog, getCell, getColumn, getLog, getRow } from './read-routes.ts'
+import type { Parameter, Route } from './route.ts'
+import { addedIdSchema, columnSchema, limitSchema, refKeySchema, timeSchema } from './schemas.ts'
+import { batchPut, putCell } from './write-routes.ts'
+
+const read: Parameter = {
+  what: 'current: sees all that was acknowledged. any: what the replica that is asked has.',
+  schema: { type: 'string', enum: ['current', 'any'], default: 'current' },
+}
+const limit: Parameter = { what: 'Cells of one page.', schema: limitSchema }
+const flag = { type: 'boolean', default: false }
+const position = { takesPosition: true }
+
+export const routes: readonly Route[] = [
+  {
+    method: 'PUT',
+    path: '/cells/:rowKey/:column/:refKey',
+    operationId: 'putCell',
+    summary: 'Write a cell, if it is absent; an equal body again changes nothing',
+    query: {},
+    body: { schema: 'Body', what: 'The body of the cell: any JSON of at most 1 MiB.' },
+    answers: {
+      200: { what: 'It was there, with an equal body.', schema: 'Written', hasPosition: true },
+      201: { what: 'It is written.', schema: 'Written', hasPosition: true },
+    },
+    problems: ['conflict', 'too-large', 'unknown-outcome'],
+    handler: putCell,
+  },
+  {
+    method: 'GET',
+    path: '/cells/:rowKey/:column/:refKey',
+    operationId: 'getCell',
+    summary: 'Read a cell',
+    ...position,
+    query: { read },
+    answers: { 200: { what: 'The cell.', schema: 'Cell', hasPosition: true } },
+    problems: ['not-found'],
+    handler: getCell,
+  },
+  {
+    method: 'GET',
+    path: '/cells/:rowKey/:column',
+    operationId: 'getColumn',
+    summary: 'Read the latest cell of a column, or with all=true its versions',
+    ...position,
+    query: {
+      read,
+      all: { what: 'All versions, a page at a time, instead of the latest.', schema: flag },
+      from: { what: 'With all=true: the ref key to begin with.', schema: refKeySchema },
+      limit: { ...limit, what: 'With all=true: cells of one page.' },
+      reverse: { what: 'With all=true: falling ref keys.', schema: flag },
+    },
+    answers: {
+      200: { what: 'The cell, or a page.', schema: 'CellOrPage', hasPosition: true },
+    },
+    problems: ['not-found'],
+    handler: getColumn,
+  },
+  {
+    method: 'GET',
+    path: '/cells/:rowKey',
+    operationId: 'getRow',
+    summary: 'Read the latest cell of each column of a row',
+    ...position,
+    query: {
+      read,
+      from: { what: 'The column to begin with.', schema: columnSchema },
+      limit,
+    },
+    answers: { 200: { what: 'A page, by column.', schema: 'RowPage', hasPosition: true } },
+    problems: ['not-found'],
+    handler: getRow,
+  },
+  {
+    method: 'GET',
+    path: '/shards/:shard/cells',
+    operationId: 'getShardLog',
+    summary: 'Read the cells of a shard in the order in which they were added',
+    ...position,
+    query: {
+      read,
+      after: { what: 'Cells after this added id.', schema: addedIdSchema },
+      since: { what: 'Instead: cells of this time or later.', schema: timeSchema },
+      limit,
+      wait: {
+        what: 'Waits so many seconds for a cell when there is none.',
+        schema: { type: 'integer', minimum: 0, maximum: tailWaitSecondsMax, default: 0 },
+      },
+    },
+    answers: { 200: { what: 'A page of the log.', schema: 'LogPage', hasPosition: true } },
+    problems: [],
+    handler: getLog,
+  },
+  {
+    method: 'POST',
+    path: '/cells:batchPut',
+    operationId: 'batchPutCells',
+    summary: 'Write cells, each of which succeeds or fails on its own',
+    query: {},
+    body: { schema: 'PutBatch', what: 'The cells; 8 MiB together.' },
+    answers: { 200: { what: 'An outcome for each cell, in order.', schema: 'PutOutcomes' } },
+    problems: ['too-large'],
+    handler: batchPut,
+  },
+  {
+    method: 'POST',
+    path: '/cells:batchGet',
+    operationId: 'batchGetCells',
+    summary: 'Read cells; one without a ref key is the latest of its column',
+    query: { read },
+    body: { schema: 'GetBatch', what: 'The names of the cells.' },
+    answers: { 200: { what: 'An outcome for each name, in order.', schema: 'GetOutcomes' } },
+    problems: ['too-large'],
+    handler: batchGet,
+  },
+  {
+    method: 'POST',
+    path: '/shards:batchGet',
+    operationId: 'batchGetShardLogs',
+    summary: 'Read the logs of several shards, waiting for the first cell in any of them',
+    query: { read },
+    body: { schema: 'LogBatch', what: 'A place in the log of each shard.' },
+    answers: { 200: { what: 'An outcome for each shard, in order.', schema: 'LogOutcomes' } },
+    problems: ['too-large'],
+    handler: batchLog,
+  },
+]
