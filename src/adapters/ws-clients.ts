@@ -115,7 +115,7 @@ export class WsClientDialer<Frame> implements Transport<Frame> {
         ...{ url, path: clientPath, role: 'client', cluster, node: '', name: url },
         expected: { role: 'node', ...(cluster === '' ? {} : { cluster }) },
         info: () => handlers.self(),
-        admit: (theirs) => handlers.admit(url, theirs.info),
+        admit: ({ info, node, cluster }) => handlers.admit(url, { ...info, node, cluster }),
         onUp: (_link, theirs) => {
           isUp = true
           handlers.onLink(url, 'up', { node: theirs.node })

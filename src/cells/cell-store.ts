@@ -34,7 +34,7 @@ import type {
   StoredLogPage,
 } from './operation.ts'
 import { mapBounded } from './pool.ts'
-import { errorOf, outcomeOf, problem, type Outcome, type Problem } from '../base/problem.ts'
+import { errorOf, outcomeOf, type Outcome, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
@@ -46,6 +46,8 @@ import { intentsProblem, timeoutProblem, type Intents } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
 import { logPage } from './shard-log.ts'
 import {
+  answerFull,
+  fitting,
   fullBudget,
   latestCell,
   readShard,
@@ -202,14 +204,7 @@ export class CellStore implements CellService {
       const outcomes = await this.#getOfShard(operation, shard, items, call)
       for (const [nth, place] of places.entries()) found[place] = outcomes[nth] ?? answerFull
     })
-    const budget = fullBudget()
-    const items = found.map((outcome): Outcome<StoredCell | undefined> => {
-      if (outcome.kind === 'problem' || outcome.value === undefined) return outcome
-      if (outcome.value.body.length > budget.bytesLeft) return answerFull
-      budget.bytesLeft -= outcome.value.body.length
-      return outcome
-    })
-    return { kind: 'get', items }
+    return { kind: 'get', items: fitting(found) }
   }
 
   /** By far the most batches are of one. */
@@ -348,11 +343,6 @@ async function getOne(view: ShardView, item: GetItem): Promise<StoredCell | unde
   if (refKey === undefined) return latestCell(view, { rowKey, column })
   const [found] = await getCells(view.rows, view.of, [{ rowKey, column, refKey }])
   return found?.cell
-}
-
-const answerFull: Outcome<never> = {
-  kind: 'problem',
-  problem: problem('too-large', 'the answer is full; ask for this cell in another batch'),
 }
 
 function refuse(refused: Problem | undefined): void {

@@ -7,6 +7,7 @@
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
+import { problem, type Outcome } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { GroupTables } from '../tables/open.ts'
 import type { GroupReader } from '../tables/types.ts'
@@ -107,6 +108,24 @@ export function takeCell(cells: StoredCell[], cell: StoredCell, budget: Budget):
   budget.bytesLeft -= cell.body.length
   cells.push(cell)
   return true
+}
+
+export const answerFull: Outcome<never> = {
+  kind: 'problem',
+  problem: problem('too-large', 'the answer is full; ask for this cell in another batch'),
+}
+
+/** Cells as far as an answer has room for them; those that it has none for are told so. */
+export function fitting(
+  found: readonly Outcome<StoredCell | undefined>[],
+): Outcome<StoredCell | undefined>[] {
+  const budget = fullBudget()
+  return found.map((outcome) => {
+    if (outcome.kind === 'problem' || outcome.value === undefined) return outcome
+    if (outcome.value.body.length > budget.bytesLeft) return answerFull
+    budget.bytesLeft -= outcome.value.body.length
+    return outcome
+  })
 }
 
 export async function versionsOf(

@@ -6,6 +6,7 @@ import { addCompletionCommand } from './completion.ts'
 import { addConfigCommand } from './config.ts'
 import { addDemoCommand } from './demo.ts'
 import { reportFailure } from './exit.ts'
+import { addGatewayCommand } from './gateway.ts'
 import { addTableLoadCommand } from './load.ts'
 import { addNodeCommand } from './node.ts'
 import { addRowsCommand } from './rows.ts'
@@ -25,6 +26,7 @@ function buildProgram(): Command {
     )
   addDemoCommand(program)
   addNodeCommand(program)
+  addGatewayCommand(program)
   addStatusCommand(program)
   addCellsCommand(program)
   addSchemaCommand(program)

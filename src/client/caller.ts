@@ -140,11 +140,11 @@ export class Caller {
 
   /** Resolves with what the call came to, at the latest when the time is up. */
   async carryOut(operation: Operation, call: Call, timeoutMs: number): Promise<Replied> {
-    if (this.#isClosed) return refusal(closed)
+    if (this.#isClosed) return refusal(closed, call)
     const bytes = writtenBytes(operation)
     const { callsMax, putBytesMax } = this.#limits
     const isFull = this.#calls >= callsMax || (bytes > 0 && this.#putBytes + bytes > putBytesMax)
-    if (isFull) return refusal(tooManyCalls)
+    if (isFull) return refusal(tooManyCalls, call)
     this.#calls += 1
     this.#putBytes += bytes
     try {
@@ -326,7 +326,9 @@ const tooManyCalls: Problem = problem(
   'too many calls are under way in this client; wait for some of them',
 )
 
-function refusal(refused: Problem): Replied {
+/** It was not begun, and has come to its end all the same. */
+function refusal(refused: Problem, call: Call): Replied {
+  call.finish(refused)
   return { answer: { kind: 'problem', problem: refused }, positions: [] }
 }
 

@@ -22,8 +22,8 @@ export interface GatewayOptions {
   readonly timeoutMs?: number
   /** Requests at work; above it they are refused. Default 5000. */
   readonly requestsMax?: number
-  /** Their bodies together, in bytes; default 256 MiB. */
-  readonly bodiesBytesMax?: number
+  /** Room for their bodies together; default 256 MiB. */
+  readonly bodies?: BodyRoom
   /** Of the program, for its description. */
   readonly version?: string
   /** Told of what only a bug can cause, before the answer 500. */
@@ -38,9 +38,8 @@ const openApiPath = '/openapi.json'
 
 export function createGateway(options: GatewayOptions): Hono {
   const { cells, timeoutMs = timeoutMsDefault, requestsMax = requestsMaxDefault } = options
-  const { bodiesBytesMax = bodiesBytesMaxDefault, version = '0' } = options
+  const { bodies = new BodyRoom(bodiesBytesMaxDefault), version = '0' } = options
   const app = new Hono()
-  const bodies = new BodyRoom(bodiesBytesMax)
   let requests = 0
   app.use(async (_, next) => {
     if (requests >= requestsMax) {

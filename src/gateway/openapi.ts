@@ -5,7 +5,7 @@
 import type { StoreErrorCode } from '../base/errors.ts'
 import { operationAnswers, type OperationAnswer } from '../node/operations.ts'
 import { statusByCode } from './problems.ts'
-import type { JsonSchema, Parameter, Route, RouteAnswer } from './route.ts'
+import type { Parameter, Route, RouteAnswer } from './route.ts'
 import { routes } from './routes.ts'
 import {
   columnSchema,
@@ -13,6 +13,7 @@ import {
   rowKeySchema,
   schemas,
   shardSchema,
+  type JsonSchema,
   type SchemaName,
 } from './schemas.ts'
 import { datastoreNameCharsMax } from '../base/limits.ts'

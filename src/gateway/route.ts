@@ -4,10 +4,7 @@
  */
 import type { StoreErrorCode } from '../base/errors.ts'
 import type { Handler } from './exchange.ts'
-import type { SchemaName } from './schemas.ts'
-
-/** JSON Schema, as OpenAPI 3.1 has it. */
-export type JsonSchema = { readonly [keyword: string]: unknown }
+import type { JsonSchema, SchemaName } from './schemas.ts'
 
 export interface Parameter {
   readonly what: string

@@ -7,7 +7,9 @@ import {
 } from '../base/limits.ts'
 import { retryByCode } from '../base/errors.ts'
 import { shardCount } from '../cells/shard.ts'
-import type { JsonSchema } from './route.ts'
+
+/** JSON Schema, as OpenAPI 3.1 has it. */
+export type JsonSchema = { readonly [keyword: string]: unknown }
 
 const wholeNumber = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
 

@@ -2,14 +2,9 @@
  * A node out of its parts: the replica, cells on it, and the server of client links. Given other
  * ports, the daemon, `npm start` and the simulator run the same node.
  */
-import { present } from '../base/assert.ts'
 import type { ClusterId, NodeId } from '../base/ids.ts'
 import { CellStore } from '../cells/cell-store.ts'
 import type { CellService } from '../cells/operation.ts'
-import { RoutedCells } from '../cells/routed-cells.ts'
-import { ClientGroups } from '../client/groups.ts'
-import { SeenPositions } from '../client/seen-positions.ts'
-import { shardGroup } from '../cells/shard.ts'
 import type { Transport } from '../ports/transport.ts'
 import {
   Driver,
@@ -18,12 +13,12 @@ import {
   type ReplicaStatus,
 } from '../replica/driver.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
-import { groupOf, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import { Buffering, type BufferCounts } from './buffering.ts'
 import { ClientServer } from './client-server.ts'
-import { Elsewhere } from './elsewhere.ts'
+import { plain, type PlainObject } from './plain.ts'
+import { Routing } from './routing.ts'
 
 export interface NodePorts extends DriverPorts {
   readonly clients: Transport<ClientFrame>
@@ -52,7 +47,7 @@ export interface NodeStatus {
 export class Node {
   readonly #buffering: Buffering
   readonly #store: CellStore
-  readonly #elsewhere: ReadonlyMap<number, Elsewhere>
+  readonly #routing: Routing
   readonly #driver: Driver
   readonly #groups: GroupService
   readonly #server: ClientServer
@@ -86,42 +81,19 @@ export class Node {
     const { clock, random, clients: transport } = ports
     this.#store = new CellStore({ replica: driver, clock, random })
     this.#groups = new GroupService({ replica: driver, clock })
-    this.#elsewhere = new Map(
-      [...(ports.elsewhere ?? [])].map(([set, links]) => {
-        return [set, new Elsewhere({ transport: links, clock, random })]
-      }),
-    )
+    const { node, placement } = options
+    this.#routing = new Routing({
+      ...{ node, placement, replica: driver, clock, random },
+      ...{ cells: this.#store, groups: this.#groups, elsewhere: ports.elsewhere ?? new Map() },
+    })
+    const { cells, groups } = this.#routing
     this.#buffering = new Buffering({
-      ...{ replica: driver, placement: options.placement, clock, random },
-      ...{ cells: this.#routedCells(), copies: options.bufferCopies ?? bufferCopiesDefault },
-      groups: new ClientGroups((one, ms) => this.#askGroup(one, ms), new SeenPositions()),
+      ...{ replica: driver, placement, clock, random, cells, groups },
+      copies: options.bufferCopies ?? bufferCopiesDefault,
     })
-    const status = (): ReturnType<typeof plain> => plain(this.status())
-    const groups = { execute: this.#askGroup.bind(this) }
-    this.#server = new ClientServer({ transport, cells: this.cells, groups, clock, status })
-  }
-
-  #routedCells(): CellService {
-    const { node, placement } = this.#options
-    if (placement.setCount === 1) return this.#store
-    const own = placement.setOfNode(node)
-    const services = Array.from({ length: placement.setCount }, (_, set) => {
-      return set === own ? this.#store : this.#setElsewhere(set)
-    })
-    const setOf = (datastore: string, shard: number): number =>
-      placement.setOf(shardGroup(datastore, shard))
-    return new RoutedCells({ services, setOf })
-  }
-
-  #setElsewhere(set: number): Elsewhere {
-    return present(this.#elsewhere.get(set), 'node: there are links to every other set')
-  }
-
-  #askGroup(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
-    const { placement } = this.#options
-    const group = groupOf(operation)
-    if (this.#driver.holds(group)) return this.#groups.execute(operation, timeoutMs)
-    return this.#setElsewhere(placement.setOf(group)).askGroup(operation, timeoutMs)
+    const status = (): PlainObject => plain(this.status())
+    const services = { cells: this.cells, groups: this.#routing }
+    this.#server = new ClientServer({ transport, ...services, clock, status })
   }
 
   /** Of all shards, whichever set holds them. */
@@ -159,21 +131,9 @@ export class Node {
     this.#store.stop()
     this.#groups.stop()
     await this.#ports.clients.close()
-    await Promise.all([...this.#elsewhere.values()].map((set) => set.close()))
+    await this.#routing.close()
     await this.#driver.stop()
     // What it waits for has been ended by now.
     await hasServed
   }
-}
-
-type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
-
-/** Plain JSON of a status: what is undefined is left out. */
-function plain(status: NodeStatus): { readonly [key: string]: Json } {
-  const text: unknown = JSON.parse(JSON.stringify(status))
-  return isJsonObject(text) ? text : {}
-}
-
-function isJsonObject(value: unknown): value is { readonly [key: string]: Json } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

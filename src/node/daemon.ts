@@ -11,7 +11,7 @@ import { openLevelStore } from '../adapters/level-storage.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { present } from '../base/assert.ts'
-import { retryByCode, StoreError, type StoreErrorCode } from '../base/errors.ts'
+import { StoreError } from '../base/errors.ts'
 import { placementOver } from '../placement/placement.ts'
 import { DataStore } from '../replica/data-store.ts'
 import { authorization } from './authorization.ts'
@@ -22,6 +22,7 @@ import { openDataFolder, resetData, type DataFolder } from './data-folder.ts'
 import { listen, type BoundServer, type Fetch } from './http-server.ts'
 import { openLinks, type Links } from './links.ts'
 import { createMetrics, type NodeMetrics } from './metrics.ts'
+import { notServing, unauthorized } from './refusals.ts'
 import { isOperation, operationRoutes, type Self } from './operations.ts'
 import { keepReplicaSets, replicaSetsOf } from './replica-sets.ts'
 import {
@@ -190,7 +191,7 @@ export class Daemon {
 
   async #serve(request: Request): Promise<Response> {
     const gateway = this.#state === 'running' ? this.#gateway : undefined
-    if (gateway === undefined) return notServing(this.#state)
+    if (gateway === undefined) return notServing(this.#state, 'node')
     if (!this.#mayUse(request)) return unauthorized()
     const startedMs = systemClock.monotonicMs()
     this.#requestsInFlight += 1
@@ -278,33 +279,4 @@ function damagedData(cause: Error): StoreError {
 
 function delay(ms: number): Promise<void> {
   return new Promise((resolve) => systemClock.setTimer(ms, resolve))
-}
-
-function notServing(state: NodeState): Response {
-  const isStarting = state === 'starting'
-  const detail = isStarting
-    ? 'this node is starting; ask another one, or this one in a moment'
-    : 'this node is stopping; ask another one'
-  const code = isStarting ? 'unavailable' : 'closed'
-  return problemResponse(503, code, detail, { 'retry-after': '1' })
-}
-
-function unauthorized(): Response {
-  const detail = 'this cluster has a secret; send it as "Authorization: Bearer SECRET"'
-  return problemResponse(401, 'forbidden', detail, { 'www-authenticate': 'Bearer' })
-}
-
-/** RFC 9457, as the gateway answers. */
-function problemResponse(
-  status: number,
-  code: StoreErrorCode,
-  detail: string,
-  headers: Readonly<Record<string, string>>,
-): Response {
-  const type = `urn:trilithon:problem:${code}`
-  const body = { type, title: detail, status, detail, code, retry: retryByCode[code] }
-  return new Response(JSON.stringify(body), {
-    status,
-    headers: { 'content-type': 'application/problem+json', ...headers },
-  })
 }

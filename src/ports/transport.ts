@@ -10,6 +10,8 @@ export type Endpoint = string
 export interface LinkInfo {
   /** The node's id, where its endpoint goes by another name. Found out, not told. */
   readonly node?: string
+  /** Of the node, where this side may be of any. Found out, not told. */
+  readonly cluster?: string
   readonly storeId?: string
   readonly incarnation?: number
   /** The highest flush number that is durable in the sender's log. */

@@ -5,6 +5,7 @@ import { ClientServer, defaultClientServerLimits } from '../../src/node/client-s
 import { CellStore } from '../../src/cells/cell-store.ts'
 import type { ClientLimits } from '../../src/client/caller.ts'
 import { Client } from '../../src/client/client.ts'
+import type { Clock } from '../../src/ports/clock.ts'
 import { GroupService } from '../../src/txn/group-service.ts'
 import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client-codec.ts'
 import type { ClientFrame } from '../../src/wire/client-message.ts'
@@ -42,6 +43,8 @@ export interface FakeCluster {
   /** All frames that were sent, in order. */
   readonly frames: readonly ClientFrames[]
   client(limits?: Partial<ClientLimits>): Client
+  /** A process of this name, with its clock. */
+  clockOf(name: string): { readonly process: SimProcess; readonly clock: Clock }
 }
 
 export interface ClusterOptions {
@@ -63,13 +66,21 @@ export function createCluster(options: ClusterOptions = {}): FakeCluster {
   return {
     ...{ bench, weather, network, nodes, frames },
     node: (name) => present(nodes.get(name), 'cluster: there is such a node'),
+    clockOf: (name) => clockOf(bench, name),
     client: (limits) => {
-      const process = new SimProcess(bench.world, 'client')
-      const clock = createClock(process, exactClock, bench.random)
+      const { process, clock } = clockOf(bench, 'client')
       const transport = network.attach(process, names)
       return new Client({ transport, clock, random: bench.random.fork('client') }, limits)
     },
   }
+}
+
+function clockOf(
+  bench: Bench,
+  name: string,
+): { readonly process: SimProcess; readonly clock: Clock } {
+  const process = new SimProcess(bench.world, name)
+  return { process, clock: createClock(process, exactClock, bench.random) }
 }
 
 function createNetwork(

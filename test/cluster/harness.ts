@@ -299,6 +299,51 @@ function createNode(place: Place): TestNode {
   }
 }
 
+/** A gateway as a process: its place is fixed. */
+export interface TestGateway {
+  readonly url: string
+  log(): string
+  start(): Promise<void>
+  stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<Exit>
+}
+
+/** Starts a gateway in front of these nodes and waits until it is ready. */
+export async function startGateway(
+  nodes: readonly string[],
+  flags: readonly string[] = [],
+): Promise<TestGateway> {
+  const [port = 0] = await freePorts(1)
+  const listen = `127.0.0.1:${port}`
+  const url = `http://${listen}`
+  const never: Exit = { code: undefined, signal: undefined }
+  let program: Program | undefined
+  const gateway: TestGateway = {
+    url,
+    log: () => program?.stderr() ?? '',
+    start: async () => {
+      const started = startProgram([
+        ...['gateway', '--nodes', nodes.join(','), '--listen', listen],
+        ...flags,
+      ])
+      program = started
+      let hasEnded = false
+      started.child.once('exit', () => (hasEnded = true))
+      await eventually(`the gateway at ${url} is ready`, async () => {
+        if (hasEnded) throw new Error(`the gateway ended:\n${started.stderr()}`)
+        return (await isReady(url)) ? true : undefined
+      })
+    },
+    stop: async (signal = 'SIGTERM') => {
+      const running = program
+      program = undefined
+      running?.child.kill(signal)
+      return running?.exited() ?? never
+    },
+  }
+  await gateway.start()
+  return gateway
+}
+
 async function isReady(url: string): Promise<boolean> {
   try {
     const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2000) })

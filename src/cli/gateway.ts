@@ -1,0 +1,24 @@
+/** `trilithon gateway`: a stateless process in front of the nodes, until it is told to stop. */
+import type { Command } from 'commander'
+import { buildGatewayConfig, gatewaySettings } from '../gateway/gateway-config.ts'
+import { GatewayServer } from '../gateway/server.ts'
+import { addConfigFlags, configured } from './config-flags.ts'
+import type { Options } from './options.ts'
+import { createLogger, runUntilTold, startOrExplain } from './run-process.ts'
+import { version } from './version.ts'
+
+const gatewayConfigured = { settings: gatewaySettings, build: buildGatewayConfig }
+
+export function addGatewayCommand(program: Command): void {
+  addConfigFlags(program.command('gateway'), gatewayConfigured)
+    .description('run a stateless gateway in front of nodes until it is told to stop')
+    .action(runGateway)
+}
+
+async function runGateway(options: Options): Promise<void> {
+  const { config, files } = await configured(options, gatewayConfigured)
+  const logger = createLogger(config.logLevel, { gateway: config.name })
+  if (config.insecure) logger.warn('insecure: anyone who reaches this address can read and write')
+  const start = { config, files, logger, version, portFlag: '--listen' }
+  await runUntilTold(await startOrExplain(() => GatewayServer.start(start)), logger)
+}

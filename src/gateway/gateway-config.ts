@@ -1,0 +1,227 @@
+/**
+ * A gateway's configuration, from the same sources as a node's: flag > environment > file > default.
+ * `nodes` are addresses alone; a node's own list, with ids, is taken too.
+ */
+import { isClusterId, isNodeId } from '../base/ids.ts'
+import { defaultClientLimits, type ClientLimits } from '../client/caller.ts'
+import { callTimeoutMsMax } from '../txn/bounds.ts'
+import { checkListener, complaints, type ListenerConfig } from '../node/config-check.ts'
+import {
+  gather,
+  settingReaders,
+  settingsInForce,
+  type ConfigSources,
+  type EffectiveSetting,
+  type SettingsSchema,
+  type Take,
+} from '../node/config-gather.ts'
+import { drainTimeoutDefaultMs, drainTimeoutMaxMs, numberMax } from '../node/config.ts'
+import type { BuildResult } from '../node/config-load.ts'
+import { scalarText, type ConfigProblem, type Located, type Origin } from '../node/config-source.ts'
+import { nodeSettings, type Setting } from '../node/config-settings.ts'
+import {
+  countOf,
+  hostPort,
+  listenOf,
+  logLevelOf,
+  nodeCountMax,
+  refuse,
+  textOf,
+  truthOf,
+  urlOf,
+  type LogLevel,
+  type Read,
+} from '../node/config-values.ts'
+
+export interface GatewayConfig extends ListenerConfig {
+  readonly name: string
+  /** Absent: the cluster of the first node that answers. */
+  readonly cluster: string | undefined
+  readonly nodes: readonly string[]
+  readonly logLevel: LogLevel
+  readonly drainTimeoutMs: number
+  /** One HTTP request's time, waiting for new cells not counted. */
+  readonly timeoutMs: number
+  readonly requestsMax: number
+  readonly requestBytesMax: number
+  readonly clientsMax: number
+  readonly tryTimeoutMs: number
+  readonly breakerFailures: number
+  readonly breakerOpenMs: number
+  readonly breakerOpenMaxMs: number
+}
+
+const shared = ['secret_file', 'tls.cert_file', 'tls.key_file', 'insecure', 'log_level']
+
+type Numbers = {
+  readonly [
+    Name in keyof GatewayConfig as GatewayConfig[Name] extends number ? Name : never
+  ]: number
+}
+
+const defaults: Numbers = {
+  drainTimeoutMs: drainTimeoutDefaultMs,
+  timeoutMs: 10_000,
+  requestsMax: 10_000,
+  requestBytesMax: 256 * 1024 * 1024,
+  clientsMax: 10_000,
+  tryTimeoutMs: 1_000,
+  breakerFailures: 5,
+  breakerOpenMs: 1_000,
+  breakerOpenMaxMs: 15_000,
+}
+
+const numbers: readonly (readonly [
+  name: string,
+  field: keyof Numbers,
+  max: number,
+  what: string,
+])[] = [
+  [
+    'drain_timeout_ms',
+    'drainTimeoutMs',
+    drainTimeoutMaxMs,
+    'how long a stopping gateway waits for work in flight',
+  ],
+  ['timeout_ms', 'timeoutMs', callTimeoutMsMax, 'the time that one HTTP request has'],
+  ['requests_max', 'requestsMax', numberMax, 'requests at work; more are refused as overloaded'],
+  ['request_bytes_max', 'requestBytesMax', numberMax, 'their bodies together, in bytes'],
+  ['clients_max', 'clientsMax', numberMax, 'links of client libraries; more are refused'],
+  [
+    'try_timeout_ms',
+    'tryTimeoutMs',
+    callTimeoutMsMax,
+    'one node is given so long, then another is asked',
+  ],
+  [
+    'breaker_failures',
+    'breakerFailures',
+    numberMax,
+    'failures in a row that open the breaker of a node',
+  ],
+  [
+    'breaker_open_ms',
+    'breakerOpenMs',
+    numberMax,
+    'a node is passed over for so long, twice as long after each probe in vain',
+  ],
+  ['breaker_open_max_ms', 'breakerOpenMaxMs', numberMax, 'and so long at most'],
+]
+
+export const gatewaySettings: readonly Setting[] = [
+  { name: 'nodes', argument: 'URL,…', what: 'nodes of the cluster; in the file a list' },
+  {
+    name: 'listen',
+    argument: 'HOST:PORT',
+    what: 'where to listen for HTTP and client libraries',
+    fallback: '127.0.0.1:4800',
+  },
+  { name: 'name', argument: 'ID', what: 'what this gateway is called', fallback: 'gateway' },
+  {
+    name: 'cluster',
+    argument: 'NAME',
+    what: 'the cluster; without it that of the first node that answers',
+  },
+  ...nodeSettings.filter(({ name }) => shared.includes(name)),
+  ...numbers.map(([name, field, , what]): Setting => {
+    return { name, argument: 'NUMBER', what, fallback: String(defaults[field]) }
+  }),
+]
+
+const schema: SettingsSchema = { settings: gatewaySettings, lists: { nodes: addressListText } }
+
+/** Merges the sources and checks the whole. */
+export function buildGatewayConfig(sources: ConfigSources): BuildResult<GatewayConfig> {
+  const problems: ConfigProblem[] = []
+  const given = gather(schema, sources, problems)
+  const { take, need, path } = settingReaders(given, sources, problems)
+  const nodes = need('nodes', 'nodes: ["http://127.0.0.1:4700"]', addressesOf)
+  const certFile = path('tls.cert_file')
+  const keyFile = path('tls.key_file')
+  const nameRule = 'is 1 to 32 of a-z, 0-9 and -'
+  const rest = {
+    name: take('name', (at) => textOf(at, isNodeId, nameRule)) ?? 'gateway',
+    cluster: take('cluster', (at) => textOf(at, isClusterId, 'is 1 to 64 of a-z, 0-9 and -')),
+    listen: take('listen', listenOf) ?? { host: '127.0.0.1', port: 4800 },
+    secretFile: path('secret_file'),
+    tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
+    insecure: take('insecure', truthOf) ?? false,
+    logLevel: take('log_level', logLevelOf) ?? ('info' as const),
+    ...takeNumbers(take),
+  }
+  if (problems.length > 0 || nodes === undefined) return { ok: false, problems }
+  const origins = new Map([...given].map(([name, located]) => [name, located.origin]))
+  const config: GatewayConfig = { nodes, ...rest }
+  checkListener(config, origins, complaints(problems, origins))
+  if (problems.length > 0) return { ok: false, problems }
+  return { ok: true, config, settings: inForce(config, origins), origins }
+}
+
+function takeNumbers(take: Take): Numbers {
+  const taken = { ...defaults }
+  for (const [name, field, max] of numbers) {
+    const least = field === 'drainTimeoutMs' ? 0 : 1
+    Object.assign(taken, {
+      [field]: take(name, (at) => countOf(at, least, max)) ?? defaults[field],
+    })
+  }
+  return taken
+}
+
+function addressListText(text: string, origin: Origin): Located {
+  const items = text.split(',').map((item) => scalarText(item.trim(), origin))
+  return { kind: 'list', items, origin }
+}
+
+/** Each a URL, `ID=URL`, or `{id, url}` as a node's list has it. */
+function addressesOf(located: Located): Read<readonly string[]> {
+  if (located.kind !== 'list' || located.items.length === 0) {
+    return refuse(located.origin, 'wants a list of addresses such as http://127.0.0.1:4700')
+  }
+  if (located.items.length > nodeCountMax) {
+    const { length } = located.items
+    return refuse(located.origin, `names ${length} nodes; the most is ${nodeCountMax}`)
+  }
+  const read = located.items.map((item) => urlOf(addressOf(item)))
+  const problems = read.flatMap((one) => (one.ok ? [] : one.problems))
+  if (problems.length > 0) return { ok: false, problems }
+  return { ok: true, value: [...new Set(read.flatMap((one) => (one.ok ? [one.value] : [])))] }
+}
+
+function addressOf(item: Located): Located {
+  if (item.kind === 'map') return item.fields.get('url')?.value ?? item
+  if (item.kind !== 'scalar' || typeof item.value !== 'string') return item
+  return { ...item, value: item.value.replace(/^[a-z0-9-]+=/, '') }
+}
+
+function inForce(
+  config: GatewayConfig,
+  origins: ReadonlyMap<string, Origin>,
+): readonly EffectiveSetting[] {
+  return settingsInForce(origins, [
+    ['nodes', config.nodes.join(',')],
+    ['listen', hostPort(config.listen)],
+    ['name', config.name],
+    ['cluster', config.cluster],
+    ['secret_file', config.secretFile],
+    ['tls.cert_file', config.tls?.certFile],
+    ['tls.key_file', config.tls?.keyFile],
+    ['insecure', String(config.insecure)],
+    ['log_level', config.logLevel],
+    ...numbers.map(([name, field]): [string, string] => [name, String(config[field])]),
+  ])
+}
+
+/** How the nodes are asked. */
+export function clientLimitsOf(config: GatewayConfig): ClientLimits {
+  return {
+    ...defaultClientLimits,
+    timeoutMs: config.timeoutMs,
+    tryTimeoutMs: config.tryTimeoutMs,
+    failuresMax: config.breakerFailures,
+    avoidMs: config.breakerOpenMs,
+    avoidMaxMs: config.breakerOpenMaxMs,
+    callsMax: config.requestsMax,
+    putBytesMax: config.requestBytesMax,
+  }
+}

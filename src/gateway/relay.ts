@@ -1,0 +1,182 @@
+/**
+ * Cells and groups of a cluster, for those who reach it through this process: carries operations out
+ * at the nodes, as the client library does, and keeps nothing of them. Batches are asked of several
+ * nodes at once, each item where it is best asked for.
+ *
+ * GATE-1  Intents pass through as they came, each with its write: however many gateways and nodes a
+ *         write is sent through, it takes effect once, and its caller is told so truthfully.
+ * GATE-2  What is at work is bounded in number and bytes; above that a request is refused at once.
+ */
+import { assert } from '../base/assert.ts'
+import { problem, type Problem } from '../base/problem.ts'
+import { operationProblem } from '../cells/operation-check.ts'
+import type {
+  Answer,
+  Answered,
+  CallOptions,
+  CellOperation,
+  CellService,
+  PutCells,
+} from '../cells/operation.ts'
+import { notAnAnswer, PutCall, ReadCall } from '../client/call.ts'
+import { Caller, type ClientLimits } from '../client/caller.ts'
+import { CommitCall } from '../client/commit-call.ts'
+import type { LinkView } from '../client/links.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { Transport } from '../ports/transport.ts'
+import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
+import { timeoutProblem, type Intents } from '../txn/intents.ts'
+import { Sessions, type OpenIntents } from '../txn/session.ts'
+import type { ClientFrame, Replied } from '../wire/client-message.ts'
+import { batchOf, merged, partsOf, pick, type Batch, type Part } from './fan-out.ts'
+
+export interface RelayPorts {
+  /** Links to the nodes. */
+  readonly transport: Transport<ClientFrame>
+  readonly clock: Clock
+  readonly random: Random
+}
+
+export class Relay implements CellService {
+  readonly groups: { execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> }
+  readonly #callsMax: number
+  readonly #caller: Caller
+  readonly #sessions: Sessions
+  readonly #stopping: Promise<void>
+  #stop: () => void = () => undefined
+  #isStopping = false
+
+  constructor(ports: RelayPorts, limits: ClientLimits) {
+    this.#callsMax = limits.callsMax
+    this.#caller = new Caller(ports, limits)
+    this.#sessions = new Sessions(ports.clock, ports.random)
+    this.#stopping = new Promise((resolve) => (this.#stop = resolve))
+    this.groups = { execute: (operation, timeoutMs) => this.#executeGroup(operation, timeoutMs) }
+  }
+
+  /** Calls under way at the nodes. */
+  get calls(): number {
+    const { calls } = this.#caller
+    assert(calls <= this.#callsMax, 'GATE-2: more calls are under way than there may be')
+    return calls
+  }
+
+  nodes(): readonly LinkView[] {
+    return this.#caller.nodes()
+  }
+
+  async execute(operation: CellOperation, options: CallOptions): Promise<Answered> {
+    const refused = operationProblem(operation) ?? timeoutProblem(options.timeoutMs)
+    if (refused !== undefined) return refusal(refused)
+    if (this.#isStopping) return refusal(stopping)
+    return ofCells(await this.#carryOut(operation, options))
+  }
+
+  /** Ends what waits for new cells, and takes nothing more. */
+  stop(): void {
+    this.#isStopping = true
+    this.#stop()
+  }
+
+  /** Ends all calls and gives the links back. */
+  close(): Promise<void> {
+    this.stop()
+    return this.#caller.close()
+  }
+
+  #carryOut(operation: CellOperation, options: CallOptions): Promise<Replied> {
+    const { timeoutMs } = options
+    switch (operation.kind) {
+      case 'put':
+        return this.#put(operation, options)
+      case 'get':
+        return this.#inParts(operation, (part) => {
+          const batch = batchOf(operation, part)
+          return this.#caller.carryOut(batch, new ReadCall(batch), timeoutMs)
+        })
+      case 'log': {
+        const answered = this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs)
+        // Its node is told nothing: what it finds is for the next one that asks.
+        return operation.waitMs === 0 ? answered : Promise.race([answered, this.#stopped()])
+      }
+      default:
+        return this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs)
+    }
+  }
+
+  async #stopped(): Promise<Replied> {
+    await this.#stopping
+    return refusal(stopping)
+  }
+
+  async #put(operation: PutCells, { timeoutMs, intents }: CallOptions): Promise<Replied> {
+    const { length } = operation.items
+    if (intents !== undefined && intents.sequences.length !== length) {
+      return refusal(problem('invalid', 'there is one sequence for each write, all different'))
+    }
+    const own = intents === undefined ? this.#sessions.openMany(length) : undefined
+    const open = own ?? passedOn(intents)
+    let isKnown = true
+    const replied = await this.#inParts(operation, (part) => {
+      const batch = batchOf(operation, part)
+      const sequences = pick(open.sequences, part.places)
+      assert(sequences.length === batch.items.length, 'GATE-1: a write has lost its intent')
+      const settle = (known: boolean): void => void (isKnown &&= known)
+      const call = new PutCall(batch, { ...open, sequences, settle })
+      return this.#caller.carryOut(batch, call, timeoutMs)
+    })
+    own?.settle(isKnown)
+    return replied
+  }
+
+  /** A batch at the nodes that its items are best asked of, all at once. */
+  async #inParts(batch: Batch, ask: (part: Part) => Promise<Replied>): Promise<Replied> {
+    const places = batch.items.map((_, place) => place)
+    if (places.length === 1) return ask({ places })
+    const parts = partsOf(batch, (item) => this.#caller.placeOf(ofOne(batch, item)))
+    const [only] = parts
+    if (parts.length === 1 && only !== undefined) return ask(only)
+    return merged(batch.kind, parts, await Promise.all(parts.map(ask)))
+  }
+
+  async #executeGroup(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
+    const refused = timeoutProblem(timeoutMs) ?? (this.#isStopping ? stopping : undefined)
+    if (refused !== undefined) return { kind: 'problem', problem: refused }
+    const isCommit = operation.kind === 'commit-group'
+    const call = isCommit ? new CommitCall(operation) : new ReadCall(operation)
+    const { answer } = await this.#caller.carryOut(operation, call, timeoutMs)
+    const isOfGroup = answer.kind === 'problem' || isGroupOperation(answer)
+    return isOfGroup ? answer : { kind: 'problem', problem: notAnAnswer }
+  }
+}
+
+function ofOne(batch: Batch, item: Batch['items'][number]): CellOperation {
+  if (batch.kind === 'get') return { ...batch, items: [item] }
+  return 'body' in item ? { ...batch, items: [item] } : { ...batch, items: [] }
+}
+
+/** Intents that whoever sent them keeps account of. */
+function passedOn(intents: Intents | undefined): OpenIntents {
+  assert(intents !== undefined, 'GATE-1: a write has intents')
+  return {
+    sequences: intents.sequences,
+    intents: (sequences) => ({ ...intents, sequences }),
+    settle: () => undefined,
+  }
+}
+
+const stopping: Problem = problem('closed', 'this gateway is stopping; ask another one')
+
+function refusal(refused: Problem): Answered {
+  return { answer: { kind: 'problem', problem: refused }, positions: [] }
+}
+
+function ofCells({ answer, positions, leaders }: Replied): Answered {
+  if (!isOfCells(answer)) return refusal(notAnAnswer)
+  return { answer, positions, ...(leaders !== undefined && { leaders }) }
+}
+
+function isOfCells(answer: Replied['answer']): answer is Answer {
+  return answer.kind !== 'status' && (answer.kind === 'problem' || !isGroupOperation(answer))
+}

@@ -1,0 +1,240 @@
+/**
+ * A gateway as a process has it: stateless, in front of the nodes of a cluster. It serves cells over
+ * HTTP and client libraries over the same frames as a node does, and asks the nodes for all of it.
+ */
+import type { Logger } from 'pino'
+import { systemClock } from '../adapters/system-clock.ts'
+import { systemRandom } from '../adapters/system-random.ts'
+import { WsClientDialer, WsClientListener } from '../adapters/ws-clients.ts'
+import type { LinkLog } from '../adapters/ws-link.ts'
+import { present } from '../base/assert.ts'
+import { clusterId, nodeId } from '../base/ids.ts'
+import { authorization } from '../node/authorization.ts'
+import { ClientServer } from '../node/client-server.ts'
+import type { ConfigFiles } from '../node/config-load.ts'
+import { listen, type BoundServer, type Fetch } from '../node/http-server.ts'
+import { createMetrics, type NodeMetrics } from '../node/metrics.ts'
+import { isOperation, operationRoutes, type Self } from '../node/operations.ts'
+import { plain } from '../node/plain.ts'
+import { notServing, unauthorized } from '../node/refusals.ts'
+import { decodeClientFrame, encodeClientFrame } from '../wire/client-codec.ts'
+import type { ClientFrame } from '../wire/client-message.ts'
+import { clientLimitsOf, type GatewayConfig } from './gateway-config.ts'
+import {
+  gatewayChecks,
+  gatewayFigures,
+  gatewayReport,
+  type GatewayParts,
+  type GatewayReport,
+  type GatewayState,
+} from './gateway-status.ts'
+import { createGateway } from './http.ts'
+import { OneCluster } from './one-cluster.ts'
+import { Relay } from './relay.ts'
+import { BodyRoom } from './request-body.ts'
+
+export interface GatewayServerOptions {
+  readonly config: GatewayConfig
+  readonly files: ConfigFiles
+  readonly logger: Logger
+  readonly version: string
+  readonly portFlag: string
+}
+
+/** After the drain timeout, connections that still talk get this long to end by themselves. */
+const closeGraceMs = 500
+const drainPollMs = 10
+/** Bytes waiting for one socket; above it frames are dropped. */
+const queueBytesMax: number = 64 * 1024 * 1024
+
+const codec = { encode: encodeClientFrame, decode: decodeClientFrame }
+
+export class GatewayServer {
+  readonly #options: GatewayServerOptions
+  readonly #metrics: NodeMetrics
+  readonly #mayUse: (request: Request) => boolean
+  readonly #startedAtMs = systemClock.monotonicMs()
+  readonly #links: OneCluster<ClientFrame>
+  readonly #relay: Relay
+  readonly #bodies: BodyRoom
+  readonly #api: Fetch
+  #state: GatewayState = 'starting'
+  #server: BoundServer | undefined
+  #clients: WsClientListener<ClientFrame> | undefined
+  #clientServer: ClientServer | undefined
+  #requestsInFlight = 0
+
+  /** Resolves when it listens; rejects with a StoreError of one sentence when it cannot. */
+  static async start(options: GatewayServerOptions): Promise<GatewayServer> {
+    const gateway = new GatewayServer(options)
+    try {
+      await gateway.#open()
+      return gateway
+    } catch (error) {
+      await gateway.#close(0)
+      throw error
+    }
+  }
+
+  private constructor(options: GatewayServerOptions) {
+    const { config, files, version, logger } = options
+    this.#options = options
+    this.#mayUse = authorization(files.secret)
+    this.#metrics = createMetrics({ gateway: config.name })
+    this.#bodies = new BodyRoom(config.requestBytesMax)
+    this.#links = new OneCluster(this.#dialer(), config.cluster)
+    const ports = { transport: this.#links, clock: systemClock, random: systemRandom }
+    this.#relay = new Relay(ports, clientLimitsOf(config))
+    const api = createGateway({
+      ...{ cells: this.#relay, version, bodies: this.#bodies },
+      ...{ timeoutMs: config.timeoutMs, requestsMax: config.requestsMax },
+      onBug: (error) => {
+        logger.error({ error: error.stack ?? error.message }, 'a bug in the HTTP interface')
+      },
+    })
+    this.#api = (request) => api.fetch(request)
+  }
+
+  get url(): string {
+    return present(this.#server, 'gateway: it listens').url
+  }
+
+  status(): GatewayReport {
+    return gatewayReport(this.#parts())
+  }
+
+  /** Refuses new work, waits for what is in flight up to the drain timeout, closes everything. */
+  async stop(): Promise<void> {
+    const { config, logger } = this.#options
+    if (this.#state === 'running') {
+      this.#state = 'draining'
+      logger.info({ drainTimeoutMs: config.drainTimeoutMs }, 'draining')
+      const isDrained = await this.#drain(config.drainTimeoutMs)
+      if (!isDrained) logger.warn('the drain timeout passed; closing anyway')
+    }
+    await this.#close(closeGraceMs)
+    logger.info('stopped')
+  }
+
+  #dialer(): WsClientDialer<ClientFrame> {
+    const { cluster, nodes } = this.#options.config
+    return new WsClientDialer<ClientFrame>({
+      ...this.#linkParts(),
+      urls: nodes,
+      ...(cluster !== undefined && { cluster }),
+    })
+  }
+
+  #linkParts(): Omit<ConstructorParameters<typeof WsClientDialer<ClientFrame>>[0], 'urls'> {
+    const { files, logger } = this.#options
+    const log: LinkLog = (message, detail) => logger.info(detail, message)
+    const { secret = '' } = files
+    return { secret, codec, queueBytesMax, log, clock: systemClock, random: systemRandom }
+  }
+
+  async #open(): Promise<void> {
+    const { config, files, logger, portFlag } = this.#options
+    const operations = operationRoutes(this.#self(), this.#metrics)
+    const fetch: Fetch = (request) =>
+      isOperation(request) ? operations.fetch(request) : this.#serve(request)
+    this.#server = await listen({ listen: config.listen, tls: files.tls, fetch, portFlag })
+    this.#server.server.maxConnections = config.clientsMax + config.requestsMax
+    const { cluster } = this.#links
+    // Until the cluster is known its clients are not taken: they might be of another one.
+    if (cluster === undefined) this.#links.onKnown = (known) => this.#takeClients(known)
+    else this.#takeClients(cluster)
+    this.#state = 'running'
+    logger.info({ url: this.#server.url, nodes: config.nodes }, 'serving')
+  }
+
+  /** Client libraries speak to a gateway as to a node. */
+  #takeClients(cluster: string): void {
+    const { config } = this.#options
+    const { name, clientsMax, requestsMax, requestBytesMax } = config
+    const { server } = present(this.#server, 'gateway: it listens')
+    this.#clients = new WsClientListener<ClientFrame>({
+      ...this.#linkParts(),
+      ...{ server, clientsMax, node: nodeId(name), cluster: clusterId(cluster) },
+    })
+    this.#clientServer = new ClientServer(
+      {
+        ...{ transport: this.#clients, cells: this.#relay, groups: this.#relay.groups },
+        ...{ clock: systemClock, status: () => plain(this.status()) },
+      },
+      {
+        ...{ clientRequestsMax: requestsMax, requestsMax },
+        writtenBytesMax: requestBytesMax,
+      },
+    )
+    this.#clientServer.start()
+  }
+
+  #self(): Self {
+    const { config, version } = this.#options
+    return {
+      name: () => `trilithon ${version}: gateway ${config.name} of ${this.#clusterText()}`,
+      isAlive: () => this.#state !== 'failed',
+      checks: () => gatewayChecks(this.#parts()),
+      status: () => this.status(),
+      figures: () => gatewayFigures(this.#parts()),
+    }
+  }
+
+  #clusterText(): string {
+    const { cluster } = this.#links
+    return cluster === undefined ? 'a cluster that has not answered yet' : `cluster ${cluster}`
+  }
+
+  #parts(): GatewayParts {
+    const { config, version } = this.#options
+    return {
+      ...{ name: config.name, cluster: this.#links.cluster, version, nodes: config.nodes },
+      url: this.#server?.url ?? '',
+      state: this.#state,
+      uptimeMs: systemClock.monotonicMs() - this.#startedAtMs,
+      links: this.#relay.nodes(),
+      requests: this.#relay.calls,
+      requestBytes: this.#bodies.bytes,
+      clients: this.#clients?.clients ?? 0,
+    }
+  }
+
+  async #serve(request: Request): Promise<Response> {
+    if (this.#state !== 'running') return notServing(this.#state, 'gateway')
+    if (!this.#mayUse(request)) return unauthorized()
+    const startedMs = systemClock.monotonicMs()
+    this.#requestsInFlight += 1
+    try {
+      const response = await this.#api(request)
+      const seconds = (systemClock.monotonicMs() - startedMs) / 1000
+      this.#metrics.countRequest({ method: request.method, status: response.status, seconds })
+      return response
+    } finally {
+      this.#requestsInFlight -= 1
+    }
+  }
+
+  async #drain(timeoutMs: number): Promise<boolean> {
+    const deadlineMs = systemClock.monotonicMs() + timeoutMs
+    const drained = this.#clientServer?.drain().then(() => true) ?? Promise.resolve(true)
+    this.#relay.stop()
+    while (this.#requestsInFlight > 0) {
+      if (systemClock.monotonicMs() >= deadlineMs) return false
+      await delay(drainPollMs)
+    }
+    const late = delay(deadlineMs - systemClock.monotonicMs()).then(() => false)
+    return Promise.race([drained, late])
+  }
+
+  async #close(graceMs: number): Promise<void> {
+    const closed = this.#server?.close(graceMs)
+    await this.#clients?.close()
+    await this.#relay.close()
+    await closed
+    this.#metrics.close()
+  }
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => systemClock.setTimer(ms, resolve))
+}

@@ -1,0 +1,33 @@
+/** What a process answers over HTTP before anything is looked at: problems as in RFC 9457. */
+import { retryByCode, type StoreErrorCode } from '../base/errors.ts'
+import type { NodeState } from './status.ts'
+
+/** To whoever asks while nothing is served; `what` is this process. */
+export function notServing(state: NodeState, what: string): Response {
+  const isStarting = state === 'starting'
+  const detail = isStarting
+    ? `this ${what} is starting; ask another one, or this one in a moment`
+    : `this ${what} is stopping; ask another one`
+  const code = isStarting ? 'unavailable' : 'closed'
+  return problemResponse(503, code, detail, { 'retry-after': '1' })
+}
+
+export function unauthorized(): Response {
+  const detail = 'this cluster has a secret; send it as "Authorization: Bearer SECRET"'
+  return problemResponse(401, 'forbidden', detail, { 'www-authenticate': 'Bearer' })
+}
+
+/** RFC 9457, as the gateway answers. */
+function problemResponse(
+  status: number,
+  code: StoreErrorCode,
+  detail: string,
+  headers: Readonly<Record<string, string>>,
+): Response {
+  const type = `urn:trilithon:problem:${code}`
+  const body = { type, title: detail, status, detail, code, retry: retryByCode[code] }
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { 'content-type': 'application/problem+json', ...headers },
+  })
+}

@@ -1,0 +1,229 @@
+/**
+ * Gateways as real processes in front of real nodes: what applications and `curl` see of them, and
+ * that what was acknowledged through them is kept while nodes and gateways are killed.
+ */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { defineSchema } from '../../schema/define.ts'
+import { t } from '../../schema/property.ts'
+import { table } from '../../schema/table.ts'
+import { connect } from '../../src/client/connect.ts'
+import { rootKey } from '../../src/tables/open.ts'
+import {
+  eventually,
+  runProgram,
+  startCluster,
+  startGateway,
+  startProgram,
+  type TestCluster,
+  type TestGateway,
+} from './harness.ts'
+import { contentsAt, writeUntil } from './ledger.ts'
+
+let cluster: TestCluster
+let gateways: readonly TestGateway[] = []
+beforeAll(async () => {
+  cluster = await startCluster()
+  gateways = [await startGateway(cluster.urls), await startGateway(cluster.urls)]
+}, 60_000)
+afterAll(async () => {
+  await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')))
+  await cluster?.close()
+})
+
+function urls(): string[] {
+  return gateways.map(({ url }) => url)
+}
+
+function cellPath(url: string | undefined, rowKey: string, rest = '/BASE/0'): string {
+  return `${url}/v1/datastores/trips/cells/${rowKey}${rest}`
+}
+
+test('cells over HTTP through a gateway are those of the nodes', async () => {
+  const rowKey = randomUUID()
+  const [first, second] = urls()
+  const put = { method: 'PUT', body: '{"fare":1}' }
+  const written = await fetch(cellPath(first, rowKey), put)
+  expect(written.status).toBe(201)
+  const position = written.headers.get('trilithon-position') ?? ''
+  expect(position).toMatch(/^trips\/\d+\/\d+$/)
+  expect((await fetch(cellPath(second, rowKey), put)).status).toBe(200)
+  const other = await fetch(cellPath(second, rowKey), { ...put, body: '2' })
+  expect(other.status).toBe(409)
+  for (const url of [second, cluster.urls[0]]) {
+    const found = await fetch(cellPath(url, rowKey, '/BASE'))
+    expect([found.status, await found.json()]).toMatchObject([200, { body: { fare: 1 } }])
+  }
+  const headers = { 'trilithon-position': position }
+  const any = await fetch(cellPath(second, rowKey, '/BASE?read=any'), { headers })
+  expect(await any.json()).toMatchObject({ body: { fare: 1 } })
+  // A place that never was is waited for by nobody, and harms nobody.
+  const far = { 'trilithon-position': position.replace(/\d+$/, '999999999999') }
+  const beyond = await fetch(cellPath(second, rowKey, '/BASE?read=any'), { headers: far })
+  const straight = await fetch(cellPath(cluster.urls[0], rowKey, '/BASE?read=any'), {
+    headers: far,
+  })
+  expect(await beyond.json()).toMatchObject({ code: 'invalid' })
+  expect(beyond.status).toBe(straight.status)
+  expect((await fetch(`${second}/livez`)).status).toBe(200)
+})
+
+test('what operators ask is answered: health, status, figures, the OpenAPI document', async () => {
+  const [url] = urls()
+  const ready = await (await fetch(`${url}/readyz?verbose`)).text()
+  expect(ready).toContain('[+] nodes: 3 of 3 nodes answer\n')
+  const status: unknown = await (await fetch(`${url}/status`)).json()
+  expect(status).toMatchObject({
+    ...{ node: 'gateway', kind: 'gateway', cluster: 'test', ready: true, state: 'running' },
+    nodes: [{ id: 'a', isUp: true, breaker: 'closed' }, { id: 'b' }, { id: 'c' }],
+  })
+  const figures = await (await fetch(`${url}/metrics`)).text()
+  expect(figures).toMatch(/^trilithon_gateway_breaker\{node="http:\S+",gateway="gateway"\} 0$/m)
+  for (const any of [url, cluster.urls[0]]) {
+    const document: unknown = await (await fetch(`${any}/openapi.json`)).json()
+    expect(document).toMatchObject({ openapi: '3.1.0', paths: { '/readyz': {} } })
+  }
+  const told = await runProgram(['status', '--url', String(url)])
+  expect([told.code, told.stdout]).toEqual([0, expect.stringContaining('can lose 1 more node')])
+})
+
+test('tables and transactions through gateways are those of the nodes', async () => {
+  const Counter = table('Counter', { id: t.integer(), value: t.integer() }).key('id').root()
+  const counters = defineSchema('Counters', [Counter])
+  const client = await connect({ nodes: urls(), cluster: 'test' })
+  const direct = await connect({ nodes: cluster.urls })
+  try {
+    await client.applySchema(counters.model)
+    const db = await client.tables(counters)
+    const key = rootKey(Counter, { id: 1 })
+    await db.transaction(key, (tx) => tx.insert(Counter, { id: 1, value: 0 }))
+    const add = (): Promise<unknown> =>
+      db.transaction(key, async (tx) => {
+        const row = await tx.get(Counter, { id: 1 })
+        await tx.put(Counter, { id: 1, value: (row?.value ?? 0) + 1 })
+      })
+    await Promise.all(Array.from({ length: 10 }, add))
+    const there = await direct.tables(counters)
+    const { value } = await there.read(key, 'current', (rows) => rows.get(Counter, { id: 1 }))
+    expect(value?.value).toBe(10)
+    expect(await client.status()).toMatchObject({ kind: 'gateway' })
+  } finally {
+    await Promise.all([client.close(), direct.close()])
+  }
+})
+
+test('a client of another cluster is refused by a gateway too', async () => {
+  const client = await connect({ nodes: urls(), cluster: 'other', timeoutMs: 1_500 })
+  try {
+    await expect(client.cells('trips').latest(randomUUID(), 'BASE')).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('cluster'),
+    })
+  } finally {
+    await client.close()
+  }
+})
+
+test('a gateway refuses to listen beyond this machine without TLS and a secret', async () => {
+  const flags = ['--nodes', cluster.urls.join(','), '--listen', '0.0.0.0:0']
+  const refused = await runProgram(['gateway', ...flags])
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringContaining('wants tls.cert_file and tls.key_file and secret_file'),
+  ])
+  const wrong = await runProgram([
+    'gateway',
+    '--nodes',
+    'http://x/y,ftp://z',
+    '--try-timeout-ms',
+    '0',
+  ])
+  expect(wrong.code).toBe(2)
+  expect(wrong.stderr).toContain('3 problems')
+  const [url = ''] = urls()
+  const busy = ['gateway', '--nodes', cluster.urls.join(','), '--listen', url.slice(7)]
+  expect(await runProgram(busy)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('in use'),
+  })
+})
+
+test('SIGTERM drains: what is at work is answered, waits end, the process ends with 0', async () => {
+  const gateway = await startGateway(cluster.urls)
+  const rowKeys = Array.from({ length: 50 }, () => randomUUID())
+  const waiting = fetch(`${gateway.url}/v1/datastores/idle/shards/7/cells?wait=60`)
+  const writing = rowKeys.map((rowKey) =>
+    fetch(cellPath(gateway.url, rowKey), { method: 'PUT', body: '1' }).then(
+      ({ status }) => status,
+      () => 0,
+    ),
+  )
+  await new Promise((resolve) => setTimeout(resolve, 60))
+  const exit = await gateway.stop('SIGTERM')
+  expect(exit.code).toBe(0)
+  expect((await waiting).status).toBe(503)
+  const statuses = await Promise.all(writing)
+  // Taken and answered, told that it stops, or not taken at all: never a guess.
+  expect(statuses.every((status) => [201, 503, 0].includes(status))).toBe(true)
+  for (const [i, rowKey] of rowKeys.entries()) {
+    if (statuses[i] !== 201) continue
+    expect((await fetch(cellPath(cluster.urls[0], rowKey))).status).toBe(200)
+  }
+})
+
+test(
+  'LOG-4: a node and a gateway are killed under load, and all that was acknowledged is there',
+  { timeout: 120_000 },
+  async () => {
+    const end = performance.now() + 9_000
+    const writing = writeUntil(urls(), () => performance.now() >= end)
+    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    await cluster.node('b').stop('SIGKILL')
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    await gateways[0]?.stop('SIGKILL')
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    await gateways[0]?.start()
+    await cluster.node('b').start()
+    const ledger = await writing
+    expect(ledger.acknowledged.length).toBeGreaterThan(100)
+    expect(Object.fromEntries(ledger.failures)).toEqual({})
+    for (const url of [...urls(), ...cluster.urls]) {
+      await eventually(`all is at ${url}`, () => hasAll(url, ledger.acknowledged), 60_000)
+    }
+  },
+)
+
+async function hasAll(
+  url: string,
+  entries: readonly { readonly rowKey: string; readonly body: object }[],
+): Promise<true | undefined> {
+  const { bodies } = await contentsAt(url)
+  const missing = entries.filter(({ rowKey, body }) => {
+    return JSON.stringify(bodies.get(`${rowKey}/BASE/0`)) !== JSON.stringify(body)
+  })
+  return missing.length === 0 ? true : undefined
+}
+
+test('gateways take their settings from a file, the environment and flags', async () => {
+  const { url } = gateways[1] ?? { url: '' }
+  const program = startProgram(['gateway', '--listen', '127.0.0.1:0', '--log-level', 'info'], {
+    environment: {
+      TRILITHON_NODES: `a=${cluster.urls[0]},${cluster.urls[1]}`,
+      TRILITHON_NAME: 'west',
+    },
+  })
+  try {
+    const line = await eventually('it serves', async () => {
+      return program
+        .stderr()
+        .split('\n')
+        .find((one) => one.includes('"serving"'))
+    })
+    const told: { readonly gateway: string; readonly nodes: readonly string[] } = JSON.parse(line)
+    expect(told).toMatchObject({ gateway: 'west', nodes: [cluster.urls[0], cluster.urls[1]] })
+    expect(url).not.toBe('')
+  } finally {
+    program.child.kill('SIGTERM')
+    expect((await program.exited()).code).toBe(0)
+  }
+})
