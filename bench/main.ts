@@ -1,6 +1,7 @@
 /** `npm run bench -- …`: one verb a bench. Figures on stdout, talk on stderr. */
 import { writeFile } from 'node:fs/promises'
 import { Command, CommanderError, Option } from 'commander'
+import { benchBodies, describeBodies } from './bodies/bodies.ts'
 import { benchCompare, type CompareOptions } from './compare/compare.ts'
 import { pageOf } from './compare/page.ts'
 import { benchCommits } from './commits.ts'
@@ -49,6 +50,15 @@ program
     })
     print(report, options, describeCommits)
     if (report.failures > 0) process.exitCode = failedExitCode
+  })
+
+program
+  .command('bodies <files...>')
+  .description('what packing bodies of real rows saves and costs (.jsonl or .csv, also .gz)')
+  .option('--rounds <n>', 'how often each is measured', positive, 7)
+  .option('--json', 'print the report as JSON')
+  .action(async (files: readonly string[], { rounds, json }: JsonFlag & { rounds: number }) => {
+    print(await benchBodies({ files, rounds }), { json }, describeBodies)
   })
 
 program

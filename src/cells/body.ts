@@ -1,5 +1,5 @@
 /**
- * A cell's body: JSON, as MessagePack where it is stored or sent. Two bodies are equal when their
+ * A cell's body: JSON, as MessagePack where it is stored or sent, deflated above a size. Two bodies are equal when their
  * canonical JSON (RFC 8785) is; a hash of that text is stored beside the bytes.
  *
  * Refused, because they would not come back as they were given: what JSON has no word for
@@ -15,6 +15,7 @@ import { bufferOf, compareText, sha256 } from '../base/bytes.ts'
 import { cellBytesMax } from '../base/limits.ts'
 import { pack, unpack } from '../base/pack.ts'
 import { problem, type Problem } from '../base/problem.ts'
+import { packedBytes, storedBytes, unpackedBytes } from './body-bytes.ts'
 
 export type Json =
   null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
@@ -39,12 +40,13 @@ export type BodyResult =
 export function packBody(value: Json): BodyResult {
   const text = canonicalJson(value)
   if (text.kind === 'problem') return text
-  return { kind: 'ok', body: { bytes: pack(value), hash: hashOf(text.text) } }
+  return { kind: 'ok', body: { bytes: storedBytes(pack(value)), hash: hashOf(text.text) } }
 }
 
 /** Checks packed bytes that came from outside. */
 export function checkBody(bytes: Uint8Array): BodyResult {
-  if (bytes.length > packedBodyBytesMax) return tooLarge(bytes.length)
+  const unpacked = Math.max(bytes.length, unpackedBytes(bytes))
+  if (unpacked > packedBodyBytesMax) return tooLarge(unpacked)
   const text = canonicalJson(decode(bytes))
   if (text.kind === 'problem') return text
   return { kind: 'ok', body: { bytes, hash: hashOf(text.text) } }
@@ -69,7 +71,9 @@ function isJson(value: unknown, depth: number): value is Json {
 const mapPackr = new Packr({ useRecords: false, mapsAsObjects: false, structuredClone: false })
 
 /** msgpackr renames a member `__proto__` when it makes objects; then maps are made and converted. */
-function decode(bytes: Uint8Array): unknown {
+function decode(stored: Uint8Array): unknown {
+  const bytes = packedBytes(stored, packedBodyBytesMax)
+  if (bytes === undefined) return undefined
   if (!bufferOf(bytes).includes('__proto__')) return unpack(bytes)
   try {
     const value: unknown = mapPackr.unpack(bytes)

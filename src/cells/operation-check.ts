@@ -1,6 +1,7 @@
 /** Whether an operation from outside can be carried out as a whole; items are checked one by one. */
 import { batchItemsMax, pageItemsMax, tailWaitSecondsMax } from '../base/limits.ts'
 import type { StoreErrorDetail } from '../base/errors.ts'
+import { unpackedBytes } from './body-bytes.ts'
 import { batchBytesMax } from './bounds.ts'
 import { datastoreProblem, nameProblem } from './cell.ts'
 import type { CellOperation, LogPlace } from './operation.ts'
@@ -14,7 +15,7 @@ export function operationProblem(operation: CellOperation): Problem | undefined 
 function kindProblem(operation: CellOperation): Problem | undefined {
   switch (operation.kind) {
     case 'put': {
-      const bytes = operation.items.reduce((sum, { body }) => sum + body.length, 0)
+      const bytes = operation.items.reduce((sum, { body }) => sum + unpackedBytes(body), 0)
       const detail = { limit: 'batchBytesMax', limitValue: batchBytesMax, actual: bytes }
       const tooLarge = 'the bodies of the batch are too large together; split it'
       return (

@@ -14,6 +14,7 @@ import type { GroupReader } from '../tables/types.ts'
 import { answerBytesMax } from '../txn/bounds.ts'
 import type { View } from '../txn/group-port.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
+import { unpackedBytes } from './body-bytes.ts'
 import { readRerunsMax } from './bounds.ts'
 import type { CellName, StoredCell } from './cell.ts'
 import { firstColumn, scanColumn, type CellRow, type ShardName } from './cell-table.ts'
@@ -88,7 +89,7 @@ export async function fill(
     const rows = await next(cells.length, count)
     for (const { cell } of rows) {
       cells.push(cell)
-      bytes += cell.body.length
+      bytes += unpackedBytes(cell.body)
     }
     if (rows.length < count) break
   }
@@ -102,10 +103,18 @@ function chunkRows(rows: number, bytes: number): number {
   return Math.min(expected, chunkRowsMax)
 }
 
+/** Takes a cell's room, when there is so much: by what its body unpacks to, wherever that is done. */
+function hasRoom(budget: Budget, { body }: StoredCell): boolean {
+  const bytes = unpackedBytes(body)
+  if (bytes > budget.bytesLeft) return false
+  budget.bytesLeft -= bytes
+  assert(budget.bytesLeft >= 0, 'CELL-6: an answer unpacks to more than it may')
+  return true
+}
+
 /** Takes a cell into an answer when it fits; in an empty one it does. */
 export function takeCell(cells: StoredCell[], cell: StoredCell, budget: Budget): boolean {
-  if (cell.body.length > budget.bytesLeft) return false
-  budget.bytesLeft -= cell.body.length
+  if (!hasRoom(budget, cell)) return false
   cells.push(cell)
   return true
 }
@@ -122,9 +131,7 @@ export function fitting(
   const budget = fullBudget()
   return found.map((outcome) => {
     if (outcome.kind === 'problem' || outcome.value === undefined) return outcome
-    if (outcome.value.body.length > budget.bytesLeft) return answerFull
-    budget.bytesLeft -= outcome.value.body.length
-    return outcome
+    return hasRoom(budget, outcome.value) ? outcome : answerFull
   })
 }
 
