@@ -9,6 +9,7 @@ import { StoreError } from '../src/base/errors.ts'
 import { hotShardOf as shardOf } from './hot-rows.ts'
 import type { CellChecker, ReadInfo, SeenCell } from './checkers/cell-checker.ts'
 import type { Coverage } from './coverage.ts'
+import type { PurgedPage } from '../src/client/options.ts'
 import type { CellCalls } from './history/record-client.ts'
 import type { Load } from './load.ts'
 import type { SeededRandom } from './random.ts'
@@ -42,6 +43,8 @@ export interface CellClientParts {
   readonly frontier: Frontier
   readonly load: Load
   readonly rows: readonly string[]
+  /** The shard that loses cells to purges, in runs that have any. */
+  readonly purgedShard: number | undefined
   /** Whether a node may have a damaged data disk now, and say so. */
   mayBeCorrupt(): boolean
   /** A put of this client was acknowledged. */
@@ -59,7 +62,11 @@ type Asked = CellOperation extends infer O
     : never
   : never
 
+type PurgeAsked = Extract<Asked, { readonly kind: 'purge' }>
+
 const columns = ['BASE', 'STATUS'] as const
+/** Cells looked at by one call of a purge. */
+const purgePageCells = 20
 /** Tries of one put, after each of which the application is told that it may try again. */
 const putTriesMax = 3
 const pageLimits = [1, 3, 20, 1000] as const
@@ -94,9 +101,29 @@ export class CellClient {
     for (this.#left = operations; this.#left > 0 && !this.#isEnding; this.#left--) {
       await this.#rest()
       if (this.#isEnding) return
+      if (this.#isTimeToPurge()) await this.#purgeSomething()
       if (random.chance(options.writes)) await this.#putSomewhere()
       else await this.#readSomewhere()
     }
+  }
+
+  /** Draws of its own: runs without purges are not changed by those that have some. */
+  #isTimeToPurge(): boolean {
+    const { options, random } = this.#parts
+    const { purges = 0 } = options
+    return purges > 0 && random.fork(`purge ${this.#left}`).chance(purges)
+  }
+
+  #purgeSomething(): Promise<boolean> {
+    const { random, purgedShard, checker, coverage } = this.#parts
+    assert(purgedShard !== undefined, 'cell-client: a shard is purged')
+    const own = random.fork(`purge what ${this.#left}`)
+    const highest = checker.highestAddedId(purgedShard)
+    const upTo = own.int(own.chance(half) ? Math.floor(highest / 2) : 0, highest)
+    const keepsLatest = own.chance(700_000)
+    coverage.count(keepsLatest ? 'purge' : 'purge of all versions')
+    const column = own.chance(300_000) ? { column: own.pick(columns) } : {}
+    return this.#do({ kind: 'purge', shard: purgedShard, upTo, keepsLatest, ...column })
   }
 
   /** Until the next operation: a moment, unless all are idle, or in a hurry. */
@@ -253,8 +280,36 @@ export class CellClient {
         return this.#readVersions(asked.row, asked.column, asked, asked.isCurrent)
       case 'log':
         return this.#readLog(asked.shard, asked.after, asked.limit, asked.isCurrent)
+      case 'purge':
+        return this.#purge(asked)
       default:
         return unreachable(asked)
+    }
+  }
+
+  /** To the end of the log, page by page; what is left when it fails is for another one. */
+  async #purge({ shard, upTo, column, keepsLatest }: PurgeAsked): Promise<boolean> {
+    const { cells, checker, options, coverage } = this.#parts
+    const before = checker.timeAfter(shard, upTo)
+    if (before === undefined) return true
+    const named = column === undefined ? {} : { column }
+    const purge = checker.onPurgeSent({ shard, before, keepsLatest, ...named })
+    const { timeoutMs } = options
+    const asked = { before, keepLatest: keepsLatest, timeoutMs, limit: purgePageCells, ...named }
+    try {
+      let purged = 0
+      for (let after: number | undefined = 0; after !== undefined;) {
+        const page: PurgedPage = await cells.purgeShard(shard, { ...asked, after })
+        purged += page.purged
+        after = page.next
+      }
+      if (purged > 0) coverage.count('cells purged')
+      this.#parts.tell(`is told that ${purged} cells of shard ${shard} are purged`)
+      checker.onPurgeAcknowledged(purge)
+      return true
+    } catch (error) {
+      this.#parts.tell(`is told ${this.#codeOf(error, 'purge')} for its purge`)
+      return false
     }
   }
 

@@ -62,6 +62,8 @@ export class CellWorkload {
   readonly #rows: readonly string[]
   readonly #looks: SeededRandom
   readonly #log: HistoryLog
+  /** Shards that may lose cells. */
+  readonly #purged: ReadonlySet<number>
   #isEnding = false
 
   constructor(parts: CellWorkloadParts) {
@@ -70,6 +72,9 @@ export class CellWorkload {
     this.#looks = parts.world.random.fork('looks')
     const { shardCount, rowsPerShard } = parts.options
     this.shards = hotShards.slice(0, shardCount)
+    const named = parts.operations?.flatMap((one) => (one.kind === 'purge' ? [one.shard] : []))
+    const { purges = 0 } = parts.options
+    this.#purged = new Set(named ?? (purges > 0 ? this.shards.slice(-1) : []))
     this.#rows = this.shards.flatMap((shard) => (hotRows().get(shard) ?? []).slice(0, rowsPerShard))
   }
 
@@ -194,11 +199,14 @@ export class CellWorkload {
       { tryTimeoutMs, avoidMs: tryTimeoutMs },
     )
     // Who comes up again has seen nothing: its name is another one.
-    const recorded = recordClient(library, { client: name, log: this.#log })
+    const recorded = recordClient(library, {
+      ...{ client: name, log: this.#log },
+      isPurged: (shard) => this.#purged.has(shard),
+    })
     return new CellClient({
       ...{ name, world, random: random.fork('operations'), options, checker, coverage, frontier },
       ...{ load, mayBeCorrupt: () => this.#parts.mayBeCorrupt() },
-      ...{ cells: recorded.cells(datastore), rows: this.#rows },
+      ...{ cells: recorded.cells(datastore), rows: this.#rows, purgedShard: this.shards.at(-1) },
       onAcknowledged: (cell) => {
         this.#lookFor(cell)
       },

@@ -14,7 +14,7 @@ import { tableMutants } from './mutants-tables.ts'
 import { validationMutants } from './mutants-validation.ts'
 
 /** What clients can see for themselves. */
-const clientRules = ['CELL-1', 'CELL-2', 'CELL-3', 'LEASE-3', 'LOG-3']
+const clientRules = ['CELL-1', 'CELL-2', 'CELL-3', 'CELL-8', 'LEASE-3', 'LOG-3']
 
 const readOfAnUnchosenValue: readonly Edit[] = [
   {

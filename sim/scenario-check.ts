@@ -25,6 +25,10 @@ const operationShapes: Readonly<Record<Operation['kind'], unknown>> = {
   row: { kind: 'row', ...reads, row: '' },
   versions: { kind: 'versions', ...reads, row: '', column: '', from: 0, limit: 0, reverse: false },
   log: { kind: 'log', ...reads, shard: 0, after: 0, limit: 0 },
+  purge: {
+    ...{ kind: 'purge', client: '', atMicros: 0, shard: 0, upTo: 0 },
+    ...{ column: optional(''), keepsLatest: false },
+  },
   blind: { kind: 'blind', client: '', atMicros: 0, group: '', sequence: 0 },
   lists: { kind: 'lists', ...reads, group: '', micro: [listMicro] },
 }
@@ -57,6 +61,7 @@ function optionsShape(): unknown {
   return {
     ...calm,
     setCount: optional(1),
+    workload: { ...calm.workload, purges: optional(0) },
     link: { ...calm.link, far: optional(0), farFactor: optional(0) },
     priorities: optional({ base: 0, changesAtMicros: [0] }),
     faultRates: { ...calm.faultRates, meanMicros: anything },

@@ -63,6 +63,16 @@ export type CellOperation =
       readonly after: number
       readonly limit: number
     }
+  | {
+      /** Of all cells up to an added id, in the time that is known of it; to the end of the log. */
+      readonly kind: 'purge'
+      readonly client: string
+      readonly atMicros: number
+      readonly shard: number
+      readonly upTo: number
+      readonly column?: string
+      readonly keepsLatest: boolean
+    }
 
 /** A write straight to the replicas, tried until it has an outcome. */
 export interface BlindOperation {
@@ -103,6 +113,10 @@ export function describeAsked(operation: Operation): string {
   const { kind } = operation
   if (kind === 'blind') return `blind write ${operation.sequence} to ${operation.group}`
   if (kind === 'lists') return describeLists(operation)
+  if (kind === 'purge') {
+    const what = operation.keepsLatest ? 'superseded cells' : 'all cells'
+    return `purge of ${what} of shard ${operation.shard} up to ${operation.upTo}`
+  }
   const level = kind === 'put' || operation.isCurrent ? kind : `${kind} (any)`
   if (kind === 'log') return `${level} of shard ${operation.shard} after ${operation.after}`
   const row = `${level} of row ${operation.row.slice(0, 8)}`

@@ -53,6 +53,7 @@ export function misfitOfOperation(operation: Operation): string | undefined {
     case 'lists':
       return oneOf(operation.group, ['p', 'q'], 'group') ?? misfitOfMicro(operation.micro)
     case 'log':
+    case 'purge':
       return operation.shard < bucketCount ? undefined : `shard: expected below ${bucketCount}`
     default:
       return isUuid(operation.row) ? undefined : 'row: expected a UUID'

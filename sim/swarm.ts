@@ -29,6 +29,8 @@ export interface WorkloadOptions {
   readonly anyReads: number
   /** Parts per million of acknowledged puts that another client looks for at once. */
   readonly lookedFor: number
+  /** Parts per million of operations that purge cells, of the last shard; absent: none. */
+  readonly purges?: number
   /** Sessions that write without reading, and their writes. */
   readonly blindSessionCount: number
   readonly blindWrites: number
@@ -182,6 +184,7 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
     tryTimeoutMs: random.pick([100, 500, 2_000]),
     listSessionCount: random.pick([0, 2, 4, 6]),
     listOperations: random.int(15, 40),
+    ...drawPurges(random.fork('purges')),
     ...drawPast(random.fork('past')),
     ...drawTables(random.fork('tables')),
   }
@@ -191,6 +194,11 @@ type TableOptions = Pick<
   WorkloadOptions,
   'tableSessionCount' | 'tableOperations' | 'tableStoreCount' | 'schemaChanges'
 >
+
+/** A shard that is purged is left out of histories, so most runs do without. */
+function drawPurges(random: SeededRandom): Pick<WorkloadOptions, 'purges'> {
+  return random.chance(300_000) ? { purges: random.pick([30_000, 100_000]) } : {}
+}
 
 function drawTables(random: SeededRandom): TableOptions {
   return {

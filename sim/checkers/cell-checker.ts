@@ -4,9 +4,12 @@
  *
  * CELL-1  A cell never changes: one triple, one body, one added id; none that nobody wrote.
  * CELL-2  Newest is the highest ref key.
- * CELL-3  Added ids are dense, and rise in the order in which cells can be seen.
+ * CELL-3  Added ids are dense but for what was purged, and rise in the order in which cells can be seen.
+ * CELL-7  A purged cell is gone for good.
+ * CELL-8  A purge removes what it names and nothing else.
  * LEASE-3 A current read sees all that was acknowledged, or shown to any read, before it began.
  */
+import { PurgeBook, type Purge, type PurgeAsked } from './purge-book.ts'
 import type { Referee } from './referee.ts'
 
 export interface CellName {
@@ -52,6 +55,7 @@ export class CellChecker {
   readonly #columns = new Map<string, Map<number, Fact>>()
   readonly #shards = new Map<number, ShardFacts>()
   readonly #buffered: { readonly name: CellName; readonly body: string }[] = []
+  readonly #purges = new PurgeBook()
   #tick = 0
 
   constructor(referee: Referee) {
@@ -66,6 +70,22 @@ export class CellChecker {
   /** The highest added id of a shard that anybody was told of. */
   highestAddedId(shard: number): number {
     return this.#shardOf(shard).highest
+  }
+
+  /** The moment right after the cell of an added id; undefined when nobody was told of it. */
+  timeAfter(shard: number, addedId: number): number | undefined {
+    const name = this.#shardOf(shard).names.get(addedId)
+    const seen = name === undefined ? undefined : this.#facts.get(name)?.seen
+    return seen && Number(seen.cell.createdAt) + 1
+  }
+
+  onPurgeSent(asked: PurgeAsked): Purge {
+    return this.#purges.begin(asked, this.begin())
+  }
+
+  /** To the end of the shard's log. */
+  onPurgeAcknowledged(purge: Purge): void {
+    purge.ackTick = this.begin()
   }
 
   onPutSent(name: CellName, body: string): void {
@@ -100,6 +120,8 @@ export class CellChecker {
    */
   onDrained(isRejected: (name: CellName, body: string) => boolean): void {
     for (const { name, body } of this.#buffered) {
+      // It may have come, and been removed for good.
+      if (this.#purges.hasAny(name.shard, name.column)) continue
       const { seen } = this.#factOf(name)
       const there = seen?.cell.body
       this.#check(
@@ -117,8 +139,9 @@ export class CellChecker {
     }
   }
 
-  /** The triple was refused because another body stands there. */
+  /** The triple was refused because another body stands there, or it, or a later one, was purged. */
   onPutRefused(name: CellName, body: string): void {
+    if (this.#purges.hasAny(name.shard, name.column)) return
     const fact = this.#factOf(name)
     const { seen } = fact
     const isOther = seen === undefined ? fact.sent.size > 1 : seen.cell.body !== body
@@ -132,7 +155,7 @@ export class CellChecker {
     const known = this.#factOf(name).seen
     if (found !== undefined) {
       this.#check(isSameName(found, name), 'CELL-1', 'Another cell was answered.', { name, found })
-      this.#see(found)
+      this.#read(found, info)
     } else if (info.isCurrent) {
       this.#mustKnow(known, info)
     }
@@ -146,7 +169,7 @@ export class CellChecker {
     info: ReadInfo,
   ): void {
     const known = [...this.#columnOf({ shard, row, column }).values()]
-    if (found !== undefined) this.#see(found)
+    if (found !== undefined) this.#read(found, info)
     const floor = found?.refKey ?? -1
     for (const { seen } of known) {
       if (seen === undefined || seen.cell.refKey <= floor) continue
@@ -162,7 +185,7 @@ export class CellChecker {
     info: ReadInfo,
   ): void {
     const known = [...this.#columnOf(asked).values()]
-    for (const cell of found) this.#see(cell)
+    for (const cell of found) this.#read(cell, info)
     const keys = found.map((cell) => cell.refKey)
     const sign = range.reverse ? -1 : 1
     const isOrdered = keys.every((key, i) => i === 0 || (key - (keys[i - 1] ?? 0)) * sign > 0)
@@ -187,28 +210,68 @@ export class CellChecker {
   ): void {
     const { names } = this.#shardOf(shard)
     const known = [...names].filter(([, name]) => this.#facts.get(name)?.seen !== undefined)
-    for (const cell of found) this.#see(cell)
+    for (const cell of found) this.#read(cell, info)
     const ids = found.map((cell) => cell.addedId)
     this.#check(
-      ids.every((id, i) => id === range.after + 1 + i),
+      ids.every((id, i) => id > (ids[i - 1] ?? range.after)),
       'CELL-3',
-      'A shard log is not dense from where it was read.',
+      'A shard log is out of order.',
       { shard, after: range.after, ids },
     )
+    this.#checkGaps(shard, range.after, ids)
     if (!info.isCurrent || found.length >= range.limit) return
     for (const [addedId, name] of known) {
-      if (addedId > range.after + found.length) this.#mustKnow(this.#facts.get(name)?.seen, info)
+      const isBehind = addedId > (ids.at(-1) ?? range.after)
+      if (isBehind) this.#mustKnow(this.#facts.get(name)?.seen, info)
     }
+  }
+
+  /** An added id that is not there was purged: nobody knows of it, or it was named by a purge. */
+  #checkGaps(shard: number, after: number, ids: readonly number[]): void {
+    const { names } = this.#shardOf(shard)
+    const isPurged = this.#purges.hasAny(shard)
+    let expected = after + 1
+    for (const id of ids) {
+      for (; expected < id; expected++) {
+        const fact = this.#facts.get(names.get(expected) ?? '')
+        const mayBeGone = isPurged && (fact === undefined || this.#mayBeGone(fact))
+        this.#check(mayBeGone, 'CELL-3', 'A shard log is not dense from where it was read.', {
+          ...{ shard, after, ids, missing: expected },
+        })
+      }
+      expected = id + 1
+    }
+  }
+
+  #mayBeGone({ name, seen }: Fact): boolean {
+    if (seen === undefined) return true
+    return this.#purges.mayBeGone(seen, this.#columnOf(name).keys())
+  }
+
+  /** A cell that a read shows: not one that was purged before the read began. */
+  #read(cell: SeenCell, info: ReadInfo): void {
+    const { name, seen } = this.#see(cell)
+    if (!info.isCurrent || seen === undefined || !this.#purges.hasAny(cell.shard)) return
+    const column = [...this.#columnOf(name).values()].flatMap((one) => one.seen ?? [])
+    this.#check(
+      !this.#purges.mustBeGone(seen, column, info.startTick),
+      'CELL-7',
+      'A current read shows a cell that was purged before it began.',
+      { client: info.client, cell },
+    )
   }
 
   /** What was known before the read began should have been in its answer. */
   #mustKnow(seen: Fact['seen'], info: ReadInfo): void {
     if (seen === undefined) return
+    const { cell } = seen
+    const isPurged = this.#purges.hasAny(cell.shard)
+    if (isPurged && this.#purges.mayBeGone(seen, this.#columnOf(cell).keys())) return
     this.#check(
       seen.sinceTick >= info.startTick,
-      'LEASE-3',
+      isPurged ? 'CELL-8' : 'LEASE-3',
       'A current read misses a cell that was acknowledged or shown before it began.',
-      { client: info.client, missing: seen.cell },
+      { client: info.client, missing: cell },
     )
   }
 

@@ -20,13 +20,15 @@ import type { Level, MicroOperation } from './operation.ts'
 /** The calls that an application makes. */
 export type CellCalls = Pick<
   ClientCells,
-  'put' | 'get' | 'latest' | 'latestAll' | 'versions' | 'shardLog'
+  'put' | 'get' | 'latest' | 'latestAll' | 'versions' | 'shardLog' | 'purgeShard'
 >
 
 export interface Sink {
   /** The name of the session: one for each client, which remembers what it has seen. */
   readonly client: string
   readonly log: HistoryLog
+  /** Shards that lose cells to purges are no lists: nothing is recorded of them. */
+  readonly isPurged?: (shard: number) => boolean
 }
 
 export interface RecordedClient {
@@ -43,6 +45,7 @@ const hashChars = 8
 
 export function recordCells(cells: CellCalls, datastore: string, sink: Sink): CellCalls {
   const names = namesOf(datastore)
+  const { isPurged = () => false } = sink
   const begin = (micro: readonly MicroOperation[], shard: number, level: Level): OpenOperation => {
     const asked: Asked = { client: sink.client, micro, level, group: names.list(shard) }
     return sink.log.begin(asked)
@@ -50,8 +53,10 @@ export function recordCells(cells: CellCalls, datastore: string, sink: Sink): Ce
   return {
     latestAll: (rowKey, options) => cells.latestAll(rowKey, options),
     versions: (rowKey, column, options) => cells.versions(rowKey, column, options),
+    purgeShard: (shard, options) => cells.purgeShard(shard, options),
 
     async put(cell: NewCell, options?: WriteOptions): Promise<Written> {
+      if (isPurged(shardOf(cell.rowKey))) return cells.put(cell, options)
       const asked = names.writes(cell)
       const open = begin(asked, shardOf(cell.rowKey), 'current')
       const written = await recorded(open, () => cells.put(cell, options))
@@ -68,6 +73,7 @@ export function recordCells(cells: CellCalls, datastore: string, sink: Sink): Ce
     },
 
     async get(name: CellName, options?: ReadOptions): Promise<Cell | undefined> {
+      if (isPurged(shardOf(name.rowKey))) return cells.get(name, options)
       const { refKey: version } = name
       const absent = { kind: 'get', key: names.column(name), version, isPresent: false } as const
       const open = begin([], shardOf(name.rowKey), levelOf(options))
@@ -77,6 +83,7 @@ export function recordCells(cells: CellCalls, datastore: string, sink: Sink): Ce
     },
 
     async latest(rowKey, column, options): Promise<Cell | undefined> {
+      if (isPurged(shardOf(rowKey))) return cells.latest(rowKey, column, options)
       const key = names.column({ rowKey, column })
       const open = begin([], shardOf(rowKey), levelOf(options))
       const cell = await recorded(open, () => cells.latest(rowKey, column, options))
@@ -86,6 +93,7 @@ export function recordCells(cells: CellCalls, datastore: string, sink: Sink): Ce
     },
 
     async shardLog(shard, options = {}): Promise<LogPage> {
+      if (isPurged(shard)) return cells.shardLog(shard, options)
       const open = begin([], shard, levelOf(options))
       const page = await recorded(open, () => cells.shardLog(shard, options))
       open.ok(names.page(page, options))

@@ -6,6 +6,8 @@ import { packedBodyBytesMax } from './body.ts'
 
 /** Bodies of one batch of puts, together. */
 export const batchBytesMax: number = 8 * 1024 * 1024
+/** The body of a request that holds no cells. */
+export const requestBytesMax: number = 16 * 1024
 /** Items of a batch that are at work at once. */
 export const batchConcurrencyMax = 256
 /** A put that meets entries it has not seen is validated anew so often. */
@@ -16,6 +18,8 @@ export const readRerunsMax = 20
 export const bufferedPartBytesMax: number = 512 * 1024
 /** Buffered cells that are moved to their shard at once. */
 export const drainCellsMax = 64
+/** Cells that one purge looks at, and removes, at once. */
+export const purgeItemsMax = 200
 /** Shards that calls at one node wait for, together. */
 export const watchedShardsMax = 100_000
 

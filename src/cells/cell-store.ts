@@ -2,7 +2,7 @@
  * Cells over this node's replica (SCHEMALESS): carries out operations on any shard, whoever leads
  * it. Everything it waits for is the replica and the clock, so it runs in the simulator as it is.
  *
- * CELL-1 to CELL-5, see SPEC.md. Indexes, triggers and buffered writes are not here yet.
+ * CELL-1 to CELL-8, see SPEC.md. Indexes, triggers and buffered writes are not here yet.
  */
 import { StoreError } from '../base/errors.ts'
 import { checkBody } from './body.ts'
@@ -28,6 +28,7 @@ import type {
   GetRow,
   GetVersions,
   LogPlace,
+  PurgeCells,
   PutCells,
   PutItem,
   ReadFrom,
@@ -45,6 +46,7 @@ import { putCell } from './put.ts'
 import { intentsProblem, timeoutProblem, type Intents } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
 import { logPage } from './shard-log.ts'
+import { purgePage } from './shard-purge.ts'
 import {
   answerFull,
   fitting,
@@ -141,7 +143,20 @@ export class CellStore implements CellService {
         return this.#versions(operation, call)
       case 'log':
         return this.#log(operation, call)
+      case 'purge':
+        return this.#purge(operation, call)
     }
+  }
+
+  async #purge(operation: PurgeCells, { deadlineMs, seen }: Call): Promise<Answer> {
+    const { datastore, shard, kind, ...task } = operation
+    const of = { datastore, shard }
+    const tables = this.#shards.get(datastore, shard)
+    const ports = { tables, clock: this.#ports.clock }
+    const { purged, next, position } = await purgePage(ports, { ...task, of, deadlineMs })
+    seen.see(shard, position)
+    seen.seeLeader(shard, this.#ports.replica.leaderElsewhere(tables.group))
+    return next === undefined ? { kind, purged } : { kind, purged, next }
   }
 
   async #put(operation: PutCells, given: Intents | undefined, call: Call): Promise<Answer> {

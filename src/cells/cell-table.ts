@@ -3,9 +3,10 @@
  * the rows of one table below it, and the shard's log is an index by the number that each row gets at
  * commit (SCHEMALESS "Cell"). Nothing here is done by other means than programs have (`tables`).
  *
- *   Shard  (datastore, shard)                             never written: its key names the group
- *   Cell   (datastore, shard, row_key, column, ref_key)   versions of a column, and columns of a row,
- *                                                         are ranges in key order
+ *   Shard   (datastore, shard)                             its key names the group; written by purges
+ *   Cell    (datastore, shard, row_key, column, ref_key)   versions of a column, and columns of a row,
+ *                                                          are ranges in key order
+ *   Purged  (datastore, shard, row_key, column)            columns that lost cells to a purge: how far
  *
  * The number comes with the commit, in the row and in its index entry at once, so both appear in the
  * same instant on every replica (CELL-3).
@@ -27,11 +28,20 @@ import type { Key, Range, Row } from '../../schema/infer.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
 import { isUuid, type Uuid } from '../../schema/values.ts'
-import { firstVersion, type SchemaVersion } from '../../schema/version.ts'
+import { firstVersion, nextVersion, type SchemaVersion } from '../../schema/version.ts'
 import type { PackedBody } from './body.ts'
 import type { CellName, StoredCell } from './cell.ts'
 
-const shardTable = table('Shard', { datastore: t.string(), shard: t.int32() })
+const firstShardTable = table('Shard', { datastore: t.string(), shard: t.int32() })
+  .key('datastore', 'shard')
+  .root()
+
+const shardTable = table('Shard', {
+  datastore: t.string(),
+  shard: t.int32(),
+  // The highest added id that a purge has taken out of the log: above it the log has no gaps.
+  purged_to: t.integer().optional(),
+})
   .key('datastore', 'shard')
   .root()
 
@@ -51,10 +61,31 @@ const cellTable = table('Cell', {
   .in(shardTable)
   .localIndex('CellsByAddedId', ['datastore', 'shard', 'added_id'])
 
-const schema = defineSchema('Schemaless', [shardTable, cellTable])
+const purgedTable = table('Purged', {
+  datastore: t.string(),
+  shard: t.int32(),
+  row_key: t.uuid(),
+  column: t.string(),
+  // The highest ref key that was purged: nothing is written up to it any more (CELL-7).
+  ref_key: t.integer(),
+})
+  .key('datastore', 'shard', 'row_key', 'column')
+  .in(shardTable)
+
+const schemaName = 'Schemaless'
+const schema = defineSchema(schemaName, [shardTable, cellTable, purgedTable])
 
 /** The schema of cells as every cluster has it; no other one may have its name. */
-export const cellVersion: SchemaVersion = firstVersion(schema.model)
+export const cellVersion: SchemaVersion = versionAfter(
+  firstVersion(defineSchema(schemaName, [firstShardTable, cellTable]).model),
+)
+
+/** Tables keep the numbers that they had, and stored rows their bytes. */
+function versionAfter(first: SchemaVersion): SchemaVersion {
+  const step = nextVersion(first, schema.model)
+  assert(step.kind === 'next', 'cells: their schema follows from its first version')
+  return step.version
+}
 
 const compiled = compileSchema(cellVersion)
 const compiledShard = present(compiled.tables.get(shardTable.name), 'cells: shards are a table')
@@ -76,7 +107,7 @@ export function openCellTables(
   port: GroupPort,
   options: { readonly clock: Clock; readonly random: Random },
 ): Tables {
-  return openTables(schema, port, options)
+  return openTables(schema, port, { ...options, version: cellVersion })
 }
 
 /** Names the group of a shard to transactions and reads. */
@@ -192,6 +223,46 @@ export async function logEntry(
   const page = await rows.index(cellTable, 'CellsByAddedId', query, { limit: 1, reverse })
   const [entry] = page.items
   return entry && { addedId: entry.added_id, createdAt: timestampOf(rows, entry) }
+}
+
+/** The highest ref key of a column that was purged; undefined when none was. */
+export async function purgedRefKey(
+  rows: GroupReader,
+  { datastore, shard }: ShardName,
+  { rowKey, column }: Omit<CellName, 'refKey'>,
+): Promise<number | undefined> {
+  const key = { datastore, shard, row_key: uuidOf(rowKey), column }
+  return (await rows.get(purgedTable, key))?.ref_key
+}
+
+/** The highest added id that a purge has taken out of the log; 0 when there was none. */
+export async function purgedAddedId(
+  rows: GroupReader,
+  { datastore, shard }: ShardName,
+): Promise<number> {
+  return (await rows.get(shardTable, { datastore, shard }))?.purged_to ?? 0
+}
+
+/** Takes cells out, with their places in the log, and notes how far their columns and the log were purged. */
+export async function removeCells(
+  tx: GroupTransaction,
+  of: ShardName,
+  cells: readonly StoredCell[],
+): Promise<void> {
+  const { datastore, shard } = of
+  const purged = new Map<string, StoredCell>()
+  for (const cell of cells) {
+    await tx.delete(cellTable, cellKey(of, cell))
+    const name = `${cell.rowKey}/${cell.column}`
+    if (cell.refKey >= (purged.get(name)?.refKey ?? 0)) purged.set(name, cell)
+  }
+  for (const { rowKey, column, refKey } of purged.values()) {
+    const before = (await purgedRefKey(tx, of, { rowKey, column })) ?? 0
+    const key = { datastore, shard, row_key: uuidOf(rowKey), column }
+    await tx.put(purgedTable, { ...key, ref_key: Math.max(before, refKey) })
+  }
+  const last = Math.max(await purgedAddedId(tx, of), ...cells.map(({ addedId }) => addedId))
+  await tx.put(shardTable, { datastore, shard, purged_to: last })
 }
 
 export function hasBody({ bodyHash }: CellRow, body: PackedBody): boolean {

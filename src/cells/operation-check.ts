@@ -2,9 +2,9 @@
 import { batchItemsMax, pageItemsMax, tailWaitSecondsMax } from '../base/limits.ts'
 import type { StoreErrorDetail } from '../base/errors.ts'
 import { unpackedBytes } from './body-bytes.ts'
-import { batchBytesMax } from './bounds.ts'
+import { batchBytesMax, purgeItemsMax } from './bounds.ts'
 import { datastoreProblem, nameProblem } from './cell.ts'
-import type { CellOperation, LogPlace } from './operation.ts'
+import type { CellOperation, LogPlace, PurgeCells } from './operation.ts'
 import { problem, type Problem } from '../base/problem.ts'
 import { isShard, shardCount } from './shard.ts'
 
@@ -42,7 +42,22 @@ function kindProblem(operation: CellOperation): Problem | undefined {
         pageProblem(operation.limit) ??
         waitProblem(operation.waitMs)
       )
+    case 'purge':
+      return purgeProblem(operation)
   }
+}
+
+function purgeProblem(operation: PurgeCells): Problem | undefined {
+  const { shard, after, before, column, limit } = operation
+  const place = placeProblem({ kind: 'after', shard, addedId: after })
+  if (place !== undefined) return place
+  const time = placeProblem({ kind: 'since', shard, timestamp: before })
+  if (time !== undefined) return time
+  const name = column === undefined ? undefined : nameProblem({ column })
+  if (name !== undefined) return name
+  if (Number.isSafeInteger(limit) && limit >= 1 && limit <= purgeItemsMax) return undefined
+  const message = `limit is a whole number from 1 to ${purgeItemsMax}`
+  return outside(message, 'purgeItemsMax', purgeItemsMax, limit)
 }
 
 function itemsProblem(actual: number, limitValue: number, limit: string): Problem | undefined {

@@ -85,7 +85,27 @@ export interface GetLog {
   readonly waitMs: number
 }
 
-export type CellOperation = PutCells | GetCells | GetRow | GetVersions | GetLog
+/**
+ * Takes old cells of a shard out for good: a page of its log, from a place on. Idempotent: sent again it
+ * removes what is left.
+ */
+export interface PurgeCells {
+  readonly kind: 'purge'
+  readonly datastore: string
+  readonly shard: number
+  /** Cells added before this time. */
+  readonly before: Timestamp
+  /** Of this column only. */
+  readonly column?: string
+  /** The latest cell of each column stays, however old it is. */
+  readonly keepLatest: boolean
+  /** Cells after this added id. */
+  readonly after: number
+  /** Cells looked at. */
+  readonly limit: number
+}
+
+export type CellOperation = PutCells | GetCells | GetRow | GetVersions | GetLog | PurgeCells
 
 /** The cells asked for; `next` is where to go on, absent at the end. */
 export interface CellPage<Next> {
@@ -106,6 +126,13 @@ export type Answer =
   | { readonly kind: 'row'; readonly page: CellPage<string> }
   | { readonly kind: 'versions'; readonly page: CellPage<number> }
   | { readonly kind: 'log'; readonly items: readonly Outcome<StoredLogPage>[] }
+  | {
+      readonly kind: 'purge'
+      /** Cells removed, as far as this try knows: one before it may have removed some too. */
+      readonly purged: number
+      /** Where to go on; absent at the end. */
+      readonly next?: number
+    }
   | { readonly kind: 'problem'; readonly problem: Problem }
 
 export interface Answered {

@@ -5,6 +5,8 @@
  * between wrote the cell. So a stale replica costs a rerun, never a second cell (CELL-1). It runs under
  * the caller's intent, and a cell remembers the intent that created it: a retry is told `created: true`
  * like the first try, whichever node it reaches and whatever was forgotten (CELL-4).
+ *
+ * What a purge has removed is not written again: its column remembers how far it was purged (CELL-7).
  */
 import { assert, unreachable } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
@@ -22,6 +24,7 @@ import {
   getCells,
   hasBody,
   insertCell,
+  purgedRefKey,
   wasCreatedBy,
   type CellRow,
 } from './cell-table.ts'
@@ -53,6 +56,8 @@ export interface PutResult {
 type Run =
   | { readonly kind: 'inserted'; readonly row: Inserted }
   | { readonly kind: 'found'; readonly row: CellRow }
+  /** It was there, or a later one of its column was, and a purge has removed it. */
+  | { readonly kind: 'purged' }
 
 /** Rejects with a StoreError; `unknown-outcome` when the cell may or may not come to be written. */
 export async function putCell({ tables, clock }: PutPorts, task: PutTask): Promise<PutResult> {
@@ -70,6 +75,11 @@ export async function putCell({ tables, clock }: PutPorts, task: PutTask): Promi
 
 async function run(tx: GroupTransaction, task: PutTask, creator: Uint8Array): Promise<Run> {
   const { name, body } = task
+  const purged = await purgedRefKey(tx, task, name)
+  if (purged !== undefined && name.refKey <= purged) {
+    const [row] = await getCells(tx, task, [name])
+    return row === undefined ? { kind: 'purged' } : { kind: 'found', row }
+  }
   try {
     return { kind: 'inserted', row: await insertCell(tx, task, name, { body, creator }) }
   } catch (error) {
@@ -103,6 +113,11 @@ function resultOf(
       const created = wasCreatedBy(value.row, creator)
       return { written: { shard, addedId, createdAt, created }, group, position }
     }
+    case 'purged': {
+      const message =
+        'this cell, or a later one of its column, was purged and is not written again; use a higher ref key'
+      throw new StoreError('conflict', message, { group })
+    }
     default:
       return unreachable(value)
   }
@@ -119,7 +134,7 @@ function otherBody(group: GroupId): StoreError {
 }
 
 /** What a transaction says, in the terms of cells: `conflict` is of another body, and of nothing else. */
-function inWords(error: unknown, group: GroupId): unknown {
+export function inWords(error: unknown, group: GroupId): unknown {
   const isBehind =
     error instanceof StoreError && (error.code === 'conflict' || error.code === 'snapshot-too-old')
   if (!isBehind) return error

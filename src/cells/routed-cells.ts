@@ -42,12 +42,19 @@ export class RoutedCells implements CellService {
   }
 
   execute(operation: CellOperation, options: CallOptions): Promise<Answered> {
-    if (operation.kind === 'row' || operation.kind === 'versions') {
-      return this.#serviceOf(operation.datastore, shardOfRow(operation.rowKey)).execute(
-        operation,
-        options,
-      )
+    const { datastore } = operation
+    switch (operation.kind) {
+      case 'row':
+      case 'versions':
+        return this.#ofRow(datastore, operation.rowKey).execute(operation, options)
+      case 'purge':
+        return this.#serviceOf(datastore, operation.shard).execute(operation, options)
+      default:
+        return this.#executeBatch(operation, options)
     }
+  }
+
+  #executeBatch(operation: Batch, options: CallOptions): Promise<Answered> {
     const [first, ...others] = this.#split(operation)
     if (first === undefined)
       return this.#serviceOf(operation.datastore, 0).execute(operation, options)
@@ -57,17 +64,22 @@ export class RoutedCells implements CellService {
     return carryOut(operation, parts, options)
   }
 
+  #ofRow(datastore: string, rowKey: string): CellService {
+    return this.#serviceOf(datastore, shardOfRow(rowKey))
+  }
+
+  /** What is no shard is refused wherever it is asked for. */
   #serviceOf(datastore: string, shard: number): CellService {
     const { services, setOf } = this.#parts
-    return present(services[setOf(datastore, shard)], 'cells: a shard is of one of the sets')
+    const set = setOf(datastore, isShard(shard) ? shard : 0)
+    return present(services[set], 'cells: a shard is of one of the sets')
   }
 
   #split(operation: Batch): Part[] {
     const parts = new Map<CellService, number[]>()
     for (const [place, item] of operation.items.entries()) {
       const shard = 'shard' in item ? item.shard : shardOfRow(item.rowKey)
-      // What is no shard is refused wherever it is asked for.
-      const service = this.#serviceOf(operation.datastore, isShard(shard) ? shard : 0)
+      const service = this.#serviceOf(operation.datastore, shard)
       const places = parts.get(service)
       if (places === undefined) parts.set(service, [place])
       else places.push(place)

@@ -2,13 +2,13 @@
  * A shard's log: its cells in the order in which they were added (SCHEMALESS "Log access"). A place
  * in it is an added id, or a time that is turned into one.
  *
- * CELL-3  Added ids rise without gaps in commit order, and so does the time: who has read up to one
- * never finds a smaller one later.
+ * CELL-3  Added ids rise in commit order, without gaps but those that purges leave, and so does the time:
+ * who has read up to one never finds a smaller one later.
  */
 import { assert } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type { StoredCell } from './cell.ts'
-import { logEntry, scanLog } from './cell-table.ts'
+import { logEntry, purgedAddedId, scanLog } from './cell-table.ts'
 import type { LogPlace, StoredLogPage } from './operation.ts'
 import { fill, takeCell, type Budget, type ShardView } from './shard-read.ts'
 
@@ -24,15 +24,23 @@ export async function logPage(
   const found = await fill(options.limit, (from, count) => cellsOf(from, from + count))
   const cells: StoredCell[] = []
   for (const cell of found) {
-    checkOrder(cell, cells.at(-1))
+    await checkOrder(view, cell, cells.at(-1))
     if (!takeCell(cells, cell, options.budget)) break
   }
   return { shard: of.shard, cells, next: cells.at(-1)?.addedId ?? after }
 }
 
-function checkOrder(cell: StoredCell, previous: StoredCell | undefined): void {
+async function checkOrder(
+  { of, rows }: ShardView,
+  cell: StoredCell,
+  previous: StoredCell | undefined,
+): Promise<void> {
   if (previous === undefined) return
-  assert(cell.addedId === previous.addedId + 1, 'CELL-3: there is a gap in the added ids')
+  assert(cell.addedId > previous.addedId, 'CELL-3: added ids are out of order')
+  if (cell.addedId > previous.addedId + 1) {
+    const purged = await purgedAddedId(rows, of)
+    assert(cell.addedId <= purged + 1, 'CELL-3: there is a gap in the added ids above the purged')
+  }
   assert(cell.createdAt >= previous.createdAt, 'CELL-3: a later cell has an earlier time')
 }
 
@@ -41,12 +49,13 @@ async function before({ of, rows }: ShardView, time: Timestamp): Promise<number>
   const last = await logEntry(rows, of, { after: 0, reverse: true })
   let low = 0
   let high = last?.addedId ?? 0
-  // The cell of `low` is earlier than `time` (0 stands before all), the one after `high` is not.
+  // The cell of `low` is earlier than `time` (0 stands before all), those after `high` are not.
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
+    // The first one from there on: a purge leaves gaps.
     const entry = await logEntry(rows, of, { after: middle - 1 })
     assert(entry !== undefined, 'CELL-3: the log has lost its end')
-    if (entry.createdAt < time) low = middle
+    if (entry.createdAt < time) low = entry.addedId
     else high = middle - 1
   }
   return low

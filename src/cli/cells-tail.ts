@@ -56,14 +56,15 @@ function wantedOf(options: Options): Wanted {
   return {
     shards,
     after: after === undefined ? undefined : countOf('--after', after, 0, max),
-    since: since === undefined ? undefined : timeOf(String(since)),
+    since: since === undefined ? undefined : timeOf('--since', String(since)),
   }
 }
 
-function timeOf(text: string): number {
+/** The value of a flag that is a time, or a usage error. */
+export function timeOf(flag: string, text: string): number {
   const timestamp = timestampOf(text)
   if (timestamp !== undefined) return timestamp
-  throw new CliError(`--since: "${text}" is no time such as 2026-01-31T12:00:00Z`, exitUsage)
+  throw new CliError(`${flag}: "${text}" is no time such as 2026-01-31T12:00:00Z`, exitUsage)
 }
 
 /** Shards asked for at once. */

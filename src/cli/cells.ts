@@ -1,4 +1,4 @@
-/** `trilithon cells get|latest|put|tail`: cells from the command line; `load` is beside this. */
+/** `trilithon cells get|latest|put`: cells from the command line; the longer verbs are beside this. */
 import { text as readText } from 'node:stream/consumers'
 import { Option, type Command } from 'commander'
 import type { Cell } from '../cells/cell.ts'
@@ -7,6 +7,7 @@ import type { ClientCells } from '../client/cells.ts'
 import type { ReadOptions } from '../client/options.ts'
 import { isoOf } from '../gateway/iso-time.ts'
 import { addLoadCommand } from './cells-load.ts'
+import { addPurgeCommand } from './cells-purge.ts'
 import { addTailCommand } from './cells-tail.ts'
 import { addCellFlags, countOf, datastoreOf, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
@@ -26,6 +27,7 @@ export function addCellsCommand(program: Command): void {
     .action(putCell)
   addTailCommand(cells)
   addLoadCommand(cells)
+  addPurgeCommand(cells)
 }
 
 function addReadFlags(command: Command): Command {

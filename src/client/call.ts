@@ -70,7 +70,7 @@ export const notAnAnswer: Problem = problem(
   'the node answered something else than was asked',
 )
 
-/** What changes nothing. */
+/** What changes nothing, or nothing more when it is sent again. */
 export type ReadOperation = Exclude<Operation, PutCells | CommitGroup>
 
 /** A read, or a question about the node: sent again as it is. */

@@ -284,6 +284,7 @@ function groupLed(operation: Operation): GroupId | undefined {
   if (isGroupOperation(operation)) {
     return operation.kind === 'read-group' ? undefined : groupOf(operation)
   }
+  if (operation.kind === 'purge') return shardGroup(operation.datastore, operation.shard)
   if (operation.kind !== 'put') return undefined
   const [first] = operation.items
   if (first === undefined || !isRowKey(first.rowKey)) return undefined
@@ -301,6 +302,8 @@ function spreadOf(operation: Operation): number {
       return spreadOfRow(operation.rowKey)
     case 'log':
       return operation.items[0]?.shard ?? 0
+    case 'purge':
+      return operation.shard
     case 'status':
       return 0
     default:

@@ -15,6 +15,7 @@ import {
   type StoredCell,
   type Written,
 } from '../cells/cell.ts'
+import { purgeItemsMax } from '../cells/bounds.ts'
 import { packCells } from '../cells/new-cells.ts'
 import { placeProblem } from '../cells/operation-check.ts'
 import type {
@@ -38,10 +39,12 @@ import type {
   LogPage,
   Page,
   PageOptions,
+  PurgedPage,
+  PurgeOptions,
   ReadOptions,
   WriteOptions,
 } from './options.ts'
-import { tail, type LoggedCell, type TailOptions } from './tail.ts'
+import { allShards, tail, type LoggedCell, type TailOptions } from './tail.ts'
 
 export interface ClientCellsParts {
   readonly service: CellService
@@ -180,6 +183,38 @@ export class ClientCells {
   /** All cells of the shards (default: all shards) from a place on, and new ones as they come. */
   tail(options: TailOptions = {}): AsyncGenerator<LoggedCell, never, undefined> {
     return tail(this, this.#parts, options)
+  }
+
+  /**
+   * Takes old cells of a shard out for good: of a page of its log, behind `after`. What is removed is
+   * not written again: a put of it, or of an earlier ref key of its column, is a `conflict`.
+   */
+  async purgeShard(
+    shard: number,
+    options: PurgeOptions & { readonly after?: number; readonly limit?: number },
+  ): Promise<PurgedPage> {
+    const { before, column, keepLatest = true, after = 0, limit = purgeItemsMax } = options
+    const { datastore } = this
+    const operation = { kind: 'purge', datastore, shard, before, keepLatest, after, limit } as const
+    const named = column === undefined ? operation : { ...operation, column }
+    const { purged, next } = expected(await this.#ask(named, options), 'purge')
+    return next === undefined ? { purged } : { purged, next }
+  }
+
+  /** The same for all shards, or some, to their ends; gives what was removed of each that lost cells. */
+  async *purge(
+    options: PurgeOptions & { readonly shards?: readonly number[] },
+  ): AsyncGenerator<{ readonly shard: number; readonly purged: number }, void, undefined> {
+    for (const shard of options.shards ?? allShards()) {
+      let purged = 0
+      let after: number | undefined = 0
+      while (after !== undefined) {
+        const page: PurgedPage = await this.purgeShard(shard, { ...options, after })
+        purged += page.purged
+        after = page.next
+      }
+      if (purged > 0) yield { shard, purged }
+    }
   }
 
   #readFrom(options: ReadOptions, shards: readonly number[]): ReadFrom {

@@ -110,7 +110,7 @@ export class Client implements CellService {
     const replied = await this.#caller.carryOut(operation, this.#callOf(operation), timeoutMs)
     const { datastore } = operation
     const { positions } = replied
-    if (operation.kind !== 'put') this.#seen.check(operation.read.atLeast, positions)
+    if ('read' in operation) this.#seen.check(operation.read.atLeast, positions)
     for (const [shard, position] of positions)
       this.#seen.see(shardGroup(datastore, shard), position)
     return ofCells(replied)

@@ -1,4 +1,5 @@
 /** What the calls of `ClientCells` take beside the cells, and the pages they give. */
+import type { Timestamp } from '../base/ids.ts'
 import type { Cell } from '../cells/cell.ts'
 import type { ReadLevel } from '../replica/local-replica.ts'
 
@@ -14,6 +15,24 @@ export interface ReadOptions {
    */
   readonly read?: ReadLevel
   readonly timeoutMs?: number
+}
+
+/** Which cells a purge takes out. */
+export interface PurgeOptions extends WriteOptions {
+  /** Those added before this time. */
+  readonly before: Timestamp
+  /** Of this column only. */
+  readonly column?: string
+  /** Unless it is false, the latest cell of each column stays, however old it is. */
+  readonly keepLatest?: boolean
+}
+
+/** One step of a purge: a page of a shard's log. */
+export interface PurgedPage {
+  /** Cells removed; none when it was repeated after they were. */
+  readonly purged: number
+  /** To be given as `after` next; absent at the shard's end. */
+  readonly next?: number
 }
 
 export interface PageOptions<From> extends ReadOptions {

@@ -66,7 +66,7 @@ export async function* tail(
   }
 }
 
-function allShards(): number[] {
+export function allShards(): number[] {
   return Array.from({ length: shardCount }, (_, shard) => shard)
 }
 

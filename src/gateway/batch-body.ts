@@ -1,7 +1,8 @@
 /** Bodies of batch requests: JSON of a known form, every member checked, none ignored. */
 import type { Json } from '../cells/body.ts'
+import { purgeItemsMax } from '../cells/bounds.ts'
 import type { NewCell } from '../cells/cell.ts'
-import type { GetItem, LogPlace } from '../cells/operation.ts'
+import type { GetItem, LogPlace, PurgeCells } from '../cells/operation.ts'
 import { refuse } from './problems.ts'
 import { timeOf } from './parameters.ts'
 
@@ -66,6 +67,21 @@ export function getItemsOf(body: Json): GetItem[] {
       ...(cell.has('refKey') && { refKey: numberOf(cell, 'refKey', what) }),
     }
   })
+}
+
+/** `{before, column?, keepLatest?, after?, limit?}` */
+export function purgeBodyOf(body: Json): Omit<PurgeCells, 'kind' | 'datastore' | 'shard'> {
+  const what = 'the body'
+  const members = membersOf(body, what, ['before', 'column', 'keepLatest', 'after', 'limit'])
+  const keepLatest = members.get('keepLatest') ?? true
+  if (typeof keepLatest !== 'boolean') return refuse(`${what}.keepLatest is true or false`)
+  return {
+    before: timeOf(textOf(members, 'before', what), `${what}.before`),
+    ...(members.has('column') && { column: textOf(members, 'column', what) }),
+    keepLatest,
+    after: members.has('after') ? numberOf(members, 'after', what) : 0,
+    limit: members.has('limit') ? numberOf(members, 'limit', what) : purgeItemsMax,
+  }
 }
 
 export interface ShardsBody {

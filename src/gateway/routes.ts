@@ -3,7 +3,7 @@ import { tailWaitSecondsMax } from '../base/limits.ts'
 import { batchGet, batchLog, getCell, getColumn, getLog, getRow } from './read-routes.ts'
 import type { Parameter, Route } from './route.ts'
 import { addedIdSchema, columnSchema, limitSchema, refKeySchema, timeSchema } from './schemas.ts'
-import { batchPut, putCell } from './write-routes.ts'
+import { batchPut, purgeShard, putCell } from './write-routes.ts'
 
 const read: Parameter = {
   what: 'current: sees all that was acknowledged. any: what the replica that is asked has.',
@@ -125,5 +125,21 @@ export const routes: readonly Route[] = [
     answers: { 200: { what: 'An outcome for each shard, in order.', schema: 'LogOutcomes' } },
     problems: ['too-large'],
     handler: batchLog,
+  },
+  {
+    method: 'POST',
+    path: '/shards/:shard/cells:purge',
+    operationId: 'purgeShard',
+    summary: 'Take old cells of a shard out for good, a page of its log at a time',
+    query: {},
+    body: {
+      schema: 'Purge',
+      what: 'Which cells: those before a time, unless they are the latest.',
+    },
+    answers: {
+      200: { what: 'How many, and where to go on.', schema: 'Purged', hasPosition: true },
+    },
+    problems: ['unknown-outcome'],
+    handler: purgeShard,
   },
 ]

@@ -6,6 +6,7 @@ import {
   tailWaitSecondsMax,
 } from '../base/limits.ts'
 import { retryByCode } from '../base/errors.ts'
+import { purgeItemsMax } from '../cells/bounds.ts'
 import { shardCount } from '../cells/shard.ts'
 
 /** JSON Schema, as OpenAPI 3.1 has it. */
@@ -79,6 +80,8 @@ export type SchemaName =
   | 'PutOutcomes'
   | 'GetOutcomes'
   | 'LogOutcomes'
+  | 'Purge'
+  | 'Purged'
   | 'Problem'
   | 'Status'
 
@@ -170,6 +173,20 @@ export const schemas: Readonly<Record<SchemaName, JsonSchema>> = {
   PutOutcomes: outcomes(ref('Written')),
   GetOutcomes: outcomes(object({ cell: { anyOf: [ref('Cell'), { type: 'null' }] } })),
   LogOutcomes: outcomes(ref('LogPage')),
+  Purge: object(
+    {
+      before: timeSchema,
+      column: columnSchema,
+      keepLatest: { type: 'boolean', default: true },
+      after: addedIdSchema,
+      limit: { type: 'integer', minimum: 1, maximum: purgeItemsMax, default: purgeItemsMax },
+    },
+    ['column', 'keepLatest', 'after', 'limit'],
+  ),
+  Purged: object(
+    { shard: shardSchema, purged: { type: 'integer', minimum: 0 }, next: addedIdSchema },
+    ['next'],
+  ),
   Problem: problem,
   Status: status,
 }

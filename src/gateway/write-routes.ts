@@ -1,17 +1,18 @@
-/** Putting cells over HTTP: one, or a batch whose items succeed and fail on their own. */
+/** Putting cells over HTTP, one or a batch whose items succeed and fail on their own; and purging. */
 import { cellBytesMax } from '../base/limits.ts'
 import { packBody } from '../cells/body.ts'
-import { batchBytesMax } from '../cells/bounds.ts'
+import { batchBytesMax, requestBytesMax } from '../cells/bounds.ts'
 import type { Written } from '../cells/cell.ts'
 import { packCells } from '../cells/new-cells.ts'
 import { errorOf, type Outcome } from '../base/problem.ts'
-import { putItemsOf } from './batch-body.ts'
+import { purgeBodyOf, putItemsOf } from './batch-body.ts'
 import { ask, json, only, segment, type Exchange } from './exchange.ts'
-import { columnOf, refKeyOf, rowKeyOf } from './parameters.ts'
+import { columnOf, refKeyOf, rowKeyOf, shardNumberOf } from './parameters.ts'
 import { itemsJson, writtenJson } from './render.ts'
 import { readJson, requireJson } from './request-body.ts'
 
 const cellLimit = { name: 'cellBytesMax', bytesMax: cellBytesMax }
+const smallLimit = { name: 'requestBytesMax', bytesMax: requestBytesMax }
 const batchLimit = { name: 'batchBytesMax', bytesMax: batchBytesMax }
 
 export async function putCell(exchange: Exchange): Promise<Response> {
@@ -32,6 +33,16 @@ export async function putCell(exchange: Exchange): Promise<Response> {
 function statusOf({ buffered, created }: Written): 200 | 201 | 202 {
   if (buffered) return 202
   return created ? 201 : 200
+}
+
+export async function purgeShard(exchange: Exchange): Promise<Response> {
+  requireJson(exchange.context.req.raw)
+  const shard = shardNumberOf(segment(exchange, 'shard'))
+  const asked = purgeBodyOf(await readJson(exchange, smallLimit))
+  const datastore = segment(exchange, 'datastore')
+  const { answer, headers } = await ask(exchange, { kind: 'purge', datastore, shard, ...asked })
+  const { purged, next } = answer
+  return json({ shard, purged, ...(next !== undefined && { next }) }, 200, headers)
 }
 
 export async function batchPut(exchange: Exchange): Promise<Response> {

@@ -18,6 +18,7 @@ const kinds = {
   versions: 4,
   log: 5,
   status: 6,
+  purge: 20,
   ...groupOperationKinds,
 } as const satisfies Record<Operation['kind'], number>
 
@@ -85,6 +86,10 @@ function packOperation(operation: Operation): Packable[] {
     }
     case 'status':
       return []
+    case 'purge': {
+      const { datastore, shard, before, column, keepLatest, after, limit } = operation
+      return [datastore, shard, before, column, keepLatest, after, limit]
+    }
     default:
       return packGroupOperation(operation)
   }
@@ -119,11 +124,26 @@ function readOperation(value: unknown): Operation {
       return readLog(field.list(rest, 'log', 5))
     case kinds.status:
       return { kind: 'status' }
+    case kinds.purge:
+      return readPurge(field.list(rest, 'purge', 7))
     default: {
       const operation = readGroupOperation(kind, rest)
       if (operation !== undefined) return operation
       throw new field.MalformedError('operation is of no known kind')
     }
+  }
+}
+
+function readPurge(fields: readonly unknown[]): CellOperation {
+  const [datastore, shard, before, column, keepLatest, after, limit] = fields
+  return {
+    ...{ kind: 'purge', datastore: part.text(datastore, 'datastore') },
+    shard: field.count(shard, 'shard'),
+    before: field.count(before, 'before'),
+    ...(!field.isAbsent(column) && { column: part.text(column, 'column') }),
+    keepLatest: part.flag(keepLatest, 'keep latest'),
+    after: field.count(after, 'after'),
+    limit: field.count(limit, 'limit'),
   }
 }
 

@@ -20,6 +20,7 @@ const kinds = {
   log: 5,
   status: 6,
   problem: 7,
+  purge: 20,
   ...groupAnswerKinds,
 } as const satisfies Record<Reply['kind'], number>
 
@@ -53,6 +54,8 @@ function packAnswer(answer: Reply): Packable[] {
       return [answer.status]
     case 'problem':
       return [part.packProblem(answer.problem)]
+    case 'purge':
+      return [answer.purged, answer.next]
     default:
       return packGroupAnswer(answer)
   }
@@ -78,6 +81,11 @@ function readAnswer(value: unknown): Reply {
       return { kind: 'status', status: field.bytes(content, 'status', statusBytesMax) }
     case kinds.problem:
       return { kind: 'problem', problem: part.problem(content) }
+    case kinds.purge: {
+      const purged = field.count(content, 'purged')
+      const more = part.optional(next, (one) => field.count(one, 'next'))
+      return more === undefined ? { kind: 'purge', purged } : { kind: 'purge', purged, next: more }
+    }
     default: {
       const answer = readGroupAnswer(kind, rest)
       if (answer !== undefined) return answer

@@ -124,6 +124,16 @@ const exchanges: readonly Sent[] = [
   },
 ]
 
+const purge = '/shards/{shard}/cells:purge'
+const purges: readonly Sent[] = [
+  { method: 'POST', path: purge, ...json({ before: '2200-01-01', limit: 1 }), status: 200 },
+  { method: 'POST', path: purge, ...json({ before: '2020-01-01', column: 'BASE' }), status: 200 },
+  { method: 'POST', path: purge, ...json({ before: 'yesterday' }), status: 400 },
+  { method: 'POST', path: purge, ...json({ before: '2020-01-01', limit: 201 }), status: 400 },
+  { method: 'POST', path: purge, ...json({ before: '2020-01-01', keepLatest: 1 }), status: 400 },
+  { method: 'PUT', path: put, ...json({ fare: 12.5 }), status: 200 },
+]
+
 const segments: Readonly<Record<string, string>> = {
   ...{ rowKey: row, column: 'BASE', refKey: '7', shard: String(shard) },
 }
@@ -133,7 +143,7 @@ test('answers and accepted bodies have the forms that the document gives them', 
   const ajv = validatorOf(document)
   const { ask } = createGatewayBench()
   const tried = new Set<string>()
-  for (const { method, path, query = '', init, status } of exchanges) {
+  for (const { method, path, query = '', init, status } of [...exchanges, ...purges]) {
     const url = path.replaceAll(/\{(\w+)\}/g, (_, segment: string) => segments[segment] ?? '')
     const answer = await ask(method, url + query, init)
     expect(answer.status, `${method} ${url}${query}`).toBe(status)

@@ -1,0 +1,142 @@
+/**
+ * Purging: taking old cells of a shard out, a page of its log at a time, each in one transaction.
+ *
+ * A page is looked at by a current read, outside of any transaction: what is older than a time, of a
+ * column if one is named, and superseded, unless the latest cells are to go too. The transaction reads
+ * those cells again, with what supersedes them, and removes what is still so. So a purge is in conflict
+ * with nobody who writes elsewhere, and one that is sent again removes what is left.
+ *
+ * CELL-7  A purged cell is gone for good: current reads from the answer on do not see it, and neither it
+ *         nor an earlier ref key of its column is written again.
+ * CELL-8  A purge removes nothing else: what is not older, of another column, or the latest of its
+ *         column stays.
+ */
+import { assert } from '../base/assert.ts'
+import type { Timestamp } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { GroupTables } from '../tables/open.ts'
+import type { GroupTransaction } from '../tables/types.ts'
+import { remainingOrTimeout } from '../txn/time.ts'
+import { getCells, removeCells, scanLog, type CellRow, type ShardName } from './cell-table.ts'
+import type { CellName, StoredCell } from './cell.ts'
+import { inWords } from './put.ts'
+import { fill, latestCell, readShard, type ShardView } from './shard-read.ts'
+
+export interface PurgeTask {
+  readonly of: ShardName
+  readonly before: Timestamp
+  readonly column?: string
+  readonly keepLatest: boolean
+  readonly after: number
+  readonly limit: number
+  readonly deadlineMs: number
+}
+
+export interface PurgedPage {
+  readonly purged: number
+  /** Where the next page begins; absent at the end. */
+  readonly next?: number
+  readonly position: number
+}
+
+/** A cell to be removed, and the later one of its column, where one is asked for. */
+interface Doomed {
+  readonly cell: StoredCell
+  readonly later: CellName | undefined
+}
+
+export async function purgePage(
+  ports: { readonly tables: GroupTables; readonly clock: Clock },
+  task: PurgeTask,
+): Promise<PurgedPage> {
+  const current = { level: 'current', atLeast: [] } as const
+  const { of, deadlineMs } = task
+  const looked = await readShard(ports, of, current, deadlineMs, (view) => lookAt(view, task))
+  const { doomed, next } = looked.value
+  const rest = next === undefined ? {} : { next }
+  if (doomed.length === 0) return { purged: 0, position: looked.view.position, ...rest }
+  const timeoutMs = remainingOrTimeout(ports.clock, deadlineMs)
+  const options = { timeoutMs, atLeast: looked.view.position, from: 'snapshot' } as const
+  const removed = await ports.tables
+    .transaction((tx) => remove(tx, task, doomed), options)
+    .catch((error: unknown) => {
+      throw inWords(error, ports.tables.group)
+    })
+  return { purged: removed.value, position: removed.position, ...rest }
+}
+
+/** What of a page is to go, and where the next page begins. */
+async function lookAt(
+  view: ShardView,
+  task: PurgeTask,
+): Promise<{ readonly doomed: readonly Doomed[]; readonly next: number | undefined }> {
+  const cellsOf = await scanLog(view.rows, view.of, task.after, task.limit)
+  const found = await fill(task.limit, (from, count) => cellsOf(from, from + count))
+  const old = found.filter(({ createdAt }) => createdAt < task.before)
+  const doomed: Doomed[] = []
+  for (const cell of old) {
+    if (task.column !== undefined && task.column !== cell.column) continue
+    const later = task.keepLatest ? await latestCell(view, cell) : undefined
+    if (!task.keepLatest || (later !== undefined && later.refKey > cell.refKey)) {
+      doomed.push({ cell, later })
+    }
+  }
+  // Times rise with the added ids: nothing older comes behind a newer one.
+  const isEnd = old.length < found.length || found.length === 0
+  return { doomed, next: isEnd ? undefined : found.at(-1)?.addedId }
+}
+
+async function remove(
+  tx: GroupTransaction,
+  { of, before, column, keepLatest }: PurgeTask,
+  doomed: readonly Doomed[],
+): Promise<number> {
+  const rows = await getCells(
+    tx,
+    of,
+    doomed.map(({ cell }) => cell),
+  )
+  const later = await latersOf(tx, of, doomed)
+  const still = doomed.flatMap(({ cell, later: name }, i) => {
+    const row = rows[i]
+    const isKept = name !== undefined && !later.has(nameOf(name))
+    return row === undefined || isKept ? [] : [checked(cell, row)]
+  })
+  for (const { createdAt, column: own } of still) {
+    const isAsked = createdAt < before && (column === undefined || column === own)
+    assert(isAsked, 'CELL-8: a purge removes what it does not name')
+  }
+  assert(
+    !keepLatest || still.every((cell) => later.has(latestName(doomed, cell))),
+    'CELL-8: a purge removes the latest of a column',
+  )
+  if (still.length > 0) await removeCells(tx, of, still)
+  return still.length
+}
+
+function checked(cell: StoredCell, row: CellRow): StoredCell {
+  assert(row.cell.addedId === cell.addedId, 'CELL-7: a purged cell was written again')
+  return cell
+}
+
+/** The later cells that are still there, each read once. */
+async function latersOf(
+  tx: GroupTransaction,
+  of: ShardName,
+  doomed: readonly Doomed[],
+): Promise<ReadonlySet<string>> {
+  const names = new Map(
+    doomed.flatMap(({ later }) => (later === undefined ? [] : [[nameOf(later), later] as const])),
+  )
+  const rows = await getCells(tx, of, [...names.values()])
+  return new Set([...names.keys()].filter((_, i) => rows[i] !== undefined))
+}
+
+function latestName(doomed: readonly Doomed[], cell: StoredCell): string {
+  const { later } = doomed.find((one) => one.cell === cell) ?? {}
+  return later === undefined ? '' : nameOf(later)
+}
+
+function nameOf({ rowKey, column, refKey }: CellName): string {
+  return `${rowKey}/${column}/${refKey}`
+}
