@@ -317,6 +317,8 @@ function drawLimits(random: SeededRandom, phaseMs: number, disk: DiskConditions)
     applierBatchBytesMax: knob(usual.applierBatchBytesMax, [1, 1_000]),
     applierDelayMs: knob(usual.applierDelayMs, [0, 1, 1_000]),
     ...drawHistory(random.fork('history')),
+    // Few runs write as many flushes as the default says.
+    carryAfterFlushes: random.fork('carry').pick([1, 5, 20, 100]),
     flushBytesMax: isDiskSlow ? usual.flushBytesMax : knob(usual.flushBytesMax, [1, 1_000]),
     catchUpEntriesMax: knob(usual.catchUpEntriesMax, [1, 2, 5]),
     catchUpBytesMax: knob(usual.catchUpBytesMax, [1, 1_000]),

@@ -66,6 +66,8 @@ export interface Limits {
   readonly snapshotHoldMs: number
   /** One flush of the log. */
   readonly flushBytesMax: number
+  /** Flushes after which an undecided position holds up no longer what a start has to read. */
+  readonly carryAfterFlushes: number
   /** Entries sent in one catch-up answer. */
   readonly catchUpEntriesMax: number
   readonly catchUpBytesMax: number
@@ -123,6 +125,7 @@ export const defaultLimits: Limits = {
   historyMs: 3_600_000,
   snapshotHoldMs: 60_000,
   flushBytesMax: 16 * 1024 * 1024,
+  carryAfterFlushes: 1_000,
   catchUpEntriesMax: 256,
   catchUpBytesMax: 4 * 1024 * 1024,
   digestGroupsMax: 1_000,

@@ -62,6 +62,8 @@ interface Drain {
 }
 
 export class DataStore {
+  /** Called as a batch is put together, with its groups: what is set by name then goes along. */
+  onBatch: (groups: readonly TakenGroup[]) => void = () => undefined
   /** Called after a batch is durable, with each of its groups and the position it holds now. */
   onApplied: (applied: readonly (readonly [GroupId, Position])[]) => void = () => undefined
   /** The store cannot be read or written as it should be: the node must stop. Called once. */
@@ -81,6 +83,7 @@ export class DataStore {
   #lastBatch: number
   #underWay: Promise<void> | undefined
   #isScheduled = false
+  #isWanted = false
   #timer: Timer | undefined
   #isStopping = false
   #failure: Error | undefined
@@ -226,6 +229,12 @@ export class DataStore {
     this.#names.set(name, value)
   }
 
+  /** Has a batch written in a while, though nothing is committed meanwhile. */
+  wantBatch(): void {
+    this.#isWanted = true
+    this.#schedule()
+  }
+
   /** Resolves when everything committed before the call is durable here; rejects if that cannot be. */
   drain(): Promise<void> {
     const commit = this.#overlay.commits
@@ -260,8 +269,8 @@ export class DataStore {
 
   #schedule(): void {
     if (this.#isScheduled || this.#underWay !== undefined) return
-    if (this.#isStopping || this.#failure !== undefined || this.#overlay.oldestCommit === undefined)
-      return
+    if (this.#isStopping || this.#failure !== undefined) return
+    if (this.#overlay.oldestCommit === undefined && !this.#isWanted) return
     this.#isScheduled = true
     const { clock, limits } = this.#options
     const isUrgent = this.#drains.length > 0 || this.#overlay.bytes >= limits.applierBatchBytesMax
@@ -305,6 +314,8 @@ export class DataStore {
 
   #nextBatch(): Batch {
     const groups = this.#overlay.take(this.#options.limits.applierBatchBytesMax)
+    this.#isWanted = false
+    this.onBatch(groups)
     const names = new Map(this.#names)
     const puts: Put[] = []
     const read = (key: Uint8Array): Stored | undefined => this.#read(key)

@@ -4,7 +4,6 @@
  * the disk. The same driver runs in the daemon and in the simulator; only the ports differ.
  */
 import { assert, unreachable } from '../base/assert.ts'
-import { bufferOf, readCount, writeCount } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { ClusterId, GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
@@ -41,6 +40,7 @@ import { StoredRecords } from './record-source.ts'
 import { Reads } from './reads.ts'
 import { Replica, type ObservedLeases, type Reading } from './replica.ts'
 import { Requests } from './requests.ts'
+import { SettledRows } from './settled.ts'
 import { excessOf, transactionOf } from './submission-size.ts'
 import { suppliedBy } from './supply.ts'
 
@@ -79,8 +79,6 @@ export interface ReplicaStatus {
   readonly peers: ReturnType<Peers['list']>
 }
 
-const settledFlushName = 'settled-flush'
-
 export class Driver implements LocalReplica {
   /** The node must stop: its disk refused, a peer says that it is stale, or it found a bug. Called once. */
   onFailure: (reason: Error) => void = () => undefined
@@ -108,10 +106,16 @@ export class Driver implements LocalReplica {
   static async open(ports: DriverPorts, options: DriverOptions): Promise<Driver> {
     const { clock, random, trace } = ports
     const { node, cluster, limits } = options
-    const { flushBytesMax, leaseMs } = limits
-    const common = { clock, random, trace }
-    const log = await LogStore.open(ports.log, { node, cluster, flushBytesMax, leaseMs, ...common })
+    const { flushBytesMax, carryAfterFlushes, leaseMs } = limits
     const data = await DataStore.open(ports.data, { clock, trace, limits })
+    const log = await LogStore.open(
+      ports.log,
+      {
+        ...{ node, cluster, clock, random, trace },
+        ...{ flushBytesMax, carryAfterFlushes, leaseMs },
+      },
+      new SettledRows(data),
+    )
     return new Driver(ports, options, log, data)
   }
 
@@ -155,24 +159,22 @@ export class Driver implements LocalReplica {
     })
     log.onFailure = (reason) => this.#fail(reason)
     data.onFailure = (reason) => this.#fail(reason)
-    data.onApplied = (applied) => this.#onApplied(applied)
+    data.onBatch = (groups) => log.onBatch(groups)
+    data.onApplied = () => this.#onApplied()
     this.agenda = new LocalAgenda(data.listing, clock, (group) =>
       this.#holdings.isFirst(group, (one) => this.#peers.isAlive(one)),
     )
   }
 
-  /**
-   * Takes up what the log holds beyond the data store, then joins the others. Rejects with
-   * `corrupt` when the log is behind the data store: it has lost its end.
-   */
+  /** Takes up what the log holds beyond the data store, then joins the others. */
   async start(): Promise<void> {
-    this.#log.resume(readNumber(this.#data.meta(settledFlushName)))
     const overlayBytesMax = this.#options.limits.overlayBytesMax / 2
     for (const group of [...this.#log.groupsWithUnsettled()]) {
-      this.#recover(group)
+      this.#step(group, { kind: 'wake' })
       // A data store that is made anew takes in the whole log: no faster than it is applied.
       if (this.#data.overlayBytes > overlayBytesMax) await this.#data.drain()
     }
+    if (this.#log.settledFlush < this.#log.durableFlush) this.#data.wantBatch()
     if (!this.#isStopped) this.#join()
   }
 
@@ -193,13 +195,6 @@ export class Driver implements LocalReplica {
   #onLink(from: string, state: 'up' | 'down', info: LinkInfo): void {
     const peer = this.#peers.onLink(from, state, info)
     if (peer !== undefined && state === 'up') this.#keeper.onLink(peer, info.incarnation ?? 0)
-  }
-
-  #recover(group: GroupId): void {
-    this.#step(group, { kind: 'wake' })
-    // What the data store holds already needs no more of the log than it has.
-    const { position } = this.#replica.applied(group)
-    if (!this.#data.hasPending(group)) this.#log.settle(group, position)
   }
 
   #every(clock: Clock, periodMs: number, run: () => void): void {
@@ -329,7 +324,12 @@ export class Driver implements LocalReplica {
     if (this.#isOver) return
     const peer = this.#peers.onFrame(from, frame)
     if (peer === undefined) return
-    for (const message of frame.messages) this.#onMessage(peer, message)
+    try {
+      for (const message of frame.messages) this.#onMessage(peer, message)
+    } catch (error) {
+      // What the log says of settled positions is read from the data store, which may be damaged.
+      this.#fail(errorOf(error))
+    }
   }
 
   #onMessage(from: NodeId, message: Message): void {
@@ -393,7 +393,7 @@ export class Driver implements LocalReplica {
       // A store that cannot be read, or a bug. None of what the step asked for is done, and whoever
       // waits is not told anything: the node is what fails, not the call that met it.
       this.#inbox.length = 0
-      this.#fail(error instanceof Error ? error : new Error('a step failed', { cause: error }))
+      this.#fail(errorOf(error))
     } finally {
       this.#isStepping = false
     }
@@ -466,9 +466,9 @@ export class Driver implements LocalReplica {
     this.#applied.push({ group, position })
   }
 
-  #onApplied(applied: readonly (readonly [GroupId, Position])[]): void {
-    for (const [group, position] of applied) this.#log.settle(group, position)
-    this.#data.setMeta(settledFlushName, encodeNumber(this.#log.settledFlush))
+  #onApplied(): void {
+    this.#log.onBatchWritten()
+    if (this.#log.isBehind) this.#data.wantBatch()
   }
 
   #fail(reason: Error): void {
@@ -478,12 +478,6 @@ export class Driver implements LocalReplica {
   }
 }
 
-function encodeNumber(value: number): Uint8Array {
-  const bytes = Buffer.alloc(8)
-  writeCount(bytes, value, 0)
-  return bytes
-}
-
-function readNumber(bytes: Uint8Array | undefined): number {
-  return bytes === undefined ? 0 : readCount(bufferOf(bytes), 0)
+function errorOf(error: unknown): Error {
+  return error instanceof Error ? error : new Error('a step failed', { cause: error })
 }

@@ -1,32 +1,53 @@
 /**
  * Which groups each flush wrote: how far the log is settled (the data store durably holds what it
- * says), and what a peer may have missed since a flush it knows.
+ * says, and rows of it), and what a peer may have missed since a flush it knows. Of the flushes that
+ * are settled only the last are held; older ones are read again when a peer asks for them.
  */
-import { assert } from '../base/assert.ts'
+import { assert, present } from '../base/assert.ts'
 import type { GroupId, Position } from '../base/ids.ts'
-import { highestOf, type GroupPositions } from './log-index.ts'
+import type { GroupPositions } from './log-index.ts'
+import type { FlushMark } from './settled.ts'
 
-/** The groups of one flush, each with its highest position in it. */
+/** The groups of one flush, each with its highest position in it, and its highest that has a value. */
 interface FlushGroups {
   readonly groups: GroupPositions[]
   readonly positions: Position[]
+  readonly values: Position[]
+  /** Once it is written. */
+  mark: FlushMark | undefined
 }
+
+/** A group, and its highest position that somebody might lack. */
+export type Written = readonly [GroupId, Position]
 
 export interface WrittenSince {
   readonly through: number
-  readonly groups: readonly (readonly [GroupId, Position])[]
+  readonly groups: readonly Written[]
 }
+
+/** What becomes of a group on the way: `wait` stops there until the next time. */
+export type Visit = (group: GroupPositions, flush: number, isSettled: boolean) => 'pass' | 'wait'
+
+/** Groups held of flushes that are settled: more than peers ask for who are not far behind. */
+const heldGroupsMax = 20_000
+/** Flushes read again for one answer. */
+const readFlushesMax = 64
 
 export class FlushLedger {
   readonly #firstFlush: number
-  readonly #flushes: FlushGroups[] = []
+  /** The first flush held, and those from there on. */
+  #firstHeld: number
+  #flushes: FlushGroups[] = []
+  #heldGroups = 0
   #settledFlush: number
-  /** How many groups of the flush after the settled ones are settled already. */
-  #settledGroups = 0
+  /** How many groups of the flush after the settled ones are passed already. */
+  #passedGroups = 0
 
-  constructor(firstFlush: number) {
+  /** `settled`: the flushes through there are not held. */
+  constructor(firstFlush: number, settled: number) {
     this.#firstFlush = firstFlush
-    this.#settledFlush = firstFlush - 1
+    this.#settledFlush = settled
+    this.#firstHeld = settled + 1
   }
 
   get settledFlush(): number {
@@ -35,45 +56,73 @@ export class FlushLedger {
 
   /** Opens flush `number`, the next one. */
   open(number: number): void {
-    assert(number === this.#firstFlush + this.#flushes.length, 'replica: flush numbers are dense')
-    this.#flushes.push({ groups: [], positions: [] })
+    assert(number === this.#firstHeld + this.#flushes.length, 'replica: flush numbers are dense')
+    this.#flushes.push({ groups: [], positions: [], values: [], mark: undefined })
   }
 
   /** A record of flush `number`, which is open. */
-  add(number: number, group: GroupPositions, position: Position): void {
-    const flush = this.#flushes[number - this.#firstFlush]
-    assert(flush !== undefined, 'replica: a record of a flush that is not open')
+  add(number: number, group: GroupPositions, position: Position, hasValue: boolean): void {
+    const { groups, positions, values } = this.#held(number)
     if (group.lastFlush !== number) {
       group.lastFlush = number
-      group.lastSlot = flush.groups.push(group) - 1
-      flush.positions.push(position)
-    } else if (position > (flush.positions[group.lastSlot] ?? 0)) {
-      flush.positions[group.lastSlot] = position
+      group.lastSlot = groups.push(group) - 1
+      positions.push(position)
+      values.push(hasValue ? position : 0)
+      this.#heldGroups += 1
+      return
     }
+    const slot = group.lastSlot
+    positions[slot] = Math.max(position, positions[slot] ?? 0)
+    if (hasValue) values[slot] = Math.max(position, values[slot] ?? 0)
   }
 
-  /** Goes on after `settled`; everything before counts as settled. */
-  resume(settled: number): void {
-    assert(this.#settledFlush < this.#firstFlush, 'replica: the log is resumed once')
-    this.#settledFlush = Math.max(settled, this.#settledFlush)
+  #held(number: number): FlushGroups {
+    const flush = this.#flushes[number - this.#firstHeld]
+    return present(flush, 'replica: the flush is in the ledger')
   }
 
-  /** Moves on over flushes, up to the durable one, whose groups are all settled. */
-  advance(durableFlush: number): void {
+  /** The flush is as it will be on the disk. */
+  close(mark: FlushMark): void {
+    this.#held(mark.number).mark = mark
+  }
+
+  /**
+   * Moves on over the flushes up to the durable one as long as `visit` lets all of their groups pass.
+   * Gives the last flush that was passed whole, when that is another one than before.
+   */
+  advance(durableFlush: number, visit: Visit): FlushMark | undefined {
+    let last: FlushMark | undefined
     while (this.#settledFlush < durableFlush) {
-      const flush = this.#flushes[this.#settledFlush + 1 - this.#firstFlush]
-      assert(flush !== undefined, 'replica: a durable flush is in the ledger')
-      while (isSettled(flush, this.#settledGroups)) this.#settledGroups += 1
-      if (this.#settledGroups < flush.groups.length) return
-      this.#settledGroups = 0
-      this.#settledFlush += 1
+      const number = this.#settledFlush + 1
+      const flush = this.#held(number)
+      for (; this.#passedGroups < flush.groups.length; this.#passedGroups++) {
+        const slot = this.#passedGroups
+        const group = present(flush.groups[slot], 'replica: a slot has its group')
+        if (visit(group, number, isSettled(flush, slot)) === 'wait') return last
+      }
+      this.#passedGroups = 0
+      this.#settledFlush = number
+      last = present(flush.mark, 'replica: a durable flush is closed')
     }
+    return last
+  }
+
+  /** Lets go of the oldest of what is settled. */
+  trim(): void {
+    let count = 0
+    for (const { groups } of this.#flushes) {
+      if (this.#heldGroups <= heldGroupsMax || this.#firstHeld + count > this.#settledFlush) break
+      this.#heldGroups -= groups.length
+      count += 1
+    }
+    this.#flushes.splice(0, count)
+    this.#firstHeld += count
   }
 
   /** Groups with records that are not settled, each once, in order of their first such flush. */
-  unsettled(): Iterable<GroupId> {
+  unsettled(): Set<GroupId> {
     const found = new Set<GroupId>()
-    for (const flush of this.#flushes.slice(this.#settledFlush + 1 - this.#firstFlush)) {
+    for (const flush of this.#flushes.slice(this.#settledFlush + 1 - this.#firstHeld)) {
       for (const [slot, { group }] of flush.groups.entries()) {
         if (!isSettled(flush, slot)) found.add(group)
       }
@@ -84,20 +133,37 @@ export class FlushLedger {
   /**
    * Groups written in the flushes after `after`, whole flushes as long as there are at most `limit`
    * groups. The first flush is always given, or nobody could get past it; a flush is bounded too.
+   * `read` gives those of a flush that is not held.
    */
-  since(after: number, limit: number, durableFlush: number): WrittenSince {
-    const found = new Map<GroupPositions, Position>()
+  since(
+    after: number,
+    limit: number,
+    durableFlush: number,
+    read: (number: number) => readonly Written[],
+  ): WrittenSince {
+    const found = new Map<GroupId, Position>()
     let through = Math.max(after, this.#firstFlush - 1)
+    let left = readFlushesMax
     while (through < durableFlush) {
-      const flush = this.#flushes[through + 1 - this.#firstFlush]
-      assert(flush !== undefined, 'replica: a durable flush is in the ledger')
-      const added = flush.groups.filter((group) => !found.has(group))
+      const number = through + 1
+      if (number < this.#firstHeld && left-- === 0) break
+      const written = number < this.#firstHeld ? read(number) : this.#writtenIn(number)
+      const added = written.filter(([group]) => !found.has(group))
       if (found.size > 0 && found.size + added.length > limit) break
-      for (const group of added) found.set(group, highestOf(group))
-      through += 1
+      for (const [group, position] of written) {
+        found.set(group, Math.max(position, found.get(group) ?? 0))
+      }
+      through = number
     }
-    const written = [...found].filter(([, position]) => position > 0)
-    return { through, groups: written.map(([{ group }, position]) => [group, position]) }
+    return { through, groups: [...found] }
+  }
+
+  #writtenIn(number: number): readonly Written[] {
+    const { groups, values } = this.#held(number)
+    return groups.flatMap(({ group }, slot) => {
+      const position = values[slot] ?? 0
+      return position > 0 ? [[group, position] as const] : []
+    })
   }
 }
 

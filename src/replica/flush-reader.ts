@@ -1,6 +1,13 @@
 /** Flushes read back from the disk, the last few kept: neighbours in a log share them. */
 import type { OrderedStore } from '../ports/storage.ts'
-import { flushKey, isSoundFlush, pieceAt, readPayload } from './flush.ts'
+import {
+  decodeFlush,
+  flushKey,
+  isSoundFlush,
+  pieceAt,
+  readPayload,
+  type RecordHeader,
+} from './flush.ts'
 import type { Place } from './log-index.ts'
 import { getChecked } from './read-store.ts'
 
@@ -23,6 +30,12 @@ export class FlushReader {
     const payload = flush === undefined ? flush : readPayload(flush, pieceAt(flush, place.index))
     // A view would keep the whole flush in memory for as long as the value is.
     return payload === undefined ? undefined : Uint8Array.prototype.slice.call(payload)
+  }
+
+  /** What a flush wrote, or undefined when the disk no longer says so. */
+  records(number: number): readonly RecordHeader[] | undefined {
+    const flush = this.#flush(number)
+    return flush === undefined ? undefined : decodeFlush(flush)?.records
   }
 
   #flush(number: number): Uint8Array | undefined {

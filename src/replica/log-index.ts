@@ -5,14 +5,16 @@
  *
  * PAX-2  A promise never goes down; an acceptance is never below it.
  *
- * One flat array of numbers a group, six a position, ascending by position: no object and no value
- * is kept for a record.
+ * Held here are the positions that the log's end speaks of. What has a row in the data store
+ * (`settled.ts`) leaves, and comes back from there when a later record goes on from it. One flat
+ * array of numbers a group, eight a position, ascending by position: no object is kept for a record.
  */
 import { assert } from '../base/assert.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import { compareBallots, type Ballot } from '../paxos/ballot.ts'
 import type { LogRecord } from '../replication/effect.ts'
 import { BallotTable } from './ballot-table.ts'
+import { nothingSettled, type PositionRow, type SettledPositions } from './settled.ts'
 
 /** What is known of one position. */
 export interface PositionHeader {
@@ -38,23 +40,26 @@ export interface Fold {
   readonly ballot: Ballot
 }
 
-/** All that is known of a group. `cells` belongs to this file; the rest to the flush ledger. */
+/** All that is held of a group. `cells` belongs to this file; the rest to the flush ledger. */
 export interface GroupPositions {
   readonly group: GroupId
-  readonly cells: number[]
-  /** The data store durably holds everything through here. */
+  cells: number[]
+  /** The data store holds everything through here, durably or with the batch under way. */
   settled: Position
   /** The last flush with a record of this group, and the group's number in it. */
   lastFlush: number
   lastSlot: number
 }
 
-const cellsPerPosition = 6
+const cellsPerPosition = 8
 const promisedAt = 1
 const acceptedAt = 2
 const chosenAt = 3
 const flushAt = 4
 const indexAt = 5
+/** The last flush with a record of the position; and the one through which its row has them. */
+const lastFlushAt = 6
+const rowFlushAt = 7
 /** In place of a ballot's number, a flush, an index: there is none. */
 const none = -1
 /** In place of an index: the value is damaged. */
@@ -63,15 +68,23 @@ const faulty = -2
 export class LogIndex {
   readonly #groups = new Map<GroupId, GroupPositions>()
   readonly #ballots = new BallotTable()
+  readonly #rows: SettledPositions
+
+  constructor(rows: SettledPositions = nothingSettled) {
+    this.#rows = rows
+  }
 
   /**
-   * Takes the next record in. `place` says where its value stands: `faulty` when the bytes there
-   * are bad, undefined when the record brings none.
+   * Takes the next record in, one of flush `flush`. `place` says where its value stands: `faulty`
+   * when the bytes there are bad, undefined when the record brings none.
    */
-  fold(record: Fold, place: Place | 'faulty' | undefined): GroupPositions {
-    const found = this.#groupOf(record.group, record.position)
+  fold(record: Fold, place: Place | 'faulty' | undefined, flush: number): GroupPositions {
+    const found = this.#groupOf(record.group)
     const { cells } = found
-    const row = rowFor(cells, record.position)
+    const row = this.#rowFor(found, record.position)
+    // Taken up from a row that was written after this record.
+    if ((cells[row + rowFlushAt] ?? none) >= flush) return found
+    cells[row + lastFlushAt] = flush
     const ballot = this.#ballots.numberOf(record.ballot)
     if (record.kind === 'chosen') {
       const isKnown = place !== undefined || cells[row + acceptedAt] === ballot
@@ -91,15 +104,38 @@ export class LogIndex {
     return found
   }
 
-  #groupOf(group: GroupId, position: Position): GroupPositions {
+  #groupOf(group: GroupId): GroupPositions {
     let found = this.#groups.get(group)
     if (found === undefined) {
-      // Written out: an empty list that is pushed to takes room for four positions at once.
-      const cells = [position, none, none, none, none, none]
-      found = { group, cells, settled: 0, lastFlush: 0, lastSlot: 0 }
+      const settled = this.#rows.applied(group)
+      found = { group, cells: [], settled, lastFlush: 0, lastSlot: 0 }
       this.#groups.set(group, found)
     }
     return found
+  }
+
+  /** The row of `position`, made when it is not here. Nearly always that is the last one, or after it. */
+  #rowFor({ group, cells, settled }: GroupPositions, position: Position): number {
+    const last = cells.length - cellsPerPosition
+    if (cells[last] === position) return last
+    const row = lowerBound(cells, position)
+    if (cells[row] === position) return row
+    const kept = position <= settled ? this.#rows.row(group, position) : undefined
+    this.#insert(cells, row, position, kept)
+    return row
+  }
+
+  #insert(cells: number[], row: number, position: Position, kept: PositionRow | undefined): void {
+    const { promised, accepted, chosen, place, lastFlush = none } = kept ?? {}
+    const ballots = [promised, accepted, chosen].map((ballot) => this.#numberOf(ballot))
+    const fresh = [position, ...ballots, none, none, lastFlush, lastFlush]
+    if (place !== undefined) setPlace(fresh, 0, place)
+    if (row === cells.length) cells.push(...fresh)
+    else cells.splice(row, 0, ...fresh)
+  }
+
+  #numberOf(ballot: Ballot | undefined): number {
+    return ballot === undefined ? none : this.#ballots.numberOf(ballot)
   }
 
   #ballotIn(cells: readonly number[], at: number): Ballot | undefined {
@@ -107,11 +143,71 @@ export class LogIndex {
     return number === none ? undefined : this.#ballots.at(number)
   }
 
+  /** Takes up a position that only its row tells of, though the data store has not applied it. */
+  carry(group: GroupId, position: Position): GroupPositions {
+    const found = this.#groupOf(group)
+    const { cells } = found
+    const row = lowerBound(cells, position)
+    assert(cells[row] !== position, 'replica: a position is carried over once')
+    this.#insert(cells, row, position, this.#rows.row(group, position))
+    return found
+  }
+
   find(group: GroupId): GroupPositions | undefined {
     return this.#groups.get(group)
   }
 
-  /** The positions above `above`, ascending. */
+  /**
+   * Writes the rows that are missing or behind of what the log durably says: of positions that are
+   * settled and, where `withOpen`, of those that are not. False: some are still being written to.
+   */
+  keepRows(found: GroupPositions, durableFlush: number, withOpen: boolean): boolean {
+    const { group, cells, settled } = found
+    let isWhole = true
+    for (let row = 0; row < cells.length; row += cellsPerPosition) {
+      const position = cells[row] ?? 0
+      if (position > settled && !withOpen) break
+      const lastFlush = cells[row + lastFlushAt] ?? none
+      if (lastFlush > durableFlush) isWhole = false
+      else if (cells[row + rowFlushAt] !== lastFlush) {
+        this.#rows.keep(group, position, this.#rowAt(cells, row))
+        cells[row + rowFlushAt] = lastFlush
+      }
+    }
+    return isWhole
+  }
+
+  #rowAt(cells: readonly number[], row: number): PositionRow {
+    const { promised, accepted, chosen } = this.#headerAt(cells, row)
+    const place = placeAt(cells, row)
+    return { promised, accepted, chosen, place, lastFlush: cells[row + lastFlushAt] ?? none }
+  }
+
+  /** The rows are durable: what is settled, and has not been written to since, need not stay. */
+  release(found: GroupPositions): void {
+    const { group, cells, settled } = found
+    const left: number[] = []
+    for (let row = 0; row < cells.length; row += cellsPerPosition) {
+      const isKept = cells[row + rowFlushAt] === cells[row + lastFlushAt]
+      if (isKept && (cells[row] ?? 0) <= settled) continue
+      for (let at = row; at < row + cellsPerPosition; at++) left.push(cells[at] ?? none)
+    }
+    found.cells = left
+    // A group that left before, and has come back since, is another one.
+    if (left.length === 0 && this.#groups.get(group) === found) this.#groups.delete(group)
+  }
+
+  /** Positions that have a row, though the data store has not applied them. */
+  open({ cells, settled }: GroupPositions): readonly Position[] {
+    const open: Position[] = []
+    for (let row = 0; row < cells.length; row += cellsPerPosition) {
+      const position = cells[row] ?? 0
+      if (position > settled && cells[row + rowFlushAt] !== none) open.push(position)
+    }
+    return open
+  }
+
+  /** The positions above `above` that are held here, ascending: all that the data store has not. */
   above(group: GroupId, above: Position): readonly PositionHeader[] {
     const cells = this.#groups.get(group)?.cells ?? []
     const headers: PositionHeader[] = []
@@ -124,7 +220,11 @@ export class LogIndex {
   header(group: GroupId, position: Position): PositionHeader | undefined {
     const cells = this.#groups.get(group)?.cells ?? []
     const row = lowerBound(cells, position)
-    return cells[row] === position ? this.#headerAt(cells, row) : undefined
+    if (cells[row] === position) return this.#headerAt(cells, row)
+    const kept = this.#rows.row(group, position)
+    if (kept === undefined) return undefined
+    const { promised, accepted, chosen, place } = kept
+    return { position, promised, accepted, chosen, faulty: place === 'faulty' }
   }
 
   #headerAt(cells: readonly number[], row: number): PositionHeader {
@@ -141,41 +241,37 @@ export class LogIndex {
   place(group: GroupId, position: Position): Place | 'faulty' | undefined {
     const cells = this.#groups.get(group)?.cells ?? []
     const row = lowerBound(cells, position)
-    if (cells[row] !== position) return undefined
-    const index = cells[row + indexAt] ?? none
-    if (index === faulty) return 'faulty'
-    return index === none ? undefined : { flush: cells[row + flushAt] ?? 0, index }
+    return cells[row] === position ? placeAt(cells, row) : this.#rows.row(group, position)?.place
   }
 
-  /** The position's value turned out to be damaged. */
+  /** The position's value turned out to be damaged. Of what is not held here, each read finds that. */
   damage(group: GroupId, position: Position): void {
-    const { cells } = this.#groupOf(group, position)
-    setPlace(cells, rowFor(cells, position), 'faulty')
+    const cells = this.#groups.get(group)?.cells ?? []
+    const row = lowerBound(cells, position)
+    if (cells[row] === position) setPlace(cells, row, 'faulty')
+  }
+
+  /** The group's highest position with a value, accepted, decided or applied; 0 when there is none. */
+  highest(group: GroupId): Position {
+    const found = this.#groups.get(group)
+    if (found === undefined) return this.#rows.applied(group)
+    const { cells, settled } = found
+    for (let row = cells.length - cellsPerPosition; row >= 0; row -= cellsPerPosition) {
+      if (cells[row + indexAt] !== none) return Math.max(settled, cells[row] ?? 0)
+    }
+    return settled
   }
 }
 
-/** The highest position with a value, accepted or decided; 0 when there is none. */
-export function highestOf({ cells }: GroupPositions): Position {
-  for (let row = cells.length - cellsPerPosition; row >= 0; row -= cellsPerPosition) {
-    if (cells[row + indexAt] !== none) return cells[row] ?? 0
-  }
-  return 0
+function placeAt(cells: readonly number[], row: number): Place | 'faulty' | undefined {
+  const index = cells[row + indexAt] ?? none
+  if (index === faulty) return 'faulty'
+  return index === none ? undefined : { flush: cells[row + flushAt] ?? 0, index }
 }
 
 function setPlace(cells: number[], row: number, place: Place | 'faulty'): void {
   cells[row + flushAt] = place === 'faulty' ? none : place.flush
   cells[row + indexAt] = place === 'faulty' ? faulty : place.index
-}
-
-/** The row of `position`, made when it is new. Nearly always that is the last one, or after it. */
-function rowFor(cells: number[], position: Position): number {
-  const last = cells.length - cellsPerPosition
-  if (cells[last] === position) return last
-  const row = lowerBound(cells, position)
-  if (cells[row] === position) return row
-  if (row === cells.length) cells.push(position, none, none, none, none, none)
-  else cells.splice(row, 0, position, none, none, none, none, none)
-  return row
 }
 
 /** The first row at or above `position`. */

@@ -1,9 +1,11 @@
 /**
- * Taking a log up again: whose it is, then every flush in order, folded into the index.
+ * Taking a log up again: whose it is, then the flushes after those that are settled, in order, folded
+ * into the index; all of them where nothing is.
  *
  * A bad payload makes one position faulty. A flush that is missing, out of order or bad in its
  * header leaves unknown which groups it concerned, and the store must not be used (REPLICATION
- * "What a disk may do"). A missing tail cannot be seen here: peers know it by the flush number.
+ * "What a disk may do"). Older flushes are looked at when somebody asks for what is in them: the rows
+ * say what that is, so that damage there costs the positions that are read. A missing tail cannot be seen here: peers know it by the flush number.
  */
 import { equalBytes } from '../base/bytes.ts'
 import { storeId, type ClusterId, type NodeId } from '../base/ids.ts'
@@ -16,6 +18,7 @@ import type { FlushLedger } from './flush-ledger.ts'
 import type { LogIndex } from './log-index.ts'
 import { checkOwner, decodeMeta, encodeMeta, metaKey, type LogMeta } from './log-meta.ts'
 import { getChecked, scanRows } from './read-store.ts'
+import type { FlushMark } from './settled.ts'
 
 export interface Owner {
   readonly cluster: ClusterId
@@ -55,28 +58,53 @@ async function refuseOrphans(store: OrderedStore): Promise<void> {
   }
 }
 
-/** The last flush: the next one goes on from it. */
-export interface LogEnd {
-  readonly number: number
-  readonly incarnation: number
-  readonly crc: number
+/** The flush that the fold goes on from. Throws `corrupt` when it is not the one that was settled. */
+export function settledEnd(
+  store: OrderedStore,
+  { firstFlush, previousCrc }: LogMeta,
+  mark: FlushMark | undefined,
+): FlushMark {
+  if (mark === undefined || mark.number < firstFlush) {
+    return { number: firstFlush - 1, incarnation: 0, crc: previousCrc }
+  }
+  const { number, crc } = mark
+  const bytes = getChecked(store, flushKey(number))
+  if (bytes === undefined) {
+    throw corruptLog(`it ends before flush ${number}, which the data store has taken in`)
+  }
+  const header = bytes === 'damaged' ? undefined : decodeFlush(bytes)
+  if (header === undefined) throw corruptLog(`the header of flush ${number} is damaged`)
+  if (header.number !== number || header.crc !== crc) {
+    throw corruptLog(`flush ${number} is another one than the data store has taken in`)
+  }
+  return mark
 }
 
-/** Folds every flush into `index` and `ledger`. Rejects with `corrupt` at the first break. */
+/** How often a long fold is told of. */
+const progressFlushes = 10_000
+
+/**
+ * Folds the flushes after `from` into `index` and `ledger`. Gives the last one: the next goes on from
+ * it. Rejects with `corrupt` at the first break.
+ */
 export async function recoverFlushes(
   store: OrderedStore,
   meta: LogMeta,
+  from: FlushMark,
   index: LogIndex,
   ledger: FlushLedger,
   trace: Trace,
-): Promise<LogEnd> {
-  let end: LogEnd = { number: meta.firstFlush - 1, incarnation: 0, crc: meta.previousCrc }
-  for await (const rows of scanRows(store, flushesFrom(meta.firstFlush), corruptLog)) {
+): Promise<FlushMark> {
+  let end = from
+  for await (const rows of scanRows(store, flushesFrom(from.number + 1), corruptLog)) {
     for (const row of rows) {
       const header = nextFlush(row, end)
       ledger.open(header.number)
       foldFlush(header, row.value, index, ledger, trace)
+      ledger.close(header)
       end = header
+      const count = header.number - from.number
+      if (count % progressFlushes === 0) trace.emit({ kind: 'folded', flushes: count })
     }
   }
   // A scan that ended early would have flush numbers used twice.
@@ -90,7 +118,7 @@ export async function recoverFlushes(
   return end
 }
 
-function nextFlush(row: KeyValue, end: LogEnd): FlushHeader {
+function nextFlush(row: KeyValue, end: FlushMark): FlushHeader {
   const number = end.number + 1
   if (!equalBytes(row.key, flushKey(number))) throw corruptLog(`flush ${number} is missing`)
   const header = decodeFlush(row.value)
@@ -113,8 +141,9 @@ function foldFlush(
     const { piece } = record
     const isSound = piece === undefined || readPayload(bytes, piece) !== undefined
     const place = isSound ? { flush: header.number, index: at } : 'faulty'
-    const group = index.fold(record, piece === undefined ? undefined : place)
-    ledger.add(header.number, group, record.position)
+    const { number } = header
+    const group = index.fold(record, piece === undefined ? undefined : place, number)
+    ledger.add(number, group, record.position, record.kind !== 'promise')
     if (isSound) continue
     trace.mark('a damaged value found at start')
     trace.emit({ kind: 'faulty', group: record.group, position: record.position })

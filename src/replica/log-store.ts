@@ -17,14 +17,15 @@ import type { Random } from '../ports/random.ts'
 import type { OrderedStore } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LogRecord } from '../replication/effect.ts'
-import { corruptLog } from './damage.ts'
 import { encodeFlush, flushKey, valueOf } from './flush.ts'
-import { FlushLedger, type WrittenSince } from './flush-ledger.ts'
+import { FlushLedger, type Written, type WrittenSince } from './flush-ledger.ts'
 import { FlushReader } from './flush-reader.ts'
 import { bytesOf, gathering, hasRoom, type Gathering } from './gathering.ts'
-import { highestOf, LogIndex, type Place, type PositionHeader } from './log-index.ts'
+import { LogIndex, type Place, type PositionHeader } from './log-index.ts'
 import type { Identity } from './log-meta.ts'
-import { openMeta, recoverFlushes, type LogEnd } from './log-recovery.ts'
+import { openMeta, recoverFlushes, settledEnd } from './log-recovery.ts'
+import { LogSettling, type Settled } from './log-settling.ts'
+import { nothingSettled, type FlushMark, type SettledPositions } from './settled.ts'
 
 export type { PositionHeader } from './log-index.ts'
 export type { Identity } from './log-meta.ts'
@@ -36,6 +37,7 @@ export interface LogStoreOptions {
   readonly clock: Clock
   readonly trace: Trace
   readonly flushBytesMax: number
+  readonly carryAfterFlushes: number
   /** How long the leases last that this node gives from now on. */
   readonly leaseMs: number
 }
@@ -46,7 +48,8 @@ interface Opened {
   readonly longestLeaseMs: number
   readonly index: LogIndex
   readonly ledger: FlushLedger
-  readonly end: LogEnd
+  readonly settling: LogSettling
+  readonly end: FlushMark
 }
 
 export class LogStore {
@@ -60,6 +63,7 @@ export class LogStore {
   readonly #options: LogStoreOptions
   readonly #index: LogIndex
   readonly #ledger: FlushLedger
+  readonly #settling: LogSettling
   readonly #reader: FlushReader
   /** Not durable yet, in order; the first one may be in flight. */
   readonly #queue: Gathering[] = []
@@ -75,17 +79,24 @@ export class LogStore {
 
   /**
    * Rejects with `invalid` for a folder of another node, cluster or format; with `corrupt` for a
-   * log that must not be used any more.
+   * log that must not be used any more, or for rows that cannot be read. `rows`: what the data store
+   * has of it; absent, all of the log is folded.
    */
-  static async open(store: OrderedStore, options: LogStoreOptions): Promise<LogStore> {
-    const { random, trace } = options
+  static async open(
+    store: OrderedStore,
+    options: LogStoreOptions,
+    rows: SettledPositions = nothingSettled,
+  ): Promise<LogStore> {
+    const { random, trace, carryAfterFlushes } = options
     const meta = await openMeta(store, options, random)
-    const index = new LogIndex()
-    const ledger = new FlushLedger(meta.firstFlush)
-    const end = await recoverFlushes(store, meta, index, ledger, trace)
+    const from = settledEnd(store, meta, rows.mark())
+    const index = new LogIndex(rows)
+    const ledger = new FlushLedger(meta.firstFlush, from.number)
+    const settling = new LogSettling({ index, ledger, rows, carryAfterFlushes })
+    const end = await recoverFlushes(store, meta, from, index, ledger, trace)
     const { storeId, incarnation, cluster, node, longestLeaseMs } = meta
     const identity = { storeId, incarnation, cluster, node }
-    return new LogStore(store, options, { identity, longestLeaseMs, index, ledger, end })
+    return new LogStore(store, options, { identity, longestLeaseMs, index, ledger, settling, end })
   }
 
   private constructor(store: OrderedStore, options: LogStoreOptions, opened: Opened) {
@@ -95,6 +106,7 @@ export class LogStore {
     this.#options = options
     this.#index = opened.index
     this.#ledger = opened.ledger
+    this.#settling = opened.settling
     this.#reader = new FlushReader(store)
     this.#durableFlush = opened.end.number
     this.#lastFlush = opened.end.number
@@ -106,9 +118,14 @@ export class LogStore {
     return this.#durableFlush
   }
 
-  /** Every record in the flushes up to here is settled. */
+  /** Every record in the flushes up to here is in the data store, and is not folded at a start. */
   get settledFlush(): number {
-    return this.#ledger.settledFlush
+    return this.#settling.settledFlush
+  }
+
+  /** There is more to settle than one batch took along. */
+  get isBehind(): boolean {
+    return this.#settling.isBehind
   }
 
   /** Bytes that are not durable yet. */
@@ -143,9 +160,11 @@ export class LogStore {
     const bytes = records.reduce((sum, record) => sum + bytesOf(record), 0)
     const flush = this.#gatheringFor(records.length, bytes)
     for (const record of records) {
-      const place = { flush: flush.number, index: flush.records.length }
-      const group = this.#index.fold(record, valueOf(record) === undefined ? undefined : place)
-      this.#ledger.add(flush.number, group, record.position)
+      const { number } = flush
+      const place = { flush: number, index: flush.records.length }
+      const value = valueOf(record)
+      const group = this.#index.fold(record, value === undefined ? undefined : place, number)
+      this.#ledger.add(number, group, record.position, record.kind !== 'promise')
       flush.records.push(record)
     }
     flush.bytes += bytes
@@ -184,6 +203,7 @@ export class LogStore {
     const stamp = { number, incarnation: this.identity.incarnation, previousCrc: this.#lastCrc }
     const { bytes, crc } = encodeFlush(stamp, flush.records)
     this.#lastCrc = crc
+    this.#ledger.close({ number, incarnation: this.identity.incarnation, crc })
     void this.#store.write([{ key: flushKey(number), value: bytes }]).then(
       () => this.#onWritten(flush),
       (error: unknown) => this.#onFailed(error),
@@ -193,7 +213,6 @@ export class LogStore {
   #onWritten(flush: Gathering): void {
     this.#durableFlush = flush.number
     this.#queueBytes -= flush.bytes
-    this.#ledger.advance(flush.number)
     const { number, records } = flush
     this.#options.trace.emit({ kind: 'flushed', number, records: records.length })
     // It stays in the queue meanwhile: whoever is appended by a waiter comes after all of these.
@@ -240,34 +259,24 @@ export class LogStore {
     return record === undefined ? undefined : valueOf(record)
   }
 
-  /** The group's highest position with an accepted or decided value; 0 when there is none. */
+  /** The group's highest position with an accepted, decided or applied value; 0 when there is none. */
   highest(group: GroupId): Position {
-    const found = this.#index.find(group)
-    return found === undefined ? 0 : highestOf(found)
-  }
-
-  /** What the data store says of the log: every record up to flush `settledFlush` is settled. */
-  resume(settledFlush: number): void {
-    if (settledFlush > this.#durableFlush) {
-      throw corruptLog(
-        `it ends at flush ${this.#durableFlush}, but the data store holds what flush ` +
-          `${settledFlush} said`,
-      )
-    }
-    this.#ledger.resume(settledFlush)
+    return this.#index.highest(group)
   }
 
   /** Groups with records that are not settled: what recovery has to look at. */
   groupsWithUnsettled(): Iterable<GroupId> {
-    return this.#ledger.unsettled()
+    return this.#settling.unsettled()
   }
 
-  /** The data store durably holds everything of the group through this position. */
-  settle(group: GroupId, through: Position): void {
-    const found = this.#index.find(group)
-    if (found === undefined || through <= found.settled) return
-    found.settled = through
-    this.#ledger.advance(this.#durableFlush)
+  /** The data store puts a batch together that takes these groups to these positions. */
+  onBatch(groups: readonly Settled[]): void {
+    this.#settling.onBatch(groups, this.#durableFlush)
+  }
+
+  /** That batch is durable. */
+  onBatchWritten(): void {
+    this.#settling.onWritten()
   }
 
   /**
@@ -275,7 +284,16 @@ export class LogStore {
    * `limit` of them, in whole flushes; `through` is the last flush covered.
    */
   since(after: number, limit: number): WrittenSince {
-    return this.#ledger.since(after, limit, this.#durableFlush)
+    return this.#ledger.since(after, limit, this.#durableFlush, (number) => this.#writtenIn(number))
+  }
+
+  #writtenIn(number: number): readonly Written[] {
+    const records = this.#reader.records(number)
+    // Nobody can tell which groups it concerned. The others that hold them tell of them, too.
+    if (records === undefined) this.#options.trace.mark('a damaged flush found by a digest')
+    return (records ?? [])
+      .filter(({ kind }) => kind !== 'promise')
+      .map(({ group, position }) => [group, position])
   }
 
   /** Takes nothing more; resolves when all that was given is durable and answered, or has failed. */

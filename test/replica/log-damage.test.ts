@@ -5,7 +5,17 @@ import { pack } from '../../src/base/pack.ts'
 import type { OrderedStore } from '../../src/ports/storage.ts'
 import { flushKey } from '../../src/replica/flush.ts'
 import { metaKey } from '../../src/replica/log-meta.ts'
-import { accept, ballot, chosen, durable, group, openLog, promise, textOf } from './log-fixture.ts'
+import {
+  accept,
+  ballot,
+  chosen,
+  durable,
+  FakeData,
+  group,
+  openLog,
+  promise,
+  textOf,
+} from './log-fixture.ts'
 import { disks, flipBit, onDisk, type Disk } from './stores.ts'
 
 /** Three flushes; the second holds two values, whose bytes stand at its end. */
@@ -141,9 +151,60 @@ describe.each(disks)('on %s', (_, disk) => {
 
   test('LOG-6: a log that ends before what the data store holds is refused', () =>
     onDisk(disk, async (on) => {
-      const log = await openLog(await written(on))
-      expect(() => log.resume(4)).toThrow(expect.objectContaining(refused))
-      log.resume(3)
-      expect(log.settledFlush).toBe(3)
+      const { data, store } = await settled(on)
+      await store.write([{ key: flushKey(3) }])
+      await expect(openLog(store, {}, data)).rejects.toMatchObject({
+        ...refused,
+        message: expect.stringContaining('it ends before flush 3'),
+      })
+    }))
+
+  test('a log of another history than the data store has taken in is refused', () =>
+    onDisk(disk, async (on) => {
+      const { data, store } = await settled(on)
+      await store.write([{ key: flushKey(3), value: store.getSync(flushKey(2)) ?? nothing }])
+      await expect(openLog(store, {}, data)).rejects.toMatchObject(refused)
+      await flipBit(store, flushKey(3), 17)
+      await expect(openLog(store, {}, data)).rejects.toMatchObject(refused)
+    }))
+
+  test('PAX-2: of what is settled each read finds the damage, and a row tells what it was', () =>
+    onDisk(disk, async (on) => {
+      const { data, store } = await settled(on)
+      await flipBit(store, flushKey(2), -1)
+      const log = await openLog(store, {}, data)
+      expect(log.value(group('b'), 1)).toBe('faulty')
+      expect(textOf(log.value(group('a'), 2))).toBe('two')
+      await store.write([{ key: flushKey(2) }])
+      const again = await openLog(store, {}, data)
+      expect([again.value(group('a'), 2), again.value(group('b'), 1)]).toEqual(['faulty', 'faulty'])
+      expect(again.position(group('b'), 1)).toMatchObject({
+        promised: ballot(0),
+        accepted: ballot(0),
+      })
+      expect(() => again.append([promise('b', 1, -1)], () => undefined)).toThrow('PAX-2')
+      await durable(again, chosen('b', 1, 3, 'healed'))
+      expect(textOf(again.value(group('b'), 1))).toBe('healed')
+      expect(again.since(0, 100)).toEqual({
+        through: 4,
+        groups: [
+          [group('a'), 3],
+          [group('b'), 1],
+        ],
+      })
     }))
 })
+
+const nothing = new Uint8Array()
+
+/** The three flushes, all of them settled. */
+async function settled(
+  on: Disk,
+): Promise<{ readonly data: FakeData; readonly store: OrderedStore }> {
+  await written(on)
+  const data = new FakeData()
+  data.batch(await openLog(await on.open(), {}, data), ['a', 3], ['b', 1])
+  const store = await on.open()
+  expect((await openLog(store, {}, data)).settledFlush).toBe(3)
+  return { data, store }
+}

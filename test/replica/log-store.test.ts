@@ -6,7 +6,17 @@ import { clusterId, nodeId } from '../../src/base/ids.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
 import { decodeFlush, flushKey } from '../../src/replica/flush.ts'
 import type { LogStore } from '../../src/replica/log-store.ts'
-import { accept, ballot, chosen, durable, group, openLog, promise, textOf } from './log-fixture.ts'
+import {
+  accept,
+  ballot,
+  chosen,
+  durable,
+  FakeData,
+  group,
+  openLog,
+  promise,
+  textOf,
+} from './log-fixture.ts'
 import { disks, GatedStore, onDisk } from './stores.ts'
 
 describe.each(disks)('on %s', (_, disk) => {
@@ -177,24 +187,22 @@ describe.each(disks)('on %s', (_, disk) => {
 
   test('settled goes up to the first flush with a record that is not, over restarts', () =>
     onDisk(disk, async (on) => {
-      const log = await openLog(await on.open())
+      const data = new FakeData()
+      const log = await openLog(await on.open(), {}, data)
       await durable(log, accept('a', 1, 0, 'x'), accept('b', 1, 0, 'x'))
       await durable(log, accept('a', 2, 0, 'x'))
       await durable(log, accept('c', 1, 0, 'x'), accept('a', 3, 0, 'x'))
-      log.settle(group('a'), 2)
+      data.batch(log, ['a', 2])
       expect(log.settledFlush).toBe(0)
-      log.settle(group('b'), 1)
+      data.batch(log, ['b', 1])
       expect(log.settledFlush).toBe(2)
       expect([...log.groupsWithUnsettled()]).toEqual([group('c'), group('a')])
-      const again = await openLog(await on.open())
-      again.resume(2)
+      const again = await openLog(await on.open(), {}, data)
       expect(again.settledFlush).toBe(2)
       expect([...again.groupsWithUnsettled()]).toEqual([group('c'), group('a')])
-      again.settle(group('a'), 3)
-      again.settle(group('c'), 1)
+      data.batch(again, ['a', 3], ['c', 1])
       expect(again.settledFlush).toBe(3)
-      const rebuilt = await openLog(await on.open())
-      rebuilt.resume(0)
+      const rebuilt = await openLog(await on.open(), {}, new FakeData())
       expect([...rebuilt.groupsWithUnsettled()]).toEqual([group('a'), group('b'), group('c')])
     }))
 

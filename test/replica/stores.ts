@@ -70,6 +70,8 @@ export class GatedStore implements OrderedStore {
   readonly begun: (readonly Put[])[] = []
   /** Keys looked up so far. */
   readonly looked: Uint8Array[] = []
+  /** Ranges scanned so far. */
+  readonly scanned: Range[] = []
   #onBegun: () => void = () => undefined
 
   constructor(store: OrderedStore) {
@@ -108,6 +110,7 @@ export class GatedStore implements OrderedStore {
   }
 
   scan(range: Range): AsyncIterable<readonly KeyValue[]> {
+    this.scanned.push(range)
     return this.#store.scan(range)
   }
 

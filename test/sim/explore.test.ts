@@ -206,7 +206,7 @@ test("LOG-1: the explorer's disk folds records as the log's index does", () => {
             : { kind: kind === 'accept' ? 'accept' : 'chosen', group, position, ballot, value }
         try {
           const place = kind === 'promise' ? undefined : { flush: 1, index: values.length }
-          index.fold(record, place)
+          index.fold(record, place, 1)
         } catch {
           // It refuses a promise that goes back; the explorer reports that elsewhere.
           return

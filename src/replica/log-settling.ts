@@ -1,0 +1,134 @@
+/**
+ * Moves the log's mark on, along with the applier's batches: the rows of what a batch settles go into
+ * that batch, and so does the mark, over the flushes whose records are all in rows (`settled.ts`).
+ *
+ * LOG-7  The mark never passes a record that is in no row.
+ *
+ * A position that stays open (promised or accepted, and not decided) would hold the mark up for as long
+ * as nobody writes to its group. After `carryAfterFlushes` it is given a row and carried over: a start
+ * takes it up from there.
+ */
+import { assert } from '../base/assert.ts'
+import type { GroupId, Position } from '../base/ids.ts'
+import { corruptData } from './damage.ts'
+import type { FlushLedger } from './flush-ledger.ts'
+import type { GroupPositions, LogIndex } from './log-index.ts'
+import type { Carried, SettledPositions } from './settled.ts'
+
+/** A group of a batch, and the position that the batch takes it to. */
+export interface Settled {
+  readonly group: GroupId
+  readonly position: Position
+}
+
+export interface SettlingParts {
+  readonly index: LogIndex
+  readonly ledger: FlushLedger
+  readonly rows: SettledPositions
+  readonly carryAfterFlushes: number
+}
+
+/** Groups of flushes that one batch passes: it bounds the rows beside those of the batch's own groups. */
+const passedGroupsMax = 8_192
+/** Groups carried over; the next one holds the mark up. */
+const carriedGroupsMax = 1_000
+
+export class LogSettling {
+  readonly #parts: SettlingParts
+  readonly #carried = new Map<GroupId, GroupPositions>()
+  /** What was carried over is listed anew with the next mark. */
+  #isListStale = false
+  /** Groups that have settled positions or rows in the batch under way. */
+  readonly #touched = new Set<GroupPositions>()
+  #settledFlush: number
+  #isBehind = false
+
+  constructor(parts: SettlingParts) {
+    this.#parts = parts
+    this.#settledFlush = parts.ledger.settledFlush
+    for (const [group, position] of parts.rows.carried()) this.#takeUp(group, position)
+  }
+
+  #takeUp(group: GroupId, position: Position): void {
+    const { index, rows } = this.#parts
+    // Applied since, and the list not written anew.
+    if (position <= rows.applied(group)) return
+    if (rows.row(group, position) === undefined) {
+      throw corruptData('what it says of an open position in the log is missing')
+    }
+    this.#carried.set(group, index.carry(group, position))
+  }
+
+  /** Every record in the flushes up to here is in a row, durably. */
+  get settledFlush(): number {
+    return this.#settledFlush
+  }
+
+  /** There was more to pass than one batch takes. */
+  get isBehind(): boolean {
+    return this.#isBehind
+  }
+
+  /** Groups with records that are not settled: what recovery has to look at. */
+  unsettled(): Iterable<GroupId> {
+    return new Set([...this.#carried.keys(), ...this.#parts.ledger.unsettled()])
+  }
+
+  /** A batch is put together that takes these groups to these positions. */
+  onBatch(groups: readonly Settled[], durableFlush: number): void {
+    const { index, ledger, rows } = this.#parts
+    for (const { group, position } of groups) {
+      const found = index.find(group)
+      if (found === undefined) continue
+      found.settled = position
+      this.#touched.add(found)
+      if (this.#carried.has(group)) this.#isListStale = true
+    }
+    let left = passedGroupsMax
+    const mark = ledger.advance(durableFlush, (group, flush, isSettled) => {
+      const mayPass = left > 0 && (isSettled || this.#mayCarry(group, durableFlush - flush))
+      if (!mayPass) return 'wait'
+      left -= 1
+      return this.#pass(group, durableFlush, isSettled) ? 'pass' : 'wait'
+    })
+    this.#isBehind = left === 0
+    if (mark === undefined) return
+    rows.keepMark(mark, this.#isListStale ? this.#list() : undefined)
+    this.#isListStale = false
+  }
+
+  #mayCarry({ group }: GroupPositions, flushes: number): boolean {
+    if (flushes < this.#parts.carryAfterFlushes) return false
+    return this.#carried.has(group) || this.#carried.size < carriedGroupsMax
+  }
+
+  /** False: a record of it is on its way to the disk. */
+  #pass(found: GroupPositions, durableFlush: number, isSettled: boolean): boolean {
+    this.#touched.add(found)
+    if (!this.#parts.index.keepRows(found, durableFlush, !isSettled)) return false
+    if (isSettled) return true
+    this.#carried.set(found.group, found)
+    this.#isListStale = true
+    return true
+  }
+
+  #list(): readonly Carried[] {
+    const list: Carried[] = []
+    for (const [group, found] of this.#carried) {
+      const positions = this.#parts.index.open(found)
+      for (const position of positions) list.push([group, position])
+      if (positions.length === 0) this.#carried.delete(group)
+    }
+    return list
+  }
+
+  /** The batch is durable. */
+  onWritten(): void {
+    const { index, ledger } = this.#parts
+    for (const found of this.#touched) index.release(found)
+    this.#touched.clear()
+    assert(ledger.settledFlush >= this.#settledFlush, 'LOG-7: the mark goes back')
+    this.#settledFlush = ledger.settledFlush
+    ledger.trim()
+  }
+}
