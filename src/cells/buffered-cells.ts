@@ -16,8 +16,8 @@ import type { IntentSource } from '../txn/session.ts'
 import { remainingMs } from '../txn/time.ts'
 import { checkBody } from './body.ts'
 import { bufferedPartBytesMax } from './bounds.ts'
-import { nameProblem, type Written } from './cell.ts'
-import { creatorOf, type ShardName } from './cell-table.ts'
+import { nameProblem, type ShardName, type Written } from './cell.ts'
+import { creatorOf } from './cell-table.ts'
 import { bufferGroup, bufferKey, bufferTopic, encodeBuffered } from './buffer-rows.ts'
 import type {
   Answered,

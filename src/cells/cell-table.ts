@@ -8,6 +8,8 @@
  *                                                          are ranges in key order
  *   Purged  (datastore, shard, row_key, column)            columns that lost cells to a purge: how far
  *
+ * What triggers keep is beside them, in the same schema: `offset-table.ts`, `service-table.ts`.
+ *
  * The number comes with the commit, in the row and in its index entry at once, so both appear in the
  * same instant on every replica (CELL-3).
  */
@@ -30,7 +32,9 @@ import { table } from '../../schema/table.ts'
 import { isUuid, type Uuid } from '../../schema/values.ts'
 import { firstVersion, nextVersion, type SchemaVersion } from '../../schema/version.ts'
 import type { PackedBody } from './body.ts'
-import type { CellName, StoredCell } from './cell.ts'
+import type { CellName, ShardName, StoredCell } from './cell.ts'
+import { offsetTables } from './offset-table.ts'
+import { serviceTables } from './service-table.ts'
 
 const firstShardTable = table('Shard', { datastore: t.string(), shard: t.int32() })
   .key('datastore', 'shard')
@@ -73,7 +77,13 @@ const purgedTable = table('Purged', {
   .in(shardTable)
 
 const schemaName = 'Schemaless'
-const schema = defineSchema(schemaName, [shardTable, cellTable, purgedTable])
+const schema = defineSchema(schemaName, [
+  shardTable,
+  cellTable,
+  purgedTable,
+  ...offsetTables,
+  ...serviceTables,
+])
 
 /** The schema of cells as every cluster has it; no other one may have its name. */
 export const cellVersion: SchemaVersion = versionAfter(
@@ -91,11 +101,6 @@ const compiled = compileSchema(cellVersion)
 const compiledShard = present(compiled.tables.get(shardTable.name), 'cells: shards are a table')
 
 export const creatorBytes = 8
-
-export interface ShardName {
-  readonly datastore: string
-  readonly shard: number
-}
 
 export interface CellRow {
   readonly cell: StoredCell

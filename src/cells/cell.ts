@@ -7,6 +7,11 @@ import type { NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Json } from './body.ts'
 import type { Problem } from '../base/problem.ts'
 
+export interface ShardName {
+  readonly datastore: string
+  readonly shard: number
+}
+
 /** Where a cell is. */
 export interface CellName {
   /** A UUID; answers carry it in lower case. */

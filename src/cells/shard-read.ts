@@ -16,8 +16,8 @@ import type { View } from '../txn/group-port.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
 import { unpackedBytes } from './body-bytes.ts'
 import { readRerunsMax } from './bounds.ts'
-import type { CellName, StoredCell } from './cell.ts'
-import { firstColumn, scanColumn, type CellRow, type ShardName } from './cell-table.ts'
+import type { CellName, ShardName, StoredCell } from './cell.ts'
+import { firstColumn, scanColumn, type CellRow } from './cell-table.ts'
 import { positionOf, type CellPage, type ReadFrom } from './operation.ts'
 
 /** Rows of a shard as of a moment. */

@@ -6,7 +6,8 @@ import { assert } from '../base/assert.ts'
 import { sha256 } from '../base/bytes.ts'
 import type { GroupId } from '../base/ids.ts'
 import { uuidBytes, writeUuid } from '../base/uuid.ts'
-import { shardGroupOf, type ShardName } from './cell-table.ts'
+import type { ShardName } from './cell.ts'
+import { shardGroupOf } from './cell-table.ts'
 
 export const shardCount = 4096
 

@@ -1,0 +1,57 @@
+/** Calling what a program gave, with an end to the wait for it; and trying again what must come about. */
+import type { Clock } from '../ports/clock.ts'
+import { pause } from '../txn/time.ts'
+import { errorCharsMax } from './bounds.ts'
+import { isOutage } from './member.ts'
+
+/** What a call came to: undefined when it went well, or why it did not, in words. */
+export type Failure = string | undefined
+
+/** Resolves when the call has ended, or its time has: what it does after that concerns nobody. */
+export function attempt(
+  clock: Clock,
+  timeoutMs: number,
+  call: () => Promise<void> | void,
+): Promise<Failure> {
+  return new Promise((resolve) => {
+    const timer = clock.setTimer(timeoutMs, () => {
+      resolve(`it had not ended after ${timeoutMs} ms`)
+    })
+    const end = (failure: Failure): void => {
+      timer.cancel()
+      resolve(failure)
+    }
+    called(call).then(
+      () => end(undefined),
+      (error: unknown) => end(inWords(error)),
+    )
+  })
+}
+
+/** What it throws at once is a rejection as well. */
+async function called(call: () => Promise<void> | void): Promise<void> {
+  await call()
+}
+
+function inWords(error: unknown): string {
+  const text =
+    error instanceof Error ? `${error.name}: ${error.message}` : `it threw ${String(error)}`
+  return text.slice(0, errorCharsMax)
+}
+
+/** Tries until it comes about; undefined when it was not to go on after an outage. */
+export async function untilDone<Value>(
+  ports: { readonly clock: Clock; readonly pauseMs: number; mayGoOn(): boolean },
+  work: () => Promise<Value>,
+): Promise<Value | undefined> {
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isOutage(error)) throw error
+      if (!ports.mayGoOn()) return undefined
+    }
+    await pause(ports, ports.pauseMs)
+    if (!ports.mayGoOn()) return undefined
+  }
+}

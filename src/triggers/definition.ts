@@ -1,0 +1,137 @@
+/**
+ * What a program declares: functions that are called for the cells of a column, and the service
+ * whose workers share the shards. Plain data and functions; checked once, when it is defined.
+ */
+import { StoreError } from '../base/errors.ts'
+import type { Timestamp } from '../base/ids.ts'
+import { datastoreProblem, nameProblem, type Cell } from '../cells/cell.ts'
+import type { ClientCells } from '../client/cells.ts'
+import {
+  attemptsDefault,
+  handlerMsDefault,
+  handlerMsMax,
+  marksMaxDefault,
+  nameCharsMax,
+  retryMaxMsDefault,
+  retryMsDefault,
+  triggersMax,
+} from './bounds.ts'
+
+export interface TriggerCell extends Cell {
+  readonly shard: number
+}
+
+export interface TriggerContext {
+  /** The datastore that the cell is of. */
+  readonly cells: ClientCells
+  /** 1, 2, 3 …: which try of this cell this worker makes. */
+  readonly attempt: number
+}
+
+/**
+ * Called at least once for each cell of the column, in the order of each shard. It may be called again
+ * for a cell that it has handled: let it find its work done. When it throws, it is called again later.
+ */
+export type Handler<Cells = ClientCells> = (
+  cell: TriggerCell,
+  context: Omit<TriggerContext, 'cells'> & { readonly cells: Cells },
+) => Promise<void> | void
+
+export interface TriggerOptions {
+  readonly name: string
+  readonly column: string
+  readonly handle: Handler
+  /** Where a trigger that is new begins: cells of this time or later. Default: the first cell. */
+  readonly since?: Timestamp
+  /** A cell that failed so often is marked, and the next one taken; default 8. `Infinity`: never. */
+  readonly attemptsMax?: number
+  /** Before the second try; doubled at each further one, up to the maximum. Default 1 s and 60 s. */
+  readonly retryMs?: number
+  readonly retryMaxMs?: number
+  /** A call that takes longer has failed; default 60 s. */
+  readonly timeoutMs?: number
+  /** With more marked cells than this the trigger stops until it is resumed; default 100. */
+  readonly marksMax?: number
+}
+
+export type Trigger = Required<TriggerOptions>
+
+export interface ServiceOptions {
+  /** Names the workers that share the work, and where they are kept: in every program the same. */
+  readonly service: string
+  readonly datastore: string
+  readonly triggers: readonly TriggerOptions[]
+}
+
+export interface Service {
+  readonly service: string
+  readonly datastore: string
+  readonly triggers: readonly Trigger[]
+}
+
+/** Throws `invalid` with what is wrong, in one sentence. */
+export function defineTriggers(options: ServiceOptions): Service {
+  const { service, datastore } = options
+  checkName('service', service)
+  const wrong = datastoreProblem(datastore)
+  if (wrong !== undefined) throw invalid(`service ${service}: ${wrong.message}`)
+  const { length } = options.triggers
+  if (length === 0) throw invalid(`service ${service} has no triggers; give it one`)
+  if (length > triggersMax)
+    throw invalid(`service ${service} has ${length} triggers, at most ${triggersMax}`)
+  const triggers = options.triggers.map(triggerOf)
+  const names = triggers.map(({ name }) => name)
+  const twice = names.find((name, i) => names.indexOf(name) !== i)
+  if (twice !== undefined) throw invalid(`service ${service} has two triggers named ${twice}`)
+  return { service, datastore, triggers }
+}
+
+/** Whether a value that a module gave is a service; its functions are taken on trust. */
+export function isService(value: unknown): value is Service {
+  if (typeof value !== 'object' || value === null) return false
+  if (!('service' in value) || !('datastore' in value) || !('triggers' in value)) return false
+  const { service, datastore, triggers } = value
+  const areNamed = typeof service === 'string' && typeof datastore === 'string'
+  return areNamed && Array.isArray(triggers)
+}
+
+function triggerOf(options: TriggerOptions): Trigger {
+  const { name, column } = options
+  checkName('trigger', name)
+  const wrong = nameProblem({ column })
+  if (wrong !== undefined) throw invalid(`trigger ${name}: ${wrong.message}`)
+  if (typeof options.handle !== 'function') {
+    throw invalid(
+      `trigger ${name}: handle is the function to be called, not ${typeof options.handle}`,
+    )
+  }
+  const { retryMs = retryMsDefault, attemptsMax = attemptsDefault, since = 0 } = options
+  const { retryMaxMs = Math.max(retryMs, retryMaxMsDefault) } = options
+  const { timeoutMs = handlerMsDefault, marksMax = marksMaxDefault } = options
+  const within = (what: string, value: number, least: number, most: number): void => {
+    const isWhole = Number.isSafeInteger(value) || value === most
+    if (isWhole && value >= least && value <= most) return
+    throw invalid(
+      `trigger ${name}: ${what} is a whole number from ${least} to ${most}, not ${value}`,
+    )
+  }
+  within('since', since, 0, Number.MAX_SAFE_INTEGER)
+  within('attemptsMax', attemptsMax, 1, Infinity)
+  within('retryMs', retryMs, 1, handlerMsMax)
+  within('retryMaxMs', retryMaxMs, retryMs, handlerMsMax)
+  within('timeoutMs', timeoutMs, 1, handlerMsMax)
+  within('marksMax', marksMax, 0, Number.MAX_SAFE_INTEGER)
+  return { ...options, since, attemptsMax, retryMs, retryMaxMs, timeoutMs, marksMax }
+}
+
+const namePattern = /^[a-z][a-z0-9_-]*$/
+
+function checkName(what: string, name: string): void {
+  if (typeof name === 'string' && name.length <= nameCharsMax && namePattern.test(name)) return
+  const rule = `1 to ${nameCharsMax} of a-z, 0-9, _ and -, starting with a letter`
+  throw invalid(`the name of a ${what} is ${rule}, not ${JSON.stringify(name)}`)
+}
+
+function invalid(message: string): StoreError {
+  return new StoreError('invalid', message)
+}

@@ -1,0 +1,428 @@
+/**
+ * One trigger in one shard, for as long as this worker has it: cells in the order of the log, one at a
+ * time; each until it is handled, or marked; the offset saved behind them.
+ *
+ * TRIG-1  An offset is saved only up to where every cell was handled successfully, or is marked.
+ * TRIG-3  Cells come one by one, none left out: one that fails is tried again, then marked, with a row.
+ *
+ * The row is claimed before the first cell of the shard is handled, not before: a shard in which
+ * nothing happens costs no write. What was peeked at before may be behind, and the claim tells.
+ */
+import { assert } from '../base/assert.ts'
+import type { Cell } from '../cells/cell.ts'
+import type { MarkedCell, Offset } from '../cells/offset-table.ts'
+import type { LogPlace } from '../cells/operation.ts'
+import type { ClientCells } from '../client/cells.ts'
+import type { LogPage } from '../client/options.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import { pause } from '../txn/time.ts'
+import { attempt, untilDone, type Failure } from './attempt.ts'
+import type { TriggerLimits } from './bounds.ts'
+import type { Trigger } from './definition.ts'
+import type { TriggerEvent } from './event.ts'
+import type { Changed, Claim, OffsetStore } from './offset-store.ts'
+import type { Slots } from './slots.ts'
+
+export interface ShardRunParts {
+  readonly trigger: Trigger
+  readonly claim: Claim
+  readonly offsets: OffsetStore
+  readonly cells: ClientCells
+  readonly clock: Clock
+  readonly random: Random
+  readonly limits: TriggerLimits
+  readonly slots: Slots
+  /** Whether the trigger runs: it is not paused, nor stopped. */
+  mayRun(): boolean
+  /** So many cells of the shard are marked. Resolves when the service knows, or cannot be told now. */
+  report(shard: number, marked: number): Promise<void>
+  /** It can take more cells. */
+  onReady(run: ShardRun): void
+  /** A cell is done with, of the answer that it came in. */
+  onEvent(event: TriggerEvent): void
+  /** Another worker has the shard. */
+  onDisplaced(run: ShardRun): void
+  onFailed(error: unknown): void
+}
+
+/** Instead of a failure: the trigger was stopped before it came to that. */
+const notCalled = 'it was not called'
+
+/** A cell that waits for its turn, and how to say that it does no more. */
+interface Waiting {
+  readonly cell: Cell
+  readonly release: () => void
+}
+
+export class ShardRun {
+  readonly claim: Claim
+  /** Whether a tail call is under way that asks for its cells. */
+  isAsked = false
+  readonly #parts: ShardRunParts
+  /** Where to ask for cells; undefined until that is known. */
+  #place: LogPlace | undefined
+  /** Counts the times that it was looked up anew: what was begun before is of no use then. */
+  #epoch = 0
+  /** The same of what was asked for: also when only some of it is not wanted now. */
+  #asked = 0
+  #queue: Waiting[] = []
+  #again: MarkedCell[] = []
+  #peeked: Offset | undefined
+  #offset: Offset | undefined
+  /** The last cell that is done with, and the offset that is saved; undefined before the first page. */
+  #done: number | undefined
+  #saved = 0
+  #attempts = 0
+  #isStopped = false
+  #isBackingOff = false
+  #wake: () => void = () => undefined
+  #work: Promise<void> | undefined
+  #saving: Promise<void> | undefined
+
+  constructor(parts: ShardRunParts) {
+    this.#parts = parts
+    this.claim = parts.claim
+  }
+
+  /** What is to be asked for, and a name for the answer to come back under; undefined: nothing now. */
+  get wanted(): { readonly place: LogPlace; readonly asked: number } | undefined {
+    const place = this.#place
+    const isFull = this.#queue.length >= this.#parts.limits.pageCells || this.#isBackingOff
+    return place === undefined || isFull || this.#isStopped
+      ? undefined
+      : { place, asked: this.#asked }
+  }
+
+  /** Looks up where to go on. */
+  async open(): Promise<void> {
+    const epoch = (this.#epoch += 1)
+    this.#forget()
+    this.#wake()
+    const { offsets, trigger, claim } = this.#parts
+    const peeked = await this.#untilDone(async () => ({ row: await offsets.peek(claim.shard) }))
+    if (peeked === undefined || epoch !== this.#epoch || this.#isStopped) return
+    const { row } = peeked
+    this.#peeked = row
+    const { shard } = claim
+    this.#place =
+      row === undefined && trigger.since > 0
+        ? { kind: 'since', shard, timestamp: trigger.since }
+        : { kind: 'after', shard, addedId: row?.after ?? 0 }
+    this.#done = this.#place.kind === 'after' ? this.#place.addedId : undefined
+    this.#saved = this.#done ?? 0
+    this.#parts.onReady(this)
+    // Cells that are to be tried again are looked for under a claim.
+    if (row !== undefined && row.marked > 0) this.go()
+  }
+
+  /** What was asked for; `release` is called for each cell when it is done with. */
+  take(page: LogPage, asked: number, release: () => void): void {
+    if (asked !== this.#asked || this.#isStopped) {
+      for (const _ of page.cells) release()
+      return
+    }
+    this.#done ??= (page.cells[0]?.addedId ?? page.next + 1) - 1
+    if (page.cells.length === 0 && this.#place?.kind === 'after') return
+    this.#place = { kind: 'after', shard: page.shard, addedId: page.next }
+    this.#queue.push(...page.cells.map((cell) => ({ cell, release })))
+    this.go()
+  }
+
+  /** Works, when there is something to be done and it does not already. */
+  go(): void {
+    this.#work ??= this.#run()
+      .catch((error: unknown) => this.#parts.onFailed(error))
+      .finally(() => {
+        this.#work = undefined
+        // What came in the meantime has called for nothing.
+        if (this.#hasWork) this.go()
+        else this.#parts.onReady(this)
+      })
+  }
+
+  /** No handler is called any more; resolves when none is at work, and what was done is saved. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#wake()
+    await this.#work
+    this.#save()
+    await this.#saving
+    this.#forget()
+  }
+
+  async #run(): Promise<void> {
+    // Whoever calls goes on first.
+    await Promise.resolve()
+    while (this.#hasWork) {
+      if (this.#offset === undefined && !(await this.#claimed())) continue
+      const epoch = this.#epoch
+      const again = this.#again.shift()
+      if (again !== undefined) await this.#tryMarked(again, epoch)
+      else await this.#tryNext(epoch)
+      this.#parts.onReady(this)
+    }
+    this.#save()
+  }
+
+  get #hasWork(): boolean {
+    return this.#mayRun() && (this.#queue.length > 0 || this.#hasRetries)
+  }
+
+  get #hasRetries(): boolean {
+    return this.#offset === undefined ? (this.#peeked?.marked ?? 0) > 0 : this.#again.length > 0
+  }
+
+  #mayRun(): boolean {
+    return !this.#isStopped && this.#parts.mayRun()
+  }
+
+  /** Claims the shard, unless what waits in it is of other columns alone, and not much. */
+  async #claimed(): Promise<boolean> {
+    const { offsets, claim, trigger, limits } = this.#parts
+    const isLittle = this.#unsaved + this.#queue.length < limits.unsavedMax
+    const isOfOthers = this.#queue.every(({ cell }) => cell.column !== trigger.column)
+    if (isLittle && isOfOthers && !this.#hasRetries) {
+      this.#passOver()
+      return false
+    }
+    const epoch = this.#epoch
+    const changed = await this.#untilDone(() => offsets.claim(claim, this.#done ?? 0))
+    if (changed === undefined || epoch !== this.#epoch) return false
+    return this.#onClaimed(changed)
+  }
+
+  async #onClaimed({ kind, offset }: Changed): Promise<boolean> {
+    if (kind === 'displaced') return this.#displaced()
+    const done = this.#done ?? 0
+    const from = this.#peeked?.after ?? done
+    // It was changed by hand, or saved further back than it was peeked at.
+    if (offset.revision !== (this.#peeked?.revision ?? 0) || offset.after < from) {
+      await this.open()
+      return false
+    }
+    this.#offset = offset
+    this.#saved = offset.after
+    this.#skipTo(offset.after)
+    await this.#lookForMarked(offset)
+    return true
+  }
+
+  /** Who had the shard before has come further than was seen. */
+  #skipTo(after: number): void {
+    while (this.#queue[0] !== undefined && this.#queue[0].cell.addedId <= after) this.#shift()
+    this.#done = Math.max(this.#done ?? 0, after)
+    const place = this.#place
+    if (place?.kind === 'after' && place.addedId < after) this.#place = { ...place, addedId: after }
+  }
+
+  /** Says again how many there are, since who marked them may have died before it did. */
+  async #lookForMarked({ marked }: Offset): Promise<void> {
+    if (marked === 0) return
+    const { offsets, claim, report } = this.#parts
+    const found = await this.#untilDone(() => offsets.marked(claim.shard))
+    this.#again = [...(found ?? [])].filter(({ isRetried }) => isRetried)
+    await report(claim.shard, marked)
+  }
+
+  /** Cells of other columns are passed without a slot, and saved now and then. */
+  #passOver(): void {
+    const { trigger } = this.#parts
+    while (this.#queue[0] !== undefined && this.#queue[0].cell.column !== trigger.column) {
+      this.#pass(this.#queue[0].cell)
+    }
+  }
+
+  /** A cell is done with. */
+  #pass({ addedId }: Cell): void {
+    assert(addedId === (this.#done ?? 0) + 1, 'TRIG-3: a cell was left out')
+    this.#done = addedId
+    this.#attempts = 0
+    this.#shift()
+  }
+
+  #shift(): void {
+    this.#queue.shift()?.release()
+  }
+
+  async #tryNext(epoch: number): Promise<void> {
+    const { limits } = this.#parts
+    this.#passOver()
+    const next = this.#queue[0]?.cell
+    if (this.#unsaved >= limits.unsavedMax) {
+      this.#save()
+      return this.#saving
+    }
+    if (next === undefined) return
+    const attempts = this.#attempts + 1
+    const failure = await this.#handle(next, attempts)
+    // It was looked up anew meanwhile where to go on.
+    if (epoch !== this.#epoch || failure === notCalled) return
+    this.#attempts = attempts
+    if (failure !== undefined) return this.#onFailure(next, failure, epoch)
+    this.#pass(next)
+    this.#save()
+  }
+
+  get #unsaved(): number {
+    return (this.#done ?? 0) - this.#saved
+  }
+
+  async #handle(cell: Cell, nth: number): Promise<Failure> {
+    const { slots, trigger, clock, cells, claim, onEvent } = this.#parts
+    await slots.take()
+    try {
+      // It was stopped while it waited.
+      if (!this.#mayRun()) return notCalled
+      const given = { ...cell, shard: claim.shard }
+      const context = { cells, attempt: nth }
+      onEvent({ kind: 'calls', trigger: trigger.name, cell: given, claim })
+      const call = (): Promise<void> | void => trigger.handle(given, context)
+      const failure = await attempt(clock, trigger.timeoutMs, call)
+      const ended = { trigger: trigger.name, cell: given, claim, attempt: nth }
+      if (failure === undefined) onEvent({ kind: 'handled', ...ended })
+      else onEvent({ kind: 'failed', ...ended, error: failure })
+      return failure
+    } finally {
+      slots.give()
+    }
+  }
+
+  async #onFailure(cell: Cell, error: string, epoch: number): Promise<void> {
+    if (!this.#mayRun()) return
+    const { trigger } = this.#parts
+    if (this.#attempts >= trigger.attemptsMax) return this.#mark(cell, error, epoch)
+    this.#dropRest()
+    this.#isBackingOff = true
+    await this.#sleep(this.#delayMs())
+    this.#isBackingOff = false
+  }
+
+  /** Unless it is stopped, or looks up anew where to go on. */
+  async #sleep(delayMs: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = this.#parts.clock.setTimer(delayMs, resolve)
+      this.#wake = () => {
+        timer.cancel()
+        resolve()
+      }
+    })
+    this.#wake = () => undefined
+  }
+
+  /** What comes after a cell that fails is asked for again: it may be long until then. */
+  #dropRest(): void {
+    const [head] = this.#queue
+    const place = this.#place
+    if (head === undefined || place === undefined) return
+    for (const { release } of this.#queue) release()
+    this.#queue = [{ cell: head.cell, release: () => undefined }]
+    this.#place = { kind: 'after', shard: place.shard, addedId: head.cell.addedId }
+    // What was asked for before is after more than that.
+    this.#asked += 1
+  }
+
+  #delayMs(): number {
+    const { random, trigger } = this.#parts
+    const { retryMs, retryMaxMs } = trigger
+    const longestMs = Math.min(retryMaxMs, retryMs * 2 ** Math.min(this.#attempts - 1, 30))
+    return random.int(Math.ceil(longestMs / 2), longestMs)
+  }
+
+  /** Puts the cell aside, says so, and goes on behind it. */
+  async #mark(cell: Cell, error: string, epoch: number): Promise<void> {
+    const { offsets, claim, trigger, onEvent, report } = this.#parts
+    await this.#saving
+    const held = this.#offset
+    if (held === undefined || epoch !== this.#epoch) return
+    const attempts = this.#attempts
+    const work = (): Promise<Changed> => offsets.mark(claim, held, cell, { attempts, error })
+    const changed = await this.#untilDone(work)
+    if (changed === undefined || !(await this.#isDone(changed, epoch))) return
+    onEvent({ kind: 'marked', trigger: trigger.name, shard: claim.shard, cell, attempts, error })
+    this.#pass(cell)
+    this.#saved = Math.max(this.#saved, changed.offset.after)
+    await report(claim.shard, changed.offset.marked)
+  }
+
+  /** A marked cell, out of its turn. */
+  async #tryMarked(marked: MarkedCell, epoch: number): Promise<void> {
+    const { offsets, claim, cells, trigger, report, onEvent } = this.#parts
+    const cell = await this.#untilDone(() => cells.get(marked))
+    const failure = cell === undefined ? 'the cell was not found' : await this.#handle(cell, 1)
+    if (failure === notCalled) return void this.#again.unshift(marked)
+    await this.#saving
+    const held = this.#offset
+    if (held === undefined || epoch !== this.#epoch || this.#isStopped) return
+    const { addedId } = marked
+    const again = { ...marked, attempts: marked.attempts + 1, error: failure ?? '' }
+    const work = (): Promise<Changed> =>
+      failure === undefined
+        ? offsets.unmark(claim, held, addedId)
+        : offsets.keepMarked(claim, held, again)
+    const changed = await this.#untilDone(work)
+    if (changed === undefined || !(await this.#isDone(changed, epoch))) return
+    const of = { trigger: trigger.name, shard: claim.shard }
+    if (failure === undefined) onEvent({ kind: 'unmarked', ...of, addedId })
+    await report(claim.shard, changed.offset.marked)
+  }
+
+  /** Takes up what became of a change; false when this run cannot go on from there. */
+  async #isDone({ kind, offset }: Changed, epoch: number): Promise<boolean> {
+    if (epoch !== this.#epoch) return false
+    if (kind === 'displaced') return this.#displaced()
+    if (kind === 'moved') {
+      await this.open()
+      return false
+    }
+    this.#offset = offset
+    return true
+  }
+
+  #displaced(): false {
+    this.#isStopped = true
+    this.#parts.onDisplaced(this)
+    return false
+  }
+
+  /** Saves what is done, as often as there is more; what comes meanwhile is saved with the next one. */
+  #save(): void {
+    if (this.#offset === undefined || this.#unsaved <= 0) return
+    this.#saving ??= this.#saveAll()
+      .catch((error: unknown) => this.#parts.onFailed(error))
+      .finally(() => (this.#saving = undefined))
+  }
+
+  async #saveAll(): Promise<void> {
+    const { offsets, claim, limits, onEvent, trigger } = this.#parts
+    while (this.#offset !== undefined && this.#unsaved > 0) {
+      const epoch = this.#epoch
+      if (limits.saveMs > 0 && !this.#isStopped) await pause(this.#parts, limits.saveMs)
+      const held = this.#offset
+      const after = this.#done ?? 0
+      const work = (): Promise<Changed> => offsets.save(claim, held, after)
+      const changed = await this.#untilDone(work)
+      if (changed === undefined || !(await this.#isDone(changed, epoch))) return
+      assert(after <= (this.#done ?? 0), 'TRIG-1: an offset is ahead of what was handled')
+      this.#saved = Math.max(this.#saved, after)
+      onEvent({ kind: 'saved', trigger: trigger.name, claim, after })
+    }
+  }
+
+  /** Once, when it is stopped: another worker waits for the shard. */
+  #untilDone<Value>(work: () => Promise<Value>): Promise<Value | undefined> {
+    const { clock, limits } = this.#parts
+    return untilDone({ clock, pauseMs: limits.pauseMs, mayGoOn: () => !this.#isStopped }, work)
+  }
+
+  #forget(): void {
+    this.#asked += 1
+    for (const { release } of this.#queue) release()
+    this.#queue = []
+    this.#again = []
+    this.#offset = undefined
+    this.#peeked = undefined
+    this.#place = undefined
+    this.#attempts = 0
+  }
+}

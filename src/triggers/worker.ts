@@ -1,0 +1,161 @@
+/**
+ * A worker: a member of its service, and a run of each trigger over the shards that it is given. All
+ * that a process does for a service goes through one: one heartbeat, one set of tail calls.
+ */
+import { assert } from '../base/assert.ts'
+import { isShard, shardCount } from '../cells/shard.ts'
+import type { ClientCells } from '../client/cells.ts'
+import type { Clock } from '../ports/clock.ts'
+import { randomUuid, type Random } from '../ports/random.ts'
+import type { Tables } from '../tables/open.ts'
+import { decodeHoldings, shardsOf } from './assignment.ts'
+import { untilDone } from './attempt.ts'
+import { checkTriggerLimits, defaultTriggerLimits, type TriggerLimits } from './bounds.ts'
+import type { Service } from './definition.ts'
+import type { TriggerEvent } from './event.ts'
+import { isOutage, Member } from './member.ts'
+import { OffsetStore } from './offset-store.ts'
+import { ServiceStore, type ServiceView } from './service-store.ts'
+import { TriggerRun } from './trigger-run.ts'
+
+export interface WorkerPorts {
+  /** Cells and groups of the cluster. */
+  readonly cells: ClientCells
+  readonly tables: Tables
+  readonly clock: Clock
+  readonly random: Random
+}
+
+export interface WorkerOptions {
+  readonly limits?: Partial<TriggerLimits>
+  /** The shards that the service works on; default: all. In every worker the same. */
+  readonly shards?: readonly number[]
+  /** A name that no other worker has, nor this one in an earlier life; drawn by default. */
+  readonly worker?: string
+  readonly onEvent?: (event: TriggerEvent) => void
+}
+
+export class Worker {
+  readonly name: string
+  readonly #service: Service
+  readonly #limits: TriggerLimits
+  readonly #ports: WorkerPorts
+  readonly #store: ServiceStore
+  readonly #runs: readonly TriggerRun[]
+  readonly #member: Member
+  readonly #onEvent: (event: TriggerEvent) => void
+  #generation = 0
+  #released = 0
+  #isReached = true
+  #isEnding = false
+  #ended: Promise<void> | undefined
+  #fail: (error: unknown) => void = () => undefined
+
+  constructor(service: Service, ports: WorkerPorts, options: WorkerOptions = {}) {
+    const { shards = allShards(), onEvent = () => undefined } = options
+    assert(shards.every(isShard), 'triggers: there is such a shard')
+    this.#limits = { ...defaultTriggerLimits, ...options.limits }
+    checkTriggerLimits(this.#limits)
+    this.name = options.worker ?? randomUuid(ports.random)
+    this.#service = service
+    this.#ports = ports
+    this.#onEvent = onEvent
+    this.#store = new ServiceStore(ports.tables, service.service, this.#limits.callMs)
+    this.#runs = service.triggers.map((trigger) => this.#runOf(trigger))
+    this.#member = new Member({
+      ...{ store: this.#store, clock: ports.clock, random: ports.random, limits: this.#limits },
+      ...{ worker: this.name, shards: [...shards].sort((a, b) => a - b) },
+      released: () => this.#released,
+      onView: (view) => this.#onView(view),
+      onReach: (isReached, error) => this.#onReach(isReached, error?.message ?? ''),
+      onElected: (term) => onEvent({ kind: 'elected', term }),
+    })
+  }
+
+  /** Until `stop`. Rejects with what is no outage: a bug, or a store that refuses. */
+  async run(): Promise<void> {
+    const failed = new Promise<never>((_, reject) => (this.#fail = reject))
+    // It is waited for below, or nobody needs it any more.
+    failed.catch(() => undefined)
+    await this.#register()
+    await new Promise<void>((resolve, reject) => {
+      failed.catch(reject)
+      this.#member.run().then(resolve, reject)
+    })
+    await this.#ended
+  }
+
+  /** Ends handlers and saves what they did, then leaves: another worker gets the shards at once. */
+  stop(): Promise<void> {
+    this.#isEnding = true
+    this.#ended ??= this.#end()
+    return this.#ended
+  }
+
+  async #end(): Promise<void> {
+    // The heartbeat goes on: nobody is to take the shards while a handler is at work.
+    await Promise.all(this.#runs.map((run) => run.end()))
+    await this.#member.end()
+    try {
+      await this.#store.leave(this.name)
+    } catch (error) {
+      // It is missed after a while.
+      if (!isOutage(error)) throw error
+    }
+  }
+
+  async #register(): Promise<void> {
+    const { datastore, triggers } = this.#service
+    const { clock } = this.#ports
+    const { pauseMs } = this.#limits
+    await untilDone({ clock, pauseMs, mayGoOn: () => !this.#isEnding }, () =>
+      this.#store.register(datastore, triggers),
+    )
+  }
+
+  #runOf(trigger: Service['triggers'][number]): TriggerRun {
+    const { service, datastore } = this.#service
+    const { cells, tables, clock, random } = this.#ports
+    const name = { service, trigger: trigger.name }
+    return new TriggerRun({
+      ...{ trigger, worker: this.name, cells, clock, random, limits: this.#limits },
+      offsets: new OffsetStore(tables, datastore, name, this.#limits.callMs),
+      report: (...told) => this.#store.report(...told),
+      onEvent: this.#onEvent,
+      onFailed: (error) => this.#fail(error),
+    })
+  }
+
+  #onView({ service, triggers }: ServiceView): void {
+    for (const run of this.#runs) {
+      const row = triggers.find(({ trigger }) => trigger === run.name)
+      if (row !== undefined) run.onRow(row)
+    }
+    if (service === undefined || service.generation === this.#generation) return
+    assert(service.generation > this.#generation, 'TRIG-5: the assignments of a service went back')
+    const { generation, assignment } = service
+    this.#generation = generation
+    const shards = shardsOf(decodeHoldings(assignment), this.name)
+    for (const run of this.#runs) run.assign(shards)
+    this.#onEvent({ kind: 'assigned', generation, shards: shards.size })
+    void this.#release(generation)
+  }
+
+  /** Says, by the next heartbeat, that nothing is at work in the shards that it has had to give up. */
+  async #release(generation: number): Promise<void> {
+    await Promise.all(this.#runs.map((run) => run.quiet()))
+    if (generation <= this.#released) return
+    this.#released = generation
+    if (!this.#isEnding) this.#member.hurry()
+  }
+
+  #onReach(isReached: boolean, error: string): void {
+    if (isReached === this.#isReached) return
+    this.#isReached = isReached
+    this.#onEvent({ kind: 'reach', isReached, error })
+  }
+}
+
+function allShards(): readonly number[] {
+  return Array.from({ length: shardCount }, (_, shard) => shard)
+}
