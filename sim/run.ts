@@ -14,6 +14,7 @@ import { Comparison, type SimCluster } from './comparison.ts'
 import type { History } from './history/operation.ts'
 import { PastWorkload } from './past-workload.ts'
 import { TableWorkload } from './table-workload.ts'
+import { TriggerWorkload } from './trigger-workload.ts'
 import { ReplicaWorkload } from './replica-workload.ts'
 import type { RunOutcome, RunResult } from './result.ts'
 import { ruleOf, sentenceOf, stackOf } from './run-error.ts'
@@ -87,6 +88,7 @@ class Run {
   readonly #lists: AppendWorkload
   readonly #past: PastWorkload
   readonly #tables: TableWorkload
+  readonly #triggers: TriggerWorkload
   readonly #referee: Referee
   readonly #comparison: Comparison
   readonly #endsAtHealing: boolean
@@ -152,6 +154,14 @@ class Run {
       mayBeCorrupt: () => this.#mayBeCorrupt(),
       isInService: (node) => this.#isInService(node),
       onFailed,
+    })
+    this.#triggers = new TriggerWorkload({
+      ...{ world, coverage, referee, judge, network: clientNetwork, tell },
+      ...{ options: options.workload, nodes: hosts.map((host) => host.name) },
+      mayBeCorrupt: () => hosts.some((host) => this.#cluster.atlas.hadHurtData(host.name)),
+      onFailed: (error) => {
+        world.fail(error)
+      },
     })
   }
 
@@ -230,7 +240,7 @@ class Run {
   }
 
   #areSessionsDone(): boolean {
-    const sessions = [this.#blind, this.#lists, this.#past, this.#tables]
+    const sessions = [this.#blind, this.#lists, this.#past, this.#tables, this.#triggers]
     return this.#areClientsDone() && sessions.every((one) => one.isDone())
   }
 
@@ -258,6 +268,7 @@ class Run {
     this.#lists.start()
     this.#past.start()
     this.#tables.start()
+    this.#triggers.start()
     this.#inspectNowAndThen()
     const ending = await world.run(() => this.#isBroken(), this.#options.faultRates.lengthMicros)
     this.#expectNoStorm(ending)
@@ -301,6 +312,7 @@ class Run {
     this.#lists.end()
     this.#past.end()
     this.#tables.end()
+    this.#triggers.end()
     const rest = await world.run(isDone, world.nowMicros + finishMicros)
     this.#expectNoStorm(rest)
     this.#expect(rest === 'done', 'LIVE-1', 'A call did not end in the healed world.')
@@ -312,8 +324,19 @@ class Run {
     const last = await world.run(isDone, world.nowMicros + finishMicros)
     this.#expectNoStorm(last)
     this.#expect(last === 'done', 'LIVE-1', 'Clients could not finish in the healed world.')
+    await this.#drainTriggers(isDone)
     this.#judgeHistory()
     this.#expectEase(before)
+  }
+
+  /** Behind all writes: what is there then is handled, and the workers leave. */
+  async #drainTriggers(isDone: () => boolean): Promise<void> {
+    const { world } = this.#cluster
+    if (this.#isBroken()) return
+    this.#triggers.finish()
+    const ending = await world.run(isDone, world.nowMicros + finishMicros)
+    this.#expectNoStorm(ending)
+    this.#expect(ending === 'done', 'LIVE-1', 'Triggers could not finish in the healed world.')
   }
 
   /** What all clients were told so far. */

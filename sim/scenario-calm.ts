@@ -34,6 +34,7 @@ const calmWorkload: WorkloadOptions = {
   ...{ blindSessionCount: 0, blindWrites: 0, timeoutMs: 4_000, tryTimeoutMs: 500 },
   ...{ listSessionCount: 0, listOperations: 0, pastSessionCount: 0, pastOperations: 0 },
   ...{ tableSessionCount: 0, tableOperations: 0, tableStoreCount: 1, schemaChanges: 0 },
+  ...{ triggerWorkerCount: 0, triggerTroubles: 0 },
 }
 
 /** One millisecond each way, always. */

@@ -46,6 +46,9 @@ export interface WorkloadOptions {
   readonly tableStoreCount: number
   /** Sessions that give the cluster the schema's next version, in the middle of their work. */
   readonly schemaChanges: number
+  /** Workers of a service with a trigger on what clients write; with troubles, they meet some. */
+  readonly triggerWorkerCount: number
+  readonly triggerTroubles: number
   /** How long a call is tried in all, and one node is given. */
   readonly timeoutMs: number
   readonly tryTimeoutMs: number
@@ -187,6 +190,17 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
     ...drawPurges(random.fork('purges')),
     ...drawPast(random.fork('past')),
     ...drawTables(random.fork('tables')),
+    ...drawTriggers(random.fork('triggers')),
+  }
+}
+
+/** In a part of the seeds only: heartbeats go on for as long as a run does. */
+function drawTriggers(
+  random: SeededRandom,
+): Pick<WorkloadOptions, 'triggerWorkerCount' | 'triggerTroubles'> {
+  return {
+    triggerWorkerCount: random.pick([0, 0, 0, 0, 2, 3]),
+    triggerTroubles: random.pick([0, 1, 1, 1]),
   }
 }
 

@@ -53,6 +53,8 @@ export class TriggerRun {
   readonly #unreported = new Map<number, number>()
   #marksUnreported = 0
   #reporting: Promise<void> | undefined
+  /** Something was not done, since the trigger was not to run. */
+  #wasHeld = true
   #polls = 0
   #answers = 0
   #isPumping = false
@@ -76,12 +78,11 @@ export class TriggerRun {
   /** What the service says of the trigger. */
   onRow(row: TriggerRow): void {
     const before = this.#row
-    const couldRun = this.#mayRun()
     this.#row = row
     const { state, reason, trigger } = row
     if (before?.state !== state) this.#parts.onEvent({ kind: 'state', trigger, state, reason })
     if (before !== undefined && before.revision !== row.revision) this.#reopen()
-    if (!couldRun && this.#mayRun()) this.#goOn()
+    if (this.#wasHeld && this.#mayRun()) this.#goOn()
     void this.#reportAll()
   }
 
@@ -105,10 +106,16 @@ export class TriggerRun {
   }
 
   #mayRun(): boolean {
+    const mayRun = this.#isRunning && !this.#isEnding
+    if (!mayRun) this.#wasHeld = true
+    return mayRun
+  }
+
+  get #isRunning(): boolean {
     const row = this.#row
-    if (row?.state !== 'running' || this.#isEnding) return false
     // While the service cannot be told, this worker counts for itself.
-    return row.marked + this.#marksUnreported - row.forgiven <= row.marksMax
+    const marked = this.#marksUnreported + (row?.marked ?? 0) - (row?.forgiven ?? 0)
+    return row?.state === 'running' && marked <= row.marksMax
   }
 
   #begin(shard: number, generation: number): void {
@@ -164,6 +171,7 @@ export class TriggerRun {
   }
 
   #goOn(): void {
+    this.#wasHeld = false
     for (const run of this.#runs.values()) {
       run.go()
       this.#onReady(run)
@@ -240,13 +248,13 @@ export class TriggerRun {
 
   async #poll(asked: readonly Asked[]): Promise<void> {
     const { limits, clock } = this.#parts
-    const waitMs = this.#polls === 1 ? limits.waitMs : limits.shortWaitMs
+    const isOnly = this.#polls === 1
+    const waitMs = isOnly ? limits.waitMs : limits.shortWaitMs
     try {
       const pages = await this.#pages(asked, waitMs)
       this.#give(asked, pages)
-      if (!pages.some((page) => page !== undefined && page.cells.length > 0)) {
-        await this.#probe(asked)
-      }
+      const isEmpty = pages.every((page) => page === undefined || page.cells.length === 0)
+      if (isOnly && isEmpty) await this.#probe(asked)
     } catch (error) {
       if (!isOutage(error)) throw error
       await pause({ clock }, limits.pauseMs)

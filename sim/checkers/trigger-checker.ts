@@ -1,0 +1,268 @@
+/**
+ * What triggers write into the groups of shards and of their service, and what their handlers see.
+ * Fed with transactions as they take effect, so nothing that workers believe is taken for true.
+ *
+ * TRIG-1  An offset passes a cell only when a handler has ended well for it, or it is marked.
+ * TRIG-2  After a drain every cell was handled, or is marked.
+ * TRIG-3  A handler is called for a cell when all before it in the shard are done with.
+ * TRIG-4  The generation of an offset never goes back, and under one it has one owner.
+ * TRIG-5  An assignment gives a shard to one worker, under a generation that no other had it by.
+ * TRIG-6  No trigger runs with more marked cells than its threshold.
+ */
+import { latin1 } from '../../src/base/bytes.ts'
+import { groupOfBytes } from '../../src/base/ids.ts'
+import { fromLatin1 } from '../../src/base/bytes.ts'
+import { cellVersion } from '../../src/cells/cell-table.ts'
+import { compileSchema } from '../../src/tables/compile.ts'
+import { groupContext, rootOfGroup, type GroupContext } from '../../src/tables/group-context.ts'
+import { decodeRowKey } from '../../src/tables/row-key.ts'
+import { decodeRow } from '../../src/tables/row-value.ts'
+import type { LogModel, ModelEffect } from './log-model.ts'
+import type { Referee } from './referee.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** What is known of a shard. */
+interface ShardFacts {
+  /** Cells of the trigger's column: added ids, rising. */
+  readonly cells: number[]
+  readonly handled: Set<number>
+  readonly marked: Set<number>
+  offset: Fields | undefined
+}
+
+interface Holder {
+  readonly owner: string
+  readonly generation: number
+}
+
+const schema = compileSchema(cellVersion)
+
+export interface TriggerCheckerParts {
+  readonly referee: Referee
+  readonly model: LogModel
+  readonly datastore: string
+  readonly service: string
+  readonly trigger: string
+  readonly column: string
+}
+
+export class TriggerChecker {
+  readonly #parts: TriggerCheckerParts
+  readonly #shards = new Map<number, ShardFacts>()
+  readonly #contexts = new Map<string, GroupContext | undefined>()
+  readonly #holders = new Map<number, Holder>()
+  /** Times that a call was made, and cells marked: what a run reached. */
+  calls = 0
+  marks = 0
+
+  constructor(parts: TriggerCheckerParts) {
+    this.#parts = parts
+  }
+
+  /** Cells that nobody has handled or marked, in words. */
+  get open(): readonly string[] {
+    return [...this.#shards].flatMap(([shard, facts]) =>
+      facts.cells.filter((id) => !isDone(facts, id)).map((id) => `${shard}/${id}`),
+    )
+  }
+
+  /** Offsets that stand before a cell of their trigger, in words. */
+  get behind(): readonly string[] {
+    return [...this.#shards].flatMap(([shard, { cells, offset }]) => {
+      const last = cells.at(-1)
+      const after = numberOf(offset, 'after')
+      return last === undefined || after >= last ? [] : [`${shard}: ${after} of ${last}`]
+    })
+  }
+
+  get markedCount(): number {
+    return [...this.#shards.values()].reduce((sum, { marked }) => sum + marked.size, 0)
+  }
+
+  onEffect({ group, transaction }: ModelEffect): void {
+    const context = this.#contextOf(group)
+    if (context === undefined) return
+    const rows = transaction.mutations.flatMap(({ key, slots }) => {
+      // Entries of indexes have numbers in their keys; rows that matter here have none.
+      if (slots?.some(({ at }) => at === 'key') === true) return []
+      const found = decodeRowKey(context, key)
+      if (found === undefined) return []
+      const stored = this.#parts.model.of(group).rows.get(latin1(key))
+      const row = stored && decodeRow(found.table, found.values, stored.value)
+      return [{ table: found.table.name, key: fieldsOf(found.table.key, found.values), row }]
+    })
+    // The offset comes last: it may pass cells that its own transaction marks.
+    for (const one of rows) if (one.table !== 'TriggerOffset') this.#onRow(one)
+    for (const one of rows) if (one.table === 'TriggerOffset') this.#onOffset(one.key, one.row)
+  }
+
+  /** A handler is called. */
+  onCalled(shard: number, addedId: number): void {
+    const facts = this.#of(shard)
+    this.calls += 1
+    const left = facts.cells.find((id) => id < addedId && !isDone(facts, id))
+    this.#check(
+      left === undefined,
+      'TRIG-3',
+      'A handler is called for a cell while one before it is not done with.',
+      { shard, addedId, left },
+    )
+  }
+
+  /** And ends well. */
+  onHandled(shard: number, addedId: number): void {
+    this.#of(shard).handled.add(addedId)
+  }
+
+  /** Everything was to be handled by now. */
+  onDrained(): void {
+    const { open, behind } = this
+    this.#check(open.length === 0, 'TRIG-2', 'A cell was not handled, and is not marked.', { open })
+    const late = 'An offset is not where its trigger has come to.'
+    this.#check(behind.length === 0, 'TRIG-2', late, { behind })
+  }
+
+  get isDrained(): boolean {
+    return this.open.length === 0 && this.behind.length === 0
+  }
+
+  #onRow({ table, key, row }: { table: string; key: Fields; row: Fields | undefined }): void {
+    switch (table) {
+      case 'Cell':
+        return this.#onCell(row)
+      case 'MarkedCell':
+        return this.#onMarked(key, row)
+      case 'TriggerService':
+        return this.#onService(key, row)
+      case 'Trigger':
+        return this.#onTrigger(key, row)
+      default:
+    }
+  }
+
+  #onCell(row: Fields | undefined): void {
+    if (row?.['datastore'] !== this.#parts.datastore) return
+    if (row['column'] !== this.#parts.column) return
+    const { cells } = this.#of(numberOf(row, 'shard'))
+    const addedId = numberOf(row, 'added_id')
+    if (!cells.includes(addedId)) cells.push(addedId)
+  }
+
+  #isOwn(key: Fields): boolean {
+    const { service, trigger } = this.#parts
+    return key['service'] === service && key['trigger'] === trigger
+  }
+
+  #onMarked(key: Fields, row: Fields | undefined): void {
+    if (!this.#isOwn(key)) return
+    const { marked } = this.#of(numberOf(key, 'shard'))
+    if (row === undefined) marked.delete(numberOf(key, 'added_id'))
+    else if (!marked.has(numberOf(key, 'added_id'))) {
+      this.marks += 1
+      marked.add(numberOf(key, 'added_id'))
+    }
+  }
+
+  #onOffset(key: Fields, row: Fields | undefined): void {
+    if (!this.#isOwn(key)) return
+    const shard = numberOf(key, 'shard')
+    const facts = this.#of(shard)
+    const before = facts.offset
+    facts.offset = row
+    const after = numberOf(row, 'after')
+    const passed = facts.cells.find((id) => id <= after && !isDone(facts, id))
+    this.#check(
+      passed === undefined,
+      'TRIG-1',
+      'An offset is behind a cell that was neither handled nor marked.',
+      { shard, after, passed },
+    )
+    const [old, now] = [numberOf(before, 'generation'), numberOf(row, 'generation')]
+    const isByHand = numberOf(row, 'revision') > numberOf(before, 'revision')
+    const isGoingOn = after >= numberOf(before, 'after') || isByHand
+    const isOwned = before === undefined || now > old || row?.['owner'] === before['owner']
+    this.#check(
+      now >= old && isOwned && isGoingOn,
+      'TRIG-4',
+      'An offset was changed by somebody who has not claimed it last.',
+      { shard, before, row },
+    )
+  }
+
+  #onService(key: Fields, row: Fields | undefined): void {
+    if (key['service'] !== this.#parts.service) return
+    for (const [first, last, owner, generation] of runsOf(row)) {
+      for (let shard = first; shard <= last; shard++) {
+        const before = this.#holders.get(shard)
+        const isSame = before?.owner === owner && before.generation === generation
+        const isNew = before === undefined || generation > before.generation
+        this.#check(
+          isSame || isNew,
+          'TRIG-5',
+          'A shard is given to a worker under a generation that has had an owner.',
+          { shard, before, owner, generation },
+        )
+        this.#holders.set(shard, { owner, generation })
+      }
+    }
+  }
+
+  #onTrigger(key: Fields, row: Fields | undefined): void {
+    if (!this.#isOwn(key) || row === undefined) return
+    const over = numberOf(row, 'marked') - numberOf(row, 'forgiven')
+    this.#check(
+      row['state'] !== 'running' || over <= numberOf(row, 'marks_max'),
+      'TRIG-6',
+      'A trigger runs with more marked cells than its threshold.',
+      row,
+    )
+  }
+
+  #contextOf(group: string): GroupContext | undefined {
+    if (this.#contexts.has(group)) return this.#contexts.get(group)
+    const found = rootOfGroup(schema, groupOfBytes(fromLatin1(group)))
+    const context =
+      found && groupContext(schema, found.root, fieldsOf(found.root.key, found.values))
+    this.#contexts.set(group, context)
+    return context
+  }
+
+  #of(shard: number): ShardFacts {
+    let facts = this.#shards.get(shard)
+    if (facts === undefined) {
+      facts = { cells: [], handled: new Set(), marked: new Set(), offset: undefined }
+      this.#shards.set(shard, facts)
+    }
+    return facts
+  }
+
+  #check(holds: boolean, rule: string, sentence: string, detail: Fields): void {
+    this.#parts.referee.check(holds, rule, sentence, () => detail)
+  }
+}
+
+function isDone({ handled, marked }: ShardFacts, addedId: number): boolean {
+  return handled.has(addedId) || marked.has(addedId)
+}
+
+function fieldsOf(parts: readonly { readonly name: string }[], values: readonly unknown[]): Fields {
+  return Object.fromEntries(parts.map(({ name }, place) => [name, values[place]]))
+}
+
+function numberOf(row: Fields | undefined, name: string): number {
+  const value = row?.[name]
+  return typeof value === 'number' ? value : 0
+}
+
+/** Runs of an assignment: first and last shard, who has them, under which generation. */
+function runsOf(row: Fields | undefined): [number, number, string, number][] {
+  const assignment = row?.['assignment']
+  if (typeof assignment !== 'object' || assignment === null) return []
+  const { workers, runs } = Object.fromEntries(Object.entries(assignment))
+  if (!Array.isArray(workers) || !Array.isArray(runs)) return []
+  return runs.map((run: unknown) => {
+    const [first = 0, last = -1, owner = 0, generation = 0] = Array.isArray(run) ? run.map(Number) : []
+    return [first, last, String(workers[owner]), generation]
+  })
+}

@@ -1,0 +1,49 @@
+/** Triggers on the machine's clock and randomness: what programs call. */
+import { systemClock } from '../adapters/system-clock.ts'
+import { systemRandom } from '../adapters/system-random.ts'
+import { openCellTables } from '../cells/cell-table.ts'
+import type { Client } from '../client/client.ts'
+import type { Tables } from '../tables/open.ts'
+import { TriggerAdmin } from './admin.ts'
+import type { Service } from './definition.ts'
+import { Worker, type WorkerOptions } from './worker.ts'
+
+/** A worker that runs in this process. */
+export interface RunningTriggers {
+  readonly worker: string
+  /** Resolves when it was stopped, rejects when it cannot go on. */
+  readonly ended: Promise<void>
+  /** Lets handlers end, saves what they did and leaves the service. */
+  stop(): Promise<void>
+}
+
+/** Begins to work on a service's triggers, with this client, which stays the caller's. */
+export function runTriggers(
+  client: Client,
+  service: Service,
+  options: WorkerOptions = {},
+): RunningTriggers {
+  const ports = { clock: systemClock, random: systemRandom }
+  const cells = client.cells(service.datastore)
+  const worker = new Worker(service, { ...ports, cells, tables: tablesOf(client) }, options)
+  const ended = worker.run()
+  // Who does not wait for it hears of it when it stops.
+  ended.catch(() => undefined)
+  return { worker: worker.name, ended, stop: () => worker.stop() }
+}
+
+const adminTimeoutMs = 10_000
+
+/** Looks at a service, and changes how its triggers go on. */
+export function triggerAdmin(
+  client: Client,
+  service: string,
+  timeoutMs: number = adminTimeoutMs,
+): TriggerAdmin {
+  const ports = { cells: (datastore: string) => client.cells(datastore), timeoutMs }
+  return new TriggerAdmin({ ...ports, tables: tablesOf(client) }, service)
+}
+
+function tablesOf(client: Client): Tables {
+  return openCellTables(client.groups, { clock: systemClock, random: systemRandom })
+}
