@@ -11,6 +11,7 @@ import { mvccMutants } from './mutants-mvcc.ts'
 import { nodeMutants } from './mutants-node.ts'
 import { ownMutants } from './mutants-own.ts'
 import { tableMutants } from './mutants-tables.ts'
+import { triggerMutants } from './mutants-triggers.ts'
 import { validationMutants } from './mutants-validation.ts'
 
 /** What clients can see for themselves. */
@@ -174,4 +175,5 @@ export const mutants: readonly Mutant[] = [
   ...leaseMutants,
   ...bufferMutants,
   ...tableMutants,
+  ...triggerMutants,
 ]

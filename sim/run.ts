@@ -155,10 +155,15 @@ class Run {
       isInService: (node) => this.#isInService(node),
       onFailed,
     })
-    this.#triggers = new TriggerWorkload({
-      ...{ world, coverage, referee, judge, network: clientNetwork, tell },
-      ...{ options: options.workload, nodes: hosts.map((host) => host.name) },
-      mayBeCorrupt: () => hosts.some((host) => this.#cluster.atlas.hadHurtData(host.name)),
+    this.#triggers = this.#makeTriggers(tell)
+  }
+
+  #makeTriggers(tell: (client: string, what: string) => void): TriggerWorkload {
+    const { world, referee, judge, coverage, hosts, clientNetwork, load, atlas } = this.#cluster
+    return new TriggerWorkload({
+      ...{ world, coverage, referee, judge, network: clientNetwork, load, tell },
+      ...{ options: this.#options.workload, nodes: hosts.map((host) => host.name) },
+      mayBeCorrupt: () => hosts.some((host) => atlas.hadHurtData(host.name)),
       onFailed: (error) => {
         world.fail(error)
       },

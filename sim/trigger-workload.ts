@@ -24,6 +24,7 @@ import { createClock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import { endpointOf } from './endpoints.ts'
 import { hotShards } from './hot-rows.ts'
+import type { Load } from './load.ts'
 import type { Network } from './network.ts'
 import type { SeededRandom } from './random.ts'
 import { SimProcess } from './sim-process.ts'
@@ -37,6 +38,7 @@ export interface TriggerWorkloadParts {
   readonly referee: Referee
   readonly judge: Judge
   readonly options: WorkloadOptions
+  readonly load: Load
   readonly nodes: readonly string[]
   /** Whether a node may have a damaged data disk now, and say so. */
   mayBeCorrupt(): boolean
@@ -110,6 +112,7 @@ export class TriggerWorkload {
     for (let i = 1; i <= triggerWorkerCount; i++) {
       this.#bringUp(`trigger-${i}`, 1)
       if (triggerTroubles > 0) this.#beside(this.#trouble(`trigger-${i}`))
+      this.#beside(this.#rest(`trigger-${i}`))
     }
     if (triggerWorkerCount > 0 && triggerTroubles > 0) this.#beside(this.#handle())
   }
@@ -134,8 +137,7 @@ export class TriggerWorkload {
   async #drain(): Promise<void> {
     const { world, coverage } = this.#parts
     const admin = this.#operator('trigger-operator-last')
-    const isDrained = (): boolean =>
-      this.#checker.isDrained && this.#checker.markedCount === 0
+    const isDrained = (): boolean => this.#checker.isDrained && this.#checker.markedCount === 0
     for (let look = 0; look < 40 && !isDrained(); look++) {
       await this.#told(() => admin.resume(trigger))
       if (this.#checker.markedCount > 0) await this.#told(() => admin.retry(trigger))
@@ -146,6 +148,19 @@ export class TriggerWorkload {
     await Promise.all([...this.#living.values()].map(({ worker }) => worker.stop()))
     coverage.count('triggers: handlers called', this.#checker.calls)
     coverage.count('triggers: cells marked', this.#checker.marks)
+  }
+
+  /** While nobody does anything for long, no worker is there either: its heartbeat is never idle. */
+  async #rest(name: string): Promise<void> {
+    const { world, load } = this.#parts
+    for (;;) {
+      await world.sleep(second)
+      if (this.#isEnding) return
+      const living = this.#living.get(name)
+      if (load.idleMicros > 0 && living !== undefined) {
+        await this.#replace(living, 'death', load.idleMicros)
+      }
+    }
   }
 
   /** Deaths, pauses and cuts of one worker, one after another. */
@@ -180,6 +195,8 @@ export class TriggerWorkload {
   async #replace(living: Living, kind: 'death' | 'stop', downMicros: number): Promise<void> {
     const { world, network } = this.#parts
     const { name, process, worker, life } = living
+    if (this.#living.get(name) !== living) return
+    this.#living.delete(name)
     if (kind === 'stop') {
       // As by a time-out of who stops it: what is not at its end by then is killed.
       const stopped = worker.stop()
@@ -190,7 +207,6 @@ export class TriggerWorkload {
       network.detach(process.name)
       process.kill()
     }
-    this.#living.delete(name)
     await world.sleep(downMicros)
     this.#bringUp(name, life + 1)
   }
@@ -224,7 +240,8 @@ export class TriggerWorkload {
       await act()
       return true
     } catch (error) {
-      const isExpected = isOutage(error) || (error instanceof StoreError && error.code === 'not-found')
+      const isExpected =
+        isOutage(error) || (error instanceof StoreError && error.code === 'not-found')
       if (!isExpected && !this.#isExcused(error)) throw error
       return false
     }

@@ -12,7 +12,7 @@ import { dirname, join, posix } from 'node:path'
 const core = ['base', 'ports', 'paxos', 'placement', 'lease', 'replication', 'mvcc']
 const store = [...core, 'replica', 'txn', 'tables', 'cells']
 const edge = [...store, 'wire', 'adapters', 'client']
-const product = [...edge, 'node', 'gateway', 'cli']
+const product = [...edge, 'triggers', 'node', 'gateway', 'cli']
 
 /** A folder of src, or a top folder; `src` is the public list of names at its top. */
 export const arrows: Readonly<Record<string, readonly string[]>> = {
@@ -31,9 +31,12 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   wire: store,
   adapters: [...store, 'wire'],
   client: [...store, 'wire', 'adapters', 'schema'],
+  triggers: [...edge, 'schema'],
   node: edge,
   gateway: [...edge, 'node'],
-  cli: [...edge, 'node', 'gateway', 'schema'],
+  cli: [...edge, 'triggers', 'node', 'gateway', 'schema'],
+  // Examples: they use what applications may.
+  docs: ['src', 'triggers'],
   src: [...product, 'schema'],
   sim: [...product, 'schema', 'src'],
   bench: [...product, 'schema', 'src', 'sim'],

@@ -28,6 +28,8 @@ interface ShardFacts {
   readonly cells: number[]
   readonly handled: Set<number>
   readonly marked: Set<number>
+  /** Those that were marked some time: a replay takes a mark away before who passed it knows. */
+  readonly passed: Set<number>
   offset: Fields | undefined
 }
 
@@ -101,7 +103,8 @@ export class TriggerChecker {
   onCalled(shard: number, addedId: number): void {
     const facts = this.#of(shard)
     this.calls += 1
-    const left = facts.cells.find((id) => id < addedId && !isDone(facts, id))
+    const isPassed = (id: number): boolean => facts.handled.has(id) || facts.passed.has(id)
+    const left = facts.cells.find((id) => id < addedId && !isPassed(id))
     this.#check(
       left === undefined,
       'TRIG-3',
@@ -156,12 +159,12 @@ export class TriggerChecker {
 
   #onMarked(key: Fields, row: Fields | undefined): void {
     if (!this.#isOwn(key)) return
-    const { marked } = this.#of(numberOf(key, 'shard'))
-    if (row === undefined) marked.delete(numberOf(key, 'added_id'))
-    else if (!marked.has(numberOf(key, 'added_id'))) {
-      this.marks += 1
-      marked.add(numberOf(key, 'added_id'))
-    }
+    const { marked, passed } = this.#of(numberOf(key, 'shard'))
+    const addedId = numberOf(key, 'added_id')
+    if (row === undefined) return void marked.delete(addedId)
+    if (!marked.has(addedId)) this.marks += 1
+    marked.add(addedId)
+    passed.add(addedId)
   }
 
   #onOffset(key: Fields, row: Fields | undefined): void {
@@ -231,7 +234,13 @@ export class TriggerChecker {
   #of(shard: number): ShardFacts {
     let facts = this.#shards.get(shard)
     if (facts === undefined) {
-      facts = { cells: [], handled: new Set(), marked: new Set(), offset: undefined }
+      facts = {
+        cells: [],
+        handled: new Set(),
+        marked: new Set(),
+        passed: new Set(),
+        offset: undefined,
+      }
       this.#shards.set(shard, facts)
     }
     return facts
@@ -262,7 +271,9 @@ function runsOf(row: Fields | undefined): [number, number, string, number][] {
   const { workers, runs } = Object.fromEntries(Object.entries(assignment))
   if (!Array.isArray(workers) || !Array.isArray(runs)) return []
   return runs.map((run: unknown) => {
-    const [first = 0, last = -1, owner = 0, generation = 0] = Array.isArray(run) ? run.map(Number) : []
+    const [first = 0, last = -1, owner = 0, generation = 0] = Array.isArray(run)
+      ? run.map(Number)
+      : []
     return [first, last, String(workers[owner]), generation]
   })
 }

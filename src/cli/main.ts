@@ -12,6 +12,7 @@ import { addNodeCommand } from './node.ts'
 import { addRowsCommand } from './rows.ts'
 import { addSchemaCommand } from './schema.ts'
 import { addStatusCommand } from './status.ts'
+import { addTriggerCommand } from './trigger.ts'
 import { version } from './version.ts'
 
 function buildProgram(): Command {
@@ -32,6 +33,7 @@ function buildProgram(): Command {
   addSchemaCommand(program)
   addTableLoadCommand(program)
   addRowsCommand(program)
+  addTriggerCommand(program)
   addConfigCommand(program)
   addCompletionCommand(program)
   return program

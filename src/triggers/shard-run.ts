@@ -213,7 +213,9 @@ export class ShardRun {
     while (this.#queue[0] !== undefined && this.#queue[0].cell.addedId <= after) this.#shift()
     this.#done = Math.max(this.#done ?? 0, after)
     const place = this.#place
-    if (place?.kind === 'after' && place.addedId < after) this.#place = { ...place, addedId: after }
+    if (place?.kind !== 'after' || place.addedId >= after) return
+    this.#place = { ...place, addedId: after }
+    this.#asked += 1
   }
 
   /** Says again how many there are, since who marked them may have died before it did. */
@@ -397,8 +399,9 @@ export class ShardRun {
     const { offsets, claim, limits, onEvent, trigger } = this.#parts
     while (this.#offset !== undefined && this.#unsaved > 0) {
       const epoch = this.#epoch
-      if (limits.saveMs > 0 && !this.#isStopped) await pause(this.#parts, limits.saveMs)
       const held = this.#offset
+      if (limits.saveMs > 0 && !this.#isStopped) await pause(this.#parts, limits.saveMs)
+      if (epoch !== this.#epoch) return
       const after = this.#done ?? 0
       const work = (): Promise<Changed> => offsets.save(claim, held, after)
       const changed = await this.#untilDone(work)

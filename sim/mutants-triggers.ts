@@ -1,0 +1,158 @@
+/** Planted bugs in triggers: who has a shard, how far its trigger has come, what becomes of failures. */
+import type { Mutant } from './mutant.ts'
+
+export const triggerMutants: readonly Mutant[] = [
+  {
+    id: 'G11',
+    title: "an offset is saved before the handler's promise is resolved",
+    edits: [
+      {
+        file: 'src/triggers/shard-run.ts',
+        find: '    const failure = await this.#handle(next, attempts)\n',
+        replace:
+          '    const { offsets, claim } = this.#parts\n' +
+          '    const early = this.#offset\n' +
+          '    if (early !== undefined) {\n' +
+          '      await this.#untilDone(() => offsets.save(claim, early, next.addedId))\n' +
+          '    }\n' +
+          '    const failure = await this.#handle(next, attempts)\n',
+      },
+    ],
+  },
+  {
+    id: 'R01',
+    title: 'a shard is claimed whatever the generation of who has claimed it',
+    edits: [
+      {
+        file: 'src/triggers/offset-store.ts',
+        find: "      if (isAbove(before, claim)) return { kind: 'displaced', offset: before }\n",
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'R02',
+    title: 'who was displaced still moves the offset',
+    edits: [
+      {
+        file: 'src/triggers/offset-store.ts',
+        find: "      if (!isOf(row, claim)) return { kind: 'displaced', offset: row }\n",
+        replace: '',
+      },
+      {
+        file: 'src/triggers/offset-store.ts',
+        find: "      await putOffset(tx, of, this.#name, offset)\n      return { kind: 'done', offset }\n    })\n  }\n\n  async #read",
+        replace:
+          '      const { generation, owner } = held\n' +
+          '      await putOffset(tx, of, this.#name, { ...offset, generation, owner })\n' +
+          "      return { kind: 'done', offset }\n    })\n  }\n\n  async #read",
+      },
+    ],
+  },
+  {
+    id: 'R03',
+    title: 'a new owner goes on from what it knows itself, not from what is stored',
+    edits: [
+      {
+        file: 'src/triggers/offset-store.ts',
+        find: '      const offset = { ...before, generation, owner }\n',
+        replace: '      const offset = { ...before, generation, owner, after: start }\n',
+      },
+    ],
+  },
+  {
+    id: 'R04',
+    title: 'a cell that is marked has no row',
+    edits: [
+      {
+        file: 'src/triggers/offset-store.ts',
+        find: '      await putMarked(tx, of, this.#name, marked)\n',
+        replace: '      void marked\n',
+      },
+    ],
+  },
+  {
+    id: 'R05',
+    title: 'a cell that has failed often enough is passed over',
+    edits: [
+      {
+        file: 'src/triggers/shard-run.ts',
+        find: 'if (this.#attempts >= trigger.attemptsMax) return this.#mark(cell, error, epoch)\n',
+        replace: 'if (this.#attempts >= trigger.attemptsMax) return this.#pass(cell)\n',
+      },
+    ],
+  },
+  {
+    id: 'R06',
+    title: 'a shard that is moved keeps its generation',
+    edits: [
+      {
+        file: 'src/triggers/assignment.ts',
+        find: 'releasedUpTo >= asked) return { owner: goal, generation }\n',
+        replace: 'releasedUpTo >= asked) return { ...now, owner: goal }\n',
+      },
+    ],
+  },
+  {
+    id: 'R07',
+    title: 'the threshold of marked cells is not looked at',
+    edits: [
+      {
+        file: 'src/triggers/service-store.ts',
+        find: "  if (state !== 'running' || marked - left.forgiven <= marksMax) return left\n",
+        replace: "  if (state !== 'stopped' || marked <= marksMax) return left\n",
+      },
+    ],
+  },
+  {
+    id: 'R08',
+    title: 'cells that were asked for before a replay are taken after it',
+    edits: [
+      {
+        file: 'src/triggers/shard-run.ts',
+        find: '    if (asked !== this.#asked || this.#isStopped) {\n',
+        replace: '    if (asked < 0 || this.#isStopped) {\n',
+      },
+    ],
+  },
+  {
+    id: 'R09',
+    title: 'a handler that hangs has handled its cell',
+    edits: [
+      {
+        file: 'src/triggers/attempt.ts',
+        find: '      resolve(`it had not ended after ${timeoutMs} ms`)\n',
+        replace: '      resolve(undefined)\n',
+      },
+    ],
+  },
+  {
+    id: 'R10',
+    title: 'a marked cell that fails again is marked no more',
+    edits: [
+      {
+        file: 'src/triggers/shard-run.ts',
+        find: '      failure === undefined\n        ? offsets.unmark',
+        replace: '      failure !== null\n        ? offsets.unmark',
+      },
+    ],
+  },
+  {
+    id: 'R11',
+    title: 'who comes up to a cell of another column forgets what waits before it',
+    edits: [
+      {
+        file: 'src/triggers/shard-run.ts',
+        find: '    const isOfOthers = this.#queue.every(',
+        replace: '    const isOfOthers = this.#queue.some(',
+      },
+      {
+        file: 'src/triggers/shard-run.ts',
+        find: '    while (this.#queue[0] !== undefined && this.#queue[0].cell.column !== trigger.column) {\n',
+        replace:
+          '    const isMixed = this.#queue.some(({ cell }) => cell.column !== trigger.column)\n' +
+          '    while (this.#queue[0] !== undefined && isMixed) {\n',
+      },
+    ],
+  },
+]

@@ -1,0 +1,35 @@
+/** The module that a service is declared in: loaded, and found to be one, or refused in one sentence. */
+import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { StoreError } from '../base/errors.ts'
+import { fileFailure } from '../node/config-load.ts'
+import { isService, type Service } from '../triggers/definition.ts'
+import { CliError, exitFailure, exitUsage } from './exit.ts'
+
+/** The service that the module exports: as `service`, or as its default. */
+export async function loadService(path: string): Promise<Service> {
+  const file = resolve(path)
+  try {
+    if ((await stat(file)).isDirectory()) throw new CliError(`${path} is a folder`, exitUsage)
+  } catch (error) {
+    if (error instanceof CliError) throw error
+    throw new CliError(`${path} cannot be read: ${fileFailure(error)}`, exitUsage)
+  }
+  const found = Object.values(await load(path, file)).find(isService)
+  if (found !== undefined) return found
+  const message = `${path} has no triggers: export what defineTriggers of 'trilithon/triggers' gives`
+  throw new CliError(message, exitUsage)
+}
+
+async function load(path: string, file: string): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    const module: Readonly<Record<string, unknown>> = await import(pathToFileURL(file).href)
+    return module
+  } catch (error) {
+    if (error instanceof StoreError) throw new CliError(`${path}: ${error.message}`, exitUsage)
+    const text = error instanceof Error ? error.message : String(error)
+    const hint = /\.[cm]?ts$/.test(path) ? ' (compile it first, and name the .js file)' : ''
+    throw new CliError(`${path} does not run: ${text}${hint}`, exitFailure)
+  }
+}

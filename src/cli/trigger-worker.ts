@@ -1,0 +1,90 @@
+/**
+ * `trilithon trigger worker`: one worker, as `trigger run` starts it. Tells its parent how it goes,
+ * and stops when that is gone.
+ */
+import type { Command } from 'commander'
+import { StoreError } from '../base/errors.ts'
+import type { TriggerEvent } from '../triggers/event.ts'
+import { runTriggers } from '../triggers/run.ts'
+import { addClusterFlags, withClient } from './client.ts'
+import { CliError, exitFailure } from './exit.ts'
+import type { Options } from './options.ts'
+import { loadService } from './trigger-file.ts'
+
+/** What a worker has done since it last said so, and what there is to be said. */
+export interface WorkerReport {
+  readonly worker: string
+  readonly handled: number
+  readonly failed: number
+  readonly marked: number
+  readonly shards: number
+  readonly says: readonly string[]
+}
+
+const reportMs = 500
+
+export function addTriggerWorkerCommand(trigger: Command): void {
+  addClusterFlags(trigger.command('worker', { hidden: true }).argument('<FILE>'))
+    .description('one worker, as `trigger run` starts it')
+    .action(runWorker)
+}
+
+async function runWorker(path: string, options: Options): Promise<void> {
+  const service = await loadService(path)
+  const counts = { handled: 0, failed: 0, marked: 0, shards: 0 }
+  let says: string[] = []
+  const onEvent = (event: TriggerEvent): void => {
+    if (event.kind === 'handled' || event.kind === 'failed' || event.kind === 'marked') {
+      counts[event.kind] += 1
+    } else if (event.kind === 'assigned') counts.shards = event.shards
+    says.push(...wordsOf(event))
+  }
+  await withClient(options, async (client) => {
+    const running = runTriggers(client, service, { onEvent })
+    const report = (): void => {
+      const sent: WorkerReport = { worker: running.worker, ...counts, says }
+      Object.assign(counts, { handled: 0, failed: 0, marked: 0 })
+      says = []
+      if (process.connected) process.send?.(sent)
+    }
+    const timer = setInterval(report, reportMs)
+    const stop = (): void => void running.stop()
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop)
+    process.on('disconnect', stop)
+    try {
+      await running.ended
+    } catch (error) {
+      throw error instanceof StoreError ? new CliError(error.message, exitFailure) : error
+    } finally {
+      clearInterval(timer)
+      report()
+    }
+  })
+}
+
+/** What people want to read of it. */
+function wordsOf(event: TriggerEvent): readonly string[] {
+  switch (event.kind) {
+    case 'marked': {
+      const { rowKey, column, refKey } = event.cell
+      const tries = event.attempts === 1 ? 'try' : 'tries'
+      return [
+        `${event.trigger}: ${rowKey} ${column} ${refKey} is marked after ${event.attempts} ${tries}: ${event.error}`,
+      ]
+    }
+    case 'state':
+      return event.state === 'running'
+        ? []
+        : [`${event.trigger} is ${event.state}: ${event.reason}`]
+    case 'elected':
+      return [`leads from term ${event.term}`]
+    case 'reach':
+      return [
+        event.isReached
+          ? 'reaches its service again'
+          : `does not reach its service: ${event.error}`,
+      ]
+    default:
+      return []
+  }
+}
