@@ -171,7 +171,8 @@ export class TriggerWorkload {
       await world.sleep(1 + random.exponential(troubleMeanMicros))
       if (this.#isEnding) return
       const kind = random.pick(['death', 'death', 'pause', 'cut', 'stop'] as const)
-      const lengthMicros = 1 + random.exponential(second)
+      // Shorter and longer than a lease.
+      const lengthMicros = 1 + random.exponential(random.pick([second / 2, 4 * second]))
       const living = this.#living.get(name)
       if (living === undefined) continue
       coverage.count(`triggers: ${kind}`)
@@ -388,6 +389,6 @@ function drawLimits(random: SeededRandom): Partial<TriggerLimits> {
     ...{ waitMs: random.pick([300, 2_000]), shortWaitMs: random.pick([20, 100]) },
     ...{ unsavedMax: random.pick([1, 1_000]), saveMs: random.pick([0, 0, 300]) },
     ...{ callMs: random.pick([1_000, 4_000]), pauseMs: random.pick([20, 200]) },
-    opensMax: random.pick([1, 64]),
+    ...{ opensMax: random.pick([1, 64]), tails: random.pick([1, 3]) },
   }
 }

@@ -7,7 +7,7 @@
 import { StoreError } from '../base/errors.ts'
 import { checkBody } from './body.ts'
 import { batchConcurrencyMax, watchedShardsMax } from './bounds.ts'
-import type { NodeId } from '../base/ids.ts'
+import type { NodeId, Position } from '../base/ids.ts'
 import {
   nameProblem,
   type ShardLeader,
@@ -16,23 +16,24 @@ import {
   type Written,
 } from './cell.ts'
 import { operationProblem, placeProblem } from './operation-check.ts'
-import type {
-  Answer,
-  Answered,
-  CallOptions,
-  CellOperation,
-  CellService,
-  GetCells,
-  GetItem,
-  GetLog,
-  GetRow,
-  GetVersions,
-  LogPlace,
-  PurgeCells,
-  PutCells,
-  PutItem,
-  ReadFrom,
-  StoredLogPage,
+import {
+  positionOf,
+  type Answer,
+  type Answered,
+  type CallOptions,
+  type CellOperation,
+  type CellService,
+  type GetCells,
+  type GetItem,
+  type GetLog,
+  type GetRow,
+  type GetVersions,
+  type LogPlace,
+  type PurgeCells,
+  type PutCells,
+  type PutItem,
+  type ReadFrom,
+  type StoredLogPage,
 } from './operation.ts'
 import { mapBounded } from './pool.ts'
 import { errorOf, outcomeOf, type Outcome, type Problem } from '../base/problem.ts'
@@ -257,11 +258,20 @@ export class CellStore implements CellService {
     call: Call,
     work: (view: ShardView) => Promise<Value>,
   ): Promise<Value> {
+    return (await this.#readAt({ datastore, read }, shard, call, work)).value
+  }
+
+  async #readAt<Value>(
+    { datastore, read }: { readonly datastore: string; readonly read: ReadFrom },
+    shard: number,
+    call: Call,
+    work: (view: ShardView) => Promise<Value>,
+  ): Promise<{ readonly value: Value; readonly position: Position }> {
     const ports = { tables: this.#shards.get(datastore, shard), clock: this.#ports.clock }
     const of = { datastore, shard }
     const { value, view } = await readShard(ports, of, read, call.deadlineMs, work)
     call.seen.see(shard, view.position)
-    return value
+    return { value, position: view.position }
   }
 
   async #row(operation: GetRow, call: Call): Promise<Answer> {
@@ -285,7 +295,7 @@ export class CellStore implements CellService {
       const isFound = pages.some((page) => page.kind === 'problem' || page.value.cells.length > 0)
       const isOver = clock.monotonicMs() >= waitUntilMs || this.#isStopped
       if (isFound || isOver) return { kind: 'log', items: pages }
-      await this.#change(operation.datastore, call.seen.positions(), waitUntilMs)
+      await this.#change(operation.datastore, reachedBy(pages), waitUntilMs)
       // Who was woken here sees here what woke it.
       const read: ReadFrom = { level: 'any', atLeast: operation.read.atLeast }
       reading = {
@@ -302,11 +312,29 @@ export class CellStore implements CellService {
     return mapBounded(operation.items, batchConcurrencyMax, (place) =>
       outcomeOf(async () => {
         refuse(placeProblem(place))
-        return this.#read(operation, place.shard, call, (view) =>
+        const known = await this.#unchanged(operation, place)
+        if (known !== undefined) return known
+        const { value, position } = await this.#readAt(operation, place.shard, call, (view) =>
           logPage(view, place, { limit, budget }),
         )
+        return value.isWhole ? { ...value.page, asOf: position } : value.page
       }),
     )
+  }
+
+  /**
+   * The page of a shard that has not gone on, here, since its reader came to the end of its log: idle
+   * shards cost next to nothing, however many are followed. Not for who has seen the shard go on.
+   */
+  async #unchanged(
+    { datastore, read }: GetLog,
+    place: LogPlace,
+  ): Promise<StoredLogPage | undefined> {
+    if (place.kind === 'since' || place.asOf === undefined || read.level !== 'any') return undefined
+    const { shard, addedId, asOf } = place
+    if ((positionOf(read.atLeast, shard) ?? 0) > asOf) return undefined
+    const here = await this.#ports.replica.read(shardGroup(datastore, shard), 'any', 1)
+    return here.position > asOf ? undefined : { shard, cells: [], next: addedId, asOf }
   }
 
   /** Resolves when one of the shards has gone on since, or it is time. */
@@ -370,7 +398,17 @@ function isUnknown(outcome: Outcome<Written>): boolean {
 
 /** Where to go on: a time, once looked up, is an added id. */
 function placeAfter(page: Outcome<StoredLogPage>, place: LogPlace | undefined): LogPlace {
-  if (page.kind === 'ok')
-    return { kind: 'after', shard: page.value.shard, addedId: page.value.next }
-  return place ?? { kind: 'after', shard: 0, addedId: 0 }
+  if (page.kind === 'problem') return place ?? { kind: 'after', shard: 0, addedId: 0 }
+  const { shard, next, asOf } = page.value
+  const after = { kind: 'after', shard, addedId: next } as const
+  return asOf === undefined ? after : { ...after, asOf }
+}
+
+/** How far shards had come in which there was nothing to be read. */
+function reachedBy(pages: readonly Outcome<StoredLogPage>[]): ShardPosition[] {
+  return pages.flatMap((page): ShardPosition[] =>
+    page.kind === 'ok' && page.value.asOf !== undefined
+      ? [[page.value.shard, page.value.asOf]]
+      : [],
+  )
 }

@@ -71,7 +71,13 @@ export interface GetVersions {
 
 /** A place in a shard's log: behind an added id, or at the first cell of a time or later. */
 export type LogPlace =
-  | { readonly kind: 'after'; readonly shard: number; readonly addedId: number }
+  | {
+      readonly kind: 'after'
+      readonly shard: number
+      readonly addedId: number
+      /** As of this position of the shard's log nothing was behind it: who has no more need not look. */
+      readonly asOf?: Position
+    }
   | { readonly kind: 'since'; readonly shard: number; readonly timestamp: Timestamp }
 
 export interface GetLog {
@@ -118,6 +124,8 @@ export interface StoredLogPage {
   readonly cells: readonly StoredCell[]
   /** The added id to read after next; the one given when there was nothing. */
   readonly next: number
+  /** As of this position of the shard's log nothing is behind `next`; absent when there may be. */
+  readonly asOf?: Position
 }
 
 export type Answer =

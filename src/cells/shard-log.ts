@@ -12,12 +12,12 @@ import { logEntry, purgedAddedId, scanLog } from './cell-table.ts'
 import type { LogPlace, StoredLogPage } from './operation.ts'
 import { fill, takeCell, type Budget, type ShardView } from './shard-read.ts'
 
-/** The cells behind a place. */
+/** The cells behind a place; `isWhole` when there are no more. */
 export async function logPage(
   view: ShardView,
   place: LogPlace,
   options: { readonly limit: number; readonly budget: Budget },
-): Promise<StoredLogPage> {
+): Promise<{ readonly page: StoredLogPage; readonly isWhole: boolean }> {
   const { of, rows } = view
   const after = place.kind === 'after' ? place.addedId : await before(view, place.timestamp)
   const cellsOf = await scanLog(rows, of, after, options.limit)
@@ -27,7 +27,8 @@ export async function logPage(
     await checkOrder(view, cell, cells.at(-1))
     if (!takeCell(cells, cell, options.budget)) break
   }
-  return { shard: of.shard, cells, next: cells.at(-1)?.addedId ?? after }
+  const page = { shard: of.shard, cells, next: cells.at(-1)?.addedId ?? after }
+  return { page, isWhole: cells.length === found.length && found.length < options.limit }
 }
 
 async function checkOrder(

@@ -275,7 +275,6 @@ function pageOf<Next>(page: CellPage<Next>): Page<Next> {
 
 function logPageOutcome(outcome: Outcome<StoredLogPage>): Outcome<LogPage> {
   if (outcome.kind === 'problem') return outcome
-  const { shard, next } = outcome.value
   const cells = outcome.value.cells.map((cell) => valueOf(cellOf(cell)))
-  return { kind: 'ok', value: { shard, cells, next } }
+  return { kind: 'ok', value: { ...outcome.value, cells } }
 }

@@ -59,4 +59,6 @@ export interface LogPage {
   readonly cells: readonly Cell[]
   /** To be given as `after` next. */
   readonly next: number
+  /** As of this position of the shard's log nothing is behind `next`; absent when there may be. */
+  readonly asOf?: number
 }

@@ -58,12 +58,17 @@ export async function* tail(
     const pages = await poll(source, ports, [...places.values()], {
       ...{ limit: pageLimitDefault, waitMs, read },
     })
-    read = pages.length > 0 ? 'any' : 'current'
-    for (const { shard, cells, next } of pages) {
+    read = pages.some(hasCells) ? 'any' : 'current'
+    for (const { shard, cells, next, asOf } of pages) {
       for (const cell of cells) yield { ...cell, shard }
-      places.set(shard, { kind: 'after', shard, addedId: next })
+      const place = { kind: 'after', shard, addedId: next } as const
+      places.set(shard, asOf === undefined ? place : { ...place, asOf })
     }
   }
+}
+
+function hasCells({ cells }: LogPage): boolean {
+  return cells.length > 0
 }
 
 export function allShards(): number[] {
@@ -78,7 +83,7 @@ function firstPlace(shard: number, options: TailOptions): LogPlace {
   return { kind: 'since', shard, timestamp: since }
 }
 
-/** The pages that hold cells; none after a wait in vain, or when nobody could answer just now. */
+/** The pages of shards that could be read; none holds a cell after a wait in vain. */
 async function poll(
   source: LogSource,
   ports: { readonly clock: Clock; readonly random: Random },
@@ -90,13 +95,13 @@ async function poll(
   try {
     for (const outcome of await source.batchShardLog(places, options)) {
       if (outcome.kind === 'problem') failure ??= errorOf(outcome.problem)
-      else if (outcome.value.cells.length > 0) pages.push(outcome.value)
+      else pages.push(outcome.value)
     }
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
     failure = error
   }
-  if (failure === undefined || pages.length > 0) return pages
+  if (failure === undefined || pages.some(hasCells)) return pages
   if (failure.retry === 'never') throw failure
   await pause(ports, ports.random.int(failurePauseMs / 2, failurePauseMs))
   return pages

@@ -29,7 +29,9 @@ export interface TriggerLimits {
   readonly pageCells: number
   /** Answers whose cells wait for their turn: each may be of 4 MiB. */
   readonly answersMax: number
-  /** Tail calls under way, each of other shards; one, as long as no shard is behind. */
+  /** Into so many parts the shards are divided, each followed by a call of its own, at a node of its own. */
+  readonly tails: number
+  /** Tail calls under way of one part, each of other shards; one, as long as no shard is behind. */
   readonly pollsMax: number
   /** How long a tail call waits for a cell, when it is the only one. */
   readonly waitMs: number
@@ -53,6 +55,7 @@ export const defaultTriggerLimits: TriggerLimits = {
   handlersMax: 64,
   pageCells: 100,
   answersMax: 16,
+  tails: 3,
   pollsMax: 4,
   waitMs: 10_000,
   shortWaitMs: 300,
@@ -67,7 +70,13 @@ export const defaultTriggerLimits: TriggerLimits = {
 export function checkTriggerLimits(limits: TriggerLimits): void {
   const { heartbeatMs, leaseMs } = limits
   assert(heartbeatMs * 3 <= leaseMs, 'triggers: a worker is taken for dead too soon')
-  const counts = [limits.handlersMax, limits.pageCells, limits.answersMax, limits.pollsMax]
+  const counts = [
+    limits.handlersMax,
+    limits.pageCells,
+    limits.answersMax,
+    limits.pollsMax,
+    limits.tails,
+  ]
   assert(
     [...counts, limits.unsavedMax, limits.opensMax].every((count) => count >= 1),
     'triggers: a bound leaves no room',

@@ -59,6 +59,7 @@ export class ShardRun {
   readonly claim: Claim
   /** Whether a tail call is under way that asks for its cells. */
   isAsked = false
+  isStopped = false
   readonly #parts: ShardRunParts
   /** Where to ask for cells; undefined until that is known. */
   #place: LogPlace | undefined
@@ -74,7 +75,6 @@ export class ShardRun {
   #done: number | undefined
   #saved = 0
   #attempts = 0
-  #isStopped = false
   #isBackingOff = false
   #wake: () => void = () => undefined
   #work: Promise<void> | undefined
@@ -89,7 +89,7 @@ export class ShardRun {
   get wanted(): { readonly place: LogPlace; readonly asked: number } | undefined {
     const place = this.#place
     const isFull = this.#queue.length >= this.#parts.limits.pageCells || this.#isBackingOff
-    return place === undefined || isFull || this.#isStopped
+    return place === undefined || isFull || this.isStopped
       ? undefined
       : { place, asked: this.#asked }
   }
@@ -101,7 +101,7 @@ export class ShardRun {
     this.#wake()
     const { offsets, trigger, claim } = this.#parts
     const peeked = await this.#untilDone(async () => ({ row: await offsets.peek(claim.shard) }))
-    if (peeked === undefined || epoch !== this.#epoch || this.#isStopped) return
+    if (peeked === undefined || epoch !== this.#epoch || this.isStopped) return
     const { row } = peeked
     this.#peeked = row
     const { shard } = claim
@@ -118,13 +118,15 @@ export class ShardRun {
 
   /** What was asked for; `release` is called for each cell when it is done with. */
   take(page: LogPage, asked: number, release: () => void): void {
-    if (asked !== this.#asked || this.#isStopped) {
+    if (asked !== this.#asked || this.isStopped) {
       for (const _ of page.cells) release()
       return
     }
     this.#done ??= (page.cells[0]?.addedId ?? page.next + 1) - 1
-    if (page.cells.length === 0 && this.#place?.kind === 'after') return
-    this.#place = { kind: 'after', shard: page.shard, addedId: page.next }
+    const { shard, next, asOf } = page
+    const place = { kind: 'after', shard, addedId: next } as const
+    this.#place = asOf === undefined ? place : { ...place, asOf }
+    if (page.cells.length === 0) return
     this.#queue.push(...page.cells.map((cell) => ({ cell, release })))
     this.go()
   }
@@ -143,7 +145,7 @@ export class ShardRun {
 
   /** No handler is called any more; resolves when none is at work, and what was done is saved. */
   async stop(): Promise<void> {
-    this.#isStopped = true
+    this.isStopped = true
     this.#wake()
     await this.#work
     this.#save()
@@ -174,7 +176,7 @@ export class ShardRun {
   }
 
   #mayRun(): boolean {
-    return !this.#isStopped && this.#parts.mayRun()
+    return !this.isStopped && this.#parts.mayRun()
   }
 
   /** Claims the shard, unless what waits in it is of other columns alone, and not much. */
@@ -214,7 +216,7 @@ export class ShardRun {
     this.#done = Math.max(this.#done ?? 0, after)
     const place = this.#place
     if (place?.kind !== 'after' || place.addedId >= after) return
-    this.#place = { ...place, addedId: after }
+    this.#place = { kind: 'after', shard: place.shard, addedId: after }
     this.#asked += 1
   }
 
@@ -355,7 +357,7 @@ export class ShardRun {
     if (failure === notCalled) return void this.#again.unshift(marked)
     await this.#saving
     const held = this.#offset
-    if (held === undefined || epoch !== this.#epoch || this.#isStopped) return
+    if (held === undefined || epoch !== this.#epoch || this.isStopped) return
     const { addedId } = marked
     const again = { ...marked, attempts: marked.attempts + 1, error: failure ?? '' }
     const work = (): Promise<Changed> =>
@@ -382,7 +384,7 @@ export class ShardRun {
   }
 
   #displaced(): false {
-    this.#isStopped = true
+    this.isStopped = true
     this.#parts.onDisplaced(this)
     return false
   }
@@ -400,7 +402,7 @@ export class ShardRun {
     while (this.#offset !== undefined && this.#unsaved > 0) {
       const epoch = this.#epoch
       const held = this.#offset
-      if (limits.saveMs > 0 && !this.#isStopped) await pause(this.#parts, limits.saveMs)
+      if (limits.saveMs > 0 && !this.isStopped) await pause(this.#parts, limits.saveMs)
       if (epoch !== this.#epoch) return
       const after = this.#done ?? 0
       const work = (): Promise<Changed> => offsets.save(claim, held, after)
@@ -415,7 +417,7 @@ export class ShardRun {
   /** Once, when it is stopped: another worker waits for the shard. */
   #untilDone<Value>(work: () => Promise<Value>): Promise<Value | undefined> {
     const { clock, limits } = this.#parts
-    return untilDone({ clock, pauseMs: limits.pauseMs, mayGoOn: () => !this.#isStopped }, work)
+    return untilDone({ clock, pauseMs: limits.pauseMs, mayGoOn: () => !this.isStopped }, work)
   }
 
   #forget(): void {

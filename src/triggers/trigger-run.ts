@@ -1,15 +1,11 @@
 /**
- * One trigger in one process: the shards that it has been given, and the tail calls by which their
- * cells come. One call covers all shards, as long as none is behind; it asks any replica. A call that
- * brought nothing is followed by one current read, which a node that is cut off cannot answer.
+ * One trigger in one process: the shards that it has been given, whether it runs, and how many cells
+ * it has marked.
  */
-import { errorOf } from '../base/problem.ts'
 import type { TriggerRow } from '../cells/service-table.ts'
 import type { ClientCells } from '../client/cells.ts'
-import type { LogPage } from '../client/options.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { pause } from '../txn/time.ts'
 import type { TriggerLimits } from './bounds.ts'
 import type { Trigger } from './definition.ts'
 import type { TriggerEvent } from './event.ts'
@@ -17,6 +13,7 @@ import { isOutage } from './member.ts'
 import type { OffsetStore } from './offset-store.ts'
 import { ShardRun } from './shard-run.ts'
 import { Slots } from './slots.ts'
+import { Tail } from './tail.ts'
 
 export interface TriggerRunParts {
   readonly trigger: Trigger
@@ -32,13 +29,6 @@ export interface TriggerRunParts {
   onFailed(error: unknown): void
 }
 
-/** A shard that is asked about in a call. */
-interface Asked {
-  readonly run: ShardRun
-  readonly place: NonNullable<ShardRun['wanted']>['place']
-  readonly asked: number
-}
-
 export class TriggerRun {
   readonly #parts: TriggerRunParts
   readonly #slots: Slots
@@ -46,7 +36,7 @@ export class TriggerRun {
   readonly #runs = new Map<number, ShardRun>()
   /** Shards that others have claimed, by the generation under which they were this worker's. */
   readonly #lost = new Map<number, number>()
-  readonly #ready = new Set<ShardRun>()
+  readonly #tails: readonly Tail[]
   readonly #stopping = new Map<number, Promise<void>>()
   #row: TriggerRow | undefined
   /** Marked cells by shard that the service has not been told of, and how often there was something. */
@@ -55,15 +45,14 @@ export class TriggerRun {
   #reporting: Promise<void> | undefined
   /** Something was not done, since the trigger was not to run. */
   #wasHeld = true
-  #polls = 0
-  #answers = 0
-  #isPumping = false
   #isEnding = false
 
   constructor(parts: TriggerRunParts) {
     this.#parts = parts
     this.#slots = new Slots(parts.limits.handlersMax)
     this.#opens = new Slots(parts.limits.opensMax)
+    const tail = { ...parts, answers: { count: 0 }, mayRun: () => this.#mayRun() }
+    this.#tails = Array.from({ length: parts.limits.tails }, () => new Tail(tail))
   }
 
   get name(): string {
@@ -105,6 +94,11 @@ export class TriggerRun {
     await this.quiet()
   }
 
+  /** Calls of the same shards are of the same tail, so that they go to the same node. */
+  #tailOf({ claim }: ShardRun): Tail | undefined {
+    return this.#tails[claim.shard % this.#tails.length]
+  }
+
   #mayRun(): boolean {
     const mayRun = this.#isRunning && !this.#isEnding
     if (!mayRun) this.#wasHeld = true
@@ -125,7 +119,7 @@ export class TriggerRun {
       ...{ slots: this.#slots, claim: { shard, generation, owner: worker }, clock, limits },
       mayRun: () => this.#mayRun(),
       report: (of, marked) => this.#report(of, marked),
-      onReady: (ready) => this.#onReady(ready),
+      onReady: (ready) => this.#tailOf(ready)?.add(ready),
       onDisplaced: (displaced) => {
         this.#lost.set(shard, generation)
         if (this.#runs.get(shard) === displaced) this.#drop(displaced)
@@ -152,7 +146,7 @@ export class TriggerRun {
   #drop(run: ShardRun): void {
     const { shard } = run.claim
     this.#runs.delete(shard)
-    this.#ready.delete(run)
+    this.#tailOf(run)?.delete(run)
     const before = this.#stopping.get(shard)
     const stop = async (): Promise<void> => {
       await before
@@ -174,9 +168,9 @@ export class TriggerRun {
     this.#wasHeld = false
     for (const run of this.#runs.values()) {
       run.go()
-      this.#onReady(run)
+      this.#tailOf(run)?.add(run)
     }
-    this.#pump()
+    for (const tail of this.#tails) tail.pump()
   }
 
   #report(shard: number, marked: number): Promise<void> {
@@ -202,105 +196,6 @@ export class TriggerRun {
       if (this.#unreported.get(shard) === marked) this.#unreported.delete(shard)
       if (this.#unreported.size === 0) this.#marksUnreported = 0
       this.onRow(row)
-    }
-  }
-
-  #onReady(run: ShardRun): void {
-    const isNew = !this.#ready.has(run) && this.#runs.get(run.claim.shard) === run
-    if (!isNew || run.isAsked) return
-    this.#ready.add(run)
-    this.#pump()
-  }
-
-  /** Asks at the end of this turn: all shards that are ready by then go into one call. */
-  #pump(): void {
-    if (this.#isPumping) return
-    this.#isPumping = true
-    this.#parts.clock.defer(() => {
-      this.#isPumping = false
-      this.#ask()
-    })
-  }
-
-  #ask(): void {
-    const { pollsMax, answersMax } = this.#parts.limits
-    if (!this.#mayRun() || this.#polls >= pollsMax || this.#answers >= answersMax) return
-    const asked: Asked[] = []
-    for (const run of this.#ready) {
-      const { wanted } = run
-      if (wanted !== undefined) asked.push({ run, ...wanted })
-    }
-    this.#ready.clear()
-    if (asked.length === 0) return
-    this.#polls += 1
-    for (const { run } of asked) run.isAsked = true
-    this.#poll(asked)
-      .catch((error: unknown) => this.#parts.onFailed(error))
-      .finally(() => {
-        this.#polls -= 1
-        for (const { run } of asked) {
-          run.isAsked = false
-          this.#onReady(run)
-        }
-        this.#pump()
-      })
-  }
-
-  async #poll(asked: readonly Asked[]): Promise<void> {
-    const { limits, clock } = this.#parts
-    const isOnly = this.#polls === 1
-    const waitMs = isOnly ? limits.waitMs : limits.shortWaitMs
-    try {
-      const pages = await this.#pages(asked, waitMs)
-      this.#give(asked, pages)
-      const isEmpty = pages.every((page) => page === undefined || page.cells.length === 0)
-      if (isOnly && isEmpty) await this.#probe(asked)
-    } catch (error) {
-      if (!isOutage(error)) throw error
-      await pause({ clock }, limits.pauseMs)
-    }
-  }
-
-  async #pages(asked: readonly Asked[], waitMs: number): Promise<readonly (LogPage | undefined)[]> {
-    const { cells, limits } = this.#parts
-    const options = {
-      read: 'any',
-      limit: limits.pageCells,
-      waitMs,
-      timeoutMs: limits.callMs,
-    } as const
-    const outcomes = await cells.batchShardLog(
-      asked.map(({ place }) => place),
-      options,
-    )
-    const failed = outcomes.find((outcome) => outcome.kind === 'problem')
-    const isNothing = outcomes.every(
-      (outcome) => outcome.kind === 'problem' || outcome.value.cells.length === 0,
-    )
-    if (failed !== undefined && isNothing) throw errorOf(failed.problem)
-    return outcomes.map((outcome) => (outcome.kind === 'ok' ? outcome.value : undefined))
-  }
-
-  /** Asked of the same node, as it is the same shard. */
-  async #probe([first]: readonly Asked[]): Promise<void> {
-    if (first === undefined) return
-    const { cells, limits } = this.#parts
-    await cells.batchShardLog([first.place], { limit: 1, timeoutMs: limits.callMs })
-  }
-
-  #give(asked: readonly Asked[], pages: readonly (LogPage | undefined)[]): void {
-    let left = pages.reduce((sum, page) => sum + (page?.cells.length ?? 0), 0)
-    if (left > 0) this.#answers += 1
-    const release = (): void => {
-      left -= 1
-      if (left > 0) return
-      this.#answers -= 1
-      this.#pump()
-    }
-    for (const [i, one] of asked.entries()) {
-      const page = pages[i]
-      // A shard that nothing came of goes on where it is; a time is an added id from now on.
-      if (page !== undefined) one.run.take(page, one.asked, release)
     }
   }
 }

@@ -226,13 +226,17 @@ function readRefKey(value: unknown): number {
 
 function packPlace(place: LogPlace): Packable {
   const isAfter = place.kind === 'after'
-  return [place.shard, isAfter ? 0 : 1, isAfter ? place.addedId : place.timestamp]
+  const rest = isAfter ? [place.addedId, place.asOf] : [place.timestamp, undefined]
+  return [place.shard, isAfter ? 0 : 1, ...rest]
 }
 
 function readPlace(value: unknown): LogPlace {
-  const [shardField, kind, number] = field.list(value, 'place', 3)
+  const [shardField, kind, number, asOf] = field.list(value, 'place', 4)
   const shard = field.count(shardField, 'shard')
-  if (kind === 0) return { kind: 'after', shard, addedId: field.count(number, 'added id') }
+  if (kind === 0) {
+    const place = { kind: 'after', shard, addedId: field.count(number, 'added id') } as const
+    return field.isAbsent(asOf) ? place : { ...place, asOf: field.count(asOf, 'as of') }
+  }
   if (kind === 1) return { kind: 'since', shard, timestamp: field.count(number, 'timestamp') }
   throw new field.MalformedError('place is of no known kind')
 }

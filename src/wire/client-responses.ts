@@ -134,14 +134,15 @@ function readPage<Next>(
 }
 
 function packLogPage(page: StoredLogPage): Packable {
-  return [page.shard, page.cells.map(part.packCell), page.next]
+  return [page.shard, page.cells.map(part.packCell), page.next, page.asOf]
 }
 
 function readLogPage(value: unknown): StoredLogPage {
-  const [shard, cells, next] = field.list(value, 'page', 3)
+  const [shard, cells, next, asOf] = field.list(value, 'page', 4)
   return {
     shard: field.count(shard, 'shard'),
     cells: part.some(cells, 'cells', pageItemsMax).map(part.cell),
     next: field.count(next, 'next'),
+    ...(field.isAbsent(asOf) ? {} : { asOf: field.count(asOf, 'as of') }),
   }
 }

@@ -128,7 +128,7 @@ test('a call that waits in vain ends when its time is up, with its place', async
   const startMicros = bench.world.nowMicros
   const place = { kind: 'since', shard, timestamp: 5 } as const
   const page = await settled(bench.world, log(store, place, { waitMs: 3_000 }))
-  expect(page).toStrictEqual({ shard, cells: [], next: 0 })
+  expect(page).toStrictEqual({ shard, cells: [], next: 0, asOf: 0 })
   expect(bench.world.nowMicros - startMicros).toBeGreaterThanOrEqual(3_000_000)
   expect(replica.watches).toBe(0)
 })

@@ -90,6 +90,7 @@ const read: fc.Arbitrary<ReadFrom> = fc.record(
 )
 const places: fc.Arbitrary<LogPlace> = fc.oneof(
   fc.record({ kind: fc.constant('after'), shard, addedId: count }, plain),
+  fc.record({ kind: fc.constant('after'), shard, addedId: count, asOf: count }, plain),
   fc.record({ kind: fc.constant('since'), shard, timestamp: count }, plain),
 )
 const group = shard.map((of) => shardGroup('trips', of))
@@ -263,7 +264,10 @@ const written: fc.Arbitrary<Written> = fc.record(
   { shard, addedId: id, createdAt: count, created: fc.boolean() },
   plain,
 )
-const logPages: fc.Arbitrary<StoredLogPage> = fc.record({ shard, cells: pages, next: count }, plain)
+const logPages: fc.Arbitrary<StoredLogPage> = fc.oneof(
+  fc.record({ shard, cells: pages, next: count }, plain),
+  fc.record({ shard, cells: pages, next: count, asOf: count }, plain),
+)
 const answers: fc.Arbitrary<Reply> = fc.oneof(
   groupAnswers,
   outcomes(written).map((items): Reply => ({ kind: 'put', items })),

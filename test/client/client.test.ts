@@ -28,7 +28,7 @@ test('what is put is read, through the frames of the wire', async () => {
   expect(await settled(world, cells.versions(base.rowKey, 'BASE'))).toStrictEqual({ cells: [cell] })
   expect(await settled(world, cells.latestAll(base.rowKey))).toStrictEqual({ cells: [cell] })
   expect(await settled(world, cells.shardLog(written.shard))).toStrictEqual({
-    ...{ shard: written.shard, cells: [cell], next: 1 },
+    ...{ shard: written.shard, cells: [cell], next: 1, asOf: 1 },
   })
   expect(await settled(world, cells.get({ ...base, refKey: 1 }))).toBeUndefined()
   expect(await settled(world, cells.latest(rowKey(2), 'BASE'))).toBeUndefined()

@@ -1,0 +1,144 @@
+/**
+ * The tail calls by which the cells of many shards come. One call covers all of them, as long as none
+ * is behind, and asks any replica: the one that its first shard is asked of. A shard that could take no
+ * more is asked for by a short call of its own, and joins the others after that. A long call that
+ * brought nothing is followed by one current read, which a node that is cut off cannot answer.
+ */
+import { errorOf } from '../base/problem.ts'
+import type { ClientCells } from '../client/cells.ts'
+import type { LogPage } from '../client/options.ts'
+import type { Clock } from '../ports/clock.ts'
+import { pause } from '../txn/time.ts'
+import type { TriggerLimits } from './bounds.ts'
+import { isOutage } from './member.ts'
+import type { ShardRun } from './shard-run.ts'
+
+export interface TailParts {
+  readonly cells: ClientCells
+  readonly clock: Clock
+  readonly limits: TriggerLimits
+  /** Answers whose cells are not all done with, of all tails of a trigger. */
+  readonly answers: { count: number }
+  mayRun(): boolean
+  onFailed(error: unknown): void
+}
+
+/** A shard that is asked about in a call. */
+interface Asked {
+  readonly run: ShardRun
+  readonly place: NonNullable<ShardRun['wanted']>['place']
+  readonly asked: number
+}
+
+export class Tail {
+  readonly #parts: TailParts
+  readonly #ready = new Set<ShardRun>()
+  #polls = 0
+  #isPumping = false
+
+  constructor(parts: TailParts) {
+    this.#parts = parts
+  }
+
+  /** The shard is to be asked for, unless it is. */
+  add(run: ShardRun): void {
+    if (run.isAsked || this.#ready.has(run)) return
+    this.#ready.add(run)
+    this.pump()
+  }
+
+  delete(run: ShardRun): void {
+    this.#ready.delete(run)
+  }
+
+  /** Asks at the end of this turn: all shards that are ready by then go into one call. */
+  pump(): void {
+    if (this.#isPumping) return
+    this.#isPumping = true
+    this.#parts.clock.defer(() => {
+      this.#isPumping = false
+      this.#ask()
+    })
+  }
+
+  #ask(): void {
+    const { limits, answers, mayRun } = this.#parts
+    const isFull = this.#polls >= limits.pollsMax || answers.count >= limits.answersMax
+    if (isFull || !mayRun()) return
+    const asked: Asked[] = []
+    for (const run of this.#ready) {
+      const { wanted } = run
+      if (wanted !== undefined) asked.push({ run, ...wanted })
+    }
+    this.#ready.clear()
+    if (asked.length === 0) return
+    this.#polls += 1
+    for (const { run } of asked) run.isAsked = true
+    this.#poll(asked)
+      .catch((error: unknown) => this.#parts.onFailed(error))
+      .finally(() => this.#onPolled(asked))
+  }
+
+  #onPolled(asked: readonly Asked[]): void {
+    this.#polls -= 1
+    for (const { run } of asked) {
+      run.isAsked = false
+      if (!run.isStopped) this.#ready.add(run)
+    }
+    this.pump()
+  }
+
+  async #poll(asked: readonly Asked[]): Promise<void> {
+    const { limits, clock } = this.#parts
+    const isOnly = this.#polls === 1
+    const waitMs = isOnly ? limits.waitMs : limits.shortWaitMs
+    try {
+      const pages = await this.#pages(asked, waitMs)
+      this.#give(asked, pages)
+      const isEmpty = pages.every((page) => page === undefined || page.cells.length === 0)
+      if (isOnly && isEmpty) await this.#probe(asked)
+    } catch (error) {
+      if (!isOutage(error)) throw error
+      await pause({ clock }, limits.pauseMs)
+    }
+  }
+
+  async #pages(asked: readonly Asked[], waitMs: number): Promise<readonly (LogPage | undefined)[]> {
+    const { cells, limits } = this.#parts
+    const { pageCells: limit, callMs: timeoutMs } = limits
+    const outcomes = await cells.batchShardLog(
+      asked.map(({ place }) => place),
+      { read: 'any', limit, waitMs, timeoutMs },
+    )
+    const failed = outcomes.find((outcome) => outcome.kind === 'problem')
+    const isNothing = outcomes.every(
+      (outcome) => outcome.kind === 'problem' || outcome.value.cells.length === 0,
+    )
+    if (failed !== undefined && isNothing) throw errorOf(failed.problem)
+    return outcomes.map((outcome) => (outcome.kind === 'ok' ? outcome.value : undefined))
+  }
+
+  /** Asked of the same node, as it is the same shard. */
+  async #probe([first]: readonly Asked[]): Promise<void> {
+    if (first === undefined) return
+    const { cells, limits } = this.#parts
+    await cells.batchShardLog([first.place], { limit: 1, timeoutMs: limits.callMs })
+  }
+
+  #give(asked: readonly Asked[], pages: readonly (LogPage | undefined)[]): void {
+    const { answers } = this.#parts
+    let left = pages.reduce((sum, page) => sum + (page?.cells.length ?? 0), 0)
+    if (left > 0) answers.count += 1
+    const release = (): void => {
+      left -= 1
+      if (left > 0) return
+      answers.count -= 1
+      this.pump()
+    }
+    for (const [i, one] of asked.entries()) {
+      const page = pages[i]
+      // A shard that nothing came of goes on where it is; a time is an added id from now on.
+      if (page !== undefined) one.run.take(page, one.asked, release)
+    }
+  }
+}
