@@ -10,6 +10,7 @@ import { leaseMutants } from './mutants-leases.ts'
 import { mvccMutants } from './mutants-mvcc.ts'
 import { nodeMutants } from './mutants-node.ts'
 import { ownMutants } from './mutants-own.ts'
+import { queueMutants } from './mutants-queues.ts'
 import { tableMutants } from './mutants-tables.ts'
 import { triggerMutants } from './mutants-triggers.ts'
 import { validationMutants } from './mutants-validation.ts'
@@ -168,6 +169,7 @@ export const mutants: readonly Mutant[] = [
     rules: clientRules,
   },
   ...ownMutants,
+  ...queueMutants,
   ...nodeMutants,
   ...historyMutants,
   ...validationMutants,

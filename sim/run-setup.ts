@@ -1,5 +1,6 @@
 /** What a run starts from: its plan, as plain data, who listens to it, and the cluster they make. */
 import type { ClientFrame } from '../src/wire/client-message.ts'
+import { deliveryBounds } from '../src/queues/bounds.ts'
 import { Node } from '../src/node/compose.ts'
 import { decodeClientFrame, encodeClientFrame } from '../src/wire/client-codec.ts'
 import { Cluster } from './cluster.ts'
@@ -53,6 +54,8 @@ export function makeCluster(
   hooks: RunHooks,
   killClient: (client: string, downMicros: number) => void,
 ): SimCluster {
+  const { pageRows, receiversAtOnce, receivedMax } = options.workload.queues
+  const delivery = { ...deliveryBounds, pageRows, receiversAtOnce, receivedMax }
   return new Cluster<Node, ClientFrame>({
     ...{ options, eventsMax: hooks.eventsMax ?? eventsMax, faults, watch: watcherOf(hooks) },
     rules: hooks.rules,
@@ -65,7 +68,7 @@ export function makeCluster(
     },
     killClient,
     leasesOf: ({ replica }) => replica.observedLeases,
-    open: (ports, nodeOptions, fail) => Node.open(ports, nodeOptions, fail),
+    open: (ports, nodeOptions, fail) => Node.open(ports, { ...nodeOptions, delivery }, fail),
     makeDisk: (world, name, priorities, onDurable) =>
       createHostDisk(world, name, options.disk, priorities, onDurable),
   })

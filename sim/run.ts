@@ -13,6 +13,7 @@ import { setsOf } from './endpoints.ts'
 import { Comparison, type SimCluster } from './comparison.ts'
 import type { History } from './history/operation.ts'
 import { PastWorkload } from './past-workload.ts'
+import { QueueWorkload } from './queue-workload.ts'
 import { TableWorkload } from './table-workload.ts'
 import { TriggerWorkload } from './trigger-workload.ts'
 import { ReplicaWorkload } from './replica-workload.ts'
@@ -40,6 +41,8 @@ const looksMax = 3
 const messagesPerCommitMax = 150
 const messagesFree = 10_000
 const reopenMicros = 10 * second
+/** Delays are by clocks that may be minutes apart. */
+const drainMicros = 500 * second
 /** For a core to write and read every group, through each of its nodes. */
 const coreMicros = 60 * second
 const convergeMicros = 120 * second
@@ -89,6 +92,7 @@ class Run {
   readonly #past: PastWorkload
   readonly #tables: TableWorkload
   readonly #triggers: TriggerWorkload
+  readonly #queues: QueueWorkload
   readonly #referee: Referee
   readonly #comparison: Comparison
   readonly #endsAtHealing: boolean
@@ -156,6 +160,19 @@ class Run {
       onFailed,
     })
     this.#triggers = this.#makeTriggers(tell)
+    this.#queues = this.#makeQueues(tell)
+  }
+
+  #makeQueues(tell: (client: string, what: string) => void): QueueWorkload {
+    const { world, referee, judge, coverage, hosts, clientNetwork } = this.#cluster
+    return new QueueWorkload({
+      ...{ world, coverage, referee, judge, network: clientNetwork, tell },
+      ...{ options: this.#options.workload, nodes: hosts.map((host) => host.name) },
+      mayBeCorrupt: () => this.#mayBeCorrupt(),
+      onFailed: (error) => {
+        world.fail(error)
+      },
+    })
   }
 
   #makeTriggers(tell: (client: string, what: string) => void): TriggerWorkload {
@@ -245,7 +262,8 @@ class Run {
   }
 
   #areSessionsDone(): boolean {
-    const sessions = [this.#blind, this.#lists, this.#past, this.#tables, this.#triggers]
+    const direct = [this.#blind, this.#lists, this.#past]
+    const sessions = [...direct, this.#tables, this.#triggers, this.#queues]
     return this.#areClientsDone() && sessions.every((one) => one.isDone())
   }
 
@@ -274,6 +292,7 @@ class Run {
     this.#past.start()
     this.#tables.start()
     this.#triggers.start()
+    this.#queues.start()
     this.#inspectNowAndThen()
     const ending = await world.run(() => this.#isBroken(), this.#options.faultRates.lengthMicros)
     this.#expectNoStorm(ending)
@@ -318,6 +337,7 @@ class Run {
     this.#past.end()
     this.#tables.end()
     this.#triggers.end()
+    this.#queues.end()
     const rest = await world.run(isDone, world.nowMicros + finishMicros)
     this.#expectNoStorm(rest)
     this.#expect(rest === 'done', 'LIVE-1', 'A call did not end in the healed world.')
@@ -331,6 +351,7 @@ class Run {
     this.#expect(last === 'done', 'LIVE-1', 'Clients could not finish in the healed world.')
     await this.#drainTriggers(isDone)
     this.#judgeHistory()
+    await this.#drainQueues()
     this.#expectEase(before)
   }
 
@@ -342,6 +363,18 @@ class Run {
     const ending = await world.run(isDone, world.nowMicros + finishMicros)
     this.#expectNoStorm(ending)
     this.#expect(ending === 'done', 'LIVE-1', 'Triggers could not finish in the healed world.')
+  }
+
+  /** What was sent is handled, or was given up and is brought back. */
+  async #drainQueues(): Promise<void> {
+    const { world } = this.#cluster
+    if (this.#isBroken()) return
+    this.#queues.drain()
+    const isDone = (): boolean => this.#isBroken() || this.#queues.isDrained()
+    const ending = await world.run(isDone, world.nowMicros + drainMicros)
+    this.#expectNoStorm(ending)
+    const sentence = 'Messages are left, though nobody sends and handlers do their work.'
+    this.#expect(ending === 'done', 'QUE-4', sentence, { ...this.#queues.leftOvers })
   }
 
   /** What all clients were told so far. */

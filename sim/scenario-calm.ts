@@ -35,6 +35,11 @@ const calmWorkload: WorkloadOptions = {
   ...{ listSessionCount: 0, listOperations: 0, pastSessionCount: 0, pastOperations: 0 },
   ...{ tableSessionCount: 0, tableOperations: 0, tableStoreCount: 1, schemaChanges: 0 },
   ...{ triggerWorkerCount: 0, triggerTroubles: 0 },
+  queues: {
+    ...{ sessionCount: 0, operations: 0, groupCount: 2, handlerCount: 1, lifeMeanMicros: 0 },
+    ...{ hasPoison: false, batch: 20, concurrency: 4, attemptsMax: 3, retryMs: 50 },
+    ...{ pageRows: 1_000, receiversAtOnce: 128, receivedMax: 1_000 },
+  },
 }
 
 /** One millisecond each way, always. */

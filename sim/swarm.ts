@@ -16,6 +16,27 @@ export interface DiskConditions {
   readonly writeMeanMicros: number
 }
 
+/** Messages from group to group: who sends, who handles, and how they are delivered. */
+export interface QueueOptions {
+  /** Sessions that send; 0: nobody does. */
+  readonly sessionCount: number
+  /** Transactions of each, every one with some messages. */
+  readonly operations: number
+  readonly groupCount: number
+  readonly handlerCount: number
+  /** How long a handler's process lives; 0: to the end. */
+  readonly lifeMeanMicros: number
+  readonly hasPoison: boolean
+  readonly batch: number
+  readonly concurrency: number
+  readonly attemptsMax: number
+  readonly retryMs: number
+  /** Rows of an outbox read at once, groups served side by side, messages received at once. */
+  readonly pageRows: number
+  readonly receiversAtOnce: number
+  readonly receivedMax: number
+}
+
 export interface WorkloadOptions {
   readonly clientCount: number
   readonly operationsPerClient: number
@@ -49,6 +70,7 @@ export interface WorkloadOptions {
   /** Workers of a service with a trigger on what clients write; with troubles, they meet some. */
   readonly triggerWorkerCount: number
   readonly triggerTroubles: number
+  readonly queues: QueueOptions
   /** How long a call is tried in all, and one node is given. */
   readonly timeoutMs: number
   readonly tryTimeoutMs: number
@@ -191,6 +213,7 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
     ...drawPast(random.fork('past')),
     ...drawTables(random.fork('tables')),
     ...drawTriggers(random.fork('triggers')),
+    queues: drawQueues(random.fork('queues')),
   }
 }
 
@@ -220,6 +243,24 @@ function drawTables(random: SeededRandom): TableOptions {
     tableOperations: random.int(6, 16),
     tableStoreCount: random.int(2, 3),
     schemaChanges: random.pick([0, 1, 1]),
+  }
+}
+
+function drawQueues(random: SeededRandom): QueueOptions {
+  return {
+    sessionCount: random.pick([0, 0, 1, 2, 3]),
+    operations: random.int(4, 10),
+    groupCount: random.int(2, 4),
+    handlerCount: random.int(1, 3),
+    lifeMeanMicros: random.pick([0, second, 5 * second]),
+    hasPoison: random.chance(500_000),
+    batch: random.pick([1, 2, 20]),
+    concurrency: random.pick([1, 4]),
+    attemptsMax: random.int(3, 4),
+    retryMs: random.pick([1, 50]),
+    pageRows: random.pick([1, 3, 1_000]),
+    receiversAtOnce: random.pick([1, 2, 128]),
+    receivedMax: random.pick([1, 2, 1_000]),
   }
 }
 

@@ -10,7 +10,7 @@ import { createRequire } from 'node:module'
 import { dirname, join, posix } from 'node:path'
 
 const core = ['base', 'ports', 'paxos', 'placement', 'lease', 'replication', 'mvcc']
-const store = [...core, 'replica', 'txn', 'tables', 'cells']
+const store = [...core, 'replica', 'txn', 'queues', 'tables', 'cells']
 const edge = [...store, 'wire', 'adapters', 'client']
 const product = [...edge, 'triggers', 'node', 'gateway', 'cli']
 
@@ -26,8 +26,9 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   mvcc: ['base', 'ports', 'paxos', 'placement', 'replication', 'lease'],
   replica: core,
   txn: [...core, 'replica'],
-  tables: [...core, 'replica', 'txn', 'schema'],
-  cells: [...core, 'replica', 'txn', 'tables', 'schema'],
+  queues: [...core, 'replica', 'txn'],
+  tables: [...core, 'replica', 'txn', 'queues', 'schema'],
+  cells: [...core, 'replica', 'txn', 'queues', 'tables', 'schema'],
   wire: store,
   adapters: [...store, 'wire'],
   client: [...store, 'wire', 'adapters', 'schema'],

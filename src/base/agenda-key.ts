@@ -8,7 +8,8 @@
  * No table's number and no tuple begins with ff.
  */
 import { assert } from './assert.ts'
-import { afterPrefix, encodeTuple } from './tuple.ts'
+import { fromLatin1 } from './bytes.ts'
+import { afterPrefix, decodeTuple, encodeTuple } from './tuple.ts'
 
 export const topicBytesMax = 256
 const agendaByte = 0xff
@@ -29,6 +30,13 @@ export function afterAgenda(topic: string): Uint8Array {
   const end = afterPrefix(agendaPrefix(topic))
   assert(end !== undefined, 'agenda: something comes after every topic')
   return end
+}
+
+/** The name of the topic that has this prefix, as latin1. */
+export function topicOf(prefix: string): string {
+  const [topic] = decodeTuple(fromLatin1(prefix.slice(1))) ?? []
+  assert(typeof topic === 'string', "agenda: a topic's prefix has its name")
+  return topic
 }
 
 /** The topic's prefix of a row's key, both as latin1; undefined when the row is on no agenda. */

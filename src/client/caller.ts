@@ -306,14 +306,20 @@ function spreadOf(operation: Operation): number {
       return operation.shard
     case 'status':
       return 0
+    case 'list-agenda':
+    case 'sum-agenda':
+      return operation.turn ?? 0
+    case 'watch-agenda':
+      // Who shares the work asks the same node, which knows all of them.
+      return spreadOfText(operation.topic)
     default:
-      return spreadOfGroup(groupOf(operation))
+      return spreadOfText(groupOf(operation))
   }
 }
 
-function spreadOfGroup(group: GroupId): number {
+function spreadOfText(text: string): number {
   let spread = 0
-  for (let i = 0; i < group.length; i++) spread = (spread * 31 + group.charCodeAt(i)) % 65_536
+  for (let i = 0; i < text.length; i++) spread = (spread * 31 + text.charCodeAt(i)) % 65_536
   return spread
 }
 

@@ -19,6 +19,11 @@ import type { Table } from '../../schema/table.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
 import { openTables, type Tables } from '../tables/open.ts'
 import { applySchema, readSchema, versionFor, type AppliedSchema } from '../tables/registry.ts'
+import {
+  isAgendaOperation,
+  type AgendaAnswer,
+  type AgendaOperation,
+} from '../queues/agenda-operation.ts'
 import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import { timeoutProblem } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
@@ -29,11 +34,14 @@ import { ClientCells } from './cells.ts'
 import { CommitCall } from './commit-call.ts'
 import { ClientGroups } from './groups.ts'
 import type { WriteOptions } from './options.ts'
+import { ClientQueues } from './queues.ts'
 import { SeenPositions } from './seen-positions.ts'
 
 export class Client implements CellService {
   /** Entity groups as bytes; `openTables` gives them rows and types. */
   readonly groups: ClientGroups
+  /** Messages from group to group, as bytes; `openTables` gives them types. */
+  readonly queues: ClientQueues
   readonly #ports: ClientPorts
   readonly #limits: ClientLimits
   readonly #sessions: Sessions
@@ -46,6 +54,11 @@ export class Client implements CellService {
     this.#sessions = new Sessions(ports.clock, ports.random)
     this.#caller = new Caller(ports, this.#limits)
     this.groups = new ClientGroups((operation, ms) => this.#askGroup(operation, ms), this.#seen)
+    this.queues = new ClientQueues({
+      ask: (operation, ms) => this.#askAgenda(operation, ms),
+      ...{ groups: this.groups, clock: ports.clock, random: ports.random },
+      ...{ intents: this.#sessions, timeoutMs: this.#limits.timeoutMs },
+    })
   }
 
   /** The cells of a datastore. */
@@ -126,6 +139,12 @@ export class Client implements CellService {
     return new PutCall(operation, this.#sessions.openMany(operation.items.length))
   }
 
+  async #askAgenda(operation: AgendaOperation, timeoutMs: number): Promise<AgendaAnswer> {
+    const { answer } = await this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs)
+    const isFair = answer.kind === 'problem' || isAgendaOperation(answer)
+    return isFair ? answer : { kind: 'problem', problem: notAnAnswer }
+  }
+
   async #askGroup(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
     const refused = timeoutProblem(timeoutMs)
     if (refused !== undefined) return { kind: 'problem', problem: refused }
@@ -145,7 +164,8 @@ function ofCells({ answer, positions }: Replied): Answered {
 }
 
 function isOfCells(answer: Reply): answer is Answer {
-  return answer.kind !== 'status' && (answer.kind === 'problem' || !isOfGroup(answer))
+  if (answer.kind === 'problem') return true
+  return answer.kind !== 'status' && !isOfGroup(answer) && !isAgendaOperation(answer)
 }
 
 function isOfGroup(answer: Reply): answer is GroupAnswer {

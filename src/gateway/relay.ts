@@ -25,6 +25,11 @@ import type { LinkView } from '../client/links.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Transport } from '../ports/transport.ts'
+import {
+  isAgendaOperation,
+  type AgendaAnswer,
+  type AgendaOperation,
+} from '../queues/agenda-operation.ts'
 import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import { timeoutProblem, type Intents } from '../txn/intents.ts'
 import { Sessions, type OpenIntents } from '../txn/session.ts'
@@ -40,6 +45,9 @@ export interface RelayPorts {
 
 export class Relay implements CellService {
   readonly groups: { execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> }
+  readonly agendas: {
+    execute(operation: AgendaOperation, timeoutMs: number): Promise<AgendaAnswer>
+  }
   readonly #callsMax: number
   readonly #caller: Caller
   readonly #sessions: Sessions
@@ -53,6 +61,7 @@ export class Relay implements CellService {
     this.#sessions = new Sessions(ports.clock, ports.random)
     this.#stopping = new Promise((resolve) => (this.#stop = resolve))
     this.groups = { execute: (operation, timeoutMs) => this.#executeGroup(operation, timeoutMs) }
+    this.agendas = { execute: (operation, timeoutMs) => this.#executeAgenda(operation, timeoutMs) }
   }
 
   /** Calls under way at the nodes. */
@@ -138,6 +147,14 @@ export class Relay implements CellService {
     const [only] = parts
     if (parts.length === 1 && only !== undefined) return ask(only)
     return merged(batch.kind, parts, await Promise.all(parts.map(ask)))
+  }
+
+  async #executeAgenda(operation: AgendaOperation, timeoutMs: number): Promise<AgendaAnswer> {
+    const refused = timeoutProblem(timeoutMs) ?? (this.#isStopping ? stopping : undefined)
+    if (refused !== undefined) return { kind: 'problem', problem: refused }
+    const { answer } = await this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs)
+    const isOfAgenda = answer.kind === 'problem' || isAgendaOperation(answer)
+    return isOfAgenda ? answer : { kind: 'problem', problem: notAnAnswer }
   }
 
   async #executeGroup(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {

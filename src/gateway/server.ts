@@ -159,6 +159,7 @@ export class GatewayServer {
     this.#clientServer = new ClientServer(
       {
         ...{ transport: this.#clients, cells: this.#relay, groups: this.#relay.groups },
+        agendas: this.#relay.agendas,
         ...{ clock: systemClock, status: () => plain(this.status()) },
       },
       {

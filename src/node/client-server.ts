@@ -11,6 +11,11 @@ import type { CellService } from '../cells/operation.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
 import { callTimeoutMsMax } from '../txn/bounds.ts'
+import {
+  isAgendaOperation,
+  type AgendaAnswer,
+  type AgendaOperation,
+} from '../queues/agenda-operation.ts'
 import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import {
   replyBytes,
@@ -44,6 +49,9 @@ export interface ClientServerPorts {
   readonly cells: CellService
   readonly groups: {
     execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer>
+  }
+  readonly agendas: {
+    execute(operation: AgendaOperation, timeoutMs: number): Promise<AgendaAnswer>
   }
   readonly clock: Clock
   /** What the node says of itself when a client asks. */
@@ -161,6 +169,9 @@ export class ClientServer {
   ): Promise<Replied> {
     if (isGroupOperation(operation)) {
       return { answer: await this.#ports.groups.execute(operation, timeoutMs), positions: [] }
+    }
+    if (isAgendaOperation(operation)) {
+      return { answer: await this.#ports.agendas.execute(operation, timeoutMs), positions: [] }
     }
     const options = intents === undefined ? { timeoutMs } : { timeoutMs, intents }
     return this.#ports.cells.execute(operation, options)

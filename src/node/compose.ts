@@ -2,6 +2,7 @@
  * A node out of its parts: the replica, cells on it, and the server of client links. Given other
  * ports, the daemon, `npm start` and the simulator run the same node.
  */
+import { StoreError } from '../base/errors.ts'
 import type { ClusterId, NodeId } from '../base/ids.ts'
 import { CellStore } from '../cells/cell-store.ts'
 import type { CellService } from '../cells/operation.ts'
@@ -13,6 +14,9 @@ import {
   type ReplicaStatus,
 } from '../replica/driver.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
+import { AgendaService } from '../queues/agenda-service.ts'
+import { deliveryBounds, type DeliveryBounds } from '../queues/bounds.ts'
+import { Delivery, type DeliveryCounts } from '../queues/delivery.ts'
 import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import { Buffering, type BufferCounts } from './buffering.ts'
@@ -29,6 +33,8 @@ export interface NodePorts extends DriverPorts {
 export interface NodeOptions extends DriverOptions {
   /** Other replica sets that take a copy of a cell whose own set is silent. Default 1; 0: none. */
   readonly bufferCopies?: number
+  /** How messages are delivered; the default bounds when absent. */
+  readonly delivery?: DeliveryBounds
 }
 
 const bufferCopiesDefault = 1
@@ -41,6 +47,8 @@ export interface NodeStatus {
   /** Requests of clients that are at work. */
   readonly clientRequests: number
   readonly buffer: BufferCounts
+  /** What this node delivered from group to group, and groups that wait for it. */
+  readonly queues: DeliveryCounts & { readonly busyGroups: number }
   readonly replica: ReplicaStatus
 }
 
@@ -50,6 +58,8 @@ export class Node {
   readonly #routing: Routing
   readonly #driver: Driver
   readonly #groups: GroupService
+  readonly #agendas: AgendaService
+  readonly #delivery: Delivery
   readonly #server: ClientServer
   readonly #ports: NodePorts
   readonly #options: NodeOptions
@@ -67,14 +77,20 @@ export class Node {
   ): Promise<Node> {
     const driver = await Driver.open(ports, options)
     driver.onFailure = onFailure
-    const node = new Node(ports, options, driver)
+    const node = new Node(ports, options, driver, onFailure)
     await node.#driver.start()
+    node.#delivery.start()
     node.#server.start()
     if (options.placement.setCount > 1) node.#buffering.start()
     return node
   }
 
-  private constructor(ports: NodePorts, options: NodeOptions, driver: Driver) {
+  private constructor(
+    ports: NodePorts,
+    options: NodeOptions,
+    driver: Driver,
+    onFailure: (reason: Error) => void,
+  ) {
     this.#ports = ports
     this.#options = options
     this.#driver = driver
@@ -92,7 +108,13 @@ export class Node {
       copies: options.bufferCopies ?? bufferCopiesDefault,
     })
     const status = (): PlainObject => plain(this.status())
-    const services = { cells: this.cells, groups: this.#routing }
+    this.#agendas = new AgendaService({ replica: driver, clock, random, node: options.node })
+    const bounds = options.delivery ?? deliveryBounds
+    this.#delivery = new Delivery({ replica: driver, clock, random }, bounds, (error) => {
+      // What the world does is tried again; anything else is a bug, and nothing rests on it any more.
+      if (!(error instanceof StoreError)) onFailure(asError(error))
+    })
+    const services = { cells: this.cells, groups: this.#routing, agendas: this.#agendas }
     this.#server = new ClientServer({ transport, ...services, clock, status })
   }
 
@@ -111,6 +133,7 @@ export class Node {
       ...{ node, cluster, isDraining: this.#isDraining },
       clientRequests: this.#server.requests,
       buffer: this.#buffering.counts,
+      queues: { ...this.#delivery.counts, busyGroups: this.#delivery.busyGroups },
       replica: this.#driver.status(),
     }
   }
@@ -121,6 +144,8 @@ export class Node {
     const hasServed = this.#buffering.stop()
     this.#store.stop()
     this.#groups.stop()
+    this.#agendas.stop()
+    await this.#delivery.stop()
     await this.#server.drain()
     await hasServed
     await this.#driver.drain()
@@ -130,10 +155,16 @@ export class Node {
     const hasServed = this.#buffering.stop()
     this.#store.stop()
     this.#groups.stop()
+    this.#agendas.stop()
+    void this.#delivery.stop()
     await this.#ports.clients.close()
     await this.#routing.close()
     await this.#driver.stop()
     // What it waits for has been ended by now.
     await hasServed
   }
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason))
 }

@@ -1,14 +1,14 @@
 /** The agenda as it is served from this node's listing: see `Agenda`. */
-import { agendaPrefix } from '../base/agenda-key.ts'
+import { agendaPrefix, topicOf } from '../base/agenda-key.ts'
 import { latin1 } from '../base/bytes.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Listing } from './listing.ts'
-import type { Agenda, ListedGroup } from './local-replica.ts'
+import type { ListedGroup, LocalAgendas } from './local-replica.ts'
 
 type Wake = (listed: ListedGroup) => void
 
-export class LocalAgenda implements Agenda {
+export class LocalAgenda implements LocalAgendas {
   readonly isOurs: (group: GroupId) => boolean
   readonly #listing: Listing
   readonly #watches = new Map<string, Set<Wake>>()
@@ -28,6 +28,11 @@ export class LocalAgenda implements Agenda {
 
   list(topic: string, after: GroupId | undefined, limit: number): Promise<readonly ListedGroup[]> {
     return this.#listing.list(topic, after, limit)
+  }
+
+  async topics(limit: number): Promise<readonly string[]> {
+    const prefixes = await this.#listing.topics(limit)
+    return prefixes.map((prefix) => topicOf(prefix))
   }
 
   delist(topic: string, group: GroupId, position: Position): void {

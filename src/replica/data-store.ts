@@ -109,8 +109,8 @@ export class DataStore {
     this.listing = new Listing({
       read: (key) => this.#read(key),
       scan: (range) => this.#scan(range, (rows) => rows),
-      isPending: (group) => this.#overlay.has(group),
       checked: (key, value) => this.#checked(key, value),
+      isUnwritten: (group) => this.#overlay.has(group),
     })
     this.#snapshots = new SnapshotReads({
       overlay: this.#overlay,

@@ -22,7 +22,7 @@ import { LocalAgenda } from './agenda.ts'
 import { DataStore } from './data-store.ts'
 import { Deadlines } from './deadlines.ts'
 import type {
-  Agenda,
+  LocalAgendas,
   IntentName,
   IntentOutcome,
   LocalReplica,
@@ -82,7 +82,7 @@ export interface ReplicaStatus {
 export class Driver implements LocalReplica {
   /** The node must stop: its disk refused, a peer says that it is stale, or it found a bug. Called once. */
   onFailure: (reason: Error) => void = () => undefined
-  readonly agenda: Agenda
+  readonly agenda: LocalAgendas
   readonly #ports: DriverPorts
   readonly #options: DriverOptions
   readonly #holdings: Holdings

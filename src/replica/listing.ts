@@ -25,9 +25,9 @@ import {
 export interface ListingPorts {
   readonly read: (key: Uint8Array) => Stored | undefined
   readonly scan: (range: Range) => AsyncIterable<readonly KeyValue[]>
-  /** Whether something of the group is in no batch yet. */
-  readonly isPending: (group: GroupId) => boolean
   readonly checked: (key: Uint8Array, value: Uint8Array) => Stored
+  /** Whether something of the group waits to be written. */
+  readonly isUnwritten: (group: GroupId) => boolean
 }
 
 /** By topic and group, a position: that of the newest row, or the one at which there was none. */
@@ -41,7 +41,7 @@ export class Listing {
   readonly #ports: ListingPorts
   /** Not durable yet. */
   readonly #pending: Positions = new Map()
-  /** Looked at in vain; with the next batch they go. */
+  /** Looked at in vain; they go with a batch that writes that the rows are gone, or a later one. */
   readonly #empty: Positions = new Map()
 
   constructor(ports: ListingPorts) {
@@ -73,11 +73,12 @@ export class Listing {
 
   /** What a batch writes that takes these groups. */
   *puts(groups: readonly TakenGroup[]): Iterable<Put> {
-    const taken = new Set(groups.map(({ group }) => group))
+    const taken = new Map(groups.map(({ group, position }) => [group, position]))
     for (const [topic, among] of this.#empty) {
       for (const [group, position] of among) {
-        // What took the last row away becomes durable no later than this.
-        if (!taken.has(group) && this.#ports.isPending(group)) continue
+        const rest = this.#ports.isUnwritten(group) ? -1 : Infinity
+        // What is gone may still be on disk: it is listed as long as that is so.
+        if ((taken.get(group) ?? rest) < position) continue
         among.delete(group)
         const key = listedKey(topic, group)
         const isStale = (this.#ports.read(key)?.stamp ?? 0) <= position
@@ -85,6 +86,7 @@ export class Listing {
         if (isStale) this.#pending.get(topic)?.delete(group)
         if (isStale) yield { key }
       }
+      if (among.size === 0) this.#empty.delete(topic)
     }
     for (const [topic, among] of this.#pending) {
       for (const { group } of groups) {
@@ -104,6 +106,26 @@ export class Listing {
       }
       if (among.size === 0) this.#pending.delete(topic)
     }
+  }
+
+  /** Prefixes of topics, as latin1: one look at the store for each. */
+  async topics(limit: number): Promise<readonly string[]> {
+    const found = new Set(this.#pending.keys())
+    const end = afterListed('')
+    for (let from: Uint8Array = listedPrefix(''); found.size < limit;) {
+      const next = await this.#firstTopic({ gte: from, lt: end, limit: 1 })
+      if (next === undefined) break
+      found.add(next)
+      from = afterListed(next)
+    }
+    return [...found].sort(compareText).slice(0, limit)
+  }
+
+  async #firstTopic(range: Range): Promise<string | undefined> {
+    for await (const [row] of this.#ports.scan(range)) {
+      if (row !== undefined) return topicTextOf(latin1(row.key).slice(1))
+    }
+    return undefined
   }
 
   /** As of the call, in the order of their names, those behind `after`; at most `limit`. */

@@ -115,6 +115,11 @@ export interface Agenda {
   isOurs(group: GroupId): boolean
 }
 
+export interface LocalAgendas extends Agenda {
+  /** Topics that groups are listed under, in the order of their names; at most `limit`. */
+  topics(limit: number): Promise<readonly string[]>
+}
+
 /** All of it is of groups that this node holds (`holds`). */
 export interface LocalReplica {
   /** Whether this node is a replica of the group; others are asked for those that it is not. */
@@ -163,5 +168,5 @@ export interface LocalReplica {
   scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]>
   /** Calls `wake` once when the group's applied position passes `position`; returns a canceller. */
   watch(group: GroupId, position: Position, wake: () => void): () => void
-  readonly agenda: Agenda
+  readonly agenda: LocalAgendas
 }

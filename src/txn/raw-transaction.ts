@@ -85,6 +85,21 @@ export class RawTransaction implements Reads {
     })
   }
 
+  /**
+   * Rows of a range at the view, own writes aside, none of which count as read: what is made of them
+   * may not rest on what is absent, and rests on those rows only that are named to `relyOn`.
+   */
+  peek(range: ScanRange): Promise<ScanPage> {
+    return this.turn.take(() => this.#rows.scan(range))
+  }
+
+  /** These keys count as read. */
+  relyOn(keys: readonly Uint8Array[]): void {
+    this.turn.check()
+    for (const key of keys) this.#reads.addKey(key)
+    this.#checkLimits()
+  }
+
   /** The rows, and the range that they were all of: to the last one where the limit cut it off. */
   async #merged(
     range: ScanRange,

@@ -1,5 +1,6 @@
 /** What passes on the link of a client and a node: requests of all kinds, and their answers. */
 import type { Answer, Answered, CellOperation } from '../cells/operation.ts'
+import type { AgendaAnswer, AgendaOperation } from '../queues/agenda-operation.ts'
 import type { GroupAnswer, GroupOperation } from '../txn/group-operation.ts'
 import type { Intents } from '../txn/intents.ts'
 
@@ -8,9 +9,10 @@ export interface GetStatus {
   readonly kind: 'status'
 }
 
-export type Operation = CellOperation | GroupOperation | GetStatus
+export type Operation = CellOperation | GroupOperation | AgendaOperation | GetStatus
 
-export type Reply = Answer | GroupAnswer | { readonly kind: 'status'; readonly status: Uint8Array }
+export type Reply =
+  Answer | GroupAnswer | AgendaAnswer | { readonly kind: 'status'; readonly status: Uint8Array }
 
 export interface Request {
   /** Names the request among those of its link. */

@@ -5,6 +5,8 @@ import { creatorBytes } from '../cells/cell-table.ts'
 import type { CellOperation, GetItem, LogPlace, PutItem, ReadFrom } from '../cells/operation.ts'
 import { shardCount } from '../cells/shard.ts'
 import type { Intents } from '../txn/intents.ts'
+import { isAgendaOperation } from '../queues/agenda-operation.ts'
+import { agendaOperationKinds, packAgendaOperation, readAgendaOperation } from './agenda-codec.ts'
 import * as part from './client-fields.ts'
 import type { Operation, Request } from './client-message.ts'
 import { groupOperationKinds, packGroupOperation, readGroupOperation } from './group-codec.ts'
@@ -20,6 +22,7 @@ const kinds = {
   status: 6,
   purge: 20,
   ...groupOperationKinds,
+  ...agendaOperationKinds,
 } as const satisfies Record<Operation['kind'], number>
 
 /** One more than a batch may hold: that it is too long is said by those who know the bound. */
@@ -91,6 +94,7 @@ function packOperation(operation: Operation): Packable[] {
       return [datastore, shard, before, column, keepLatest, after, limit]
     }
     default:
+      if (isAgendaOperation(operation)) return packAgendaOperation(operation)
       return packGroupOperation(operation)
   }
 }
@@ -127,7 +131,7 @@ function readOperation(value: unknown): Operation {
     case kinds.purge:
       return readPurge(field.list(rest, 'purge', 7))
     default: {
-      const operation = readGroupOperation(kind, rest)
+      const operation = readGroupOperation(kind, rest) ?? readAgendaOperation(kind, rest)
       if (operation !== undefined) return operation
       throw new field.MalformedError('operation is of no known kind')
     }

@@ -3,8 +3,8 @@
  * the real `applyEntry`, so that numbers are drawn and intents remembered as they are in a cluster.
  * A replica can be held back; a submission can be made to go wrong once.
  */
-import { agendaPrefix } from '../../src/base/agenda-key.ts'
-import { compareBytes, fromLatin1, latin1 } from '../../src/base/bytes.ts'
+import { agendaPrefix, topicOf, topicTextOf } from '../../src/base/agenda-key.ts'
+import { compareBytes, compareText, fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import {
   nodeId,
@@ -16,10 +16,10 @@ import {
 import type { Clock } from '../../src/ports/clock.ts'
 import { recordedOf } from '../../src/replica/intent-outcome.ts'
 import type {
-  Agenda,
   IntentName,
   IntentOutcome,
   ListedGroup,
+  LocalAgendas,
   LocalReplica,
   Outcome,
   ReadLevel,
@@ -153,7 +153,8 @@ interface TopicWatch {
 }
 
 export class MemoryReplica implements LocalReplica {
-  readonly agenda: Agenda = {
+  readonly agenda: LocalAgendas = {
+    topics: (limit) => Promise.resolve(this.#topics(limit)),
     list: (topic, after, limit) => Promise.resolve(this.#listed(topic, after, limit)),
     delist: () => undefined,
     isOurs: () => true,
@@ -218,6 +219,17 @@ export class MemoryReplica implements LocalReplica {
       this.#watches.delete(watch)
       watch.wake()
     }
+  }
+
+  #topics(limit: number): readonly string[] {
+    const found = new Set<string>()
+    for (const { rows } of this.#groups.values()) {
+      for (const key of rows.keys()) {
+        const topic = topicTextOf(key)
+        if (topic !== undefined) found.add(topicOf(topic))
+      }
+    }
+    return [...found].sort(compareText).slice(0, limit)
   }
 
   #listed(topic: string, after: GroupId | undefined, limit: number): ListedGroup[] {

@@ -5,6 +5,8 @@ import { ClientServer, defaultClientServerLimits } from '../../src/node/client-s
 import { CellStore } from '../../src/cells/cell-store.ts'
 import type { ClientLimits } from '../../src/client/caller.ts'
 import { Client } from '../../src/client/client.ts'
+import { nodeId } from '../../src/base/ids.ts'
+import { AgendaService } from '../../src/queues/agenda-service.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { GroupService } from '../../src/txn/group-service.ts'
 import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client-codec.ts'
@@ -117,9 +119,10 @@ function createNode(
   const transport = network.attach(process, [])
   const cells = options.wrap?.(store, name) ?? store
   const groups = new GroupService({ replica, clock })
+  const agendas = new AgendaService({ replica, clock, random: bench.random, node: nodeId(name) })
   const limits = { ...defaultClientServerLimits, ...options.serverLimits }
   const server = new ClientServer(
-    { transport, cells, groups, clock, status: () => ({ node: name }) },
+    { transport, cells, groups, agendas, clock, status: () => ({ node: name }) },
     limits,
   )
   server.start()

@@ -10,6 +10,7 @@ import { ClientServer } from '../../src/node/client-server.ts'
 import { CellStore } from '../../src/cells/cell-store.ts'
 import type { ClientFrame } from '../../src/wire/client-message.ts'
 import { connect, StoreError } from '../../src/index.ts'
+import { AgendaService } from '../../src/queues/agenda-service.ts'
 import { GroupService } from '../../src/txn/group-service.ts'
 import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client-codec.ts'
 import { rowKey } from '../cells/kit.ts'
@@ -39,8 +40,9 @@ async function startNode(log: MemoryLog, name: string, secret = ''): Promise<Rea
   const clock = systemClock
   const cells = new CellStore({ replica, clock, random: systemRandom })
   const groups = new GroupService({ replica, clock })
+  const agendas = new AgendaService({ replica, clock, random: systemRandom, node: nodeId(name) })
   const status = (): { readonly node: string } => ({ node: name })
-  new ClientServer({ transport, cells, groups, clock, status }).start()
+  new ClientServer({ transport, cells, groups, agendas, clock, status }).start()
   let isStopped = false
   const stop = async (): Promise<void> => {
     if (isStopped) return

@@ -46,7 +46,7 @@ function createGateways(
     const front = cluster.clockOf(name)
     const server = new ClientServer({
       ...{ transport: network.attach(front.process, []), cells: relay, groups: relay.groups },
-      ...{ clock: front.clock, status: () => ({ node: name }) },
+      ...{ agendas: relay.agendas, clock: front.clock, status: () => ({ node: name }) },
     })
     server.start()
     return { relay, server }

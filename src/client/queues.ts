@@ -1,0 +1,65 @@
+/** Queues of a cluster, as bytes: handling them, and what operators do with them. */
+import type { GroupId } from '../base/ids.ts'
+import { errorOf } from '../base/problem.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { AskAgenda } from '../queues/agenda-operation.ts'
+import type { HandleOptions } from '../queues/bounds.ts'
+import { DeadLetters } from '../queues/dead-letters.ts'
+import { QueueHandler } from '../queues/handler.ts'
+import { sumsOf, type QueueSum } from '../queues/queue-sum.ts'
+import { RemoteAgenda } from '../queues/remote-agenda.ts'
+import type { Taken } from '../queues/take.ts'
+import type { GroupPort } from '../txn/group-port.ts'
+import type { RawTransaction } from '../txn/raw-transaction.ts'
+import type { IntentSource } from '../txn/session.ts'
+import { notAnAnswer } from './call.ts'
+
+export interface ClientQueuesParts {
+  readonly ask: AskAgenda
+  readonly groups: GroupPort
+  readonly clock: Clock
+  readonly random: Random
+  readonly intents: IntentSource
+  readonly timeoutMs: number
+}
+
+/** A handler at work. */
+export interface HandleCall extends HandleOptions {
+  readonly queue: string
+  handle(transaction: RawTransaction, messages: readonly Taken[]): Promise<void>
+  onFailed?(group: GroupId, error: unknown): void
+}
+
+export class ClientQueues {
+  readonly #parts: ClientQueuesParts
+
+  constructor(parts: ClientQueuesParts) {
+    this.#parts = parts
+  }
+
+  /** Begins to handle a queue's messages in all groups, until it is stopped. */
+  handle({ queue, handle, onFailed = () => undefined, ...options }: HandleCall): QueueHandler {
+    const { ask, groups, clock, random, intents } = this.#parts
+    const agenda = new RemoteAgenda({ ask, clock, random })
+    const parts = { queue, agenda, groups, clock, random, intents, options, handle, onFailed }
+    const handler = new QueueHandler(parts)
+    handler.start()
+    return handler
+  }
+
+  /** All queues that have something, counted at one node. */
+  async list(): Promise<readonly QueueSum[]> {
+    const { ask, timeoutMs } = this.#parts
+    const answer = await ask({ kind: 'sum-agenda', prefix: '' }, timeoutMs)
+    if (answer.kind === 'sum-agenda') return sumsOf(answer.topics)
+    throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
+  }
+
+  /** Messages that were given up, of one queue in all groups. */
+  deadLetters(queue: string): DeadLetters {
+    const { ask, groups, clock, random, intents, timeoutMs } = this.#parts
+    const agenda = new RemoteAgenda({ ask, clock, random })
+    return new DeadLetters({ queue, agenda, groups, clock, random, intents, timeoutMs })
+  }
+}

@@ -1,0 +1,141 @@
+/** Dead letters of a queue: listed over all groups, inspected, and brought back. */
+import { assert } from '../base/assert.ts'
+import { afterAgenda, agendaPrefix } from '../base/agenda-key.ts'
+import type { GroupId, Timestamp } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { Agenda } from '../replica/local-replica.ts'
+import type { GroupPort } from '../txn/group-port.ts'
+import { keyAfter } from '../txn/key-range.ts'
+import type { RawTransaction } from '../txn/raw-transaction.ts'
+import { runRead } from '../txn/run-read.ts'
+import { runTransaction } from '../txn/run.ts'
+import type { IntentSource } from '../txn/session.ts'
+import { deadLettersMax } from './bounds.ts'
+import { decodeDead, type DeadMessage } from './message.ts'
+import { deadKey, deadTopic, numberOf } from './names.ts'
+import { putNew } from './send.ts'
+
+export interface DeadLettersParts {
+  readonly queue: string
+  readonly agenda: Agenda
+  readonly groups: GroupPort
+  readonly clock: Clock
+  readonly random: Random
+  readonly intents: IntentSource
+  readonly timeoutMs: number
+}
+
+export interface DeadLetter {
+  readonly group: GroupId
+  /** With the group, its name. */
+  readonly id: number
+  readonly message: DeadMessage
+  readonly diedAt: Timestamp
+}
+
+/** Groups asked for at once, and letters redriven by one transaction. */
+const groupsAtOnce = 500
+const redrivenAtOnce = 100
+
+export class DeadLetters {
+  readonly #parts: DeadLettersParts
+
+  constructor(parts: DeadLettersParts) {
+    this.#parts = parts
+  }
+
+  /** By group, the longest dead first; at most `limit`, those behind `after`. */
+  async list(
+    limit: number,
+    after?: Pick<DeadLetter, 'group' | 'id'>,
+  ): Promise<readonly DeadLetter[]> {
+    const most = Math.min(limit, deadLettersMax)
+    const found: DeadLetter[] = []
+    const take = async (group: GroupId, behind: number | undefined): Promise<void> => {
+      found.push(...(await this.of(group, most - found.length, behind)))
+    }
+    if (after !== undefined) await take(after.group, after.id)
+    for await (const group of this.#groupsAfter(after?.group)) {
+      if (found.length >= most) return found
+      await take(group, undefined)
+    }
+    return found
+  }
+
+  /** Those of one group, as of now. */
+  async of(group: GroupId, limit: number, after?: number): Promise<readonly DeadLetter[]> {
+    if (limit < 1) return []
+    const { queue, groups, clock, timeoutMs } = this.#parts
+    const topic = deadTopic(queue)
+    const gte = after === undefined ? agendaPrefix(topic) : keyAfter(deadKey(queue, after))
+    const range = { gte, lt: afterAgenda(topic), limit }
+    const from = { kind: 'current' } as const
+    const { value } = await runRead(groups, group, from, { clock, timeoutMs }, ({ rows }) =>
+      rows.scan(range),
+    )
+    return value.rows.map(({ key, value: bytes, timestamp }) => ({
+      ...{ group, id: numberOf(key), message: decodeDead(bytes), diedAt: timestamp ?? 0 },
+    }))
+  }
+
+  /** Puts these of one group at the end of the queue; resolves with how many were there. */
+  async redrive(group: GroupId, ids: readonly number[]): Promise<number> {
+    let count = 0
+    for (let at = 0; at < ids.length; at += redrivenAtOnce) {
+      const some = ids.slice(at, at + redrivenAtOnce)
+      count += await this.#transact(group, (transaction) => this.#redrive(transaction, some))
+    }
+    return count
+  }
+
+  /** All that are dead now, in all groups; resolves with how many. */
+  async redriveAll(): Promise<number> {
+    let count = 0
+    for await (const group of this.#groupsAfter(undefined)) {
+      for (let last: number | undefined; ;) {
+        const letters = await this.of(group, redrivenAtOnce, last)
+        last = letters.at(-1)?.id
+        if (last === undefined) break
+        const ids = letters.map(({ id }) => id)
+        count += await this.redrive(group, ids)
+      }
+    }
+    return count
+  }
+
+  async #redrive(transaction: RawTransaction, ids: readonly number[]): Promise<number> {
+    const { queue } = this.#parts
+    const keys = [...new Set(ids)].map((id) => deadKey(queue, id))
+    const rows = await transaction.getMany(keys)
+    let count = 0
+    for (const row of rows) {
+      if (row === undefined) continue
+      const { error: _error, ...message } = decodeDead(row.value)
+      assert(message.notBefore === 0, 'QUE-6: who is dead is not waited for')
+      transaction.delete(row.key)
+      putNew(transaction, queue, { ...message, failures: 0, redriven: message.redriven + 1 })
+      count += 1
+    }
+    return count
+  }
+
+  async *#groupsAfter(start: GroupId | undefined): AsyncGenerator<GroupId, void> {
+    const topic = deadTopic(this.#parts.queue)
+    for (let after = start; ;) {
+      const listed = await this.#parts.agenda.list(topic, after, groupsAtOnce)
+      for (const { group } of listed) yield group
+      after = listed.at(-1)?.group
+      if (after === undefined || listed.length < groupsAtOnce) return
+    }
+  }
+
+  async #transact<Value>(
+    group: GroupId,
+    run: (transaction: RawTransaction) => Promise<Value>,
+  ): Promise<Value> {
+    const { groups, clock, random, intents, timeoutMs } = this.#parts
+    const options = { clock, random, intents, timeoutMs }
+    return (await runTransaction(groups, group, options, run)).value
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * Delivers what groups have sent, at a node: reads a page of a group's outbox, runs a transaction on
+ * each group that something is for, and deletes what these have acknowledged. Another node may do the
+ * same at the same time; what is received is received once (`receive.ts`).
+ */
+import { assert } from '../base/assert.ts'
+import { afterAgenda, agendaPrefix } from '../base/agenda-key.ts'
+import type { GroupId } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { LocalReplica, Row } from '../replica/local-replica.ts'
+import { AgendaWorker, type Served } from '../txn/agenda-worker.ts'
+import type { View } from '../txn/group-port.ts'
+import { keyAfter } from '../txn/key-range.ts'
+import { LocalGroups } from '../txn/local-groups.ts'
+import type { RawTransaction } from '../txn/raw-transaction.ts'
+import { runTransaction } from '../txn/run.ts'
+import { Sessions } from '../txn/session.ts'
+import type { DeliveryBounds } from './bounds.ts'
+import { decodeOutbox } from './message.ts'
+import { outboxTopic } from './names.ts'
+import { receive, type Delivered } from './receive.ts'
+
+export interface DeliveryPorts {
+  readonly replica: LocalReplica
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** What a node delivered since it started. */
+export interface DeliveryCounts {
+  /** Messages received that had not been received before. */
+  delivered: number
+  /** Messages that had been received already. */
+  repeated: number
+  /** Looks at an outbox after which something had to be tried again. */
+  failures: number
+}
+
+/** A message in an outbox, and the key of its row there. */
+interface Pending extends Delivered {
+  readonly key: Uint8Array
+}
+
+export class Delivery {
+  readonly counts: DeliveryCounts = { delivered: 0, repeated: 0, failures: 0 }
+  readonly #ports: DeliveryPorts
+  readonly #bounds: DeliveryBounds
+  readonly #groups: LocalGroups
+  readonly #intents: Sessions
+  readonly #worker: AgendaWorker
+  #isStopping = false
+
+  /** `onFailed`: told of what is no StoreError, and so a bug. */
+  constructor(ports: DeliveryPorts, bounds: DeliveryBounds, onFailed: (error: unknown) => void) {
+    const { replica, clock, random } = ports
+    this.#ports = ports
+    this.#bounds = bounds
+    this.#groups = new LocalGroups(replica)
+    this.#intents = new Sessions(clock, random)
+    this.#worker = new AgendaWorker({
+      ...{ topic: outboxTopic, agenda: replica.agenda, clock, random, bounds: bounds.agenda },
+      serve: (group) => this.#serve(group),
+      onFailed: (_group, error) => {
+        this.counts.failures += 1
+        onFailed(error)
+      },
+    })
+  }
+
+  /** Groups whose outbox waits to be looked at, or is. */
+  get busyGroups(): number {
+    return this.#worker.busyGroups
+  }
+
+  start(): void {
+    this.#worker.start()
+  }
+
+  /** Begins nothing more; resolves when what is under way has ended. */
+  stop(): Promise<void> {
+    this.#isStopping = true
+    return this.#worker.stop()
+  }
+
+  /** All of the outbox as of now, page by page. */
+  async #serve(sender: GroupId): Promise<Served> {
+    const view = await this.#groups.view(sender, { kind: 'snapshot' }, this.#bounds.timeoutMs)
+    const failed = new Map<GroupId, unknown>()
+    let from = agendaPrefix(outboxTopic)
+    let count = 0
+    for (let isEnd = false; !isEnd && !this.#isStopping;) {
+      const { rows, isWhole } = await this.#page(sender, view, from)
+      const last = rows.at(-1)
+      if (last !== undefined) from = keyAfter(last.key)
+      count += rows.length
+      isEnd = isWhole && rows.length < this.#bounds.pageRows
+      await this.#deliverAll(sender, rows.map(pendingOf), failed)
+    }
+    const [error] = failed.values()
+    if (failed.size > 0) throw error
+    return count === 0 ? { kind: 'empty', position: view.position } : { kind: 'again' }
+  }
+
+  #page(
+    sender: GroupId,
+    view: View,
+    gte: Uint8Array,
+  ): Promise<{ readonly rows: readonly Row[]; readonly isWhole: boolean }> {
+    const range = { gte, lt: afterAgenda(outboxTopic), limit: this.#bounds.pageRows }
+    return this.#groups.scan(sender, view, range)
+  }
+
+  /** What could not be delivered to a group holds up all that is for it. */
+  async #deliverAll(
+    sender: GroupId,
+    messages: readonly Pending[],
+    failed: Map<GroupId, unknown>,
+  ): Promise<void> {
+    const byReceiver = new Map<GroupId, Pending[]>()
+    for (const message of messages) {
+      const own = byReceiver.get(message.receiver) ?? []
+      own.push(message)
+      byReceiver.set(message.receiver, own)
+    }
+    const done: Uint8Array[] = []
+    const work = [...byReceiver].filter(([receiver]) => !failed.has(receiver)).values()
+    const deliverNext = async (): Promise<void> => {
+      for (const [receiver, own] of work) {
+        await this.#deliver(sender, receiver, own, done).catch((error: unknown) => {
+          failed.set(receiver, error)
+        })
+      }
+    }
+    await Promise.all(Array.from({ length: this.#bounds.receiversAtOnce }, deliverNext))
+    if (done.length > 0) await this.#delete(sender, done)
+  }
+
+  /** The keys of what was acknowledged go to `done`, also when something behind it fails. */
+  async #deliver(
+    sender: GroupId,
+    receiver: GroupId,
+    messages: readonly Pending[],
+    done: Uint8Array[],
+  ): Promise<void> {
+    for (const some of portionsOf(messages, this.#bounds)) {
+      const count = await this.#transact(receiver, (transaction) =>
+        receive(transaction, sender, some),
+      )
+      this.counts.delivered += count
+      this.counts.repeated += some.length - count
+      for (const { key } of some) done.push(key)
+    }
+  }
+
+  async #delete(sender: GroupId, keys: readonly Uint8Array[]): Promise<void> {
+    await this.#transact(sender, async (transaction) => {
+      for (const key of keys) transaction.delete(key)
+    })
+  }
+
+  async #transact<Value>(
+    group: GroupId,
+    run: (transaction: RawTransaction) => Promise<Value>,
+  ): Promise<Value> {
+    const { clock, random } = this.#ports
+    const { timeoutMs } = this.#bounds
+    const options = { clock, random, intents: this.#intents, timeoutMs, from: 'snapshot' } as const
+    return (await runTransaction(this.#groups, group, options, run)).value
+  }
+}
+
+function pendingOf(row: Row): Pending {
+  return { ...decodeOutbox(row), sentAt: row.timestamp, key: row.key }
+}
+
+/** In their order, each as much as one transaction may receive. */
+function* portionsOf(
+  messages: readonly Pending[],
+  { receivedMax, receivedBytesMax }: DeliveryBounds,
+): Generator<readonly Pending[], void> {
+  let some: Pending[] = []
+  let bytes = 0
+  for (const message of messages) {
+    const isFull = some.length >= receivedMax || bytes + message.body.length > receivedBytesMax
+    if (isFull && some.length > 0) {
+      yield some
+      some = []
+      bytes = 0
+    }
+    assert(message.number > (some.at(-1)?.number ?? 0), 'QUE-3: an outbox is read in its order')
+    some.push(message)
+    bytes += message.body.length
+  }
+  if (some.length > 0) yield some
+}

@@ -1,0 +1,218 @@
+/**
+ * Handles a queue in a process of an application, or of the simulator: looks after each group that is
+ * listed under the queue's topic, and there runs transactions that take messages, call the handler and
+ * delete what was handled. The commit is the acknowledgement.
+ */
+import { assert, AssertionError } from '../base/assert.ts'
+import { StoreError, type StoreErrorCode } from '../base/errors.ts'
+import type { GroupId } from '../base/ids.ts'
+import type { Clock, Timer } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { Agenda } from '../replica/local-replica.ts'
+import { agendaBounds, AgendaWorker, type AgendaBounds, type Served } from '../txn/agenda-worker.ts'
+import { callTimeoutMsMax } from '../txn/bounds.ts'
+import type { GroupPort } from '../txn/group-port.ts'
+import type { RawTransaction } from '../txn/raw-transaction.ts'
+import { runTransaction, type Committed } from '../txn/run.ts'
+import type { IntentSource } from '../txn/session.ts'
+import {
+  batchMessagesMax,
+  handleDefaults,
+  type HandleBounds,
+  type HandleOptions,
+} from './bounds.ts'
+import { noteFailure } from './failing.ts'
+import { queueTopic } from './names.ts'
+import { take, type Batch, type Taken } from './take.ts'
+
+export interface QueueHandlerParts {
+  readonly queue: string
+  readonly agenda: Agenda
+  readonly groups: GroupPort
+  readonly clock: Clock
+  readonly random: Random
+  readonly intents: IntentSource
+  readonly options?: HandleOptions
+  readonly agendaBounds?: Partial<AgendaBounds>
+  /** In the transaction that takes the messages; it may be called again for the same ones. */
+  handle(transaction: RawTransaction, messages: readonly Taken[]): Promise<void>
+  /** A handler failed, or a group could not be looked after: to be told; it is tried again. */
+  onFailed(group: GroupId, error: unknown): void
+}
+
+/** What a handler did since it began. */
+export interface HandledCounts {
+  handled: number
+  /** Calls of the handler that failed. */
+  failures: number
+  dead: number
+}
+
+/** What the handler itself could not help: nothing is counted against the message. */
+const ofTheWorld: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
+  ...(['conflict', 'unavailable', 'unknown-outcome', 'timeout', 'overloaded', 'closed'] as const),
+  ...(['snapshot-too-old', 'expired', 'corrupt', 'forbidden'] as const),
+])
+
+/** How one transaction went. */
+interface Attempt {
+  /** What it had taken when it ended, or failed. */
+  readonly batch: Batch
+  /** Of the handler; absent: committed. */
+  readonly failure?: { readonly error: unknown }
+}
+
+export class QueueHandler {
+  readonly counts: HandledCounts = { handled: 0, failures: 0, dead: 0 }
+  readonly #parts: QueueHandlerParts
+  readonly #bounds: HandleBounds
+  readonly #worker: AgendaWorker
+
+  constructor(parts: QueueHandlerParts) {
+    const { queue, agenda, clock, random, options = {} } = parts
+    this.#parts = parts
+    this.#bounds = checkedBounds(options)
+    this.#worker = new AgendaWorker({
+      ...{ topic: queueTopic(queue), agenda, clock, random },
+      bounds: {
+        ...{ ...agendaBounds, groupsWaitingMax: groupsListedAtOnce, ...parts.agendaBounds },
+        groupsAtOnceMax: this.#bounds.concurrency,
+      },
+      serve: (group) => this.#serve(group),
+      onFailed: (group, error) => parts.onFailed(group, error),
+    })
+  }
+
+  start(): void {
+    this.#worker.start()
+  }
+
+  /** Takes nothing more, and resolves when what is under way has ended. */
+  stop(): Promise<void> {
+    return this.#worker.stop()
+  }
+
+  async #serve(group: GroupId): Promise<Served> {
+    const { batch, failure } = await this.#attempt(group, this.#bounds.batch)
+    if (failure === undefined) return this.#next(batch)
+    if (batch.messages.length === 1) await this.#fail(group, batch.messages, failure.error)
+    else await this.#handleSingly(group, batch.messages.length)
+    return { kind: 'again' }
+  }
+
+  /** One of so many failed: those that do not are handled, each by itself. */
+  async #handleSingly(group: GroupId, count: number): Promise<void> {
+    for (let i = 0; i < count; i++) {
+      const { batch, failure } = await this.#attempt(group, 1)
+      if (failure !== undefined) await this.#fail(group, batch.messages, failure.error)
+      if (batch.messages.length === 0) return
+    }
+  }
+
+  #next({ messages, isFull, nextAt, position }: Batch): Served {
+    if (isFull) return { kind: 'again' }
+    if (nextAt !== undefined) {
+      const delayMs = Math.max(1, Math.ceil((nextAt - this.#parts.clock.wallMicros()) / 1000))
+      return { kind: 'later', delayMs: Math.min(delayMs, sleepMsMax) }
+    }
+    // What was handled may have sent more to its own group.
+    return messages.length > 0 ? { kind: 'again' } : { kind: 'empty', position }
+  }
+
+  /** Takes up to `most` messages, and handles them in one transaction. */
+  async #attempt(group: GroupId, most: number): Promise<Attempt> {
+    const { queue, clock } = this.#parts
+    let taken: Batch | undefined
+    try {
+      await this.#transact(group, async (transaction) => {
+        taken = undefined
+        const batch = await take(transaction, queue, clock.wallMicros(), most)
+        taken = batch
+        if (batch.messages.length === 0) return
+        await this.#handle(transaction, batch.messages)
+        for (const { key } of batch.messages) transaction.delete(key)
+      })
+    } catch (error) {
+      const batch = batchOf(taken)
+      if (batch === undefined || batch.messages.length === 0 || !isOfHandler(error)) throw error
+      return { batch, failure: { error } }
+    }
+    const batch = batchOf(taken)
+    assert(batch !== undefined, 'QUE-2: what is committed took its messages')
+    this.counts.handled += batch.messages.length
+    return { batch }
+  }
+
+  /** The handler's own time ends before the call's: a commit must still find some. */
+  async #handle(transaction: RawTransaction, messages: readonly Taken[]): Promise<void> {
+    const { clock, handle } = this.#parts
+    const { timeoutMs } = this.#bounds
+    let timer: Timer | undefined
+    const isLate = new Promise<never>((_resolve, reject) => {
+      timer = clock.setTimer(timeoutMs, () => {
+        reject(new Error(`the handler did not end within ${timeoutMs} ms`))
+      })
+    })
+    try {
+      await Promise.race([handle(transaction, messages), isLate])
+    } finally {
+      timer?.cancel()
+    }
+  }
+
+  async #fail(group: GroupId, messages: readonly Taken[], error: unknown): Promise<void> {
+    const { queue, clock, onFailed } = this.#parts
+    const [taken] = messages
+    assert(taken !== undefined && messages.length === 1, 'QUE-6: a message fails by itself')
+    this.counts.failures += 1
+    onFailed(group, error)
+    const { value } = await this.#transact(group, (transaction) =>
+      noteFailure(
+        transaction,
+        { queue, taken, now: clock.wallMicros(), error: textOf(error) },
+        this.#bounds,
+      ),
+    )
+    if (value === 'dead') this.counts.dead += 1
+  }
+
+  #transact<Value>(
+    group: GroupId,
+    run: (transaction: RawTransaction) => Promise<Value>,
+  ): Promise<Committed<Value>> {
+    const { groups, clock, random, intents } = this.#parts
+    const timeoutMs = commitMs + this.#bounds.timeoutMs
+    return runTransaction(groups, group, { clock, random, intents, timeoutMs }, run)
+  }
+}
+
+/** For the reads before the handler, and the commit after it. */
+const commitMs = 10_000
+const handlerTimeoutMsMax = callTimeoutMsMax - commitMs
+/** Groups in one answer of who has something. */
+const groupsListedAtOnce = 500
+/** No timer is set for longer; the listing has what is due later. */
+const sleepMsMax = 3_600_000
+
+function checkedBounds(options: HandleOptions): HandleBounds {
+  const bounds = { ...handleDefaults, ...options }
+  const isWhole = Object.values(bounds).every((value) => Number.isFinite(value) && value >= 1)
+  const isSmall = bounds.batch <= batchMessagesMax && bounds.timeoutMs <= handlerTimeoutMsMax
+  if (isWhole && isSmall) return bounds
+  const message = `options of a handler are numbers from 1; batch is at most ${batchMessagesMax}, timeoutMs ${handlerTimeoutMsMax}`
+  throw new StoreError('invalid', message)
+}
+
+/** Assigned in a function that was called meanwhile. */
+function batchOf(batch: Batch | undefined): Batch | undefined {
+  return batch
+}
+
+function isOfHandler(error: unknown): boolean {
+  if (error instanceof AssertionError) return false
+  return !(error instanceof StoreError) || !ofTheWorld.has(error.code)
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+}
