@@ -30,14 +30,17 @@ export const queueMutants: readonly Mutant[] = [
   },
   {
     id: 'Q02',
-    title: 'messages leave the outbox before they are acknowledged',
+    title: 'messages leave the outbox before they are delivered',
     edits: [
       {
         file: 'src/queues/delivery.ts',
-        find: '        await this.#deliver(sender, receiver, own, done).catch((error: unknown) => {\n',
+        find: '    const done: Uint8Array[] = []\n',
         replace:
-          '        for (const { key } of own) done.push(key)\n' +
-          '        await this.#deliver(sender, receiver, own, []).catch((error: unknown) => {\n',
+          '    const done: Uint8Array[] = []\n' +
+          '    if (messages.length > 0) {\n' +
+          '      const keys = messages.map(({ key }) => key)\n' +
+          '      await this.#delete(sender, keys)\n' +
+          '    }\n',
       },
     ],
   },

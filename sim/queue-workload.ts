@@ -248,11 +248,13 @@ export class QueueWorkload {
       }
     }
     const [first] = messages
+    const key = Buffer.from(`${handledMark}${queue}/${first?.id}`)
+    transaction.put(key, Buffer.from(names.join(' ')))
+    // The other queue's handlers read nothing: what they take is all that they rest on.
+    if (queue !== queueNames[0]) return
     const row = await transaction.get(Buffer.from(totalKey))
     const before = Number(row === undefined ? 0 : Buffer.from(row.value).toString())
     transaction.put(Buffer.from(totalKey), Buffer.from(String(before + names.length)))
-    const key = Buffer.from(`${handledMark}${queue}/${first?.id}`)
-    transaction.put(key, Buffer.from(names.join(' ')))
   }
 
   #canDo(name: string, failures: number): boolean {

@@ -54,8 +54,9 @@ export function makeCluster(
   hooks: RunHooks,
   killClient: (client: string, downMicros: number) => void,
 ): SimCluster {
-  const { pageRows, receiversAtOnce, receivedMax } = options.workload.queues
-  const delivery = { ...deliveryBounds, pageRows, receiversAtOnce, receivedMax }
+  const { pageRows, receiversAtOnce, receivedMax, deliveryTimeoutMs } = options.workload.queues
+  const timeoutMs = deliveryTimeoutMs
+  const delivery = { ...deliveryBounds, pageRows, receiversAtOnce, receivedMax, timeoutMs }
   return new Cluster<Node, ClientFrame>({
     ...{ options, eventsMax: hooks.eventsMax ?? eventsMax, faults, watch: watcherOf(hooks) },
     rules: hooks.rules,

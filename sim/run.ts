@@ -151,40 +151,17 @@ class Run {
       replicas: () => this.#replicas(),
       onFailed,
     })
+    const onNetwork = {
+      ...{ world, coverage, referee, judge, network: clientNetwork, tell, onFailed },
+      ...{ options: options.workload, nodes: hosts.map((host) => host.name) },
+      mayBeCorrupt: () => this.#mayBeCorrupt(),
+    }
     this.#tables = new TableWorkload({
-      ...{ world, coverage, referee, judge, network: clientNetwork, tell },
-      ...{ options: options.workload, historyMs: options.limits.historyMs },
-      nodes: hosts.map((host) => host.name),
-      mayBeCorrupt: () => this.#mayBeCorrupt(),
+      ...{ ...onNetwork, historyMs: options.limits.historyMs },
       isInService: (node) => this.#isInService(node),
-      onFailed,
     })
-    this.#triggers = this.#makeTriggers(tell)
-    this.#queues = this.#makeQueues(tell)
-  }
-
-  #makeQueues(tell: (client: string, what: string) => void): QueueWorkload {
-    const { world, referee, judge, coverage, hosts, clientNetwork } = this.#cluster
-    return new QueueWorkload({
-      ...{ world, coverage, referee, judge, network: clientNetwork, tell },
-      ...{ options: this.#options.workload, nodes: hosts.map((host) => host.name) },
-      mayBeCorrupt: () => this.#mayBeCorrupt(),
-      onFailed: (error) => {
-        world.fail(error)
-      },
-    })
-  }
-
-  #makeTriggers(tell: (client: string, what: string) => void): TriggerWorkload {
-    const { world, referee, judge, coverage, hosts, clientNetwork, load, atlas } = this.#cluster
-    return new TriggerWorkload({
-      ...{ world, coverage, referee, judge, network: clientNetwork, load, tell },
-      ...{ options: this.#options.workload, nodes: hosts.map((host) => host.name) },
-      mayBeCorrupt: () => hosts.some((host) => atlas.hadHurtData(host.name)),
-      onFailed: (error) => {
-        world.fail(error)
-      },
-    })
+    this.#triggers = new TriggerWorkload({ ...onNetwork, load: this.#cluster.load })
+    this.#queues = new QueueWorkload(onNetwork)
   }
 
   #isInService(node: string): boolean {

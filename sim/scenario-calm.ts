@@ -39,6 +39,7 @@ const calmWorkload: WorkloadOptions = {
     ...{ sessionCount: 0, operations: 0, groupCount: 2, handlerCount: 1, lifeMeanMicros: 0 },
     ...{ hasPoison: false, batch: 20, concurrency: 4, attemptsMax: 3, retryMs: 50 },
     ...{ pageRows: 1_000, receiversAtOnce: 128, receivedMax: 1_000 },
+    deliveryTimeoutMs: 10_000,
   },
 }
 

@@ -35,6 +35,8 @@ export interface QueueOptions {
   readonly pageRows: number
   readonly receiversAtOnce: number
   readonly receivedMax: number
+  /** For each transaction of a delivery. */
+  readonly deliveryTimeoutMs: number
 }
 
 export interface WorkloadOptions {
@@ -261,6 +263,7 @@ function drawQueues(random: SeededRandom): QueueOptions {
     pageRows: random.pick([1, 3, 1_000]),
     receiversAtOnce: random.pick([1, 2, 128]),
     receivedMax: random.pick([1, 2, 1_000]),
+    deliveryTimeoutMs: random.pick([100, 1_000, 10_000]),
   }
 }
 

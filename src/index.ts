@@ -40,6 +40,19 @@ export type { IndexReport } from './tables/check-indexes.ts'
 export type { AppliedSchema } from './tables/registry.ts'
 export type { IntentName, IntentOutcome } from './replica/local-replica.ts'
 
+// Queues: messages from group to group.
+export { queue, type Message, type Queue, type QueueCallOptions } from './tables/queue-types.ts'
+export type { QueueHandling } from './queues/handle-call.ts'
+export type { SendOptions } from './queues/send.ts'
+export {
+  batchMessagesMax,
+  delayMsMax,
+  handleDefaults,
+  messageBytesMax,
+  sentMessagesMax,
+  type HandleOptions,
+} from './queues/bounds.ts'
+
 // Cells.
 export type { Cell, CellName, NewCell, Written } from './cells/cell.ts'
 export type { Json } from './cells/body.ts'

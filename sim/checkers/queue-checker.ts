@@ -99,7 +99,7 @@ export class QueueChecker {
       const topic = topicTextOf(key)
       if (topic !== undefined) this.#onAgenda(topicOf(topic), mutation, where)
     }
-    if (handledCount === 0 && total === undefined) return
+    if (total === undefined) return
     const sum = (this.#totals.get(group) ?? 0) + handledCount
     this.#totals.set(group, sum)
     const sentence = 'What handlers added up is not what they handled.'

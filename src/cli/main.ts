@@ -9,6 +9,7 @@ import { reportFailure } from './exit.ts'
 import { addGatewayCommand } from './gateway.ts'
 import { addTableLoadCommand } from './load.ts'
 import { addNodeCommand } from './node.ts'
+import { addQueueCommand } from './queue.ts'
 import { addRowsCommand } from './rows.ts'
 import { addSchemaCommand } from './schema.ts'
 import { addStatusCommand } from './status.ts'
@@ -34,6 +35,7 @@ function buildProgram(): Command {
   addTableLoadCommand(program)
   addRowsCommand(program)
   addTriggerCommand(program)
+  addQueueCommand(program)
   addConfigCommand(program)
   addCompletionCommand(program)
   return program

@@ -81,6 +81,7 @@ export class Client implements CellService {
     const version = versionFor(schema.model, await this.schemaVersion(schema.name, options))
     return openTables(schema, this.groups, {
       ...{ clock, random, version, timeoutMs, intents: this.#sessions, locks: this.groups },
+      queues: this.queues,
       ...(scope !== undefined && { scope }),
     })
   }

@@ -1,17 +1,15 @@
 /** Queues of a cluster, as bytes: handling them, and what operators do with them. */
-import type { GroupId } from '../base/ids.ts'
 import { errorOf } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { AskAgenda } from '../queues/agenda-operation.ts'
-import type { HandleOptions } from '../queues/bounds.ts'
 import { DeadLetters } from '../queues/dead-letters.ts'
+import type { HandleCall, QueueSource } from '../queues/handle-call.ts'
+import { listWaiting, type WaitingMessage } from '../queues/look.ts'
 import { QueueHandler } from '../queues/handler.ts'
 import { sumsOf, type QueueSum } from '../queues/queue-sum.ts'
 import { RemoteAgenda } from '../queues/remote-agenda.ts'
-import type { Taken } from '../queues/take.ts'
 import type { GroupPort } from '../txn/group-port.ts'
-import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { IntentSource } from '../txn/session.ts'
 import { notAnAnswer } from './call.ts'
 
@@ -24,14 +22,7 @@ export interface ClientQueuesParts {
   readonly timeoutMs: number
 }
 
-/** A handler at work. */
-export interface HandleCall extends HandleOptions {
-  readonly queue: string
-  handle(transaction: RawTransaction, messages: readonly Taken[]): Promise<void>
-  onFailed?(group: GroupId, error: unknown): void
-}
-
-export class ClientQueues {
+export class ClientQueues implements QueueSource {
   readonly #parts: ClientQueuesParts
 
   constructor(parts: ClientQueuesParts) {
@@ -54,6 +45,13 @@ export class ClientQueues {
     const answer = await ask({ kind: 'sum-agenda', prefix: '' }, timeoutMs)
     if (answer.kind === 'sum-agenda') return sumsOf(answer.topics)
     throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
+  }
+
+  /** Messages of a queue that nobody has handled yet, in all groups; `limit` at most. */
+  waiting(queue: string, limit: number): Promise<readonly WaitingMessage[]> {
+    const { ask, groups, clock, random, timeoutMs } = this.#parts
+    const agenda = new RemoteAgenda({ ask, clock, random })
+    return listWaiting({ agenda, groups, clock, timeoutMs }, queue, limit)
   }
 
   /** Messages that were given up, of one queue in all groups. */

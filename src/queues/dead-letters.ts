@@ -1,29 +1,21 @@
 /** Dead letters of a queue: listed over all groups, inspected, and brought back. */
 import { assert } from '../base/assert.ts'
-import { afterAgenda, agendaPrefix } from '../base/agenda-key.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
-import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { Agenda } from '../replica/local-replica.ts'
-import type { GroupPort } from '../txn/group-port.ts'
 import { keyAfter } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
-import { runRead } from '../txn/run-read.ts'
 import { runTransaction } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
 import { deadLettersMax } from './bounds.ts'
+import { groupsUnder, rowsUnder, type LookParts } from './look.ts'
 import { decodeDead, type DeadMessage } from './message.ts'
 import { deadKey, deadTopic, numberOf } from './names.ts'
 import { putNew } from './send.ts'
 
-export interface DeadLettersParts {
+export interface DeadLettersParts extends LookParts {
   readonly queue: string
-  readonly agenda: Agenda
-  readonly groups: GroupPort
-  readonly clock: Clock
   readonly random: Random
   readonly intents: IntentSource
-  readonly timeoutMs: number
 }
 
 export interface DeadLetter {
@@ -34,15 +26,16 @@ export interface DeadLetter {
   readonly diedAt: Timestamp
 }
 
-/** Groups asked for at once, and letters redriven by one transaction. */
-const groupsAtOnce = 500
+/** Letters redriven by one transaction. */
 const redrivenAtOnce = 100
 
 export class DeadLetters {
   readonly #parts: DeadLettersParts
+  readonly #topic: string
 
   constructor(parts: DeadLettersParts) {
     this.#parts = parts
+    this.#topic = deadTopic(parts.queue)
   }
 
   /** By group, the longest dead first; at most `limit`, those behind `after`. */
@@ -56,7 +49,7 @@ export class DeadLetters {
       found.push(...(await this.of(group, most - found.length, behind)))
     }
     if (after !== undefined) await take(after.group, after.id)
-    for await (const group of this.#groupsAfter(after?.group)) {
+    for await (const group of groupsUnder(this.#parts.agenda, this.#topic, after?.group)) {
       if (found.length >= most) return found
       await take(group, undefined)
     }
@@ -66,15 +59,10 @@ export class DeadLetters {
   /** Those of one group, as of now. */
   async of(group: GroupId, limit: number, after?: number): Promise<readonly DeadLetter[]> {
     if (limit < 1) return []
-    const { queue, groups, clock, timeoutMs } = this.#parts
-    const topic = deadTopic(queue)
-    const gte = after === undefined ? agendaPrefix(topic) : keyAfter(deadKey(queue, after))
-    const range = { gte, lt: afterAgenda(topic), limit }
-    const from = { kind: 'current' } as const
-    const { value } = await runRead(groups, group, from, { clock, timeoutMs }, ({ rows }) =>
-      rows.scan(range),
-    )
-    return value.rows.map(({ key, value: bytes, timestamp }) => ({
+    const { queue } = this.#parts
+    const gte = after === undefined ? undefined : keyAfter(deadKey(queue, after))
+    const rows = await rowsUnder(this.#parts, group, this.#topic, limit, gte)
+    return rows.map(({ key, value: bytes, timestamp }) => ({
       ...{ group, id: numberOf(key), message: decodeDead(bytes), diedAt: timestamp ?? 0 },
     }))
   }
@@ -89,19 +77,25 @@ export class DeadLetters {
     return count
   }
 
-  /** All that are dead now, in all groups; resolves with how many. */
-  async redriveAll(): Promise<number> {
+  /** All that are dead now, in this group or in all; resolves with how many. */
+  async redriveAll(only?: GroupId): Promise<number> {
+    if (only !== undefined) return this.#redriveOf(only)
     let count = 0
-    for await (const group of this.#groupsAfter(undefined)) {
-      for (let last: number | undefined; ;) {
-        const letters = await this.of(group, redrivenAtOnce, last)
-        last = letters.at(-1)?.id
-        if (last === undefined) break
-        const ids = letters.map(({ id }) => id)
-        count += await this.redrive(group, ids)
-      }
+    for await (const group of groupsUnder(this.#parts.agenda, this.#topic)) {
+      count += await this.#redriveOf(group)
     }
     return count
+  }
+
+  async #redriveOf(group: GroupId): Promise<number> {
+    let count = 0
+    for (let last: number | undefined; ;) {
+      const letters = await this.of(group, redrivenAtOnce, last)
+      last = letters.at(-1)?.id
+      if (last === undefined) return count
+      const ids = letters.map(({ id }) => id)
+      count += await this.redrive(group, ids)
+    }
   }
 
   async #redrive(transaction: RawTransaction, ids: readonly number[]): Promise<number> {
@@ -118,16 +112,6 @@ export class DeadLetters {
       count += 1
     }
     return count
-  }
-
-  async *#groupsAfter(start: GroupId | undefined): AsyncGenerator<GroupId, void> {
-    const topic = deadTopic(this.#parts.queue)
-    for (let after = start; ;) {
-      const listed = await this.#parts.agenda.list(topic, after, groupsAtOnce)
-      for (const { group } of listed) yield group
-      after = listed.at(-1)?.group
-      if (after === undefined || listed.length < groupsAtOnce) return
-    }
   }
 
   async #transact<Value>(

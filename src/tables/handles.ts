@@ -12,8 +12,11 @@ import type {
   Row,
 } from '../../schema/infer.ts'
 import type { Table } from '../../schema/table.ts'
+import { Sender, type SendOptions } from '../queues/send.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { Turn } from '../txn/turn.ts'
+import type { Queue } from './queue-types.ts'
+import { encodeBody, receiverOf, storedName } from './queues.ts'
 import type { Page, RowReads, ScanOptions } from './read-rows.ts'
 import {
   typed,
@@ -142,6 +145,7 @@ export class Transaction<Tables extends readonly Table[]>
 {
   readonly #writes: RowWrites
   readonly #inserted: InsertedRow[]
+  readonly #sender: Sender
 
   /** `inserted` gets the rows inserted, in order. */
   constructor(rows: RowReads, raw: RawTransaction, inserted: InsertedRow[]) {
@@ -149,6 +153,7 @@ export class Transaction<Tables extends readonly Table[]>
     assert(raw.group === rows.context.group, 'TAB-5: a transaction reads and writes its group only')
     this.#writes = new RowWrites(raw, rows.context)
     this.#inserted = inserted
+    this.#sender = new Sender(raw)
   }
 
   insert<Of extends Table>({ name }: Of, row: Insert<Of>): Promise<Inserted> {
@@ -170,5 +175,13 @@ export class Transaction<Tables extends readonly Table[]>
 
   delete<Of extends Table>({ name }: Of, key: Key<Of>): Promise<void> {
     return this.turn.write(async () => this.#writes.delete(this.rows.table(name), key))
+  }
+
+  send(queue: Queue, to: unknown, body: unknown, options?: SendOptions): Promise<void> {
+    return this.turn.write(async () => {
+      const { schema } = this.rows.context
+      const receiver = receiverOf(schema, queue, to)
+      this.#sender.send(storedName(schema, queue.name), receiver, encodeBody(queue, body), options)
+    })
   }
 }

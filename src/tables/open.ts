@@ -10,6 +10,7 @@ import type { Table } from '../../schema/table.ts'
 import { firstVersion, type SchemaVersion } from '../../schema/version.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
+import type { QueueHandling, QueueSource } from '../queues/handle-call.ts'
 import { transactionTimeoutMs, type TransactionLimits } from '../txn/bounds.ts'
 import type { GroupPort, ReadFrom, View } from '../txn/group-port.ts'
 import type { LockOptions, LockSource } from '../txn/locks.ts'
@@ -23,6 +24,8 @@ import { groupContext, type GroupContext } from './group-context.ts'
 import { RowReads } from './read-rows.ts'
 import { keyInWords } from './row-key.ts'
 import { Reader, Transaction, type InsertedRow } from './handles.ts'
+import type { Message, Queue, QueueCallOptions } from './queue-types.ts'
+import { contextOfGroup, handling, messageOf, storedName } from './queues.ts'
 import type { GroupReader, GroupTransaction } from './types.ts'
 
 /** Names a group by the key of its root row. */
@@ -50,6 +53,8 @@ export interface TablesOptions {
   readonly scope?: TransactionScope
   /** Lends advisory locks; without it, transactions that ask for one go without. */
   readonly locks?: LockSource
+  /** Starts handlers of queues. */
+  readonly queues?: QueueSource
   readonly timeoutMs?: number
   readonly limits?: TransactionLimits
   readonly rerunsMax?: number
@@ -108,6 +113,15 @@ export interface Tables<Of extends readonly Table[] = readonly Table[]> {
   /** Compares entries and rows of a group. */
   checkIndexes(key: RootKey, options?: CallOptions): Promise<IndexReport>
   group(key: RootKey): GroupId
+  /**
+   * Handles the messages of a queue in all groups, until it is stopped: the function is called in the
+   * transaction that takes them, whose commit is the acknowledgement, and may be run more than once.
+   */
+  handle<Root extends Table<TableShape, true>, Body>(
+    queue: Queue<Root, Body>,
+    run: (tx: GroupTransaction<Of>, messages: readonly Message<Root, Body>[]) => Promise<void>,
+    options?: QueueCallOptions,
+  ): QueueHandling
   /** The same for one group, whose key is looked at once. Throws `invalid` for what is no root's key. */
   of(key: RootKey): GroupTables<Of>
 }
@@ -174,6 +188,25 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
 
   group(key: RootKey): GroupId {
     return this.of(key).group
+  }
+
+  handle<Root extends Table<TableShape, true>, Body>(
+    { name }: Queue<Root, Body>,
+    run: (tx: GroupTransaction<Of>, messages: readonly Message<Root, Body>[]) => Promise<void>,
+    { onFailed, ...options }: QueueCallOptions = {},
+  ): QueueHandling {
+    const schema = this.#schema
+    const { scope, queues } = this.#options
+    return handling(queues).handle({
+      ...{ ...options, queue: storedName(schema, name) },
+      handle: async (raw, taken) => {
+        const context = contextOfGroup(schema, raw.group)
+        const tx = new Transaction<Of>(new RowReads(raw, context), raw, [])
+        const messages = taken.map((one) => messageOf<Root, Body>(context, one))
+        await (scope === undefined ? run(tx, messages) : scope.inside(() => run(tx, messages)))
+      },
+      ...(onFailed && { onFailed: (group, error) => onFailed(error, group) }),
+    })
   }
 
   of(key: RootKey): GroupTables<Of> {

@@ -14,8 +14,11 @@ import type {
   KeyRange,
   Patch,
   Row,
+  TableShape,
 } from '../../schema/infer.ts'
 import type { Table } from '../../schema/table.ts'
+import type { SendOptions } from '../queues/send.ts'
+import type { Queue } from './queue-types.ts'
 import type { Page, ScanOptions } from './read-rows.ts'
 
 /** A row of any of the tables, told apart by the table's name. */
@@ -104,6 +107,16 @@ export interface GroupTransaction<
   update<Of extends Table>(table: Of, key: Key<Of>, patch: Patch<Of>): Promise<void>
   /** Leaves no row of that key; rows below it stay. */
   delete<Of extends Table>(table: Of, key: Key<Of>): Promise<void>
+  /**
+   * Sends a message to the group of the root of this key, of the same schema: it is there iff this
+   * transaction takes effect, and handled once. Those to one group and queue are handled in order.
+   */
+  send<Root extends Table<TableShape, true>, Body>(
+    queue: Queue<Root, Body>,
+    to: Key<Root>,
+    body: Body,
+    options?: SendOptions,
+  ): Promise<void>
 }
 
 /** What was decoded, as the type that the declaration gives it; checked while it was decoded. */

@@ -1,0 +1,180 @@
+/** `trilithon queue`: what waits in queues, what is dead, and how it is brought back. */
+import type { Command } from 'commander'
+import { bytesOfGroup, groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
+import type { Client } from '../client/client.ts'
+import { isoOf } from '../gateway/iso-time.ts'
+import type { QueueSum, RowsSum } from '../queues/queue-sum.ts'
+import type { InboxMessage } from '../queues/message.ts'
+import { compileSchema, type CompiledSchema } from '../tables/compile.ts'
+import { groupWords, rootOfGroup } from '../tables/group-context.ts'
+import { addClusterFlags, countOf, withClient } from './client.ts'
+import { CliError, exitUsage } from './exit.ts'
+import type { Options } from './options.ts'
+import { counted, duration, grouped, print, printJson, say, table } from './output.ts'
+
+const bodyCharsShown = 60
+
+export function addQueueCommand(program: Command): void {
+  const queue = program.command('queue').description('look at queues, and bring back dead letters')
+  addClusterFlags(queue.command('list'))
+    .description('all queues that have something: how much, how old, how much is dead')
+    .action(list)
+  addClusterFlags(queue.command('show').argument('<QUEUE>', 'such as Calendars.invitations'))
+    .description('messages that wait to be handled, group by group in their order')
+    .option('--limit <N>', 'so many at most', '100')
+    .action(show)
+  const dead = queue.command('dead').description('messages that were given up')
+  addClusterFlags(dead.command('list').argument('<QUEUE>', 'such as Calendars.invitations'))
+    .description('dead letters, group by group, the longest dead first')
+    .option('--limit <N>', 'so many at most', '100')
+    .action(listDead)
+  addClusterFlags(queue.command('redrive').argument('<QUEUE>', 'such as Calendars.invitations'))
+    .description('put dead letters at the end of their queue, to be tried again')
+    .option('--group <HEX>', 'those of this group only, as dead list gives it')
+    .option('--id <N...>', 'these of the group only')
+    .action(redrive)
+}
+
+async function list(options: Options): Promise<void> {
+  const queues = await withClient(options, (client) => client.queues.list())
+  if (options['json'] === true) return printJson(queues.map(plainSum))
+  if (queues.length === 0) return say('no queue has anything')
+  const rows = queues.map(({ queue, waiting, dead }) => [
+    queue ?? '(on the way)',
+    countWords(waiting),
+    grouped(waiting.groups),
+    ageWords(waiting.oldest),
+    countWords(dead),
+  ])
+  print(table([['QUEUE', 'WAITING', 'GROUPS', 'OLDEST', 'DEAD'], ...rows]))
+}
+
+function plainSum({ queue, waiting, dead }: QueueSum): object {
+  return { queue: queue ?? null, waiting: plainRows(waiting), dead: plainRows(dead) }
+}
+
+function plainRows({ oldest, ...rest }: RowsSum): object {
+  return { ...rest, ...(oldest !== undefined && { oldest: isoOf(oldest) }) }
+}
+
+function countWords({ messages, isWhole }: RowsSum): string {
+  return `${grouped(messages)}${isWhole ? '' : '+'}`
+}
+
+function ageWords(oldest: Timestamp | undefined): string {
+  return oldest === undefined ? '-' : duration(Math.max(0, Date.now() - oldest / 1000))
+}
+
+async function show(queue: string, options: Options): Promise<void> {
+  const limit = limitOf(options)
+  await withClient(options, async (client) => {
+    const names = await namesOf(client, queue)
+    for (const { group, id, message, sentAt, due } of await client.queues.waiting(queue, limit)) {
+      const own = { ...plainMessage(group, id, message, sentAt), failures: message.failures }
+      if (options['json'] === true) {
+        printJson({ ...own, ...(due !== undefined && { due: isoOf(due) }) })
+      } else {
+        const later = due === undefined ? '' : `, due ${isoOf(due)}`
+        const failed = message.failures > 0 ? `, failed ${message.failures} times` : ''
+        print(
+          `${names(group)} #${id}: sent ${isoOf(sentAt)}${later}${failed}: ${shortBody(message)}`,
+        )
+      }
+    }
+  })
+}
+
+async function listDead(queue: string, options: Options): Promise<void> {
+  const limit = limitOf(options)
+  await withClient(options, async (client) => {
+    const names = await namesOf(client, queue)
+    for (const letter of await client.queues.deadLetters(queue).list(limit)) {
+      const { group, id, message, diedAt } = letter
+      const { error, failures } = message
+      if (options['json'] === true) {
+        const own = plainMessage(group, id, message, message.sentAt)
+        printJson({ ...own, diedAt: isoOf(diedAt), failures, error })
+      } else {
+        const where = `${names(group)} #${id} (--group ${hexOf(group)} --id ${id})`
+        print(`${where}: failed ${failures} times, ${error}: ${shortBody(message)}`)
+      }
+    }
+  })
+}
+
+async function redrive(queue: string, options: Options): Promise<void> {
+  const { group } = options
+  const ids = idsOf(options)
+  if (ids !== undefined && group === undefined) {
+    throw new CliError('--id names letters of one group; give --group too', exitUsage)
+  }
+  const count = await withClient(options, async (client) => {
+    const letters = client.queues.deadLetters(queue)
+    if (group === undefined) return letters.redriveAll()
+    const of = groupOf(String(group))
+    if (ids !== undefined) return letters.redrive(of, ids)
+    return letters.redriveAll(of)
+  })
+  if (options['json'] === true) return printJson({ queue, redriven: count })
+  print(`${counted(count, 'message')} put back into ${queue}`)
+}
+
+function plainMessage(
+  group: GroupId,
+  id: number,
+  { sender, body, redriven }: InboxMessage,
+  sentAt: Timestamp,
+): object {
+  const text = Buffer.from(body).toString()
+  return {
+    ...{ group: hexOf(group), id, from: hexOf(sender ?? group), sentAt: isoOf(sentAt), redriven },
+    body: jsonOf(text) ?? text,
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text)
+    return value
+  } catch {
+    // Shown as the text that it is.
+    return undefined
+  }
+}
+
+function shortBody({ body }: InboxMessage): string {
+  const text = Buffer.from(body).toString()
+  return text.length > bodyCharsShown ? `${text.slice(0, bodyCharsShown)}…` : text
+}
+
+/** Groups in words, where the queue's name begins with that of a schema the cluster has. */
+async function namesOf(client: Client, queue: string): Promise<(group: GroupId) => string> {
+  const name = queue.slice(0, Math.max(0, queue.indexOf('.')))
+  const version = name === '' ? undefined : await client.schemaVersion(name)
+  const schema = version && compileSchema(version)
+  return (group) => (schema && wordsOf(schema, group)) ?? hexOf(group)
+}
+
+function wordsOf(schema: CompiledSchema, group: GroupId): string | undefined {
+  const found = rootOfGroup(schema, group)
+  return found && groupWords({ schema, ...found, group })
+}
+
+function hexOf(group: GroupId): string {
+  return Buffer.from(bytesOfGroup(group)).toString('hex')
+}
+
+function groupOf(hex: string): GroupId {
+  if (/^(?:[0-9a-f]{2})+$/.test(hex)) return groupOfBytes(Buffer.from(hex, 'hex'))
+  throw new CliError(`--group wants what queue dead list --json gives, not "${hex}"`, exitUsage)
+}
+
+function idsOf({ id }: Options): readonly number[] | undefined {
+  if (id === undefined) return undefined
+  const texts: unknown[] = Array.isArray(id) ? id : [id]
+  return texts.map((text) => countOf('--id', text, 1, Number.MAX_SAFE_INTEGER))
+}
+
+function limitOf(options: Options): number {
+  return countOf('--limit', options['limit'], 1, 1_000)
+}

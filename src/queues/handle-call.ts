@@ -1,0 +1,25 @@
+/** How a handler is started: by whoever knows nodes to ask, a client library or a test. */
+import type { GroupId } from '../base/ids.ts'
+import type { RawTransaction } from '../txn/raw-transaction.ts'
+import type { HandleOptions } from './bounds.ts'
+import type { HandledCounts } from './handler.ts'
+import type { Taken } from './take.ts'
+
+export interface HandleCall extends HandleOptions {
+  readonly queue: string
+  /** In the transaction that takes the messages; it may be called again for the same ones. */
+  handle(transaction: RawTransaction, messages: readonly Taken[]): Promise<void>
+  onFailed?(group: GroupId, error: unknown): void
+}
+
+/** A handler at work. */
+export interface QueueHandling {
+  readonly counts: Readonly<HandledCounts>
+  /** Takes nothing more, and resolves when what is under way has ended. */
+  stop(): Promise<void>
+}
+
+export interface QueueSource {
+  /** Begins to handle a queue's messages in all groups, until it is stopped. */
+  handle(call: HandleCall): QueueHandling
+}

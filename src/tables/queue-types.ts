@@ -1,0 +1,47 @@
+/**
+ * Typed queues: declared beside the tables, of messages with a body of one type to groups of one root.
+ * Bodies are JSON, so that any program and the command line can read them.
+ */
+import type { GroupId, Timestamp } from '../base/ids.ts'
+import type { Key, TableShape } from '../../schema/infer.ts'
+import type { Table } from '../../schema/table.ts'
+import type { HandleOptions } from '../queues/bounds.ts'
+import { checkQueueName } from '../queues/names.ts'
+
+export type RootTable = Table<TableShape, true>
+
+export interface Queue<Root extends RootTable = RootTable, Body = unknown> {
+  readonly name: string
+  /** Messages go to groups of this root. */
+  readonly to: Root
+  /** Only its type counts. */
+  readonly body?: Body
+}
+
+/** `queue<Invitation>()('invitations', Calendar)`; the body's type is JSON. */
+export function queue<Body>(): <Root extends RootTable>(
+  name: string,
+  to: Root,
+) => Queue<Root, Body> {
+  return (name, to) => ({ name: checkQueueName(name), to })
+}
+
+export interface Message<Root extends RootTable = RootTable, Body = unknown> {
+  /** Names the message among those of its group: a rerun, or another process, sees the same. */
+  readonly id: number
+  /** The root's key of the group that it was sent to. */
+  readonly to: Key<Root>
+  /** The root's key of the group that sent it; absent when the schema here has no such root. */
+  readonly from:
+    { readonly table: string; readonly key: Readonly<Record<string, unknown>> } | undefined
+  readonly body: Body
+  /** When the transaction that sent it took effect. */
+  readonly sentAt: Timestamp
+  /** 1 for the first time that a handler is given it, as far as handlers failed. */
+  readonly attempt: number
+}
+
+export interface QueueCallOptions extends HandleOptions {
+  /** Told of each failure of the handler, and of what could not be looked after for a while. */
+  readonly onFailed?: (error: unknown, group: GroupId) => void
+}
