@@ -80,7 +80,8 @@ export class MemoryLog {
     const known = session?.outcomes.get(intent.sequence)
     if (known !== undefined) return known
     const inRange = [...log.lastWrite.keys()].map(fromLatin1).filter((key) => isIn(key, ranges))
-    const conflict = this.#conflict(log, readPosition, [...reads, ...inRange])
+    const hasRead = reads.length > 0 || ranges.length > 0
+    const conflict = this.#conflict(log, readPosition, [...reads, ...inRange], hasRead)
     if (conflict !== undefined) return { kind: 'conflict', position: conflict }
     return this.#append(log, group, throughBytes(submission), wallMicros)
   }
@@ -89,9 +90,11 @@ export class MemoryLog {
     log: GroupLog,
     readPosition: Position,
     reads: readonly Uint8Array[],
+    hasRead: boolean,
   ): Position | undefined {
     const through = log.state.position
-    if (readPosition < through - this.windowMax) return through
+    // Who has read nothing is in conflict with nobody.
+    if (hasRead && readPosition < through - this.windowMax) return through
     const written = reads.map((key) => log.lastWrite.get(latin1(key)) ?? 0)
     const last = Math.max(0, ...written)
     return last > readPosition ? last : undefined

@@ -44,7 +44,7 @@ export interface FakeCluster {
   node(name: string): FakeNode
   /** All frames that were sent, in order. */
   readonly frames: readonly ClientFrames[]
-  client(limits?: Partial<ClientLimits>): Client
+  client(limits?: Partial<ClientLimits>, name?: string): Client
   /** A process of this name, with its clock. */
   clockOf(name: string): { readonly process: SimProcess; readonly clock: Clock }
 }
@@ -69,10 +69,10 @@ export function createCluster(options: ClusterOptions = {}): FakeCluster {
     ...{ bench, weather, network, nodes, frames },
     node: (name) => present(nodes.get(name), 'cluster: there is such a node'),
     clockOf: (name) => clockOf(bench, name),
-    client: (limits) => {
-      const { process, clock } = clockOf(bench, 'client')
+    client: (limits, name = 'client') => {
+      const { process, clock } = clockOf(bench, name)
       const transport = network.attach(process, names)
-      return new Client({ transport, clock, random: bench.random.fork('client') }, limits)
+      return new Client({ transport, clock, random: bench.random.fork(name) }, limits)
     },
   }
 }

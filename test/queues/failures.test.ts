@@ -1,0 +1,158 @@
+/** Handlers that fail: back-off, who is held up, dead letters, and how they are brought back. */
+import { expect, test } from 'vitest'
+import type { Taken } from '../../src/queues/take.ts'
+import type { RawTransaction } from '../../src/txn/raw-transaction.ts'
+import { bytes, group, Post, textOf } from './post.ts'
+
+/** Fails with what is bad, and notes what it did in the group. */
+class Clerk {
+  readonly calls: string[][] = []
+  readonly times: number[] = []
+  readonly #post: Post
+  isBad = (body: string): boolean => body.startsWith('bad')
+
+  constructor(post: Post) {
+    this.#post = post
+  }
+
+  handle = async (transaction: RawTransaction, messages: readonly Taken[]): Promise<void> => {
+    const bodies = messages.map(textOf)
+    this.calls.push(bodies)
+    this.times.push(this.#post.clock.monotonicMs())
+    const bad = bodies.find((body) => this.isBad(body))
+    if (bad !== undefined) throw new Error(`cannot do ${bad}`)
+    const key = bytes('done')
+    const before = Buffer.from((await transaction.get(key))?.value ?? []).toString()
+    transaction.put(key, bytes([before, ...bodies].filter(Boolean).join(' ')))
+  }
+}
+
+async function done(post: Post): Promise<string> {
+  const { value } = await post.transact(group('r'), async (tx) => tx.get(bytes('done')))
+  return Buffer.from(value?.value ?? []).toString()
+}
+
+const quick = { attemptsMax: 3, retryMs: 1_000, retryMaxMs: 60_000 }
+
+test('QUE-3: a failing message holds up those of its sender, and nobody else', async () => {
+  const post = new Post()
+  const clerk = new Clerk(post)
+  for (const [from, body] of [
+    ['a', 'a1'],
+    ['a', 'bad'],
+    ['a', 'a2'],
+    ['b', 'b1'],
+  ] as const) {
+    await post.send(group(from), [{ to: group('r'), body }])
+    await post.pass(200)
+  }
+  post.handle({ ...quick, handle: clerk.handle })
+  await post.pass(900)
+  expect(await done(post)).toBe('a1 b1')
+  // The batch first, then each by itself.
+  expect(clerk.calls[0]).toEqual(['a1', 'bad', 'a2', 'b1'])
+  expect(clerk.calls.slice(1, 4)).toEqual([['a1'], ['bad'], ['b1']])
+  await post.pass(10_000)
+  expect(await done(post)).toBe('a1 b1 a2')
+})
+
+test('QUE-6: after its attempts a message is dead, listed, and handled once when it is redriven', async () => {
+  const post = new Post()
+  const clerk = new Clerk(post)
+  const told: unknown[] = []
+  const handling = post.handle({
+    ...quick,
+    handle: clerk.handle,
+    onFailed: (_group, error) => told.push(error),
+  })
+  await post.send(group('a'), [{ to: group('r'), body: 'bad' }])
+  await post.pass(20_000)
+  const tries = clerk.calls.filter(([body]) => body === 'bad')
+  expect(tries).toHaveLength(3)
+  expect(told).toHaveLength(3)
+  expect(handling.counts).toEqual({ handled: 0, failures: 3, dead: 1 })
+  const letters = post.client.queues.deadLetters('work')
+  const [letter] = await post.settle(letters.list(10))
+  expect(letter).toMatchObject({
+    group: group('r'),
+    message: { sender: group('a'), failures: 3, error: 'Error: cannot do bad' },
+  })
+  const [sum] = await post.settle(post.client.queues.list())
+  expect(sum).toMatchObject({ queue: 'work', waiting: { messages: 0 }, dead: { messages: 1 } })
+
+  clerk.isBad = () => false
+  expect(await post.settle(letters.redrive(group('r'), [letter?.id ?? 0, 77]))).toBe(1)
+  expect(await post.settle(letters.redriveAll())).toBe(0)
+  await post.pass(5_000)
+  expect(await done(post)).toBe('bad')
+  expect(await post.agendaRows(group('r'))).toBe(0)
+})
+
+test('waits between attempts double, and outlive the process that failed', async () => {
+  const post = new Post()
+  const first = new Clerk(post)
+  const handling = post.handle({ ...quick, attemptsMax: 9, handle: first.handle })
+  await post.send(group('a'), [{ to: group('r'), body: 'bad' }])
+  await post.pass(800)
+  await post.settle(handling.stop())
+  expect(first.calls).toHaveLength(1)
+  const second = new Clerk(post)
+  post.handle({ ...quick, attemptsMax: 9, handle: second.handle }, post.cluster.client({}, 'other'))
+  // The first one is missed for a while, and then its groups go to the others.
+  await post.until(() => second.calls.length >= 3)
+  const [one = 0, two = 0, three = 0] = second.times
+  expect(two - one).toBeGreaterThanOrEqual(2_000)
+  expect(two - one).toBeLessThan(3_500)
+  expect(three - two).toBeGreaterThanOrEqual(4_000)
+  expect(three - two).toBeLessThan(5_500)
+})
+
+test('a handler that does not end in its time has failed', async () => {
+  const post = new Post()
+  const errors: unknown[] = []
+  post.handle({
+    ...{ attemptsMax: 2, retryMs: 100, timeoutMs: 500 },
+    handle: () => new Promise(() => undefined),
+    onFailed: (_group, error) => errors.push(error),
+  })
+  await post.send(group('a'), [{ to: group('r'), body: 'x' }])
+  await post.pass(20_000)
+  const dead = await post.settle(post.client.queues.deadLetters('work').list(10))
+  expect(dead.map(({ message }) => message.error)).toEqual([
+    'Error: the handler did not end within 500 ms',
+  ])
+  expect(errors).toHaveLength(2)
+})
+
+test('a cluster that does not answer is no failure of the handler', async () => {
+  const post = new Post()
+  const clerk = new Clerk(post)
+  post.handle({ ...quick, attemptsMax: 1, handle: clerk.handle })
+  await post.send(group('a'), [{ to: group('r'), body: 'x' }])
+  for (const { replica } of post.cluster.nodes.values()) replica.isCutOff = true
+  await post.pass(30_000)
+  for (const { replica } of post.cluster.nodes.values()) replica.isCutOff = false
+  await post.pass(30_000)
+  expect(await done(post)).toBe('x')
+  expect(await post.settle(post.client.queues.deadLetters('work').list(10))).toEqual([])
+})
+
+test('what writes too much fails, and not all of its batch with it', async () => {
+  const post = new Post()
+  post.handle({
+    ...{ attemptsMax: 1, batch: 10 },
+    handle: async (transaction, messages) => {
+      for (const one of messages) {
+        const count = textOf(one) === 'much' ? 20_000 : 1
+        for (let i = 0; i < count; i++) transaction.put(bytes(`${one.id}/${i}`), bytes('x'))
+      }
+    },
+  })
+  await post.send(group('a'), [{ to: group('r'), body: 'little' }])
+  await post.send(group('a'), [{ to: group('r'), body: 'much' }])
+  await post.pass(10_000)
+  const dead = await post.settle(post.client.queues.deadLetters('work').list(10))
+  expect(dead.map(({ message }) => Buffer.from(message.body).toString())).toEqual(['much'])
+  const { value } = await post.transact(group('r'), async (tx) => tx.get(bytes('1/0')))
+  expect(value).toBeDefined()
+})

@@ -1,0 +1,189 @@
+/** Messages from group to group: sent with a commit, delivered and handled once, in order. */
+import { expect, test } from 'vitest'
+import type { GroupId } from '../../src/base/ids.ts'
+import { Sender } from '../../src/queues/send.ts'
+import { messageBytesMax, sentMessagesMax } from '../../src/queues/bounds.ts'
+import { bytes, group, Post, textOf } from './post.ts'
+
+/** Notes what it is given, by group, when that is committed. */
+function keeper(post: Post, options: { readonly batch?: number } = {}): Map<GroupId, string[]> {
+  const kept = new Map<GroupId, string[]>()
+  post.handle({
+    ...options,
+    handle: async (transaction, messages) => {
+      const key = bytes('seen')
+      const before = Buffer.from((await transaction.get(key))?.value ?? []).toString()
+      const seen = [...before.split(' ').filter(Boolean), ...messages.map(textOf)]
+      transaction.put(key, bytes(seen.join(' ')))
+      kept.set(transaction.group, seen)
+    },
+  })
+  return kept
+}
+
+test('QUE-1: a message is there iff the transaction that sends it takes effect', async () => {
+  const post = new Post()
+  const kept = keeper(post)
+  const refused = post.transact(group('a'), async (transaction) => {
+    new Sender(transaction).send('work', group('b'), bytes('never'))
+    throw new Error('no')
+  })
+  await expect(refused).rejects.toThrow('no')
+  await post.send(group('a'), [{ to: group('b'), body: 'once' }])
+  await post.until(() => kept.size > 0)
+  await post.pass(10_000)
+  expect([...kept]).toEqual([[group('b'), ['once']]])
+  expect(post.bugs).toEqual([])
+})
+
+test('QUE-2, QUE-3, QUE-4: several nodes deliver, several processes handle: once, in order, nothing left', async () => {
+  const post = new Post({ pageRows: 3, receivedMax: 2 })
+  const kept = keeper(post, { batch: 3 })
+  const other = post.cluster.client({}, 'other')
+  post.handle(
+    {
+      handle: async (transaction, messages) => {
+        const key = bytes('seen')
+        const before = Buffer.from((await transaction.get(key))?.value ?? []).toString()
+        const seen = [...before.split(' ').filter(Boolean), ...messages.map(textOf)]
+        transaction.put(key, bytes(seen.join(' ')))
+        kept.set(transaction.group, seen)
+      },
+    },
+    other,
+  )
+  const receivers = ['x', 'y', 'z'].map(group)
+  for (let i = 0; i < 20; i++) {
+    await post.send(
+      group('a'),
+      receivers.flatMap((to) => [0, 1].map((part) => ({ to, body: `${i}.${part}` }))),
+    )
+  }
+  const all = Array.from({ length: 20 }, (_, i) => [`${i}.0`, `${i}.1`]).flat()
+  const rowsOf = async (of: GroupId): Promise<string> => {
+    const { value } = await post.transact(of, async (tx) => tx.get(bytes('seen')))
+    return Buffer.from(value?.value ?? []).toString()
+  }
+  await post.pass(20_000)
+  for (const receiver of receivers) expect(await rowsOf(receiver)).toBe(all.join(' '))
+  for (const one of ['a', 'x', 'y', 'z']) expect(await post.agendaRows(group(one))).toBe(0)
+  const delivered = post.deliveries.map(({ counts }) => counts.delivered)
+  expect(delivered.reduce((sum, count) => sum + count, 0)).toBe(120)
+  expect(post.deliveries.reduce((sum, { counts }) => sum + counts.repeated, 0)).toBeGreaterThan(0)
+  expect(post.bugs).toEqual([])
+})
+
+test('QUE-2: what is received again, also much later, is passed over', async () => {
+  const post = new Post()
+  await post.send(group('a'), [{ to: group('b'), body: 'one' }])
+  await post.pass(2_000)
+  const counts = (): number =>
+    post.deliveries.reduce((sum, { counts: { delivered } }) => sum + delivered, 0)
+  expect(counts()).toBe(1)
+  expect(await post.agendaRows(group('b'))).toBe(1)
+})
+
+test('a message to its own group is there with the commit, and needs no delivery', async () => {
+  const post = new Post()
+  for (const delivery of post.deliveries) await post.settle(delivery.stop())
+  const kept = keeper(post)
+  await post.send(group('a'), [
+    { to: group('a'), body: 'mine' },
+    { to: group('b'), body: 'waits' },
+  ])
+  await post.until(() => kept.size > 0)
+  expect([...kept]).toEqual([[group('a'), ['mine']]])
+})
+
+test('a delayed message is handled when it is due, and equal delays keep their order', async () => {
+  const post = new Post()
+  const kept = keeper(post)
+  const delayed = (body: string, delayMs: number) => ({
+    ...{ to: group('b'), body, options: { delayMs } },
+  })
+  await post.send(group('a'), [delayed('late-1', 5_000), delayed('soon', 1_000)])
+  await post.send(group('a'), [delayed('late-2', 5_000), { to: group('b'), body: 'now' }])
+  await post.pass(700)
+  expect(kept.get(group('b'))).toEqual(['now'])
+  await post.pass(1_500)
+  expect(kept.get(group('b'))).toEqual(['now', 'soon'])
+  await post.pass(5_000)
+  expect(kept.get(group('b'))).toEqual(['now', 'soon', 'late-1', 'late-2'])
+})
+
+test('one transaction sends to a thousand groups', async () => {
+  const post = new Post()
+  const kept = keeper(post)
+  const letters = Array.from({ length: 1_000 }, (_, i) => ({ to: group(i), body: String(i) }))
+  await post.send(group('a'), letters)
+  await post.until(() => kept.size === 1_000)
+  for (const { to, body } of letters) expect(kept.get(to)).toEqual([body])
+  await post.pass(2_000)
+  expect(await post.agendaRows(group('a'))).toBe(0)
+}, 60_000)
+
+test('processes that handle one queue share its groups', async () => {
+  const post = new Post()
+  const names = ['second', 'third']
+  const clients = [post.client, ...names.map((name) => post.cluster.client({}, name))]
+  const counts = clients.map(() => 0)
+  const handlings = clients.map((client, index) =>
+    post.handle(
+      {
+        handle: async (transaction) => {
+          counts[index] = (counts[index] ?? 0) + 1
+          transaction.put(bytes('done'), bytes('1'))
+        },
+      },
+      client,
+    ),
+  )
+  await post.pass(8_000)
+  const letters = Array.from({ length: 60 }, (_, i) => ({ to: group(i), body: 'x' }))
+  await post.send(group('a'), letters)
+  await post.pass(2_000)
+  expect(handlings.map((one) => one.counts.handled).every((count) => count >= 8)).toBe(true)
+  // Each is called for its own groups, and hardly ever for those of others.
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBeLessThan(70)
+})
+
+test('what is too large, too much or no name is refused, and says why', async () => {
+  const post = new Post()
+  const sending = (send: (sender: Sender) => void): Promise<unknown> =>
+    post.transact(group('a'), async (transaction) => send(new Sender(transaction)))
+  const large = new Uint8Array(messageBytesMax + 1)
+  await expect(sending((to) => to.send('work', group('b'), large))).rejects.toMatchObject({
+    code: 'too-large',
+    detail: { limit: 'messageBytesMax' },
+  })
+  await expect(sending((to) => to.send('no name', group('b'), bytes('')))).rejects.toThrow(
+    '"no name" is no name of a queue',
+  )
+  const back = sending((to) => to.send('work', group('b'), bytes(''), { delayMs: -1 }))
+  await expect(back).rejects.toThrow('delayMs is -1')
+  const many = sending((to) => {
+    for (let i = 0; i <= sentMessagesMax; i++) to.send('work', group('b'), bytes(''))
+  })
+  await expect(many).rejects.toMatchObject({ detail: { limit: 'sentMessagesMax' } })
+  expect(() => post.handle({ handle: async () => undefined, batch: 0 })).toThrow('from 1')
+})
+
+test('what is in the queues is counted at a node, by queue', async () => {
+  const post = new Post()
+  await post.send(group('a'), [
+    { to: group('b'), body: '1' },
+    { to: group('b'), body: '2' },
+    { to: group('c'), body: '3', queue: 'rest' },
+  ])
+  await post.pass(1_000)
+  const sums = await post.settle(post.client.queues.list())
+  expect(sums).toMatchObject([
+    { queue: 'rest', waiting: { messages: 1, groups: 1 }, dead: { messages: 0 } },
+    { queue: 'work', waiting: { messages: 2, groups: 1, isWhole: true }, dead: { messages: 0 } },
+  ])
+  const waiting = await post.settle(post.client.queues.waiting('work', 10))
+  expect(waiting.map(({ group: of, id }) => [of, id])).toEqual([
+    [group('b'), 1],
+    [group('b'), 2],
+  ])
+})
