@@ -30,6 +30,8 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
 const always: readonly string[] = [
   ...['restart', 'lost-write', 'put again', 'intent sent again'],
   ...['tables: committed', 'tables: read at', 'tables: read held open', 'tables: run again'],
+  ...['queues: handled', 'queues: batch', 'queues: delayed', 'queues: dead', 'queues: redriven'],
+  ...['queues: handler died', 'queues: handled after failures'],
   ...['tables: opened version 1', 'tables: opened version 2', 'tables: index', 'tables: tree'],
 ]
 
