@@ -13,7 +13,7 @@ import {
   type DriverPorts,
   type ReplicaStatus,
 } from '../replica/driver.ts'
-import type { LocalReplica } from '../replica/local-replica.ts'
+import type { LocalReplica, TopicCounts } from '../replica/local-replica.ts'
 import { AgendaService } from '../queues/agenda-service.ts'
 import { deliveryBounds, type DeliveryBounds } from '../queues/bounds.ts'
 import { Delivery, type DeliveryCounts } from '../queues/delivery.ts'
@@ -39,6 +39,13 @@ export interface NodeOptions extends DriverOptions {
 
 const bufferCopiesDefault = 1
 
+export interface QueuesStatus extends Readonly<DeliveryCounts> {
+  /** Groups whose outbox waits to be looked at, or is. */
+  readonly busyGroups: number
+  /** Rows that came and went as applied here, by topic: `outbox`, `queue/NAME`, `dead/NAME`. */
+  readonly topics: Readonly<Record<string, TopicCounts>>
+}
+
 /** What an operator sees of a node; plain data, as `/status` gives it. */
 export interface NodeStatus {
   readonly node: NodeId
@@ -48,7 +55,7 @@ export interface NodeStatus {
   readonly clientRequests: number
   readonly buffer: BufferCounts
   /** What this node delivered from group to group, and groups that wait for it. */
-  readonly queues: DeliveryCounts & { readonly busyGroups: number }
+  readonly queues: QueuesStatus
   readonly replica: ReplicaStatus
 }
 
@@ -133,7 +140,10 @@ export class Node {
       ...{ node, cluster, isDraining: this.#isDraining },
       clientRequests: this.#server.requests,
       buffer: this.#buffering.counts,
-      queues: { ...this.#delivery.counts, busyGroups: this.#delivery.busyGroups },
+      queues: {
+        ...{ ...this.#delivery.counts, busyGroups: this.#delivery.busyGroups },
+        topics: this.#driver.agenda.counts(),
+      },
       replica: this.#driver.status(),
     }
   }

@@ -186,6 +186,7 @@ export class Daemon {
       nowMs: systemClock.monotonicMs(),
       dataResets: this.#dataResets,
       replica: this.#node?.status().replica,
+      queues: this.#node?.status().queues,
     }
   }
 

@@ -4,6 +4,7 @@
  */
 import type { NodeId } from '../base/ids.ts'
 import type { ReplicaStatus } from '../replica/driver.ts'
+import type { QueuesStatus } from './compose.ts'
 import { mainSet, type NodeAddress } from './config-values.ts'
 import type { Figure } from './metrics.ts'
 
@@ -28,6 +29,8 @@ export interface StatusParts {
   readonly dataResets: number
   /** Absent while the stores are being opened. */
   readonly replica: ReplicaStatus | undefined
+  /** Absent with it. */
+  readonly queues?: QueuesStatus | undefined
 }
 
 /** The answer of `/status`. */
@@ -46,6 +49,7 @@ export interface StatusReport {
   readonly canLose: number
   readonly nodes: readonly SeenNode[]
   readonly replica: Omit<ReplicaStatus, 'peers'> | undefined
+  readonly queues: QueuesStatus | undefined
   /** What is wrong and what to do; empty when all is well. */
   readonly messages: readonly string[]
 }
@@ -69,6 +73,7 @@ export function statusReport(parts: StatusParts): StatusReport {
     canLose,
     nodes,
     replica: parts.replica && withoutPeers(parts.replica),
+    queues: parts.queues,
     messages: messagesOf(parts, nodes, canLose),
   }
 }
@@ -172,6 +177,29 @@ export function statusFigures(parts: StatusParts): readonly Figure[] {
     if (typeof value !== 'number') continue
     const name = `trilithon_replica_${field.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)}`
     figures.push({ name, help: `The replica's ${field}, as in /status.`, value })
+  }
+  return [...figures, ...queueFigures(parts.queues)]
+}
+
+function queueFigures(queues: QueuesStatus | undefined): readonly Figure[] {
+  if (queues === undefined) return []
+  const { delivered, repeated, failures, busyGroups, topics } = queues
+  const own = [
+    ['delivered_total', 'Messages that this node delivered.', delivered],
+    ['delivered_again_total', 'Messages delivered that had been received before.', repeated],
+    ['delivery_failures_total', 'Looks at an outbox that had to be tried again.', failures],
+    ['delivery_groups', 'Groups whose outbox waits to be looked at.', busyGroups],
+  ] as const
+  const figures = own.map(([name, help, value]): Figure => {
+    return { name: `trilithon_queue_${name}`, help, value }
+  })
+  for (const [topic, { put, gone }] of Object.entries(topics)) {
+    const labels = { topic }
+    const name = 'trilithon_agenda_rows'
+    const [came, went] = ['Rows put under a topic', 'Rows taken away from under a topic']
+    const help = 'as applied at this node since it started.'
+    figures.push({ name: `${name}_put_total`, help: `${came}, ${help}`, value: put, labels })
+    figures.push({ name: `${name}_gone_total`, help: `${went}, ${help}`, value: gone, labels })
   }
   return figures
 }

@@ -33,8 +33,10 @@ export async function noteFailure(
     return 'waiting'
   }
   assert(failures >= bounds.attemptsMax, 'QUE-6: a message is dead after all its attempts')
+  const key = deadKey(queue, taken.id)
+  assert((await transaction.get(key)) === undefined, 'QUE-6: a message dies once in its place')
   transaction.delete(taken.key)
   const dead = { ...message, sentAt, failures, notBefore: 0, error: error.slice(0, errorCharsMax) }
-  transaction.put(deadKey(queue, taken.id), encodeDead(dead))
+  transaction.put(key, encodeDead(dead))
   return 'dead'
 }

@@ -4,7 +4,7 @@ import { latin1 } from '../base/bytes.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Listing } from './listing.ts'
-import type { ListedGroup, LocalAgendas } from './local-replica.ts'
+import type { ListedGroup, LocalAgendas, TopicCounts } from './local-replica.ts'
 
 type Wake = (listed: ListedGroup) => void
 
@@ -33,6 +33,13 @@ export class LocalAgenda implements LocalAgendas {
   async topics(limit: number): Promise<readonly string[]> {
     const prefixes = await this.#listing.topics(limit)
     return prefixes.map((prefix) => topicOf(prefix))
+  }
+
+  counts(): Readonly<Record<string, TopicCounts>> {
+    const counts = [...this.#listing.counts]
+    return Object.fromEntries(
+      counts.map(([prefix, { put, gone }]) => [topicOf(prefix), { put, gone }]),
+    )
   }
 
   delist(topic: string, group: GroupId, position: Position): void {

@@ -11,7 +11,7 @@ import { compareText, latin1 } from '../base/bytes.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import { listedGroupsMax } from '../base/limits.ts'
 import type { KeyValue, Put, Range } from '../ports/storage.ts'
-import type { ListedGroup } from './local-replica.ts'
+import type { ListedGroup, TopicCounts } from './local-replica.ts'
 import type { Commit, TakenGroup } from './overlay.ts'
 import {
   afterListed,
@@ -34,11 +34,14 @@ export interface ListingPorts {
 type Positions = Map<string, Map<GroupId, Position>>
 
 const nothing = new Uint8Array()
+/** Topics that rows are counted of; those met first. */
+const countedTopicsMax = 1_000
 
 export class Listing {
   /** A row was put on an agenda; `topic` is the prefix of its key as text. */
   onListed: (topic: string, group: GroupId, position: Position) => void = () => undefined
   readonly #ports: ListingPorts
+  readonly #counts = new Map<string, { put: number; gone: number }>()
   /** Not durable yet. */
   readonly #pending: Positions = new Map()
   /** Looked at in vain; they go with a batch that writes that the rows are gone, or a later one. */
@@ -49,14 +52,27 @@ export class Listing {
   }
 
   commit({ group, position, writes }: Commit): void {
-    for (const { text, value } of writes) {
-      if (value === undefined) continue
+    for (const { text, value, isNew } of writes) {
       const topic = topicTextOf(text)
       if (topic === undefined) continue
+      this.#count(topic, value !== undefined, isNew)
+      if (value === undefined) continue
       set(this.#pending, topic, group, position)
       this.#empty.get(topic)?.delete(group)
       this.onListed(topic, group, position)
     }
+  }
+
+  #count(topic: string, isPut: boolean, isNew: boolean): void {
+    const counts = this.#counts.get(topic) ?? { put: 0, gone: 0 }
+    if (isPut && isNew) counts.put += 1
+    if (!isPut) counts.gone += 1
+    if (this.#counts.size < countedTopicsMax) this.#counts.set(topic, counts)
+  }
+
+  /** By topic, rows that came and went here since the node started. */
+  get counts(): ReadonlyMap<string, TopicCounts> {
+    return this.#counts
   }
 
   /**

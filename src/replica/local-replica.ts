@@ -115,9 +115,16 @@ export interface Agenda {
   isOurs(group: GroupId): boolean
 }
 
+/** Rows of a topic that were put, and that were taken away, as applied at this node since it started. */
+export interface TopicCounts {
+  readonly put: number
+  readonly gone: number
+}
+
 export interface LocalAgendas extends Agenda {
   /** Topics that groups are listed under, in the order of their names; at most `limit`. */
   topics(limit: number): Promise<readonly string[]>
+  counts(): Readonly<Record<string, TopicCounts>>
 }
 
 /** All of it is of groups that this node holds (`holds`). */

@@ -157,6 +157,7 @@ interface TopicWatch {
 
 export class MemoryReplica implements LocalReplica {
   readonly agenda: LocalAgendas = {
+    counts: () => ({}),
     topics: (limit) => Promise.resolve(this.#topics(limit)),
     list: (topic, after, limit) => Promise.resolve(this.#listed(topic, after, limit)),
     delist: () => undefined,

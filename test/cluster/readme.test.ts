@@ -1,4 +1,4 @@
-/** README's programs do what is said of them: compiled and run as a user's, against three real nodes. */
+/** The programs of README and of the pages do what is said of them: compiled and run as a user's, against three real nodes. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -11,8 +11,8 @@ const tsx = join(root, 'node_modules', 'tsx', 'dist', 'cli.mjs')
 const timeoutMs = 60_000
 
 /** The program under a heading, asking these nodes. */
-function program(heading: string, urls: readonly string[]): string {
-  const page = readFileSync(join(root, 'README.md'), 'utf8')
+function program(file: string, heading: string, urls: readonly string[]): string {
+  const page = readFileSync(join(root, file), 'utf8')
   const under = page.slice(page.indexOf(`## ${heading}\n`))
   const text = /```ts\n([^]*?)```/.exec(under)?.[1] ?? ''
   return text.replace(/nodes: \[.*?\]/, `nodes: ${JSON.stringify(urls)}`)
@@ -41,20 +41,34 @@ function run(folder: string, arguments_: readonly string[]): string {
 }
 
 test.each([
-  ['A first program', '', "1 { city: 'Berlin', kilometres: 4.3 }\n"],
+  ['README.md', 'A first program', '', "1 { city: 'Berlin', kilometres: 4.3 }\n"],
   [
+    'README.md',
     'Tables',
     'console.log(value[0]?.tag, value.length)\nawait client.close()\n',
     "[ 'sea', 'sky' ] 1\n",
   ],
+  [
+    'src/docs/queues.md',
+    'A program',
+    `const bob = rootKey(Account, { account: 'bob' })
+const look = () => db.read(bob, 'current', (rows) => rows.get(Account, { account: 'bob' }))
+while ((await look()).value === undefined) await new Promise((resolve) => setTimeout(resolve, 50))
+console.log((await look()).value?.cents)
+await handling.stop()
+console.log(handling.counts)
+await client.close()
+`,
+    '30\n{ handled: 1, failures: 0, dead: 0 }\n',
+  ],
 ])(
-  'README, %s: the program compiles, and runs to its end',
+  '%s, %s: the program compiles, and runs to its end',
   { timeout: 3 * timeoutMs },
-  async (heading, ending, said) => {
+  async (file, heading, ending, said) => {
     const cluster = await startCluster()
     try {
       await withFolder(async (folder) => {
-        writePackage(folder, `${program(heading, cluster.urls)}\n${ending}`)
+        writePackage(folder, `${program(file, heading, cluster.urls)}\n${ending}`)
         run(folder, [tsc, '-p', folder])
         expect(run(folder, [tsx, join(folder, 'program.ts')])).toBe(said)
       })

@@ -70,6 +70,17 @@ test(
     }
     await eventually('nothing is left', nothingLeft, timeoutMs)
     expect(await countAccepted(db, organiser, event)).toBe(guestCount)
+    // A node that was there all the time has seen each message come and go.
+    const metrics = await (await fetch(`${cluster.nodes[1]?.url}/metrics`)).text()
+    for (const topic of ['queue/Calendars.invitations', 'queue/Calendars.answers']) {
+      for (const way of ['put', 'gone']) {
+        const line = new RegExp(
+          `^trilithon_agenda_rows_${way}_total\\{.*${topic}.*\\} (\\d+)$`,
+          'm',
+        )
+        expect(line.exec(metrics)?.[1], `${way} ${topic}`).toBe(String(guestCount))
+      }
+    }
 
     async function expectInvited(calendar_id: Uuid): Promise<void> {
       const { value } = await db.read(
