@@ -5,6 +5,7 @@
  */
 import type { Edit, Mutant } from './mutant.ts'
 import { bufferMutants } from './mutants-buffer.ts'
+import { cellMutants } from './mutants-cells.ts'
 import { historyMutants } from './mutants-history.ts'
 import { leaseMutants } from './mutants-leases.ts'
 import { mvccMutants } from './mutants-mvcc.ts'
@@ -178,4 +179,5 @@ export const mutants: readonly Mutant[] = [
   ...bufferMutants,
   ...tableMutants,
   ...triggerMutants,
+  ...cellMutants,
 ]

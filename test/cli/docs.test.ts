@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { retryByCode } from '../../src/base/errors.ts'
 import { exitByCode } from '../../src/cli/exit.ts'
+import { buildGatewayConfig, gatewaySettings } from '../../src/gateway/gateway-config.ts'
 import { statusByCode } from '../../src/gateway/problems.ts'
 import { nodeSettings } from '../../src/node/config-settings.ts'
 import { parseYaml } from '../../src/node/config-source.ts'
@@ -39,5 +40,27 @@ test('the configuration shown is a good one, and names every setting', () => {
     const inFile = name.split('.').at(-1) ?? name
     if (name === 'insecure') expect(page('operating.md')).toContain('--insecure')
     else expect(yaml, `operating.md shows ${name}`).toMatch(new RegExp(`\\b${inFile}:`))
+  }
+})
+
+test('the configuration of a gateway that is shown is a good one, and names every setting', () => {
+  const yaml = /```yaml\n([^]*?)```/.exec(page('gateway.md'))?.[1] ?? ''
+  const parsed = parseYaml(yaml.replace(/^# (?!secret_file|tls)/gm, ''), 'gateway.md')
+  expect(parsed).toMatchObject({ ok: true })
+  if (!parsed.ok) return
+  const file = { path: 'gateway.md', root: parsed.root }
+  const built = buildGatewayConfig({ file, environment: {}, flags: new Map(), workingFolder: '/' })
+  expect(built).toMatchObject({ ok: true, config: { name: 'gateway', cluster: 'trips' } })
+  const plain = buildGatewayConfig({
+    ...{ environment: { TRILITHON_NODES: 'http://127.0.0.1:4700' }, flags: new Map() },
+    workingFolder: '/',
+  })
+  // What is shown after a # is what holds without it.
+  const { cluster: _, nodes: __, ...shown } = built.ok ? built.config : { cluster: '', nodes: [] }
+  expect(plain).toMatchObject({ ok: true, config: shown })
+  for (const { name } of gatewaySettings) {
+    const inFile = name.split('.').at(-1) ?? name
+    if (name === 'insecure') expect(page('gateway.md')).toContain('--insecure')
+    else expect(yaml, `gateway.md shows ${name}`).toMatch(new RegExp(`\\b${inFile}:`))
   }
 })

@@ -2,7 +2,9 @@
  * Gateways as real processes in front of real nodes: what applications and `curl` see of them, and
  * that what was acknowledged through them is kept while nodes and gateways are killed.
  */
+import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
@@ -225,5 +227,65 @@ test('gateways take their settings from a file, the environment and flags', asyn
   } finally {
     program.child.kill('SIGTERM')
     expect((await program.exited()).code).toBe(0)
+  }
+})
+
+/** The second block of shell lines on the page, as a reader would paste them. */
+function shownLines(url: string): string {
+  const page = readFileSync(new URL('../../src/docs/gateway.md', import.meta.url), 'utf8')
+  const block = [...page.matchAll(/```sh\n([^]*?)```/g)][1]?.[1] ?? ''
+  return block.replace('http://127.0.0.1:4800', url)
+}
+
+test('the lines of curl in the documentation do what is said of them', () => {
+  const [url = ''] = urls()
+  const script = shownLines(url)
+  expect(script.match(/^curl /gm)).toHaveLength(10)
+  const ran = spawnSync('bash', ['-e', '-u', '-o', 'pipefail', '-c', script], { encoding: 'utf8' })
+  expect([ran.status, ran.stderr]).toEqual([0, ''])
+  const lines = ran.stdout.split('\n')
+  const answers = lines
+    .filter((line) => line.startsWith('{'))
+    .map((line): unknown => JSON.parse(line))
+  const body = (kilometres: number): object => ({ city: 'Berlin', kilometres })
+  expect(answers).toMatchObject([
+    { shard: 2602, created: true },
+    { created: true },
+    { refKey: 1, body: body(4.3) },
+    { cells: [{ refKey: 1 }], next: 0 },
+    { items: [{ cell: { refKey: 1 } }, { cell: null }] },
+    { shard: 2602, cells: [{ refKey: 0, body: body(4.2) }, { refKey: 1 }], next: 2 },
+    { items: [{ cells: { length: 2 } }, { shard: 7, cells: [] }] },
+    { shard: 2602, purged: 1, next: 2 },
+  ])
+  expect(lines).toContain('ready')
+})
+
+test('cells are purged from the command line, through a gateway too', async () => {
+  const rowKey = randomUUID()
+  const client = await connect({ nodes: urls() })
+  const cells = client.cells('purged')
+  try {
+    for (const refKey of [0, 1, 2])
+      await cells.put({ rowKey, column: 'BASE', refKey, body: refKey })
+    const { shard } = await cells.put({ rowKey, column: 'BASE', refKey: 2, body: 2 })
+    const flags = ['--datastore', 'purged', '--url', urls().join(','), '--before', '2200-01-01']
+    const asked = ['cells', 'purge', ...flags, '--shard', String(shard)]
+    const unsure = await runProgram(asked)
+    expect([unsure.code, unsure.stderr]).toEqual([2, expect.stringContaining('add --yes')])
+    expect((await cells.versions(rowKey, 'BASE')).cells).toHaveLength(3)
+    const done = await runProgram([...asked, '--yes'])
+    expect([done.code, done.stdout]).toEqual([0, 'purged 2 cells\n'])
+    expect((await cells.versions(rowKey, 'BASE')).cells.map(({ refKey }) => refKey)).toEqual([2])
+    const all = await runProgram([...asked, '--yes', '--all-versions', '--json'])
+    expect(JSON.parse(all.stdout)).toEqual({ shard, purged: 1 })
+    expect(await cells.shardLog(shard)).toMatchObject({ cells: [], next: 0 })
+    await expect(
+      cells.put({ rowKey, column: 'BASE', refKey: 1, body: 'new' }),
+    ).rejects.toMatchObject({
+      ...{ code: 'conflict', message: expect.stringContaining('was purged') },
+    })
+  } finally {
+    await client.close()
   }
 })
