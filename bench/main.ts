@@ -23,6 +23,7 @@ import {
   workloads,
 } from './flags.ts'
 import { BenchError } from './common.ts'
+import { benchGateway, describeGateway, type GatewayOptions } from './gateway.ts'
 import { benchRoundTrips } from './round-trips.ts'
 import { benchScale, type ScaleOptions } from './scale/scale.ts'
 import { compareTalk, scaleTalk, ycsbTalk } from './talk.ts'
@@ -59,6 +60,19 @@ program
   .option('--json', 'print the report as JSON')
   .action(async (files: readonly string[], { rounds, json }: JsonFlag & { rounds: number }) => {
     print(await benchBodies({ files, rounds }), { json }, describeBodies)
+  })
+
+program
+  .command('gateway')
+  .description('cells over HTTP and the library, through a gateway and straight to the nodes')
+  .option('--clients <n>', 'requests under way at once', clientCount, 64)
+  .option('--seconds <n>', 'of each round', seconds, 10)
+  .option('--rounds <n>', 'of each way and kind, after one that is not counted', positive, 3)
+  .option('--json', 'print the report as JSON')
+  .action(async ({ json, ...options }: GatewayOptions & JsonFlag) => {
+    const report = await benchGateway(options)
+    print(report, { json }, describeGateway)
+    if (report.runs.some(({ failures }) => failures > 0)) process.exitCode = failedExitCode
   })
 
 program

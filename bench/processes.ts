@@ -9,7 +9,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const cliPath = fileURLToPath(new URL('../src/cli/main.js', import.meta.url))
+/** The built command line. */
+export const cliPath: string = fileURLToPath(new URL('../src/cli/main.js', import.meta.url))
 const ticksPerSecond = 100
 const readyWaitMs = 20_000
 const drainWaitMs = 120_000

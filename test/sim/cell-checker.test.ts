@@ -136,3 +136,51 @@ test('LEASE-3: a read that began before, or that promised nothing, may miss a ce
   court.checker.onGot(named(1), undefined, court.reader(false))
   expect(court.rules).toEqual([])
 })
+
+/** Cells 1 to 3 of a column, and a purge of those before the third. */
+function purged(keepsLatest: boolean, isAcknowledged = true): Court {
+  const court = new Court()
+  for (const n of [1, 2, 3]) court.put(cell(n, n))
+  const before = court.checker.timeAfter(1, 2) ?? 0
+  const purge = court.checker.onPurgeSent({ shard: 1, before, keepsLatest })
+  if (isAcknowledged) court.checker.onPurgeAcknowledged(purge)
+  return court
+}
+
+test('CELL-7: a read that shows a purged cell is found, unless it began before', () => {
+  const court = purged(true)
+  court.checker.onGot(named(1), undefined, court.reader())
+  court.checker.onShardRead(1, { after: 0, limit: 10 }, [cell(3, 3)], court.reader())
+  court.checker.onGot(named(2), cell(2, 2), court.reader(false))
+  expect(court.rules).toEqual([])
+  court.checker.onGot(named(2), cell(2, 2), court.reader())
+  expect(court.rules).toEqual(['CELL-7'])
+  const early = purged(true, false)
+  early.checker.onGot(named(2), cell(2, 2), early.reader())
+  early.checker.onGot(named(2), undefined, early.reader())
+  expect(early.rules).toEqual([])
+})
+
+test('CELL-8: a cell that no purge named must be there', () => {
+  const court = purged(true)
+  court.checker.onLatest(row, 'BASE', 1, undefined, court.reader())
+  expect(court.rules).toEqual(['CELL-8'])
+  const newer = purged(false)
+  newer.checker.onVersions(
+    { row, column: 'BASE', shard: 1 },
+    { from: 0, limit: 10, reverse: false },
+    [],
+    newer.reader(),
+  )
+  expect(newer.rules).toEqual(['CELL-8'])
+  const gap = purged(true)
+  gap.put(cell(5, 5))
+  gap.checker.onShardRead(1, { after: 0, limit: 10 }, [cell(5, 5)], gap.reader())
+  expect(gap.rules).toEqual(['CELL-3'])
+})
+
+test('CELL-1: a purged cell that comes back with another body is found', () => {
+  const court = purged(true)
+  court.put(cell(1, 4, 'another'))
+  expect(court.rules).toEqual(['CELL-1'])
+})
