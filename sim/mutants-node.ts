@@ -167,12 +167,12 @@ export const nodeMutants: readonly Mutant[] = [
   },
   {
     id: 'S25',
-    title: 'recovery: what the data store has not taken is settled in the log all the same',
+    title: 'recovery: of the groups that the log knows more of, the first is not looked at',
     edits: [
       {
         file: 'src/replica/driver.ts',
-        find: 'if (!this.#data.hasPending(group)) this.#log.settle(group, position)',
-        replace: 'this.#log.settle(group, position)',
+        find: 'for (const group of [...this.#log.groupsWithUnsettled()]) {',
+        replace: 'for (const group of [...this.#log.groupsWithUnsettled()].slice(1)) {',
       },
     ],
   },

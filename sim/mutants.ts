@@ -8,6 +8,7 @@ import { bufferMutants } from './mutants-buffer.ts'
 import { cellMutants } from './mutants-cells.ts'
 import { historyMutants } from './mutants-history.ts'
 import { leaseMutants } from './mutants-leases.ts'
+import { logMutants } from './mutants-log.ts'
 import { mvccMutants } from './mutants-mvcc.ts'
 import { nodeMutants } from './mutants-node.ts'
 import { ownMutants } from './mutants-own.ts'
@@ -177,6 +178,7 @@ export const mutants: readonly Mutant[] = [
   ...mvccMutants,
   ...leaseMutants,
   ...bufferMutants,
+  ...logMutants,
   ...tableMutants,
   ...triggerMutants,
   ...cellMutants,

@@ -13,6 +13,7 @@ import { systemRandom } from '../adapters/system-random.ts'
 import { present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import { placementOver } from '../placement/placement.ts'
+import type { Trace } from '../ports/trace.ts'
 import { DataStore } from '../replica/data-store.ts'
 import { authorization } from './authorization.ts'
 import { Node } from './compose.ts'
@@ -107,6 +108,8 @@ export class Daemon {
     try {
       await this.#open()
     } catch (error) {
+      // The log is opened by what the data says of it, before there is a node to fail.
+      if (this.#folder !== undefined && isOfData(error)) this.#isDataDamaged = true
       await this.#close(0)
       throw error
     }
@@ -121,13 +124,14 @@ export class Daemon {
     logger.info({ url: this.#server.url, data: config.data }, 'listening; opening the stores')
     const clock = systemClock
     const random = systemRandom
-    const { trace } = this.#metrics
+    const trace = tellingOfFolds(this.#metrics.trace, logger)
     const folder = await openDataFolder(config.data, {
       // The log says itself what it has lost, position by position; the data cannot. It keeps what is
       // read again itself, as flushes, and needs less of a cache.
       openLog: (path) =>
         openLevelStore(path, { checkTables: false, blockCacheBytes: logCacheBytes }),
-      open: openLevelStore,
+      // Uncompressed blocks are read where the system has them, and need no cache.
+      open: (path) => openLevelStore(path, { compresses: false }),
       probeData: (data) => DataStore.open(data, { clock, trace, limits: config.limits }),
     })
     this.#folder = folder
@@ -208,7 +212,7 @@ export class Daemon {
 
   #fail(cause: Error): void {
     if (this.#failure !== undefined) return
-    this.#isDataDamaged = cause instanceof StoreError && cause.detail.store === 'data'
+    this.#isDataDamaged = isOfData(cause)
     const reason = this.#isDataDamaged ? damagedData(cause) : cause
     this.#failure = reason
     this.#state = 'failed'
@@ -269,6 +273,23 @@ export class Daemon {
         'data/ is put aside as data.damaged; a start rebuilds it from the log',
       )
     }
+  }
+}
+
+function isOfData(error: unknown): boolean {
+  return error instanceof StoreError && error.detail.store === 'data'
+}
+
+/** A start that reads all of a long log takes a while: whoever waits for it sees how far it is. */
+function tellingOfFolds(trace: Trace, logger: Logger): Trace {
+  return {
+    emit: (event) => {
+      trace.emit(event)
+      if (event.kind !== 'folding') return
+      const { flush, last } = event
+      logger.info({ flush, last }, 'reading the log')
+    },
+    mark: (name) => trace.mark(name),
   }
 }
 

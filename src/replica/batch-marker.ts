@@ -3,8 +3,8 @@
  * drop a damaged piece of its own log without a word; a batch lost like that leaves its slot with
  * an older number, or none.
  *
- * The ring outlasts LevelDB's log (16 MiB) when batches are of 1 KiB and more. A loss it no longer
- * shows still shows as a state record that is older than the log's records of that group.
+ * The ring outlasts LevelDB's log (16 MiB) when batches are of 1 KiB and more; that log is also read
+ * through before the store is opened (`../adapters/level-journal.ts`).
  */
 import type { KeyValue, OrderedStore, Put } from '../ports/storage.ts'
 import { corruptData, unknownFormat } from './damage.ts'

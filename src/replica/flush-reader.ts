@@ -8,8 +8,8 @@ import {
   readPayload,
   type RecordHeader,
 } from './flush.ts'
-import type { Place } from './log-index.ts'
 import { getChecked } from './read-store.ts'
+import type { Place } from './settled.ts'
 
 /** Bytes of flushes kept; the newest one stays even if it is larger. */
 const keptBytesMax = 8 * 1024 * 1024

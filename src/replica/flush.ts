@@ -70,6 +70,10 @@ export function flushKey(number: number): Buffer {
   return key
 }
 
+export function numberOfKey(key: Uint8Array): number {
+  return readCount(bufferOf(key), 1)
+}
+
 /** The keys of all flushes from `number` on. */
 export function flushesFrom(number: number): { readonly gte: Uint8Array; readonly lt: Uint8Array } {
   return { gte: flushKey(number), lt: Buffer.from([keyPrefix + 1]) }

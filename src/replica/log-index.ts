@@ -14,7 +14,7 @@ import type { GroupId, Position } from '../base/ids.ts'
 import { compareBallots, type Ballot } from '../paxos/ballot.ts'
 import type { LogRecord } from '../replication/effect.ts'
 import { BallotTable } from './ballot-table.ts'
-import { nothingSettled, type PositionRow, type SettledPositions } from './settled.ts'
+import { nothingSettled, type Place, type PositionRow, type SettledPositions } from './settled.ts'
 
 /** What is known of one position. */
 export interface PositionHeader {
@@ -24,12 +24,6 @@ export interface PositionHeader {
   readonly chosen: Ballot | undefined
   /** There should be a value, and the disk has damaged it. */
   readonly faulty: boolean
-}
-
-/** Where a value stands: in record `index` (from 0) of a flush. */
-export interface Place {
-  readonly flush: number
-  readonly index: number
 }
 
 /** A record without its bytes. */
@@ -235,6 +229,13 @@ export class LogIndex {
       chosen: this.#ballotIn(cells, row + chosenAt),
       faulty: cells[row + indexAt] === faulty,
     }
+  }
+
+  /** Whether a position that is not held here has a row: the data store has had it applied. */
+  wasSettled(group: GroupId, position: Position): boolean {
+    const cells = this.#groups.get(group)?.cells ?? []
+    const isHeld = cells[lowerBound(cells, position)] === position
+    return !isHeld && this.#rows.row(group, position) !== undefined
   }
 
   /** Where the position's value stands. */

@@ -13,7 +13,14 @@ import { randomUuid, type Random } from '../ports/random.ts'
 import type { KeyValue, OrderedStore } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import { corruptLog } from './damage.ts'
-import { decodeFlush, flushesFrom, flushKey, readPayload, type FlushHeader } from './flush.ts'
+import {
+  decodeFlush,
+  flushesFrom,
+  flushKey,
+  numberOfKey,
+  readPayload,
+  type FlushHeader,
+} from './flush.ts'
 import type { FlushLedger } from './flush-ledger.ts'
 import type { LogIndex } from './log-index.ts'
 import { checkOwner, decodeMeta, encodeMeta, metaKey, type LogMeta } from './log-meta.ts'
@@ -81,7 +88,7 @@ export function settledEnd(
 }
 
 /** How often a long fold is told of. */
-const progressFlushes = 10_000
+const progressFlushes = 1_000
 
 /**
  * Folds the flushes after `from` into `index` and `ledger`. Gives the last one: the next goes on from
@@ -103,8 +110,9 @@ export async function recoverFlushes(
       foldFlush(header, row.value, index, ledger, trace)
       ledger.close(header)
       end = header
-      const count = header.number - from.number
-      if (count % progressFlushes === 0) trace.emit({ kind: 'folded', flushes: count })
+      if ((header.number - from.number) % progressFlushes === 0) {
+        trace.emit({ kind: 'folding', flush: header.number, last: await lastFlush(store) })
+      }
     }
   }
   // A scan that ended early would have flush numbers used twice.
@@ -116,6 +124,15 @@ export async function recoverFlushes(
     throw corruptLog('the record of its identity is older than its flushes')
   }
   return end
+}
+
+/** For whoever waits: what is folded is checked one by one. */
+async function lastFlush(store: OrderedStore): Promise<number> {
+  const range = { ...flushesFrom(1), reverse: true, limit: 1 }
+  for await (const [row] of scanRows(store, range, corruptLog)) {
+    if (row !== undefined) return numberOfKey(row.key)
+  }
+  return 0
 }
 
 function nextFlush(row: KeyValue, end: FlushMark): FlushHeader {

@@ -21,11 +21,11 @@ import { encodeFlush, flushKey, valueOf } from './flush.ts'
 import { FlushLedger, type Written, type WrittenSince } from './flush-ledger.ts'
 import { FlushReader } from './flush-reader.ts'
 import { bytesOf, gathering, hasRoom, type Gathering } from './gathering.ts'
-import { LogIndex, type Place, type PositionHeader } from './log-index.ts'
+import { LogIndex, type PositionHeader } from './log-index.ts'
 import type { Identity } from './log-meta.ts'
 import { openMeta, recoverFlushes, settledEnd } from './log-recovery.ts'
 import { LogSettling, type Settled } from './log-settling.ts'
-import { nothingSettled, type FlushMark, type SettledPositions } from './settled.ts'
+import { nothingSettled, type FlushMark, type Place, type SettledPositions } from './settled.ts'
 
 export type { PositionHeader } from './log-index.ts'
 export type { Identity } from './log-meta.ts'
@@ -234,6 +234,11 @@ export class LogStore {
   /** What is known of the group's positions above `above`, ascending; appended ones included. */
   positions(group: GroupId, above: Position): readonly PositionHeader[] {
     return this.#index.above(group, above)
+  }
+
+  /** Whether the data store has once held the group through this position, as a row of it says. */
+  wasSettled(group: GroupId, position: Position): boolean {
+    return this.#index.wasSettled(group, position)
   }
 
   position(group: GroupId, position: Position): PositionHeader | undefined {

@@ -5,6 +5,7 @@ import { compareBallots, equalBallots, type Ballot } from '../paxos/ballot.ts'
 import type { LookedUp } from '../replication/acceptance.ts'
 import type { Decision, PositionRecord } from '../replication/log.ts'
 import { decodeState, emptyState, type GroupState } from '../replication/state.ts'
+import { corruptData } from './damage.ts'
 import type { DataStore } from './data-store.ts'
 import type { LogStore, PositionHeader } from './log-store.ts'
 import type { GroupRecord, RecordSource } from './replica.ts'
@@ -20,6 +21,7 @@ export class StoredRecords implements RecordSource {
 
   load(group: GroupId): GroupRecord {
     const state = this.#state(group)
+    this.#checkNewest(group, state.position)
     const records = new Map<Position, PositionRecord>()
     const decisions = new Map<Position, Decision>()
     for (const header of this.#log.positions(group, state.position)) {
@@ -39,6 +41,15 @@ export class StoredRecords implements RecordSource {
     const bytes = this.#data.state(group)
     if (bytes === undefined) return emptyState()
     return present(decodeState(bytes), 'LOG-6: a state record is of no known format')
+  }
+
+  /**
+   * Damage within a key hides a record, or shows the one before it, without a word; a group that is
+   * taken for new would vote against what it has promised. Its rows stand elsewhere.
+   */
+  #checkNewest(group: GroupId, position: Position): void {
+    if (!this.#log.wasSettled(group, position + 1)) return
+    throw corruptData('a state record is missing, or an older one stands in its place')
   }
 
   lookup(group: GroupId, position: Position): LookedUp {

@@ -12,7 +12,12 @@ import { bytesOfGroup, groupOfBytes, isNodeId, type GroupId, type Position } fro
 import { pack, unpack, type Packable } from '../base/pack.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import { corruptData, unknownFormat } from './damage.ts'
-import type { Place } from './log-index.ts'
+
+/** Where a value stands: in record `index` (from 0) of a flush. */
+export interface Place {
+  readonly flush: number
+  readonly index: number
+}
 
 /** What the log says of one position. */
 export interface PositionRow {
