@@ -16,8 +16,8 @@ export const logMutants: readonly Mutant[] = [
       },
       {
         file: settling,
-        find: 'this.#pass(group, durableFlush, isSettled)',
-        replace: 'this.#pass(group, durableFlush, isSettled || left >= 0)',
+        find: 'this.#pass(group, durableFlush, through)',
+        replace: 'this.#pass(group, durableFlush, isSettled ? through : 0)',
       },
     ],
   },
@@ -55,7 +55,7 @@ export const logMutants: readonly Mutant[] = [
   },
   {
     id: 'N05',
-    title: 'log: a row has what the first flush says of its position, and not the last one',
+    title: 'log: a row has what was known when it was first written, and not the last record',
     edits: [
       {
         file: index,

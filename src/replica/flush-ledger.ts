@@ -25,8 +25,11 @@ export interface WrittenSince {
   readonly groups: readonly Written[]
 }
 
-/** What becomes of a group on the way: `wait` stops there until the next time. */
-export type Visit = (group: GroupPositions, flush: number, isSettled: boolean) => 'pass' | 'wait'
+/**
+ * What becomes of a group on the way, whose records in the flush go through a position: `wait` stops
+ * there until the next time.
+ */
+export type Visit = (group: GroupPositions, flush: number, through: Position) => 'pass' | 'wait'
 
 /** Groups held of flushes that are settled: more than peers ask for who are not far behind. */
 const heldGroupsMax = 20_000
@@ -98,7 +101,7 @@ export class FlushLedger {
       for (; this.#passedGroups < flush.groups.length; this.#passedGroups++) {
         const slot = this.#passedGroups
         const group = present(flush.groups[slot], 'replica: a slot has its group')
-        if (visit(group, number, isSettled(flush, slot)) === 'wait') return last
+        if (visit(group, number, flush.positions[slot] ?? 0) === 'wait') return last
       }
       this.#passedGroups = 0
       this.#settledFlush = number

@@ -153,16 +153,16 @@ export class LogIndex {
 
   /**
    * Writes the rows that are missing or behind of what the log durably says: of positions that are
-   * settled and, where `withOpen`, of those that are not. False: some are still being written to.
+   * settled, and of all through `through`. False: one of the latter is still being written to.
    */
-  keepRows(found: GroupPositions, durableFlush: number, withOpen: boolean): boolean {
+  keepRows(found: GroupPositions, durableFlush: number, through: Position): boolean {
     const { group, cells, settled } = found
     let isWhole = true
     for (let row = 0; row < cells.length; row += cellsPerPosition) {
       const position = cells[row] ?? 0
-      if (position > settled && !withOpen) break
+      if (position > settled && position > through) break
       const lastFlush = cells[row + lastFlushAt] ?? none
-      if (lastFlush > durableFlush) isWhole = false
+      if (lastFlush > durableFlush) isWhole &&= position > through
       else if (cells[row + rowFlushAt] !== lastFlush) {
         this.#rows.keep(group, position, this.#rowAt(cells, row))
         cells[row + rowFlushAt] = lastFlush

@@ -85,11 +85,12 @@ export class LogSettling {
       if (this.#carried.has(group)) this.#isListStale = true
     }
     let left = passedGroupsMax
-    const mark = ledger.advance(durableFlush, (group, flush, isSettled) => {
+    const mark = ledger.advance(durableFlush, (group, flush, through) => {
+      const isSettled = through <= group.settled
       const mayPass = left > 0 && (isSettled || this.#mayCarry(group, durableFlush - flush))
       if (!mayPass) return 'wait'
       left -= 1
-      return this.#pass(group, durableFlush, isSettled) ? 'pass' : 'wait'
+      return this.#pass(group, durableFlush, through) ? 'pass' : 'wait'
     })
     this.#isBehind = left === 0
     if (mark === undefined) return
@@ -102,11 +103,11 @@ export class LogSettling {
     return this.#carried.has(group) || this.#carried.size < carriedGroupsMax
   }
 
-  /** False: a record of it is on its way to the disk. */
-  #pass(found: GroupPositions, durableFlush: number, isSettled: boolean): boolean {
+  /** False: a record of one of those positions is on its way to the disk. */
+  #pass(found: GroupPositions, durableFlush: number, through: Position): boolean {
     this.#touched.add(found)
-    if (!this.#parts.index.keepRows(found, durableFlush, !isSettled)) return false
-    if (isSettled) return true
+    if (!this.#parts.index.keepRows(found, durableFlush, through)) return false
+    if (through <= found.settled) return true
     this.#carried.set(found.group, found)
     this.#isListStale = true
     return true

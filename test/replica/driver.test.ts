@@ -10,10 +10,12 @@ import { defaultLimits } from '../../src/base/limits.ts'
 import { staticPlacement } from '../../src/placement/placement.ts'
 import { silentTrace, type Trace } from '../../src/ports/trace.ts'
 import { Driver } from '../../src/replica/driver.ts'
+import { flushesFrom } from '../../src/replica/flush.ts'
 import type { Submission } from '../../src/replica/local-replica.ts'
+import { groupPrefix, stateKey } from '../../src/replica/row-format.ts'
 import type { PeerFrame } from '../../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer-codec.ts'
-import { disks, onDisk } from './stores.ts'
+import { disks, GatedStore, onDisk } from './stores.ts'
 
 const node = nodeId('n1')
 const cluster = clusterId('test')
@@ -136,3 +138,56 @@ async function until(wallMicros: number): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
   }
 }
+
+test.each(disks)(
+  'LOG-7: a start reads what came after the last batch, and damage to a state record shows: on %s',
+  async (_, makeDisk) => {
+    await onDisk(makeDisk, (log) =>
+      onDisk(makeDisk, async (data) => {
+        const limits = { ...defaultLimits, applierDelayMs: 0 }
+        const open = async (): Promise<{ driver: Driver; gate: GatedStore }> => {
+          const gate = new GatedStore(await log.open())
+          const stores = { log: gate, data: await data.open() }
+          const ports = { clock: systemClock, random: systemRandom, trace: silentTrace }
+          const options = { node, cluster, placement: staticPlacement([node]), limits }
+          const peers = lonelyTransport()
+          const driver = await Driver.open({ ...ports, ...stores, peers }, options)
+          await driver.start()
+          return { driver, gate }
+        }
+        const first = await open()
+        for (let sequence = 1; sequence <= 20; sequence++) {
+          expect(await first.driver.submit(submission(sequence), 1_000)).toMatchObject({
+            position: sequence,
+          })
+        }
+        await first.driver.drain()
+        const { durableFlush, settledFlush } = first.driver.status()
+        expect(settledFlush).toBeGreaterThan(durableFlush - 5)
+        await first.driver.stop()
+
+        const again = await open()
+        expect(again.gate.scanned).toEqual([flushesFrom(settledFlush + 1)])
+        expect((await again.driver.read(group, 'current', 1_000)).position).toBe(20)
+        expect((await again.driver.submit(submission(21), 1_000)).kind).toBe('committed')
+        await again.driver.drain()
+        await again.driver.stop()
+
+        // As LevelDB would show it where a bit of its key has turned over: not at all.
+        const store = await data.open()
+        await store.write([{ key: stateKey(groupPrefix(group)) }])
+        const damaged = await open().then(
+          async ({ driver }) => {
+            const failed = new Promise<Error>((resolve) => (driver.onFailure = resolve))
+            void driver.submit(submission(22), 500)
+            const reason = driver.status().failure ?? (await failed).message
+            await driver.stop()
+            return reason
+          },
+          (error: unknown) => (error instanceof Error ? error.message : ''),
+        )
+        expect(damaged).toContain('data store of this node is damaged')
+      }),
+    )
+  },
+)
