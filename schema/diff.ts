@@ -77,17 +77,18 @@ function groupForm(table: Table): string {
   return table.inTable === undefined ? group : `IN TABLE ${table.inTable}, ${group}`
 }
 
-/** An index that comes with its table has nothing to be filled from. */
+/** An index that comes with its table has nothing to be filled from; a global one is built online. */
 function indexChanges(earlier: Schema, later: Index): readonly SchemaChange[] {
   const subject = later.name
   const before = findIndex(earlier, later.name)
   if (before === undefined) {
     const message = `index ${subject} on ${later.table} is new`
-    if (findTable(earlier, later.table) === undefined) {
+    // A global one is kept by writers from then on, and asked when it has been built from the rows.
+    if (findTable(earlier, later.table) === undefined || later.kind === 'global') {
       return [{ kind: 'add-index', subject, message }]
     }
     const refusal = `the rows of ${later.table} that are there would be missing from it`
-    const hint = 'an index is declared together with its table'
+    const hint = 'declare it together with its table, or make it GLOBAL'
     return [{ kind: 'add-index', subject, message, refusal, hint }]
   }
   if (JSON.stringify(indexForm(before)) === JSON.stringify(indexForm(later))) return []

@@ -13,6 +13,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
 import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
+import { schemaTrustMs } from '../tables/bounds.ts'
 import type { TransactionScope } from '../txn/scope.ts'
 import { pause, remainingMs } from '../txn/time.ts'
 import {
@@ -53,6 +54,8 @@ export interface ClientLimits {
   readonly callsMax: number
   /** Bodies of the puts under way. */
   readonly putBytesMax: number
+  /** A schema that was opened is looked at again before something is written so long after. */
+  readonly schemaTrustMs: number
 }
 
 export const defaultClientLimits: ClientLimits = {
@@ -65,6 +68,7 @@ export const defaultClientLimits: ClientLimits = {
   backoffMaxMs: 1_000,
   callsMax: 4_096,
   putBytesMax: 64 * 1024 * 1024,
+  schemaTrustMs,
 }
 
 /** Tries that one node is given `tryTimeoutMs` for; then twice as long, and so on. */

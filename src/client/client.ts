@@ -18,12 +18,19 @@ import type { Schema } from '../../schema/model.ts'
 import type { Table } from '../../schema/table.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
 import { openTables, type Tables } from '../tables/open.ts'
-import { applySchema, readSchema, versionFor, type AppliedSchema } from '../tables/registry.ts'
 import {
   isAgendaOperation,
   type AgendaAnswer,
   type AgendaOperation,
 } from '../queues/agenda-operation.ts'
+import {
+  applySchema,
+  readSchemaView,
+  versionFor,
+  type AppliedSchema,
+  type SchemaView,
+} from '../tables/registry.ts'
+import { SchemaWatch } from '../tables/schema-watch.ts'
 import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import { timeoutProblem } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
@@ -77,22 +84,35 @@ export class Client implements CellService {
     options: WriteOptions = {},
   ): Promise<Tables<Of>> {
     const { clock, random, scope } = this.#ports
-    const { timeoutMs } = this.#limits
-    const version = versionFor(schema.model, await this.schemaVersion(schema.name, options))
+    const { timeoutMs, schemaTrustMs: trustMs } = this.#limits
+    const askedAtMs = clock.monotonicMs()
+    const view = await this.#schemaView(schema.name, options)
+    const version = versionFor(schema.model, view?.version)
+    const look = (): Promise<SchemaView | undefined> => this.#schemaView(schema.name, {})
+    const watch =
+      view && new SchemaWatch({ clock, opened: version, view, askedAtMs, trustMs, look })
     return openTables(schema, this.groups, {
       ...{ clock, random, version, timeoutMs, intents: this.#sessions, locks: this.groups },
       queues: this.queues,
       ...(scope !== undefined && { scope }),
+      ...(watch !== undefined && { watch }),
     })
   }
 
-  /** The version of a schema that the cluster has now; undefined when it has none of that name. */
-  schemaVersion(name: string, options: WriteOptions = {}): Promise<SchemaVersion | undefined> {
+  #schemaView(name: string, options: WriteOptions): Promise<SchemaView | undefined> {
     const { clock } = this.#ports
     const { timeoutMs = this.#limits.timeoutMs } = options
     // As it is in every cluster, it need not be asked for.
-    if (name === cellVersion.schema.name) return Promise.resolve(cellVersion)
-    return readSchema(this.groups, name, { clock, timeoutMs })
+    if (name === cellVersion.schema.name) return Promise.resolve(cellView)
+    return readSchemaView(this.groups, name, { clock, timeoutMs })
+  }
+
+  /** The version of a schema that the cluster has now; undefined when it has none of that name. */
+  async schemaVersion(
+    name: string,
+    options: WriteOptions = {},
+  ): Promise<SchemaVersion | undefined> {
+    return (await this.#schemaView(name, options))?.version
   }
 
   /**
@@ -159,6 +179,8 @@ export class Client implements CellService {
 function refusal(refused: Problem): Answered {
   return { answer: { kind: 'problem', problem: refused }, positions: [] }
 }
+
+const cellView: SchemaView = { version: cellVersion, building: new Map() }
 
 function ofCells({ answer, positions }: Replied): Answered {
   return isOfCells(answer) ? { answer, positions } : refusal(notAnAnswer)

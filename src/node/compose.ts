@@ -17,6 +17,7 @@ import type { LocalReplica, TopicCounts } from '../replica/local-replica.ts'
 import { AgendaService } from '../queues/agenda-service.ts'
 import { deliveryBounds, type DeliveryBounds } from '../queues/bounds.ts'
 import { Delivery, type DeliveryCounts } from '../queues/delivery.ts'
+import { IndexRelay, type RelayFigures } from '../tables/index-relay.ts'
 import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import { Buffering, type BufferCounts } from './buffering.ts'
@@ -57,12 +58,14 @@ export interface NodeStatus {
   /** What this node delivered from group to group, and groups that wait for it. */
   readonly queues: QueuesStatus
   readonly replica: ReplicaStatus
+  readonly indexes: RelayFigures
 }
 
 export class Node {
   readonly #buffering: Buffering
   readonly #store: CellStore
   readonly #routing: Routing
+  readonly #relay: IndexRelay
   readonly #driver: Driver
   readonly #groups: GroupService
   readonly #agendas: AgendaService
@@ -87,6 +90,7 @@ export class Node {
     const node = new Node(ports, options, driver, onFailure)
     await node.#driver.start()
     node.#delivery.start()
+    node.#relay.start()
     node.#server.start()
     if (options.placement.setCount > 1) node.#buffering.start()
     return node
@@ -103,6 +107,7 @@ export class Node {
     this.#driver = driver
     const { clock, random, clients: transport } = ports
     this.#store = new CellStore({ replica: driver, clock, random })
+    this.#relay = new IndexRelay({ replica: driver, clock, random, trace: ports.trace })
     this.#groups = new GroupService({ replica: driver, clock })
     const { node, placement } = options
     this.#routing = new Routing({
@@ -145,6 +150,7 @@ export class Node {
         topics: this.#driver.agenda.counts(),
       },
       replica: this.#driver.status(),
+      indexes: this.#relay.figures,
     }
   }
 
@@ -158,6 +164,7 @@ export class Node {
     await this.#delivery.stop()
     await this.#server.drain()
     await hasServed
+    await this.#relay.stop()
     await this.#driver.drain()
   }
 
@@ -169,6 +176,8 @@ export class Node {
     void this.#delivery.stop()
     await this.#ports.clients.close()
     await this.#routing.close()
+    // What it waits for ends with the driver.
+    void this.#relay.stop()
     await this.#driver.stop()
     // What it waits for has been ended by now.
     await hasServed

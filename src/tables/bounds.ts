@@ -1,4 +1,6 @@
-/** Bounds of reading tables. What a transaction may hold is in `../txn/bounds.ts`. */
+/** Bounds of reading tables and of indexes. What a transaction may hold is in `../txn/bounds.ts`. */
+import { clockDriftPpmMax } from '../base/limits.ts'
+import { intentLifetimeMs } from '../txn/bounds.ts'
 
 /** Rows or entries in one page, when no limit is given. */
 export const scanRowsDefault = 1000
@@ -6,3 +8,31 @@ export const scanRowsDefault = 1000
 export const scanRowsMax = 20_000
 /** Entries that appear in one row as a virtual property. */
 export const inlineEntriesMax = 10_000
+
+/** Of the relay of global indexes. */
+export const relayBounds = {
+  /** Rows of one group's agenda looked at together. */
+  changesLookedAtMax: 1_000,
+  /** Changes in one transaction on a group of an index, unless one group alone brings more. */
+  changesAtOnceMax: 2_000,
+  /** Groups served at once at a node. */
+  groupsAtOnceMax: 256,
+  /** For one step; and for the read that others wait for who go to the same group. */
+  callMs: 5_000,
+  sourceMs: 2_000,
+  rerunsMax: 10,
+} as const
+
+/** Entries of a global index in one page: each of its groups may be asked for as many. */
+export const globalEntriesMax = 1_000
+/** Groups that one read of a global index asks at a time. */
+export const groupsReadAtOnceMax = 16
+
+/** So long a program goes by a schema that it has read, before it looks again. */
+export const schemaTrustMs = 10_000
+/**
+ * So long after an index was declared nothing that a program without it has begun takes effect: it has
+ * looked again, and what it sent before has ended.
+ */
+export const schemaGraceMs: number =
+  schemaTrustMs * (1 + clockDriftPpmMax / 1_000_000) + intentLifetimeMs

@@ -9,6 +9,7 @@ import {
   indexesOf,
   type ChildTable,
   type Direction,
+  type GlobalIndex,
   type Index,
   type Presence,
   type Property,
@@ -76,6 +77,10 @@ export interface CompiledTable {
   readonly indexes: readonly CompiledIndex[]
   /** Whether one of them is. */
   readonly isUnique: boolean
+  /** Those that whoever changes a row keeps: of the newest version that is known here. */
+  readonly globals: readonly CompiledGlobal[]
+  /** The table of that version, when it is a later one than this: it knows what its indexes are over. */
+  readonly newest: CompiledTable | undefined
 }
 
 export interface IndexedPart extends KeyPart {
@@ -111,6 +116,15 @@ export interface CompiledIndex {
   readonly storing: readonly StoredPart[]
 }
 
+/** Of a global index: `rowParts` are all of the row's key, and no step is of a group. */
+export interface CompiledGlobal extends CompiledIndex {
+  readonly schema: string
+  readonly shards: number
+  readonly spread: number
+  /** Which of the parts says in which of its groups an entry is. */
+  readonly shardPlace: number
+}
+
 export interface CompiledSchema {
   readonly name: string
   readonly version: number
@@ -118,12 +132,20 @@ export interface CompiledSchema {
   readonly tableByNumber: ReadonlyMap<number, CompiledTable>
   readonly indexes: ReadonlyMap<string, CompiledIndex>
   readonly indexByNumber: ReadonlyMap<number, CompiledIndex>
+  /** Those of this version: what a program may ask. */
+  readonly globals: ReadonlyMap<string, CompiledGlobal>
 }
 
 /** Numbers are two bytes in keys; those from ff00 on would be taken for agendas. */
 const storedNumberMax = 0xfeff
 
-export function compileSchema({ schema, numbers, version }: SchemaVersion): CompiledSchema {
+/** `newest`: a later version, whose global indexes are kept too. */
+export function compileSchema(
+  { schema, numbers, version }: SchemaVersion,
+  newest?: CompiledSchema,
+): CompiledSchema {
+  assert(version <= (newest?.version ?? version), 'TAB-6: a later version has a higher number')
+  const asked = new Map<string, CompiledGlobal>()
   const tables = new Map<string, CompiledTable>()
   const numberOf = (name: string): number => {
     const number = present(numbers.stored[name], 'TAB-2: tables and indexes have numbers')
@@ -141,14 +163,21 @@ export function compileSchema({ schema, numbers, version }: SchemaVersion): Comp
     )
     const base = { table, number: numberOf(table.name), properties }
     const keyed = { ...base, ...keyOf(base, root, above) }
-    const indexes = indexesOf(schema, table.name).flatMap((index) =>
+    const declared = indexesOf(schema, table.name)
+    const indexes = declared.flatMap((index) =>
       index.kind === 'global' ? [] : [compileIndex(index, numberOf(index.name), keyed)],
     )
+    const globals = declared.flatMap((index) =>
+      index.kind === 'global' ? [compileGlobal(schema, index, numberOf(index.name), keyed)] : [],
+    )
+    for (const index of globals) asked.set(index.name, index)
+    const later = newest?.tables.get(table.name)
     const { key, steps, ownParts, groupPartCount } = keyed
     const compiled: CompiledTable = {
       ...{ kind: 'table', name: table.name, number: base.number, root: root?.name ?? table.name },
       ...{ scatter: table.key.scatter, parent: above?.name, key, groupPartCount, steps, ownParts },
       ...{ properties, sequence: sequenceOf(properties, key), indexes },
+      ...{ globals: later?.globals ?? globals, newest: later },
       isUnique: indexes.some((index) => index.isUnique),
       ...{ names: namesOf(properties), stored: storedOf(properties, key) },
       parts: properties.map((property) => ({ property, keyPlace: placeIn(key, property.name) })),
@@ -168,6 +197,7 @@ export function compileSchema({ schema, numbers, version }: SchemaVersion): Comp
     tableByNumber: new Map([...tables.values()].map((table) => [table.number, table])),
     indexes: new Map(indexes.map((index) => [index.name, index])),
     indexByNumber: new Map(indexes.map((index) => [index.number, index])),
+    globals: asked,
   }
 }
 
@@ -310,6 +340,22 @@ function compileIndex(index: Index, number: number, keyed: Keyed): CompiledIndex
       return { path, names: trail.map(({ name }) => name), property }
     }),
   }
+}
+
+/** Its entries name the whole row: they lie in no group of its. */
+function compileGlobal(
+  { name: schema }: Schema,
+  index: GlobalIndex,
+  number: number,
+  keyed: Keyed,
+): CompiledGlobal {
+  const shardPlace = index.parts.findIndex(({ path }) => path === index.shardBy)
+  assert(shardPlace >= 0, 'TAB-2: an index is sharded by what it is over')
+  const compiled = compileIndex(index, number, { ...keyed, groupPartCount: 0 })
+  // A number that is drawn at commit says nothing before it.
+  const isDrawn = kindOf(keyed.properties, index.shardBy.split('.')[0] ?? '') === 'sequence'
+  const { shards, spread } = isDrawn ? { shards: 1, spread: 1 } : index
+  return { ...compiled, schema, shards, spread, shardPlace }
 }
 
 function listOn(trail: readonly CompiledProperty[]): readonly string[] | undefined {

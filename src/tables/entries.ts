@@ -1,9 +1,10 @@
 /**
- * Entries of local and inline indexes: a function of one row (IDX-1). None where an indexed property
+ * Entries of indexes: a function of one row (IDX-1). None where an indexed property
  * is absent; of a list, one for each distinct element. The key holds the indexed values and what
  * names the row, the value what the index stores.
  */
 import { bufferOf, latin1 } from '../base/bytes.ts'
+import { keyBytesMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
 import type { SequenceSlot } from '../replication/transaction.ts'
 import type { CompiledIndex, CompiledTable, IndexedPart } from './compile.ts'
@@ -21,7 +22,11 @@ export interface Entry {
   readonly uniqueBytes: number
   /** Whether a number that is still to come is among the indexed values. */
   readonly isNumbered: boolean
+  /** The indexed values. */
+  readonly values: readonly unknown[]
 }
+
+export const noEntries: ReadonlyMap<string, Entry> = new Map()
 
 /** The entries of a row in one index, by their keys; those that wait for a number by place too. */
 export function entriesOf(
@@ -64,7 +69,7 @@ function entryOf(
   for (const part of index.rowParts) writer.part(part, row[part.name])
   const { bytes, slots } = encodeStored(table, index, row)
   const allSlots = slots.length === 0 ? writer.slots : [...writer.slots, ...slots]
-  return { key: writer.bytes, value: bytes, uniqueBytes, isNumbered, slots: allSlots }
+  return { key: writer.bytes, value: bytes, uniqueBytes, isNumbered, slots: allSlots, values }
 }
 
 /** A key of the index in the making. */
@@ -117,4 +122,15 @@ export function notUnique(index: CompiledIndex, table: CompiledTable): StoreErro
   const names = index.parts.map((part: IndexedPart) => part.name).join(', ')
   const message = `table ${table.name}: index ${index.name} is unique, and another row has the same ${names}`
   return new StoreError('already-exists', message)
+}
+
+/** `limitValue`: what an entry of this kind may have at most. */
+export function tooLong(
+  { length: actual }: Uint8Array,
+  what: string,
+  limitValue: number = keyBytesMax,
+): StoreError {
+  const message = `${what} is too large: ${actual} bytes, keyBytesMax leaves ${limitValue}`
+  const detail = { limit: 'keyBytesMax', limitValue, actual }
+  return new StoreError('too-large', message, detail)
 }

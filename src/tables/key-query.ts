@@ -2,6 +2,7 @@
  * From what a scan or an index query names to a range of keys: the first parts by their values, the
  * last one named maybe by bounds. Parts of the group may be left out, and must be this group's.
  */
+import { present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import { prefixRange, type KeyRange } from '../txn/key-range.ts'
 import type { CompiledTable, KeyPart, KeyStep } from './compile.ts'
@@ -19,9 +20,9 @@ export interface QueriedRange {
 
 const boundNames: ReadonlySet<string> = new Set(['gte', 'gt', 'lte', 'lt'])
 
-/** `writer` has what stands before the steps; `where` is 'table Photo', 'index PhotosByTime'. */
+/** `context` where a step may be of the group; `writer` has what stands before the steps; `where` is 'table Photo', 'index PhotosByTime'. */
 export function rangeOfQuery(
-  context: GroupContext,
+  context: GroupContext | undefined,
   table: CompiledTable,
   { steps, queryNames }: Pick<CompiledTable, 'steps' | 'queryNames'>,
   query: unknown,
@@ -38,7 +39,8 @@ export function rangeOfQuery(
     const name = step.kind === 'group' ? step.name : step.part.name
     const value = memberOf(given, name)
     if (step.kind === 'group') {
-      if (value !== undefined) checkGroupPart(context, table, step, value, where)
+      const group = present(context, 'TAB-5: what has parts of a group is in one')
+      if (value !== undefined) checkGroupPart(group, table, step, value, where)
       continue
     }
     if (value === undefined) {
@@ -82,7 +84,7 @@ function outOfOrder(
 }
 
 /** No value of a key is a plain object. */
-function isBounds(value: unknown): value is object {
+export function isBounds(value: unknown): value is object {
   return typeof value === 'object' && value !== null && isPlain(value)
 }
 

@@ -2,10 +2,12 @@
  * A schema's tables over many groups: the key of a root row says which group a transaction or a read
  * is of, and everything inside it stays there.
  */
+import { present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
+import { unknownWord } from '../base/suggest.ts'
 import type { DefinedSchema } from '../../schema/define.ts'
-import type { Key, TableShape } from '../../schema/infer.ts'
+import type { IndexNames, IndexQuery, Key, TableShape } from '../../schema/infer.ts'
 import type { Table } from '../../schema/table.ts'
 import { firstVersion, type SchemaVersion } from '../../schema/version.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -20,13 +22,16 @@ import { checkOutside, type TransactionScope } from '../txn/scope.ts'
 import { Sessions, type IntentSource } from '../txn/session.ts'
 import { compareIndexes, type IndexReport } from './check-indexes.ts'
 import { compileSchema, type CompiledSchema } from './compile.ts'
+import { GlobalIndexReads, type GlobalOptions, type GroupReads } from './global-read.ts'
+import { PortGroups } from './port-groups.ts'
+import type { SchemaWatch } from './schema-watch.ts'
 import { groupContext, type GroupContext } from './group-context.ts'
 import { RowReads } from './read-rows.ts'
 import { keyInWords } from './row-key.ts'
 import { Reader, Transaction, type InsertedRow } from './handles.ts'
 import type { Message, Queue, QueueCallOptions } from './queue-types.ts'
 import { contextOfGroup, handling, messageOf, storedName } from './queues.ts'
-import type { GroupReader, GroupTransaction } from './types.ts'
+import { typed, type GroupReader, type GroupTransaction, type IndexPage } from './types.ts'
 
 /** Names a group by the key of its root row. */
 export interface RootKey {
@@ -47,6 +52,8 @@ export interface TablesOptions {
   readonly random: Random
   /** The version that the cluster has, with its numbers; the schema's first one otherwise. */
   readonly version?: SchemaVersion
+  /** Keeps to what becomes of the schema; without it the version is taken to stay. */
+  readonly watch?: SchemaWatch
   /** Where intents come from, when other calls of this process share them. */
   readonly intents?: IntentSource
   /** Finds outer handles used inside a transaction; without it they are not found. */
@@ -73,6 +80,12 @@ export interface CallOptions {
   readonly timeoutMs?: number
   /** A position of the group that has been seen already: nothing before it is shown. */
   readonly atLeast?: Position
+}
+
+export interface GlobalIndexOptions extends GlobalOptions {
+  readonly timeoutMs?: number
+  /** Of the index's groups and of the rows: the newest, or what the replica asked has. */
+  readonly level?: 'current' | 'snapshot'
 }
 
 /** 'current', 'snapshot', 'inconsistent', or a moment of the past. */
@@ -112,6 +125,16 @@ export interface Tables<Of extends readonly Table[] = readonly Table[]> {
   ): Promise<ReadResult<Value>>
   /** Compares entries and rows of a group. */
   checkIndexes(key: RootKey, options?: CallOptions): Promise<IndexReport>
+  /**
+   * Entries of a global index, over all groups: as they were a moment ago. `rows()` reads the rows, and
+   * leaves out those that do not fit any more; `verify` does so with the entries.
+   */
+  index<Among extends Of[number], Name extends IndexNames<Among>>(
+    table: Among,
+    name: Name,
+    query: IndexQuery<Among, Name>,
+    options?: GlobalIndexOptions,
+  ): Promise<IndexPage<Among, Name>>
   group(key: RootKey): GroupId
   /**
    * Handles the messages of a queue in all groups, until it is stopped: the function is called in the
@@ -154,15 +177,19 @@ export function openTables<const Of extends readonly Table[]>(
 }
 
 class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
-  readonly #schema: CompiledSchema
+  readonly #opened: CompiledSchema
   readonly #port: GroupPort
   readonly #options: Options
 
   constructor(schema: CompiledSchema, port: GroupPort, options: TablesOptions) {
-    this.#schema = schema
+    this.#opened = schema
     this.#port = port
     const intents = options.intents ?? new Sessions(options.clock, options.random)
     this.#options = { ...options, intents }
+  }
+
+  get #schema(): CompiledSchema {
+    return this.#options.watch?.compiled ?? this.#opened
   }
 
   async transaction<Value>(
@@ -184,6 +211,22 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
 
   async checkIndexes(key: RootKey, call?: CallOptions): Promise<IndexReport> {
     return await this.of(key).checkIndexes(call)
+  }
+
+  async index<Among extends Of[number], Name extends IndexNames<Among>>(
+    table: Among,
+    name: Name,
+    query: IndexQuery<Among, Name>,
+    options: GlobalIndexOptions = {},
+  ): Promise<IndexPage<Among, Name>> {
+    const { scope, watch, clock } = this.#options
+    checkOutside(scope, 'db.index')
+    if (watch?.isBuilding(name) === true) await watch.lookAgain()
+    if (watch?.isBuilding(name) === true) throw stillBuilding(name)
+    const { timeoutMs = this.#options.timeoutMs, level = 'current' } = options
+    const reads = new PortGroups(this.#port, { kind: level }, { clock, timeoutMs })
+    const page = await indexReads(this.#schema, table.name, name, reads).page(query, options)
+    return typed<IndexPage<Among, Name>>(page)
   }
 
   group(key: RootKey): GroupId {
@@ -217,7 +260,7 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
 type Options = TablesOptions & Required<Pick<TablesOptions, 'intents'>>
 
 class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
-  readonly #context: GroupContext
+  #context: GroupContext
   readonly #port: GroupPort
   readonly #options: Options
 
@@ -278,6 +321,9 @@ class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
       this.#optionsOf(call),
       async (raw) => {
         const inserted: InsertedRow[] = []
+        // Of a schema that stays there is nothing to wait for.
+        const keptUp = this.#keepUp()
+        if (keptUp !== undefined) await keptUp
         const tx = new Transaction<Of>(new RowReads(raw, this.#context), raw, inserted)
         const value = await (scope === undefined ? run(tx) : scope.inside(() => run(tx)))
         return { value, inserted }
@@ -287,6 +333,22 @@ class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
     const { value, inserted } = committed.value
     for (const row of inserted) row.settle(sequences)
     return { value, group, position, timestamp, numbers: numbersOf(inserted), runs }
+  }
+
+  /** What is written is kept in all indexes that there are by now. */
+  #keepUp(): Promise<void> | undefined {
+    const { watch } = this.#options
+    if (watch === undefined) return undefined
+    const take = (): void => {
+      if (this.#context.schema === watch.compiled) return
+      const { values, root } = this.#context
+      const table = present(watch.compiled.tables.get(root.name), 'TAB-6: a table stays')
+      this.#context = { schema: watch.compiled, root: table, values, group: this.group }
+    }
+    const looking = watch.trusted()
+    if (looking !== undefined) return looking.then(take)
+    take()
+    return undefined
   }
 
   #optionsOf(call: TransactionCallOptions): TransactionOptions {
@@ -324,6 +386,34 @@ function contextOf(schema: CompiledSchema, { table: name, key }: RootKey): Group
   const table = schema.tables.get(name)
   if (table !== undefined) return groupContext(schema, table, key)
   throw new StoreError('invalid', `schema ${schema.name} has no table ${name}`)
+}
+
+function stillBuilding(name: string): StoreError {
+  const message = `index ${name} is being built: not all rows are in it yet; trilithon index status shows how far it is`
+  return new StoreError('unavailable', message)
+}
+
+function indexReads(
+  schema: CompiledSchema,
+  tableName: string,
+  name: string,
+  reads: GroupReads,
+): GlobalIndexReads {
+  const table = schema.tables.get(tableName)
+  const index = schema.globals.get(name)
+  if (table !== undefined && index?.table === tableName) {
+    return new GlobalIndexReads(schema, table, index, reads)
+  }
+  const isLocal = schema.indexes.get(name)?.table === tableName
+  const known = [...schema.globals.values()].filter((one) => one.table === tableName)
+  const message = isLocal
+    ? `index ${name} lies in the groups of its rows; read it there: db.read(key, 'current', (rows) => rows.index(…))`
+    : `table ${tableName}: ${unknownWord(
+        'global index',
+        name,
+        known.map((one) => one.name),
+      )}`
+  throw new StoreError('invalid', message)
 }
 
 function fromOf(level: ReadLevel): ReadFrom {

@@ -9,7 +9,8 @@
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
-import { groupOfBytes, type GroupId } from '../base/ids.ts'
+import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
+import { pack, unpack } from '../base/pack.ts'
 import { encodeTuple } from '../base/tuple.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
@@ -17,7 +18,7 @@ import { runRead, type ReadOptions } from '../txn/run-read.ts'
 import { runTransaction, type TransactionOptions } from '../txn/run.ts'
 import { changeText } from '../../schema/change.ts'
 import { diffSchemas } from '../../schema/diff.ts'
-import type { Schema } from '../../schema/model.ts'
+import { findIndex, findTable, type Index, type Schema } from '../../schema/model.ts'
 import { decodeVersion } from '../../schema/version-json.ts'
 import {
   firstVersion,
@@ -27,6 +28,7 @@ import {
 } from '../../schema/version.ts'
 
 const currentKey = encodeTuple(['current'])
+const buildingKey = encodeTuple(['building'])
 
 function versionKey(version: number): Uint8Array {
   return encodeTuple(['version', version])
@@ -36,20 +38,64 @@ function registryGroup(name: string): GroupId {
   return groupOfBytes(encodeTuple(['schemas', name]))
 }
 
+/** A schema as the cluster has it now. */
+export interface SchemaView {
+  readonly version: SchemaVersion
+  /** Global indexes that do not have all rows yet, by name, and when they were declared. */
+  readonly building: ReadonlyMap<string, Timestamp>
+}
+
 /** The version of a schema that the cluster has now; undefined when it has none. */
 export async function readSchema(
   port: GroupPort,
   name: string,
   options: ReadOptions,
 ): Promise<SchemaVersion | undefined> {
-  const { value } = await runRead(
-    port,
-    registryGroup(name),
-    { kind: 'current' },
-    options,
-    async (reads) => (await reads.get(currentKey))?.value,
+  return (await readSchemaView(port, name, options))?.version
+}
+
+/** The same, and which of its indexes are being built. */
+export async function readSchemaView(
+  port: GroupPort,
+  name: string,
+  options: ReadOptions,
+): Promise<SchemaView | undefined> {
+  const from = { kind: 'current' } as const
+  const { value } = await runRead(port, registryGroup(name), from, options, async (reads) =>
+    reads.getMany([currentKey, buildingKey]),
   )
-  return value === undefined ? undefined : versionOf(name, value)
+  const [current, building] = value
+  if (current === undefined) return undefined
+  return { version: versionOf(name, current.value), building: buildingIn(building?.value) }
+}
+
+/** All rows are in the index: from now on it is asked (IDX-6). */
+export async function markBuilt(
+  port: GroupPort,
+  name: string,
+  index: string,
+  options: TransactionOptions,
+): Promise<void> {
+  await runTransaction(port, registryGroup(name), options, async (transaction) => {
+    const building = new Map(buildingIn((await transaction.get(buildingKey))?.value))
+    if (building.delete(index)) putBuilding(transaction, building)
+  })
+}
+
+function buildingIn(bytes: Uint8Array | undefined): ReadonlyMap<string, Timestamp> {
+  if (bytes === undefined) return new Map()
+  const fields = unpack(bytes)
+  const pairs = Array.isArray(fields) ? fields : []
+  return new Map(
+    pairs.flatMap((pair: unknown) => {
+      const [index, since]: unknown[] = Array.isArray(pair) ? pair : []
+      return typeof index === 'string' && typeof since === 'number' ? [[index, since]] : []
+    }),
+  )
+}
+
+function putBuilding(transaction: RawTransaction, building: ReadonlyMap<string, Timestamp>): void {
+  transaction.put(buildingKey, pack([...building].map(([index, since]) => [index, since])))
 }
 
 /** What the cluster makes of a schema, when it is given it. */
@@ -67,14 +113,25 @@ export async function applySchema(
   schema: Schema,
   options: TransactionOptions,
 ): Promise<AppliedSchema> {
+  const unique = schema.indexes.find((index) => index.kind === 'global' && index.unique)
+  if (unique !== undefined) throw notKept(unique)
   const group = registryGroup(schema.name)
   const { value } = await runTransaction(port, group, options, (transaction) =>
-    step(transaction, schema),
+    step(transaction, schema, options.clock.wallMicros()),
   )
   return value
 }
 
-async function step(transaction: RawTransaction, schema: Schema): Promise<AppliedSchema> {
+function notKept({ name, table }: Index): StoreError {
+  const message = `index ${name} on ${table} is unique and global, which needs transactions over several groups; they are not there yet: make it LOCAL, or leave UNIQUE out`
+  return new StoreError('invalid', message)
+}
+
+async function step(
+  transaction: RawTransaction,
+  schema: Schema,
+  nowMicros: Timestamp,
+): Promise<AppliedSchema> {
   const row = await transaction.get(currentKey)
   if (row === undefined) {
     const version = firstVersion(schema)
@@ -86,8 +143,28 @@ async function step(transaction: RawTransaction, schema: Schema): Promise<Applie
   if (next.kind === 'refused') {
     throw mismatch(`schema ${schema.name} cannot be changed so`, next.changes)
   }
-  if (next.kind === 'next') put(transaction, current, next.version)
+  if (next.kind === 'next') {
+    put(transaction, current, next.version)
+    await noteNewIndexes(transaction, current.schema, schema, nowMicros)
+  }
   return next
+}
+
+/** Those on tables that have rows, maybe: they are not asked until they are built. */
+async function noteNewIndexes(
+  transaction: RawTransaction,
+  before: Schema,
+  after: Schema,
+  nowMicros: Timestamp,
+): Promise<void> {
+  const added = after.indexes.filter(
+    ({ name, table, kind }) =>
+      kind === 'global' && findIndex(before, name) === undefined && findTable(before, table),
+  )
+  if (added.length === 0) return
+  const building = new Map(buildingIn((await transaction.get(buildingKey))?.value))
+  for (const { name } of added) building.set(name, nowMicros)
+  putBuilding(transaction, building)
 }
 
 function put(

@@ -9,7 +9,9 @@ import type { SequenceSlot } from '../replication/transaction.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { CompiledIndex, CompiledTable } from './compile.ts'
-import { entriesOf, isSameEntry, notUnique, type Entry } from './entries.ts'
+import { entriesOf, isSameEntry, noEntries, notUnique, tooLong, type Entry } from './entries.ts'
+import { globalChangesOf, type WholeRow } from './global-writes.ts'
+import type { AgendaRow } from './index-agenda.ts'
 import { checkOfGroup, checkRoot, type GroupContext } from './group-context.ts'
 import type { ComingNumber } from './key-writer.ts'
 import { encodeRowKey, keyInWords, writeRowKey } from './row-key.ts'
@@ -55,13 +57,14 @@ export class RowWrites {
     const { sequence } = table
     const row = checkRow(table, input, { withSequence: sequence?.isInKey === true })
     this.#checkGroup(table, row)
-    if (table.indexes.length === 0 && sequence === undefined) {
+    if (!isIndexed(table) && sequence === undefined) {
       return this.#change(table, undefined, row)
     }
     const before = await this.#before(table, row)
     if (sequence === undefined) return this.#change(table, before, row)
     if (before !== undefined) {
-      return this.#change(table, before, { ...row, [sequence.name]: before[sequence.name] })
+      const number = before.row[sequence.name]
+      return this.#change(table, before, { ...row, [sequence.name]: number })
     }
     const message = `table ${table.name}: there is no ${keyInWords(this.#context, keyOf(table, row).bytes)} to be replaced, and a new row gets its ${sequence.name} by insert`
     throw new StoreError('not-found', message)
@@ -75,55 +78,55 @@ export class RowWrites {
       const message = `there is no ${keyInWords(this.#context, bytes)} to be updated`
       throw new StoreError('not-found', message)
     }
-    const before = decodeRow(table, values, stored.value)
     const value = encodeChanged(stored.value, changes)
-    const after = decodeRow(table, values, value.bytes)
-    await this.#changeEntries(table, before, after)
+    const after = { row: decodeRow(table, values, value.bytes), bytes: value.bytes }
+    await this.#changeEntries(table, rowAt(table, values, stored.value), after)
     this.#transaction.put(bytes, value.bytes, value.slots)
   }
 
   /** No row of the key is left; whether there was one is not said. Rows below it stay. */
   async delete(table: CompiledTable, key: unknown): Promise<void> {
     const { bytes, values } = encodeRowKey(this.#context, table, key)
-    if (table.indexes.length > 0) {
+    if (isIndexed(table)) {
       const stored = await this.#transaction.get(bytes)
       if (stored === undefined) return
-      await this.#changeEntries(table, decodeRow(table, values, stored.value), undefined)
+      await this.#changeEntries(table, rowAt(table, values, stored.value), undefined)
     }
     this.#transaction.delete(bytes)
   }
 
-  async #before(table: CompiledTable, row: Values): Promise<Values | undefined> {
+  async #before(table: CompiledTable, row: Values): Promise<WholeRow | undefined> {
     const { bytes, values } = keyOf(table, row)
     const stored = await this.#transaction.get(bytes)
-    return stored === undefined ? undefined : decodeRow(table, values, stored.value)
+    return stored === undefined ? undefined : rowAt(table, values, stored.value)
   }
 
   async #change(
     table: CompiledTable,
-    before: Values | undefined,
-    after: Values,
-    key: WrittenKey = keyOf(table, after),
+    before: WholeRow | undefined,
+    row: Values,
+    key: WrittenKey = keyOf(table, row),
   ): Promise<void> {
-    const value: StoredValue = encodeRow(table, after)
+    const value: StoredValue = encodeRow(table, row)
     const slots = [...key.slots, ...value.slots]
     if (key.bytes.length > keyBytesMax) throw tooLong(key.bytes, `a key of table ${table.name}`)
-    const changes = changesOf(table, before, after)
+    const changes = changesOf(table, before?.row, row)
     if (table.isUnique) await this.#checkUniques(table, changes)
+    const globals = globalChangesOf(table, before, { row, bytes: value.bytes })
     if (slots.length > 0) this.#transaction.allocate(table.number)
-    this.#writeEntries(changes)
+    this.#writeEntries(changes, globals)
     this.#transaction.put(key.bytes, value.bytes, slots)
   }
 
   /** All is checked before anything is written: a refused change leaves nothing of itself. */
   async #changeEntries(
     table: CompiledTable,
-    before: Values,
-    after: Values | undefined,
+    before: WholeRow,
+    after: WholeRow | undefined,
   ): Promise<void> {
-    const changes = changesOf(table, before, after)
+    const changes = changesOf(table, before.row, after?.row)
     if (table.isUnique) await this.#checkUniques(table, changes)
-    this.#writeEntries(changes)
+    this.#writeEntries(changes, globalChangesOf(table, before, after))
   }
 
   async #checkUniques(table: CompiledTable, changes: readonly EntryChange[]): Promise<void> {
@@ -132,7 +135,8 @@ export class RowWrites {
     }
   }
 
-  #writeEntries(changes: readonly EntryChange[]): void {
+  #writeEntries(changes: readonly EntryChange[], globals: readonly AgendaRow[]): void {
+    for (const { key, value, slots } of globals) this.#transaction.put(key, value, slots)
     for (const { old, now } of changes) {
       for (const [key, entry] of old) if (!now.has(key)) this.#transaction.delete(entry.key)
       for (const [key, entry] of now) {
@@ -171,6 +175,10 @@ export class RowWrites {
   }
 }
 
+function rowAt(table: CompiledTable, key: readonly unknown[], bytes: Uint8Array): WholeRow {
+  return { row: decodeRow(table, key, bytes), bytes }
+}
+
 /** A row's entries in an index, before and after a change. */
 interface EntryChange {
   readonly index: CompiledIndex
@@ -178,7 +186,10 @@ interface EntryChange {
   readonly now: ReadonlyMap<string, Entry>
 }
 
-const noEntries: ReadonlyMap<string, Entry> = new Map()
+/** Whether a change of a row has to know what was there before. */
+function isIndexed({ indexes, globals }: CompiledTable): boolean {
+  return indexes.length > 0 || globals.length > 0
+}
 
 function changesOf(
   table: CompiledTable,
@@ -194,12 +205,6 @@ function changesOf(
     }
     return { index, old, now }
   })
-}
-
-function tooLong({ length: actual }: Uint8Array, what: string): StoreError {
-  const message = `${what} is too large: ${actual} bytes, keyBytesMax is ${keyBytesMax}`
-  const detail = { limit: 'keyBytesMax', limitValue: keyBytesMax, actual }
-  return new StoreError('too-large', message, detail)
 }
 
 interface WrittenKey {

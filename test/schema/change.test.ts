@@ -187,7 +187,7 @@ test.each([
   [
     'CREATE LOCAL INDEX BySize',
     'CREATE LOCAL INDEX ByTime ON Photo(at); CREATE LOCAL INDEX BySize',
-    'index ByTime on Photo is new, but the rows of Photo that are there would be missing from it; an index is declared together with its table',
+    'index ByTime on Photo is new, but the rows of Photo that are there would be missing from it; declare it together with its table, or make it GLOBAL',
   ],
   [
     'ON Photo(id, size);',

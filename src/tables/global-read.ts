@@ -1,0 +1,223 @@
+/**
+ * Reading a global index: the groups that a query concerns, merged by the keys of their entries, page
+ * by page. What is found was so a moment ago; the rows are read to know what is so now (IDX-2).
+ */
+import { present } from '../base/assert.ts'
+import { compareBytes, latin1 } from '../base/bytes.ts'
+import { StoreError } from '../base/errors.ts'
+import type { GroupId } from '../base/ids.ts'
+import { keyAfter, type KeyRange } from '../txn/key-range.ts'
+import type { StoredRow } from '../txn/reads.ts'
+import { globalEntriesMax, groupsReadAtOnceMax, scanRowsDefault } from './bounds.ts'
+import type { CompiledGlobal, CompiledSchema, CompiledTable } from './compile.ts'
+import { decodeEntry, entriesOf, entryWriter } from './entries.ts'
+import { decodeGlobalKey, groupsOfValue, indexGroups } from './global-entries.ts'
+import { groupContext, type GroupContext } from './group-context.ts'
+import { stampBytes, stampedEntry } from './index-lane.ts'
+import { memberOf } from './key-check.ts'
+import { isBounds, rangeOfQuery } from './key-query.ts'
+import type { Page, ScanOptions } from './read-rows.ts'
+import type { DecodedEntryKey } from './row-key.ts'
+import type { Values } from './row-check.ts'
+import { RowStamp } from './row-stamp.ts'
+import { decodeRow } from './row-value.ts'
+
+/** Rows of any group, at the level that the read asks for. */
+export interface GroupReads {
+  scan(
+    group: GroupId,
+    range: KeyRange,
+    reverse: boolean,
+    limit: number,
+  ): Promise<readonly StoredRow[]>
+  getMany(group: GroupId, keys: readonly Uint8Array[]): Promise<readonly (StoredRow | undefined)[]>
+}
+
+export interface GlobalOptions extends ScanOptions {
+  /** Leaves out entries that do not fit their rows any more: each row is read. */
+  readonly verify?: boolean
+}
+
+export interface GlobalEntryPage extends Page<Values> {
+  /** The row of each entry that is still one of that row; of entries from one place to before another. */
+  rows(from?: number, to?: number): Promise<readonly Values[]>
+}
+
+interface FoundEntry {
+  readonly stored: StoredRow
+  readonly decoded: DecodedEntryKey
+}
+
+/** An entry that its row has, both as they are now. */
+interface Fitting {
+  readonly found: FoundEntry
+  readonly fresh: Pick<StoredRow, 'value' | 'timestamp'>
+  readonly row: Values
+}
+
+export class GlobalIndexReads {
+  readonly #schema: CompiledSchema
+  readonly #table: CompiledTable
+  readonly #index: CompiledGlobal
+  readonly #reads: GroupReads
+
+  constructor(
+    schema: CompiledSchema,
+    table: CompiledTable,
+    index: CompiledGlobal,
+    reads: GroupReads,
+  ) {
+    this.#schema = schema
+    this.#table = table
+    this.#index = index
+    this.#reads = reads
+  }
+
+  async page(query: unknown, options: GlobalOptions): Promise<GlobalEntryPage> {
+    const { found, cursor } = await this.#found(query, options)
+    if (options.verify !== true) {
+      return {
+        items: found.map(({ stored, decoded }) => this.#entry(decoded, stored)),
+        cursor,
+        rows: async (from, to) => rowsIn(await this.#fitting(found.slice(from, to))),
+      }
+    }
+    const fitting = await this.#fitting(found)
+    return {
+      items: fitting.map(({ found: { decoded }, fresh }) => this.#entry(decoded, fresh)),
+      cursor,
+      rows: async (from, to) => rowsIn(fitting.slice(from, to)),
+    }
+  }
+
+  async #found(
+    query: unknown,
+    options: ScanOptions,
+  ): Promise<{ readonly found: readonly FoundEntry[]; readonly cursor: string | undefined }> {
+    const { reverse = false, limit = scanRowsDefault, cursor } = options
+    checkLimit(limit)
+    const table = this.#table
+    const index = this.#index
+    const place = { writer: entryWriter(index), where: `index ${index.name}` }
+    const { range } = rangeOfQuery(undefined, table, index, query, place)
+    const rest = cursor === undefined ? range : restAfter(range, cursor, reverse)
+    const pages = await inTurns(this.#groupsFor(query), (group) =>
+      this.#reads.scan(group, rest, reverse, limit),
+    )
+    const merged = merge(pages, reverse)
+    const found = merged.slice(0, limit).map((stored) => {
+      const decoded = decodeGlobalKey(table, index, stored.key)
+      return { stored, decoded: decoded ?? notAnEntry(index) }
+    })
+    const last = found.at(-1)?.stored.key
+    const hasMore = merged.length > limit || pages.some((page) => page.length === limit)
+    return { found, cursor: hasMore && last !== undefined ? cursorOf(last) : undefined }
+  }
+
+  /** One, or those that a value is spread over, when the query names it; all of them otherwise. */
+  #groupsFor(query: unknown): readonly GroupId[] {
+    const index = this.#index
+    const name = index.parts[index.shardPlace]?.name ?? ''
+    const value = typeof query === 'object' && query !== null ? memberOf(query, name) : undefined
+    return value === undefined || isBounds(value) ? indexGroups(index) : groupsOfValue(index, value)
+  }
+
+  #entry(
+    decoded: DecodedEntryKey,
+    { value, timestamp }: Pick<StoredRow, 'value' | 'timestamp'>,
+  ): Values {
+    const held = value.subarray(stampBytes)
+    return RowStamp.put(decodeEntry(this.#table, decoded, held), timestamp)
+  }
+
+  /** Of the entries those whose rows still have them, with the rows as they are now. */
+  async #fitting(found: readonly FoundEntry[]): Promise<readonly Fitting[]> {
+    const byGroup = new Map<GroupId, FoundEntry[]>()
+    for (const one of found) {
+      const group = rootContext(this.#schema, this.#table, one.decoded.values).group
+      const others = byGroup.get(group)
+      if (others === undefined) byGroup.set(group, [one])
+      else others.push(one)
+    }
+    const fitting = new Map<FoundEntry, Fitting>()
+    await inTurns([...byGroup], async ([group, entries]) => {
+      const keys = entries.map(({ decoded }) => decoded.rowKey)
+      const rows = await this.#reads.getMany(group, keys)
+      for (const [place, one] of entries.entries()) {
+        const fits = this.#fit(one, rows[place])
+        if (fits !== undefined) fitting.set(one, fits)
+      }
+    })
+    return found.flatMap((one) => fitting.get(one) ?? [])
+  }
+
+  #fit(found: FoundEntry, there: StoredRow | undefined): Fitting | undefined {
+    if (there === undefined) return undefined
+    const { value, timestamp = 0 } = there
+    const row = decodeRow(this.#table, found.decoded.values, value)
+    const entry = entriesOf(this.#table, this.#index, row).get(latin1(found.stored.key))
+    if (entry === undefined) return undefined
+    const fresh = { value: stampedEntry(timestamp, entry.value), timestamp }
+    return { found, fresh, row: RowStamp.put(row, timestamp) }
+  }
+}
+
+function rowsIn(fitting: readonly Fitting[]): readonly Values[] {
+  return fitting.map(({ row }) => row)
+}
+
+/** The group of the row with this key, by part. */
+export function rootContext(
+  schema: CompiledSchema,
+  table: CompiledTable,
+  values: readonly unknown[],
+): GroupContext {
+  const root = present(schema.tables.get(table.root), 'TAB-2: a table has its root')
+  const key = Object.fromEntries(root.key.map(({ name }, place) => [name, values[place]]))
+  return groupContext(schema, root, key)
+}
+
+/** Some at a time, in their order. */
+export async function inTurns<From, To>(
+  items: readonly From[],
+  work: (item: From) => Promise<To>,
+): Promise<readonly To[]> {
+  const done: To[] = []
+  for (let at = 0; at < items.length; at += groupsReadAtOnceMax) {
+    done.push(...(await Promise.all(items.slice(at, at + groupsReadAtOnceMax).map(work))))
+  }
+  return done
+}
+
+function merge(pages: readonly (readonly StoredRow[])[], reverse: boolean): readonly StoredRow[] {
+  const [only] = pages
+  if (only !== undefined && pages.length === 1) return only
+  const all = pages.flat().sort((a, b) => compareBytes(a.key, b.key))
+  return reverse ? all.reverse() : all
+}
+
+function cursorOf(key: Uint8Array): string {
+  return Buffer.from(key).toString('base64url')
+}
+
+function restAfter({ gte, lt }: KeyRange, cursor: string, reverse: boolean): KeyRange {
+  const key = Buffer.from(cursor, 'base64url')
+  const isInside = compareBytes(gte, key) <= 0 && compareBytes(key, lt) < 0
+  if (!isInside || cursorOf(key) !== cursor) {
+    const message = 'this cursor is of another query; give the one that the page before came with'
+    throw new StoreError('invalid', message)
+  }
+  return reverse ? { gte, lt: key } : { gte: keyAfter(key), lt }
+}
+
+function checkLimit(limit: number): void {
+  if (Number.isInteger(limit) && limit >= 1 && limit <= globalEntriesMax) return
+  const detail = { limit: 'globalEntriesMax', limitValue: globalEntriesMax, actual: limit }
+  const message = `limit is ${limit}; expected a whole number from 1 to ${globalEntriesMax}`
+  throw new StoreError('invalid', message, detail)
+}
+
+function notAnEntry({ name }: CompiledGlobal): never {
+  const message = `index ${name} has an entry of another form than its schema says`
+  throw new StoreError('schema-mismatch', message)
+}

@@ -1,0 +1,75 @@
+/**
+ * What the change of a row brings onto the agenda of its group for global indexes: entries that it
+ * takes away, and those that it makes or makes anew.
+ */
+import type { CompiledGlobal, CompiledTable } from './compile.ts'
+import { entriesOf, isSameEntry, noEntries, tooLong, type Entry } from './entries.ts'
+import { groupOfEntry } from './global-entries.ts'
+import { agendaRowOf, globalEntryBytesMax, type AgendaRow } from './index-agenda.ts'
+import type { Values } from './row-check.ts'
+import { decodeRow, fieldOf } from './row-value.ts'
+
+/** A row as this version of the schema reads it, and as it is stored. */
+export interface WholeRow {
+  readonly row: Values
+  readonly bytes: Uint8Array
+}
+
+export function globalChangesOf(
+  table: CompiledTable,
+  before: WholeRow | undefined,
+  after: WholeRow | undefined,
+): readonly AgendaRow[] {
+  if (table.globals.length === 0) return []
+  const [old, now] = [before && newestRow(table, before), after && newestRow(table, after)]
+  return table.globals.flatMap((index) => changesOf(table.newest ?? table, index, old, now))
+}
+
+/** As the version of the indexes reads it, which may know properties that this one does not. */
+function newestRow(table: CompiledTable, { row, bytes }: WholeRow): Values {
+  const { newest, sequence } = table
+  if (newest === undefined) return row
+  const key = table.key.map(({ name }) => fieldOf(row, name))
+  const whole = decodeRow(newest, key, bytes)
+  // A number that is still to come is in no bytes.
+  return sequence === undefined ? whole : { ...whole, [sequence.name]: row[sequence.name] }
+}
+
+function changesOf(
+  table: CompiledTable,
+  index: CompiledGlobal,
+  before: Values | undefined,
+  after: Values | undefined,
+): readonly AgendaRow[] {
+  const old = before === undefined ? noEntries : entriesOf(table, index, before)
+  const now = after === undefined ? noEntries : entriesOf(table, index, after)
+  const rows: AgendaRow[] = []
+  for (const [key, entry] of old) {
+    if (before !== undefined && !now.has(key)) rows.push(goneOf(table, index, before, entry))
+  }
+  for (const [key, entry] of now) {
+    const same = old.get(key)
+    if (after === undefined || (same !== undefined && isSameEntry(same, entry))) continue
+    rows.push(madeOf(table, index, after, entry))
+  }
+  return rows
+}
+
+function goneOf(table: CompiledTable, index: CompiledGlobal, row: Values, entry: Entry): AgendaRow {
+  const target = groupOfEntry(table, index, row, entry)
+  return agendaRowOf({ target, key: entry.key, value: undefined })
+}
+
+/** An entry that is there, whether or not it was before. */
+export function madeOf(
+  table: CompiledTable,
+  index: CompiledGlobal,
+  row: Values,
+  entry: Entry,
+): AgendaRow {
+  if (entry.key.length > globalEntryBytesMax) {
+    throw tooLong(entry.key, `an entry of index ${index.name}`, globalEntryBytesMax)
+  }
+  const target = groupOfEntry(table, index, row, entry)
+  return agendaRowOf({ target, key: entry.key, value: entry.value }, entry.slots)
+}

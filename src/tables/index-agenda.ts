@@ -1,0 +1,76 @@
+/**
+ * Changes of entries on their way to global indexes, as rows on the agenda of the group they come
+ * from. One row an entry: a later change takes the place of an earlier one.
+ *
+ *   key    ff 'index' <the entry's key>
+ *   value  format 1 · 0 gone, 1 there · length of the group's name 2 · the group · what it holds
+ */
+import { afterAgenda, agendaPrefix } from '../base/agenda-key.ts'
+import { bufferOf } from '../base/bytes.ts'
+import { StoreError } from '../base/errors.ts'
+import { bytesOfGroup, groupOfBytes, type GroupId } from '../base/ids.ts'
+import { keyBytesMax } from '../base/limits.ts'
+import type { SequenceSlot } from '../replication/transaction.ts'
+import type { KeyRange } from '../txn/key-range.ts'
+
+export const indexTopic = 'index'
+
+const prefix = agendaPrefix(indexTopic)
+const changeFormat = 1
+const headBytes = 4
+
+/** All changes on a group's agenda. */
+export const indexAgenda: KeyRange = { gte: prefix, lt: afterAgenda(indexTopic) }
+
+/** The longest key that an entry of a global index may have. */
+export const globalEntryBytesMax: number = keyBytesMax - prefix.length
+
+/** What is to become of an entry: `value` absent when it goes. */
+export interface EntryState {
+  /** The group of the index that it belongs to. */
+  readonly target: GroupId
+  readonly key: Uint8Array
+  readonly value: Uint8Array | undefined
+}
+
+export interface AgendaRow {
+  readonly key: Uint8Array
+  readonly value: Uint8Array
+  readonly slots: readonly SequenceSlot[]
+}
+
+/** The row that says so; `slots` are those of the entry. */
+export function agendaRowOf(state: EntryState, slots: readonly SequenceSlot[] = []): AgendaRow {
+  const { target, key, value } = state
+  const group = bytesOfGroup(target)
+  const head = Buffer.alloc(headBytes)
+  head[0] = changeFormat
+  head[1] = value === undefined ? 0 : 1
+  head.writeUInt16BE(group.length, 2)
+  const valueAt = headBytes + group.length
+  return {
+    key: Buffer.concat([prefix, key]),
+    value: Buffer.concat([head, group, value ?? new Uint8Array()]),
+    slots: slots.flatMap((slot) => {
+      if (slot.at === 'key') return [{ ...slot, offset: slot.offset + prefix.length }]
+      return value === undefined ? [] : [{ ...slot, offset: slot.offset + valueAt }]
+    }),
+  }
+}
+
+/** What a row of the agenda says. Throws `corrupt` when it says nothing. */
+export function entryStateOf(row: {
+  readonly key: Uint8Array
+  readonly value: Uint8Array
+}): EntryState {
+  const value = bufferOf(row.value)
+  const groupEnd = value.length < headBytes ? Infinity : headBytes + value.readUInt16BE(2)
+  if (value[0] !== changeFormat || groupEnd > value.length || groupEnd === headBytes) {
+    throw new StoreError('corrupt', 'a change of an index on its way is not of a known form')
+  }
+  return {
+    target: groupOfBytes(value.subarray(headBytes, groupEnd)),
+    key: row.key.subarray(prefix.length),
+    value: value[1] === 0 ? undefined : value.subarray(groupEnd),
+  }
+}

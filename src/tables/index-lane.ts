@@ -1,0 +1,168 @@
+/**
+ * The way into one group of a global index: changes of many groups as one transaction. While one is
+ * under way, others gather; so who finds nobody before him waits for nobody.
+ *
+ * IDX-4  What an older change made of an entry never follows what a newer one made: the place in the
+ *        index's group is fixed first, and the changes are read after that (SPEC.md "Global indexes").
+ */
+import { assert } from '../base/assert.ts'
+import { bufferOf, writeCount } from '../base/bytes.ts'
+import { StoreError } from '../base/errors.ts'
+import type { GroupId, Position, Timestamp } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { LocalReplica, Outcome } from '../replica/local-replica.ts'
+import type { Mutation } from '../replication/transaction.ts'
+import type { Sessions } from '../txn/session.ts'
+import { relayBounds } from './bounds.ts'
+import { entryStateOf, type EntryState } from './index-agenda.ts'
+
+export interface LaneParts {
+  readonly replica: LocalReplica
+  readonly clock: Clock
+  readonly random: Random
+  readonly sessions: Sessions
+}
+
+/** A change that the index has now. */
+export interface Relayed {
+  /** Of the row on the agenda, and when that was written. */
+  readonly agendaKey: Uint8Array
+  readonly madeAt: Timestamp
+}
+
+/** Rows on one group's agenda that go this way. */
+interface Member {
+  readonly source: GroupId
+  readonly agendaKeys: readonly Uint8Array[]
+  readonly resolve: (relayed: readonly Relayed[]) => void
+  readonly reject: (reason: unknown) => void
+}
+
+interface Change extends Relayed {
+  readonly member: Member
+  readonly state: EntryState
+}
+
+export const stampBytes = 8
+
+/** An entry as it lies in the index's group: when it was made, and what it holds. */
+export function stampedEntry(madeAt: Timestamp, value: Uint8Array): Uint8Array {
+  const bytes = Buffer.allocUnsafe(stampBytes + value.length)
+  writeCount(bytes, madeAt, 0)
+  bytes.set(value, stampBytes)
+  return bytes
+}
+
+export class IndexLane {
+  readonly #target: GroupId
+  readonly #parts: LaneParts
+  readonly #onIdle: () => void
+  #waiting: Member[] = []
+  #isBusy = false
+
+  constructor(target: GroupId, parts: LaneParts, onIdle: () => void) {
+    this.#target = target
+    this.#parts = parts
+    this.#onIdle = onIdle
+  }
+
+  /** Resolves with what is in the index now: what was on the agenda under these keys, as it was then. */
+  relay(source: GroupId, agendaKeys: readonly Uint8Array[]): Promise<readonly Relayed[]> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ source, agendaKeys, resolve, reject })
+      if (this.#isBusy) return
+      this.#isBusy = true
+      // Those who come in the same turn go together.
+      this.#parts.clock.defer(() => void this.#run())
+    })
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0) await this.#runBatch(this.#takeBatch())
+    this.#isBusy = false
+    this.#onIdle()
+  }
+
+  #takeBatch(): readonly Member[] {
+    let changes = 0
+    const over = this.#waiting.findIndex(({ agendaKeys }) => {
+      changes += agendaKeys.length
+      return changes > relayBounds.changesAtOnceMax
+    })
+    return this.#waiting.splice(0, over < 0 ? this.#waiting.length : Math.max(1, over))
+  }
+
+  async #runBatch(batch: readonly Member[]): Promise<void> {
+    try {
+      const changes = await this.#written(batch)
+      for (const member of batch) {
+        member.resolve(changes.filter((change) => change.member === member))
+      }
+    } catch (error) {
+      for (const { reject } of batch) reject(error)
+    }
+  }
+
+  /** Again after each conflict: somebody else has written one of the entries. */
+  async #written(batch: readonly Member[]): Promise<readonly Change[]> {
+    const { replica } = this.#parts
+    let atLeast: Position = 0
+    for (let tries = 1; ; tries++) {
+      const seen = await replica.read(this.#target, 'any', relayBounds.callMs, atLeast)
+      const read = await Promise.all(batch.map((member) => this.#read(member)))
+      const changes = read.flat()
+      if (changes.length === 0) return changes
+      const outcome = await this.#commit(seen.position, changes)
+      if (outcome.kind === 'committed') return changes
+      if (outcome.kind !== 'conflict' || tries > relayBounds.rerunsMax) throw failure(outcome)
+      atLeast = outcome.position
+    }
+  }
+
+  /** What the agenda says now, and nothing older: whoever wrote to the index before saw no more. */
+  async #read(member: Member): Promise<readonly Change[]> {
+    const { replica } = this.#parts
+    try {
+      await replica.read(member.source, 'current', relayBounds.sourceMs)
+    } catch (error) {
+      // A group that cannot be read does not hold up those that it would have gone with.
+      member.reject(error)
+      return []
+    }
+    return member.agendaKeys.flatMap((agendaKey) => {
+      const row = replica.get(member.source, agendaKey)
+      if (row === undefined) return []
+      const state = entryStateOf(row)
+      assert(state.target === this.#target, 'IDX-4: an entry has one place')
+      return [{ member, agendaKey, madeAt: row.timestamp, state }]
+    })
+  }
+
+  async #commit(readPosition: Position, changes: readonly Change[]): Promise<Outcome> {
+    const { replica, sessions, random } = this.#parts
+    const { intent, settle } = sessions.open()
+    let outcome: Outcome = { kind: 'unknown' }
+    try {
+      const submission = {
+        ...{ group: this.#target, intent, attempt: random.int(1, Number.MAX_SAFE_INTEGER) },
+        ...{ readPosition, reads: changes.map(({ state }) => state.key) },
+        ...{ ranges: [], allocations: [], mutations: changes.map(mutationOf) },
+      }
+      outcome = await replica.submit(submission, relayBounds.callMs)
+      return outcome
+    } finally {
+      settle(outcome.kind !== 'unknown')
+    }
+  }
+}
+
+function mutationOf({ state, madeAt }: Change): Mutation {
+  const { key, value } = state
+  return { key, value: value && stampedEntry(madeAt, bufferOf(value)) }
+}
+
+function failure(outcome: Outcome): StoreError {
+  const message = `changes could not be written to an index now (${outcome.kind}); they are tried again`
+  return new StoreError('unavailable', message)
+}

@@ -1,0 +1,145 @@
+/**
+ * Carries changes of entries from the groups of their rows to the groups of global indexes, at each
+ * node for the groups that it serves (`txn/agenda-worker.ts`). Knows no schema: what is on the agenda
+ * says itself where it belongs. At least once, and harmless when done again or by two.
+ *
+ * IDX-5  A change leaves the agenda when its index has it, and only if it is still the one.
+ */
+import type { GroupId } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { LocalReplica, Row } from '../replica/local-replica.ts'
+import { AgendaWorker, agendaBounds, type AgendaBounds, type Served } from '../txn/agenda-worker.ts'
+import { LocalGroups } from '../txn/local-groups.ts'
+import { runTransaction } from '../txn/run.ts'
+import { Sessions } from '../txn/session.ts'
+import { relayBounds } from './bounds.ts'
+import { entryStateOf, indexAgenda, indexTopic } from './index-agenda.ts'
+import { IndexLag, type LagFigures } from './index-lag.ts'
+import { IndexLane, type Relayed } from './index-lane.ts'
+
+export interface IndexRelayParts {
+  readonly replica: LocalReplica
+  readonly clock: Clock
+  readonly random: Random
+  readonly trace: Trace
+  readonly bounds?: AgendaBounds
+}
+
+export interface RelayFigures extends LagFigures {
+  /** Groups with changes that wait here, or are at work. */
+  readonly busyGroups: number
+  /** How often it did not work, and was put off. */
+  readonly failures: number
+}
+
+export class IndexRelay {
+  readonly #parts: IndexRelayParts
+  readonly #worker: AgendaWorker
+  /** Made when there is something to write. */
+  #sessions: Sessions | undefined
+  readonly #groups: LocalGroups
+  readonly #lanes = new Map<GroupId, IndexLane>()
+  readonly #lag = new IndexLag()
+  #failures = 0
+
+  constructor(parts: IndexRelayParts) {
+    this.#parts = parts
+    const { replica, clock, random } = parts
+    const bounds = parts.bounds ?? {
+      ...agendaBounds,
+      groupsAtOnceMax: relayBounds.groupsAtOnceMax,
+    }
+    this.#groups = new LocalGroups(replica)
+    this.#worker = new AgendaWorker({
+      ...{ topic: indexTopic, agenda: replica.agenda, clock, random, bounds },
+      serve: (group) => this.#serve(group),
+      onFailed: () => {
+        this.#failures += 1
+      },
+    })
+  }
+
+  start(): void {
+    this.#worker.start()
+  }
+
+  /** Begins nothing more; resolves when what is under way has ended. */
+  stop(): Promise<void> {
+    return this.#worker.stop()
+  }
+
+  get figures(): RelayFigures {
+    const { busyGroups } = this.#worker
+    return { ...this.#lag.figures, busyGroups, failures: this.#failures }
+  }
+
+  async #serve(group: GroupId): Promise<Served> {
+    const { replica } = this.#parts
+    const { position } = await replica.read(group, 'any', relayBounds.callMs)
+    const limit = relayBounds.changesLookedAtMax
+    const rows = await replica.scan(group, { ...indexAgenda, limit })
+    if (rows.length === 0) return { kind: 'empty', position }
+    const ways = await Promise.allSettled(
+      [...byTarget(rows)].map(([target, keys]) => this.#lane(target).relay(group, keys)),
+    )
+    const relayed = ways.flatMap((way) => (way.status === 'fulfilled' ? way.value : []))
+    if (relayed.length > 0) await this.#takeOff(group, relayed)
+    const failed = ways.find((way) => way.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
+    return { kind: 'again' }
+  }
+
+  #intents(): Sessions {
+    this.#sessions ??= new Sessions(this.#parts.clock, this.#parts.random)
+    return this.#sessions
+  }
+
+  #lane(target: GroupId): IndexLane {
+    const known = this.#lanes.get(target)
+    if (known !== undefined) return known
+    const lane = new IndexLane(target, { ...this.#parts, sessions: this.#intents() }, () => {
+      this.#lanes.delete(target)
+    })
+    this.#lanes.set(target, lane)
+    return lane
+  }
+
+  async #takeOff(group: GroupId, relayed: readonly Relayed[]): Promise<void> {
+    const { clock, random } = this.#parts
+    this.#note(group, relayed)
+    const keys = relayed.map(({ agendaKey }) => agendaKey)
+    const options = {
+      ...({ clock, random, intents: this.#intents(), from: 'snapshot' } as const),
+      timeoutMs: relayBounds.callMs,
+    }
+    await runTransaction(this.#groups, group, options, async (transaction) => {
+      const rows = await transaction.getMany(keys)
+      for (const [place, { agendaKey, madeAt }] of relayed.entries()) {
+        if (rows[place]?.timestamp === madeAt) transaction.delete(agendaKey)
+      }
+    })
+  }
+
+  #note(group: GroupId, relayed: readonly Relayed[]): void {
+    const { clock, trace } = this.#parts
+    const now = clock.wallMicros()
+    for (const { madeAt } of relayed) {
+      const lagMicros = this.#lag.add(madeAt, now)
+      trace.emit({ kind: 'index-relayed', group, madeAt, lagMicros })
+    }
+  }
+}
+
+/** Rows in the same group of an index together, by their keys. */
+function byTarget(rows: readonly Row[]): ReadonlyMap<GroupId, readonly Uint8Array[]> {
+  const keysByTarget = new Map<GroupId, Uint8Array[]>()
+  for (const row of rows) {
+    const { target } = entryStateOf(row)
+    const keys = keysByTarget.get(target)
+    if (keys === undefined) keysByTarget.set(target, [row.key])
+    else keys.push(row.key)
+  }
+  return keysByTarget
+}

@@ -1,0 +1,55 @@
+/** Rows of any group over the port, each group at one view of the level asked for. */
+import type { GroupId } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import { transactionTimeoutMs } from '../txn/bounds.ts'
+import type { GroupPort, ReadFrom } from '../txn/group-port.ts'
+import type { KeyRange } from '../txn/key-range.ts'
+import { runRead } from '../txn/run-read.ts'
+import type { StoredRow } from '../txn/reads.ts'
+import { remainingOrTimeout } from '../txn/time.ts'
+import type { GroupReads } from './global-read.ts'
+
+export class PortGroups implements GroupReads {
+  readonly #port: GroupPort
+  readonly #from: ReadFrom
+  readonly #clock: Clock
+  readonly #deadlineMs: number
+
+  constructor(
+    port: GroupPort,
+    from: ReadFrom,
+    { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs?: number | undefined },
+  ) {
+    this.#port = port
+    this.#from = from
+    this.#clock = clock
+    this.#deadlineMs = clock.monotonicMs() + (timeoutMs ?? transactionTimeoutMs)
+  }
+
+  async scan(
+    group: GroupId,
+    range: KeyRange,
+    reverse: boolean,
+    limit: number,
+  ): Promise<readonly StoredRow[]> {
+    const read = await runRead(this.#port, group, this.#from, this.#options(), (reads) =>
+      reads.scan({ ...range, reverse, limit }),
+    )
+    return read.value.rows
+  }
+
+  async getMany(
+    group: GroupId,
+    keys: readonly Uint8Array[],
+  ): Promise<readonly (StoredRow | undefined)[]> {
+    const read = await runRead(this.#port, group, this.#from, this.#options(), (reads) =>
+      reads.getMany(keys),
+    )
+    return read.value
+  }
+
+  #options(): { readonly clock: Clock; readonly timeoutMs: number } {
+    const clock = this.#clock
+    return { clock, timeoutMs: remainingOrTimeout(clock, this.#deadlineMs) }
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * The schema that a program has opened, and what has become of it since: the registry is looked at
+ * again now and then, so that within a known time after an index was declared every program keeps it
+ * (SPEC.md "Global indexes"). In between, nothing is asked.
+ *
+ * Trust counts from when the look began: what the registry said was true at some moment after that.
+ */
+import { assert } from '../base/assert.ts'
+import type { Timestamp } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { SchemaVersion } from '../../schema/version.ts'
+import { compileSchema, type CompiledSchema } from './compile.ts'
+import type { SchemaView } from './registry.ts'
+
+export interface SchemaWatchParts {
+  readonly clock: Clock
+  /** What the program reads and writes by. */
+  readonly opened: SchemaVersion
+  /** As the registry had it when the program opened it. */
+  readonly view: SchemaView
+  /** Of the monotonic clock, when that was asked for. */
+  readonly askedAtMs: number
+  readonly trustMs: number
+  look(): Promise<SchemaView | undefined>
+}
+
+export class SchemaWatch {
+  readonly #parts: SchemaWatchParts
+  #compiled: CompiledSchema
+  #building: ReadonlyMap<string, Timestamp>
+  #version: number
+  #askedAtMs: number
+  #look: Promise<void> | undefined
+
+  constructor(parts: SchemaWatchParts) {
+    const { opened, view, askedAtMs } = parts
+    this.#parts = parts
+    this.#compiled = compiledBy(opened, view.version)
+    this.#version = view.version.version
+    this.#building = view.building
+    this.#askedAtMs = askedAtMs
+  }
+
+  get compiled(): CompiledSchema {
+    return this.#compiled
+  }
+
+  isBuilding(index: string): boolean {
+    return this.#building.has(index)
+  }
+
+  /** To be awaited before something is written; undefined when what is known is fresh enough. */
+  trusted(): Promise<void> | undefined {
+    const { clock, trustMs } = this.#parts
+    const ageMs = clock.monotonicMs() - this.#askedAtMs
+    if (ageMs < trustMs / 2) return undefined
+    const look = this.lookAgain()
+    if (ageMs >= trustMs) return look
+    // Nobody waits for it yet, and whoever does later hears what went wrong.
+    look.catch(() => undefined)
+    return undefined
+  }
+
+  lookAgain(): Promise<void> {
+    this.#look ??= this.#lookOnce().finally(() => {
+      this.#look = undefined
+    })
+    return this.#look
+  }
+
+  async #lookOnce(): Promise<void> {
+    const { clock, look, opened } = this.#parts
+    const askedAtMs = clock.monotonicMs()
+    const view = await look()
+    assert(view !== undefined, 'TAB-6: a schema that a cluster has stays')
+    this.#askedAtMs = askedAtMs
+    this.#building = view.building
+    if (view.version.version === this.#version) return
+    assert(view.version.version > this.#version, 'TAB-6: versions follow one another')
+    this.#version = view.version.version
+    this.#compiled = compiledBy(opened, view.version)
+  }
+}
+
+function compiledBy(opened: SchemaVersion, newest: SchemaVersion): CompiledSchema {
+  const isNewest = opened.version === newest.version
+  return compileSchema(opened, isNewest ? undefined : compileSchema(newest))
+}

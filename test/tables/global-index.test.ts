@@ -1,0 +1,224 @@
+/** Global indexes: what changes of rows bring into them, whatever overtakes what. */
+import { expect, test } from 'vitest'
+import { defineSchema } from '../../schema/define.ts'
+import { t } from '../../schema/property.ts'
+import { desc, table } from '../../schema/table.ts'
+import { rootKey } from '../../src/tables/open.ts'
+import { indexAgenda } from '../../src/tables/index-agenda.ts'
+import { globalBench, type RelayNode } from './global-bench.ts'
+
+const User = table('User', { user: t.integer(), name: t.string() }).key('user').root()
+const Photo = table('Photo', {
+  user: t.integer(),
+  photo: t.sequence(),
+  city: t.string(),
+  at: t.integer(),
+  note: t.string().optional(),
+  tag: t.string().repeated(),
+  exif: t.message({ camera: t.string().optional() }).optional(),
+})
+  .key('user', 'photo')
+  .in(User)
+  .globalIndex('PhotosByCity', ['city', desc('at')], { storing: ['note'], shards: 4 })
+  .globalIndex('PhotosByTag', ['tag'], { shards: 8, spread: 3 })
+  .globalIndex('PhotosByCamera', ['exif.camera', 'at'], { shardBy: 'exif.camera' })
+const photos = defineSchema('Photos', [User, Photo])
+
+function of(user: number): ReturnType<typeof rootKey> {
+  return rootKey(User, { user })
+}
+
+function agendaOf({ replica }: RelayNode, group: Parameters<typeof replica.scan>[0]) {
+  return replica.scan(group, indexAgenda)
+}
+
+test('IDX-1: entries of many groups come into one index, in its order, and follow every change', async () => {
+  const { node, open, run, rest } = globalBench()
+  const n1 = node('n1')
+  n1.relay.start()
+  const db = open(photos, n1)
+  for (const [user, city, at] of [
+    [1, 'Rome', 5],
+    [2, 'Rome', 9],
+    [3, 'Oslo', 1],
+    [1, 'Rome', 7],
+  ] as const) {
+    const tag = ['x', 'x', `t${user}`]
+    const exif = user === 3 ? {} : { camera: 'K1' }
+    await run(db.transaction(of(user), (tx) => tx.insert(Photo, { user, city, at, tag, exif })))
+  }
+  await rest()
+  const rome = await run(db.index(Photo, 'PhotosByCity', { city: 'Rome' }))
+  expect(rome.items.map(({ user, at }) => [user, at])).toEqual([
+    [2, 9],
+    [1, 7],
+    [1, 5],
+  ])
+  expect((await run(rome.rows(0, 1))).map(({ user, tag }) => [user, tag])).toEqual([
+    [2, ['x', 'x', 't2']],
+  ])
+  const since = await run(db.index(Photo, 'PhotosByCity', { city: 'Rome', at: { gte: 7 } }))
+  expect(since.items).toHaveLength(2)
+  expect((await run(db.index(Photo, 'PhotosByTag', { tag: 'x' }))).items).toHaveLength(4)
+  expect((await run(db.index(Photo, 'PhotosByCamera', { 'exif.camera': 'K1' }))).items).toEqual([
+    { user: 1, photo: 1, 'exif.camera': 'K1', at: 5 },
+    { user: 1, photo: 2, 'exif.camera': 'K1', at: 7 },
+    { user: 2, photo: 1, 'exif.camera': 'K1', at: 9 },
+  ])
+  // The shard property, an element, what is stored; and a row that goes.
+  await run(
+    db.transaction(of(1), async (tx) => {
+      await tx.update(Photo, { user: 1, photo: 1 }, { city: 'Oslo', tag: ['t1'] })
+      await tx.update(Photo, { user: 1, photo: 2 }, { note: 'old bridge' })
+    }),
+  )
+  await run(db.transaction(of(2), (tx) => tx.delete(Photo, { user: 2, photo: 1 })))
+  await rest()
+  expect((await run(db.index(Photo, 'PhotosByCity', { city: 'Rome' }))).items).toEqual([
+    { user: 1, photo: 2, city: 'Rome', at: 7, note: 'old bridge' },
+  ])
+  const all = await run(db.index(Photo, 'PhotosByCity', {}))
+  expect(all.items.map(({ city, at }) => `${city} ${at}`)).toEqual(['Oslo 5', 'Oslo 1', 'Rome 7'])
+  const tagged = await run(db.index(Photo, 'PhotosByTag', { tag: 'x' }))
+  expect(tagged.items.map(({ user, photo }) => [user, photo])).toEqual([
+    [1, 2],
+    [3, 1],
+  ])
+  for (const user of [1, 2, 3]) expect(await agendaOf(n1, db.group(of(user)))).toEqual([])
+})
+
+test('IDX-1: of several changes before a relay comes the last one holds, and none leaves an entry', async () => {
+  const { node, open, run, rest } = globalBench()
+  const n1 = node('n1')
+  const db = open(photos, n1)
+  const row = { user: 1, at: 1, tag: [] }
+  await run(db.transaction(of(1), (tx) => tx.insert(Photo, { ...row, city: 'A' })))
+  n1.relay.start()
+  await rest()
+  await run(n1.relay.stop())
+  for (const city of ['B', 'C', 'A', 'D']) {
+    await run(db.transaction(of(1), (tx) => tx.update(Photo, { user: 1, photo: 1 }, { city })))
+  }
+  expect((await run(db.index(Photo, 'PhotosByCity', {}))).items.map(({ city }) => city)).toEqual([
+    'A',
+  ])
+  const other = node('n2')
+  await run(other.replica.read(db.group(of(1)), 'current', 1_000))
+  other.relay.start()
+  await rest()
+  expect((await run(db.index(Photo, 'PhotosByCity', {}))).items.map(({ city }) => city)).toEqual([
+    'D',
+  ])
+})
+
+test('IDX-2: a verified read and the rows of any read leave out what fits no more', async () => {
+  const { node, open, run, rest } = globalBench()
+  const n1 = node('n1')
+  n1.relay.start()
+  const db = open(photos, n1)
+  for (const user of [1, 2, 3]) {
+    const row = { user, city: 'Rome', at: user, tag: [] }
+    await run(db.transaction(of(user), (tx) => tx.insert(Photo, row)))
+  }
+  await rest()
+  await run(n1.relay.stop())
+  await run(
+    db.transaction(of(2), (tx) => tx.update(Photo, { user: 2, photo: 1 }, { city: 'Oslo' })),
+  )
+  await run(db.transaction(of(3), (tx) => tx.update(Photo, { user: 3, photo: 1 }, { note: 'n' })))
+  const query = { city: 'Rome' }
+  const plain = await run(db.index(Photo, 'PhotosByCity', query))
+  expect(plain.items.map(({ user, note }) => [user, note])).toEqual([
+    [3, undefined],
+    [2, undefined],
+    [1, undefined],
+  ])
+  expect((await run(plain.rows())).map(({ user, note }) => [user, note])).toEqual([
+    [3, 'n'],
+    [1, undefined],
+  ])
+  const verified = await run(db.index(Photo, 'PhotosByCity', query, { verify: true }))
+  expect(verified.items.map(({ user, note }) => [user, note])).toEqual([
+    [3, 'n'],
+    [1, undefined],
+  ])
+})
+
+test('IDX-4: a relay that slept between its steps puts no older change over a newer one', async () => {
+  const { node, open, run, rest, world } = globalBench()
+  const [slow, quick] = [node('n1'), node('n2')]
+  const db = open(photos, quick)
+  const row = { user: 1, city: 'A', at: 1, tag: [] }
+  await run(db.transaction(of(1), (tx) => tx.insert(Photo, row)))
+  const group = db.group(of(1))
+  await run(slow.replica.read(group, 'current', 1_000))
+  // It sleeps wherever it has just read something; meanwhile the other one relays that the row is gone.
+  const sleep = async (): Promise<void> => {
+    slow.replica.afterRead.length = 0
+    await db.transaction(of(1), (tx) => tx.delete(Photo, { user: 1, photo: 1 }))
+    quick.relay.start()
+    await world.sleep(5_000_000)
+  }
+  for (const steps of [0, 1, 2]) {
+    slow.replica.afterRead.push(
+      ...Array.from({ length: steps }, () => () => Promise.resolve()),
+      sleep,
+    )
+  }
+  slow.relay.start()
+  await rest()
+  await rest()
+  await rest()
+  await rest()
+  expect((await run(db.index(Photo, 'PhotosByCity', {}))).items).toEqual([])
+})
+
+test('IDX-3: the lag is the time from a commit to its entry', async () => {
+  const { node, open, run, rest, world } = globalBench()
+  const n1 = node('n1')
+  const db = open(photos, n1)
+  const row = { user: 1, city: 'A', at: 1, tag: [] }
+  await run(db.transaction(of(1), (tx) => tx.insert(Photo, row)))
+  await run(world.sleep(700_000))
+  n1.relay.start()
+  await rest()
+  const { relayed, lagP50Ms = 0, failures } = n1.relay.figures
+  expect({ relayed, failures }).toEqual({ relayed: 1, failures: 0 })
+  expect(lagP50Ms).toBeGreaterThan(700)
+  expect(lagP50Ms).toBeLessThan(720)
+})
+
+test('pages of a spread index join up, from either end', async () => {
+  const { node, open, run, rest } = globalBench()
+  const n1 = node('n1')
+  n1.relay.start()
+  const db = open(photos, n1)
+  for (let user = 1; user <= 7; user++) {
+    const row = { user, city: 'A', at: 1, tag: ['hot'] }
+    await run(db.transaction(of(user), (tx) => tx.insert(Photo, row)))
+  }
+  await rest()
+  for (const reverse of [false, true]) {
+    const users: number[] = []
+    for (let cursor: string | undefined; ;) {
+      const options = { limit: 2, reverse, ...(cursor !== undefined && { cursor }) }
+      const page = await run(db.index(Photo, 'PhotosByTag', { tag: 'hot' }, options))
+      users.push(...page.items.map(({ user }) => user))
+      cursor = page.cursor
+      if (cursor === undefined) break
+    }
+    const all = [1, 2, 3, 4, 5, 6, 7]
+    expect(users).toEqual(reverse ? all.toReversed() : all)
+  }
+})
+
+test('what an index cannot answer is refused in words', async () => {
+  const { node, open, run } = globalBench()
+  const db = open(photos, node('n1'))
+  await expect(run(db.index(Photo, 'PhotosByCity', { city: 'A' }, { limit: 0 }))).rejects.toThrow(
+    'limit is 0; expected a whole number from 1 to 1000',
+  )
+  await expect(
+    run(db.index(Photo, 'PhotosByCity', { city: 'A' }, { cursor: 'zz' })),
+  ).rejects.toThrow('this cursor is of another query')
+})
