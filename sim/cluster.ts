@@ -322,6 +322,9 @@ export class Cluster<P extends Program, ClientFrame> {
       },
       onTrace: (event) => {
         if (event.kind === 'propose') this.#traffic.proposals += 1
+        if (event.kind === 'index-relayed') {
+          judge.indexes.onRelayed(name, event, host.reading?.wall)
+        }
         judge.onTrace(name, event)
       },
     })

@@ -73,6 +73,9 @@ export interface WorkloadOptions {
   readonly triggerWorkerCount: number
   readonly triggerTroubles: number
   readonly queues: QueueOptions
+  /** Whether the tables have global indexes; how long sessions go by a schema before they look again. */
+  readonly hasGlobalIndexes: boolean
+  readonly schemaTrustMs: number
   /** How long a call is tried in all, and one node is given. */
   readonly timeoutMs: number
   readonly tryTimeoutMs: number
@@ -231,7 +234,12 @@ function drawTriggers(
 
 type TableOptions = Pick<
   WorkloadOptions,
-  'tableSessionCount' | 'tableOperations' | 'tableStoreCount' | 'schemaChanges'
+  | 'tableSessionCount'
+  | 'tableOperations'
+  | 'tableStoreCount'
+  | 'schemaChanges'
+  | 'hasGlobalIndexes'
+  | 'schemaTrustMs'
 >
 
 /** A shard that is purged is left out of histories, so most runs do without. */
@@ -245,6 +253,16 @@ function drawTables(random: SeededRandom): TableOptions {
     tableOperations: random.int(6, 16),
     tableStoreCount: random.int(2, 3),
     schemaChanges: random.pick([0, 1, 1]),
+    ...drawGlobals(random.fork('globals')),
+  }
+}
+
+function drawGlobals(
+  random: SeededRandom,
+): Pick<TableOptions, 'hasGlobalIndexes' | 'schemaTrustMs'> {
+  return {
+    hasGlobalIndexes: random.chance(500_000),
+    schemaTrustMs: random.pick([100, 1_000, 10_000]),
   }
 }
 

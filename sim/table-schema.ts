@@ -8,7 +8,7 @@ import { assert } from '../src/base/assert.ts'
 
 const inStore = 'ENTITY GROUP KEY(store) REFERENCES Store'
 
-function schemaText(isSecond: boolean): string {
+function schemaText(isSecond: boolean, hasGlobals = false): string {
   const origin = isSecond ? 'optional string origin;' : ''
   return `
 CREATE SCHEMA Shop;
@@ -44,7 +44,9 @@ CREATE LOCAL INDEX ItemsByTag ON Item(store, tag);
 CREATE LOCAL INDEX ItemsByPrice ON Item(store, price DESC) STORING (note);
 CREATE UNIQUE LOCAL INDEX ShelvesByLabel ON Shelf(store, label);
 CREATE LOCAL INDEX VisitsByWho ON Visit(store, who);
-${isSecond ? reviews : ''}`
+${isSecond ? reviews : ''}
+${hasGlobals ? globals : ''}
+${hasGlobals && isSecond ? secondGlobals : ''}`
 }
 
 const reviews = `
@@ -56,11 +58,27 @@ CREATE TABLE Review {
 CREATE LOCAL INDEX ReviewsByText ON Review(store, text);
 `
 
+/** Over all stores. The last one comes when there are rows, over a property that comes with it. */
+const globals = `
+CREATE GLOBAL INDEX AllItemsByTag ON Item(tag, price DESC) STORING (note) SHARDS 3 SPREAD 2;
+CREATE GLOBAL INDEX AllShelvesByLabel ON Shelf(label) SHARDS 2;
+CREATE GLOBAL INDEX AllVisitsByWho ON Visit(who) SHARDS 1;
+`
+const secondGlobals = `
+CREATE GLOBAL INDEX AllItemsByOrigin ON Item(origin) SHARDS 2;
+`
+
 export type ShopVersion = 1 | 2
 
 export const shopSchemas: Readonly<Record<ShopVersion, Schema>> = {
   1: parsed(schemaText(false)),
   2: parsed(schemaText(true)),
+}
+
+/** The same with global indexes. */
+export const globalShopSchemas: Readonly<Record<ShopVersion, Schema>> = {
+  1: parsed(schemaText(false, true)),
+  2: parsed(schemaText(true, true)),
 }
 
 function parsed(text: string): Schema {

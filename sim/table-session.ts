@@ -12,7 +12,8 @@ import { knownCount } from './checkers/table-model.ts'
 import type { Coverage } from './coverage.ts'
 import type { SeededRandom } from './random.ts'
 import { allReads, drawReads, drawTransaction, markStep } from './table-draw.ts'
-import { shopSchemas, type ShopVersion } from './table-schema.ts'
+import type { TableGlobals } from './table-globals.ts'
+import type { ShopVersion } from './table-schema.ts'
 import { performRead, performStep, type TableRead, type TableRun } from './table-step.ts'
 import type { World } from './world.ts'
 
@@ -33,6 +34,12 @@ export interface TableSessionParts {
   readonly isHot: boolean
   /** Whether this one gives the cluster the next version, in the middle of its work. */
   readonly changesSchema: boolean
+  readonly schemas: Readonly<Record<ShopVersion, Schema>>
+  /** Absent where there are no global indexes. */
+  readonly globals: TableGlobals | undefined
+  readonly schemaTrustMs: number
+  /** What was written by the first version may have been, or not. */
+  onUnknown(): void
   /** Whether a node may have a damaged data disk now, and say so. */
   mayBeCorrupt(): boolean
   tell(what: string): void
@@ -87,7 +94,16 @@ export class TableSession {
       if (opened === undefined || this.#isEnding) return
       if (random.chance(650_000)) await this.#transact(opened, i)
       else await this.#look(opened, this.#pickStore(), random.pick(levels))
+      await this.#lookGlobally(opened)
     }
+  }
+
+  async #lookGlobally({ db, version }: Opened): Promise<void> {
+    const { globals, changesSchema, schemaTrustMs, timeoutMs } = this.#parts
+    if (globals === undefined || !globals.random.chance(200_000)) return
+    await this.#told(() => globals.look(db), 'global read')
+    if (version === 1 || !changesSchema || !globals.random.chance(500_000)) return
+    await this.#told(() => globals.build(schemaTrustMs * 1.3 + timeoutMs), 'build')
   }
 
   /**
@@ -108,7 +124,20 @@ export class TableSession {
         await world.sleep(10_000 + random.exponential(100_000))
       }
     }
+    await this.#finishGlobals(opened, isOver)
     this.#parts.tell(`has read all tables as ${name}`)
+  }
+
+  async #finishGlobals({ db, version }: Opened, isOver: () => boolean): Promise<void> {
+    const { globals, world, random } = this.#parts
+    while (globals !== undefined && !isOver()) {
+      const isCompared = await this.#told(async () => {
+        if (version === 2) await globals.build(0)
+        return globals.compareAll(db, version === 2)
+      }, 'global comparison')
+      if (isCompared === true) return
+      await world.sleep(10_000 + random.exponential(100_000))
+    }
   }
 
   async #checkIndexes({ db, version }: Opened, store: string): Promise<boolean> {
@@ -145,7 +174,7 @@ export class TableSession {
 
   async #tryToOpen(least: ShopVersion): Promise<Opened | undefined> {
     const { client, checker, stores } = this.#parts
-    const schema = shopSchemas[least]
+    const schema = this.#parts.schemas[least]
     const before = await client.schemaVersion(schema.name)
     if (before === undefined || before.version < least) {
       await applied(client, schema)
@@ -206,6 +235,7 @@ export class TableSession {
     this.#parts.tell(`is told ${code} for ${operation}`)
     if (code !== 'unknown-outcome') return checker.onRefused(name, operation, code)
     coverage.count('tables: outcome unknown')
+    if (opened.version === 1) this.#parts.onUnknown()
     // A program would look before it does it again: what it sees is judged like any other read.
     const steps: readonly TableRead[] = [
       { kind: 'get', table: 'Mark', keys: [{ store, mark: operation }] },

@@ -13,6 +13,9 @@ import type { Coverage } from './coverage.ts'
 import type { Network } from './network.ts'
 import { SimProcess } from './sim-process.ts'
 import type { WorkloadOptions } from './swarm.ts'
+import type { SeededRandom } from './random.ts'
+import { TableGlobals } from './table-globals.ts'
+import { globalShopSchemas, shopSchemas } from './table-schema.ts'
 import { TableSession } from './table-session.ts'
 import type { World } from './world.ts'
 
@@ -41,6 +44,7 @@ export class TableWorkload {
   readonly #checker: TableChecker
   readonly #isHot: boolean
   readonly #sessions: TableSession[] = []
+  #hasUnknown = false
   #busy = 0
 
   constructor(parts: TableWorkloadParts) {
@@ -102,9 +106,16 @@ export class TableWorkload {
   #open(name: string, known: readonly string[], changesSchema: boolean): TableSession {
     const { world, coverage, options, historyMs } = this.#parts
     const random = world.random.fork(`${name} life`)
+    const client = this.#connect(name, known)
+    const { hasGlobalIndexes, schemaTrustMs } = options
     return new TableSession({
       ...{ name, world, coverage, historyMs, changesSchema, checker: this.#checker },
-      ...{ random: random.fork('operations'), client: this.#connect(name, known) },
+      ...{ random: random.fork('operations'), client, schemaTrustMs },
+      schemas: hasGlobalIndexes ? globalShopSchemas : shopSchemas,
+      globals: hasGlobalIndexes ? this.#globals(random.fork('globals'), client) : undefined,
+      onUnknown: () => {
+        this.#hasUnknown = true
+      },
       ...{ operations: options.tableOperations, thinkMeanMicros: options.thinkMeanMicros },
       ...{ timeoutMs: options.timeoutMs, isHot: this.#isHot },
       stores: this.#stores,
@@ -112,6 +123,15 @@ export class TableWorkload {
       tell: (what) => {
         this.#parts.tell(name, what)
       },
+    })
+  }
+
+  #globals(random: SeededRandom, client: Client): TableGlobals {
+    const { referee, coverage, judge, options } = this.#parts
+    return new TableGlobals({
+      ...{ random, client, checker: this.#checker, indexes: judge.indexes, referee, coverage },
+      ...{ stores: this.#stores, timeoutMs: options.timeoutMs },
+      mayHaveLateWrites: () => this.#hasUnknown,
     })
   }
 
@@ -126,8 +146,8 @@ export class TableWorkload {
       timerLatenessMicros: 0,
     }
     const clock = createClock(process, skew, random.fork('clock'))
-    const { tryTimeoutMs, timeoutMs } = options
-    const limits = { timeoutMs, tryTimeoutMs, avoidMs: tryTimeoutMs }
+    const { tryTimeoutMs, timeoutMs, schemaTrustMs } = options
+    const limits = { timeoutMs, tryTimeoutMs, avoidMs: tryTimeoutMs, schemaTrustMs }
     return new Client({ transport, clock, random: random.fork('chance') }, limits)
   }
 }

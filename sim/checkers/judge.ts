@@ -14,6 +14,7 @@ import { AgendaChecker } from './agenda-checker.ts'
 import { CellChecker } from './cell-checker.ts'
 import { DataDisks } from './data-disks.ts'
 import { recordsLeftOf, recordsOf } from './flush-records.ts'
+import { IndexChecker } from './index-checker.ts'
 import { LogChecker } from './log-checker.ts'
 import { LogModel } from './log-model.ts'
 import { PositionBook, type PositionView } from './position-book.ts'
@@ -36,6 +37,7 @@ export class Judge {
   readonly cells: CellChecker
   readonly disks: DataDisks
   readonly agendas: AgendaChecker
+  readonly indexes: IndexChecker
   /** Called after an entry was applied and checked. */
   onApplied: (node: string, group: string) => void = () => undefined
   /** Called as an entry becomes visible somewhere: who might still serve the group without it? */
@@ -64,6 +66,8 @@ export class Judge {
     this.log = new LogChecker({ book, referee, model, durablePosition })
     this.cells = new CellChecker(referee)
     this.agendas = new AgendaChecker(referee)
+    this.indexes = new IndexChecker(referee, coverage)
+    model.onWrite = (write) => this.indexes.onWrite(write)
   }
 
   /**

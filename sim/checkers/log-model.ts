@@ -60,7 +60,19 @@ export interface ModelEffect {
   readonly transaction: Transaction
 }
 
+/** A row as an entry of the log leaves it. */
+export interface RowWrite {
+  readonly group: string
+  /** As latin1. */
+  readonly key: string
+  /** Absent: deleted. */
+  readonly value: Uint8Array | undefined
+  readonly timestamp: number
+}
+
 export class LogModel {
+  /** Called with each row written, in the order of its group's log. */
+  onWrite: (write: RowWrite) => void = () => undefined
   /** Called with each transaction that takes effect, in the order of its group's log. */
   onEffect: (effect: ModelEffect) => void = () => undefined
   readonly #groups = new Map<string, GroupModel>()
@@ -206,6 +218,7 @@ export class LogModel {
     const name = latin1(key)
     const before = model.rows.get(name)
     const { timestamp } = entry
+    this.onWrite({ group: model.group, key: name, value, timestamp })
     const row = value === undefined ? undefined : { value, timestamp }
     if (before !== undefined) model.sum.toggle(key, before.value, before.timestamp, false)
     if (before !== undefined && before.timestamp < timestamp) {

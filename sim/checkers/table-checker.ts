@@ -9,6 +9,7 @@
  * LEASE-3, -4   Current reads show what was acknowledged or shown before; sessions never go back.
  * MVCC-1, IDX-1 Reads show the state at one moment, and indexes what the rows say.
  */
+import { topicTextOf } from '../../src/base/agenda-key.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import type { GroupId, Timestamp } from '../../src/base/ids.ts'
 import type { TransactionResult } from '../../src/tables/open.ts'
@@ -97,6 +98,13 @@ export class TableChecker {
     return this.#store(store).moments.map(({ timestamp }) => timestamp)
   }
 
+  /** What the store was from a moment on, one state after another. */
+  statesSince(store: string, at: Timestamp): readonly TableState[] {
+    const { moments } = this.#store(store)
+    const later = moments.filter(({ timestamp }) => timestamp > at).map(({ state }) => state)
+    return [this.stateAt(store, at), ...later]
+  }
+
   stateAt(store: string, at: Timestamp): TableState {
     const { moments } = this.#store(store)
     return moments.findLast(({ timestamp }) => timestamp <= at)?.state ?? nothing
@@ -112,7 +120,7 @@ export class TableChecker {
 
   onEffect({ group, position, timestamp, transaction }: ModelEffect): void {
     const store = this.#storeByGroup.get(group)
-    if (store === undefined) return
+    if (store === undefined || transaction.mutations.every(isOfAgenda)) return
     const texts = transaction.mutations.map(({ value }) =>
       mark.exec(latin1(value ?? new Uint8Array())),
     )
@@ -215,6 +223,11 @@ export class TableChecker {
   #check(holds: boolean, rule: string, sentence: string, detail: object): void {
     this.#referee.check(holds, rule, sentence, () => ({ ...detail }))
   }
+}
+
+/** Of no session: a relay takes changes off, or a build puts them on. */
+function isOfAgenda({ key }: { readonly key: Uint8Array }): boolean {
+  return topicTextOf(latin1(key)) !== undefined
 }
 
 /** Keys that were there are TXN-1, ranges and absent ones TXN-2. */

@@ -185,7 +185,7 @@ function entriesOf(state: TableState, name: string): readonly { entry: Named; ro
   })
 }
 
-function rowsOf(state: TableState, table: string): readonly Named[] {
+export function rowsOf(state: TableState, table: string): readonly Named[] {
   const rows = [...state.values()]
   return rows.filter((one) => one.table === table).map(({ row }) => row)
 }

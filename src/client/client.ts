@@ -40,6 +40,7 @@ import { Caller, defaultClientLimits, type ClientLimits, type ClientPorts } from
 import { ClientCells } from './cells.ts'
 import { CommitCall } from './commit-call.ts'
 import { ClientGroups } from './groups.ts'
+import { ClientIndexes } from './indexes.ts'
 import type { WriteOptions } from './options.ts'
 import { ClientQueues } from './queues.ts'
 import { SeenPositions } from './seen-positions.ts'
@@ -125,6 +126,16 @@ export class Client implements CellService {
     const intents = this.#sessions
     if (schema.name === cellVersion.schema.name) return ownSchema(schema)
     return applySchema(this.groups, schema, { clock, random, intents, timeoutMs })
+  }
+
+  /** The global indexes of a schema, to be looked after. */
+  indexes(schema: string): ClientIndexes {
+    const { clock, random } = this.#ports
+    const { timeoutMs } = this.#limits
+    return new ClientIndexes(schema, {
+      ...{ groups: this.groups, clock, random, intents: this.#sessions, timeoutMs },
+      view: () => this.#schemaView(schema, {}),
+    })
   }
 
   /** What the node that is asked at present says of itself. */

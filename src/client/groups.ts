@@ -94,6 +94,20 @@ export class ClientGroups implements GroupPort, LockSource {
     throw errorOf(notAnAnswer)
   }
 
+  /** Names of groups that begin so, a page behind `after`: as far as the node that answers has them. */
+  async list(
+    prefix: GroupId,
+    after: GroupId | undefined,
+    limit: number,
+    timeoutMs: number,
+  ): Promise<readonly GroupId[]> {
+    const from = after === undefined ? {} : { after }
+    const operation = { kind: 'list-groups', group: prefix, limit, ...from } as const
+    const answer = await this.#answer(operation, timeoutMs)
+    if (answer.kind === 'list-groups') return answer.groups
+    throw errorOf(notAnAnswer)
+  }
+
   /**
    * Runs `work` while this client holds the group's lock of this name, or without it: the lock is
    * advice, which spares those who would be in conflict a rerun, and not having it in `waitMs` is no

@@ -21,6 +21,7 @@ import type { Trace } from '../ports/trace.ts'
 import { lastBatch, markerOf } from './batch-marker.ts'
 import { corruptData, unknownFormat } from './damage.ts'
 import { putGroup } from './group-batch.ts'
+import { groupNames } from './group-names.ts'
 import { HistorySweep } from './history-sweep.ts'
 import { Listing } from './listing.ts'
 import type { Row, RowRange } from './local-replica.ts'
@@ -209,6 +210,13 @@ export class DataStore {
     if (stored !== 'damaged') return stored
     this.#options.trace.mark('a damaged row found')
     throw this.#failed(corruptData('a value does not match its checksum'))
+  }
+
+  /** Names of groups that begin so, in order. */
+  groups(prefix: string, after: GroupId | undefined, limit: number): Promise<readonly GroupId[]> {
+    const scan = (range: Range): AsyncIterable<readonly KeyValue[]> =>
+      this.#scan(range, (rows) => rows)
+    return groupNames({ scan, pending: () => this.#overlay.groups() }, prefix, after, limit)
   }
 
   /** Takes in what the entry at a position wrote; visible to reads from now on. */

@@ -83,6 +83,7 @@ export class Driver implements LocalReplica {
   /** The node must stop: its disk refused, a peer says that it is stale, or it found a bug. Called once. */
   onFailure: (reason: Error) => void = () => undefined
   readonly agenda: LocalAgendas
+  readonly groups: LocalReplica['groups'] = (...asked) => this.#data.groups(...asked)
   readonly #ports: DriverPorts
   readonly #options: DriverOptions
   readonly #holdings: Holdings

@@ -175,5 +175,7 @@ export interface LocalReplica {
   scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]>
   /** Calls `wake` once when the group's applied position passes `position`; returns a canceller. */
   watch(group: GroupId, position: Position, wake: () => void): () => void
+  /** Names of groups that were written to, as far as this node has applied that: those behind `after`. */
+  groups(prefix: string, after: GroupId | undefined, limit: number): Promise<readonly GroupId[]>
   readonly agenda: LocalAgendas
 }

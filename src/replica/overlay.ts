@@ -96,6 +96,11 @@ export class Overlay {
     return undefined
   }
 
+  /** All that have something here. */
+  groups(): Iterable<GroupId> {
+    return this.#groups.keys()
+  }
+
   has(group: GroupId): boolean {
     return this.#groups.has(group)
   }

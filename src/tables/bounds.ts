@@ -17,6 +17,8 @@ export const relayBounds = {
   changesAtOnceMax: 2_000,
   /** Groups served at once at a node. */
   groupsAtOnceMax: 256,
+  /** Groups of which it is remembered what is relayed and could not be taken off. */
+  groupsLeftOnMax: 1_000,
   /** For one step; and for the read that others wait for who go to the same group. */
   callMs: 5_000,
   sourceMs: 2_000,
@@ -36,3 +38,16 @@ export const schemaTrustMs = 10_000
  */
 export const schemaGraceMs: number =
   schemaTrustMs * (1 + clockDriftPpmMax / 1_000_000) + intentLifetimeMs
+
+/** Of building and comparing global indexes. */
+export const upkeepBounds = {
+  groupsAtOnceMax: 16,
+  /** Rows whose entries one transaction puts on an agenda; each may have many. */
+  rowsAtOnceMax: 50,
+  changesAtOnceMax: 1_000,
+  /** Between two looks at an agenda, and two steps of a long wait. */
+  lookMs: 50,
+  waitStepMs: 1_000,
+  /** What is wrong is looked at again so often, while changes are on their way. */
+  looksMax: 100,
+} as const

@@ -11,7 +11,7 @@ import { StoreError } from '../base/errors.ts'
 import { bytesOfGroup, groupOfBytes, type GroupId } from '../base/ids.ts'
 import { keyBytesMax } from '../base/limits.ts'
 import type { SequenceSlot } from '../replication/transaction.ts'
-import type { KeyRange } from '../txn/key-range.ts'
+import { prefixRange, type KeyRange } from '../txn/key-range.ts'
 
 export const indexTopic = 'index'
 
@@ -24,6 +24,11 @@ export const indexAgenda: KeyRange = { gte: prefix, lt: afterAgenda(indexTopic) 
 
 /** The longest key that an entry of a global index may have. */
 export const globalEntryBytesMax: number = keyBytesMax - prefix.length
+
+/** The changes whose entries have keys that begin so. */
+export function changesUnder(entryPrefix: Uint8Array): KeyRange {
+  return prefixRange(Buffer.concat([prefix, entryPrefix]))
+}
 
 /** What is to become of an entry: `value` absent when it goes. */
 export interface EntryState {

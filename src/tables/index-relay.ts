@@ -5,6 +5,7 @@
  *
  * IDX-5  A change leaves the agenda when its index has it, and only if it is still the one.
  */
+import { latin1 } from '../base/bytes.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -42,6 +43,8 @@ export class IndexRelay {
   readonly #groups: LocalGroups
   readonly #lanes = new Map<GroupId, IndexLane>()
   readonly #lag = new IndexLag()
+  /** In their indexes, and still on the agendas of these groups: what takes them off did not work. */
+  readonly #leftOn = new Map<GroupId, readonly Relayed[]>()
   #failures = 0
 
   constructor(parts: IndexRelayParts) {
@@ -80,12 +83,19 @@ export class IndexRelay {
     const { position } = await replica.read(group, 'any', relayBounds.callMs)
     const limit = relayBounds.changesLookedAtMax
     const rows = await replica.scan(group, { ...indexAgenda, limit })
-    if (rows.length === 0) return { kind: 'empty', position }
+    if (rows.length === 0) {
+      this.#leftOn.delete(group)
+      return { kind: 'empty', position }
+    }
+    const done = this.#doneBefore(group, rows)
+    const keysDone = new Set(done.map(({ agendaKey }) => latin1(agendaKey)))
+    const open = rows.filter(({ key }) => !keysDone.has(latin1(key)))
     const ways = await Promise.allSettled(
-      [...byTarget(rows)].map(([target, keys]) => this.#lane(target).relay(group, keys)),
+      [...byTarget(open)].map(([target, keys]) => this.#lane(target).relay(group, keys)),
     )
     const relayed = ways.flatMap((way) => (way.status === 'fulfilled' ? way.value : []))
-    if (relayed.length > 0) await this.#takeOff(group, relayed)
+    this.#note(group, relayed)
+    if (relayed.length + done.length > 0) await this.#takeOff(group, [...done, ...relayed])
     const failed = ways.find((way) => way.status === 'rejected')
     if (failed !== undefined) throw failed.reason
     return { kind: 'again' }
@@ -94,6 +104,14 @@ export class IndexRelay {
   #intents(): Sessions {
     this.#sessions ??= new Sessions(this.#parts.clock, this.#parts.random)
     return this.#sessions
+  }
+
+  /** Those that are still what they were when they were relayed. */
+  #doneBefore(group: GroupId, rows: readonly Row[]): readonly Relayed[] {
+    const done = this.#leftOn.get(group)
+    if (done === undefined) return []
+    const madeAtByKey = new Map(rows.map(({ key, timestamp }) => [latin1(key), timestamp]))
+    return done.filter(({ agendaKey, madeAt }) => madeAtByKey.get(latin1(agendaKey)) === madeAt)
   }
 
   #lane(target: GroupId): IndexLane {
@@ -108,26 +126,27 @@ export class IndexRelay {
 
   async #takeOff(group: GroupId, relayed: readonly Relayed[]): Promise<void> {
     const { clock, random } = this.#parts
-    this.#note(group, relayed)
     const keys = relayed.map(({ agendaKey }) => agendaKey)
     const options = {
       ...({ clock, random, intents: this.#intents(), from: 'snapshot' } as const),
       timeoutMs: relayBounds.callMs,
     }
+    if (this.#leftOn.size < relayBounds.groupsLeftOnMax) this.#leftOn.set(group, relayed)
     await runTransaction(this.#groups, group, options, async (transaction) => {
       const rows = await transaction.getMany(keys)
       for (const [place, { agendaKey, madeAt }] of relayed.entries()) {
         if (rows[place]?.timestamp === madeAt) transaction.delete(agendaKey)
       }
     })
+    this.#leftOn.delete(group)
   }
 
   #note(group: GroupId, relayed: readonly Relayed[]): void {
     const { clock, trace } = this.#parts
     const now = clock.wallMicros()
-    for (const { madeAt } of relayed) {
+    for (const { madeAt, agendaKey } of relayed) {
       const lagMicros = this.#lag.add(madeAt, now)
-      trace.emit({ kind: 'index-relayed', group, madeAt, lagMicros })
+      trace.emit({ kind: 'index-relayed', group, key: latin1(agendaKey), madeAt, lagMicros })
     }
   }
 }

@@ -55,7 +55,16 @@ export interface UnlockGroup {
   readonly token: number
 }
 
-export type GroupOperation = ReadGroup | CommitGroup | GetOutcome | LockGroup | UnlockGroup
+/** Names of groups that begin like `group`, in their order, as far as the node that is asked has them. */
+export interface ListGroups {
+  readonly kind: 'list-groups'
+  readonly group: GroupId
+  readonly after?: GroupId
+  readonly limit: number
+}
+
+export type GroupOperation =
+  ReadGroup | CommitGroup | GetOutcome | LockGroup | UnlockGroup | ListGroups
 
 export type GroupAnswer =
   | {
@@ -81,6 +90,7 @@ export type GroupAnswer =
       readonly leader?: NodeId
     }
   | { readonly kind: 'unlock-group'; readonly wasHeld: boolean }
+  | { readonly kind: 'list-groups'; readonly groups: readonly GroupId[] }
   | { readonly kind: 'problem'; readonly problem: Problem }
 
 const groupKinds: ReadonlySet<string> = new Set<GroupOperation['kind']>([
@@ -89,6 +99,7 @@ const groupKinds: ReadonlySet<string> = new Set<GroupOperation['kind']>([
   'outcome-group',
   'lock-group',
   'unlock-group',
+  'list-groups',
 ])
 
 export function isGroupOperation(operation: {

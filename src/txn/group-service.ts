@@ -5,7 +5,7 @@
 import { unreachable } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
-import { keyBytesMax } from '../base/limits.ts'
+import { keyBytesMax, listedGroupsMax } from '../base/limits.ts'
 import { outcomeOf, problem, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { LocalReplica, Row, Submission } from '../replica/local-replica.ts'
@@ -73,6 +73,11 @@ export class GroupService {
       case 'unlock-group': {
         const { group, name, token } = operation
         return { kind: 'unlock-group', wasHeld: this.#locks.release(group, name, token) }
+      }
+      case 'list-groups': {
+        const { group, after, limit } = operation
+        const most = Math.min(limit, listedGroupsMax)
+        return { kind: 'list-groups', groups: await this.#ports.replica.groups(group, after, most) }
       }
       default:
         return unreachable(operation)

@@ -1,6 +1,7 @@
 /** Requests to entity groups and their answers ⇄ positional arrays. */
 import {
   keyBytesMax,
+  listedGroupsMax,
   rangeEndBytesMax,
   sessionCharsMax,
   transactionBytesMax,
@@ -32,6 +33,7 @@ export const groupOperationKinds: Readonly<Record<GroupKind, number>> = {
   'outcome-group': 9,
   'lock-group': 10,
   'unlock-group': 11,
+  'list-groups': 12,
 }
 
 export const groupAnswerKinds: Readonly<Record<GroupKind, number>> = {
@@ -40,6 +42,7 @@ export const groupAnswerKinds: Readonly<Record<GroupKind, number>> = {
   'outcome-group': 10,
   'lock-group': 11,
   'unlock-group': 12,
+  'list-groups': 13,
 }
 
 const kinds: readonly GroupKind[] = [
@@ -48,6 +51,7 @@ const kinds: readonly GroupKind[] = [
   'outcome-group',
   'lock-group',
   'unlock-group',
+  'list-groups',
 ]
 const operationByNumber = new Map<unknown, GroupKind>(
   kinds.map((kind) => [groupOperationKinds[kind], kind]),
@@ -70,6 +74,8 @@ export function packGroupOperation(operation: GroupOperation): Packable[] {
       return [operation.group, operation.name, operation.holdMs, operation.waitMs]
     case 'unlock-group':
       return [operation.group, operation.name, operation.token]
+    case 'list-groups':
+      return [operation.group, operation.after, operation.limit]
   }
 }
 
@@ -103,6 +109,13 @@ export function readGroupOperation(
       const lock = { group: field.group(group), name: part.text(name, 'name of a lock') }
       return { kind, ...lock, token: field.count(token, 'token', 1) }
     }
+    case 'list-groups': {
+      const [group, after, limit] = field.list(fields, kind, 3)
+      return {
+        ...{ kind, group: field.group(group), limit: field.count(limit, 'limit', 1) },
+        ...(!field.isAbsent(after) && { after: field.group(after) }),
+      }
+    }
   }
 }
 
@@ -128,6 +141,8 @@ export function packGroupAnswer(answer: Exclude<GroupAnswer, { kind: 'problem' }
       return [answer.token, answer.leader]
     case 'unlock-group':
       return [answer.wasHeld]
+    case 'list-groups':
+      return [answer.groups]
   }
 }
 
@@ -157,6 +172,11 @@ export function readGroupAnswer(
     case 'unlock-group': {
       const [wasHeld] = field.list(fields, kind, 1)
       return { kind, wasHeld: part.flag(wasHeld, 'was held') }
+    }
+    case 'list-groups': {
+      const [groups] = field.list(fields, kind, 1)
+      const names = part.some(groups, 'groups', listedGroupsMax)
+      return { kind, groups: names.map((group) => field.group(group)) }
     }
   }
 }

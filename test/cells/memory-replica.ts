@@ -343,6 +343,12 @@ export class MemoryReplica implements LocalReplica {
     return (reverse === true ? rows.reverse() : rows).slice(0, limit)
   }
 
+  async groups(prefix: string, after: GroupId | undefined, limit: number): Promise<GroupId[]> {
+    const names = [...this.#groups].flatMap(([name, { state }]) => (state.position > 0 ? [name] : []))
+    const asked = names.filter((name) => name.startsWith(prefix) && name > (after ?? ''))
+    return asked.sort((a, b) => (a < b ? -1 : 1)).slice(0, limit)
+  }
+
   watch(group: GroupId, position: Position, wake: () => void): () => void {
     const watch = { group, position, wake }
     this.#watches.add(watch)

@@ -1,0 +1,50 @@
+/** What global indexes hold, worked out from plain rows of all stores: no keys, no agendas, no relay. */
+import type { Named } from '../table-step.ts'
+import { rowsOf, textOf, type TableState } from './table-model.ts'
+
+export interface GlobalIndexModel {
+  readonly name: string
+  readonly table: string
+  readonly key: readonly string[]
+  /** What must be there; a list has an entry for each distinct element. */
+  readonly parts: readonly string[]
+  readonly storing: readonly string[]
+}
+
+export const globalIndexes: readonly GlobalIndexModel[] = [
+  {
+    ...{ name: 'AllItemsByTag', table: 'Item', key: ['store', 'shelf', 'item'] },
+    ...{ parts: ['tag', 'price'], storing: ['note'] },
+  },
+  {
+    ...{ name: 'AllShelvesByLabel', table: 'Shelf', key: ['store', 'shelf'] },
+    ...{ parts: ['label'], storing: [] },
+  },
+  {
+    ...{ name: 'AllVisitsByWho', table: 'Visit', key: ['store', 'visit'] },
+    ...{ parts: ['who'], storing: [] },
+  },
+]
+
+/** It comes with the second version. */
+export const laterIndex: GlobalIndexModel = {
+  ...{ name: 'AllItemsByOrigin', table: 'Item', key: ['store', 'shelf', 'item'] },
+  ...{ parts: ['origin'], storing: [] },
+}
+
+/** The entries of a state's rows, each as a text. */
+export function globalEntries(state: TableState, index: GlobalIndexModel): readonly string[] {
+  return rowsOf(state, index.table).flatMap((row) => entriesOfRow(row, index).map(textOf))
+}
+
+function entriesOfRow(row: Named, { key, parts, storing }: GlobalIndexModel): readonly Named[] {
+  const list = parts.find((name) => Array.isArray(row[name]))
+  const values: unknown = list === undefined ? [undefined] : row[list]
+  const elements: readonly unknown[] = Array.isArray(values) ? [...new Set(values)] : []
+  return elements.flatMap((element) => {
+    const whole: Named = list === undefined ? row : { ...row, [list]: element }
+    if (parts.some((name) => whole[name] === undefined)) return []
+    const names = [...key, ...parts, ...storing].filter((name) => whole[name] !== undefined)
+    return [Object.fromEntries(names.map((name) => [name, whole[name]]))]
+  })
+}

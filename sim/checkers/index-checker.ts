@@ -1,0 +1,166 @@
+/**
+ * What becomes of changes on their way to indexes, from the log alone: of every entry what the groups of
+ * rows have said of it, one after another, and what the group of the index made of that.
+ *
+ * IDX-1  When nothing is on its way, an index's group has what was said last, and nothing else.
+ * IDX-3  A lag that is told is the time since the change, of one that the index has.
+ * IDX-4  An older change never follows a newer one.
+ * IDX-5  A change is taken off its agenda when the index has it, or a newer one.
+ */
+import { agendaPrefix } from '../../src/base/agenda-key.ts'
+import { bufferOf, equalBytes, fromLatin1, latin1, readCount } from '../../src/base/bytes.ts'
+import { entryStateOf, indexTopic } from '../../src/tables/index-agenda.ts'
+import { stampBytes } from '../../src/tables/index-lane.ts'
+import type { TraceEvent } from '../../src/ports/trace.ts'
+import type { Coverage } from '../coverage.ts'
+import type { RowWrite } from './log-model.ts'
+import type { Referee } from './referee.ts'
+
+/** What a group of rows has said of an entry, and when. */
+interface Said {
+  readonly at: number
+  readonly value: Uint8Array | undefined
+}
+
+interface EntryHistory {
+  readonly said: Said[]
+  /** What the index's group has of it: the change it was made by, and what it holds. */
+  hasOf: number
+  has: Uint8Array | undefined
+  isOnAgenda: boolean
+}
+
+/** Clocks are read in steps; beyond that a lag is exact. */
+const lagMicrosMax = 2_000
+
+const opening = latin1(agendaPrefix(indexTopic))
+
+export class IndexChecker {
+  readonly #referee: Referee
+  readonly #coverage: Coverage
+  /** By the index's group and the entry's key; by the row's group and that key. */
+  readonly #entries = new Map<string, EntryHistory>()
+  readonly #bySource = new Map<string, EntryHistory>()
+  readonly #targets = new Set<string>()
+  #onAgendas = 0
+
+  constructor(referee: Referee, coverage: Coverage) {
+    this.#referee = referee
+    this.#coverage = coverage
+  }
+
+  /** Changes that are on agendas now. */
+  get pending(): number {
+    return this.#onAgendas
+  }
+
+  onWrite(write: RowWrite): void {
+    if (write.key.startsWith(opening)) this.#onAgenda(write)
+    else if (this.#targets.has(write.group)) this.#onEntry(write)
+  }
+
+  #onAgenda({ group, key, value, timestamp }: RowWrite): void {
+    const entryKey = key.slice(opening.length)
+    const place = placeOf(group, entryKey)
+    if (value === undefined) return this.#onTakenOff(place)
+    const state = entryStateOf({ key: fromLatin1(key), value })
+    this.#targets.add(state.target)
+    const history = this.#bySource.get(place) ?? this.#begin(place, state.target, entryKey)
+    // What one entry of the log says twice, it has said last.
+    if (history.said.at(-1)?.at === timestamp) history.said.pop()
+    history.said.push({ at: timestamp, value: state.value })
+    this.#setOnAgenda(history, true)
+    this.#coverage.count(state.value === undefined ? 'index: an entry goes' : 'index: an entry')
+  }
+
+  #begin(place: string, target: string, entryKey: string): EntryHistory {
+    const history = { said: [], hasOf: 0, has: undefined, isOnAgenda: false }
+    this.#bySource.set(place, history)
+    this.#entries.set(placeOf(target, entryKey), history)
+    return history
+  }
+
+  #setOnAgenda(history: EntryHistory, isOn: boolean): void {
+    if (history.isOnAgenda !== isOn) this.#onAgendas += isOn ? 1 : -1
+    history.isOnAgenda = isOn
+  }
+
+  #onTakenOff(place: string): void {
+    const history = this.#bySource.get(place)
+    if (history === undefined || !history.isOnAgenda) return
+    this.#setOnAgenda(history, false)
+    const last = history.said.at(-1)
+    const isThere = last !== undefined && isSame(last.value, history.has)
+    const sentence = 'A change was taken off its agenda, and the index does not have it.'
+    this.#check(isThere, 'IDX-5', sentence, { place: hex(place), last, has: history.has })
+  }
+
+  #onEntry({ group, key, value }: RowWrite): void {
+    const place = placeOf(group, key)
+    const history = this.#entries.get(place)
+    const unasked = 'An index has an entry that no group has said.'
+    this.#check(history !== undefined, 'IDX-1', unasked, { place: hex(place) })
+    if (history === undefined) return
+    const of = value === undefined ? goneOf(history) : readCount(bufferOf(value), 0)
+    const held = value?.subarray(stampBytes)
+    const wasSaid = history.said.some((one) => one.at === of && isSame(one.value, held))
+    const detail = { place: hex(place), of, before: history.hasOf, said: history.said.length }
+    this.#check(wasSaid, 'IDX-1', 'An entry is not what its group has said.', detail)
+    const isLater = of !== undefined && of >= history.hasOf
+    this.#check(isLater, 'IDX-4', 'An older change of an entry followed a newer one.', detail)
+    if (of !== undefined && of < (history.said.at(-1)?.at ?? 0)) {
+      this.#coverage.count('index: a change that another one had replaced')
+    }
+    if (of === history.hasOf) this.#coverage.count('index: a change relayed twice')
+    history.hasOf = of ?? history.hasOf
+    history.has = held
+  }
+
+  /** A node says that it has relayed a change; `wall` is its clock. */
+  onRelayed(node: string, event: TraceEvent, wall: number | undefined): void {
+    const { group, key, madeAt, lagMicros } = event
+    if (typeof group !== 'string' || typeof key !== 'string' || typeof madeAt !== 'number') return
+    const history = this.#bySource.get(placeOf(group, key.slice(opening.length)))
+    const isThere = history !== undefined && history.hasOf >= madeAt
+    const detail = { node, madeAt, lagMicros, wall, has: history?.hasOf }
+    this.#check(isThere, 'IDX-3', 'A lag was told of a change that the index has not.', detail)
+    if (wall === undefined || typeof lagMicros !== 'number') return
+    const error = Math.abs(lagMicros - Math.max(0, wall - madeAt))
+    this.#check(error <= lagMicrosMax, 'IDX-3', 'A lag was told that is another one.', detail)
+  }
+
+  /** Nothing is on its way. */
+  atRest(): void {
+    for (const [place, { said, has }] of this.#entries) {
+      const last = said.at(-1)?.value
+      const sentence = 'Nothing is on its way, and an index has something else than was said last.'
+      this.#check(isSame(last, has), 'IDX-1', sentence, { place: hex(place), last, has })
+    }
+  }
+
+  #check(holds: boolean, rule: string, sentence: string, detail: object): void {
+    this.#referee.check(holds, rule, sentence, () => ({ ...detail }))
+  }
+}
+
+/** The first change after what the index has that took the entry away: deletions do not name theirs. */
+function goneOf({ said, hasOf, has }: EntryHistory): number | undefined {
+  const later = said.find(({ at, value }) => value === undefined && at > hasOf)
+  return later?.at ?? (has === undefined && isGoneAt(said, hasOf) ? hasOf : undefined)
+}
+
+function isGoneAt(said: readonly Said[], at: number): boolean {
+  return said.some((one) => one.at === at && one.value === undefined)
+}
+
+function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : equalBytes(a, b)
+}
+
+function placeOf(group: string, key: string): string {
+  return `${group.length} ${group}${key}`
+}
+
+function hex(text: string): string {
+  return Buffer.from(text, 'latin1').toString('hex')
+}

@@ -1,0 +1,157 @@
+/**
+ * What sessions of tables ask of global indexes: verified reads while everything goes on, the build of
+ * one that came later, and at the end all entries of each, against the rows of all stores.
+ *
+ * IDX-1  At the end the entries are those of the rows.
+ * IDX-2  A verified read gives nothing that was not so while it was made.
+ */
+import type { Timestamp } from '../src/base/ids.ts'
+import type { Client } from '../src/client/client.ts'
+import type { Tables } from '../src/tables/open.ts'
+import {
+  globalEntries,
+  globalIndexes,
+  laterIndex,
+  type GlobalIndexModel,
+} from './checkers/global-model.ts'
+import type { IndexChecker } from './checkers/index-checker.ts'
+import type { Referee } from './checkers/referee.ts'
+import type { TableChecker } from './checkers/table-checker.ts'
+import { textOf } from './checkers/table-model.ts'
+import type { Coverage } from './coverage.ts'
+import type { SeededRandom } from './random.ts'
+import type { Named } from './table-step.ts'
+
+export interface TableGlobalsParts {
+  readonly random: SeededRandom
+  readonly client: Client
+  readonly checker: TableChecker
+  readonly indexes: IndexChecker
+  readonly referee: Referee
+  readonly coverage: Coverage
+  readonly stores: readonly string[]
+  readonly timeoutMs: number
+  /** A session may have written by a schema without the later index, and not know whether it did. */
+  mayHaveLateWrites(): boolean
+}
+
+/** As programs do whose types are known only when they run. */
+interface PlainTables {
+  index(
+    table: { readonly name: string },
+    name: string,
+    query: unknown,
+    options: object,
+  ): Promise<{ readonly items: readonly object[]; readonly cursor: string | undefined }>
+}
+
+const tags = ['x', 'y', 'z'] as const
+const labels = ['left', 'middle', 'right', 'top'] as const
+export const schemaName = 'Shop'
+
+export class TableGlobals {
+  readonly #parts: TableGlobalsParts
+
+  constructor(parts: TableGlobalsParts) {
+    this.#parts = parts
+  }
+
+  get random(): SeededRandom {
+    return this.#parts.random
+  }
+
+  /** Asks for entries, and that their rows have them still. */
+  async look(db: Tables): Promise<void> {
+    const { random, checker, stores, coverage, timeoutMs } = this.#parts
+    const [index, query] = this.#draw()
+    const told = new Map(stores.map((store) => [store, checker.toldAt(store)]))
+    const found = await entriesOf(db, index, query, {
+      verify: true,
+      timeoutMs,
+      limit: random.pick([1, 3, 100]),
+    })
+    coverage.count('tables: verified read of a global index')
+    for (const item of found) this.#checkEntry(index, query, item, told)
+  }
+
+  #draw(): readonly [GlobalIndexModel, Named] {
+    const { random } = this.#parts
+    const index = random.pick(globalIndexes.slice(0, 2))
+    return index.table === 'Item'
+      ? [index, { tag: random.pick(tags) }]
+      : [index, { label: random.pick(labels) }]
+  }
+
+  #checkEntry(
+    index: GlobalIndexModel,
+    query: Named,
+    item: object,
+    told: ReadonlyMap<string, Timestamp>,
+  ): void {
+    const { checker, referee } = this.#parts
+    const store = 'store' in item ? String(item.store) : ''
+    const text = textOf(item)
+    const states = checker.statesSince(store, told.get(store) ?? 0)
+    const wasSo = states.some((state) => globalEntries(state, index).includes(text))
+    const fits = Object.entries(query).every(([name, value]) =>
+      text.includes(`${name}:${JSON.stringify(value)}`),
+    )
+    referee.check(
+      wasSo && fits,
+      'IDX-2',
+      'A verified read of an index gave what was not so while it was made.',
+      () => ({ index: index.name, query, entry: text }),
+    )
+  }
+
+  /** Fills the index that came later, as soon as no session goes by the schema before. */
+  async build(graceMs: number): Promise<void> {
+    const { client, coverage } = this.#parts
+    const indexes = client.indexes(schemaName)
+    const known = await indexes.list()
+    if (known.find(({ name }) => name === laterIndex.name)?.state !== 'building') return
+    await indexes.build(laterIndex.name, { graceMs })
+    coverage.count('tables: a global index built')
+  }
+
+  /** True when all of each index was compared; false when changes are on their way. */
+  async compareAll(db: Tables, hasLater: boolean): Promise<boolean> {
+    const { indexes, checker, referee, stores, timeoutMs, coverage } = this.#parts
+    if (indexes.pending > 0) return false
+    for (const index of hasLater ? [...globalIndexes, laterIndex] : globalIndexes) {
+      const found = await entriesOf(db, index, {}, { timeoutMs })
+      if (indexes.pending > 0) return false
+      const states = stores.map((store) => checker.stateAt(store, Number.MAX_SAFE_INTEGER))
+      const expected = states.flatMap((state) => globalEntries(state, index)).toSorted()
+      const seen = found.map(textOf).toSorted()
+      coverage.count('tables: a global index compared')
+      const isExcused = index === laterIndex && this.#parts.mayHaveLateWrites()
+      referee.check(
+        isExcused || textOf(seen) === textOf(expected),
+        'IDX-1',
+        'Entries of a global index are not those of the rows, though nothing is on its way.',
+        () => ({ index: index.name, expected, seen }),
+      )
+    }
+    indexes.atRest()
+    return true
+  }
+}
+
+async function entriesOf(
+  db: PlainTables,
+  { name, table }: GlobalIndexModel,
+  query: Named,
+  options: object,
+): Promise<readonly object[]> {
+  const items: object[] = []
+  for (let cursor: string | undefined; ;) {
+    const page = await db.index({ name: table }, name, query, {
+      ...options,
+      ...(cursor !== undefined && { cursor }),
+    })
+    items.push(...page.items)
+    cursor = page.cursor
+    if (cursor === undefined) return items
+  }
+}

@@ -1,0 +1,127 @@
+/** Global indexes of a schema, for those who look after them: what there are, and whether they are right. */
+import { StoreError } from '../base/errors.ts'
+import { unknownWord } from '../base/suggest.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import { compileSchema, type CompiledSchema } from '../tables/compile.ts'
+import { compareIndex, removeLeftOvers, type GlobalIndexReport } from '../tables/index-compare.ts'
+import { buildIndex, type Progress, type UpkeepParts } from '../tables/index-upkeep.ts'
+import { markBuilt, type SchemaView } from '../tables/registry.ts'
+import type { IntentSource } from '../txn/session.ts'
+import type { ClientGroups } from './groups.ts'
+
+export interface ClientIndexParts {
+  readonly groups: ClientGroups
+  readonly clock: Clock
+  readonly random: Random
+  readonly intents: IntentSource
+  readonly timeoutMs: number
+  view(): Promise<SchemaView | undefined>
+}
+
+export interface GlobalIndexState {
+  readonly name: string
+  readonly table: string
+  readonly parts: readonly string[]
+  readonly shards: number
+  readonly spread: number
+  /** Not all rows are in it while it is being built, and it is not asked. */
+  readonly state: 'building' | 'ready'
+}
+
+export interface BuildOptions {
+  /** How long programs that do not know the index may still write; by default as long as is safe. */
+  readonly graceMs?: number
+  readonly onProgress?: (progress: Progress) => void
+}
+
+export interface BuildReport {
+  readonly groups: number
+  readonly rows: number
+  /** Entries that no row had, and that are gone now. */
+  readonly removed: number
+}
+
+export class ClientIndexes {
+  readonly schema: string
+  readonly #parts: ClientIndexParts
+
+  constructor(schema: string, parts: ClientIndexParts) {
+    this.schema = schema
+    this.#parts = parts
+  }
+
+  /** The schema's global indexes. */
+  async list(): Promise<readonly GlobalIndexState[]> {
+    const { compiled, view } = await this.#schema()
+    return [...compiled.globals.values()].map(({ name, table, parts, shards, spread }) => ({
+      ...{ name, table, shards, spread },
+      parts: parts.map((part) => (part.direction === 'desc' ? `${part.name} DESC` : part.name)),
+      state: view.building.has(name) ? 'building' : 'ready',
+    }))
+  }
+
+  /**
+   * Puts all rows into an index that was declared when they were there; then it can be asked. Of one
+   * that has all rows already, nothing is done: `rebuild` makes it anew.
+   */
+  async build(index: string, options: BuildOptions = {}): Promise<BuildReport> {
+    const { parts, view } = await this.#upkeep(index, options)
+    const since = view.building.get(index)
+    // Somebody else was quicker.
+    if (since === undefined) return { groups: 0, rows: 0, removed: 0 }
+    const built = await buildIndex(parts, since, options.graceMs)
+    await markBuilt(this.#parts.groups, this.schema, index, parts.options)
+    return { ...built, removed: 0 }
+  }
+
+  /** Puts all rows into the index again, and takes out what is of no row; it goes on being asked. */
+  async rebuild(index: string, options: BuildOptions = {}): Promise<BuildReport> {
+    const { parts, view } = await this.#upkeep(index, options)
+    if (view.building.has(index)) throw notBuilt(index)
+    const removed = await removeLeftOvers(parts)
+    return { ...(await buildIndex(parts, undefined)), removed }
+  }
+
+  /** Compares the index with the rows of its table. */
+  async check(index: string, options: BuildOptions = {}): Promise<GlobalIndexReport> {
+    const { parts, view } = await this.#upkeep(index, options)
+    if (view.building.has(index)) throw notBuilt(index)
+    return compareIndex(parts)
+  }
+
+  async #schema(): Promise<{ readonly compiled: CompiledSchema; readonly view: SchemaView }> {
+    const view = await this.#parts.view()
+    if (view !== undefined) return { compiled: compileSchema(view.version), view }
+    const message = `the cluster has no schema ${this.schema}; apply it first: trilithon schema apply`
+    throw new StoreError('not-found', message)
+  }
+
+  async #upkeep(
+    name: string,
+    { onProgress = () => undefined }: BuildOptions,
+  ): Promise<{ readonly parts: UpkeepParts; readonly view: SchemaView }> {
+    const { compiled, view } = await this.#schema()
+    const index = compiled.globals.get(name)
+    const table = compiled.tables.get(index?.table ?? '')
+    if (index === undefined || table === undefined) {
+      const known = [...compiled.globals.keys()]
+      throw new StoreError(
+        'not-found',
+        `schema ${this.schema}: ${unknownWord('global index', name, known)}`,
+      )
+    }
+    const { groups, clock, random, intents, timeoutMs } = this.#parts
+    const parts: UpkeepParts = {
+      ...{ port: groups, schema: compiled, table, index, onProgress },
+      options: { clock, random, intents, timeoutMs },
+      list: (prefix, after, limit) => groups.list(prefix, after, limit, timeoutMs),
+    }
+    return { parts, view }
+  }
+}
+
+function notBuilt(index: string): StoreError {
+  const message = `index ${index} is being built; trilithon index build goes on with it`
+  return new StoreError('unavailable', message)
+}

@@ -1,0 +1,57 @@
+/** Which groups this node has rows or a state of: their names, in order, from a prefix on. */
+import { compareText } from '../base/bytes.ts'
+import { groupOfBytes, type GroupId } from '../base/ids.ts'
+import { afterPrefix } from '../base/tuple.ts'
+import type { KeyValue, Range } from '../ports/storage.ts'
+import { groupPrefix } from './row-format.ts'
+
+/** What closes a group's name in a key: 00 01. */
+const endBytes = 2
+
+export interface NamePorts {
+  readonly scan: (range: Range) => AsyncIterable<readonly KeyValue[]>
+  /** Groups of which something is not in the store yet. */
+  pending(): Iterable<GroupId>
+}
+
+/** At most `limit` names that begin so and come behind `after`: one look in the store for each. */
+export async function groupNames(
+  { scan, pending }: NamePorts,
+  prefix: string,
+  after: GroupId | undefined,
+  limit: number,
+): Promise<readonly GroupId[]> {
+  const isAsked = (name: GroupId): boolean =>
+    name.startsWith(prefix) && (after === undefined || compareText(name, after) > 0)
+  const names = new Set([...pending()].filter(isAsked))
+  const opening = groupPrefix(groupOfBytes(Buffer.from(prefix, 'latin1')))
+  const start = opening.subarray(0, opening.length - endBytes)
+  const lt = afterPrefix(start)
+  let gte: Uint8Array | undefined = after === undefined ? start : afterPrefix(groupPrefix(after))
+  for (let found = 0; found < limit && gte !== undefined; found++) {
+    const name: GroupId | undefined = await firstName(scan, { gte, ...(lt && { lt }) })
+    if (name === undefined) break
+    names.add(name)
+    gte = afterPrefix(groupPrefix(name))
+  }
+  return [...names].sort(compareText).slice(0, limit)
+}
+
+async function firstName(scan: NamePorts['scan'], range: Range): Promise<GroupId | undefined> {
+  for await (const rows of scan({ ...range, limit: 1 })) {
+    for (const { key } of rows) return nameIn(key)
+  }
+  return undefined
+}
+
+/** `g <group, escaped> 00 01 …` */
+function nameIn(key: Uint8Array): GroupId {
+  const bytes: number[] = []
+  for (let at = 1; at < key.length; at++) {
+    const byte = key[at] ?? 0
+    if (byte === 0 && key[at + 1] === 1) break
+    bytes.push(byte)
+    if (byte === 0) at += 1
+  }
+  return groupOfBytes(Uint8Array.from(bytes))
+}

@@ -1,0 +1,247 @@
+/**
+ * Compares a global index with the rows of its table: entries that are missing, left over, or hold
+ * something else than their row says (IDX-1). Rows change meanwhile, and changes are on their way: what
+ * looks wrong is looked at again until no change of it is, and only then is it told.
+ */
+import { compareBytes, latin1 } from '../base/bytes.ts'
+import type { GroupId } from '../base/ids.ts'
+import { keyAfter, prefixRange, type KeyRange } from '../txn/key-range.ts'
+import type { StoredRow } from '../txn/reads.ts'
+import { runTransaction } from '../txn/run.ts'
+import { pause } from '../txn/time.ts'
+import { upkeepBounds } from './bounds.ts'
+import { indexFaultsMax, type IndexFault } from './check-indexes.ts'
+import { entriesOf, entryWriter, type Entry } from './entries.ts'
+import { decodeGlobalKey, groupOfEntry, indexGroups } from './global-entries.ts'
+import { inTurns, rootContext } from './global-read.ts'
+import { madeOf } from './global-writes.ts'
+import { agendaRowOf } from './index-agenda.ts'
+import { stampBytes } from './index-lane.ts'
+import {
+  contextOf,
+  countGroups,
+  forEachGroup,
+  rowIn,
+  rowRange,
+  type FoundRow,
+  type UpkeepParts,
+} from './index-upkeep.ts'
+import { keyWords } from './key-check.ts'
+import { PortGroups } from './port-groups.ts'
+import type { Values } from './row-check.ts'
+import { decodeRow } from './row-value.ts'
+
+export interface GlobalIndexReport {
+  readonly groups: number
+  readonly rows: number
+  readonly entries: number
+  /** At most `indexFaultsMax`. */
+  readonly faults: readonly IndexFault[]
+}
+
+/** An entry, the row that it is of, and where both are. */
+interface Place {
+  readonly source: GroupId
+  readonly rowKey: Uint8Array
+  /** Of the row, by part. */
+  readonly key: readonly unknown[]
+  readonly target: GroupId
+  readonly entryKey: Uint8Array
+}
+
+export async function compareIndex(parts: UpkeepParts): Promise<GlobalIndexReport> {
+  const faults: IndexFault[] = []
+  const add = async (place: Place): Promise<void> => {
+    const fault = await faultAt(parts, place)
+    if (fault !== undefined && faults.length < indexFaultsMax) faults.push(fault)
+  }
+  const total = (await countGroups(parts)) + parts.index.shards
+  let [groups, rows, entries] = [0, 0, 0]
+  const step = (): void => parts.onProgress({ phase: 'comparing', done: ++groups, total })
+  await forEachGroup(parts, async (group) => {
+    rows += await compareRows(parts, group, add)
+    step()
+  })
+  await inTurns(indexGroups(parts.index), async (target) => {
+    entries += await compareEntries(parts, target, add)
+    step()
+  })
+  return { groups: groups - parts.index.shards, rows, entries, faults }
+}
+
+/** Takes entries that no row has out of the index, by the agendas of their groups; how many. */
+export async function removeLeftOvers(parts: UpkeepParts): Promise<number> {
+  let removed = 0
+  await inTurns(indexGroups(parts.index), (target) =>
+    compareEntries(parts, target, async (place) => {
+      await rightenEntry(parts, place)
+      removed += 1
+    }),
+  )
+  return removed
+}
+
+type Suspect = (place: Place) => Promise<void>
+
+/** Are the entries of a group's rows there, with what they hold? */
+async function compareRows(parts: UpkeepParts, group: GroupId, suspect: Suspect): Promise<number> {
+  const { table, index } = parts
+  const context = contextOf(parts, group)
+  if (context === undefined) return 0
+  let count = 0
+  for await (const page of pagesOf(parts, group, rowRange)) {
+    const rows = page.flatMap((stored) => rowIn(table, context, stored) ?? [])
+    count += rows.length
+    const said = rows.flatMap((row) =>
+      [...entriesOf(table, index, row.values).values()].map((entry) => ({
+        place: placeOf(parts, row, entry),
+        entry,
+      })),
+    )
+    await inTurns([...groupBy(said, ({ place }) => place.target)], async ([target, some]) => {
+      const keys = some.map(({ entry }) => entry.key)
+      const there = await readsOf(parts).getMany(target, keys)
+      for (const [at, { place, entry }] of some.entries()) {
+        const found = there[at]
+        if (found === undefined || !holds(found, entry)) await suspect(place)
+      }
+    })
+  }
+  return count
+}
+
+/** Is every entry of a group of the index one of the row that it names? */
+async function compareEntries(
+  parts: UpkeepParts,
+  target: GroupId,
+  suspect: Suspect,
+): Promise<number> {
+  const { schema, table, index } = parts
+  const range = prefixRange(entryWriter(index).bytes)
+  let count = 0
+  for await (const page of pagesOf(parts, target, range)) {
+    count += page.length
+    const places = page.flatMap(({ key }): Place | readonly Place[] => {
+      const decoded = decodeGlobalKey(table, index, key)
+      if (decoded === undefined) return []
+      const { rowKey, values } = decoded
+      const source = rootContext(schema, table, values).group
+      return { source, rowKey, key: values, target, entryKey: key }
+    })
+    await inTurns([...groupBy(places, ({ source }) => source)], async ([source, some]) => {
+      const keys = some.map(({ rowKey }) => rowKey)
+      const rows = await readsOf(parts).getMany(source, keys)
+      for (const [at, place] of some.entries()) {
+        if (entryIn(parts, place, rows[at]) === undefined) await suspect(place)
+      }
+    })
+  }
+  return count
+}
+
+function groupBy<Item>(
+  items: readonly Item[],
+  groupOf: (item: Item) => GroupId,
+): ReadonlyMap<GroupId, readonly Item[]> {
+  const byGroup = new Map<GroupId, Item[]>()
+  for (const item of items) {
+    const group = groupOf(item)
+    const others = byGroup.get(group)
+    if (others === undefined) byGroup.set(group, [item])
+    else others.push(item)
+  }
+  return byGroup
+}
+
+/** What is wrong at a place, once nothing that concerns it is on its way. */
+async function faultAt(parts: UpkeepParts, place: Place): Promise<IndexFault | undefined> {
+  const agendaKey = agendaRowOf({ target: place.target, key: place.entryKey, value: undefined }).key
+  for (let look = 0; look < upkeepBounds.looksMax; look++) {
+    const before = await readsOf(parts).getMany(place.source, [place.rowKey, agendaKey])
+    const [there] = await readsOf(parts).getMany(place.target, [place.entryKey])
+    const after = await readsOf(parts).getMany(place.source, [place.rowKey, agendaKey])
+    const isStill = before[0]?.timestamp === after[0]?.timestamp
+    if (isStill && before[1] === undefined && after[1] === undefined) {
+      return faultOf(parts, place, entryIn(parts, place, after[0]), there)
+    }
+    await pause(parts.options, upkeepBounds.lookMs)
+  }
+  // It changes all the time; what it comes to is for the next comparison to see.
+  return undefined
+}
+
+function faultOf(
+  { index }: UpkeepParts,
+  { key, entryKey }: Place,
+  entry: Entry | undefined,
+  there: StoredRow | undefined,
+): IndexFault | undefined {
+  const kind =
+    entry === undefined
+      ? there && 'left-over'
+      : there === undefined
+        ? 'missing'
+        : holds(there, entry)
+          ? undefined
+          : 'other-content'
+  const words = `${key.map(keyWords).join(', ')} (${Buffer.from(entryKey).toString('hex')})`
+  return kind && { kind, index: index.name, entry: words }
+}
+
+/** Puts on the agenda what the entry is by its row. */
+async function rightenEntry(parts: UpkeepParts, place: Place): Promise<void> {
+  const { port, table, index, options } = parts
+  await runTransaction(port, place.source, options, async (transaction) => {
+    const stored = await transaction.get(place.rowKey)
+    const row = stored && decodeRow(table, place.key, stored.value)
+    const entry = row && entriesOf(table, index, row).get(latin1(place.entryKey))
+    const change =
+      row === undefined || entry === undefined
+        ? agendaRowOf({ target: place.target, key: place.entryKey, value: undefined })
+        : madeOf(table, index, row, entry)
+    transaction.put(change.key, change.value)
+  })
+}
+
+function placeOf({ table, index }: UpkeepParts, row: FoundRow, entry: Entry): Place {
+  return {
+    source: row.group,
+    rowKey: row.key,
+    key: table.key.map(({ name }) => row.values[name]),
+    target: groupOfEntry(table, index, row.values, entry),
+    entryKey: entry.key,
+  }
+}
+
+function entryIn(
+  { table, index }: UpkeepParts,
+  { key, entryKey }: Place,
+  stored: StoredRow | undefined,
+): Entry | undefined {
+  if (stored === undefined) return undefined
+  const row: Values = decodeRow(table, key, stored.value)
+  return entriesOf(table, index, row).get(latin1(entryKey))
+}
+
+function holds({ value }: StoredRow, entry: Entry): boolean {
+  return compareBytes(value.subarray(stampBytes), entry.value) === 0
+}
+
+function readsOf({ port, options }: UpkeepParts): PortGroups {
+  return new PortGroups(port, { kind: 'current' }, options)
+}
+
+async function* pagesOf(
+  parts: UpkeepParts,
+  group: GroupId,
+  range: KeyRange,
+): AsyncGenerator<readonly StoredRow[]> {
+  const limit = upkeepBounds.changesAtOnceMax
+  for (let { gte } = range; ;) {
+    const rows = await readsOf(parts).scan(group, { gte, lt: range.lt }, false, limit)
+    yield rows
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < limit) return
+    gte = keyAfter(last.key)
+  }
+}

@@ -1,0 +1,189 @@
+/**
+ * Building a global index on rows that are there, comparing it with them, and making it right again
+ * (SPEC.md "Global indexes"). All of it changes an index in the one way there is: by putting entries on
+ * the agenda of the group of their row, in a transaction that has read the row.
+ */
+import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
+import { listedGroupsMax } from '../base/limits.ts'
+import { keyAfter, prefixRange, type KeyRange } from '../txn/key-range.ts'
+import type { GroupPort } from '../txn/group-port.ts'
+import type { RawTransaction } from '../txn/raw-transaction.ts'
+import { runRead } from '../txn/run-read.ts'
+import { runTransaction, type TransactionOptions } from '../txn/run.ts'
+import type { StoredRow } from '../txn/reads.ts'
+import { pause } from '../txn/time.ts'
+import { schemaGraceMs, upkeepBounds } from './bounds.ts'
+import type { CompiledGlobal, CompiledSchema, CompiledTable } from './compile.ts'
+import { entriesOf, entryWriter } from './entries.ts'
+import { madeOf } from './global-writes.ts'
+import { rootOfGroup, type GroupContext } from './group-context.ts'
+import { changesUnder } from './index-agenda.ts'
+import { decodeRowKey, rowSpace } from './row-key.ts'
+import type { Values } from './row-check.ts'
+import { decodeRow } from './row-value.ts'
+
+export interface UpkeepParts {
+  readonly port: GroupPort
+  readonly schema: CompiledSchema
+  readonly table: CompiledTable
+  readonly index: CompiledGlobal
+  readonly options: TransactionOptions
+  /** Names of groups that begin so, behind `after`. */
+  list(prefix: GroupId, after: GroupId | undefined, limit: number): Promise<readonly GroupId[]>
+  /** Called after each step. */
+  onProgress(progress: Progress): void
+}
+
+export interface Progress {
+  readonly phase: 'waiting' | 'counting' | 'filling' | 'relaying' | 'comparing'
+  readonly done: number
+  /** Absent while it is not known. */
+  readonly total?: number
+}
+
+/** All rows of a group, of whatever table. */
+export const rowRange: KeyRange = prefixRange(Uint8Array.of(rowSpace))
+
+/** A row of the index's table, with its place. */
+export interface FoundRow {
+  readonly group: GroupId
+  readonly values: Values
+  readonly key: Uint8Array
+}
+
+/**
+ * Waits until nobody writes who does not keep the index (`declaredAt` and the grace), and puts the
+ * entries of all rows on agendas. Resolves when they are relayed.
+ */
+export async function buildIndex(
+  parts: UpkeepParts,
+  declaredAt: Timestamp | undefined,
+  graceMs: number = schemaGraceMs,
+): Promise<{ readonly groups: number; readonly rows: number }> {
+  const { options, onProgress } = parts
+  if (declaredAt !== undefined) await waitUntil(parts, declaredAt + graceMs * 1000)
+  const total = await countGroups(parts)
+  let [groups, rows, filledAt] = [0, 0, 0]
+  await forEachGroup(parts, async (group) => {
+    const filled = await fillFrom(parts, group)
+    rows += filled.rows
+    filledAt = Math.max(filledAt, filled.at)
+    groups += 1
+    onProgress({ phase: 'filling', done: groups, total })
+  })
+  let relayed = 0
+  await forEachGroup(parts, async (group) => {
+    while (await hasChanges(parts, group, filledAt)) await pause(options, upkeepBounds.lookMs)
+    relayed += 1
+    onProgress({ phase: 'relaying', done: relayed, total: groups })
+  })
+  return { groups, rows }
+}
+
+async function waitUntil({ options, onProgress }: UpkeepParts, until: Timestamp): Promise<void> {
+  const { clock } = options
+  const startedAt = clock.wallMicros()
+  const total = Math.ceil((until - startedAt) / 1_000_000)
+  for (let now = startedAt; now < until; now = clock.wallMicros()) {
+    onProgress({ phase: 'waiting', done: Math.floor((now - startedAt) / 1_000_000), total })
+    await pause(options, Math.min(upkeepBounds.waitStepMs, Math.ceil((until - now) / 1000)))
+  }
+}
+
+/** Groups that may have rows of the table. */
+export async function forEachGroup(
+  { table, schema, list }: UpkeepParts,
+  work: (group: GroupId) => Promise<void>,
+): Promise<void> {
+  const root = schema.tables.get(table.root)
+  if (root === undefined) return
+  const prefix = groupOfBytes(root.groupPrefix)
+  for (let after: GroupId | undefined; ;) {
+    const names = await list(prefix, after, listedGroupsMax)
+    for (let at = 0; at < names.length; at += upkeepBounds.groupsAtOnceMax) {
+      await Promise.all(names.slice(at, at + upkeepBounds.groupsAtOnceMax).map(work))
+    }
+    after = names.at(-1)
+    if (after === undefined || names.length < listedGroupsMax) return
+  }
+}
+
+export async function countGroups(parts: UpkeepParts): Promise<number> {
+  let count = 0
+  await forEachGroup(parts, async () => {
+    count += 1
+    if (count % listedGroupsMax === 0) parts.onProgress({ phase: 'counting', done: count })
+  })
+  return count
+}
+
+interface Filled {
+  readonly rows: number
+  /** When the last of it was put there. */
+  readonly at: Timestamp
+}
+
+/** Puts the entries of all of the group's rows on its agenda. */
+async function fillFrom(parts: UpkeepParts, group: GroupId): Promise<Filled> {
+  const { port, table, index, options } = parts
+  const context = contextOf(parts, group)
+  if (context === undefined) return { rows: 0, at: 0 }
+  let rest: KeyRange | undefined = rowRange
+  let [rows, at] = [0, 0]
+  while (rest !== undefined) {
+    const from: KeyRange = rest
+    const { value, timestamp } = await runTransaction(port, group, options, async (transaction) => {
+      const page = await transaction.scan({ ...from, limit: upkeepBounds.rowsAtOnceMax })
+      const found = page.rows.flatMap((stored) => rowIn(table, context, stored) ?? [])
+      for (const { values } of found) putEntries(transaction, table, index, values)
+      const last = page.rows.at(-1)?.key
+      const next = page.isWhole || last === undefined ? undefined : keyAfter(last)
+      return { next, count: found.length }
+    })
+    rows += value.count
+    at = timestamp ?? at
+    rest = value.next && { gte: value.next, lt: rowRange.lt }
+  }
+  return { rows, at }
+}
+
+function putEntries(
+  transaction: RawTransaction,
+  table: CompiledTable,
+  index: CompiledGlobal,
+  values: Values,
+): void {
+  for (const entry of entriesOf(table, index, values).values()) {
+    const { key, value } = madeOf(table, index, values, entry)
+    transaction.put(key, value)
+  }
+}
+
+/** Whether something that was put there up to `at` waits for the relay. */
+async function hasChanges(
+  { port, index, options }: UpkeepParts,
+  group: GroupId,
+  at: Timestamp,
+): Promise<boolean> {
+  const from = { kind: 'current' } as const
+  const range = { ...changesUnder(entryWriter(index).bytes), limit: upkeepBounds.changesAtOnceMax }
+  const { value } = await runRead(port, group, from, options, (reads) => reads.scan(range))
+  return !value.isWhole || value.rows.some(({ timestamp = 0 }) => timestamp <= at)
+}
+
+export function contextOf({ schema }: UpkeepParts, group: GroupId): GroupContext | undefined {
+  const found = rootOfGroup(schema, group)
+  return found && { schema, root: found.root, values: found.values, group }
+}
+
+/** The row, if it is one of the table. */
+export function rowIn(
+  table: CompiledTable,
+  context: GroupContext,
+  stored: StoredRow,
+): FoundRow | undefined {
+  const found = decodeRowKey(context, stored.key)
+  if (found?.table !== table) return undefined
+  const values = decodeRow(table, found.values, stored.value)
+  return { group: context.group, values, key: stored.key }
+}
