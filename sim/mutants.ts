@@ -7,6 +7,7 @@ import type { Edit, Mutant } from './mutant.ts'
 import { bufferMutants } from './mutants-buffer.ts'
 import { cellMutants } from './mutants-cells.ts'
 import { historyMutants } from './mutants-history.ts'
+import { indexMutants } from './mutants-indexes.ts'
 import { leaseMutants } from './mutants-leases.ts'
 import { logMutants } from './mutants-log.ts'
 import { mvccMutants } from './mutants-mvcc.ts'
@@ -182,4 +183,5 @@ export const mutants: readonly Mutant[] = [
   ...tableMutants,
   ...triggerMutants,
   ...cellMutants,
+  ...indexMutants,
 ]

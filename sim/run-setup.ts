@@ -1,6 +1,8 @@
 /** What a run starts from: its plan, as plain data, who listens to it, and the cluster they make. */
 import type { ClientFrame } from '../src/wire/client-message.ts'
 import { deliveryBounds } from '../src/queues/bounds.ts'
+import { relayBounds } from '../src/tables/bounds.ts'
+import { agendaBounds } from '../src/txn/agenda-worker.ts'
 import { Node } from '../src/node/compose.ts'
 import { decodeClientFrame, encodeClientFrame } from '../src/wire/client-codec.ts'
 import { Cluster } from './cluster.ts'
@@ -69,7 +71,11 @@ export function makeCluster(
     },
     killClient,
     leasesOf: ({ replica }) => replica.observedLeases,
-    open: (ports, nodeOptions, fail) => Node.open(ports, { ...nodeOptions, delivery }, fail),
+    open: (ports, nodeOptions, fail) => {
+      const { groupsAtOnceMax } = relayBounds
+      const relay = { ...agendaBounds, groupsAtOnceMax, ...options.relay }
+      return Node.open(ports, { ...nodeOptions, delivery, relay }, fail)
+    },
     makeDisk: (world, name, priorities, onDurable) =>
       createHostDisk(world, name, options.disk, priorities, onDurable),
   })

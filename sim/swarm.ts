@@ -3,6 +3,7 @@
  * fault off, since rare things meet more often where others do not happen at all.
  */
 import { checkLimits, defaultLimits, type Limits } from '../src/base/limits.ts'
+import { agendaBounds, type AgendaBounds } from '../src/txn/agenda-worker.ts'
 import type { ClockSkew } from './clock.ts'
 import { drawPriorities, type PriorityOptions } from './priorities.ts'
 import { SeededRandom } from './random.ts'
@@ -106,6 +107,8 @@ export interface SwarmOptions {
   readonly priorities?: PriorityOptions
   readonly faultRates: FaultRates
   readonly healing: HealingOptions
+  /** How soon another node takes over what a relay of indexes leaves lying; absent: as usual. */
+  readonly relay?: Pick<AgendaBounds, 'lookMs' | 'patienceMs'>
   /** One per node, in their order. */
   readonly skews: readonly ClockSkew[]
   readonly limits: Limits
@@ -146,6 +149,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
     }),
     faultRates: leases.leaseMs === 0 ? faultRates : withoutLeaps(faultRates),
     healing: drawHealing(random.fork('healing'), nodeCount),
+    relay: drawRelay(random.fork('relay')),
     skews,
     limits: { ...limits, ...leases, ...drawBatches(random) },
   }
@@ -289,6 +293,11 @@ function drawPast(
   random: SeededRandom,
 ): Pick<WorkloadOptions, 'pastSessionCount' | 'pastOperations'> {
   return { pastSessionCount: random.pick([0, 1, 2, 3]), pastOperations: random.int(3, 15) }
+}
+
+/** Where others take over at once, two serve a group as a rule. */
+function drawRelay(random: SeededRandom): Pick<AgendaBounds, 'lookMs' | 'patienceMs'> {
+  return random.pick([agendaBounds, { lookMs: 50, patienceMs: 0 }, { lookMs: 20, patienceMs: 100 }])
 }
 
 function drawHealing(random: SeededRandom, nodeCount: number): HealingOptions {

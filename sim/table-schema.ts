@@ -58,14 +58,14 @@ CREATE TABLE Review {
 CREATE LOCAL INDEX ReviewsByText ON Review(store, text);
 `
 
-/** Over all stores. The last one comes when there are rows, over a property that comes with it. */
+/** Over all stores. The last one comes when there are rows. */
 const globals = `
 CREATE GLOBAL INDEX AllItemsByTag ON Item(tag, price DESC) STORING (note) SHARDS 3 SPREAD 2;
 CREATE GLOBAL INDEX AllShelvesByLabel ON Shelf(label) SHARDS 2;
 CREATE GLOBAL INDEX AllVisitsByWho ON Visit(who) SHARDS 1;
 `
 const secondGlobals = `
-CREATE GLOBAL INDEX AllItemsByOrigin ON Item(origin) SHARDS 2;
+CREATE GLOBAL INDEX AllItemsByNote ON Item(note) SHARDS 2;
 `
 
 export type ShopVersion = 1 | 2

@@ -28,8 +28,8 @@ export const globalIndexes: readonly GlobalIndexModel[] = [
 
 /** It comes with the second version. */
 export const laterIndex: GlobalIndexModel = {
-  ...{ name: 'AllItemsByOrigin', table: 'Item', key: ['store', 'shelf', 'item'] },
-  ...{ parts: ['origin'], storing: [] },
+  ...{ name: 'AllItemsByNote', table: 'Item', key: ['store', 'shelf', 'item'] },
+  ...{ parts: ['note'], storing: [] },
 }
 
 /** The entries of a state's rows, each as a text. */

@@ -20,6 +20,8 @@ export interface BufferingParts {
   readonly groups: GroupPort
   readonly clock: Clock
   readonly random: Random
+  /** Told of each failure. */
+  readonly onFailed: (error: unknown) => void
   /** Other sets that each take a copy of a cell; 0: none is buffered. */
   readonly copies: number
 }
@@ -55,8 +57,7 @@ export class Buffering {
     this.#worker = new AgendaWorker({
       ...{ topic: bufferTopic, agenda: replica.agenda, clock, random, bounds: agendaBounds },
       serve: (group) => drain.serve(group),
-      // The set that is waited for is still silent: the metrics of its nodes say so.
-      onFailed: () => undefined,
+      onFailed: (_group, error) => parts.onFailed(error),
     })
   }
 

@@ -15,6 +15,7 @@ import type { Transport } from '../ports/transport.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
 import { groupOf, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import type { GroupPort } from '../txn/group-port.ts'
+import { LocalGroups } from '../txn/local-groups.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import type { NodeId } from '../base/ids.ts'
 import { Elsewhere } from './elsewhere.ts'
@@ -53,7 +54,10 @@ export class Routing implements GroupExecutor {
       }),
     )
     this.cells = this.#routedCells()
-    this.groups = new ClientGroups((one, ms) => this.execute(one, ms), new SeenPositions())
+    this.groups =
+      parts.placement.setCount === 1
+        ? new LocalGroups(parts.replica)
+        : new ClientGroups((one, ms) => this.execute(one, ms), new SeenPositions())
   }
 
   execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {

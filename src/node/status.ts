@@ -4,7 +4,7 @@
  */
 import type { NodeId } from '../base/ids.ts'
 import type { ReplicaStatus } from '../replica/driver.ts'
-import type { QueuesStatus } from './compose.ts'
+import type { QueuesStatus } from './background.ts'
 import { mainSet, type NodeAddress } from './config-values.ts'
 import type { Figure } from './metrics.ts'
 

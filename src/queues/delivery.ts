@@ -10,7 +10,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { LocalReplica, Row } from '../replica/local-replica.ts'
 import { AgendaWorker, type Served } from '../txn/agenda-worker.ts'
-import type { View } from '../txn/group-port.ts'
+import type { GroupPort, View } from '../txn/group-port.ts'
 import { keyAfter } from '../txn/key-range.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
@@ -23,6 +23,8 @@ import { receive, type Delivered } from './receive.ts'
 
 export interface DeliveryPorts {
   readonly replica: LocalReplica
+  /** All that may be sent to; the groups of this node, when it is absent. */
+  readonly groups?: GroupPort
   readonly clock: Clock
   readonly random: Random
 }
@@ -46,7 +48,7 @@ export class Delivery {
   readonly counts: DeliveryCounts = { delivered: 0, repeated: 0, failures: 0 }
   readonly #ports: DeliveryPorts
   readonly #bounds: DeliveryBounds
-  readonly #groups: LocalGroups
+  readonly #groups: GroupPort
   readonly #intents: Sessions
   readonly #worker: AgendaWorker
   #isStopping = false
@@ -56,7 +58,7 @@ export class Delivery {
     const { replica, clock, random } = ports
     this.#ports = ports
     this.#bounds = bounds
-    this.#groups = new LocalGroups(replica)
+    this.#groups = ports.groups ?? new LocalGroups(replica)
     this.#intents = new Sessions(clock, random)
     this.#worker = new AgendaWorker({
       ...{ topic: outboxTopic, agenda: replica.agenda, clock, random, bounds: bounds.agenda },
@@ -108,7 +110,7 @@ export class Delivery {
     gte: Uint8Array,
   ): Promise<{ readonly rows: readonly Row[]; readonly isWhole: boolean }> {
     const range = { gte, lt: afterAgenda(outboxTopic), limit: this.#bounds.pageRows }
-    return this.#groups.scan(sender, view, range)
+    return this.#groups.scan(sender, view, range, this.#bounds.timeoutMs)
   }
 
   /** What could not be delivered to a group holds up all that is for it. */

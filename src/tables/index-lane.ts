@@ -13,12 +13,15 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { LocalReplica, Outcome } from '../replica/local-replica.ts'
 import type { Mutation } from '../replication/transaction.ts'
+import type { GroupPort } from '../txn/group-port.ts'
 import type { Sessions } from '../txn/session.ts'
 import { relayBounds } from './bounds.ts'
 import { entryStateOf, type EntryState } from './index-agenda.ts'
 
 export interface LaneParts {
   readonly replica: LocalReplica
+  /** Where the index is. */
+  readonly groups: GroupPort
   readonly clock: Clock
   readonly random: Random
   readonly sessions: Sessions
@@ -106,10 +109,11 @@ export class IndexLane {
 
   /** Again after each conflict: somebody else has written one of the entries. */
   async #written(batch: readonly Member[]): Promise<readonly Change[]> {
-    const { replica } = this.#parts
+    const { groups } = this.#parts
+    const from = { kind: 'snapshot' } as const
     let atLeast: Position = 0
     for (let tries = 1; ; tries++) {
-      const seen = await replica.read(this.#target, 'any', relayBounds.callMs, atLeast)
+      const seen = await groups.view(this.#target, from, relayBounds.callMs, atLeast)
       const read = await Promise.all(batch.map((member) => this.#read(member)))
       const changes = read.flat()
       if (changes.length === 0) return changes
@@ -140,7 +144,7 @@ export class IndexLane {
   }
 
   async #commit(readPosition: Position, changes: readonly Change[]): Promise<Outcome> {
-    const { replica, sessions, random } = this.#parts
+    const { groups, sessions, random } = this.#parts
     const { intent, settle } = sessions.open()
     let outcome: Outcome = { kind: 'unknown' }
     try {
@@ -149,7 +153,7 @@ export class IndexLane {
         ...{ readPosition, reads: changes.map(({ state }) => state.key) },
         ...{ ranges: [], allocations: [], mutations: changes.map(mutationOf) },
       }
-      outcome = await replica.submit(submission, relayBounds.callMs)
+      outcome = await groups.commit(submission, relayBounds.callMs)
       return outcome
     } finally {
       settle(outcome.kind !== 'unknown')

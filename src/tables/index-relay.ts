@@ -12,6 +12,7 @@ import type { Random } from '../ports/random.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LocalReplica, Row } from '../replica/local-replica.ts'
 import { AgendaWorker, agendaBounds, type AgendaBounds, type Served } from '../txn/agenda-worker.ts'
+import type { GroupPort } from '../txn/group-port.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import { runTransaction } from '../txn/run.ts'
 import { Sessions } from '../txn/session.ts'
@@ -22,10 +23,14 @@ import { IndexLane, type Relayed } from './index-lane.ts'
 
 export interface IndexRelayParts {
   readonly replica: LocalReplica
+  /** All that may hold an index; the groups of this node, when it is absent. */
+  readonly groups?: GroupPort
   readonly clock: Clock
   readonly random: Random
   readonly trace: Trace
-  readonly bounds?: AgendaBounds
+  readonly bounds?: AgendaBounds | undefined
+  /** Told of each failure. */
+  readonly onFailed?: (error: unknown) => void
 }
 
 export interface RelayFigures extends LagFigures {
@@ -40,7 +45,7 @@ export class IndexRelay {
   readonly #worker: AgendaWorker
   /** Made when there is something to write. */
   #sessions: Sessions | undefined
-  readonly #groups: LocalGroups
+  readonly #groups: GroupPort
   readonly #lanes = new Map<GroupId, IndexLane>()
   readonly #lag = new IndexLag()
   /** In their indexes, and still on the agendas of these groups: what takes them off did not work. */
@@ -54,12 +59,13 @@ export class IndexRelay {
       ...agendaBounds,
       groupsAtOnceMax: relayBounds.groupsAtOnceMax,
     }
-    this.#groups = new LocalGroups(replica)
+    this.#groups = parts.groups ?? new LocalGroups(replica)
     this.#worker = new AgendaWorker({
       ...{ topic: indexTopic, agenda: replica.agenda, clock, random, bounds },
       serve: (group) => this.#serve(group),
-      onFailed: () => {
+      onFailed: (_group, error) => {
         this.#failures += 1
+        parts.onFailed?.(error)
       },
     })
   }
@@ -117,9 +123,13 @@ export class IndexRelay {
   #lane(target: GroupId): IndexLane {
     const known = this.#lanes.get(target)
     if (known !== undefined) return known
-    const lane = new IndexLane(target, { ...this.#parts, sessions: this.#intents() }, () => {
-      this.#lanes.delete(target)
-    })
+    const lane = new IndexLane(
+      target,
+      { ...this.#parts, groups: this.#groups, sessions: this.#intents() },
+      () => {
+        this.#lanes.delete(target)
+      },
+    )
     this.#lanes.set(target, lane)
     return lane
   }

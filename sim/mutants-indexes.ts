@@ -1,0 +1,128 @@
+/** Planted bugs in global indexes: in what writers put on agendas, and in the relay. */
+import type { Mutant } from './mutant.ts'
+
+export const indexMutants: readonly Mutant[] = [
+  {
+    id: 'G12',
+    title: 'a changed row leaves its old entry in a global index',
+    edits: [
+      {
+        file: 'src/tables/global-writes.ts',
+        find: 'if (before !== undefined && !now.has(key)) rows.push(goneOf(table, index, before, entry))',
+        replace:
+          'if (before !== undefined && now.size === 0) rows.push(goneOf(table, index, before, entry))',
+      },
+    ],
+  },
+  {
+    id: 'I01',
+    title: 'a relay reads the changes before it fixes its place in the index',
+    edits: [
+      {
+        file: 'src/tables/index-lane.ts',
+        find:
+          "      const seen = await replica.read(this.#target, 'any', relayBounds.callMs, atLeast)\n" +
+          '      const read = await Promise.all(batch.map((member) => this.#read(member)))\n',
+        replace:
+          '      const read = await Promise.all(batch.map((member) => this.#read(member)))\n' +
+          "      const seen = await replica.read(this.#target, 'any', relayBounds.callMs, atLeast)\n",
+      },
+    ],
+  },
+  {
+    id: 'I02',
+    title: 'a change is taken off its agenda though another one has replaced it',
+    edits: [
+      {
+        file: 'src/tables/index-relay.ts',
+        find: 'if (rows[place]?.timestamp === madeAt) transaction.delete(agendaKey)',
+        replace: 'if (madeAt > 0 && rows[place] !== undefined) transaction.delete(agendaKey)',
+      },
+    ],
+  },
+  {
+    id: 'I03',
+    title: 'an element that a list has no more keeps its entry',
+    edits: [
+      {
+        file: 'src/tables/global-writes.ts',
+        find: 'if (before !== undefined && !now.has(key)) rows.push(goneOf(table, index, before, entry))',
+        replace:
+          'const isElement = index.list !== undefined && now.size > 0\n' +
+          '    if (before === undefined || now.has(key) || isElement) continue\n' +
+          '    rows.push(goneOf(table, index, before, entry))',
+      },
+    ],
+  },
+  {
+    id: 'I04',
+    title: 'an index is said to be built before its groups are gone through to the end',
+    edits: [
+      {
+        file: 'src/tables/index-upkeep.ts',
+        find: '    rest = value.next && { gte: value.next, lt: rowRange.lt }\n',
+        replace: '    rest = undefined\n',
+      },
+      {
+        file: 'src/tables/bounds.ts',
+        find: '  rowsAtOnceMax: 50,\n',
+        replace: '  rowsAtOnceMax: 5,\n',
+      },
+    ],
+  },
+  {
+    id: 'I05',
+    title: 'changes are read from what the node happens to have, and asked of nobody',
+    edits: [
+      {
+        file: 'src/tables/index-lane.ts',
+        find: "await replica.read(member.source, 'current', relayBounds.sourceMs)",
+        replace: "await replica.read(member.source, 'any', relayBounds.sourceMs)",
+      },
+    ],
+  },
+  {
+    id: 'I06',
+    title: 'what goes to an index is not validated against what was written there since',
+    edits: [
+      {
+        file: 'src/tables/index-lane.ts',
+        find: 'reads: changes.map(({ state }) => state.key) },',
+        replace: 'reads: [] },',
+      },
+    ],
+  },
+  {
+    id: 'I07',
+    title: 'a program that has a schema open never hears of a later index',
+    edits: [
+      {
+        file: 'src/tables/schema-watch.ts',
+        find: '    if (ageMs < trustMs / 2) return undefined\n',
+        replace: '    if (ageMs < trustMs * 1e6) return undefined\n',
+      },
+    ],
+  },
+  {
+    id: 'I08',
+    title: 'a verified read gives entries whose rows are there, whatever these say',
+    edits: [
+      {
+        file: 'src/tables/global-read.ts',
+        find: '    if (entry === undefined) return undefined\n',
+        replace: '    if (entry === undefined) return { found, fresh: found.stored, row }\n',
+      },
+    ],
+  },
+  {
+    id: 'I09',
+    title: 'a lag is counted from when the relay has read the change',
+    edits: [
+      {
+        file: 'src/tables/index-relay.ts',
+        find: 'const lagMicros = this.#lag.add(madeAt, now)',
+        replace: 'const lagMicros = this.#lag.add(madeAt, (madeAt + now) / 2)',
+      },
+    ],
+  },
+]

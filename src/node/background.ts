@@ -1,0 +1,104 @@
+/**
+ * What a node does by itself, for what is on the agendas of the groups that it holds: delivers
+ * messages, carries changes to global indexes, brings buffered cells home.
+ */
+import { StoreError } from '../base/errors.ts'
+import type { CellService } from '../cells/operation.ts'
+import type { Placement } from '../placement/placement.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { Trace } from '../ports/trace.ts'
+import { deliveryBounds, type DeliveryBounds } from '../queues/bounds.ts'
+import { Delivery, type DeliveryCounts } from '../queues/delivery.ts'
+import type { LocalReplica, TopicCounts } from '../replica/local-replica.ts'
+import { IndexRelay, type RelayFigures } from '../tables/index-relay.ts'
+import type { AgendaBounds } from '../txn/agenda-worker.ts'
+import { Buffering, type BufferCounts } from './buffering.ts'
+import type { Routing } from './routing.ts'
+
+export interface BackgroundOptions {
+  /** Other replica sets that take a copy of a cell whose own set is silent. Default 1; 0: none. */
+  readonly bufferCopies?: number
+  /** How messages are delivered; the default bounds when absent. */
+  readonly delivery?: DeliveryBounds
+  /** How groups with changes of indexes are served; as usual when absent. */
+  readonly relay?: AgendaBounds
+}
+
+export interface BackgroundParts extends BackgroundOptions {
+  readonly replica: LocalReplica
+  readonly placement: Placement
+  /** Cells and groups of all sets. */
+  readonly routing: Routing
+  readonly clock: Clock
+  readonly random: Random
+  readonly trace: Trace
+  /** Told of a bug: nothing can be rested on this node any more. */
+  onBug(error: Error): void
+}
+
+const bufferCopiesDefault = 1
+
+export interface QueuesStatus extends Readonly<DeliveryCounts> {
+  /** Groups whose outbox waits to be looked at, or is. */
+  readonly busyGroups: number
+  /** Rows that came and went as applied here, by topic: `outbox`, `queue/NAME`, `dead/NAME`. */
+  readonly topics: Readonly<Record<string, TopicCounts>>
+}
+
+/** Plain data, as `/status` gives it. */
+export interface BackgroundStatus {
+  readonly buffer: BufferCounts
+  /** What this node delivered from group to group, and groups that wait for it. */
+  readonly queues: QueuesStatus
+  readonly indexes: RelayFigures
+}
+
+export class Background {
+  readonly #parts: BackgroundParts
+  readonly #delivery: Delivery
+  readonly #relay: IndexRelay
+  readonly #buffering: Buffering
+
+  constructor(parts: BackgroundParts) {
+    this.#parts = parts
+    const { replica, placement, routing, clock, random, trace } = parts
+    const { cells, groups } = routing
+    const common = { replica, groups, clock, random }
+    // What the world does is tried again; anything else is a bug.
+    const onFailed = (error: unknown): void => {
+      if (error instanceof StoreError) return
+      parts.onBug(error instanceof Error ? error : new Error(String(error)))
+    }
+    this.#delivery = new Delivery(common, parts.delivery ?? deliveryBounds, onFailed)
+    this.#relay = new IndexRelay({ ...common, trace, bounds: parts.relay, onFailed })
+    const copies = parts.bufferCopies ?? bufferCopiesDefault
+    this.#buffering = new Buffering({ ...common, placement, cells, copies, onFailed })
+  }
+
+  /** What takes operations on cells: it buffers what a silent set cannot take. */
+  get cells(): CellService {
+    return this.#buffering.cells
+  }
+
+  get status(): BackgroundStatus {
+    const { counts, busyGroups } = this.#delivery
+    const topics = this.#parts.replica.agenda.counts()
+    return {
+      buffer: this.#buffering.counts,
+      queues: { ...counts, busyGroups, topics },
+      indexes: this.#relay.figures,
+    }
+  }
+
+  start(): void {
+    this.#delivery.start()
+    this.#relay.start()
+    if (this.#parts.placement.setCount > 1) this.#buffering.start()
+  }
+
+  /** Begins nothing more; resolves when what is under way has ended. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#delivery.stop(), this.#relay.stop(), this.#buffering.stop()])
+  }
+}
