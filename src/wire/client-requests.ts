@@ -1,4 +1,5 @@
 /** Requests of a client ⇄ positional arrays: `[id, timeoutMs, intents, operation]`. */
+import { assert } from '../base/assert.ts'
 import { batchItemsMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
 import { creatorBytes } from '../cells/cell-table.ts'
@@ -24,6 +25,11 @@ const kinds = {
   ...groupOperationKinds,
   ...agendaOperationKinds,
 } as const satisfies Record<Operation['kind'], number>
+
+assert(
+  new Set(Object.values(kinds)).size === Object.keys(kinds).length,
+  'wire: each kind of operation has a number of its own',
+)
 
 /** One more than a batch may hold: that it is too long is said by those who know the bound. */
 const itemsMax = batchItemsMax + 1

@@ -1,4 +1,5 @@
 /** A node's answers ⇄ positional arrays: `[id, positions, [kind, …], leaders]`. */
+import { assert } from '../base/assert.ts'
 import { batchItemsMax, pageItemsMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
 import type { StoredCell, Written } from '../cells/cell.ts'
@@ -25,6 +26,11 @@ const kinds = {
   ...groupAnswerKinds,
   ...agendaAnswerKinds,
 } as const satisfies Record<Reply['kind'], number>
+
+assert(
+  new Set(Object.values(kinds)).size === Object.keys(kinds).length,
+  'wire: each kind of answer has a number of its own',
+)
 
 export function packResponse(response: Response): Packable {
   const { id, positions, answer, leaders } = response

@@ -33,7 +33,7 @@ export const groupOperationKinds: Readonly<Record<GroupKind, number>> = {
   'outcome-group': 9,
   'lock-group': 10,
   'unlock-group': 11,
-  'list-groups': 12,
+  'list-groups': 16,
 }
 
 export const groupAnswerKinds: Readonly<Record<GroupKind, number>> = {
@@ -42,7 +42,7 @@ export const groupAnswerKinds: Readonly<Record<GroupKind, number>> = {
   'outcome-group': 10,
   'lock-group': 11,
   'unlock-group': 12,
-  'list-groups': 13,
+  'list-groups': 17,
 }
 
 const kinds: readonly GroupKind[] = [
