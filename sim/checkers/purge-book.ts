@@ -2,7 +2,14 @@
  * What purges were asked for, and which cells they may, or must, have removed. A purge that was not
  * acknowledged to the end may have removed any part of what it names.
  */
-import type { SeenCell } from './cell-checker.ts'
+
+/** A cell, as far as purges tell cells apart. */
+export interface PurgedCell {
+  readonly shard: number
+  readonly column: string
+  readonly refKey: number
+  readonly createdAt: string
+}
 
 export interface PurgeAsked {
   readonly shard: number
@@ -21,7 +28,7 @@ export interface Purge extends PurgeAsked {
 
 /** What is known of a cell, and of the others of its column. */
 export interface Purgeable {
-  readonly cell: SeenCell
+  readonly cell: PurgedCell
   readonly sinceTick: number
 }
 
@@ -67,7 +74,7 @@ export class PurgeBook {
   }
 }
 
-function names(purge: Purge, cell: SeenCell): boolean {
+function names(purge: Purge, cell: PurgedCell): boolean {
   const isOfColumn = purge.column === undefined || purge.column === cell.column
   return purge.shard === cell.shard && isOfColumn && Number(cell.createdAt) < purge.before
 }

@@ -182,5 +182,5 @@ test('CELL-8: a cell that no purge named must be there', () => {
 test('CELL-1: a purged cell that comes back with another body is found', () => {
   const court = purged(true)
   court.put(cell(1, 4, 'another'))
-  expect(court.rules).toEqual(['CELL-1'])
+  expect(court.rules).toEqual(['CELL-1', 'LOG-3'])
 })
