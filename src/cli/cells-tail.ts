@@ -1,5 +1,5 @@
 /** `trilithon cells tail`: the cells of a datastore in the order of their shards' logs, one a line. */
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import { StoreError } from '../base/errors.ts'
 import type { Cell } from '../cells/cell.ts'
 import { shardCount } from '../cells/shard.ts'
@@ -17,6 +17,14 @@ export function addTailCommand(cells: Command): void {
     .option('--after <ID>', 'those after this added id; wants --shard')
     .option('--since <TIME>', 'those of this time or later, such as 2026-01-31T12:00:00Z')
     .option('--no-follow', 'end after what is there now')
+    .addOption(
+      new Option(
+        '--read <LEVEL>',
+        'with --no-follow; current: all that was acknowledged; any: one replica',
+      )
+        .choices(['current', 'any'])
+        .default('current'),
+    )
     .action(tailCells)
 }
 
@@ -31,7 +39,7 @@ async function tailCells(options: Options): Promise<void> {
   const wanted = wantedOf(options)
   await withClient(options, async (client) => {
     const cells = client.cells(datastoreOf(options))
-    if (options['follow'] === false) return printPresent(cells, wanted)
+    if (options['follow'] === false) return printPresent(cells, wanted, levelOf(options))
     const { shards, after, since } = wanted
     const [shard = 0] = shards
     const places = after === undefined ? {} : { after: new Map([[shard, after]]) }
@@ -67,13 +75,19 @@ export function timeOf(flag: string, text: string): number {
   throw new CliError(`${flag}: "${text}" is no time such as 2026-01-31T12:00:00Z`, exitUsage)
 }
 
+type ReadLevel = 'current' | 'any'
+
+function levelOf(options: Options): ReadLevel {
+  return options['read'] === 'any' ? 'any' : 'current'
+}
+
 /** Shards asked for at once. */
 const shardsPerRequest = 64
 
-async function printPresent(cells: ClientCells, wanted: Wanted): Promise<void> {
+async function printPresent(cells: ClientCells, wanted: Wanted, read: ReadLevel): Promise<void> {
   for (let at = 0; at < wanted.shards.length; at += shardsPerRequest) {
     const shards = wanted.shards.slice(at, at + shardsPerRequest)
-    for await (const { shard, cell } of presentCells(cells, shards, wanted)) {
+    for await (const { shard, cell } of presentCells(cells, shards, wanted, read)) {
       printJson(timed({ ...cell, shard }))
     }
   }
@@ -84,7 +98,7 @@ export async function* presentCells(
   cells: ClientCells,
   shards: readonly number[],
   from: Pick<Wanted, 'after' | 'since'>,
-  read: 'current' | 'any' = 'current',
+  read: ReadLevel = 'current',
 ): AsyncGenerator<{ readonly shard: number; readonly cell: Cell }> {
   const { after = 0, since } = from
   const places = shards.map((shard) =>

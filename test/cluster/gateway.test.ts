@@ -5,6 +5,8 @@
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
@@ -17,6 +19,7 @@ import {
   startCluster,
   startGateway,
   startProgram,
+  withFolder,
   type TestCluster,
   type TestGateway,
 } from './harness.ts'
@@ -289,3 +292,31 @@ test('cells are purged from the command line, through a gateway too', async () =
     await client.close()
   }
 })
+
+test('with a secret, nodes, gateway and their clients must all have it', async () => {
+  await withFolder(async (folder) => {
+    const secretFile = join(folder, 'secret')
+    const secret = 'a secret of sufficient length'
+    await writeFile(secretFile, secret)
+    const guarded = await startCluster({ ids: ['a'], extraYaml: `secret_file: ${secretFile}` })
+    const gateway = await startGateway(guarded.urls, ['--secret-file', secretFile])
+    const stranger = await connect({ nodes: [gateway.url], timeoutMs: 1_000 })
+    const friend = await connect({ nodes: [gateway.url], secret })
+    try {
+      const put = { method: 'PUT', body: '1' }
+      const rowKey = randomUUID()
+      expect((await fetch(cellPath(gateway.url, rowKey), put)).status).toBe(401)
+      const headers = { authorization: `Bearer ${secret}` }
+      expect((await fetch(cellPath(gateway.url, rowKey), { ...put, headers })).status).toBe(201)
+      expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200)
+      expect(await friend.cells('trips').latest(rowKey, 'BASE')).toMatchObject({ body: 1 })
+      await expect(stranger.cells('trips').latest(rowKey, 'BASE')).rejects.toMatchObject({
+        message: expect.stringContaining('secret'),
+      })
+    } finally {
+      await Promise.all([stranger.close(), friend.close()])
+      await gateway.stop('SIGKILL')
+      await guarded.close()
+    }
+  })
+}, 60_000)
