@@ -36,9 +36,9 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   node: edge,
   gateway: [...edge, 'node'],
   cli: [...edge, 'triggers', 'node', 'gateway', 'schema'],
+  src: [...product, 'schema'],
   // Examples: they use what applications may.
   docs: ['src', 'triggers'],
-  src: [...product, 'schema'],
   sim: [...product, 'schema', 'src'],
   bench: [...product, 'schema', 'src', 'sim'],
   test: [...product, 'schema', 'src', 'sim', 'bench'],

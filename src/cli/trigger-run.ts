@@ -51,7 +51,7 @@ async function lookFirst(client: Client, { datastore }: Service): Promise<void> 
     { limit: 1, read: 'any' },
   )
   const isEmpty = outcomes.every(
-    ({ kind, ...one }) => kind === 'ok' && 'value' in one && one.value.cells.length === 0,
+    (outcome) => outcome.kind === 'ok' && outcome.value.cells.length === 0,
   )
   if (isEmpty)
     say(`datastore ${datastore} has no cells yet: waiting for the first (is the name right?)`)

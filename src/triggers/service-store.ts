@@ -116,7 +116,7 @@ export class ServiceStore {
     })
   }
 
-  /** Writes down triggers that are new. Rejects with `conflict` when one is known with other cells. */
+  /** Writes down triggers that are new. Rejects with `already-exists` when one is for other cells. */
   async register(datastore: string, triggers: readonly Trigger[]): Promise<void> {
     const { service } = this
     await this.#change(async (tx) => {
@@ -129,7 +129,7 @@ export class ServiceStore {
           continue
         }
         if (row.datastore !== datastore || row.column !== column) {
-          throw new StoreError('conflict', isOther(service, row, { datastore, column }))
+          throw new StoreError('already-exists', isOther(service, row, { datastore, column }))
         }
         if (row.marksMax !== marksMax) await putTrigger(tx, service, { ...row, marksMax })
       }

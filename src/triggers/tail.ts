@@ -34,6 +34,8 @@ export class Tail {
   readonly #parts: TailParts
   readonly #ready = new Set<ShardRun>()
   #polls = 0
+  /** One of them waits for long. */
+  #hasLong = false
   #isPumping = false
 
   constructor(parts: TailParts) {
@@ -72,34 +74,40 @@ export class Tail {
     }
     this.#ready.clear()
     if (asked.length === 0) return
+    const isLong = this.#polls === 0
+    if (isLong) this.#hasLong = true
     this.#polls += 1
     for (const { run } of asked) run.isAsked = true
-    this.#poll(asked)
-      .catch((error: unknown) => this.#parts.onFailed(error))
-      .finally(() => this.#onPolled(asked))
+    this.#poll(asked, isLong).then(
+      (isEmpty) => this.#onPolled(asked, isLong, isEmpty),
+      (error: unknown) => this.#parts.onFailed(error),
+    )
   }
 
-  #onPolled(asked: readonly Asked[]): void {
+  #onPolled(asked: readonly Asked[], isLong: boolean, isEmpty: boolean): void {
     this.#polls -= 1
+    if (isLong) this.#hasLong = false
     for (const { run } of asked) {
       run.isAsked = false
       if (!run.isStopped) this.#ready.add(run)
     }
-    this.pump()
+    // Short calls in vain that follow one another would never be one: the last begins the next.
+    if (!isEmpty || this.#hasLong || this.#polls === 0) this.pump()
   }
 
-  async #poll(asked: readonly Asked[]): Promise<void> {
+  /** Whether it brought nothing. */
+  async #poll(asked: readonly Asked[], isLong: boolean): Promise<boolean> {
     const { limits, clock } = this.#parts
-    const isOnly = this.#polls === 1
-    const waitMs = isOnly ? limits.waitMs : limits.shortWaitMs
     try {
-      const pages = await this.#pages(asked, waitMs)
+      const pages = await this.#pages(asked, isLong ? limits.waitMs : limits.shortWaitMs)
       this.#give(asked, pages)
       const isEmpty = pages.every((page) => page === undefined || page.cells.length === 0)
-      if (isOnly && isEmpty) await this.#probe(asked)
+      if (isLong && isEmpty) await this.#probe(asked)
+      return isEmpty
     } catch (error) {
       if (!isOutage(error)) throw error
       await pause({ clock }, limits.pauseMs)
+      return true
     }
   }
 

@@ -1,14 +1,17 @@
 /** Workers in processes of their own, on a cluster in memory, under virtual time. */
-import { openCellTables } from '../../src/cells/cell-table.ts'
+import { StoreError } from '../../src/base/errors.ts'
+import type { GroupId } from '../../src/base/ids.ts'
+import { openCellTables, shardOfGroup } from '../../src/cells/cell-table.ts'
 import { shardOf } from '../../src/cells/shard.ts'
-import type { Client } from '../../src/client/client.ts'
-import { Client as ClientClass } from '../../src/client/client.ts'
+import { Client } from '../../src/client/client.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { randomUuid } from '../../src/ports/random.ts'
 import type { Tables } from '../../src/tables/open.ts'
+import type { GroupPort } from '../../src/txn/group-port.ts'
 import type { TriggerLimits } from '../../src/triggers/bounds.ts'
 import { defineTriggers, type TriggerOptions } from '../../src/triggers/definition.ts'
 import type { TriggerEvent } from '../../src/triggers/event.ts'
+import { TriggerAdmin } from '../../src/triggers/admin.ts'
 import { ServiceStore } from '../../src/triggers/service-store.ts'
 import { OffsetStore } from '../../src/triggers/offset-store.ts'
 import { Worker } from '../../src/triggers/worker.ts'
@@ -48,6 +51,8 @@ export class TriggerBench {
   readonly #refKeys = new Map<number, number>()
   readonly #owner: { readonly client: Client; readonly clock: Clock; readonly process: SimProcess }
   #lives = 0
+  #isServiceBroken = false
+  #handles = 0
 
   constructor(names: readonly string[] = ['n1', 'n2', 'n3']) {
     this.cluster = createCluster({ names })
@@ -70,6 +75,24 @@ export class TriggerBench {
     return this.#tablesOf(this.#owner)
   }
 
+  get admin(): TriggerAdmin {
+    const cells = (of: string): ReturnType<Client['cells']> => this.client.cells(of)
+    return new TriggerAdmin({ cells, tables: this.tables, timeoutMs: 2_000 }, service)
+  }
+
+  wallMicros(): number {
+    return this.#owner.clock.wallMicros()
+  }
+
+  /** Whoever asks for the group of the service is told that there is no majority. */
+  breakService(): void {
+    this.#isServiceBroken = true
+  }
+
+  mendService(): void {
+    this.#isServiceBroken = false
+  }
+
   get serviceStore(): ServiceStore {
     return new ServiceStore(this.tables, service, 1_000)
   }
@@ -79,7 +102,27 @@ export class TriggerBench {
   }
 
   #tablesOf({ client, clock }: { readonly client: Client; readonly clock: Clock }): Tables {
-    return openCellTables(client.groups, { clock, random: this.#random.fork('tables') })
+    const { groups } = client
+    const check = (group: GroupId): void => {
+      const isOfService = shardOfGroup(group) === undefined
+      if (!this.#isServiceBroken || !isOfService) return
+      throw new StoreError('unavailable', 'no majority of the replicas answered in time')
+    }
+    const port: GroupPort = {
+      view: async (group, ...rest) => {
+        check(group)
+        return groups.view(group, ...rest)
+      },
+      get: (...given) => groups.get(...given),
+      scan: (...given) => groups.scan(...given),
+      commit: async (submission, timeoutMs) => {
+        check(submission.group)
+        return groups.commit(submission, timeoutMs)
+      },
+    }
+    // Sessions are drawn: each handle has chance of its own.
+    this.#handles += 1
+    return openCellTables(port, { clock, random: this.#random.fork(`tables ${this.#handles}`) })
   }
 
   #connect(name: string): {
@@ -92,10 +135,7 @@ export class TriggerBench {
     const random = this.#random.fork(name)
     const clock = createClock(process, exactClock, random)
     const transport = this.cluster.network.attach(process, this.nodes)
-    const client = new ClientClass(
-      { transport, clock, random },
-      { tryTimeoutMs: 300, avoidMs: 300 },
-    )
+    const client = new Client({ transport, clock, random }, { tryTimeoutMs: 300, avoidMs: 300 })
     return { client, clock, process }
   }
 

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { defineTriggers, isService, type TriggerOptions } from '../../src/triggers/definition.ts'
+
+const good: TriggerOptions = { name: 'bill', column: 'BASE', handle: () => undefined }
+
+function define(change: Partial<TriggerOptions>): unknown {
+  return defineTriggers({ service: 's', datastore: 'd', triggers: [{ ...good, ...change }] })
+}
+
+test('what is not said is as documented', () => {
+  const { triggers } = defineTriggers({ service: 's', datastore: 'd', triggers: [good] })
+  expect(triggers[0]).toMatchObject({
+    ...{ since: 0, attemptsMax: 8, retryMs: 1_000, retryMaxMs: 60_000 },
+    ...{ timeoutMs: 60_000, marksMax: 100 },
+  })
+  expect(define({ attemptsMax: Infinity })).toMatchObject({ triggers: [{ attemptsMax: Infinity }] })
+})
+
+test.each<[Partial<TriggerOptions>, string]>([
+  [{ name: 'Bill it' }, 'the name of a trigger is 1 to 64 of a-z, 0-9, _ and -'],
+  [{ column: '7' }, 'trigger bill: the column name "7" is not'],
+  [{ attemptsMax: 0 }, 'trigger bill: attemptsMax is a whole number from 1 to Infinity, not 0'],
+  [{ retryMs: 0 }, 'trigger bill: retryMs is a whole number from 1'],
+  [{ retryMs: 50, retryMaxMs: 10 }, 'trigger bill: retryMaxMs is a whole number from 50'],
+  [{ timeoutMs: 1.5 }, 'trigger bill: timeoutMs is a whole number'],
+  [{ marksMax: -1 }, 'trigger bill: marksMax is a whole number from 0'],
+  [{ since: -1 }, 'trigger bill: since is a whole number from 0'],
+])('%j is refused in one sentence', (change, message) => {
+  expect(() => define(change)).toThrow(message)
+})
+
+test('a service without triggers, with two of one name, or of no datastore is refused', () => {
+  const of = { service: 's', datastore: 'd' }
+  expect(() => defineTriggers({ ...of, triggers: [] })).toThrow('service s has no triggers')
+  expect(() => defineTriggers({ ...of, triggers: [good, good] })).toThrow('two triggers named bill')
+  expect(() => defineTriggers({ ...of, datastore: 'Trips!', triggers: [good] })).toThrow(
+    'service s: the datastore name "Trips!"',
+  )
+  const many = Array.from({ length: 33 }, (_, i) => ({ ...good, name: `t${i}` }))
+  expect(() => defineTriggers({ ...of, triggers: many })).toThrow('33 triggers, at most 32')
+})
+
+test('a service is told from what else a module may give', () => {
+  expect(isService(defineTriggers({ service: 's', datastore: 'd', triggers: [good] }))).toBe(true)
+  for (const other of [undefined, null, 3, {}, { service: 's' }, () => 1]) {
+    expect(isService(other)).toBe(false)
+  }
+})
