@@ -43,8 +43,8 @@ async function trigger(...arguments_: readonly string[]): Promise<ProgramResult>
 
 async function put(body: unknown): Promise<string> {
   const row = randomUUID()
-  const arguments_ = ['cells', 'put', row, 'BASE', '0', JSON.stringify(body), '-d', 'trips']
-  expect(await runProgram(arguments_, { folder, environment: environment() })).toMatchObject({
+  const command = ['cells', 'put', row, 'BASE', '0', JSON.stringify(body), '-d', 'trips']
+  expect(await runProgram(command, { folder, environment: environment() })).toMatchObject({
     code: 0,
   })
   return row

@@ -34,7 +34,7 @@ const none: Holdings = new Map()
 
 test('TRIG-5: the first workers get as many shards each, all of one generation', () => {
   const first = spread(none, shards, present('a', 'b', 'c'), 1)
-  expect(countsOf(first ?? none, ['a', 'b', 'c']).sort()).toEqual([6, 7, 7])
+  expect(countsOf(first ?? none, ['a', 'b', 'c']).toSorted((a, b) => a - b)).toEqual([6, 7, 7])
   expect(new Set([...(first ?? none).values()].map(({ generation }) => generation))).toEqual(
     new Set([1]),
   )
@@ -67,7 +67,7 @@ test('what a dead worker had is given on at once, and only that', () => {
     if (before.get(shard)?.owner === 'c') expect(holding.generation).toBe(9)
     else expect(holding).toEqual(before.get(shard))
   }
-  expect(countsOf(after, ['a', 'b', 'd']).sort()).toEqual([6, 7, 7])
+  expect(countsOf(after, ['a', 'b', 'd']).toSorted((a, b) => a - b)).toEqual([6, 7, 7])
 })
 
 test('a shard that was on its way to a worker that died stays, or goes to another one', () => {
