@@ -138,6 +138,17 @@ export const triggerMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'R12',
+    title: 'room for an answer is told to the tail alone that had it',
+    edits: [
+      {
+        file: 'src/triggers/tail.ts',
+        find: '      this.#parts.onRoom()\n',
+        replace: '      this.pump()\n',
+      },
+    ],
+  },
+  {
     id: 'R11',
     title: 'who comes up to a cell of another column forgets what waits before it',
     edits: [

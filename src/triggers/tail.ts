@@ -20,6 +20,8 @@ export interface TailParts {
   /** Answers whose cells are not all done with, of all tails of a trigger. */
   readonly answers: { count: number }
   mayRun(): boolean
+  /** There is room for an answer again, of any tail. */
+  onRoom(): void
   onFailed(error: unknown): void
 }
 
@@ -141,7 +143,7 @@ export class Tail {
       left -= 1
       if (left > 0) return
       answers.count -= 1
-      this.pump()
+      this.#parts.onRoom()
     }
     for (const [i, one] of asked.entries()) {
       const page = pages[i]

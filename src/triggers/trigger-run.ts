@@ -51,7 +51,10 @@ export class TriggerRun {
     this.#parts = parts
     this.#slots = new Slots(parts.limits.handlersMax)
     this.#opens = new Slots(parts.limits.opensMax)
-    const tail = { ...parts, answers: { count: 0 }, mayRun: () => this.#mayRun() }
+    const tail = {
+      ...{ ...parts, answers: { count: 0 }, mayRun: () => this.#mayRun() },
+      onRoom: () => this.#pumpAll(),
+    }
     this.#tails = Array.from({ length: parts.limits.tails }, () => new Tail(tail))
   }
 
@@ -170,6 +173,10 @@ export class TriggerRun {
       run.go()
       this.#tailOf(run)?.add(run)
     }
+    this.#pumpAll()
+  }
+
+  #pumpAll(): void {
     for (const tail of this.#tails) tail.pump()
   }
 
