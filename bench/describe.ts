@@ -3,6 +3,7 @@ import { grouped } from '../src/cli/output.ts'
 import type { CommitsReport } from './commits.ts'
 import type { CompareReport } from './compare/compare.ts'
 import type { Spread } from './compare/summary.ts'
+import type { QueuesReport } from './queues/queues.ts'
 import type { RoundTripsReport } from './round-trips.ts'
 import type { ScaleReport } from './scale/scale.ts'
 import type { SizeFigures } from './scale/summary.ts'
@@ -129,6 +130,21 @@ export function describeYcsb({ options, loaded, workloads, isQuick }: YcsbReport
     ...workloads.flatMap(describeWorkload),
     '',
   ].join('\n')
+}
+
+export function describeQueues({ options, works, isQuick }: QueuesReport): string {
+  const { clients, seconds, bodyBytes } = options
+  const head = `messages of ${bodyBytes} bytes, ${clients} pairs, ${seconds} s each${isQuick ? ' (a quick run)' : ''}; from sending to handled`
+  const rows = works.flatMap(({ work, perSecond, cpuPer1000, failures, ...rest }) => {
+    const latencies = [rest.p50Ms, rest.p95Ms, rest.p99Ms, rest.maxMs].map((ms) => ms.toFixed(2))
+    const { nodes, client } = cpuPer1000
+    return [
+      ycsbCells([work, perSecond.toFixed(0), ...latencies, failures]),
+      `  CPU seconds per 1,000 messages: nodes ${nodes.toFixed(2)}, client ${client.toFixed(2)}`,
+    ]
+  })
+  const names = ['', 'messages/s', 'p50 ms', 'p95 ms', 'p99 ms', 'max ms', 'failures']
+  return [head, ycsbCells(names), ...rows, ''].join('\n')
 }
 
 function describeWorkload(figures: WorkloadFigures): string[] {

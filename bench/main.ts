@@ -8,6 +8,7 @@ import { benchCommits } from './commits.ts'
 import {
   describeCommits,
   describeCompare,
+  describeQueues,
   describeScale,
   describeTrips,
   describeYcsb,
@@ -24,6 +25,7 @@ import {
 } from './flags.ts'
 import { BenchError } from './common.ts'
 import { benchGateway, describeGateway, type GatewayOptions } from './gateway.ts'
+import { benchQueues, type QueuesOptions } from './queues/queues.ts'
 import { benchRoundTrips } from './round-trips.ts'
 import { benchScale, type ScaleOptions } from './scale/scale.ts'
 import { compareTalk, scaleTalk, ycsbTalk } from './talk.ts'
@@ -144,6 +146,26 @@ program
     if (report === undefined) return
     print(report, { json }, describeYcsb)
     if (report.workloads.some(({ failures }) => failures > 0)) process.exitCode = failedExitCode
+  })
+
+program
+  .command('queues')
+  .description(
+    'messages from group to group, from sending to handled, through three node processes',
+  )
+  .option('--clients <n>', 'pairs of groups at once', clientCount, 64)
+  .option('--seconds <n>', 'of each workload; from 60 on it counts', seconds, 60)
+  .option('--body-bytes <n>', 'size of a message', positive, 100)
+  .option('--json', 'print the report as JSON')
+  .action(async ({ json, ...options }: QueuesOptions & JsonFlag) => {
+    const report = await untilStopped((signal) =>
+      benchQueues(options, signal, ({ work, operations }) => {
+        process.stderr.write(`${work}: ${operations} messages\n`)
+      }),
+    )
+    if (report === undefined) return
+    print(report, { json }, describeQueues)
+    if (report.works.some(({ failures }) => failures > 0)) process.exitCode = failedExitCode
   })
 
 interface JsonFlag {

@@ -30,10 +30,14 @@ export class ClientQueues implements QueueSource {
   }
 
   /** Begins to handle a queue's messages in all groups, until it is stopped. */
-  handle({ queue, handle, onFailed = () => undefined, ...options }: HandleCall): QueueHandler {
+  handle(call: HandleCall): QueueHandler {
     const { ask, groups, clock, random, intents } = this.#parts
+    const { queue, handle, onHandled, onFailed = () => undefined, ...options } = call
     const agenda = new RemoteAgenda({ ask, clock, random })
-    const parts = { queue, agenda, groups, clock, random, intents, options, handle, onFailed }
+    const parts = {
+      ...{ queue, agenda, groups, clock, random, intents, options, handle, onFailed },
+      ...(onHandled && { onHandled }),
+    }
     const handler = new QueueHandler(parts)
     handler.start()
     return handler

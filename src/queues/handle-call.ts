@@ -9,6 +9,8 @@ export interface HandleCall extends HandleOptions {
   readonly queue: string
   /** In the transaction that takes the messages; it may be called again for the same ones. */
   handle(transaction: RawTransaction, messages: readonly Taken[]): Promise<void>
+  /** They were handled: what handled them is committed. Told in the process that did it. */
+  onHandled?(group: GroupId, messages: readonly Taken[]): void
   onFailed?(group: GroupId, error: unknown): void
 }
 

@@ -38,6 +38,8 @@ export interface QueueHandlerParts {
   handle(transaction: RawTransaction, messages: readonly Taken[]): Promise<void>
   /** A handler failed, or a group could not be looked after: to be told; it is tried again. */
   onFailed(group: GroupId, error: unknown): void
+  /** What handled these is committed. */
+  onHandled?(group: GroupId, messages: readonly Taken[]): void
 }
 
 /** What a handler did since it began. */
@@ -115,8 +117,8 @@ export class QueueHandler {
       const delayMs = Math.max(1, Math.ceil((nextAt - this.#parts.clock.wallMicros()) / 1000))
       return { kind: 'later', delayMs: Math.min(delayMs, sleepMsMax) }
     }
-    // What was handled may have sent more to its own group.
-    return messages.length > 0 ? { kind: 'again' } : { kind: 'empty', position }
+    // What came meanwhile wakes this, or is listed: who is handled need not be looked at once more.
+    return { kind: 'empty', position: messages.length > 0 ? 0 : position }
   }
 
   /** Takes up to `most` messages, and handles them in one transaction. */
@@ -140,6 +142,7 @@ export class QueueHandler {
     const batch = batchOf(taken)
     assert(batch !== undefined, 'QUE-2: what is committed took its messages')
     this.counts.handled += batch.messages.length
+    if (batch.messages.length > 0) this.#parts.onHandled?.(group, batch.messages)
     return { batch }
   }
 

@@ -22,6 +22,12 @@ import type {
 } from '../../src/replica/local-replica.ts'
 import type { Mutation } from '../../src/replication/transaction.ts'
 import type {
+  AgendaAnswer,
+  AgendaOperation,
+  ListAgenda,
+  TopicSum,
+} from '../../src/queues/agenda-operation.ts'
+import type {
   CommitGroup,
   GroupAnswer,
   GroupOperation,
@@ -213,7 +219,41 @@ const otherGroupOperations: fc.Arbitrary<GroupOperation> = fc.oneof(
   fc.record({ kind: fc.constant('lock-group'), ...lock, holdMs: id, waitMs: count }, plain),
   fc.record({ kind: fc.constant('unlock-group'), ...lock, token: id }, plain),
 )
+const listed = fc.array(fc.record({ group, position: count }, plain), { maxLength: 3 })
+const agendaOperations: fc.Arbitrary<AgendaOperation> = fc.oneof(
+  record<Pick<ListAgenda, 'kind' | 'topic' | 'after' | 'limit'>>(
+    { kind: fc.constant('list-agenda'), topic: text, after: group, limit: id },
+    ['kind', 'topic', 'limit'],
+  ),
+  record<AgendaOperation & { readonly kind: 'watch-agenda' }>(
+    { kind: fc.constant('watch-agenda'), topic: text, member: text, mark: text, waitMs: count },
+    ['kind', 'topic', 'member', 'waitMs'],
+  ),
+  fc.record({ kind: fc.constant('sum-agenda'), prefix: text }, plain),
+)
+const sums: fc.Arbitrary<TopicSum> = record<TopicSum>(
+  { topic: text, groups: count, rows: count, isWhole: fc.boolean(), oldest: count },
+  ['topic', 'groups', 'rows', 'isWhole'],
+)
+const agendaAnswers: fc.Arbitrary<AgendaAnswer> = fc.oneof(
+  fc.record({ kind: fc.constant('list-agenda'), groups: listed }, plain),
+  fc.record(
+    {
+      ...{ kind: fc.constant('watch-agenda'), groups: listed, mark: text, isGap: fc.boolean() },
+      members: fc.array(text, { maxLength: 3 }),
+    },
+    plain,
+  ),
+  fc.record(
+    {
+      ...{ kind: fc.constant('sum-agenda'), node: fc.constant(nodeId('n1')) },
+      topics: fc.array(sums, { maxLength: 3 }),
+    },
+    plain,
+  ),
+)
 const operations: fc.Arbitrary<Operation> = fc.oneof(
+  agendaOperations,
   readGroups,
   commits,
   otherGroupOperations,
@@ -270,6 +310,7 @@ const logPages: fc.Arbitrary<StoredLogPage> = fc.oneof(
 )
 const answers: fc.Arbitrary<Reply> = fc.oneof(
   groupAnswers,
+  agendaAnswers,
   outcomes(written).map((items): Reply => ({ kind: 'put', items })),
   outcomes(fc.option(cells, { nil: undefined })).map((items): Reply => ({ kind: 'get', items })),
   fc.tuple(pages, text).map(([of, next]): Reply => ({ kind: 'row', page: { cells: of, next } })),

@@ -97,6 +97,37 @@ describe.each(disks)('on %s', (_, disk) => {
       expect(await listed(await openData(await on.open()), 'out')).toEqual([`${b}@3`])
     }))
 
+  test('QUE-5: a group stays listed on disk until the batch in which its last row goes', () =>
+    onDisk(disk, async (on) => {
+      const store = new GatedStore(await on.open())
+      const data = await openData(store)
+      commit(data, a, 1, put('out', '1'))
+      await data.drain()
+      commit(data, b, 1, put('out', '1'))
+      const draining = data.drain()
+      commit(data, a, 2, gone('out', '1'))
+      data.listing.delist('out', a, 2)
+      await draining
+      // In a crash the row of group a would come back, and be listed until its end is applied again.
+      const again = await openData(await on.open())
+      const isGone = (await again.scan(a, {})).length === 0
+      const names = (await again.listing.list('out', undefined, 10)).map((one) => one.group)
+      expect(names.includes(a)).toBe(!isGone)
+    }))
+
+  test('topics are told by their names, and rows are counted as they come and go', () =>
+    onDisk(disk, async (on) => {
+      const data = await openData(await on.open())
+      const agenda = new LocalAgenda(data.listing, systemClock, () => true)
+      commit(data, a, 1, put('queue/b', '1'), put('outbox', '1'))
+      await data.drain()
+      commit(data, b, 1, put('queue/a', '1'), { ...put('queue/a', '2'), isNew: true })
+      expect(await agenda.topics(10)).toEqual(['outbox', 'queue/a', 'queue/b'])
+      expect(await agenda.topics(2)).toEqual(['outbox', 'queue/a'])
+      commit(data, b, 2, gone('queue/a', '2'))
+      expect(agenda.counts()).toMatchObject({ 'queue/a': { put: 1, gone: 1 } })
+    }))
+
   test('QUE-5: whatever comes, goes and is looked at, nobody with a row is missed', () =>
     onDisk(disk, async (on) => {
       const walk = new Walk(await openData(await on.open()))

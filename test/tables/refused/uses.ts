@@ -2,10 +2,12 @@
 import { Comment, Event } from '../../../schema/examples/calendar.ts'
 import { Photo, User, type photoApp } from '../../../schema/examples/photos.ts'
 import { rootKey } from '../../../src/tables/open.ts'
+import { queue } from '../../../src/tables/queue-types.ts'
 import type { GroupReader, GroupTransaction } from '../../../src/tables/types.ts'
 
 declare const tx: GroupTransaction<typeof photoApp.tables>
 declare const reader: GroupReader<typeof photoApp.tables>
+const likes = queue<{ readonly by: string }>()('likes', User)
 declare const comment: { calendar_id: 'a-b-c-d-e'; start: 1; event_id: 'a-b-c-d-e' }
 
 // error: Property 'photo_id' is missing in type
@@ -30,3 +32,9 @@ export const c1 = reader.insert(User, { user_id: 1n, name: '' })
 export const c2 = rootKey(Photo, { user_id: 1n, photo_id: 1 })
 // error: is not assignable to
 export const c3 = rootKey(Event, {})
+// error: Property 'by' is missing in type
+export const d1 = tx.send(likes, { user_id: 1n }, {})
+// error: Type 'number' is not assignable to type 'bigint'
+export const d2 = tx.send(likes, { user_id: 1 }, { by: 'ann' })
+// error: is not assignable to
+export const d3 = queue<string>()('likes', Photo)

@@ -1,0 +1,94 @@
+/** Typed queues over nodes in memory: what is sent from a table's group is handled in another's. */
+import { expect, test } from 'vitest'
+import { asyncScope } from '../../src/adapters/async-scope.ts'
+import { Photo, photoApp, User } from '../../schema/examples/photos.ts'
+import { openTables, rootKey, type Tables } from '../../src/tables/open.ts'
+import { queue, type Message } from '../../src/tables/queue-types.ts'
+import { Post } from '../queues/post.ts'
+import { tablesBench } from './bench.ts'
+
+interface Tag {
+  readonly photo_id: number
+  readonly tag: string
+}
+
+const tags = queue<Tag>()('tags', User)
+const ann = { user_id: 1n }
+const bob = { user_id: 2n }
+
+async function open(post: Post): Promise<Tables<typeof photoApp.tables>> {
+  await post.settle(post.client.applySchema(photoApp.model))
+  return await post.settle(post.client.tables(photoApp))
+}
+
+test('QUE-1, QUE-2: a message has its types, its sender and its receiver, and is handled once', async () => {
+  const post = new Post()
+  const db = await open(post)
+  const seen: Message<typeof User, Tag>[] = []
+  db.handle(tags, async (tx, messages) => {
+    for (const message of messages) {
+      const { to, body } = message
+      const key = { ...to, photo_id: body.photo_id }
+      const photo = await tx.get(Photo, key)
+      const before = photo?.tag ?? []
+      await tx.put(Photo, { ...key, time: 1n, full_url: 'x', tag: [...before, body.tag] })
+      seen.push(message)
+    }
+  })
+  await post.settle(
+    db.transaction(rootKey(User, ann), async (tx) => {
+      await tx.insert(User, { ...ann, name: 'Ann' })
+      await tx.send(tags, bob, { photo_id: 7, tag: 'sea' })
+      await tx.send(tags, ann, { photo_id: 1, tag: 'own' })
+      await tx.send(tags, bob, { photo_id: 7, tag: 'sky' })
+    }),
+  )
+  await post.until(() => seen.length >= 3)
+  await post.pass(3_000)
+  const { value } = await post.settle(
+    db.read(rootKey(User, bob), 'current', (rows) => rows.get(Photo, { ...bob, photo_id: 7 })),
+  )
+  expect(value?.tag).toEqual(['sea', 'sky'])
+  const from = { table: 'User', key: ann }
+  expect(seen.find(({ body }) => body.tag === 'own')).toMatchObject({ to: ann, from, attempt: 1 })
+  expect(seen.find(({ body }) => body.tag === 'sky')).toMatchObject({ to: bob, from })
+  const sums = await post.settle(post.client.queues.list())
+  expect(sums).toEqual([])
+})
+
+test('what is no JSON, no root of the schema or no name is refused; so is a handler without nodes', async () => {
+  const { db } = tablesBench(photoApp)
+  const send = (use: (tx: Parameters<Parameters<typeof db.transaction>[1]>[0]) => Promise<void>) =>
+    db.transaction(rootKey(User, ann), use)
+  const loose = queue<unknown>()('loose', User)
+  await expect(send((tx) => tx.send(loose, ann, 1n))).rejects.toThrow(
+    /^queue loose: the body is 1n; expected JSON/,
+  )
+  await expect(send((tx) => tx.send(loose, ann, undefined))).rejects.toMatchObject({
+    code: 'invalid',
+  })
+  expect(() => queue()('no name', User)).toThrow('no name of a queue')
+  expect(() => db.handle(loose, async () => undefined)).toThrow('without a cluster')
+})
+
+test('db itself is not to be used inside a handler', async () => {
+  const post = new Post()
+  const { clock, client } = post
+  const { random } = post.cluster.bench
+  const own = { clock, random, scope: asyncScope(), queues: client.queues }
+  const db = openTables(photoApp, client.groups, own)
+  const errors: unknown[] = []
+  db.handle(
+    tags,
+    async () => {
+      await db.read(rootKey(User, ann), 'current', async () => undefined)
+      throw new Error('reached')
+    },
+    { attemptsMax: 1, onFailed: (error) => errors.push(error) },
+  )
+  await post.settle(
+    db.transaction(rootKey(User, ann), (tx) => tx.send(tags, bob, { photo_id: 1, tag: 'x' })),
+  )
+  await post.pass(3_000)
+  expect(String(errors[0])).toContain('db.read was called inside the function')
+})
