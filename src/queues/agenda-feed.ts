@@ -46,17 +46,22 @@ export class Feed {
   see(member: string): void {
     this.#askedAt = this.#clock.monotonicMs()
     this.#seenAt.delete(member)
+    this.#forgetSilent()
     if (this.#seenAt.size < this.#membersMax) this.#seenAt.set(member, this.#askedAt)
   }
 
   members(): readonly string[] {
+    this.#forgetSilent()
+    return [...this.#seenAt.keys()].toSorted()
+  }
+
+  #forgetSilent(): void {
     const since = this.#clock.monotonicMs() - memberMs
     for (const [member, at] of this.#seenAt) {
       // In the order in which they asked: the others did later.
-      if (at >= since) break
+      if (at >= since) return
       this.#seenAt.delete(member)
     }
-    return [...this.#seenAt.keys()].toSorted()
   }
 
   /** Not all changes since then are remembered, or it is of no time that was. */
