@@ -235,6 +235,8 @@ export class Caller {
     return this.#links.pick(spreadOf(operation), {
       ...(node !== undefined && { node }),
       ...(not !== undefined && { not }),
+      // Who shares the work asks the same node, which knows all of them.
+      isAlike: operation.kind === 'watch-agenda',
     })
   }
 
@@ -314,7 +316,6 @@ function spreadOf(operation: Operation): number {
     case 'sum-agenda':
       return operation.turn ?? 0
     case 'watch-agenda':
-      // Who shares the work asks the same node, which knows all of them.
       return spreadOfText(operation.topic)
     default:
       return spreadOfText(groupOf(operation))

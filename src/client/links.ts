@@ -6,6 +6,7 @@
  * BRK-1  No call is held back by a breaker: as long as a link is up there is a node to ask.
  */
 import { assert } from '../base/assert.ts'
+import { compareText } from '../base/bytes.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Endpoint } from '../ports/transport.ts'
 import { Breaker, type BreakerLimits, type BreakerState } from './breaker.ts'
@@ -107,20 +108,22 @@ export class Links {
   /**
    * The node to ask now: the one of this id, if it may be asked; else `spread`, a whole number,
    * names one of several. Not the one that this call has just asked in vain, if there is another.
+   * `isAlike`: the same node for all clients that name the same, whichever link was up first.
    * Undefined: no link is up.
    */
   pick(
     spread: number,
-    wish: { readonly node?: string; readonly not?: Endpoint } = {},
+    wish: { readonly node?: string; readonly not?: Endpoint; readonly isAlike?: boolean } = {},
   ): Endpoint | undefined {
     const now = this.#clock.monotonicMs()
-    const { node, not } = wish
+    const { node, not, isAlike = false } = wish
     const wanted = node === undefined ? undefined : this.#endpoints.get(node)
     if (wanted !== undefined && wanted !== not && this.#mayTry(wanted, now)) return wanted
     const good: Endpoint[] = []
     for (const endpoint of this.#places.keys()) {
       if (endpoint !== not && this.#mayTry(endpoint, now)) good.push(endpoint)
     }
+    if (isAlike) good.sort(compareText)
     const picked = good.length > 0 ? good[spread % good.length] : this.#longestOpen(not)
     const isStuck = picked === undefined && [...this.#places.values()].some(({ isUp }) => isUp)
     assert(!isStuck, 'BRK-1: a link is up and nobody is asked')

@@ -41,26 +41,28 @@ export async function take(
 ): Promise<Batch> {
   const atOnce = new Lane(transaction, atOncePrefix(queue), now, most, false)
   const delayed = new Lane(transaction, delayedPrefix(queue), now, most, true)
-  const heads = await Promise.all([atOnce.next(), delayed.next()])
+  let [first, second] = await Promise.all([atOnce.next(), delayed.next()])
   const messages: Taken[] = []
   let bytes = 0
-  let [first, second] = heads
   while (messages.length < most) {
+    first ??= await atOnce.next()
+    second ??= await delayed.next()
     const isFirst = first !== undefined && (second === undefined || first.sentAt <= timeOf(second))
     const one = isFirst ? first : second
     if (one === undefined) break
     bytes += one.message.body.length
     if (bytes > batchBytesMax && messages.length > 0) break
     messages.push(one)
-    if (isFirst) first = await atOnce.next()
-    else second = await delayed.next()
+    if (isFirst) first = undefined
+    else second = undefined
   }
   transaction.relyOn(messages.map(({ key }) => key))
   const isTakenOnce = new Set(messages.map(({ id }) => id)).size === messages.length
   assert(isTakenOnce, 'QUE-2: a transaction takes a message once')
   const later = [atOnce.nextAt, delayed.nextAt].filter((at) => at !== undefined)
   const nextAt = later.length === 0 ? undefined : Math.min(...later)
-  const isFull = first !== undefined || second !== undefined
+  const isCut = atOnce.isCut || delayed.isCut || first !== undefined || second !== undefined
+  const isFull = messages.length === most || (isCut && messages.length > 0)
   const { position } = await transaction.view()
   return { messages, isFull, nextAt, position }
 }
@@ -104,6 +106,11 @@ class Lane {
 
   get nextAt(): Timestamp | undefined {
     return this.#nextAt
+  }
+
+  /** So many were looked at that the rest was not. */
+  get isCut(): boolean {
+    return !this.#isEnd && this.#looked >= lookedAtMax
   }
 
   async next(): Promise<Taken | undefined> {
