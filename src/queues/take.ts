@@ -82,6 +82,7 @@ class Lane {
   #page: readonly StoredRow[] = []
   #at = 0
   #looked = 0
+  #isLastPage = false
   #isEnd = false
   readonly #heldUp = new Set<GroupId | undefined>()
   /** Of each sender, the last number that was not brought back from the dead. */
@@ -110,7 +111,7 @@ class Lane {
 
   /** So many were looked at that the rest was not. */
   get isCut(): boolean {
-    return !this.#isEnd && this.#looked >= lookedAtMax
+    return !this.#isEnd && !this.#isLastPage && this.#looked >= lookedAtMax
   }
 
   async next(): Promise<Taken | undefined> {
@@ -137,19 +138,23 @@ class Lane {
   }
 
   async #row(): Promise<StoredRow | undefined> {
-    const row = this.#page[this.#at++]
-    if (row !== undefined || this.#isEnd) return this.#isEnd ? undefined : row
-    // Behind so many that are held up nobody looks: when these are tried again, it goes on.
-    if (this.#looked >= lookedAtMax) return undefined
+    if (this.#at === this.#page.length && !this.#isLastPage && !this.#isEnd) await this.#turnPage()
+    const row = this.#isEnd ? undefined : this.#page[this.#at]
+    if (row !== undefined) this.#at += 1
+    return row
+  }
+
+  /** Behind so many that are held up nobody looks: when these are tried again, it goes on. */
+  async #turnPage(): Promise<void> {
+    if (this.#looked >= lookedAtMax) return
     const range = { gte: this.#from, lt: this.#end, limit: this.#pageRows }
-    const { rows } = await this.#transaction.peek(range)
+    const { rows, isWhole } = await this.#transaction.peek(range)
     const last = rows.at(-1)
-    if (last === undefined) this.#isEnd = true
-    else this.#from = keyAfter(last.key)
+    if (last !== undefined) this.#from = keyAfter(last.key)
+    this.#isLastPage = isWhole
     this.#looked += rows.length
     this.#page = rows
-    this.#at = 1
-    return rows[0]
+    this.#at = 0
   }
 
   #checkOrder({ sender, number, redriven }: InboxMessage): void {

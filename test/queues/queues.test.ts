@@ -187,3 +187,46 @@ test('what is in the queues is counted at a node, by queue', async () => {
     [group('b'), 2],
   ])
 })
+
+test('a long queue of one group is handled in as few commits as batches allow', async () => {
+  const post = new Post()
+  const letters = Array.from({ length: 1_205 }, (_, i) => ({ to: group('r'), body: String(i) }))
+  await post.send(group('a'), letters)
+  await post.pass(2_000)
+  const sizes: number[] = []
+  const bodies: string[] = []
+  const handling = post.handle({
+    ...{ batch: 100, concurrency: 1 },
+    handle: async (transaction) => transaction.put(bytes('last'), bytes('x')),
+    onHandled: (_group, messages) => {
+      sizes.push(messages.length)
+      bodies.push(...messages.map(textOf))
+    },
+  })
+  await post.until(() => handling.counts.handled === letters.length)
+  expect(sizes).toEqual([...Array.from({ length: 12 }, () => 100), 5])
+  expect(bodies).toEqual(letters.map(({ body }) => body))
+})
+
+test('who is held up is passed over, but not without end', async () => {
+  const post = new Post()
+  const held = Array.from({ length: 1_100 }, (_, i) => ({ to: group('r'), body: `held ${i}` }))
+  await post.send(group('a'), [{ to: group('r'), body: 'bad' }, ...held])
+  await post.pass(1_000)
+  await post.send(group('b'), [{ to: group('r'), body: 'behind' }])
+  await post.pass(1_000)
+  const seen: string[] = []
+  post.handle({
+    ...{ attemptsMax: 2, retryMs: 5_000, batch: 50 },
+    handle: async (transaction, messages) => {
+      if (messages.some((one) => textOf(one) === 'bad')) throw new Error('bad')
+      transaction.put(bytes('last'), bytes('x'))
+    },
+    onHandled: (_group, messages) => seen.push(...messages.map(textOf)),
+  })
+  await post.pass(3_000)
+  expect(seen).toEqual([])
+  // Once it is dead, all go on in their order.
+  await post.until(() => seen.length === 1_101)
+  expect(seen).toEqual([...held.map(({ body }) => body), 'behind'])
+})
