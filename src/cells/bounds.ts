@@ -29,3 +29,8 @@ assert(
   'limits: an answer does not fit a frame',
 )
 assert(batchBytesMax + cellBytesMax < frameBytesMax, 'limits: a batch does not fit a frame')
+/** Indexes of one datastore. */
+export const indexesMax = 100
+/** Entries of one place looked at for one page of an index, and entries that one query sorts. */
+export const indexScanMax = 5_000
+export const indexSortMax = 10_000

@@ -2,7 +2,7 @@
  * Cells over this node's replica (SCHEMALESS): carries out operations on any shard, whoever leads
  * it. Everything it waits for is the replica and the clock, so it runs in the simulator as it is.
  *
- * CELL-1 to CELL-8, see SPEC.md. Indexes, triggers and buffered writes are not here yet.
+ * CELL-1 to CELL-8, IDX-7, see SPEC.md.
  */
 import { StoreError } from '../base/errors.ts'
 import { checkBody } from './body.ts'
@@ -28,24 +28,33 @@ import {
   type GetLog,
   type GetRow,
   type GetVersions,
+  type IndexedCells,
   type LogPlace,
   type PurgeCells,
   type PutCells,
   type PutItem,
+  type QueryIndex,
   type ReadFrom,
   type StoredLogPage,
 } from './operation.ts'
 import { mapBounded } from './pool.ts'
-import { errorOf, outcomeOf, type Outcome, type Problem } from '../base/problem.ts'
+import { errorOf, outcomeOf, problem, type Outcome, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
-import type { GroupTables } from '../tables/open.ts'
+import { schemaTrustMs } from '../tables/bounds.ts'
+import type { GroupTables, Tables } from '../tables/open.ts'
+import type { GroupPort } from '../txn/group-port.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import { getCells, openCellTables, shardKey } from './cell-table.ts'
+import { isOverColumn, type IndexDefinition } from './index-definition.ts'
+import { queryIndex, type FoundEntry } from './index-query.ts'
+import { indexNamed, KeptIndexes, type KnownIndex } from './index-registry.ts'
 import { putCell } from './put.ts'
 import { intentsProblem, timeoutProblem, type Intents } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
+import { remainingOrTimeout } from '../txn/time.ts'
+import { pageItemsMax } from '../base/limits.ts'
 import { logPage } from './shard-log.ts'
 import { purgePage } from './shard-purge.ts'
 import {
@@ -93,6 +102,8 @@ interface Call {
 /** What cells are made of: a replica, time and chance. */
 export interface CellPorts {
   readonly replica: LocalReplica
+  /** Groups of all replica sets, for indexes; those of the replica, when it is absent. */
+  readonly groups?: GroupPort
   readonly clock: Clock
   readonly random: Random
 }
@@ -100,6 +111,8 @@ export interface CellPorts {
 export class CellStore implements CellService {
   readonly #ports: CellPorts
   readonly #shards: ByShard<GroupTables>
+  readonly #tables: Tables
+  readonly #indexes: KeptIndexes
   readonly #sessions: Sessions
   readonly #waits = new Set<() => void>()
   #watchedShards = 0
@@ -107,8 +120,10 @@ export class CellStore implements CellService {
 
   constructor(ports: CellPorts) {
     this.#ports = ports
-    const tables = openCellTables(new LocalGroups(ports.replica), ports)
+    const tables = openCellTables(ports.groups ?? new LocalGroups(ports.replica), ports)
     this.#shards = new ByShard((of) => tables.of(shardKey(of)))
+    this.#tables = tables
+    this.#indexes = new KeptIndexes(tables, ports.clock, schemaTrustMs)
     this.#sessions = new Sessions(ports.clock, ports.random)
   }
 
@@ -146,6 +161,8 @@ export class CellStore implements CellService {
         return this.#log(operation, call)
       case 'purge':
         return this.#purge(operation, call)
+      case 'index':
+        return this.#query(operation, call)
     }
   }
 
@@ -195,7 +212,10 @@ export class CellStore implements CellService {
     const { deadlineMs, seen } = call
     const { creator } = item
     const task = { datastore, shard, name: item, body: checked.body, intent, creator, deadlineMs }
-    const ports = { tables: this.#shards.get(datastore, shard), clock: this.#ports.clock }
+    const ports = {
+      ...{ tables: this.#shards.get(datastore, shard), clock: this.#ports.clock },
+      indexes: () => this.#indexesOver(datastore, item.column),
+    }
     const { written, group, position } = await putCell(ports, task)
     seen.see(shard, position)
     seen.seeLeader(shard, this.#ports.replica.leaderElsewhere(group))
@@ -272,6 +292,67 @@ export class CellStore implements CellService {
     const { value, view } = await readShard(ports, of, read, call.deadlineMs, work)
     call.seen.see(shard, view.position)
     return { value, position: view.position }
+  }
+
+  #indexesOver(
+    datastore: string,
+    column: string,
+  ): readonly IndexDefinition[] | Promise<readonly IndexDefinition[]> {
+    const known = this.#indexes.of(datastore)
+    if (known instanceof Promise) return known.then((indexes) => overColumn(indexes, column))
+    return overColumn(known, column)
+  }
+
+  async #query(operation: QueryIndex, call: Call): Promise<Answer> {
+    const { datastore, name, read, columns } = operation
+    const { definition } = await this.#indexToAsk(datastore, name)
+    const timeoutMs = remainingOrTimeout(this.#ports.clock, call.deadlineMs)
+    const level = read.level === 'any' ? 'snapshot' : 'current'
+    const parts = { tables: this.#tables, definition, level, timeoutMs } as const
+    const { entries, cursor } = await queryIndex(parts, operation)
+    const budget = fullBudget()
+    const withCells = async (entry: FoundEntry): Promise<IndexedCells> => {
+      if (columns === undefined) return entry
+      return { ...entry, cells: await this.#cellsOf(operation, entry.rowKey, columns, call) }
+    }
+    const found = await mapBounded(entries, batchConcurrencyMax, withCells)
+    for (const { cells = [] } of found) {
+      for (const { body } of cells) budget.bytesLeft -= body.length
+    }
+    if (budget.bytesLeft < 0)
+      throw errorOf(
+        problem(
+          'too-large',
+          'the cells of these rows do not fit one answer; ask for fewer entries',
+        ),
+      )
+    const fields = definition.fields.map(({ field }) => field)
+    return { kind: 'index', fields, entries: found, ...(cursor !== undefined && { cursor }) }
+  }
+
+  async #indexToAsk(datastore: string, name: string): Promise<KnownIndex> {
+    const kept = await this.#indexes.of(datastore)
+    const found = kept.find(({ definition }) => definition.name === name)
+    if (found?.isBuilding === false) return found
+    const now = indexNamed(await this.#indexes.now(datastore), datastore, name)
+    if (!now.isBuilding) return now
+    const message = `index ${name} is being built: not all rows are in it yet; trilithon index build --datastore ${datastore} ${name} goes on with it`
+    throw new StoreError('unavailable', message)
+  }
+
+  #cellsOf(
+    operation: QueryIndex,
+    rowKey: string,
+    columns: readonly string[] | 'all',
+    call: Call,
+  ): Promise<readonly StoredCell[]> {
+    return this.#read(operation, shardOf(rowKey), call, async (view) => {
+      if (columns === 'all') return (await rowOf(view, { rowKey, limit: pageItemsMax })).cells
+      const cells = await mapBounded(columns, batchConcurrencyMax, (column) =>
+        latestCell(view, { rowKey, column }),
+      )
+      return cells.flatMap((cell) => cell ?? [])
+    })
   }
 
   async #row(operation: GetRow, call: Call): Promise<Answer> {
@@ -373,6 +454,10 @@ export class CellStore implements CellService {
     }
     return false
   }
+}
+
+function overColumn(indexes: readonly KnownIndex[], column: string): readonly IndexDefinition[] {
+  return indexes.flatMap(({ definition }) => (isOverColumn(definition, column) ? [definition] : []))
 }
 
 function add(lists: Map<number, number[]>, key: number, value: number): void {

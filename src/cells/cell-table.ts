@@ -15,13 +15,20 @@
  */
 import { assert, present } from '../base/assert.ts'
 import { equalBytes, sha256 } from '../base/bytes.ts'
-import type { GroupId, Timestamp } from '../base/ids.ts'
+import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { intentOf } from '../replication/transaction.ts'
 import { compileSchema } from '../tables/compile.ts'
+import { encodePart } from '../tables/key-codec.ts'
 import { groupContext, rootOfGroup } from '../tables/group-context.ts'
-import { openTables, rootKey, type RootKey, type Tables } from '../tables/open.ts'
+import {
+  openTables,
+  rootKey,
+  type GlobalIndexOptions,
+  type RootKey,
+  type Tables,
+} from '../tables/open.ts'
 import type { Page, ScanOptions } from '../tables/read-rows.ts'
 import type { GroupReader, GroupTransaction, Inserted } from '../tables/types.ts'
 import type { GroupPort } from '../txn/group-port.ts'
@@ -76,6 +83,32 @@ const purgedTable = table('Purged', {
   .key('datastore', 'shard', 'row_key', 'column')
   .in(shardTable)
 
+/** What the shard's rows have in indexes over cells: a row each, kept with the cells that it is of. */
+const indexedTable = table('Indexed', {
+  datastore: t.string(),
+  shard: t.int32(),
+  index_name: t.string(),
+  row_key: t.uuid(),
+  place: t.bytes(),
+  sort: t.bytes(),
+  fields: t.bytes(),
+})
+  .key('datastore', 'shard', 'index_name', 'row_key')
+  .in(shardTable)
+  .globalIndex('IndexedByPlace', ['place', 'sort'], { storing: ['fields'], shards: 256 })
+
+const datastoreTable = table('Datastore', { datastore: t.string() }).key('datastore').root()
+
+const definitionTable = table('IndexDefinition', {
+  datastore: t.string(),
+  index_name: t.string(),
+  definition: t.string(),
+  declared_at: t.timestamp(),
+  is_building: t.bool(),
+})
+  .key('datastore', 'index_name')
+  .in(datastoreTable)
+
 const schemaName = 'Schemaless'
 const schema = defineSchema(schemaName, [
   shardTable,
@@ -83,6 +116,9 @@ const schema = defineSchema(schemaName, [
   purgedTable,
   ...offsetTables,
   ...serviceTables,
+  indexedTable,
+  datastoreTable,
+  definitionTable,
 ])
 
 /** The schema of cells as every cluster has it; no other one may have its name. */
@@ -138,6 +174,91 @@ export function creatorOf(intent: {
   readonly sequence: number
 }): Uint8Array {
   return sha256(intentOf(intent)).subarray(0, creatorBytes)
+}
+
+/** Names the group of a datastore's own rows. */
+export function datastoreKey(datastore: string): RootKey {
+  return rootKey(datastoreTable, { datastore })
+}
+
+/** What a row has in an index: where its entry is, in which order, and what it holds. */
+export interface IndexedRow {
+  readonly place: Uint8Array
+  readonly sort: Uint8Array
+  readonly fields: Uint8Array
+}
+
+export interface IndexedEntry extends Pick<IndexedRow, 'sort' | 'fields'> {
+  readonly row_key: Uuid
+}
+
+export interface DefinitionRow {
+  readonly datastore: string
+  readonly index_name: string
+  /** As JSON. */
+  readonly definition: string
+  readonly declared_at: Timestamp
+  readonly is_building: boolean
+}
+
+export async function putIndexed(
+  tx: GroupTransaction,
+  { datastore, shard }: ShardName,
+  { index, rowKey }: { readonly index: string; readonly rowKey: string },
+  row: IndexedRow | undefined,
+): Promise<void> {
+  const key = { datastore, shard, index_name: index, row_key: uuidOf(rowKey) }
+  if (row === undefined) return tx.delete(indexedTable, key)
+  return tx.put(indexedTable, { ...key, ...row })
+}
+
+/** What a row has in an index by the shard that it is in. */
+export async function getIndexed(
+  rows: GroupReader,
+  { datastore, shard }: ShardName,
+  index: string,
+  rowKey: string,
+): Promise<IndexedRow | undefined> {
+  const key = { datastore, shard, index_name: index, row_key: uuidOf(rowKey) }
+  return rows.get(indexedTable, key)
+}
+
+/** Entries at a place, by their second fields. */
+export function scanPlace(
+  tables: Tables,
+  place: Uint8Array,
+  sort: { readonly gte?: Uint8Array; readonly lte?: Uint8Array },
+  options: GlobalIndexOptions,
+): Promise<Page<IndexedEntry>> {
+  return tables.index(indexedTable, 'IndexedByPlace', { place, sort }, options)
+}
+
+/** A page of the shard's cells, by row. */
+export async function scanCells(
+  rows: GroupReader,
+  { datastore, shard }: ShardName,
+  options: ScanOptions,
+): Promise<Page<CellRow>> {
+  const page = await rows.scan(cellTable, { datastore, shard }, options)
+  return { ...page, items: page.items.map((row) => cellRow(rows, row)) }
+}
+
+export async function scanDefinitions(
+  rows: GroupReader,
+  datastore: string,
+): Promise<readonly DefinitionRow[]> {
+  return (await rows.scan(definitionTable, { datastore })).items
+}
+
+export function putDefinition(tx: GroupTransaction, row: DefinitionRow): Promise<void> {
+  return tx.put(definitionTable, row)
+}
+
+/** Names of the groups of a datastore's shards begin so. */
+export function shardsPrefix(datastore: string): GroupId {
+  const [part] = compiledShard.key
+  const own = part === undefined ? new Uint8Array() : encodePart(part, datastore)
+  return groupOfBytes(Buffer.concat([compiledShard.groupPrefix, own]))
 }
 
 /** Rejects with `already-exists`. */

@@ -36,6 +36,8 @@ function kindProblem(operation: CellOperation): Problem | undefined {
       const name = { rowKey, column, ...(from !== undefined && { refKey: from }) }
       return nameProblem(name) ?? pageProblem(limit)
     }
+    case 'index':
+      return pageProblem(operation.limit)
     case 'log':
       return (
         itemsProblem(operation.items.length, shardCount, 'shardCount') ??

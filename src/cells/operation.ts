@@ -7,6 +7,7 @@ import type { Position, Timestamp } from '../base/ids.ts'
 import type { Outcome, Problem } from '../base/problem.ts'
 import type { ReadLevel } from '../replica/local-replica.ts'
 import type { Intents } from '../txn/intents.ts'
+import type { FoundEntry, IndexQuery } from './index-query.ts'
 import type { CellName, ShardLeader, ShardPosition, StoredCell, Written } from './cell.ts'
 
 /** From which replica a read is answered. */
@@ -111,7 +112,30 @@ export interface PurgeCells {
   readonly limit: number
 }
 
-export type CellOperation = PutCells | GetCells | GetRow | GetVersions | GetLog | PurgeCells
+/** Entries of an index over the datastore's cells, and cells of the rows found. */
+export interface QueryIndex extends IndexQuery {
+  readonly kind: 'index'
+  readonly datastore: string
+  readonly read: ReadFrom
+  readonly name: string
+  /** Of each row found the latest cells of these columns, or of all. */
+  readonly columns?: readonly string[] | 'all'
+}
+
+export interface IndexedCells extends FoundEntry {
+  readonly cells?: readonly StoredCell[]
+}
+
+export interface IndexAnswer {
+  readonly kind: 'index'
+  /** The names of the fields, as `values` of the entries have them. */
+  readonly fields: readonly string[]
+  readonly entries: readonly IndexedCells[]
+  readonly cursor?: string
+}
+
+export type CellOperation =
+  PutCells | GetCells | GetRow | GetVersions | GetLog | PurgeCells | QueryIndex
 
 /** The cells asked for; `next` is where to go on, absent at the end. */
 export interface CellPage<Next> {
@@ -141,6 +165,7 @@ export type Answer =
       /** Where to go on; absent at the end. */
       readonly next?: number
     }
+  | IndexAnswer
   | { readonly kind: 'problem'; readonly problem: Problem }
 
 export interface Answered {

@@ -17,6 +17,8 @@ import type { GroupTables, TransactionResult } from '../tables/open.ts'
 import type { GroupTransaction, Inserted } from '../tables/types.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
 import type { PackedBody } from './body.ts'
+import type { IndexDefinition } from './index-definition.ts'
+import { indexRowsWith, putIndexRows } from './index-keep.ts'
 import { putRerunsMax } from './bounds.ts'
 import type { Added, CellName } from './cell.ts'
 import {
@@ -34,6 +36,8 @@ export interface PutPorts {
   /** Those of the shard. */
   readonly tables: GroupTables
   readonly clock: Clock
+  /** The indexes that the cell's column has a say in, as they are known now. */
+  indexes(): readonly IndexDefinition[] | Promise<readonly IndexDefinition[]>
 }
 
 export interface PutTask {
@@ -61,20 +65,28 @@ type Run =
   | { readonly kind: 'purged' }
 
 /** Rejects with a StoreError; `unknown-outcome` when the cell may or may not come to be written. */
-export async function putCell({ tables, clock }: PutPorts, task: PutTask): Promise<PutResult> {
+export async function putCell(
+  { tables, clock, indexes }: PutPorts,
+  task: PutTask,
+): Promise<PutResult> {
   const { intent } = task
   const timeoutMs = remainingOrTimeout(clock, task.deadlineMs)
   const options = { from: 'snapshot', intent, timeoutMs, rerunsMax: putRerunsMax } as const
   const creator = task.creator ?? creatorOf(intent)
   const result = await tables
-    .transaction((tx) => run(tx, task, creator), options)
+    .transaction((tx) => run(tx, task, creator, indexes), options)
     .catch((error: unknown) => {
       throw inWords(error, tables.group)
     })
   return resultOf(task, creator, result)
 }
 
-async function run(tx: GroupTransaction, task: PutTask, creator: Uint8Array): Promise<Run> {
+async function run(
+  tx: GroupTransaction,
+  task: PutTask,
+  creator: Uint8Array,
+  indexes: PutPorts['indexes'],
+): Promise<Run> {
   const { name, body } = task
   // Most shards were never purged: one short key says so, and its column need not be asked.
   const isPurged = (await purgedAddedId(tx, task)) > 0
@@ -83,8 +95,16 @@ async function run(tx: GroupTransaction, task: PutTask, creator: Uint8Array): Pr
     const [row] = await getCells(tx, task, [name])
     return row === undefined ? { kind: 'purged' } : { kind: 'found', row }
   }
+  const known = indexes()
+  const definitions = known instanceof Promise ? await known : known
   try {
-    return { kind: 'inserted', row: await insertCell(tx, task, name, { body, creator }) }
+    if (definitions.length === 0) {
+      return { kind: 'inserted', row: await insertCell(tx, task, name, { body, creator }) }
+    }
+    const kept = await indexRowsWith(tx, task, { ...name, body: body.bytes }, definitions)
+    const row = await insertCell(tx, task, name, { body, creator })
+    await putIndexRows(tx, task, name.rowKey, kept)
+    return { kind: 'inserted', row }
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== 'already-exists') throw error
   }

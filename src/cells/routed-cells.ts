@@ -22,6 +22,8 @@ import { isShard, shardOf } from './shard.ts'
 export interface RoutedCellsParts {
   /** By the numbers of their sets. */
   readonly services: readonly CellService[]
+  /** One of them, which asks the others by itself for what an index is of. */
+  readonly own: CellService
   /** The set that holds a shard. */
   setOf(datastore: string, shard: number): number
 }
@@ -49,6 +51,8 @@ export class RoutedCells implements CellService {
         return this.#ofRow(datastore, operation.rowKey).execute(operation, options)
       case 'purge':
         return this.#serviceOf(datastore, operation.shard).execute(operation, options)
+      case 'index':
+        return this.#parts.own.execute(operation, options)
       default:
         return this.#executeBatch(operation, options)
     }

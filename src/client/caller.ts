@@ -317,6 +317,8 @@ function spreadOf(operation: Operation): number {
       return operation.turn ?? 0
     case 'watch-agenda':
       return spreadOfText(operation.topic)
+    case 'index':
+      return spreadOfText(`${operation.name} ${String(operation.where[0]?.value)}`)
     default:
       return spreadOfText(groupOf(operation))
   }

@@ -33,6 +33,7 @@ import { shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { notAnAnswer } from './call.ts'
+import { ClientCellIndex } from './cell-indexes.ts'
 import type { SeenPositions } from './seen-positions.ts'
 import type {
   LogOptions,
@@ -178,6 +179,12 @@ export class ClientCells {
     const timeoutMs = (options.timeoutMs ?? this.#parts.timeoutMs) + waitMs
     const answer = await this.#ask(operation, { timeoutMs })
     return expected(answer, 'log').items.map(logPageOutcome)
+  }
+
+  /** An index over these cells, to be asked. */
+  index(name: string): ClientCellIndex {
+    const { service, timeoutMs } = this.#parts
+    return new ClientCellIndex({ service, timeoutMs }, this.datastore, name)
   }
 
   /** All cells of the shards (default: all shards) from a place on, and new ones as they come. */

@@ -10,7 +10,7 @@ import type {
   CellOperation,
   CellService,
 } from '../cells/operation.ts'
-import { cellVersion } from '../cells/cell-table.ts'
+import { cellVersion, openCellTables } from '../cells/cell-table.ts'
 import { shardGroup } from '../cells/shard.ts'
 import type { DefinedSchema } from '../../schema/define.ts'
 import { fingerprintOf } from '../../schema/fingerprint.ts'
@@ -37,6 +37,7 @@ import { Sessions } from '../txn/session.ts'
 import type { Replied, Reply } from '../wire/client-message.ts'
 import { notAnAnswer, PutCall, ReadCall, type Call } from './call.ts'
 import { Caller, defaultClientLimits, type ClientLimits, type ClientPorts } from './caller.ts'
+import { ClientCellIndexes } from './cell-indexes.ts'
 import { ClientCells } from './cells.ts'
 import { CommitCall } from './commit-call.ts'
 import { ClientGroups } from './groups.ts'
@@ -136,6 +137,14 @@ export class Client implements CellService {
       ...{ groups: this.groups, clock, random, intents: this.#sessions, timeoutMs },
       view: () => this.#schemaView(schema, {}),
     })
+  }
+
+  /** The indexes over the cells of a datastore, to be looked after. */
+  cellIndexes(datastore: string): ClientCellIndexes {
+    const { clock, random } = this.#ports
+    const { timeoutMs } = this.#limits
+    const tables = openCellTables(this.groups, { clock, random })
+    return new ClientCellIndexes({ tables, groups: this.groups, clock, timeoutMs }, datastore)
   }
 
   /** What the node that is asked at present says of itself. */

@@ -13,8 +13,8 @@ import { Delivery, type DeliveryCounts } from '../queues/delivery.ts'
 import type { LocalReplica, TopicCounts } from '../replica/local-replica.ts'
 import { IndexRelay, type RelayFigures } from '../tables/index-relay.ts'
 import type { AgendaBounds } from '../txn/agenda-worker.ts'
+import type { GroupPort } from '../txn/group-port.ts'
 import { Buffering, type BufferCounts } from './buffering.ts'
-import type { Routing } from './routing.ts'
 
 export interface BackgroundOptions {
   /** Other replica sets that take a copy of a cell whose own set is silent. Default 1; 0: none. */
@@ -29,7 +29,8 @@ export interface BackgroundParts extends BackgroundOptions {
   readonly replica: LocalReplica
   readonly placement: Placement
   /** Cells and groups of all sets. */
-  readonly routing: Routing
+  readonly cells: CellService
+  readonly groups: GroupPort
   readonly clock: Clock
   readonly random: Random
   readonly trace: Trace
@@ -62,8 +63,7 @@ export class Background {
 
   constructor(parts: BackgroundParts) {
     this.#parts = parts
-    const { replica, placement, routing, clock, random, trace } = parts
-    const { cells, groups } = routing
+    const { replica, placement, cells, groups, clock, random, trace } = parts
     const common = { replica, groups, clock, random }
     // What the world does is tried again; anything else is a bug.
     const onFailed = (error: unknown): void => {

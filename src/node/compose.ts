@@ -82,12 +82,13 @@ export class Node {
     const { clock, random, trace, clients: transport, elsewhere = new Map() } = ports
     const { node, placement } = options
     const common = { replica: driver, clock, random }
-    this.#store = new CellStore(common)
     this.#groups = new GroupService(common)
     this.#agendas = new AgendaService({ ...common, node })
-    const own = { cells: this.#store, groups: this.#groups }
-    this.#routing = new Routing({ ...common, ...own, node, placement, elsewhere })
-    const background = { ...common, placement, routing: this.#routing, trace, onBug: onFailure }
+    this.#routing = new Routing({ ...common, groups: this.#groups, node, placement, elsewhere })
+    const { groups } = this.#routing
+    this.#store = new CellStore({ ...common, groups })
+    const cells = this.#routing.cells(this.#store)
+    const background = { ...common, groups, cells, placement, trace, onBug: onFailure }
     this.#background = new Background({ ...options, ...background })
     const status = (): PlainObject => plain(this.status())
     const services = { cells: this.cells, groups: this.#routing, agendas: this.#agendas }

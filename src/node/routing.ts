@@ -3,6 +3,7 @@
  * others' by asking their nodes.
  */
 import { present } from '../base/assert.ts'
+import { compareText } from '../base/bytes.ts'
 import type { CellService } from '../cells/operation.ts'
 import { RoutedCells } from '../cells/routed-cells.ts'
 import { shardGroup } from '../cells/shard.ts'
@@ -13,11 +14,16 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Transport } from '../ports/transport.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
-import { groupOf, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
+import {
+  groupOf,
+  type GroupAnswer,
+  type GroupOperation,
+  type ListGroups,
+} from '../txn/group-operation.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
-import type { NodeId } from '../base/ids.ts'
+import type { GroupId, NodeId } from '../base/ids.ts'
 import { Elsewhere } from './elsewhere.ts'
 
 /** Carries out what is asked of groups: a node's own `GroupService`. */
@@ -30,7 +36,6 @@ export interface RoutingParts {
   readonly placement: Placement
   readonly replica: LocalReplica
   /** Of this node's set. */
-  readonly cells: CellService
   readonly groups: GroupExecutor
   /** Links to the nodes of each other set, by its number. */
   readonly elsewhere: ReadonlyMap<number, Transport<ClientFrame>>
@@ -39,7 +44,6 @@ export interface RoutingParts {
 }
 
 export class Routing implements GroupExecutor {
-  readonly cells: CellService
   /** As transactions need them. */
   readonly groups: GroupPort
   readonly #parts: RoutingParts
@@ -53,7 +57,6 @@ export class Routing implements GroupExecutor {
         return [set, new Elsewhere({ transport, clock, random })]
       }),
     )
-    this.cells = this.#routedCells()
     this.groups =
       parts.placement.setCount === 1
         ? new LocalGroups(parts.replica)
@@ -62,9 +65,26 @@ export class Routing implements GroupExecutor {
 
   execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
     const { placement, replica, groups } = this.#parts
+    if (operation.kind === 'list-groups') return this.#list(operation, timeoutMs)
     const group = groupOf(operation)
     if (replica.holds(group)) return groups.execute(operation, timeoutMs)
     return this.#set(placement.setOf(group)).askGroup(operation, timeoutMs)
+  }
+
+  /** Each set knows its own; a set that does not answer is not left out in silence. */
+  async #list(operation: ListGroups, timeoutMs: number): Promise<GroupAnswer> {
+    const others = [...this.#elsewhere.values()]
+    const answers = await Promise.all([
+      this.#parts.groups.execute(operation, timeoutMs),
+      ...others.map((set) => set.askGroup(operation, timeoutMs)),
+    ])
+    const found: GroupId[] = []
+    for (const answer of answers) {
+      if (answer.kind !== 'list-groups') return answer
+      found.push(...answer.groups)
+    }
+    const groups = [...new Set(found)].sort(compareText).slice(0, operation.limit)
+    return { kind: 'list-groups', groups }
   }
 
   /** Ends what other sets are asked. */
@@ -72,16 +92,17 @@ export class Routing implements GroupExecutor {
     await Promise.all([...this.#elsewhere.values()].map((set) => set.close()))
   }
 
-  #routedCells(): CellService {
-    const { node, placement, cells } = this.#parts
-    if (placement.setCount === 1) return cells
-    const own = placement.setOfNode(node)
+  /** The cells of all sets, given those of this node's. */
+  cells(own: CellService): CellService {
+    const { node, placement } = this.#parts
+    if (placement.setCount === 1) return own
+    const ownSet = placement.setOfNode(node)
     const services = Array.from({ length: placement.setCount }, (_, set) =>
-      set === own ? cells : this.#set(set),
+      set === ownSet ? own : this.#set(set),
     )
     const setOf = (datastore: string, shard: number): number =>
       placement.setOf(shardGroup(datastore, shard))
-    return new RoutedCells({ services, setOf })
+    return new RoutedCells({ services, own, setOf })
   }
 
   #set(set: number): Elsewhere {

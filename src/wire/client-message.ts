@@ -68,6 +68,8 @@ export function replyBytes({ answer }: Replied): number {
         (sum, item) => sum + (item.kind === 'ok' ? bodiesBytes(item.value.cells) : 0),
         0,
       )
+    case 'index':
+      return answer.entries.reduce((sum, { cells = [] }) => sum + 64 + bodiesBytes(cells), 0)
     case 'read-group':
       return rowsBytes(answer.rows) + rowsBytes(answer.page?.rows ?? [])
     default:

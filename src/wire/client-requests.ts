@@ -11,6 +11,7 @@ import { agendaOperationKinds, packAgendaOperation, readAgendaOperation } from '
 import * as part from './client-fields.ts'
 import type { Operation, Request } from './client-message.ts'
 import { groupOperationKinds, packGroupOperation, readGroupOperation } from './group-codec.ts'
+import { packQueryIndex, readQueryIndex } from './index-codec.ts'
 import * as field from './peer-fields.ts'
 
 /** Numbers on the wire: never reused, never renumbered. */
@@ -24,6 +25,7 @@ const kinds = {
   purge: 20,
   ...groupOperationKinds,
   ...agendaOperationKinds,
+  index: 21,
 } as const satisfies Record<Operation['kind'], number>
 
 assert(
@@ -99,6 +101,8 @@ function packOperation(operation: Operation): Packable[] {
       const { datastore, shard, before, column, keepLatest, after, limit } = operation
       return [datastore, shard, before, column, keepLatest, after, limit]
     }
+    case 'index':
+      return packQueryIndex(operation, packRead(operation.read))
     default:
       if (isAgendaOperation(operation)) return packAgendaOperation(operation)
       return packGroupOperation(operation)
@@ -136,6 +140,8 @@ function readOperation(value: unknown): Operation {
       return { kind: 'status' }
     case kinds.purge:
       return readPurge(field.list(rest, 'purge', 7))
+    case kinds.index:
+      return readQueryIndex(rest, readTarget)
     default: {
       const operation = readGroupOperation(kind, rest) ?? readAgendaOperation(kind, rest)
       if (operation !== undefined) return operation

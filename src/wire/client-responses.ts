@@ -9,6 +9,7 @@ import { agendaAnswerKinds, packAgendaAnswer, readAgendaAnswer } from './agenda-
 import * as part from './client-fields.ts'
 import type { Reply, Response } from './client-message.ts'
 import { groupAnswerKinds, packGroupAnswer, readGroupAnswer } from './group-codec.ts'
+import { packIndexAnswer, readIndexAnswer } from './index-codec.ts'
 import * as field from './peer-fields.ts'
 
 const statusBytesMax: number = 1024 * 1024
@@ -25,6 +26,7 @@ const kinds = {
   purge: 20,
   ...groupAnswerKinds,
   ...agendaAnswerKinds,
+  index: 21,
 } as const satisfies Record<Reply['kind'], number>
 
 assert(
@@ -60,6 +62,8 @@ function packAnswer(answer: Reply): Packable[] {
       return [answer.items.map((item) => part.packOutcome(item, packLogPage))]
     case 'status':
       return [answer.status]
+    case 'index':
+      return packIndexAnswer(answer)
     case 'problem':
       return [part.packProblem(answer.problem)]
     case 'purge':
@@ -91,6 +95,8 @@ function readAnswer(value: unknown): Reply {
     }
     case kinds.status:
       return { kind: 'status', status: field.bytes(content, 'status', statusBytesMax) }
+    case kinds.index:
+      return readIndexAnswer(rest)
     case kinds.problem:
       return { kind: 'problem', problem: part.problem(content) }
     case kinds.purge: {

@@ -1,0 +1,152 @@
+/**
+ * An index over cells (Schemaless "Indexes"): which fields of which columns' latest cells it holds. The
+ * first field is the shard field: a query names its value. What comes from outside is checked here, and
+ * each mistake told with the way to it, so that who has a file can say the line.
+ */
+import { isColumn, isDatastore } from './cell.ts'
+import { isIndexType, indexTypes, type IndexType } from './index-values.ts'
+
+export interface IndexField {
+  /** A member of the cell's body, or a way through its objects: `driver.uuid`. */
+  readonly field: string
+  readonly type: IndexType
+  readonly column: string
+}
+
+export interface IndexDefinition {
+  readonly name: string
+  readonly datastore: string
+  /** In the order of the definition; the first one is the shard field. */
+  readonly fields: readonly IndexField[]
+}
+
+export interface DefinitionProblem {
+  readonly at: readonly (string | number)[]
+  readonly message: string
+}
+
+export type DefinitionResult =
+  | { readonly ok: true; readonly definition: IndexDefinition }
+  | { readonly ok: false; readonly problems: readonly DefinitionProblem[] }
+
+export const indexFieldsMax = 32
+const fieldCharsMax = 256
+const fieldPattern = /^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$/
+const members = new Set(['table', 'datastore', 'column_defs'])
+
+/** From what YAML or JSON gives: `table`, `datastore`, `column_defs: [{column_key, fields: [{field, type}]}]`. */
+export function checkDefinition(value: unknown): DefinitionResult {
+  const problems: DefinitionProblem[] = []
+  const complain = (at: readonly (string | number)[], message: string): void => {
+    problems.push({ at, message })
+  }
+  const given = recordOf(value)
+  if (given === undefined) {
+    const message = 'an index is defined by table, datastore and column_defs'
+    return { ok: false, problems: [{ at: [], message }] }
+  }
+  for (const name of Object.keys(given)) {
+    if (!members.has(name))
+      complain([name], `there is no ${name} here, only ${[...members].join(', ')}`)
+  }
+  const { table: name, datastore, column_defs: columns } = given
+  if (typeof name !== 'string' || !isDatastore(name)) {
+    complain(['table'], 'table is the name of the index: a-z, 0-9 and _, starting with a letter')
+  }
+  if (typeof datastore !== 'string' || !isDatastore(datastore)) {
+    complain(['datastore'], 'datastore is the name of a datastore: a-z, 0-9 and _')
+  }
+  const fields = fieldsOf(columns, complain)
+  if (problems.length > 0) return { ok: false, problems }
+  return { ok: true, definition: { name: String(name), datastore: String(datastore), fields } }
+}
+
+type Complain = (at: readonly (string | number)[], message: string) => void
+
+function fieldsOf(columns: unknown, complain: Complain): readonly IndexField[] {
+  const at = ['column_defs']
+  if (!Array.isArray(columns) || columns.length === 0) {
+    complain(at, 'column_defs is a list of columns: - column_key: BASE, and its fields')
+    return []
+  }
+  const fields = columns.flatMap((one: unknown, place) =>
+    columnFields(one, [...at, place], complain),
+  )
+  const first = new Map<string, number>()
+  for (const [place, { field }] of fields.entries()) {
+    if (first.has(field))
+      complain(at, `the field ${field} is there twice: queries could not tell them apart`)
+    first.set(field, place)
+  }
+  if (fields.length > indexFieldsMax) complain(at, `an index has at most ${indexFieldsMax} fields`)
+  return fields
+}
+
+function columnFields(
+  value: unknown,
+  at: readonly (string | number)[],
+  complain: Complain,
+): readonly IndexField[] {
+  const given = recordOf(value)
+  const column = given?.['column_key']
+  if (typeof column !== 'string' || !isColumn(column)) {
+    complain([...at, 'column_key'], 'column_key is the name of a column: letters, digits and _')
+    return []
+  }
+  const fields = given?.['fields']
+  if (!Array.isArray(fields) || fields.length === 0) {
+    complain([...at, 'fields'], 'fields is a list: - { field: city_uuid, type: UUID }')
+    return []
+  }
+  return fields.flatMap((one: unknown, place) => {
+    const field = fieldOf(one, column, [...at, 'fields', place], complain)
+    return field === undefined ? [] : [field]
+  })
+}
+
+function fieldOf(
+  value: unknown,
+  column: string,
+  at: readonly (string | number)[],
+  complain: Complain,
+): IndexField | undefined {
+  const given = recordOf(value) ?? {}
+  const { field, type } = given
+  if (typeof field !== 'string' || !fieldPattern.test(field) || field.length > fieldCharsMax) {
+    complain(
+      [...at, 'field'],
+      'field is a member of the cell, or a way to one: city_uuid, driver.uuid',
+    )
+    return undefined
+  }
+  const kind = typeof type === 'string' ? type.toLowerCase() : ''
+  if (!isIndexType(kind)) {
+    const known = indexTypes.join(', ')
+    complain([...at, 'type'], `${JSON.stringify(type)} is no type of a field; there are ${known}`)
+    return undefined
+  }
+  return { field, type: kind, column }
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  return Object.fromEntries(Object.entries(value))
+}
+
+/** The same as JSON, as it is stored; `checkDefinition` reads it. */
+export function definitionJson({ name, datastore, fields }: IndexDefinition): string {
+  const columns = fields.map(({ column, field, type }) => ({
+    column_key: column,
+    fields: [{ field, type }],
+  }))
+  return JSON.stringify({ table: name, datastore, column_defs: columns })
+}
+
+/** Whether cells of this column have a say in the index. */
+export function isOverColumn({ fields }: IndexDefinition, column: string): boolean {
+  return fields.some((field) => field.column === column)
+}
+
+export function columnsOf({ fields }: IndexDefinition): readonly string[] {
+  return [...new Set(fields.map(({ column }) => column))]
+}

@@ -1,0 +1,210 @@
+/**
+ * A query of an index over cells: the shard field's value, filters on other fields, an order, a page.
+ * The entries of one value are in one place, by the second field; what a filter on that leaves out is
+ * not read. Another order than that takes all entries of the value, up to a bound.
+ */
+import { StoreError } from '../base/errors.ts'
+import { pageItemsMax } from '../base/limits.ts'
+import type { Tables } from '../tables/open.ts'
+import { indexScanMax, indexSortMax } from './bounds.ts'
+import { scanPlace, type IndexedEntry } from './cell-table.ts'
+import type { IndexDefinition } from './index-definition.ts'
+import { fieldValues, placeOf, type FieldValues } from './index-row.ts'
+import { compareValues, indexValue, sortBytes, type IndexValue } from './index-values.ts'
+
+export const indexComparisons = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte'] as const
+export type IndexComparison = (typeof indexComparisons)[number]
+
+export interface IndexFilter {
+  readonly field: string
+  readonly comparison: IndexComparison
+  readonly value: IndexValue
+}
+
+export interface IndexQuery {
+  readonly where: readonly IndexFilter[]
+  /** By this field, instead of by the second one. */
+  readonly order?: string
+  readonly reverse: boolean
+  readonly cursor?: string
+  readonly limit: number
+  /** Leaves out what is not so any more. */
+  readonly verify: boolean
+}
+
+export interface FoundEntry {
+  readonly rowKey: string
+  readonly values: FieldValues
+}
+
+export interface FoundPage {
+  readonly entries: readonly FoundEntry[]
+  readonly cursor?: string
+}
+
+interface Filter {
+  readonly place: number
+  readonly comparison: IndexComparison
+  readonly value: IndexValue
+}
+
+export interface QueryParts {
+  readonly tables: Tables
+  readonly definition: IndexDefinition
+  readonly level: 'current' | 'snapshot'
+  readonly timeoutMs: number
+}
+
+export async function queryIndex(parts: QueryParts, query: IndexQuery): Promise<FoundPage> {
+  if (!Number.isInteger(query.limit) || query.limit < 1 || query.limit > pageItemsMax) {
+    throw new StoreError('invalid', `limit is a whole number from 1 to ${pageItemsMax}`)
+  }
+  const { definition } = parts
+  const filters = query.where.map((filter) => filterOf(definition, filter))
+  const shard = filters.find(({ place, comparison }) => place === 0 && comparison === 'eq')
+  if (shard === undefined) {
+    const name = definition.fields[0]?.field ?? ''
+    const message = `index ${definition.name}: name the value of its shard field, ${name}: entries are looked for in one place only`
+    throw new StoreError('invalid', message)
+  }
+  const range = sortRange(definition, filters)
+  const place = placeOf(definition, shard.value)
+  const scan = new Scan(parts, query, { place, range, filters })
+  const orderPlace = query.order === undefined ? 1 : placeNamed(definition, query.order)
+  return orderPlace === 1 || orderPlace === 0 ? scan.inPlace() : scan.sorted(orderPlace)
+}
+
+interface Where {
+  readonly place: Uint8Array
+  readonly range: { readonly gte?: Uint8Array; readonly lte?: Uint8Array }
+  readonly filters: readonly Filter[]
+}
+
+class Scan {
+  readonly #parts: QueryParts
+  readonly #query: IndexQuery
+  readonly #where: Where
+
+  constructor(parts: QueryParts, query: IndexQuery, where: Where) {
+    this.#parts = parts
+    this.#query = query
+    this.#where = where
+  }
+
+  /** In the order in which they lie; so many entries are looked at for one page. */
+  async inPlace(): Promise<FoundPage> {
+    const { limit } = this.#query
+    const entries: FoundEntry[] = []
+    let { cursor } = this.#query
+    for (let scanned = 0; scanned < indexScanMax;) {
+      const size = limit - entries.length
+      const page = await this.#page(cursor, size)
+      entries.push(...this.#fitting(page.items))
+      cursor = page.cursor
+      scanned += size
+      if (cursor === undefined) return { entries }
+      if (entries.length >= limit) break
+    }
+    return cursor === undefined ? { entries } : { entries, cursor }
+  }
+
+  async sorted(orderPlace: number): Promise<FoundPage> {
+    const { limit, reverse, cursor: from } = this.#query
+    const all: FoundEntry[] = []
+    for (let cursor: string | undefined; ;) {
+      const page = await this.#page(cursor, pageItemsMax)
+      all.push(...this.#fitting(page.items))
+      if (all.length > indexSortMax) throw tooMany(this.#parts.definition)
+      cursor = page.cursor
+      if (cursor === undefined) break
+    }
+    const order = (a: FoundEntry, b: FoundEntry): number =>
+      compareValues(a.values[orderPlace] ?? null, b.values[orderPlace] ?? null) ||
+      (a.rowKey < b.rowKey ? -1 : 1)
+    all.sort(reverse ? (a, b) => order(b, a) : order)
+    const start = from === undefined ? 0 : Number(from)
+    if (!Number.isSafeInteger(start) || start < 0) {
+      throw new StoreError('invalid', 'this cursor is of another query')
+    }
+    const entries = all.slice(start, start + limit)
+    const end = start + entries.length
+    return end < all.length ? { entries, cursor: String(end) } : { entries }
+  }
+
+  #page(cursor: string | undefined, limit: number): ReturnType<typeof scanPlace> {
+    const { tables, level, timeoutMs } = this.#parts
+    const { order, reverse, verify } = this.#query
+    const { place, range } = this.#where
+    const isInPlace = order === undefined || placeNamed(this.#parts.definition, order) < 2
+    return scanPlace(tables, place, range, {
+      ...{ level, timeoutMs, verify, limit, reverse: isInPlace && reverse },
+      ...(cursor !== undefined && { cursor }),
+    })
+  }
+
+  #fitting(items: readonly IndexedEntry[]): readonly FoundEntry[] {
+    const { definition } = this.#parts
+    return items.flatMap(({ row_key: rowKey, fields }) => {
+      const values = fieldValues(definition, fields)
+      const fits = this.#where.filters.every((filter) => isMet(filter, values))
+      return fits ? [{ rowKey, values }] : []
+    })
+  }
+}
+
+function placeNamed({ name, fields }: IndexDefinition, field: string): number {
+  const place = fields.findIndex((one) => one.field === field)
+  if (place >= 0) return place
+  const known = fields.map((one) => one.field).join(', ')
+  throw new StoreError('invalid', `index ${name} has no field ${field}, only ${known}`)
+}
+
+function filterOf(definition: IndexDefinition, { field, comparison, value }: IndexFilter): Filter {
+  const place = placeNamed(definition, field)
+  const type = definition.fields[place]?.type ?? 'string'
+  const known = indexValue(type, value)
+  if (known !== undefined) return { place, comparison, value: known }
+  const message = `index ${definition.name}: ${field} is of type ${type}, and ${JSON.stringify(value)} is no value of it`
+  throw new StoreError('invalid', message)
+}
+
+/** Entries outside of it fit no filter on the second field; inside are others too. */
+function sortRange(definition: IndexDefinition, filters: readonly Filter[]): Where['range'] {
+  const type = definition.fields[1]?.type
+  if (type === undefined) return {}
+  let range: Where['range'] = {}
+  for (const { place, comparison, value } of filters) {
+    if (place !== 1 || comparison === 'ne') continue
+    const bytes = sortBytes(type, value)
+    if (comparison === 'eq') return { gte: bytes, lte: bytes }
+    range = comparison.startsWith('g') ? { ...range, gte: bytes } : { ...range, lte: bytes }
+  }
+  return range
+}
+
+/** What is absent is neither less nor more than anything, and not equal to it. */
+function isMet({ place, comparison, value }: Filter, values: FieldValues): boolean {
+  const held = values[place] ?? null
+  if (held === null) return comparison === 'ne'
+  const order = compareValues(held, value)
+  switch (comparison) {
+    case 'eq':
+      return order === 0
+    case 'ne':
+      return order !== 0
+    case 'gt':
+      return order > 0
+    case 'gte':
+      return order >= 0
+    case 'lt':
+      return order < 0
+    case 'lte':
+      return order <= 0
+  }
+}
+
+function tooMany({ name }: IndexDefinition): StoreError {
+  const message = `index ${name}: more than ${indexSortMax} entries would have to be sorted; filter them, or order by the second field`
+  const detail = { limit: 'indexSortMax', limitValue: indexSortMax }
+  return new StoreError('too-large', message, detail)
+}

@@ -1,0 +1,64 @@
+/**
+ * The entry of a row in an index over cells: a function of the latest cells of the index's columns.
+ * None where there is no value of the shard field.
+ */
+import { sha256 } from '../base/bytes.ts'
+import { pack, unpack } from '../base/pack.ts'
+import { encodeTuple } from '../base/tuple.ts'
+import type { Json } from './body.ts'
+import type { IndexDefinition } from './index-definition.ts'
+import { indexValue, sortBytes, type IndexValue } from './index-values.ts'
+
+export interface IndexRow {
+  /** Names the index and the value of the shard field: all entries of one are together. */
+  readonly place: Uint8Array
+  /** By the second field, if there is one. */
+  readonly sort: Uint8Array
+  /** Of all fields. */
+  readonly fields: Uint8Array
+}
+
+/** A value for each field, null where there is none. */
+export type FieldValues = readonly (IndexValue | null)[]
+
+const placeBytes = 16
+
+export function indexRowOf(
+  definition: IndexDefinition,
+  bodies: ReadonlyMap<string, Json>,
+): IndexRow | undefined {
+  const values = definition.fields.map(({ field, type, column }) => {
+    const value = memberAt(bodies.get(column), field.split('.'))
+    return indexValue(type, value) ?? null
+  })
+  const [shardValue = null, second = null] = values
+  if (shardValue === null) return undefined
+  const type = definition.fields[1]?.type
+  return {
+    place: placeOf(definition, shardValue),
+    sort: type === undefined ? new Uint8Array() : sortBytes(type, second),
+    fields: pack(values),
+  }
+}
+
+export function placeOf({ datastore, name }: IndexDefinition, value: IndexValue): Uint8Array {
+  const words = typeof value === 'string' ? value : JSON.stringify(value)
+  // Half pairs have no bytes, and are no whole text: they are written as JSON writes them.
+  const text = /\p{Surrogate}/u.test(words) ? JSON.stringify(words) : words
+  return sha256(encodeTuple([datastore, name, typeof value, text])).subarray(0, placeBytes)
+}
+
+export function fieldValues(definition: IndexDefinition, fields: Uint8Array): FieldValues {
+  const values = unpack(fields)
+  const list: readonly unknown[] = Array.isArray(values) ? values : []
+  return definition.fields.map(({ type }, place) => indexValue(type, list[place]) ?? null)
+}
+
+function memberAt(body: unknown, words: readonly string[]): unknown {
+  let here = body
+  for (const word of words) {
+    if (typeof here !== 'object' || here === null || !Object.hasOwn(here, word)) return undefined
+    here = Object.entries(here).find(([name]) => name === word)?.[1]
+  }
+  return here
+}

@@ -1,0 +1,210 @@
+/** Indexes over the cells of a datastore: asked by `ClientCellIndex`, looked after by `ClientCellIndexes`. */
+import { errorOf } from '../base/problem.ts'
+import { StoreError } from '../base/errors.ts'
+import { pageItemsMax } from '../base/limits.ts'
+import { unpackBody } from '../cells/body.ts'
+import type { Cell, StoredCell } from '../cells/cell.ts'
+import { buildCellIndex, compareCellIndex, type CellIndexReport } from '../cells/index-build.ts'
+import { checkDefinition, type IndexDefinition } from '../cells/index-definition.ts'
+import type { IndexComparison, IndexFilter } from '../cells/index-query.ts'
+import {
+  applyIndex,
+  indexNamed,
+  markIndexBuilt,
+  readIndexes,
+  type KnownIndex,
+} from '../cells/index-registry.ts'
+import type { IndexValue } from '../cells/index-values.ts'
+import type { CellService } from '../cells/operation.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Tables } from '../tables/open.ts'
+import { notAnAnswer } from './call.ts'
+import type { ClientGroups } from './groups.ts'
+import type { BuildOptions } from './indexes.ts'
+import type { ReadOptions } from './options.ts'
+
+/** A value, or comparisons: `{ city_uuid: '…', trip_created_at: { gte: '2016-01-01T00:00:00Z' } }`. */
+export type IndexWhere = Readonly<
+  Record<string, IndexValue | Readonly<Partial<Record<IndexComparison, IndexValue>>>>
+>
+
+export interface IndexQueryOptions extends ReadOptions {
+  /** Of the entries these fields; all when absent. */
+  readonly select?: readonly string[]
+  /** Of each row found the latest cells of these columns, or of all. */
+  readonly columns?: readonly string[] | 'all'
+  /** By this field; by the second one when absent. */
+  readonly order?: string
+  readonly reverse?: boolean
+  readonly cursor?: string
+  readonly limit?: number
+  /** Leaves out entries that their rows have no more. */
+  readonly verify?: boolean
+}
+
+export interface CellIndexEntry {
+  readonly rowKey: string
+  /** By field; a datetime is microseconds since 1970, null where a row has no value. */
+  readonly fields: Readonly<Record<string, IndexValue | null>>
+  /** Present when columns were asked for, by column. */
+  readonly cells?: Readonly<Record<string, Cell>>
+}
+
+export interface CellIndexPage {
+  readonly entries: readonly CellIndexEntry[]
+  /** There may be more; a page may have fewer entries than its limit. */
+  readonly cursor?: string
+}
+
+export interface CellIndexParts {
+  readonly service: CellService
+  readonly timeoutMs: number
+}
+
+export class ClientCellIndex {
+  readonly datastore: string
+  readonly name: string
+  readonly #parts: CellIndexParts
+
+  constructor(parts: CellIndexParts, datastore: string, name: string) {
+    this.#parts = parts
+    this.datastore = datastore
+    this.name = name
+  }
+
+  /** Entries with this value of the shard field, and whatever else is asked of them. */
+  async query(where: IndexWhere, options: IndexQueryOptions = {}): Promise<CellIndexPage> {
+    const { select, columns, order, cursor, read = 'current', timeoutMs } = options
+    const { datastore, name } = this
+    const operation = {
+      ...({ kind: 'index', datastore, name, read: { level: read, atLeast: [] } } as const),
+      ...{ where: filtersOf(where), limit: options.limit ?? pageItemsMax },
+      ...{ reverse: options.reverse === true, verify: options.verify === true },
+      ...(columns !== undefined && { columns }),
+      ...(order !== undefined && { order }),
+      ...(cursor !== undefined && { cursor }),
+    }
+    const ms = timeoutMs ?? this.#parts.timeoutMs
+    const { answer } = await this.#parts.service.execute(operation, { timeoutMs: ms })
+    if (answer.kind === 'problem') throw errorOf(answer.problem)
+    if (answer.kind !== 'index') throw errorOf(notAnAnswer)
+    checkSelected(select, answer.fields, name)
+    const entries = answer.entries.map(({ rowKey, values, cells }): CellIndexEntry => {
+      const named = answer.fields.map((field, place) => [field, values[place] ?? null] as const)
+      const fields = Object.fromEntries(
+        named.filter(([field]) => select === undefined || select.includes(field)),
+      )
+      return cells === undefined ? { rowKey, fields } : { rowKey, fields, cells: byColumn(cells) }
+    })
+    return answer.cursor === undefined ? { entries } : { entries, cursor: answer.cursor }
+  }
+}
+
+function checkSelected(
+  select: readonly string[] | undefined,
+  fields: readonly string[],
+  name: string,
+): void {
+  const wrong = select?.find((field) => !fields.includes(field))
+  if (wrong === undefined) return
+  const message = `index ${name} has no field ${wrong}, only ${fields.join(', ')}`
+  throw new StoreError('invalid', message)
+}
+
+function filtersOf(where: IndexWhere): readonly IndexFilter[] {
+  return Object.entries(where).flatMap(([field, asked]): readonly IndexFilter[] => {
+    if (typeof asked !== 'object') return [{ field, comparison: 'eq', value: asked }]
+    const { eq, ne, gt, gte, lt, lte } = asked
+    const given = Object.entries({ eq, ne, gt, gte, lt, lte })
+    return given.flatMap(([name, value]) => {
+      const comparison = comparisons.find((one) => one === name)
+      return value === undefined || comparison === undefined ? [] : [{ field, comparison, value }]
+    })
+  })
+}
+
+const comparisons: readonly IndexComparison[] = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte']
+
+function byColumn(cells: readonly StoredCell[]): Readonly<Record<string, Cell>> {
+  return Object.fromEntries(
+    cells.map((cell) => {
+      const body = unpackBody(cell.body)
+      if (body !== undefined) return [cell.column, { ...cell, body }]
+      throw new StoreError('corrupt', "the bytes of a cell's body are damaged")
+    }),
+  )
+}
+
+export interface CellIndexesParts {
+  readonly tables: Tables
+  readonly groups: ClientGroups
+  readonly clock: Clock
+  readonly timeoutMs: number
+}
+
+export class ClientCellIndexes {
+  readonly datastore: string
+  readonly #parts: CellIndexesParts
+
+  constructor(parts: CellIndexesParts, datastore: string) {
+    this.#parts = parts
+    this.datastore = datastore
+  }
+
+  list(): Promise<readonly KnownIndex[]> {
+    return readIndexes(this.#parts.tables, this.datastore)
+  }
+
+  /** Declares an index, as YAML of it reads; `build` makes it one that can be asked. */
+  async apply(given: unknown): Promise<'new' | 'same'> {
+    const checked = checkDefinition(given)
+    if (!checked.ok) {
+      const [problem] = checked.problems
+      throw new StoreError('invalid', problem?.message ?? 'this defines no index')
+    }
+    return applyIndex(this.#parts.tables, checked.definition, this.#parts.clock)
+  }
+
+  /** Fills the index from the cells that are there; nothing is done when that was done before. */
+  async build(name: string, options: BuildOptions = {}): Promise<{ shards: number; rows: number }> {
+    const { definition, declaredAt, isBuilding } = await this.#named(name)
+    if (!isBuilding) return { shards: 0, rows: 0 }
+    const built = await buildCellIndex(
+      this.#build(definition, options),
+      declaredAt,
+      options.graceMs,
+    )
+    await markIndexBuilt(this.#parts.tables, this.datastore, name)
+    return built
+  }
+
+  /** Makes what each row has in the index anew; it goes on being asked. */
+  async rebuild(
+    name: string,
+    options: BuildOptions = {},
+  ): Promise<{ shards: number; rows: number }> {
+    const { definition } = await this.#named(name)
+    return buildCellIndex(this.#build(definition, options), undefined)
+  }
+
+  /** Compares what each row has in the index with its cells. */
+  async check(name: string, options: BuildOptions = {}): Promise<CellIndexReport> {
+    const { definition } = await this.#named(name)
+    return compareCellIndex(this.#build(definition, options))
+  }
+
+  async #named(name: string): Promise<KnownIndex> {
+    return indexNamed(await this.list(), this.datastore, name)
+  }
+
+  #build(
+    definition: IndexDefinition,
+    { onProgress = () => undefined }: BuildOptions,
+  ): Parameters<typeof buildCellIndex>[0] {
+    const { tables, groups, clock, timeoutMs } = this.#parts
+    return {
+      ...{ tables, port: groups, clock, definition, onProgress },
+      list: (prefix, after, limit) => groups.list(prefix, after, limit, timeoutMs),
+    }
+  }
+}

@@ -1,0 +1,182 @@
+/** Indexes over cells: kept by every put, asked through the client library, filled from cells that are there. */
+import { expect, test } from 'vitest'
+import { checkDefinition, type IndexDefinition } from '../../src/cells/index-definition.ts'
+import { openCellTables } from '../../src/cells/cell-table.ts'
+import { buildCellIndex, compareCellIndex } from '../../src/cells/index-build.ts'
+import { applyIndex, markIndexBuilt } from '../../src/cells/index-registry.ts'
+import { ClientCellIndex, type CellIndexPage } from '../../src/client/cell-indexes.ts'
+import { silentTrace } from '../../src/ports/trace.ts'
+import { IndexRelay } from '../../src/tables/index-relay.ts'
+import { LocalGroups } from '../../src/txn/local-groups.ts'
+import { createBench, datastore, put, rowKey, settled } from './kit.ts'
+
+const given = {
+  table: 'driver_index',
+  datastore,
+  column_defs: [
+    {
+      column_key: 'BASE',
+      fields: [
+        { field: 'driver', type: 'UUID' },
+        { field: 'at', type: 'datetime' },
+        { field: 'fare.total', type: 'double' },
+      ],
+    },
+    { column_key: 'STATUS', fields: [{ field: 'done', type: 'boolean' }] },
+  ],
+}
+
+function definition(): IndexDefinition {
+  const checked = checkDefinition(given)
+  if (!checked.ok) throw new Error(checked.problems[0]?.message)
+  return checked.definition
+}
+
+function bench() {
+  const { world, node, clockOf, random } = createBench()
+  const { store, replica } = node('n1')
+  const clock = clockOf('relay')
+  const relay = new IndexRelay({ replica, clock, random: random.fork('r'), trace: silentTrace })
+  relay.start()
+  const port = new LocalGroups(replica)
+  const tables = openCellTables(port, { clock, random: random.fork('t') })
+  const run = <Value>(work: Promise<Value>): Promise<Value> => settled(world, work)
+  const parts = {
+    ...{ tables, port, clock, definition: definition(), onProgress: () => undefined },
+    list: replica.groups.bind(replica),
+  }
+  const index = new ClientCellIndex({ service: store, timeoutMs: 5_000 }, datastore, 'driver_index')
+  return {
+    ...{ store, tables, clock, run, parts, index },
+    rest: () => run(world.sleep(15_000_000)),
+    write: (row: number, column: string, refKey: number, body: object) =>
+      run(put(store, { rowKey: rowKey(row), column, refKey }, { ...body })),
+  }
+}
+
+const [ann, bob] = [rowKey(1001), rowKey(1002)]
+
+function shown({ entries }: CellIndexPage): unknown[] {
+  return entries.map(({ fields }) => Object.values(fields))
+}
+
+test('IDX-7: an index has of each row what its latest cells say, in whatever order they come', async () => {
+  const { tables, clock, run, rest, write, index, parts } = bench()
+  await run(applyIndex(tables, definition(), clock))
+  await run(markIndexBuilt(tables, datastore, 'driver_index'))
+  await write(1, 'BASE', 5, {
+    driver: ann.toUpperCase(),
+    at: '2026-01-05T00:00:00Z',
+    fare: { total: 9.5 },
+  })
+  await write(1, 'BASE', 3, { driver: bob, at: '2026-01-03T00:00:00Z' })
+  await write(2, 'BASE', 1, { driver: ann, at: '2026-01-04T00:00:00Z', fare: { total: 'much' } })
+  await write(2, 'STATUS', 1, { done: true })
+  await write(3, 'BASE', 1, { driver: 'nobody', at: '2026-01-04T00:00:00Z' })
+  await rest()
+  const day = (text: string): number => Date.parse(text) * 1000
+  expect(shown(await run(index.query({ driver: ann })))).toEqual([
+    [ann, day('2026-01-04'), null, true],
+    [ann, day('2026-01-05'), 9.5, null],
+  ])
+  expect(shown(await run(index.query({ driver: bob })))).toEqual([])
+  // The shard field of a row changes with a later cell.
+  await write(1, 'BASE', 6, { driver: bob, at: '2026-01-06T00:00:00Z' })
+  await rest()
+  expect((await run(index.query({ driver: bob }))).entries.map((one) => one.rowKey)).toEqual([
+    rowKey(1),
+  ])
+  expect(shown(await run(index.query({ driver: ann })))).toHaveLength(1)
+  expect(await run(compareCellIndex(parts))).toEqual({ shards: 3, rows: 3, faults: [] })
+})
+
+test('queries filter, select, order and page, and bring cells of the rows found', async () => {
+  const { tables, clock, run, rest, write, index } = bench()
+  await run(applyIndex(tables, definition(), clock))
+  await run(markIndexBuilt(tables, datastore, 'driver_index'))
+  for (let row = 1; row <= 6; row++) {
+    const fare = { total: (row * 7) % 5 }
+    await write(row, 'BASE', 1, { driver: ann, at: `2026-01-0${row}T00:00:00Z`, fare })
+    if (row > 4) await write(row, 'STATUS', 1, { done: row === 5 })
+  }
+  await rest()
+  const fares = async (where: object, options: object = {}): Promise<unknown> => {
+    const page = await run(
+      index.query({ driver: ann, ...where }, { select: ['fare.total'], ...options }),
+    )
+    return page.entries.map(({ fields }) => fields['fare.total'])
+  }
+  expect(await fares({ at: { gte: '2026-01-02T00:00:00Z', lt: '2026-01-04T00:00:00Z' } })).toEqual([
+    4, 1,
+  ])
+  expect(await fares({ 'fare.total': { ne: 4, gt: 1 } })).toEqual([2, 3, 2])
+  expect(await fares({ done: true })).toEqual([0])
+  expect(await fares({}, { reverse: true, limit: 2 })).toEqual([2, 0])
+  expect(await fares({}, { order: 'fare.total' })).toEqual([0, 1, 2, 2, 3, 4])
+  const seen: unknown[] = []
+  for (let cursor: string | undefined; ;) {
+    const options = { limit: 2, ...(cursor !== undefined && { cursor }) }
+    const page = await run(index.query({ driver: ann }, { order: 'fare.total', ...options }))
+    seen.push(...page.entries.map(({ fields }) => fields['fare.total']))
+    cursor = page.cursor
+    if (cursor === undefined) break
+  }
+  expect(seen).toEqual([0, 1, 2, 2, 3, 4])
+  const found = await run(
+    index.query({ driver: ann, at: '2026-01-05T00:00:00Z' }, { columns: 'all' }),
+  )
+  expect(Object.keys(found.entries[0]?.cells ?? {})).toEqual(['BASE', 'STATUS'])
+  expect(found.entries[0]?.cells?.['STATUS']?.body).toEqual({ done: true })
+  await expect(run(index.query({ at: 5 }))).rejects.toThrow(
+    'name the value of its shard field, driver',
+  )
+  await expect(run(index.query({ driver: ann, city: 'x' }))).rejects.toThrow(
+    'has no field city, only',
+  )
+  await expect(run(index.query({ driver: 'x' }))).rejects.toThrow(
+    'is of type uuid, and "x" is no value',
+  )
+})
+
+test('IDX-6: an index is asked when the cells that were there are in it', async () => {
+  const { tables, clock, run, rest, write, index, parts } = bench()
+  await write(1, 'BASE', 1, { driver: ann, at: '2026-01-01T00:00:00Z' })
+  await run(applyIndex(tables, definition(), clock))
+  expect(await run(applyIndex(tables, definition(), clock))).toBe('same')
+  await expect(run(index.query({ driver: ann }))).rejects.toThrow('is being built')
+  await rest()
+  await write(2, 'BASE', 1, { driver: ann, at: '2026-01-02T00:00:00Z' })
+  expect((await run(compareCellIndex(parts))).faults).toEqual([
+    { rowKey: rowKey(1), kind: 'missing' },
+  ])
+  const started = clock.wallMicros()
+  expect(await run(buildCellIndex(parts, started, 700_000))).toEqual({ shards: 2, rows: 2 })
+  expect((clock.wallMicros() - started) / 1_000_000).toBeGreaterThan(700)
+  await run(markIndexBuilt(tables, datastore, 'driver_index'))
+  expect((await run(index.query({ driver: ann }))).entries).toHaveLength(2)
+  expect((await run(compareCellIndex(parts))).faults).toEqual([])
+  await expect(
+    run(applyIndex(tables, { ...definition(), fields: definition().fields.slice(0, 2) }, clock)),
+  ).rejects.toThrow('is defined differently already')
+})
+
+test('what defines no index is refused with the way to each mistake', () => {
+  const bad = {
+    ...{ table: 'Bad Name', datastore, extra: 1 },
+    column_defs: [
+      {
+        column_key: 'BASE',
+        fields: [
+          { field: 'a b', type: 'UUID' },
+          { field: 'x', type: 'blob' },
+        ],
+      },
+      { column_key: '1', fields: [] },
+    ],
+  }
+  const checked = checkDefinition(bad)
+  expect(checked.ok ? [] : checked.problems.map(({ at }) => at.join('.'))).toEqual([
+    ...['extra', 'table', 'column_defs.0.fields.0.field', 'column_defs.0.fields.1.type'],
+    'column_defs.1.column_key',
+  ])
+})
