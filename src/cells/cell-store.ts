@@ -327,7 +327,8 @@ export class CellStore implements CellService {
         ),
       )
     const fields = definition.fields.map(({ field }) => field)
-    return { kind: 'index', fields, entries: found, ...(cursor !== undefined && { cursor }) }
+    const types = definition.fields.map(({ type }) => type)
+    return { kind: 'index', fields, types, entries: found, ...(cursor !== undefined && { cursor }) }
   }
 
   async #indexToAsk(datastore: string, name: string): Promise<KnownIndex> {

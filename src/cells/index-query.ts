@@ -10,7 +10,13 @@ import { indexScanMax, indexSortMax } from './bounds.ts'
 import { scanPlace, type IndexedEntry } from './cell-table.ts'
 import type { IndexDefinition } from './index-definition.ts'
 import { fieldValues, placeOf, type FieldValues } from './index-row.ts'
-import { compareValues, indexValue, sortBytes, type IndexValue } from './index-values.ts'
+import {
+  compareValues,
+  indexValue,
+  indexValueOfText,
+  sortBytes,
+  type IndexValue,
+} from './index-values.ts'
 
 export const indexComparisons = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte'] as const
 export type IndexComparison = (typeof indexComparisons)[number]
@@ -162,7 +168,8 @@ function placeNamed({ name, fields }: IndexDefinition, field: string): number {
 function filterOf(definition: IndexDefinition, { field, comparison, value }: IndexFilter): Filter {
   const place = placeNamed(definition, field)
   const type = definition.fields[place]?.type ?? 'string'
-  const known = indexValue(type, value)
+  const asText = typeof value === 'string' ? indexValueOfText(type, value) : undefined
+  const known = indexValue(type, value) ?? asText
   if (known !== undefined) return { place, comparison, value: known }
   const message = `index ${definition.name}: ${field} is of type ${type}, and ${JSON.stringify(value)} is no value of it`
   throw new StoreError('invalid', message)

@@ -8,6 +8,7 @@ import type { Outcome, Problem } from '../base/problem.ts'
 import type { ReadLevel } from '../replica/local-replica.ts'
 import type { Intents } from '../txn/intents.ts'
 import type { FoundEntry, IndexQuery } from './index-query.ts'
+import type { IndexType } from './index-values.ts'
 import type { CellName, ShardLeader, ShardPosition, StoredCell, Written } from './cell.ts'
 
 /** From which replica a read is answered. */
@@ -130,6 +131,7 @@ export interface IndexAnswer {
   readonly kind: 'index'
   /** The names of the fields, as `values` of the entries have them. */
   readonly fields: readonly string[]
+  readonly types: readonly IndexType[]
   readonly entries: readonly IndexedCells[]
   readonly cursor?: string
 }

@@ -8,6 +8,7 @@ import { addDemoCommand } from './demo.ts'
 import { reportFailure } from './exit.ts'
 import { addGatewayCommand } from './gateway.ts'
 import { addTableLoadCommand } from './load.ts'
+import { addIndexCommand } from './index.ts'
 import { addNodeCommand } from './node.ts'
 import { addQueueCommand } from './queue.ts'
 import { addRowsCommand } from './rows.ts'
@@ -36,6 +37,7 @@ function buildProgram(): Command {
   addRowsCommand(program)
   addTriggerCommand(program)
   addQueueCommand(program)
+  addIndexCommand(program)
   addConfigCommand(program)
   addCompletionCommand(program)
   return program

@@ -3,7 +3,6 @@
  * of a `CellService`, so that it runs in a node as well as in front of several.
  *
  * Everything is bounded: bodies are read up to their limit, alone and together, pages end at theirs.
- * Indexes are not here yet.
  */
 import { Hono, type Context } from 'hono'
 import { StoreError } from '../base/errors.ts'
@@ -54,7 +53,10 @@ export function createGateway(options: GatewayOptions): Hono {
   })
   for (const route of routes) {
     app.on(route.method, fullPath(route.path), async (context) => {
-      const query = new Query(context.req.url, Object.keys(route.query))
+      const { url } = context.req
+      const known = Object.keys(route.query)
+      const others = route.others === undefined ? [] : new URL(url).searchParams.keys()
+      const query = new Query(url, [...known, ...others])
       const room = bodies.open()
       try {
         return await route.handler({ context, cells, timeoutMs, query, room })

@@ -9,6 +9,7 @@ import type { Parameter, Route, RouteAnswer } from './route.ts'
 import { routes } from './routes.ts'
 import {
   columnSchema,
+  indexNameSchema,
   refKeySchema,
   rowKeySchema,
   schemas,
@@ -33,6 +34,7 @@ const pathParameters: Readonly<Record<string, Parameter>> = {
   column: { what: 'The name of a column.', schema: columnSchema },
   refKey: { what: 'The higher, the later the version.', schema: refKeySchema },
   shard: { what: 'The number of a shard.', schema: shardSchema },
+  name: { what: 'The name of an index.', schema: indexNameSchema },
 }
 
 const position: JsonSchema = { type: 'string', pattern: '^[a-z][a-z0-9_]*/[0-9]+/[0-9]+$' }
@@ -101,6 +103,7 @@ function cellOperation(route: Route): JsonSchema {
     parameters: [
       ...names.map((name) => parameter('path', name, pathParameters[name])),
       ...Object.entries(query).map(([name, one]) => parameter('query', name, one)),
+      ...(route.others === undefined ? [] : [otherParameters(route.others)]),
       ...(route.takesPosition === true ? [positionParameter] : []),
     ],
     ...(body !== undefined && {
@@ -123,6 +126,14 @@ function parameter(place: 'path' | 'query', name: string, of: Parameter | undefi
   return {
     ...{ name, in: place, required: place === 'path' },
     ...{ description: of?.what ?? '', schema: of?.schema ?? {} },
+  }
+}
+
+/** Parameters whose names are not known beforehand, as members of an object. */
+function otherParameters({ what, schema }: Parameter): JsonSchema {
+  return {
+    ...{ name: 'others', in: 'query', required: false, style: 'form', explode: true },
+    ...{ description: what, schema },
   }
 }
 

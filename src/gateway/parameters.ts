@@ -57,6 +57,10 @@ export class Query {
     this.#values = values
   }
 
+  get names(): readonly string[] {
+    return [...this.#values.keys()]
+  }
+
   has(name: string): boolean {
     return this.#values.has(name)
   }

@@ -3,6 +3,7 @@ import { tailWaitSecondsMax } from '../base/limits.ts'
 import { batchGet, batchLog, getCell, getColumn, getLog, getRow } from './read-routes.ts'
 import type { Parameter, Route } from './route.ts'
 import { addedIdSchema, columnSchema, limitSchema, refKeySchema, timeSchema } from './schemas.ts'
+import { queryIndex } from './index-routes.ts'
 import { batchPut, purgeShard, putCell } from './write-routes.ts'
 
 const read: Parameter = {
@@ -24,6 +25,10 @@ export const routes: readonly Route[] = [
     answers: {
       200: { what: 'It was there, with an equal body.', schema: 'Written', hasPosition: true },
       201: { what: 'It is written.', schema: 'Written', hasPosition: true },
+      202: {
+        what: 'Its shard cannot be reached: it is safe elsewhere, and comes there by itself.',
+        schema: 'Buffered',
+      },
     },
     problems: ['conflict', 'too-large', 'unknown-outcome'],
     handler: putCell,
@@ -92,6 +97,35 @@ export const routes: readonly Route[] = [
     answers: { 200: { what: 'A page of the log.', schema: 'LogPage', hasPosition: true } },
     problems: [],
     handler: getLog,
+  },
+  {
+    method: 'GET',
+    path: '/indexes/:name',
+    operationId: 'queryIndex',
+    summary: 'Find rows by the fields of an index over cells',
+    ...position,
+    query: {
+      read,
+      select: { what: 'Fields to show, by commas; all when absent.', schema: { type: 'string' } },
+      columns: {
+        what: 'Of each row found the latest cells of these columns, by commas, or `all`.',
+        schema: { type: 'string' },
+      },
+      order: {
+        what: 'The field to order by; falling with a - before it.',
+        schema: { type: 'string' },
+      },
+      cursor: { what: 'Where the page before ended.', schema: { type: 'string' } },
+      limit: { ...limit, what: 'Entries of one page.' },
+      verify: { what: 'Each entry is compared with the cells of its row.', schema: flag },
+    },
+    others: {
+      what: 'Fields of the index with what they are compared to: `FIELD=…`, `FIELD.gte=…`. The shard field is given.',
+      schema: { type: 'object', additionalProperties: { type: 'string' } },
+    },
+    answers: { 200: { what: 'Entries, and where to go on.', schema: 'IndexPage' } },
+    problems: ['not-found'],
+    handler: queryIndex,
   },
   {
     method: 'POST',

@@ -27,6 +27,10 @@ export const columnSchema: JsonSchema = {
   maxLength: columnNameCharsMax,
   examples: ['BASE'],
 }
+export const indexNameSchema: JsonSchema = {
+  type: 'string',
+  examples: ['trips_by_zone'],
+}
 export const shardSchema: JsonSchema = { type: 'integer', minimum: 0, maximum: shardCount - 1 }
 export const timeSchema: JsonSchema = {
   type: 'string',
@@ -84,6 +88,8 @@ export type SchemaName =
   | 'Purged'
   | 'Problem'
   | 'Status'
+  | 'IndexPage'
+  | 'Buffered'
 
 const cell: JsonSchema = object({
   rowKey: rowKeySchema,
@@ -155,6 +161,20 @@ export const schemas: Readonly<Record<SchemaName, JsonSchema>> = {
     createdAt,
     created: { type: 'boolean' },
   }),
+  Buffered: object({ shard: shardSchema, buffered: { const: true } }),
+  IndexPage: object({
+    entries: list(
+      object(
+        {
+          rowKey: rowKeySchema,
+          fields: { type: 'object', additionalProperties: anyJson },
+          cells: { type: 'object', additionalProperties: ref('Cell') },
+        },
+        ['cells'],
+      ),
+    ),
+    cursor: { type: ['string', 'null'] },
+  }),
   CellPage: object({ cells: list(ref('Cell')), next: refKeySchema }, ['next']),
   CellOrPage: { anyOf: [ref('Cell'), ref('CellPage')] },
   RowPage: object({ cells: list(ref('Cell')), next: columnSchema }, ['next']),
@@ -170,7 +190,7 @@ export const schemas: Readonly<Record<SchemaName, JsonSchema>> = {
     'limit',
     'wait',
   ]),
-  PutOutcomes: outcomes(ref('Written')),
+  PutOutcomes: outcomes({ anyOf: [ref('Written'), ref('Buffered')] }),
   GetOutcomes: outcomes(object({ cell: { anyOf: [ref('Cell'), { type: 'null' }] } })),
   LogOutcomes: outcomes(ref('LogPage')),
   Purge: object(

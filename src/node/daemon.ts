@@ -191,6 +191,7 @@ export class Daemon {
       dataResets: this.#dataResets,
       replica: this.#node?.status().replica,
       queues: this.#node?.status().queues,
+      indexes: this.#node?.status().indexes,
     }
   }
 

@@ -4,6 +4,7 @@
  */
 import type { NodeId } from '../base/ids.ts'
 import type { ReplicaStatus } from '../replica/driver.ts'
+import type { RelayFigures } from '../tables/index-relay.ts'
 import type { QueuesStatus } from './background.ts'
 import { mainSet, type NodeAddress } from './config-values.ts'
 import type { Figure } from './metrics.ts'
@@ -31,6 +32,7 @@ export interface StatusParts {
   readonly replica: ReplicaStatus | undefined
   /** Absent with it. */
   readonly queues?: QueuesStatus | undefined
+  readonly indexes: RelayFigures | undefined
 }
 
 /** The answer of `/status`. */
@@ -50,6 +52,8 @@ export interface StatusReport {
   readonly nodes: readonly SeenNode[]
   readonly replica: Omit<ReplicaStatus, 'peers'> | undefined
   readonly queues: QueuesStatus | undefined
+  /** Of global indexes: what this node has relayed, and with which lag. */
+  readonly indexes: RelayFigures | undefined
   /** What is wrong and what to do; empty when all is well. */
   readonly messages: readonly string[]
 }
@@ -74,6 +78,7 @@ export function statusReport(parts: StatusParts): StatusReport {
     nodes,
     replica: parts.replica && withoutPeers(parts.replica),
     queues: parts.queues,
+    indexes: parts.indexes,
     messages: messagesOf(parts, nodes, canLose),
   }
 }
@@ -177,6 +182,11 @@ export function statusFigures(parts: StatusParts): readonly Figure[] {
     if (typeof value !== 'number') continue
     const name = `trilithon_replica_${field.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)}`
     figures.push({ name, help: `The replica's ${field}, as in /status.`, value })
+  }
+  const indexes: Readonly<Record<string, number>> = { ...parts.indexes }
+  for (const [field, value] of Object.entries(indexes)) {
+    const name = `trilithon_index_${field.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)}`
+    figures.push({ name, help: `The index relay's ${field}, as in /status.`, value })
   }
   return [...figures, ...queueFigures(parts.queues)]
 }

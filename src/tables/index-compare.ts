@@ -59,11 +59,13 @@ export async function compareIndex(parts: UpkeepParts): Promise<GlobalIndexRepor
   let [groups, rows, entries] = [0, 0, 0]
   const step = (): void => parts.onProgress({ phase: 'comparing', done: ++groups, total })
   await forEachGroup(parts, async (group) => {
-    rows += await compareRows(parts, group, add)
+    const compared = await compareRows(parts, group, add)
+    rows += compared
     step()
   })
   await inTurns(indexGroups(parts.index), async (target) => {
-    entries += await compareEntries(parts, target, add)
+    const compared = await compareEntries(parts, target, add)
+    entries += compared
     step()
   })
   return { groups: groups - parts.index.shards, rows, entries, faults }

@@ -3,7 +3,7 @@ import { batchItemsMax, pageItemsMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
 import { indexFieldsMax } from '../cells/index-definition.ts'
 import { indexComparisons, type IndexFilter } from '../cells/index-query.ts'
-import type { IndexValue } from '../cells/index-values.ts'
+import { indexTypes, type IndexType, type IndexValue } from '../cells/index-values.ts'
 import type { IndexAnswer, IndexedCells, QueryIndex, ReadFrom } from '../cells/operation.ts'
 import * as part from './client-fields.ts'
 import * as field from './peer-fields.ts'
@@ -59,22 +59,30 @@ function readColumns(value: unknown): readonly string[] | 'all' {
   return part.some(value, 'columns', batchItemsMax).map((one) => part.text(one, 'column'))
 }
 
-export function packIndexAnswer({ fields, entries, cursor }: IndexAnswer): Packable[] {
+export function packIndexAnswer({ fields, types, entries, cursor }: IndexAnswer): Packable[] {
   return [
     fields,
+    types.map((type) => indexTypes.indexOf(type)),
     entries.map(({ rowKey, values, cells }) => [rowKey, values, cells?.map(part.packCell)]),
     cursor,
   ]
 }
 
 export function readIndexAnswer(rest: readonly unknown[]): IndexAnswer {
-  const [fields, entries, cursor] = field.list(rest, 'index', 3)
+  const [fields, types, entries, cursor] = field.list(rest, 'index', 4)
   return {
     kind: 'index',
     fields: part.some(fields, 'fields', indexFieldsMax).map((one) => part.text(one, 'field')),
+    types: part.some(types, 'types', indexFieldsMax).map(readType),
     entries: part.some(entries, 'entries', pageItemsMax).map(readEntry),
     ...(!field.isAbsent(cursor) && { cursor: part.text(cursor, 'cursor', cursorCharsMax) }),
   }
+}
+
+function readType(value: unknown): IndexType {
+  const type = indexTypes[field.count(value, 'type')]
+  if (type === undefined) throw new field.MalformedError('a type is of no known kind')
+  return type
 }
 
 function readEntry(value: unknown): IndexedCells {

@@ -1,0 +1,62 @@
+/** A file that defines an index over cells: YAML, whose mistakes are told with line and column. */
+import { readFile } from 'node:fs/promises'
+import { text as readText } from 'node:stream/consumers'
+import { isNode, LineCounter, parseDocument } from 'yaml'
+import {
+  checkDefinition,
+  type DefinitionProblem,
+  type IndexDefinition,
+} from '../cells/index-definition.ts'
+import { fileFailure } from '../node/config-load.ts'
+import { CliError, exitUsage } from './exit.ts'
+import { say } from './output.ts'
+
+export async function readIndexFile(path: string): Promise<IndexDefinition> {
+  const file = path === '-' ? 'stdin' : path
+  const read = indexOfText(await contents(path))
+  if ('definition' in read) return read.definition
+  for (const { line, column, message } of read.mistakes)
+    say(`${file}:${line}:${column}: ${message}`)
+  const count = read.mistakes.length
+  throw new CliError(`${file} has ${count === 1 ? '1 mistake' : `${count} mistakes`}`, exitUsage)
+}
+
+export interface Mistake {
+  readonly line: number
+  readonly column: number
+  readonly message: string
+}
+
+export function indexOfText(
+  text: string,
+): { readonly definition: IndexDefinition } | { readonly mistakes: readonly Mistake[] } {
+  const lineCounter = new LineCounter()
+  const document = parseDocument(text, { lineCounter, prettyErrors: false })
+  const mistakeAt = (offset: number, message: string): Mistake => {
+    const { line, col } = lineCounter.linePos(offset)
+    return { line: Math.max(1, line), column: Math.max(1, col), message }
+  }
+  if (document.errors.length > 0) {
+    return { mistakes: document.errors.map(({ pos, message }) => mistakeAt(pos[0], message)) }
+  }
+  const value: unknown = document.toJS()
+  const checked = checkDefinition(value)
+  if (checked.ok) return { definition: checked.definition }
+  /** The nearest thing on the way to it that is there. */
+  const offsetOf = ({ at }: DefinitionProblem): number => {
+    for (let length = at.length; length > 0; length--) {
+      const node: unknown = document.getIn(at.slice(0, length), true)
+      if (isNode(node)) return node.range?.[0] ?? 0
+    }
+    return document.contents?.range?.[0] ?? 0
+  }
+  return { mistakes: checked.problems.map((one) => mistakeAt(offsetOf(one), one.message)) }
+}
+
+async function contents(path: string): Promise<string> {
+  try {
+    return path === '-' ? await readText(process.stdin) : await readFile(path, 'utf8')
+  } catch (error) {
+    throw new CliError(`${path} cannot be read: ${fileFailure(error)}`, exitUsage)
+  }
+}

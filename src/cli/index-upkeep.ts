@@ -1,0 +1,126 @@
+/** `trilithon index build|rebuild|check`: long work on an index of tables or of cells, with its progress. */
+import type { Command } from 'commander'
+import { SingleBar } from 'cli-progress'
+import type { CellIndexReport } from '../cells/index-build.ts'
+import type { Client } from '../client/client.ts'
+import type { GlobalIndexReport } from '../tables/index-compare.ts'
+import type { Progress } from '../tables/index-upkeep.ts'
+import { addClusterFlags, numberOf, withClient } from './client.ts'
+import { CliError, exitFailure, exitUsage } from './exit.ts'
+import { print, printJson } from './output.ts'
+import type { Options } from './options.ts'
+
+type OnProgress = (progress: Progress) => void
+
+interface Filled {
+  readonly rows: number
+}
+
+/** An index of a schema, or over the cells of a datastore. */
+export function addPlaceFlags(command: Command): Command {
+  return addClusterFlags(command, 60)
+    .option('--schema <NAME>', 'the schema whose tables it is on')
+    .option('-d, --datastore <NAME>', 'the datastore whose cells it is over')
+}
+
+export function placeOf(
+  options: Options,
+): { readonly schema: string } | { readonly datastore: string } {
+  const { schema, datastore } = options
+  if (typeof schema === 'string' && datastore === undefined) return { schema }
+  if (typeof datastore === 'string' && schema === undefined) return { datastore }
+  throw new CliError('name either the --schema or the --datastore of the index', exitUsage)
+}
+
+export function addUpkeepCommands(index: Command): void {
+  addPlaceFlags(index.command('build').argument('<NAME>', 'the index'))
+    .description('fill an index from the rows that were there before it, and let it be asked')
+    .option(
+      '--grace <SECONDS>',
+      'how long after it was declared programs may write that do not know it; 0 when none is running',
+    )
+    .action(build)
+  addPlaceFlags(index.command('rebuild').argument('<NAME>', 'the index'))
+    .description(
+      'make all entries anew and take out what is of no row; the index goes on being asked',
+    )
+    .action(rebuild)
+  addPlaceFlags(index.command('check').argument('<NAME>', 'the index'))
+    .description('compare an index with the rows; ends with 1 when something is wrong')
+    .action(check)
+}
+
+async function build(name: string, options: Options): Promise<void> {
+  const { grace } = options
+  const graceMs = grace === undefined ? undefined : 1000 * numberOf('--grace', grace, 0, 86_400)
+  const work = async (client: Client, onProgress: OnProgress): Promise<Filled> => {
+    const given = { onProgress, ...(graceMs !== undefined && { graceMs }) }
+    const place = placeOf(options)
+    if ('schema' in place) return client.indexes(place.schema).build(name, given)
+    return client.cellIndexes(place.datastore).build(name, given)
+  }
+  const report = await withProgress(options, work)
+  if (options['json'] === true) return printJson({ index: name, ...report })
+  print(`${name}: ready, ${report.rows} rows filled in`)
+}
+
+async function rebuild(name: string, options: Options): Promise<void> {
+  const work = async (client: Client, onProgress: OnProgress): Promise<Filled> => {
+    const place = placeOf(options)
+    if ('schema' in place) return client.indexes(place.schema).rebuild(name, { onProgress })
+    return client.cellIndexes(place.datastore).rebuild(name, { onProgress })
+  }
+  const report = await withProgress(options, work)
+  if (options['json'] === true) return printJson({ index: name, ...report })
+  print(`${name}: made anew from ${report.rows} rows`)
+}
+
+async function check(name: string, options: Options): Promise<void> {
+  const work = async (
+    client: Client,
+    onProgress: OnProgress,
+  ): Promise<GlobalIndexReport | CellIndexReport> => {
+    const place = placeOf(options)
+    if ('schema' in place) return client.indexes(place.schema).check(name, { onProgress })
+    return client.cellIndexes(place.datastore).check(name, { onProgress })
+  }
+  const report = await withProgress(options, work)
+  if (options['json'] === true) printJson({ index: name, ...report })
+  else {
+    for (const fault of report.faults) {
+      print(`${fault.kind}\t${'entry' in fault ? fault.entry : fault.rowKey}`)
+    }
+    print(`${name}: ${report.rows} rows compared, ${report.faults.length} faults`)
+  }
+  if (report.faults.length > 0) {
+    throw new CliError(
+      `index ${name} is not what the rows say; trilithon index rebuild mends it`,
+      exitFailure,
+    )
+  }
+}
+
+/** A bar on stderr where that is a terminal. */
+async function withProgress<Value>(
+  options: Options,
+  work: (client: Client, onProgress: OnProgress) => Promise<Value>,
+): Promise<Value> {
+  const bar = process.stderr.isTTY
+    ? new SingleBar({
+        ...{ stream: process.stderr, hideCursor: true, clearOnComplete: true },
+        format: '{phase} {bar} {value}/{total}',
+      })
+    : undefined
+  let phase: string | undefined
+  const onProgress = (progress: Progress): void => {
+    const total = Math.max(1, progress.total ?? progress.done)
+    if (phase !== progress.phase) bar?.start(total, progress.done, { phase: progress.phase })
+    else bar?.update(progress.done, { phase: progress.phase })
+    phase = progress.phase
+  }
+  try {
+    return await withClient(options, (client) => work(client, onProgress))
+  } finally {
+    bar?.stop()
+  }
+}

@@ -1,0 +1,163 @@
+/** `trilithon index`: what indexes there are, how far behind, and what is in them. */
+import type { Command } from 'commander'
+import type { Json } from '../cells/body.ts'
+import { definitionJson } from '../cells/index-definition.ts'
+import type { IndexWhere } from '../client/cell-indexes.ts'
+import { parseJsonText } from '../cells/json-text.ts'
+import { addClusterFlags, countOf, withClient } from './client.ts'
+import { CliError, exitUsage } from './exit.ts'
+import { readIndexFile } from './index-file.ts'
+import { addPlaceFlags, addUpkeepCommands, placeOf } from './index-upkeep.ts'
+import { print, printJson } from './output.ts'
+import type { Options } from './options.ts'
+
+export function addIndexCommand(program: Command): void {
+  const index = program
+    .command('index')
+    .description('indexes over all groups: what there are, whether they are right, what is in them')
+  addPlaceFlags(index.command('list')).description('print the indexes').action(list)
+  addPlaceFlags(index.command('status').argument('[NAME]', 'the index; all without it'))
+    .description('print whether indexes can be asked, and how far behind the relay of a node is')
+    .action(status)
+  addUpkeepCommands(index)
+  addClusterFlags(index.command('apply').argument('<FILE>', 'YAML that defines it; - reads stdin'))
+    .description('give a datastore an index over its cells; build fills it')
+    .action(apply)
+  addClusterFlags(index.command('query').argument('<NAME>', 'the index'))
+    .description('print entries of an index over cells, one a line, as JSON')
+    .requiredOption('-d, --datastore <NAME>', 'the datastore')
+    .requiredOption('--where <JSON>', '\'{"driver_uuid":"…","created_at":{"gte":"2016-01-01"}}\'')
+    .option('--select <FIELDS>', 'these fields only, with commas between them')
+    .option('--columns <COLUMNS>', 'of the rows found the latest cells of these columns, or all')
+    .option('--order <FIELD>', 'by this field instead of the second one')
+    .option('--reverse', 'from the end')
+    .option('--verify', 'without what is not so any more')
+    .option('--limit <N>', 'so many at most', '100')
+    .action(query)
+}
+
+interface Shown {
+  readonly name: string
+  readonly state: 'building' | 'ready'
+  readonly over: string
+}
+
+async function list(options: Options): Promise<void> {
+  const place = placeOf(options)
+  await withClient(options, async (client) => {
+    const shown = 'schema' in place ? await client.indexes(place.schema).list() : undefined
+    const cells = 'datastore' in place ? await client.cellIndexes(place.datastore).list() : []
+    const all: readonly Shown[] = [
+      ...(shown ?? []).map(({ name, table, parts, state }) => {
+        return { name, state, over: `${table}(${parts.join(', ')})` }
+      }),
+      ...cells.map(({ definition, isBuilding }) => {
+        const over = definition.fields.map(({ column, field }) => `${column}.${field}`).join(', ')
+        return {
+          name: definition.name,
+          state: isBuilding ? ('building' as const) : ('ready' as const),
+          over,
+        }
+      }),
+    ]
+    if (options['json'] === true) return printJson(all)
+    for (const { name, state, over } of all) print(`${name}\t${state}\t${over}`)
+  })
+}
+
+async function status(name: string | undefined, options: Options): Promise<void> {
+  const place = placeOf(options)
+  await withClient(options, async (client) => {
+    const states =
+      'schema' in place
+        ? (await client.indexes(place.schema).list()).map((one) => [one.name, one.state] as const)
+        : (await client.cellIndexes(place.datastore).list()).map(
+            ({ definition, isBuilding }) =>
+              [definition.name, isBuilding ? 'building' : 'ready'] as const,
+          )
+    const asked = states.filter(([one]) => name === undefined || one === name)
+    if (name !== undefined && asked.length === 0)
+      throw new CliError(`there is no index ${name}`, exitUsage)
+    const node = await client.status()
+    const relay = memberOf(node, 'indexes')
+    if (options['json'] === true) {
+      const indexes = Object.fromEntries(asked)
+      return printJson({ indexes, node: memberOf(node, 'node'), relay })
+    }
+    for (const [one, state] of asked) print(`${one}\t${state}`)
+    print(`relay of node ${String(memberOf(node, 'node'))}: ${JSON.stringify(relay)}`)
+  })
+}
+
+function memberOf(value: Json, name: string): Json {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
+  return Object.entries(value).find(([one]) => one === name)?.[1] ?? null
+}
+
+async function apply(path: string, options: Options): Promise<void> {
+  const definition = await readIndexFile(path)
+  const { name, datastore } = definition
+  const given: unknown = JSON.parse(definitionJson(definition))
+  const kind = await withClient(options, (client) => client.cellIndexes(datastore).apply(given))
+  if (options['json'] === true) return printJson({ index: name, datastore, kind })
+  if (kind === 'same') return print(`index ${name} of ${datastore}: already there`)
+  print(
+    `index ${name} of ${datastore}: declared; trilithon index build -d ${datastore} ${name} fills it`,
+  )
+}
+
+async function query(name: string, options: Options): Promise<void> {
+  const left = { count: countOf('--limit', options['limit'], 1, Number.MAX_SAFE_INTEGER) }
+  const where = whereOf(String(options['where']))
+  const { select, columns, order } = options
+  await withClient(options, async (client) => {
+    const index = client.cells(String(options['datastore'])).index(name)
+    for (let cursor: string | undefined; left.count > 0;) {
+      const page = await index.query(where, {
+        ...(typeof select === 'string' && { select: select.split(',') }),
+        ...(typeof columns === 'string' && {
+          columns: columns === 'all' ? columns : columns.split(','),
+        }),
+        ...(typeof order === 'string' && { order }),
+        ...{ reverse: options['reverse'] === true, verify: options['verify'] === true },
+        ...(cursor !== undefined && { cursor }),
+        limit: Math.min(left.count, 1000),
+      })
+      for (const entry of page.entries) printJson(entry)
+      left.count -= page.entries.length
+      cursor = page.cursor
+      if (cursor === undefined) return
+    }
+  })
+}
+
+function whereOf(text: string): IndexWhere {
+  const parsed = parseJsonText(text)
+  const value = parsed.ok ? parsed.value : undefined
+  const where: Record<string, IndexWhere[string]> = {}
+  const members = typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}
+  for (const [name, one] of Object.entries(members)) {
+    const wanted = conditionOf(one)
+    if (wanted === undefined) throw notAWhere(text)
+    where[name] = wanted
+  }
+  if (Object.keys(where).length === 0) throw notAWhere(text)
+  return where
+}
+
+function conditionOf(value: unknown): IndexWhere[string] | undefined {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+    return value
+  if (typeof value !== 'object' || value === null) return undefined
+  const known = Object.entries(value).filter((pair): pair is [string, string | number | boolean] =>
+    ['string', 'number', 'boolean'].includes(typeof pair[1]),
+  )
+  return Object.fromEntries(known)
+}
+
+function notAWhere(text: string): CliError {
+  return new CliError(
+    `--where wants JSON such as {"city":"Oslo","at":{"gte":5}}, not ${text}`,
+    exitUsage,
+  )
+}

@@ -1,0 +1,77 @@
+/**
+ * Asking an index over HTTP: `GET …/indexes/:name?FIELD=…&FIELD.gte=…&select=…&columns=…&order=…`. A
+ * parameter that is none of those of every query is a field, with a comparison behind its last point.
+ */
+import { pageItemsMax } from '../base/limits.ts'
+import { indexComparisons, type IndexFilter } from '../cells/index-query.ts'
+import type { IndexAnswer, IndexedCells } from '../cells/operation.ts'
+import { ask, json, readFrom, segment, type Exchange } from './exchange.ts'
+import { isoOf } from './iso-time.ts'
+import { columnOf, type Query } from './parameters.ts'
+import { refuse } from './problems.ts'
+import { cellJson } from './render.ts'
+
+const known = ['select', 'columns', 'order', 'cursor', 'limit', 'read', 'verify'] as const
+
+export async function queryIndex(exchange: Exchange): Promise<Response> {
+  const { query } = exchange
+  const fields = query.names.filter((name) => !known.some((one) => one === name))
+  const { order, cursor, columns } = textsOf(query)
+  const { answer, headers } = await ask(exchange, {
+    ...{
+      kind: 'index',
+      datastore: segment(exchange, 'datastore'),
+      name: segment(exchange, 'name'),
+    },
+    read: readFrom(exchange),
+    where: fields.map((name) => filterOf(name, query.text(name) ?? '')),
+    limit: query.number('limit') ?? pageItemsMax,
+    verify: query.flag('verify'),
+    reverse: order?.startsWith('-') === true,
+    ...(order !== undefined && order !== '-' && { order: order.replace(/^-/, '') }),
+    ...(cursor !== undefined && { cursor }),
+    ...(columns !== undefined && { columns: columns === 'all' ? columns : columnsOf(columns) }),
+  })
+  const select = query.text('select')?.split(',')
+  const wrong = select?.find((field) => !answer.fields.includes(field))
+  if (wrong !== undefined) {
+    return refuse(`select: there is no field ${wrong}, only ${answer.fields.join(', ')}`)
+  }
+  const entries = answer.entries.map((entry) => entryJson(answer, entry, select))
+  return json({ entries, cursor: answer.cursor ?? null }, 200, headers)
+}
+
+function textsOf(query: Query): Record<'order' | 'cursor' | 'columns', string | undefined> {
+  return {
+    order: query.text('order'),
+    cursor: query.text('cursor'),
+    columns: query.text('columns'),
+  }
+}
+
+function columnsOf(text: string): readonly string[] {
+  return text.split(',').map(columnOf)
+}
+
+function filterOf(name: string, value: string): IndexFilter {
+  const end = name.lastIndexOf('.')
+  const comparison = indexComparisons.find((one) => one === name.slice(end + 1))
+  if (end > 0 && comparison !== undefined) return { field: name.slice(0, end), comparison, value }
+  return { field: name, comparison: 'eq', value }
+}
+
+function entryJson(
+  { fields, types }: IndexAnswer,
+  { rowKey, values, cells }: IndexedCells,
+  select: readonly string[] | undefined,
+): object {
+  const shown = fields.flatMap((field, place) => {
+    if (select !== undefined && !select.includes(field)) return []
+    const value = values[place] ?? null
+    const isTime = types[place] === 'datetime' && typeof value === 'number'
+    return [[field, isTime ? isoOf(value) : value] as const]
+  })
+  const entry = { rowKey, fields: Object.fromEntries(shown) }
+  if (cells === undefined) return entry
+  return { ...entry, cells: Object.fromEntries(cells.map((cell) => [cell.column, cellJson(cell)])) }
+}
