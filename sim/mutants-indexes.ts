@@ -115,6 +115,28 @@ export const indexMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'I10',
+    title: 'an indexed row is what the cell written last says, whatever its ref key',
+    edits: [
+      {
+        file: 'src/cells/index-keep.ts',
+        find: 'if (latest !== undefined && latest.refKey >= refKey) return new Map()',
+        replace: 'if (latest !== undefined && latest.refKey === refKey) return new Map()',
+      },
+    ],
+  },
+  {
+    id: 'I11',
+    title: 'an index over cells of two columns forgets the other one at each put',
+    edits: [
+      {
+        file: 'src/cells/index-keep.ts',
+        find: '  columns.delete(column)\n',
+        replace: '  columns.clear()\n',
+      },
+    ],
+  },
+  {
     id: 'I09',
     title: 'a lag is counted from when the relay has read the change',
     edits: [

@@ -4,6 +4,7 @@
  * hold what was ever acknowledged, also after a restart.
  */
 import { AppendWorkload, type NamedReplica } from './append-workload.ts'
+import { CellIndexWorkload } from './cell-index-workload.ts'
 import { CellWorkload } from './cell-workload.ts'
 import { judgeHistory } from './checkers/history-checker.ts'
 import type { Referee } from './checkers/referee.ts'
@@ -83,6 +84,14 @@ export function compareRuns(first: RunResult, second: RunResult): RunResult {
   return { ...first, outcome: 'nondeterminism', violations: [violation, ...first.violations] }
 }
 
+/** What runs beside the clients of cells. */
+interface Session {
+  start(): void
+  end(): void
+  /** Nothing is under way. */
+  isDone(): boolean
+}
+
 class Run {
   readonly #options: SwarmOptions
   readonly #cluster: SimCluster
@@ -93,6 +102,9 @@ class Run {
   readonly #tables: TableWorkload
   readonly #triggers: TriggerWorkload
   readonly #queues: QueueWorkload
+  readonly #cellIndex: CellIndexWorkload
+  /** Those that begin with the run, and end when the world has healed. */
+  readonly #sessions: readonly Session[]
   readonly #referee: Referee
   readonly #comparison: Comparison
   readonly #endsAtHealing: boolean
@@ -156,12 +168,14 @@ class Run {
       ...{ options: options.workload, nodes: hosts.map((host) => host.name) },
       mayBeCorrupt: () => this.#mayBeCorrupt(),
     }
-    this.#tables = new TableWorkload({
-      ...{ ...onNetwork, historyMs: options.limits.historyMs },
-      isInService: (node) => this.#isInService(node),
-    })
+    const isInService = this.#isInService.bind(this)
+    const { historyMs } = options.limits
+    this.#tables = new TableWorkload({ ...onNetwork, historyMs, isInService })
     this.#triggers = new TriggerWorkload({ ...onNetwork, load: this.#cluster.load })
     this.#queues = new QueueWorkload(onNetwork)
+    this.#cellIndex = new CellIndexWorkload({ ...onNetwork, indexes: judge.indexes, isInService })
+    const direct = [this.#blind, this.#lists, this.#past]
+    this.#sessions = [...direct, this.#tables, this.#triggers, this.#queues, this.#cellIndex]
   }
 
   #isInService(node: string): boolean {
@@ -239,9 +253,7 @@ class Run {
   }
 
   #areSessionsDone(): boolean {
-    const direct = [this.#blind, this.#lists, this.#past]
-    const sessions = [...direct, this.#tables, this.#triggers, this.#queues]
-    return this.#areClientsDone() && sessions.every((one) => one.isDone())
+    return this.#areClientsDone() && this.#sessions.every((one) => one.isDone())
   }
 
   /** Every node has taken up its disks, or rightly will not. */
@@ -264,12 +276,7 @@ class Run {
     this.#cluster.start()
     nemesis.start()
     this.#workload.start()
-    this.#blind.start()
-    this.#lists.start()
-    this.#past.start()
-    this.#tables.start()
-    this.#triggers.start()
-    this.#queues.start()
+    for (const session of this.#sessions) session.start()
     this.#inspectNowAndThen()
     const ending = await world.run(() => this.#isBroken(), this.#options.faultRates.lengthMicros)
     this.#expectNoStorm(ending)
@@ -309,12 +316,7 @@ class Run {
     // A slow seed need not do all it was given, but whatever it began must come to an end.
     await world.run(isDone, world.nowMicros + workMicros)
     this.#workload.end()
-    this.#blind.end()
-    this.#lists.end()
-    this.#past.end()
-    this.#tables.end()
-    this.#triggers.end()
-    this.#queues.end()
+    for (const session of this.#sessions) session.end()
     const rest = await world.run(isDone, world.nowMicros + finishMicros)
     this.#expectNoStorm(rest)
     this.#expect(rest === 'done', 'LIVE-1', 'A call did not end in the healed world.')
@@ -323,6 +325,7 @@ class Run {
     this.#workload.finish(names)
     this.#lists.finish(names)
     this.#tables.finish(names)
+    this.#cellIndex.finish(names)
     const last = await world.run(isDone, world.nowMicros + finishMicros)
     this.#expectNoStorm(last)
     this.#expect(last === 'done', 'LIVE-1', 'Clients could not finish in the healed world.')

@@ -41,7 +41,7 @@ const calmWorkload: WorkloadOptions = {
     ...{ pageRows: 1_000, receiversAtOnce: 128, receivedMax: 1_000 },
     deliveryTimeoutMs: 10_000,
   },
-  ...{ hasGlobalIndexes: false, schemaTrustMs: 10_000 },
+  ...{ hasGlobalIndexes: false, schemaTrustMs: 10_000, indexClientCount: 0 },
 }
 
 /** One millisecond each way, always. */

@@ -77,6 +77,8 @@ export interface WorkloadOptions {
   /** Whether the tables have global indexes; how long sessions go by a schema before they look again. */
   readonly hasGlobalIndexes: boolean
   readonly schemaTrustMs: number
+  /** Clients of a datastore that has an index. */
+  readonly indexClientCount: number
   /** How long a call is tried in all, and one node is given. */
   readonly timeoutMs: number
   readonly tryTimeoutMs: number
@@ -223,6 +225,7 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
     ...drawTables(random.fork('tables')),
     ...drawTriggers(random.fork('triggers')),
     queues: drawQueues(random.fork('queues')),
+    indexClientCount: random.fork('cell index').pick([0, 0, 2, 3]),
   }
 }
 
