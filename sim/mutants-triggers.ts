@@ -110,8 +110,8 @@ export const triggerMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/triggers/shard-run.ts',
-        find: '    if (asked !== this.#asked || this.#isStopped) {\n',
-        replace: '    if (asked < 0 || this.#isStopped) {\n',
+        find: '    if (asked !== this.#asked || this.isStopped) {\n',
+        replace: '    if (asked < 0 || this.isStopped) {\n',
       },
     ],
   },
