@@ -5,7 +5,8 @@
  * skips and replays meanwhile. At the end all is handled, also what was marked.
  */
 import { StoreError } from '../src/base/errors.ts'
-import { openCellTables } from '../src/cells/cell-table.ts'
+import type { GroupId } from '../src/base/ids.ts'
+import { openCellTables, shardOfGroup } from '../src/cells/cell-table.ts'
 import { Client } from '../src/client/client.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Tables } from '../src/tables/open.ts'
@@ -15,6 +16,7 @@ import { defineTriggers, type Service, type TriggerCell } from '../src/triggers/
 import type { TriggerEvent } from '../src/triggers/event.ts'
 import { isOutage } from '../src/triggers/member.ts'
 import { Worker } from '../src/triggers/worker.ts'
+import type { GroupPort } from '../src/txn/group-port.ts'
 import type { ClientFrame } from '../src/wire/client-message.ts'
 import { datastore } from './cell-workload.ts'
 import type { Judge } from './checkers/judge.ts'
@@ -79,6 +81,8 @@ export class TriggerWorkload {
   readonly #service: Service
   readonly #failing: number
   readonly #living = new Map<string, Living>()
+  /** Processes that do not reach the service's group, while they reach those of shards. */
+  readonly #deaf = new Set<string>()
   #isEnding = false
   #isWell = false
   #isOver = false
@@ -127,6 +131,7 @@ export class TriggerWorkload {
     const { options, nodes, network } = this.#parts
     if (options.triggerWorkerCount === 0) return
     this.#isWell = true
+    this.#deaf.clear()
     for (const { name, process } of this.#living.values()) {
       process.resume()
       for (const node of nodes) this.#mend(network, name, node)
@@ -170,7 +175,7 @@ export class TriggerWorkload {
     for (;;) {
       await world.sleep(1 + random.exponential(troubleMeanMicros))
       if (this.#isEnding) return
-      const kind = random.pick(['death', 'death', 'pause', 'cut', 'stop'] as const)
+      const kind = random.pick(['death', 'death', 'pause', 'cut', 'stop', 'deafness'] as const)
       // Shorter and longer than a lease.
       const lengthMicros = 1 + random.exponential(random.pick([second / 2, 4 * second]))
       const living = this.#living.get(name)
@@ -178,7 +183,11 @@ export class TriggerWorkload {
       coverage.count(`triggers: ${kind}`)
       this.#parts.tell(name, `meets a ${kind}`)
       if (kind === 'pause') living.process.pause(lengthMicros)
-      else if (kind === 'cut') {
+      else if (kind === 'deafness') {
+        this.#deaf.add(living.process.name)
+        await world.sleep(lengthMicros)
+        this.#deaf.delete(living.process.name)
+      } else if (kind === 'cut') {
         const { weather } = network.parts
         for (const node of nodes) weather.cut(name, node)
         for (const node of nodes) if (random.chance(500_000)) weather.cut(node, name)
@@ -318,8 +327,25 @@ export class TriggerWorkload {
     return new TriggerAdmin({ cells, tables, timeoutMs: 4_000 }, service)
   }
 
-  #tablesOf({ client, clock, random }: Connected): Tables {
-    return openCellTables(client.groups, { clock, random: random.fork('tables') })
+  #tablesOf({ client, clock, random, process }: Connected): Tables {
+    const { groups } = client
+    const check = (group: GroupId): void => {
+      if (!this.#deaf.has(process.name) || this.#isWell || shardOfGroup(group) !== undefined) return
+      throw new StoreError('unavailable', 'the group of the service cannot be reached')
+    }
+    const port: GroupPort = {
+      view: async (group, ...rest) => {
+        check(group)
+        return groups.view(group, ...rest)
+      },
+      get: (...given) => groups.get(...given),
+      scan: (...given) => groups.scan(...given),
+      commit: async (submission, timeoutMs) => {
+        check(submission.group)
+        return groups.commit(submission, timeoutMs)
+      },
+    }
+    return openCellTables(port, { clock, random: random.fork('tables') })
   }
 
   #connect(name: string): Connected {
