@@ -96,7 +96,7 @@ export class RawTransaction implements Reads {
   /** These keys count as read. */
   relyOn(keys: readonly Uint8Array[]): void {
     this.turn.check()
-    for (const key of keys) this.#reads.addKey(key)
+    for (const one of keys) this.#reads.addKey(one)
     this.#checkLimits()
   }
 
