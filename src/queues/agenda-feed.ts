@@ -50,6 +50,15 @@ export class Feed {
     if (this.#seenAt.size < this.#membersMax) this.#seenAt.set(member, this.#askedAt)
   }
 
+  /** Who asked has the answer, unless it left meanwhile. */
+  seeAgain(member: string): void {
+    if (this.#seenAt.has(member)) this.see(member)
+  }
+
+  leave(member: string): void {
+    this.#seenAt.delete(member)
+  }
+
   members(): readonly string[] {
     this.#forgetSilent()
     return [...this.#seenAt.keys()].toSorted()

@@ -25,6 +25,8 @@ export interface WatchAgenda {
   /** Of the answer before, if it was this node's. */
   readonly mark?: string
   readonly waitMs: number
+  /** The last question: it shares the work no more. */
+  readonly isLeaving: boolean
 }
 
 /** What is under the topics that begin so, counted group by group. */

@@ -105,15 +105,16 @@ export class AgendaService {
   }
 
   async #watch(operation: WatchAgenda, timeoutMs: number): Promise<AgendaAnswer> {
-    const { topic, member, mark, waitMs } = operation
+    const { topic, member, mark, waitMs, isLeaving } = operation
     const feed = this.#feedOf(topic)
     const since = this.#readMark(mark)
-    feed.see(member)
+    if (isLeaving) feed.leave(member)
+    else feed.see(member)
     const longestMs = Math.min(waitMs, timeoutMs, agendaWaitMsMax)
     const isGap = since === undefined || feed.isLost(since)
     if (!isGap) await feed.wait(since, longestMs)
     const groups = isGap ? [] : feed.since(since)
-    feed.see(member)
+    feed.seeAgain(member)
     const members = feed.members()
     return { kind: 'watch-agenda', groups, mark: `${this.#run}/${feed.last}`, isGap, members }
   }

@@ -62,6 +62,7 @@ export class RemoteAgenda implements Agenda {
     void this.#follow(topic, wake, state)
     return () => {
       state.isOver = true
+      void this.#leave(topic)
     }
   }
 
@@ -96,11 +97,18 @@ export class RemoteAgenda implements Agenda {
     }
   }
 
+  /** The others need not wait to find out. */
+  async #leave(topic: string): Promise<void> {
+    const common = { kind: 'watch-agenda', topic, member: this.#member, waitMs: 0 } as const
+    await this.#parts.ask({ ...common, isLeaving: true }, answerMs)
+  }
+
   async #ask(
     topic: string,
     mark: string | undefined,
   ): Promise<AgendaAnswer & { readonly kind: 'watch-agenda' }> {
-    const common = { kind: 'watch-agenda', topic, member: this.#member, waitMs: watchMs } as const
+    const own = { topic, member: this.#member, waitMs: watchMs, isLeaving: false }
+    const common = { kind: 'watch-agenda', ...own } as const
     const operation = mark === undefined ? common : { ...common, mark }
     const answer = await this.#parts.ask(operation, watchMs + answerMs)
     if (answer.kind === 'watch-agenda') return answer

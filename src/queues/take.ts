@@ -41,34 +41,38 @@ export async function take(
 ): Promise<Batch> {
   const atOnce = new Lane(transaction, atOncePrefix(queue), now, most, false)
   const delayed = new Lane(transaction, delayedPrefix(queue), now, most, true)
-  let [first, second] = await Promise.all([atOnce.next(), delayed.next()])
-  const messages: Taken[] = []
-  let bytes = 0
-  while (messages.length < most) {
-    first ??= await atOnce.next()
-    second ??= await delayed.next()
-    const isFirst = first !== undefined && (second === undefined || first.sentAt <= timeOf(second))
-    const one = isFirst ? first : second
-    if (one === undefined) break
-    bytes += one.message.body.length
-    if (bytes > batchBytesMax && messages.length > 0) break
-    messages.push(one)
-    if (isFirst) first = undefined
-    else second = undefined
-  }
+  await Promise.all([atOnce.fill(), delayed.fill()])
+  const messages = await takeFrom(atOnce, delayed, most)
   transaction.relyOn(messages.map(({ key }) => key))
   const isTakenOnce = new Set(messages.map(({ id }) => id)).size === messages.length
   assert(isTakenOnce, 'QUE-2: a transaction takes a message once')
   const later = [atOnce.nextAt, delayed.nextAt].filter((at) => at !== undefined)
   const nextAt = later.length === 0 ? undefined : Math.min(...later)
-  const isCut = atOnce.isCut || delayed.isCut || first !== undefined || second !== undefined
-  const isFull = messages.length === most || (isCut && messages.length > 0)
+  const isCut = messages.length > 0 && (atOnce.isCut || delayed.isCut)
   const { position } = await transaction.view()
-  return { messages, isFull, nextAt, position }
+  return { messages, isFull: isCut || messages.length === most, nextAt, position }
 }
 
-function timeOf({ due, sentAt }: Taken): Timestamp {
-  return due ?? sentAt
+async function takeFrom(atOnce: Lane, delayed: Lane, most: number): Promise<readonly Taken[]> {
+  const messages: Taken[] = []
+  for (let bytes = 0; messages.length < most;) {
+    const lane = earlier(atOnce, delayed)
+    const one = lane.head
+    if (one === undefined) return messages
+    bytes += one.message.body.length
+    if (bytes > batchBytesMax && messages.length > 0) return messages
+    messages.push(one)
+    lane.pop()
+    if (messages.length < most) await lane.fill()
+  }
+  return messages
+}
+
+function earlier(atOnce: Lane, delayed: Lane): Lane {
+  if (delayed.head === undefined) return atOnce
+  if (atOnce.head === undefined) return delayed
+  const { due, sentAt } = delayed.head
+  return atOnce.head.sentAt <= (due ?? sentAt) ? atOnce : delayed
 }
 
 /** What is due of one lane, one after another. */
@@ -82,6 +86,7 @@ class Lane {
   #page: readonly StoredRow[] = []
   #at = 0
   #looked = 0
+  #head: Taken | undefined
   #isLastPage = false
   #isEnd = false
   readonly #heldUp = new Set<GroupId | undefined>()
@@ -109,12 +114,26 @@ class Lane {
     return this.#nextAt
   }
 
-  /** So many were looked at that the rest was not. */
+  /** The next one to be taken, once it was looked for. */
+  get head(): Taken | undefined {
+    return this.#head
+  }
+
+  pop(): void {
+    this.#head = undefined
+  }
+
+  async fill(): Promise<void> {
+    this.#head ??= await this.#next()
+  }
+
+  /** There is more, or so many were looked at that the rest was not. */
   get isCut(): boolean {
+    if (this.#head !== undefined) return true
     return !this.#isEnd && !this.#isLastPage && this.#looked >= lookedAtMax
   }
 
-  async next(): Promise<Taken | undefined> {
+  async #next(): Promise<Taken | undefined> {
     for (;;) {
       const row = await this.#row()
       if (row === undefined) return undefined

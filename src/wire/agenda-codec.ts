@@ -36,7 +36,10 @@ export function packAgendaOperation(operation: AgendaOperation): Packable[] {
     case 'list-agenda':
       return [operation.topic, operation.after, operation.limit]
     case 'watch-agenda':
-      return [operation.topic, operation.member, operation.mark, operation.waitMs]
+      return [
+        ...[operation.topic, operation.member, operation.mark, operation.waitMs],
+        operation.isLeaving,
+      ]
     case 'sum-agenda':
       return [operation.prefix]
   }
@@ -55,13 +58,14 @@ export function readAgendaOperation(
       return { kind: 'list-agenda', ...asked, after: field.group(after) }
     }
     case agendaOperationKinds['watch-agenda']: {
-      const [topic, member, mark, waitMs] = field.list(fields, 'watch-agenda', 4)
+      const [topic, member, mark, waitMs, isLeaving] = field.list(fields, 'watch-agenda', 5)
       return {
         kind: 'watch-agenda',
         topic: readTopic(topic),
         member: field.text(member, 'member', memberCharsMax),
         ...(!field.isAbsent(mark) && { mark: field.text(mark, 'mark', markCharsMax) }),
         waitMs: field.count(waitMs, 'wait'),
+        isLeaving: part.flag(isLeaving, 'leaving'),
       }
     }
     case agendaOperationKinds['sum-agenda']: {

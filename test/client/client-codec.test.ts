@@ -226,8 +226,15 @@ const agendaOperations: fc.Arbitrary<AgendaOperation> = fc.oneof(
     ['kind', 'topic', 'limit'],
   ),
   record<AgendaOperation & { readonly kind: 'watch-agenda' }>(
-    { kind: fc.constant('watch-agenda'), topic: text, member: text, mark: text, waitMs: count },
-    ['kind', 'topic', 'member', 'waitMs'],
+    {
+      kind: fc.constant('watch-agenda'),
+      topic: text,
+      member: text,
+      mark: text,
+      waitMs: count,
+      isLeaving: fc.boolean(),
+    },
+    ['kind', 'topic', 'member', 'waitMs', 'isLeaving'],
   ),
   fc.record({ kind: fc.constant('sum-agenda'), prefix: text }, plain),
 )

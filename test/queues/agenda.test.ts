@@ -69,6 +69,10 @@ test('who asked lately shares the work, a bounded number of them', async () => {
   await pass(2_000)
   feed.see('c')
   expect(feed.members()).toEqual(['a', 'c'])
+  feed.leave('a')
+  feed.seeAgain('a')
+  feed.seeAgain('c')
+  expect(feed.members()).toEqual(['c'])
 })
 
 test('of the processes that share, each group belongs to one, and most stay when one leaves', async () => {
@@ -121,12 +125,7 @@ test('a node lists who has rows, and ends the listing of who has none', async ()
   await post.pass(100)
   const service = new AgendaService({
     ...{ clock: bench.clockOf('n1'), random: bench.random, node: nodeId('n1') },
-    replica: new Proxy(replica, {
-      get: (target, name) => {
-        const value: unknown = name === 'agenda' ? agenda : Reflect.get(target, name)
-        return typeof value === 'function' ? value.bind(target) : value
-      },
-    }),
+    replica: Object.assign(replica, { agenda }),
   })
   const operation = { kind: 'list-agenda', topic: 'queue/q', limit: 10 } as const
   const answer = await settled(bench.world, service.execute(operation, 1_000))
