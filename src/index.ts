@@ -5,6 +5,15 @@ export { connect, type ConnectOptions } from './client/connect.ts'
 export type { Client } from './client/client.ts'
 export type { ClientCells } from './client/cells.ts'
 export type {
+  CellIndexEntry,
+  CellIndexPage,
+  ClientCellIndex,
+  ClientCellIndexes,
+  IndexQueryOptions,
+  IndexWhere,
+} from './client/cell-indexes.ts'
+export type { ClientIndexes, GlobalIndexState } from './client/indexes.ts'
+export type {
   LogOptions,
   LogPage,
   Page,
@@ -18,6 +27,7 @@ export type { LoggedCell, TailOptions } from './client/tail.ts'
 export {
   rootKey,
   type CallOptions,
+  type GlobalIndexOptions,
   type GroupTables,
   type ReadResult,
   type RootKey,
