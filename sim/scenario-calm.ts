@@ -89,7 +89,7 @@ export function calmFor(nodeCount: number): SwarmOptions {
 }
 
 /** Members that go together: half of them would mean nothing. */
-const wholes: readonly string[] = ['healing', 'priorities']
+const wholes: readonly string[] = ['healing', 'priorities', 'relay']
 
 function leavesOf(value: unknown, path = ''): Map<string, unknown> {
   if (wholes.includes(path)) return new Map([[path, JSON.stringify(value)]])

@@ -64,6 +64,7 @@ function optionsShape(): unknown {
     workload: { ...calm.workload, purges: optional(0) },
     link: { ...calm.link, far: optional(0), farFactor: optional(0) },
     priorities: optional({ base: 0, changesAtMicros: [0] }),
+    relay: optional({ lookMs: 0, patienceMs: 0 }),
     faultRates: { ...calm.faultRates, meanMicros: anything },
     healing: { ...calm.healing, coreOrder: [''] },
   }

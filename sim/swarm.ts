@@ -300,7 +300,12 @@ function drawPast(
 
 /** Where others take over at once, two serve a group as a rule. */
 function drawRelay(random: SeededRandom): Pick<AgendaBounds, 'lookMs' | 'patienceMs'> {
-  return random.pick([agendaBounds, { lookMs: 50, patienceMs: 0 }, { lookMs: 20, patienceMs: 100 }])
+  const { lookMs, patienceMs } = agendaBounds
+  return random.pick([
+    { lookMs, patienceMs },
+    { lookMs: 50, patienceMs: 0 },
+    { lookMs: 20, patienceMs: 100 },
+  ])
 }
 
 function drawHealing(random: SeededRandom, nodeCount: number): HealingOptions {

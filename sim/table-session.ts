@@ -130,7 +130,8 @@ export class TableSession {
 
   async #finishGlobals({ db, version }: Opened, isOver: () => boolean): Promise<void> {
     const { globals, world, random } = this.#parts
-    while (globals !== undefined && !isOver()) {
+    if (globals === undefined) return
+    while (!isOver()) {
       const isCompared = await this.#told(async () => {
         if (version === 2) await globals.build(0)
         return globals.compareAll(db, version === 2)

@@ -118,7 +118,7 @@ async function forEachShard(
       await Promise.all(
         names.slice(at, at + upkeepBounds.groupsAtOnceMax).map((group) => {
           const of = shardOfGroup(group)
-          return of?.datastore === definition.datastore ? work(of, group) : undefined
+          return of?.datastore === definition.datastore ? work(of, group) : Promise.resolve()
         }),
       )
     }

@@ -3,6 +3,7 @@
  * is made anew from the latest cells of the index's columns (CELL-2), whatever order they come in. From
  * there it goes its way as any entry of a global index (`../tables/SPEC.md`).
  */
+import { assert } from '../base/assert.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
 import { unpackBody, type Json } from './body.ts'
 import type { CellName, ShardName } from './cell.ts'
@@ -28,6 +29,8 @@ export async function indexRowsWith(
   const { rowKey, column, refKey } = coming
   const latest = await latestOf(rows, of, rowKey, column)
   if (latest !== undefined && latest.refKey >= refKey) return new Map()
+  const isNewest = latest === undefined || latest.refKey < refKey
+  assert(isNewest, 'IDX-7: what an index has of a row is made from the latest cells')
   const bodies = new Map<string, Json>()
   const own = unpackBody(coming.body)
   if (own !== undefined) bodies.set(column, own)

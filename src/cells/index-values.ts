@@ -3,7 +3,7 @@
  * two of them compare; and bytes in the same order.
  */
 import { compareText } from '../base/bytes.ts'
-import { timestampOf } from '../base/iso-time.ts'
+import { microsOf } from './datetime.ts'
 import { encodePart } from '../tables/key-codec.ts'
 import type { PropertyKind } from '../../schema/model.ts'
 
@@ -27,10 +27,8 @@ export function indexValue(type: IndexType, given: unknown): IndexValue | undefi
   switch (type) {
     case 'string':
       return typeof given === 'string' ? given : undefined
-    case 'uuid': {
-      const text = typeof given === 'string' ? given.toLowerCase() : ''
-      return uuidPattern.test(text) ? text : undefined
-    }
+    case 'uuid':
+      return uuidOf(given)
     case 'integer':
       return Number.isSafeInteger(given) ? Number(given) : undefined
     case 'double':
@@ -38,9 +36,14 @@ export function indexValue(type: IndexType, given: unknown): IndexValue | undefi
     case 'boolean':
       return typeof given === 'boolean' ? given : undefined
     case 'datetime':
-      if (typeof given === 'string') return timestampOf(given)
+      if (typeof given === 'string') return microsOf(given)
       return Number.isSafeInteger(given) ? Number(given) : undefined
   }
+}
+
+function uuidOf(given: unknown): string | undefined {
+  const text = typeof given === 'string' ? given.toLowerCase() : ''
+  return uuidPattern.test(text) ? text : undefined
 }
 
 /** From the text of a query in a URL or on a command line. */

@@ -85,7 +85,7 @@ async function status(name: string | undefined, options: Options): Promise<void>
       return printJson({ indexes, node: memberOf(node, 'node'), relay })
     }
     for (const [one, state] of asked) print(`${one}\t${state}`)
-    print(`relay of node ${String(memberOf(node, 'node'))}: ${JSON.stringify(relay)}`)
+    print(`relay of node ${JSON.stringify(memberOf(node, 'node'))}: ${JSON.stringify(relay)}`)
   })
 }
 

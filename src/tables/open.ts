@@ -2,7 +2,7 @@
  * A schema's tables over many groups: the key of a root row says which group a transaction or a read
  * is of, and everything inside it stays there.
  */
-import { present } from '../base/assert.ts'
+import { assert, present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import { unknownWord } from '../base/suggest.ts'
@@ -223,6 +223,7 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     checkOutside(scope, 'db.index')
     if (watch?.isBuilding(name) === true) await watch.lookAgain()
     if (watch?.isBuilding(name) === true) throw stillBuilding(name)
+    assert(watch?.isBuilding(name) !== true, 'IDX-6: what is asked has all rows')
     const { timeoutMs = this.#options.timeoutMs, level = 'current' } = options
     const reads = new PortGroups(this.#port, { kind: level }, { clock, timeoutMs })
     const page = await indexReads(this.#schema, table.name, name, reads).page(query, options)

@@ -344,7 +344,9 @@ export class MemoryReplica implements LocalReplica {
   }
 
   async groups(prefix: string, after: GroupId | undefined, limit: number): Promise<GroupId[]> {
-    const names = [...this.#groups].flatMap(([name, { state }]) => (state.position > 0 ? [name] : []))
+    const names = [...this.#groups].flatMap(([name, { state }]) =>
+      state.position > 0 ? [name] : [],
+    )
     const asked = names.filter((name) => name.startsWith(prefix) && name > (after ?? ''))
     return asked.sort((a, b) => (a < b ? -1 : 1)).slice(0, limit)
   }

@@ -222,3 +222,21 @@ test('what an index cannot answer is refused in words', async () => {
     run(db.index(Photo, 'PhotosByCity', { city: 'A' }, { cursor: 'zz' })),
   ).rejects.toThrow('this cursor is of another query')
 })
+
+test('IDX-5: a change that comes while the one before is relayed stays on the agenda', async () => {
+  const { node, open, run, rest } = globalBench()
+  const n1 = node('n1')
+  const db = open(photos, n1)
+  const row = { user: 1, city: 'A', at: 1, tag: [] }
+  await run(db.transaction(of(1), (tx) => tx.insert(Photo, row)))
+  const [change] = await agendaOf(n1, db.group(of(1)))
+  expect(change).toBeDefined()
+  // Between the look at the agenda and the reading of what it says, the entry goes.
+  n1.replica.afterScan.push(() =>
+    db.transaction(of(1), (tx) => tx.delete(Photo, { user: 1, photo: 1 })),
+  )
+  n1.relay.start()
+  await rest()
+  expect(await agendaOf(n1, db.group(of(1)))).toEqual([])
+  expect((await run(db.index(Photo, 'PhotosByCity', {}))).items).toEqual([])
+})

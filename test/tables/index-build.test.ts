@@ -1,0 +1,130 @@
+/** A global index that comes when there are rows, and programs that do not know it yet. */
+import { expect, test } from 'vitest'
+import { parseSchema } from '../../schema/ddl-parse.ts'
+import type { Schema } from '../../schema/model.ts'
+import { compileSchema } from '../../src/tables/compile.ts'
+import { compareIndex, removeLeftOvers } from '../../src/tables/index-compare.ts'
+import { buildIndex, type UpkeepParts } from '../../src/tables/index-upkeep.ts'
+import { indexGroups } from '../../src/tables/global-entries.ts'
+import { openTables } from '../../src/tables/open.ts'
+import { applySchema, markBuilt, readSchemaView } from '../../src/tables/registry.ts'
+import { SchemaWatch } from '../../src/tables/schema-watch.ts'
+import { Sessions } from '../../src/txn/session.ts'
+import { globalBench, type GlobalBench, type RelayNode } from './global-bench.ts'
+
+function schemaOf(more: string): Schema {
+  const parsed = parseSchema(`
+CREATE SCHEMA Fleet;
+CREATE TABLE Car { required integer car; required string city; ${more.includes('seats') ? 'optional integer seats;' : ''} }
+  PRIMARY KEY(car), ENTITY GROUP ROOT;
+${more}`)
+  if (!parsed.ok) throw new Error('the text is a schema')
+  return parsed.schema
+}
+
+const first = schemaOf('')
+const second = schemaOf('CREATE GLOBAL INDEX CarsByCity ON Car(city) STORING (seats) SHARDS 2;')
+const trustMs = 1_000
+
+function optionsOf(node: RelayNode, bench: GlobalBench): UpkeepParts['options'] {
+  const random = bench.world.random.fork('upkeep')
+  return { clock: node.clock, random, intents: new Sessions(node.clock, random) }
+}
+
+async function opened(bench: GlobalBench, node: RelayNode, schema: Schema): Promise<PlainTables> {
+  const { clock, groups: port } = node
+  const look = (): ReturnType<typeof readSchemaView> => readSchemaView(port, 'Fleet', { clock })
+  const askedAtMs = clock.monotonicMs()
+  const view = await look()
+  if (view === undefined) throw new Error('the schema was applied')
+  const { version } = view
+  const watch = new SchemaWatch({ clock, opened: version, view, askedAtMs, trustMs, look })
+  const random = bench.world.random.fork(`opened ${version.version}`)
+  return openTables({ name: schema.name, tables: [], model: schema }, port, {
+    clock,
+    random,
+    version,
+    watch,
+  })
+}
+
+/** As programs do whose types are known only when they run. */
+interface PlainTransaction {
+  put(table: { readonly name: string }, row: unknown): Promise<void>
+  delete(table: { readonly name: string }, key: unknown): Promise<void>
+}
+
+interface PlainTables {
+  transaction(
+    key: { readonly table: string; readonly key: unknown },
+    run: (tx: PlainTransaction) => Promise<void>,
+  ): Promise<unknown>
+  index(
+    table: { readonly name: string },
+    name: string,
+    query: unknown,
+  ): Promise<{ readonly items: readonly object[] }>
+}
+
+const Car = { name: 'Car' }
+
+function put(db: PlainTables, car: number, city: string, seats?: number): Promise<unknown> {
+  const row = { car, city, ...(seats !== undefined && { seats }) }
+  return db.transaction({ table: 'Car', key: { car } }, (tx) => tx.put(Car, row))
+}
+
+test('IDX-6: an index on rows that are there is asked when all are in it, those of programs before it too', async () => {
+  const bench = globalBench()
+  const { node, run, rest } = bench
+  const n1 = node('n1')
+  n1.relay.start()
+  const options = optionsOf(n1, bench)
+  await run(applySchema(n1.groups, first, options))
+  const before = await run(opened(bench, n1, first))
+  for (let car = 1; car <= 5; car++) await run(put(before, car, 'Oslo'))
+  await run(applySchema(n1.groups, second, options))
+  const after = await run(opened(bench, n1, second))
+  await expect(run(after.index(Car, 'CarsByCity', {}))).rejects.toThrow('is being built')
+  // Within its trust the program of before may still write as if there was no index.
+  await run(put(before, 6, 'Rome'))
+  await run(bench.world.sleep(1_500_000))
+  await run(put(before, 1, 'Rome'))
+  await run(put(after, 2, 'Rome', 4))
+  const view = await run(readSchemaView(n1.groups, 'Fleet', { clock: n1.clock }))
+  const schema = compileSchema(
+    view?.version ??
+      (() => {
+        throw new Error('no schema')
+      })(),
+  )
+  const [table, index] = [schema.tables.get('Car'), schema.globals.get('CarsByCity')]
+  if (table === undefined || index === undefined) throw new Error('the index was applied')
+  const parts: UpkeepParts = {
+    ...{ port: n1.groups, schema, table, index, options, onProgress: () => undefined },
+    list: n1.replica.groups.bind(n1.replica),
+  }
+  await rest()
+  const kinds = (await run(compareIndex(parts))).faults.map(({ kind }) => kind)
+  expect(kinds).toEqual(['missing', 'missing', 'missing', 'missing'])
+  expect(await run(buildIndex(parts, view?.building.get('CarsByCity'), 2_000))).toEqual({
+    groups: 6,
+    rows: 6,
+  })
+  await run(markBuilt(n1.groups, 'Fleet', 'CarsByCity', options))
+  expect(await run(compareIndex(parts))).toEqual({ groups: 6, rows: 6, entries: 6, faults: [] })
+  const page = await run(after.index(Car, 'CarsByCity', { city: 'Rome' }))
+  expect(page.items).toEqual([
+    { car: 1, city: 'Rome' },
+    { car: 2, city: 'Rome', seats: 4 },
+    { car: 6, city: 'Rome' },
+  ])
+  // What is left over is found, and taken out by the agenda of its row's group.
+  const [group] = indexGroups(index)
+  expect(group).toBeDefined()
+  await run(
+    before.transaction({ table: 'Car', key: { car: 3 } }, (tx) => tx.delete(Car, { car: 3 })),
+  )
+  await rest()
+  expect(await run(removeLeftOvers(parts))).toBe(0)
+  expect((await run(compareIndex(parts))).entries).toBe(5)
+})
