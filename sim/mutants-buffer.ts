@@ -1,4 +1,4 @@
-/** Planted bugs in what waits: agendas and their listing, and cells in buffers. */
+/** Planted bugs in buffered writes. */
 import type { Edit, Mutant } from './mutant.ts'
 
 /** Only runs of several sets have buffers: all of the mutant's seeds are such. */
@@ -9,52 +9,6 @@ const inSets: Edit = {
 }
 
 export const bufferMutants: readonly Mutant[] = [
-  {
-    id: 'Q01',
-    title: 'a listing is in memory, and no batch has it',
-    edits: [
-      inSets,
-      {
-        file: 'src/replica/listing.ts',
-        find: '        if (position === undefined) continue\n',
-        replace: '        if (position === undefined || position > 0) continue\n',
-      },
-    ],
-  },
-  {
-    id: 'Q02',
-    title: 'who looked in vain ends the listing of a row that came since',
-    edits: [
-      inSets,
-      {
-        file: 'src/replica/listing.ts',
-        find: '    if (pending <= position && !isFull)',
-        replace: '    if (pending <= position + 1 && !isFull)',
-      },
-      {
-        file: 'src/replica/listing.ts',
-        find: '      this.#empty.get(topic)?.delete(group)\n',
-        replace: '',
-      },
-      {
-        file: 'src/replica/listing.ts',
-        find: '<= position\n        // A row',
-        replace: '<= position + 1\n        // A row',
-      },
-    ],
-  },
-  {
-    id: 'Q03',
-    title: 'a listing ends before the rows that it was for are gone from the disk',
-    edits: [
-      inSets,
-      {
-        file: 'src/replica/listing.ts',
-        find: 'if (!taken.has(group) && this.#ports.isPending(group)) continue',
-        replace: 'if (!taken.has(group) && position < 0) continue',
-      },
-    ],
-  },
   {
     id: 'B01',
     title: 'a cell leaves the buffer though its shard did not answer for it',

@@ -125,9 +125,6 @@ class Run {
       judge.note(operation.client, `asks: ${describeAsked(operation)}`)
       hooks.onOperation?.(operation)
     }
-    const onFailed = (error: unknown): void => {
-      world.fail(error)
-    }
     const tell = (client: string, what: string): void => {
       judge.note(client, what)
     }

@@ -34,6 +34,7 @@ import type {
   Submission,
 } from './local-replica.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
+import { openMeta } from './log-recovery.ts'
 import { LogStore } from './log-store.ts'
 import { Peers } from './peers.ts'
 import { StoredRecords } from './record-source.ts'
@@ -108,15 +109,12 @@ export class Driver implements LocalReplica {
     const { clock, random, trace } = ports
     const { node, cluster, limits } = options
     const { flushBytesMax, carryAfterFlushes, leaseMs } = limits
+    const common = { node, cluster, clock, random, trace }
+    const own = { ...common, flushBytesMax, carryAfterFlushes, leaseMs }
+    // Whose the folder is comes first: of somebody else's nothing is believed, nor put aside.
+    const meta = await openMeta(ports.log, own, random)
     const data = await DataStore.open(ports.data, { clock, trace, limits })
-    const log = await LogStore.open(
-      ports.log,
-      {
-        ...{ node, cluster, clock, random, trace },
-        ...{ flushBytesMax, carryAfterFlushes, leaseMs },
-      },
-      new SettledRows(data),
-    )
+    const log = await LogStore.open(ports.log, own, new SettledRows(data), meta)
     return new Driver(ports, options, log, data)
   }
 

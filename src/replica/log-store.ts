@@ -22,7 +22,7 @@ import { FlushLedger, type Written, type WrittenSince } from './flush-ledger.ts'
 import { FlushReader } from './flush-reader.ts'
 import { bytesOf, gathering, hasRoom, type Gathering } from './gathering.ts'
 import { LogIndex, type PositionHeader } from './log-index.ts'
-import type { Identity } from './log-meta.ts'
+import type { Identity, LogMeta } from './log-meta.ts'
 import { openMeta, recoverFlushes, settledEnd } from './log-recovery.ts'
 import { LogSettling, type Settled } from './log-settling.ts'
 import { nothingSettled, type FlushMark, type Place, type SettledPositions } from './settled.ts'
@@ -80,15 +80,16 @@ export class LogStore {
   /**
    * Rejects with `invalid` for a folder of another node, cluster or format; with `corrupt` for a
    * log that must not be used any more, or for rows that cannot be read. `rows`: what the data store
-   * has of it; absent, all of the log is folded.
+   * has of it; absent, all of the log is folded. `claimed`: the folder's record, when it was opened before.
    */
   static async open(
     store: OrderedStore,
     options: LogStoreOptions,
     rows: SettledPositions = nothingSettled,
+    claimed?: LogMeta,
   ): Promise<LogStore> {
     const { random, trace, carryAfterFlushes } = options
-    const meta = await openMeta(store, options, random)
+    const meta = claimed ?? (await openMeta(store, options, random))
     const from = settledEnd(store, meta, rows.mark())
     const index = new LogIndex(rows)
     const ledger = new FlushLedger(meta.firstFlush, from.number)

@@ -12,7 +12,7 @@ import { silentTrace, type Trace } from '../../src/ports/trace.ts'
 import { Driver } from '../../src/replica/driver.ts'
 import { flushesFrom } from '../../src/replica/flush.ts'
 import type { Submission } from '../../src/replica/local-replica.ts'
-import { groupPrefix, stateKey } from '../../src/replica/row-format.ts'
+import { groupPrefix, markerKey, stateKey } from '../../src/replica/row-format.ts'
 import type { PeerFrame } from '../../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer-codec.ts'
 import { disks, GatedStore, onDisk } from './stores.ts'
@@ -191,3 +191,23 @@ test.each(disks)(
     )
   },
 )
+
+test('a folder of another node is refused before its data is looked at', () =>
+  onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), (log) =>
+    onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), async (data) => {
+      const open = async (name: string): Promise<Driver> => {
+        const stores = { log: await log.open(), data: await data.open() }
+        const ports = { clock: systemClock, random: systemRandom, trace: silentTrace, ...stores }
+        const own = nodeId(name)
+        const options = { node: own, cluster, placement: staticPlacement([own]) }
+        return Driver.open(
+          { ...ports, peers: lonelyTransport() },
+          { ...options, limits: defaultLimits },
+        )
+      }
+      await (await open('n1')).stop()
+      await (await data.open()).write([{ key: markerKey(1), value: Buffer.from('damaged') }])
+      await expect(open('n2')).rejects.toMatchObject({ code: 'invalid' })
+      await expect(open('n1')).rejects.toMatchObject({ code: 'corrupt', detail: { store: 'data' } })
+    }),
+  ))
