@@ -30,7 +30,7 @@ import {
 } from './gateway-status.ts'
 import { createGateway } from './http.ts'
 import { OneCluster } from './one-cluster.ts'
-import { Relay } from './relay.ts'
+import { Relay } from '../client/relay.ts'
 import { BodyRoom } from './request-body.ts'
 
 export interface GatewayServerOptions {

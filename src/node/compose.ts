@@ -84,14 +84,15 @@ export class Node {
     const common = { replica: driver, clock, random }
     this.#groups = new GroupService(common)
     this.#agendas = new AgendaService({ ...common, node })
-    this.#routing = new Routing({ ...common, groups: this.#groups, node, placement, elsewhere })
+    const own = { groups: this.#groups, agendas: this.#agendas }
+    this.#routing = new Routing({ ...common, ...own, node, placement, elsewhere })
     const { groups } = this.#routing
     this.#store = new CellStore({ ...common, groups })
     const cells = this.#routing.cells(this.#store)
     const background = { ...common, groups, cells, placement, trace, onBug: onFailure }
     this.#background = new Background({ ...options, ...background })
     const status = (): PlainObject => plain(this.status())
-    const services = { cells: this.cells, groups: this.#routing, agendas: this.#agendas }
+    const services = { cells: this.cells, groups: this.#routing, agendas: this.#routing.agendas }
     this.#server = new ClientServer({ transport, ...services, clock, status })
   }
 

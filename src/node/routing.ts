@@ -1,34 +1,31 @@
 /**
  * Cells and groups of all replica sets as this node gives them: its own set's from its own replica,
- * others' by asking their nodes.
+ * others' by asking their nodes. What is passed on says that it is of one set, and so goes no further.
  */
 import { present } from '../base/assert.ts'
-import { compareText } from '../base/bytes.ts'
+import type { NodeId } from '../base/ids.ts'
 import type { CellService } from '../cells/operation.ts'
 import { RoutedCells } from '../cells/routed-cells.ts'
 import { shardGroup } from '../cells/shard.ts'
+import { defaultClientLimits } from '../client/caller.ts'
 import { ClientGroups } from '../client/groups.ts'
+import { Relay } from '../client/relay.ts'
 import { SeenPositions } from '../client/seen-positions.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Transport } from '../ports/transport.ts'
+import type { AgendaAnswer, AgendaOperation } from '../queues/agenda-operation.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
-import {
-  groupOf,
-  type GroupAnswer,
-  type GroupOperation,
-  type ListGroups,
-} from '../txn/group-operation.ts'
+import { groupOf, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
-import type { GroupId, NodeId } from '../base/ids.ts'
-import { Elsewhere } from './elsewhere.ts'
+import { mergedGroups, mergedListing, mergedSums } from './merged-sets.ts'
 
-/** Carries out what is asked of groups: a node's own `GroupService`. */
-export interface GroupExecutor {
-  execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer>
+/** Carries out what is asked of groups, and of their agendas: a node's own services. */
+export interface Executor<Operation, Answer> {
+  execute(operation: Operation, timeoutMs: number): Promise<Answer>
 }
 
 export interface RoutingParts {
@@ -36,66 +33,53 @@ export interface RoutingParts {
   readonly placement: Placement
   readonly replica: LocalReplica
   /** Of this node's set. */
-  readonly groups: GroupExecutor
+  readonly groups: Executor<GroupOperation, GroupAnswer>
+  readonly agendas: Executor<AgendaOperation, AgendaAnswer>
   /** Links to the nodes of each other set, by its number. */
   readonly elsewhere: ReadonlyMap<number, Transport<ClientFrame>>
   readonly clock: Clock
   readonly random: Random
 }
 
-export class Routing implements GroupExecutor {
+export class Routing implements Executor<GroupOperation, GroupAnswer> {
   /** As transactions need them. */
   readonly groups: GroupPort
+  readonly agendas: Executor<AgendaOperation, AgendaAnswer>
   readonly #parts: RoutingParts
-  readonly #elsewhere: ReadonlyMap<number, Elsewhere>
+  readonly #elsewhere: ReadonlyMap<number, Relay>
 
   constructor(parts: RoutingParts) {
-    const { clock, random } = parts
+    const { clock, random, placement, replica } = parts
     this.#parts = parts
     this.#elsewhere = new Map(
       [...parts.elsewhere].map(([set, transport]) => {
-        return [set, new Elsewhere({ transport, clock, random })]
+        return [set, new Relay({ transport, clock, random }, defaultClientLimits)]
       }),
     )
     this.groups =
-      parts.placement.setCount === 1
-        ? new LocalGroups(parts.replica)
+      placement.setCount === 1
+        ? new LocalGroups(replica)
         : new ClientGroups((one, ms) => this.execute(one, ms), new SeenPositions())
+    this.agendas = { execute: (operation, timeoutMs) => this.#askAgendas(operation, timeoutMs) }
   }
 
   execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
     const { placement, replica, groups } = this.#parts
-    if (operation.kind === 'list-groups') return this.#list(operation, timeoutMs)
+    if (operation.kind === 'list-groups') {
+      if (this.#isOne || operation.isOfSet === true) return groups.execute(operation, timeoutMs)
+      const ofSet = { ...operation, isOfSet: true } as const
+      const asked = this.#others.map((set) => set.groups.execute(ofSet, timeoutMs))
+      return mergedGroups(operation, [groups.execute(ofSet, timeoutMs), ...asked])
+    }
     const group = groupOf(operation)
     if (replica.holds(group)) return groups.execute(operation, timeoutMs)
-    return this.#set(placement.setOf(group)).askGroup(operation, timeoutMs)
-  }
-
-  /** Each set knows its own; a set that does not answer is not left out in silence. */
-  async #list(operation: ListGroups, timeoutMs: number): Promise<GroupAnswer> {
-    const others = [...this.#elsewhere.values()]
-    const answers = await Promise.all([
-      this.#parts.groups.execute(operation, timeoutMs),
-      ...others.map((set) => set.askGroup(operation, timeoutMs)),
-    ])
-    const found: GroupId[] = []
-    for (const answer of answers) {
-      if (answer.kind !== 'list-groups') return answer
-      found.push(...answer.groups)
-    }
-    const groups = [...new Set(found)].sort(compareText).slice(0, operation.limit)
-    return { kind: 'list-groups', groups }
-  }
-
-  /** Ends what other sets are asked. */
-  async close(): Promise<void> {
-    await Promise.all([...this.#elsewhere.values()].map((set) => set.close()))
+    return this.#set(placement.setOf(group)).groups.execute(operation, timeoutMs)
   }
 
   /** The cells of all sets, given those of this node's. */
   cells(own: CellService): CellService {
     const { node, placement } = this.#parts
-    if (placement.setCount === 1) return own
+    if (this.#isOne) return own
     const ownSet = placement.setOfNode(node)
     const services = Array.from({ length: placement.setCount }, (_, set) =>
       set === ownSet ? own : this.#set(set),
@@ -105,7 +89,33 @@ export class Routing implements GroupExecutor {
     return new RoutedCells({ services, own, setOf })
   }
 
-  #set(set: number): Elsewhere {
+  /** Ends what other sets are asked. */
+  async close(): Promise<void> {
+    await Promise.all(this.#others.map((set) => set.close()))
+  }
+
+  /** Who waits for a topic hears of this set's groups; lists are of all sets. */
+  #askAgendas(operation: AgendaOperation, timeoutMs: number): Promise<AgendaAnswer> {
+    const { agendas } = this.#parts
+    const isLocal = operation.kind === 'watch-agenda' || operation.isOfSet === true
+    if (this.#isOne || isLocal) return agendas.execute(operation, timeoutMs)
+    const ofSet = { ...operation, isOfSet: true } as const
+    const asked = this.#others.map((set) => set.agendas.execute(ofSet, timeoutMs))
+    const answers = [agendas.execute(ofSet, timeoutMs), ...asked]
+    return operation.kind === 'list-agenda'
+      ? mergedListing(operation, answers)
+      : mergedSums(answers)
+  }
+
+  get #isOne(): boolean {
+    return this.#parts.placement.setCount === 1
+  }
+
+  get #others(): readonly Relay[] {
+    return [...this.#elsewhere.values()]
+  }
+
+  #set(set: number): Relay {
     return present(this.#elsewhere.get(set), 'MOVE-4: there are links to every other set')
   }
 }

@@ -12,6 +12,8 @@ export interface ListAgenda {
   readonly topic: string
   readonly after?: GroupId
   readonly limit: number
+  /** Of the replica set of the node that is asked alone; absent: of all sets. */
+  readonly isOfSet?: true
   /** Not sent: the client asks another node each turn, since one of them may be behind. */
   readonly turn?: number
 }
@@ -33,6 +35,8 @@ export interface WatchAgenda {
 export interface SumAgenda {
   readonly kind: 'sum-agenda'
   readonly prefix: string
+  /** Of the replica set of the node that is asked alone; absent: of all sets. */
+  readonly isOfSet?: true
   readonly turn?: number
 }
 

@@ -61,6 +61,8 @@ export interface ListGroups {
   readonly group: GroupId
   readonly after?: GroupId
   readonly limit: number
+  /** Of the replica set of the node that is asked alone; absent: of all sets. */
+  readonly isOfSet?: true
 }
 
 export type GroupOperation =

@@ -34,14 +34,14 @@ export const agendaAnswerKinds: Readonly<Record<AgendaOperation['kind'], number>
 export function packAgendaOperation(operation: AgendaOperation): Packable[] {
   switch (operation.kind) {
     case 'list-agenda':
-      return [operation.topic, operation.after, operation.limit]
+      return [operation.topic, operation.after, operation.limit, operation.isOfSet === true]
     case 'watch-agenda':
       return [
         ...[operation.topic, operation.member, operation.mark, operation.waitMs],
         operation.isLeaving,
       ]
     case 'sum-agenda':
-      return [operation.prefix]
+      return [operation.prefix, operation.isOfSet === true]
   }
 }
 
@@ -52,8 +52,11 @@ export function readAgendaOperation(
 ): AgendaOperation | undefined {
   switch (number) {
     case agendaOperationKinds['list-agenda']: {
-      const [topic, after, limit] = field.list(fields, 'list-agenda', 3)
-      const asked = { topic: readTopic(topic), limit: field.count(limit, 'limit', 1) }
+      const [topic, after, limit, isOfSet] = field.list(fields, 'list-agenda', 4)
+      const asked = {
+        ...{ topic: readTopic(topic), limit: field.count(limit, 'limit', 1) },
+        ...(part.flag(isOfSet, 'of its set') && { isOfSet: true as const }),
+      }
       if (field.isAbsent(after)) return { kind: 'list-agenda', ...asked }
       return { kind: 'list-agenda', ...asked, after: field.group(after) }
     }
@@ -69,8 +72,9 @@ export function readAgendaOperation(
       }
     }
     case agendaOperationKinds['sum-agenda']: {
-      const [prefix] = field.list(fields, 'sum-agenda', 1)
-      return { kind: 'sum-agenda', prefix: readTopic(prefix) }
+      const [prefix, isOfSet] = field.list(fields, 'sum-agenda', 2)
+      const isSet = part.flag(isOfSet, 'of its set')
+      return { kind: 'sum-agenda', prefix: readTopic(prefix), ...(isSet && { isOfSet: true }) }
     }
     default:
       return undefined

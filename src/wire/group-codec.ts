@@ -75,7 +75,7 @@ export function packGroupOperation(operation: GroupOperation): Packable[] {
     case 'unlock-group':
       return [operation.group, operation.name, operation.token]
     case 'list-groups':
-      return [operation.group, operation.after, operation.limit]
+      return [operation.group, operation.after, operation.limit, operation.isOfSet === true]
   }
 }
 
@@ -110,10 +110,11 @@ export function readGroupOperation(
       return { kind, ...lock, token: field.count(token, 'token', 1) }
     }
     case 'list-groups': {
-      const [group, after, limit] = field.list(fields, kind, 3)
+      const [group, after, limit, isOfSet] = field.list(fields, kind, 4)
       return {
         ...{ kind, group: field.group(group), limit: field.count(limit, 'limit', 1) },
         ...(!field.isAbsent(after) && { after: field.group(after) }),
+        ...(part.flag(isOfSet, 'of its set') && { isOfSet: true as const }),
       }
     }
   }

@@ -6,7 +6,7 @@ import { defaultClientLimits, type ClientLimits } from '../../src/client/caller.
 import { Client } from '../../src/client/client.ts'
 import { createGateway } from '../../src/gateway/http.ts'
 import { OneCluster } from '../../src/gateway/one-cluster.ts'
-import { Relay } from '../../src/gateway/relay.ts'
+import { Relay } from '../../src/client/relay.ts'
 import { ClientServer } from '../../src/node/client-server.ts'
 import type { ClientFrame } from '../../src/wire/client-message.ts'
 import type { Transport, TransportHandlers } from '../../src/ports/transport.ts'

@@ -18,10 +18,10 @@ import type {
   CellService,
   PutCells,
 } from '../cells/operation.ts'
-import { notAnAnswer, PutCall, ReadCall } from '../client/call.ts'
-import { Caller, type ClientLimits } from '../client/caller.ts'
-import { CommitCall } from '../client/commit-call.ts'
-import type { LinkView } from '../client/links.ts'
+import { notAnAnswer, PutCall, ReadCall } from './call.ts'
+import { Caller, type ClientLimits } from './caller.ts'
+import { CommitCall } from './commit-call.ts'
+import type { LinkView } from './links.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Transport } from '../ports/transport.ts'

@@ -1,0 +1,59 @@
+/**
+ * What each replica set answers of its own, as one answer of all. A set that does not answer is not
+ * left out in silence: its problem is the answer.
+ */
+import { compareText } from '../base/bytes.ts'
+import type { AgendaAnswer, ListAgenda, TopicSum } from '../queues/agenda-operation.ts'
+import type { GroupAnswer, ListGroups } from '../txn/group-operation.ts'
+
+/** The sets have no group in common. */
+export async function mergedGroups(
+  { limit }: ListGroups,
+  asked: readonly Promise<GroupAnswer>[],
+): Promise<GroupAnswer> {
+  const found: (GroupAnswer & { readonly kind: 'list-groups' })['groups'][number][] = []
+  for (const answer of await Promise.all(asked)) {
+    if (answer.kind !== 'list-groups') return answer
+    found.push(...answer.groups)
+  }
+  return { kind: 'list-groups', groups: found.sort(compareText).slice(0, limit) }
+}
+
+export async function mergedListing(
+  { limit }: ListAgenda,
+  asked: readonly Promise<AgendaAnswer>[],
+): Promise<AgendaAnswer> {
+  const found: (AgendaAnswer & { readonly kind: 'list-agenda' })['groups'][number][] = []
+  for (const answer of await Promise.all(asked)) {
+    if (answer.kind !== 'list-agenda') return answer
+    found.push(...answer.groups)
+  }
+  const groups = found.sort((a, b) => compareText(a.group, b.group)).slice(0, limit)
+  return { kind: 'list-agenda', groups }
+}
+
+/** `node` is the first one's: whose own answer this is. */
+export async function mergedSums(asked: readonly Promise<AgendaAnswer>[]): Promise<AgendaAnswer> {
+  const sums = new Map<string, TopicSum>()
+  const answers = await Promise.all(asked)
+  for (const answer of answers) {
+    if (answer.kind !== 'sum-agenda') return answer
+    for (const sum of answer.topics) sums.set(sum.topic, added(sums.get(sum.topic), sum))
+  }
+  const [first] = answers
+  if (first?.kind !== 'sum-agenda') throw new RangeError('node: nobody was asked')
+  const topics = [...sums.values()].sort((a, b) => compareText(a.topic, b.topic))
+  return { ...first, topics }
+}
+
+function added(known: TopicSum | undefined, sum: TopicSum): TopicSum {
+  if (known === undefined) return sum
+  const times = [known.oldest, sum.oldest].filter((time) => time !== undefined)
+  return {
+    topic: sum.topic,
+    groups: known.groups + sum.groups,
+    rows: known.rows + sum.rows,
+    isWhole: known.isWhole && sum.isWhole,
+    ...(times.length > 0 && { oldest: Math.min(...times) }),
+  }
+}
