@@ -20,17 +20,6 @@ export const triggerMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'R01',
-    title: 'a shard is claimed whatever the generation of who has claimed it',
-    edits: [
-      {
-        file: 'src/triggers/offset-store.ts',
-        find: "      if (isAbove(before, claim)) return { kind: 'displaced', offset: before }\n",
-        replace: '',
-      },
-    ],
-  },
-  {
     id: 'R02',
     title: 'who was displaced still moves the offset',
     edits: [
@@ -51,12 +40,22 @@ export const triggerMutants: readonly Mutant[] = [
   },
   {
     id: 'R03',
-    title: 'a new owner goes on from what it knows itself, not from what is stored',
+    title: 'who looks up where to go on takes what it has fetched for what is stored',
     edits: [
       {
-        file: 'src/triggers/offset-store.ts',
-        find: '      const offset = { ...before, generation, owner }\n',
-        replace: '      const offset = { ...before, generation, owner, after: start }\n',
+        file: 'src/triggers/shard-run.ts',
+        find: '    const epoch = (this.#epoch += 1)\n    this.#forget()\n',
+        replace:
+          '    const epoch = (this.#epoch += 1)\n' +
+          '    const fetched = this.#place\n' +
+          '    this.#forget()\n',
+      },
+      {
+        file: 'src/triggers/shard-run.ts',
+        find: "        : { kind: 'after', shard, addedId: row?.after ?? 0 }\n",
+        replace:
+          "        : { kind: 'after', shard, addedId: row?.after ?? 0 }\n" +
+          "    if (fetched?.kind === 'after') this.#place = fetched\n",
       },
     ],
   },
@@ -145,24 +144,6 @@ export const triggerMutants: readonly Mutant[] = [
         file: 'src/triggers/tail.ts',
         find: '      this.#parts.onRoom()\n',
         replace: '      this.pump()\n',
-      },
-    ],
-  },
-  {
-    id: 'R11',
-    title: 'who comes up to a cell of another column forgets what waits before it',
-    edits: [
-      {
-        file: 'src/triggers/shard-run.ts',
-        find: '    const isOfOthers = this.#queue.every(',
-        replace: '    const isOfOthers = this.#queue.some(',
-      },
-      {
-        file: 'src/triggers/shard-run.ts',
-        find: '    while (this.#queue[0] !== undefined && this.#queue[0].cell.column !== trigger.column) {\n',
-        replace:
-          '    const isMixed = this.#queue.some(({ cell }) => cell.column !== trigger.column)\n' +
-          '    while (this.#queue[0] !== undefined && isMixed) {\n',
       },
     ],
   },

@@ -266,7 +266,10 @@ export class TriggerAdmin {
     from: ReplayFrom,
   ): Promise<readonly { readonly shard: number; readonly after: number }[]> {
     if ('after' in from) return [{ shard: from.shard, after: from.after }]
-    const shards = from.shard === undefined ? allShards() : [from.shard]
+    const { shard } = from
+    const isOfAll = shard === undefined
+    const shards = isOfAll ? (await this.#lastIds(datastore)).map((one) => one.shard) : [shard]
+    if (shards.length === 0) return []
     const lasts = await this.#places(datastore, shards, from.since)
     return lasts.map(({ shard, next }) => ({ shard, after: next }))
   }
