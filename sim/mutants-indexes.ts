@@ -25,7 +25,7 @@ export const indexMutants: readonly Mutant[] = [
           '      const read = await Promise.all(batch.map((member) => this.#read(member)))\n',
         replace:
           '      const read = await Promise.all(batch.map((member) => this.#read(member)))\n' +
-          "      const seen = await replica.read(this.#target, 'any', relayBounds.callMs, atLeast)\n",
+          "      const seen = await replica.read(this.#target, 'current', relayBounds.callMs, atLeast)\n",
       },
     ],
   },
