@@ -21,11 +21,11 @@ export const indexMutants: readonly Mutant[] = [
       {
         file: 'src/tables/index-lane.ts',
         find:
-          "      const seen = await replica.read(this.#target, 'any', relayBounds.callMs, atLeast)\n" +
+          '      const seen = await groups.view(this.#target, from, relayBounds.callMs, atLeast)\n' +
           '      const read = await Promise.all(batch.map((member) => this.#read(member)))\n',
         replace:
           '      const read = await Promise.all(batch.map((member) => this.#read(member)))\n' +
-          "      const seen = await replica.read(this.#target, 'current', relayBounds.callMs, atLeast)\n",
+          "      const seen = await groups.view(this.#target, { kind: 'current' }, relayBounds.callMs, atLeast)\n",
       },
     ],
   },

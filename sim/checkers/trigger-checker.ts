@@ -54,6 +54,8 @@ export class TriggerChecker {
   readonly #shards = new Map<number, ShardFacts>()
   readonly #contexts = new Map<string, GroupContext | undefined>()
   readonly #holders = new Map<number, Holder>()
+  /** By the names of cells. */
+  readonly #addedIds = new Map<string, number>()
   /** Times that a call was made, and cells marked: what a run reached. */
   calls = 0
   marks = 0
@@ -133,7 +135,7 @@ export class TriggerChecker {
   #onRow({ table, key, row }: { table: string; key: Fields; row: Fields | undefined }): void {
     switch (table) {
       case 'Cell':
-        return this.#onCell(row)
+        return this.#onCell(key, row)
       case 'MarkedCell':
         return this.#onMarked(key, row)
       case 'TriggerService':
@@ -144,12 +146,21 @@ export class TriggerChecker {
     }
   }
 
-  #onCell(row: Fields | undefined): void {
-    if (row?.['datastore'] !== this.#parts.datastore) return
-    if (row['column'] !== this.#parts.column) return
-    const { cells } = this.#of(numberOf(row, 'shard'))
+  #onCell(key: Fields, row: Fields | undefined): void {
+    if (key['datastore'] !== this.#parts.datastore) return
+    if (key['column'] !== this.#parts.column) return
+    const name = JSON.stringify(key)
+    const { cells } = this.#of(numberOf(key, 'shard'))
+    if (row === undefined) return this.#onPurged(cells, name)
     const addedId = numberOf(row, 'added_id')
+    this.#addedIds.set(name, addedId)
     if (!cells.includes(addedId)) cells.push(addedId)
+  }
+
+  /** Whoever follows the log and had not come to it never meets it. */
+  #onPurged(cells: number[], name: string): void {
+    const place = cells.indexOf(this.#addedIds.get(name) ?? -1)
+    if (place >= 0) cells.splice(place, 1)
   }
 
   #isOwn(key: Fields): boolean {

@@ -4,7 +4,7 @@ import type { StoreErrorDetail } from '../base/errors.ts'
 import { unpackedBytes } from './body-bytes.ts'
 import { batchBytesMax, purgeItemsMax } from './bounds.ts'
 import { datastoreProblem, nameProblem } from './cell.ts'
-import type { CellOperation, LogPlace, PurgeCells } from './operation.ts'
+import type { CellOperation, LogPlace, PurgeCells, PutCells } from './operation.ts'
 import { problem, type Problem } from '../base/problem.ts'
 import { isShard, shardCount } from './shard.ts'
 
@@ -14,15 +14,8 @@ export function operationProblem(operation: CellOperation): Problem | undefined 
 
 function kindProblem(operation: CellOperation): Problem | undefined {
   switch (operation.kind) {
-    case 'put': {
-      const bytes = operation.items.reduce((sum, { body }) => sum + unpackedBytes(body), 0)
-      const detail = { limit: 'batchBytesMax', limitValue: batchBytesMax, actual: bytes }
-      const tooLarge = 'the bodies of the batch are too large together; split it'
-      return (
-        itemsProblem(operation.items.length, batchItemsMax, 'batchItemsMax') ??
-        (bytes > batchBytesMax ? problem('too-large', tooLarge, detail) : undefined)
-      )
-    }
+    case 'put':
+      return putProblem(operation)
     case 'get':
       return itemsProblem(operation.items.length, batchItemsMax, 'batchItemsMax')
     case 'row': {
@@ -47,6 +40,14 @@ function kindProblem(operation: CellOperation): Problem | undefined {
     case 'purge':
       return purgeProblem(operation)
   }
+}
+
+function putProblem({ items }: PutCells): Problem | undefined {
+  const tooMany = itemsProblem(items.length, batchItemsMax, 'batchItemsMax')
+  const bytes = items.reduce((sum, { body }) => sum + unpackedBytes(body), 0)
+  if (tooMany !== undefined || bytes <= batchBytesMax) return tooMany
+  const detail = { limit: 'batchBytesMax', limitValue: batchBytesMax, actual: bytes }
+  return problem('too-large', 'the bodies of the batch are too large together; split it', detail)
 }
 
 function purgeProblem(operation: PurgeCells): Problem | undefined {

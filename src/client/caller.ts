@@ -5,6 +5,7 @@
  * All that one turn of the loop asks goes in one frame. Calls under way are bounded in number and
  * bytes; above that a call is refused with `overloaded` at once.
  */
+import { unreachable } from '../base/assert.ts'
 import type { GroupId } from '../base/ids.ts'
 import { problem, type Problem } from '../base/problem.ts'
 import { isRowKey } from '../cells/cell.ts'
@@ -12,6 +13,7 @@ import { shardGroup, shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
+import { isAgendaOperation, type AgendaOperation } from '../queues/agenda-operation.ts'
 import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
 import { schemaTrustMs } from '../tables/bounds.ts'
 import type { TransactionScope } from '../txn/scope.ts'
@@ -299,10 +301,12 @@ function groupLed(operation: Operation): GroupId | undefined {
 
 /** Row keys are random, so their digits spread calls over the nodes; equal ones go to the same. */
 function spreadOf(operation: Operation): number {
+  if (isGroupOperation(operation)) return spreadOfText(groupOf(operation))
+  if (isAgendaOperation(operation)) return spreadOfTopic(operation)
   switch (operation.kind) {
     case 'put':
     case 'get':
-      return spreadOfRow(operation.items[0]?.rowKey ?? '')
+      return spreadOfRow(operation.items[0]?.rowKey)
     case 'row':
     case 'versions':
       return spreadOfRow(operation.rowKey)
@@ -310,18 +314,17 @@ function spreadOf(operation: Operation): number {
       return operation.items[0]?.shard ?? 0
     case 'purge':
       return operation.shard
-    case 'status':
-      return 0
-    case 'list-agenda':
-    case 'sum-agenda':
-      return operation.turn ?? 0
-    case 'watch-agenda':
-      return spreadOfText(operation.topic)
     case 'index':
       return spreadOfText(`${operation.name} ${String(operation.where[0]?.value)}`)
+    case 'status':
+      return 0
     default:
-      return spreadOfText(groupOf(operation))
+      return unreachable(operation)
   }
+}
+
+function spreadOfTopic(operation: AgendaOperation): number {
+  return operation.kind === 'watch-agenda' ? spreadOfText(operation.topic) : (operation.turn ?? 0)
 }
 
 function spreadOfText(text: string): number {
@@ -330,7 +333,7 @@ function spreadOfText(text: string): number {
   return spread
 }
 
-function spreadOfRow(rowKey: string): number {
+function spreadOfRow(rowKey = ''): number {
   const digits = Number.parseInt(rowKey.slice(-4), 16)
   return Number.isNaN(digits) ? 0 : digits
 }

@@ -107,16 +107,18 @@ export class Relay implements CellService {
       case 'log': {
         const answered = this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs)
         // Its node is told nothing: what it finds is for the next one that asks.
-        return operation.waitMs === 0 ? answered : Promise.race([answered, this.#stopped()])
+        return operation.waitMs === 0 ? answered : this.#unlessStopped(answered)
       }
       default:
         return this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs)
     }
   }
 
-  async #stopped(): Promise<Replied> {
-    await this.#stopping
-    return refusal(stopping)
+  #unlessStopped(answered: Promise<Replied>): Promise<Replied> {
+    return new Promise((resolve, reject) => {
+      answered.then(resolve, reject)
+      void this.#stopping.then(() => resolve(refusal(stopping)))
+    })
   }
 
   async #put(operation: PutCells, { timeoutMs, intents }: CallOptions): Promise<Replied> {
