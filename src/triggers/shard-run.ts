@@ -354,7 +354,8 @@ export class ShardRun {
   async #tryMarked(marked: MarkedCell, epoch: number): Promise<void> {
     const { offsets, claim, cells, trigger, report, onEvent } = this.#parts
     const cell = await this.#untilDone(() => cells.get(marked))
-    const failure = cell === undefined ? 'the cell was not found' : await this.#handle(cell, 1)
+    // It was there when it was marked: since then it was purged, and nothing is left to be done.
+    const failure = cell === undefined ? undefined : await this.#handle(cell, 1)
     if (failure === notCalled) return void this.#again.unshift(marked)
     await this.#saving
     const held = this.#offset
