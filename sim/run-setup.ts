@@ -58,6 +58,7 @@ export function makeCluster(
 ): SimCluster {
   const { pageRows, receiversAtOnce, receivedMax, deliveryTimeoutMs } = options.workload.queues
   const timeoutMs = deliveryTimeoutMs
+  const hasCellIndexes = options.workload.indexClientCount > 0
   const delivery = { ...deliveryBounds, pageRows, receiversAtOnce, receivedMax, timeoutMs }
   return new Cluster<Node, ClientFrame>({
     ...{ options, eventsMax: hooks.eventsMax ?? eventsMax, faults, watch: watcherOf(hooks) },
@@ -74,7 +75,7 @@ export function makeCluster(
     open: (ports, nodeOptions, fail) => {
       const { groupsAtOnceMax } = relayBounds
       const relay = { ...agendaBounds, groupsAtOnceMax, ...options.relay }
-      return Node.open(ports, { ...nodeOptions, delivery, relay }, fail)
+      return Node.open(ports, { ...nodeOptions, delivery, relay, hasCellIndexes }, fail)
     },
     makeDisk: (world, name, priorities, onDurable) =>
       createHostDisk(world, name, options.disk, priorities, onDurable),

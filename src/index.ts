@@ -64,7 +64,8 @@ export {
 } from './queues/bounds.ts'
 
 // Cells.
-export type { Cell, CellName, NewCell, Written } from './cells/cell.ts'
+export type { Added, Buffered, Cell, CellName, NewCell, Written } from './cells/cell.ts'
+export type { RejectedPut } from './client/rejected.ts'
 export type { Json } from './cells/body.ts'
 export type { GetItem, LogPlace } from './cells/operation.ts'
 export type { Outcome, Problem } from './base/problem.ts'

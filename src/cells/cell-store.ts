@@ -7,14 +7,8 @@
 import { StoreError } from '../base/errors.ts'
 import { checkBody } from './body.ts'
 import { batchConcurrencyMax, watchedShardsMax } from './bounds.ts'
-import type { NodeId, Position } from '../base/ids.ts'
-import {
-  nameProblem,
-  type ShardLeader,
-  type ShardPosition,
-  type StoredCell,
-  type Written,
-} from './cell.ts'
+import type { Position } from '../base/ids.ts'
+import { nameProblem, type ShardPosition, type StoredCell, type Written } from './cell.ts'
 import { operationProblem, placeProblem } from './operation-check.ts'
 import {
   positionOf,
@@ -38,6 +32,7 @@ import {
   type StoredLogPage,
 } from './operation.ts'
 import { mapBounded } from './pool.ts'
+import { Sightings } from './sightings.ts'
 import { errorOf, outcomeOf, problem, type Outcome, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -69,30 +64,6 @@ import {
 } from './shard-read.ts'
 import { ByShard, shardGroup, shardOf } from './shard.ts'
 
-/** What is seen of the shards an answer is of: their highest positions, and leaders elsewhere. */
-class Sightings {
-  readonly #byShard = new Map<number, number>()
-  #leaders: Map<number, NodeId> | undefined
-
-  see(shard: number, position: number): void {
-    this.#byShard.set(shard, Math.max(position, this.#byShard.get(shard) ?? 0))
-  }
-
-  seeLeader(shard: number, leader: NodeId | undefined): void {
-    if (leader === undefined) return
-    this.#leaders ??= new Map()
-    this.#leaders.set(shard, leader)
-  }
-
-  positions(): ShardPosition[] {
-    return [...this.#byShard]
-  }
-
-  leaders(): ShardLeader[] | undefined {
-    return this.#leaders && [...this.#leaders]
-  }
-}
-
 /** One call under way. */
 interface Call {
   readonly deadlineMs: number
@@ -106,6 +77,8 @@ export interface CellPorts {
   readonly groups?: GroupPort
   readonly clock: Clock
   readonly random: Random
+  /** False: nobody declares indexes over cells, and no put asks for them. */
+  readonly hasIndexes?: boolean
 }
 
 export class CellStore implements CellService {
@@ -298,6 +271,7 @@ export class CellStore implements CellService {
     datastore: string,
     column: string,
   ): readonly IndexDefinition[] | Promise<readonly IndexDefinition[]> {
+    if (this.#ports.hasIndexes === false) return []
     const known = this.#indexes.of(datastore)
     if (known instanceof Promise) return known.then((indexes) => overColumn(indexes, column))
     return overColumn(known, column)

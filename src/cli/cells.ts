@@ -8,6 +8,7 @@ import type { ReadOptions } from '../client/options.ts'
 import { isoOf } from '../gateway/iso-time.ts'
 import { addLoadCommand } from './cells-load.ts'
 import { addPurgeCommand } from './cells-purge.ts'
+import { addRejectedCommand } from './cells-rejected.ts'
 import { addTailCommand } from './cells-tail.ts'
 import { addCellFlags, countOf, datastoreOf, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
@@ -28,6 +29,7 @@ export function addCellsCommand(program: Command): void {
   addTailCommand(cells)
   addLoadCommand(cells)
   addPurgeCommand(cells)
+  addRejectedCommand(cells)
 }
 
 function addReadFlags(command: Command): Command {

@@ -22,6 +22,7 @@ import {
   isAgendaOperation,
   type AgendaAnswer,
   type AgendaOperation,
+  type AskAgenda,
 } from '../queues/agenda-operation.ts'
 import {
   applySchema,
@@ -44,6 +45,7 @@ import { ClientGroups } from './groups.ts'
 import { ClientIndexes } from './indexes.ts'
 import type { WriteOptions } from './options.ts'
 import { ClientQueues } from './queues.ts'
+import { rejectedPuts, type RejectedPut } from './rejected.ts'
 import { SeenPositions } from './seen-positions.ts'
 
 export class Client implements CellService {
@@ -75,6 +77,13 @@ export class Client implements CellService {
     const { clock, random } = this.#ports
     const { timeoutMs } = this.#limits
     return new ClientCells({ service: this, seen: this.#seen, clock, random, timeoutMs }, datastore)
+  }
+
+  /** Buffered cells that their shards would not have, of a datastore or of all. */
+  rejected(datastore?: string): AsyncGenerator<RejectedPut, void, undefined> {
+    const ask: AskAgenda = (operation, ms) => this.#askAgenda(operation, ms)
+    const { timeoutMs } = this.#limits
+    return rejectedPuts({ ask, groups: this.groups, timeoutMs }, datastore)
   }
 
   /**

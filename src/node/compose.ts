@@ -27,7 +27,12 @@ export interface NodePorts extends DriverPorts {
   readonly elsewhere?: ReadonlyMap<number, Transport<ClientFrame>>
 }
 
-export type NodeOptions = DriverOptions & BackgroundOptions
+export interface NodeOptions extends DriverOptions, BackgroundOptions {
+  /** False: nobody declares indexes over cells, and no put asks for them. */
+  readonly hasCellIndexes?: boolean
+  /** Called when the stores are known to be this node's, before it votes; it may reject. */
+  readonly beforeStart?: () => Promise<void>
+}
 
 /** What an operator sees of a node; plain data, as `/status` gives it. */
 export interface NodeStatus extends BackgroundStatus {
@@ -62,6 +67,7 @@ export class Node {
     onFailure: (reason: Error) => void = () => undefined,
   ): Promise<Node> {
     const driver = await Driver.open(ports, options)
+    await options.beforeStart?.()
     driver.onFailure = onFailure
     const node = new Node(ports, options, driver, onFailure)
     await node.#driver.start()
@@ -87,7 +93,8 @@ export class Node {
     const own = { groups: this.#groups, agendas: this.#agendas }
     this.#routing = new Routing({ ...common, ...own, node, placement, elsewhere })
     const { groups } = this.#routing
-    this.#store = new CellStore({ ...common, groups })
+    const { hasCellIndexes: hasIndexes = true } = options
+    this.#store = new CellStore({ ...common, groups, hasIndexes })
     const cells = this.#routing.cells(this.#store)
     const background = { ...common, groups, cells, placement, trace, onBug: onFailure }
     this.#background = new Background({ ...options, ...background })

@@ -136,7 +136,6 @@ export class Daemon {
     })
     this.#folder = folder
     const sets = replicaSetsOf(config.nodes)
-    await keepReplicaSets(config.data, sets)
     if (folder.wasDataReset) this.#noteDataReset()
     const { server } = this.#server
     this.#links = openLinks({ server, config, secret: files.secret, logger })
@@ -150,6 +149,7 @@ export class Daemon {
       {
         ...{ node: config.node, cluster: config.cluster, limits: config.limits },
         placement: placementOver(sets),
+        beforeStart: () => keepReplicaSets(config.data, sets),
       },
       (reason) => this.#fail(reason),
     )
@@ -191,6 +191,7 @@ export class Daemon {
       dataResets: this.#dataResets,
       replica: this.#node?.status().replica,
       queues: this.#node?.status().queues,
+      buffer: this.#node?.status().buffer,
       indexes: this.#node?.status().indexes,
     }
   }

@@ -15,8 +15,8 @@ export function replicaSetsOf(nodes: readonly NodeAddress[]): readonly (readonly
 }
 
 /**
- * Notes the sets in the folder, the first time. Rejects with `invalid` when the folder is of others:
- * with other voters, what a majority has chosen might be chosen anew.
+ * Notes the sets in a folder that is this node's, the first time. Rejects with `invalid` when it is of
+ * others: with other voters, what a majority has chosen might be chosen anew.
  */
 export async function keepReplicaSets(
   folder: string,

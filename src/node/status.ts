@@ -6,6 +6,7 @@ import type { NodeId } from '../base/ids.ts'
 import type { ReplicaStatus } from '../replica/driver.ts'
 import type { RelayFigures } from '../tables/index-relay.ts'
 import type { QueuesStatus } from './background.ts'
+import type { BufferCounts } from './buffering.ts'
 import { mainSet, type NodeAddress } from './config-values.ts'
 import type { Figure } from './metrics.ts'
 
@@ -32,6 +33,7 @@ export interface StatusParts {
   readonly replica: ReplicaStatus | undefined
   /** Absent with it. */
   readonly queues?: QueuesStatus | undefined
+  readonly buffer?: BufferCounts | undefined
   readonly indexes: RelayFigures | undefined
 }
 
@@ -188,7 +190,29 @@ export function statusFigures(parts: StatusParts): readonly Figure[] {
     const name = `trilithon_index_${field.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)}`
     figures.push({ name, help: `The index relay's ${field}, as in /status.`, value })
   }
-  return [...figures, ...queueFigures(parts.queues)]
+  return [...figures, ...queueFigures(parts.queues), ...bufferFigures(parts.buffer)]
+}
+
+function bufferFigures(buffer: BufferCounts | undefined): readonly Figure[] {
+  if (buffer === undefined) return []
+  const { buffered, moved, rejected } = buffer
+  return [
+    {
+      name: 'trilithon_cells_buffered_total',
+      help: 'Cells that this node took into buffers, since their own replica set was silent.',
+      value: buffered,
+    },
+    {
+      name: 'trilithon_cells_unbuffered_total',
+      help: 'Buffered cells that this node brought into their shards.',
+      value: moved,
+    },
+    {
+      name: 'trilithon_cells_rejected_total',
+      help: 'Buffered cells that their shards would not have; see `trilithon cells rejected`.',
+      value: rejected,
+    },
+  ]
 }
 
 function queueFigures(queues: QueuesStatus | undefined): readonly Figure[] {

@@ -4,12 +4,12 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { shardGroup, shardOf } from '../../src/cells/shard.ts'
 import { connect } from '../../src/client/connect.ts'
-import { rootKey } from '../../src/index.ts'
+import { rootKey, type RejectedPut } from '../../src/index.ts'
 import { bucketOf } from '../../src/placement/placement.ts'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
-import { eventually, startCluster, type TestCluster } from './harness.ts'
+import { eventually, runProgram, startCluster, type TestCluster } from './harness.ts'
 
 const east = ['a', 'b', 'c']
 const west = ['d', 'e', 'f']
@@ -34,20 +34,8 @@ function rowKeysOf(set: number, count: number): string[] {
   return found
 }
 
-/** Rejected by the nodes of the first set since they were started; two may do it, to the same effect. */
-async function rejectedCells(): Promise<number> {
-  const counts = await Promise.all(
-    east.map(async (id) => {
-      const client = await connect({ nodes: [cluster.node(id).url] })
-      try {
-        const text = JSON.stringify(await client.status())
-        return Number(/"buffer":{[^}]*"rejected":(\d+)/.exec(text)?.[1])
-      } finally {
-        await client.close()
-      }
-    }),
-  )
-  return counts.reduce((sum, count) => sum + count, 0)
+function byNumber(a: unknown, b: unknown): number {
+  return JSON.stringify(a) < JSON.stringify(b) ? -1 : 1
 }
 
 const account = table('Account', { name: t.string(), amount: t.integer() }).key('name').root()
@@ -180,9 +168,17 @@ test('BUF-1, BUF-2, BUF-3: while a set has no majority its cells are buffered, t
       expect(cells.filter((one) => one.rowKey === rowKey)).toHaveLength(1)
     }
     expect((await trips.get({ ...cell, rowKey: taken }))?.body).toEqual({ n: 1 })
-    await eventually('one of two bodies is rejected', async () =>
-      (await rejectedCells()) > 0 ? true : undefined,
-    )
+    const [lost] = await eventually('one of two bodies is rejected', async () => {
+      const all: RejectedPut[] = []
+      for await (const one of client.rejected('trips')) all.push(one)
+      return all.length > 0 ? all : undefined
+    })
+    const { body: kept } = (await trips.get({ ...cell, rowKey: buffered })) ?? {}
+    expect(lost).toMatchObject({ rowKey: buffered, reason: { code: 'conflict' } })
+    expect([lost?.body, kept].toSorted(byNumber)).toEqual([{ n: 1 }, { n: 2 }])
+    const urls = ['--url', cluster.node('f').url]
+    const told = await runProgram(['cells', 'rejected', '--datastore', 'trips', '--json', ...urls])
+    expect(JSON.parse(told.stdout)).toMatchObject({ rowKey: buffered, body: lost?.body })
   } finally {
     await client.close()
   }

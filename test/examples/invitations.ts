@@ -8,8 +8,8 @@
  */
 import { parseArgs } from 'node:util'
 import { randomUUID } from 'node:crypto'
-import type { Uuid } from '../../schema/index.ts'
-import { Calendar, calendars, Event } from '../../schema/examples/calendar.ts'
+import { defineSchema, type Uuid } from '../../schema/index.ts'
+import { Calendar, Event } from '../../schema/examples/calendar.ts'
 import {
   connect,
   queue,
@@ -36,6 +36,9 @@ export interface Answer {
 
 export const invitations = queue<Invitation>()('invitations', Calendar)
 export const answers = queue<Answer>()('answers', Calendar)
+
+/** The tables that invitations are about. */
+const calendars = defineSchema('Calendars', [Calendar, Event])
 
 type CalendarTables = Tables<typeof calendars.tables>
 

@@ -5,8 +5,12 @@ import { shardOf } from '../../src/cells/shard.ts'
 import { openApiDocument } from '../../src/gateway/openapi.ts'
 import { createMetrics } from '../../src/node/metrics.ts'
 import { operationRoutes } from '../../src/node/operations.ts'
-import { rowKey } from '../cells/kit.ts'
-import { createGatewayBench, type Init } from './kit.ts'
+import { openCellTables } from '../../src/cells/cell-table.ts'
+import { checkDefinition } from '../../src/cells/index-definition.ts'
+import { applyIndex, markIndexBuilt } from '../../src/cells/index-registry.ts'
+import { LocalGroups } from '../../src/txn/local-groups.ts'
+import { rowKey, settled } from '../cells/kit.ts'
+import { createGatewayBench, type GatewayBench, type Init } from './kit.ts'
 
 const row = rowKey(1)
 const shard = shardOf(row)
@@ -134,16 +138,35 @@ const purges: readonly Sent[] = [
   { method: 'PUT', path: put, ...json({ fare: 12.5 }), status: 200 },
 ]
 
+const found = '/indexes/{name}'
+const queries: readonly Sent[] = [
+  { method: 'GET', path: found, query: '?city=Berlin&select=city&limit=2', status: 200 },
+  { method: 'GET', path: found, query: '?fare.gte=1', status: 400 },
+]
+
+/** An index with nothing in it. */
+async function declareIndex({ bench, replica }: GatewayBench): Promise<void> {
+  const columns = [{ column_key: 'BASE', fields: [{ field: 'city', type: 'string' }] }]
+  const checked = checkDefinition({ table: 'by_city', datastore: 'trips', column_defs: columns })
+  if (!checked.ok) throw new Error(JSON.stringify(checked.problems))
+  const clock = bench.clockOf('indexes')
+  const tables = openCellTables(new LocalGroups(replica), { clock, random: bench.random })
+  await settled(bench.world, applyIndex(tables, checked.definition, clock))
+  await settled(bench.world, markIndexBuilt(tables, 'trips', 'by_city'))
+}
+
 const segments: Readonly<Record<string, string>> = {
-  ...{ rowKey: row, column: 'BASE', refKey: '7', shard: String(shard) },
+  ...{ rowKey: row, column: 'BASE', refKey: '7', shard: String(shard), name: 'by_city' },
 }
 
 test('answers and accepted bodies have the forms that the document gives them', async () => {
   const document = await served()
   const ajv = validatorOf(document)
-  const { ask } = createGatewayBench()
+  const gateway = createGatewayBench()
+  const { ask } = gateway
+  await declareIndex(gateway)
   const tried = new Set<string>()
-  for (const { method, path, query = '', init, status } of [...exchanges, ...purges]) {
+  for (const { method, path, query = '', init, status } of [...exchanges, ...queries, ...purges]) {
     const url = path.replaceAll(/\{(\w+)\}/g, (_, segment: string) => segments[segment] ?? '')
     const answer = await ask(method, url + query, init)
     expect(answer.status, `${method} ${url}${query}`).toBe(status)

@@ -1,0 +1,27 @@
+/** What an answer tells of its shards beside what was asked: positions, and who leads them. */
+import type { NodeId } from '../base/ids.ts'
+import type { ShardLeader, ShardPosition } from './cell.ts'
+
+/** What is seen of the shards an answer is of: their highest positions, and leaders elsewhere. */
+export class Sightings {
+  readonly #byShard = new Map<number, number>()
+  #leaders: Map<number, NodeId> | undefined
+
+  see(shard: number, position: number): void {
+    this.#byShard.set(shard, Math.max(position, this.#byShard.get(shard) ?? 0))
+  }
+
+  seeLeader(shard: number, leader: NodeId | undefined): void {
+    if (leader === undefined) return
+    this.#leaders ??= new Map()
+    this.#leaders.set(shard, leader)
+  }
+
+  positions(): ShardPosition[] {
+    return [...this.#byShard]
+  }
+
+  leaders(): ShardLeader[] | undefined {
+    return this.#leaders && [...this.#leaders]
+  }
+}

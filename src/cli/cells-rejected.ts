@@ -1,0 +1,30 @@
+/** `trilithon cells rejected`: buffered cells that their shards would not have. */
+import type { Command } from 'commander'
+import { isoOf } from '../gateway/iso-time.ts'
+import { addCellFlags, datastoreOf, withClient } from './client.ts'
+import { print, printJson, say } from './output.ts'
+import type { Options } from './options.ts'
+
+export function addRejectedCommand(cells: Command): void {
+  addCellFlags(cells.command('rejected'))
+    .description('list buffered cells that lost to another body, with the reason')
+    .action(listRejected)
+}
+
+async function listRejected(options: Options): Promise<void> {
+  const count = await withClient(options, async (client) => {
+    let sum = 0
+    for await (const cell of client.rejected(datastoreOf(options))) {
+      sum += 1
+      const { rowKey, column, refKey, bufferedAt, reason, body } = cell
+      const at = isoOf(bufferedAt)
+      if (options['json'] === true) printJson({ ...cell, bufferedAt: at })
+      else {
+        print(`${rowKey} ${column} ${refKey}, buffered ${at}: ${reason.code}, ${reason.message}`)
+        print(`  ${JSON.stringify(body)}`)
+      }
+    }
+    return sum
+  })
+  if (count === 0) say('no cell was rejected')
+}

@@ -1,0 +1,86 @@
+/**
+ * Buffered cells that their shards would not have: kept, with the reason, until somebody drops them
+ * (SCHEMALESS "Buffered writes").
+ */
+import { unpackBody, type Json } from '../cells/body.ts'
+import {
+  bufferRange,
+  decodeRejected,
+  rejectedTopic,
+  shardOfBuffer,
+  type RejectedCell,
+} from '../cells/buffer-rows.ts'
+import type { CellName } from '../cells/cell.ts'
+import type { GroupId, Timestamp } from '../base/ids.ts'
+import { listedGroupsMax } from '../base/limits.ts'
+import { errorOf, type Problem } from '../base/problem.ts'
+import type { AskAgenda } from '../queues/agenda-operation.ts'
+import type { GroupPort } from '../txn/group-port.ts'
+import { keyAfter } from '../txn/key-range.ts'
+import { notAnAnswer } from './call.ts'
+
+export interface RejectedPut extends CellName {
+  readonly datastore: string
+  readonly shard: number
+  readonly body: Json
+  /** By the clock of the node that took it. */
+  readonly bufferedAt: Timestamp
+  /** Why its shard would not have it: mostly another body was there first. */
+  readonly reason: Problem
+}
+
+export interface RejectedParts {
+  readonly ask: AskAgenda
+  readonly groups: GroupPort
+  readonly timeoutMs: number
+}
+
+const pageRows = 100
+
+/** Those of a datastore, or of all, in no particular order; as they are while it goes on. */
+export async function* rejectedPuts(
+  parts: RejectedParts,
+  datastore: string | undefined,
+): AsyncGenerator<RejectedPut, void, undefined> {
+  for (let after: GroupId | undefined, isEnd = false; !isEnd;) {
+    const groups = await listed(parts, after)
+    for (const group of groups) {
+      const of = shardOfBuffer(group)
+      if (of === undefined || (datastore !== undefined && of.datastore !== datastore)) continue
+      for await (const cell of rejectedOf(parts, group)) yield { ...of, ...cell }
+    }
+    after = groups.at(-1)
+    isEnd = groups.length < listedGroupsMax
+  }
+}
+
+async function listed(
+  { ask, timeoutMs }: RejectedParts,
+  after: GroupId | undefined,
+): Promise<readonly GroupId[]> {
+  const from = after === undefined ? {} : { after }
+  const operation = { kind: 'list-agenda', topic: rejectedTopic, limit: listedGroupsMax } as const
+  const answer = await ask({ ...operation, ...from }, timeoutMs)
+  if (answer.kind === 'list-agenda') return answer.groups.map(({ group }) => group)
+  throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
+}
+
+async function* rejectedOf(
+  { groups, timeoutMs }: RejectedParts,
+  group: GroupId,
+): AsyncGenerator<Omit<RejectedPut, 'datastore' | 'shard'>, void, undefined> {
+  const view = await groups.view(group, { kind: 'current' }, timeoutMs)
+  let { gte } = bufferRange(rejectedTopic)
+  const { lt } = bufferRange(rejectedTopic)
+  for (let isEnd = false; !isEnd;) {
+    const page = await groups.scan(group, view, { gte, lt, limit: pageRows }, timeoutMs)
+    for (const { key, value } of page.rows) yield putOf(decodeRejected(key, value))
+    const last = page.rows.at(-1)
+    isEnd = last === undefined || (page.isWhole && page.rows.length < pageRows)
+    if (last !== undefined) gte = keyAfter(last.key)
+  }
+}
+
+function putOf({ body, ...rest }: RejectedCell): Omit<RejectedPut, 'datastore' | 'shard'> {
+  return { ...rest, body: unpackBody(body) ?? null }
+}
