@@ -108,7 +108,7 @@ export class Member {
   }
 
   #isAlive(worker: string): boolean {
-    return this.#silence.isAlive(worker, this.#parts.clock.monotonicMs())
+    return this.#silence.isAlive(worker)
   }
 
   async #stand(view: ServiceView): Promise<void> {

@@ -1,18 +1,22 @@
 /**
  * For how long each worker's heartbeat has not been seen to change, by the clock of who looks: a
- * count that stands still says it, and no two machines' clocks are compared. Whoever looks for the
- * first time, or after a long pause of its own, has to look that long again.
+ * count that stands still says it, and no two machines' clocks are compared. A look counts for a third
+ * of a lease at most: who was away has not seen that the others were silent, yet who is slow at each
+ * look, as everything is when the machines are busy, comes to a judgement all the same.
  */
 import type { WorkerRow } from '../cells/service-table.ts'
 
+/** So many looks, at least, before a worker is taken for dead. */
+const looksMin = 3
+
 interface Seen {
   readonly beat: number
-  readonly sinceMs: number
+  readonly silentMs: number
 }
 
 export class Silence {
   readonly #leaseMs: number
-  readonly #seen = new Map<string, Seen>()
+  #seen: ReadonlyMap<string, Seen> = new Map()
   #lookedMs: number | undefined
 
   constructor(leaseMs: number) {
@@ -21,20 +25,20 @@ export class Silence {
 
   /** What the service's group says at this moment. */
   look(workers: readonly WorkerRow[], nowMs: number): void {
-    // Who was away for as long has not seen that they were silent.
-    const wasAway = this.#lookedMs !== undefined && nowMs - this.#lookedMs >= this.#leaseMs
+    const sinceMs = Math.min(nowMs - (this.#lookedMs ?? nowMs), this.#leaseMs / looksMin)
     this.#lookedMs = nowMs
-    if (wasAway) this.#seen.clear()
-    const names = new Set(workers.map(({ worker }) => worker))
-    for (const name of [...this.#seen.keys()]) if (!names.has(name)) this.#seen.delete(name)
-    for (const { worker, beat } of workers) {
-      if (this.#seen.get(worker)?.beat !== beat) this.#seen.set(worker, { beat, sinceMs: nowMs })
-    }
+    this.#seen = new Map(
+      workers.map(({ worker, beat }) => {
+        const before = this.#seen.get(worker)
+        const silentMs = before?.beat === beat ? before.silentMs + sinceMs : 0
+        return [worker, { beat, silentMs }]
+      }),
+    )
   }
 
   /** Whether it is there, and was heard within the lease. */
-  isAlive(worker: string, nowMs: number): boolean {
+  isAlive(worker: string): boolean {
     const seen = this.#seen.get(worker)
-    return seen !== undefined && nowMs - seen.sinceMs < this.#leaseMs
+    return seen !== undefined && seen.silentMs < this.#leaseMs
   }
 }
