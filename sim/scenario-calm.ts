@@ -111,7 +111,8 @@ export function calmed(options: SwarmOptions, paths: readonly string[]): SwarmOp
 /** `own`, but what `paths` name taken from `other`, which has the same members. */
 function mixed<T>(own: T, other: T, paths: ReadonlySet<string>, path: string): T {
   if (paths.has(path)) return other
-  if (typeof own !== 'object' || own === null) return own
+  // What goes together is there or not: the calm world may have none of it.
+  if (typeof own !== 'object' || own === null || wholes.includes(path)) return own
   const clone: T = structuredClone(own)
   for (const name in own) {
     const innerPath = path === '' ? name : `${path}.${name}`
