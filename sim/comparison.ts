@@ -14,6 +14,8 @@ import {
   type BufferTopic,
 } from '../src/cells/buffer-rows.ts'
 import type { Cell, StoredCell } from '../src/cells/cell.ts'
+import type { StoredLogPage } from '../src/cells/operation.ts'
+import type { Outcome } from '../src/base/problem.ts'
 import type { ClientFrame } from '../src/wire/client-message.ts'
 import type { Node } from '../src/node/compose.ts'
 import { seenOf, textOf } from './cell-client.ts'
@@ -23,6 +25,10 @@ import type { Cluster } from './cluster.ts'
 import type { NodeHost } from './node-host.ts'
 
 export type SimCluster = Cluster<Node, ClientFrame>
+
+/** A node that is busy with the requests of others is asked so often again, a pause apart. */
+const busyLooksMax = 100
+const busyPauseMicros = 50_000
 
 /** Something that is being read through a node. */
 interface Look {
@@ -50,9 +56,7 @@ export class Comparison {
         if (!this.#cluster.holds(host.name, groupOf(group))) continue
         this.#begin(host, (program) => this.#inspect(host, program, groupOf(group)))
       }
-      for (const shard of this.#shards) {
-        this.#begin(host, (program) => this.#readBack(host, program, shard))
-      }
+      this.#begin(host, (program) => this.#readAllBack(host, program))
     }
   }
 
@@ -100,12 +104,20 @@ export class Comparison {
     judge.log.onRowsSeen(host.name, group, position, sum)
   }
 
+  /** One shard after another: a node may be bound to a few requests at once, and has others too. */
+  async #readAllBack(host: NodeHost<Node>, program: Node): Promise<void> {
+    for (const shard of this.#shards) {
+      if (host.program !== program) return
+      await this.#readBack(host, program, shard)
+    }
+  }
+
   /** The whole log of a shard through one node's own cell store. */
   async #readBack(host: NodeHost<Node>, program: Node, shard: number): Promise<void> {
     const { referee, judge, world } = this.#cluster
     const { cells: checker } = judge
     const limit = 1000
-    for (let after = 0; ;) {
+    for (let after = 0, busyLooks = 0; ;) {
       const info = { client: host.name, startTick: checker.begin(), isCurrent: true }
       const read = { level: 'current', atLeast: [] } as const
       const items = [{ kind: 'after', shard, addedId: after }] as const
@@ -115,6 +127,11 @@ export class Comparison {
       )
       if (host.program !== program) return
       const [page] = answer.kind === 'log' ? answer.items : []
+      if (isBusy(page) && busyLooks < busyLooksMax) {
+        busyLooks += 1
+        await world.sleep(busyPauseMicros)
+        continue
+      }
       if (page?.kind !== 'ok') {
         referee.check(
           this.#cluster.atlas.hasHurtData(host.name),
@@ -219,4 +236,8 @@ function groupOf(group: string): GroupId {
 
 function cellOf(stored: StoredCell): Cell {
   return { ...stored, body: unpackBody(stored.body) ?? null }
+}
+
+function isBusy(page: Outcome<StoredLogPage> | undefined): boolean {
+  return page?.kind === 'problem' && page.problem.code === 'overloaded'
 }
