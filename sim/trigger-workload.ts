@@ -16,7 +16,6 @@ import { defineTriggers, type Service, type TriggerCell } from '../src/triggers/
 import type { TriggerEvent } from '../src/triggers/event.ts'
 import { isOutage } from '../src/triggers/member.ts'
 import { Worker } from '../src/triggers/worker.ts'
-import type { GroupPort } from '../src/txn/group-port.ts'
 import type { ClientFrame } from '../src/wire/client-message.ts'
 import { datastore } from './cell-workload.ts'
 import type { Judge } from './checkers/judge.ts'
@@ -25,6 +24,7 @@ import { TriggerChecker } from './checkers/trigger-checker.ts'
 import { createClock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import { endpointOf } from './endpoints.ts'
+import { guardedPort } from './guarded-port.ts'
 import { hotShards } from './hot-rows.ts'
 import type { Load } from './load.ts'
 import type { Network } from './network.ts'
@@ -329,22 +329,9 @@ export class TriggerWorkload {
 
   #tablesOf({ client, clock, random, process }: Connected): Tables {
     const { groups } = client
-    const check = (group: GroupId): void => {
-      if (!this.#deaf.has(process.name) || this.#isWell || shardOfGroup(group) !== undefined) return
-      throw new StoreError('unavailable', 'the group of the service cannot be reached')
-    }
-    const port: GroupPort = {
-      view: async (group, ...rest) => {
-        check(group)
-        return groups.view(group, ...rest)
-      },
-      get: (...given) => groups.get(...given),
-      scan: (...given) => groups.scan(...given),
-      commit: async (submission, timeoutMs) => {
-        check(submission.group)
-        return groups.commit(submission, timeoutMs)
-      },
-    }
+    const isCut = (group: GroupId): boolean =>
+      this.#deaf.has(process.name) && !this.#isWell && shardOfGroup(group) === undefined
+    const port = guardedPort(groups, isCut)
     return openCellTables(port, { clock, random: random.fork('tables') })
   }
 

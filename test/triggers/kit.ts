@@ -1,5 +1,4 @@
 /** Workers in processes of their own, on a cluster in memory, under virtual time. */
-import { StoreError } from '../../src/base/errors.ts'
 import type { GroupId } from '../../src/base/ids.ts'
 import { openCellTables, shardOfGroup } from '../../src/cells/cell-table.ts'
 import { shardOf } from '../../src/cells/shard.ts'
@@ -7,7 +6,6 @@ import { Client } from '../../src/client/client.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { randomUuid } from '../../src/ports/random.ts'
 import type { Tables } from '../../src/tables/open.ts'
-import type { GroupPort } from '../../src/txn/group-port.ts'
 import type { TriggerLimits } from '../../src/triggers/bounds.ts'
 import { defineTriggers, type TriggerOptions } from '../../src/triggers/definition.ts'
 import type { TriggerEvent } from '../../src/triggers/event.ts'
@@ -16,6 +14,7 @@ import { ServiceStore } from '../../src/triggers/service-store.ts'
 import { OffsetStore } from '../../src/triggers/offset-store.ts'
 import { Worker } from '../../src/triggers/worker.ts'
 import { createClock } from '../../sim/clock.ts'
+import { guardedPort } from '../../sim/guarded-port.ts'
 import { SeededRandom } from '../../sim/random.ts'
 import { SimProcess } from '../../sim/sim-process.ts'
 import { exactClock, passMs, settled } from '../cells/kit.ts'
@@ -103,23 +102,9 @@ export class TriggerBench {
 
   #tablesOf({ client, clock }: { readonly client: Client; readonly clock: Clock }): Tables {
     const { groups } = client
-    const check = (group: GroupId): void => {
-      const isOfService = shardOfGroup(group) === undefined
-      if (!this.#isServiceBroken || !isOfService) return
-      throw new StoreError('unavailable', 'no majority of the replicas answered in time')
-    }
-    const port: GroupPort = {
-      view: async (group, ...rest) => {
-        check(group)
-        return groups.view(group, ...rest)
-      },
-      get: (...given) => groups.get(...given),
-      scan: (...given) => groups.scan(...given),
-      commit: async (submission, timeoutMs) => {
-        check(submission.group)
-        return groups.commit(submission, timeoutMs)
-      },
-    }
+    const isCut = (group: GroupId): boolean =>
+      this.#isServiceBroken && shardOfGroup(group) === undefined
+    const port = guardedPort(groups, isCut)
     // Sessions are drawn: each handle has chance of its own.
     this.#handles += 1
     return openCellTables(port, { clock, random: this.#random.fork(`tables ${this.#handles}`) })
