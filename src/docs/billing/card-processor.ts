@@ -2,17 +2,22 @@
  * The card processor of the billing example: a service of somebody else's, reached over HTTP, which
  * fails at times. Some charges it refuses; some it makes, and the answer is lost; some take long. A
  * charge with a key that it has seen is not made again. Each that it makes is a line of its ledger.
+ * What becomes of its n-th request depends on the seed alone.
  *
- *   node dist/src/docs/billing/card-processor.js --port 4790 --ledger charges.jsonl
+ *   node dist/src/docs/billing/card-processor.js --port 4790 --ledger charges.jsonl --seed 1
  */
 import { appendFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { uniformFloat64 } from 'pure-rand/distribution/uniformFloat64'
+import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
 
 const { values } = parseArgs({
   options: {
     port: { type: 'string', default: '4790' },
     ledger: { type: 'string', default: 'charges.jsonl' },
+    seed: { type: 'string', default: '1' },
   },
 })
 
@@ -23,13 +28,14 @@ interface Charge {
   readonly cents: number
 }
 
+const luck = xoroshiro128plus(Number(values.seed))
 const made = new Set<string>()
 
 async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const chance = uniformFloat64(luck)
   const charge = await bodyOf(request)
-  const chance = Math.random()
   if (chance < 0.1) return answer(response, 503, { result: 'TRY_LATER' })
-  if (chance > 0.95) await new Promise((resolve) => setTimeout(resolve, 300))
+  if (chance > 0.95) await pause(300)
   if (!made.has(charge.key)) {
     made.add(charge.key)
     appendFileSync(values.ledger, `${JSON.stringify(charge)}\n`)
