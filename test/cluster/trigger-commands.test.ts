@@ -127,6 +127,31 @@ test('the program of the documentation bills riders; the commands show it and se
   }
 }, 90_000)
 
+test('workers end with the command that started them, though it is killed while they start', async () => {
+  const running = startProgram(['trigger', 'run', 'billing.js', '--workers', '3'], {
+    folder,
+    environment: environment(),
+  })
+  const started = (): readonly number[] =>
+    [...running.stderr().matchAll(/worker \d: process (\d+)/g)].map(([, pid]) => Number(pid))
+  await eventually('all are started', async () => (started().length === 3 ? true : undefined))
+  running.child.kill('SIGKILL')
+  const left = (): readonly number[] => started().filter(isRunning)
+  try {
+    await eventually('all have ended', async () => (left().length === 0 ? true : undefined))
+  } finally {
+    for (const pid of left()) process.kill(pid, 'SIGKILL')
+  }
+}, 60_000)
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 test.each([
   [['run', 'nothing.js'], 2, 'error: nothing.js cannot be read: there is no such file'],
   [
