@@ -3,6 +3,7 @@
  * progress to stderr; the exit code says what was found.
  */
 import { Command, CommanderError } from 'commander'
+import { addAudit } from './commands/audit.ts'
 import { addCheckDeterminism } from './commands/check-determinism.ts'
 import { addExplore } from './commands/explore.ts'
 import { usageExitCode, type AddCommand } from './commands/flags.ts'
@@ -22,6 +23,7 @@ const commands: readonly AddCommand[] = [
   addExplain,
   addHistory,
   addProcesses,
+  addAudit,
   addNightly,
   addMutants,
   addExplore,

@@ -2,19 +2,14 @@
  * `sim processes`: the fault plan of a seed, on real daemons. With `--mutant` these are built from a
  * copy of the sources in which a known bug is planted: a check that never fails shows nothing.
  */
-import { existsSync } from 'node:fs'
-import { mkdtemp, open, rm, type FileHandle } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { open, type FileHandle } from 'node:fs/promises'
 import { historyText } from '../history/lines.ts'
-import type { Mutant } from '../mutant.ts'
-import { build, plant } from '../mutant-copy.ts'
-import { mutants } from '../mutants.ts'
 import { drawProcessPlan } from '../processes/plan.ts'
 import { runOnProcesses, type ProcessProgress, type ProcessRunResult } from '../processes/run.ts'
 import { exitCodes } from '../result.ts'
+import { Ending } from './ending.ts'
 import { parseCount, print, refuse, say, type AddCommand } from './flags.ts'
+import { withProgram } from './planted.ts'
 import { ProgressLine } from './progress-line.ts'
 
 interface ProcessFlags {
@@ -45,16 +40,13 @@ export const addProcesses: AddCommand = (program, finish) => {
 }
 
 async function run(flags: ProcessFlags): Promise<number> {
-  const { seconds, mutant: id } = flags
+  const { seconds, mutant } = flags
   if (seconds < 1 || seconds > secondsMax) return refuse(`--seconds must be 1 to ${secondsMax}`)
-  const mutant = mutants.find((one) => one.id === id)
-  if (id !== undefined && mutant === undefined) return refuse(`no mutant is named ${id}`)
   const file = flags.history === undefined ? undefined : await openToWrite(flags.history)
   if (typeof file === 'string') return refuse(file)
   const ending = new Ending()
   try {
-    if (mutant === undefined) return await runProgram(builtProgram(), flags, file, ending)
-    return await inMutant(mutant, (program) => runProgram(program, flags, file, ending))
+    return await withProgram(mutant, (program) => runProgram(program, flags, file, ending))
   } catch (error) {
     if (ending.by === undefined) throw error
     say(`ended by ${ending.by}; nothing was judged`)
@@ -63,25 +55,6 @@ async function run(flags: ProcessFlags): Promise<number> {
     ending.forget()
     await file?.close()
   }
-}
-
-async function inMutant(
-  mutant: Mutant,
-  use: (program: string) => Promise<number>,
-): Promise<number> {
-  const copy = await mkdtemp(join(tmpdir(), `trilithon-${mutant.id}-`))
-  try {
-    say(`planting ${mutant.id}: ${mutant.title}`)
-    await plant(mutant, copy)
-    await build(copy)
-    return await use(join(copy, 'dist', 'src', 'cli', 'main.js'))
-  } finally {
-    await rm(copy, { recursive: true, force: true })
-  }
-}
-
-function builtProgram(): string {
-  return fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
 }
 
 /** Before the run, so that a minute's history is not lost for a name that cannot be written. */
@@ -99,7 +72,6 @@ async function runProgram(
   file: FileHandle | undefined,
   ending: Ending,
 ): Promise<number> {
-  if (!existsSync(program)) return refuse(`${program} is missing: npm run build`)
   const plan = drawProcessPlan(seed, seconds)
   const line = new ProgressLine()
   let result: ProcessRunResult
@@ -124,42 +96,6 @@ async function runProgram(
   if (told.length === 0) return refuse('nothing was asked: give it more seconds')
   return exitCodes[result.outcome]
 }
-
-const exitCodeBySignal = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
-
-/** Signals that ask this process to end end the run, which then takes what it started with it. */
-class Ending {
-  readonly #abort = new AbortController()
-  #by: keyof typeof exitCodeBySignal | undefined
-
-  constructor() {
-    for (const name of signalNames) process.on(name, this.#end)
-  }
-
-  get signal(): AbortSignal {
-    return this.#abort.signal
-  }
-
-  get by(): string | undefined {
-    return this.#by
-  }
-
-  get exitCode(): number {
-    return this.#by === undefined ? 0 : exitCodeBySignal[this.#by]
-  }
-
-  forget(): void {
-    for (const name of signalNames) process.off(name, this.#end)
-  }
-
-  /** Asked again, it is under way already. */
-  readonly #end = (name: NodeJS.Signals): void => {
-    this.#by ??= signalNames.find((one) => one === name)
-    this.#abort.abort(new Error(`ended by ${name}`))
-  }
-}
-
-const signalNames = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 function describeProgress({ seconds, calls, faults }: ProcessProgress, of: number): string {
   return `${seconds} of ${of} s, ${calls} calls, struck: ${counted(faults)}`

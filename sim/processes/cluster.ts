@@ -74,7 +74,8 @@ export class ProcessCluster {
       await mkdir(data)
       const head = `cluster: processes\nnode: ${id}\nlisten: 127.0.0.1:${port}\ndata: ${data}\n`
       await writeFile(configPath, `${head}nodes: ${JSON.stringify(peers)}\n`)
-      daemons.push(new Daemon({ id, url: `http://127.0.0.1:${port}`, configPath, program }))
+      const command = ['node', '--config', configPath]
+      daemons.push(new Daemon({ id, url: `http://127.0.0.1:${port}`, program, command }))
     }
     return new ProcessCluster({ folder, daemons, links, losing })
   }
@@ -158,7 +159,7 @@ export class ProcessCluster {
   }
 }
 
-async function freePorts(count: number): Promise<number[]> {
+export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(
     Array.from({ length: count }, async () => {
       const server = createServer()

@@ -1,9 +1,10 @@
 /**
- * A node as a process of its own: started, killed, stopped for a while, and started again on the
- * folder it has. Only ever signals the child it started; none outlives the process that started it,
- * unless that one is killed so that it can do nothing more.
+ * The command line as a process of its own, a node for instance: started, killed, stopped for a
+ * while, and started again on the folder it has. Only ever signals the child it started; none outlives
+ * the process that started it, unless that one is killed so that it can do nothing more.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
+import { createInterface } from 'node:readline'
 
 const readyPollMs = 50
 const stopWaitMs = 20_000
@@ -19,10 +20,14 @@ function killAll(): void {
 
 export interface DaemonPlace {
   readonly id: string
-  readonly url: string
-  readonly configPath: string
-  /** The built command line. */
+  /** Where it tells whether it is ready; absent: it is so at once. */
+  readonly url?: string
+  /** The built command line, and what is asked of it. */
   readonly program: string
+  readonly command: readonly string[]
+  readonly environment?: Readonly<Record<string, string>>
+  /** Called with each line that it writes to stderr. */
+  readonly onLine?: (line: string) => void
 }
 
 export class Daemon {
@@ -55,17 +60,20 @@ export class Daemon {
 
   start(): void {
     if (this.#child !== undefined || this.#isClosed) return
-    const { program, configPath } = this.place
-    const child = spawn(process.execPath, [program, 'node', '--config', configPath], {
+    const { program, command, environment } = this.place
+    const child = spawn(process.execPath, [program, ...command], {
       stdio: ['ignore', 'ignore', 'pipe'],
-      env: { PATH: process.env['PATH'], NO_COLOR: '1', TRILITHON_LOG_LEVEL: 'warn' },
+      env: {
+        ...{ PATH: process.env['PATH'], NO_COLOR: '1', TRILITHON_LOG_LEVEL: 'warn' },
+        ...environment,
+      },
     })
     this.#child = child
     if (children.size === 0) process.once('exit', killAll)
     children.add(child)
-    child.stderr.setEncoding('utf8')
-    child.stderr.on('data', (text: string) => {
-      this.#said = `${this.#said}${text}`.slice(-saidCharsMax)
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      this.#said = `${this.#said}${line}\n`.slice(-saidCharsMax)
+      this.place.onLine?.(line)
     })
     child.once('exit', (code) => {
       children.delete(child)
@@ -105,9 +113,11 @@ export class Daemon {
   }
 
   async ready(timeoutMs: number): Promise<boolean> {
+    const { url } = this.place
+    if (url === undefined) return this.isUp
     const end = performance.now() + timeoutMs
     while (performance.now() < end && this.isUp) {
-      if (await isReady(this.place.url)) return true
+      if (await isReady(url)) return true
       await new Promise((resolve) => setTimeout(resolve, readyPollMs))
     }
     return false

@@ -211,7 +211,7 @@ async function waitForAgreement(
   const problems: string[] = []
   for (const level of ['current', 'any'] as const) {
     for (const { id, place } of cluster.daemons) {
-      const client = await connect({ nodes: [place.url], timeoutMs: 5_000 })
+      const client = await connect({ nodes: [place.url ?? ''], timeoutMs: 5_000 })
       const { cells } = recordClient(client, { client: `reader-${level}-${id}`, log })
       for (const shard of shards) {
         const wanted = lengths.get(shard) ?? 0

@@ -51,8 +51,8 @@ async function runWorker(path: string, options: Options): Promise<void> {
     const stop = (): void => void running.stop()
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop)
     process.on('disconnect', stop)
-    // The parent may have gone before anybody listened; without one (`undefined`) it was run by hand.
-    if (process.connected === false) stop()
+    // The parent may have gone before anybody listened. Whoever has no `send` was run by hand.
+    if (process.send !== undefined && !process.connected) stop()
     try {
       await running.ended
     } catch (error) {

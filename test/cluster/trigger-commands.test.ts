@@ -138,7 +138,8 @@ test('workers end with the command that started them, though it is killed while 
   running.child.kill('SIGKILL')
   const left = (): readonly number[] => started().filter(isRunning)
   try {
-    await eventually('all have ended', async () => (left().length === 0 ? true : undefined))
+    const ended = async (): Promise<true | undefined> => (left().length === 0 ? true : undefined)
+    expect(await eventually('all have ended', ended)).toBe(true)
   } finally {
     for (const pid of left()) process.kill(pid, 'SIGKILL')
   }
