@@ -6,10 +6,11 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { present } from '../src/base/assert.ts'
+import { freePorts } from '../sim/processes/free-ports.ts'
 import { connect } from '../src/client/connect.ts'
 import { BenchError, machine, type Machine } from './common.ts'
 import { runLoops, type LoadResult } from './load.ts'
-import { cliPath, freePorts, startCluster, stopProcess, waitReady } from './processes.ts'
+import { cliPath, startCluster, stopProcess, waitReady } from './processes.ts'
 
 export interface GatewayOptions {
   readonly clients: number

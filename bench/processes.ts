@@ -4,10 +4,10 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePorts } from '../sim/processes/free-ports.ts'
 
 /** The built command line. */
 export const cliPath: string = fileURLToPath(new URL('../src/cli/main.js', import.meta.url))
@@ -84,22 +84,6 @@ function configOf(
 ): string {
   const lines = nodes.map((node) => `  - id: ${node.id}\n    url: ${node.url}`)
   return `cluster: bench\nnode: ${id}\nlisten: ${listen}\ndata: ${data}\nnodes:\n${lines.join('\n')}\n`
-}
-
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer()
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      return server
-    }),
-  )
-  const ports = servers.map((server) => {
-    const address = server.address()
-    return typeof address === 'object' && address !== null ? address.port : 0
-  })
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
 }
 
 export interface WaitOptions {

@@ -8,9 +8,9 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
+import { freePorts } from '../../sim/processes/free-ports.ts'
 import type { Load } from '../load-process.ts'
 import { resultOf } from '../load.ts'
-import { freePorts } from '../processes.ts'
 import {
   findProgram,
   output,

@@ -6,9 +6,9 @@
 import { chown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ChildProcess } from 'node:child_process'
+import { freePorts } from '../../sim/processes/free-ports.ts'
 import type { Load } from '../load-process.ts'
 import { resultOf } from '../load.ts'
-import { freePorts } from '../processes.ts'
 import {
   findProgram,
   output,

@@ -5,8 +5,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { nodeName } from '../endpoints.ts'
-import { freePorts } from '../processes/cluster.ts'
 import { Daemon } from '../processes/daemon.ts'
+import { freePorts } from '../processes/free-ports.ts'
 import { ledgerVariable } from './ledger-service.ts'
 
 const nodeCount = 3

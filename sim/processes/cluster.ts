@@ -3,12 +3,12 @@
  * the nodes through others: every way between two endpoints can be cut by itself.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { nodeName } from '../endpoints.ts'
 import type { Way as WayName } from '../fault.ts'
 import { Daemon } from './daemon.ts'
+import { freePorts } from './free-ports.ts'
 import { WayProxy } from './way-proxy.ts'
 
 const nodeCount = 3
@@ -157,20 +157,4 @@ export class ProcessCluster {
     }
     return undefined
   }
-}
-
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer()
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      return server
-    }),
-  )
-  const ports = servers.map((server) => {
-    const address = server.address()
-    return typeof address === 'object' && address !== null ? address.port : 0
-  })
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
 }

@@ -10,9 +10,9 @@ import { valueOf } from '../../src/base/problem.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import { connect } from '../../src/client/connect.ts'
 import { triggerAdmin } from '../../src/triggers/run.ts'
+import { freePorts } from '../../sim/processes/free-ports.ts'
 import {
   eventually,
-  freePorts,
   programPath,
   runProgram,
   startCluster,

@@ -5,13 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  freePorts,
-  runProgram,
-  startCluster,
-  type ProgramResult,
-  type TestCluster,
-} from './harness.ts'
+import { freePorts } from '../../sim/processes/free-ports.ts'
+import { runProgram, startCluster, type ProgramResult, type TestCluster } from './harness.ts'
 
 let cluster: TestCluster
 let folder = ''

@@ -1,7 +1,8 @@
 /** `npm start`, on other ports: it does what it says, twice, and says what to do when it cannot. */
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
-import { eventually, freePorts, runProgram, startProgram, withFolder } from './harness.ts'
+import { freePorts } from '../../sim/processes/free-ports.ts'
+import { eventually, runProgram, startProgram, withFolder } from './harness.ts'
 
 /** The first of three ports in a row that are free. */
 async function threePorts(): Promise<number> {

@@ -8,10 +8,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePorts } from '../../sim/processes/free-ports.ts'
 
 /** The command line: the built one, which `npm test` builds first, or the one that is named. */
 export const programPath: string =
@@ -122,26 +122,6 @@ export async function eventually<T>(
     if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, pollMs))
   }
-}
-
-/** Ports that nobody listened on a moment ago; all different. */
-export async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, listenAnywhere))
-  const ports = servers.map((server) => {
-    const address = server.address()
-    if (address === null || typeof address === 'string') throw new Error('no port was given')
-    return address.port
-  })
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
-}
-
-function listenAnywhere(): Promise<Server> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => resolve(server))
-  })
 }
 
 /** A folder that `use` may fill; removed afterwards. */
