@@ -6,6 +6,7 @@ import type { Spread } from './compare/summary.ts'
 import type { QueuesReport } from './queues/queues.ts'
 import type { RoundTripsReport } from './round-trips.ts'
 import type { ScaleReport } from './scale/scale.ts'
+import type { SchemalessReport } from './schemaless/schemaless.ts'
 import type { SizeFigures } from './scale/summary.ts'
 import { works, type Work } from './scale/work.ts'
 import type { WorkloadFigures, YcsbReport } from './ycsb/ycsb.ts'
@@ -145,6 +146,23 @@ export function describeQueues({ options, works, isQuick }: QueuesReport): strin
   })
   const names = ['', 'messages/s', 'p50 ms', 'p95 ms', 'p99 ms', 'max ms', 'failures']
   return [head, ycsbCells(names), ...rows, ''].join('\n')
+}
+
+export function describeSchemaless(report: SchemalessReport): string {
+  const { options, puts, lag, triggers, isQuick } = report
+  const head = `${options.clients} clients, rounds of ${options.seconds} s${isQuick ? ' (a quick run)' : ''}`
+  const rows = puts.map(({ work, perSecond, failures, cpuPer1000, ...rest }) => {
+    const latencies = [rest.p50Ms, rest.p95Ms, rest.p99Ms, rest.maxMs].map((ms) => ms.toFixed(2))
+    const cells = ycsbCells([work, perSecond.toFixed(0), ...latencies, failures])
+    return `${cells}  ${cpuPer1000.toFixed(3)} CPU s per 1,000`
+  })
+  const names = ['', 'cells/s', 'p50 ms', 'p95 ms', 'p99 ms', 'max ms', 'failures']
+  return [
+    ...[head, ycsbCells(names), ...rows],
+    `index behind its cell: p50 ${lag.p50Ms.toFixed(1)}, p99 ${lag.p99Ms.toFixed(1)} ms (${lag.operations} puts)`,
+    `triggers: ${triggers.cells} cells in ${triggers.seconds.toFixed(1)} s, ${triggers.perSecond.toFixed(0)}/s by one worker`,
+    '',
+  ].join('\n')
 }
 
 function describeWorkload(figures: WorkloadFigures): string[] {

@@ -10,6 +10,7 @@ import {
   describeCompare,
   describeQueues,
   describeScale,
+  describeSchemaless,
   describeTrips,
   describeYcsb,
 } from './describe.ts'
@@ -28,6 +29,7 @@ import { benchGateway, describeGateway, type GatewayOptions } from './gateway.ts
 import { benchQueues, type QueuesOptions } from './queues/queues.ts'
 import { benchRoundTrips } from './round-trips.ts'
 import { benchScale, type ScaleOptions } from './scale/scale.ts'
+import { benchSchemaless, type SchemalessOptions } from './schemaless/schemaless.ts'
 import { compareTalk, scaleTalk, ycsbTalk } from './talk.ts'
 import { benchYcsb, type YcsbOptions } from './ycsb/ycsb.ts'
 
@@ -166,6 +168,24 @@ program
     if (report === undefined) return
     print(report, { json }, describeQueues)
     if (report.works.some(({ failures }) => failures > 0)) process.exitCode = failedExitCode
+  })
+
+program
+  .command('schemaless')
+  .description('cells with an index and triggers, through three node processes')
+  .option('--clients <n>', 'requests under way at once', clientCount, 64)
+  .option('--seconds <n>', 'of each round; from 60 in all rounds on it counts', seconds, 20)
+  .option('--rounds <n>', 'of each kind of put, after one that is not counted', positive, 3)
+  .option('--backlog <n>', 'cells that the triggers find', positive, 20_000)
+  .option('--json', 'print the report as JSON')
+  .action(async ({ json, ...options }: SchemalessOptions & JsonFlag) => {
+    const report = await untilStopped((signal) =>
+      benchSchemaless(options, signal, (text) => process.stderr.write(`${text}\n`)),
+    )
+    if (report === undefined) return
+    print(report, { json }, describeSchemaless)
+    const failures = [...report.puts, report.lag].some((one) => one.failures > 0)
+    if (failures) process.exitCode = failedExitCode
   })
 
 interface JsonFlag {

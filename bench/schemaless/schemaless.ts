@@ -1,0 +1,227 @@
+/**
+ * `bench schemaless`: cells through three daemons on loopback, with all that is built on them.
+ *
+ * - `put`, `indexed put`: a new cell a call, in a datastore without and in one with an index, in
+ *   alternating rounds.
+ * - `lag`: one indexed put at a time; from its answer until a query of the index shows it.
+ * - `triggers`: one worker in this process and a handler that does nothing, on a backlog of cells.
+ */
+import { randomUUID } from 'node:crypto'
+import { shardCount, shardOf } from '../../src/cells/shard.ts'
+import type { Client } from '../../src/client/client.ts'
+import { defineTriggers } from '../../src/triggers/definition.ts'
+import { runTriggers, triggerAdmin } from '../../src/triggers/run.ts'
+import { BenchError, machine, openClient, type Machine } from '../common.ts'
+import { countingSeconds } from '../commits.ts'
+import { resultOf, runLoops, type LoadResult } from '../load.ts'
+import { cpuSeconds, pause, startCluster, type BenchCluster } from '../processes.ts'
+
+export interface SchemalessOptions {
+  readonly clients: number
+  /** Of each round. */
+  readonly seconds: number
+  readonly rounds: number
+  /** Cells that the triggers find. */
+  readonly backlog: number
+}
+
+export interface PutRun extends Omit<LoadResult, 'elapsedMs'> {
+  readonly work: 'put' | 'indexed put'
+  readonly round: number
+  readonly perSecond: number
+  /** CPU seconds of all nodes per 1,000 puts; what follows in the index is in it as far as it is done. */
+  readonly cpuPer1000: number
+}
+
+export interface SchemalessReport {
+  readonly bench: 'schemaless'
+  readonly date: string
+  readonly machine: Machine
+  readonly options: SchemalessOptions
+  readonly isQuick: boolean
+  readonly puts: readonly PutRun[]
+  readonly lag: Omit<LoadResult, 'elapsedMs'>
+  readonly triggers: {
+    readonly cells: number
+    readonly seconds: number
+    readonly perSecond: number
+  }
+}
+
+const index = 'by_rider'
+const graceMs = 15_000
+const lagPauseMs = 20
+const lagMsMax = 10_000
+const batch = 500
+/** Until a worker has heard that its trigger is paused. */
+const heartbeatsMs = 3_000
+const handledMsMax = 600_000
+const body = { city: 'Berlin', kilometres: 4.2, note: 'x'.repeat(40) }
+
+export async function benchSchemaless(
+  options: SchemalessOptions,
+  signal: AbortSignal,
+  say: (text: string) => void,
+): Promise<SchemalessReport> {
+  const cluster = await startCluster()
+  try {
+    const client = await openClient(cluster.urls, signal)
+    await declare(client)
+    const puts = await measurePuts(cluster, client, options, signal, say)
+    const lag = await measureLag(client, options.seconds, signal)
+    say(`lag of the index: p50 ${lag.p50Ms.toFixed(1)}, p99 ${lag.p99Ms.toFixed(1)} ms`)
+    const triggers = await measureTriggers(client, options.backlog, signal)
+    await client.close()
+    const isQuick = options.seconds * options.rounds < countingSeconds
+    const date = new Date().toISOString()
+    return {
+      ...{ bench: 'schemaless', date, machine: machine(), options, isQuick },
+      ...{ puts, lag, triggers },
+    }
+  } finally {
+    await cluster.stop()
+  }
+}
+
+async function declare(client: Client): Promise<void> {
+  const indexes = client.cellIndexes('indexed')
+  const fields = [
+    { field: 'rider', type: 'uuid' },
+    { field: 'kilometres', type: 'double' },
+  ]
+  await indexes.apply({
+    ...{ table: index, datastore: 'indexed' },
+    column_defs: [{ column_key: 'BASE', fields }],
+  })
+  await indexes.build(index, { graceMs })
+}
+
+async function measurePuts(
+  cluster: BenchCluster,
+  client: Client,
+  { clients, seconds, rounds }: SchemalessOptions,
+  signal: AbortSignal,
+  say: (text: string) => void,
+): Promise<PutRun[]> {
+  const runs: PutRun[] = []
+  // The first round compiles what is hot, and is thrown away.
+  for (let round = 0; round <= rounds; round++) {
+    for (const work of ['put', 'indexed put'] as const) {
+      const datastore = work === 'put' ? 'plain' : 'indexed'
+      const used = await cpuOf(cluster)
+      const { elapsedMs, ...result } = await runLoops(
+        clients,
+        seconds,
+        () => put(client, datastore, randomUUID()),
+        signal,
+      )
+      signal.throwIfAborted()
+      const perSecond = result.operations / (elapsedMs / 1000)
+      const cpuPer1000 = (((await cpuOf(cluster)) - used) / result.operations) * 1000
+      if (round > 0) runs.push({ work, round, ...result, perSecond, cpuPer1000 })
+      say(`${work}, round ${round}: ${perSecond.toFixed(0)}/s`)
+    }
+  }
+  return runs
+}
+
+async function put(client: Client, datastore: string, rowKey: string): Promise<void> {
+  const cell = { rowKey, column: 'BASE', refKey: 0, body: { ...body, rider: rowKey } }
+  await client.cells(datastore).put(cell)
+}
+
+async function cpuOf({ nodes }: BenchCluster): Promise<number> {
+  const used = await Promise.all(nodes.map(({ child }) => cpuSeconds(child.pid ?? 0)))
+  return used.reduce((sum, one) => sum + one, 0)
+}
+
+async function measureLag(
+  client: Client,
+  seconds: number,
+  signal: AbortSignal,
+): Promise<Omit<LoadResult, 'elapsedMs'>> {
+  const query = client.cells('indexed').index(index)
+  const latenciesMs: number[] = []
+  let failures = 0
+  const began = performance.now()
+  while (performance.now() - began < seconds * 1000) {
+    const rider = randomUUID()
+    await put(client, 'indexed', rider)
+    const answered = performance.now()
+    let isShown = false
+    while (!isShown && performance.now() - answered < lagMsMax) {
+      isShown = (await query.query({ rider })).entries.length > 0
+    }
+    if (isShown) latenciesMs.push(performance.now() - answered)
+    else failures += 1
+    await pause(lagPauseMs)
+    signal.throwIfAborted()
+  }
+  const { elapsedMs: _, ...result } = resultOf(latenciesMs, failures, performance.now() - began)
+  return result
+}
+
+async function measureTriggers(
+  client: Client,
+  backlog: number,
+  signal: AbortSignal,
+): Promise<SchemalessReport['triggers']> {
+  const handled = new Set<string>()
+  const service = defineTriggers({
+    ...{ service: 'bench', datastore: 'triggered' },
+    triggers: [
+      {
+        ...{ name: 'count', column: 'BASE' },
+        handle: async ({ rowKey }) => void handled.add(rowKey),
+      },
+    ],
+  })
+  await load(client, oneOfEachShard())
+  const running = runTriggers(client, service)
+  try {
+    // Each shard is claimed once; what counts is what comes after.
+    await until(() => handled.size >= shardCount, signal)
+    const admin = triggerAdmin(client, service.service)
+    await admin.pause('count')
+    await pause(heartbeatsMs)
+    await load(
+      client,
+      Array.from({ length: backlog }, () => randomUUID()),
+    )
+    await admin.resume('count')
+    await until(() => handled.size > shardCount, signal)
+    const began = performance.now()
+    await until(() => handled.size >= shardCount + backlog, signal)
+    const seconds = (performance.now() - began) / 1000
+    return { cells: backlog, seconds, perSecond: backlog / seconds }
+  } finally {
+    await running.stop()
+  }
+}
+
+function oneOfEachShard(): readonly string[] {
+  const rows = new Map<number, string>()
+  while (rows.size < shardCount) {
+    const rowKey = randomUUID()
+    rows.set(shardOf(rowKey), rowKey)
+  }
+  return [...rows.values()]
+}
+
+async function load(client: Client, rows: readonly string[]): Promise<void> {
+  for (let from = 0; from < rows.length; from += batch) {
+    const some = rows.slice(from, from + batch)
+    const cells = some.map((rowKey) => ({ rowKey, column: 'BASE', refKey: 0, body }))
+    const outcomes = await client.cells('triggered').batchPut(cells)
+    if (outcomes.some(({ kind }) => kind !== 'ok')) throw new BenchError('a put failed')
+  }
+}
+
+async function until(isDone: () => boolean, signal: AbortSignal): Promise<void> {
+  const end = performance.now() + handledMsMax
+  while (!isDone()) {
+    signal.throwIfAborted()
+    if (performance.now() > end) throw new BenchError('the triggers do not come to their end')
+    await pause(5)
+  }
+}
