@@ -31,9 +31,9 @@ export const logMutants: readonly Mutant[] = [
     title: 'log: a batch is taken to settle one position more than it does',
     edits: [
       {
-        file: settling,
-        find: '      found.settled = position\n',
-        replace: '      found.settled = position + 1\n',
+        file: index,
+        find: '    else found.settled = position\n',
+        replace: '    else found.settled = position + 1\n',
       },
     ],
   },

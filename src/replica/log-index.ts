@@ -10,6 +10,7 @@
  * array of numbers a group, eight a position, ascending by position: no object is kept for a record.
  */
 import { assert } from '../base/assert.ts'
+import { BoundedMap } from '../base/bounded-map.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import { compareBallots, type Ballot } from '../paxos/ballot.ts'
 import type { LogRecord } from '../replication/effect.ts'
@@ -58,9 +59,13 @@ const rowFlushAt = 7
 const none = -1
 /** In place of an index: the value is damaged. */
 const faulty = -2
+/** Groups whose settled position is held after all else of them has left. */
+const leftGroupsMax = 20_000
 
 export class LogIndex {
   readonly #groups = new Map<GroupId, GroupPositions>()
+  /** How far groups were settled when they left: they come back with the next entry, or a peer's digest. */
+  readonly #left = new BoundedMap<GroupId, Position>(leftGroupsMax)
   readonly #ballots = new BallotTable()
   readonly #rows: SettledPositions
 
@@ -101,11 +106,15 @@ export class LogIndex {
   #groupOf(group: GroupId): GroupPositions {
     let found = this.#groups.get(group)
     if (found === undefined) {
-      const settled = this.#rows.applied(group)
+      const settled = this.#settledWhenLeft(group)
       found = { group, cells: [], settled, lastFlush: 0, lastSlot: 0 }
       this.#groups.set(group, found)
     }
     return found
+  }
+
+  #settledWhenLeft(group: GroupId): Position {
+    return this.#left.get(group) ?? this.#rows.applied(group)
   }
 
   /** The row of `position`, made when it is not here. Nearly always that is the last one, or after it. */
@@ -147,8 +156,12 @@ export class LogIndex {
     return found
   }
 
-  find(group: GroupId): GroupPositions | undefined {
-    return this.#groups.get(group)
+  /** A batch of the data store takes the group to this position. Gives what is held of it. */
+  settle(group: GroupId, position: Position): GroupPositions | undefined {
+    const found = this.#groups.get(group)
+    if (found === undefined) this.#left.set(group, position)
+    else found.settled = position
+    return found
   }
 
   /**
@@ -188,7 +201,9 @@ export class LogIndex {
     }
     found.cells = left
     // A group that left before, and has come back since, is another one.
-    if (left.length === 0 && this.#groups.get(group) === found) this.#groups.delete(group)
+    if (left.length > 0 || this.#groups.get(group) !== found) return
+    this.#groups.delete(group)
+    this.#left.set(group, settled)
   }
 
   /** Positions that have a row, though the data store has not applied them. */
@@ -255,7 +270,7 @@ export class LogIndex {
   /** The group's highest position with a value, accepted, decided or applied; 0 when there is none. */
   highest(group: GroupId): Position {
     const found = this.#groups.get(group)
-    if (found === undefined) return this.#rows.applied(group)
+    if (found === undefined) return this.#settledWhenLeft(group)
     const { cells, settled } = found
     for (let row = cells.length - cellsPerPosition; row >= 0; row -= cellsPerPosition) {
       if (cells[row + indexAt] !== none) return Math.max(settled, cells[row] ?? 0)

@@ -78,9 +78,8 @@ export class LogSettling {
   onBatch(groups: readonly Settled[], durableFlush: number): void {
     const { index, ledger, rows } = this.#parts
     for (const { group, position } of groups) {
-      const found = index.find(group)
+      const found = index.settle(group, position)
       if (found === undefined) continue
-      found.settled = position
       this.#touched.add(found)
       if (this.#carried.has(group)) this.#isListStale = true
     }
