@@ -3,6 +3,7 @@
  * and memory from the operating system's accounting), drained and stopped. Only its own children.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -69,11 +70,17 @@ export async function placeNodes(folder: string, nodeCount: number): Promise<Nod
 
 /** Starts the process, and waits for nothing. */
 export function startNode({ id, url, config }: NodePlace): NodeProcess {
-  const child = spawn(process.execPath, [cliPath, 'node', '--config', config], {
+  const child = spawn(process.execPath, [...engineFlags(), cliPath, 'node', '--config', config], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: { ...process.env, TRILITHON_LOG_LEVEL: 'warn' },
   })
   return { id, url, child }
+}
+
+/** What the command asks of the engine in its first line, as when it is run by its name. */
+function engineFlags(): readonly string[] {
+  const [firstLine = ''] = readFileSync(cliPath, 'utf8').split('\n', 1)
+  return firstLine.split(' ').filter((word) => word.startsWith('--'))
 }
 
 function configOf(
