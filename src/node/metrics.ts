@@ -56,8 +56,9 @@ export function createMetrics(labels: Readonly<Record<string, string>>): NodeMet
 
 function countingTrace(counts: Map<string, number>): Trace {
   const count = (name: string): void => {
-    const known = counts.has(name) || counts.size < eventKindsMax
-    const key = known ? name : 'other'
+    const before = counts.get(name)
+    if (before !== undefined) return void counts.set(name, before + 1)
+    const key = counts.size < eventKindsMax ? name : 'other'
     counts.set(key, (counts.get(key) ?? 0) + 1)
   }
   return { emit: (event: TraceEvent) => count(event.kind), mark: count }

@@ -51,7 +51,6 @@ export interface DataStoreOptions {
 /** What one batch of the applier holds. */
 interface Batch {
   readonly groups: readonly TakenGroup[]
-  readonly names: ReadonlyMap<string, Uint8Array>
   readonly puts: readonly Put[]
 }
 
@@ -78,8 +77,9 @@ export class DataStore {
   readonly #snapshots: SnapshotReads
   /** Groups with something on their agenda. */
   readonly listing: Listing
-  /** Small values that are not durable yet. */
-  readonly #names = new Map<string, Uint8Array>()
+  /** Small values that no batch has taken yet, and those of the batch under way. */
+  #names = new Map<string, Uint8Array>()
+  #takenNames: ReadonlyMap<string, Uint8Array> = new Map()
   #drains: Drain[] = []
   #lastBatch: number
   #underWay: Promise<void> | undefined
@@ -229,7 +229,8 @@ export class DataStore {
 
   /** A small value by its name. */
   meta(name: string): Uint8Array | undefined {
-    return this.#names.get(name) ?? this.#read(nameKey(name))?.payload
+    const unwritten = this.#names.get(name) ?? this.#takenNames.get(name)
+    return unwritten ?? this.#read(nameKey(name))?.payload
   }
 
   /** Becomes durable along with the next batch, and forces none. */
@@ -324,7 +325,8 @@ export class DataStore {
     const groups = this.#overlay.take(this.#options.limits.applierBatchBytesMax)
     this.#isWanted = false
     this.onBatch(groups)
-    const names = new Map(this.#names)
+    this.#takenNames = this.#names
+    this.#names = new Map()
     const puts: Put[] = []
     const read = (key: Uint8Array): Stored | undefined => this.#read(key)
     for (const group of groups) {
@@ -332,21 +334,19 @@ export class DataStore {
     }
     puts.push(...this.listing.puts(groups))
     for (const key of this.#sweep.take()) puts.push({ key })
-    for (const [name, value] of names) {
+    for (const [name, value] of this.#takenNames) {
       const key = nameKey(name)
       puts.push({ key, value: encodeStored(key, 0, value) })
     }
     this.#lastBatch += 1
     puts.push(markerOf(this.#lastBatch))
-    return { groups, names, puts }
+    return { groups, puts }
   }
 
   #onWritten(batch: Batch): void {
     this.#underWay = undefined
     this.#overlay.release(batch.groups)
-    for (const [name, value] of batch.names) {
-      if (this.#names.get(name) === value) this.#names.delete(name)
-    }
+    this.#takenNames = new Map()
     const { groups, puts } = batch
     this.#options.trace.emit({ kind: 'applied-batch', groups: groups.length, puts: puts.length })
     this.listing.onWritten(groups)
