@@ -153,6 +153,25 @@ test('LOG-7: what is settled has left memory, and a start folds what came after 
     expect(textOf(again.value(group('b'), 1))).toBe('other')
   }))
 
+test('how far a group was settled when it left memory is known without a read', () =>
+  onDisk(disks[0]?.[1] ?? noDisk, async (on) => {
+    const data = new FakeData()
+    const log = await openLog(await on.open(), {}, data)
+    await durable(log, accept('a', 1, 0, 'one'))
+    await durable(log, chosen('a', 1, 0))
+    await durable(log)
+    data.batch(log, ['a', 1])
+    data.batch(log)
+    expect(log.positions(group('a'), 0)).toEqual([])
+    data.statePosition = () => expect.unreachable('the state record was read')
+    expect(log.highest(group('a'))).toBe(1)
+    await durable(log, accept('a', 2, 0, 'two'), chosen('a', 2, 0))
+    expect(log.highest(group('a'))).toBe(2)
+    log.onBatch([{ group: group('a'), position: 2 }])
+    log.onBatchWritten()
+    expect(log.highest(group('a'))).toBe(2)
+  }))
+
 test('LOG-7: a record on its way to the disk is in no row, and the mark waits for it', () =>
   onDisk(disks[0]?.[1] ?? noDisk, async (on) => {
     const data = new FakeData()
