@@ -1,15 +1,33 @@
 /**
  * An index over cells: a few clients put cells of few rows, in any order of ref keys and some of them
- * twice, and ask the index meanwhile. The index is declared before, and filled while they write. At the
- * end its entries are compared with what the latest cells say, which are read one by one.
+ * twice, purge some, and ask the index meanwhile. The index is declared before, filled while they write,
+ * and in some worlds dropped and declared anew. At the end its entries are compared with what the latest
+ * cells say, which are read one by one.
  *
  * IDX-2  A verified query gives nothing that contradicts it.
  * IDX-7  At the end an index has of each row what its latest cells say.
+ * IDX-9  At the end no row has anything in an index that was dropped.
  */
-import { StoreError } from '../src/base/errors.ts'
+import { StoreError, type StoreErrorCode } from '../src/base/errors.ts'
 import type { Json } from '../src/cells/body.ts'
+import { openCellTables } from '../src/cells/cell-table.ts'
+import type { NumberedIndex } from '../src/cells/index-definition.ts'
+import { shardOf } from '../src/cells/shard.ts'
 import { Client } from '../src/client/client.ts'
+import type { Clock } from '../src/ports/clock.ts'
 import type { ClientFrame } from '../src/wire/client-message.ts'
+import { CellIndexLife } from './cell-index-life.ts'
+import {
+  atMax,
+  cities,
+  datastore,
+  drawQuery,
+  entryOf,
+  leftOvers,
+  name,
+  rowCount,
+  rowKeyOf,
+} from './cell-index-shapes.ts'
 import type { IndexChecker } from './checkers/index-checker.ts'
 import type { Referee } from './checkers/referee.ts'
 import { createClock } from './clock.ts'
@@ -33,33 +51,29 @@ export interface CellIndexWorkloadParts {
   onFailed(error: unknown): void
 }
 
-const datastore = 'indexed'
-const name = 'by_city'
-const definition = {
-  ...{ table: name, datastore },
-  column_defs: [
-    {
-      column_key: 'BASE',
-      fields: [
-        { field: 'city', type: 'string' },
-        { field: 'at', type: 'integer' },
-      ],
-    },
-    { column_key: 'STATUS', fields: [{ field: 'done', type: 'boolean' }] },
-  ],
-}
-const cities = ['Oslo', 'Rome', 'Bern'] as const
-const rowCount = 5
 const refKeyMax = 6
+/** In worlds with purges: what was purged is not put again, so later cells get higher ref keys. */
+const refKeyRise = 3
 const putsPerClient = 25
+const homecomingMicros = 5_000_000
 
 export class CellIndexWorkload {
   readonly #parts: CellIndexWorkloadParts
+  readonly #life: CellIndexLife
   #busy = 0
   #isEnding = false
+  #purges = 0
 
   constructor(parts: CellIndexWorkloadParts) {
     this.#parts = parts
+    this.#life = new CellIndexLife({
+      ...parts,
+      client: () => this.#connect('index-declarer', parts.nodes),
+      random: parts.world.random.fork('index life'),
+      isEnding: () => this.#isEnding,
+      told: (call) => this.#told(call),
+      begin: (work) => this.#begin(work),
+    })
   }
 
   isDone(): boolean {
@@ -81,21 +95,20 @@ export class CellIndexWorkload {
 
   async #run(): Promise<void> {
     const { options } = this.#parts
-    const declarer = this.#connect('index-declarer', this.#parts.nodes)
-    const isDeclared = await this.#until(async () =>
-      declarer.cellIndexes(datastore).apply(definition),
-    )
-    if (!isDeclared) return
+    const life = this.#life
+    if (!(await life.declare())) return
     for (let i = 1; i <= options.indexClientCount; i++) this.#begin(this.#write(`index-${i}`))
-    await this.#until(() => declarer.cellIndexes(datastore).build(name, { graceMs: 0 }))
+    await life.run()
   }
 
   async #write(who: string): Promise<void> {
     const { world, options, nodes } = this.#parts
     const random = world.random.fork(`${who} puts`)
+    const purges = world.random.fork(`${who} purges`)
     const client = this.#connect(who, random.shuffle(nodes).slice(0, random.int(1, nodes.length)))
     for (let i = 0; i < putsPerClient && !this.#isEnding; i++) {
       await world.sleep(1 + random.exponential(options.thinkMeanMicros))
+      if (options.purges !== undefined && purges.chance(100_000)) await this.#purge(client, purges)
       if (random.chance(700_000)) await this.#put(client, random)
       else await this.#ask(client, random)
     }
@@ -105,82 +118,119 @@ export class CellIndexWorkload {
     const { options } = this.#parts
     const isBase = random.chance(700_000)
     const body: Json = isBase
-      ? { city: random.chance(900_000) ? random.pick(cities) : 0, at: random.int(1, 9) }
+      ? { city: random.chance(900_000) ? random.pick(cities) : 0, at: random.int(1, atMax) }
       : { done: random.chance(500_000) }
     const cell = {
       ...{ rowKey: rowKeyOf(random.int(1, rowCount)), column: isBase ? 'BASE' : 'STATUS' },
-      ...{ refKey: random.int(0, refKeyMax), body },
+      ...{ refKey: random.int(0, refKeyMax) + refKeyRise * this.#purges, body },
     }
     await this.#told(() => client.cells(datastore).put(cell, { timeoutMs: options.timeoutMs }))
   }
 
+  /** All versions, the latest too: what their rows have in the index goes with them. */
+  async #purge(client: Client, random: SeededRandom): Promise<void> {
+    const { options, coverage } = this.#parts
+    const shard = shardOf(rowKeyOf(random.int(1, rowCount)))
+    const asked = {
+      before: Number.MAX_SAFE_INTEGER,
+      keepLatest: false,
+      timeoutMs: options.timeoutMs,
+    }
+    this.#purges += 1
+    const page = await this.#told(() => client.cells(datastore).purgeShard(shard, asked))
+    if (page !== undefined && page.purged > 0) coverage.count('cells: indexed ones purged')
+  }
+
   async #ask(client: Client, random: SeededRandom): Promise<void> {
     const { referee, coverage, options } = this.#parts
-    const city = random.pick(cities)
-    const from = random.int(1, 9)
+    const { where, fits } = drawQuery(random, this.#life.shape)
     const asked = { verify: true, limit: random.pick([1, 3, 100]), timeoutMs: options.timeoutMs }
     const index = client.cells(datastore).index(name)
-    const page = await this.#told(() => index.query({ city, at: { gte: from } }, asked))
+    const page = await this.#told(() => index.query(where, asked), ['not-found', 'invalid'])
     if (page === undefined) return
     coverage.count('cells: verified query of an index')
     for (const { fields } of page.entries) {
-      const fits = fields['city'] === city && Number(fields['at']) >= from
       const sentence = 'A query of an index over cells gave what contradicts it.'
-      referee.check(fits, 'IDX-2', sentence, () => ({ city, from, fields }))
+      referee.check(fits(fields), 'IDX-2', sentence, () => ({ where, fields }))
     }
   }
 
   async #compare(node: string): Promise<void> {
-    const { world, indexes, isInService } = this.#parts
+    const { world, indexes, isInService, options } = this.#parts
     const client = this.#connect(`index-reader-${node}`, [node])
+    // Cells that were buffered come home; nobody else writes any more.
+    await world.sleep(1300 * options.schemaTrustMs + homecomingMicros)
     while (isInService(node)) {
       const isCompared = await this.#told(async () => {
-        await client.cellIndexes(datastore).apply(definition)
-        await client.cellIndexes(datastore).build(name, { graceMs: 0 })
-        return indexes.pending === 0 && (await this.#compareOnce(client, node))
-      })
+        const live = await this.#life.settle(client)
+        return indexes.pending === 0 && (await this.#compareOnce(client, node, live?.definition))
+        // At several nodes the same is done at once.
+      }, ['not-found'])
       if (isCompared === true) return
       await world.sleep(200_000)
     }
   }
 
-  async #compareOnce(client: Client, node: string): Promise<boolean> {
-    const { referee, indexes, coverage } = this.#parts
-    const cells = client.cells(datastore)
-    const expected: string[] = []
-    for (let row = 1; row <= rowCount; row++) {
-      const rowKey = rowKeyOf(row)
-      const base = (await cells.latest(rowKey, 'BASE'))?.body
-      const status = (await cells.latest(rowKey, 'STATUS'))?.body
-      const [city, at, done] = [member(base, 'city'), member(base, 'at'), member(status, 'done')]
-      if (typeof city === 'string') expected.push(JSON.stringify([rowKey, city, at, done ?? null]))
-    }
-    const found: string[] = []
-    for (const city of cities) {
-      const { entries } = await cells.index(name).query({ city })
-      for (const { rowKey, fields } of entries) {
-        found.push(JSON.stringify([rowKey, fields['city'], fields['at'], fields['done']]))
-      }
-    }
+  async #compareOnce(
+    client: Client,
+    node: string,
+    live: NumberedIndex | undefined,
+  ): Promise<boolean> {
+    const { referee, indexes, coverage, world } = this.#parts
+    const [expected, found] = [
+      live === undefined ? [] : await this.#expected(client),
+      live === undefined ? [] : await this.#found(client),
+    ]
+    const clock = this.#clock(new SimProcess(world, `index-left-${node}`))
+    const tables = openCellTables(client.groups, {
+      clock,
+      random: world.random.fork(`${node} left`),
+    })
+    const left = await leftOvers(tables, live)
     if (indexes.pending > 0) return false
     coverage.count('cells: an index compared')
     const isSame = found.toSorted().join('\n') === expected.toSorted().join('\n')
     const sentence = 'Entries of an index over cells are not what the latest cells say.'
     referee.check(isSame, 'IDX-7', sentence, () => ({ node, expected, found }))
+    const leaves = 'A dropped index over cells has left entries.'
+    referee.check(left.length === 0, 'IDX-9', leaves, () => ({ node, left }))
     return true
   }
 
-  /** Until it works, or the work ends. */
-  async #until(work: () => Promise<unknown>): Promise<boolean> {
-    while (!this.#isEnding) {
-      if ((await this.#told(async () => ({ done: await work() }))) !== undefined) return true
-      await this.#parts.world.sleep(50_000)
+  async #expected(client: Client): Promise<string[]> {
+    const cells = client.cells(datastore)
+    const entries: string[] = []
+    for (let row = 1; row <= rowCount; row++) {
+      const rowKey = rowKeyOf(row)
+      const BASE = (await cells.latest(rowKey, 'BASE'))?.body
+      const STATUS = (await cells.latest(rowKey, 'STATUS'))?.body
+      const entry = entryOf(this.#life.shape, rowKey, { BASE, STATUS })
+      if (entry !== undefined) entries.push(entry)
     }
-    return false
+    return entries
+  }
+
+  async #found(client: Client): Promise<string[]> {
+    const { fields, values } = this.#life.shape
+    const shardField = fields[0]?.[1] ?? ''
+    const found: string[] = []
+    for (const value of values) {
+      const { entries } = await client
+        .cells(datastore)
+        .index(name)
+        .query({ [shardField]: value })
+      for (const { rowKey, fields: held } of entries) {
+        found.push(JSON.stringify([rowKey, ...fields.map(([, field]) => held[field])]))
+      }
+    }
+    return found
   }
 
   /** Undefined when the world was in the way. */
-  async #told<Value>(call: () => Promise<Value>): Promise<Value | undefined> {
+  async #told<Value>(
+    call: () => Promise<Value>,
+    alsoExcused: readonly StoreErrorCode[] = [],
+  ): Promise<Value | undefined> {
     try {
       return await call()
     } catch (error) {
@@ -189,7 +239,8 @@ export class CellIndexWorkload {
       this.#parts.coverage.count(`cells: indexed ${code}`)
       const excused = ['conflict', 'closed', 'expired', 'snapshot-too-old', 'already-exists']
       const isDamage = code === 'corrupt' && this.#parts.mayBeCorrupt()
-      if (retry === 'never' && !excused.includes(code) && !isDamage) throw error
+      const isExcused = excused.includes(code) || alsoExcused.includes(code)
+      if (retry === 'never' && !isExcused && !isDamage) throw error
       return undefined
     }
   }
@@ -204,24 +255,19 @@ export class CellIndexWorkload {
     )
   }
 
+  #clock(process: SimProcess): Clock {
+    const skew = { offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 }
+    return createClock(process, skew, this.#parts.world.random.fork(`${process.name} clock`))
+  }
+
   #connect(who: string, known: readonly string[]): Client {
     const { world, network, options } = this.#parts
     const random = world.random.fork(`${who} library`)
     const process = new SimProcess(world, who)
     const transport = network.attach(process, known)
-    const skew = { offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 }
-    const clock = createClock(process, skew, random.fork('clock'))
-    const { tryTimeoutMs, timeoutMs } = options
-    const limits = { timeoutMs, tryTimeoutMs, avoidMs: tryTimeoutMs }
+    const clock = this.#clock(process)
+    const { tryTimeoutMs, timeoutMs, schemaTrustMs } = options
+    const limits = { timeoutMs, tryTimeoutMs, avoidMs: tryTimeoutMs, schemaTrustMs }
     return new Client({ transport, clock, random: random.fork('chance') }, limits)
   }
-}
-
-function rowKeyOf(row: number): string {
-  return `00000000-0000-4000-8000-00000000000${row}`
-}
-
-function member(body: Json | undefined, name: string): unknown {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return undefined
-  return Object.entries(body).find(([one]) => one === name)?.[1]
 }

@@ -147,4 +147,59 @@ export const indexMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'I20',
+    title: 'an index over cells that is being dropped is kept by puts for as long as it is there',
+    edits: [
+      {
+        file: 'src/cells/index-service.ts',
+        find: 'return isOver && !isDropping ? [definition] : []',
+        replace: 'return isOver || isDropping ? [definition] : []',
+      },
+    ],
+  },
+  {
+    id: 'I21',
+    title: 'who makes an index over cells anew never looks whether it is still there',
+    edits: [
+      {
+        file: 'src/cells/index-build.ts',
+        find: '        await parts.checkKept()\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'I22',
+    title: 'a purge of the latest cells leaves what their rows have in indexes',
+    edits: [
+      {
+        file: 'src/cells/shard-purge.ts',
+        find: 'if (!keepLatest) await keepIndexes',
+        replace: 'if (!keepLatest && column !== undefined) await keepIndexes',
+      },
+    ],
+  },
+  {
+    id: 'I23',
+    title: 'the other replica sets never hear of an index over cells',
+    edits: [
+      {
+        file: 'src/cells/index-copies.ts',
+        find: 'if (there.version < own.version) await putDefinitions',
+        replace: 'if (own.version === 0) await putDefinitions',
+      },
+    ],
+  },
+  {
+    id: 'I24',
+    title: 'all nodes ask the one group that has the definitions of indexes over cells',
+    edits: [
+      {
+        file: 'src/cells/index-service.ts',
+        find: 'const name = copyName(datastore, sets.own, sets)',
+        replace: 'const name = sets.count > 0 ? datastore : copyName(datastore, sets.own, sets)',
+      },
+    ],
+  },
 ]

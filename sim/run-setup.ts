@@ -59,6 +59,7 @@ export function makeCluster(
   const { pageRows, receiversAtOnce, receivedMax, deliveryTimeoutMs } = options.workload.queues
   const timeoutMs = deliveryTimeoutMs
   const hasCellIndexes = options.workload.indexClientCount > 0
+  const cellIndexTrustMs = options.workload.schemaTrustMs
   const delivery = { ...deliveryBounds, pageRows, receiversAtOnce, receivedMax, timeoutMs }
   return new Cluster<Node, ClientFrame>({
     ...{ options, eventsMax: hooks.eventsMax ?? eventsMax, faults, watch: watcherOf(hooks) },
@@ -75,7 +76,8 @@ export function makeCluster(
     open: (ports, nodeOptions, fail) => {
       const { groupsAtOnceMax } = relayBounds
       const relay = { ...agendaBounds, groupsAtOnceMax, ...options.relay }
-      return Node.open(ports, { ...nodeOptions, delivery, relay, hasCellIndexes }, fail)
+      const own = { delivery, relay, hasCellIndexes, cellIndexTrustMs }
+      return Node.open(ports, { ...nodeOptions, ...own }, fail)
     },
     makeDisk: (world, name, priorities, onDurable) =>
       createHostDisk(world, name, options.disk, priorities, onDurable),

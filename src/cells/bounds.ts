@@ -34,3 +34,9 @@ export const indexesMax = 100
 /** Entries of one place looked at for one page of an index, and entries that one query sorts. */
 export const indexScanMax = 5_000
 export const indexSortMax = 10_000
+/** Rows whose entries one transaction clears off a dropped index. */
+export const clearedRowsMax = 200
+/** How long one may wait for those who still keep it. */
+export const graceMsMax = 86_400_000
+/** So long one step of it goes on. */
+export const dropStepMs = 1_000

@@ -7,7 +7,7 @@
 import { StoreError } from '../base/errors.ts'
 import { checkBody } from './body.ts'
 import { batchConcurrencyMax, watchedShardsMax } from './bounds.ts'
-import type { Position } from '../base/ids.ts'
+import type { GroupId, Position } from '../base/ids.ts'
 import { nameProblem, type ShardPosition, type StoredCell, type Written } from './cell.ts'
 import { operationProblem, placeProblem } from './operation-check.ts'
 import {
@@ -42,9 +42,9 @@ import type { GroupTables, Tables } from '../tables/open.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import { getCells, openCellTables, shardKey } from './cell-table.ts'
-import { isOverColumn, type IndexDefinition } from './index-definition.ts'
+import type { ReplicaSets } from './index-copies.ts'
 import { queryIndex, type FoundEntry } from './index-query.ts'
-import { indexNamed, KeptIndexes, type KnownIndex } from './index-registry.ts'
+import { IndexService } from './index-service.ts'
 import { putCell } from './put.ts'
 import { intentsProblem, timeoutProblem, type Intents } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
@@ -77,15 +77,26 @@ export interface CellPorts {
   readonly groups?: GroupPort
   readonly clock: Clock
   readonly random: Random
+  /** The replica sets of those groups; one, when it is absent. */
+  readonly sets?: ReplicaSets
   /** False: nobody declares indexes over cells, and no put asks for them. */
   readonly hasIndexes?: boolean
+  /** So long a node goes by definitions of indexes that it has read; as usual when absent. */
+  readonly indexTrustMs?: number
+  /** Names of the groups that begin so, of all sets; those of the replica, when it is absent. */
+  listGroups?(
+    prefix: GroupId,
+    after: GroupId | undefined,
+    limit: number,
+    timeoutMs: number,
+  ): Promise<readonly GroupId[]>
 }
 
 export class CellStore implements CellService {
   readonly #ports: CellPorts
   readonly #shards: ByShard<GroupTables>
   readonly #tables: Tables
-  readonly #indexes: KeptIndexes
+  readonly #indexes: IndexService
   readonly #sessions: Sessions
   readonly #waits = new Set<() => void>()
   #watchedShards = 0
@@ -96,7 +107,12 @@ export class CellStore implements CellService {
     const tables = openCellTables(ports.groups ?? new LocalGroups(ports.replica), ports)
     this.#shards = new ByShard((of) => tables.of(shardKey(of)))
     this.#tables = tables
-    this.#indexes = new KeptIndexes(tables, ports.clock, schemaTrustMs)
+    const { clock, replica, sets, indexTrustMs: trustMs = schemaTrustMs } = ports
+    this.#indexes = new IndexService({
+      ...{ tables, clock, trustMs, sets },
+      list: (prefix, after, limit, timeoutMs) =>
+        ports.listGroups?.(prefix, after, limit, timeoutMs) ?? replica.groups(prefix, after, limit),
+    })
     this.#sessions = new Sessions(ports.clock, ports.random)
   }
 
@@ -136,6 +152,14 @@ export class CellStore implements CellService {
         return this.#purge(operation, call)
       case 'index':
         return this.#query(operation, call)
+      case 'spread-indexes':
+        return this.#indexes
+          .spread(operation.datastore, deadlineMs)
+          .then(() => ({ kind: 'spread-indexes' }))
+      case 'drop-index':
+        return this.#indexes
+          .drop(operation, deadlineMs)
+          .then((one) => ({ kind: 'drop-index', ...one }))
     }
   }
 
@@ -143,7 +167,8 @@ export class CellStore implements CellService {
     const { datastore, shard, kind, ...task } = operation
     const of = { datastore, shard }
     const tables = this.#shards.get(datastore, shard)
-    const ports = { tables, clock: this.#ports.clock }
+    const indexes = () => this.#indexesOver(datastore, task.column)
+    const ports = { tables, clock: this.#ports.clock, indexes }
     const { purged, next, position } = await purgePage(ports, { ...task, of, deadlineMs })
     seen.see(shard, position)
     seen.seeLeader(shard, this.#ports.replica.leaderElsewhere(tables.group))
@@ -267,19 +292,13 @@ export class CellStore implements CellService {
     return { value, position: view.position }
   }
 
-  #indexesOver(
-    datastore: string,
-    column: string,
-  ): readonly IndexDefinition[] | Promise<readonly IndexDefinition[]> {
-    if (this.#ports.hasIndexes === false) return []
-    const known = this.#indexes.of(datastore)
-    if (known instanceof Promise) return known.then((indexes) => overColumn(indexes, column))
-    return overColumn(known, column)
+  #indexesOver(datastore: string, column?: string): ReturnType<IndexService['over']> {
+    return this.#ports.hasIndexes === false ? [] : this.#indexes.over(datastore, column)
   }
 
   async #query(operation: QueryIndex, call: Call): Promise<Answer> {
     const { datastore, name, read, columns } = operation
-    const { definition } = await this.#indexToAsk(datastore, name)
+    const { definition } = await this.#indexes.toAsk(datastore, name)
     const timeoutMs = remainingOrTimeout(this.#ports.clock, call.deadlineMs)
     const level = read.level === 'any' ? 'snapshot' : 'current'
     const parts = { tables: this.#tables, definition, level, timeoutMs } as const
@@ -303,16 +322,6 @@ export class CellStore implements CellService {
     const fields = definition.fields.map(({ field }) => field)
     const types = definition.fields.map(({ type }) => type)
     return { kind: 'index', fields, types, entries: found, ...(cursor !== undefined && { cursor }) }
-  }
-
-  async #indexToAsk(datastore: string, name: string): Promise<KnownIndex> {
-    const kept = await this.#indexes.of(datastore)
-    const found = kept.find(({ definition }) => definition.name === name)
-    if (found?.isBuilding === false) return found
-    const now = indexNamed(await this.#indexes.now(datastore), datastore, name)
-    if (!now.isBuilding) return now
-    const message = `index ${name} is being built: not all rows are in it yet; trilithon index build --datastore ${datastore} ${name} goes on with it`
-    throw new StoreError('unavailable', message)
   }
 
   #cellsOf(
@@ -429,10 +438,6 @@ export class CellStore implements CellService {
     }
     return false
   }
-}
-
-function overColumn(indexes: readonly KnownIndex[], column: string): readonly IndexDefinition[] {
-  return indexes.flatMap(({ definition }) => (isOverColumn(definition, column) ? [definition] : []))
 }
 
 function add(lists: Map<number, number[]>, key: number, value: number): void {

@@ -8,7 +8,8 @@
  *                                                          are ranges in key order
  *   Purged  (datastore, shard, row_key, column)            columns that lost cells to a purge: how far
  *
- * What triggers keep is beside them, in the same schema: `offset-table.ts`, `service-table.ts`.
+ * What triggers keep is beside them, in the same schema: `offset-table.ts`, `service-table.ts`; and what
+ * indexes there are: `definition-table.ts`.
  *
  * The number comes with the commit, in the row and in its index entry at once, so both appear in the
  * same instant on every replica (CELL-3).
@@ -40,6 +41,7 @@ import { isUuid, type Uuid } from '../../schema/values.ts'
 import { firstVersion, nextVersion, type SchemaVersion } from '../../schema/version.ts'
 import type { PackedBody } from './body.ts'
 import type { CellName, ShardName, StoredCell } from './cell.ts'
+import { datastoreTableName, definitionTables } from './definition-table.ts'
 import { offsetTables } from './offset-table.ts'
 import { serviceTables } from './service-table.ts'
 
@@ -97,18 +99,6 @@ const indexedTable = table('Indexed', {
   .in(shardTable)
   .globalIndex('IndexedByPlace', ['place', 'sort'], { storing: ['fields'], shards: 256 })
 
-const datastoreTable = table('Datastore', { datastore: t.string() }).key('datastore').root()
-
-const definitionTable = table('IndexDefinition', {
-  datastore: t.string(),
-  index_name: t.string(),
-  definition: t.string(),
-  declared_at: t.timestamp(),
-  is_building: t.bool(),
-})
-  .key('datastore', 'index_name')
-  .in(datastoreTable)
-
 const schemaName = 'Schemaless'
 const schema = defineSchema(schemaName, [
   shardTable,
@@ -117,8 +107,7 @@ const schema = defineSchema(schemaName, [
   ...offsetTables,
   ...serviceTables,
   indexedTable,
-  datastoreTable,
-  definitionTable,
+  ...definitionTables,
 ])
 
 /** The schema of cells as every cluster has it; no other one may have its name. */
@@ -176,9 +165,10 @@ export function creatorOf(intent: {
   return sha256(intentOf(intent)).subarray(0, creatorBytes)
 }
 
-/** Names the group of a datastore's own rows. */
-export function datastoreKey(datastore: string): RootKey {
-  return rootKey(datastoreTable, { datastore })
+/** Of a datastore's own rows, or of a copy of them. */
+export function datastoreGroupOf(datastore: string): GroupId {
+  const compiledTable = present(compiled.tables.get(datastoreTableName), 'cells: it is a table')
+  return groupContext(compiled, compiledTable, { datastore }).group
 }
 
 /** What a row has in an index: where its entry is, in which order, and what it holds. */
@@ -190,15 +180,6 @@ export interface IndexedRow {
 
 export interface IndexedEntry extends Pick<IndexedRow, 'sort' | 'fields'> {
   readonly row_key: Uuid
-}
-
-export interface DefinitionRow {
-  readonly datastore: string
-  readonly index_name: string
-  /** As JSON. */
-  readonly definition: string
-  readonly declared_at: Timestamp
-  readonly is_building: boolean
 }
 
 export async function putIndexed(
@@ -243,15 +224,24 @@ export async function scanCells(
   return { ...page, items: page.items.map((row) => cellRow(rows, row)) }
 }
 
-export async function scanDefinitions(
-  rows: GroupReader,
-  datastore: string,
-): Promise<readonly DefinitionRow[]> {
-  return (await rows.scan(definitionTable, { datastore })).items
+/** A row that has something in an index, by the shard that it is in. */
+export interface IndexedName {
+  readonly index: string
+  readonly rowKey: string
 }
 
-export function putDefinition(tx: GroupTransaction, row: DefinitionRow): Promise<void> {
-  return tx.put(definitionTable, row)
+/** A page of them; of all indexes, when none is named. */
+export async function scanIndexed(
+  rows: GroupReader,
+  of: ShardName,
+  index: string | undefined,
+  options: ScanOptions,
+): Promise<Page<IndexedName>> {
+  const query = { datastore: of.datastore, shard: of.shard }
+  const named = index === undefined ? query : { ...query, index_name: index }
+  const page = await rows.scan(indexedTable, named, options)
+  const items = page.items.map((row) => ({ index: row.index_name, rowKey: row.row_key }))
+  return { ...page, items }
 }
 
 /** Names of the groups of a datastore's shards begin so. */
@@ -318,6 +308,15 @@ export async function firstColumn(
   return page.items[0]?.column
 }
 
+export async function hasCells(
+  rows: GroupReader,
+  { datastore, shard }: ShardName,
+  rowKey: string,
+): Promise<boolean> {
+  const query = { datastore, shard, row_key: uuidOf(rowKey) }
+  return (await rows.scan(cellTable, query, { limit: 1 })).items.length > 0
+}
+
 /** A place in a shard's log. */
 export interface LogEntry {
   readonly addedId: number
@@ -367,6 +366,18 @@ export async function purgedAddedId(
   { datastore, shard }: ShardName,
 ): Promise<number> {
   return (await rows.get(shardTable, { datastore, shard }))?.purged_to ?? 0
+}
+
+/**
+ * Is in conflict with all who write cells or entries in the shard by what they read before: each of them
+ * reads this row.
+ */
+export async function writeShardRow(
+  tx: GroupTransaction,
+  { datastore, shard }: ShardName,
+): Promise<void> {
+  const before = await tx.get(shardTable, { datastore, shard })
+  await tx.put(shardTable, { ...before, datastore, shard })
 }
 
 /** Takes cells out, with their places in the log, and notes how far their columns and the log were purged. */

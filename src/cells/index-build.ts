@@ -13,16 +13,27 @@ import type { Tables } from '../tables/open.ts'
 import { runRead } from '../txn/run-read.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import { pause } from '../txn/time.ts'
-import { getIndexed, scanCells, shardKey, shardOfGroup, shardsPrefix } from './cell-table.ts'
+import {
+  getIndexed,
+  hasCells,
+  purgedAddedId,
+  scanCells,
+  scanIndexed,
+  shardKey,
+  shardOfGroup,
+  shardsPrefix,
+} from './cell-table.ts'
 import type { ShardName } from './cell.ts'
-import type { IndexDefinition } from './index-definition.ts'
+import { storedName, type NumberedIndex } from './index-definition.ts'
 import { indexRowsOf, putIndexRows } from './index-keep.ts'
 
 export interface CellBuildParts {
   readonly tables: Tables
   readonly port: GroupPort
   readonly clock: Clock
-  readonly definition: IndexDefinition
+  readonly definition: NumberedIndex
+  /** Throws when the index is dropped, as far as is known since a short time. */
+  checkKept(): void | Promise<void>
   list(prefix: GroupId, after: GroupId | undefined, limit: number): Promise<readonly GroupId[]>
   onProgress(progress: Progress): void
 }
@@ -54,6 +65,9 @@ export async function buildCellIndex(
     for await (const rowKey of rowsOf(parts, of)) {
       const { tables, definition } = parts
       const { timestamp } = await tables.transaction(shardKey(of), async (tx) => {
+        // Who clears entries off writes what is read here, so it is not overtaken.
+        await purgedAddedId(tx, of)
+        await parts.checkKept()
         await putIndexRows(tx, of, rowKey, await indexRowsOf(tx, of, rowKey, [definition]))
       })
       filledAt = Math.max(filledAt, timestamp ?? 0)
@@ -81,8 +95,9 @@ export async function compareCellIndex(parts: CellBuildParts): Promise<CellIndex
     for await (const rowKey of rowsOf(parts, of)) {
       const { value: fault } = await tables.read(shardKey(of), 'current', async (reads) => {
         const said = await indexRowsOf(reads, of, rowKey, [definition])
-        const row = said.get(definition.name)
-        const there = await getIndexed(reads, of, definition.name, rowKey)
+        const name = storedName(definition)
+        const row = said.get(name)
+        const there = await getIndexed(reads, of, name, rowKey)
         if (row === undefined) return there && 'left-over'
         if (there === undefined) return 'missing'
         const isSame = equalBytes(row.place, there.place) && equalBytes(row.fields, there.fields)
@@ -133,8 +148,34 @@ async function countShards(parts: CellBuildParts): Promise<number> {
   return count
 }
 
-/** The rows of a shard, each once. */
-async function* rowsOf({ tables }: CellBuildParts, of: ShardName): AsyncGenerator<string> {
+/** The rows of a shard that have cells, or something in the index, each once. */
+async function* rowsOf(parts: CellBuildParts, of: ShardName): AsyncGenerator<string> {
+  yield* rowsWithCells(parts, of)
+  yield* rowsLeft(parts, of)
+}
+
+/** Rows that have something in the index, and no cells. */
+async function* rowsLeft(
+  { tables, definition }: CellBuildParts,
+  of: ShardName,
+): AsyncGenerator<string> {
+  for (let cursor: string | undefined; ;) {
+    const options = { limit: cellsAtOnce, ...(cursor !== undefined && { cursor }) }
+    const { value } = await tables.read(shardKey(of), 'current', async (rows) => {
+      const page = await scanIndexed(rows, of, storedName(definition), options)
+      const without: string[] = []
+      for (const { rowKey } of page.items) {
+        if (!(await hasCells(rows, of, rowKey))) without.push(rowKey)
+      }
+      return { without, next: page.cursor }
+    })
+    yield* value.without
+    cursor = value.next
+    if (cursor === undefined) return
+  }
+}
+
+async function* rowsWithCells({ tables }: CellBuildParts, of: ShardName): AsyncGenerator<string> {
   let last: string | undefined
   for (let cursor: string | undefined; ;) {
     const options = { limit: cellsAtOnce, ...(cursor !== undefined && { cursor }) }

@@ -20,6 +20,16 @@ export interface IndexDefinition {
   readonly fields: readonly IndexField[]
 }
 
+/** An index as it is declared: a later one of the same name has another number, and entries of its own. */
+export interface NumberedIndex extends IndexDefinition {
+  readonly number: number
+}
+
+/** Under which entries are stored; no name of an index has such a sign. */
+export function storedName({ name, number }: Pick<NumberedIndex, 'name' | 'number'>): string {
+  return number === 0 ? name : `${name}#${number}`
+}
+
 export interface DefinitionProblem {
   readonly at: readonly (string | number)[]
   readonly message: string

@@ -8,7 +8,7 @@ import type { GroupReader, GroupTransaction } from '../tables/types.ts'
 import { unpackBody, type Json } from './body.ts'
 import type { CellName, ShardName } from './cell.ts'
 import { putIndexed, scanColumn } from './cell-table.ts'
-import { columnsOf, type IndexDefinition } from './index-definition.ts'
+import { columnsOf, storedName, type NumberedIndex } from './index-definition.ts'
 import { indexRowOf, type IndexRow } from './index-row.ts'
 
 /** A cell that the same transaction is about to write. */
@@ -16,7 +16,7 @@ export interface ComingCell extends CellName {
   readonly body: Uint8Array
 }
 
-/** What is to be written for a row, by the names of the indexes. */
+/** What is to be written for a row, by the names under which the indexes are stored. */
 export type IndexRows = ReadonlyMap<string, IndexRow | undefined>
 
 /** Before the cell is written: nothing when it does not become the latest of its column. */
@@ -24,7 +24,7 @@ export async function indexRowsWith(
   rows: GroupReader,
   of: ShardName,
   coming: ComingCell,
-  definitions: readonly IndexDefinition[],
+  definitions: readonly NumberedIndex[],
 ): Promise<IndexRows> {
   const { rowKey, column, refKey } = coming
   const latest = await latestOf(rows, of, rowKey, column)
@@ -45,7 +45,7 @@ export async function indexRowsOf(
   rows: GroupReader,
   of: ShardName,
   rowKey: string,
-  definitions: readonly IndexDefinition[],
+  definitions: readonly NumberedIndex[],
 ): Promise<IndexRows> {
   const bodies = new Map<string, Json>()
   await addLatest(rows, of, rowKey, new Set(definitions.flatMap(columnsOf)), bodies)
@@ -62,10 +62,10 @@ export async function putIndexRows(
 }
 
 function rowsBy(
-  definitions: readonly IndexDefinition[],
+  definitions: readonly NumberedIndex[],
   bodies: ReadonlyMap<string, Json>,
 ): IndexRows {
-  return new Map(definitions.map((one) => [one.name, indexRowOf(one, bodies)]))
+  return new Map(definitions.map((one) => [storedName(one), indexRowOf(one, bodies)]))
 }
 
 async function addLatest(

@@ -8,7 +8,7 @@ import { pageItemsMax } from '../base/limits.ts'
 import type { Tables } from '../tables/open.ts'
 import { indexScanMax, indexSortMax } from './bounds.ts'
 import { scanPlace, type IndexedEntry } from './cell-table.ts'
-import type { IndexDefinition } from './index-definition.ts'
+import type { IndexDefinition, NumberedIndex } from './index-definition.ts'
 import { fieldValues, placeOf, type FieldValues } from './index-row.ts'
 import {
   compareValues,
@@ -56,7 +56,7 @@ interface Filter {
 
 export interface QueryParts {
   readonly tables: Tables
-  readonly definition: IndexDefinition
+  readonly definition: NumberedIndex
   readonly level: 'current' | 'snapshot'
   readonly timeoutMs: number
 }

@@ -1,46 +1,107 @@
 /**
- * The indexes over a datastore's cells: rows of a group of the datastore's own. Each node that writes
- * cells looks at them again every `schemaTrustMs`, before it writes, so that within a known time after
- * an index was declared every write keeps it, as with indexes of tables (`../tables/schema-watch.ts`).
+ * The indexes over a datastore's cells: rows of a group of the datastore's own, with a copy on every
+ * other replica set (`index-copies.ts`). Each node that writes cells looks at those of its set again
+ * every `trustMs`, before it writes, so that within a known time after a set has them every write there
+ * goes by them, as with indexes of tables (`../tables/schema-watch.ts`).
  */
 import { StoreError } from '../base/errors.ts'
 import { errorOf, problem } from '../base/problem.ts'
 import { unknownWord } from '../base/suggest.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Tables } from '../tables/open.ts'
+import type { GroupTransaction } from '../tables/types.ts'
 import { indexesMax } from './bounds.ts'
-import { datastoreKey, putDefinition, scanDefinitions } from './cell-table.ts'
-import { checkDefinition, definitionJson, type IndexDefinition } from './index-definition.ts'
+import {
+  datastoreKey,
+  putDefinitions,
+  scanDefinitions,
+  type DefinitionRow,
+  type DefinitionRows,
+} from './definition-table.ts'
+import {
+  checkDefinition,
+  definitionJson,
+  type IndexDefinition,
+  type NumberedIndex,
+} from './index-definition.ts'
 
 /** An index as the cluster has it. */
 export interface KnownIndex {
-  readonly definition: IndexDefinition
-  /** Microseconds since 1970. */
+  readonly definition: NumberedIndex
+  /** When all sets were known to have what is said here; before that, when it was declared. Microseconds since 1970. */
   readonly declaredAt: number
+  /** All sets have it. */
+  readonly isKnown: boolean
   /** Not all rows are in it, and it is not asked. */
   readonly isBuilding: boolean
+  /** It is not kept any more, and not asked; its entries are being cleared off. */
+  readonly isDropping: boolean
+  /** Shards below this number have no entries of it left. */
+  readonly clearedTo: number
 }
 
+interface ReadOptions {
+  readonly timeoutMs?: number
+}
+
+/** `copy`: the name under which a set has them; those of the datastore itself when it is absent. */
 export async function readIndexes(
   tables: Tables,
   datastore: string,
-  options: { readonly timeoutMs?: number } = {},
+  { copy = datastore, ...options }: ReadOptions & { readonly copy?: string } = {},
 ): Promise<readonly KnownIndex[]> {
-  const key = datastoreKey(datastore)
   const read = await tables.read(
-    key,
+    datastoreKey(copy),
     'current',
-    (rows) => scanDefinitions(rows, datastore),
+    (rows) => scanDefinitions(rows, copy),
     options,
   )
-  return read.value.map(
-    ({ definition: text, declared_at: declaredAt, is_building: isBuilding }) => {
-      const value: unknown = JSON.parse(text)
-      const checked = checkDefinition(value)
-      if (checked.ok) return { definition: checked.definition, declaredAt, isBuilding }
-      throw new StoreError('corrupt', `an index of datastore ${datastore} is stored as none`)
-    },
-  )
+  return read.value.rows.map((row) => knownOf(datastore, row))
+}
+
+function knownOf(datastore: string, row: DefinitionRow): KnownIndex {
+  const value: unknown = JSON.parse(row.definition)
+  const checked = checkDefinition(value)
+  if (!checked.ok) {
+    throw new StoreError('corrupt', `an index of datastore ${datastore} is stored as none`)
+  }
+  return {
+    definition: { ...checked.definition, number: row.number ?? 0 },
+    declaredAt: row.declared_at,
+    isKnown: row.is_known === true,
+    isBuilding: row.is_building,
+    isDropping: row.is_dropping === true,
+    clearedTo: row.cleared_to ?? 0,
+  }
+}
+
+/** What a change makes of the definitions; absent: nothing. */
+type Change<Value> = (
+  known: DefinitionRows,
+  version: number,
+) => {
+  readonly rows?: readonly DefinitionRow[]
+  /** Other sets need not hear of it. */
+  readonly isOwn?: true
+  readonly value: Value
+}
+
+/** Of the datastore's own rows; other sets hear of it by `spreadDefinitions`. */
+async function change<Value>(
+  tables: Tables,
+  datastore: string,
+  work: Change<Value>,
+  options: ReadOptions = {},
+): Promise<Value> {
+  const run = async (tx: GroupTransaction): Promise<Value> => {
+    const known = await scanDefinitions(tx, datastore)
+    const version = known.version + 1
+    const { rows, isOwn, value } = work(known, version)
+    const next = isOwn ? known.version : version
+    if (rows !== undefined) await putDefinitions(tx, datastore, { version: next, rows })
+    return value
+  }
+  return (await tables.transaction(datastoreKey(datastore), run, options)).value
 }
 
 /** Declares an index; what it says is built from the rows before it is asked. */
@@ -54,20 +115,23 @@ export async function applyIndex(
     ...{ datastore, index_name: name, definition: definitionJson(definition) },
     ...{ declared_at: clock.wallMicros(), is_building: true },
   }
-  const { value } = await tables.transaction(datastoreKey(datastore), async (tx) => {
-    const known = await scanDefinitions(tx, datastore)
-    const before = known.find((one) => one.index_name === name)
-    if (before?.definition === row.definition) return 'same' as const
+  return change<'new' | 'same'>(tables, datastore, ({ rows }, version) => {
+    const before = rows.find((one) => one.index_name === name)
+    if (before?.is_dropping === true) throw beingDropped(datastore, name)
+    if (before?.definition === row.definition) return { value: 'same' }
     if (before !== undefined) throw otherDefinition(name)
-    if (known.length >= indexesMax) throw tooMany(datastore)
-    await putDefinition(tx, row)
-    return 'new' as const
+    if (rows.length >= indexesMax) throw tooMany(datastore)
+    return { rows: [...rows, { ...row, number: version, version }], value: 'new' }
   })
-  return value
+}
+
+function beingDropped(datastore: string, name: string): StoreError {
+  const message = `index ${name} is being dropped, and some of its entries are still there; trilithon index drop --datastore ${datastore} ${name} goes on with it, and then it can be declared anew`
+  return new StoreError('already-exists', message)
 }
 
 function otherDefinition(name: string): StoreError {
-  const message = `index ${name} is defined differently already, and its entries are stored so; give this one another name`
+  const message = `index ${name} is defined differently already, and its entries are stored so; drop it, or give this one another name`
   return new StoreError('already-exists', message)
 }
 
@@ -76,17 +140,64 @@ function tooMany(datastore: string): StoreError {
   return new StoreError('too-large', message, { limit: 'indexesMax', limitValue: indexesMax })
 }
 
-/** All rows are in it. */
-export async function markIndexBuilt(
+/** All rows are in it. Rejects with `not-found` when it was dropped meanwhile. */
+export function markIndexBuilt(tables: Tables, index: NumberedIndex): Promise<void> {
+  return change(tables, index.datastore, ({ rows }, version) => {
+    const row = rows.find((one) => isRowOf(one, index))
+    if (row === undefined || row.is_dropping === true) throw droppedMeanwhile(index)
+    if (!row.is_building) return { value: undefined }
+    return { rows: replaced(rows, { ...row, is_building: false, version }), value: undefined }
+  })
+}
+
+export function droppedMeanwhile({ name }: IndexDefinition): StoreError {
+  return new StoreError('not-found', `index ${name} was dropped meanwhile`)
+}
+
+/** From the time on at which all sets know of it, nobody keeps it any more. */
+export function markIndexDropping(
   tables: Tables,
   datastore: string,
   name: string,
+  options: ReadOptions,
 ): Promise<void> {
-  await tables.transaction(datastoreKey(datastore), async (tx) => {
-    const known = await scanDefinitions(tx, datastore)
-    const row = known.find(({ index_name }) => index_name === name)
-    if (row !== undefined) await putDefinition(tx, { ...row, is_building: false })
-  })
+  const work: Change<void> = ({ rows }, version) => {
+    const { definition } = indexNamed(
+      rows.map((row) => knownOf(datastore, row)),
+      datastore,
+      name,
+    )
+    const row = rows.find((one) => isRowOf(one, definition))
+    if (row === undefined || row.is_dropping === true) return { value: undefined }
+    const dropping = { ...row, is_dropping: true, is_known: false, version }
+    return { rows: replaced(rows, dropping), value: undefined }
+  }
+  return change(tables, datastore, work, options)
+}
+
+/** How far an index that is being dropped was cleared; `all`: nothing is left, and it is forgotten. */
+export function noteCleared(
+  tables: Tables,
+  index: NumberedIndex,
+  to: number | 'all',
+  options: ReadOptions,
+): Promise<void> {
+  const work: Change<void> = ({ rows }) => {
+    const row = rows.find((one) => isRowOf(one, index))
+    if (row?.is_dropping !== true) return { value: undefined }
+    if (to === 'all') return { rows: rows.filter((one) => one !== row), value: undefined }
+    const cleared = { ...row, cleared_to: Math.max(to, row.cleared_to ?? 0) }
+    return { rows: replaced(rows, cleared), isOwn: true, value: undefined }
+  }
+  return change(tables, index.datastore, work, options)
+}
+
+function isRowOf(row: DefinitionRow, { name, number }: NumberedIndex): boolean {
+  return row.index_name === name && (row.number ?? 0) === number
+}
+
+function replaced(rows: readonly DefinitionRow[], row: DefinitionRow): readonly DefinitionRow[] {
+  return rows.map((one) => (one.index_name === row.index_name ? row : one))
 }
 
 /** Throws `not-found` with the nearest name that there is. */
@@ -108,27 +219,32 @@ interface Kept {
   readonly askedAtMs: number
 }
 
-/** The indexes of the datastores that this node works on. */
+export interface KeptIndexesParts {
+  readonly tables: Tables
+  readonly clock: Clock
+  readonly trustMs: number
+  /** The name under which they are looked at; that of the datastore when it is absent. */
+  readonly copyOf?: (datastore: string) => string
+}
+
+/** The indexes of the datastores that a node, or a program, works on. */
 export class KeptIndexes {
-  readonly #tables: Tables
-  readonly #clock: Clock
-  readonly #trustMs: number
+  readonly #parts: KeptIndexesParts
   readonly #kept = new Map<string, Kept>()
   readonly #looks = new Map<string, Promise<Kept>>()
 
-  constructor(tables: Tables, clock: Clock, trustMs: number) {
-    this.#tables = tables
-    this.#clock = clock
-    this.#trustMs = trustMs
+  constructor(parts: KeptIndexesParts) {
+    this.#parts = parts
   }
 
   /** Fresh enough to write by; at once, unless nothing is known of the datastore for long. */
   of(datastore: string): readonly KnownIndex[] | Promise<readonly KnownIndex[]> {
+    const { clock, trustMs } = this.#parts
     const kept = this.#kept.get(datastore)
-    const ageMs = kept === undefined ? Infinity : this.#clock.monotonicMs() - kept.askedAtMs
-    if (kept !== undefined && ageMs < this.#trustMs / 2) return kept.indexes
+    const ageMs = kept === undefined ? Infinity : clock.monotonicMs() - kept.askedAtMs
+    if (kept !== undefined && ageMs < trustMs / 2) return kept.indexes
     const look = this.#look(datastore)
-    if (kept === undefined || ageMs >= this.#trustMs) return look.then(({ indexes }) => indexes)
+    if (kept === undefined || ageMs >= trustMs) return look.then(({ indexes }) => indexes)
     // Nobody waits for it yet, and whoever does later hears what went wrong.
     look.catch(() => undefined)
     return kept.indexes
@@ -148,8 +264,10 @@ export class KeptIndexes {
   }
 
   async #lookOnce(datastore: string): Promise<Kept> {
-    const askedAtMs = this.#clock.monotonicMs()
-    const kept = { indexes: await readIndexes(this.#tables, datastore), askedAtMs }
+    const { tables, clock, copyOf } = this.#parts
+    const askedAtMs = clock.monotonicMs()
+    const copy = copyOf?.(datastore) ?? datastore
+    const kept = { indexes: await readIndexes(tables, datastore, { copy }), askedAtMs }
     if (this.#kept.size >= datastoresKeptMax) this.#kept.clear()
     this.#kept.set(datastore, kept)
     return kept

@@ -6,7 +6,7 @@ import { sha256 } from '../base/bytes.ts'
 import { pack, unpack } from '../base/pack.ts'
 import { encodeTuple } from '../base/tuple.ts'
 import type { Json } from './body.ts'
-import type { IndexDefinition } from './index-definition.ts'
+import { storedName, type NumberedIndex } from './index-definition.ts'
 import { indexValue, sortBytes, type IndexValue } from './index-values.ts'
 
 export interface IndexRow {
@@ -24,7 +24,7 @@ export type FieldValues = readonly (IndexValue | null)[]
 const placeBytes = 16
 
 export function indexRowOf(
-  definition: IndexDefinition,
+  definition: NumberedIndex,
   bodies: ReadonlyMap<string, Json>,
 ): IndexRow | undefined {
   const values = definition.fields.map(({ field, type, column }) => {
@@ -41,14 +41,17 @@ export function indexRowOf(
   }
 }
 
-export function placeOf({ datastore, name }: IndexDefinition, value: IndexValue): Uint8Array {
+export function placeOf(index: NumberedIndex, value: IndexValue): Uint8Array {
   const words = typeof value === 'string' ? value : JSON.stringify(value)
   // Half pairs have no bytes, and are no whole text: they are written as JSON writes them.
   const text = /\p{Surrogate}/u.test(words) ? JSON.stringify(words) : words
-  return sha256(encodeTuple([datastore, name, typeof value, text])).subarray(0, placeBytes)
+  return sha256(encodeTuple([index.datastore, storedName(index), typeof value, text])).subarray(
+    0,
+    placeBytes,
+  )
 }
 
-export function fieldValues(definition: IndexDefinition, fields: Uint8Array): FieldValues {
+export function fieldValues(definition: NumberedIndex, fields: Uint8Array): FieldValues {
   const values = unpack(fields)
   const list: readonly unknown[] = Array.isArray(values) ? values : []
   return definition.fields.map(({ type }, place) => indexValue(type, list[place]) ?? null)

@@ -2,9 +2,16 @@
 import { batchItemsMax, pageItemsMax, tailWaitSecondsMax } from '../base/limits.ts'
 import type { StoreErrorDetail } from '../base/errors.ts'
 import { unpackedBytes } from './body-bytes.ts'
-import { batchBytesMax, purgeItemsMax } from './bounds.ts'
+import { batchBytesMax, graceMsMax, purgeItemsMax } from './bounds.ts'
 import { datastoreProblem, nameProblem } from './cell.ts'
-import type { CellOperation, LogPlace, PurgeCells, PutCells } from './operation.ts'
+import {
+  isIndexOperation,
+  type CellOperation,
+  type IndexOperation,
+  type LogPlace,
+  type PurgeCells,
+  type PutCells,
+} from './operation.ts'
 import { problem, type Problem } from '../base/problem.ts'
 import { isShard, shardCount } from './shard.ts'
 
@@ -13,6 +20,7 @@ export function operationProblem(operation: CellOperation): Problem | undefined 
 }
 
 function kindProblem(operation: CellOperation): Problem | undefined {
+  if (isIndexOperation(operation)) return indexProblem(operation)
   switch (operation.kind) {
     case 'put':
       return putProblem(operation)
@@ -29,8 +37,6 @@ function kindProblem(operation: CellOperation): Problem | undefined {
       const name = { rowKey, column, ...(from !== undefined && { refKey: from }) }
       return nameProblem(name) ?? pageProblem(limit)
     }
-    case 'index':
-      return pageProblem(operation.limit)
     case 'log':
       return (
         itemsProblem(operation.items.length, shardCount, 'shardCount') ??
@@ -40,6 +46,11 @@ function kindProblem(operation: CellOperation): Problem | undefined {
     case 'purge':
       return purgeProblem(operation)
   }
+}
+
+function indexProblem(operation: IndexOperation): Problem | undefined {
+  if (operation.kind === 'index') return pageProblem(operation.limit)
+  return operation.kind === 'drop-index' ? graceProblem(operation.graceMs) : undefined
 }
 
 function putProblem({ items }: PutCells): Problem | undefined {
@@ -85,6 +96,12 @@ function waitProblem(waitMs: number): Problem | undefined {
   if (waitMs >= 0 && waitMs <= longestMs) return undefined
   const message = `a wait is from 0 to ${tailWaitSecondsMax} seconds`
   return outside(message, 'tailWaitSecondsMax', tailWaitSecondsMax, waitMs / 1000)
+}
+
+function graceProblem(graceMs = 0): Problem | undefined {
+  if (graceMs >= 0 && graceMs <= graceMsMax) return undefined
+  const message = `a grace is from 0 to ${graceMsMax / 1000} seconds`
+  return outside(message, 'graceMsMax', graceMsMax, graceMs)
 }
 
 function outside(message: string, limit: string, limitValue: number, actual: number): Problem {

@@ -7,6 +7,7 @@ import type { Position, Timestamp } from '../base/ids.ts'
 import type { Outcome, Problem } from '../base/problem.ts'
 import type { ReadLevel } from '../replica/local-replica.ts'
 import type { Intents } from '../txn/intents.ts'
+import type { DropProgress } from './index-drop.ts'
 import type { FoundEntry, IndexQuery } from './index-query.ts'
 import type { IndexType } from './index-values.ts'
 import type { CellName, ShardLeader, ShardPosition, StoredCell, Written } from './cell.ts'
@@ -123,6 +124,21 @@ export interface QueryIndex extends IndexQuery {
   readonly columns?: readonly string[] | 'all'
 }
 
+/** Other replica sets hear of what was declared, or changed, at the datastore's own group. */
+export interface SpreadIndexes {
+  readonly kind: 'spread-indexes'
+  readonly datastore: string
+}
+
+/** One step of dropping an index; sent again, it goes on from there. */
+export interface DropIndex {
+  readonly kind: 'drop-index'
+  readonly datastore: string
+  readonly name: string
+  /** How long nodes may still keep it after all sets know; by default as long as is safe. */
+  readonly graceMs?: number
+}
+
 export interface IndexedCells extends FoundEntry {
   readonly cells?: readonly StoredCell[]
 }
@@ -136,8 +152,21 @@ export interface IndexAnswer {
   readonly cursor?: string
 }
 
+export type IndexOperation = QueryIndex | SpreadIndexes | DropIndex
+
+const indexKinds: ReadonlySet<string> = new Set<IndexOperation['kind']>([
+  ...(['index', 'spread-indexes', 'drop-index'] as const),
+])
+
+/** Carried out at whatever node is asked. */
+export function isIndexOperation(operation: {
+  readonly kind: string
+}): operation is IndexOperation {
+  return indexKinds.has(operation.kind)
+}
+
 export type CellOperation =
-  PutCells | GetCells | GetRow | GetVersions | GetLog | PurgeCells | QueryIndex
+  PutCells | GetCells | GetRow | GetVersions | GetLog | PurgeCells | IndexOperation
 
 /** The cells asked for; `next` is where to go on, absent at the end. */
 export interface CellPage<Next> {
@@ -168,6 +197,8 @@ export type Answer =
       readonly next?: number
     }
   | IndexAnswer
+  | { readonly kind: 'spread-indexes' }
+  | ({ readonly kind: 'drop-index' } & DropProgress)
   | { readonly kind: 'problem'; readonly problem: Problem }
 
 export interface Answered {

@@ -17,7 +17,7 @@ import type { GroupTables, TransactionResult } from '../tables/open.ts'
 import type { GroupTransaction, Inserted } from '../tables/types.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
 import type { PackedBody } from './body.ts'
-import type { IndexDefinition } from './index-definition.ts'
+import type { NumberedIndex } from './index-definition.ts'
 import { indexRowsWith, putIndexRows } from './index-keep.ts'
 import { putRerunsMax } from './bounds.ts'
 import type { Added, CellName } from './cell.ts'
@@ -37,7 +37,7 @@ export interface PutPorts {
   readonly tables: GroupTables
   readonly clock: Clock
   /** The indexes that the cell's column has a say in, as they are known now. */
-  indexes(): readonly IndexDefinition[] | Promise<readonly IndexDefinition[]>
+  indexes(): readonly NumberedIndex[] | Promise<readonly NumberedIndex[]>
 }
 
 export interface PutTask {

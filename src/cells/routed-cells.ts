@@ -22,7 +22,7 @@ import { isShard, shardOf } from './shard.ts'
 export interface RoutedCellsParts {
   /** By the numbers of their sets. */
   readonly services: readonly CellService[]
-  /** One of them, which asks the others by itself for what an index is of. */
+  /** One of them, which asks the others by itself for what is of indexes. */
   readonly own: CellService
   /** The set that holds a shard. */
   setOf(datastore: string, shard: number): number
@@ -52,6 +52,8 @@ export class RoutedCells implements CellService {
       case 'purge':
         return this.#serviceOf(datastore, operation.shard).execute(operation, options)
       case 'index':
+      case 'spread-indexes':
+      case 'drop-index':
         return this.#parts.own.execute(operation, options)
       default:
         return this.#executeBatch(operation, options)

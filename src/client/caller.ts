@@ -9,6 +9,7 @@ import { unreachable } from '../base/assert.ts'
 import type { GroupId } from '../base/ids.ts'
 import { problem, type Problem } from '../base/problem.ts'
 import { isRowKey } from '../cells/cell.ts'
+import { isIndexOperation, type IndexOperation } from '../cells/operation.ts'
 import { shardGroup, shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -303,6 +304,7 @@ function groupLed(operation: Operation): GroupId | undefined {
 function spreadOf(operation: Operation): number {
   if (isGroupOperation(operation)) return spreadOfText(groupOf(operation))
   if (isAgendaOperation(operation)) return spreadOfTopic(operation)
+  if (isIndexOperation(operation)) return spreadOfIndex(operation)
   switch (operation.kind) {
     case 'put':
     case 'get':
@@ -314,13 +316,16 @@ function spreadOf(operation: Operation): number {
       return operation.items[0]?.shard ?? 0
     case 'purge':
       return operation.shard
-    case 'index':
-      return spreadOfText(`${operation.name} ${String(operation.where[0]?.value)}`)
     case 'status':
       return 0
     default:
       return unreachable(operation)
   }
+}
+
+function spreadOfIndex(operation: IndexOperation): number {
+  if (operation.kind !== 'index') return spreadOfText(operation.datastore)
+  return spreadOfText(`${operation.name} ${String(operation.where[0]?.value)}`)
 }
 
 function spreadOfTopic(operation: AgendaOperation): number {

@@ -5,19 +5,23 @@ import { pageItemsMax } from '../base/limits.ts'
 import { unpackBody } from '../cells/body.ts'
 import type { Cell, StoredCell } from '../cells/cell.ts'
 import { buildCellIndex, compareCellIndex, type CellIndexReport } from '../cells/index-build.ts'
-import { checkDefinition, type IndexDefinition } from '../cells/index-definition.ts'
+import { checkDefinition, type NumberedIndex } from '../cells/index-definition.ts'
 import type { IndexComparison, IndexFilter } from '../cells/index-query.ts'
 import {
   applyIndex,
+  droppedMeanwhile,
   indexNamed,
+  KeptIndexes,
   markIndexBuilt,
   readIndexes,
   type KnownIndex,
 } from '../cells/index-registry.ts'
 import type { IndexValue } from '../cells/index-values.ts'
-import type { CellService } from '../cells/operation.ts'
+import type { Answer, CellService, DropIndex, SpreadIndexes } from '../cells/operation.ts'
 import type { Clock } from '../ports/clock.ts'
+import { upkeepBounds } from '../tables/bounds.ts'
 import type { Tables } from '../tables/open.ts'
+import { pause } from '../txn/time.ts'
 import { notAnAnswer } from './call.ts'
 import type { ClientGroups } from './groups.ts'
 import type { BuildOptions } from './indexes.ts'
@@ -135,11 +139,22 @@ function byColumn(cells: readonly StoredCell[]): Readonly<Record<string, Cell>> 
   )
 }
 
+function checkKept(known: readonly KnownIndex[], definition: NumberedIndex): void {
+  const { name, number } = definition
+  const isKept = known.some((one) => {
+    return one.definition.name === name && one.definition.number === number && !one.isDropping
+  })
+  if (!isKept) throw droppedMeanwhile(definition)
+}
+
 export interface CellIndexesParts {
+  readonly service: CellService
   readonly tables: Tables
   readonly groups: ClientGroups
   readonly clock: Clock
   readonly timeoutMs: number
+  /** So long what was read of definitions is gone by. */
+  readonly trustMs: number
 }
 
 export class ClientCellIndexes {
@@ -162,11 +177,15 @@ export class ClientCellIndexes {
       const [problem] = checked.problems
       throw new StoreError('invalid', problem?.message ?? 'this defines no index')
     }
-    return applyIndex(this.#parts.tables, checked.definition, this.#parts.clock)
+    const kind = await applyIndex(this.#parts.tables, checked.definition, this.#parts.clock)
+    await this.#spread()
+    return kind
   }
 
   /** Fills the index from the cells that are there; nothing is done when that was done before. */
   async build(name: string, options: BuildOptions = {}): Promise<{ shards: number; rows: number }> {
+    // Nothing is waited for before all replica sets have heard of it.
+    await this.#spread()
     const { definition, declaredAt, isBuilding } = await this.#named(name)
     if (!isBuilding) return { shards: 0, rows: 0 }
     const built = await buildCellIndex(
@@ -174,7 +193,8 @@ export class ClientCellIndexes {
       declaredAt,
       options.graceMs,
     )
-    await markIndexBuilt(this.#parts.tables, this.datastore, name)
+    await markIndexBuilt(this.#parts.tables, definition)
+    await this.#spread()
     return built
   }
 
@@ -193,17 +213,60 @@ export class ClientCellIndexes {
     return compareCellIndex(this.#build(definition, options))
   }
 
+  /**
+   * Ends an index and clears its entries off, when nobody keeps it any more. One that was interrupted is
+   * gone on with by another call; rejects with `not-found` when there is none of the name.
+   */
+  async drop(name: string, options: BuildOptions = {}): Promise<void> {
+    const { graceMs, onProgress } = options
+    const { datastore } = this
+    const operation = { kind: 'drop-index', datastore, name } as const
+    const asked = graceMs === undefined ? operation : { ...operation, graceMs }
+    for (let steps = 0; ; steps++) {
+      const answer = await this.#ask(asked).catch((error: unknown) => {
+        // The answer to the last step was lost, and somebody took it.
+        const isGone = error instanceof StoreError && error.code === 'not-found' && steps > 0
+        if (isGone) return undefined
+        throw error
+      })
+      if (answer?.kind !== 'drop-index' || answer.phase === 'dropped') return
+      const { phase, done, total } = answer
+      onProgress?.({ phase, done, total })
+      if (phase === 'waiting') await pause(this.#parts, upkeepBounds.waitStepMs)
+    }
+  }
+
   async #named(name: string): Promise<KnownIndex> {
-    return indexNamed(await this.list(), this.datastore, name)
+    const known = indexNamed(await this.list(), this.datastore, name)
+    if (known.isDropping) throw new StoreError('not-found', `index ${name} is being dropped`)
+    return known
+  }
+
+  async #spread(): Promise<void> {
+    await this.#ask({ kind: 'spread-indexes', datastore: this.datastore })
+  }
+
+  async #ask(operation: SpreadIndexes | DropIndex): Promise<Answer> {
+    const { service, timeoutMs } = this.#parts
+    const { answer } = await service.execute(operation, { timeoutMs })
+    if (answer.kind === 'problem') throw errorOf(answer.problem)
+    if (answer.kind !== operation.kind) throw errorOf(notAnAnswer)
+    return answer
   }
 
   #build(
-    definition: IndexDefinition,
+    definition: NumberedIndex,
     { onProgress = () => undefined }: BuildOptions,
   ): Parameters<typeof buildCellIndex>[0] {
-    const { tables, groups, clock, timeoutMs } = this.#parts
+    const { tables, groups, clock, timeoutMs, trustMs } = this.#parts
+    const kept = new KeptIndexes({ tables, clock, trustMs })
     return {
       ...{ tables, port: groups, clock, definition, onProgress },
+      checkKept: () => {
+        const known = kept.of(definition.datastore)
+        if (known instanceof Promise) return known.then((all) => checkKept(all, definition))
+        return checkKept(known, definition)
+      },
       list: (prefix, after, limit) => groups.list(prefix, after, limit, timeoutMs),
     }
   }

@@ -151,9 +151,10 @@ export class Client implements CellService {
   /** The indexes over the cells of a datastore, to be looked after. */
   cellIndexes(datastore: string): ClientCellIndexes {
     const { clock, random } = this.#ports
-    const { timeoutMs } = this.#limits
+    const { timeoutMs, schemaTrustMs: trustMs } = this.#limits
     const tables = openCellTables(this.groups, { clock, random })
-    return new ClientCellIndexes({ tables, groups: this.groups, clock, timeoutMs }, datastore)
+    const parts = { service: this, tables, groups: this.groups, clock, timeoutMs, trustMs }
+    return new ClientCellIndexes(parts, datastore)
   }
 
   /** What the node that is asked at present says of itself. */

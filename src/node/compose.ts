@@ -30,6 +30,8 @@ export interface NodePorts extends DriverPorts {
 export interface NodeOptions extends DriverOptions, BackgroundOptions {
   /** False: nobody declares indexes over cells, and no put asks for them. */
   readonly hasCellIndexes?: boolean
+  /** So long it goes by definitions of these that it has read; as usual when absent. */
+  readonly cellIndexTrustMs?: number
   /** Called when the stores are known to be this node's, before it votes; it may reject. */
   readonly beforeStart?: () => Promise<void>
 }
@@ -94,7 +96,16 @@ export class Node {
     this.#routing = new Routing({ ...common, ...own, node, placement, elsewhere })
     const { groups } = this.#routing
     const { hasCellIndexes: hasIndexes = true } = options
-    this.#store = new CellStore({ ...common, groups, hasIndexes })
+    const { cellIndexTrustMs: indexTrustMs } = options
+    this.#store = new CellStore({
+      ...{ ...common, groups, hasIndexes },
+      ...(indexTrustMs !== undefined && { indexTrustMs }),
+      sets: {
+        ...{ count: placement.setCount, own: placement.setOfNode(node) },
+        setOf: placement.setOf.bind(placement),
+      },
+      listGroups: this.#routing.list.bind(this.#routing),
+    })
     const cells = this.#routing.cells(this.#store)
     const background = { ...common, groups, cells, placement, trace, onBug: onFailure }
     this.#background = new Background({ ...options, ...background })

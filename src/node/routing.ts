@@ -3,10 +3,12 @@
  * others' by asking their nodes. What is passed on says that it is of one set, and so goes no further.
  */
 import { present } from '../base/assert.ts'
-import type { NodeId } from '../base/ids.ts'
+import type { GroupId, NodeId } from '../base/ids.ts'
+import { errorOf } from '../base/problem.ts'
 import type { CellService } from '../cells/operation.ts'
 import { RoutedCells } from '../cells/routed-cells.ts'
 import { shardGroup } from '../cells/shard.ts'
+import { notAnAnswer } from '../client/call.ts'
 import { defaultClientLimits } from '../client/caller.ts'
 import { ClientGroups } from '../client/groups.ts'
 import { Relay } from '../client/relay.ts'
@@ -87,6 +89,20 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     const setOf = (datastore: string, shard: number): number =>
       placement.setOf(shardGroup(datastore, shard))
     return new RoutedCells({ services, own, setOf })
+  }
+
+  /** Names of groups of all sets that begin so, a page behind `after`. */
+  async list(
+    prefix: GroupId,
+    after: GroupId | undefined,
+    limit: number,
+    timeoutMs: number,
+  ): Promise<readonly GroupId[]> {
+    const from = after === undefined ? {} : { after }
+    const operation = { kind: 'list-groups', group: prefix, limit, ...from } as const
+    const answer = await this.execute(operation, timeoutMs)
+    if (answer.kind === 'list-groups') return answer.groups
+    throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }
 
   /** Ends what other sets are asked. */

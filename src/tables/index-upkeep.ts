@@ -35,7 +35,7 @@ export interface UpkeepParts {
 }
 
 export interface Progress {
-  readonly phase: 'waiting' | 'counting' | 'filling' | 'relaying' | 'comparing'
+  readonly phase: 'waiting' | 'counting' | 'filling' | 'relaying' | 'comparing' | 'clearing'
   readonly done: number
   /** Absent while it is not known. */
   readonly total?: number

@@ -11,7 +11,13 @@ import { agendaOperationKinds, packAgendaOperation, readAgendaOperation } from '
 import * as part from './client-fields.ts'
 import type { Operation, Request } from './client-message.ts'
 import { groupOperationKinds, packGroupOperation, readGroupOperation } from './group-codec.ts'
-import { packQueryIndex, readQueryIndex } from './index-codec.ts'
+import {
+  indexChangeKinds,
+  packIndexChange,
+  packQueryIndex,
+  readIndexChange,
+  readQueryIndex,
+} from './index-codec.ts'
 import * as field from './peer-fields.ts'
 
 /** Numbers on the wire: never reused, never renumbered. */
@@ -26,6 +32,7 @@ const kinds = {
   ...groupOperationKinds,
   ...agendaOperationKinds,
   index: 21,
+  ...indexChangeKinds,
 } as const satisfies Record<Operation['kind'], number>
 
 assert(
@@ -103,6 +110,9 @@ function packOperation(operation: Operation): Packable[] {
     }
     case 'index':
       return packQueryIndex(operation, packRead(operation.read))
+    case 'spread-indexes':
+    case 'drop-index':
+      return packIndexChange(operation)
     default:
       if (isAgendaOperation(operation)) return packAgendaOperation(operation)
       return packGroupOperation(operation)
@@ -143,7 +153,10 @@ function readOperation(value: unknown): Operation {
     case kinds.index:
       return readQueryIndex(rest, readTarget)
     default: {
-      const operation = readGroupOperation(kind, rest) ?? readAgendaOperation(kind, rest)
+      const operation =
+        readGroupOperation(kind, rest) ??
+        readAgendaOperation(kind, rest) ??
+        readIndexChange(kind, rest)
       if (operation !== undefined) return operation
       throw new field.MalformedError('operation is of no known kind')
     }

@@ -9,7 +9,13 @@ import { agendaAnswerKinds, packAgendaAnswer, readAgendaAnswer } from './agenda-
 import * as part from './client-fields.ts'
 import type { Reply, Response } from './client-message.ts'
 import { groupAnswerKinds, packGroupAnswer, readGroupAnswer } from './group-codec.ts'
-import { packIndexAnswer, readIndexAnswer } from './index-codec.ts'
+import {
+  indexChangeKinds,
+  packDropped,
+  packIndexAnswer,
+  readDropped,
+  readIndexAnswer,
+} from './index-codec.ts'
 import * as field from './peer-fields.ts'
 
 const statusBytesMax: number = 1024 * 1024
@@ -27,6 +33,7 @@ const kinds = {
   ...groupAnswerKinds,
   ...agendaAnswerKinds,
   index: 21,
+  ...indexChangeKinds,
 } as const satisfies Record<Reply['kind'], number>
 
 assert(
@@ -64,6 +71,10 @@ function packAnswer(answer: Reply): Packable[] {
       return [answer.status]
     case 'index':
       return packIndexAnswer(answer)
+    case 'spread-indexes':
+      return []
+    case 'drop-index':
+      return packDropped(answer)
     case 'problem':
       return [part.packProblem(answer.problem)]
     case 'purge':
@@ -97,6 +108,10 @@ function readAnswer(value: unknown): Reply {
       return { kind: 'status', status: field.bytes(content, 'status', statusBytesMax) }
     case kinds.index:
       return readIndexAnswer(rest)
+    case kinds['spread-indexes']:
+      return { kind: 'spread-indexes' }
+    case kinds['drop-index']:
+      return readDropped(rest)
     case kinds.problem:
       return { kind: 'problem', problem: part.problem(content) }
     case kinds.purge: {

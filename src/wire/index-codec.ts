@@ -1,10 +1,18 @@
-/** Queries of indexes over cells and their answers ⇄ positional arrays. */
+/** Queries of indexes over cells, dropping one, and the answers ⇄ positional arrays. */
 import { batchItemsMax, pageItemsMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
 import { indexFieldsMax } from '../cells/index-definition.ts'
 import { indexComparisons, type IndexFilter } from '../cells/index-query.ts'
 import { indexTypes, type IndexType, type IndexValue } from '../cells/index-values.ts'
-import type { IndexAnswer, IndexedCells, QueryIndex, ReadFrom } from '../cells/operation.ts'
+import { dropPhases, type DropProgress } from '../cells/index-drop.ts'
+import type {
+  DropIndex,
+  IndexAnswer,
+  IndexedCells,
+  QueryIndex,
+  ReadFrom,
+  SpreadIndexes,
+} from '../cells/operation.ts'
 import * as part from './client-fields.ts'
 import * as field from './peer-fields.ts'
 
@@ -103,4 +111,48 @@ function readValue(value: unknown): IndexValue {
     return value
   }
   throw new field.MalformedError('a value is of no known type')
+}
+
+/** Numbers on the wire: never reused, never renumbered. */
+export const indexChangeKinds = { 'spread-indexes': 90, 'drop-index': 91 } as const
+
+export function packIndexChange(operation: SpreadIndexes | DropIndex): Packable[] {
+  const { kind, datastore } = operation
+  return kind === 'spread-indexes' ? [datastore] : [datastore, operation.name, operation.graceMs]
+}
+
+/** Undefined when it is of another kind. */
+export function readIndexChange(
+  kind: unknown,
+  rest: readonly unknown[],
+): SpreadIndexes | DropIndex | undefined {
+  if (kind === indexChangeKinds['drop-index']) return readDropIndex(rest)
+  if (kind !== indexChangeKinds['spread-indexes']) return undefined
+  const [datastore] = field.list(rest, 'spread indexes', 1)
+  return { kind: 'spread-indexes', datastore: part.text(datastore, 'datastore') }
+}
+
+function readDropIndex(fields: readonly unknown[]): DropIndex {
+  const [datastore, name, graceMs] = field.list(fields, 'drop index', 3)
+  return {
+    ...{ kind: 'drop-index', datastore: part.text(datastore, 'datastore') },
+    name: part.text(name, 'name'),
+    ...(!field.isAbsent(graceMs) && { graceMs: field.count(graceMs, 'grace') }),
+  }
+}
+
+export function packDropped({ phase, done, total }: DropProgress): Packable[] {
+  return [dropPhases.indexOf(phase), done, total]
+}
+
+export function readDropped(
+  fields: readonly unknown[],
+): { readonly kind: 'drop-index' } & DropProgress {
+  const [phase, done, total] = field.list(fields, 'drop index', 3)
+  const known = dropPhases[field.count(phase, 'phase')]
+  if (known === undefined) throw new field.MalformedError('phase is of no known kind')
+  return {
+    ...{ kind: 'drop-index', phase: known },
+    ...{ done: field.count(done, 'done'), total: field.count(total, 'total') },
+  }
 }

@@ -1,0 +1,150 @@
+/**
+ * The life of an index over cells in a world: declared, built while cells are put, dropped while it is
+ * made anew, declared again as something else. Those who know less than the cluster are waited for, as
+ * the grace says, and no longer.
+ */
+import { StoreError } from '../src/base/errors.ts'
+import { errorOf } from '../src/base/problem.ts'
+import type { KnownIndex } from '../src/cells/index-registry.ts'
+import type { Client } from '../src/client/client.ts'
+import type { ClientCellIndexes } from '../src/client/cell-indexes.ts'
+import type { Coverage } from './coverage.ts'
+import type { SeededRandom } from './random.ts'
+import type { WorkloadOptions } from './swarm.ts'
+import {
+  datastore,
+  definitionOf,
+  isOfShape,
+  name,
+  shapes,
+  type Shape,
+} from './cell-index-shapes.ts'
+import type { World } from './world.ts'
+
+export interface CellIndexLifeParts {
+  readonly world: World
+  readonly coverage: Coverage
+  readonly options: WorkloadOptions
+  /** Connects one more. */
+  client(): Client
+  readonly random: SeededRandom
+  isEnding(): boolean
+  /** Undefined when the world was in the way. */
+  told<Value>(call: () => Promise<Value>): Promise<Value | undefined>
+  /** Work that nobody waits for. */
+  begin(work: Promise<void>): void
+}
+
+/** Longer than any world. */
+const neverMs = 86_400_000
+const dropsMax = 2
+
+export class CellIndexLife {
+  readonly #parts: CellIndexLifeParts
+  readonly #drops: number
+  #declarer: Client | undefined
+  /** What there is to be in the end; undefined: no index. */
+  #wanted: Shape | undefined = shapes[0]
+
+  constructor(parts: CellIndexLifeParts) {
+    this.#parts = parts
+    this.#drops = parts.random.pick([0, 0, 1, dropsMax])
+  }
+
+  /** What queries ask for. */
+  get shape(): Shape {
+    return this.#wanted ?? shapes[0]
+  }
+
+  get #client(): Client {
+    this.#declarer ??= this.#parts.client()
+    return this.#declarer
+  }
+
+  get #indexes(): ClientCellIndexes {
+    return this.#client.cellIndexes(datastore)
+  }
+
+  declare(): Promise<boolean> {
+    return this.#until(() => this.#indexes.apply(definitionOf(this.shape)))
+  }
+
+  /** From when it is declared. */
+  async run(): Promise<void> {
+    const { world, random, coverage, options } = this.#parts
+    await this.#build()
+    for (let drop = 1; drop <= this.#drops && !this.#parts.isEnding(); drop++) {
+      await world.sleep(random.exponential(20 * options.thinkMeanMicros))
+      if (random.chance(700_000)) this.#parts.begin(this.#rebuildOnce())
+      const next = shapes[drop % shapes.length]
+      this.#wanted = drop < this.#drops || random.chance(600_000) ? next : undefined
+      if (!(await this.#drop())) return
+      coverage.count('cells: an index dropped')
+      if (this.#wanted === undefined) return
+      if (!(await this.declare())) return
+      coverage.count('cells: an index declared again')
+      await this.#build()
+    }
+  }
+
+  /** When nobody writes any more: as it is to be in the end, whatever was under way. Throws what the world does. */
+  async settle(client: Client): Promise<KnownIndex | undefined> {
+    const indexes = client.cellIndexes(datastore)
+    const found = (await indexes.list()).find((one) => one.definition.name === name)
+    const wanted = this.#wanted
+    const isWanted =
+      found !== undefined && wanted !== undefined && isOfShape(found.definition, wanted)
+    if (found !== undefined && (found.isDropping || !isWanted)) {
+      await this.#markDropping(client)
+      await indexes.drop(name, { graceMs: 0 })
+    }
+    if (wanted === undefined) return undefined
+    await indexes.apply(definitionOf(wanted))
+    await indexes.build(name, { graceMs: 0 })
+    return (await indexes.list()).find((one) => one.definition.name === name)
+  }
+
+  async #build(): Promise<void> {
+    await this.#wait()
+    await this.#until(() => this.#indexes.build(name, { graceMs: 0 }).catch(unlessGone))
+  }
+
+  async #rebuildOnce(): Promise<void> {
+    await this.#parts.told(() => this.#indexes.rebuild(name).catch(unlessGone))
+  }
+
+  async #drop(): Promise<boolean> {
+    if (!(await this.#until(() => this.#markDropping(this.#client)))) return false
+    await this.#wait()
+    return this.#until(() => this.#indexes.drop(name, { graceMs: 0 }).catch(unlessGone))
+  }
+
+  async #markDropping(client: Client): Promise<void> {
+    const { timeoutMs } = this.#parts.options
+    const operation = { kind: 'drop-index', datastore, name, graceMs: neverMs } as const
+    const { answer } = await client.execute(operation, { timeoutMs })
+    if (answer.kind === 'problem') unlessGone(errorOf(answer.problem))
+  }
+
+  /** Until nobody goes by what was known before, and what was under way has ended. */
+  #wait(): Promise<void> {
+    const { world, options } = this.#parts
+    const { schemaTrustMs, timeoutMs } = options
+    return world.sleep(1300 * (schemaTrustMs + timeoutMs))
+  }
+
+  /** Until it works, or the work ends. */
+  async #until(work: () => Promise<unknown>): Promise<boolean> {
+    const { world, isEnding, told } = this.#parts
+    while (!isEnding()) {
+      if ((await told(async () => ({ done: await work() }))) !== undefined) return true
+      await world.sleep(50_000)
+    }
+    return false
+  }
+}
+
+/** Somebody dropped it, or a try whose answer was lost. */
+function unlessGone(error: unknown): void {
+  if (!(error instanceof StoreError) || error.code !== 'not-found') throw error
+}

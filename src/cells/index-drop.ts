@@ -1,0 +1,146 @@
+/**
+ * Dropping an index over cells, a step at a time, each of which anybody may take: it is declared to be
+ * dropped, all sets hear of it, nobody keeps it after the grace; then its entries are cleared off, shard
+ * by shard, and it is forgotten. How far that came is noted with the definition.
+ *
+ * IDX-9  What is cleared of a dropped index stays clear: nobody who began before it writes behind it.
+ */
+import { assert } from '../base/assert.ts'
+import type { GroupId } from '../base/ids.ts'
+import { errorOf, outcomeOf } from '../base/problem.ts'
+import { schemaGraceMs, upkeepBounds } from '../tables/bounds.ts'
+import { remainingOrTimeout } from '../txn/time.ts'
+import { clearedRowsMax, dropStepMs } from './bounds.ts'
+import {
+  putIndexed,
+  scanIndexed,
+  shardGroupOf,
+  shardKey,
+  shardOfGroup,
+  shardsPrefix,
+  writeShardRow,
+} from './cell-table.ts'
+import type { ShardName } from './cell.ts'
+import { spreadDefinitions, type SpreadParts } from './index-copies.ts'
+import { storedName, type NumberedIndex } from './index-definition.ts'
+import {
+  indexNamed,
+  markIndexDropping,
+  noteCleared,
+  readIndexes,
+  type KnownIndex,
+} from './index-registry.ts'
+
+export const dropPhases = ['waiting', 'clearing', 'dropped'] as const
+export type DropPhase = (typeof dropPhases)[number]
+
+export interface DropProgress {
+  readonly phase: DropPhase
+  /** Seconds while it waits; shards while it clears. */
+  readonly done: number
+  readonly total: number
+}
+
+export interface DropParts extends SpreadParts {
+  /** Of all sets. */
+  list(
+    prefix: GroupId,
+    after: GroupId | undefined,
+    limit: number,
+    timeoutMs: number,
+  ): Promise<readonly GroupId[]>
+}
+
+export interface DropTask {
+  readonly datastore: string
+  readonly name: string
+  readonly graceMs: number | undefined
+  readonly shardCount: number
+}
+
+/** One step; rejects with `not-found` when there is no such index any more. */
+export async function dropIndex(parts: DropParts, task: DropTask): Promise<DropProgress> {
+  const { tables, clock } = parts
+  const { datastore, name, graceMs = schemaGraceMs } = task
+  await markIndexDropping(tables, datastore, name, { timeoutMs: left(parts) })
+  await spreadDefinitions(parts, datastore)
+  const known = await readIndexes(tables, datastore, { timeoutMs: left(parts) })
+  const index = indexNamed(known, datastore, name)
+  const doneMs = Math.max(0, clock.wallMicros() - index.declaredAt) / 1000
+  if (doneMs >= graceMs) return clear(parts, task, index)
+  const [done, total] = [Math.floor(doneMs / 1000), Math.ceil(graceMs / 1000)]
+  return { phase: 'waiting', done, total }
+}
+
+async function clear(
+  parts: DropParts,
+  { datastore, shardCount: total }: DropTask,
+  { definition, isDropping, isKnown, clearedTo }: KnownIndex,
+): Promise<DropProgress> {
+  assert(isDropping && isKnown, 'IDX-9: entries are cleared off when all sets know of it')
+  const untilMs = Math.min(parts.clock.monotonicMs() + dropStepMs, parts.deadlineMs)
+  const { done } = await clearFrom(parts, definition, clearedTo, untilMs)
+  const options = { timeoutMs: left(parts) }
+  if (done !== undefined) {
+    await noteCleared(parts.tables, definition, done, options)
+    return { phase: 'clearing', done, total }
+  }
+  await noteCleared(parts.tables, definition, 'all', options)
+  // A set that does not hear of it now keeps a row of what is dropped until the next change.
+  await spreadDefinitions(parts, datastore).catch(() => undefined)
+  return { phase: 'dropped', done: total, total }
+}
+
+/** `done`: the first shard that may have entries left; absent when none has. */
+async function clearFrom(
+  parts: DropParts,
+  definition: NumberedIndex,
+  from: number,
+  untilMs: number,
+): Promise<{ readonly done?: number }> {
+  const { datastore } = definition
+  const prefix = shardsPrefix(datastore)
+  const limit = upkeepBounds.groupsAtOnceMax
+  for (let next = from; ;) {
+    const after = next === 0 ? undefined : shardGroupOf({ datastore, shard: next - 1 })
+    const names = await parts.list(prefix, after, limit, left(parts))
+    // One after another: who drops an index must not take the room of those who write.
+    for (const of of names.flatMap((group) => shardOfGroup(group) ?? [])) {
+      const cleared = await outcomeOf(() => clearShard(parts, definition, of, untilMs))
+      // What was done is noted first; the next step meets the same trouble, or none.
+      if (cleared.kind === 'problem' && next === from) throw errorOf(cleared.problem)
+      if (cleared.kind === 'problem' || !cleared.value) return { done: of.shard }
+      next = of.shard + 1
+      if (parts.clock.monotonicMs() >= untilMs) return { done: next }
+    }
+    if (names.length < limit) return {}
+  }
+}
+
+/** Whether nothing is left; in pieces, for as long as there is time. */
+async function clearShard(
+  parts: DropParts,
+  definition: NumberedIndex,
+  of: ShardName,
+  untilMs: number,
+): Promise<boolean> {
+  const index = storedName(definition)
+  for (;;) {
+    const { value } = await parts.tables.transaction(
+      shardKey(of),
+      async (tx) => {
+        const { items, cursor } = await scanIndexed(tx, of, index, { limit: clearedRowsMax })
+        for (const { rowKey } of items) await putIndexed(tx, of, { index, rowKey }, undefined)
+        await writeShardRow(tx, of)
+        return { isClear: cursor === undefined }
+      },
+      { timeoutMs: left(parts) },
+    )
+    if (value.isClear) return true
+    if (parts.clock.monotonicMs() >= untilMs) return false
+  }
+}
+
+function left({ clock, deadlineMs }: DropParts): number {
+  return remainingOrTimeout(clock, deadlineMs)
+}

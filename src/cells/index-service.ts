@@ -1,0 +1,92 @@
+/**
+ * The indexes over cells as a node has them: which ones a put keeps, which one a query asks, and
+ * dropping one.
+ *
+ * IDX-8  What it goes by it has from its own replica set.
+ */
+import { assert } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
+import type { GroupId } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Tables } from '../tables/open.ts'
+import { datastoreGroupOf } from './cell-table.ts'
+import { copyName, oneSet, spreadDefinitions, type ReplicaSets } from './index-copies.ts'
+import { isOverColumn, type NumberedIndex } from './index-definition.ts'
+import { dropIndex, type DropProgress } from './index-drop.ts'
+import { indexNamed, KeptIndexes, type KnownIndex } from './index-registry.ts'
+import type { DropIndex } from './operation.ts'
+import { shardCount } from './shard.ts'
+
+export interface IndexServiceParts {
+  readonly tables: Tables
+  readonly clock: Clock
+  /** So long a node goes by definitions that it has read, before it looks again. */
+  readonly trustMs: number
+  readonly sets?: ReplicaSets | undefined
+  /** Names of groups of all sets that begin so, behind `after`. */
+  list(
+    prefix: GroupId,
+    after: GroupId | undefined,
+    limit: number,
+    timeoutMs: number,
+  ): Promise<readonly GroupId[]>
+}
+
+export class IndexService {
+  readonly #parts: IndexServiceParts
+  readonly #sets: ReplicaSets
+  readonly #kept: KeptIndexes
+
+  constructor(parts: IndexServiceParts) {
+    const { sets = oneSet } = parts
+    this.#parts = parts
+    this.#sets = sets
+    const copyOf = (datastore: string): string => {
+      const name = copyName(datastore, sets.own, sets)
+      const isOwn = sets.setOf(datastoreGroupOf(name)) === sets.own
+      assert(isOwn, 'IDX-8: a node goes by the definitions that its own set has')
+      return name
+    }
+    this.#kept = new KeptIndexes({ ...parts, copyOf })
+  }
+
+  /** Those that a write of a cell has to keep; of any column, when none is named. */
+  over(
+    datastore: string,
+    column?: string,
+  ): readonly NumberedIndex[] | Promise<readonly NumberedIndex[]> {
+    const known = this.#kept.of(datastore)
+    if (known instanceof Promise) return known.then((indexes) => keptOver(indexes, column))
+    return keptOver(known, column)
+  }
+
+  async toAsk(datastore: string, name: string): Promise<KnownIndex> {
+    const kept = await this.#kept.of(datastore)
+    const found = kept.find(({ definition }) => definition.name === name)
+    if (found?.isBuilding === false && !found.isDropping) return found
+    const now = indexNamed(await this.#kept.now(datastore), datastore, name)
+    if (now.isDropping) throw new StoreError('not-found', `index ${name} is being dropped`)
+    if (!now.isBuilding) return now
+    const message = `index ${name} is being built: not all rows are in it yet; trilithon index build --datastore ${datastore} ${name} goes on with it`
+    throw new StoreError('unavailable', message)
+  }
+
+  spread(datastore: string, deadlineMs: number): Promise<void> {
+    return spreadDefinitions({ ...this.#parts, sets: this.#sets, deadlineMs }, datastore)
+  }
+
+  drop({ datastore, name, graceMs }: DropIndex, deadlineMs: number): Promise<DropProgress> {
+    const parts = { ...this.#parts, sets: this.#sets, deadlineMs }
+    return dropIndex(parts, { datastore, name, graceMs, shardCount })
+  }
+}
+
+function keptOver(
+  indexes: readonly KnownIndex[],
+  column: string | undefined,
+): readonly NumberedIndex[] {
+  return indexes.flatMap(({ definition, isDropping }) => {
+    const isOver = column === undefined || isOverColumn(definition, column)
+    return isOver && !isDropping ? [definition] : []
+  })
+}
