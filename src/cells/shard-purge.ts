@@ -8,6 +8,8 @@
  *
  * CELL-7  A purged cell is gone for good: current reads from the answer on do not see it, and neither it
  *         nor an earlier ref key of its column is written again.
+ * Where the latest cells go, what their rows have in indexes is made anew in the same transaction (IDX-7).
+ *
  * CELL-8  A purge removes nothing else: what is not older, of another column, or the latest of its
  *         column stays.
  */
@@ -19,6 +21,8 @@ import type { GroupTransaction } from '../tables/types.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
 import { getCells, removeCells, scanLog, type CellRow } from './cell-table.ts'
 import type { CellName, ShardName, StoredCell } from './cell.ts'
+import { isOverColumn, type NumberedIndex } from './index-definition.ts'
+import { indexRowsOf, putIndexRows } from './index-keep.ts'
 import { inWords } from './put.ts'
 import { fill, latestCell, readShard, type ShardView } from './shard-read.ts'
 
@@ -39,16 +43,20 @@ export interface PurgedPage {
   readonly position: number
 }
 
+export interface PurgePorts {
+  readonly tables: GroupTables
+  readonly clock: Clock
+  /** The indexes that the cells may have a say in, as they are known now. */
+  indexes(): readonly NumberedIndex[] | Promise<readonly NumberedIndex[]>
+}
+
 /** A cell to be removed, and the later one of its column, where one is asked for. */
 interface Doomed {
   readonly cell: StoredCell
   readonly later: CellName | undefined
 }
 
-export async function purgePage(
-  ports: { readonly tables: GroupTables; readonly clock: Clock },
-  task: PurgeTask,
-): Promise<PurgedPage> {
+export async function purgePage(ports: PurgePorts, task: PurgeTask): Promise<PurgedPage> {
   const current = { level: 'current', atLeast: [] } as const
   const { of, deadlineMs } = task
   const looked = await readShard(ports, of, current, deadlineMs, (view) => lookAt(view, task))
@@ -58,7 +66,7 @@ export async function purgePage(
   const timeoutMs = remainingOrTimeout(ports.clock, deadlineMs)
   const options = { timeoutMs, atLeast: looked.view.position, from: 'snapshot' } as const
   const removed = await ports.tables
-    .transaction((tx) => remove(tx, task, doomed), options)
+    .transaction((tx) => remove(tx, task, doomed, ports.indexes), options)
     .catch((error: unknown) => {
       throw inWords(error, ports.tables.group)
     })
@@ -90,6 +98,7 @@ async function remove(
   tx: GroupTransaction,
   { of, before, column, keepLatest }: PurgeTask,
   doomed: readonly Doomed[],
+  indexes: PurgePorts['indexes'],
 ): Promise<number> {
   const rows = await getCells(
     tx,
@@ -111,7 +120,29 @@ async function remove(
     'CELL-8: a purge removes the latest of a column',
   )
   if (still.length > 0) await removeCells(tx, of, still)
+  // The latest cells stay: so do the entries that are made of them.
+  if (!keepLatest) await keepIndexes(tx, of, still, await indexes())
   return still.length
+}
+
+/** After cells were removed: what is left of their rows says what these have in indexes. */
+async function keepIndexes(
+  tx: GroupTransaction,
+  of: ShardName,
+  removed: readonly StoredCell[],
+  indexes: readonly NumberedIndex[],
+): Promise<void> {
+  const columnsByRow = new Map<string, string[]>()
+  for (const { rowKey, column } of removed) {
+    const columns = columnsByRow.get(rowKey)
+    if (columns === undefined) columnsByRow.set(rowKey, [column])
+    else columns.push(column)
+  }
+  for (const [rowKey, columns] of columnsByRow) {
+    const concerned = indexes.filter((one) => columns.some((column) => isOverColumn(one, column)))
+    if (concerned.length === 0) continue
+    await putIndexRows(tx, of, rowKey, await indexRowsOf(tx, of, rowKey, concerned))
+  }
 }
 
 function checked(cell: StoredCell, row: CellRow): StoredCell {

@@ -245,3 +245,22 @@ test('IDX-9: a drop goes on from where it came to, at whatever node', async () =
   for (const row of rows) expect(await indexed(row)).toEqual([])
   expect(await run(readIndexes(tables, datastore))).toEqual([])
 })
+
+test('IDX-7: with the latest cells a purge takes what their rows have in indexes', async () => {
+  const { ready, rest, write, found, stores, run, parts, storeOf } = bench()
+  const index = await ready('city')
+  const [gone = '', stays = ''] = rowsOn(home, 2)
+  for (const row of [gone, stays]) await write(row, 1, { city: 'Oslo' })
+  await write(gone, 2, { city: 'Rome' })
+  await rest()
+  const purge = { kind: 'purge', datastore, shard: shardOf(gone), after: 0, limit: 100 } as const
+  const before = Number.MAX_SAFE_INTEGER
+  expect((await run(ask(storeOf(gone), { ...purge, before, keepLatest: true }))).purged).toBe(1)
+  await rest()
+  expect(await found(at(stores, 0), { city: 'Rome' })).toEqual([gone])
+  expect((await run(ask(storeOf(gone), { ...purge, before, keepLatest: false }))).purged).toBe(1)
+  await rest()
+  expect(await found(at(stores, 0), { city: 'Rome' })).toEqual([])
+  expect(await found(at(stores, 0), { city: 'Oslo' })).toEqual([stays])
+  expect((await run(compareCellIndex(parts(index)))).faults).toEqual([])
+})
