@@ -43,6 +43,7 @@ export class CellIndexLife {
   readonly #parts: CellIndexLifeParts
   readonly #drops: number
   #declarer: Client | undefined
+  #isOver = false
   /** What there is to be in the end; undefined: no index. */
   #wanted: Shape | undefined = shapes[0]
 
@@ -69,8 +70,18 @@ export class CellIndexLife {
     return this.#until(() => this.#indexes.apply(definitionOf(this.shape)))
   }
 
+  /** Nothing more becomes of it. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
   /** From when it is declared. */
   async run(): Promise<void> {
+    await this.#live()
+    this.#isOver = true
+  }
+
+  async #live(): Promise<void> {
     const { world, random, coverage, options } = this.#parts
     await this.#build()
     for (let drop = 1; drop <= this.#drops && !this.#parts.isEnding(); drop++) {
@@ -127,10 +138,13 @@ export class CellIndexLife {
   }
 
   /** Until nobody goes by what was known before, and what was under way has ended. */
+  get waitMicros(): number {
+    const { schemaTrustMs, timeoutMs } = this.#parts.options
+    return 1300 * (schemaTrustMs + timeoutMs)
+  }
+
   #wait(): Promise<void> {
-    const { world, options } = this.#parts
-    const { schemaTrustMs, timeoutMs } = options
-    return world.sleep(1300 * (schemaTrustMs + timeoutMs))
+    return this.#parts.world.sleep(this.waitMicros)
   }
 
   /** Until it works, or the work ends. */

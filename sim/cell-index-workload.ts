@@ -106,8 +106,11 @@ export class CellIndexWorkload {
     const random = world.random.fork(`${who} puts`)
     const purges = world.random.fork(`${who} purges`)
     const client = this.#connect(who, random.shuffle(nodes).slice(0, random.int(1, nodes.length)))
-    for (let i = 0; i < putsPerClient && !this.#isEnding; i++) {
-      await world.sleep(1 + random.exponential(options.thinkMeanMicros))
+    const isBusy = (done: number): boolean => done < putsPerClient || !this.#life.isOver
+    for (let i = 0; isBusy(i) && !this.#isEnding; i++) {
+      // Then as often as it takes to be at work whenever something becomes of the index.
+      const mean = i < putsPerClient ? options.thinkMeanMicros : this.#life.waitMicros / 20
+      await world.sleep(1 + random.exponential(mean))
       if (options.purges !== undefined && purges.chance(100_000)) await this.#purge(client, purges)
       if (random.chance(700_000)) await this.#put(client, random)
       else await this.#ask(client, random)

@@ -160,12 +160,17 @@ export const indexMutants: readonly Mutant[] = [
   },
   {
     id: 'I21',
-    title: 'who makes an index over cells anew never looks whether it is still there',
+    title: 'a drop is at its end when the first shards that it was told of are clear',
     edits: [
       {
-        file: 'src/cells/index-build.ts',
-        find: '        await parts.checkKept()\n',
-        replace: '',
+        file: 'src/cells/index-drop.ts',
+        find: 'const limit = upkeepBounds.groupsAtOnceMax',
+        replace: 'const limit = 2',
+      },
+      {
+        file: 'src/cells/index-drop.ts',
+        find: 'if (names.length < limit) return {}',
+        replace: 'if (names.length <= limit) return {}',
       },
     ],
   },

@@ -255,6 +255,11 @@ export class KeptIndexes {
     return (await this.#look(datastore)).indexes
   }
 
+  /** They were changed through this node: they are looked at before they are gone by again. */
+  forget(datastore: string): void {
+    this.#kept.delete(datastore)
+  }
+
   #look(datastore: string): Promise<Kept> {
     const under = this.#looks.get(datastore)
     if (under !== undefined) return under

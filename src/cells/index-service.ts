@@ -71,13 +71,16 @@ export class IndexService {
     throw new StoreError('unavailable', message)
   }
 
-  spread(datastore: string, deadlineMs: number): Promise<void> {
-    return spreadDefinitions({ ...this.#parts, sets: this.#sets, deadlineMs }, datastore)
+  async spread(datastore: string, deadlineMs: number): Promise<void> {
+    await spreadDefinitions({ ...this.#parts, sets: this.#sets, deadlineMs }, datastore)
+    this.#kept.forget(datastore)
   }
 
-  drop({ datastore, name, graceMs }: DropIndex, deadlineMs: number): Promise<DropProgress> {
+  async drop({ datastore, name, graceMs }: DropIndex, deadlineMs: number): Promise<DropProgress> {
     const parts = { ...this.#parts, sets: this.#sets, deadlineMs }
-    return dropIndex(parts, { datastore, name, graceMs, shardCount })
+    const progress = await dropIndex(parts, { datastore, name, graceMs, shardCount })
+    this.#kept.forget(datastore)
+    return progress
   }
 }
 

@@ -1,4 +1,4 @@
-/** `trilithon index build|rebuild|check`: long work on an index of tables or of cells, with its progress. */
+/** `trilithon index build|rebuild|check|drop`: long work on an index of tables or of cells, with its progress. */
 import type { Command } from 'commander'
 import { SingleBar } from 'cli-progress'
 import type { CellIndexReport } from '../cells/index-build.ts'
@@ -48,13 +48,41 @@ export function addUpkeepCommands(index: Command): void {
   addPlaceFlags(index.command('check').argument('<NAME>', 'the index'))
     .description('compare an index with the rows; ends with 1 when something is wrong')
     .action(check)
+  addPlaceFlags(index.command('drop').argument('<NAME>', 'the index'))
+    .description('drop an index over cells and clear its entries off; again goes on where it ended')
+    .option('--grace <SECONDS>', 'how long nodes may still keep it; 0 when nothing is written')
+    .option('--yes', 'do it; without this, only what would be done is said')
+    .action(drop)
+}
+
+async function drop(name: string, options: Options): Promise<void> {
+  const place = placeOf(options)
+  if (!('datastore' in place)) {
+    throw new CliError('indexes of tables stay; name the --datastore of one over cells', exitUsage)
+  }
+  if (options['yes'] !== true) {
+    throw new CliError(
+      `this drops index ${name} of datastore ${place.datastore} and all its entries; add --yes to do it`,
+      exitUsage,
+    )
+  }
+  const graceMs = graceOf(options)
+  await withProgress(options, (client, onProgress) =>
+    client.cellIndexes(place.datastore).drop(name, { onProgress, ...graceMs }),
+  )
+  if (options['json'] === true) return printJson({ index: name, dropped: true })
+  print(`${name}: dropped`)
+}
+
+function graceOf({ grace }: Options): { readonly graceMs?: number } {
+  if (grace === undefined) return {}
+  return { graceMs: 1000 * numberOf('--grace', grace, 0, 86_400) }
 }
 
 async function build(name: string, options: Options): Promise<void> {
-  const { grace } = options
-  const graceMs = grace === undefined ? undefined : 1000 * numberOf('--grace', grace, 0, 86_400)
+  const grace = graceOf(options)
   const work = async (client: Client, onProgress: OnProgress): Promise<Filled> => {
-    const given = { onProgress, ...(graceMs !== undefined && { graceMs }) }
+    const given = { onProgress, ...grace }
     const place = placeOf(options)
     if ('schema' in place) return client.indexes(place.schema).build(name, given)
     return client.cellIndexes(place.datastore).build(name, given)

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { Json } from '../cells/body.ts'
 import { definitionJson } from '../cells/index-definition.ts'
+import type { KnownIndex } from '../cells/index-registry.ts'
 import type { IndexWhere } from '../client/cell-indexes.ts'
 import { parseJsonText } from '../cells/json-text.ts'
 import { addClusterFlags, countOf, withClient } from './client.ts'
@@ -36,9 +37,16 @@ export function addIndexCommand(program: Command): void {
     .action(query)
 }
 
+type State = 'building' | 'ready' | 'dropping'
+
+function stateOf({ isBuilding, isDropping }: KnownIndex): State {
+  if (isDropping) return 'dropping'
+  return isBuilding ? 'building' : 'ready'
+}
+
 interface Shown {
   readonly name: string
-  readonly state: 'building' | 'ready'
+  readonly state: State
   readonly over: string
 }
 
@@ -51,13 +59,10 @@ async function list(options: Options): Promise<void> {
       ...(shown ?? []).map(({ name, table, parts, state }) => {
         return { name, state, over: `${table}(${parts.join(', ')})` }
       }),
-      ...cells.map(({ definition, isBuilding }) => {
-        const over = definition.fields.map(({ column, field }) => `${column}.${field}`).join(', ')
-        return {
-          name: definition.name,
-          state: isBuilding ? ('building' as const) : ('ready' as const),
-          over,
-        }
+      ...cells.map((known) => {
+        const { name, fields } = known.definition
+        const over = fields.map(({ column, field }) => `${column}.${field}`).join(', ')
+        return { name, state: stateOf(known), over }
       }),
     ]
     if (options['json'] === true) return printJson(all)
@@ -72,8 +77,7 @@ async function status(name: string | undefined, options: Options): Promise<void>
       'schema' in place
         ? (await client.indexes(place.schema).list()).map((one) => [one.name, one.state] as const)
         : (await client.cellIndexes(place.datastore).list()).map(
-            ({ definition, isBuilding }) =>
-              [definition.name, isBuilding ? 'building' : 'ready'] as const,
+            (known) => [known.definition.name, stateOf(known)] as const,
           )
     const asked = states.filter(([one]) => name === undefined || one === name)
     if (name !== undefined && asked.length === 0)

@@ -1,5 +1,5 @@
 /**
- * Asking an index over HTTP: `GET …/indexes/:name?FIELD=…&FIELD.gte=…&select=…&columns=…&order=…`. A
+ * Asking an index over HTTP, and dropping one: `GET …/indexes/:name?FIELD=…&FIELD.gte=…&select=…&columns=…&order=…`. A
  * parameter that is none of those of every query is a field, with a comparison behind its last point.
  */
 import { pageItemsMax } from '../base/limits.ts'
@@ -39,6 +39,17 @@ export async function queryIndex(exchange: Exchange): Promise<Response> {
   }
   const entries = answer.entries.map((entry) => entryJson(answer, entry, select))
   return json({ entries, cursor: answer.cursor ?? null }, 200, headers)
+}
+
+export async function dropIndex(exchange: Exchange): Promise<Response> {
+  const grace = exchange.query.number('grace')
+  const { answer, headers } = await ask(exchange, {
+    ...{ kind: 'drop-index', datastore: segment(exchange, 'datastore') },
+    name: segment(exchange, 'name'),
+    ...(grace !== undefined && { graceMs: grace * 1000 }),
+  })
+  const { phase, done, total } = answer
+  return json({ phase, done, total }, phase === 'dropped' ? 200 : 202, headers)
 }
 
 function textsOf(query: Query): Record<'order' | 'cursor' | 'columns', string | undefined> {

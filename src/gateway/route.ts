@@ -19,7 +19,7 @@ export interface RouteAnswer {
 }
 
 export interface Route {
-  readonly method: 'GET' | 'PUT' | 'POST'
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
   /** Below `/v1/datastores/:datastore`. */
   readonly path: string
   readonly operationId: string

@@ -1,9 +1,10 @@
 /** Every route of cells: what it takes, what it answers, and who carries it out. */
 import { tailWaitSecondsMax } from '../base/limits.ts'
+import { graceMsMax } from '../cells/bounds.ts'
 import { batchGet, batchLog, getCell, getColumn, getLog, getRow } from './read-routes.ts'
 import type { Parameter, Route } from './route.ts'
 import { addedIdSchema, columnSchema, limitSchema, refKeySchema, timeSchema } from './schemas.ts'
-import { queryIndex } from './index-routes.ts'
+import { dropIndex, queryIndex } from './index-routes.ts'
 import { batchPut, purgeShard, putCell } from './write-routes.ts'
 
 const read: Parameter = {
@@ -126,6 +127,27 @@ export const routes: readonly Route[] = [
     answers: { 200: { what: 'Entries, and where to go on.', schema: 'IndexPage' } },
     problems: ['not-found'],
     handler: queryIndex,
+  },
+  {
+    method: 'DELETE',
+    path: '/indexes/:name',
+    operationId: 'dropIndex',
+    summary: 'Drop an index over cells, a step at a time: send it again until it answers 200',
+    query: {
+      grace: {
+        what: 'Seconds after which nodes are taken to know; as long as is safe when absent.',
+        schema: { type: 'integer', minimum: 0, maximum: graceMsMax / 1000 },
+      },
+    },
+    answers: {
+      200: { what: 'It is gone, with its entries.', schema: 'IndexDrop' },
+      202: {
+        what: 'It is not asked any more. Waiting: seconds of the grace. Clearing: shards.',
+        schema: 'IndexDrop',
+      },
+    },
+    problems: ['not-found'],
+    handler: dropIndex,
   },
   {
     method: 'POST',

@@ -7,6 +7,7 @@ import {
 } from '../base/limits.ts'
 import { retryByCode } from '../base/errors.ts'
 import { purgeItemsMax } from '../cells/bounds.ts'
+import { dropPhases } from '../cells/index-drop.ts'
 import { shardCount } from '../cells/shard.ts'
 
 /** JSON Schema, as OpenAPI 3.1 has it. */
@@ -89,6 +90,7 @@ export type SchemaName =
   | 'Problem'
   | 'Status'
   | 'IndexPage'
+  | 'IndexDrop'
   | 'Buffered'
 
 const cell: JsonSchema = object({
@@ -174,6 +176,11 @@ export const schemas: Readonly<Record<SchemaName, JsonSchema>> = {
       ),
     ),
     cursor: { type: ['string', 'null'] },
+  }),
+  IndexDrop: object({
+    phase: { type: 'string', enum: [...dropPhases] },
+    done: { type: 'integer', minimum: 0 },
+    total: { type: 'integer', minimum: 0 },
   }),
   CellPage: object({ cells: list(ref('Cell')), next: refKeySchema }, ['next']),
   CellOrPage: { anyOf: [ref('Cell'), ref('CellPage')] },

@@ -222,3 +222,35 @@ test.runIf(isPresent)(
   },
   240_000,
 )
+
+test('IDX-9: an index is dropped, by a command that goes on where one was killed, and declared anew as something else', async () => {
+  const place = ['-d', 'trips']
+  const unsure = await trilithon('index', 'drop', 'zone_index', ...place)
+  expect(unsure).toMatchObject({ code: 2 })
+  expect(unsure.stderr).toContain('add --yes')
+  // Its client gives up in the midst of it.
+  const ended = await runProgram(
+    [
+      ...['index', 'drop', 'zone_index', ...place, '--grace', '11', '--yes'],
+      ...['--url', cluster.urls.join(',')],
+    ],
+    { timeoutMs: 3_000 },
+  ).catch(() => undefined)
+  expect(ended?.code).not.toBe(0)
+  const again = await trilithon('index', 'apply', await save('again.yaml', yaml))
+  expect(again.stderr).toContain('is being dropped')
+  const listed = await trilithon('index', 'list', ...place, '--json')
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ name: 'zone_index', state: 'dropping' }])
+  const url = `${cluster.urls[1] ?? ''}/v1/datastores/trips/indexes/zone_index`
+  await eventually('it is not asked any more', async () => {
+    const { status } = await fetch(`${url}?zone=7`)
+    return status === 404 ? true : undefined
+  })
+  const gone = await trilithon('index', 'drop', 'zone_index', ...place, '--grace', '11', '--yes')
+  expect(gone).toMatchObject({ code: 0 })
+  expect((await fetch(url, { method: 'DELETE' })).status).toBe(404)
+  const other = yaml.replace('integer', 'string')
+  expect(await trilithon('index', 'apply', await save('other.yaml', other))).toMatchObject({
+    code: 0,
+  })
+}, 120_000)

@@ -2,10 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { nodeId } from '../../src/base/ids.ts'
+import { datastoreGroupOf } from '../../src/cells/cell-table.ts'
 import { shardGroup, shardOf } from '../../src/cells/shard.ts'
 import { connect } from '../../src/client/connect.ts'
 import { rootKey, type RejectedPut } from '../../src/index.ts'
-import { bucketOf } from '../../src/placement/placement.ts'
+import { bucketOf, placementOver } from '../../src/placement/placement.ts'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
@@ -183,6 +185,42 @@ test('BUF-1, BUF-2, BUF-3: while a set has no majority its cells are buffered, t
     await client.close()
   }
 })
+
+test('IDX-8: while the set with the definitions of indexes has no majority, the other one puts, reads and keeps them', async () => {
+  const placement = placementOver([east, west].map((set) => set.map(nodeId)))
+  const names = Array.from({ length: 20 }, (_, k) => `indexed${k}`)
+  const datastore = names.find((name) => placement.setOf(datastoreGroupOf(name)) === 1) ?? ''
+  const rowKeys = Array.from({ length: 50 }, () => randomUUID())
+  const [before = '', during = ''] = rowKeys.filter(
+    (row) => placement.setOf(shardGroup(datastore, shardOf(row))) === 0,
+  )
+  const client = await connect({ nodes: cluster.urls, timeoutMs: 10_000 })
+  try {
+    const cells = client.cells(datastore)
+    const indexes = client.cellIndexes(datastore)
+    const column_defs = [{ column_key: 'BASE', fields: [{ field: 'city', type: 'string' }] }]
+    await indexes.apply({ table: 'by_city', datastore, column_defs })
+    await indexes.build('by_city', { graceMs: 0 })
+    const cell = { column: 'BASE', refKey: 0, body: { city: 'Oslo' } }
+    await cells.put({ ...cell, rowKey: before })
+    await cluster.node('d').stop('SIGKILL')
+    await cluster.node('e').stop('SIGKILL')
+    // Longer than what nodes know of definitions is gone by.
+    await new Promise((resolve) => setTimeout(resolve, 12_000))
+    expect(await cells.put({ ...cell, rowKey: during })).toMatchObject({ created: true })
+    expect((await cells.get({ ...cell, rowKey: during }))?.body).toEqual({ city: 'Oslo' })
+    await cluster.node('d').start()
+    await cluster.node('e').start()
+    await eventually('the index has both rows', async () => {
+      const { entries } = await cells.index('by_city').query({ city: 'Oslo' })
+      return entries.length === 2 ? true : undefined
+    })
+    await indexes.drop('by_city', { graceMs: 0 })
+    expect(await indexes.list()).toEqual([])
+  } finally {
+    await client.close()
+  }
+}, 90_000)
 
 test('a data folder is not used under other replica sets', async () => {
   const node = cluster.node('f')

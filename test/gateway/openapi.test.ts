@@ -142,6 +142,12 @@ const found = '/indexes/{name}'
 const queries: readonly Sent[] = [
   { method: 'GET', path: found, query: '?city=Berlin&select=city&limit=2', status: 200 },
   { method: 'GET', path: found, query: '?fare.gte=1', status: 400 },
+  { method: 'DELETE', path: found, query: '?grace=many', status: 400 },
+  { method: 'DELETE', path: found, query: '?grace=86401', status: 400 },
+  { method: 'DELETE', path: found, status: 202 },
+  { method: 'GET', path: found, query: '?city=Berlin', status: 404 },
+  { method: 'DELETE', path: found, query: '?grace=0', status: 200 },
+  { method: 'DELETE', path: found, query: '?grace=0', status: 404 },
 ]
 
 /** An index with nothing in it. */
