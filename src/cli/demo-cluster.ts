@@ -110,6 +110,7 @@ export class DemoCluster {
       insecure: false,
       logLevel: 'info',
       drainTimeoutMs,
+      bufferCopies: 0,
       limits: defaultLimits,
     }
   }

@@ -38,7 +38,7 @@ export interface BackgroundParts extends BackgroundOptions {
   onBug(error: Error): void
 }
 
-const bufferCopiesDefault = 1
+export const bufferCopiesDefault = 1
 
 export interface QueuesStatus extends Readonly<DeliveryCounts> {
   /** Groups whose outbox waits to be looked at, or is. */

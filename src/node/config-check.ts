@@ -3,6 +3,7 @@ import { isIPv4 } from 'node:net'
 import { clockDriftPpmMax, entryBytesMax, transactionBytesMax } from '../base/limits.ts'
 import type { Listen } from './config-values.ts'
 import type { NodeConfig } from './node-config.ts'
+import { replicaSetsOf } from './replica-sets.ts'
 import { describeOrigin, type ConfigProblem, type Origin } from './config-source.ts'
 
 /** What every process that listens is configured with. */
@@ -28,7 +29,22 @@ export function checkConfig(
   }
   checkListener(config, origins, complain)
   checkLimitPairs(config, complain)
+  if (origins.has('buffer_copies')) checkBufferCopies(config, complain)
   return problems
+}
+
+/** Each copy goes to a set of its own; the default asks for no more than there are. */
+function checkBufferCopies({ nodes, bufferCopies }: NodeConfig, complain: Complain): void {
+  const others = replicaSetsOf(nodes).length - 1
+  if (bufferCopies <= others) return
+  const there =
+    others === 0
+      ? 'there is no other replica set'
+      : `there ${others === 1 ? 'is one other' : `are ${others} others`}`
+  complain(
+    'buffer_copies',
+    `buffer_copies (${bufferCopies}) wants as many replica sets besides that of the cell, and ${there}`,
+  )
 }
 
 /** Adds problems, each at the place of a setting. */

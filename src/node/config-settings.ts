@@ -54,6 +54,12 @@ export const nodeSettings: readonly Setting[] = [
     what: 'how long a stopping node waits for work in flight',
     fallback: '10000',
   },
+  {
+    name: 'buffer_copies',
+    argument: 'NUMBER',
+    what: 'other replica sets that each keep a copy of a cell whose own set is silent; 0: none',
+    fallback: '1',
+  },
 ]
 
 /** `groupQueueMax` is `limits.group_queue_max` in the file. */

@@ -4,6 +4,7 @@
  */
 import { isClusterId, isNodeId } from '../base/ids.ts'
 import { defaultLimits, type Limits } from '../base/limits.ts'
+import { bufferCopiesDefault } from './background.ts'
 import { checkConfig } from './config-check.ts'
 import {
   gather,
@@ -63,6 +64,7 @@ export function buildConfig(sources: ConfigSources): ConfigResult {
     logLevel: take('log_level', logLevelOf) ?? ('info' as const),
     drainTimeoutMs:
       take('drain_timeout_ms', (at) => countOf(at, 0, drainTimeoutMaxMs)) ?? drainTimeoutDefaultMs,
+    bufferCopies: take('buffer_copies', (at) => countOf(at, 0, numberMax)) ?? bufferCopiesDefault,
     limits: takeLimits(take),
   }
   const isWhole =
@@ -108,6 +110,7 @@ function effectiveSettings(
     ['insecure', String(config.insecure)],
     ['log_level', config.logLevel],
     ['drain_timeout_ms', String(config.drainTimeoutMs)],
+    ['buffer_copies', String(config.bufferCopies)],
     ...limitSettings.map(({ name, limit }): [string, string] => [name, String(limits[limit])]),
   ])
 }

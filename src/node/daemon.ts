@@ -149,6 +149,7 @@ export class Daemon {
       {
         ...{ node: config.node, cluster: config.cluster, limits: config.limits },
         placement: placementOver(sets),
+        bufferCopies: config.bufferCopies,
         beforeStart: () => keepReplicaSets(config.data, sets),
       },
       (reason) => this.#fail(reason),

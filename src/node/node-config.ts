@@ -15,5 +15,7 @@ export interface NodeConfig {
   readonly insecure: boolean
   readonly logLevel: LogLevel
   readonly drainTimeoutMs: number
+  /** Other replica sets that each take a copy of a cell whose own set is silent; 0: none. */
+  readonly bufferCopies: number
   readonly limits: Limits
 }

@@ -160,6 +160,16 @@ const bad: readonly (readonly [title: string, yaml: string, said: RegExp])[] = [
     /insecure: wants true or false, not "perhaps"/,
   ],
   [
+    'copies of buffered cells in less than none',
+    `${good}buffer_copies: -1\n`,
+    /^a\.yaml:9:16: buffer_copies: wants a whole number from 0/,
+  ],
+  [
+    'copies of buffered cells in sets that are not there',
+    `${good}buffer_copies: 2\n`,
+    /^a\.yaml:9:16: buffer_copies \(2\) wants as many replica sets besides that of the cell, and there is no other/,
+  ],
+  [
     'a negative time',
     `${good}drain_timeout_ms: -1\n`,
     /drain_timeout_ms: wants a whole number from 0/,
@@ -324,4 +334,18 @@ test('the nearest word is found by edit distance, and none when all are far', ()
   expect(editDistance('', 'abc')).toBe(3)
   expect(nearest('dta', ['data', 'node'])).toBe('data')
   expect(nearest('replicas', ['data', 'node'])).toBeUndefined()
+})
+
+test('buffered cells have a copy on one other replica set, or as many as are asked for', () => {
+  const two = good.replace('127.0.0.1:4702/" }', '127.0.0.1:4702/", set: west }')
+  const copies = (...given: Parameters<typeof build>): number | undefined => {
+    const built = build(...given)
+    return built.ok ? built.config.bufferCopies : undefined
+  }
+  expect([copies(good), copies(two)]).toEqual([1, 1])
+  expect(copies(`${two}buffer_copies: 1\n`, {}, { TRILITHON_BUFFER_COPIES: '0' })).toBe(0)
+  expect(copies(two, { buffer_copies: '1' }, { TRILITHON_BUFFER_COPIES: '0' })).toBe(1)
+  expect(complaints(build(two, { buffer_copies: '2' }))).toEqual([
+    '--buffer-copies: buffer_copies (2) wants as many replica sets besides that of the cell, and there is one other',
+  ])
 })
