@@ -7,6 +7,7 @@
  *        every set has them.
  */
 import { assert, AssertionError } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Tables } from '../tables/open.ts'
@@ -60,7 +61,7 @@ export async function spreadDefinitions(parts: SpreadParts, datastore: string): 
   )
   const all = Array.from({ length: sets.count }, (_, set) => copyName(datastore, set, sets))
   const others = all.filter((name) => name !== datastore)
-  await Promise.all(others.map((name) => copyTo(parts, name, own)))
+  await Promise.all(others.map((name) => copyTo(parts, name, own).catch(notYetKnown)))
   if (own.rows.some(isNews(own.version))) await noteKnown(parts, datastore, own.version)
 }
 
@@ -74,6 +75,12 @@ async function copyTo(parts: SpreadParts, name: string, own: DefinitionRows): Pr
     },
     options,
   )
+}
+
+function notYetKnown(error: unknown): never {
+  if (!(error instanceof StoreError)) throw error
+  const message = `what was changed is not known to every replica set yet, and nothing is built or cleared before; send it again when they all answer (${error.message})`
+  throw new StoreError(error.code, message, error.detail)
 }
 
 /** From now on it is known; what was changed since is not. */

@@ -23,13 +23,7 @@ import {
 import type { ShardName } from './cell.ts'
 import { spreadDefinitions, type SpreadParts } from './index-copies.ts'
 import { storedName, type NumberedIndex } from './index-definition.ts'
-import {
-  indexNamed,
-  markIndexDropping,
-  noteCleared,
-  readIndexes,
-  type KnownIndex,
-} from './index-registry.ts'
+import { markIndexDropping, noteCleared, readIndexes, type KnownIndex } from './index-registry.ts'
 
 export const dropPhases = ['waiting', 'clearing', 'dropped'] as const
 export type DropPhase = (typeof dropPhases)[number]
@@ -39,6 +33,8 @@ export interface DropProgress {
   /** Seconds while it waits; shards while it clears. */
   readonly done: number
   readonly total: number
+  /** Of the index: a later one of its name has another. */
+  readonly number: number
 }
 
 export interface DropParts extends SpreadParts {
@@ -54,22 +50,26 @@ export interface DropParts extends SpreadParts {
 export interface DropTask {
   readonly datastore: string
   readonly name: string
-  readonly graceMs: number | undefined
+  readonly number?: number
+  readonly graceMs?: number
+  /** Of a datastore. */
   readonly shardCount: number
 }
 
 /** One step; rejects with `not-found` when there is no such index any more. */
 export async function dropIndex(parts: DropParts, task: DropTask): Promise<DropProgress> {
   const { tables, clock } = parts
-  const { datastore, name, graceMs = schemaGraceMs } = task
-  await markIndexDropping(tables, datastore, name, { timeoutMs: left(parts) })
+  const { datastore, graceMs = schemaGraceMs, shardCount } = task
+  const { number } = await markIndexDropping(tables, task, { timeoutMs: left(parts) })
   await spreadDefinitions(parts, datastore)
   const known = await readIndexes(tables, datastore, { timeoutMs: left(parts) })
-  const index = indexNamed(known, datastore, name)
+  const index = known.find(({ definition }) => definition.number === number)
+  // Somebody else was quicker.
+  if (index === undefined) return { phase: 'dropped', done: shardCount, total: shardCount, number }
   const doneMs = Math.max(0, clock.wallMicros() - index.declaredAt) / 1000
   if (doneMs >= graceMs) return clear(parts, task, index)
   const [done, total] = [Math.floor(doneMs / 1000), Math.ceil(graceMs / 1000)]
-  return { phase: 'waiting', done, total }
+  return { phase: 'waiting', done, total, number }
 }
 
 async function clear(
@@ -78,17 +78,18 @@ async function clear(
   { definition, isDropping, isKnown, clearedTo }: KnownIndex,
 ): Promise<DropProgress> {
   assert(isDropping && isKnown, 'IDX-9: entries are cleared off when all sets know of it')
+  const { number } = definition
   const untilMs = Math.min(parts.clock.monotonicMs() + dropStepMs, parts.deadlineMs)
   const { done } = await clearFrom(parts, definition, clearedTo, untilMs)
   const options = { timeoutMs: left(parts) }
   if (done !== undefined) {
     await noteCleared(parts.tables, definition, done, options)
-    return { phase: 'clearing', done, total }
+    return { phase: 'clearing', done, total, number }
   }
   await noteCleared(parts.tables, definition, 'all', options)
   // A set that does not hear of it now keeps a row of what is dropped until the next change.
   await spreadDefinitions(parts, datastore).catch(() => undefined)
-  return { phase: 'dropped', done: total, total }
+  return { phase: 'dropped', done: total, total, number }
 }
 
 /** `done`: the first shard that may have entries left; absent when none has. */

@@ -144,33 +144,33 @@ function tooMany(datastore: string): StoreError {
 export function markIndexBuilt(tables: Tables, index: NumberedIndex): Promise<void> {
   return change(tables, index.datastore, ({ rows }, version) => {
     const row = rows.find((one) => isRowOf(one, index))
-    if (row === undefined || row.is_dropping === true) throw droppedMeanwhile(index)
+    if (row === undefined || row.is_dropping === true) throw droppedMeanwhile(index.name)
     if (!row.is_building) return { value: undefined }
     return { rows: replaced(rows, { ...row, is_building: false, version }), value: undefined }
   })
 }
 
-export function droppedMeanwhile({ name }: IndexDefinition): StoreError {
+export function droppedMeanwhile(name: string): StoreError {
   return new StoreError('not-found', `index ${name} was dropped meanwhile`)
 }
 
-/** From the time on at which all sets know of it, nobody keeps it any more. */
+/**
+ * From the time on at which all sets know of it, nobody keeps it any more. `number`: that one, and no
+ * later one of its name.
+ */
 export function markIndexDropping(
   tables: Tables,
-  datastore: string,
-  name: string,
+  { datastore, name, number }: Pick<IndexDefinition, 'datastore' | 'name'> & { number?: number },
   options: ReadOptions,
-): Promise<void> {
-  const work: Change<void> = ({ rows }, version) => {
-    const { definition } = indexNamed(
-      rows.map((row) => knownOf(datastore, row)),
-      datastore,
-      name,
-    )
-    const row = rows.find((one) => isRowOf(one, definition))
-    if (row === undefined || row.is_dropping === true) return { value: undefined }
+): Promise<NumberedIndex> {
+  const work: Change<NumberedIndex> = ({ rows }, version) => {
+    const known = rows.map((row) => knownOf(datastore, row))
+    const { definition: value } = indexNamed(known, datastore, name)
+    if (number !== undefined && number !== value.number) throw droppedMeanwhile(name)
+    const row = rows.find((one) => isRowOf(one, value))
+    if (row === undefined || row.is_dropping === true) return { value }
     const dropping = { ...row, is_dropping: true, is_known: false, version }
-    return { rows: replaced(rows, dropping), value: undefined }
+    return { rows: replaced(rows, dropping), value }
   }
   return change(tables, datastore, work, options)
 }

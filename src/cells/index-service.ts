@@ -76,10 +76,10 @@ export class IndexService {
     this.#kept.forget(datastore)
   }
 
-  async drop({ datastore, name, graceMs }: DropIndex, deadlineMs: number): Promise<DropProgress> {
+  async drop(operation: DropIndex, deadlineMs: number): Promise<DropProgress> {
     const parts = { ...this.#parts, sets: this.#sets, deadlineMs }
-    const progress = await dropIndex(parts, { datastore, name, graceMs, shardCount })
-    this.#kept.forget(datastore)
+    const progress = await dropIndex(parts, { ...operation, shardCount })
+    this.#kept.forget(operation.datastore)
     return progress
   }
 }

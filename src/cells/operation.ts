@@ -135,6 +135,8 @@ export interface DropIndex {
   readonly kind: 'drop-index'
   readonly datastore: string
   readonly name: string
+  /** That of this number, as an earlier step has told it, and no later one of the name. */
+  readonly number?: number
   /** How long nodes may still keep it after all sets know; by default as long as is safe. */
   readonly graceMs?: number
 }

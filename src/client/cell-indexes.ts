@@ -144,7 +144,7 @@ function checkKept(known: readonly KnownIndex[], definition: NumberedIndex): voi
   const isKept = known.some((one) => {
     return one.definition.name === name && one.definition.number === number && !one.isDropping
   })
-  if (!isKept) throw droppedMeanwhile(definition)
+  if (!isKept) throw droppedMeanwhile(name)
 }
 
 export interface CellIndexesParts {
@@ -220,18 +220,19 @@ export class ClientCellIndexes {
   async drop(name: string, options: BuildOptions = {}): Promise<void> {
     const { graceMs, onProgress } = options
     const { datastore } = this
-    const operation = { kind: 'drop-index', datastore, name } as const
-    const asked = graceMs === undefined ? operation : { ...operation, graceMs }
-    for (let steps = 0; ; steps++) {
+    let asked: DropIndex = { kind: 'drop-index', datastore, name }
+    if (graceMs !== undefined) asked = { ...asked, graceMs }
+    for (;;) {
       const answer = await this.#ask(asked).catch((error: unknown) => {
-        // The answer to the last step was lost, and somebody took it.
-        const isGone = error instanceof StoreError && error.code === 'not-found' && steps > 0
-        if (isGone) return undefined
+        // The answer to the last step was lost, or somebody else took it.
+        const isGone = error instanceof StoreError && error.code === 'not-found'
+        if (isGone && asked.number !== undefined) return undefined
         throw error
       })
       if (answer?.kind !== 'drop-index' || answer.phase === 'dropped') return
-      const { phase, done, total } = answer
+      const { phase, done, total, number } = answer
       onProgress?.({ phase, done, total })
+      asked = { ...asked, number }
       if (phase === 'waiting') await pause(this.#parts, upkeepBounds.waitStepMs)
     }
   }

@@ -118,7 +118,7 @@ export const indexChangeKinds = { 'spread-indexes': 90, 'drop-index': 91 } as co
 
 export function packIndexChange(operation: SpreadIndexes | DropIndex): Packable[] {
   const { kind, datastore } = operation
-  return kind === 'spread-indexes' ? [datastore] : [datastore, operation.name, operation.graceMs]
+  return kind === 'spread-indexes' ? [datastore] : packDropIndex(operation)
 }
 
 /** Undefined when it is of another kind. */
@@ -132,27 +132,33 @@ export function readIndexChange(
   return { kind: 'spread-indexes', datastore: part.text(datastore, 'datastore') }
 }
 
+function packDropIndex({ datastore, name, number, graceMs }: DropIndex): Packable[] {
+  return [datastore, name, number, graceMs]
+}
+
 function readDropIndex(fields: readonly unknown[]): DropIndex {
-  const [datastore, name, graceMs] = field.list(fields, 'drop index', 3)
+  const [datastore, name, number, graceMs] = field.list(fields, 'drop index', 4)
   return {
     ...{ kind: 'drop-index', datastore: part.text(datastore, 'datastore') },
     name: part.text(name, 'name'),
+    ...(!field.isAbsent(number) && { number: field.count(number, 'number') }),
     ...(!field.isAbsent(graceMs) && { graceMs: field.count(graceMs, 'grace') }),
   }
 }
 
-export function packDropped({ phase, done, total }: DropProgress): Packable[] {
-  return [dropPhases.indexOf(phase), done, total]
+export function packDropped({ phase, done, total, number }: DropProgress): Packable[] {
+  return [dropPhases.indexOf(phase), done, total, number]
 }
 
 export function readDropped(
   fields: readonly unknown[],
 ): { readonly kind: 'drop-index' } & DropProgress {
-  const [phase, done, total] = field.list(fields, 'drop index', 3)
+  const [phase, done, total, number] = field.list(fields, 'dropped', 4)
   const known = dropPhases[field.count(phase, 'phase')]
   if (known === undefined) throw new field.MalformedError('phase is of no known kind')
   return {
     ...{ kind: 'drop-index', phase: known },
     ...{ done: field.count(done, 'done'), total: field.count(total, 'total') },
+    number: field.count(number, 'number'),
   }
 }

@@ -112,8 +112,11 @@ function bench(delayMs = 1) {
       const { entries } = await run(index.query({ ...where }))
       return entries.map((one) => one.rowKey)
     },
-    drop: async (graceMs: number, node = 0): Promise<DropProgress> => {
-      const operation = { kind: 'drop-index', datastore, name: 'by_it', graceMs } as const
+    drop: async (graceMs: number, node = 0, number?: number): Promise<DropProgress> => {
+      const operation = {
+        ...({ kind: 'drop-index', datastore, name: 'by_it', graceMs } as const),
+        ...(number !== undefined && { number }),
+      }
       return run(ask(at(stores, node), operation, { timeoutMs: 20_000 }))
     },
     indexed: async (row: string): Promise<string[]> => {
@@ -223,6 +226,8 @@ test('IDX-9: a dropped index leaves nothing, whatever was under way, and another
   await expect(run(markIndexBuilt(tables, first))).rejects.toThrow('was dropped meanwhile')
   const second = await declared('zone')
   expect(storedName(second)).not.toBe(storedName(first))
+  // Who dropped the first one, and was slow, drops no other.
+  await expect(drop(0, 0, first.number)).rejects.toThrow('was dropped meanwhile')
   await run(buildCellIndex(parts(second), undefined))
   await run(markIndexBuilt(tables, second))
   await spread()

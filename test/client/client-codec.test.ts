@@ -5,6 +5,7 @@ import { retryByCode, isStoreErrorCode } from '../../src/base/errors.ts'
 import { nodeId } from '../../src/base/ids.ts'
 import { pack, unpack, type Packable } from '../../src/base/pack.ts'
 import type { ShardPosition, StoredCell, Written } from '../../src/cells/cell.ts'
+import { dropPhases } from '../../src/cells/index-drop.ts'
 import type {
   CellOperation,
   GetItem,
@@ -289,6 +290,11 @@ const operations: fc.Arbitrary<Operation> = fc.oneof(
     },
     ['kind', 'datastore', 'read', 'rowKey', 'column', 'limit', 'reverse'],
   ),
+  fc.record({ kind: fc.constant('spread-indexes'), datastore }, plain),
+  record<CellOperation & { kind: 'drop-index' }>(
+    { kind: fc.constant('drop-index'), datastore, name: text, number: count, graceMs: count },
+    ['kind', 'datastore', 'name'],
+  ),
   fc.record(
     {
       ...{ kind: fc.constant('log'), datastore, read, limit: count, waitMs: count },
@@ -323,6 +329,12 @@ const answers: fc.Arbitrary<Reply> = fc.oneof(
   fc.tuple(pages, text).map(([of, next]): Reply => ({ kind: 'row', page: { cells: of, next } })),
   pages.map((of): Reply => ({ kind: 'versions', page: { cells: of } })),
   outcomes(logPages).map((items): Reply => ({ kind: 'log', items })),
+  fc.constant<Reply>({ kind: 'spread-indexes' }),
+  fc
+    .tuple(fc.constantFrom(...dropPhases), count, count, count)
+    .map(([phase, done, total, number]): Reply => {
+      return { kind: 'drop-index', phase, done, total, number }
+    }),
   bytes.map((status): Reply => ({ kind: 'status', status })),
   problems.map((problem): Reply => ({ kind: 'problem', problem })),
 )
