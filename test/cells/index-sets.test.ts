@@ -18,7 +18,12 @@ import {
   type NumberedIndex,
 } from '../../src/cells/index-definition.ts'
 import type { DropProgress } from '../../src/cells/index-drop.ts'
-import { applyIndex, markIndexBuilt, readIndexes } from '../../src/cells/index-registry.ts'
+import {
+  applyIndex,
+  droppedMeanwhile,
+  markIndexBuilt,
+  readIndexes,
+} from '../../src/cells/index-registry.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import { ClientCellIndex } from '../../src/client/cell-indexes.ts'
 import { present } from '../../src/base/assert.ts'
@@ -234,6 +239,24 @@ test('IDX-9: a dropped index leaves nothing, whatever was under way, and another
   await rest(2 * schemaTrustMs)
   expect(await found(at(stores, 1), { zone: 'Oslo' })).toHaveLength(5)
   for (const row of [...rows, fifth]) expect(await indexed(row)).toEqual([storedName(second)])
+})
+
+test('IDX-9: who fills an index looks before each row whether it is still there', async () => {
+  const { declared, write, run, parts, indexed } = bench()
+  const rows = rowsOn(home, 2)
+  for (const row of rows) await write(row, 1, { city: 'Oslo' })
+  const index = await declared('city')
+  let looks = 0
+  const checkKept = (): void => {
+    looks += 1
+    if (looks > 1) throw droppedMeanwhile('by_it')
+  }
+  await expect(run(buildCellIndex({ ...parts(index), checkKept }, undefined))).rejects.toThrow(
+    'was dropped meanwhile',
+  )
+  expect(looks).toBe(2)
+  const filled = [...(await indexed(rows[0] ?? '')), ...(await indexed(rows[1] ?? ''))]
+  expect(filled).toEqual([storedName(index)])
 })
 
 test('IDX-9: a drop goes on from where it came to, at whatever node', async () => {
