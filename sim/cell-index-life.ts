@@ -38,6 +38,7 @@ export interface CellIndexLifeParts {
 /** Longer than any world. */
 const neverMs = 86_400_000
 const dropsMax = 2
+const markTimeoutMs = 20_000
 
 export class CellIndexLife {
   readonly #parts: CellIndexLifeParts
@@ -131,9 +132,8 @@ export class CellIndexLife {
   }
 
   async #markDropping(client: Client): Promise<void> {
-    const { timeoutMs } = this.#parts.options
     const operation = { kind: 'drop-index', datastore, name, graceMs: neverMs } as const
-    const { answer } = await client.execute(operation, { timeoutMs })
+    const { answer } = await client.execute(operation, { timeoutMs: markTimeoutMs })
     if (answer.kind === 'problem') unlessGone(errorOf(answer.problem))
   }
 

@@ -56,6 +56,8 @@ const refKeyMax = 6
 const refKeyRise = 3
 const putsPerClient = 25
 const homecomingMicros = 5_000_000
+/** A step of looking after indexes is many reads and writes, one after another. */
+const upkeepTimes = { timeoutMs: 20_000, tryTimeoutMs: 10_000 }
 
 export class CellIndexWorkload {
   readonly #parts: CellIndexWorkloadParts
@@ -68,7 +70,7 @@ export class CellIndexWorkload {
     this.#parts = parts
     this.#life = new CellIndexLife({
       ...parts,
-      client: () => this.#connect('index-declarer', parts.nodes),
+      client: () => this.#connect('index-declarer', parts.nodes, upkeepTimes),
       random: parts.world.random.fork('index life'),
       isEnding: () => this.#isEnding,
       told: (call) => this.#told(call),
@@ -160,7 +162,7 @@ export class CellIndexWorkload {
 
   async #compare(node: string): Promise<void> {
     const { world, indexes, isInService, options } = this.#parts
-    const client = this.#connect(`index-reader-${node}`, [node])
+    const client = this.#connect(`index-reader-${node}`, [node], upkeepTimes)
     // Cells that were buffered come home; nobody else writes any more.
     await world.sleep(1300 * options.schemaTrustMs + homecomingMicros)
     while (isInService(node)) {
@@ -263,14 +265,19 @@ export class CellIndexWorkload {
     return createClock(process, skew, this.#parts.world.random.fork(`${process.name} clock`))
   }
 
-  #connect(who: string, known: readonly string[]): Client {
+  #connect(
+    who: string,
+    known: readonly string[],
+    longer: Partial<typeof upkeepTimes> = {},
+  ): Client {
     const { world, network, options } = this.#parts
     const random = world.random.fork(`${who} library`)
     const process = new SimProcess(world, who)
     const transport = network.attach(process, known)
     const clock = this.#clock(process)
     const { tryTimeoutMs, timeoutMs, schemaTrustMs } = options
-    const limits = { timeoutMs, tryTimeoutMs, avoidMs: tryTimeoutMs, schemaTrustMs }
+    const own = { timeoutMs, tryTimeoutMs, avoidMs: tryTimeoutMs, schemaTrustMs }
+    const limits = { ...own, ...longer }
     return new Client({ transport, clock, random: random.fork('chance') }, limits)
   }
 }
