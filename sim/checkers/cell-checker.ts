@@ -5,6 +5,7 @@
  * CELL-1  A cell never changes: one triple, one body, one added id; none that nobody wrote.
  * CELL-2  Newest is the highest ref key.
  * CELL-3  Added ids are dense but for what was purged, and rise in the order in which cells can be seen.
+ * CELL-4  A put is told truthfully whether it created its cell.
  * CELL-7  A purged cell is gone for good.
  * CELL-8  A purge removes what it names and nothing else.
  * LEASE-3 A current read sees all that was acknowledged, or shown to any read, before it began.
@@ -40,6 +41,8 @@ interface Fact {
   /** As it was first acknowledged or read; `sinceTick` is the end of that operation. */
   seen: { readonly cell: SeenCell; readonly sinceTick: number } | undefined
   createdCount: number
+  /** Puts of it, whatever became of them. */
+  sentCount: number
 }
 
 interface ShardFacts {
@@ -88,13 +91,19 @@ export class CellChecker {
     purge.ackTick = this.begin()
   }
 
+  /** Once for each put, and once more when somebody sends it again whose tries are puts of their own. */
   onPutSent(name: CellName, body: string): void {
-    this.#factOf(name).sent.add(body)
+    const fact = this.#factOf(name)
+    fact.sent.add(body)
+    fact.sentCount += 1
   }
 
   onPutAcknowledged(cell: SeenCell, startTick: number, isCreated: boolean): void {
     const fact = this.#see(cell)
-    if (!isCreated) return
+    if (!isCreated) {
+      const sentence = 'A put is told that its cell was there, and nobody else put it.'
+      return this.#check(fact.sentCount > 1, 'CELL-4', sentence, { cell })
+    }
     fact.createdCount += 1
     this.#check(fact.createdCount === 1, 'LOG-3', 'A cell was created twice.', { cell })
     const { acknowledged } = this.#shardOf(cell.shard)
@@ -312,6 +321,7 @@ export class CellChecker {
         sent: new Set(),
         seen: undefined,
         createdCount: 0,
+        sentCount: 0,
       }
       this.#facts.set(key, fact)
       this.#columnOf(name).set(refKey, fact)

@@ -84,6 +84,7 @@ test('CELL-3: a gap, a number used twice, or one that went back is found', () =>
   expect(gap.rules).toContain('CELL-3')
   const twice = new Court()
   twice.put(cell(1, 1))
+  twice.checker.onPutSent(named(2), 'body 2')
   twice.put(cell(2, 1), false)
   expect(twice.rules).toEqual(['CELL-3'])
   const back = new Court()
@@ -183,4 +184,14 @@ test('CELL-1: a purged cell that comes back with another body is found', () => {
   const court = purged(true)
   court.put(cell(1, 4, 'another'))
   expect(court.rules).toEqual(['CELL-1', 'LOG-3'])
+})
+
+test('CELL-4: a put that finds its cell though nobody else put it is found', () => {
+  const court = new Court()
+  court.put(cell(1, 1), false)
+  expect(court.rules).toEqual(['CELL-4'])
+  const fair = new Court()
+  fair.checker.onPutSent(named(1), 'body 1')
+  fair.put(cell(1, 1), false)
+  expect(fair.rules).toEqual([])
 })
