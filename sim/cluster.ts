@@ -119,6 +119,8 @@ export class Cluster<P extends Program, ClientFrame> {
   readonly #parts: ClusterParts<P, ClientFrame>
   readonly placement: Placement
   readonly #priorities: Priorities
+  /** How often each node has begun to ask other sets. */
+  readonly #livesOutside = new Map<string, number>()
   #tended = 0
   readonly #traffic = { messages: 0, bytes: 0, proposals: 0, requests: 0 }
 
@@ -173,8 +175,8 @@ export class Cluster<P extends Program, ClientFrame> {
       resetLink: (a, b) => {
         this.#peerNetwork.reset(a, b)
         this.clientNetwork.reset(a, b)
-        this.clientNetwork.reset(outgoing(a), b)
-        this.clientNetwork.reset(a, outgoing(b))
+        this.clientNetwork.reset(this.#outgoing(a), b)
+        this.clientNetwork.reset(a, this.#outgoing(b))
       },
       loseNextReply: (node) => {
         this.clientNetwork.loseNext(node)
@@ -267,16 +269,21 @@ export class Cluster<P extends Program, ClientFrame> {
     }
   }
 
+  #outgoing(node: string): string {
+    return outgoing(node, this.#livesOutside.get(node) ?? 0)
+  }
+
   #linksElsewhere(process: SimProcess): ReadonlyMap<number, Transport<ClientFrame>> {
     const { placement, clientNetwork } = this
     const { name } = process
+    this.#livesOutside.set(name, (this.#livesOutside.get(name) ?? 0) + 1)
     const sets = Array.from({ length: placement.setCount }, (_, set) => set)
     // Of two sets; with more, each would need an endpoint of its own.
     const others = sets.filter((set) => !placement.nodesOf(set).some((node) => node === name))
     return new Map(
       others.map((set) => {
         const nodes = placement.nodesOf(set)
-        return [set, clientNetwork.attach(process, nodes, outgoing(name))]
+        return [set, clientNetwork.attach(process, nodes, this.#outgoing(name))]
       }),
     )
   }
@@ -314,7 +321,7 @@ export class Cluster<P extends Program, ClientFrame> {
         judge.onDown(name)
         this.#peerNetwork.detach(name)
         this.clientNetwork.detach(name)
-        this.clientNetwork.detach(outgoing(name))
+        this.clientNetwork.detach(this.#outgoing(name))
       },
       onStart: () => judge.onStart(name),
       onOpen: () => {

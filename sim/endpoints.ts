@@ -14,9 +14,9 @@ export function setsOf(nodeCount: number, setCount = 1): readonly (readonly Node
   return sizes.map((size) => names.splice(0, size))
 }
 
-/** Where a node asks the nodes of other sets, as a client of theirs. */
-export function outgoing(node: string): string {
-  return `${node}~out`
+/** Where a node asks the nodes of other sets, as a client of theirs: as such it has lives, too. */
+export function outgoing(node: string, life: number): string {
+  return `${node}~out${life}`
 }
 
 /** An endpoint of its own for each life of a client, as each connection has one at a node. */
