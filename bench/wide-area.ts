@@ -13,7 +13,7 @@ import { staticPlacement } from '../src/placement/placement.ts'
 import { createClock } from '../sim/clock.ts'
 import type { SimCluster } from '../sim/comparison.ts'
 import { clientName, nodeName } from '../sim/endpoints.ts'
-import { makeCluster } from '../sim/run-setup.ts'
+import { makeCluster, nobody } from '../sim/run-setup.ts'
 import { calmFor, calmSkew } from '../sim/scenario-calm.ts'
 import { SimProcess } from '../sim/sim-process.ts'
 
@@ -56,7 +56,7 @@ export class WideArea {
       link: { ...calm.link, between: waysOf(distances) },
       disk: { writeMinMicros: 50, writeMeanMicros: 0 },
     }
-    const cluster = makeCluster({ options, faults: [] }, {}, () => undefined)
+    const cluster = makeCluster({ options, faults: [] }, {}, nobody)
     const clients = distances.map((_, region) => clientOf(cluster, region))
     cluster.start()
     await cluster.world.run(() => false, beginMicros)

@@ -181,11 +181,23 @@ export class CellClient {
     const refKey = isContended ? random.int(lowest, highest) : frontier.advance(row, column)
     const body = this.#drawBody(refKey)
     for (let tries = 0; tries < putTriesMax; tries++) {
-      if (await this.#do({ kind: 'put', row, column, refKey, body })) return
+      if (await this.#do({ kind: 'put', row, column, refKey, body })) {
+        return this.#readBack({ rowKey: row, column, refKey })
+      }
       await world.sleep(1 + random.exponential(20_000))
       if (this.#isEnding) return
       this.#parts.coverage.count('put again')
     }
+  }
+
+  /** Any replica will do: the session has been told of the cell, and is not shown less (CELL-5). */
+  async #readBack({ rowKey: row, ...name }: CellName): Promise<void> {
+    const { random, options } = this.#parts
+    const { readBack = 0 } = options
+    const own = random.fork(`read back ${this.#left}`)
+    if (!own.chance(readBack)) return
+    if (own.chance(half)) await this.#do({ kind: 'get', isCurrent: false, row, ...partOf(name) })
+    else await this.#do({ kind: 'latest', isCurrent: false, row, column: name.column })
   }
 
   /** Mostly a body of its own; now and then one that others would write as well. */

@@ -1,16 +1,20 @@
 /** The clients of a run, each with a process, a clock and a link to some of the nodes. */
 import type { CellName } from '../src/cells/cell.ts'
+import type { Clock } from '../src/ports/clock.ts'
 import type { ClientFrame } from '../src/wire/client-message.ts'
 import { Client } from '../src/client/client.ts'
-import { CellClient, Frontier } from './cell-client.ts'
+import { BatchingCells } from './batching-cells.ts'
+import { CellClient, Frontier, textOf, type CellClientParts } from './cell-client.ts'
 import type { CellChecker } from './checkers/cell-checker.ts'
 import { createClock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import { clientName, endpointOf } from './endpoints.ts'
 import { HistoryLog } from './history/history-log.ts'
 import type { History } from './history/operation.ts'
-import { recordClient } from './history/record-client.ts'
-import { hotRows, hotShards } from './hot-rows.ts'
+import { recordCells, type CellCalls, type Sink } from './history/record-client.ts'
+import type { Gateways } from './gateways.ts'
+import { hotRows, hotShardOf, hotShards } from './hot-rows.ts'
+import { HttpCells } from './http-cells.ts'
 import type { Load } from './load.ts'
 import type { Network } from './network.ts'
 import type { SeededRandom } from './random.ts'
@@ -21,6 +25,9 @@ import type { World } from './world.ts'
 
 export const datastore = 'simulation'
 
+/** Of each caller of the application that asks in batches. */
+const batchOperations = 15
+
 export interface CellWorkloadParts {
   readonly world: World
   readonly network: Network<ClientFrame>
@@ -29,6 +36,7 @@ export interface CellWorkloadParts {
   readonly options: WorkloadOptions
   readonly nodes: readonly string[]
   readonly load: Load
+  readonly gateways: Gateways
   /** Whether a node may have a damaged data disk now, and say so. */
   mayBeCorrupt(): boolean
   /** What the clients do, and nothing else; drawn as they go when absent. */
@@ -53,6 +61,10 @@ interface Living {
   /** Calls and sequences of calls that are not at their end. */
   busy: number
 }
+
+/** What clients of one way to the cells have of their own. */
+type OwnParts = Pick<CellClientParts, 'options' | 'onOperation'> &
+  Pick<Sink, 'isSession' | 'mayBeItsOwn'>
 
 export class CellWorkload {
   readonly shards: readonly number[]
@@ -97,8 +109,41 @@ export class CellWorkload {
       const random = world.random.fork(`client ${name}`)
       // Some know all nodes, some only one: reads of different clients go through different nodes.
       const drawn = random.shuffle(nodes).slice(0, random.int(1, nodes.length))
-      const known = this.#parts.nodesByClient?.[name] ?? drawn
+      // Who asks gateways asks all nodes.
+      const asked = this.#isWeb(name) ? nodes : drawn
+      const known = this.#parts.nodesByClient?.[name] ?? asked
       this.#work(this.#bringUp(name, known), options.operationsPerClient)
+    }
+    this.#startBatches()
+  }
+
+  /** The last ones of the clients. */
+  #isWeb(name: string): boolean {
+    const { clientCount, gateways } = this.#parts.options
+    const count = Math.min(gateways?.webClientCount ?? 0, clientCount)
+    return Array.from({ length: count }, (_, i) => clientName(clientCount - 1 - i)).includes(name)
+  }
+
+  /** Several callers in one process, whose cells go together. */
+  #startBatches(): void {
+    const { world, options, nodes, coverage } = this.#parts
+    const count = options.gateways?.batchCallerCount ?? 0
+    if (count === 0) return
+    const process = new SimProcess(world, 'batch')
+    const random = world.random.fork('batch callers')
+    const clock = this.#clockOf(process, random)
+    const http = this.#overHttp(process, clock, random)
+    const cells = new BatchingCells(http, clock, coverage)
+    for (let i = 1; i <= count; i++) {
+      const name = `batch-${i}`
+      const client = this.#clientOf(name, random.fork(name), cells, {
+        ...{ options: { ...options, purges: 0 }, onOperation: () => undefined },
+        // Answers to batches tell no positions.
+        ...{ isSession: false, mayBeItsOwn: (written) => http.wasSentAgain(written) },
+      })
+      const living = { name, known: nodes, client, process, life: 1, busy: 0 }
+      this.#living.set(name, living)
+      this.#begin(living, client.run(batchOperations))
     }
   }
 
@@ -120,6 +165,7 @@ export class CellWorkload {
     client.end()
     this.#living.delete(name)
     network.detach(process.name)
+    this.#parts.gateways.disconnect(process.name)
     process.kill()
     world.schedule(downMicros, 'client again', () => {
       if (!this.#isEnding) this.#work(this.#bringUp(name, known, life + 1), left)
@@ -184,34 +230,69 @@ export class CellWorkload {
   #makeClient(client: string, process: SimProcess, known: readonly string[]): CellClient {
     const { name } = process
     const random = this.#parts.world.random.fork(`client ${name} life`)
-    const { world, network, options, checker, coverage, load } = this.#parts
-    const frontier = this.#frontier
-    const transport = network.attach(process, known)
-    const skew = {
-      offsetMicros: random.int(-200_000, 200_000),
-      driftPpm: 0,
-      timerLatenessMicros: 0,
-    }
-    const clock = createClock(process, skew, random.fork('clock'))
-    const { tryTimeoutMs } = options
-    const library = new Client(
-      { transport, clock, random: random.fork('library') },
-      { tryTimeoutMs, avoidMs: tryTimeoutMs },
-    )
-    // Who comes up again has seen nothing: its name is another one.
-    const recorded = recordClient(library, {
-      ...{ client: name, log: this.#log },
-      isPurged: (shard) => this.#purged.has(shard),
-    })
-    return new CellClient({
-      ...{ name, world, random: random.fork('operations'), options, checker, coverage, frontier },
-      ...{ load, mayBeCorrupt: () => this.#parts.mayBeCorrupt() },
-      ...{ cells: recorded.cells(datastore), rows: this.#rows, purgedShard: this.shards.at(-1) },
-      onAcknowledged: (cell) => {
-        this.#lookFor(cell)
-      },
+    const clock = this.#clockOf(process, random)
+    const http = this.#isWeb(client) ? this.#overHttp(process, clock, random) : undefined
+    const cells = http ?? this.#overLibrary(process, clock, random, known)
+    const { options } = this.#parts
+    return this.#clientOf(name, random, cells, {
+      ...{ options, mayBeItsOwn: (written) => http?.wasSentAgain(written) === true },
       onOperation: (operation) => {
         this.#parts.onOperation({ ...operation, client })
+      },
+    })
+  }
+
+  #clockOf(process: SimProcess, random: SeededRandom): Clock {
+    const offsetMicros = random.int(-200_000, 200_000)
+    const skew = { offsetMicros, driftPpm: 0, timerLatenessMicros: 0 }
+    return createClock(process, skew, random.fork('clock'))
+  }
+
+  #overLibrary(
+    process: SimProcess,
+    clock: Clock,
+    random: SeededRandom,
+    known: readonly string[],
+  ): CellCalls {
+    const { network, options } = this.#parts
+    const transport = network.attach(process, known)
+    const { tryTimeoutMs } = options
+    return new Client(
+      { transport, clock, random: random.fork('library') },
+      { tryTimeoutMs, avoidMs: tryTimeoutMs },
+    ).cells(datastore)
+  }
+
+  #overHttp(process: SimProcess, clock: Clock, random: SeededRandom): HttpCells {
+    const { gateways, checker } = this.#parts
+    return new HttpCells({
+      ...{ datastore, caller: gateways.connect(process, clock, random.fork('gateways')) },
+      onSentAgain: ({ rowKey: row, column, refKey, body }) => {
+        checker.onPutSent({ shard: hotShardOf(row), row, column, refKey }, textOf(body))
+      },
+    })
+  }
+
+  /** Who comes up again has seen nothing: its name is another one. */
+  #clientOf(
+    name: string,
+    random: SeededRandom,
+    calls: CellCalls,
+    { isSession, mayBeItsOwn, ...own }: OwnParts,
+  ): CellClient {
+    const { world, checker, coverage, load } = this.#parts
+    const sink: Sink = {
+      ...{ client: name, isSession, mayBeItsOwn, log: this.#log },
+      isPurged: (shard) => this.#purged.has(shard),
+    }
+    return new CellClient({
+      ...own,
+      ...{ name, world, random: random.fork('operations'), checker, coverage, load },
+      ...{ frontier: this.#frontier, mayBeCorrupt: () => this.#parts.mayBeCorrupt() },
+      cells: recordCells(calls, datastore, sink),
+      ...{ rows: this.#rows, purgedShard: this.shards.at(-1) },
+      onAcknowledged: (cell) => {
+        this.#lookFor(cell)
       },
       tell: (what) => {
         this.#parts.tell(name, what)

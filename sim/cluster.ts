@@ -17,8 +17,9 @@ import { Atlas } from './atlas.ts'
 import { Judge } from './checkers/judge.ts'
 import { Referee } from './checkers/referee.ts'
 import { Coverage } from './coverage.ts'
-import { clientName, outgoing, setsOf } from './endpoints.ts'
+import { aroundNodes, outgoing, setsOf } from './endpoints.ts'
 import type { Fault } from './fault.ts'
+import { httpCodec, type HttpFrame } from './http-wire.ts'
 import { LeaseWatch } from './lease-watch.ts'
 import { Load } from './load.ts'
 import { Nemesis } from './nemesis.ts'
@@ -73,6 +74,7 @@ export interface ClusterParts<P extends Program, ClientFrame> {
     onDurable: (puts: readonly Put[], isWhole: boolean) => void,
   ): HostDisk
   killClient(client: string, downMicros: number): void
+  pauseClient(client: string, lengthMicros: number): void
   /** What this node counts on of leases, and has granted; undefined: nothing any more. */
   leasesOf(program: P): ObservedLeases | undefined
 }
@@ -114,6 +116,8 @@ export class Cluster<P extends Program, ClientFrame> {
   readonly load: Load
   readonly hosts: readonly NodeHost<P>[]
   readonly clientNetwork: Network<ClientFrame>
+  /** From applications to gateways. */
+  readonly httpNetwork: Network<HttpFrame>
   readonly #peerNetwork: Network<PeerFrame>
   readonly #leases: LeaseWatch<P>
   readonly #parts: ClusterParts<P, ClientFrame>
@@ -147,14 +151,12 @@ export class Cluster<P extends Program, ClientFrame> {
       observer: this.#peerObserver(),
     })
     this.clientNetwork = new Network({
-      ...common,
-      ...{ name: 'client', codec: clientCodec },
-      observer: {
-        onSent: () => undefined,
-        onDelivered: (_from, to) => {
-          if (names.some((name) => name === to)) this.#traffic.requests += 1
-        },
-      },
+      ...{ ...common, name: 'client', codec: clientCodec },
+      observer: this.#clientObserver(names),
+    })
+    this.httpNetwork = new Network({
+      ...{ ...common, name: 'http', codec: httpCodec, isStream: true },
+      observer: { onSent: () => undefined, onDelivered: () => undefined },
     })
     this.hosts = names.map((name, index) => this.#makeHost(name, index))
     this.#leases = new LeaseWatch({
@@ -171,10 +173,11 @@ export class Cluster<P extends Program, ClientFrame> {
     )
     this.nemesis = new Nemesis({
       ...{ ...common, faults, victims: this.hosts, atlas: this.atlas, load: this.load },
-      clients: Array.from({ length: options.workload.clientCount }, (_, i) => clientName(i)),
+      clients: aroundNodes(options.workload),
       resetLink: (a, b) => {
         this.#peerNetwork.reset(a, b)
         this.clientNetwork.reset(a, b)
+        this.httpNetwork.reset(a, b)
         this.clientNetwork.reset(this.#outgoing(a), b)
         this.clientNetwork.reset(a, this.#outgoing(b))
       },
@@ -187,6 +190,7 @@ export class Cluster<P extends Program, ClientFrame> {
       },
       onForgotten: (node) => judge.onForgotten(node),
       killClient: parts.killClient,
+      pauseClient: parts.pauseClient,
     })
   }
 
@@ -229,6 +233,15 @@ export class Cluster<P extends Program, ClientFrame> {
       node,
       rows.map(([key, value]) => ({ key: fromLatin1(key), value })),
     )
+  }
+
+  #clientObserver(names: readonly string[]): FrameObserver<ClientFrame> {
+    return {
+      onSent: () => undefined,
+      onDelivered: (_from, to) => {
+        if (names.includes(to)) this.#traffic.requests += 1
+      },
+    }
   }
 
   #peerObserver(): FrameObserver<PeerFrame> {

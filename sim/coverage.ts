@@ -23,11 +23,14 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   ...{ 'swapped-disks': ['swapped-disks'], offset: ['offset'], drift: ['drift'] },
   ...{ 'jump-forward': ['jump-forward'], 'jump-back': ['jump-back'], 'wall-jump': ['wall-jump'] },
   ...{ strobe: ['strobe'], storm: ['storm'], huge: ['huge', 'huge body'], quiet: ['idle', 'away'] },
+  ...{ 'gateway-death': ['gateway-death', 'gateway: stopped'], 'gateway-pause': ['gateway-pause'] },
   ...{ 'client-death': ['client-death'], priorities: ['priorities', 'demoted'] },
 }
 
 /** What happens whatever is switched off: damage that is noticed, writes that are lost in a crash. */
 const always: readonly string[] = [
+  ...['gateway: PUT 201', 'gateway: PUT 200', 'gateway: PUT 409', 'gateway: PUT 504'],
+  ...['gateway: batch of puts', 'gateway: batch of gets', 'gateway: query of an index'],
   ...['restart', 'lost-write', 'put again', 'intent sent again'],
   ...['tables: committed', 'tables: read at', 'tables: read held open', 'tables: run again'],
   ...['queues: handled', 'queues: batch', 'queues: delayed', 'queues: dead', 'queues: redriven'],

@@ -33,3 +33,16 @@ export function placeOf(endpoint: string): string {
 export function clientName(index: number): string {
   return `c${index + 1}`
 }
+
+export function gatewayNames(gateways: { readonly count: number } | undefined): readonly string[] {
+  return Array.from({ length: gateways?.count ?? 0 }, (_, i) => `gw${i + 1}`)
+}
+
+/** Who may be cut off, or die, beside the nodes. */
+export function aroundNodes(workload: {
+  readonly clientCount: number
+  readonly gateways?: { readonly count: number }
+}): readonly string[] {
+  const clients = Array.from({ length: workload.clientCount }, (_, i) => clientName(i))
+  return [...clients, ...gatewayNames(workload.gateways)]
+}

@@ -9,7 +9,9 @@ export interface Draw {
   readonly rates: FaultRates
   readonly random: SeededRandom
   readonly nodes: readonly string[]
+  /** Gateways are among them. */
   readonly clients: readonly string[]
+  readonly gateways: readonly string[]
 }
 
 /** The faults that one moment brings. */
@@ -65,6 +67,8 @@ export const drawings: ReadonlyMap<string, Drawing> = new Map<string, Drawing>([
   ['storm', (at, draw) => [{ kind: 'storm', atMicros: at, lengthMicros: spellOf(draw) }]],
   ['huge', (at, draw) => [{ kind: 'huge', atMicros: at, lengthMicros: spellOf(draw) }]],
   ['client-death', drawClientDeath],
+  ['gateway-death', drawGatewayDeath],
+  ['gateway-pause', drawGatewayPause],
 ])
 
 function crashOf(
@@ -302,6 +306,17 @@ function drawClientDeath(atMicros: number, { random, clients, rates }: Draw): Fa
   return [{ kind: 'client-death', atMicros, client: random.pick(clients), downMicros }]
 }
 
+function drawGatewayDeath(atMicros: number, draw: Draw): Fault[] {
+  const { gateways: clients } = draw
+  return clients.length === 0 ? [] : drawClientDeath(atMicros, { ...draw, clients })
+}
+
+function drawGatewayPause(atMicros: number, { random, gateways, rates }: Draw): Fault[] {
+  if (gateways.length === 0) return []
+  const lengthMicros = random.exponential(rates.pauseLengthMeanMicros)
+  return [{ kind: 'client-pause', atMicros, client: random.pick(gateways), lengthMicros }]
+}
+
 function spellOf({ random, rates }: Draw): number {
   return random.exponential(rates.spellMeanMicros)
 }
@@ -318,16 +333,20 @@ function bitOf({ random }: Draw): number {
   return random.int(0, million * 8)
 }
 
-/** Both directions between nodes, and between nodes and clients. */
-function waysOf({ nodes, clients }: Draw): readonly Way[] {
+/** Both directions between nodes, between nodes and clients, and between clients and gateways. */
+function waysOf({ nodes, clients, gateways }: Draw): readonly Way[] {
   const between = nodes.flatMap((from) =>
     nodes.filter((to) => to !== from).map((to): Way => [from, to]),
   )
-  const aside = nodes.flatMap((node) =>
-    clients.flatMap((client): Way[] => [
-      [node, client],
-      [client, node],
+  const web = clients.filter((client) => !gateways.includes(client))
+  return [...between, ...bothWays(nodes, clients), ...bothWays(gateways, web)]
+}
+
+function bothWays(inside: readonly string[], around: readonly string[]): readonly Way[] {
+  return inside.flatMap((one) =>
+    around.flatMap((other): Way[] => [
+      [one, other],
+      [other, one],
     ]),
   )
-  return [...between, ...aside]
 }

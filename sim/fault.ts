@@ -131,6 +131,8 @@ export type LoadFault =
       readonly client: string
       readonly downMicros: number
     })
+  /** A gateway stands still: what it has taken waits with it. */
+  | (Lasting & { readonly kind: 'client-pause'; readonly client: string })
 
 export type Fault = ProcessFault | NetworkFault | DiskFault | ClockFault | LoadFault
 

@@ -51,6 +51,7 @@ export interface Surroundings {
   /** The log disk of this node is of another time: it must not be heard again. */
   onForgotten(node: string): void
   killClient(client: string, downMicros: number): void
+  pauseClient(client: string, lengthMicros: number): void
 }
 
 /** A node's disks as they once were. */

@@ -122,6 +122,8 @@ export function strikeLoad(fault: LoadFault, context: Context): void {
       return load.huge(fault.lengthMicros)
     case 'client-death':
       return context.killClient(fault.client, fault.downMicros)
+    case 'client-pause':
+      return context.pauseClient(fault.client, fault.lengthMicros)
     default:
       return unreachable(fault)
   }

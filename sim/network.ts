@@ -33,6 +33,8 @@ export interface NetworkParts<Frame> {
   readonly observer: FrameObserver<Frame>
   /** Tells the streams and labels of several networks apart. */
   readonly name: string
+  /** What is sent arrives once or not at all, and never in another life of its link. */
+  readonly isStream?: boolean
 }
 
 /** One connection between two endpoints, made again and again by the one that dials. */
@@ -144,7 +146,7 @@ export class Network<Frame> {
     const { name, process } = from
     const delayOf = (): number => process.pausedMicros + this.#delayOf(way, name, to)
     this.#deliverLater(way, from, to, epoch, bytes, delayOf())
-    if (!way.random.chance(conditions.duplicate)) return
+    if (this.parts.isStream === true || !way.random.chance(conditions.duplicate)) return
     coverage.count('duplicate')
     const isLate = way.random.chance(conditions.late)
     if (isLate) coverage.count('late-duplicate')
@@ -189,9 +191,9 @@ export class Network<Frame> {
     bytes: Uint8Array,
     delayMicros: number,
   ): void {
-    const { world, weather, coverage } = this.parts
+    const { world, weather, coverage, isStream = false } = this.parts
     way.underWay += 1
-    const survives = way.random.chance(weather.conditions.survive)
+    const survives = !isStream && way.random.chance(weather.conditions.survive)
     world.schedule(delayMicros, way.label, () => {
       way.underWay -= 1
       const port = this.#ports.get(to)

@@ -36,3 +36,12 @@ export const exitCodes: Readonly<Record<RunOutcome, number>> = {
 export function replayLine(seed: number, flags = ''): string {
   return `npm run sim -- run --seed ${seed} ${flags}`.trimEnd()
 }
+
+/** The first run's result, or that the second one went another way. */
+export function compareRuns(first: RunResult, second: RunResult): RunResult {
+  if (first.hash === second.hash) return first
+  const detail = { first: first.hash, second: second.hash, events: [first.events, second.events] }
+  const sentence = 'The same seed took another course the second time.'
+  const violation = { rule: 'META-1', sentence, timeMicros: 0, detail }
+  return { ...first, outcome: 'nondeterminism', violations: [violation, ...first.violations] }
+}

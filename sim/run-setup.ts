@@ -12,6 +12,7 @@ import { drawFaults } from './fault-draw.ts'
 import type { History } from './history/operation.ts'
 import { createHostDisk } from './host-disk.ts'
 import { renderLine, type StoryLine } from './narrator.ts'
+import type { Surroundings } from './nemesis-context.ts'
 import type { Operation } from './scenario-operation.ts'
 import { drawSwarm, type SwarmOptions } from './swarm.ts'
 import type { Switches } from './swarm-faults.ts'
@@ -51,10 +52,16 @@ export function drawPlan(seed: number, switches: Switches = {}): RunPlan {
 
 const eventsMax = 3_000_000
 
+/** For clusters without clients and gateways: nothing befalls them. */
+export const nobody: Pick<Surroundings, 'killClient' | 'pauseClient'> = {
+  killClient: () => undefined,
+  pauseClient: () => undefined,
+}
+
 export function makeCluster(
   { options, faults }: RunPlan,
   hooks: RunHooks,
-  killClient: (client: string, downMicros: number) => void,
+  { killClient, pauseClient }: Pick<Surroundings, 'killClient' | 'pauseClient'>,
 ): SimCluster {
   const { pageRows, receiversAtOnce, receivedMax, deliveryTimeoutMs } = options.workload.queues
   const timeoutMs = deliveryTimeoutMs
@@ -71,7 +78,7 @@ export function makeCluster(
         return decoded.ok ? decoded.frame : undefined
       },
     },
-    killClient,
+    ...{ killClient, pauseClient },
     leasesOf: ({ replica }) => replica.observedLeases,
     open: (ports, nodeOptions, fail) => {
       const { groupsAtOnceMax } = relayBounds

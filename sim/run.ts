@@ -8,17 +8,19 @@ import { CellIndexWorkload } from './cell-index-workload.ts'
 import { CellWorkload } from './cell-workload.ts'
 import { judgeHistory } from './checkers/history-checker.ts'
 import type { Referee } from './checkers/referee.ts'
-import type { Traffic } from './cluster.ts'
 import { majorityOf } from '../src/placement/placement.ts'
 import { setsOf } from './endpoints.ts'
 import { Comparison, type SimCluster } from './comparison.ts'
 import type { History } from './history/operation.ts'
+import { GatewayQueries } from './gateway-queries.ts'
+import { Gateways } from './gateways.ts'
 import { PastWorkload } from './past-workload.ts'
 import { QueueWorkload } from './queue-workload.ts'
 import { TableWorkload } from './table-workload.ts'
 import { TriggerWorkload } from './trigger-workload.ts'
 import { ReplicaWorkload } from './replica-workload.ts'
-import type { RunOutcome, RunResult } from './result.ts'
+import { watchRest } from './rest.ts'
+import { compareRuns, type RunOutcome, type RunResult } from './result.ts'
 import { ruleOf, sentenceOf, stackOf } from './run-error.ts'
 import { drawPlan, makeCluster, type RunHooks, type RunPlan } from './run-setup.ts'
 import { describeAsked, isCellOperation, type Operation } from './scenario-operation.ts'
@@ -33,11 +35,6 @@ const second = 1_000_000
 const workMicros = 40 * second
 const finishMicros = 120 * second
 const compareMicros = 30 * second
-const quietMicros = 10 * second
-/** Messages that a quiet world may still see: answers to duplicates that come late. */
-const straysMax = 50
-/** Looks at a world that should be at rest before it is said not to be. */
-const looksMax = 3
 /** What commits in a healed world may cost; the first ones pay for what the faults left. */
 const messagesPerCommitMax = 150
 const messagesFree = 10_000
@@ -75,15 +72,6 @@ export async function runSeedChecked(
   return check ? compareRuns(first, await runSeed(seed, hooks, switches)) : first
 }
 
-/** The first run's result, or that the second one went another way. */
-export function compareRuns(first: RunResult, second: RunResult): RunResult {
-  if (first.hash === second.hash) return first
-  const detail = { first: first.hash, second: second.hash, events: [first.events, second.events] }
-  const sentence = 'The same seed took another course the second time.'
-  const violation = { rule: 'META-1', sentence, timeMicros: 0, detail }
-  return { ...first, outcome: 'nondeterminism', violations: [violation, ...first.violations] }
-}
-
 /** What runs beside the clients of cells. */
 interface Session {
   start(): void
@@ -103,6 +91,7 @@ class Run {
   readonly #triggers: TriggerWorkload
   readonly #queues: QueueWorkload
   readonly #cellIndex: CellIndexWorkload
+  readonly #gateways: Gateways
   /** Those that begin with the run, and end when the world has healed. */
   readonly #sessions: readonly Session[]
   readonly #referee: Referee
@@ -115,8 +104,11 @@ class Run {
     this.#options = options
     this.#endsAtHealing = hooks.endsAtHealing === true
     this.#onHistory = hooks.onHistory
-    this.#cluster = makeCluster(plan, hooks, (client, downMicros) => {
-      this.#workload.kill(client, downMicros)
+    this.#cluster = makeCluster(plan, hooks, {
+      killClient: (...struck) => {
+        if (!this.#gateways.kill(...struck)) this.#workload.kill(...struck)
+      },
+      pauseClient: (...struck) => this.#gateways.pause(...struck),
     })
     const { world, referee, judge, coverage, hosts, clientNetwork } = this.#cluster
     this.#referee = referee
@@ -128,10 +120,12 @@ class Run {
     const tell = (client: string, what: string): void => {
       judge.note(client, what)
     }
+    const nodes = hosts.map((host) => host.name)
+    this.#gateways = this.#makeGateways(onFailed)
     this.#workload = new CellWorkload({
       ...{ world, coverage, network: clientNetwork, checker: judge.cells },
-      ...{ options: options.workload, nodes: hosts.map((host) => host.name), onOperation, tell },
-      load: this.#cluster.load,
+      ...{ options: options.workload, nodes, onOperation, tell },
+      ...{ load: this.#cluster.load, gateways: this.#gateways },
       operations: operations?.filter(isCellOperation),
       mayBeCorrupt: () => this.#mayBeCorrupt(),
       nodesByClient: plan.nodesByClient,
@@ -156,16 +150,10 @@ class Run {
       replicas: () => this.#replicas(),
       onFailed,
     })
-    const { pastSessionCount, pastOperations: operationsPerSession } = options.workload
-    this.#past = new PastWorkload({
-      ...{ world, coverage, judge, sessionCount: pastSessionCount, operationsPerSession },
-      ...{ thinkMeanMicros, historyMs: options.limits.historyMs },
-      replicas: () => this.#replicas(),
-      onFailed,
-    })
+    this.#past = this.#makePast(onFailed)
     const onNetwork = {
       ...{ world, coverage, referee, judge, network: clientNetwork, tell, onFailed },
-      ...{ options: options.workload, nodes: hosts.map((host) => host.name) },
+      ...{ options: options.workload, nodes },
       mayBeCorrupt: () => this.#mayBeCorrupt(),
     }
     const isInService = this.#isInService.bind(this)
@@ -174,8 +162,31 @@ class Run {
     this.#triggers = new TriggerWorkload({ ...onNetwork, load: this.#cluster.load })
     this.#queues = new QueueWorkload(onNetwork)
     this.#cellIndex = new CellIndexWorkload({ ...onNetwork, indexes: judge.indexes, isInService })
-    const direct = [this.#blind, this.#lists, this.#past]
+    const { load } = this.#cluster
+    const queries = new GatewayQueries({ ...onNetwork, load, gateways: this.#gateways })
+    // Gateways first: the others ask them.
+    const direct = [this.#gateways, queries, this.#blind, this.#lists, this.#past]
     this.#sessions = [...direct, this.#tables, this.#triggers, this.#queues, this.#cellIndex]
+  }
+
+  #makePast(onFailed: (error: unknown) => void): PastWorkload {
+    const { world, coverage, judge } = this.#cluster
+    const { workload, limits } = this.#options
+    const { pastSessionCount: sessionCount, pastOperations, thinkMeanMicros } = workload
+    return new PastWorkload({
+      ...{ world, coverage, judge, sessionCount, operationsPerSession: pastOperations },
+      ...{ thinkMeanMicros, historyMs: limits.historyMs, onFailed },
+      replicas: () => this.#replicas(),
+    })
+  }
+
+  #makeGateways(onFailed: (error: unknown) => void): Gateways {
+    const { world, coverage, referee, clientNetwork, httpNetwork, hosts } = this.#cluster
+    const { gateways, timeoutMs } = this.#options.workload
+    return new Gateways({
+      ...{ world, coverage, referee, nodeNetwork: clientNetwork, httpNetwork, onFailed },
+      ...{ options: gateways, timeoutMs, nodes: hosts.map((host) => host.name) },
+    })
   }
 
   #isInService(node: string): boolean {
@@ -326,6 +337,7 @@ class Run {
     this.#lists.finish(names)
     this.#tables.finish(names)
     this.#cellIndex.finish(names)
+    this.#gateways.finish()
     const last = await world.run(isDone, world.nowMicros + finishMicros)
     this.#expectNoStorm(last)
     this.#expect(last === 'done', 'LIVE-1', 'Clients could not finish in the healed world.')
@@ -440,29 +452,10 @@ class Run {
 
   /** Nobody asks for anything: before long nothing is proposed or said any more. */
   async #quiet(): Promise<void> {
-    const { world } = this.#cluster
-    const { sweepMs, suspectMs, forwardMs, digestMs, backoffMaxMs } = this.#options.limits
-    const restMs = 2 * Math.max(sweepMs, suspectMs, forwardMs, digestMs, backoffMaxMs)
-    await world.run(() => this.#isBroken(), world.nowMicros + restMs * 1_000)
-    let seen = await this.#watchRest()
-    // What a clogged way lets go at last is answered in a burst; unrest that feeds itself goes on.
-    for (let look = 1; look < looksMax && !seen.isAtRest; look++) seen = await this.#watchRest()
-    const { isAtRest, ...detail } = seen
+    const { limits } = this.#options
+    const { isAtRest, ...detail } = await watchRest(this.#cluster, limits, () => this.#isBroken())
     const sentence = 'Nobody asks for anything, and the nodes do not come to rest.'
     this.#expect(isAtRest, 'LIVE-5', sentence, detail)
-  }
-
-  async #watchRest(): Promise<Omit<Traffic, 'bytes'> & { readonly isAtRest: boolean }> {
-    const { world } = this.#cluster
-    const before = this.#cluster.traffic
-    await world.run(() => this.#isBroken(), world.nowMicros + quietMicros)
-    const after = this.#cluster.traffic
-    const proposals = after.proposals - before.proposals
-    const messages = after.messages - before.messages
-    // A request whose second copy comes very late is a request.
-    const requests = after.requests - before.requests
-    const isAtRest = proposals <= requests && messages <= straysMax * (1 + requests)
-    return { proposals, messages, requests, isAtRest }
   }
 
   #inspectNowAndThen(): void {

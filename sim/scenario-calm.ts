@@ -61,7 +61,7 @@ const uncounted: readonly string[] = [
   ...['seed', 'faultRates', 'workload.clientCount', 'workload.operationsPerClient'],
   ...['workload.thinkMeanMicros', 'workload.shardCount', 'workload.rowsPerShard'],
   ...['workload.writes', 'workload.contended', 'workload.anyReads', 'workload.lookedFor'],
-  'workload.purges',
+  ...['workload.purges', 'workload.readBack'],
   ...['workload.blindSessionCount', 'workload.blindWrites'],
   ...['workload.listSessionCount', 'workload.listOperations'],
 ]
@@ -89,7 +89,7 @@ export function calmFor(nodeCount: number): SwarmOptions {
 }
 
 /** Members that go together: half of them would mean nothing. */
-const wholes: readonly string[] = ['healing', 'priorities', 'relay']
+const wholes: readonly string[] = ['healing', 'priorities', 'relay', 'workload.gateways']
 
 function leavesOf(value: unknown, path = ''): Map<string, unknown> {
   if (wholes.includes(path)) return new Map([[path, JSON.stringify(value)]])

@@ -3,7 +3,7 @@
  * and clients named exist and that the bounds do not contradict one another.
  */
 import { checkLimits } from '../src/base/limits.ts'
-import { clientName, nodeName } from './endpoints.ts'
+import { aroundNodes, clientName, nodeName } from './endpoints.ts'
 import type { RunPlan } from './run.ts'
 import { calmOptions } from './scenario-calm.ts'
 import { endpointsOf, faultShapes } from './scenario-fault.ts'
@@ -56,12 +56,22 @@ function misfitOfMembers(value: unknown, shape: unknown, path: string): string |
   return misfits.find((misfit) => misfit !== undefined)
 }
 
+const gatewayShape = {
+  ...{ count: 0, webClientCount: 0, batchCallerCount: 0, askTimeoutMs: 0, triesMax: 0 },
+  ...{ tryTimeoutMs: 0, failuresMax: 0, openMs: 0 },
+}
+
 function optionsShape(): unknown {
   const calm = calmOptions(1)
   return {
     ...calm,
     setCount: optional(1),
-    workload: { ...calm.workload, purges: optional(0) },
+    workload: {
+      ...calm.workload,
+      purges: optional(0),
+      readBack: optional(0),
+      gateways: optional(gatewayShape),
+    },
     link: { ...calm.link, far: optional(0), farFactor: optional(0) },
     priorities: optional({ base: 0, changesAtMicros: [0] }),
     relay: optional({ lookMs: 0, patienceMs: 0 }),
@@ -99,6 +109,7 @@ export function contradictionOf(plan: RunPlan): string | undefined {
   const names: Names = {
     nodes: new Set(Array.from({ length: nodeCount }, (_, i): string => nodeName(i))),
     clients: new Set(Array.from({ length: workload.clientCount }, (_, i) => clientName(i))),
+    around: new Set(aroundNodes(workload)),
   }
   const misfit = misfitOfOptions(plan.options, names.nodes)
   if (misfit !== undefined) return `plan.options.${misfit}`
@@ -114,11 +125,13 @@ const nodesMax = 9
 interface Names {
   readonly nodes: ReadonlySet<string>
   readonly clients: ReadonlySet<string>
+  /** Clients of cells, and gateways. */
+  readonly around: ReadonlySet<string>
 }
 
-function contradictionOfFaults({ faults }: RunPlan, { nodes, clients }: Names): string | undefined {
+function contradictionOfFaults({ faults }: RunPlan, { nodes, around }: Names): string | undefined {
   for (const [index, fault] of faults.entries()) {
-    const stranger = endpointsOf(fault).find((name) => !nodes.has(name) && !clients.has(name))
+    const stranger = endpointsOf(fault).find((name) => !nodes.has(name) && !around.has(name))
     if (stranger !== undefined) return `plan.faults[${index}]: there is no ${stranger}`
     if ('node' in fault && !nodes.has(fault.node)) return `plan.faults[${index}]: not a node`
     const misfit = misfitOfFault(fault)

@@ -36,6 +36,7 @@ export const faultShapes: Readonly<Record<FaultKind, unknown>> = {
   idle: lasting,
   huge: lasting,
   'client-death': { ...moment, client: '', downMicros: 0 },
+  'client-pause': { ...lasting, client: '' },
 }
 
 /** Every node and client that a fault names. */

@@ -1,5 +1,5 @@
 /** Smaller plans made from a plan: pure functions, which say nothing of whether a failure stays. */
-import { clientName, nodeName } from './endpoints.ts'
+import { aroundNodes, clientName, nodeName } from './endpoints.ts'
 import type { Fault } from './fault.ts'
 import type { RunPlan } from './run.ts'
 import { calmed } from './scenario-calm.ts'
@@ -28,17 +28,17 @@ export function withOptions(plan: RunPlan, options: Partial<SwarmOptions>): RunP
 }
 
 export function withCalm(plan: RunPlan, paths: readonly string[]): RunPlan {
-  return { ...plan, options: calmed(plan.options, paths) }
+  const options = calmed(plan.options, paths)
+  const { nodeCount, workload } = options
+  // Without gateways nothing befalls them.
+  return { ...plan, options, faults: amongFaults(plan.faults, namesOf(nodeCount, workload)) }
 }
 
 /** The first `nodeCount` nodes, and of the faults what concerns no other. */
 export function withNodes(plan: RunPlan, nodeCount: number): RunPlan {
   const { options } = plan
   const { skews, workload } = options
-  const names = new Set<string>([
-    ...Array.from({ length: nodeCount }, (_, i) => nodeName(i)),
-    ...Array.from({ length: workload.clientCount }, (_, i) => clientName(i)),
-  ])
+  const names = namesOf(nodeCount, workload)
   const coreOrder = options.healing.coreOrder.filter((name) => names.has(name))
   const healing = { ...options.healing, coreOrder }
   const smaller = { nodeCount, setCount: 1, skews: skews.slice(0, nodeCount), healing }
@@ -58,12 +58,14 @@ export function withClientsAtWork(plan: RunPlan): RunPlan {
   const used = new Set(operations.map((one) => one.client))
   const all = Array.from({ length: workload.clientCount }, (_, i) => clientName(i))
   const clientCount = Math.max(1, all.findLastIndex((name) => used.has(name)) + 1)
-  const names = new Set<string>([
-    ...Array.from({ length: nodeCount }, (_, i) => nodeName(i)),
-    ...all.slice(0, clientCount),
-  ])
-  const smaller = withOptions(plan, { workload: { ...workload, clientCount } })
-  return { ...smaller, faults: amongFaults(faults, names) }
+  const smaller = { ...workload, clientCount }
+  const among = amongFaults(faults, namesOf(nodeCount, smaller))
+  return { ...withOptions(plan, { workload: smaller }), faults: among }
+}
+
+function namesOf(nodeCount: number, workload: SwarmOptions['workload']): ReadonlySet<string> {
+  const nodes = Array.from({ length: nodeCount }, (_, i): string => nodeName(i))
+  return new Set([...nodes, ...aroundNodes(workload)])
 }
 
 function amongFaults(faults: readonly Fault[], names: ReadonlySet<string>): readonly Fault[] {

@@ -46,10 +46,12 @@ const rarities: readonly Rarity[] = [
   ['jump-back', 200_000, 3, 15],
   ['wall-jump', 200_000, 3, 15],
   ['strobe', 150_000, 3, 15],
-  // LOAD-1, LOAD-3, LOAD-6
+  // LOAD-1, LOAD-3, LOAD-6; and of gateways
   ['storm', 250_000, 3, 15],
   ['huge', 150_000, 3, 20],
   ['client-death', 250_000, 2, 12],
+  ['gateway-death', 600_000, 1, 10],
+  ['gateway-pause', 400_000, 1, 8],
 ]
 
 export const faultNames: readonly string[] = rarities.map(([name]) => name)

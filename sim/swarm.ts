@@ -8,6 +8,7 @@ import type { ClockSkew } from './clock.ts'
 import { drawPriorities, type PriorityOptions } from './priorities.ts'
 import { SeededRandom } from './random.ts'
 import { nodeName } from './endpoints.ts'
+import { drawGateways, type GatewayOptions } from './gateway-draw.ts'
 import { brokenKinds, type Broken } from './nemesis.ts'
 import { drawFaultRates, isOn, type FaultRates, type Switches } from './swarm-faults.ts'
 import type { LinkConditions } from './weather.ts'
@@ -53,6 +54,8 @@ export interface WorkloadOptions {
   readonly anyReads: number
   /** Parts per million of acknowledged puts that another client looks for at once. */
   readonly lookedFor: number
+  /** And of those that their own session reads at once, from any replica. */
+  readonly readBack?: number
   /** Parts per million of operations that purge cells, of the last shard; absent: none. */
   readonly purges?: number
   /** Sessions that write without reading, and their writes. */
@@ -79,6 +82,8 @@ export interface WorkloadOptions {
   readonly schemaTrustMs: number
   /** Clients of a datastore that has an index. */
   readonly indexClientCount: number
+  /** Absent: nobody asks over HTTP. */
+  readonly gateways?: GatewayOptions
   /** How long a call is tried in all, and one node is given. */
   readonly timeoutMs: number
   readonly tryTimeoutMs: number
@@ -220,12 +225,14 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
     tryTimeoutMs: random.pick([100, 500, 2_000]),
     listSessionCount: random.pick([0, 2, 4, 6]),
     listOperations: random.int(15, 40),
+    ...(random.fork('read back').chance(400_000) && { readBack: 400_000 }),
     ...drawPurges(random.fork('purges')),
     ...drawPast(random.fork('past')),
     ...drawTables(random.fork('tables')),
     ...drawTriggers(random.fork('triggers')),
     queues: drawQueues(random.fork('queues')),
     indexClientCount: random.fork('cell index').pick([0, 0, 2, 3]),
+    ...drawGateways(random.fork('gateways'), clientCount),
   }
 }
 

@@ -27,6 +27,10 @@ export interface Sink {
   /** The name of the session: one for each client, which remembers what it has seen. */
   readonly client: string
   readonly log: HistoryLog
+  /** False where nothing is promised from one call to the next: each is a session of its own. */
+  readonly isSession?: boolean | undefined
+  /** Whether a put that found its cell may have found what an earlier try of its own wrote. */
+  readonly mayBeItsOwn?: ((written: Written) => boolean) | undefined
   /** Shards that lose cells to purges are no lists: nothing is recorded of them. */
   readonly isPurged?: (shard: number) => boolean
 }
@@ -45,9 +49,10 @@ const hashChars = 8
 
 export function recordCells(cells: CellCalls, datastore: string, sink: Sink): CellCalls {
   const names = namesOf(datastore)
-  const { isPurged = () => false } = sink
+  const { isPurged = () => false, isSession = true, mayBeItsOwn = () => false } = sink
   const begin = (micro: readonly MicroOperation[], shard: number, level: Level): OpenOperation => {
-    const asked: Asked = { client: sink.client, micro, level, group: names.list(shard) }
+    const client = isSession ? sink.client : `${sink.client}/${sink.log.length}`
+    const asked: Asked = { client, micro, level, group: names.list(shard) }
     return sink.log.begin(asked)
   }
   return {
@@ -60,7 +65,7 @@ export function recordCells(cells: CellCalls, datastore: string, sink: Sink): Ce
       const asked = names.writes(cell)
       const open = begin(asked, shardOf(cell.rowKey), 'current')
       const written = await recorded(open, () => cells.put(cell, options))
-      if (written.buffered) {
+      if (written.buffered || (!written.created && mayBeItsOwn(written))) {
         open.unknown()
         return written
       }

@@ -2,7 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { compareRuns, runSeed } from '../../sim/run.ts'
+import { compareRuns } from '../../sim/result.ts'
+import { runSeed } from '../../sim/run.ts'
 import { sim } from './command.ts'
 
 test('wrong usage ends with 2 and says what was expected', async () => {

@@ -118,3 +118,15 @@ test('the switches of a run are told as flags that give them again', () => {
   expect(flagsOf({})).toBe('')
   expect(flagsOf({ only: ['crash', 'drop'] })).toBe('--faults crash,drop')
 })
+
+test('what befalls gateways is drawn where there are some', () => {
+  const drawn = Array.from({ length: 300 }, (_, i) => drawSwarm(i + 1))
+  for (const options of drawn) {
+    const names = new Set(drawFaults(options).map(nameOf))
+    const { gateways } = options.workload
+    if (gateways === undefined) expect(names.has('gateway-death')).toBe(false)
+  }
+  const all = new Set(drawn.flatMap((options) => drawFaults(options).map(nameOf)))
+  const expected = ['gateway-death', 'gateway-pause']
+  expect([...all]).toEqual(expect.arrayContaining(expected))
+})

@@ -7,7 +7,7 @@ import type { LocalReplica, Outcome, Submission } from '../../src/replica/local-
 import { epochMicros } from '../../sim/clock.ts'
 import type { SimCluster } from '../../sim/comparison.ts'
 import { SeededRandom } from '../../sim/random.ts'
-import { makeCluster } from '../../sim/run-setup.ts'
+import { makeCluster, nobody } from '../../sim/run-setup.ts'
 import { calmOptions } from '../../sim/scenario-calm.ts'
 
 const second = 1_000_000
@@ -18,7 +18,7 @@ const expiresAt = epochMicros + 3_600 * second
 async function startedCluster(limits: Partial<Limits> = {}): Promise<SimCluster> {
   const calm = calmOptions(1)
   const options = { ...calm, limits: { ...calm.limits, ...limits } }
-  const cluster = makeCluster({ options, faults: [] }, {}, () => undefined)
+  const cluster = makeCluster({ options, faults: [] }, {}, nobody)
   cluster.start()
   expect(await cluster.world.run(() => cluster.programs.length === 3, 10 * second)).toBe('done')
   return cluster

@@ -1,0 +1,252 @@
+/**
+ * Cells over HTTP, with the calls that the client library has, so that clients and checkers need not
+ * know by which way a cell goes. Keeps the session positions that answers tell, and sends them back.
+ */
+import { StoreError } from '../src/base/errors.ts'
+import { valueOf, type Outcome } from '../src/base/problem.ts'
+import type { Json } from '../src/cells/body.ts'
+import type { Cell, CellName, NewCell, Written } from '../src/cells/cell.ts'
+import type { LogPage, Page, PurgedPage, ReadOptions } from '../src/client/options.ts'
+import { isoOf, timestampOf } from '../src/gateway/iso-time.ts'
+import type { CellJson } from '../src/gateway/render.ts'
+import { positionHeader } from '../src/gateway/session-position.ts'
+import type { CellCalls } from './history/record-client.ts'
+import { hotShardOf } from './hot-rows.ts'
+import {
+  errorOfDetails,
+  problemOf,
+  type HttpCaller,
+  type ProblemJson,
+  type Told,
+} from './http-caller.ts'
+import type { HttpRequest } from './http-wire.ts'
+
+/** A body as JSON tells it, of the form that the interface describes. */
+type WrittenJson =
+  | {
+      readonly shard: number
+      readonly addedId: number
+      readonly createdAt: string
+      readonly created: boolean
+    }
+  | { readonly shard: number; readonly buffered: true }
+
+interface PageJson {
+  readonly cells: readonly CellJson[]
+}
+
+interface FoundJson {
+  readonly cell: CellJson | null
+}
+
+interface ItemsJson<Item> {
+  readonly items: readonly (Item | { readonly problem: ProblemJson })[]
+}
+
+export interface HttpCellsParts {
+  readonly caller: HttpCaller
+  readonly datastore: string
+  /** A put was sent once more, after a try that may have been carried out. */
+  onSentAgain(cell: NewCell): void
+}
+
+export class HttpCells implements CellCalls {
+  readonly #parts: HttpCellsParts
+  /** By shard, the position that the last answer of it told. */
+  readonly #seen = new Map<number, number>()
+  readonly #sentAgain = new WeakSet<Written>()
+
+  constructor(parts: HttpCellsParts) {
+    this.#parts = parts
+  }
+
+  async put(cell: NewCell): Promise<Written> {
+    const path = `/cells/${cell.rowKey}/${cell.column}/${cell.refKey}`
+    const shard = hotShardOf(cell.rowKey)
+    const told = await this.#ask('PUT', path, { shard, body: cell.body })
+    if (told.isRepeated) this.#parts.onSentAgain(cell)
+    const written: WrittenJson = JSON.parse(textOf(told))
+    return this.#writtenOf(told, written)
+  }
+
+  /** Whether earlier tries of this put may have been carried out. */
+  wasSentAgain(written: Written): boolean {
+    return this.#sentAgain.has(written)
+  }
+
+  #writtenOf({ isRepeated }: Told, json: WrittenJson): Written {
+    const written = writtenOf(json)
+    if (isRepeated) this.#sentAgain.add(written)
+    return written
+  }
+
+  async get(
+    { rowKey, column, refKey }: CellName,
+    options?: ReadOptions,
+  ): Promise<Cell | undefined> {
+    return this.#oneCell(rowKey, `/cells/${rowKey}/${column}/${refKey}`, options)
+  }
+
+  async latest(rowKey: string, column: string, options?: ReadOptions): Promise<Cell | undefined> {
+    return this.#oneCell(rowKey, `/cells/${rowKey}/${column}`, options)
+  }
+
+  async latestAll(rowKey: string, options?: ReadOptions): Promise<Page<string>> {
+    const text = await this.#orNothing(rowKey, `/cells/${rowKey}`, options)
+    if (text === undefined) return { cells: [] }
+    const page: PageJson = JSON.parse(text)
+    return { cells: page.cells.map(cellOf) }
+  }
+
+  async versions(
+    rowKey: string,
+    column: string,
+    options: Parameters<CellCalls['versions']>[2] = {},
+  ): Promise<Page<number>> {
+    const { from = 0, limit = 1000, reverse = false } = options
+    const query = { all: true, from, limit, reverse }
+    const shard = hotShardOf(rowKey)
+    const told = await this.#read(`/cells/${rowKey}/${column}`, shard, options, query)
+    const page: PageJson = JSON.parse(textOf(told))
+    return { cells: page.cells.map(cellOf) }
+  }
+
+  async shardLog(
+    shard: number,
+    options: Parameters<CellCalls['shardLog']>[1] = {},
+  ): Promise<LogPage> {
+    const { after = 0, limit = 1000 } = options
+    const told = await this.#read(`/shards/${shard}/cells`, shard, options, { after, limit })
+    const page: PageJson & { readonly next: number } = JSON.parse(textOf(told))
+    const { cells, next } = page
+    return { shard, next, cells: cells.map(cellOf) }
+  }
+
+  async purgeShard(
+    shard: number,
+    options: Parameters<CellCalls['purgeShard']>[1],
+  ): Promise<PurgedPage> {
+    const { before, column, keepLatest = true, after = 0, limit = 1000 } = options
+    const common = { before: isoOf(before), keepLatest, after, limit }
+    const body = { ...common, ...(column !== undefined && { column }) }
+    const told = await this.#ask('POST', `/shards/${shard}/cells:purge`, { body })
+    const page: PurgedPage = JSON.parse(textOf(told))
+    return page
+  }
+
+  /** Cells that succeed and fail one by one. */
+  async batchPut(cells: readonly NewCell[]): Promise<readonly Outcome<Written>[]> {
+    const asked = cells.map(({ rowKey, column, refKey, body }) => ({
+      ...{ rowKey, column, refKey, body },
+    }))
+    const told = await this.#ask('POST', '/cells:batchPut', { body: { cells: asked } })
+    if (told.isRepeated) for (const cell of cells) this.#parts.onSentAgain(cell)
+    const { items }: ItemsJson<WrittenJson> = JSON.parse(textOf(told))
+    return items.map((item) => outcomeOf(item, (written) => this.#writtenOf(told, written)))
+  }
+
+  /** Current. One without a ref key is its column's latest. */
+  async batchGet(
+    cells: readonly {
+      readonly rowKey: string
+      readonly column: string
+      readonly refKey?: number
+    }[],
+  ): Promise<readonly Outcome<Cell | undefined>[]> {
+    const body = { cells: cells.map((one) => ({ ...one })) }
+    const told = await this.#ask('POST', '/cells:batchGet', { body })
+    const { items }: ItemsJson<FoundJson> = JSON.parse(textOf(told))
+    return items.map((item) =>
+      outcomeOf(item, ({ cell }) => (cell === null ? undefined : cellOf(cell))),
+    )
+  }
+
+  async #oneCell(rowKey: string, path: string, options?: ReadOptions): Promise<Cell | undefined> {
+    const text = await this.#orNothing(rowKey, path, options)
+    if (text === undefined) return undefined
+    const found: CellJson = JSON.parse(text)
+    return cellOf(found)
+  }
+
+  /** Undefined for 404: what is not there. */
+  async #orNothing(
+    rowKey: string,
+    path: string,
+    options?: ReadOptions,
+  ): Promise<string | undefined> {
+    const told = await this.#read(path, hotShardOf(rowKey), options, {})
+    return told.answer.status === 404 ? undefined : textOf(told)
+  }
+
+  #read(
+    path: string,
+    shard: number,
+    { read = 'current' }: ReadOptions = {},
+    query: Readonly<Record<string, string | number | boolean>>,
+  ): Promise<Told> {
+    const all = Object.entries({ read, ...query }).map(([name, value]) => `${name}=${value}`)
+    return this.#ask('GET', `${path}?${all.join('&')}`, { shard })
+  }
+
+  /** `shard`: the one that the request and its answer are of. */
+  async #ask(
+    method: HttpRequest['method'],
+    path: string,
+    { shard, body }: { readonly shard?: number; readonly body?: Json },
+  ): Promise<Told> {
+    const { caller, datastore } = this.#parts
+    const seen = shard === undefined ? undefined : this.#seen.get(shard)
+    const isKnown = seen !== undefined && method === 'GET'
+    const position = isKnown ? { [positionHeader]: `${datastore}/${shard}/${seen}` } : {}
+    const json = { 'content-type': 'application/json' }
+    const text = body === undefined ? {} : { body: JSON.stringify(body) }
+    const headers = { ...position, ...(body !== undefined && json) }
+    const request = { method, path: `/v1/datastores/${datastore}${path}`, headers, ...text }
+    const told = await caller.ask(request, method !== 'GET' && path !== '/cells:batchGet')
+    this.#note(told)
+    return told
+  }
+
+  #note({ answer }: Told): void {
+    const [, shard, position] = answer.headers[positionHeader]?.split('/').map(Number) ?? []
+    if (shard === undefined || position === undefined) return
+    this.#seen.set(shard, Math.max(position, this.#seen.get(shard) ?? 0))
+  }
+}
+
+/** Of a success. */
+function textOf({ answer }: Told): string {
+  const wrong = problemOf(answer)
+  if (wrong !== undefined) throw wrong
+  return answer.body
+}
+
+function outcomeOf<Item extends object, Value>(
+  item: Item | { readonly problem: ProblemJson },
+  valueOfItem: (item: Item) => Value,
+): Outcome<Value> {
+  if (!('problem' in item)) return { kind: 'ok', value: valueOfItem(item) }
+  const { code, message, detail } = errorOfDetails(item.problem)
+  return { kind: 'problem', problem: { code, message, detail } }
+}
+
+function writtenOf(written: WrittenJson): Written {
+  if ('buffered' in written) return { shard: written.shard, buffered: true }
+  const { shard, addedId, createdAt, created } = written
+  return { shard, addedId, createdAt: timeOf(createdAt), created }
+}
+
+function cellOf({ createdAt, ...cell }: CellJson): Cell {
+  return { ...cell, createdAt: timeOf(createdAt) }
+}
+
+function timeOf(text: string): number {
+  const time = timestampOf(text)
+  if (time === undefined) throw new StoreError('invalid', `${text} is no time`)
+  return time
+}
+
+export function itemOf<Value>(outcome: Outcome<Value> | undefined): Value {
+  if (outcome === undefined) throw new StoreError('corrupt', 'a batch was answered too short')
+  return valueOf(outcome)
+}
