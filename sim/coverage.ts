@@ -7,7 +7,7 @@ import { isOn, type Switches } from './swarm-faults.ts'
 /** What is counted when a fault is at work, by the name that switches the fault. */
 const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   ...{ crash: ['crash'], 'crash-in-write': ['crash-in-write'], 'crash-loop': ['crash-loop'] },
-  'crash-in-recovery': ['crash-in-recovery'],
+  ...{ 'crash-in-recovery': ['crash-in-recovery'], 'set-down': ['set-down'] },
   ...{ 'crash-majority': ['majority-down'], 'crash-all': ['all-down'], stop: ['stop'] },
   ...{ pause: ['pause'], stall: ['stall'], drop: ['drop'], duplicate: ['duplicate'] },
   ...{ 'late-duplicate': ['late-duplicate'], tail: ['tail'], far: ['far'], reorder: ['reorder'] },
@@ -17,6 +17,7 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   ...{ reset: ['reset'], 'lose-reply': ['lost-reply'], 'slow-node': ['slow-node'] },
   ...{ 'slow-disk': ['slow-disk'], 'fsync-error': ['fsync-error'], 'no-space': ['no-space'] },
   ...{ 'torn-write': ['torn-write'], 'bit-rot': ['bit-rot log', 'bit-rot data'] },
+  'rot-in-outage': ['rot-in-outage log'],
   'misdirected-write': ['misdirected-write log', 'misdirected-write data'],
   'stale-disk': ['stale-disk both', 'stale-disk data'],
   'empty-disk': ['empty-disk both', 'empty-disk data'],

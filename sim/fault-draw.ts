@@ -2,7 +2,7 @@
  * Draws a run's faults from its options, before the run begins: each kind at its own pace from a
  * stream of its own, so that a kind that is switched off moves no other.
  */
-import { aroundNodes, gatewayNames, nodeName } from './endpoints.ts'
+import { aroundNodes, gatewayNames, nodeName, setsOf } from './endpoints.ts'
 import { inOrder, type Fault } from './fault.ts'
 import { drawings, type Draw, type Drawing } from './fault-drawings.ts'
 import { SeededRandom } from './random.ts'
@@ -17,7 +17,8 @@ export function drawFaults(options: SwarmOptions): readonly Fault[] {
   const nodes = Array.from({ length: options.nodeCount }, (_, i) => nodeName(i))
   const clients = aroundNodes(options.workload)
   const gateways = gatewayNames(options.workload.gateways)
-  const around = { nodes, clients, gateways }
+  const sets = setsOf(options.nodeCount, options.setCount)
+  const around = { nodes, sets, clients, gateways }
   const faults = [...drawings].flatMap(([name, drawing]) =>
     drawKind({ ...around, rates: options.faultRates, random: random.fork(name) }, name, drawing),
   )

@@ -9,6 +9,8 @@ export interface Draw {
   readonly rates: FaultRates
   readonly random: SeededRandom
   readonly nodes: readonly string[]
+  /** The nodes of each replica set. */
+  readonly sets: readonly (readonly string[])[]
   /** Gateways are among them. */
   readonly clients: readonly string[]
   readonly gateways: readonly string[]
@@ -33,6 +35,7 @@ export const drawings: ReadonlyMap<string, Drawing> = new Map<string, Drawing>([
   ['crash-majority', (at, draw) => crashesOf(majorityOf(draw), at, draw)],
   ['crash-all', (at, draw) => crashesOf(draw.nodes, at, draw)],
   ['crash-loop', drawCrashLoop],
+  ['set-down', drawSetDown],
   ['crash-in-recovery', drawCrashInRecovery],
   ['stop', (at, draw) => [{ ...crashOf(draw.random.pick(draw.nodes), at, draw), kind: 'stop' }]],
   ['pause', (at, draw) => [pauseOf('pause', at, draw)]],
@@ -56,6 +59,7 @@ export const drawings: ReadonlyMap<string, Drawing> = new Map<string, Drawing>([
   ['no-space', drawNoSpace],
   ['torn-write', drawTornWrite],
   ['bit-rot', drawBitRot],
+  ['rot-in-outage', drawRotInOutage],
   ['misdirected-write', drawMisdirectedWrite],
   ['stale-disk', drawStaleDisk],
   ['empty-disk', drawEmptyDisk],
@@ -92,6 +96,51 @@ function drawCrashInWrite(atMicros: number, draw: Draw): Fault[] {
   // Two writes are often begun in one moment: a little later both are under way.
   const inWriteMicros = random.chance(half) ? 0 : random.int(1, 200)
   return [{ ...crashOf(random.pick(nodes), atMicros, draw), inWriteMicros }]
+}
+
+/**
+ * A whole replica set is gone: it is down, or nobody reaches it. Now and then the others, which all
+ * turn to then, falter meanwhile: for some moments their nodes do not hear one another.
+ */
+function drawSetDown(atMicros: number, draw: Draw): Fault[] {
+  const { random, sets } = draw
+  if (sets.length === 1) return []
+  const set = random.pick(sets)
+  const lengthMicros = random.exponential(random.pick([million / 2, 4 * million]))
+  const gone = goneOf(set, atMicros, lengthMicros, draw)
+  if (random.chance(half)) return gone
+  const among = waysOf(draw).filter((way) =>
+    sets.some((one) => one !== set && way.every((end) => one.includes(end))),
+  )
+  return [...gone, ...falter(atMicros, lengthMicros, among, draw)]
+}
+
+function falter(
+  atMicros: number,
+  lengthMicros: number,
+  ways: readonly Way[],
+  { random }: Draw,
+): Fault[] {
+  const meanMicros = random.pick([million / 5, million])
+  return Array.from({ length: random.int(1, 3) }, () => ({
+    ...{ kind: 'cut', name: 'set-falters', atMicros: atMicros + random.int(0, lengthMicros), ways },
+    ...{ lengthMicros: random.exponential(meanMicros), resets: false },
+  }))
+}
+
+function goneOf(
+  set: readonly string[],
+  atMicros: number,
+  lengthMicros: number,
+  draw: Draw,
+): Fault[] {
+  const { random } = draw
+  if (random.chance(half)) {
+    const downMicros = lengthMicros
+    return set.map((node) => ({ kind: 'crash', atMicros, node, downMicros }))
+  }
+  const ways = waysOf(draw).filter(([from, to]) => set.includes(from) !== set.includes(to))
+  return [{ kind: 'cut', atMicros, lengthMicros, ways, resets: true }]
 }
 
 /** Down again as soon as it is up, or a moment later. */
@@ -253,6 +302,21 @@ function drawBitRot(atMicros: number, draw: Draw): Fault[] {
   const disk = diskOf(draw)
   const place = placeOf(draw)
   return [{ kind: 'bit-rot', atMicros, node: random.pick(nodes), disk, place, bit: bitOf(draw) }]
+}
+
+/**
+ * Power fails everywhere, and with it goes what one log has written last: nobody knows yet what of that
+ * is chosen, and all ask for votes on it.
+ */
+function drawRotInOutage(atMicros: number, draw: Draw): Fault[] {
+  const { random, nodes } = draw
+  const node = random.pick(nodes)
+  const rot = Array.from({ length: random.int(1, 4) }, (): Fault => {
+    const place = random.int(random.pick([900_000, 990_000]), million - 1)
+    const bit = bitOf(draw)
+    return { kind: 'bit-rot', atMicros, node, disk: 'log', place, bit, isInValues: true }
+  })
+  return [...rot, ...crashesOf(nodes, atMicros + 1, draw)]
 }
 
 function drawMisdirectedWrite(atMicros: number, draw: Draw): Fault[] {

@@ -83,6 +83,8 @@ export type DiskFault =
       readonly disk: DiskName
       readonly place: number
       readonly bit: number
+      /** Of a log: in the values that flushes carry, of those that carry some. */
+      readonly isInValues?: true
     })
   /** A write that went to another place: the value at `from` now stands at `to`. */
   | (Moment & {

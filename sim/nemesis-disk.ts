@@ -4,6 +4,7 @@
  */
 import { present, unreachable } from '../src/base/assert.ts'
 import { fromLatin1 } from '../src/base/bytes.ts'
+import { decodeFlush, flushesFrom } from '../src/replica/flush.ts'
 import { isUsedLog } from './atlas.ts'
 import type { SimDisk } from './disk.ts'
 import type { DiskFault, DiskName, Fault } from './fault.ts'
@@ -98,14 +99,26 @@ function tornWrite(fault: FaultOf<'torn-write'>, context: Context): void {
 }
 
 function bitRot(fault: FaultOf<'bit-rot'>, context: Context): void {
-  const { node, disk: name, place, bit } = fault
+  const { node, disk: name, place, bit, isInValues = false } = fault
   const victim = context.victim(node)
   if (victim === undefined) return
   const { disk } = victim.disks[name]
-  const key = keyAt(disk, place)
+  const key = isInValues ? keyAmong(keysWithValues(disk), place) : keyAt(disk, place)
   if (key === undefined || !mayHurt(node, name, context)) return
-  const bits = 8 * (disk.durableValue(key)?.length ?? 0)
-  if (bits > 0 && disk.flipBit(fromLatin1(key), bit % bits)) countOn(fault, name, context)
+  const value = disk.durableValue(key) ?? new Uint8Array()
+  const bits = 8 * (isInValues ? valueBytesOf(value) : value.length)
+  // The values of a flush stand at its end.
+  const at = 8 * value.length - bits + (bit % bits)
+  if (bits > 0 && disk.flipBit(fromLatin1(key), at)) countOn(fault, name, context)
+}
+
+function keysWithValues(disk: SimDisk): readonly string[] {
+  return disk.durableKeys(flushesFrom(1)).filter((key) => valueBytesOf(disk.durableValue(key)) > 0)
+}
+
+function valueBytesOf(flush: Uint8Array | undefined): number {
+  const records = (flush && decodeFlush(flush)?.records) ?? []
+  return records.reduce((sum, { piece }) => sum + (piece?.length ?? 0), 0)
 }
 
 function misdirectedWrite(fault: FaultOf<'misdirected-write'>, context: Context): void {
@@ -129,7 +142,10 @@ function countOn(fault: Fault, disk: DiskName, { coverage }: Context): void {
 }
 
 function keyAt(disk: SimDisk, place: number): string | undefined {
-  const keys = disk.durableKeys({})
+  return keyAmong(disk.durableKeys({}), place)
+}
+
+function keyAmong(keys: readonly string[], place: number): string | undefined {
   return keys[Math.min(keys.length - 1, Math.floor((keys.length * place) / million))]
 }
 

@@ -25,7 +25,7 @@ export const faultShapes: Readonly<Record<FaultKind, unknown>> = {
   'fsync-error': { ...downing, disk: '' },
   'no-space': { ...lasting, ...onDisk },
   'torn-write': { ...downing, kept: 0 },
-  'bit-rot': { ...moment, ...onDisk, place: 0, bit: 0 },
+  'bit-rot': { ...moment, ...onDisk, place: 0, bit: 0, isInValues: optional(true) },
   'misdirected-write': { ...moment, ...onDisk, from: 0, to: 0 },
   'stale-disk': { ...downing, disk: '', imageAtMicros: 0 },
   'empty-disk': { ...downing, disk: '' },

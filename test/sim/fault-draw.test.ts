@@ -27,7 +27,7 @@ test('META-1: the same options give the same faults, in order, within the time f
     expect(times).toEqual(times.toSorted((a, b) => a - b))
     // Nodes of a swizzle are clogged one by one, and loops of crashes take their time.
     const own = faults.filter(
-      (fault) => !['swizzle', 'crash-loop', 'lull', 'burst'].includes(nameOf(fault)),
+      (fault) => !['swizzle', 'crash-loop', 'set-falters', 'lull', 'burst'].includes(nameOf(fault)),
     )
     const last = Math.max(0, ...own.map((fault) => fault.atMicros))
     expect(last).toBeLessThan(options.faultRates.lengthMicros)
@@ -119,14 +119,15 @@ test('the switches of a run are told as flags that give them again', () => {
   expect(flagsOf({ only: ['crash', 'drop'] })).toBe('--faults crash,drop')
 })
 
-test('what befalls gateways is drawn where there are some', () => {
+test('what befalls gateways and replica sets is drawn where there are some', () => {
   const drawn = Array.from({ length: 300 }, (_, i) => drawSwarm(i + 1))
   for (const options of drawn) {
     const names = new Set(drawFaults(options).map(nameOf))
     const { gateways } = options.workload
     if (gateways === undefined) expect(names.has('gateway-death')).toBe(false)
+    if (options.setCount === 1) expect(names.has('set-down')).toBe(false)
   }
   const all = new Set(drawn.flatMap((options) => drawFaults(options).map(nameOf)))
-  const expected = ['gateway-death', 'gateway-pause']
+  const expected = ['gateway-death', 'gateway-pause', 'set-down', 'rot-in-outage']
   expect([...all]).toEqual(expect.arrayContaining(expected))
 })
