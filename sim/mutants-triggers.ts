@@ -1,5 +1,19 @@
 /** Planted bugs in triggers: who has a shard, how far its trigger has come, what becomes of failures. */
-import type { Mutant } from './mutant.ts'
+import type { Edit, Mutant } from './mutant.ts'
+
+/** For what needs workers that meet at a bad moment: the mutant's seeds all have some, with troubles. */
+const inTroubles: readonly Edit[] = [
+  {
+    file: 'sim/swarm.ts',
+    find: 'triggerWorkerCount: random.pick([0, 0, 0, 0, 2, 3])',
+    replace: 'triggerWorkerCount: random.pick([2, 3])',
+  },
+  {
+    file: 'sim/swarm.ts',
+    find: 'triggerTroubles: random.pick([0, 1, 1, 1])',
+    replace: 'triggerTroubles: 1',
+  },
+]
 
 export const triggerMutants: readonly Mutant[] = [
   {
@@ -133,6 +147,19 @@ export const triggerMutants: readonly Mutant[] = [
         file: 'src/triggers/shard-run.ts',
         find: '      failure === undefined\n        ? offsets.unmark',
         replace: '      failure !== null\n        ? offsets.unmark',
+      },
+    ],
+  },
+  {
+    id: 'R13',
+    title: 'a claim takes the shard over without its generation',
+    edits: [
+      ...inTroubles,
+      {
+        file: 'src/triggers/offset-store.ts',
+        find: '      const offset = { ...before, generation, owner }\n',
+        replace:
+          '      const offset = { ...before, generation: before.generation || generation, owner }\n',
       },
     ],
   },
