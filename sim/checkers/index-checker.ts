@@ -121,6 +121,10 @@ export class IndexChecker {
     const { group, key, madeAt, lagMicros } = event
     if (typeof group !== 'string' || typeof key !== 'string' || typeof madeAt !== 'number') return
     const history = this.#bySource.get(placeOf(group, key.slice(opening.length)))
+    // The deletion may be this one, though the first one that fits was taken for it.
+    if (history?.has === undefined && history !== undefined && isGoneAt(history.said, madeAt)) {
+      history.hasOf = Math.max(history.hasOf, madeAt)
+    }
     const isThere = history !== undefined && history.hasOf >= madeAt
     const detail = { node, madeAt, lagMicros, wall, has: history?.hasOf }
     this.#check(isThere, 'IDX-3', 'A lag was told of a change that the index has not.', detail)

@@ -1,0 +1,78 @@
+/** What the checker of global indexes finds, and what it must not take for a fault. */
+import { expect, test } from 'vitest'
+import { IndexChecker } from '../../sim/checkers/index-checker.ts'
+import { Referee } from '../../sim/checkers/referee.ts'
+import { Coverage } from '../../sim/coverage.ts'
+import { latin1 } from '../../src/base/bytes.ts'
+import { bytesOfGroup, groupOfBytes } from '../../src/base/ids.ts'
+import { agendaRowOf } from '../../src/tables/index-agenda.ts'
+import { stampedEntry } from '../../src/tables/index-lane.ts'
+
+const target = groupOfBytes(Buffer.from('index'))
+const entryKey = Buffer.from('entry')
+const agendaKey = latin1(agendaRowOf({ target, key: entryKey, value: undefined }).key)
+const source = 'rows'
+
+class Court {
+  readonly referee = new Referee(() => 0)
+  readonly checker = new IndexChecker(this.referee, new Coverage())
+
+  get rules(): readonly string[] {
+    return this.referee.violations.map(({ rule }) => rule)
+  }
+
+  /** The group of the row says what its entry is from now on; without text it goes. */
+  say(timestamp: number, text?: string): void {
+    const value = text === undefined ? undefined : Buffer.from(text)
+    const row = agendaRowOf({ target, key: entryKey, value })
+    this.checker.onWrite({ group: source, key: agendaKey, value: row.value, timestamp })
+  }
+
+  /** The index's group takes up what was said at that time. */
+  relay(madeAt: number, text?: string): void {
+    const value = text === undefined ? undefined : stampedEntry(madeAt, Buffer.from(text))
+    const group = latin1(bytesOfGroup(target))
+    this.checker.onWrite({ group, key: latin1(entryKey), value, timestamp: madeAt + 1 })
+  }
+
+  tell(madeAt: number): void {
+    const event = { kind: 'index-relayed', group: source, key: agendaKey, madeAt, lagMicros: 5 }
+    this.checker.onRelayed('n1', event, madeAt + 5)
+  }
+}
+
+test('an entry that comes, changes and goes is clean', () => {
+  const court = new Court()
+  court.say(10, 'a')
+  court.relay(10, 'a')
+  court.tell(10)
+  court.say(20)
+  court.relay(20)
+  court.tell(20)
+  expect(court.rules).toEqual([])
+})
+
+test('IDX-3: a lag of a change that the index has not is found', () => {
+  const court = new Court()
+  court.say(10, 'a')
+  court.relay(10, 'a')
+  court.say(20, 'b')
+  court.tell(20)
+  expect(court.rules).toEqual(['IDX-3'])
+})
+
+test('IDX-3: an entry that went twice is gone by the later of the two', () => {
+  const court = new Court()
+  court.say(10, 'a')
+  court.relay(10, 'a')
+  court.say(20)
+  court.say(30, 'b')
+  court.say(40)
+  // One deletion, which does not tell by which change.
+  court.relay(40)
+  court.tell(40)
+  expect(court.rules).toEqual([])
+  // From then on what was before it comes too late.
+  court.relay(30, 'b')
+  expect(court.rules).toEqual(['IDX-4'])
+})
