@@ -44,7 +44,13 @@ interface Link {
   /** Counts connections; what carries an older number belongs to a lost one. */
   epoch: number
   state: 'down' | 'dialing' | 'up'
+  /** Dials since it was up that nobody answered. */
+  vain: number
 }
+
+/** Who is not answered so often waits longer: outages may last for minutes, dials take a while. */
+const vainDialsMax = 16
+const vainPauseMicros = 1_000_000
 
 /** One direction of a link. */
 interface Way {
@@ -79,7 +85,7 @@ export class Network<Frame> {
     for (const listener of dials) {
       const key = linkKey(name, listener)
       if (!this.#links.has(key)) {
-        this.#links.set(key, { dialer: name, listener, epoch: 0, state: 'down' })
+        this.#links.set(key, { dialer: name, listener, epoch: 0, state: 'down', vain: 0 })
       }
     }
     const port = new Port(this, process, name)
@@ -221,6 +227,7 @@ export class Network<Frame> {
     this.parts.world.schedule(this.#patienceMicros(link), `give-up ${link.dialer}`, () => {
       if (link.epoch !== epoch || link.state !== 'dialing') return
       link.state = 'down'
+      link.vain += 1
       this.#dialLater(link, this.#reconnectMicros(link))
     })
   }
@@ -263,6 +270,7 @@ export class Network<Frame> {
       return
     }
     link.state = 'up'
+    link.vain = 0
     dialer.linked(link.listener, epoch, infos.listenerInfo)
     this.#expectListener(link, epoch)
   }
@@ -317,7 +325,8 @@ export class Network<Frame> {
 
   #reconnectMicros(link: Link): number {
     const { random } = this.#wayOf(link.dialer, link.listener)
-    return 1000 + random.exponential(this.parts.weather.conditions.reconnectMeanMicros)
+    const least = link.vain < vainDialsMax ? 1000 : vainPauseMicros
+    return least + random.exponential(this.parts.weather.conditions.reconnectMeanMicros)
   }
 
   /** A part of a handshake: lost where frames would be, else delayed as they are. */
