@@ -17,6 +17,7 @@ import {
   isOfShape,
   name,
   shapes,
+  shards,
   type Shape,
 } from './cell-index-shapes.ts'
 import type { World } from './world.ts'
@@ -112,17 +113,17 @@ export class CellIndexLife {
     }
     if (wanted === undefined) return undefined
     await indexes.apply(definitionOf(wanted))
-    await indexes.build(name, { graceMs: 0 })
+    await indexes.build(name, { graceMs: 0, shards })
     return (await indexes.list()).find((one) => one.definition.name === name)
   }
 
   async #build(): Promise<void> {
     await this.#wait()
-    await this.#until(() => this.#indexes.build(name, { graceMs: 0 }).catch(unlessGone))
+    await this.#until(() => this.#indexes.build(name, { graceMs: 0, shards }).catch(unlessGone))
   }
 
   async #rebuildOnce(): Promise<void> {
-    await this.#parts.told(() => this.#indexes.rebuild(name).catch(unlessGone))
+    await this.#parts.told(() => this.#indexes.rebuild(name, { shards }).catch(unlessGone))
   }
 
   async #drop(): Promise<boolean> {

@@ -81,13 +81,17 @@ export function entryOf({ fields }: Shape, rowKey: string, bodies: Bodies): stri
   return values[0] === null ? undefined : JSON.stringify([rowKey, ...values])
 }
 
+/** Of all rows of these worlds. */
+export const shards: readonly number[] = [
+  ...new Set(Array.from({ length: rowCount }, (_, k) => shardOf(rowKeyOf(k + 1)))),
+]
+
 /** What rows have in indexes of the name other than `live`, read in their shards. */
 export async function leftOvers(
   tables: Tables,
   live: NumberedIndex | undefined,
 ): Promise<readonly string[]> {
   const found: string[] = []
-  const shards = new Set(Array.from({ length: rowCount }, (_, k) => shardOf(rowKeyOf(k + 1))))
   for (const shard of shards) {
     const of = { datastore, shard }
     const { value } = await tables.read(shardKey(of), 'current', (rows) =>

@@ -1,10 +1,9 @@
 /**
  * Filling an index over cells from those that are there, and comparing it with them: row by row, each in
- * a transaction that has read the row's cells (`index-keep.ts`), as a write of a cell would.
+ * a transaction that has read the row's cells (`index-keep.ts`), as a write of a cell would. Shards are
+ * looked at by current reads, all of them: a node that is asked which there are may be behind.
  */
-import type { GroupId } from '../base/ids.ts'
 import { equalBytes } from '../base/bytes.ts'
-import { listedGroupsMax } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import { schemaGraceMs, upkeepBounds } from '../tables/bounds.ts'
 import { indexAgenda } from '../tables/index-agenda.ts'
@@ -19,13 +18,13 @@ import {
   purgedAddedId,
   scanCells,
   scanIndexed,
+  shardGroupOf,
   shardKey,
-  shardOfGroup,
-  shardsPrefix,
 } from './cell-table.ts'
 import type { ShardName } from './cell.ts'
 import { storedName, type NumberedIndex } from './index-definition.ts'
 import { indexRowsOf, putIndexRows } from './index-keep.ts'
+import { mapBounded } from './pool.ts'
 
 export interface CellBuildParts {
   readonly tables: Tables
@@ -34,19 +33,20 @@ export interface CellBuildParts {
   readonly definition: NumberedIndex
   /** Throws when the index is dropped, as far as is known since a short time. */
   checkKept(): void | Promise<void>
-  list(prefix: GroupId, after: GroupId | undefined, limit: number): Promise<readonly GroupId[]>
+  /** All that the datastore may have. */
+  readonly shards: readonly number[]
   onProgress(progress: Progress): void
 }
 
 export interface CellIndexReport {
+  /** Those with rows. */
   readonly shards: number
   readonly rows: number
   /** Row keys, with what is wrong; at most `faultsMax`. */
-  readonly faults: readonly {
-    readonly rowKey: string
-    readonly kind: 'missing' | 'left-over' | 'other-content'
-  }[]
+  readonly faults: readonly { readonly rowKey: string; readonly kind: IndexFault }[]
 }
+
+export type IndexFault = 'missing' | 'left-over' | 'other-content'
 
 const faultsMax = 1_000
 /** Cells looked at together for the rows that they are of. */
@@ -59,30 +59,35 @@ export async function buildCellIndex(
   graceMs: number = schemaGraceMs,
 ): Promise<{ readonly shards: number; readonly rows: number }> {
   if (declaredAt !== undefined) await waitUntil(parts, declaredAt + graceMs * 1000)
-  let [shards, rows, filledAt] = [0, 0, 0]
-  const total = await countShards(parts)
-  await forEachShard(parts, async (of) => {
+  let [rows, filledAt] = [0, 0]
+  const filled: ShardName[] = []
+  await forEachShard(parts, 'filling', parts.shards, async (of) => {
+    let count = 0
     for await (const rowKey of rowsOf(parts, of)) {
-      const { tables, definition } = parts
-      const { timestamp } = await tables.transaction(shardKey(of), async (tx) => {
-        // Who clears entries off writes what is read here, so it is not overtaken.
-        await purgedAddedId(tx, of)
-        await parts.checkKept()
-        await putIndexRows(tx, of, rowKey, await indexRowsOf(tx, of, rowKey, [definition]))
-      })
-      filledAt = Math.max(filledAt, timestamp ?? 0)
-      rows += 1
+      const at = await fillRow(parts, of, rowKey)
+      filledAt = Math.max(filledAt, at)
+      count += 1
     }
-    shards += 1
-    parts.onProgress({ phase: 'filling', done: shards, total })
+    rows += count
+    if (count > 0) filled.push(of)
   })
-  let relayed = 0
-  await forEachShard(parts, async (_, group) => {
-    while (await hasChanges(parts, group, filledAt)) await pause(parts, upkeepBounds.lookMs)
-    relayed += 1
-    parts.onProgress({ phase: 'relaying', done: relayed, total })
+  const numbers = filled.map(({ shard }) => shard)
+  await forEachShard(parts, 'relaying', numbers, async (of) => {
+    while (await hasChanges(parts, of, filledAt)) await pause(parts, upkeepBounds.lookMs)
   })
-  return { shards, rows }
+  return { shards: filled.length, rows }
+}
+
+/** Resolves with when that was. */
+async function fillRow(parts: CellBuildParts, of: ShardName, rowKey: string): Promise<number> {
+  const { tables, definition } = parts
+  const { timestamp = 0 } = await tables.transaction(shardKey(of), async (tx) => {
+    // Who clears entries off writes what is read here, so it is not overtaken.
+    await purgedAddedId(tx, of)
+    await parts.checkKept()
+    await putIndexRows(tx, of, rowKey, await indexRowsOf(tx, of, rowKey, [definition]))
+  })
+  return timestamp
 }
 
 /** What each row has in the index by its shard, against its cells. */
@@ -90,26 +95,36 @@ export async function compareCellIndex(parts: CellBuildParts): Promise<CellIndex
   const { tables, definition } = parts
   const faults: CellIndexReport['faults'][number][] = []
   let [shards, rows] = [0, 0]
-  const total = await countShards(parts)
-  await forEachShard(parts, async (of) => {
+  await forEachShard(parts, 'comparing', parts.shards, async (of) => {
+    let count = 0
     for await (const rowKey of rowsOf(parts, of)) {
-      const { value: fault } = await tables.read(shardKey(of), 'current', async (reads) => {
-        const said = await indexRowsOf(reads, of, rowKey, [definition])
-        const name = storedName(definition)
-        const row = said.get(name)
-        const there = await getIndexed(reads, of, name, rowKey)
-        if (row === undefined) return there && 'left-over'
-        if (there === undefined) return 'missing'
-        const isSame = equalBytes(row.place, there.place) && equalBytes(row.fields, there.fields)
-        return isSame ? undefined : 'other-content'
-      })
+      const fault = await faultOf(tables, definition, of, rowKey)
       if (fault !== undefined && faults.length < faultsMax) faults.push({ rowKey, kind: fault })
-      rows += 1
+      count += 1
     }
-    shards += 1
-    parts.onProgress({ phase: 'comparing', done: shards, total })
+    rows += count
+    if (count > 0) shards += 1
   })
   return { shards, rows, faults }
+}
+
+async function faultOf(
+  tables: Tables,
+  definition: NumberedIndex,
+  of: ShardName,
+  rowKey: string,
+): Promise<IndexFault | undefined> {
+  const { value } = await tables.read(shardKey(of), 'current', async (reads) => {
+    const said = await indexRowsOf(reads, of, rowKey, [definition])
+    const name = storedName(definition)
+    const row = said.get(name)
+    const there = await getIndexed(reads, of, name, rowKey)
+    if (row === undefined) return there && 'left-over'
+    if (there === undefined) return 'missing'
+    const isSame = equalBytes(row.place, there.place) && equalBytes(row.fields, there.fields)
+    return isSame ? undefined : 'other-content'
+  })
+  return value
 }
 
 async function waitUntil(parts: CellBuildParts, until: number): Promise<void> {
@@ -123,29 +138,18 @@ async function waitUntil(parts: CellBuildParts, until: number): Promise<void> {
 }
 
 async function forEachShard(
-  { definition, list }: CellBuildParts,
-  work: (of: ShardName, group: GroupId) => Promise<void>,
+  { definition, onProgress }: CellBuildParts,
+  phase: Progress['phase'],
+  shards: readonly number[],
+  work: (of: ShardName) => Promise<void>,
 ): Promise<void> {
-  const prefix = shardsPrefix(definition.datastore)
-  for (let after: GroupId | undefined; ;) {
-    const names = await list(prefix, after, listedGroupsMax)
-    for (let at = 0; at < names.length; at += upkeepBounds.groupsAtOnceMax) {
-      await Promise.all(
-        names.slice(at, at + upkeepBounds.groupsAtOnceMax).map((group) => {
-          const of = shardOfGroup(group)
-          return of?.datastore === definition.datastore ? work(of, group) : Promise.resolve()
-        }),
-      )
-    }
-    after = names.at(-1)
-    if (after === undefined || names.length < listedGroupsMax) return
-  }
-}
-
-async function countShards(parts: CellBuildParts): Promise<number> {
-  let count = 0
-  await forEachShard(parts, async () => void (count += 1))
-  return count
+  const { datastore } = definition
+  let done = 0
+  await mapBounded(shards, upkeepBounds.groupsAtOnceMax, async (shard) => {
+    await work({ datastore, shard })
+    done += 1
+    onProgress({ phase, done, total: shards.length })
+  })
 }
 
 /** The rows of a shard that have cells, or something in the index, each once. */
@@ -193,11 +197,13 @@ async function* rowsWithCells({ tables }: CellBuildParts, of: ShardName): AsyncG
 
 async function hasChanges(
   { port, clock }: CellBuildParts,
-  group: GroupId,
+  of: ShardName,
   at: number,
 ): Promise<boolean> {
   const from = { kind: 'current' } as const
   const range = { ...indexAgenda, limit: upkeepBounds.changesAtOnceMax }
-  const { value } = await runRead(port, group, from, { clock }, (reads) => reads.scan(range))
+  const { value } = await runRead(port, shardGroupOf(of), from, { clock }, (reads) =>
+    reads.scan(range),
+  )
   return value.rows.some(({ timestamp = 0 }) => timestamp <= at)
 }

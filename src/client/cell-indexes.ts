@@ -18,6 +18,7 @@ import {
 } from '../cells/index-registry.ts'
 import type { IndexValue } from '../cells/index-values.ts'
 import type { Answer, CellService, DropIndex, SpreadIndexes } from '../cells/operation.ts'
+import { shardCount } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import { upkeepBounds } from '../tables/bounds.ts'
 import type { Tables } from '../tables/open.ts'
@@ -157,6 +158,13 @@ export interface CellIndexesParts {
   readonly trustMs: number
 }
 
+export interface CellBuildOptions extends BuildOptions {
+  /** These alone, for whoever knows that there are no others. */
+  readonly shards?: readonly number[]
+}
+
+const allShards: readonly number[] = Array.from({ length: shardCount }, (_, shard) => shard)
+
 export class ClientCellIndexes {
   readonly datastore: string
   readonly #parts: CellIndexesParts
@@ -183,7 +191,10 @@ export class ClientCellIndexes {
   }
 
   /** Fills the index from the cells that are there; nothing is done when that was done before. */
-  async build(name: string, options: BuildOptions = {}): Promise<{ shards: number; rows: number }> {
+  async build(
+    name: string,
+    options: CellBuildOptions = {},
+  ): Promise<{ shards: number; rows: number }> {
     // Nothing is waited for before all replica sets have heard of it.
     await this.#spread()
     const { definition, declaredAt, isBuilding } = await this.#named(name)
@@ -201,14 +212,14 @@ export class ClientCellIndexes {
   /** Makes what each row has in the index anew; it goes on being asked. */
   async rebuild(
     name: string,
-    options: BuildOptions = {},
+    options: CellBuildOptions = {},
   ): Promise<{ shards: number; rows: number }> {
     const { definition } = await this.#named(name)
     return buildCellIndex(this.#build(definition, options), undefined)
   }
 
   /** Compares what each row has in the index with its cells. */
-  async check(name: string, options: BuildOptions = {}): Promise<CellIndexReport> {
+  async check(name: string, options: CellBuildOptions = {}): Promise<CellIndexReport> {
     const { definition } = await this.#named(name)
     return compareCellIndex(this.#build(definition, options))
   }
@@ -257,18 +268,17 @@ export class ClientCellIndexes {
 
   #build(
     definition: NumberedIndex,
-    { onProgress = () => undefined }: BuildOptions,
+    { onProgress = () => undefined, shards = allShards }: CellBuildOptions,
   ): Parameters<typeof buildCellIndex>[0] {
-    const { tables, groups, clock, timeoutMs, trustMs } = this.#parts
+    const { tables, groups, clock, trustMs } = this.#parts
     const kept = new KeptIndexes({ tables, clock, trustMs })
     return {
-      ...{ tables, port: groups, clock, definition, onProgress },
+      ...{ tables, port: groups, clock, definition, shards, onProgress },
       checkKept: () => {
         const known = kept.of(definition.datastore)
         if (known instanceof Promise) return known.then((all) => checkKept(all, definition))
         return checkKept(known, definition)
       },
-      list: (prefix, after, limit) => groups.list(prefix, after, limit, timeoutMs),
     }
   }
 }

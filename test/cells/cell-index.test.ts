@@ -10,6 +10,7 @@ import { buildCellIndex, compareCellIndex } from '../../src/cells/index-build.ts
 import { applyIndex, markIndexBuilt } from '../../src/cells/index-registry.ts'
 import { ClientCellIndex, type CellIndexPage } from '../../src/client/cell-indexes.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
+import { shardOf } from '../../src/cells/shard.ts'
 import { IndexRelay } from '../../src/tables/index-relay.ts'
 import { LocalGroups } from '../../src/txn/local-groups.ts'
 import { createBench, datastore, put, rowKey, settled } from './kit.ts'
@@ -53,7 +54,7 @@ function bench() {
   const parts = {
     ...{ tables, port, clock, definition: declared(), onProgress: () => undefined },
     checkKept: () => undefined,
-    list: replica.groups.bind(replica),
+    shards: [1, 2, 3].map((row) => shardOf(rowKey(row))),
   }
   const index = new ClientCellIndex({ service: store, timeoutMs: 5_000 }, datastore, 'driver_index')
   return {

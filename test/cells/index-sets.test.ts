@@ -49,6 +49,9 @@ function definition(field: string): IndexDefinition {
   return checked.definition
 }
 
+/** Of all rows that are written here. */
+const shards = Array.from({ length: 50 }, (_, seed) => shardOf(rowKey(seed)))
+
 /** Rows whose shards a set holds. */
 function rowsOn(set: number, count: number): string[] {
   const rows = Array.from({ length: 50 }, (_, seed) => rowKey(seed))
@@ -89,7 +92,7 @@ function bench(delayMs = 1) {
   const storeOf = (row: string): CellStore =>
     at(stores, setOf(shardGroupOf({ datastore, shard: shardOf(row) })))
   const parts = (index: NumberedIndex) => ({
-    ...{ tables, port: groups, clock, definition: index, list },
+    ...{ tables, port: groups, clock, definition: index, shards },
     ...{ checkKept: () => undefined, onProgress: () => undefined },
   })
   const spread = (): Promise<unknown> =>
