@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { StoreError } from '../../src/base/errors.ts'
 import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
+import type { Progress } from '../../src/tables/index-upkeep.ts'
 import { pause } from '../processes/workload.ts'
 import { SeededRandom } from '../random.ts'
 import { faresTrigger } from './fares-service.ts'
@@ -113,7 +114,7 @@ class Audit {
     const loaded = loading.run()
     // It is waited for below, unless something fails before.
     loaded.catch(() => undefined)
-    await this.#buildIndex()
+    await this.#buildIndex(loading)
     const kills = await this.#killAtRandom(loading)
     onPhase('healing, and loading the rest')
     await this.#fleet.heal()
@@ -147,10 +148,15 @@ class Audit {
     return nth >= half && part < (nth - half) / half
   }
 
-  async #buildIndex(): Promise<void> {
+  async #buildIndex(loading: Loading): Promise<void> {
+    const { trips, onProgress } = this.#options
     const indexes = this.#client.cellIndexes(datastore)
     await again(() => indexes.apply(indexDefinition))
-    await again(() => indexes.build(indexName, { graceMs }))
+    const onBuild = ({ phase, done, total }: Progress): void => {
+      const loaded = `${loading.acknowledged} of ${trips.length} trips`
+      onProgress(`${loaded}; index: ${phase} ${done} of ${total}`)
+    }
+    await again(() => indexes.build(indexName, { graceMs, onProgress: onBuild }))
   }
 
   async #killAtRandom(loading: Loading): Promise<Kills> {

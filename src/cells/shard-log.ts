@@ -48,8 +48,10 @@ async function checkOrder(
 /** The added id before the first cell of `time` or later: found by halving, since both rise. */
 async function before({ of, rows }: ShardView, time: Timestamp): Promise<number> {
   const last = await logEntry(rows, of, { after: 0, reverse: true })
+  // The end is what is asked for most: how far the log goes, and what comes from now on.
+  if (last === undefined || last.createdAt < time) return last?.addedId ?? 0
   let low = 0
-  let high = last?.addedId ?? 0
+  let high = last.addedId
   // The cell of `low` is earlier than `time` (0 stands before all), those after `high` are not.
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)

@@ -25,6 +25,9 @@ import { ServiceStore } from './service-store.ts'
 
 /** Shards looked at at once. */
 const shardsAtOnce = 64
+/** Shards asked for in one call, and such calls at once: each is answered in its own time. */
+const placesAtOnce = 256
+const callsAtOnce = 4
 
 export interface AdminPorts {
   cells(datastore: string): ClientCells
@@ -288,13 +291,24 @@ export class TriggerAdmin {
     shards: readonly number[],
     timestamp: number,
   ): Promise<readonly { readonly shard: number; readonly next: number }[]> {
+    const { timeoutMs } = this.#ports
     const cells = this.#ports.cells(datastore)
     const places = shards.map((shard): LogPlace => ({ kind: 'since', shard, timestamp }))
-    const outcomes = await cells.batchShardLog(places, { limit: 1 })
-    return outcomes.map(valueOf).map(({ shard, cells: [first], next }) => ({
-      ...{ shard, next: first === undefined ? next : first.addedId - 1 },
-    }))
+    const outcomes = await mapBounded(partsOf(places, placesAtOnce), callsAtOnce, (some) =>
+      cells.batchShardLog(some, { limit: 1, timeoutMs }),
+    )
+    return outcomes
+      .flat()
+      .map(valueOf)
+      .map(({ shard, cells: [first], next }) => ({
+        ...{ shard, next: first === undefined ? next : first.addedId - 1 },
+      }))
   }
+}
+
+function partsOf<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
+  const count = Math.ceil(items.length / size)
+  return Array.from({ length: count }, (_, i) => items.slice(i * size, (i + 1) * size))
 }
 
 function allShards(): readonly number[] {
