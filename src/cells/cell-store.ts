@@ -4,6 +4,7 @@
  *
  * CELL-1 to CELL-8, IDX-7, see SPEC.md.
  */
+import { present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import { checkBody } from './body.ts'
 import { batchConcurrencyMax, watchedShardsMax } from './bounds.ts'
@@ -61,6 +62,7 @@ import {
   rowOf,
   versionsOf,
   type ShardView,
+  type Budget,
 } from './shard-read.ts'
 import { ByShard, shardGroup, shardOf } from './shard.ts'
 
@@ -371,35 +373,44 @@ export class CellStore implements CellService {
     }
   }
 
-  #logPages(operation: GetLog, call: Call): Promise<Outcome<StoredLogPage>[]> {
+  /** Most of those who follow many shards follow idle ones: these cost no promise. */
+  async #logPages(operation: GetLog, call: Call): Promise<Outcome<StoredLogPage>[]> {
+    const { items } = operation
+    const pages = items.map((place) => this.#unchanged(operation, place))
+    const open = items.flatMap((place, at) => (pages[at] === undefined ? [{ place, at }] : []))
     const budget = fullBudget()
+    await mapBounded(open, batchConcurrencyMax, async ({ place, at }) => {
+      pages[at] = await outcomeOf(() => this.#logPage(operation, place, budget, call))
+    })
+    return pages.map((page) => present(page, 'cells: each place has its page'))
+  }
+
+  async #logPage(
+    operation: GetLog,
+    place: LogPlace,
+    budget: Budget,
+    call: Call,
+  ): Promise<StoredLogPage> {
+    refuse(placeProblem(place))
     const { limit } = operation
-    return mapBounded(operation.items, batchConcurrencyMax, (place) =>
-      outcomeOf(async () => {
-        refuse(placeProblem(place))
-        const known = await this.#unchanged(operation, place)
-        if (known !== undefined) return known
-        const { value, position } = await this.#readAt(operation, place.shard, call, (view) =>
-          logPage(view, place, { limit, budget }),
-        )
-        return value.isWhole ? { ...value.page, asOf: position } : value.page
-      }),
+    const { value, position } = await this.#readAt(operation, place.shard, call, (view) =>
+      logPage(view, place, { limit, budget }),
     )
+    return value.isWhole ? { ...value.page, asOf: position } : value.page
   }
 
   /**
-   * The page of a shard that has not gone on, here, since its reader came to the end of its log: idle
-   * shards cost next to nothing, however many are followed. Not for who has seen the shard go on.
+   * The page of a shard that has not gone on, here, since its reader came to the end of its log. Not for
+   * who has seen the shard go on, nor of a shard that is not in memory.
    */
-  async #unchanged(
-    { datastore, read }: GetLog,
-    place: LogPlace,
-  ): Promise<StoredLogPage | undefined> {
+  #unchanged({ datastore, read }: GetLog, place: LogPlace): Outcome<StoredLogPage> | undefined {
     if (place.kind === 'since' || place.asOf === undefined || read.level !== 'any') return undefined
+    if (placeProblem(place) !== undefined) return undefined
     const { shard, addedId, asOf } = place
     if ((positionOf(read.atLeast, shard) ?? 0) > asOf) return undefined
-    const here = await this.#ports.replica.read(shardGroup(datastore, shard), 'any', 1)
-    return here.position > asOf ? undefined : { shard, cells: [], next: addedId, asOf }
+    const here = this.#ports.replica.positionHere(shardGroup(datastore, shard))
+    if (here === undefined || here > asOf) return undefined
+    return { kind: 'ok', value: { shard, cells: [], next: addedId, asOf } }
   }
 
   /** Resolves when one of the shards has gone on since, or it is time. */
@@ -432,9 +443,11 @@ export class CellStore implements CellService {
   }
 
   async #hasGoneOn(datastore: string, positions: readonly ShardPosition[]): Promise<boolean> {
+    const { replica } = this.#ports
     for (const [shard, position] of positions) {
-      const point = await this.#ports.replica.read(shardGroup(datastore, shard), 'any', 1)
-      if (point.position > position) return true
+      const group = shardGroup(datastore, shard)
+      const here = replica.positionHere(group) ?? (await replica.read(group, 'any', 1)).position
+      if (here > position) return true
     }
     return false
   }

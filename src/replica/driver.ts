@@ -279,6 +279,10 @@ export class Driver implements LocalReplica {
     return this.#reads.scan(group, range, at)
   }
 
+  positionHere(group: GroupId): Position | undefined {
+    return this.#isOver ? undefined : this.#replica.appliedInMemory(group)?.position
+  }
+
   watch(group: GroupId, position: Position, wake: () => void): () => void {
     return this.#requests.watch(group, position, wake)
   }

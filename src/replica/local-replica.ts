@@ -149,6 +149,11 @@ export interface LocalReplica {
    */
   read(group: GroupId, level: ReadLevel, timeoutMs: number, atLeast?: Position): Promise<ReadPoint>
   /**
+   * How far a group in memory is applied here: what `read` at `any` would resolve with, at once.
+   * Undefined when it is not in memory, or nothing is read here any more: `read` tells.
+   */
+  positionHere(group: GroupId): Position | undefined
+  /**
    * The point to read at for a timestamp of the past; one of the future is read as of now: then it is
    * a current read. The point's timestamp is the one to read rows at, on this replica and for as long
    * as it is used every now and then. Rejects with `snapshot-too-old` for one before the group's

@@ -195,6 +195,10 @@ export class MemoryReplica implements LocalReplica {
     log.replicas.push(this)
   }
 
+  positionHere(group: GroupId): Position | undefined {
+    return this.#groups.get(group)?.state.position
+  }
+
   #applied(group: GroupId): Applied {
     const known = this.#groups.get(group)
     if (known !== undefined) return known
