@@ -49,7 +49,7 @@ interface Link {
 }
 
 /** Who is not answered so often waits longer: outages may last for minutes, dials take a while. */
-const vainDialsMax = 16
+const vainDialsMax = 500
 const vainPauseMicros = 1_000_000
 
 /** One direction of a link. */
