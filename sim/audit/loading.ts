@@ -51,7 +51,8 @@ export class Loading {
   }
 
   get acknowledged(): number {
-    return this.#counts.http + this.#counts.library
+    const { http, library } = this.#counts
+    return http + library
   }
 
   async run(): Promise<LoadReport> {

@@ -8,7 +8,6 @@
  */
 import { appendFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { uniformFloat64 } from 'pure-rand/distribution/uniformFloat64'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
@@ -31,11 +30,19 @@ interface Charge {
 const luck = xoroshiro128plus(Number(values.seed))
 const made = new Set<string>()
 
+/** Those whose answer waits for another request: who has given up asks again, and ends the wait. */
+const waiting: (() => void)[] = []
+
+function nextRequest(): Promise<void> {
+  return new Promise((resolve) => waiting.push(resolve))
+}
+
 async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  for (const goOn of waiting.splice(0)) goOn()
   const chance = uniformFloat64(luck)
   const charge = await bodyOf(request)
   if (chance < 0.1) return answer(response, 503, { result: 'TRY_LATER' })
-  if (chance > 0.95) await pause(300)
+  if (chance > 0.95) await nextRequest()
   if (!made.has(charge.key)) {
     made.add(charge.key)
     appendFileSync(values.ledger, `${JSON.stringify(charge)}\n`)
