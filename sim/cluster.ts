@@ -86,10 +86,15 @@ export interface Traffic {
   readonly proposals: number
   /** Frames of clients that reached a node. */
   readonly requests: number
+  /** Frames between nodes that came when their senders had long gone on. */
+  readonly latecomers: number
 }
 
 /** A node whose disk refused is started again after this. */
 const startAgainMicros = 500_000
+
+/** A frame that was under way for longer than this is a latecomer. */
+const latecomerMicros = 10_000_000
 
 const clusterName = clusterId('sim')
 
@@ -126,7 +131,7 @@ export class Cluster<P extends Program, ClientFrame> {
   /** How often each node has begun to ask other sets. */
   readonly #livesOutside = new Map<string, number>()
   #tended = 0
-  readonly #traffic = { messages: 0, bytes: 0, proposals: 0, requests: 0 }
+  readonly #traffic = { messages: 0, bytes: 0, proposals: 0, requests: 0, latecomers: 0 }
 
   constructor(parts: ClusterParts<P, ClientFrame>) {
     const { options, eventsMax, clientCodec, faults } = parts
@@ -254,7 +259,10 @@ export class Cluster<P extends Program, ClientFrame> {
         if (messages.length > 0) this.#traffic.bytes += bytes
         judge.onFrameSent(from, to, frame)
       },
-      onDelivered: (from, to, frame) => judge.onFrameDelivered(from, to, frame),
+      onDelivered: (from, to, frame, sentMicros) => {
+        if (this.world.nowMicros - sentMicros > latecomerMicros) this.#traffic.latecomers += 1
+        judge.onFrameDelivered(from, to, frame)
+      },
       onHandled: (to) => {
         if (hasLeases) this.#leases.onHandled(to)
       },

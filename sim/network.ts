@@ -20,7 +20,7 @@ export interface FrameCodec<Frame> {
 /** Sees frames at the two moments that matter to a checker. */
 export interface FrameObserver<Frame> {
   onSent(from: string, to: string, frame: Frame, bytes: number): void
-  onDelivered(from: string, to: string, frame: Frame): void
+  onDelivered(from: string, to: string, frame: Frame, sentMicros: number): void
   /** The endpoint has done what a frame asks of it. */
   onHandled?(to: string): void
 }
@@ -198,6 +198,7 @@ export class Network<Frame> {
     delayMicros: number,
   ): void {
     const { world, weather, coverage, isStream = false } = this.parts
+    const sentMicros = world.nowMicros
     way.underWay += 1
     const survives = !isStream && way.random.chance(weather.conditions.survive)
     world.schedule(delayMicros, way.label, () => {
@@ -208,7 +209,7 @@ export class Network<Frame> {
       if (current !== epoch && !survives) return
       if (current !== epoch) coverage.count('survivor')
       if (!process.isAlive && this.#ports.has(from)) coverage.count('old-incarnation')
-      port.receive(from, bytes)
+      port.receive(from, bytes, sentMicros)
     })
   }
 
@@ -423,11 +424,11 @@ class Port<Frame> implements Transport<Frame> {
     })
   }
 
-  receive(from: string, bytes: Uint8Array): void {
+  receive(from: string, bytes: Uint8Array, sentMicros: number): void {
     const { codec, observer } = this.#network.parts
     this.process.enter('frame', () => {
       const frame = present(codec.decode(bytes), 'network: a frame does not decode')
-      observer.onDelivered(from, this.name, frame)
+      observer.onDelivered(from, this.name, frame, sentMicros)
       this.handlers.onFrame(from, frame)
       observer.onHandled?.(this.name)
     })

@@ -18,16 +18,17 @@ export async function watchRest(
 ): Promise<Rest> {
   const { world } = cluster
   const restMs = 2 * Math.max(sweepMs, suspectMs, forwardMs, digestMs, backoffMaxMs)
+  const since = cluster.traffic
   await world.run(isBroken, world.nowMicros + restMs * 1_000)
-  let seen = await look(cluster, isBroken)
+  let seen = await look(cluster, since, isBroken)
   // What a clogged way lets go at last is answered in a burst; unrest that feeds itself goes on.
   for (let looks = 1; looks < looksMax && !seen.isAtRest; looks++) {
-    seen = await look(cluster, isBroken)
+    seen = await look(cluster, since, isBroken)
   }
   return seen
 }
 
-async function look(cluster: SimCluster, isBroken: () => boolean): Promise<Rest> {
+async function look(cluster: SimCluster, since: Traffic, isBroken: () => boolean): Promise<Rest> {
   const { world } = cluster
   const before = cluster.traffic
   await world.run(isBroken, world.nowMicros + quietMicros)
@@ -36,6 +37,9 @@ async function look(cluster: SimCluster, isBroken: () => boolean): Promise<Rest>
   const messages = after.messages - before.messages
   // A request whose second copy comes very late is a request.
   const requests = after.requests - before.requests
-  const isAtRest = proposals <= requests && messages <= straysMax * (1 + requests)
-  return { proposals, messages, requests, isAtRest }
+  // An accept that comes very late may tell of a position in doubt, which is settled some time after.
+  const latecomers = after.latecomers - since.latecomers
+  const causes = requests + latecomers
+  const isAtRest = proposals <= causes && messages <= straysMax * (1 + causes)
+  return { proposals, messages, requests, latecomers, isAtRest }
 }
