@@ -5,7 +5,7 @@
 import { canonicalJson, type Json } from '../src/cells/body.ts'
 import type { Cell, CellName } from '../src/cells/cell.ts'
 import { assert, unreachable } from '../src/base/assert.ts'
-import { StoreError } from '../src/base/errors.ts'
+import { retryByCode, StoreError } from '../src/base/errors.ts'
 import { hotShardOf as shardOf } from './hot-rows.ts'
 import type { CellChecker, ReadInfo, SeenCell } from './checkers/cell-checker.ts'
 import type { Coverage } from './coverage.ts'
@@ -242,6 +242,9 @@ export class CellClient {
     } catch (error) {
       const code = this.#codeOf(error, 'put')
       this.#parts.tell(`is told ${code} for its put of ${column}/${refKey}`)
+      if (retryByCode[code] === 'safe') {
+        checker.onPutFailed({ shard, row, column, refKey }, text)
+      }
       if (code !== 'conflict') return false
       checker.onPutRefused({ shard, row, column, refKey }, text)
       return true

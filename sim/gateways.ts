@@ -121,12 +121,14 @@ export class Gateways {
   async #untilNobodyIsPassedOver(name: string): Promise<void> {
     const { world, referee, options } = this.#parts
     const deadlineMicros = world.nowMicros + looksMicros + 16_000 * (options?.openMs ?? 0)
+    // On slow ways a try may be given up before its answer comes: each breaker closes in its time.
+    const asked = new Set<string>()
     let passedOver: readonly string[] = []
     for (let looks = 0; world.nowMicros < deadlineMicros; looks++) {
       const living = this.#living.get(name)
       if (living !== undefined) {
         await this.#lookAround(living, looks % rowsLookedFor)
-        passedOver = passedOverBy(living.relay)
+        passedOver = passedOverBy(living.relay, asked)
         if (passedOver.length === 0) return
       }
       await world.sleep(lookMicros)
@@ -209,8 +211,9 @@ export class Gateways {
   }
 }
 
-/** Nodes that a link is up to, and that are not asked as any other. */
-function passedOverBy(relay: Relay): readonly string[] {
-  const links = relay.nodes().filter(({ isUp, breaker }) => isUp && breaker !== 'closed')
-  return links.map(({ node }) => node)
+/** Nodes that a link is up to, and that were at no look `asked` as any other. */
+function passedOverBy(relay: Relay, asked: Set<string>): readonly string[] {
+  const linked = relay.nodes().filter(({ isUp }) => isUp)
+  for (const { node, breaker } of linked) if (breaker === 'closed') asked.add(node)
+  return linked.map(({ node }) => node).filter((node) => !asked.has(node))
 }

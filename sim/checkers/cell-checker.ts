@@ -5,7 +5,7 @@
  * CELL-1  A cell never changes: one triple, one body, one added id; none that nobody wrote.
  * CELL-2  Newest is the highest ref key.
  * CELL-3  Added ids are dense but for what was purged, and rise in the order in which cells can be seen.
- * CELL-4  A put is told truthfully whether it created its cell.
+ * CELL-4  A put is told truthfully whether it created its cell, and when it surely has no effect.
  * CELL-7  A purged cell is gone for good.
  * CELL-8  A purge removes what it names and nothing else.
  * LEASE-3 A current read sees all that was acknowledged, or shown to any read, before it began.
@@ -37,7 +37,8 @@ export interface ReadInfo {
 
 interface Fact {
   readonly name: CellName
-  readonly sent: Set<string>
+  /** Every body that was sent, with the puts of it that have, or may have had, an effect. */
+  readonly sent: Map<string, number>
   /** As it was first acknowledged or read; `sinceTick` is the end of that operation. */
   seen: { readonly cell: SeenCell; readonly sinceTick: number } | undefined
   createdCount: number
@@ -94,7 +95,7 @@ export class CellChecker {
   /** Once for each put, and once more when somebody sends it again whose tries are puts of their own. */
   onPutSent(name: CellName, body: string): void {
     const fact = this.#factOf(name)
-    fact.sent.add(body)
+    fact.sent.set(body, (fact.sent.get(body) ?? 0) + 1)
     fact.sentCount += 1
   }
 
@@ -146,6 +147,13 @@ export class CellChecker {
         { name, body, there },
       )
     }
+  }
+
+  /** A put was told that it surely has no effect, then or later. */
+  onPutFailed(name: CellName, body: string): void {
+    const fact = this.#factOf(name)
+    fact.sent.set(body, (fact.sent.get(body) ?? 0) - 1)
+    if (fact.seen !== undefined) this.#mustBeSent(fact, fact.seen.cell)
   }
 
   /** The triple was refused because another body stands there, or it, or a later one, was purged. */
@@ -287,6 +295,7 @@ export class CellChecker {
   #see(cell: SeenCell): Fact {
     const fact = this.#factOf(cell)
     this.#check(fact.sent.has(cell.body), 'CELL-1', 'A cell was shown that nobody wrote.', { cell })
+    this.#mustBeSent(fact, cell)
     const known = fact.seen
     if (known === undefined) fact.seen = { cell, sinceTick: this.begin() }
     else {
@@ -311,6 +320,15 @@ export class CellChecker {
     return fact
   }
 
+  #mustBeSent({ sent }: Fact, cell: SeenCell): void {
+    this.#check(
+      sent.get(cell.body) !== 0,
+      'CELL-4',
+      'A cell is there, and every put of it was told that nothing was written.',
+      { cell },
+    )
+  }
+
   #factOf(name: CellName): Fact {
     const key = nameOf(name)
     let fact = this.#facts.get(key)
@@ -318,7 +336,7 @@ export class CellChecker {
       const { shard, row, column, refKey } = name
       fact = {
         name: { shard, row, column, refKey },
-        sent: new Set(),
+        sent: new Map(),
         seen: undefined,
         createdCount: 0,
         sentCount: 0,
