@@ -113,6 +113,28 @@ export const nodeMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'S41',
+    title: 'a list of groups: the node asks nobody for those that it has not heard of',
+    edits: [
+      {
+        file: 'src/replica/roll-call.ts',
+        find: 'if (others.length === 0) return',
+        replace: 'if (others.length >= 0) return',
+      },
+    ],
+  },
+  {
+    id: 'S42',
+    title: 'a list of groups: what is accepted and not applied is left out',
+    edits: [
+      {
+        file: 'src/replica/group-list.ts',
+        find: 'data.groups(prefix, after, limit, replica.known())',
+        replace: 'data.groups(prefix, after, limit, [])',
+      },
+    ],
+  },
+  {
     id: 'S21',
     title: 'reads: one that begins while a round is on its way shares its answers',
     edits: [

@@ -102,6 +102,7 @@ export class TableSession {
     const { globals, changesSchema, schemaTrustMs, timeoutMs } = this.#parts
     if (globals === undefined || !globals.random.chance(200_000)) return
     await this.#told(() => globals.look(db), 'global read')
+    await this.#told(() => globals.list((store) => db.group(rootOf(store))), 'list')
     if (version === 1 || !changesSchema || !globals.random.chance(500_000)) return
     await this.#told(() => globals.build(schemaTrustMs * 1.3 + timeoutMs), 'build')
   }

@@ -113,7 +113,8 @@ export class CellStore implements CellService {
     this.#indexes = new IndexService({
       ...{ tables, clock, trustMs, sets },
       list: (prefix, after, limit, timeoutMs) =>
-        ports.listGroups?.(prefix, after, limit, timeoutMs) ?? replica.groups(prefix, after, limit),
+        ports.listGroups?.(prefix, after, limit, timeoutMs) ??
+        replica.groups(prefix, after, limit, timeoutMs),
     })
     this.#sessions = new Sessions(ports.clock, ports.random)
   }

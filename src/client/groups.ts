@@ -94,7 +94,10 @@ export class ClientGroups implements GroupPort, LockSource {
     throw errorOf(notAnAnswer)
   }
 
-  /** Names of groups that begin so, a page behind `after`: as far as the node that answers has them. */
+  /**
+   * Names of groups that begin so, a page behind `after`: all with a commit that was acknowledged before,
+   * and maybe some that have nothing yet. Rejects with `unavailable` without a majority of a set.
+   */
   async list(
     prefix: GroupId,
     after: GroupId | undefined,

@@ -212,11 +212,17 @@ export class DataStore {
     throw this.#failed(corruptData('a value does not match its checksum'))
   }
 
-  /** Names of groups that begin so, in order. */
-  groups(prefix: string, after: GroupId | undefined, limit: number): Promise<readonly GroupId[]> {
+  /** Names of groups that begin so, in order; `known`: groups that may have nothing here yet. */
+  groups(
+    prefix: string,
+    after: GroupId | undefined,
+    limit: number,
+    known: readonly GroupId[],
+  ): Promise<readonly GroupId[]> {
     const scan = (range: Range): AsyncIterable<readonly KeyValue[]> =>
       this.#scan(range, (rows) => rows)
-    return groupNames({ scan, pending: () => this.#overlay.groups() }, prefix, after, limit)
+    const pending = (): GroupId[] => [...known, ...this.#overlay.groups()]
+    return groupNames({ scan, pending }, prefix, after, limit)
   }
 
   /** Takes in what the entry at a position wrote; visible to reads from now on. */

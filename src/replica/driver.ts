@@ -21,6 +21,7 @@ import { encodeTransaction } from '../replication/transaction.ts'
 import { LocalAgenda } from './agenda.ts'
 import { DataStore } from './data-store.ts'
 import { Deadlines } from './deadlines.ts'
+import { listGroups } from './group-list.ts'
 import type {
   LocalAgendas,
   IntentName,
@@ -41,6 +42,7 @@ import { StoredRecords } from './record-source.ts'
 import { Reads } from './reads.ts'
 import { Replica, type ObservedLeases, type Reading } from './replica.ts'
 import { Requests } from './requests.ts'
+import { RollCall } from './roll-call.ts'
 import { SettledRows } from './settled.ts'
 import { excessOf, transactionOf } from './submission-size.ts'
 import { suppliedBy } from './supply.ts'
@@ -84,7 +86,7 @@ export class Driver implements LocalReplica {
   /** The node must stop: its disk refused, a peer says that it is stale, or it found a bug. Called once. */
   onFailure: (reason: Error) => void = () => undefined
   readonly agenda: LocalAgendas
-  readonly groups: LocalReplica['groups'] = (...asked) => this.#data.groups(...asked)
+  readonly groups: LocalReplica['groups']
   readonly #ports: DriverPorts
   readonly #options: DriverOptions
   readonly #holdings: Holdings
@@ -92,6 +94,7 @@ export class Driver implements LocalReplica {
   readonly #data: DataStore
   readonly #replica: Replica
   readonly #peers: Peers
+  readonly #rollCall: RollCall
   readonly #keeper: LeaseKeeper
   readonly #requests: Requests
   readonly #reads: Reads
@@ -150,12 +153,21 @@ export class Driver implements LocalReplica {
       begin: (group, read) => this.#step(group, { kind: 'read', read }),
     })
     this.#peers = new Peers({
-      ...{ node: options.node, nodes, limits: options.limits },
+      ...{ node: options.node, incarnation, nodes, limits: options.limits },
       ...{ clock, trace, transport: ports.peers, meta: data },
       durableFlush: () => log.durableFlush,
       onSuspicion: (peer, isSuspected) => this.#onSuspicion(peer, isSuspected),
       onExists: (group, position, informer) => this.#onExists(group, position, informer),
+      onDigested: (peer, digested) => this.#rollCall.onDigest(peer, digested),
     })
+    const rollCall = new RollCall({
+      ...{ clock, againMs: options.limits.heartbeatMs },
+      others: nodes.filter((node) => node !== options.node),
+      ask: (node) => this.#peers.requestDigest(node),
+    })
+    this.#rollCall = rollCall
+    const listing = { rollCall, data, replica: this.#replica, isOver: () => this.#isOver }
+    this.groups = (...asked) => listGroups(listing, ...asked)
     log.onFailure = (reason) => this.#fail(reason)
     data.onFailure = (reason) => this.#fail(reason)
     data.onBatch = (groups) => log.onBatch(groups)
@@ -315,6 +327,7 @@ export class Driver implements LocalReplica {
     for (const timer of this.#timers) timer.cancel()
     this.#wakes.stop()
     this.#requests.stop()
+    this.#rollCall.stop()
     this.#keeper.stop()
     this.#peers.flush()
     await this.#log.stop()
@@ -340,7 +353,8 @@ export class Driver implements LocalReplica {
       case 'digest-request': {
         const limit = this.#options.limits.digestGroupsMax
         const { through, groups } = this.#log.since(message.after, limit)
-        return this.#peers.send(from, { kind: 'digest', after: message.after, through, groups })
+        const { after, asked } = message
+        return this.#peers.send(from, { kind: 'digest', after, asked, through, groups })
       }
       case 'digest':
         return this.#peers.onDigest(from, message)

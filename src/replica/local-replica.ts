@@ -180,7 +180,16 @@ export interface LocalReplica {
   scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]>
   /** Calls `wake` once when the group's applied position passes `position`; returns a canceller. */
   watch(group: GroupId, position: Position, wake: () => void): () => void
-  /** Names of groups that were written to, as far as this node has applied that: those behind `after`. */
-  groups(prefix: string, after: GroupId | undefined, limit: number): Promise<readonly GroupId[]>
+  /**
+   * Names behind `after`, in order, of groups that were written to, or may have been: every group whose
+   * write was acknowledged before the call is among them (LOG-8). Rejects with `unavailable` when a
+   * majority cannot be asked in time.
+   */
+  groups(
+    prefix: string,
+    after: GroupId | undefined,
+    limit: number,
+    timeoutMs: number,
+  ): Promise<readonly GroupId[]>
   readonly agenda: LocalAgendas
 }

@@ -2,6 +2,7 @@
  * The other nodes as this one sees them: one frame per peer and turn, heartbeats, suspicion, who may
  * join, and what this node may have missed of them. Per peer, never per group.
  */
+import { present } from '../base/assert.ts'
 import { compareText } from '../base/bytes.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
@@ -10,6 +11,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo, Transport } from '../ports/transport.ts'
 import type { Digest, DigestRequest, Message, PeerFrame } from '../replication/message.ts'
+import type { Digested } from './roll-call.ts'
 
 /** Small values kept with the data store. */
 export interface MetaStore {
@@ -19,6 +21,7 @@ export interface MetaStore {
 
 export interface PeersOptions {
   readonly node: NodeId
+  readonly incarnation: number
   readonly nodes: readonly NodeId[]
   readonly limits: Limits
   readonly clock: Clock
@@ -29,6 +32,8 @@ export interface PeersOptions {
   onSuspicion(peer: NodeId, isSuspected: boolean): void
   /** A peer has this group's position; the digest it came in may be asked on after that. */
   onExists(group: GroupId, position: Position, informer: NodeId): void
+  /** A digest was taken up. */
+  onDigested(peer: NodeId, digested: Digested): void
 }
 
 interface Peer {
@@ -54,10 +59,13 @@ export class Peers {
   readonly #options: PeersOptions
   readonly #peers: ReadonlyMap<NodeId, Peer>
   #admittedBy = 0
+  /** Digests asked for. */
+  #asked: number
   #isFlushing = false
 
   constructor(options: PeersOptions) {
     this.#options = options
+    this.#asked = options.incarnation * 2 ** 32
     const now = options.clock.monotonicMs()
     const others = options.nodes.filter((node) => node !== options.node)
     this.#peers = new Map(
@@ -212,15 +220,34 @@ export class Peers {
   askDigest(node: NodeId): void {
     const peer = this.#peers.get(node)
     if (peer === undefined || peer.digestedThrough >= peer.durableFlush) return
-    const message: DigestRequest = { kind: 'digest-request', after: peer.digestedThrough }
-    this.send(node, message)
+    this.#request(peer)
+  }
+
+  /** Whether or not there is anything known to be new. Gives the number of the question. */
+  requestDigest(node: NodeId): number {
+    return this.#request(present(this.#peers.get(node), 'replica: a digest is of a peer'))
+  }
+
+  #request(peer: Peer): number {
+    const asked = (this.#asked += 1)
+    const message: DigestRequest = {
+      ...{ kind: 'digest-request', after: peer.digestedThrough, asked },
+    }
+    this.send(peer.node, message)
+    return asked
   }
 
   onDigest(from: NodeId, digest: Digest): void {
     const peer = this.#peers.get(from)
-    if (peer === undefined || digest.after !== peer.digestedThrough) return
-    for (const [group, position] of digest.groups) this.#options.onExists(group, position, from)
-    peer.digestedThrough = digest.through
-    if (digest.through < peer.durableFlush && digest.groups.length > 0) this.askDigest(from)
+    if (peer === undefined) return
+    if (digest.after === peer.digestedThrough) this.#takeUp(peer, digest)
+    const { digestedThrough: through, durableFlush: durable } = peer
+    this.#options.onDigested(from, { asked: digest.asked, through, durable })
+  }
+
+  #takeUp(peer: Peer, { after, through, groups }: Digest): void {
+    for (const [group, position] of groups) this.#options.onExists(group, position, peer.node)
+    peer.digestedThrough = through
+    if (through > after) this.askDigest(peer.node)
   }
 }

@@ -238,6 +238,15 @@ export class Replica {
     return this.#groups.get(group)?.log.state ?? this.#options.source.load(group).state
   }
 
+  /** Groups in memory that have, or may come to have, something in them. */
+  known(): readonly GroupId[] {
+    const found: GroupId[] = []
+    for (const [group, { log }] of this.#groups) {
+      if (log.chase !== undefined || highestKnown(log) > 0) found.push(group)
+    }
+    return found
+  }
+
   /** Who is to propose the open position; undefined when the group is not in memory. */
   leaderInMemory(group: GroupId): NodeId | undefined {
     const log = this.#groups.get(group)?.log

@@ -215,12 +215,15 @@ export type GroupMessage =
 export interface DigestRequest {
   readonly kind: 'digest-request'
   readonly after: number
+  /** Rises with each question of a node, over its lives too; the answer repeats it. */
+  readonly asked: number
 }
 
 /** Groups written in the sender's flushes up to `through`, with their highest known position. */
 export interface Digest {
   readonly kind: 'digest'
   readonly after: number
+  readonly asked: number
   readonly through: number
   readonly groups: readonly (readonly [GroupId, Position])[]
 }

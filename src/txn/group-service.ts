@@ -77,7 +77,8 @@ export class GroupService {
       case 'list-groups': {
         const { group, after, limit } = operation
         const most = Math.min(limit, listedGroupsMax)
-        return { kind: 'list-groups', groups: await this.#ports.replica.groups(group, after, most) }
+        const groups = await this.#ports.replica.groups(group, after, most, timeoutMs)
+        return { kind: 'list-groups', groups }
       }
       default:
         return unreachable(operation)

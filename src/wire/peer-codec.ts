@@ -51,7 +51,7 @@ const kinds = {
 const fieldCounts: Readonly<Record<Message['kind'], number>> = {
   ...{ prepare: 5, promised: 6, accept: 7, accepted: 6, refused: 6, faulty: 5, committed: 5 },
   ...{ fetch: 5, entries: 6, query: 5, highest: 6, forward: 10, 'forward-reply': 5 },
-  ...{ 'digest-request': 2, digest: 4 },
+  ...{ 'digest-request': 3, digest: 5 },
   ...{ invalidate: 4, invalidated: 5, revoke: 5, revoked: 5, release: 4 },
   ...{ renew: 5, renewed: 6, 'hand-back': 2, slow: 2 },
 }
@@ -95,9 +95,11 @@ export function decodePeerFrame(bytes: Uint8Array): DecodedPeerFrame {
 function packMessage(message: Message): Packable {
   switch (message.kind) {
     case 'digest-request':
-      return [kinds[message.kind], message.after]
-    case 'digest':
-      return [kinds[message.kind], message.after, message.through, message.groups]
+      return [kinds[message.kind], message.after, message.asked]
+    case 'digest': {
+      const { kind, after, asked, through, groups } = message
+      return [kinds[kind], after, asked, through, groups]
+    }
     case 'renew':
     case 'renewed':
     case 'hand-back':
@@ -179,7 +181,11 @@ function readMessage(value: unknown): Message {
   }
   switch (kind) {
     case 'digest-request':
-      return { kind, after: field.count(fields[1], 'after') }
+      return {
+        kind,
+        after: field.count(fields[1], 'after'),
+        asked: field.count(fields[2], 'asked'),
+      }
     case 'digest':
       return readDigest(fields)
     case 'renew':
@@ -286,10 +292,15 @@ function readForward(group: GroupId, epoch: number, fields: readonly unknown[]):
 }
 
 function readDigest(fields: readonly unknown[]): Message & { kind: 'digest' } {
-  const groups = field.list(fields[3], 'groups').map((one) => {
+  const groups = field.list(fields[4], 'groups').map((one) => {
     const [name, position] = field.list(one, 'group', 2)
     return [field.group(name), field.position(position)] as const
   })
-  const through = field.count(fields[2], 'through')
-  return { kind: 'digest', after: field.count(fields[1], 'after'), through, groups }
+  return {
+    kind: 'digest',
+    after: field.count(fields[1], 'after'),
+    asked: field.count(fields[2], 'asked'),
+    through: field.count(fields[3], 'through'),
+    groups,
+  }
 }

@@ -123,9 +123,11 @@ const messageByKind: {
     ...{ kind: fc.constant('forward-reply'), ...envelope },
     ...{ request: count, verdict },
   }),
-  'digest-request': fc.record({ kind: fc.constant('digest-request'), after: count }),
+  'digest-request': fc.record({
+    ...{ kind: fc.constant('digest-request'), after: count, asked: count },
+  }),
   digest: fc.record({
-    ...{ kind: fc.constant('digest'), after: count, through: count },
+    ...{ kind: fc.constant('digest'), after: count, asked: count, through: count },
     groups: fc.array(fc.tuple(group, positive), { maxLength: 4 }),
   }),
   renew: fc.record(

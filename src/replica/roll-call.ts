@@ -1,0 +1,104 @@
+/**
+ * Before groups are listed: asks the other nodes for what their logs were given that this one has not
+ * heard of (digests), until it knows of every group that a majority knew of when it was asked.
+ *
+ * LOG-8  Whoever lists groups names each that has a commit which was acknowledged before.
+ *
+ * Before a commit is acknowledged, flushes of a majority hold it; of any majority that answers, one node
+ * has it, if not applied then accepted. A digest names groups by what is accepted, and a group that was
+ * named stays in memory until its position is applied (`../replication/catch-up.ts`).
+ */
+import { assert } from '../base/assert.ts'
+import type { NodeId } from '../base/ids.ts'
+import type { Clock, Timer } from '../ports/clock.ts'
+
+export interface RollCallPorts {
+  readonly clock: Clock
+  /** All nodes but this one. */
+  readonly others: readonly NodeId[]
+  /** Who has not answered is asked again after this. */
+  readonly againMs: number
+  /** Asks for a digest, and gives the number of the question: a higher one than all before. */
+  ask(node: NodeId): number
+}
+
+/** What a peer's digest has come to. */
+export interface Digested {
+  /** The question that it answers. */
+  readonly asked: number
+  /** All of the peer's flushes through here are known. */
+  readonly through: number
+  /** The last one that the peer is known to have. */
+  readonly durable: number
+}
+
+interface Call {
+  /** By node, the first question that was asked for this call. */
+  readonly firstAsked: Map<NodeId, number>
+  /** By node, how far its flushes have to be known. */
+  readonly targets: Map<NodeId, number>
+  readonly known: Set<NodeId>
+  again: Timer | undefined
+  end(isKnown: boolean): void
+}
+
+export class RollCall {
+  readonly #ports: RollCallPorts
+  readonly #calls = new Set<Call>()
+
+  constructor(ports: RollCallPorts) {
+    this.#ports = ports
+  }
+
+  /** False when too few answered in time. */
+  take(timeoutMs: number): Promise<boolean> {
+    const { clock, others } = this.#ports
+    if (others.length === 0) return Promise.resolve(true)
+    return new Promise((resolve) => {
+      const call: Call = {
+        ...{ firstAsked: new Map(), targets: new Map(), known: new Set(), again: undefined },
+        end: (isKnown) => {
+          timer.cancel()
+          call.again?.cancel()
+          this.#calls.delete(call)
+          resolve(isKnown)
+        },
+      }
+      const timer = clock.setTimer(timeoutMs, () => call.end(false))
+      this.#calls.add(call)
+      this.#askFor(call)
+    })
+  }
+
+  #askFor(call: Call): void {
+    const { clock, others, againMs, ask } = this.#ports
+    for (const node of others.filter((one) => !call.known.has(one))) {
+      const asked = ask(node)
+      if (!call.firstAsked.has(node)) call.firstAsked.set(node, asked)
+    }
+    call.again = clock.setTimer(againMs, () => this.#askFor(call))
+  }
+
+  /** A digest of this peer was taken up. */
+  onDigest(from: NodeId, { asked, through, durable }: Digested): void {
+    for (const call of [...this.#calls]) {
+      // What answers an older question may lack what was acknowledged since.
+      if (asked < (call.firstAsked.get(from) ?? Infinity)) continue
+      const target = call.targets.get(from) ?? durable
+      call.targets.set(from, target)
+      if (through >= target) this.#onKnown(call, from)
+    }
+  }
+
+  #onKnown(call: Call, node: NodeId): void {
+    const { others } = this.#ports
+    assert(others.includes(node), 'LOG-8: a node that votes is asked')
+    call.known.add(node)
+    if (2 * (call.known.size + 1) > others.length + 1) call.end(true)
+  }
+
+  /** Nobody is answered any more. */
+  stop(): void {
+    for (const call of [...this.#calls]) call.end(false)
+  }
+}
