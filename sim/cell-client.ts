@@ -180,7 +180,9 @@ export class CellClient {
     const lowest = random.chance(700_000) ? Math.max(0, highest - 2) : 0
     const refKey = isContended ? random.int(lowest, highest) : frontier.advance(row, column)
     const body = this.#drawBody(refKey)
-    for (let tries = 0; tries < putTriesMax; tries++) {
+    // Who gives up at once leaves what it was told as the last word on its cell.
+    const givesUp = random.fork(`gives up ${this.#left}`).chance(half)
+    for (let tries = 0; tries < (givesUp ? 1 : putTriesMax); tries++) {
       if (await this.#do({ kind: 'put', row, column, refKey, body })) {
         return this.#readBack({ rowKey: row, column, refKey })
       }

@@ -270,6 +270,7 @@ export class CellWorkload {
       onSentAgain: ({ rowKey: row, column, refKey, body }) => {
         checker.onPutSent({ shard: hotShardOf(row), row, column, refKey }, textOf(body))
       },
+      onPosition: (...told) => checker.onPosition(process.name, ...told),
     })
   }
 

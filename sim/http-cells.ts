@@ -48,6 +48,8 @@ export interface HttpCellsParts {
   readonly datastore: string
   /** A put was sent once more, after a try that may have been carried out. */
   onSentAgain(cell: NewCell): void
+  /** An answer told its position, to a request that named one of the same shard. */
+  onPosition(shard: number, asked: number, told: number): void
 }
 
 export class HttpCells implements CellCalls {
@@ -203,14 +205,16 @@ export class HttpCells implements CellCalls {
     const headers = { ...position, ...(body !== undefined && json) }
     const request = { method, path: `/v1/datastores/${datastore}${path}`, headers, ...text }
     const told = await caller.ask(request, method !== 'GET' && path !== '/cells:batchGet')
-    this.#note(told)
+    const at = this.#note(told)
+    if (isKnown && at !== undefined) this.#parts.onPosition(shard ?? 0, seen, at)
     return told
   }
 
-  #note({ answer }: Told): void {
+  #note({ answer }: Told): number | undefined {
     const [, shard, position] = answer.headers[positionHeader]?.split('/').map(Number) ?? []
-    if (shard === undefined || position === undefined) return
+    if (shard === undefined || position === undefined) return undefined
     this.#seen.set(shard, Math.max(position, this.#seen.get(shard) ?? 0))
+    return position
   }
 }
 

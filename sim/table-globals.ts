@@ -4,9 +4,8 @@
  *
  * IDX-1  At the end the entries are those of the rows.
  * IDX-2  A verified read gives nothing that was not so while it was made.
- * LOG-8  Whoever lists groups names each that has a commit which was acknowledged before.
  */
-import type { GroupId, Timestamp } from '../src/base/ids.ts'
+import type { Timestamp } from '../src/base/ids.ts'
 import type { Client } from '../src/client/client.ts'
 import type { Tables } from '../src/tables/open.ts'
 import {
@@ -103,19 +102,6 @@ export class TableGlobals {
       'A verified read of an index gave what was not so while it was made.',
       () => ({ index: index.name, query, entry: text }),
     )
-  }
-
-  /** Lists a store that somebody was told to have something, as a build does to find its rows. */
-  async list(groupOf: (store: string) => GroupId): Promise<void> {
-    const { random, client, checker, stores, timeoutMs, referee, coverage } = this.#parts
-    const told = stores.filter((store) => checker.toldAt(store) > 0)
-    if (told.length === 0) return
-    const store = random.pick(told)
-    const group = groupOf(store)
-    const found = await client.groups.list(group, undefined, 1, timeoutMs)
-    coverage.count('tables: groups listed')
-    const sentence = 'A list of groups lacks one with a commit that was acknowledged before.'
-    referee.check(found.includes(group), 'LOG-8', sentence, () => ({ store, found }))
   }
 
   /** Fills the index that came later, as soon as no session goes by the schema before. */

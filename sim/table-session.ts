@@ -10,6 +10,7 @@ import type { Tables } from '../src/tables/open.ts'
 import type { TableChecker, TableReading } from './checkers/table-checker.ts'
 import { knownCount } from './checkers/table-model.ts'
 import type { Coverage } from './coverage.ts'
+import type { GroupMaker } from './group-maker.ts'
 import type { SeededRandom } from './random.ts'
 import { allReads, drawReads, drawTransaction, markStep } from './table-draw.ts'
 import type { TableGlobals } from './table-globals.ts'
@@ -38,6 +39,7 @@ export interface TableSessionParts {
   /** Absent where there are no global indexes. */
   readonly globals: TableGlobals | undefined
   readonly schemaTrustMs: number
+  readonly maker: GroupMaker
   /** What was written by the first version may have been, or not. */
   onUnknown(): void
   /** Whether a node may have a damaged data disk now, and say so. */
@@ -95,6 +97,7 @@ export class TableSession {
       if (random.chance(650_000)) await this.#transact(opened, i)
       else await this.#look(opened, this.#pickStore(), random.pick(levels))
       await this.#lookGlobally(opened)
+      await this.#told(() => this.#parts.maker.act(), 'list of groups')
     }
   }
 
@@ -102,7 +105,6 @@ export class TableSession {
     const { globals, changesSchema, schemaTrustMs, timeoutMs } = this.#parts
     if (globals === undefined || !globals.random.chance(200_000)) return
     await this.#told(() => globals.look(db), 'global read')
-    await this.#told(() => globals.list((store) => db.group(rootOf(store))), 'list')
     if (version === 1 || !changesSchema || !globals.random.chance(500_000)) return
     await this.#told(() => globals.build(schemaTrustMs * 1.3 + timeoutMs), 'build')
   }

@@ -3,13 +3,16 @@
  * nodes, on the real client library. In some seeds one of them gives the cluster the next version of
  * the schema while the others go on with the one that they have opened.
  */
+import type { GroupId } from '../src/base/ids.ts'
 import { Client } from '../src/client/client.ts'
+import type { Clock } from '../src/ports/clock.ts'
 import type { ClientFrame } from '../src/wire/client-message.ts'
 import type { Judge } from './checkers/judge.ts'
 import type { Referee } from './checkers/referee.ts'
 import { TableChecker } from './checkers/table-checker.ts'
 import { createClock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
+import { GroupMaker } from './group-maker.ts'
 import type { Network } from './network.ts'
 import { SimProcess } from './sim-process.ts'
 import type { WorkloadOptions } from './swarm.ts'
@@ -44,6 +47,7 @@ export class TableWorkload {
   readonly #checker: TableChecker
   readonly #isHot: boolean
   readonly #sessions: TableSession[] = []
+  readonly #made = new Set<GroupId>()
   #hasUnknown = false
   #busy = 0
 
@@ -106,13 +110,14 @@ export class TableWorkload {
   #open(name: string, known: readonly string[], changesSchema: boolean): TableSession {
     const { world, coverage, options, historyMs } = this.#parts
     const random = world.random.fork(`${name} life`)
-    const client = this.#connect(name, known)
+    const { client, clock } = this.#connect(name, known)
     const { hasGlobalIndexes, schemaTrustMs } = options
     return new TableSession({
       ...{ name, world, coverage, historyMs, changesSchema, checker: this.#checker },
       ...{ random: random.fork('operations'), client, schemaTrustMs },
       schemas: hasGlobalIndexes ? globalShopSchemas : shopSchemas,
       globals: hasGlobalIndexes ? this.#globals(random.fork('globals'), client) : undefined,
+      maker: this.#maker(random.fork('maker'), client, clock),
       onUnknown: () => {
         this.#hasUnknown = true
       },
@@ -135,7 +140,16 @@ export class TableWorkload {
     })
   }
 
-  #connect(name: string, known: readonly string[]): Client {
+  #maker(random: SeededRandom, client: Client, clock: Clock): GroupMaker {
+    const { referee, coverage, options } = this.#parts
+    const { timeoutMs } = options
+    return new GroupMaker({ client, clock, random, referee, coverage, timeoutMs, made: this.#made })
+  }
+
+  #connect(
+    name: string,
+    known: readonly string[],
+  ): { readonly client: Client; readonly clock: Clock } {
     const { world, network, options } = this.#parts
     const random = world.random.fork(`${name} library`)
     const process = new SimProcess(world, name)
@@ -148,6 +162,7 @@ export class TableWorkload {
     const clock = createClock(process, skew, random.fork('clock'))
     const { tryTimeoutMs, timeoutMs, schemaTrustMs } = options
     const limits = { timeoutMs, tryTimeoutMs, avoidMs: tryTimeoutMs, schemaTrustMs }
-    return new Client({ transport, clock, random: random.fork('chance') }, limits)
+    const client = new Client({ transport, clock, random: random.fork('chance') }, limits)
+    return { client, clock }
   }
 }

@@ -6,6 +6,7 @@
  * CELL-2  Newest is the highest ref key.
  * CELL-3  Added ids are dense but for what was purged, and rise in the order in which cells can be seen.
  * CELL-4  A put is told truthfully whether it created its cell, and when it surely has no effect.
+ * CELL-5  A session that names a position is shown no earlier one.
  * CELL-7  A purged cell is gone for good.
  * CELL-8  A purge removes what it names and nothing else.
  * LEASE-3 A current read sees all that was acknowledged, or shown to any read, before it began.
@@ -192,6 +193,12 @@ export class CellChecker {
       if (seen === undefined || seen.cell.refKey <= floor) continue
       if (info.isCurrent) this.#mustKnow(seen, info)
     }
+  }
+
+  /** A session named the position that it has seen of a shard, and was told that of its answer. */
+  onPosition(client: string, shard: number, asked: number, told: number): void {
+    const sentence = 'A session is shown an earlier position than it had been told of.'
+    this.#check(told >= asked, 'CELL-5', sentence, { client, shard, asked, told })
   }
 
   /** Versions of a column in `[from, …]`, rising or falling, at most `limit`. */

@@ -213,3 +213,12 @@ test('CELL-4: a cell that is there though all its puts were told that nothing wa
   fair.put(cell(1, 1))
   expect(fair.rules).toEqual([])
 })
+
+test('CELL-5: a session that is shown an earlier position than it named is found', () => {
+  const court = new Court()
+  court.checker.onPosition('c1', 1, 7, 7)
+  court.checker.onPosition('c1', 1, 7, 9)
+  expect(court.rules).toEqual([])
+  court.checker.onPosition('c1', 1, 7, 6)
+  expect(court.rules).toEqual(['CELL-5'])
+})
