@@ -116,6 +116,17 @@ export const leaseMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'L16',
+    title: 'rows that are read at once are taken for current without a lease',
+    edits: [
+      {
+        file: 'src/replica/reads.ts',
+        find: "if (from === 'current') return this.#underLease(group)",
+        replace: "if (from === 'current') return this.#parts.replica.appliedInMemory(group)",
+      },
+    ],
+  },
+  {
     id: 'L08',
     title: 'a holder serves before it has what the answers of its attempt told of',
     edits: [

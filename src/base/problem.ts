@@ -43,6 +43,16 @@ export async function outcomeOf<Value>(work: () => Promise<Value>): Promise<Outc
   }
 }
 
+/** The same of work that is done in this call. */
+export function outcomeNow<Value>(work: () => Value): Outcome<Value> {
+  try {
+    return { kind: 'ok', value: work() }
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+    return { kind: 'problem', problem: problemOf(error) }
+  }
+}
+
 /** The value, or the problem thrown as the error it stands for. */
 export function valueOf<Value>(outcome: Outcome<Value>): Value {
   if (outcome.kind === 'ok') return outcome.value

@@ -85,6 +85,10 @@ export class BufferedCells implements CellService {
     return { ...answered, answer: { kind: 'put', items } }
   }
 
+  answerNow(operation: CellOperation): Answered | undefined {
+    return this.#parts.cells.answerNow?.(operation)
+  }
+
   async #bufferSilent(
     { datastore, items }: PutCells,
     atHome: readonly Outcome<Written>[],

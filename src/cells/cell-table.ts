@@ -16,6 +16,7 @@
  */
 import { assert, present } from '../base/assert.ts'
 import { equalBytes, sha256 } from '../base/bytes.ts'
+import { StoreError } from '../base/errors.ts'
 import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -31,6 +32,8 @@ import {
   type Tables,
 } from '../tables/open.ts'
 import type { Page, ScanOptions } from '../tables/read-rows.ts'
+import { writeRowKey } from '../tables/row-key.ts'
+import { fieldWith, unpackValue } from '../tables/row-value.ts'
 import type { GroupReader, GroupTransaction, Inserted } from '../tables/types.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import { defineSchema } from '../../schema/define.ts'
@@ -124,6 +127,11 @@ function versionAfter(first: SchemaVersion): SchemaVersion {
 
 const compiled = compileSchema(cellVersion)
 const compiledShard = present(compiled.tables.get(shardTable.name), 'cells: shards are a table')
+const compiledCell = present(compiled.tables.get(cellTable.name), 'cells: they are a table')
+const { number: bodyNumber } = present(
+  compiledCell.stored.find(({ name }) => name === 'body'),
+  'cells: their bodies are stored',
+)
 
 export const creatorBytes = 8
 
@@ -268,6 +276,27 @@ export function insertCell(
     body_hash: body.hash,
     body: body.bytes,
   })
+}
+
+/** The key of a cell's row in the group of its shard; its name is checked. */
+export function cellRowKey(
+  { datastore, shard }: ShardName,
+  { rowKey, column, refKey }: CellName,
+): Uint8Array {
+  return writeRowKey(compiledCell, [datastore, shard, uuidOf(rowKey), column, refKey]).bytes
+}
+
+/** A cell out of its row as it is stored; the body is a view of that. */
+export function cellOfRow(
+  { rowKey, column, refKey }: CellName,
+  { value, timestamp: createdAt }: { readonly value: Uint8Array; readonly timestamp: Timestamp },
+): StoredCell {
+  const { sequence: addedId, fields } = unpackValue(value)
+  const body = fieldWith(fields, bodyNumber)
+  if (addedId === undefined || !(body instanceof Uint8Array)) {
+    throw new StoreError('schema-mismatch', 'a row is not stored as cells are')
+  }
+  return { rowKey: uuidOf(rowKey), column, refKey, addedId, createdAt, body }
 }
 
 /** In the order of `names`. */

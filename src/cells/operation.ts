@@ -221,6 +221,8 @@ export interface CallOptions {
 export interface CellService {
   /** Resolves with the answer; whatever goes wrong is a problem in it, never a StoreError thrown. */
   execute(operation: CellOperation, options: CallOptions): Promise<Answered>
+  /** The same answer, where it can be given in this call; undefined: `execute` finds it. */
+  answerNow?(operation: CellOperation): Answered | undefined
 }
 
 /** The position of a shard among those of an answer. */

@@ -60,6 +60,12 @@ export class RoutedCells implements CellService {
     }
   }
 
+  answerNow(operation: CellOperation): Answered | undefined {
+    const [first] = operation.kind === 'get' ? operation.items : []
+    if (operation.kind !== 'get' || operation.items.length !== 1) return undefined
+    return this.#ofRow(operation.datastore, first?.rowKey ?? '').answerNow?.(operation)
+  }
+
   #executeBatch(operation: Batch, options: CallOptions): Promise<Answered> {
     const [first, ...others] = this.#split(operation)
     if (first === undefined)

@@ -49,6 +49,7 @@ export interface ClientServerPorts {
   readonly cells: CellService
   readonly groups: {
     execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer>
+    answerNow?(operation: GroupOperation): GroupAnswer | undefined
   }
   readonly agendas: {
     execute(operation: AgendaOperation, timeoutMs: number): Promise<AgendaAnswer>
@@ -130,9 +131,23 @@ export class ClientServer {
       return this.#outbox.add(client, { id, answer: { kind: 'status', status }, positions: [] })
     }
     const refused = this.#refusal(client, operation)
-    if (refused === undefined) return void this.#carryOut(client, request, operation)
-    const answer = { kind: 'problem', problem: problemOf(refused) } as const
-    this.#outbox.add(client, { id, answer, positions: [] })
+    if (refused !== undefined) {
+      const answer = { kind: 'problem', problem: problemOf(refused) } as const
+      return this.#outbox.add(client, { id, answer, positions: [] })
+    }
+    const replied = this.#answerNow(operation)
+    if (replied === undefined) return void this.#carryOut(client, request, operation)
+    const { answer, positions } = replied
+    this.#outbox.add(client, { id, answer, positions })
+  }
+
+  /** What waits for nothing takes no promise, and is at work for no time. */
+  #answerNow(operation: Work): Replied | undefined {
+    const { cells, groups } = this.#ports
+    if (operation.kind === 'get') return cells.answerNow?.(operation)
+    if (operation.kind !== 'read-group') return undefined
+    const answer = groups.answerNow?.(operation)
+    return answer && { answer, positions: [] }
   }
 
   #refusal(client: Endpoint, operation: Work): StoreError | undefined {

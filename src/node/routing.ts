@@ -28,6 +28,8 @@ import { mergedGroups, mergedListing, mergedSums } from './merged-sets.ts'
 /** Carries out what is asked of groups, and of their agendas: a node's own services. */
 export interface Executor<Operation, Answer> {
   execute(operation: Operation, timeoutMs: number): Promise<Answer>
+  /** The answer, where it can be given in this call; undefined: `execute` finds it. */
+  answerNow?(operation: Operation): Answer | undefined
 }
 
 export interface RoutingParts {
@@ -76,6 +78,11 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     const group = groupOf(operation)
     if (replica.holds(group)) return groups.execute(operation, timeoutMs)
     return this.#set(placement.setOf(group)).groups.execute(operation, timeoutMs)
+  }
+
+  answerNow(operation: GroupOperation): GroupAnswer | undefined {
+    const { replica, groups } = this.#parts
+    return replica.holds(groupOf(operation)) ? groups.answerNow?.(operation) : undefined
   }
 
   /** The cells of all sets, given those of this node's. */

@@ -256,6 +256,10 @@ export class Driver implements LocalReplica {
     return this.#reads.read(group, level, timeoutMs, atLeast)
   }
 
+  rowsNow(...asked: Parameters<LocalReplica['rowsNow']>): ReturnType<LocalReplica['rowsNow']> {
+    return this.#reads.rowsNow(...asked)
+  }
+
   readAt(group: GroupId, at: Timestamp, timeoutMs: number): Promise<ReadPoint> {
     return this.#reads.readAt(group, at, timeoutMs)
   }

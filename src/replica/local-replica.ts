@@ -127,6 +127,12 @@ export interface LocalAgendas extends Agenda {
   counts(): Readonly<Record<string, TopicCounts>>
 }
 
+/** Rows in the order of the keys that were asked for, all of the point. */
+export interface RowsAtPoint {
+  readonly point: ReadPoint
+  readonly rows: readonly (Row | undefined)[]
+}
+
 /** All of it is of groups that this node holds (`holds`). */
 export interface LocalReplica {
   /** Whether this node is a replica of the group; others are asked for those that it is not. */
@@ -176,6 +182,16 @@ export interface LocalReplica {
     keys: readonly Uint8Array[],
     at: Timestamp,
   ): Promise<readonly (Row | undefined)[]>
+  /**
+   * A read and its rows at once: at the newest state, where this node need ask nobody, or where that is
+   * the timestamp named. Undefined where it has to ask, to wait or to refuse: `read` and `getAt` do.
+   */
+  rowsNow(
+    group: GroupId,
+    from: ReadLevel | Timestamp,
+    atLeast: Position,
+    keys: readonly Uint8Array[],
+  ): RowsAtPoint | undefined
   /** Rows in key order: newest applied versions as of the call, or those as of timestamp `at`. */
   scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]>
   /** Calls `wake` once when the group's applied position passes `position`; returns a canceller. */

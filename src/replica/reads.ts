@@ -4,6 +4,7 @@
  *
  * MVCC-1  A timestamp below the group's horizon is read only while its snapshot is open at this node.
  */
+import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
@@ -11,7 +12,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import { isCount } from '../replication/transaction.ts'
 import type { DataStore } from './data-store.ts'
-import type { ReadLevel, ReadPoint, Row, RowRange } from './local-replica.ts'
+import type { ReadLevel, ReadPoint, Row, RowRange, RowsAtPoint } from './local-replica.ts'
 import type { Applied, Replica } from './replica.ts'
 import type { Requests } from './requests.ts'
 
@@ -81,6 +82,40 @@ export class Reads {
     return isNewest ? data.getAll(group, keys) : data.getAllAt(group, keys, at)
   }
 
+  /**
+   * Newest rows and the point that they are of, both taken in this call, where nobody has to be asked and
+   * nothing waited for; undefined otherwise, and where the read would be refused.
+   */
+  rowsNow(
+    group: GroupId,
+    from: ReadLevel | Timestamp,
+    atLeast: Position,
+    keys: readonly Uint8Array[],
+  ): RowsAtPoint | undefined {
+    const { requests, limits, data, clock } = this.#parts
+    if (this.#parts.isOver() || requests.count >= limits.nodeQueueMax) return undefined
+    const point = this.#pointNow(group, from)
+    if (point === undefined || point.position < atLeast) return undefined
+    const { timestamp } = point
+    const rows = data.getAll(group, keys)
+    if (mayBePassed(timestamp, timestamp, limits)) {
+      data.pins.pin(group, timestamp, clock.monotonicMs())
+    }
+    for (const row of rows) {
+      const isOfPoint = row === undefined || row.timestamp <= timestamp
+      assert(isOfPoint, 'MVCC-1: a row is newer than the point that it is read at')
+    }
+    return { point, rows }
+  }
+
+  #pointNow(group: GroupId, from: ReadLevel | Timestamp): ReadPoint | undefined {
+    if (from === 'current') return this.#underLease(group)
+    const here = this.#parts.replica.appliedInMemory(group)
+    if (here === undefined || (from !== 'any' && from !== here.timestamp)) return undefined
+    const { position, timestamp } = here
+    return this.#served(group, from === 'any' ? 'any' : 'at', { position, timestamp })
+  }
+
   async scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]> {
     const { data } = this.#parts
     if (at === undefined) return data.scan(group, range)
@@ -109,21 +144,25 @@ export class Reads {
     return replica.applied(group)
   }
 
+  async #current(group: GroupId, timeoutMs: number): Promise<ReadPoint> {
+    const { requests, begin } = this.#parts
+    const point = this.#underLease(group)
+    return point ?? requests.read(group, timeoutMs, (read) => begin(group, read))
+  }
+
   /**
    * Under a lease the point is what is applied here. The clock is read in this call and once more after
    * the point is taken: a loop that stood still is a slow clock. The rows are looked up after that,
    * and may be newer; what was acknowledged before the call is in them.
    */
-  async #current(group: GroupId, timeoutMs: number): Promise<ReadPoint> {
-    const { requests, begin, trace } = this.#parts
+  #underLease(group: GroupId): ReadPoint | undefined {
+    const { trace } = this.#parts
     const point = this.#leased(group)
-    if (point !== undefined && this.#leased(group) !== undefined) {
-      const { position, timestamp } = point
-      trace.mark('read under a lease')
-      trace.emit({ kind: 'serve', group, level: 'current', position, isLeased: true })
-      return { position, timestamp }
-    }
-    return requests.read(group, timeoutMs, (read) => begin(group, read))
+    if (point === undefined || this.#leased(group) === undefined) return undefined
+    const { position, timestamp } = point
+    trace.mark('read under a lease')
+    trace.emit({ kind: 'serve', group, level: 'current', position, isLeased: true })
+    return { position, timestamp }
   }
 
   #leased(group: GroupId): Applied | undefined {

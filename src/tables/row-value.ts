@@ -103,7 +103,7 @@ export function decodeRow(
 }
 
 /** What stands behind the property's number: rows have few fields, and looking is quicker than a map. */
-function fieldWith(fields: readonly unknown[], number: number): unknown {
+export function fieldWith(fields: readonly unknown[], number: number): unknown {
   for (let at = 0; at < fields.length; at += 2) {
     const found = fields[at]
     if (found === number) return fields[at + 1]

@@ -6,7 +6,7 @@ import { unreachable } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import { keyBytesMax, listedGroupsMax } from '../base/limits.ts'
-import { outcomeOf, problem, type Problem } from '../base/problem.ts'
+import { outcomeNow, outcomeOf, problem, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { LocalReplica, Row, Submission } from '../replica/local-replica.ts'
 import { answerBytesMax } from './bounds.ts'
@@ -22,6 +22,9 @@ import { intentsProblem, timeoutProblem } from './intents.ts'
 import { LocalGroups } from './local-groups.ts'
 import { AdvisoryLocks, lockHoldMsMax } from './locks.ts'
 import { remainingMs } from './time.ts'
+
+/** Rows that are read without a pause; more of them let others have a turn first. */
+const rowsNowMax = 16
 
 export interface GroupServicePorts {
   readonly replica: LocalReplica
@@ -44,6 +47,21 @@ export class GroupService {
   async execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
     const answered = await outcomeOf(() => this.#execute(operation, timeoutMs))
     return answered.kind === 'ok' ? answered.value : answered
+  }
+
+  /** The same of rows by their keys, where nobody has to be asked and nothing waited for; else undefined. */
+  answerNow(operation: GroupOperation): GroupAnswer | undefined {
+    if (operation.kind !== 'read-group' || operation.range !== undefined) return undefined
+    const { group, from, atLeast, keys } = operation
+    const at = from.kind === 'at' ? from.timestamp : from.kind
+    if (at === 'snapshot' || at === 'inconsistent' || keys.length > rowsNowMax) return undefined
+    if (this.#isStopped || groupProblem(group) !== undefined) return undefined
+    const found = outcomeNow(() => this.#ports.replica.rowsNow(group, at, atLeast, keys))
+    if (found.kind === 'problem') return found
+    if (found.value === undefined) return undefined
+    const { point, rows } = found.value
+    const view = { position: point.position, asOf: point.timestamp }
+    return { kind: 'read-group', view, rows: untilFull(rows) }
   }
 
   /** Takes nothing more; what is at work comes to its end, and nobody waits for a lock. */

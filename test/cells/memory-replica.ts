@@ -26,6 +26,7 @@ import type {
   ReadPoint,
   Row,
   RowRange,
+  RowsAtPoint,
   Submission,
 } from '../../src/replica/local-replica.ts'
 import { applyEntry } from '../../src/replication/apply.ts'
@@ -172,6 +173,8 @@ export class MemoryReplica implements LocalReplica {
   isBehind = false
   /** Nobody answers this replica: reads are refused, submissions unknown. */
   isCutOff = false
+  /** Answers at once what it can, current reads too: it is not behind then. */
+  isAtOnce = false
   readonly mishaps: Mishap[] = []
   /** What happens once, between a read or a scan and its being heard of. */
   readonly afterRead: (() => Promise<unknown>)[] = []
@@ -304,6 +307,18 @@ export class MemoryReplica implements LocalReplica {
     if (position < atLeast) throw new StoreError('invalid', 'the group has no such position yet')
     await this.afterRead.shift()?.()
     return { position, timestamp }
+  }
+
+  rowsNow(
+    group: GroupId,
+    from: ReadLevel | Timestamp,
+    atLeast: Position,
+    keys: readonly Uint8Array[],
+  ): RowsAtPoint | undefined {
+    const { position, timestamp } = this.#applied(group).state
+    const isHere = typeof from === 'string' || from === timestamp
+    if (!this.isAtOnce || !isHere || position < atLeast) return undefined
+    return { point: { position, timestamp }, rows: keys.map((key) => this.get(group, key)) }
   }
 
   get(group: GroupId, key: Uint8Array): Row | undefined {

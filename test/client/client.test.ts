@@ -49,6 +49,20 @@ test('what is asked in one turn goes in one frame, and is answered in few', asyn
   expect(sent.filter(({ from }) => from === home).length).toBeLessThan(5)
 })
 
+test('a current read under a lease waits for nobody, and is what a read that waits gives', async () => {
+  const cluster = createCluster({ names: ['n1'] })
+  const { world } = cluster.bench
+  const { replica } = cluster.node('n1')
+  const cells = cluster.client().cells('trips')
+  await settled(world, cells.put({ ...base, body: { fare: 1 } }))
+  const waited = await settled(world, cells.get(base))
+  const asked = replica.currentReads
+  replica.isAtOnce = true
+  const several = Promise.all([base, { ...base, refKey: 1 }].map((name) => cells.get(name)))
+  expect(await settled(world, several)).toStrictEqual([waited, undefined])
+  expect(replica.currentReads).toBe(asked)
+})
+
 test('a node that is cut off without a word is left for another one, within the deadline', async () => {
   const cluster = createCluster()
   const { world } = cluster.bench

@@ -79,6 +79,43 @@ test.each(disks)('a step that trips an assertion ends the node: on %s', async (_
 })
 
 test.each(disks)(
+  'LEASE-1: rows at once, under a lease or of a point that is applied here: on %s',
+  async (_, makeDisk) => {
+    await onDisk(makeDisk, (log) =>
+      onDisk(makeDisk, async (data) => {
+        const ports = { clock: systemClock, random: systemRandom, trace: silentTrace }
+        const stores = { log: await log.open(), data: await data.open() }
+        const driver = await Driver.open(
+          { ...ports, ...stores, peers: lonelyTransport() },
+          { node, cluster, placement: staticPlacement([node]), limits: defaultLimits },
+        )
+        await driver.start()
+        const key = Buffer.from('k')
+        try {
+          const outcome = await driver.submit(submission(1), 1_000)
+          if (outcome.kind !== 'committed') throw new Error(outcome.kind)
+          const { position, timestamp } = outcome
+          const point = { position, timestamp }
+          // No read has registered the group yet: who is asked for the newest state asks first.
+          expect(driver.rowsNow(group, 'current', 0, [key])).toBeUndefined()
+          expect(driver.rowsNow(group, 'any', 2, [key])).toBeUndefined()
+          expect(driver.rowsNow(group, timestamp - 1, 0, [key])).toBeUndefined()
+          expect(driver.rowsNow(group, timestamp, 0, [])).toEqual({ point, rows: [] })
+          await driver.read(group, 'current', 1_000)
+          for (const from of ['current', 'any', timestamp] as const) {
+            const found = driver.rowsNow(group, from, 1, [key, Buffer.from('none')])
+            expect(found).toMatchObject({ point, rows: [{ key, timestamp }, undefined] })
+          }
+        } finally {
+          await driver.stop()
+        }
+        expect(driver.rowsNow(group, 'any', 0, [key])).toBeUndefined()
+      }),
+    )
+  },
+)
+
+test.each(disks)(
   'MVCC-1: reads at timestamps, through a node alone: on %s',
   async (_, makeDisk) => {
     await onDisk(makeDisk, (log) =>

@@ -1,0 +1,35 @@
+/**
+ * One cell by its name, read in one call: where the replica need not ask anybody, its row is looked up and
+ * taken apart without a handle, a turn or a promise. Whatever is out of the ordinary is left to `CellStore`.
+ */
+import { outcomeNow } from '../base/problem.ts'
+import type { LocalReplica } from '../replica/local-replica.ts'
+import { datastoreProblem, nameProblem } from './cell.ts'
+import { cellOfRow, cellRowKey } from './cell-table.ts'
+import { positionOf, type Answered, type GetCells } from './operation.ts'
+import { shardGroup, shardOf } from './shard.ts'
+
+/** Undefined: it has to be waited for, or is refused. */
+export function getNow(
+  replica: Pick<LocalReplica, 'rowsNow'>,
+  { datastore, read, items }: GetCells,
+): Answered | undefined {
+  const [item] = items
+  if (items.length !== 1 || item?.refKey === undefined) return undefined
+  if ((datastoreProblem(datastore) ?? nameProblem(item)) !== undefined) return undefined
+  const shard = shardOf(item.rowKey)
+  const { level } = read
+  const atLeast = positionOf(read.atLeast, shard) ?? 0
+  const name = { rowKey: item.rowKey, column: item.column, refKey: item.refKey }
+  const keys = [cellRowKey({ datastore, shard }, name)]
+  const group = shardGroup(datastore, shard)
+  const found = outcomeNow(() => {
+    const read = replica.rowsNow(group, level, atLeast, keys)
+    const [row] = read?.rows ?? []
+    return read && { position: read.point.position, value: row && cellOfRow(name, row) }
+  })
+  if (found.kind === 'problem') return { answer: { kind: 'get', items: [found] }, positions: [] }
+  if (found.value === undefined) return undefined
+  const { position, value } = found.value
+  return { answer: { kind: 'get', items: [{ kind: 'ok', value }] }, positions: [[shard, position]] }
+}
