@@ -5,20 +5,15 @@
  * All that one turn of the loop asks goes in one frame. Calls under way are bounded in number and
  * bytes; above that a call is refused with `overloaded` at once.
  */
-import { unreachable } from '../base/assert.ts'
-import type { GroupId } from '../base/ids.ts'
 import { problem, type Problem } from '../base/problem.ts'
-import { isRowKey } from '../cells/cell.ts'
-import { isIndexOperation, type IndexOperation } from '../cells/operation.ts'
-import { shardGroup, shardOf } from '../cells/shard.ts'
+import { shardGroup } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
-import { isAgendaOperation, type AgendaOperation } from '../queues/agenda-operation.ts'
 import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
 import { schemaTrustMs } from '../tables/bounds.ts'
 import type { TransactionScope } from '../txn/scope.ts'
-import { pause, remainingMs } from '../txn/time.ts'
+import { remainingMs } from '../txn/time.ts'
 import {
   writtenBytes,
   type ClientFrame,
@@ -28,9 +23,12 @@ import {
   type Response,
 } from '../wire/client-message.ts'
 import { Outbox } from '../wire/outbox.ts'
-import { isDamageOf, type Call, type Sending, type Try } from './call.ts'
+import type { Call, Try } from './call.ts'
+import { endingOf } from './ending.ts'
 import { Leaders } from './leaders.ts'
 import { Links, type Ending, type LinkView } from './links.ts'
+import { groupLed, spreadOf } from './spread.ts'
+import { TimeOut } from './time-out.ts'
 
 export interface ClientPorts {
   readonly transport: Transport<ClientFrame>
@@ -77,13 +75,25 @@ export const defaultClientLimits: ClientLimits = {
 /** Tries that one node is given `tryTimeoutMs` for; then twice as long, and so on. */
 const triesBeforeLonger = 3
 
-/** A try that had less time says nothing of the node. */
-const tellingTryMs = 20
-
-/** A request that has been sent and not answered. */
-interface Pending {
-  readonly endpoint: Endpoint
-  readonly resolve: (result: Try) => void
+/** A call under way, with its latest try. */
+interface Calling {
+  readonly call: Call
+  readonly operation: Operation
+  /** What it brings to be written. */
+  readonly bytes: number
+  readonly deadlineMs: number
+  /** What it asks its node to wait for. */
+  readonly waitMs: number
+  readonly resolve: (replied: Replied) => void
+  readonly reject: (reason: unknown) => void
+  tries: number
+  /** How long the try may take, and when it is over. */
+  tryMs: number
+  lostAtMs: number
+  /** Who is asked. */
+  endpoint: Endpoint | undefined
+  /** Who has just been asked in vain. */
+  last: Endpoint | undefined
 }
 
 export class Caller {
@@ -92,7 +102,9 @@ export class Caller {
   readonly #links: Links
   readonly #leaders = new Leaders()
   readonly #outbox: Outbox<Request>
-  readonly #pending = new Map<number, Pending>()
+  /** Requests that have been sent and not answered. */
+  readonly #pending = new Map<number, Calling>()
+  readonly #timeOut: TimeOut
   #drawn = 0
   #calls = 0
   #putBytes = 0
@@ -104,6 +116,7 @@ export class Caller {
     const { failuresMax, avoidMs, avoidMaxMs } = limits
     const openMaxMs = Math.max(avoidMs, avoidMaxMs)
     this.#links = new Links(ports.clock, { failuresMax, openMs: avoidMs, openMaxMs })
+    this.#timeOut = new TimeOut(ports.clock, (nowMs) => this.#giveUp(nowMs))
     this.#outbox = new Outbox<Request>({
       clock: ports.clock,
       send: (to, requests) => ports.transport.send(to, { kind: 'requests', requests }),
@@ -141,42 +154,65 @@ export class Caller {
     if (this.#isClosed) return
     this.#isClosed = true
     for (const id of [...this.#pending.keys()]) this.#end(id, { kind: 'lost' })
+    this.#timeOut.stop()
     this.#links.stop()
     await this.#ports.transport.close()
   }
 
   /** Resolves with what the call came to, at the latest when the time is up. */
-  async carryOut(operation: Operation, call: Call, timeoutMs: number): Promise<Replied> {
-    if (this.#isClosed) return refusal(closed, call)
+  carryOut(operation: Operation, call: Call, timeoutMs: number): Promise<Replied> {
     const bytes = writtenBytes(operation)
-    const { callsMax, putBytesMax } = this.#limits
-    const isFull = this.#calls >= callsMax || (bytes > 0 && this.#putBytes + bytes > putBytesMax)
-    if (isFull) return refusal(tooManyCalls, call)
+    const refused = this.#refused(bytes)
+    if (refused !== undefined) return Promise.resolve(refusal(refused, call))
     this.#calls += 1
     this.#putBytes += bytes
-    try {
-      return await this.#tryUntilDone(call, operation, timeoutMs)
-    } finally {
-      this.#calls -= 1
-      this.#putBytes -= bytes
-    }
+    const deadlineMs = this.#ports.clock.monotonicMs() + timeoutMs
+    // One promise for all of it: what a try came to is handed on by calls.
+    return new Promise((resolve, reject) => {
+      // Spelled out: spreading objects takes longer than all the rest of a try.
+      this.#try({
+        call,
+        operation,
+        bytes,
+        deadlineMs,
+        waitMs: 'waitMs' in operation ? operation.waitMs : 0,
+        resolve,
+        reject,
+        tries: 0,
+        tryMs: 0,
+        lostAtMs: 0,
+        endpoint: undefined,
+        last: undefined,
+      })
+    })
   }
 
-  async #tryUntilDone(call: Call, operation: Operation, timeoutMs: number): Promise<Replied> {
-    const { clock } = this.#ports
-    const deadlineMs = clock.monotonicMs() + timeoutMs
-    const waitMs = 'waitMs' in operation ? operation.waitMs : 0
-    let last: Endpoint | undefined
-    for (let tries = 1; ; tries++) {
-      const tryMs = Math.min(remainingMs(clock, deadlineMs), this.#tryMs(tries) + waitMs)
-      const { endpoint, result, wasInVain } = await this.#tryOnce(call, tryMs, operation, last)
-      if (call.take(result)) return call.finish(closed)
-      last = wasInVain ? endpoint : undefined
-      if (this.#isClosed) return call.finish(closed)
-      const delayMs = this.#backoffMs(tries)
-      if (clock.monotonicMs() + delayMs >= deadlineMs) return call.finish(this.#noAnswer(tries))
-      if (delayMs > 0) await pause(this.#ports, delayMs)
-    }
+  #refused(bytes: number): Problem | undefined {
+    if (this.#isClosed) return closed
+    const { callsMax, putBytesMax } = this.#limits
+    const isFull = this.#calls >= callsMax || (bytes > 0 && this.#putBytes + bytes > putBytesMax)
+    return isFull ? tooManyCalls : undefined
+  }
+
+  #finish(one: Calling, why: Problem): void {
+    this.#calls -= 1
+    this.#putBytes -= one.bytes
+    one.resolve(one.call.finish(why))
+  }
+
+  #try(one: Calling): void {
+    if (this.#isClosed) return this.#finish(one, closed)
+    one.tries += 1
+    const leftMs = remainingMs(this.#ports.clock, one.deadlineMs)
+    one.tryMs = Math.min(leftMs, this.#tryMs(one.tries) + one.waitMs)
+    const endpoint = this.#pick(one.operation, one.last)
+    if (endpoint !== undefined) return this.#send(one, endpoint)
+    void this.#links.whenUp(one.tryMs).then(() => {
+      const since = this.#pick(one.operation, one.last)
+      if (since !== undefined) return this.#send(one, since)
+      one.endpoint = undefined
+      this.#onTried(one, { kind: 'unsent' })
+    })
   }
 
   /** Longer and longer: on a network slower than thought, no try would ever be long enough. */
@@ -203,22 +239,63 @@ export class Caller {
     return problem('unavailable', `${what}; try again`, { attempts })
   }
 
-  /** `last`: the node that this call has just asked in vain. */
-  async #tryOnce(
-    call: Call,
-    tryMs: number,
-    operation: Operation,
-    last: Endpoint | undefined,
-  ): Promise<EndedTry> {
-    if (this.#pick(operation, last) === undefined) await this.#links.whenUp(tryMs)
-    const endpoint = this.#pick(operation, last)
-    if (endpoint === undefined) return { endpoint, result: { kind: 'unsent' }, wasInVain: true }
+  #send(one: Calling, endpoint: Endpoint): void {
+    const id = (this.#drawn += 1)
+    const nowMs = this.#ports.clock.monotonicMs()
     this.#links.begin(endpoint)
-    const result = await this.#send(endpoint, call.next(), tryMs)
+    one.endpoint = endpoint
+    one.lostAtMs = nowMs + one.tryMs
+    this.#pending.set(id, one)
+    this.#timeOut.by(one.lostAtMs)
+    // The node is to say what it knows before it is given up.
+    const timeoutMs = Math.max(1, one.tryMs - Math.min(200, Math.ceil(one.tryMs / 10)))
+    const { operation, intents } = one.call.next()
+    const request = { id, timeoutMs, operation }
+    this.#outbox.add(endpoint, intents === undefined ? request : { ...request, intents })
+  }
+
+  /** Gives up what was not answered in its time; tells when the next one is due. */
+  #giveUp(nowMs: number): number {
+    let next = Number.POSITIVE_INFINITY
+    const late: number[] = []
+    for (const [id, { lostAtMs }] of this.#pending) {
+      if (lostAtMs <= nowMs) late.push(id)
+      else next = Math.min(next, lostAtMs)
+    }
+    for (const id of late) this.#end(id, { kind: 'lost' })
+    return next
+  }
+
+  /** The try of a call has ended: that was it, or there is another one. */
+  #onTried(one: Calling, result: Try): void {
+    try {
+      const ending = this.#noteEnding(one, result)
+      if (one.call.take(result)) return this.#finish(one, closed)
+      one.last = ending === 'answered' ? undefined : one.endpoint
+      this.#tryAgain(one)
+    } catch (error) {
+      one.reject(error)
+    }
+  }
+
+  #noteEnding({ endpoint, operation, tryMs }: Calling, result: Try): Ending {
+    if (endpoint === undefined) return 'untold'
     const ending = endingOf(result, tryMs)
     this.#links.end(endpoint, ending)
     if (result.kind === 'answered') this.#noteLeaders(operation, result.answered)
-    return { endpoint, result, wasInVain: ending !== 'answered' }
+    return ending
+  }
+
+  #tryAgain(one: Calling): void {
+    if (this.#isClosed) return this.#finish(one, closed)
+    const { clock } = this.#ports
+    const { tries, deadlineMs } = one
+    const delayMs = this.#backoffMs(tries)
+    if (clock.monotonicMs() + delayMs >= deadlineMs) {
+      return this.#finish(one, this.#noAnswer(tries))
+    }
+    if (delayMs === 0) return this.#try(one)
+    clock.setTimer(delayMs, () => this.#try(one))
   }
 
   #noteLeaders(operation: Operation, { answer, leaders = [] }: Replied): void {
@@ -231,39 +308,19 @@ export class Caller {
     }
   }
 
-  /** What changes something goes to the leader; of a batch, the first one says where. */
   #pick(operation: Operation, not?: Endpoint): Endpoint | undefined {
     const led = groupLed(operation)
     const node = led && this.#leaders.of(led)
-    return this.#links.pick(spreadOf(operation), {
-      ...(node !== undefined && { node }),
-      ...(not !== undefined && { not }),
-      // Who shares the work asks the same node, which knows all of them.
-      isAlike: operation.kind === 'watch-agenda',
-    })
-  }
-
-  #send(endpoint: Endpoint, sending: Sending, tryMs: number): Promise<Try> {
-    const id = (this.#drawn += 1)
-    return new Promise((resolve) => {
-      const timer = this.#ports.clock.setTimer(tryMs, () => this.#end(id, { kind: 'lost' }))
-      this.#pending.set(id, {
-        endpoint,
-        resolve: (result) => {
-          timer.cancel()
-          resolve(result)
-        },
-      })
-      // The node is to say what it knows before it is given up.
-      const timeoutMs = Math.max(1, tryMs - Math.min(200, Math.ceil(tryMs / 10)))
-      this.#outbox.add(endpoint, { id, timeoutMs, ...sending })
-    })
+    // Who shares the work asks the same node, which knows all of them.
+    const isAlike = operation.kind === 'watch-agenda'
+    return this.#links.pick(spreadOf(operation), node, not, isAlike)
   }
 
   #end(id: number, result: Try): void {
-    const pending = this.#pending.get(id)
+    const one = this.#pending.get(id)
+    if (one === undefined) return
     this.#pending.delete(id)
-    pending?.resolve(result)
+    this.#onTried(one, result)
   }
 
   #onLink(node: Endpoint, state: 'up' | 'down', id: string | undefined): void {
@@ -282,65 +339,12 @@ export class Caller {
   }
 
   #onResponse(node: Endpoint, response: Response): void {
-    const { id, ...answered } = response
+    const one = this.#pending.get(response.id)
     // Late and doubled answers find nobody who waits.
-    if (this.#pending.get(id)?.endpoint !== node) return
-    this.#end(id, { kind: 'answered', answered })
+    if (one?.endpoint !== node) return
+    this.#pending.delete(response.id)
+    this.#onTried(one, { kind: 'answered', answered: response })
   }
-}
-
-function groupLed(operation: Operation): GroupId | undefined {
-  if (isGroupOperation(operation)) {
-    return operation.kind === 'read-group' ? undefined : groupOf(operation)
-  }
-  if (operation.kind === 'purge') return shardGroup(operation.datastore, operation.shard)
-  if (operation.kind !== 'put') return undefined
-  const [first] = operation.items
-  if (first === undefined || !isRowKey(first.rowKey)) return undefined
-  return shardGroup(operation.datastore, shardOf(first.rowKey))
-}
-
-/** Row keys are random, so their digits spread calls over the nodes; equal ones go to the same. */
-function spreadOf(operation: Operation): number {
-  if (isGroupOperation(operation)) return spreadOfText(groupOf(operation))
-  if (isAgendaOperation(operation)) return spreadOfTopic(operation)
-  if (isIndexOperation(operation)) return spreadOfIndex(operation)
-  switch (operation.kind) {
-    case 'put':
-    case 'get':
-      return spreadOfRow(operation.items[0]?.rowKey)
-    case 'row':
-    case 'versions':
-      return spreadOfRow(operation.rowKey)
-    case 'log':
-      return operation.items[0]?.shard ?? 0
-    case 'purge':
-      return operation.shard
-    case 'status':
-      return 0
-    default:
-      return unreachable(operation)
-  }
-}
-
-function spreadOfIndex(operation: IndexOperation): number {
-  if (operation.kind !== 'index') return spreadOfText(operation.datastore)
-  return spreadOfText(`${operation.name} ${String(operation.where[0]?.value)}`)
-}
-
-function spreadOfTopic(operation: AgendaOperation): number {
-  return operation.kind === 'watch-agenda' ? spreadOfText(operation.topic) : (operation.turn ?? 0)
-}
-
-function spreadOfText(text: string): number {
-  let spread = 0
-  for (let i = 0; i < text.length; i++) spread = (spread * 31 + text.charCodeAt(i)) % 65_536
-  return spread
-}
-
-function spreadOfRow(rowKey = ''): number {
-  const digits = Number.parseInt(rowKey.slice(-4), 16)
-  return Number.isNaN(digits) ? 0 : digits
 }
 
 const closed: Problem = problem('closed', 'this client is closed')
@@ -354,31 +358,4 @@ const tooManyCalls: Problem = problem(
 function refusal(refused: Problem, call: Call): Replied {
   call.finish(refused)
   return { answer: { kind: 'problem', problem: refused }, positions: [] }
-}
-
-/** A try with its end, and the node it was made at. */
-interface EndedTry {
-  readonly endpoint: Endpoint | undefined
-  readonly result: Try
-  readonly wasInVain: boolean
-}
-
-function endingOf(result: Try, tryMs: number): Ending {
-  if (result.kind === 'unsent') return 'untold'
-  if (result.kind === 'lost') return tryMs < tellingTryMs ? 'untold' : 'lost'
-  return isUseless(result.answered) ? 'useless' : 'answered'
-}
-
-/** The node cannot answer: it is cut off from the others, or stopping. */
-function isUseless({ answer }: Replied): boolean {
-  if (answer.kind === 'problem') return isOutage(answer.problem)
-  if (answer.kind === 'commit-group') return answer.outcome.kind === 'unknown'
-  if (!('items' in answer)) return false
-  return answer.items.every((item) => item.kind === 'problem' && isOutage(item.problem))
-}
-
-function isOutage(problem: Problem): boolean {
-  const { code } = problem
-  const isSilent = code === 'unavailable' || code === 'closed' || code === 'unknown-outcome'
-  return isSilent || isDamageOf(problem)
 }

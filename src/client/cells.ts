@@ -85,8 +85,7 @@ export class ClientCells {
   }
 
   async get(name: CellName, options: ReadOptions = {}): Promise<Cell | undefined> {
-    const [outcome] = await this.batchGet([name], options)
-    return valueOf(only(outcome))
+    return this.#getOne(name, options)
   }
 
   /** The cell with the column's highest ref key. */
@@ -95,8 +94,19 @@ export class ClientCells {
     column: string,
     options: ReadOptions = {},
   ): Promise<Cell | undefined> {
-    const [outcome] = await this.batchGet([{ rowKey, column }], options)
-    return valueOf(only(outcome))
+    return this.#getOne({ rowKey, column }, options)
+  }
+
+  /** What a batch of one would give. */
+  async #getOne(item: GetItem, options: ReadOptions): Promise<Cell | undefined> {
+    const wrong = nameProblem(item)
+    if (wrong !== undefined) throw errorOf(wrong)
+    const { datastore } = this
+    const items = [item]
+    const read = this.#readFrom(options, items)
+    const answer = await this.#ask({ kind: 'get', datastore, read, items }, options)
+    const stored = valueOf(only(expected(answer, 'get').items[0]))
+    return stored && valueOf(cellOf(stored))
   }
 
   /** Several cells; one without a ref key is its column's latest. */
@@ -111,7 +121,7 @@ export class ClientCells {
     const good = items.filter((_, i) => refused[i] === undefined)
     if (good.length === 0 && items.length > 0) return refused.map(only)
     const { datastore } = this
-    const read = this.#readFrom(options, rowShards(good))
+    const read = this.#readFrom(options, good)
     const answer = await this.#ask({ kind: 'get', datastore, read, items: good }, options)
     const answered = [...expected(answer, 'get').items]
     return refused.map((outcome) => outcome ?? cellOutcome(only(answered.shift())))
@@ -121,7 +131,7 @@ export class ClientCells {
   async latestAll(rowKey: string, options: PageOptions<string> = {}): Promise<Page<string>> {
     const { from, limit = pageItemsMax } = options
     const { datastore } = this
-    const read = this.#readFrom(options, rowShards([{ rowKey }]))
+    const read = this.#readFrom(options, [{ rowKey }])
     const operation = { kind: 'row', datastore, read, rowKey, limit } as const
     const answer = await this.#ask({ ...operation, ...(from !== undefined && { from }) }, options)
     return pageOf(expected(answer, 'row').page)
@@ -135,7 +145,7 @@ export class ClientCells {
   ): Promise<Page<number>> {
     const { from, limit = pageItemsMax, reverse = false } = options
     const { datastore } = this
-    const read = this.#readFrom(options, rowShards([{ rowKey }]))
+    const read = this.#readFrom(options, [{ rowKey }])
     const operation = { kind: 'versions', datastore, read, rowKey, column, limit, reverse } as const
     const answer = await this.#ask({ ...operation, ...(from !== undefined && { from }) }, options)
     return pageOf(expected(answer, 'versions').page)
@@ -173,7 +183,7 @@ export class ClientCells {
     const { limit = pageItemsMax, waitMs = 0 } = options
     const { datastore } = this
     const shards = places.map(({ shard }) => shard)
-    const read = this.#readFrom(options, shards)
+    const read = this.#readShards(options, shards)
     const operation = { kind: 'log', datastore, read, items: places, limit, waitMs } as const
     // The time-out is for getting an answer at all; the wait comes on top.
     const timeoutMs = (options.timeoutMs ?? this.#parts.timeoutMs) + waitMs
@@ -224,8 +234,14 @@ export class ClientCells {
     }
   }
 
-  #readFrom(options: ReadOptions, shards: readonly number[]): ReadFrom {
-    return this.#parts.seen.readFrom(this.datastore, options.read ?? 'current', shards)
+  #readFrom(options: ReadOptions, rows: readonly { readonly rowKey: string }[]): ReadFrom {
+    // A current read sees all: which shards these are need not be known.
+    const isAny = options.read === 'any'
+    return this.#readShards(options, isAny ? rowShards(rows) : [])
+  }
+
+  #readShards({ read = 'current' }: ReadOptions, shards: readonly number[]): ReadFrom {
+    return this.#parts.seen.readFrom(this.datastore, read, shards)
   }
 
   async #ask(operation: CellOperation, options: WriteOptions): Promise<Answer> {
@@ -265,8 +281,11 @@ function rowShards(rows: readonly { readonly rowKey: string }[]): number[] {
 }
 
 function cellOf(stored: StoredCell): Outcome<Cell> {
+  const { rowKey, column, refKey, addedId, createdAt } = stored
   const body = unpackBody(stored.body)
-  if (body !== undefined) return { kind: 'ok', value: { ...stored, body } }
+  if (body !== undefined) {
+    return { kind: 'ok', value: { rowKey, column, refKey, addedId, createdAt, body } }
+  }
   return { kind: 'problem', problem: problem('corrupt', "the bytes of a cell's body are damaged") }
 }
 

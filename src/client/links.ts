@@ -106,33 +106,31 @@ export class Links {
   }
 
   /**
-   * The node to ask now: the one of this id, if it may be asked; else `spread`, a whole number,
-   * names one of several. Not the one that this call has just asked in vain, if there is another.
+   * The node to ask now: the one of the id `node`, if it may be asked; else `spread`, a whole number,
+   * names one of several. `not`: the one that this call has just asked in vain, if there is another.
    * `isAlike`: the same node for all clients that name the same, whichever link was up first.
    * Undefined: no link is up.
    */
-  pick(
-    spread: number,
-    wish: { readonly node?: string; readonly not?: Endpoint; readonly isAlike?: boolean } = {},
-  ): Endpoint | undefined {
+  pick(spread: number, node?: string, not?: Endpoint, isAlike = false): Endpoint | undefined {
     const now = this.#clock.monotonicMs()
-    const { node, not, isAlike = false } = wish
     const wanted = node === undefined ? undefined : this.#endpoints.get(node)
     if (wanted !== undefined && wanted !== not && this.#mayTry(wanted, now)) return wanted
     const good: Endpoint[] = []
-    for (const endpoint of this.#places.keys()) {
-      if (endpoint !== not && this.#mayTry(endpoint, now)) good.push(endpoint)
+    for (const [endpoint, place] of this.#places) {
+      if (endpoint !== not && mayTry(place, now)) good.push(endpoint)
     }
     if (isAlike) good.sort(compareText)
     const picked = good.length > 0 ? good[spread % good.length] : this.#longestOpen(not)
-    const isStuck = picked === undefined && [...this.#places.values()].some(({ isUp }) => isUp)
-    assert(!isStuck, 'BRK-1: a link is up and nobody is asked')
+    if (picked === undefined) {
+      const isStuck = [...this.#places.values()].some(({ isUp }) => isUp)
+      assert(!isStuck, 'BRK-1: a link is up and nobody is asked')
+    }
     return picked
   }
 
   #mayTry(endpoint: Endpoint, nowMs: number): boolean {
     const place = this.#places.get(endpoint)
-    return place !== undefined && place.isUp && place.breaker.mayTry(nowMs)
+    return place !== undefined && mayTry(place, nowMs)
   }
 
   /** Nobody is good: the one that has been passed over for longest, the one of the last try last. */
@@ -166,4 +164,8 @@ export class Links {
     for (const place of this.#places.values()) place.isUp = false
     for (const wake of [...this.#waiters]) wake()
   }
+}
+
+function mayTry({ isUp, breaker }: Place, nowMs: number): boolean {
+  return isUp && breaker.mayTry(nowMs)
 }

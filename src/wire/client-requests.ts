@@ -52,15 +52,12 @@ export function packRequest(request: Request): Packable {
 }
 
 export function readRequest(value: unknown): Request {
-  const [id, timeoutMs, intents, operation] = field.list(value, 'request', 4)
-  const known = {
-    id: field.count(id, 'request id'),
-    timeoutMs: field.count(timeoutMs, 'time-out'),
-    operation: readOperation(operation),
-  }
-  if (field.isAbsent(intents)) return known
-  const { id: number, timeoutMs: limitMs, operation: asked } = known
-  return { id: number, timeoutMs: limitMs, operation: asked, intents: readIntents(intents) }
+  const request = field.list(value, 'request', 4)
+  const id = field.count(request[0], 'request id')
+  const timeoutMs = field.count(request[1], 'time-out')
+  const operation = readOperation(request[3])
+  if (field.isAbsent(request[2])) return { id, timeoutMs, operation }
+  return { id, timeoutMs, operation, intents: readIntents(request[2]) }
 }
 
 function readIntents(value: unknown): Intents {
@@ -136,7 +133,9 @@ function readOperation(value: unknown): Operation {
     case kinds.get: {
       const [datastore, read, items] = field.list(rest, 'get', 3)
       return {
-        ...{ kind: 'get', ...readTarget(datastore, read) },
+        kind: 'get',
+        datastore: part.text(datastore, 'datastore'),
+        read: readRead(read),
         items: part.some(items, 'items', itemsMax).map(readGetItem),
       }
     }
@@ -244,9 +243,11 @@ function readPutItem(value: unknown): PutItem {
 }
 
 function readGetItem(value: unknown): GetItem {
-  const [rowKey, column, refKey] = field.list(value, 'item')
-  const name = { rowKey: part.text(rowKey, 'row key'), column: part.text(column, 'column') }
-  return field.isAbsent(refKey) ? name : { ...name, refKey: readRefKey(refKey) }
+  const item = field.list(value, 'item')
+  const rowKey = part.text(item[0], 'row key')
+  const column = part.text(item[1], 'column')
+  if (field.isAbsent(item[2])) return { rowKey, column }
+  return { rowKey, column, refKey: readRefKey(item[2]) }
 }
 
 function readRefKey(value: unknown): number {

@@ -1,0 +1,67 @@
+/**
+ * Whom an operation is best asked of, by what it is about: the leader of a group, or one of the nodes by
+ * a number that is the same for equal questions.
+ */
+import { unreachable } from '../base/assert.ts'
+import type { GroupId } from '../base/ids.ts'
+import { isRowKey } from '../cells/cell.ts'
+import { isIndexOperation, type IndexOperation } from '../cells/operation.ts'
+import { shardGroup, shardOf } from '../cells/shard.ts'
+import { isAgendaOperation, type AgendaOperation } from '../queues/agenda-operation.ts'
+import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
+import type { Operation } from '../wire/client-message.ts'
+
+/** What changes something goes to the leader; of a batch, the first one says where. */
+export function groupLed(operation: Operation): GroupId | undefined {
+  if (isGroupOperation(operation)) {
+    return operation.kind === 'read-group' ? undefined : groupOf(operation)
+  }
+  if (operation.kind === 'purge') return shardGroup(operation.datastore, operation.shard)
+  if (operation.kind !== 'put') return undefined
+  const [first] = operation.items
+  if (first === undefined || !isRowKey(first.rowKey)) return undefined
+  return shardGroup(operation.datastore, shardOf(first.rowKey))
+}
+
+/** Row keys are random, so their digits spread calls over the nodes; equal ones go to the same. */
+export function spreadOf(operation: Operation): number {
+  if (isGroupOperation(operation)) return spreadOfText(groupOf(operation))
+  if (isAgendaOperation(operation)) return spreadOfTopic(operation)
+  if (isIndexOperation(operation)) return spreadOfIndex(operation)
+  switch (operation.kind) {
+    case 'put':
+    case 'get':
+      return spreadOfRow(operation.items[0]?.rowKey)
+    case 'row':
+    case 'versions':
+      return spreadOfRow(operation.rowKey)
+    case 'log':
+      return operation.items[0]?.shard ?? 0
+    case 'purge':
+      return operation.shard
+    case 'status':
+      return 0
+    default:
+      return unreachable(operation)
+  }
+}
+
+function spreadOfIndex(operation: IndexOperation): number {
+  if (operation.kind !== 'index') return spreadOfText(operation.datastore)
+  return spreadOfText(`${operation.name} ${String(operation.where[0]?.value)}`)
+}
+
+function spreadOfTopic(operation: AgendaOperation): number {
+  return operation.kind === 'watch-agenda' ? spreadOfText(operation.topic) : (operation.turn ?? 0)
+}
+
+function spreadOfText(text: string): number {
+  let spread = 0
+  for (let i = 0; i < text.length; i++) spread = (spread * 31 + text.charCodeAt(i)) % 65_536
+  return spread
+}
+
+function spreadOfRow(rowKey = ''): number {
+  const digits = Number.parseInt(rowKey.slice(-4), 16)
+  return Number.isNaN(digits) ? 0 : digits
+}

@@ -1,0 +1,37 @@
+/**
+ * One timer for everything that is waited for with a bound: it goes off when the first of them may be
+ * due, and whoever keeps them looks through all. Nothing is cancelled when an answer comes.
+ */
+import type { Clock, Timer } from '../ports/clock.ts'
+
+export class TimeOut {
+  readonly #clock: Clock
+  /** Ends what is due at a time; tells when the next one will be, `Infinity` when nothing waits. */
+  readonly #onDue: (nowMs: number) => number
+  #timer: Timer | undefined
+  #atMs = Number.POSITIVE_INFINITY
+
+  constructor(clock: Clock, onDue: (nowMs: number) => number) {
+    this.#clock = clock
+    this.#onDue = onDue
+  }
+
+  /** Something is due at this time of the monotonic clock. */
+  by(atMs: number): void {
+    if (atMs >= this.#atMs) return
+    this.#timer?.cancel()
+    this.#atMs = atMs
+    const delayMs = Math.max(0, atMs - this.#clock.monotonicMs())
+    this.#timer = this.#clock.setTimer(delayMs, () => this.#goOff())
+  }
+
+  stop(): void {
+    this.#timer?.cancel()
+    this.#atMs = Number.POSITIVE_INFINITY
+  }
+
+  #goOff(): void {
+    this.#atMs = Number.POSITIVE_INFINITY
+    this.by(this.#onDue(this.#clock.monotonicMs()))
+  }
+}
