@@ -13,7 +13,6 @@ import type { Endpoint, Transport } from '../ports/transport.ts'
 import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
 import { schemaTrustMs } from '../tables/bounds.ts'
 import type { TransactionScope } from '../txn/scope.ts'
-import { remainingMs } from '../txn/time.ts'
 import {
   writtenBytes,
   type ClientFrame,
@@ -84,7 +83,7 @@ interface Calling {
   readonly deadlineMs: number
   /** What it asks its node to wait for. */
   readonly waitMs: number
-  readonly resolve: (replied: Replied) => void
+  readonly end: (replied: Replied) => void
   readonly reject: (reason: unknown) => void
   tries: number
   /** How long the try may take, and when it is over. */
@@ -146,7 +145,7 @@ export class Caller {
 
   /** The node that would be asked now; undefined when no link is up. */
   placeOf(operation: Operation): Endpoint | undefined {
-    return this.#pick(operation)
+    return this.#pick(operation, this.#ports.clock.monotonicMs())
   }
 
   /** Ends all calls and gives the connections back. Idempotent. */
@@ -161,29 +160,40 @@ export class Caller {
 
   /** Resolves with what the call came to, at the latest when the time is up. */
   carryOut(operation: Operation, call: Call, timeoutMs: number): Promise<Replied> {
+    return this.carryOutAs(operation, call, timeoutMs, asItIs)
+  }
+
+  /** The same, with what `conclude` makes of it. */
+  carryOutAs<Of extends Operation, Result>(
+    operation: Of,
+    call: Call,
+    timeoutMs: number,
+    conclude: (replied: Replied, operation: Of) => Result,
+  ): Promise<Result> {
     const bytes = writtenBytes(operation)
     const refused = this.#refused(bytes)
-    if (refused !== undefined) return Promise.resolve(refusal(refused, call))
-    this.#calls += 1
-    this.#putBytes += bytes
-    const deadlineMs = this.#ports.clock.monotonicMs() + timeoutMs
     // One promise for all of it: what a try came to is handed on by calls.
     return new Promise((resolve, reject) => {
+      if (refused !== undefined) return resolve(conclude(refusal(refused, call), operation))
+      this.#calls += 1
+      this.#putBytes += bytes
+      const nowMs = this.#ports.clock.monotonicMs()
       // Spelled out: spreading objects takes longer than all the rest of a try.
-      this.#try({
+      const one: Calling = {
         call,
         operation,
         bytes,
-        deadlineMs,
+        deadlineMs: nowMs + timeoutMs,
         waitMs: 'waitMs' in operation ? operation.waitMs : 0,
-        resolve,
+        end: (replied) => resolve(conclude(replied, operation)),
         reject,
         tries: 0,
         tryMs: 0,
         lostAtMs: 0,
         endpoint: undefined,
         last: undefined,
-      })
+      }
+      this.#try(one, nowMs)
     })
   }
 
@@ -197,22 +207,29 @@ export class Caller {
   #finish(one: Calling, why: Problem): void {
     this.#calls -= 1
     this.#putBytes -= one.bytes
-    one.resolve(one.call.finish(why))
+    try {
+      one.end(one.call.finish(why))
+    } catch (error) {
+      one.reject(error)
+    }
   }
 
-  #try(one: Calling): void {
-    if (this.#isClosed) return this.#finish(one, closed)
+  #try(one: Calling, nowMs: number): void {
     one.tries += 1
-    const leftMs = remainingMs(this.#ports.clock, one.deadlineMs)
+    const leftMs = Math.max(1, Math.ceil(one.deadlineMs - nowMs))
     one.tryMs = Math.min(leftMs, this.#tryMs(one.tries) + one.waitMs)
-    const endpoint = this.#pick(one.operation, one.last)
-    if (endpoint !== undefined) return this.#send(one, endpoint)
-    void this.#links.whenUp(one.tryMs).then(() => {
-      const since = this.#pick(one.operation, one.last)
-      if (since !== undefined) return this.#send(one, since)
-      one.endpoint = undefined
-      this.#onTried(one, { kind: 'unsent' })
-    })
+    const endpoint = this.#pick(one.operation, nowMs, one.last)
+    if (endpoint !== undefined) return this.#send(one, endpoint, nowMs)
+    void this.#links.whenUp(one.tryMs).then(() => this.#tryLater(one))
+  }
+
+  /** A link has come up, or the time of the try is over. */
+  #tryLater(one: Calling): void {
+    const nowMs = this.#ports.clock.monotonicMs()
+    const endpoint = this.#pick(one.operation, nowMs, one.last)
+    if (endpoint !== undefined) return this.#send(one, endpoint, nowMs)
+    one.endpoint = undefined
+    this.#onTried(one, { kind: 'unsent' })
   }
 
   /** Longer and longer: on a network slower than thought, no try would ever be long enough. */
@@ -234,15 +251,14 @@ export class Caller {
     if (reason !== undefined) {
       return problem('unavailable', `no node takes this client; ${reason}`, { attempts })
     }
-    const isDown = this.#links.pick(0) === undefined
+    const isDown = this.#links.pick(0, this.#ports.clock.monotonicMs()) === undefined
     const what = isDown ? 'no node could be reached in time' : 'no node answered in time'
     return problem('unavailable', `${what}; try again`, { attempts })
   }
 
-  #send(one: Calling, endpoint: Endpoint): void {
+  #send(one: Calling, endpoint: Endpoint, nowMs: number): void {
     const id = (this.#drawn += 1)
-    const nowMs = this.#ports.clock.monotonicMs()
-    this.#links.begin(endpoint)
+    this.#links.begin(endpoint, nowMs)
     one.endpoint = endpoint
     one.lostAtMs = nowMs + one.tryMs
     this.#pending.set(id, one)
@@ -291,11 +307,13 @@ export class Caller {
     const { clock } = this.#ports
     const { tries, deadlineMs } = one
     const delayMs = this.#backoffMs(tries)
-    if (clock.monotonicMs() + delayMs >= deadlineMs) {
-      return this.#finish(one, this.#noAnswer(tries))
-    }
-    if (delayMs === 0) return this.#try(one)
-    clock.setTimer(delayMs, () => this.#try(one))
+    const nowMs = clock.monotonicMs()
+    if (nowMs + delayMs >= deadlineMs) return this.#finish(one, this.#noAnswer(tries))
+    if (delayMs === 0) return this.#try(one, nowMs)
+    clock.setTimer(delayMs, () => {
+      if (this.#isClosed) this.#finish(one, closed)
+      else this.#try(one, clock.monotonicMs())
+    })
   }
 
   #noteLeaders(operation: Operation, { answer, leaders = [] }: Replied): void {
@@ -308,12 +326,12 @@ export class Caller {
     }
   }
 
-  #pick(operation: Operation, not?: Endpoint): Endpoint | undefined {
+  #pick(operation: Operation, nowMs: number, not?: Endpoint): Endpoint | undefined {
     const led = groupLed(operation)
     const node = led && this.#leaders.of(led)
     // Who shares the work asks the same node, which knows all of them.
     const isAlike = operation.kind === 'watch-agenda'
-    return this.#links.pick(spreadOf(operation), node, not, isAlike)
+    return this.#links.pick(spreadOf(operation), nowMs, node, not, isAlike)
   }
 
   #end(id: number, result: Try): void {
@@ -353,6 +371,10 @@ const tooManyCalls: Problem = problem(
   'overloaded',
   'too many calls are under way in this client; wait for some of them',
 )
+
+function asItIs(replied: Replied): Replied {
+  return replied
+}
 
 /** It was not begun, and has come to its end all the same. */
 function refusal(refused: Problem, call: Call): Replied {

@@ -20,6 +20,7 @@ import { packCells } from '../cells/new-cells.ts'
 import { placeProblem } from '../cells/operation-check.ts'
 import type {
   Answer,
+  Answered,
   CellOperation,
   CellPage,
   CellService,
@@ -84,29 +85,26 @@ export class ClientCells {
     return packed.outcomes(expected(answer, 'put').items)
   }
 
-  async get(name: CellName, options: ReadOptions = {}): Promise<Cell | undefined> {
+  get(name: CellName, options: ReadOptions = {}): Promise<Cell | undefined> {
     return this.#getOne(name, options)
   }
 
   /** The cell with the column's highest ref key. */
-  async latest(
-    rowKey: string,
-    column: string,
-    options: ReadOptions = {},
-  ): Promise<Cell | undefined> {
+  latest(rowKey: string, column: string, options: ReadOptions = {}): Promise<Cell | undefined> {
     return this.#getOne({ rowKey, column }, options)
   }
 
-  /** What a batch of one would give. */
-  async #getOne(item: GetItem, options: ReadOptions): Promise<Cell | undefined> {
+  /** What a batch of one would give; by two promises, and not by one of each step. */
+  #getOne(item: GetItem, options: ReadOptions): Promise<Cell | undefined> {
     const wrong = nameProblem(item)
-    if (wrong !== undefined) throw errorOf(wrong)
+    if (wrong !== undefined) return Promise.reject(errorOf(wrong))
     const { datastore } = this
+    const { service, timeoutMs } = this.#parts
     const items = [item]
     const read = this.#readFrom(options, items)
-    const answer = await this.#ask({ kind: 'get', datastore, read, items }, options)
-    const stored = valueOf(only(expected(answer, 'get').items[0]))
-    return stored && valueOf(cellOf(stored))
+    const operation = { kind: 'get', datastore, read, items } as const
+    const limit = { timeoutMs: options.timeoutMs ?? timeoutMs }
+    return service.execute(operation, limit).then(onlyCell)
   }
 
   /** Several cells; one without a ref key is its column's latest. */
@@ -251,6 +249,11 @@ export class ClientCells {
     })
     return answer
   }
+}
+
+function onlyCell({ answer }: Answered): Cell | undefined {
+  const stored = valueOf(only(expected(answer, 'get').items[0]))
+  return stored && valueOf(cellOf(stored))
 }
 
 /** The answer to this kind of operation; throws the problem when it is one. */

@@ -58,6 +58,8 @@ export class Client implements CellService {
   readonly #sessions: Sessions
   readonly #seen = new SeenPositions()
   readonly #caller: Caller
+  readonly #conclude = (replied: Replied, operation: CellOperation): Answered =>
+    this.#noteSeen(replied, operation)
 
   constructor(ports: ClientPorts, limits: Partial<ClientLimits> = {}) {
     this.#ports = ports
@@ -167,16 +169,19 @@ export class Client implements CellService {
     throw new StoreError('corrupt', 'the node did not answer with its status')
   }
 
-  async execute(operation: CellOperation, options: CallOptions): Promise<Answered> {
-    const { timeoutMs } = options
+  execute(operation: CellOperation, { timeoutMs }: CallOptions): Promise<Answered> {
     const refused = operationProblem(operation) ?? timeoutProblem(timeoutMs)
-    if (refused !== undefined) return refusal(refused)
-    const replied = await this.#caller.carryOut(operation, this.#callOf(operation), timeoutMs)
-    const { datastore } = operation
+    if (refused !== undefined) return Promise.resolve(refusal(refused))
+    return this.#caller.carryOutAs(operation, this.#callOf(operation), timeoutMs, this.#conclude)
+  }
+
+  /** What was answered, as far as this client's session is concerned. */
+  #noteSeen(replied: Replied, operation: CellOperation): Answered {
     const { positions } = replied
     if ('read' in operation) this.#seen.check(operation.read.atLeast, positions)
-    for (const [shard, position] of positions)
-      this.#seen.see(shardGroup(datastore, shard), position)
+    for (const [shard, position] of positions) {
+      this.#seen.see(shardGroup(operation.datastore, shard), position)
+    }
     return ofCells(replied)
   }
 

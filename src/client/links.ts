@@ -27,6 +27,7 @@ export interface LinkView {
 }
 
 interface Place {
+  readonly endpoint: Endpoint
   node: string
   isUp: boolean
   readonly breaker: Breaker
@@ -39,6 +40,8 @@ export class Links {
   readonly #places = new Map<Endpoint, Place>()
   /** Endpoints by the ids of the nodes that answer there. */
   readonly #endpoints = new Map<string, Endpoint>()
+  /** Of the latest choice; one list for all, since there is a choice for every request. */
+  readonly #good: Endpoint[] = []
   readonly #waiters = new Set<() => void>()
   #refusal: string | undefined
 
@@ -63,7 +66,7 @@ export class Links {
   /** `node`: the id of the node there. */
   onUp(endpoint: Endpoint, node: string): void {
     const known = this.#places.get(endpoint)
-    const place = known ?? this.#newPlace(node)
+    const place = known ?? this.#newPlace(endpoint, node)
     // Last in line among those that are up.
     this.#places.delete(endpoint)
     this.#places.set(endpoint, place)
@@ -76,9 +79,9 @@ export class Links {
     for (const wake of [...this.#waiters]) wake()
   }
 
-  #newPlace(node: string): Place {
+  #newPlace(endpoint: Endpoint, node: string): Place {
     const tries = { answered: 0, useless: 0, lost: 0, untold: 0 }
-    return { node, isUp: false, breaker: new Breaker(this.#limits), tries }
+    return { endpoint, node, isUp: false, breaker: new Breaker(this.#limits), tries }
   }
 
   onDown(endpoint: Endpoint): void {
@@ -91,8 +94,8 @@ export class Links {
   }
 
   /** A try at this node begins. */
-  begin(endpoint: Endpoint): void {
-    this.#places.get(endpoint)?.breaker.begin(this.#clock.monotonicMs())
+  begin(endpoint: Endpoint, nowMs: number): void {
+    this.#places.get(endpoint)?.breaker.begin(nowMs)
   }
 
   /** A try at this node has ended. */
@@ -111,20 +114,28 @@ export class Links {
    * `isAlike`: the same node for all clients that name the same, whichever link was up first.
    * Undefined: no link is up.
    */
-  pick(spread: number, node?: string, not?: Endpoint, isAlike = false): Endpoint | undefined {
-    const now = this.#clock.monotonicMs()
+  pick(
+    spread: number,
+    nowMs: number,
+    node?: string,
+    not?: Endpoint,
+    isAlike = false,
+  ): Endpoint | undefined {
     const wanted = node === undefined ? undefined : this.#endpoints.get(node)
-    if (wanted !== undefined && wanted !== not && this.#mayTry(wanted, now)) return wanted
-    const good: Endpoint[] = []
-    for (const [endpoint, place] of this.#places) {
-      if (endpoint !== not && mayTry(place, now)) good.push(endpoint)
+    if (wanted !== undefined && wanted !== not && this.#mayTry(wanted, nowMs)) return wanted
+    const good = this.#good
+    good.length = 0
+    for (const place of this.#places.values()) {
+      if (place.endpoint !== not && mayTry(place, nowMs)) good.push(place.endpoint)
     }
     if (isAlike) good.sort(compareText)
-    const picked = good.length > 0 ? good[spread % good.length] : this.#longestOpen(not)
-    if (picked === undefined) {
-      const isStuck = [...this.#places.values()].some(({ isUp }) => isUp)
-      assert(!isStuck, 'BRK-1: a link is up and nobody is asked')
-    }
+    return good.length > 0 ? good[spread % good.length] : this.#notGood(not)
+  }
+
+  #notGood(not: Endpoint | undefined): Endpoint | undefined {
+    const picked = this.#longestOpen(not)
+    const isStuck = picked === undefined && [...this.#places.values()].some(({ isUp }) => isUp)
+    assert(!isStuck, 'BRK-1: a link is up and nobody is asked')
     return picked
   }
 

@@ -53,7 +53,8 @@ test('BRK-1: whatever the breakers, somebody is asked as long as a link is up', 
   await fc.assert(
     fc.asyncProperty(fc.array(event, { maxLength: 60 }), async (events) => {
       const { world, clockOf } = createBench()
-      const links = new Links(clockOf('client'), limits)
+      const clock = clockOf('client')
+      const links = new Links(clock, limits)
       const up = new Set<string>()
       for (const one of events) {
         if (one.kind === 'pass') await passMs(world, one.ms)
@@ -69,11 +70,11 @@ test('BRK-1: whatever the breakers, somebody is asked as long as a link is up', 
           else up.delete(name)
         }
         if (one.kind !== 'pick') continue
-        const picked = links.pick(one.spread, undefined, `n${one.not}`)
+        const picked = links.pick(one.spread, clock.monotonicMs(), undefined, `n${one.not}`)
         expect(picked !== undefined).toBe(up.size > 0)
         expect(picked === undefined || up.has(picked)).toBe(true)
         if (up.size > 1) expect(picked).not.toBe(`n${one.not}`)
-        if (picked !== undefined) links.begin(picked)
+        if (picked !== undefined) links.begin(picked, clock.monotonicMs())
       }
     }),
     { numRuns: 300, seed: 11 },
@@ -81,18 +82,20 @@ test('BRK-1: whatever the breakers, somebody is asked as long as a link is up', 
 })
 
 test('a node whose breaker is open is passed over, and asked when there is no other', () => {
-  const links = new Links(createBench().clockOf('client'), { ...limits, failuresMax: 1 })
+  const clock = createBench().clockOf('client')
+  const nowMs = clock.monotonicMs()
+  const links = new Links(clock, { ...limits, failuresMax: 1 })
   links.onUp('x', 'a')
   links.onUp('y', 'b')
-  expect(links.pick(0, 'b')).toBe('y')
+  expect(links.pick(0, nowMs, 'b')).toBe('y')
   links.end('y', 'lost')
-  expect([0, 1, 2].map((spread) => links.pick(spread, 'b'))).toEqual(['x', 'x', 'x'])
+  expect([0, 1, 2].map((spread) => links.pick(spread, nowMs, 'b'))).toEqual(['x', 'x', 'x'])
   links.onDown('x')
-  expect(links.pick(0)).toBe('y')
+  expect(links.pick(0, nowMs)).toBe('y')
   links.onUp('x', 'a')
   links.end('x', 'useless')
   // Both are open at one moment: not the one that was just asked.
-  expect(links.pick(0, undefined, 'y')).toBe('x')
+  expect(links.pick(0, nowMs, undefined, 'y')).toBe('x')
   links.onUp('y', 'b')
   expect(links.views()).toMatchObject([
     { endpoint: 'x', node: 'a', isUp: true, breaker: 'open', opened: 1, tries: { useless: 1 } },
