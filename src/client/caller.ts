@@ -26,6 +26,7 @@ import type { Call, Try } from './call.ts'
 import { endingOf } from './ending.ts'
 import { Leaders } from './leaders.ts'
 import { Links, type Ending, type LinkView } from './links.ts'
+import { Numbered } from './numbered.ts'
 import { groupLed, spreadOf } from './spread.ts'
 import { TimeOut } from './time-out.ts'
 
@@ -102,9 +103,8 @@ export class Caller {
   readonly #leaders = new Leaders()
   readonly #outbox: Outbox<Request>
   /** Requests that have been sent and not answered. */
-  readonly #pending = new Map<number, Calling>()
+  readonly #pending: Numbered<Calling>
   readonly #timeOut: TimeOut
-  #drawn = 0
   #calls = 0
   #putBytes = 0
   #isClosed = false
@@ -115,6 +115,7 @@ export class Caller {
     const { failuresMax, avoidMs, avoidMaxMs } = limits
     const openMaxMs = Math.max(avoidMs, avoidMaxMs)
     this.#links = new Links(ports.clock, { failuresMax, openMs: avoidMs, openMaxMs })
+    this.#pending = new Numbered(limits.callsMax)
     this.#timeOut = new TimeOut(ports.clock, (nowMs) => this.#giveUp(nowMs))
     this.#outbox = new Outbox<Request>({
       clock: ports.clock,
@@ -152,7 +153,7 @@ export class Caller {
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
-    for (const id of [...this.#pending.keys()]) this.#end(id, { kind: 'lost' })
+    for (const id of this.#pending.where(() => true)) this.#end(id, { kind: 'lost' })
     this.#timeOut.stop()
     this.#links.stop()
     await this.#ports.transport.close()
@@ -257,11 +258,10 @@ export class Caller {
   }
 
   #send(one: Calling, endpoint: Endpoint, nowMs: number): void {
-    const id = (this.#drawn += 1)
+    const id = this.#pending.add(one)
     this.#links.begin(endpoint, nowMs)
     one.endpoint = endpoint
     one.lostAtMs = nowMs + one.tryMs
-    this.#pending.set(id, one)
     this.#timeOut.by(one.lostAtMs)
     // The node is to say what it knows before it is given up.
     const timeoutMs = Math.max(1, one.tryMs - Math.min(200, Math.ceil(one.tryMs / 10)))
@@ -273,11 +273,11 @@ export class Caller {
   /** Gives up what was not answered in its time; tells when the next one is due. */
   #giveUp(nowMs: number): number {
     let next = Number.POSITIVE_INFINITY
-    const late: number[] = []
-    for (const [id, { lostAtMs }] of this.#pending) {
-      if (lostAtMs <= nowMs) late.push(id)
-      else next = Math.min(next, lostAtMs)
-    }
+    const late = this.#pending.where(({ lostAtMs }) => {
+      const isLate = lostAtMs <= nowMs
+      if (!isLate) next = Math.min(next, lostAtMs)
+      return isLate
+    })
     for (const id of late) this.#end(id, { kind: 'lost' })
     return next
   }
@@ -335,10 +335,8 @@ export class Caller {
   }
 
   #end(id: number, result: Try): void {
-    const one = this.#pending.get(id)
-    if (one === undefined) return
-    this.#pending.delete(id)
-    this.#onTried(one, result)
+    const one = this.#pending.take(id)
+    if (one !== undefined) this.#onTried(one, result)
   }
 
   #onLink(node: Endpoint, state: 'up' | 'down', id: string | undefined): void {
@@ -346,8 +344,8 @@ export class Caller {
     if (state === 'up') return this.#links.onUp(node, id ?? node)
     this.#links.onDown(node)
     this.#outbox.drop(node)
-    for (const [id, { endpoint }] of [...this.#pending]) {
-      if (endpoint === node) this.#end(id, { kind: 'lost' })
+    for (const id of this.#pending.where(({ endpoint }) => endpoint === node)) {
+      this.#end(id, { kind: 'lost' })
     }
   }
 
@@ -357,11 +355,9 @@ export class Caller {
   }
 
   #onResponse(node: Endpoint, response: Response): void {
-    const one = this.#pending.get(response.id)
     // Late and doubled answers find nobody who waits.
-    if (one?.endpoint !== node) return
-    this.#pending.delete(response.id)
-    this.#onTried(one, { kind: 'answered', answered: response })
+    if (this.#pending.get(response.id)?.endpoint !== node) return
+    this.#end(response.id, { kind: 'answered', answered: response })
   }
 }
 

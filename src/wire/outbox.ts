@@ -18,31 +18,52 @@ export interface OutboxPorts<Message> {
   readonly onDropped: (to: Endpoint, messages: readonly Message[]) => void
 }
 
+/** What waits for one endpoint. */
+interface Box<Message> {
+  readonly to: Endpoint
+  messages: Message[]
+}
+
 export class Outbox<Message> {
   readonly #ports: OutboxPorts<Message>
-  readonly #waiting = new Map<Endpoint, Message[]>()
+  /** Of the endpoints that something was sent to; they stay, as a Map that is emptied leaves its content to V8's old space. */
+  readonly #boxes = new Map<Endpoint, Box<Message>>()
+  /** Those with something in them. */
+  #filled: Box<Message>[] = []
 
   constructor(ports: OutboxPorts<Message>) {
     this.#ports = ports
   }
 
   add(to: Endpoint, message: Message): void {
-    if (this.#waiting.size === 0) this.#ports.clock.defer(() => this.#flush())
-    const messages = this.#waiting.get(to) ?? []
-    if (messages.push(message) === 1) this.#waiting.set(to, messages)
+    const box = this.#boxes.get(to) ?? this.#newBox(to)
+    if (box.messages.push(message) > 1) return
+    if (this.#filled.push(box) === 1) this.#ports.clock.defer(() => this.#flush())
+  }
+
+  #newBox(to: Endpoint): Box<Message> {
+    const box = { to, messages: [] }
+    this.#boxes.set(to, box)
+    return box
   }
 
   /** The endpoint is gone: what waits for it is not sent. */
   drop(to: Endpoint): void {
-    this.#waiting.get(to)?.splice(0)
+    this.#boxes.get(to)?.messages.splice(0)
+    this.#boxes.delete(to)
   }
 
   #flush(): void {
-    const all = [...this.#waiting]
-    this.#waiting.clear()
-    for (const [to, messages] of all) {
+    const filled = this.#filled
+    this.#filled = []
+    for (const box of filled) {
+      const { to, messages } = box
+      box.messages = []
       for (const frame of this.#frames(messages)) {
-        if (!this.#ports.send(to, frame)) this.#ports.onDropped(to, frame)
+        if (this.#ports.send(to, frame)) continue
+        // Gone, maybe for good: nobody else says so of what is answered after that.
+        this.#boxes.delete(to)
+        this.#ports.onDropped(to, frame)
       }
     }
   }

@@ -1,0 +1,40 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { Numbered } from '../../src/client/numbered.ts'
+
+const max = 5
+
+test('what is added is found under its number until it is taken, and numbers only rise', () => {
+  const step = fc.oneof(fc.constant('add' as const), fc.nat(40))
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const things = new Numbered<string>(max)
+      const model = new Map<number, string>()
+      let last = 0
+      for (const [place, one] of steps.entries()) {
+        if (one === 'add') {
+          if (model.size === max) continue
+          const number = things.add(`thing ${place}`)
+          expect(number).toBeGreaterThan(last)
+          last = number
+          model.set(number, `thing ${place}`)
+        } else {
+          // Also numbers that are not there any more, and some that are not there yet.
+          const number = Math.max(0, last - 30 + one)
+          expect(things.get(number)).toBe(model.get(number))
+          expect(things.take(number)).toBe(model.get(number))
+          model.delete(number)
+        }
+        expect(things.where(() => true)).toEqual([...model.keys()])
+      }
+    }),
+    { numRuns: 300, seed: 5 },
+  )
+})
+
+test('one that is never taken keeps nobody from being added, and its place', () => {
+  const things = new Numbered<string>(max)
+  const first = things.add('first')
+  for (let n = 0; n < 100; n++) things.take(things.add('other'))
+  expect([things.get(first), things.where((one) => one === 'first')]).toEqual(['first', [first]])
+})
