@@ -15,12 +15,12 @@ export function describeCompare({ figures, ratios, isQuick }: CompareReport): st
   const lines = isQuick ? ['A quick run: its figures do not count.'] : []
   for (const [system, ofSystem] of Object.entries(figures)) {
     for (const [operation, byClients] of Object.entries(ofSystem)) {
-      for (const [clients, { perSecond, p50Ms, p99Ms, serverCpuPer1000 }] of Object.entries(
-        byClients,
-      )) {
+      for (const [clients, figures] of Object.entries(byClients)) {
+        const { perSecond, p50Ms, p99Ms, serverCpuPer1000, clientCpuPer1000 } = figures
         const latency = `${p50Ms.median.toFixed(2)} / ${p99Ms.median.toFixed(2)} ms`
+        const cpu = `${serverCpuPer1000.median.toFixed(3)} + ${clientCpuPer1000.median.toFixed(3)}`
         lines.push(
-          `${system.padEnd(10)} ${operation.padEnd(8)} ${clients.padStart(4)} clients ${perSecond.median.toFixed(0).padStart(8)}/s  ${latency.padEnd(18)} ${serverCpuPer1000.median.toFixed(3)} CPU s per 1,000`,
+          `${system.padEnd(10)} ${operation.padEnd(8)} ${clients.padStart(4)} clients ${perSecond.median.toFixed(0).padStart(8)}/s  ${latency.padEnd(18)} ${cpu} CPU s per 1,000 (servers + clients)`,
         )
       }
     }

@@ -2,8 +2,11 @@
 import { InvalidArgumentError } from 'commander'
 import { defaultClientLimits } from '../src/client/caller.ts'
 import { peers, type PeerName } from './compare/compare.ts'
+import type { Load } from './load-process.ts'
 import { accountsMax } from './scale/accounts.ts'
 import { workloadNames, type WorkloadName } from './ycsb/workloads.ts'
+
+const knownOperations = ['commits', 'reads'] as const satisfies readonly Load['operation'][]
 
 export function positive(text: string): number {
   return wholeNumber(text, 1)
@@ -53,6 +56,16 @@ export function peerNames(text: string): PeerName[] {
     if (name === 'etcd' || name === 'postgres') return name
     throw new InvalidArgumentError(`${Object.keys(peers).join(' and ')} can be compared with`)
   })
+}
+
+/** Each once; commits come first, since they write what takes its time to settle. */
+export function operations(text: string): Load['operation'][] {
+  const named = text.split(',')
+  const wrong = named.find((name) => !knownOperations.some((known) => known === name))
+  if (wrong !== undefined) {
+    throw new InvalidArgumentError(`${knownOperations.join(' and ')} can be compared`)
+  }
+  return knownOperations.filter((known) => named.includes(known))
 }
 
 /** Each once, in the order in which they are named. */

@@ -18,6 +18,7 @@ import {
   clientCount,
   counts,
   groupCounts,
+  operations,
   peerNames,
   positive,
   seconds,
@@ -92,6 +93,7 @@ program
   .command('compare')
   .description('commits and current reads beside other systems, in alternating rounds of one run')
   .option('--against <names>', 'etcd, postgres', peerNames, ['etcd', 'postgres'])
+  .option('--operations <names>', 'commits, reads', operations, ['commits', 'reads'])
   .option(
     '--clients <counts>',
     'requests under way at once, one after the other',

@@ -21,6 +21,7 @@ export type PeerName = keyof typeof peers
 
 export interface CompareOptions {
   readonly against: readonly PeerName[]
+  readonly operations: readonly Load['operation'][]
   readonly clients: readonly number[]
   readonly rounds: number
   readonly seconds: number
@@ -106,10 +107,11 @@ interface Planned {
 
 async function runAll(
   running: ReadonlyMap<SystemName, RunningSystem>,
-  { clients, rounds, seconds }: CompareOptions,
+  options: CompareOptions,
   { signal, onRun }: Watcher,
 ): Promise<Run[]> {
-  const plan = planOf(running, clients, rounds)
+  const { seconds } = options
+  const plan = planOf(running, options)
   const runs: Run[] = []
   const warm = new Set<SystemName>()
   for (const planned of plan) {
@@ -133,13 +135,12 @@ async function runAll(
 /** Who is first in a round is last in the next one: a machine that slows down does so for all. */
 function planOf(
   running: ReadonlyMap<SystemName, RunningSystem>,
-  clients: readonly number[],
-  rounds: number,
+  { clients, rounds, operations: asked }: CompareOptions,
 ): Planned[] {
   const plan: Planned[] = []
   for (const count of clients) {
     for (let round = 0; round < rounds; round++) {
-      for (const operation of ['commits', 'reads'] as const) {
+      for (const operation of asked) {
         const able = [...running].filter(([, { operations }]) => operations.includes(operation))
         const names = able.map(([name]) => name)
         const order = round % 2 === 0 ? names : names.toReversed()

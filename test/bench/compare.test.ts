@@ -64,7 +64,13 @@ test('the page holds the figures, what is missing, and nothing that ends its scr
   const report: CompareReport = {
     ...{ bench: 'compare', date: '2026-01-02T03:04:05.000Z', isQuick: true },
     machine: { cpus: 2, model: '</script><b>' },
-    options: { against: ['etcd', 'postgres'], clients: [1, 64], rounds: 3, seconds: 2 },
+    options: {
+      against: ['etcd', 'postgres'],
+      operations: ['commits', 'reads'],
+      clients: [1, 64],
+      rounds: 3,
+      seconds: 2,
+    },
     systems: { trilithon: 'this build', etcd: 'etcd 3' },
     missing: { postgres: 'apt-get install postgresql-15' },
     ...summarize(runs),
