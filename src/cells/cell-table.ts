@@ -33,7 +33,8 @@ import {
 } from '../tables/open.ts'
 import type { Page, ScanOptions } from '../tables/read-rows.ts'
 import { writeRowKey } from '../tables/row-key.ts'
-import { fieldWith, unpackValue } from '../tables/row-value.ts'
+import { bytesField } from '../tables/bytes-field.ts'
+import { fieldWith, sequenceOf, unpackValue } from '../tables/row-value.ts'
 import type { GroupReader, GroupTransaction, Inserted } from '../tables/types.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import { defineSchema } from '../../schema/define.ts'
@@ -278,12 +279,12 @@ export function insertCell(
   })
 }
 
-/** The key of a cell's row in the group of its shard; its name is checked. */
+/** The key of a cell's row in the group of its shard; its name is checked, in lower case. */
 export function cellRowKey(
   { datastore, shard }: ShardName,
   { rowKey, column, refKey }: CellName,
 ): Uint8Array {
-  return writeRowKey(compiledCell, [datastore, shard, uuidOf(rowKey), column, refKey]).bytes
+  return writeRowKey(compiledCell, [datastore, shard, rowKey, column, refKey]).bytes
 }
 
 /** A cell out of its row as it is stored; the body is a view of that. */
@@ -291,12 +292,12 @@ export function cellOfRow(
   { rowKey, column, refKey }: CellName,
   { value, timestamp: createdAt }: { readonly value: Uint8Array; readonly timestamp: Timestamp },
 ): StoredCell {
-  const { sequence: addedId, fields } = unpackValue(value)
-  const body = fieldWith(fields, bodyNumber)
+  const body = bytesField(value, bodyNumber) ?? fieldWith(unpackValue(value).fields, bodyNumber)
+  const addedId = sequenceOf(value)
   if (addedId === undefined || !(body instanceof Uint8Array)) {
     throw new StoreError('schema-mismatch', 'a row is not stored as cells are')
   }
-  return { rowKey: uuidOf(rowKey), column, refKey, addedId, createdAt, body }
+  return { rowKey, column, refKey, addedId, createdAt, body }
 }
 
 /** In the order of `names`. */

@@ -20,7 +20,7 @@ export function getNow(
   const shard = shardOf(item.rowKey)
   const { level } = read
   const atLeast = positionOf(read.atLeast, shard) ?? 0
-  const name = { rowKey: item.rowKey, column: item.column, refKey: item.refKey }
+  const name = { rowKey: item.rowKey.toLowerCase(), column: item.column, refKey: item.refKey }
   const keys = [cellRowKey({ datastore, shard }, name)]
   const group = shardGroup(datastore, shard)
   const found = outcomeNow(() => {

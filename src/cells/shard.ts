@@ -3,7 +3,7 @@
  * cells of a row are in one shard, chosen by a hash of the row key.
  */
 import { assert } from '../base/assert.ts'
-import { sha256 } from '../base/bytes.ts'
+import { sha256Start } from '../base/bytes.ts'
 import type { GroupId } from '../base/ids.ts'
 import { uuidBytes, writeUuid } from '../base/uuid.ts'
 import type { ShardName } from './cell.ts'
@@ -22,9 +22,13 @@ export function rowKeyBytes(rowKey: string): Buffer {
   return bytes
 }
 
+/** Of the row key that is hashed. */
+const hashed = Buffer.alloc(uuidBytes)
+
 /** The first 12 bits of the SHA-256 of the row key's bytes. */
 export function shardOf(rowKey: string): number {
-  return sha256(rowKeyBytes(rowKey)).readUInt16BE(0) >> 4
+  writeUuid(hashed, rowKey, 0)
+  return sha256Start(hashed) >> 4
 }
 
 /** Datastores whose shards' values are kept; with one more, all are made anew. */

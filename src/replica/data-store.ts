@@ -32,9 +32,8 @@ import {
   decodeStored,
   encodeStored,
   groupPrefix,
-  joined,
   nameKey,
-  rowsPrefix,
+  rowStoreKey,
   stateKey,
   type Stored,
 } from './row-format.ts'
@@ -142,22 +141,15 @@ export class DataStore {
   }
 
   get(group: GroupId, key: Uint8Array): Row | undefined {
-    return this.#get(group, rowsPrefix(groupPrefix(group)), key)
+    const pending = this.#overlay.get(group, key)
+    if (pending !== undefined) return rowOf(pending)
+    const stored = this.#read(rowStoreKey(group, key))
+    return stored && { key, value: stored.payload, timestamp: stored.stamp }
   }
 
   /** In the order of `keys`. */
   getAll(group: GroupId, keys: readonly Uint8Array[]): readonly (Row | undefined)[] {
-    const prefix = rowsPrefix(groupPrefix(group))
-    return keys.map((key) => this.#get(group, prefix, key))
-  }
-
-  #get(group: GroupId, prefix: Uint8Array, key: Uint8Array): Row | undefined {
-    const pending = this.#overlay.get(group, key)
-    if (pending !== undefined) return rowOf(pending)
-    const stored = this.#read(joined(prefix, key))
-    return stored === undefined
-      ? undefined
-      : { key, value: stored.payload, timestamp: stored.stamp }
+    return keys.map((key) => this.get(group, key))
   }
 
   /** The rows of a range as of the call: every entry committed so far, whole. */

@@ -36,19 +36,38 @@ export interface Stored {
 
 /** The bytes that open every key of a group, up to its subspace. */
 export function groupPrefix(group: GroupId): Buffer {
+  const prefix = Buffer.allocUnsafe(prefixLength(group))
+  writePrefix(prefix, group)
+  return prefix
+}
+
+function prefixLength(group: GroupId): number {
   let length = group.length + 3
   for (let i = 0; i < group.length; i++) if (group.charCodeAt(i) === 0) length += 1
-  const prefix = Buffer.allocUnsafe(length)
-  prefix[0] = groupTag
+  return length
+}
+
+/** Returns where it ends. */
+function writePrefix(bytes: Buffer, group: GroupId): number {
+  bytes[0] = groupTag
   let at = 1
   for (let i = 0; i < group.length; i++) {
     const byte = group.charCodeAt(i)
-    prefix[at++] = byte
-    if (byte === 0) prefix[at++] = 0xff
+    bytes[at++] = byte
+    if (byte === 0) bytes[at++] = 0xff
   }
-  prefix[at++] = 0
-  prefix[at] = 1
-  return prefix
+  bytes[at++] = 0
+  bytes[at++] = 1
+  return at
+}
+
+/** The whole key of a row's newest version: made in one go, since every read of a row makes one. */
+export function rowStoreKey(group: GroupId, key: Uint8Array): Buffer {
+  const bytes = Buffer.allocUnsafe(prefixLength(group) + 1 + key.length)
+  const at = writePrefix(bytes, group)
+  bytes[at] = rowSubspace
+  bytes.set(key, at + 1)
+  return bytes
 }
 
 /** What opens the keys of a group's history; `afterHistory` is the first key beyond them. */

@@ -41,11 +41,17 @@ export function unpackValue(bytes: Uint8Array): {
   readonly sequence: number | undefined
   readonly fields: readonly unknown[]
 } {
-  const isNumbered = bytes[0] === numberedFormat && bytes.length > countBytes
-  if (!isNumbered && bytes[0] !== plainFormat) throw unreadable('a stored value')
-  const fields = unpack(bytes, isNumbered ? 1 + countBytes : 1)
+  const sequence = sequenceOf(bytes)
+  if (sequence === undefined && bytes[0] !== plainFormat) throw unreadable('a stored value')
+  const fields = unpack(bytes, sequence === undefined ? 1 : 1 + countBytes)
   if (!Array.isArray(fields)) throw unreadable('a stored value')
-  return { sequence: isNumbered ? readCount(bufferOf(bytes), 1) : undefined, fields }
+  return { sequence, fields }
+}
+
+/** The number of a sequence that stands before the fields. */
+export function sequenceOf(bytes: Uint8Array): number | undefined {
+  const isNumbered = bytes[0] === numberedFormat && bytes.length > countBytes
+  return isNumbered ? readCount(bufferOf(bytes), 1) : undefined
 }
 
 /** What a row holds beside its key, by the numbers of the properties. */
