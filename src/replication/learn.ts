@@ -131,12 +131,13 @@ function writeSetsOf(
 ): readonly WriteSet[] {
   const sets: WriteSet[] = []
   let from = 0
-  for (const [index, { session, sequence, mutations }] of transactions.entries()) {
+  for (let index = 0; index < transactions.length; index++) {
+    const by = present(transactions[index], absentRow)
     if (outcomes[index]?.kind !== 'committed') continue
-    const through = from + mutations.length
+    const through = from + by.mutations.length
     const keys: string[] = []
     for (let at = from; at < through; at++) keys.push(present(writes[at], absentRow).text)
-    sets.push({ by: { session, sequence }, keys })
+    sets.push({ by, keys })
     from = through
   }
   assert(from === writes.length, 'TXN-1: a row was written that no transaction of the entry wrote')

@@ -14,24 +14,9 @@ import type { Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import { keyInRanges, type TextRange } from './key-range.ts'
 import type { Verdict } from './message.ts'
+import { PackedSets, type EntryWriteSets, type PackedEntry, type Writer } from './packed-sets.ts'
 
-/** An intent, as far as its name goes. */
-export interface Writer {
-  readonly session: string
-  readonly sequence: number
-}
-
-/** What one transaction wrote, as latin1 text. */
-export interface WriteSet {
-  readonly by: Writer
-  readonly keys: readonly string[]
-}
-
-export interface EntryWriteSets {
-  readonly position: Position
-  readonly timestamp: Timestamp
-  readonly sets: readonly WriteSet[]
-}
+export type { EntryWriteSets, WriteSet } from './packed-sets.ts'
 
 export type Conflict = Omit<Verdict & { readonly kind: 'conflict' }, 'kind'>
 
@@ -46,13 +31,10 @@ interface Written {
 }
 
 /**
- * An entry between its neighbours. A list: one comes and one goes with every commit of a group, and
- * moving the rest of an array costs more than all else that is done here.
+ * An entry between its neighbours, and indexed. A list: one comes and one goes with every commit of a
+ * busy group, and moving the rest of an array costs more than all else that is done here.
  */
-interface Remembered extends EntryWriteSets {
-  readonly keyCount: number
-  /** Whether `#lastWrite` knows of it. */
-  isIndexed: boolean
+interface Remembered extends PackedEntry {
   /** All keys in order; made when a range is first looked for. */
   sorted: readonly string[] | undefined
   before: Remembered | undefined
@@ -61,11 +43,13 @@ interface Remembered extends EntryWriteSets {
 
 export class ValidationWindow {
   readonly #limits: WindowLimits
-  /**
-   * The last write of a key, as far as entries are indexed. They are when somebody asks who has read
-   * at an older position: in most groups nobody ever does.
-   */
+  /** The last write of a key, of the entries from `#oldest` to `#newest`. */
   readonly #lastWrite = new Map<string, Written>()
+  /**
+   * The entries after those, as bytes. They are indexed when somebody asks who has read at an older
+   * position: in most groups nobody ever does.
+   */
+  readonly #packed = new PackedSets()
   #oldest: Remembered | undefined
   #newest: Remembered | undefined
   #count = 0
@@ -85,42 +69,35 @@ export class ValidationWindow {
   /** All that is remembered, the oldest first. */
   *entries(): Iterable<EntryWriteSets> {
     for (let entry = this.#oldest; entry !== undefined; entry = entry.next) yield entry
+    yield* this.#packed.entries()
   }
 
-  add({ position, timestamp, sets }: EntryWriteSets): void {
+  add(entry: EntryWriteSets): void {
     let keyCount = 0
-    for (const { keys } of sets) keyCount += keys.length
-    const before = this.#newest
-    const entry: Remembered = {
-      position,
-      timestamp,
-      sets,
-      keyCount,
-      isIndexed: false,
-      sorted: undefined,
-      before,
-      next: undefined,
-    }
-    if (before === undefined) this.#oldest = entry
-    else before.next = entry
-    this.#newest = entry
+    for (const { keys } of entry.sets) keyCount += keys.length
+    this.#packed.push(entry, keyCount)
     this.#count += 1
     this.#keyCount += keyCount
-    this.#forgetOld(timestamp)
+    this.#forgetOld(entry.timestamp)
   }
 
   #index(): void {
-    let entry = this.#newest
-    if (entry?.isIndexed !== false) return
-    while (entry.before?.isIndexed === false) entry = entry.before
-    for (let one: Remembered | undefined = entry; one !== undefined; one = one.next) {
-      this.#indexEntry(one)
+    if (this.#packed.size === 0) return
+    for (const { position, timestamp, sets, keyCount } of this.#packed.entries()) {
+      const before = this.#newest
+      const entry: Remembered = {
+        ...{ position, timestamp, sets, keyCount, sorted: undefined },
+        ...{ before, next: undefined },
+      }
+      if (before === undefined) this.#oldest = entry
+      else before.next = entry
+      this.#newest = entry
+      this.#indexEntry(entry)
     }
+    this.#packed.clear()
   }
 
-  #indexEntry(entry: Remembered): void {
-    const { position, sets } = entry
-    entry.isIndexed = true
+  #indexEntry({ position, sets }: Remembered): void {
     for (const { by, keys } of sets) {
       const written = { position, by }
       for (const key of keys) this.#lastWrite.set(key, written)
@@ -128,29 +105,33 @@ export class ValidationWindow {
   }
 
   #forgetOld(now: Timestamp): void {
-    let oldest = this.#oldest
-    while (oldest !== undefined && this.#holdsTooMuch(oldest, now)) oldest = this.#forget(oldest)
+    while (this.#count > 0 && this.#holdsTooMuch(now)) this.#forget()
   }
 
-  #holdsTooMuch(oldest: Remembered, now: Timestamp): boolean {
+  #holdsTooMuch(now: Timestamp): boolean {
     const { validationWindow, validationWindowMax, validationMs, validationKeysMax } = this.#limits
     if (this.#count > validationWindowMax || this.#keyCount > validationKeysMax) return true
-    return this.#count > validationWindow && now - oldest.timestamp > validationMs * 1000
+    if (this.#count <= validationWindow) return false
+    const oldest = this.#oldest?.timestamp ?? this.#packed.oldestTimestamp
+    return now - oldest > validationMs * 1000
   }
 
-  /** Returns the one that is the oldest now. */
-  #forget(oldest: Remembered): Remembered | undefined {
-    this.#from = oldest.position
+  #forget(): void {
+    const { position, keyCount } = this.#oldest ?? this.#packed.drop()
+    this.#from = position
     this.#count -= 1
-    this.#keyCount -= oldest.keyCount
-    if (oldest.isIndexed) this.#dropFromIndex(oldest)
+    this.#keyCount -= keyCount
+    if (this.#oldest !== undefined) this.#forgetIndexed(this.#oldest)
+  }
+
+  #forgetIndexed(oldest: Remembered): void {
+    this.#dropFromIndex(oldest)
     const { next } = oldest
     // A forgotten entry that leads to remembered ones would carry them all into the old generation.
     oldest.next = undefined
     this.#oldest = next
     if (next === undefined) this.#newest = undefined
     else next.before = undefined
-    return next
   }
 
   #dropFromIndex({ position, sets }: Remembered): void {
