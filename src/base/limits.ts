@@ -128,7 +128,7 @@ export const defaultLimits: Limits = {
   carryAfterFlushes: 1_000,
   catchUpEntriesMax: 256,
   catchUpBytesMax: 4 * 1024 * 1024,
-  digestGroupsMax: 1_000,
+  digestGroupsMax: 4_096,
   backoffMs: 10,
   backoffMaxMs: 2_000,
   phaseTimeoutMs: 500,
@@ -142,7 +142,7 @@ export const defaultLimits: Limits = {
   invalidateMs: 5,
   suspectMs: 1_000,
   heartbeatMs: 200,
-  digestMs: 2_000,
+  digestMs: 5_000,
   peerQueueBytesMax: 64 * 1024 * 1024,
 }
 

@@ -170,7 +170,10 @@ export class Driver implements LocalReplica {
     this.groups = (...asked) => listGroups(listing, ...asked)
     log.onFailure = (reason) => this.#fail(reason)
     data.onFailure = (reason) => this.#fail(reason)
-    data.onBatch = (groups) => log.onBatch(groups)
+    data.onBatch = (groups) => {
+      this.#peers.save()
+      log.onBatch(groups)
+    }
     data.onApplied = () => this.#onApplied()
     this.agenda = new LocalAgenda(data.listing, clock, (group) =>
       this.#holdings.isFirst(group, (one) => this.#peers.isAlive(one)),

@@ -32,7 +32,7 @@ export interface WrittenSince {
 export type Visit = (group: GroupPositions, flush: number, through: Position) => 'pass' | 'wait'
 
 /** Groups held of flushes that are settled: more than peers ask for who are not far behind. */
-const heldGroupsMax = 20_000
+const heldGroupsMax = 100_000
 /** Flushes read again for one answer. */
 const readFlushesMax = 64
 
@@ -149,24 +149,51 @@ export class FlushLedger {
     let left = readFlushesMax
     while (through < durableFlush) {
       const number = through + 1
-      if (number < this.#firstHeld && left-- === 0) break
-      const written = number < this.#firstHeld ? read(number) : this.#writtenIn(number)
-      const added = written.filter(([group]) => !found.has(group))
-      if (found.size > 0 && found.size + added.length > limit) break
-      for (const [group, position] of written) {
-        found.set(group, Math.max(position, found.get(group) ?? 0))
-      }
+      const isHeld = number >= this.#firstHeld
+      if (!isHeld && left-- === 0) break
+      const written = isHeld ? this.#writtenIn(number) : columnsOf(read(number))
+      if (found.size > 0 && found.size + newOf(written, found) > limit) break
+      addTo(found, written)
       through = number
     }
     return { through, groups: [...found] }
   }
 
-  #writtenIn(number: number): readonly Written[] {
+  #writtenIn(number: number): Columns {
     const { groups, values } = this.#held(number)
-    return groups.flatMap(({ group }, slot) => {
-      const position = values[slot] ?? 0
-      return position > 0 ? [[group, position] as const] : []
-    })
+    return { groups, positions: values }
+  }
+}
+
+/** Groups of a flush and their highest positions that somebody might lack; 0: there is none. */
+interface Columns {
+  readonly groups: readonly { readonly group: GroupId }[]
+  readonly positions: readonly Position[]
+}
+
+function columnsOf(written: readonly Written[]): Columns {
+  return {
+    groups: written.map(([group]) => ({ group })),
+    positions: written.map(([, position]) => position),
+  }
+}
+
+/** How many of the groups are not in `found`. One that is named twice counts twice. */
+function newOf({ groups, positions }: Columns, found: ReadonlyMap<GroupId, Position>): number {
+  let count = 0
+  for (let at = 0; at < groups.length; at++) {
+    const name = groups[at]?.group
+    if (name !== undefined && (positions[at] ?? 0) > 0 && !found.has(name)) count += 1
+  }
+  return count
+}
+
+function addTo(found: Map<GroupId, Position>, { groups, positions }: Columns): void {
+  for (let at = 0; at < groups.length; at++) {
+    const name = groups[at]?.group
+    const position = positions[at] ?? 0
+    if (name === undefined || position === 0) continue
+    if (position > (found.get(name) ?? 0)) found.set(name, position)
   }
 }
 

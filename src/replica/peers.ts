@@ -50,6 +50,8 @@ interface Peer {
   /** The highest durable flush number heard of it, and the store that said so. */
   storeId: string | undefined
   durableFlush: number
+  /** That is news, and not with the data store yet. */
+  isUnsaved: boolean
 }
 
 /** A frame is split above this: well below what a receiver takes. */
@@ -78,7 +80,7 @@ export class Peers {
     const [storeId, durableFlush]: unknown[] = Array.isArray(known) ? known : []
     return {
       ...{ node, outbox: [], outboxBytes: 0, lastHeardMs: now, lastSentMs: now },
-      ...{ isSuspected: false, digestedThrough: 0, hasAdmitted: false },
+      ...{ isSuspected: false, digestedThrough: 0, hasAdmitted: false, isUnsaved: false },
       storeId: typeof storeId === 'string' ? storeId : undefined,
       durableFlush: typeof durableFlush === 'number' ? durableFlush : 0,
     }
@@ -176,7 +178,16 @@ export class Peers {
     if (storeId !== undefined) peer.storeId = storeId
     if (peer.storeId === undefined || durableFlush <= peer.durableFlush) return
     peer.durableFlush = durableFlush
-    this.#options.meta.setMeta(`peer/${peer.node}`, pack([peer.storeId, durableFlush]))
+    peer.isUnsaved = true
+  }
+
+  /** Has what was learnt since the last time go along with the data store's next batch. */
+  save(): void {
+    for (const peer of this.#peers.values()) {
+      if (!peer.isUnsaved || peer.storeId === undefined) continue
+      peer.isUnsaved = false
+      this.#options.meta.setMeta(`peer/${peer.node}`, pack([peer.storeId, peer.durableFlush]))
+    }
   }
 
   /** A frame came from this peer. Returns it as a node of the cluster, or undefined. */

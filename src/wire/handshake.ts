@@ -17,8 +17,8 @@ import { pack, unpack } from '../base/pack.ts'
 import type { LinkInfo } from '../ports/transport.ts'
 
 /** The protocol versions this build speaks. */
-export const protocolMin = 1
-export const protocolMax = 1
+export const protocolMin = 2
+export const protocolMax = 2
 
 export const nonceBytes = 16
 /** A hello and everything else before the first frame stays below this. */

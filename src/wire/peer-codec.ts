@@ -1,33 +1,62 @@
 /**
- * Peer frames ⇄ bytes. A frame is `[format, durableFlush, messages]`, a message a positional array
- * that opens with the number of its kind. What comes from outside is checked field by field:
- * garbage is a reason, never an exception. Byte fields of a decoded frame are views of its bytes.
+ * Peer frames ⇄ bytes. What comes from outside is checked field by field: garbage is a reason, never
+ * an exception. Byte fields of a decoded frame are views of its bytes.
+ *
+ *   frame     format 1 · durable flush 8 · count of messages 4 · of ballots 4 · where these begin 4
+ *             · messages · ballots
+ *   message   as `paxos-codec.ts` or `digest-codec.ts` has it, or: 0 · length 4 · MessagePack of a positional array that
+ *             opens with the number of its kind
  */
+import { bufferOf, readCount, writeCount } from '../base/bytes.ts'
 import type { GroupId } from '../base/ids.ts'
 import { entryBytesMax, frameBytesMax, keyBytesMax } from '../base/limits.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
-import type { ChosenEntry, GroupMessage, Message, PeerFrame } from '../replication/message.ts'
+import type { Ballot } from '../paxos/ballot.ts'
+import type {
+  ChosenEntry,
+  Digest,
+  GroupMessage,
+  Message,
+  PeerFrame,
+} from '../replication/message.ts'
 import { flag } from './client-fields.ts'
+import { digestBytes, digestKind, readDigest, writeDigest } from './digest-codec.ts'
+import { FrameCursor } from './frame-cursor.ts'
 import {
   packGroupLease,
   packLeaseMessage,
   readGroupLease,
   readLeaseMessage,
 } from './lease-codec.ts'
+import {
+  BallotList,
+  bulkBytesMax,
+  bulkKinds,
+  readBallots,
+  readBulk,
+  writeBallots,
+  writeBulk,
+  type BulkMessage,
+} from './paxos-codec.ts'
 import * as field from './peer-fields.ts'
 import { packVerdict, readVerdict } from './verdict.ts'
 
-const frameFormat = 1
+const frameFormat = 2
+const headBytes = 21
+const packedKind = 0
+const packedHeadBytes = 5
 
-/** Numbers on the wire: never reused, never renumbered. */
+/** What is packed: acceptances that list lease holders, and all that is not for every commit. */
+type PackedMessage = Exclude<Message, { kind: 'accept' | 'committed' | 'digest' }>
+type PackedGroupMessage = Exclude<GroupMessage, { kind: 'accept' | 'committed' }>
+
+/** Numbers on the wire, with `bulkKinds` and `digestKind`: never reused, never renumbered. */
 const kinds = {
   prepare: 1,
   promised: 2,
-  accept: 3,
-  accepted: 4,
+  accepted: bulkKinds.accepted,
   refused: 5,
   faulty: 6,
-  committed: 7,
   fetch: 8,
   entries: 9,
   query: 10,
@@ -35,7 +64,6 @@ const kinds = {
   forward: 12,
   'forward-reply': 13,
   'digest-request': 14,
-  digest: 15,
   invalidate: 16,
   invalidated: 17,
   revoke: 18,
@@ -45,61 +73,130 @@ const kinds = {
   renewed: 22,
   'hand-back': 23,
   slow: 24,
-} as const satisfies Record<Message['kind'], number>
+} as const satisfies Record<PackedMessage['kind'], number>
 
 /** Fields of a message of each kind, its kind and envelope among them; absent ones are sent as nil. */
-const fieldCounts: Readonly<Record<Message['kind'], number>> = {
-  ...{ prepare: 5, promised: 6, accept: 7, accepted: 6, refused: 6, faulty: 5, committed: 5 },
+const fieldCounts: Readonly<Record<PackedMessage['kind'], number>> = {
+  ...{ prepare: 5, promised: 6, accepted: 6, refused: 6, faulty: 5 },
   ...{ fetch: 5, entries: 6, query: 5, highest: 6, forward: 10, 'forward-reply': 5 },
-  ...{ 'digest-request': 3, digest: 5 },
+  ...{ 'digest-request': 3 },
   ...{ invalidate: 4, invalidated: 5, revoke: 5, revoked: 5, release: 4 },
   ...{ renew: 5, renewed: 6, 'hand-back': 2, slow: 2 },
 }
 
 /** Messages about one ballot at one position. */
-type PaxosKind = 'prepare' | 'promised' | 'accept' | 'accepted' | 'refused' | 'faulty' | 'committed'
+type PaxosKind = 'prepare' | 'promised' | 'accepted' | 'refused' | 'faulty'
 
-const kindByNumber: ReadonlyMap<number, Message['kind']> = new Map(
+const kindByNumber: ReadonlyMap<number, PackedMessage['kind']> = new Map(
   Object.entries(kinds).flatMap(([kind, number]) =>
     isKind(kind) ? [[number, kind] as const] : [],
   ),
 )
 
-function isKind(kind: string): kind is Message['kind'] {
+function isKind(kind: string): kind is PackedMessage['kind'] {
   return Object.hasOwn(kinds, kind)
 }
 
 export type DecodedPeerFrame =
   { readonly ok: true; readonly frame: PeerFrame } | { readonly ok: false; readonly reason: string }
 
-export function encodePeerFrame(frame: PeerFrame): Uint8Array {
-  return pack([frameFormat, frame.durableFlush, frame.messages.map(packMessage)])
+export function encodePeerFrame({ durableFlush, messages }: PeerFrame): Uint8Array {
+  const parts = messages.map(partOf)
+  let bytesMax = headBytes
+  for (const part of parts) bytesMax += partBytesMax(part)
+  const bytes = Buffer.allocUnsafe(bytesMax)
+  const list = new BallotList()
+  let at = headBytes
+  for (const part of parts) at = writePart(bytes, part, list, at)
+  bytes.writeUInt8(frameFormat, 0)
+  writeCount(bytes, durableFlush, 1)
+  bytes.writeUInt32BE(parts.length, 9)
+  bytes.writeUInt32BE(list.ballots.length, 13)
+  bytes.writeUInt32BE(at, 17)
+  return bytes.subarray(0, writeBallots(bytes, list.ballots, at))
 }
 
-export function decodePeerFrame(bytes: Uint8Array): DecodedPeerFrame {
-  if (bytes.length > frameBytesMax) return { ok: false, reason: 'the frame is too long' }
+/** A message that is written by hand, or what another one was packed to. */
+type Part = BulkMessage | Digest | Buffer
+
+function partOf(message: Message): Part {
+  switch (message.kind) {
+    case 'accept':
+    case 'committed':
+    case 'digest':
+      return message
+    case 'accepted':
+      return message.holders.length === 0 ? message : pack(packMessage(message))
+    default:
+      return pack(packMessage(message))
+  }
+}
+
+function partBytesMax(part: Part): number {
+  if (part instanceof Uint8Array) return packedHeadBytes + part.length
+  return part.kind === 'digest' ? digestBytes(part) : bulkBytesMax(part)
+}
+
+function writePart(bytes: Buffer, part: Part, list: BallotList, start: number): number {
+  if (!(part instanceof Uint8Array)) {
+    if (part.kind === 'digest') return writeDigest(bytes, part, start)
+    return writeBulk(bytes, part, list, start)
+  }
+  bytes.writeUInt8(packedKind, start)
+  bytes.writeUInt32BE(part.length, start + 1)
+  bytes.set(part, start + packedHeadBytes)
+  return start + packedHeadBytes + part.length
+}
+
+export function decodePeerFrame(input: Uint8Array): DecodedPeerFrame {
+  if (input.length > frameBytesMax) return { ok: false, reason: 'the frame is too long' }
   try {
-    const [format, durableFlush, messages] = field.list(unpack(bytes), 'frame', 3)
-    if (format !== frameFormat) return { ok: false, reason: 'the frame is of no known format' }
-    const frame = {
-      durableFlush: field.count(durableFlush, 'durable flush'),
-      messages: field.list(messages, 'messages').map(readMessage),
-    }
-    return { ok: true, frame }
+    return { ok: true, frame: readFrame(bufferOf(input)) }
   } catch (error) {
     if (error instanceof field.MalformedError) return { ok: false, reason: error.message }
     throw error
   }
 }
 
-function packMessage(message: Message): Packable {
+function readFrame(bytes: Buffer): PeerFrame {
+  if (bytes.length < headBytes) throw new field.MalformedError('the frame is cut')
+  if (bytes[0] !== frameFormat) throw new field.MalformedError('the frame is of no known format')
+  const durableFlush = field.count(readCount(bytes, 1), 'durable flush')
+  const ballotsAt = bytes.readUInt32BE(17)
+  const tail = new FrameCursor(bytes, ballotsAt)
+  const ballots = readBallots(tail, bytes.readUInt32BE(13))
+  const cursor = new FrameCursor(bytes.subarray(0, ballotsAt), headBytes)
+  const messages: Message[] = []
+  for (let left = bytes.readUInt32BE(9); left > 0; left--) messages.push(readPart(cursor, ballots))
+  const isWhole = cursor.at === ballotsAt && tail.at === bytes.length
+  if (!isWhole) throw new field.MalformedError('the frame goes on beyond its messages')
+  return { durableFlush, messages }
+}
+
+function readPart(cursor: FrameCursor, ballots: readonly Ballot[]): Message {
+  const { bytes } = cursor
+  switch (bytes[cursor.take(1)]) {
+    case bulkKinds.accept:
+      return readBulk(cursor, 'accept', ballots)
+    case bulkKinds.accepted:
+      return readBulk(cursor, 'accepted', ballots)
+    case bulkKinds.committed:
+      return readBulk(cursor, 'committed', ballots)
+    case digestKind:
+      return readDigest(cursor)
+    case packedKind: {
+      const from = cursor.take(bytes.readUInt32BE(cursor.take(packedHeadBytes - 1)))
+      return readMessage(unpack(bytes.subarray(from, cursor.at)))
+    }
+    default:
+      throw new field.MalformedError('message is of no known kind')
+  }
+}
+
+function packMessage(message: PackedMessage): Packable {
   switch (message.kind) {
     case 'digest-request':
       return [kinds[message.kind], message.after, message.asked]
-    case 'digest': {
-      const { kind, after, asked, through, groups } = message
-      return [kinds[kind], after, asked, through, groups]
-    }
     case 'renew':
     case 'renewed':
     case 'hand-back':
@@ -110,7 +207,7 @@ function packMessage(message: Message): Packable {
   }
 }
 
-function packGroupMessage(message: GroupMessage): Packable[] {
+function packGroupMessage(message: PackedGroupMessage): Packable[] {
   const { group, epoch } = message
   const kind = kinds[message.kind]
   switch (message.kind) {
@@ -159,10 +256,6 @@ function packPaxosMessage(message: GroupMessage & { kind: PaxosKind }): Packable
       const value = accepted && [field.packBallot(accepted.ballot), accepted.value]
       return [kind, group, epoch, position, ballot, value]
     }
-    case 'accept': {
-      const { value, previous } = message
-      return [kind, group, epoch, position, ballot, value, previous && field.packBallot(previous)]
-    }
     case 'accepted':
       return [kind, group, epoch, position, ballot, field.packHolders(message.holders)]
     case 'refused':
@@ -172,7 +265,7 @@ function packPaxosMessage(message: GroupMessage & { kind: PaxosKind }): Packable
   }
 }
 
-function readMessage(value: unknown): Message {
+function readMessage(value: unknown): PackedMessage {
   const fields = field.list(value, 'message')
   const kind = kindByNumber.get(field.count(fields[0], 'kind'))
   if (kind === undefined) throw new field.MalformedError('message is of no known kind')
@@ -186,8 +279,6 @@ function readMessage(value: unknown): Message {
         after: field.count(fields[1], 'after'),
         asked: field.count(fields[2], 'asked'),
       }
-    case 'digest':
-      return readDigest(fields)
     case 'renew':
     case 'renewed':
     case 'hand-back':
@@ -198,7 +289,10 @@ function readMessage(value: unknown): Message {
   }
 }
 
-function readGroupMessage(kind: GroupMessage['kind'], fields: readonly unknown[]): GroupMessage {
+function readGroupMessage(
+  kind: PackedGroupMessage['kind'],
+  fields: readonly unknown[],
+): PackedGroupMessage {
   const group = field.group(fields[1])
   const epoch = field.count(fields[2], 'epoch', 1)
   switch (kind) {
@@ -238,30 +332,22 @@ function readGroupMessage(kind: GroupMessage['kind'], fields: readonly unknown[]
   }
 }
 
-/** Written out field by field: these are the bulk of what a node reads. */
 function readPaxosMessage(
   kind: PaxosKind,
   group: GroupId,
   epoch: number,
   fields: readonly unknown[],
-): GroupMessage {
+): PackedGroupMessage {
   const position = field.position(fields[3])
   const ballot = field.ballot(fields[4])
   switch (kind) {
     case 'prepare':
     case 'faulty':
-    case 'committed':
       return { kind, group, epoch, position, ballot }
     case 'promised': {
       if (field.isAbsent(fields[5])) return { kind, group, epoch, position, ballot }
       const accepted = field.ballotValue(fields[5], entryBytesMax)
       return { kind, group, epoch, position, ballot, accepted }
-    }
-    case 'accept': {
-      const value = field.bytes(fields[5], 'value', entryBytesMax)
-      if (field.isAbsent(fields[6])) return { kind, group, epoch, position, ballot, value }
-      const previous = field.ballot(fields[6])
-      return { kind, group, epoch, position, ballot, value, previous }
     }
     case 'accepted':
       return { kind, group, epoch, position, ballot, holders: field.holders(fields[5]) }
@@ -276,7 +362,11 @@ function readEntry(one: unknown): ChosenEntry {
   return { position: field.position(at), ballot: field.ballot(of), value }
 }
 
-function readForward(group: GroupId, epoch: number, fields: readonly unknown[]): GroupMessage {
+function readForward(
+  group: GroupId,
+  epoch: number,
+  fields: readonly unknown[],
+): PackedGroupMessage {
   return {
     kind: 'forward',
     group,
@@ -288,19 +378,5 @@ function readForward(group: GroupId, epoch: number, fields: readonly unknown[]):
     request: field.count(fields[7], 'request'),
     incarnation: field.count(fields[8], 'incarnation', 1),
     hops: field.count(fields[9], 'hops'),
-  }
-}
-
-function readDigest(fields: readonly unknown[]): Message & { kind: 'digest' } {
-  const groups = field.list(fields[4], 'groups').map((one) => {
-    const [name, position] = field.list(one, 'group', 2)
-    return [field.group(name), field.position(position)] as const
-  })
-  return {
-    kind: 'digest',
-    after: field.count(fields[1], 'after'),
-    asked: field.count(fields[2], 'asked'),
-    through: field.count(fields[3], 'through'),
-    groups,
   }
 }

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
 import { entryBytesMax, frameBytesMax } from '../../src/base/limits.ts'
 import { pack, type Packable } from '../../src/base/pack.ts'
+import type { Ballot } from '../../src/paxos/ballot.ts'
 import type { Message, PeerFrame, Verdict } from '../../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer-codec.ts'
 
@@ -152,6 +153,27 @@ const frame: fc.Arbitrary<PeerFrame> = fc.record({
   messages: fc.array(message, { maxLength: 5 }),
 })
 
+/** A frame by hand: messages as they are packed, or bytes that stand for one; `tail`: the ballots. */
+function framed(
+  parts: readonly (Packable[] | Buffer)[],
+  { flush = 7, count = parts.length, ballots = 0, tail = Buffer.of() } = {},
+): Buffer {
+  const head = Buffer.alloc(21)
+  const bodies = parts.map((part) => {
+    if (part instanceof Uint8Array) return part
+    const packed = pack(part)
+    const length = Buffer.alloc(5)
+    length.writeUInt32BE(packed.length, 1)
+    return Buffer.concat([length, packed])
+  })
+  head.writeUInt8(2)
+  head.writeBigUInt64BE(BigInt(flush), 1)
+  head.writeUInt32BE(count, 9)
+  head.writeUInt32BE(ballots, 13)
+  head.writeUInt32BE(head.length + bodies.reduce((sum, { length }) => sum + length, 0), 17)
+  return Buffer.concat([head, ...bodies, tail])
+}
+
 /** The reason of a refusal; fails when the bytes were taken for a frame. */
 function reasonOf(input: Uint8Array): string {
   const decoded = decodePeerFrame(input)
@@ -182,23 +204,44 @@ test('a frame of messages of all kinds comes back in its order, and an empty one
   checkRoundTrip({ durableFlush: 0, messages: [] })
 })
 
-test('accepted without lease holders costs one byte for them, and an empty list reads as none', () => {
-  const [group, ballot] = [groupOfBytes(Buffer.from('g')), { round: 1, node: nodeId('a') }]
-  const accepted: Message = {
-    ...{ kind: 'accepted', group, epoch: 1, position: 1 },
-    ...{ ballot: { ...ballot, incarnation: 1 }, holders: [] },
-  }
+const oneBallot: Ballot = { round: 1, node: nodeId('a'), incarnation: 1 }
+const about = { group: groupOfBytes(Buffer.from('g')), epoch: 1, position: 1, ballot: oneBallot }
+
+test('accepted with an empty list of lease holders reads as with none', () => {
+  const accepted: Message = { kind: 'accepted', ...about, holders: [] }
   const one = { durableFlush: 7, messages: [accepted] }
-  const of = (holders: Packable): Buffer => pack([1, 7, [[4, 'g', 1, 1, [1, 'a', 1], holders]]])
-  expect(encodePeerFrame(one)).toEqual(of(null))
-  expect(decodePeerFrame(of([]))).toEqual({ ok: true, frame: one })
+  const packed = framed([[4, 'g', 1, 1, [1, 'a', 1], []]])
+  expect(decodePeerFrame(packed)).toEqual({ ok: true, frame: one })
+})
+
+test('a frame of the messages of a commit names each ballot once', () => {
+  const frameOf = (count: number): Uint8Array => {
+    const accepted: Message = { kind: 'accepted', ...about, holders: [] }
+    return encodePeerFrame({
+      durableFlush: 7,
+      messages: Array.from({ length: count }, () => accepted),
+    })
+  }
+  const [one, two, three] = [frameOf(1).length, frameOf(2).length, frameOf(3).length]
+  expect(three - two).toBe(two - one)
+  expect(one - (two - one)).toBe(21 + 18)
+})
+
+test('many ballots of one frame all come back', () => {
+  const messages = Array.from({ length: 100 }, (_, i): Message => {
+    const ballot = { ...oneBallot, round: i % 40 }
+    const previous = { ...oneBallot, incarnation: 1 + (i % 25) }
+    return { kind: 'accept', ...about, ballot, value: Buffer.from(`${i}`), previous }
+  })
+  checkRoundTrip({ durableFlush: 1, messages })
 })
 
 test('a value of the largest size passes, one byte more is refused', () => {
-  const of = (length: number): Uint8Array =>
-    pack([1, 7, [[3, 'group', 1, 1, [1, 'a', 1], Buffer.alloc(length, 1), undefined]]])
-  const decoded = decodePeerFrame(of(entryBytesMax))
-  expect(decoded.ok).toBe(true)
+  const of = (length: number): Uint8Array => {
+    const accept: Message = { kind: 'accept', ...about, value: Buffer.alloc(length, 1) }
+    return encodePeerFrame({ durableFlush: 7, messages: [accept] })
+  }
+  expect(decodePeerFrame(of(entryBytesMax)).ok).toBe(true)
   expect(reasonOf(of(entryBytesMax + 1))).toBe('value is too long')
 })
 
@@ -232,7 +275,7 @@ const packable: fc.Arbitrary<Packable> = fc.letrec<{ value: Packable }>((tie) =>
 /** Close to a frame: only the messages are anything at all. */
 const almost = fc
   .array(fc.tuple(fc.nat({ max: 26 }), fc.array(packable, { maxLength: 7 })), { maxLength: 3 })
-  .map((messages) => pack([1, 7, messages.map(([kind, fields]) => [kind, ...fields])]))
+  .map((messages) => framed(messages.map(([kind, fields]) => [kind, ...fields])))
 const garbage = fc.oneof(bytes, packable.map(pack), almost)
 
 test('damage and garbage give a reason, or a frame that is whole and can be sent on', () => {
@@ -330,6 +373,8 @@ const wrongLeaseFields: readonly (readonly [string, readonly Packable[], string]
   ['a kind beyond the last', [25, 'a'], 'message is of no known kind'],
 ]
 
+const unknownKind = 'message is of no known kind'
+
 /** A message with one field that is not what it should be. */
 const wrongFields: readonly (readonly [string, readonly Packable[], string])[] = [
   ['an unknown kind', [99], 'message is of no known kind'],
@@ -356,8 +401,8 @@ const wrongFields: readonly (readonly [string, readonly Packable[], string])[] =
   ['a ballot of no node', [1, 'g', 1, 1, ballotOf(1, 'A!')], 'node is no node id'],
   ['incarnation zero', [1, 'g', 1, 1, ballotOf(1, 'a', 0)], 'incarnation is no number from 1'],
   ['a ballot of two fields', [1, 'g', 1, 1, [1, 'a']], 'ballot has another length'],
-  ['a value that is text', [3, 'g', 1, 1, ballotOf(1), 'text', null], 'value is not bytes'],
-  ['no value', [3, 'g', 1, 1, ballotOf(1), null, null], 'value is not bytes'],
+  ['an accept that is packed', [3, 'g', 1, 1, ballotOf(1), Buffer.of(), null], unknownKind],
+  ['a notice that is packed', [7, 'g', 1, 1, ballotOf(1)], unknownKind],
   [
     'accepted without a value',
     [2, 'g', 1, 1, ballotOf(1), [ballotOf(1)]],
@@ -404,15 +449,84 @@ const wrongFields: readonly (readonly [string, readonly Packable[], string])[] =
 ]
 
 test.each(wrongFields)('%s is refused with its reason', (_, fields, reason) => {
-  expect(reasonOf(pack([1, 7, [fields]]))).toBe(reason)
+  expect(reasonOf(framed([[...fields]]))).toBe(reason)
+})
+
+function write(bytes: Buffer, at: number, size: number, number: bigint): void {
+  for (let i = 0; i < size; i++) {
+    bytes[at + i] = Number((number >> BigInt(8 * (size - 1 - i))) & 0xffn)
+  }
+}
+
+/** A message of a commit with one number that is not what it should be: [its place, its bytes, the number]. */
+const wrongNumbers: readonly (readonly [string, number, 1 | 2 | 4 | 8, bigint, string])[] = [
+  ['an unknown kind', 0, 1, 9n, unknownKind],
+  ['an empty group', 1, 2, 0n, 'group is no group id'],
+  ['a group beyond the message', 1, 2, 9n, 'the frame is cut'],
+  ['epoch zero', 3, 8, 0n, 'epoch is no number from 1'],
+  ['an epoch above 2^53', 3, 8, 2n ** 60n, 'epoch is no number from 1'],
+  ['position zero', 11, 8, 0n, 'position is no number from 1'],
+  ['a position above 2^53', 11, 8, 2n ** 53n, 'position is no number from 1'],
+  ['a ballot that is not listed', 19, 4, 1n, 'ballot is not listed'],
+  ['no ballot', 19, 4, 0xffffffffn, 'ballot is not listed'],
+  ['an unlisted ballot before', 23, 4, 1n, 'ballot is not listed'],
+  ['a value beyond the message', 27, 4, 4n, 'the frame is cut'],
+  ['a value that is shorter than what follows', 27, 4, 2n, 'the frame goes on beyond its messages'],
+  ['a round above 2^53', 35, 8, 2n ** 53n, 'round is no number from 0'],
+  ['incarnation zero', 43, 8, 0n, 'incarnation is no number from 1'],
+  ['a ballot of no node', 52, 1, 65n, 'node is no node id'],
+  ['a ballot whose node is beyond the frame', 51, 1, 2n, 'the frame is cut'],
+]
+
+test.each(wrongNumbers)(
+  'an accept with %s is refused with its reason',
+  (_, at, size, number, reason) => {
+    const accept: Message = {
+      kind: 'accept',
+      ...about,
+      value: Buffer.of(1, 2, 3),
+      previous: oneBallot,
+    }
+    const bytes = Buffer.from(encodePeerFrame({ durableFlush: 7, messages: [accept] }))
+    expect(bytes.length).toBe(21 + 53)
+    for (let i = 0; i < size; i++) {
+      bytes[21 + at + i] = Number((number >> BigInt(8 * (size - 1 - i))) & 0xffn)
+    }
+    expect(reasonOf(bytes)).toBe(reason)
+  },
+)
+
+const digest: Message = { kind: 'digest', after: 1, through: 2, groups: [[about.group, 3]] }
+const wrongDigests: readonly (readonly [string, number, 2 | 4 | 8, bigint, string])[] = [
+  ['that begins beyond 2^53', 1, 8, 2n ** 53n, 'after is no number from 0'],
+  ['that ends beyond 2^53', 9, 8, 2n ** 53n, 'through is no number from 0'],
+  ['of more groups than it names', 17, 4, 2n, 'the frame is cut'],
+  ['of fewer groups than it names', 17, 4, 0n, 'the frame goes on beyond its messages'],
+  ['of an empty group', 21, 2, 0n, 'group is no group id'],
+  ['of a group beyond the frame', 21, 2, 2n, 'the frame is cut'],
+  ['of position zero', 23, 8, 0n, 'position is no number from 1'],
+]
+
+test.each(wrongDigests)('a digest %s is refused with its reason', (_, at, size, number, reason) => {
+  const messages = [digest, { ...digest, groups: [] }]
+  const bytes = Buffer.from(encodePeerFrame({ durableFlush: 7, messages: messages.slice(0, 1) }))
+  write(bytes, 21 + at, size, number)
+  expect(reasonOf(bytes)).toBe(reason)
+  checkRoundTrip({ durableFlush: 7, messages })
 })
 
 test('a frame of another format or shape is refused with its reason', () => {
-  expect(reasonOf(pack([2, 7, []]))).toBe('the frame is of no known format')
-  expect(reasonOf(pack([1, 7]))).toBe('frame has another length')
-  expect(reasonOf(pack({ format: 1 }))).toBe('frame is no list')
-  expect(reasonOf(pack([1, -1, []]))).toBe('durable flush is no number from 0')
-  expect(reasonOf(pack([1, 7, 'messages']))).toBe('messages is no list')
-  expect(reasonOf(Buffer.from('GET / HTTP/1.1\r\n'))).toBe('frame is no list')
-  expect(reasonOf(Buffer.of())).toBe('frame is no list')
+  expect(reasonOf(pack([1, 7, []]))).toBe('the frame is cut')
+  expect(reasonOf(pack([1, 7, Array.from({ length: 30 }, () => 1)]))).toBe(
+    'the frame is of no known format',
+  )
+  expect(reasonOf(framed([], { flush: 2 ** 60 }))).toBe('durable flush is no number from 0')
+  expect(reasonOf(framed([], { count: 1 }))).toBe('the frame is cut')
+  expect(reasonOf(framed([], { tail: Buffer.of(1) }))).toBe('the frame goes on beyond its messages')
+  expect(reasonOf(framed([], { ballots: 1 }))).toBe('the frame is cut')
+  expect(reasonOf(framed([Buffer.of(0, 0, 0, 0, 9)]))).toBe('the frame is cut')
+  expect(reasonOf(Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n'))).toBe(
+    'the frame is of no known format',
+  )
+  expect(reasonOf(Buffer.of())).toBe('the frame is cut')
 })
