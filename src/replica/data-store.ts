@@ -79,6 +79,8 @@ export class DataStore {
   /** Small values that no batch has taken yet, and those of the batch under way. */
   #names = new Map<string, Uint8Array>()
   #takenNames: ReadonlyMap<string, Uint8Array> = new Map()
+  /** Of the batch that is being put together. */
+  #rowPuts: Put[] = []
   #drains: Drain[] = []
   #lastBatch: number
   #underWay: Promise<void> | undefined
@@ -236,6 +238,14 @@ export class DataStore {
     this.#names.set(name, value)
   }
 
+  row(key: Uint8Array): Uint8Array | undefined {
+    return this.#read(key)?.payload
+  }
+
+  setRow(key: Uint8Array, payload: Uint8Array): void {
+    this.#rowPuts.push({ key, value: encodeStored(key, 0, payload) })
+  }
+
   /** Has a batch written in a while, though nothing is committed meanwhile. */
   wantBatch(): void {
     this.#isWanted = true
@@ -325,7 +335,8 @@ export class DataStore {
     this.onBatch(groups)
     this.#takenNames = this.#names
     this.#names = new Map()
-    const puts: Put[] = []
+    const puts = this.#rowPuts
+    this.#rowPuts = []
     const read = (key: Uint8Array): Stored | undefined => this.#read(key)
     for (const group of groups) {
       putGroup(puts, group, this.#oldest(group.group, group.horizon), read)

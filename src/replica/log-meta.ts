@@ -16,7 +16,7 @@ import {
 import { pack, unpack } from '../base/pack.ts'
 import { corruptLog, unknownFormat } from './damage.ts'
 
-const logFormat = 1
+const logFormat = 2
 const crcBytes = 4
 
 export const metaKey: Uint8Array = Buffer.from('meta')

@@ -8,6 +8,8 @@
  *   l <topic's prefix> <group>  the group has something under the topic on its agenda (`listing.ts`)
  *   b <slot>                    batch markers
  *   m <name>                    small values of the node's own
+ *   m at/ <group> <position>    what the log says of a position (`settled.ts`): the position in 7 bytes,
+ *                               so that no group's rows have the keys of another's
  *
  * A group's bytes are escaped (00 becomes 00 ff, and 00 01 ends them): no group's prefix opens
  * another's, everything of a group is contiguous, and groups lie in the order of their root keys.
@@ -19,7 +21,7 @@
 import { assert } from '../base/assert.ts'
 import { bufferOf, crc32, readCount, writeCount } from '../base/bytes.ts'
 import { afterPrefix } from '../base/tuple.ts'
-import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
+import { groupOfBytes, type GroupId, type Position, type Timestamp } from '../base/ids.ts'
 
 const valueFormat = 2
 const groupTag = 'g'.charCodeAt(0)
@@ -188,6 +190,21 @@ export const allMarkers: { readonly gte: Uint8Array; readonly lt: Uint8Array } =
 export function nameKey(name: string): Buffer {
   return Buffer.from(`m${name}`, 'latin1')
 }
+
+/** Safe integers have 53 bits. */
+const positionBytes = 7
+
+export function positionKey(group: GroupId, position: Position): Buffer {
+  const prefixBytes = positionPrefix.length
+  const key = Buffer.allocUnsafe(prefixBytes + group.length + positionBytes)
+  key.set(positionPrefix)
+  const at = prefixBytes + key.write(group, prefixBytes, 'latin1')
+  key.writeUIntBE(Math.floor(position / 2 ** 32), at, 3)
+  key.writeUInt32BE(position % 2 ** 32, at + 3)
+  return key
+}
+
+const positionPrefix = Buffer.from('mat/', 'latin1')
 
 export function encodeStored(key: Uint8Array, stamp: number, payload: Uint8Array): Buffer {
   const bytes = Buffer.allocUnsafe(headBytes + payload.length)

@@ -7,11 +7,12 @@
  *        position is all that the log has through the row's last flush. Neither tells of a flush that is
  *        not durable, and both become durable with the state records that they go with.
  */
-import { latin1 } from '../base/bytes.ts'
+import { bufferOf, readCount, writeCount } from '../base/bytes.ts'
 import { bytesOfGroup, groupOfBytes, isNodeId, type GroupId, type Position } from '../base/ids.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import { corruptData, unknownFormat } from './damage.ts'
+import { positionKey } from './row-format.ts'
 
 /** Where a value stands: in record `index` (from 0) of a flush. */
 export interface Place {
@@ -66,13 +67,27 @@ export interface RowStore {
   statePosition(group: GroupId): Position
   meta(name: string): Uint8Array | undefined
   setMeta(name: string, value: Uint8Array): void
+  /** What is stored under a key of its own, as far as batches have been written. */
+  row(key: Uint8Array): Uint8Array | undefined
+  /** Goes along with the batch that is being put together. */
+  setRow(key: Uint8Array, payload: Uint8Array): void
 }
 
-const rowFormat = 1
+const listFormat = 1
 const markName = 'log/mark'
 const carriedName = 'log/carried'
-/** In place of an index: the value is damaged. */
-const faulty = -1
+
+/**
+ * A row: format 1 · last flush 8 · the value's flush 8 · its index 4 · numbers of the three ballots,
+ * 1 each · the ballots that these number from 0: round 8, incarnation 8, length 1, node
+ */
+const rowFormat = 2
+const rowHeadBytes = 24
+const ballotHeadBytes = 17
+/** In place of an index: there is no value; it is damaged. In place of a ballot: there is none. */
+const noValue = 0xffffffff
+const faultyValue = 0xfffffffe
+const noBallot = 0xff
 
 export class SettledRows implements SettledPositions {
   readonly #data: RowStore
@@ -99,80 +114,97 @@ export class SettledRows implements SettledPositions {
   }
 
   row(group: GroupId, position: Position): PositionRow | undefined {
-    const bytes = this.#data.meta(rowName(group, position))
-    return bytes === undefined ? undefined : decodeRow(bytes)
+    const bytes = this.#data.row(positionKey(group, position))
+    return bytes === undefined ? undefined : decodeRow(bufferOf(bytes))
   }
 
   keep(group: GroupId, position: Position, row: PositionRow): void {
-    this.#data.setMeta(rowName(group, position), encodeRow(row))
+    this.#data.setRow(positionKey(group, position), encodeRow(row))
   }
 
   keepMark({ number, incarnation, crc }: FlushMark, carried: readonly Carried[] | undefined): void {
-    this.#data.setMeta(markName, pack([rowFormat, number, incarnation, crc]))
+    this.#data.setMeta(markName, pack([listFormat, number, incarnation, crc]))
     if (carried === undefined) return
     const list = carried.map(([group, position]): Packable => [bytesOfGroup(group), position])
-    this.#data.setMeta(carriedName, pack([rowFormat, ...list]))
+    this.#data.setMeta(carriedName, pack([listFormat, ...list]))
   }
 }
 
-/** No group's rows have the names of another's: what follows its bytes is always as long. */
-function rowName(group: GroupId, position: Position): string {
-  const bytes = Buffer.allocUnsafe(positionBytes)
-  bytes.writeUIntBE(Math.floor(position / 2 ** 32), 0, 3)
-  bytes.writeUInt32BE(position % 2 ** 32, 3)
-  return `at/${group}${latin1(bytes)}`
-}
-
-/** Safe integers have 53 bits. */
-const positionBytes = 7
-
 /** Nearly always the three ballots are one: each is named once. */
-function encodeRow({ promised, accepted, chosen, place, lastFlush }: PositionRow): Uint8Array {
+function encodeRow(row: PositionRow): Buffer {
+  const { promised, accepted, chosen, place, lastFlush } = row
   const ballots: Ballot[] = []
-  const numbers = [promised, accepted, chosen].map((ballot) => {
-    if (ballot === undefined) return undefined
-    const known = ballots.indexOf(ballot)
-    return known < 0 ? ballots.push(ballot) - 1 : known
-  })
-  const { flush, index } =
-    typeof place === 'object' ? place : { flush: undefined, index: undefined }
-  const where = place === 'faulty' ? [undefined, faulty] : [flush, index]
-  const named = ballots.map(({ round, incarnation, node }): Packable => [round, incarnation, node])
-  return pack([rowFormat, lastFlush, ...where, ...numbers, ...named])
+  const numbers = [
+    numberIn(ballots, promised),
+    numberIn(ballots, accepted),
+    numberIn(ballots, chosen),
+  ]
+  let length = rowHeadBytes
+  for (const { node } of ballots) length += ballotHeadBytes + node.length
+  const bytes = Buffer.allocUnsafe(length)
+  const isPlaced = typeof place === 'object'
+  const index = isPlaced ? place.index : place === 'faulty' ? faultyValue : noValue
+  bytes.writeUInt8(rowFormat, 0)
+  writeCount(bytes, lastFlush, 1)
+  writeCount(bytes, isPlaced ? place.flush : 0, 9)
+  bytes.writeUInt32BE(index, 17)
+  bytes.set(numbers, 21)
+  let at = rowHeadBytes
+  for (const ballot of ballots) at = writeBallot(bytes, ballot, at)
+  return bytes
 }
 
-function decodeRow(bytes: Uint8Array): PositionRow {
-  const [lastFlush, flush, index, ...rest] = fieldsOf(bytes)
-  const [promised, accepted, chosen, ...named] = rest
-  if (!isCount(lastFlush)) throw notWhole()
-  const ballots = named.map(decodeBallot)
-  const ballotOf = (number: unknown): Ballot | undefined => {
-    if (number === null) return undefined
-    const ballot = typeof number === 'number' ? ballots[number] : undefined
+function numberIn(ballots: Ballot[], ballot: Ballot | undefined): number {
+  if (ballot === undefined) return noBallot
+  const known = ballots.indexOf(ballot)
+  return known < 0 ? ballots.push(ballot) - 1 : known
+}
+
+function writeBallot(bytes: Buffer, { round, incarnation, node }: Ballot, at: number): number {
+  writeCount(bytes, round, at)
+  writeCount(bytes, incarnation, at + 8)
+  bytes.writeUInt8(node.length, at + 16)
+  const nodeAt = at + ballotHeadBytes
+  return nodeAt + bytes.write(node, nodeAt, 'latin1')
+}
+
+function decodeRow(bytes: Buffer): PositionRow {
+  if (bytes[0] !== rowFormat) throw unknownFormat('index of the log', bytes[0])
+  if (bytes.length < rowHeadBytes) throw notWhole()
+  const ballots = decodeBallots(bytes)
+  const ballotAt = (at: number): Ballot | undefined => {
+    const number = bytes.readUInt8(at)
+    if (number === noBallot) return undefined
+    const ballot = ballots[number]
     if (ballot === undefined) throw notWhole()
     return ballot
   }
   return {
-    promised: ballotOf(promised),
-    accepted: ballotOf(accepted),
-    chosen: ballotOf(chosen),
-    place: decodePlace(flush, index),
-    lastFlush,
+    promised: ballotAt(21),
+    accepted: ballotAt(22),
+    chosen: ballotAt(23),
+    place: decodePlace(bytes),
+    lastFlush: readCount(bytes, 1),
   }
 }
 
-function decodePlace(flush: unknown, index: unknown): Place | 'faulty' | undefined {
-  if (index === faulty) return 'faulty'
-  if (index === null) return undefined
-  if (!isCount(flush) || !isCount(index)) throw notWhole()
-  return { flush, index }
+function decodePlace(bytes: Buffer): Place | 'faulty' | undefined {
+  const index = bytes.readUInt32BE(17)
+  if (index === faultyValue) return 'faulty'
+  return index === noValue ? undefined : { flush: readCount(bytes, 9), index }
 }
 
-function decodeBallot(fields: unknown): Ballot {
-  const [round, incarnation, node]: unknown[] = Array.isArray(fields) ? fields : []
-  const isNode = typeof node === 'string' && isNodeId(node)
-  if (!isCount(round) || !isCount(incarnation) || !isNode) throw notWhole()
-  return { round, node, incarnation }
+function decodeBallots(bytes: Buffer): readonly Ballot[] {
+  const ballots: Ballot[] = []
+  for (let at = rowHeadBytes; at < bytes.length;) {
+    const nodeAt = at + ballotHeadBytes
+    const end = nodeAt + (bytes[nodeAt - 1] ?? 0)
+    const node = bytes.toString('latin1', nodeAt, end)
+    if (end > bytes.length || !isNodeId(node)) throw notWhole()
+    ballots.push({ round: readCount(bytes, at), node, incarnation: readCount(bytes, at + 8) })
+    at = end
+  }
+  return ballots
 }
 
 function decodeCarried(fields: unknown): Carried {
@@ -185,7 +217,7 @@ function decodeCarried(fields: unknown): Carried {
 function fieldsOf(bytes: Uint8Array): readonly unknown[] {
   const packed = unpack(bytes)
   const [format, ...fields]: unknown[] = Array.isArray(packed) ? packed : []
-  if (format === rowFormat) return fields
+  if (format === listFormat) return fields
   throw typeof format === 'number' ? unknownFormat('index of the log', format) : notWhole()
 }
 

@@ -50,6 +50,14 @@ export class FakeData implements RowStore {
     this.#names.set(name, value)
   }
 
+  row(key: Uint8Array): Uint8Array | undefined {
+    return this.#names.get(Buffer.from(key).toString('latin1'))
+  }
+
+  setRow(key: Uint8Array, payload: Uint8Array): void {
+    this.#names.set(Buffer.from(key).toString('latin1'), payload)
+  }
+
   /** How many rows there are, the mark and what is carried over included. */
   get size(): number {
     return this.#names.size
