@@ -6,13 +6,9 @@ import type { ClusterId, NodeId } from '../base/ids.ts'
 import { CellStore } from '../cells/cell-store.ts'
 import type { CellService } from '../cells/operation.ts'
 import type { Transport } from '../ports/transport.ts'
-import {
-  Driver,
-  type DriverOptions,
-  type DriverPorts,
-  type ReplicaStatus,
-} from '../replica/driver.ts'
+import { Driver, type DriverOptions, type DriverPorts } from '../replica/driver.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
+import type { ReplicaStatus } from '../replica/replica-status.ts'
 import { AgendaService } from '../queues/agenda-service.ts'
 import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client-message.ts'

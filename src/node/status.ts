@@ -3,7 +3,7 @@
  * about it.
  */
 import type { NodeId } from '../base/ids.ts'
-import type { ReplicaStatus } from '../replica/driver.ts'
+import type { ReplicaStatus } from '../replica/replica-status.ts'
 import type { RelayFigures } from '../tables/index-relay.ts'
 import type { QueuesStatus } from './background.ts'
 import type { BufferCounts } from './buffering.ts'

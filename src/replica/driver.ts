@@ -41,6 +41,7 @@ import { Peers } from './peers.ts'
 import { StoredRecords } from './record-source.ts'
 import { Reads } from './reads.ts'
 import { Replica, type ObservedLeases, type Reading } from './replica.ts'
+import type { ReplicaStatus } from './replica-status.ts'
 import { Requests } from './requests.ts'
 import { RollCall } from './roll-call.ts'
 import { SettledRows } from './settled.ts'
@@ -61,25 +62,6 @@ export interface DriverOptions {
   readonly cluster: ClusterId
   readonly placement: Placement
   readonly limits: Limits
-}
-
-/** What an operator sees of a replica. Counts and bytes as of the call. */
-export interface ReplicaStatus {
-  readonly storeId: string
-  readonly incarnation: number
-  readonly durableFlush: number
-  readonly settledFlush: number
-  readonly groupsInMemory: number
-  readonly requests: number
-  readonly overlayBytes: number
-  /** Snapshots that delay collection here. */
-  readonly openSnapshots: number
-  /** Groups that this node may serve current reads of without asking. */
-  readonly leasedGroups: number
-  /** Groups that peers may serve so as far as this node knows, each peer's counted. */
-  readonly grantedGroups: number
-  readonly failure: string | undefined
-  readonly peers: ReturnType<Peers['list']>
 }
 
 export class Driver implements LocalReplica {

@@ -1,6 +1,6 @@
 /** Messages that are written by hand: what was encoded comes back, and each wrong number has its reason. */
 import { expect, test } from 'vitest'
-import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
+import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
 import type { Message, PeerFrame } from '../../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer-codec.ts'
@@ -85,15 +85,17 @@ test.each(wrongNumbers)(
   },
 )
 
-const digest: Message = { kind: 'digest', after: 1, through: 2, groups: [[about.group, 3]] }
+const groups: readonly (readonly [GroupId, number])[] = [[about.group, 3]]
+const digest: Message = { kind: 'digest', after: 1, through: 2, asked: 3, groups }
 const wrongDigests: readonly (readonly [string, number, 2 | 4 | 8, bigint, string])[] = [
   ['that begins beyond 2^53', 1, 8, 2n ** 53n, 'after is no number from 0'],
   ['that ends beyond 2^53', 9, 8, 2n ** 53n, 'through is no number from 0'],
-  ['of more groups than it names', 17, 4, 2n, 'the frame is cut'],
-  ['of fewer groups than it names', 17, 4, 0n, 'the frame goes on beyond its messages'],
-  ['of an empty group', 21, 2, 0n, 'group is no group id'],
-  ['of a group beyond the frame', 21, 2, 2n, 'the frame is cut'],
-  ['of position zero', 23, 8, 0n, 'position is no number from 1'],
+  ['of a question beyond 2^53', 17, 8, 2n ** 53n, 'asked is no number from 0'],
+  ['of more groups than it names', 25, 4, 2n, 'the frame is cut'],
+  ['of fewer groups than it names', 25, 4, 0n, 'the frame goes on beyond its messages'],
+  ['of an empty group', 29, 2, 0n, 'group is no group id'],
+  ['of a group beyond the frame', 29, 2, 2n, 'the frame is cut'],
+  ['of position zero', 31, 8, 0n, 'position is no number from 1'],
 ]
 
 test.each(wrongDigests)('a digest %s is refused with its reason', (_, at, size, number, reason) => {

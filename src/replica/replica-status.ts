@@ -1,0 +1,20 @@
+import type { Peers } from './peers.ts'
+
+/** What an operator sees of a replica. Counts and bytes as of the call. */
+export interface ReplicaStatus {
+  readonly storeId: string
+  readonly incarnation: number
+  readonly durableFlush: number
+  readonly settledFlush: number
+  readonly groupsInMemory: number
+  readonly requests: number
+  readonly overlayBytes: number
+  /** Snapshots that delay collection here. */
+  readonly openSnapshots: number
+  /** Groups that this node may serve current reads of without asking. */
+  readonly leasedGroups: number
+  /** Groups that peers may serve so as far as this node knows, each peer's counted. */
+  readonly grantedGroups: number
+  readonly failure: string | undefined
+  readonly peers: ReturnType<Peers['list']>
+}
