@@ -28,7 +28,8 @@ import {
   type BufferedCell,
   type BufferRow,
 } from './buffer-rows.ts'
-import { drainCellsMax } from './bounds.ts'
+import { unpackedBytes } from './body-bytes.ts'
+import { batchBytesMax, drainCellsMax } from './bounds.ts'
 import type { Written } from './cell.ts'
 import type { CellService } from './operation.ts'
 
@@ -84,7 +85,7 @@ export class BufferDrain {
     const range = { ...bufferRange(bufferTopic), limit: drainCellsMax }
     const page = await groups.scan(group, view, range, stepTimeoutMs)
     const rows = page.rows.map(({ key, value }) => ({ key, cell: decodeBuffered(key, value) }))
-    return { view, rows }
+    return { view, rows: ofOneBatch(rows) }
   }
 
   async #putHome(group: GroupId, rows: readonly Row[]): Promise<readonly Outcome<Written>[]> {
@@ -96,8 +97,9 @@ export class BufferDrain {
     // Else a node on the way might take them into this very buffer, and say that they are safe.
     const operation = { kind: 'put', datastore: of.datastore, items, isDirect: true } as const
     const { answer } = await this.#parts.cells.execute(operation, { timeoutMs: stepTimeoutMs })
-    if (answer.kind === 'put') return answer.items
-    return answer.kind === 'problem' ? rows.map(() => answer) : []
+    // What is said of the batch is no reason of any cell's own.
+    if (answer.kind === 'problem') throw errorOf(answer.problem)
+    return answer.kind === 'put' ? answer.items : []
   }
 
   async #takeOut(group: GroupId, moved: readonly Row[]): Promise<void> {
@@ -121,6 +123,16 @@ export class BufferDrain {
     const options = { clock, random, intents, timeoutMs: stepTimeoutMs }
     await runTransaction(groups, group, options, async (tx) => change(tx))
   }
+}
+
+/** Those that one put may hold, by what they unpack to; one alone always fits. */
+function ofOneBatch(rows: readonly Row[]): readonly Row[] {
+  let bytes = 0
+  for (const [index, { cell }] of rows.entries()) {
+    bytes += unpackedBytes(cell.body)
+    if (bytes > batchBytesMax && index > 0) return rows.slice(0, index)
+  }
+  return rows
 }
 
 /** Of the cell itself, whoever is asked and whenever: all else may yet be otherwise. */

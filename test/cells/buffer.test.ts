@@ -1,0 +1,51 @@
+/** Buffered writes: cells that wait on another set until their shard's own one takes them. */
+import { expect, test } from 'vitest'
+import { problem } from '../../src/base/problem.ts'
+import { BufferDrain } from '../../src/cells/buffer-drain.ts'
+import { bufferGroup } from '../../src/cells/buffer-rows.ts'
+import { BufferedCells } from '../../src/cells/buffered-cells.ts'
+import type { CellService } from '../../src/cells/operation.ts'
+import { shardOf } from '../../src/cells/shard.ts'
+import { LocalGroups } from '../../src/txn/local-groups.ts'
+import { Sessions } from '../../src/txn/session.ts'
+import { ask, createBench, datastore, putItem, rowKey, settled } from './kit.ts'
+
+const row = rowKey(1)
+const buffer = bufferGroup({ datastore, shard: shardOf(row) }, 0, () => 0)
+/** The shard is of set 0, its buffer of set 1. */
+const setOf = (group: string): number => (group === buffer ? 1 : 0)
+
+const silent: CellService = {
+  execute: () => {
+    const answer = { kind: 'problem', problem: problem('unavailable', 'no majority') } as const
+    return Promise.resolve({ answer, positions: [] })
+  },
+}
+
+test('BUF-2: cells that are too large for one batch are moved in several, and none is given up', async () => {
+  const { world, clockOf, random, node } = createBench()
+  const { store, replica } = node('n1')
+  const clock = clockOf('n1')
+  const groups = new LocalGroups(replica)
+  const common = { clock, random, groups, intents: new Sessions(clock, random) }
+  const sets = { setCount: 2, setOf, copies: 1, onBuffered: () => undefined }
+  const buffered = new BufferedCells({ ...common, ...sets, cells: silent })
+  for (const column of ['BASE', 'MORE']) {
+    const items = Array.from({ length: 6 }, (_, refKey) =>
+      putItem({ rowKey: row, column, refKey }, 'a'.repeat(1_000_000)),
+    )
+    const put = await settled(world, ask(buffered, { kind: 'put', datastore, items }))
+    expect(put.items.every((one) => one.kind === 'ok' && one.value.buffered)).toBe(true)
+  }
+  let [all, given] = [0, 0]
+  const onDrained = (moved: number, rejected: number): void => {
+    all += moved
+    given += rejected
+  }
+  const drain = new BufferDrain({ ...common, cells: store, onDrained })
+  for (;;) {
+    const served = await settled(world, drain.serve(buffer))
+    if (served.kind === 'empty') break
+  }
+  expect({ all, given }).toEqual({ all: 12, given: 0 })
+})
