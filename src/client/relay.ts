@@ -51,15 +51,14 @@ export class Relay implements CellService {
   readonly #callsMax: number
   readonly #caller: Caller
   readonly #sessions: Sessions
-  readonly #stopping: Promise<void>
-  #stop: () => void = () => undefined
+  /** End the calls that wait for new cells. */
+  readonly #waits = new Set<() => void>()
   #isStopping = false
 
   constructor(ports: RelayPorts, limits: ClientLimits) {
     this.#callsMax = limits.callsMax
     this.#caller = new Caller(ports, limits)
     this.#sessions = new Sessions(ports.clock, ports.random)
-    this.#stopping = new Promise((resolve) => (this.#stop = resolve))
     this.groups = { execute: (operation, timeoutMs) => this.#executeGroup(operation, timeoutMs) }
     this.agendas = { execute: (operation, timeoutMs) => this.#executeAgenda(operation, timeoutMs) }
   }
@@ -85,7 +84,7 @@ export class Relay implements CellService {
   /** Ends what waits for new cells, and takes nothing more. */
   stop(): void {
     this.#isStopping = true
-    this.#stop()
+    for (const end of this.#waits) end()
   }
 
   /** Ends all calls and gives the links back. */
@@ -116,8 +115,10 @@ export class Relay implements CellService {
 
   #unlessStopped(answered: Promise<Replied>): Promise<Replied> {
     return new Promise((resolve, reject) => {
-      answered.then(resolve, reject)
-      void this.#stopping.then(() => resolve(refusal(stopping)))
+      const end = (): void => resolve(refusal(stopping))
+      this.#waits.add(end)
+      // What is over must not be kept until this process stops: each answer may be of 4 MiB.
+      void answered.then(resolve, reject).finally(() => this.#waits.delete(end))
     })
   }
 

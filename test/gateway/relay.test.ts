@@ -1,4 +1,7 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
+import { present } from '../../src/base/assert.ts'
 import { nodeId } from '../../src/base/ids.ts'
 import type { CellName } from '../../src/cells/cell.ts'
 import { shardOf } from '../../src/cells/shard.ts'
@@ -61,6 +64,9 @@ function createGateways(
 function some(count: number): CellName[] {
   return Array.from({ length: count }, (_, n) => ({ rowKey: rowKey(n), column: 'BASE', refKey: 0 }))
 }
+
+setFlagsFromString('--expose-gc')
+const collect: () => void = runInNewContext('gc')
 
 const base = { rowKey: rowKey(4), column: 'BASE', refKey: 0 }
 
@@ -193,6 +199,24 @@ test('a gateway that stops ends waits, refuses what comes, and its clients go to
   expect(world.nowMicros - startMicros).toBeLessThan(100_000)
   expect(second?.relay.calls).toBeGreaterThan(0)
   expect((await settled(world, Promise.all(waits)))[0]).toMatchObject({ cells: { length: 1 } })
+})
+
+test('GATE-2: nothing is kept of a wait for new cells that is over', async () => {
+  const { cluster, gateways } = createGateways({ count: 1 })
+  const { world } = cluster.bench
+  const relay = present(gateways[0]?.relay, 'there is a gateway')
+  const items = [{ kind: 'after', shard: 1, addedId: 0 }] as const
+  const read = { level: 'any', atLeast: [] } as const
+  const log = { kind: 'log', datastore: 'trips', read, items, limit: 1, waitMs: 100 } as const
+  const kept: WeakRef<object>[] = []
+  for (let n = 0; n < 20; n++) {
+    const { answer } = await settled(world, relay.execute(log, { timeoutMs: 1_000 }))
+    expect(answer.kind).toBe('log')
+    kept.push(new WeakRef(answer))
+  }
+  await new Promise((resolve) => setImmediate(resolve))
+  collect()
+  expect(kept.filter((one) => one.deref() !== undefined).length).toBeLessThan(5)
 })
 
 test('GATE-2: calls above the bound are refused at once with 503, and when to come again', async () => {
