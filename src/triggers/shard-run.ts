@@ -134,7 +134,7 @@ export class ShardRun {
   /** Works, when there is something to be done and it does not already. */
   go(): void {
     this.#work ??= this.#run()
-      .catch((error: unknown) => this.#parts.onFailed(error))
+      .catch((error: unknown) => this.#giveUp(error))
       .finally(() => {
         this.#work = undefined
         // What came in the meantime has called for nothing.
@@ -385,6 +385,12 @@ export class ShardRun {
     return true
   }
 
+  /** What is no outage would come again at once, and the handler be called for the same cell. */
+  #giveUp(error: unknown): void {
+    this.isStopped = true
+    this.#parts.onFailed(error)
+  }
+
   #displaced(): false {
     this.isStopped = true
     this.#parts.onDisplaced(this)
@@ -395,7 +401,7 @@ export class ShardRun {
   #save(): void {
     if (this.#offset === undefined || this.#unsaved <= 0) return
     this.#saving ??= this.#saveAll()
-      .catch((error: unknown) => this.#parts.onFailed(error))
+      .catch((error: unknown) => this.#giveUp(error))
       .finally(() => (this.#saving = undefined))
   }
 

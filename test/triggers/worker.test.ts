@@ -309,3 +309,26 @@ test('the same trigger for other cells is refused, and who asks for one that is 
   )
   await living.stop()
 })
+
+test('a worker whose client was closed ends with that, and does not call its handlers over and over', async () => {
+  const bench = new TriggerBench()
+  await bench.put(first)
+  let calls = 0
+  let close: () => Promise<void> = () => Promise.resolve()
+  const trigger: TriggerOptions = {
+    ...{ name: 'bill', column: 'BASE', attemptsMax: 1 },
+    handle: async () => {
+      calls += 1
+      // Else this test would not end.
+      if (calls > 50) return new Promise(() => undefined)
+      await close()
+      throw new TypeError('no card')
+    },
+  }
+  const living = bench.start([trigger])
+  close = () => living.client.close()
+  await bench.until('its end', () => living.ended() !== 'no')
+  await bench.pass(1_000)
+  expect(living.ended()).toMatchObject({ code: 'closed' })
+  expect(calls).toBe(1)
+})
