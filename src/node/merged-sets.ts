@@ -3,10 +3,14 @@
  * left out in silence: its problem is the answer.
  */
 import { compareText } from '../base/bytes.ts'
+import { listedGroupsMax } from '../base/limits.ts'
 import type { AgendaAnswer, ListAgenda, TopicSum } from '../queues/agenda-operation.ts'
 import type { GroupAnswer, ListGroups } from '../txn/group-operation.ts'
 
-/** The sets have no group in common. */
+/**
+ * The sets have no group in common. Each names so many at most, whatever was asked for: of all sets more
+ * would have gaps behind the last one of a set that was cut off.
+ */
 export async function mergedGroups(
   { limit }: ListGroups,
   asked: readonly Promise<GroupAnswer>[],
@@ -16,7 +20,7 @@ export async function mergedGroups(
     if (answer.kind !== 'list-groups') return answer
     found.push(...answer.groups)
   }
-  return { kind: 'list-groups', groups: found.sort(compareText).slice(0, limit) }
+  return { kind: 'list-groups', groups: found.sort(compareText).slice(0, ofOnePage(limit)) }
 }
 
 export async function mergedListing(
@@ -28,8 +32,12 @@ export async function mergedListing(
     if (answer.kind !== 'list-agenda') return answer
     found.push(...answer.groups)
   }
-  const groups = found.sort((a, b) => compareText(a.group, b.group)).slice(0, limit)
+  const groups = found.sort((a, b) => compareText(a.group, b.group)).slice(0, ofOnePage(limit))
   return { kind: 'list-agenda', groups }
+}
+
+function ofOnePage(limit: number): number {
+  return Math.min(limit, listedGroupsMax)
 }
 
 /** `node` is the first one's: whose own answer this is. */
