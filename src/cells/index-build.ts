@@ -205,5 +205,5 @@ async function hasChanges(
   const { value } = await runRead(port, shardGroupOf(of), from, { clock }, (reads) =>
     reads.scan(range),
   )
-  return value.rows.some(({ timestamp = 0 }) => timestamp <= at)
+  return !value.isWhole || value.rows.some(({ timestamp = 0 }) => timestamp <= at)
 }

@@ -140,6 +140,11 @@ function byColumn(cells: readonly StoredCell[]): Readonly<Record<string, Cell>> 
   )
 }
 
+function declaredMeanwhile(name: string): StoreError {
+  const message = `index ${name} was declared a moment ago, and not every replica set is known to have heard of it; build it again`
+  return new StoreError('unavailable', message)
+}
+
 function checkKept(known: readonly KnownIndex[], definition: NumberedIndex): void {
   const { name, number } = definition
   const isKept = known.some((one) => {
@@ -197,8 +202,9 @@ export class ClientCellIndexes {
   ): Promise<{ shards: number; rows: number }> {
     // Nothing is waited for before all replica sets have heard of it.
     await this.#spread()
-    const { definition, declaredAt, isBuilding } = await this.#named(name)
+    const { definition, declaredAt, isBuilding, isKnown } = await this.#named(name)
     if (!isBuilding) return { shards: 0, rows: 0 }
+    if (!isKnown) throw declaredMeanwhile(name)
     const built = await buildCellIndex(
       this.#build(definition, options),
       declaredAt,

@@ -11,7 +11,9 @@ import { applyIndex, markIndexBuilt } from '../../src/cells/index-registry.ts'
 import { ClientCellIndex, type CellIndexPage } from '../../src/client/cell-indexes.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { shardOf } from '../../src/cells/shard.ts'
+import { upkeepBounds } from '../../src/tables/bounds.ts'
 import { IndexRelay } from '../../src/tables/index-relay.ts'
+import type { GroupPort } from '../../src/txn/group-port.ts'
 import { LocalGroups } from '../../src/txn/local-groups.ts'
 import { createBench, datastore, put, rowKey, settled } from './kit.ts'
 
@@ -169,6 +171,27 @@ test('IDX-6: an index is asked when the cells that were there are in it', async 
   await expect(
     run(applyIndex(tables, { ...definition(), fields: definition().fields.slice(0, 2) }, clock)),
   ).rejects.toThrow('is defined differently already')
+})
+
+test('IDX-6: a build waits for what stands on an agenda behind a page of newer changes', async () => {
+  const { tables, clock, run, write, parts } = bench()
+  await write(1, 'BASE', 1, { driver: ann })
+  await run(applyIndex(tables, definition(), clock))
+  let looks = 0
+  const bytes = new Uint8Array()
+  const newer = { timestamp: Number.MAX_SAFE_INTEGER, key: bytes, value: bytes }
+  const full = { rows: Array.from({ length: upkeepBounds.changesAtOnceMax }, () => newer) }
+  const port: GroupPort = {
+    view: (...asked) => parts.port.view(...asked),
+    get: (group, view, keys) => parts.port.get(group, view, keys),
+    commit: (...asked) => parts.port.commit(...asked),
+    scan: () => {
+      looks += 1
+      return Promise.resolve(looks < 3 ? { ...full, isWhole: false } : { rows: [], isWhole: true })
+    },
+  }
+  await run(buildCellIndex({ ...parts, port }, undefined))
+  expect(looks).toBe(3)
 })
 
 test('what defines no index is refused with the way to each mistake', () => {

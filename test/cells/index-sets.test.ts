@@ -25,7 +25,10 @@ import {
   readIndexes,
 } from '../../src/cells/index-registry.ts'
 import { shardOf } from '../../src/cells/shard.ts'
-import { ClientCellIndex } from '../../src/client/cell-indexes.ts'
+import type { CellService } from '../../src/cells/operation.ts'
+import { ClientCellIndex, ClientCellIndexes } from '../../src/client/cell-indexes.ts'
+import { ClientGroups } from '../../src/client/groups.ts'
+import { SeenPositions } from '../../src/client/seen-positions.ts'
 import { present } from '../../src/base/assert.ts'
 import { nodeId, type GroupId } from '../../src/base/ids.ts'
 import { placementOver } from '../../src/placement/placement.ts'
@@ -176,6 +179,25 @@ test('IDX-8: an index is built when all sets have heard of it, and not before', 
   const [told] = await run(readIndexes(tables, datastore))
   expect(told).toMatchObject({ isKnown: true, isBuilding: true })
   expect(told?.declaredAt).toBeGreaterThanOrEqual(before)
+})
+
+test('IDX-8: a build does not begin to wait for an index that was declared since it spread others', async () => {
+  const { tables, stores, run, clock } = bench()
+  const late: CellService = {
+    // What it spreads is from before the index was declared.
+    execute: async (operation, options) => {
+      const answered = await at(stores, 0).execute(operation, options)
+      await applyIndex(tables, definition('city'), clock)
+      return answered
+    },
+  }
+  const groups = new ClientGroups(() => Promise.reject(new Error('not asked')), new SeenPositions())
+  const common = { tables, clock, groups, timeoutMs: 20_000, trustMs: schemaTrustMs }
+  const indexes = new ClientCellIndexes({ ...common, service: late }, datastore)
+  await expect(run(indexes.build('by_it'))).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringContaining('declared a moment ago'),
+  })
 })
 
 test('IDX-8: a set takes no older definitions than it has', async () => {
