@@ -50,7 +50,7 @@ import { IndexService } from './index-service.ts'
 import { putCell } from './put.ts'
 import { intentsProblem, timeoutProblem, type Intents } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
-import { remainingOrTimeout } from '../txn/time.ts'
+import { remainingOrTimeout, untilDeadline } from '../txn/time.ts'
 import { pageItemsMax } from '../base/limits.ts'
 import { logPage } from './shard-log.ts'
 import { purgePage } from './shard-purge.ts'
@@ -177,7 +177,7 @@ export class CellStore implements CellService {
     const { datastore, shard, kind, ...task } = operation
     const of = { datastore, shard }
     const tables = this.#shards.get(datastore, shard)
-    const indexes = () => this.#indexesOver(datastore, task.column)
+    const indexes = () => this.#indexesOver(datastore, task.column, deadlineMs)
     const ports = { tables, clock: this.#ports.clock, indexes }
     const { purged, next, position } = await purgePage(ports, { ...task, of, deadlineMs })
     seen.see(shard, position)
@@ -222,7 +222,7 @@ export class CellStore implements CellService {
     const task = { datastore, shard, name: item, body: checked.body, intent, creator, deadlineMs }
     const ports = {
       ...{ tables: this.#shards.get(datastore, shard), clock: this.#ports.clock },
-      indexes: () => this.#indexesOver(datastore, item.column),
+      indexes: () => this.#indexesOver(datastore, item.column, deadlineMs),
     }
     const { written, group, position } = await putCell(ports, task)
     seen.see(shard, position)
@@ -302,8 +302,15 @@ export class CellStore implements CellService {
     return { value, position: view.position }
   }
 
-  #indexesOver(datastore: string, column?: string): ReturnType<IndexService['over']> {
-    return this.#ports.hasIndexes === false ? [] : this.#indexes.over(datastore, column)
+  #indexesOver(
+    datastore: string,
+    column: string | undefined,
+    deadlineMs: number,
+  ): ReturnType<IndexService['over']> {
+    const { hasIndexes, clock } = this.#ports
+    const known = hasIndexes === false ? [] : this.#indexes.over(datastore, column)
+    // One look is for all who wait, and has a time of its own.
+    return known instanceof Promise ? untilDeadline(clock, known, deadlineMs) : known
   }
 
   async #query(operation: QueryIndex, call: Call): Promise<Answer> {

@@ -10,7 +10,23 @@ export function remainingMs(clock: Clock, deadlineMs: number): number {
 /** The same for who must not begin anything any more: throws `timeout` when nothing is left. */
 export function remainingOrTimeout(clock: Clock, deadlineMs: number): number {
   if (deadlineMs > clock.monotonicMs()) return remainingMs(clock, deadlineMs)
-  throw new StoreError(
+  throw timeIsOver()
+}
+
+/** Waits for what others wait for as well, and goes on, but no longer than until the deadline. */
+export function untilDeadline<Value>(
+  clock: Clock,
+  work: Promise<Value>,
+  deadlineMs: number,
+): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.setTimer(remainingMs(clock, deadlineMs), () => reject(timeIsOver()))
+    void work.then(resolve, reject).finally(() => timer.cancel())
+  })
+}
+
+function timeIsOver(): StoreError {
+  return new StoreError(
     'unavailable',
     'the time for this call is over and nothing was written; try again, or give it more time',
   )

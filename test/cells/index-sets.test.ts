@@ -181,6 +181,17 @@ test('IDX-8: an index is built when all sets have heard of it, and not before', 
   expect(told?.declaredAt).toBeGreaterThanOrEqual(before)
 })
 
+test('a put waits no longer for definitions than it has time, so that there is some left for a buffer', async () => {
+  const { world, replicas, write, rest } = bench()
+  const [row = ''] = rowsOn(home, 1)
+  await write(row, 1, { city: 'Oslo' })
+  at(replicas, home).isCutOff = true
+  await rest(3 * schemaTrustMs)
+  const startMicros = world.nowMicros
+  await expect(write(row, 2, { city: 'Oslo' })).rejects.toMatchObject({ code: 'unavailable' })
+  expect(world.nowMicros - startMicros).toBeLessThan(1_100_000)
+})
+
 test('IDX-8: a build does not begin to wait for an index that was declared since it spread others', async () => {
   const { tables, stores, run, clock } = bench()
   const late: CellService = {
