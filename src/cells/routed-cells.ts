@@ -123,7 +123,9 @@ async function readLogs(
   parts: readonly Part[],
   options: CallOptions,
 ): Promise<Answered> {
-  const looked = await carryOut({ ...operation, waitMs: 0 }, parts, options)
+  // A set that does not answer must not keep the others' cells back for as long as one may wait.
+  const timeoutMs = Math.max(1, options.timeoutMs - operation.waitMs)
+  const looked = await carryOut({ ...operation, waitMs: 0 }, parts, { ...options, timeoutMs })
   const { answer } = looked
   if (operation.waitMs === 0 || answer.kind !== 'log' || answer.items.some(isNews)) return looked
   const items = answer.items.map((page, place) => {

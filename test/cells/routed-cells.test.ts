@@ -1,0 +1,35 @@
+/** Cells of several replica sets as one service. */
+import { expect, test } from 'vitest'
+import type { CellService, StoredLogPage } from '../../src/cells/operation.ts'
+import { RoutedCells } from '../../src/cells/routed-cells.ts'
+import { problem, type Outcome } from '../../src/base/problem.ts'
+import { pause } from '../../src/txn/time.ts'
+import { any, ask, createBench, datastore, settled } from './kit.ts'
+
+test('a set that does not answer keeps the log of another one back for the time of a read, not of a wait', async () => {
+  const { world, clockOf } = createBench()
+  const clock = clockOf('node')
+  const page = { shard: 0, cells: [], next: 0 }
+  const answering: CellService = {
+    execute: () => {
+      const items: Outcome<StoredLogPage>[] = [{ kind: 'ok', value: page }]
+      return Promise.resolve({ answer: { kind: 'log', items }, positions: [] })
+    },
+  }
+  const silent: CellService = {
+    execute: async (_, { timeoutMs }) => {
+      await pause({ clock }, timeoutMs)
+      const answer = { kind: 'problem', problem: problem('unavailable', 'nobody') } as const
+      return { answer, positions: [] }
+    },
+  }
+  const setOf = (_: string, shard: number): number => shard % 2
+  const services = [answering, silent]
+  const cells = new RoutedCells({ services, own: answering, setOf })
+  const items = [0, 1].map((shard) => ({ kind: 'after', shard, addedId: 0 }) as const)
+  const operation = { kind: 'log', datastore, items, limit: 1, waitMs: 20_000, read: any } as const
+  const startMicros = world.nowMicros
+  const answer = await settled(world, ask(cells, operation, { timeoutMs: 22_000 }))
+  expect(answer.items.map(({ kind }) => kind)).toEqual(['ok', 'problem'])
+  expect(world.nowMicros - startMicros).toBeLessThan(2_100_000)
+})
