@@ -249,10 +249,10 @@ export class Caller {
 
   #noAnswer(attempts: number): Problem {
     const { refusal: reason } = this.#links
-    if (reason !== undefined) {
+    const isDown = this.#links.pick(0, this.#ports.clock.monotonicMs()) === undefined
+    if (isDown && reason !== undefined) {
       return problem('unavailable', `no node takes this client; ${reason}`, { attempts })
     }
-    const isDown = this.#links.pick(0, this.#ports.clock.monotonicMs()) === undefined
     const what = isDown ? 'no node could be reached in time' : 'no node answered in time'
     return problem('unavailable', `${what}; try again`, { attempts })
   }

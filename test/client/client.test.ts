@@ -3,6 +3,9 @@ import { StoreError } from '../../src/base/errors.ts'
 import { nodeId } from '../../src/base/ids.ts'
 import type { CellName } from '../../src/cells/cell.ts'
 import { shardOf } from '../../src/cells/shard.ts'
+import { Client } from '../../src/client/client.ts'
+import type { Transport, TransportHandlers } from '../../src/ports/transport.ts'
+import type { ClientFrame } from '../../src/wire/client-message.ts'
 import { passMs, rowKey, settled } from '../cells/kit.ts'
 import { createCluster, others, servingNode } from './cluster.ts'
 
@@ -433,4 +436,28 @@ test('on a network slower than one try has time for, later tries are long enough
   const client = cluster.client({ tryTimeoutMs: 100, avoidMs: 100 })
   const writing = client.cells('trips').put({ ...base, body: 1 })
   expect(await settled(world, writing)).toMatchObject({ addedId: 1, created: true })
+})
+
+test('a node that would not take the client is the reason of a time-out only when no other is linked', async () => {
+  const { bench, network, clockOf, weather } = createCluster({ names: ['n1'] })
+  const { world } = bench
+  const { process, clock } = clockOf('client')
+  const linked = network.attach(process, ['n1'])
+  let handlers: TransportHandlers<ClientFrame> | undefined
+  const transport: Transport<ClientFrame> = {
+    start: (given) => linked.start((handlers = given)),
+    send: (...sent) => linked.send(...sent),
+    isUp: (peer) => linked.isUp(peer),
+    close: () => linked.close(),
+  }
+  const client = new Client({ transport, clock, random: bench.random.fork('client') })
+  const cells = client.cells('trips')
+  await settled(world, cells.get(base))
+  handlers?.onRefused('n2', 'cluster: it is of another one')
+  weather.cut('client', 'n1')
+  const silent = settled(world, cells.get(base, { timeoutMs: 500 }))
+  await expect(silent).rejects.toMatchObject({ message: 'no node answered in time; try again' })
+  handlers?.onLink('n1', 'down', {})
+  const alone = settled(world, cells.get(base, { timeoutMs: 500 }))
+  await expect(alone).rejects.toMatchObject({ message: expect.stringContaining('another one') })
 })
