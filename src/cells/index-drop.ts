@@ -79,7 +79,9 @@ async function clear(
 ): Promise<DropProgress> {
   assert(isDropping && isKnown, 'IDX-9: entries are cleared off when all sets know of it')
   const { number } = definition
-  const untilMs = Math.min(parts.clock.monotonicMs() + dropStepMs, parts.deadlineMs)
+  const now = parts.clock.monotonicMs()
+  // What is cleared is noted in the other half: a step that notes nothing is one for nothing.
+  const untilMs = now + Math.min(dropStepMs, (parts.deadlineMs - now) / 2)
   const { done } = await clearFrom(parts, definition, clearedTo, untilMs)
   const options = { timeoutMs: left(parts) }
   if (done !== undefined) {

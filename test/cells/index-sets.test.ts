@@ -310,6 +310,20 @@ test('IDX-9: a drop goes on from where it came to, at whatever node', async () =
   expect(await run(readIndexes(tables, datastore))).toEqual([])
 })
 
+test('IDX-9: a drop goes on however little time each of its steps is given', async () => {
+  const { ready, write, tables, stores, run } = bench(20)
+  await ready('city')
+  for (const row of [...rowsOn(home, 15), ...rowsOn(other, 15)])
+    await write(row, 1, { city: 'Oslo' })
+  const operation = { kind: 'drop-index', datastore, name: 'by_it', graceMs: 0 } as const
+  const seen: DropProgress[] = []
+  while (seen.at(-1)?.phase !== 'dropped') {
+    seen.push(await run(ask(at(stores, 0), operation, { timeoutMs: 900 })))
+  }
+  expect(seen.length).toBeGreaterThan(1)
+  expect(await run(readIndexes(tables, datastore))).toEqual([])
+})
+
 test('IDX-7: with the latest cells a purge takes what their rows have in indexes', async () => {
   const { ready, rest, write, found, stores, run, parts, storeOf } = bench()
   const index = await ready('city')
