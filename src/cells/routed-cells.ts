@@ -145,8 +145,10 @@ async function readLogs(
   return over(looked, answer.items, answered.part, answered.one)
 }
 
-function afterPage({ shard, next }: StoredLogPage): LogPlace {
-  return { kind: 'after', shard, addedId: next }
+/** As of where the look found nothing: a shard that has not gone on since need not be read again. */
+function afterPage({ shard, next, asOf }: StoredLogPage): LogPlace {
+  const place = { kind: 'after', shard, addedId: next } as const
+  return asOf === undefined ? place : { ...place, asOf }
 }
 
 /** The look, with what one part has found since in its places. */

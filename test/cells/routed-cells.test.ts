@@ -1,6 +1,6 @@
 /** Cells of several replica sets as one service. */
 import { expect, test } from 'vitest'
-import type { CellService, StoredLogPage } from '../../src/cells/operation.ts'
+import type { CellService, GetLog, StoredLogPage } from '../../src/cells/operation.ts'
 import { RoutedCells } from '../../src/cells/routed-cells.ts'
 import { problem, type Outcome } from '../../src/base/problem.ts'
 import { pause } from '../../src/txn/time.ts'
@@ -32,4 +32,28 @@ test('a set that does not answer keeps the log of another one back for the time 
   const answer = await settled(world, ask(cells, operation, { timeoutMs: 22_000 }))
   expect(answer.items.map(({ kind }) => kind)).toEqual(['ok', 'problem'])
   expect(world.nowMicros - startMicros).toBeLessThan(2_100_000)
+})
+
+test('a wait for several sets goes on from where the look before it came to', async () => {
+  const { world } = createBench()
+  const asked: GetLog[] = []
+  const service: CellService = {
+    execute: (operation) => {
+      if (operation.kind === 'log') asked.push(operation)
+      const items = 'items' in operation ? operation.items : []
+      const pages = items.map((item): Outcome<StoredLogPage> => {
+        const shard = 'shard' in item ? item.shard : 0
+        return { kind: 'ok', value: { shard, cells: [], next: 5, asOf: 7 } }
+      })
+      return Promise.resolve({ answer: { kind: 'log', items: pages }, positions: [] })
+    },
+  }
+  const other: CellService = { execute: (...given) => service.execute(...given) }
+  const setOf = (_: string, shard: number): number => shard % 2
+  const cells = new RoutedCells({ services: [service, other], own: service, setOf })
+  const items = [0, 1].map((shard) => ({ kind: 'since', shard, timestamp: 9 }) as const)
+  const operation = { kind: 'log', datastore, items, limit: 1, waitMs: 1_000, read: any } as const
+  await settled(world, ask(cells, operation, { timeoutMs: 2_000 }))
+  const waits = asked.filter(({ waitMs }) => waitMs > 0).flatMap((one) => one.items)
+  expect(waits).toEqual([0, 1].map((shard) => ({ kind: 'after', shard, addedId: 5, asOf: 7 })))
 })
