@@ -316,9 +316,9 @@ export class CellStore implements CellService {
   async #query(operation: QueryIndex, call: Call): Promise<Answer> {
     const { datastore, name, read, columns } = operation
     const { definition } = await this.#indexes.toAsk(datastore, name)
-    const timeoutMs = remainingOrTimeout(this.#ports.clock, call.deadlineMs)
+    const leftMs = (): number => remainingOrTimeout(this.#ports.clock, call.deadlineMs)
     const level = read.level === 'any' ? 'snapshot' : 'current'
-    const parts = { tables: this.#tables, definition, level, timeoutMs } as const
+    const parts = { tables: this.#tables, definition, level, leftMs } as const
     const { entries, cursor } = await queryIndex(parts, operation)
     const budget = fullBudget()
     const withCells = async (entry: FoundEntry): Promise<IndexedCells> => {

@@ -58,7 +58,8 @@ export interface QueryParts {
   readonly tables: Tables
   readonly definition: NumberedIndex
   readonly level: 'current' | 'snapshot'
-  readonly timeoutMs: number
+  /** What is left for the query, which may take many reads; throws when nothing is. */
+  leftMs(): number
 }
 
 export async function queryIndex(parts: QueryParts, query: IndexQuery): Promise<FoundPage> {
@@ -102,14 +103,23 @@ class Scan {
     const { limit } = this.#query
     const entries: FoundEntry[] = []
     let { cursor } = this.#query
+    let size = limit
     for (let scanned = 0; scanned < indexScanMax;) {
-      const size = limit - entries.length
       const page = await this.#page(cursor, size)
-      entries.push(...this.#fitting(page.items))
+      const fitting = this.#fitting(page.items)
+      const room = limit - entries.length
+      if (fitting.length > room) {
+        // The next page begins behind the last entry of this one: it must not hold more.
+        size = room
+        continue
+      }
+      entries.push(...fitting)
       cursor = page.cursor
       scanned += size
       if (cursor === undefined) return { entries }
       if (entries.length >= limit) break
+      // Where filters leave much out, few entries at a time would take a read for each.
+      size = Math.min(2 * size, pageItemsMax)
     }
     return cursor === undefined ? { entries } : { entries, cursor }
   }
@@ -138,12 +148,12 @@ class Scan {
   }
 
   #page(cursor: string | undefined, limit: number): ReturnType<typeof scanPlace> {
-    const { tables, level, timeoutMs } = this.#parts
+    const { tables, level, leftMs } = this.#parts
     const { order, reverse, verify } = this.#query
     const { place, range } = this.#where
     const isInPlace = order === undefined || placeNamed(this.#parts.definition, order) < 2
     return scanPlace(tables, place, range, {
-      ...{ level, timeoutMs, verify, limit, reverse: isInPlace && reverse },
+      ...{ level, timeoutMs: leftMs(), verify, limit, reverse: isInPlace && reverse },
       ...(cursor !== undefined && { cursor }),
     })
   }

@@ -60,7 +60,7 @@ function bench() {
   }
   const index = new ClientCellIndex({ service: store, timeoutMs: 5_000 }, datastore, 'driver_index')
   return {
-    ...{ store, tables, clock, run, parts, index },
+    ...{ store, replica, tables, clock, run, parts, index },
     rest: () => run(world.sleep(15_000_000)),
     write: (row: number, column: string, refKey: number, body: object) =>
       run(put(store, { rowKey: rowKey(row), column, refKey }, { ...body })),
@@ -149,6 +149,37 @@ test('queries filter, select, order and page, and bring cells of the rows found'
   await expect(run(index.query({ driver: 'x' }))).rejects.toThrow(
     'is of type uuid, and "x" is no value',
   )
+})
+
+test('a query whose filters leave most out reads more at a time, and its pages join up', async () => {
+  const { replica, tables, clock, run, rest, write, index } = bench()
+  await run(applyIndex(tables, definition(), clock))
+  await run(markIndexBuilt(tables, declared()))
+  const wanted: string[] = []
+  for (let row = 1; row <= 60; row++) {
+    const at = 1_000_000 + row
+    const isWanted = row % 9 === 0 || row > 55
+    await write(row, 'BASE', 1, { driver: ann, at, fare: { total: isWanted ? 1 : 0 } })
+    if (isWanted) wanted.push(rowKey(row))
+  }
+  await rest()
+  const found: string[] = []
+  const before = replica.currentReads
+  for (let cursor: string | undefined, isEnd = false; !isEnd;) {
+    const options = { limit: 2, ...(cursor !== undefined && { cursor }) }
+    const page = await run(index.query({ driver: ann, 'fare.total': 1 }, options))
+    expect(page.entries.length).toBeLessThanOrEqual(2)
+    found.push(...page.entries.map((one) => one.rowKey))
+    cursor = page.cursor
+    isEnd = cursor === undefined
+  }
+  expect(found).toEqual(wanted)
+  const seldom = replica.currentReads
+  expect(await run(index.query({ driver: ann, 'fare.total': 2 }, { limit: 1 }))).toEqual({
+    entries: [],
+  })
+  expect(replica.currentReads - seldom).toBeLessThan(10)
+  expect(seldom - before).toBeGreaterThan(0)
 })
 
 test('IDX-6: an index is asked when the cells that were there are in it', async () => {
