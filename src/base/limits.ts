@@ -142,7 +142,7 @@ export const defaultLimits: Limits = {
   invalidateMs: 5,
   suspectMs: 1_000,
   heartbeatMs: 200,
-  digestMs: 5_000,
+  digestMs: 2_000,
   peerQueueBytesMax: 64 * 1024 * 1024,
 }
 
