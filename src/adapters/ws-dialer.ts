@@ -9,6 +9,14 @@ const redialMaxMs = 1_000
 /** After a refusal: the reason will hardly go away by itself. */
 const refusedRedialMs = 5_000
 
+/**
+ * Frames go out with a mask of zeros, which is no mask: no page of a browser writes them, and for a node
+ * masking and unmasking cost as much as all else that is done for a frame.
+ */
+function noMask(mask: Buffer): void {
+  mask.fill(0)
+}
+
 export interface DialerParts<Frame> extends Omit<LinkParts<Frame>, 'socket' | 'side' | 'info'> {
   /** `http:` or `https:` of the other side's listener. */
   readonly url: string
@@ -51,6 +59,7 @@ export class WsDialer<Frame> {
       perMessageDeflate: false,
       maxPayload: frameBytesMax,
       handshakeTimeout: redialMaxMs * 2,
+      generateMask: noMask,
     })
     this.#link = new WsLink(this.#context, {
       ...this.#parts,
