@@ -51,7 +51,7 @@ const twoTo32 = 2 ** 32
 export function writeCount(bytes: Buffer, value: number, at: number): void {
   assert(Number.isSafeInteger(value) && value >= 0, 'bytes: a stored number is a safe integer')
   bytes.writeUInt32BE(Math.floor(value / twoTo32), at)
-  bytes.writeUInt32BE(value % twoTo32, at + 4)
+  bytes.writeUInt32BE(value >>> 0, at + 4)
 }
 
 export function readCount(bytes: Buffer, at: number): number {

@@ -3,11 +3,14 @@
  * must stay readable, the leader of the next position, and transactions, or none of them (a no-op).
  * Encoded once, by its proposer.
  */
-import { pack, unpack } from '../base/pack.ts'
+import { readAll, type ByteReader } from '../base/byte-reader.ts'
+import { ByteWriter } from '../base/byte-writer.ts'
 import { isNodeId, type NodeId, type Position, type Timestamp } from '../base/ids.ts'
-import { decodeTransaction, isCount, type Transaction } from './transaction.ts'
+import { decodeTransaction, type Transaction } from './transaction.ts'
 
-const entryFormat = 2
+const entryFormat = 3
+const noKey = 0
+const lengthBytes = 4
 
 /** Who may use ballot zero at the next position: a node, in one incarnation. */
 export interface Leader {
@@ -35,40 +38,47 @@ export interface EntryParts {
   readonly transactions: readonly Uint8Array[]
 }
 
+const writer = new ByteWriter()
+
+/**
+ * format 1 · key id 1, zero: for encryption · position, timestamp, horizon, the next leader's incarnation
+ * 8 each · its node · transactions: count 4, each: length 4, bytes
+ */
 export function encodeEntry(parts: EntryParts): Uint8Array {
-  const { position, timestamp, horizon, nextLeader, transactions } = parts
-  // `undefined` keeps the place of the key id and nonce that encryption of entries will fill.
-  return pack([
-    entryFormat,
-    undefined,
-    position,
-    timestamp,
-    horizon,
-    nextLeader.node,
-    nextLeader.incarnation,
-    transactions,
-  ])
+  const { nextLeader, transactions } = parts
+  writer.begin(entryFormat)
+  writer.uint8(noKey)
+  writer.count(parts.position)
+  writer.count(parts.timestamp)
+  writer.count(parts.horizon)
+  writer.count(nextLeader.incarnation)
+  writer.text(nextLeader.node)
+  writer.uint32(transactions.length)
+  for (const one of transactions) {
+    writer.uint32(one.length)
+    writer.bytes(one)
+  }
+  return writer.take()
 }
 
 /** The entry, or undefined when the bytes are not one of a known format. */
 export function decodeEntry(bytes: Uint8Array): Entry | undefined {
-  const fields = unpack(bytes)
-  if (!Array.isArray(fields) || fields.length !== 8 || fields[0] !== entryFormat) return undefined
-  const [, , position, timestamp, horizon, node, incarnation, transactionBytes]: unknown[] = fields
-  if (!isPositive(position) || !isPositive(timestamp) || !isPositive(incarnation)) return undefined
-  if (!isCount(horizon) || horizon > timestamp) return undefined
-  if (typeof node !== 'string' || !isNodeId(node) || !Array.isArray(transactionBytes)) {
-    return undefined
-  }
-  const transactions: Transaction[] = []
-  for (const one of transactionBytes) {
-    const transaction = one instanceof Uint8Array ? decodeTransaction(one) : undefined
-    if (transaction === undefined) return undefined
-    transactions.push(transaction)
-  }
-  return { position, timestamp, horizon, nextLeader: { node, incarnation }, transactions }
+  return readAll(bytes, readEntry)
 }
 
-function isPositive(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1
+function readEntry(reader: ByteReader): Entry {
+  if (reader.uint8() !== entryFormat || reader.uint8() !== noKey) reader.refuse()
+  const position = reader.count()
+  const timestamp = reader.count()
+  const horizon = reader.count()
+  const incarnation = reader.count()
+  const isWhole = position > 0 && timestamp > 0 && incarnation > 0 && horizon <= timestamp
+  const node = reader.text()
+  if (!isWhole || !isNodeId(node)) return reader.refuse()
+  const transactions: Transaction[] = []
+  for (let left = reader.length(lengthBytes); left > 0; left--) {
+    const one = decodeTransaction(reader.bytes(reader.uint32()))
+    transactions.push(one ?? reader.refuse())
+  }
+  return { position, timestamp, horizon, nextLeader: { node, incarnation }, transactions }
 }

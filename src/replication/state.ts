@@ -4,11 +4,11 @@
  * applied the same position hold equal bytes (LOG-2).
  */
 import { present } from '../base/assert.ts'
-import { pack, unpack, type Packable } from '../base/pack.ts'
+import { readAll, type ByteReader } from '../base/byte-reader.ts'
+import { ByteWriter } from '../base/byte-writer.ts'
 import { compareText } from '../base/bytes.ts'
 import { isNodeId, type Position, type Timestamp } from '../base/ids.ts'
 import type { Leader } from './entry.ts'
-import { isCount } from './transaction.ts'
 
 /** What an intent came to. Kept until its session's floor passes it, or the session expires. */
 export type RecordedOutcome =
@@ -42,7 +42,11 @@ export interface GroupState {
   readonly sessions: Map<string, SessionState>
 }
 
-const stateFormat = 2
+const stateFormat = 3
+const outcomeKinds = { expired: 0, committed: 1 } as const
+const counterBytes = 16
+const sessionBytesMin = 24
+const outcomeBytesMin = 9
 
 export function emptyState(): GroupState {
   return {
@@ -55,98 +59,134 @@ export function emptyState(): GroupState {
   }
 }
 
-/** Canonical bytes: equal states have equal bytes, whatever order things happened in. */
+const writer = new ByteWriter()
+
+/**
+ * Canonical bytes: equal states have equal bytes, whatever order things happened in.
+ *
+ * format 1 · position, timestamp, horizon 8 each · the next leader's incarnation 8, its node; zero and
+ * empty for none · counters: count 4, each: number 8, last 8 · sessions: count 4, each: name, floor 8,
+ * expiry 8, outcomes: count 4, each: sequence 8, kind 1 · if committed: position, timestamp, attempt 8
+ * each, numbers: count 4, 8 each
+ */
 export function encodeState(state: GroupState): Uint8Array {
-  return pack([
-    stateFormat,
-    state.position,
-    state.timestamp,
-    state.horizon,
-    state.nextLeader?.node,
-    state.nextLeader?.incarnation,
-    inOrder(
-      state.counters,
-      (a, b) => a - b,
-      (counter, last) => [counter, last],
-    ),
-    inOrder(state.sessions, compareText, encodeSession),
-  ])
+  const { nextLeader, counters, sessions } = state
+  writer.begin(stateFormat)
+  writer.count(state.position)
+  writer.count(state.timestamp)
+  writer.count(state.horizon)
+  writer.count(nextLeader?.incarnation ?? 0)
+  writer.text(nextLeader?.node ?? '')
+  writer.uint32(counters.size)
+  inOrder(counters, byNumber, writeCounter)
+  writer.uint32(sessions.size)
+  inOrder(sessions, compareText, writeSession)
+  return writer.take()
 }
 
 /** Most groups have one session with one outcome, and this runs for each that a batch writes. */
 function inOrder<Key, Value>(
   map: ReadonlyMap<Key, Value>,
   compare: (a: Key, b: Key) => number,
-  encode: (key: Key, value: Value) => Packable,
-): Packable[] {
-  const keys = [...map.keys()]
-  if (keys.length > 1) keys.sort(compare)
-  return keys.map((key) => encode(key, present(map.get(key), 'LOG-2: a key of the state is in it')))
+  write: (key: Key, value: Value) => void,
+): void {
+  if (map.size <= 1) {
+    for (const [key, value] of map) write(key, value)
+    return
+  }
+  for (const key of [...map.keys()].sort(compare)) {
+    write(key, present(map.get(key), 'LOG-2: a key of the state is in it'))
+  }
 }
 
-function encodeSession(id: string, { floor, expiresAt, outcomes }: SessionState): Packable {
-  return [id, floor, expiresAt, inOrder(outcomes, (a, b) => a - b, encodeOutcome)]
+function byNumber(a: number, b: number): number {
+  return a - b
 }
 
-function encodeOutcome(sequence: number, outcome: RecordedOutcome): Packable {
-  if (outcome.kind === 'expired') return [sequence]
-  const { position, timestamp, attempt, sequences } = outcome
-  return [sequence, position, timestamp, attempt, sequences]
+function writeCounter(counter: number, last: number): void {
+  writer.count(counter)
+  writer.count(last)
+}
+
+function writeSession(id: string, { floor, expiresAt, outcomes }: SessionState): void {
+  writer.text(id)
+  writer.count(floor)
+  writer.count(expiresAt)
+  writer.uint32(outcomes.size)
+  inOrder(outcomes, byNumber, writeOutcome)
+}
+
+function writeOutcome(sequence: number, outcome: RecordedOutcome): void {
+  writer.count(sequence)
+  writer.uint8(outcomeKinds[outcome.kind])
+  if (outcome.kind === 'expired') return
+  writer.count(outcome.position)
+  writer.count(outcome.timestamp)
+  writer.count(outcome.attempt)
+  writer.uint32(outcome.sequences.length)
+  for (const number of outcome.sequences) writer.count(number)
 }
 
 /** The state, or undefined when the bytes are not one of a known format. */
 export function decodeState(bytes: Uint8Array): GroupState | undefined {
-  const fields = unpack(bytes)
-  if (!Array.isArray(fields) || fields.length !== 8 || fields[0] !== stateFormat) return undefined
-  const [, position, timestamp, horizon, node, incarnation, counters, sessions]: unknown[] = fields
-  if (!isCount(position) || !isCount(timestamp)) return undefined
-  if (!isCount(horizon) || horizon > timestamp) return undefined
-  if (!Array.isArray(counters) || !Array.isArray(sessions)) return undefined
-  const nextLeader = decodeLeader(node, incarnation)
+  return readAll(bytes, readState)
+}
+
+function readState(reader: ByteReader): GroupState {
+  if (reader.uint8() !== stateFormat) reader.refuse()
+  const position = reader.count()
+  const timestamp = reader.count()
+  const horizon = reader.count()
+  const nextLeader = readLeader(reader)
   // The entry at each position names a leader, so exactly the state before the first has none.
-  if (nextLeader === 'malformed' || (nextLeader === undefined) !== (position === 0))
-    return undefined
-  const state: GroupState = { ...emptyState(), position, timestamp, horizon, nextLeader }
-  const isWhole =
-    counters.every((row) => decodeCounter(row, state)) &&
-    sessions.every((row) => decodeSession(row, state))
-  return isWhole ? state : undefined
-}
-
-function decodeLeader(node: unknown, incarnation: unknown): Leader | undefined | 'malformed' {
-  if (node === null && incarnation === null) return undefined
-  if (typeof node !== 'string' || !isNodeId(node)) return 'malformed'
-  return isCount(incarnation) ? { node, incarnation } : 'malformed'
-}
-
-function decodeCounter(row: unknown, state: GroupState): boolean {
-  if (!Array.isArray(row) || row.length !== 2) return false
-  const [counter, last]: unknown[] = row
-  if (!isCount(counter) || !isCount(last) || state.counters.has(counter)) return false
-  state.counters.set(counter, last)
-  return true
-}
-
-function decodeSession(row: unknown, state: GroupState): boolean {
-  if (!Array.isArray(row) || row.length !== 4) return false
-  const [id, floor, expiresAt, outcomes]: unknown[] = row
-  if (typeof id !== 'string' || !isCount(floor) || !isCount(expiresAt)) return false
-  if (!Array.isArray(outcomes) || state.sessions.has(id)) return false
-  const session: SessionState = { floor, expiresAt, outcomes: new Map() }
-  state.sessions.set(id, session)
-  return outcomes.every((outcome) => decodeOutcome(outcome, session))
-}
-
-function decodeOutcome(row: unknown, session: SessionState): boolean {
-  if (!Array.isArray(row) || (row.length !== 1 && row.length !== 5)) return false
-  const [sequence, position, timestamp, attempt, sequences]: unknown[] = row
-  if (!isCount(sequence) || session.outcomes.has(sequence)) return false
-  if (row.length === 1) {
-    session.outcomes.set(sequence, { kind: 'expired' })
-    return true
+  const isWhole = horizon <= timestamp && (nextLeader === undefined) === (position === 0)
+  if (!isWhole) reader.refuse()
+  const counters = new Map<number, number>()
+  for (let left = reader.length(counterBytes); left > 0; left--) {
+    setOnce(reader, counters, reader.count(), reader.count())
   }
-  if (!isCount(position) || !isCount(timestamp) || !isCount(attempt)) return false
-  if (!Array.isArray(sequences) || !sequences.every(isCount)) return false
-  session.outcomes.set(sequence, { kind: 'committed', position, timestamp, attempt, sequences })
-  return true
+  const sessions = new Map<string, SessionState>()
+  for (let left = reader.length(sessionBytesMin); left > 0; left--) {
+    setOnce(reader, sessions, reader.text(), readSession(reader))
+  }
+  return { position, timestamp, horizon, nextLeader, counters, sessions }
+}
+
+function setOnce<Key, Value>(
+  reader: ByteReader,
+  map: Map<Key, Value>,
+  key: Key,
+  value: Value,
+): void {
+  if (map.has(key)) reader.refuse()
+  map.set(key, value)
+}
+
+function readLeader(reader: ByteReader): Leader | undefined {
+  const incarnation = reader.count()
+  const node = reader.text()
+  if (node === '' && incarnation === 0) return undefined
+  return isNodeId(node) ? { node, incarnation } : reader.refuse()
+}
+
+function readSession(reader: ByteReader): SessionState {
+  const floor = reader.count()
+  const expiresAt = reader.count()
+  const outcomes = new Map<number, RecordedOutcome>()
+  for (let left = reader.length(outcomeBytesMin); left > 0; left--) {
+    setOnce(reader, outcomes, reader.count(), readOutcome(reader))
+  }
+  return { floor, expiresAt, outcomes }
+}
+
+function readOutcome(reader: ByteReader): RecordedOutcome {
+  const kind = reader.uint8()
+  if (kind === outcomeKinds.expired) return { kind: 'expired' }
+  if (kind !== outcomeKinds.committed) reader.refuse()
+  const position = reader.count()
+  const timestamp = reader.count()
+  const attempt = reader.count()
+  const sequences: number[] = []
+  for (let left = reader.length(8); left > 0; left--) sequences.push(reader.count())
+  return { kind: 'committed', position, timestamp, attempt, sequences }
 }

@@ -4,8 +4,9 @@
  *
  * The bytes are made once, by the node that took the transaction; after that they are copied.
  */
+import { readAll, type ByteReader } from '../base/byte-reader.ts'
+import { ByteWriter } from '../base/byte-writer.ts'
 import { writeCount } from '../base/bytes.ts'
-import { pack, unpack, type Packable } from '../base/pack.ts'
 import type { Timestamp } from '../base/ids.ts'
 
 /** An 8-byte big-endian number, written at apply at `offset` of the key or of the value. */
@@ -17,6 +18,11 @@ export interface SequenceSlot {
 }
 
 const slotBytes = 8
+const transactionFormat = 1
+/** What a mutation is said to have. */
+const has = { value: 1, isNew: 2, slots: 4, all: 7 } as const
+const mutationBytesMin = 5
+const slotBytesMin = 9
 
 /** One row written or, without a value, deleted. Keys are relative to the group. */
 export interface Mutation {
@@ -50,85 +56,93 @@ export function intentOf(transaction: {
   return `${transaction.session}/${transaction.sequence}`
 }
 
+const writer = new ByteWriter()
+
+/**
+ * format 1 · sequence, attempt, floor, expiry 8 each · session · allocations: count 4, 8 each
+ * · mutations: count 4, each: what it has 1 · length of the key 4 · of the value 4 · slots: count 4,
+ * each: allocation 4, side 1, offset 4 · key · value
+ */
 export function encodeTransaction(transaction: Transaction): Uint8Array {
-  return pack([
-    transaction.session,
-    transaction.sequence,
-    transaction.attempt,
-    transaction.floor,
-    transaction.expiresAt,
-    transaction.allocations,
-    transaction.mutations.map(packMutation),
-  ])
+  const { allocations, mutations } = transaction
+  writer.begin(transactionFormat)
+  writer.count(transaction.sequence)
+  writer.count(transaction.attempt)
+  writer.count(transaction.floor)
+  writer.count(transaction.expiresAt)
+  writer.text(transaction.session)
+  writer.uint32(allocations.length)
+  for (const counter of allocations) writer.count(counter)
+  writer.uint32(mutations.length)
+  for (const mutation of mutations) writeMutation(mutation)
+  return writer.take()
 }
 
-function packMutation({ key, value, slots, isNew }: Mutation): Packable {
-  const places = slots?.map((slot) => [slot.allocation, slot.at === 'key' ? 0 : 1, slot.offset])
-  return isNew === true ? [key, value, places, true] : [key, value, places]
+function writeMutation({ key, value, slots, isNew }: Mutation): void {
+  const mark = value === undefined ? 0 : has.value
+  writer.uint8(mark | (isNew === true ? has.isNew : 0) | (slots === undefined ? 0 : has.slots))
+  writer.uint32(key.length)
+  if (value !== undefined) writer.uint32(value.length)
+  if (slots !== undefined) {
+    writer.uint32(slots.length)
+    for (const { allocation, at, offset } of slots) {
+      writer.uint32(allocation)
+      writer.uint8(at === 'key' ? 0 : 1)
+      writer.uint32(offset)
+    }
+  }
+  writer.bytes(key)
+  if (value !== undefined) writer.bytes(value)
 }
 
-/** The transaction, or undefined when the bytes are not one. */
+/** The transaction, or undefined when the bytes are not one. Keys and values are views. */
 export function decodeTransaction(bytes: Uint8Array): Transaction | undefined {
-  const fields = unpack(bytes)
-  if (!Array.isArray(fields) || fields.length !== 7) return undefined
-  const [session, sequence, attempt, floor, expiresAt, allocations, rows]: unknown[] = fields
-  if (typeof session !== 'string' || !isCount(sequence) || !isCount(attempt)) return undefined
-  if (!isCount(floor) || !isCount(expiresAt) || !Array.isArray(allocations)) return undefined
-  if (!allocations.every(isCount) || !Array.isArray(rows)) return undefined
+  return readAll(bytes, readTransaction)
+}
+
+function readTransaction(reader: ByteReader): Transaction {
+  if (reader.uint8() !== transactionFormat) reader.refuse()
+  const sequence = reader.count()
+  const attempt = reader.count()
+  const floor = reader.count()
+  const expiresAt = reader.count()
+  const session = reader.text()
+  const allocations: number[] = []
+  for (let left = reader.length(8); left > 0; left--) allocations.push(reader.count())
   const mutations: Mutation[] = []
-  for (const row of rows) {
-    const mutation = decodeMutation(row, allocations.length)
-    if (mutation === undefined) return undefined
-    mutations.push(mutation)
+  for (let left = reader.length(mutationBytesMin); left > 0; left--) {
+    mutations.push(readMutation(reader, allocations.length))
   }
   return { session, sequence, attempt, floor, expiresAt, allocations, mutations }
 }
 
-function decodeMutation(row: unknown, allocationCount: number): Mutation | undefined {
-  if (!Array.isArray(row)) return undefined
-  const [key, value, slotRows, mark]: unknown[] = row
-  if (!(key instanceof Uint8Array)) return undefined
-  if (isAbsent(value)) {
-    const isDeletion = row.length === 3 && isAbsent(slotRows)
-    return isDeletion ? { key, value: undefined, slots: undefined, isNew: undefined } : undefined
+/** One shape for all: every replica makes and reads these for every row. */
+function readMutation(reader: ByteReader, allocationCount: number): Mutation {
+  const marks = reader.uint8()
+  const keyBytes = reader.uint32()
+  if (marks === 0) {
+    return { key: reader.bytes(keyBytes), value: undefined, slots: undefined, isNew: undefined }
   }
-  if (!(value instanceof Uint8Array)) return undefined
-  const isNew = mark === true ? mark : undefined
-  if (row.length !== (isNew === undefined ? 3 : 4)) return undefined
-  // One shape for all: every replica makes and reads these for every row.
-  if (isAbsent(slotRows)) return { key, value, slots: undefined, isNew }
-  const slots = decodeSlots(slotRows, key, value, allocationCount)
-  return slots && { key, value, slots, isNew }
+  if ((marks & has.value) === 0 || marks > has.all) reader.refuse()
+  const valueBytes = reader.uint32()
+  const isNew = (marks & has.isNew) === 0 ? undefined : true
+  const slots = (marks & has.slots) === 0 ? undefined : readSlots(reader, allocationCount)
+  for (const { at, offset } of slots ?? []) {
+    if (offset + slotBytes > (at === 'key' ? keyBytes : valueBytes)) reader.refuse()
+  }
+  return { key: reader.bytes(keyBytes), value: reader.bytes(valueBytes), slots, isNew }
 }
 
-function decodeSlots(
-  rows: unknown,
-  key: Uint8Array,
-  value: Uint8Array,
-  allocationCount: number,
-): readonly SequenceSlot[] | undefined {
-  if (!Array.isArray(rows)) return undefined
+function readSlots(reader: ByteReader, allocationCount: number): readonly SequenceSlot[] {
   const slots: SequenceSlot[] = []
-  for (const row of rows) {
-    const slot = decodeSlot(row)
-    if (slot === undefined || slot.allocation >= allocationCount) return undefined
-    const target = slot.at === 'key' ? key : value
-    if (slot.offset + slotBytes > target.length) return undefined
-    slots.push(slot)
+  for (let left = reader.length(slotBytesMin); left > 0; left--) {
+    const allocation = reader.uint32()
+    const side = reader.uint8()
+    const offset = reader.uint32()
+    if (allocation >= allocationCount || side > 1) reader.refuse()
+    slots.push({ allocation, at: side === 0 ? 'key' : 'value', offset })
   }
   return slots
-}
-
-function decodeSlot(row: unknown): SequenceSlot | undefined {
-  if (!Array.isArray(row) || row.length !== 3) return undefined
-  const [allocation, side, offset]: unknown[] = row
-  if (!isCount(allocation) || !isCount(offset) || (side !== 0 && side !== 1)) return undefined
-  return { allocation, at: side === 0 ? 'key' : 'value', offset }
-}
-
-/** `undefined` travels as nil. */
-function isAbsent(value: unknown): value is null | undefined {
-  return value === null || value === undefined
 }
 
 /** A whole number from 0 that a double holds exactly. */
