@@ -38,7 +38,7 @@ export function createMetrics(labels: Readonly<Record<string, string>>): NodeMet
   registry.setDefaultLabels(labels)
   const delay = monitorEventLoopDelay({ resolution: 10 })
   delay.enable()
-  const counts = new Map<string, number>()
+  const counts = new Map<string, Count>()
   const requests = requestFigures(registry)
   addProcessFigures(registry, delay)
   addEventCounter(registry, counts)
@@ -54,17 +54,27 @@ export function createMetrics(labels: Readonly<Record<string, string>>): NodeMet
   }
 }
 
-function countingTrace(counts: Map<string, number>): Trace {
+/** Raised many times for each commit: a map would be written to as often. */
+interface Count {
+  value: number
+}
+
+function countingTrace(counts: Map<string, Count>): Trace {
   const count = (name: string): void => {
-    const before = counts.get(name)
-    if (before !== undefined) return void counts.set(name, before + 1)
-    const key = counts.size < eventKindsMax ? name : 'other'
-    counts.set(key, (counts.get(key) ?? 0) + 1)
+    const one = counts.get(name) ?? countOf(counts, name)
+    one.value += 1
   }
   return { emit: (event: TraceEvent) => count(event.kind), mark: count }
 }
 
-function addEventCounter(registry: Registry, counts: ReadonlyMap<string, number>): void {
+function countOf(counts: Map<string, Count>, name: string): Count {
+  const key = counts.size < eventKindsMax ? name : 'other'
+  const one = counts.get(key) ?? { value: 0 }
+  counts.set(key, one)
+  return one
+}
+
+function addEventCounter(registry: Registry, counts: ReadonlyMap<string, Count>): void {
   const counter: Counter<'event'> = new Counter({
     name: 'trilithon_events_total',
     help: 'What the replica did, by kind; rare branches have a line of their own.',
@@ -72,7 +82,7 @@ function addEventCounter(registry: Registry, counts: ReadonlyMap<string, number>
     registers: [registry],
     collect: () => {
       counter.reset()
-      for (const [event, count] of counts) counter.inc({ event }, count)
+      for (const [event, { value }] of counts) counter.inc({ event }, value)
     },
   })
 }

@@ -9,12 +9,24 @@ export class BallotTable {
   /** The number asked for last, by node: nearly always the one that is asked for next. */
   readonly #lastByNode = new Map<NodeId, number>()
 
+  /** The ballot asked for last, which mostly comes again as the same object, and its number. */
+  #latest: Ballot | undefined
+  #latestNumber = 0
+
   get ballots(): readonly Ballot[] {
     return this.#ballots
   }
 
   /** The ballot's number; a new one when it was never seen. */
   numberOf(ballot: Ballot): number {
+    if (ballot !== this.#latest) {
+      this.#latestNumber = this.#find(ballot)
+      this.#latest = ballot
+    }
+    return this.#latestNumber
+  }
+
+  #find(ballot: Ballot): number {
     const last = this.#lastByNode.get(ballot.node)
     if (last !== undefined && equalBallots(this.at(last), ballot)) return last
     const text = describeBallot(ballot)

@@ -79,12 +79,16 @@ export function flushesFrom(number: number): { readonly gte: Uint8Array; readonl
   return { gte: flushKey(number), lt: Buffer.from([keyPrefix + 1]) }
 }
 
-/** The value of one flush, and the CRC that its successor names. */
+/**
+ * The value of one flush, and the CRC that its successor names. `groupNumbers`: of each record, its
+ * group's; groups are numbered from 0 in the order of their first records.
+ */
 export function encodeFlush(
   stamp: FlushStamp,
   records: readonly LogRecord[],
+  groupNumbers: readonly number[],
 ): { readonly bytes: Buffer; readonly crc: number } {
-  const tables = tablesOf(records)
+  const tables = tablesOf(records, groupNumbers)
   const { groups, ballots } = tables
   const headerBytes = headBytes + tables.bytes + records.length * recordBytes + crcBytes
   const bytes = Buffer.allocUnsafe(headerBytes + tables.payloadBytes)
@@ -92,7 +96,7 @@ export function encodeFlush(
   writeCount(bytes, stamp.number, 1)
   writeCount(bytes, stamp.incarnation, 9)
   bytes.writeUInt32BE(stamp.previousCrc, 17)
-  bytes.writeUInt32BE(groups.size, 21)
+  bytes.writeUInt32BE(groups.length, 21)
   bytes.writeUInt32BE(ballots.length, 25)
   bytes.writeUInt32BE(records.length, 29)
   bytes.writeUInt32BE(headerBytes, 33)
@@ -106,7 +110,7 @@ export function encodeFlush(
 
 /** What the records of a flush have in common, written once; and each record's share of it. */
 interface Tables {
-  readonly groups: ReadonlyMap<GroupId, number>
+  readonly groups: readonly GroupId[]
   readonly ballots: readonly Ballot[]
   readonly groupOfRecord: readonly number[]
   readonly ballotOfRecord: readonly number[]
@@ -114,21 +118,20 @@ interface Tables {
   readonly payloadBytes: number
 }
 
-function tablesOf(records: readonly LogRecord[]): Tables {
-  const groups = new Map<GroupId, number>()
+function tablesOf(records: readonly LogRecord[], groupOfRecord: readonly number[]): Tables {
+  const groups: GroupId[] = []
   const table = new BallotTable()
-  const groupOfRecord: number[] = []
   const ballotOfRecord: number[] = []
   let bytes = 0
   let payloadBytes = 0
-  for (const record of records) {
-    let group = groups.get(record.group)
-    if (group === undefined) {
-      group = groups.size
-      groups.set(record.group, group)
+  for (const [index, record] of records.entries()) {
+    const number = groupOfRecord[index]
+    if (number === groups.length) {
+      groups.push(record.group)
       bytes += 2 + record.group.length
     }
-    groupOfRecord.push(group)
+    const isNamed = number !== undefined && groups[number] === record.group
+    assert(isNamed, 'replica: a record is written under the number of its group')
     ballotOfRecord.push(table.numberOf(record.ballot))
     payloadBytes += valueOf(record)?.length ?? 0
   }
@@ -144,7 +147,7 @@ export function valueOf(record: LogRecord): Uint8Array | undefined {
 
 function writeTables(bytes: Buffer, tables: Tables): number {
   let at = headBytes
-  for (const group of tables.groups.keys()) {
+  for (const group of tables.groups) {
     bytes.writeUInt16BE(group.length, at)
     at += 2 + bytes.write(group, at + 2, 'latin1')
   }

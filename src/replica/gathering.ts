@@ -6,6 +6,8 @@ export interface Gathering {
   /** The flush it becomes. */
   readonly number: number
   readonly records: LogRecord[]
+  /** Of each record, the number of its group among those of the flush, in the order of their first records. */
+  readonly groupNumbers: number[]
   /** Called in order when it is durable. */
   readonly waiters: (() => void)[]
   bytes: number
@@ -16,7 +18,10 @@ export interface Gathering {
 }
 
 export function gathering(number: number): Gathering {
-  return { number, records: [], waiters: [], bytes: 0, isForced: false, isClosed: false }
+  return {
+    ...{ number, records: [], groupNumbers: [], waiters: [] },
+    ...{ bytes: 0, isForced: false, isClosed: false },
+  }
 }
 
 /** About what a record takes up in a flush. */

@@ -129,6 +129,10 @@ export class LogIndex {
   }
 
   #insert(cells: number[], row: number, position: Position, kept: PositionRow | undefined): void {
+    if (kept === undefined && row === cells.length) {
+      cells.push(position, none, none, none, none, none, none, none)
+      return
+    }
     const { promised, accepted, chosen, place, lastFlush = none } = kept ?? {}
     const ballots = [promised, accepted, chosen].map((ballot) => this.#numberOf(ballot))
     const fresh = [position, ...ballots, none, none, lastFlush, lastFlush]

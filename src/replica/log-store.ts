@@ -158,15 +158,17 @@ export class LogStore {
   }
 
   #gather(records: readonly LogRecord[]): Gathering {
-    const bytes = records.reduce((sum, record) => sum + bytesOf(record), 0)
+    let bytes = 0
+    for (const record of records) bytes += bytesOf(record)
     const flush = this.#gatheringFor(records.length, bytes)
     for (const record of records) {
       const { number } = flush
-      const place = { flush: number, index: flush.records.length }
-      const value = valueOf(record)
-      const group = this.#index.fold(record, value === undefined ? undefined : place, number)
+      const place =
+        valueOf(record) === undefined ? undefined : { flush: number, index: flush.records.length }
+      const group = this.#index.fold(record, place, number)
       this.#ledger.add(number, group, record.position, record.kind !== 'promise')
       flush.records.push(record)
+      flush.groupNumbers.push(group.lastSlot)
     }
     flush.bytes += bytes
     this.#queueBytes += bytes
@@ -202,7 +204,7 @@ export class LogStore {
     flush.isClosed = true
     const { number } = flush
     const stamp = { number, incarnation: this.identity.incarnation, previousCrc: this.#lastCrc }
-    const { bytes, crc } = encodeFlush(stamp, flush.records)
+    const { bytes, crc } = encodeFlush(stamp, flush.records, flush.groupNumbers)
     this.#lastCrc = crc
     this.#ledger.close({ number, incarnation: this.identity.incarnation, crc })
     void this.#store.write([{ key: flushKey(number), value: bytes }]).then(

@@ -25,7 +25,7 @@ async function remember(disks: NodeDisks | undefined, peer: string, flush: numbe
 function logImage(flushes: number): DiskImage {
   const image = new Map<string, Uint8Array>()
   for (let number = 1; number <= flushes; number++) {
-    const { bytes } = encodeFlush({ number, incarnation: 1, previousCrc: 0 }, [])
+    const { bytes } = encodeFlush({ number, incarnation: 1, previousCrc: 0 }, [], [])
     image.set(latin1(flushKey(number)), bytes)
   }
   return image
