@@ -10,7 +10,14 @@ import type {
   Submission,
 } from '../replica/local-replica.ts'
 import type { GroupAnswer, GroupOperation, ReadGroup } from '../txn/group-operation.ts'
-import type { GroupPort, ReadFrom, RowPage, View } from '../txn/group-port.ts'
+import type {
+  FirstAsked,
+  FirstRead,
+  GroupPort,
+  ReadFrom,
+  RowPage,
+  View,
+} from '../txn/group-port.ts'
 import type { LockOptions, LockSource } from '../txn/locks.ts'
 import { notAnAnswer } from './call.ts'
 import type { SeenPositions } from './seen-positions.ts'
@@ -40,20 +47,23 @@ export class ClientGroups implements GroupPort, LockSource {
     timeoutMs: number,
     atLeast: Position = 0,
   ): Promise<View> {
+    return (await this.begin(group, from, { keys: [] }, timeoutMs, atLeast)).view
+  }
+
+  begin(
+    group: GroupId,
+    from: ReadFrom,
+    asked: FirstAsked,
+    timeoutMs: number,
+    atLeast: Position = 0,
+  ): Promise<FirstRead> {
     const seen = this.#seen.of(group)
     const isSure = seen !== undefined || from.kind === 'current' || from.kind === 'at'
-    const { view } = await this.#read(
-      {
-        kind: 'read-group',
-        group,
-        // What was seen is not known any more: a current read sees all of it.
-        from: isSure ? from : { kind: 'current' },
-        atLeast: Math.max(atLeast, seen ?? 0),
-        keys: [],
-      },
-      timeoutMs,
-    )
-    return view
+    // What was seen is not known any more: a current read sees all of it.
+    const sure: ReadFrom = isSure ? from : { kind: 'current' }
+    const least = Math.max(atLeast, seen ?? 0)
+    const read = { kind: 'read-group', group, from: sure, atLeast: least, ...asked } as const
+    return this.#read(read, timeoutMs)
   }
 
   async get(

@@ -4,11 +4,11 @@
  */
 import { unreachable } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
-import type { GroupId } from '../base/ids.ts'
+import type { GroupId, Timestamp } from '../base/ids.ts'
 import { keyBytesMax, listedGroupsMax } from '../base/limits.ts'
 import { outcomeNow, outcomeOf, problem, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { LocalReplica, Row, Submission } from '../replica/local-replica.ts'
+import type { LocalReplica, ReadLevel, Row, Submission } from '../replica/local-replica.ts'
 import { answerBytesMax } from './bounds.ts'
 import {
   groupOf,
@@ -19,6 +19,7 @@ import {
   type ReadGroup,
 } from './group-operation.ts'
 import { intentsProblem, timeoutProblem } from './intents.ts'
+import type { ReadFrom } from './group-port.ts'
 import { LocalGroups } from './local-groups.ts'
 import { AdvisoryLocks, lockHoldMsMax } from './locks.ts'
 import { remainingMs } from './time.ts'
@@ -53,8 +54,8 @@ export class GroupService {
   answerNow(operation: GroupOperation): GroupAnswer | undefined {
     if (operation.kind !== 'read-group' || operation.range !== undefined) return undefined
     const { group, from, atLeast, keys } = operation
-    const at = from.kind === 'at' ? from.timestamp : from.kind
-    if (at === 'snapshot' || at === 'inconsistent' || keys.length > rowsNowMax) return undefined
+    const at = pointOf(from)
+    if (at === undefined || keys.length > rowsNowMax) return undefined
     if (this.#isStopped || groupProblem(group) !== undefined) return undefined
     const found = outcomeNow(() => this.#ports.replica.rowsNow(group, at, atLeast, keys))
     if (found.kind === 'problem') return found
@@ -130,6 +131,22 @@ export class GroupService {
     const leader = replica.leaderElsewhere(submission.group)
     if (leader === undefined) return { kind: 'commit-group', outcome }
     return { kind: 'commit-group', outcome, leader }
+  }
+}
+
+/** Where rows that are read at once are of; undefined: of no moment. */
+function pointOf(from: ReadFrom): ReadLevel | Timestamp | undefined {
+  switch (from.kind) {
+    case 'current':
+      return 'current'
+    case 'snapshot':
+      return 'any'
+    case 'at':
+      return from.timestamp
+    case 'inconsistent':
+      return undefined
+    default:
+      return unreachable(from)
   }
 }
 

@@ -6,7 +6,8 @@ import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { pageRowsMax } from './bounds.ts'
-import type { GroupPort, ReadFrom, View } from './group-port.ts'
+import type { RowRange } from '../replica/local-replica.ts'
+import type { FirstAsked, FirstRead, GroupPort, ReadFrom, RowPage, View } from './group-port.ts'
 import { keyAfter, type KeyRange } from './key-range.ts'
 import { remainingOrTimeout } from './time.ts'
 
@@ -81,12 +82,26 @@ export class PortReads implements Reads {
     return row
   }
 
+  /** The view with what is read first at it; undefined where that takes two steps, or there is a view. */
+  #begin(asked: FirstAsked): Promise<FirstRead> | undefined {
+    const { atLeast } = this.#options
+    if (this.#view !== undefined || this.#port.begin === undefined) return undefined
+    const begun = this.#port.begin(this.group, this.#from, asked, this.#timeoutMs(), atLeast)
+    const view = begun.then((first) => first.view)
+    // Who asked hears of it; others only if they ask, too.
+    view.catch(() => undefined)
+    this.#view = view
+    return begun
+  }
+
   async getMany(keys: readonly Uint8Array[]): Promise<readonly (StoredRow | undefined)[]> {
-    const view = await this.view()
-    if (keys.length <= pageRowsMax) return await this.#some(view, keys)
-    const rows: (StoredRow | undefined)[] = []
-    for (let at = 0; at < keys.length; at += pageRowsMax) {
-      rows.push(...(await this.#some(view, keys.slice(at, at + pageRowsMax))))
+    const first = await this.#begin({ keys: keys.slice(0, pageRowsMax) })
+    if (first !== undefined && first.rows.length > keys.length) throw badAnswer()
+    const rows: (StoredRow | undefined)[] = [...(first?.rows ?? [])]
+    const view = first?.view ?? (await this.view())
+    while (rows.length < keys.length) {
+      const some = keys.slice(rows.length, rows.length + pageRowsMax)
+      rows.push(...(await this.#some(view, some)))
     }
     return rows
   }
@@ -114,13 +129,17 @@ export class PortReads implements Reads {
   }
 
   async #page(range: ScanRange): Promise<ScanPage> {
-    const view = await this.view()
     const { gte, lt, reverse = false } = range
     const limit = Math.min(range.limit ?? pageRowsMax, pageRowsMax)
-    const asked = { gte, lt, reverse, limit }
-    const { rows, isWhole } = await this.#port.scan(this.group, view, asked, this.#timeoutMs())
+    const { rows, isWhole } = await this.#pageOf({ gte, lt, reverse, limit })
     if (rows.length > limit || (!isWhole && rows.length === 0)) throw badAnswer()
     return { rows, isWhole: isWhole && rows.length < limit }
+  }
+
+  async #pageOf(asked: RowRange): Promise<RowPage> {
+    const first = await this.#begin({ keys: [], range: asked })
+    if (first !== undefined) return first.page ?? badPage()
+    return this.#port.scan(this.group, await this.view(), asked, this.#timeoutMs())
   }
 
   #timeoutMs(): number {
@@ -132,6 +151,10 @@ export class PortReads implements Reads {
 function restAfter(range: ScanRange, last: Uint8Array, count: number): ScanRange {
   const rest = range.reverse === true ? { ...range, lt: last } : { ...range, gte: keyAfter(last) }
   return range.limit === undefined ? rest : { ...rest, limit: range.limit - count }
+}
+
+function badPage(): never {
+  throw badAnswer()
 }
 
 function badAnswer(): StoreError {

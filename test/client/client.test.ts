@@ -1,11 +1,15 @@
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
-import { nodeId } from '../../src/base/ids.ts'
+import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
 import type { CellName } from '../../src/cells/cell.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import { Client } from '../../src/client/client.ts'
 import type { Transport, TransportHandlers } from '../../src/ports/transport.ts'
 import type { ClientFrame } from '../../src/wire/client-message.ts'
+import { prefixRange } from '../../src/txn/key-range.ts'
+import { runRead, type ReadHandle } from '../../src/txn/run-read.ts'
+import { runTransaction } from '../../src/txn/run.ts'
+import { Sessions } from '../../src/txn/session.ts'
 import { passMs, rowKey, settled } from '../cells/kit.ts'
 import { createCluster, others, servingNode } from './cluster.ts'
 
@@ -64,6 +68,38 @@ test('a current read under a lease waits for nobody, and is what a read that wai
   const several = Promise.all([base, { ...base, refKey: 1 }].map((name) => cells.get(name)))
   expect(await settled(world, several)).toStrictEqual([waited, undefined])
   expect(replica.currentReads).toBe(asked)
+})
+
+test('the first rows of a read come with its view, by one request', async () => {
+  const cluster = createCluster({ names: ['n1'] })
+  const { world } = cluster.bench
+  const { clock } = cluster.clockOf('reader')
+  const { groups } = cluster.client()
+  const [group, key] = [groupOfBytes(Buffer.from('g')), Buffer.from('k')]
+  const intents = new Sessions(clock, cluster.bench.random)
+  const committed = await settled(
+    world,
+    runTransaction(groups, group, { clock, random: cluster.bench.random, intents }, async (tx) => {
+      tx.put(key, Buffer.from('v'))
+    }),
+  )
+  const requests = (): number =>
+    cluster.frames.reduce(
+      (sum, { frame }) => sum + (frame.kind === 'requests' ? frame.requests.length : 0),
+      0,
+    )
+  const before = requests()
+  const read = <Value>(run: (rows: ReadHandle) => Promise<Value>) =>
+    settled(world, runRead(groups, group, { kind: 'current' }, { clock }, run))
+  const row = { value: Buffer.from('v'), timestamp: committed.timestamp }
+  const one = await read((rows) => rows.get(key))
+  expect(one).toMatchObject({ value: row, view: { position: committed.position } })
+  expect((await read((rows) => rows.scan(prefixRange(key)))).value).toMatchObject({ rows: [row] })
+  expect(requests() - before).toBe(2)
+  // Who asks for more, at once or later, asks at the same view.
+  const both = (rows: ReadHandle) => Promise.all([rows.get(key), rows.scan(prefixRange(key))])
+  expect((await read(both)).value).toMatchObject([row, { rows: [row] }])
+  expect(requests() - before).toBe(4)
 })
 
 test('a node that is cut off without a word is left for another one, within the deadline', async () => {
