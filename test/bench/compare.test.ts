@@ -1,8 +1,10 @@
 /** What a comparison makes of its runs; the runs themselves are a bench. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import type { CompareReport } from '../../bench/compare/compare.ts'
 import { pageOf } from '../../bench/compare/page.ts'
-import { findProgram, treeCpuSeconds } from '../../bench/compare/servers.ts'
+import { findProgram, treeCpuSeconds, waitedCpuSeconds } from '../../bench/compare/servers.ts'
 import { spreadOf, summarize } from '../../bench/compare/summary.ts'
 import type { Run } from '../../bench/compare/system.ts'
 import { resultOf, runLoops, runMixed } from '../../bench/load.ts'
@@ -119,4 +121,17 @@ test('programs are found by name, and processor time is counted with that of chi
   expect(await findProgram('sh')).toMatch(/\/sh$/)
   expect(await findProgram('no-such-program-as-this')).toBeUndefined()
   expect(await treeCpuSeconds(process.pid)).toBeGreaterThan(0)
+})
+
+test('what a program spent in the system counts for its client', async () => {
+  const before = await waitedCpuSeconds()
+  // Mostly the system's time; `times` tells of the shell, and of what it has waited for.
+  const script =
+    'dd if=/dev/zero of=/dev/null bs=1 count=2000000 2>&1 >/dev/null | cat >/dev/null; times'
+  const { stdout } = await promisify(execFile)('sh', ['-c', script])
+  const told = [...stdout.matchAll(/(\d+)m([\d.]+)s/g)]
+    .map(([, minutes, seconds]) => 60 * Number(minutes) + Number(seconds))
+    .reduce((sum, one) => sum + one, 0)
+  expect(told).toBeGreaterThan(0.1)
+  expect(Math.abs((await waitedCpuSeconds()) - before - told)).toBeLessThan(0.05)
 })
