@@ -78,12 +78,16 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : 'no reason was given'
 }
 
-/** Sorts what it is given. */
-export function resultOf(latenciesMs: number[], failures: number, elapsedMs: number): LoadResult {
-  latenciesMs.sort((a, b) => a - b)
-  const last = latenciesMs.length - 1
+export function resultOf(
+  latenciesMs: readonly number[],
+  failures: number,
+  elapsedMs: number,
+): LoadResult {
+  // Without a function to compare by, which takes several times as long: this is the client's CPU.
+  const sorted = Float64Array.from(latenciesMs).sort()
+  const last = sorted.length - 1
   const at = (share: number): number =>
-    latenciesMs[Math.min(last, Math.floor(latenciesMs.length * share))] ?? 0
+    sorted[Math.min(last, Math.floor(sorted.length * share))] ?? 0
   const percentiles = { p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99), maxMs: at(1) }
-  return { operations: latenciesMs.length, failures, elapsedMs, ...percentiles }
+  return { operations: sorted.length, failures, elapsedMs, ...percentiles }
 }
