@@ -7,7 +7,7 @@ import { assert } from '../src/base/assert.ts'
 import { compareText, fromLatin1, latin1 } from '../src/base/bytes.ts'
 import { StoreError } from '../src/base/errors.ts'
 import type { KeyValue, OrderedStore, Put, Range } from '../src/ports/storage.ts'
-import { OrderedMap } from './ordered-map.ts'
+import { OrderedMap, type KeyRange } from './ordered-map.ts'
 
 /** Few, so that much happens between the chunks of a scan. */
 const scanChunkRows = 8
@@ -36,8 +36,14 @@ export interface DiskOptions {
   readonly onDurable?: (puts: readonly Put[], isWhole: boolean) => void
 }
 
+/** A put in memory of the disk's own, which nobody changes. */
+interface KeptPut extends Put {
+  /** The key as text. */
+  readonly name: string
+}
+
 interface PendingWrite {
-  readonly puts: readonly Put[]
+  readonly puts: readonly KeptPut[]
   readonly resolve: () => void
   readonly reject: (error: Error) => void
 }
@@ -147,11 +153,11 @@ export class SimDisk {
   }
 
   durableKeys(range: Range): string[] {
-    return this.#durable.keysIn(
-      range.gte && latin1(range.gte),
-      range.gt && latin1(range.gt),
-      range.lt && latin1(range.lt),
-    )
+    return this.durableKeysIn(textRange(range))
+  }
+
+  durableKeysIn(range: KeyRange): string[] {
+    return this.#durable.keysIn(range)
   }
 
   begin(pending: PendingWrite, store: OpenDisk): void {
@@ -170,21 +176,27 @@ export class SimDisk {
     if (this.#open === store) this.#open = undefined
   }
 
-  #makeDurable(puts: readonly Put[], isWhole = true): void {
-    for (const { key, value } of puts) {
-      if (value === undefined) this.#durable.delete(latin1(key))
-      else this.#durable.set(latin1(key), Buffer.from(value))
+  #makeDurable(puts: readonly KeptPut[], isWhole = true): void {
+    for (const { name, value } of puts) {
+      if (value === undefined) this.#durable.delete(name)
+      else this.#durable.set(name, value)
     }
     this.#options.onDurable?.(puts, isWhole)
   }
 }
 
-function shortened(puts: readonly Put[], kept: number): Put[] {
-  return puts.map(({ key, value }, index) => {
-    if (value === undefined || index < puts.length - 1)
-      return value === undefined ? { key } : { key, value }
-    return { key, value: value.subarray(0, Math.floor((value.length * kept) / 1_000_000)) }
+function shortened(puts: readonly KeptPut[], kept: number): KeptPut[] {
+  return puts.map((put, index) => {
+    const { name, key, value } = put
+    if (value === undefined || index < puts.length - 1) return put
+    return { name, key, value: value.subarray(0, Math.floor((value.length * kept) / 1_000_000)) }
   })
+}
+
+function keptPut({ key, value }: Put): KeptPut {
+  const name = latin1(key)
+  if (value === undefined) return { name, key: Buffer.from(key) }
+  return { name, key: Buffer.from(key), value: Buffer.from(value) }
 }
 
 function writeFault(fault: Exclude<WriteFault, 'none'>): StoreError {
@@ -225,12 +237,9 @@ class OpenDisk implements OrderedStore {
   write(puts: readonly Put[]): Promise<void> {
     assert(this.pending === undefined, 'DISK: one write at a time')
     if (this.#fence !== undefined) return Promise.reject(this.#fence)
-    const kept = puts.map(({ key, value }) =>
-      value === undefined
-        ? { key: Buffer.from(key) }
-        : { key: Buffer.from(key), value: Buffer.from(value) },
-    )
-    this.#overlay = new Map(kept.map((put) => [latin1(put.key), put.value]))
+    const kept = puts.map(keptPut)
+    this.#overlay = new Map()
+    for (const { name, value } of kept) this.#overlay.set(name, value)
     const written = new Promise<void>((resolve, reject) => {
       this.pending = { puts: kept, resolve, reject }
       this.#disk.begin(this.pending, this)
@@ -253,22 +262,30 @@ class OpenDisk implements OrderedStore {
   }
 
   #snapshot(range: Range): KeyValue[] {
-    const sorted = this.#namesIn(range)
-    if (range.reverse === true) sorted.reverse()
-    return sorted.slice(0, range.limit).map((name) => {
+    return this.#namesIn(textRange(range)).map((name) => {
       return { key: fromLatin1(name), value: this.#valueOf(name) ?? new Uint8Array() }
     })
   }
 
-  #namesIn(range: Range): string[] {
-    const names = this.#disk.durableKeys(range)
-    if (this.pending === undefined) return names
-    const all = new Set(names)
-    for (const [name, value] of this.#overlay) {
-      if (value === undefined) all.delete(name)
-      else if (isWithin(name, range)) all.add(name)
+  #namesIn(range: KeyRange): string[] {
+    const unwritten = this.pending === undefined ? [] : this.#overlayIn(range)
+    if (unwritten.length === 0) return this.#disk.durableKeysIn(range)
+    const { limit = Infinity } = range
+    // Of those on the disk, no more go than are unwritten.
+    const all = new Set(this.#disk.durableKeysIn({ ...range, limit: limit + unwritten.length }))
+    for (const name of unwritten) {
+      if (this.#overlay.get(name) === undefined) all.delete(name)
+      else all.add(name)
     }
-    return [...all].sort(compareText)
+    const sorted = [...all].sort(compareText)
+    if (range.reverse === true) sorted.reverse()
+    return sorted.slice(0, limit)
+  }
+
+  #overlayIn(range: KeyRange): string[] {
+    const names: string[] = []
+    for (const name of this.#overlay.keys()) if (isWithin(name, range)) names.push(name)
+    return names
   }
 
   async close(): Promise<void> {
@@ -295,8 +312,12 @@ class OpenDisk implements OrderedStore {
   }
 }
 
-function isWithin(name: string, { gte, gt, lt }: Range): boolean {
-  if (gte !== undefined && name < latin1(gte)) return false
-  if (gt !== undefined && name <= latin1(gt)) return false
-  return lt === undefined || name < latin1(lt)
+function isWithin(name: string, { gte, gt, lt }: KeyRange): boolean {
+  if (gte !== undefined && name < gte) return false
+  if (gt !== undefined && name <= gt) return false
+  return lt === undefined || name < lt
+}
+
+function textRange({ gte, gt, lt, reverse = false, limit }: Range): KeyRange {
+  return { gte: gte && latin1(gte), gt: gt && latin1(gt), lt: lt && latin1(lt), reverse, limit }
 }
