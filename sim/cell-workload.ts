@@ -97,9 +97,10 @@ export class CellWorkload {
 
   /** Whether every client has done what it was given, but those that ask none of `nodes`. */
   isDone(nodes: readonly string[]): boolean {
-    return [...this.#living.values()].every(
-      ({ busy, known }) => busy === 0 || !known.some((node) => nodes.includes(node)),
-    )
+    for (const { busy, known } of this.#living.values()) {
+      if (busy > 0 && known.some((node) => nodes.includes(node))) return false
+    }
+    return true
   }
 
   start(): void {

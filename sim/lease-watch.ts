@@ -2,8 +2,9 @@
  * Read leases of all nodes, looked at from outside and at one moment: each node by its own clocks. Nothing
  * in the nodes notices.
  */
+import { present } from '../src/base/assert.ts'
 import { fromLatin1 } from '../src/base/bytes.ts'
-import { groupOfBytes, nodeId } from '../src/base/ids.ts'
+import { groupOfBytes, nodeId, type NodeId } from '../src/base/ids.ts'
 import type { ObservedLeases } from '../src/replica/replica.ts'
 import type { CountedRegistration } from '../src/replication/read-lease.ts'
 import type { LogChecker } from './checkers/log-checker.ts'
@@ -22,18 +23,22 @@ export interface LeaseWatchParts<P extends Program> {
 
 export class LeaseWatch<P extends Program> {
   readonly #parts: LeaseWatchParts<P>
+  readonly #byName: ReadonlyMap<string, { readonly id: NodeId; readonly host: Host<P> }>
 
   constructor(parts: LeaseWatchParts<P>) {
     this.#parts = parts
+    this.#byName = new Map(parts.hosts.map((host) => [host.name, { id: nodeId(host.name), host }]))
   }
 
   /** An entry becomes visible at a node: nobody else may serve the group alone without it. */
   onVisible(node: string, group: string, position: number): void {
     const { hosts, checker, coverage } = this.#parts
     for (const host of hosts) {
-      const { name, reading } = host
-      if (name === node || reading === undefined) continue
-      const through = this.#leasesOf(host)?.leasedThrough(groupOfBytes(fromLatin1(group)), reading)
+      const { name } = host
+      const leases = name === node ? undefined : this.#leasesOf(host)
+      const reading = leases && host.reading
+      if (leases === undefined || reading === undefined) continue
+      const through = leases.leasedThrough(groupOfBytes(fromLatin1(group)), reading)
       if (through === undefined) continue
       coverage.count('lease holder looked at')
       checker.onLeaseSeen(name, group, position, through)
@@ -42,24 +47,29 @@ export class LeaseWatch<P extends Program> {
 
   /** A node has handled a frame: whatever anybody counts on, its grantor knows of. */
   onHandled(node: string): void {
+    const { id } = present(this.#byName.get(node), 'lease-watch: a node of the cluster')
     for (const holder of this.#parts.hosts) {
-      const { name, reading } = holder
-      if (reading === undefined) continue
-      const ofGrantor = name === node ? undefined : nodeId(node)
-      const counted = this.#leasesOf(holder)?.counted(reading.now, ofGrantor) ?? []
-      for (const registration of counted) this.#look(name, registration)
+      const leases = this.#leasesOf(holder)
+      const reading = leases && holder.reading
+      if (leases === undefined || reading === undefined) continue
+      const counted = leases.counted(reading.now, holder.name === node ? undefined : id)
+      if (counted.length > 0) this.#look(holder, counted)
     }
   }
 
-  #look(holder: string, { group, grantor, position }: CountedRegistration): void {
-    const { hosts, checker, coverage } = this.#parts
-    const host = hosts.find(({ name }) => name === grantor)
-    const leases = host && this.#leasesOf(host)
-    // One that is down lists everybody when it comes back.
-    if (host?.reading === undefined || leases === undefined) return
-    coverage.count('registration looked at')
-    const isListed = leases.lists(nodeId(holder), group, position, host.reading.now)
-    checker.onRegistrationSeen(holder, grantor, { group, position, isListed })
+  #look(holder: Host<P>, counted: readonly CountedRegistration[]): void {
+    const { checker, coverage } = this.#parts
+    const { id } = present(this.#byName.get(holder.name), 'lease-watch: a node of the cluster')
+    for (const { group, grantor, position } of counted) {
+      const host = this.#byName.get(grantor)?.host
+      const leases = host && this.#leasesOf(host)
+      const reading = leases && host?.reading
+      // One that is down lists everybody when it comes back.
+      if (leases === undefined || reading === undefined) continue
+      coverage.count('registration looked at')
+      const isListed = leases.lists(id, group, position, reading.now)
+      checker.onRegistrationSeen(holder.name, grantor, { group, position, isListed })
+    }
   }
 
   #leasesOf({ program }: Host<P>): ObservedLeases | undefined {

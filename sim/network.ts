@@ -58,6 +58,8 @@ interface Way {
   readonly random: SeededRandom
   /** Slower than others for good. */
   readonly isFar: boolean
+  /** Its own, once somebody has dialled. */
+  link: Link | undefined
   underWay: number
   /** No frame that keeps its place arrives before this. */
   inOrderMicros: number
@@ -67,7 +69,8 @@ export class Network<Frame> {
   readonly parts: NetworkParts<Frame>
   readonly #ports = new Map<string, Port<Frame>>()
   readonly #links = new Map<string, Link>()
-  readonly #ways = new Map<string, Way>()
+  /** By the sender and the receiver. */
+  readonly #ways = new Map<string, Map<string, Way>>()
   /** Endpoints whose next frame is lost with its link. */
   readonly #losers = new Set<string>()
 
@@ -131,7 +134,7 @@ export class Network<Frame> {
     world.hash.bytes(bytes)
     observer.onSent(from.name, to, frame, bytes.length)
     // What is written to a connection that is lost already, but not noticed to be, goes nowhere.
-    if (this.#linkBetween(from.name, to)?.epoch !== epoch) coverage.count('sent in vain')
+    if (this.#linkOf(way, from.name, to)?.epoch !== epoch) coverage.count('sent in vain')
     else if (this.#isLost(from.name, to)) coverage.count('lost-reply')
     else if (weather.isCut(from.name, to)) coverage.count('cut')
     else if (way.random.chance(conditions.drop)) coverage.count('drop')
@@ -354,15 +357,31 @@ export class Network<Frame> {
     return [this.#wayOf(dialer, listener), this.#wayOf(listener, dialer)]
   }
 
+  /** Links are made once, and stay. */
+  #linkOf(way: Way, from: string, to: string): Link | undefined {
+    way.link ??= this.#linkBetween(from, to)
+    return way.link
+  }
+
   #wayOf(from: string, to: string): Way {
+    let ways = this.#ways.get(from)
+    if (ways === undefined) {
+      ways = new Map()
+      this.#ways.set(from, ways)
+    }
+    let way = ways.get(to)
+    if (way === undefined) {
+      way = this.#makeWay(from, to)
+      ways.set(to, way)
+    }
+    return way
+  }
+
+  #makeWay(from: string, to: string): Way {
     const label = `${this.parts.name} ${from}>${to}`
-    const known = this.#ways.get(label)
-    if (known !== undefined) return known
     const random = this.parts.world.random.fork(label)
     const isFar = random.fork('far').chance(this.parts.weather.conditions.far ?? 0)
-    const way = { label, random, isFar, underWay: 0, inOrderMicros: 0 }
-    this.#ways.set(label, way)
-    return way
+    return { label, random, isFar, link: undefined, underWay: 0, inOrderMicros: 0 }
   }
 }
 

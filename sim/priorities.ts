@@ -72,7 +72,7 @@ export class Priorities {
 
   /** How many times as long it takes what is about to act under this name: a way, a disk. */
   take(name: string): number {
-    if (this.#isEven) return 1
+    if (this.isEven) return 1
     const changeAtMicros = this.#changesAtMicros.at(-1)
     const isDue = changeAtMicros !== undefined && changeAtMicros <= this.#world.nowMicros
     // One that is slowest already cannot fall: the next one does.
@@ -89,7 +89,7 @@ export class Priorities {
   /** The same for those who only look. */
   factorOf(name: string): number {
     // Whole powers: exact on every machine.
-    return this.#isEven ? 1 : this.#base ** this.#rankOf(name)
+    return this.isEven ? 1 : this.#base ** this.#rankOf(name)
   }
 
   /** All are alike from now on. */
@@ -97,7 +97,8 @@ export class Priorities {
     this.#isOver = true
   }
 
-  get #isEven(): boolean {
+  /** All take alike. */
+  get isEven(): boolean {
     return this.#isOver || this.#base === 1
   }
 

@@ -264,7 +264,8 @@ class Run {
   }
 
   #areSessionsDone(): boolean {
-    return this.#areClientsDone() && this.#sessions.every((one) => one.isDone())
+    // In this order: it is asked after every event, and sessions answer at once.
+    return this.#sessions.every((one) => one.isDone()) && this.#areClientsDone()
   }
 
   /** Every node has taken up its disks, or rightly will not. */

@@ -6,10 +6,21 @@ import { assert } from '../src/base/assert.ts'
 import type { Scheduled, World } from './world.ts'
 
 /** Something to be run; `run` is gone once it is cancelled. */
-interface Due {
+class Due implements Scheduled {
   readonly label: string
   run: (() => void) | undefined
-  scheduled: Scheduled | undefined
+  scheduled: Scheduled | undefined = undefined
+
+  constructor(label: string, run: () => void) {
+    this.label = label
+    this.run = run
+  }
+
+  /** What is due in a pause and waits for its end can still be cancelled before that. */
+  cancel(): void {
+    this.run = undefined
+    this.scheduled?.cancel()
+  }
 }
 
 export class SimProcess {
@@ -36,17 +47,11 @@ export class SimProcess {
 
   /** Runs `run` in this process after `delayMicros`; late after a pause, never after a crash. */
   schedule(delayMicros: number, label: string, run: () => void): Scheduled {
-    const due: Due = { label, run, scheduled: undefined }
+    const due = new Due(label, run)
     due.scheduled = this.#world.schedule(delayMicros, label, () => {
       this.#attempt(due)
     })
-    return {
-      cancel() {
-        // What is due in a pause and waits for its end can still be cancelled before that.
-        due.run = undefined
-        due.scheduled?.cancel()
-      },
-    }
+    return due
   }
 
   #attempt(due: Due): void {

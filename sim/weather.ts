@@ -45,6 +45,8 @@ export class Weather {
   readonly #clearAtMicros = new Map<string, number>()
   /** What an endpoint adds to every delay, and until when. */
   readonly #slow = new Map<string, { readonly extraMicros: number; readonly untilMicros: number }>()
+  /** Names of ways by their ends: made once, since they are asked for with every frame. */
+  readonly #names = new Map<string, Map<string, string>>()
   #conditions: LinkConditions
   readonly #priorities: Priorities | undefined
 
@@ -58,24 +60,26 @@ export class Weather {
   }
 
   cut(from: string, to: string): void {
-    this.#cut.add(wayOf(from, to))
+    this.#cut.add(this.#wayOf(from, to))
   }
 
   mend(from: string, to: string): void {
-    this.#cut.delete(wayOf(from, to))
+    this.#cut.delete(this.#wayOf(from, to))
   }
 
   isCut(from: string, to: string): boolean {
-    return this.#cut.size > 0 && this.#cut.has(wayOf(from, to))
+    return this.#cut.size > 0 && this.#cut.has(this.#wayOf(from, to))
   }
 
   /** Nothing that is sent this way arrives before `untilMicros`; then all of it does. */
   clog(from: string, to: string, untilMicros: number): void {
-    this.#clearAtMicros.set(wayOf(from, to), untilMicros)
+    this.#clearAtMicros.set(this.#wayOf(from, to), untilMicros)
   }
 
   clearAtMicros(from: string, to: string): number {
-    return this.#clearAtMicros.size === 0 ? 0 : (this.#clearAtMicros.get(wayOf(from, to)) ?? 0)
+    return this.#clearAtMicros.size === 0
+      ? 0
+      : (this.#clearAtMicros.get(this.#wayOf(from, to)) ?? 0)
   }
 
   /** Everything to and from `name` takes so much longer until then. */
@@ -95,12 +99,14 @@ export class Weather {
 
   /** How many times as long this way takes for what is sent on it now. */
   takeTurn(from: string, to: string): number {
-    return this.#priorities?.take(wayOf(from, to)) ?? 1
+    const priorities = this.#priorities
+    if (priorities === undefined || priorities.isEven) return 1
+    return priorities.take(this.#wayOf(from, to))
   }
 
   /** The same, when nothing is sent. */
   slownessOf(from: string, to: string): number {
-    return this.#priorities?.factorOf(wayOf(from, to)) ?? 1
+    return this.#priorities?.factorOf(this.#wayOf(from, to)) ?? 1
   }
 
   /** Every way is open and gentle from now on. */
@@ -111,8 +117,18 @@ export class Weather {
     this.#priorities?.end()
     this.#conditions = calmed(this.#conditions)
   }
-}
 
-function wayOf(from: string, to: string): string {
-  return `${placeOf(from)}>${placeOf(to)}`
+  #wayOf(from: string, to: string): string {
+    let names = this.#names.get(from)
+    if (names === undefined) {
+      names = new Map()
+      this.#names.set(from, names)
+    }
+    let name = names.get(to)
+    if (name === undefined) {
+      name = `${placeOf(from)}>${placeOf(to)}`
+      names.set(to, name)
+    }
+    return name
+  }
 }

@@ -55,9 +55,9 @@ export class World {
   schedule(delayMicros: number, label: string, run: () => void): Scheduled {
     assert(Number.isSafeInteger(delayMicros) && delayMicros >= 0, 'world: a delay is a count')
     const timeMicros = this.#nowMicros + delayMicros
-    const event: WorldEvent = { timeMicros, sequence: this.#sequence++, label, run }
+    const event = new ScheduledEvent(timeMicros, this.#sequence++, label, run)
     this.#heap.push(event)
-    return { cancel: () => void (event.run = undefined) }
+    return event
   }
 
   /** Resolves after `delayMicros` of the world's time. */
@@ -105,10 +105,31 @@ export class World {
   }
 }
 
+/** One object an event, since most of them are cancelled by nobody. */
+class ScheduledEvent implements WorldEvent, Scheduled {
+  readonly timeMicros: number
+  readonly sequence: number
+  readonly label: string
+  run: (() => void) | undefined
+
+  constructor(timeMicros: number, sequence: number, label: string, run: () => void) {
+    this.timeMicros = timeMicros
+    this.sequence = sequence
+    this.label = label
+    this.run = run
+  }
+
+  cancel(): void {
+    this.run = undefined
+  }
+}
+
+const settled = Promise.resolve()
+
 /** Resolves when no microtask is left: a tick queued by a microtask comes after all of them. */
 function drained(): Promise<void> {
   return new Promise((resolve) => {
-    queueMicrotask(() => {
+    void settled.then(() => {
       process.nextTick(resolve)
     })
   })

@@ -30,7 +30,7 @@ import {
 } from '../replication/log.ts'
 import { leaderOf } from '../replication/propose.ts'
 import {
-  countedRegistrations,
+  addCountedRegistrations,
   leasedPosition,
   type CountedRegistration,
 } from '../replication/read-lease.ts'
@@ -209,7 +209,9 @@ export class Replica {
   counted(now: number, ofGrantor?: NodeId): readonly CountedRegistration[] {
     const found: CountedRegistration[] = []
     for (const { log } of this.#groups.values()) {
-      for (const one of countedRegistrations(log, this.#context, now, ofGrantor)) found.push(one)
+      if (log.lease !== undefined) {
+        addCountedRegistrations(found, log, this.#context, now, ofGrantor)
+      }
     }
     return found
   }

@@ -47,8 +47,6 @@ export function leasedPosition(log: GroupLog, context: Context): Position | unde
   return 2 * count > set.voters.length ? Math.max(highestKnown(log), log.floor) : undefined
 }
 
-const noRegistrations: readonly CountedRegistration[] = []
-
 /** A registration that a node counts on, as somebody sees it who looks at all nodes. */
 export interface CountedRegistration {
   readonly group: GroupId
@@ -57,24 +55,25 @@ export interface CountedRegistration {
   readonly position: Position
 }
 
-/** By the monotonic clock alone: a look changes nothing, and a wall clock only ends leases earlier. */
-export function countedRegistrations(
+/**
+ * Adds what the group counts on to `found`, of one grantor or of all. By the monotonic clock alone: a
+ * look changes nothing, and a wall clock only ends leases earlier.
+ */
+export function addCountedRegistrations(
+  found: CountedRegistration[],
   log: GroupLog,
   { leases }: Pick<Context, 'leases'>,
   now: number,
   ofGrantor?: NodeId,
-): readonly CountedRegistration[] {
+): void {
   const { lease, group } = log
-  if (lease === undefined) return noRegistrations
-  let found: CountedRegistration[] | undefined
+  if (lease === undefined) return
   const reading = { now, wall: Number.NEGATIVE_INFINITY }
   for (const [grantor, term] of lease.grants) {
     if (ofGrantor !== undefined && grantor !== ofGrantor) continue
     if (!leases.isHeld(grantor, term, reading)) continue
-    found ??= []
     found.push({ group, grantor, position: Math.max(highestKnown(log), log.floor) + 1 })
   }
-  return found ?? noRegistrations
 }
 
 /** The peer has ended this node's registration, whatever of it is on its way still. */
