@@ -4,74 +4,50 @@
  *
  * CELL-1 to CELL-8, IDX-7, see SPEC.md.
  */
-import { present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
-import { checkBody } from './body.ts'
-import { batchConcurrencyMax, watchedShardsMax } from './bounds.ts'
-import type { GroupId, Position } from '../base/ids.ts'
-import { nameProblem, type ShardPosition, type StoredCell, type Written } from './cell.ts'
-import { operationProblem, placeProblem } from './operation-check.ts'
-import {
-  positionOf,
-  type Answer,
-  type Answered,
-  type CallOptions,
-  type CellOperation,
-  type CellService,
-  type GetCells,
-  type GetItem,
-  type GetLog,
-  type GetRow,
-  type GetVersions,
-  type IndexedCells,
-  type LogPlace,
-  type PurgeCells,
-  type PutCells,
-  type PutItem,
-  type QueryIndex,
-  type ReadFrom,
-  type StoredLogPage,
-} from './operation.ts'
-import { mapBounded } from './pool.ts'
-import { Sightings } from './sightings.ts'
-import { errorOf, outcomeOf, problem, type Outcome, type Problem } from '../base/problem.ts'
+import type { GroupId } from '../base/ids.ts'
+import { errorOf, outcomeOf, type Outcome, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
 import { schemaTrustMs } from '../tables/bounds.ts'
-import type { GroupTables, Tables } from '../tables/open.ts'
+import type { GroupTables } from '../tables/open.ts'
 import type { GroupPort } from '../txn/group-port.ts'
-import { LocalGroups } from '../txn/local-groups.ts'
-import { getCells, openCellTables, shardKey } from './cell-table.ts'
-import { getNow } from './get-now.ts'
-import type { ReplicaSets } from './index-copies.ts'
-import { queryIndex, type FoundEntry } from './index-query.ts'
-import { IndexService } from './index-service.ts'
-import { putCell } from './put.ts'
 import { intentsProblem, timeoutProblem, type Intents } from '../txn/intents.ts'
+import { LocalGroups } from '../txn/local-groups.ts'
 import { Sessions } from '../txn/session.ts'
-import { remainingOrTimeout, untilDeadline } from '../txn/time.ts'
-import { pageItemsMax } from '../base/limits.ts'
-import { logPage } from './shard-log.ts'
+import { untilDeadline } from '../txn/time.ts'
+import { checkBody } from './body.ts'
+import { batchConcurrencyMax } from './bounds.ts'
+import { getCells, openCellTables, shardKey } from './cell-table.ts'
+import { nameProblem, type StoredCell, type Written } from './cell.ts'
+import { getNow } from './get-now.ts'
+import { answerQuery, type IndexAnswerParts } from './index-answer.ts'
+import type { ReplicaSets } from './index-copies.ts'
+import { IndexService } from './index-service.ts'
+import { LogReader } from './log-reader.ts'
+import { operationProblem } from './operation-check.ts'
+import type {
+  Answer,
+  Answered,
+  CallOptions,
+  CellOperation,
+  CellService,
+  GetCells,
+  GetItem,
+  GetRow,
+  GetVersions,
+  PurgeCells,
+  PutCells,
+  PutItem,
+} from './operation.ts'
+import { mapBounded } from './pool.ts'
+import { putCell } from './put.ts'
 import { purgePage } from './shard-purge.ts'
-import {
-  answerFull,
-  fitting,
-  fullBudget,
-  latestCell,
-  readShard,
-  rowOf,
-  versionsOf,
-  type ShardView,
-  type Budget,
-} from './shard-read.ts'
-import { ByShard, shardGroup, shardOf } from './shard.ts'
-
-/** One call under way. */
-interface Call {
-  readonly deadlineMs: number
-  readonly seen: Sightings
-}
+import { answerFull, fitting, latestCell, rowOf, versionsOf, type ShardView } from './shard-read.ts'
+import { ShardReader, type Call } from './shard-reader.ts'
+import { ByShard, shardOf } from './shard.ts'
+import { Sightings } from './sightings.ts'
 
 /** What cells are made of: a replica, time and chance. */
 export interface CellPorts {
@@ -98,18 +74,17 @@ export interface CellPorts {
 export class CellStore implements CellService {
   readonly #ports: CellPorts
   readonly #shards: ByShard<GroupTables>
-  readonly #tables: Tables
   readonly #indexes: IndexService
+  readonly #reader: ShardReader
+  readonly #logs: LogReader
+  readonly #queries: IndexAnswerParts
   readonly #sessions: Sessions
-  readonly #waits = new Set<() => void>()
-  #watchedShards = 0
   #isStopped = false
 
   constructor(ports: CellPorts) {
     this.#ports = ports
     const tables = openCellTables(ports.groups ?? new LocalGroups(ports.replica), ports)
     this.#shards = new ByShard((of) => tables.of(shardKey(of)))
-    this.#tables = tables
     const { clock, replica, sets, indexTrustMs: trustMs = schemaTrustMs } = ports
     this.#indexes = new IndexService({
       ...{ tables, clock, trustMs, sets },
@@ -117,6 +92,10 @@ export class CellStore implements CellService {
         ports.listGroups?.(prefix, after, limit, timeoutMs) ??
         replica.groups(prefix, after, limit, timeoutMs),
     })
+    const reader = new ShardReader(this.#shards, clock)
+    this.#reader = reader
+    this.#logs = new LogReader({ replica, clock, reader })
+    this.#queries = { tables, indexes: this.#indexes, clock, reader }
     this.#sessions = new Sessions(ports.clock, ports.random)
   }
 
@@ -138,7 +117,7 @@ export class CellStore implements CellService {
   /** Ends what waits for new cells and takes nothing more; what is at work comes to its end. */
   stop(): void {
     this.#isStopped = true
-    for (const wake of this.#waits) wake()
+    this.#logs.stop()
   }
 
   #execute(operation: CellOperation, options: CallOptions, seen: Sightings): Promise<Answer> {
@@ -157,11 +136,11 @@ export class CellStore implements CellService {
       case 'versions':
         return this.#versions(operation, call)
       case 'log':
-        return this.#log(operation, call)
+        return this.#logs.read(operation, call)
       case 'purge':
         return this.#purge(operation, call)
       case 'index':
-        return this.#query(operation, call)
+        return answerQuery(this.#queries, operation, call)
       case 'spread-indexes':
         return this.#indexes
           .spread(operation.datastore, deadlineMs)
@@ -260,7 +239,7 @@ export class CellStore implements CellService {
     const refused = nameProblem(item)
     if (refused !== undefined) return Promise.resolve({ kind: 'problem', problem: refused })
     const shard = shardOf(item.rowKey)
-    return outcomeOf(() => this.#read(operation, shard, call, (view) => getOne(view, item)))
+    return outcomeOf(() => this.#reader.read(operation, shard, call, (view) => getOne(view, item)))
   }
 
   /** What goes wrong does so for all of a shard's items: their names have been checked. */
@@ -271,35 +250,12 @@ export class CellStore implements CellService {
     call: Call,
   ): Promise<readonly Outcome<StoredCell | undefined>[]> {
     const read = await outcomeOf(() =>
-      this.#read(operation, shard, call, (view) =>
+      this.#reader.read(operation, shard, call, (view) =>
         mapBounded(items, batchConcurrencyMax, (item) => getOne(view, item)),
       ),
     )
     if (read.kind === 'problem') return items.map(() => read)
     return read.value.map((value) => ({ kind: 'ok', value }))
-  }
-
-  /** Reads a shard at one moment, and notes how far it had come. */
-  async #read<Value>(
-    { datastore, read }: { readonly datastore: string; readonly read: ReadFrom },
-    shard: number,
-    call: Call,
-    work: (view: ShardView) => Promise<Value>,
-  ): Promise<Value> {
-    return (await this.#readAt({ datastore, read }, shard, call, work)).value
-  }
-
-  async #readAt<Value>(
-    { datastore, read }: { readonly datastore: string; readonly read: ReadFrom },
-    shard: number,
-    call: Call,
-    work: (view: ShardView) => Promise<Value>,
-  ): Promise<{ readonly value: Value; readonly position: Position }> {
-    const ports = { tables: this.#shards.get(datastore, shard), clock: this.#ports.clock }
-    const of = { datastore, shard }
-    const { value, view } = await readShard(ports, of, read, call.deadlineMs, work)
-    call.seen.see(shard, view.position)
-    return { value, position: view.position }
   }
 
   #indexesOver(
@@ -313,158 +269,18 @@ export class CellStore implements CellService {
     return known instanceof Promise ? untilDeadline(clock, known, deadlineMs) : known
   }
 
-  async #query(operation: QueryIndex, call: Call): Promise<Answer> {
-    const { datastore, name, read, columns } = operation
-    const { definition } = await this.#indexes.toAsk(datastore, name)
-    const leftMs = (): number => remainingOrTimeout(this.#ports.clock, call.deadlineMs)
-    const level = read.level === 'any' ? 'snapshot' : 'current'
-    const parts = { tables: this.#tables, definition, level, leftMs } as const
-    const { entries, cursor } = await queryIndex(parts, operation)
-    const budget = fullBudget()
-    const withCells = async (entry: FoundEntry): Promise<IndexedCells> => {
-      if (columns === undefined) return entry
-      return { ...entry, cells: await this.#cellsOf(operation, entry.rowKey, columns, call) }
-    }
-    const found = await mapBounded(entries, batchConcurrencyMax, withCells)
-    for (const { cells = [] } of found) {
-      for (const { body } of cells) budget.bytesLeft -= body.length
-    }
-    if (budget.bytesLeft < 0)
-      throw errorOf(
-        problem(
-          'too-large',
-          'the cells of these rows do not fit one answer; ask for fewer entries',
-        ),
-      )
-    const fields = definition.fields.map(({ field }) => field)
-    const types = definition.fields.map(({ type }) => type)
-    return { kind: 'index', fields, types, entries: found, ...(cursor !== undefined && { cursor }) }
-  }
-
-  #cellsOf(
-    operation: QueryIndex,
-    rowKey: string,
-    columns: readonly string[] | 'all',
-    call: Call,
-  ): Promise<readonly StoredCell[]> {
-    return this.#read(operation, shardOf(rowKey), call, async (view) => {
-      if (columns === 'all') return (await rowOf(view, { rowKey, limit: pageItemsMax })).cells
-      const cells = await mapBounded(columns, batchConcurrencyMax, (column) =>
-        latestCell(view, { rowKey, column }),
-      )
-      return cells.flatMap((cell) => cell ?? [])
-    })
-  }
-
   async #row(operation: GetRow, call: Call): Promise<Answer> {
     const shard = shardOf(operation.rowKey)
-    const page = await this.#read(operation, shard, call, (view) => rowOf(view, operation))
+    const page = await this.#reader.read(operation, shard, call, (view) => rowOf(view, operation))
     return { kind: 'row', page }
   }
 
   async #versions(operation: GetVersions, call: Call): Promise<Answer> {
     const shard = shardOf(operation.rowKey)
-    const page = await this.#read(operation, shard, call, (view) => versionsOf(view, operation))
+    const page = await this.#reader.read(operation, shard, call, (view) =>
+      versionsOf(view, operation),
+    )
     return { kind: 'versions', page }
-  }
-
-  async #log(operation: GetLog, call: Call): Promise<Answer> {
-    const { clock } = this.#ports
-    const waitUntilMs = Math.min(clock.monotonicMs() + operation.waitMs, call.deadlineMs)
-    let reading: GetLog = operation
-    for (;;) {
-      const pages = await this.#logPages(reading, call)
-      const isFound = pages.some((page) => page.kind === 'problem' || page.value.cells.length > 0)
-      const isOver = clock.monotonicMs() >= waitUntilMs || this.#isStopped
-      if (isFound || isOver) return { kind: 'log', items: pages }
-      await this.#change(operation.datastore, reachedBy(pages), waitUntilMs)
-      // Who was woken here sees here what woke it.
-      const read: ReadFrom = { level: 'any', atLeast: operation.read.atLeast }
-      reading = {
-        ...reading,
-        read,
-        items: pages.map((page, i) => placeAfter(page, operation.items[i])),
-      }
-    }
-  }
-
-  /** Most of those who follow many shards follow idle ones: these cost no promise. */
-  async #logPages(operation: GetLog, call: Call): Promise<Outcome<StoredLogPage>[]> {
-    const { items } = operation
-    const pages = items.map((place) => this.#unchanged(operation, place))
-    const open = items.flatMap((place, at) => (pages[at] === undefined ? [{ place, at }] : []))
-    const budget = fullBudget()
-    await mapBounded(open, batchConcurrencyMax, async ({ place, at }) => {
-      pages[at] = await outcomeOf(() => this.#logPage(operation, place, budget, call))
-    })
-    return pages.map((page) => present(page, 'cells: each place has its page'))
-  }
-
-  async #logPage(
-    operation: GetLog,
-    place: LogPlace,
-    budget: Budget,
-    call: Call,
-  ): Promise<StoredLogPage> {
-    refuse(placeProblem(place))
-    const { limit } = operation
-    const { value, position } = await this.#readAt(operation, place.shard, call, (view) =>
-      logPage(view, place, { limit, budget }),
-    )
-    return value.isWhole ? { ...value.page, asOf: position } : value.page
-  }
-
-  /**
-   * The page of a shard that has not gone on, here, since its reader came to the end of its log. Not for
-   * who has seen the shard go on, nor of a shard that is not in memory.
-   */
-  #unchanged({ datastore, read }: GetLog, place: LogPlace): Outcome<StoredLogPage> | undefined {
-    if (place.kind === 'since' || place.asOf === undefined || read.level !== 'any') return undefined
-    if (placeProblem(place) !== undefined) return undefined
-    const { shard, addedId, asOf } = place
-    if ((positionOf(read.atLeast, shard) ?? 0) > asOf) return undefined
-    const here = this.#ports.replica.positionHere(shardGroup(datastore, shard))
-    if (here === undefined || here > asOf) return undefined
-    return { kind: 'ok', value: { shard, cells: [], next: addedId, asOf } }
-  }
-
-  /** Resolves when one of the shards has gone on since, or it is time. */
-  async #change(
-    datastore: string,
-    positions: readonly ShardPosition[],
-    untilMs: number,
-  ): Promise<void> {
-    if (this.#watchedShards + positions.length > watchedShardsMax) {
-      throw new StoreError('overloaded', 'too many calls wait for new cells at this node')
-    }
-    const { replica, clock } = this.#ports
-    let wake = (): void => undefined
-    const woken = new Promise<void>((resolve) => (wake = resolve))
-    const timer = clock.setTimer(Math.max(0, untilMs - clock.monotonicMs()), wake)
-    const cancels = positions.map(([shard, position]) =>
-      replica.watch(shardGroup(datastore, shard), position, wake),
-    )
-    this.#watchedShards += positions.length
-    this.#waits.add(wake)
-    try {
-      // What was applied between the reading and the watching wakes nobody.
-      if (!(await this.#hasGoneOn(datastore, positions))) await woken
-    } finally {
-      this.#waits.delete(wake)
-      this.#watchedShards -= positions.length
-      timer.cancel()
-      for (const cancel of cancels) cancel()
-    }
-  }
-
-  async #hasGoneOn(datastore: string, positions: readonly ShardPosition[]): Promise<boolean> {
-    const { replica } = this.#ports
-    for (const [shard, position] of positions) {
-      const group = shardGroup(datastore, shard)
-      const here = replica.positionHere(group) ?? (await replica.read(group, 'any', 1)).position
-      if (here > position) return true
-    }
-    return false
   }
 }
 
@@ -487,21 +303,4 @@ function refuse(refused: Problem | undefined): void {
 
 function isUnknown(outcome: Outcome<Written>): boolean {
   return outcome.kind === 'problem' && outcome.problem.code === 'unknown-outcome'
-}
-
-/** Where to go on: a time, once looked up, is an added id. */
-function placeAfter(page: Outcome<StoredLogPage>, place: LogPlace | undefined): LogPlace {
-  if (page.kind === 'problem') return place ?? { kind: 'after', shard: 0, addedId: 0 }
-  const { shard, next, asOf } = page.value
-  const after = { kind: 'after', shard, addedId: next } as const
-  return asOf === undefined ? after : { ...after, asOf }
-}
-
-/** How far shards had come in which there was nothing to be read. */
-function reachedBy(pages: readonly Outcome<StoredLogPage>[]): ShardPosition[] {
-  return pages.flatMap((page): ShardPosition[] =>
-    page.kind === 'ok' && page.value.asOf !== undefined
-      ? [[page.value.shard, page.value.asOf]]
-      : [],
-  )
 }

@@ -1,0 +1,52 @@
+/** Reads of shards, each at one moment, with what they tell of how far the shard had come. */
+import type { Position } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { GroupTables } from '../tables/open.ts'
+import type { ReadFrom } from './operation.ts'
+import { readShard, type ShardView } from './shard-read.ts'
+import type { ByShard } from './shard.ts'
+import type { Sightings } from './sightings.ts'
+
+/** One call under way. */
+export interface Call {
+  readonly deadlineMs: number
+  readonly seen: Sightings
+}
+
+interface Asked {
+  readonly datastore: string
+  readonly read: ReadFrom
+}
+
+export class ShardReader {
+  readonly #shards: ByShard<GroupTables>
+  readonly #clock: Clock
+
+  constructor(shards: ByShard<GroupTables>, clock: Clock) {
+    this.#shards = shards
+    this.#clock = clock
+  }
+
+  /** Reads a shard at one moment, and notes how far it had come. */
+  async read<Value>(
+    asked: Asked,
+    shard: number,
+    call: Call,
+    work: (view: ShardView) => Promise<Value>,
+  ): Promise<Value> {
+    return (await this.readAt(asked, shard, call, work)).value
+  }
+
+  async readAt<Value>(
+    { datastore, read }: Asked,
+    shard: number,
+    call: Call,
+    work: (view: ShardView) => Promise<Value>,
+  ): Promise<{ readonly value: Value; readonly position: Position }> {
+    const ports = { tables: this.#shards.get(datastore, shard), clock: this.#clock }
+    const of = { datastore, shard }
+    const { value, view } = await readShard(ports, of, read, call.deadlineMs, work)
+    call.seen.see(shard, view.position)
+    return { value, position: view.position }
+  }
+}
