@@ -10,6 +10,7 @@ import { unknownWord } from '../base/suggest.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Tables } from '../tables/open.ts'
 import type { GroupTransaction } from '../tables/types.ts'
+import { momentOf, msSince, type Moment } from '../txn/time.ts'
 import { indexesMax } from './bounds.ts'
 import {
   datastoreKey,
@@ -215,8 +216,8 @@ export function indexNamed(
 
 interface Kept {
   readonly indexes: readonly KnownIndex[]
-  /** Of the monotonic clock, when they were asked for. */
-  readonly askedAtMs: number
+  /** When they were asked for. */
+  readonly askedAt: Moment
 }
 
 export interface KeptIndexesParts {
@@ -241,7 +242,7 @@ export class KeptIndexes {
   of(datastore: string): readonly KnownIndex[] | Promise<readonly KnownIndex[]> {
     const { clock, trustMs } = this.#parts
     const kept = this.#kept.get(datastore)
-    const ageMs = kept === undefined ? Infinity : clock.monotonicMs() - kept.askedAtMs
+    const ageMs = kept === undefined ? Infinity : msSince(clock, kept.askedAt)
     if (kept !== undefined && ageMs < trustMs / 2) return kept.indexes
     const look = this.#look(datastore)
     if (kept === undefined || ageMs >= trustMs) return look.then(({ indexes }) => indexes)
@@ -270,9 +271,9 @@ export class KeptIndexes {
 
   async #lookOnce(datastore: string): Promise<Kept> {
     const { tables, clock, copyOf } = this.#parts
-    const askedAtMs = clock.monotonicMs()
+    const askedAt = momentOf(clock)
     const copy = copyOf?.(datastore) ?? datastore
-    const kept = { indexes: await readIndexes(tables, datastore, { copy }), askedAtMs }
+    const kept = { indexes: await readIndexes(tables, datastore, { copy }), askedAt }
     if (this.#kept.size >= datastoresKeptMax) this.#kept.clear()
     this.#kept.set(datastore, kept)
     return kept

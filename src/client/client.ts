@@ -35,6 +35,7 @@ import { SchemaWatch } from '../tables/schema-watch.ts'
 import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import { timeoutProblem } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
+import { momentOf } from '../txn/time.ts'
 import type { Replied, Reply } from '../wire/client-message.ts'
 import { notAnAnswer, PutCall, ReadCall, type Call } from './call.ts'
 import { Caller, defaultClientLimits, type ClientLimits, type ClientPorts } from './caller.ts'
@@ -98,12 +99,11 @@ export class Client implements CellService {
   ): Promise<Tables<Of>> {
     const { clock, random, scope } = this.#ports
     const { timeoutMs, schemaTrustMs: trustMs } = this.#limits
-    const askedAtMs = clock.monotonicMs()
+    const askedAt = momentOf(clock)
     const view = await this.#schemaView(schema.name, options)
     const version = versionFor(schema.model, view?.version)
     const look = (): Promise<SchemaView | undefined> => this.#schemaView(schema.name, {})
-    const watch =
-      view && new SchemaWatch({ clock, opened: version, view, askedAtMs, trustMs, look })
+    const watch = view && new SchemaWatch({ clock, opened: version, view, askedAt, trustMs, look })
     return openTables(schema, this.groups, {
       ...{ clock, random, version, timeoutMs, intents: this.#sessions, locks: this.groups },
       queues: this.queues,

@@ -8,6 +8,7 @@
 import { assert } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
+import { momentOf, msSince, type Moment } from '../txn/time.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
 import { compileSchema, type CompiledSchema } from './compile.ts'
 import type { SchemaView } from './registry.ts'
@@ -18,8 +19,8 @@ export interface SchemaWatchParts {
   readonly opened: SchemaVersion
   /** As the registry had it when the program opened it. */
   readonly view: SchemaView
-  /** Of the monotonic clock, when that was asked for. */
-  readonly askedAtMs: number
+  /** When that was asked for. */
+  readonly askedAt: Moment
   readonly trustMs: number
   look(): Promise<SchemaView | undefined>
 }
@@ -29,16 +30,16 @@ export class SchemaWatch {
   #compiled: CompiledSchema
   #building: ReadonlyMap<string, Timestamp>
   #version: number
-  #askedAtMs: number
+  #askedAt: Moment
   #look: Promise<void> | undefined
 
   constructor(parts: SchemaWatchParts) {
-    const { opened, view, askedAtMs } = parts
+    const { opened, view, askedAt } = parts
     this.#parts = parts
     this.#compiled = compiledBy(opened, view.version)
     this.#version = view.version.version
     this.#building = view.building
-    this.#askedAtMs = askedAtMs
+    this.#askedAt = askedAt
   }
 
   get compiled(): CompiledSchema {
@@ -52,7 +53,7 @@ export class SchemaWatch {
   /** To be awaited before something is written; undefined when what is known is fresh enough. */
   trusted(): Promise<void> | undefined {
     const { clock, trustMs } = this.#parts
-    const ageMs = clock.monotonicMs() - this.#askedAtMs
+    const ageMs = msSince(clock, this.#askedAt)
     if (ageMs < trustMs / 2) return undefined
     const look = this.lookAgain()
     if (ageMs >= trustMs) return look
@@ -70,10 +71,10 @@ export class SchemaWatch {
 
   async #lookOnce(): Promise<void> {
     const { clock, look, opened } = this.#parts
-    const askedAtMs = clock.monotonicMs()
+    const askedAt = momentOf(clock)
     const view = await look()
     assert(view !== undefined, 'TAB-6: a schema that a cluster has stays')
-    this.#askedAtMs = askedAtMs
+    this.#askedAt = askedAt
     this.#building = view.building
     if (view.version.version === this.#version) return
     assert(view.version.version > this.#version, 'TAB-6: versions follow one another')

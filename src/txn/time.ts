@@ -2,6 +2,21 @@
 import { StoreError } from '../base/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 
+/** A moment by both clocks: the monotonic one may stand still while its machine is suspended. */
+export interface Moment {
+  readonly monotonicMs: number
+  readonly wallMicros: number
+}
+
+export function momentOf(clock: Clock): Moment {
+  return { monotonicMs: clock.monotonicMs(), wallMicros: clock.wallMicros() }
+}
+
+/** How long ago it was, by the clock that says more: a wall clock that goes back makes nothing younger. */
+export function msSince(clock: Clock, { monotonicMs, wallMicros }: Moment): number {
+  return Math.max(clock.monotonicMs() - monotonicMs, (clock.wallMicros() - wallMicros) / 1000)
+}
+
 /** What is left until the deadline; at least 1, for those who wait in milliseconds. */
 export function remainingMs(clock: Clock, deadlineMs: number): number {
   return Math.max(1, Math.ceil(deadlineMs - clock.monotonicMs()))

@@ -21,6 +21,7 @@ import type { DropProgress } from '../../src/cells/index-drop.ts'
 import {
   applyIndex,
   droppedMeanwhile,
+  KeptIndexes,
   markIndexBuilt,
   readIndexes,
 } from '../../src/cells/index-registry.ts'
@@ -32,6 +33,7 @@ import { SeenPositions } from '../../src/client/seen-positions.ts'
 import { present } from '../../src/base/assert.ts'
 import { nodeId, type GroupId } from '../../src/base/ids.ts'
 import { placementOver } from '../../src/placement/placement.ts'
+import type { Clock } from '../../src/ports/clock.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { schemaTrustMs } from '../../src/tables/bounds.ts'
 import { IndexRelay } from '../../src/tables/index-relay.ts'
@@ -179,6 +181,23 @@ test('IDX-8: an index is built when all sets have heard of it, and not before', 
   const [told] = await run(readIndexes(tables, datastore))
   expect(told).toMatchObject({ isKnown: true, isBuilding: true })
   expect(told?.declaredAt).toBeGreaterThanOrEqual(before)
+})
+
+test('IDX-8: who was suspended looks at the definitions again before going by them', async () => {
+  const { tables, clock, run } = bench()
+  let aheadMicros = 0
+  const own: Clock = {
+    wallMicros: () => clock.wallMicros() + aheadMicros,
+    monotonicMs: () => clock.monotonicMs(),
+    setTimer: (...given) => clock.setTimer(...given),
+    defer: (...given) => clock.defer(...given),
+  }
+  const kept = new KeptIndexes({ tables, clock: own, trustMs: schemaTrustMs })
+  await run(kept.now(datastore))
+  await run(applyIndex(tables, definition('city'), clock))
+  expect(kept.of(datastore)).toEqual([])
+  aheadMicros = 3_600_000_000
+  expect(await run(Promise.resolve(kept.of(datastore)))).toHaveLength(1)
 })
 
 test('a put waits no longer for definitions than it has time, so that there is some left for a buffer', async () => {

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { parseSchema } from '../../schema/ddl-parse.ts'
 import type { Schema } from '../../schema/model.ts'
+import type { Clock } from '../../src/ports/clock.ts'
 import { compileSchema } from '../../src/tables/compile.ts'
 import { compareIndex, removeLeftOvers } from '../../src/tables/index-compare.ts'
 import { buildIndex, type UpkeepParts } from '../../src/tables/index-upkeep.ts'
@@ -10,6 +11,7 @@ import { openTables } from '../../src/tables/open.ts'
 import { applySchema, markBuilt, readSchemaView } from '../../src/tables/registry.ts'
 import { SchemaWatch } from '../../src/tables/schema-watch.ts'
 import { Sessions } from '../../src/txn/session.ts'
+import { momentOf } from '../../src/txn/time.ts'
 import { globalBench, type GlobalBench, type RelayNode } from './global-bench.ts'
 
 function schemaOf(more: string): Schema {
@@ -34,11 +36,11 @@ function optionsOf(node: RelayNode, bench: GlobalBench): UpkeepParts['options'] 
 async function opened(bench: GlobalBench, node: RelayNode, schema: Schema): Promise<PlainTables> {
   const { clock, groups: port } = node
   const look = (): ReturnType<typeof readSchemaView> => readSchemaView(port, 'Fleet', { clock })
-  const askedAtMs = clock.monotonicMs()
+  const askedAt = momentOf(clock)
   const view = await look()
   if (view === undefined) throw new Error('the schema was applied')
   const { version } = view
-  const watch = new SchemaWatch({ clock, opened: version, view, askedAtMs, trustMs, look })
+  const watch = new SchemaWatch({ clock, opened: version, view, askedAt, trustMs, look })
   const random = bench.world.random.fork(`opened ${version.version}`)
   return openTables({ name: schema.name, tables: [], model: schema }, port, {
     clock,
@@ -127,4 +129,30 @@ test('IDX-6: an index on rows that are there is asked when all are in it, those 
   await rest()
   expect(await run(removeLeftOvers(parts))).toBe(0)
   expect((await run(compareIndex(parts))).entries).toBe(5)
+})
+
+test('IDX-6: a program that was suspended looks at the registry again before it writes', async () => {
+  const bench = globalBench()
+  const { node, run } = bench
+  const n1 = node('n1')
+  await run(applySchema(n1.groups, first, optionsOf(n1, bench)))
+  let aheadMicros = 0
+  const clock: Clock = {
+    wallMicros: () => n1.clock.wallMicros() + aheadMicros,
+    monotonicMs: () => n1.clock.monotonicMs(),
+    setTimer: (...given) => n1.clock.setTimer(...given),
+    defer: (...given) => n1.clock.defer(...given),
+  }
+  const look = (): ReturnType<typeof readSchemaView> =>
+    readSchemaView(n1.groups, 'Fleet', { clock })
+  const view = await run(look())
+  if (view === undefined) throw new Error('the schema was applied')
+  const own = { clock, opened: view.version, view, askedAt: momentOf(clock) }
+  const watch = new SchemaWatch({ ...own, trustMs, look })
+  expect(watch.trusted()).toBeUndefined()
+  aheadMicros = 3_600_000_000
+  const looking = watch.trusted()
+  expect(looking).toBeInstanceOf(Promise)
+  await run(looking ?? Promise.resolve())
+  expect(watch.trusted()).toBeUndefined()
 })
