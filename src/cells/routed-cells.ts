@@ -30,6 +30,9 @@ export interface RoutedCellsParts {
 
 type Batch = PutCells | GetCells | GetLog
 
+/** Sets are waited for so long at a time: what nobody waits for any more goes on for no longer. */
+const waitSliceMs = 2_000
+
 /** What one set is asked of a batch: the items at these places. */
 interface Part {
   readonly service: CellService
@@ -132,17 +135,32 @@ async function readLogs(
     const known = present(operation.items[place], 'cells: a page is of a place')
     return page.kind === 'problem' ? known : afterPage(page.value)
   })
-  const waiting = { ...operation, items }
-  const answered = await new Promise<{ readonly part: Part; readonly one: Answered }>(
-    (resolve, reject) => {
-      for (const part of parts) {
-        part.service
-          .execute(partOf(waiting, part.places), options)
-          .then((one) => resolve({ part, one }), reject)
-      }
-    },
-  )
-  return over(looked, answer.items, answered.part, answered.one)
+  for (let leftMs = operation.waitMs; ;) {
+    const waitMs = Math.min(leftMs, waitSliceMs)
+    leftMs -= waitMs
+    const given = { ...options, timeoutMs: timeoutMs + waitMs }
+    const { part, one } = await firstOf({ ...operation, items, waitMs }, parts, given)
+    if (leftMs <= 0 || !isLogWithoutNews(one)) return over(looked, answer.items, part, one)
+  }
+}
+
+/** What each set is asked at once, and the first one answers. */
+function firstOf(
+  operation: GetLog,
+  parts: readonly Part[],
+  options: CallOptions,
+): Promise<{ readonly part: Part; readonly one: Answered }> {
+  return new Promise((resolve, reject) => {
+    for (const part of parts) {
+      part.service
+        .execute(partOf(operation, part.places), options)
+        .then((one) => resolve({ part, one }), reject)
+    }
+  })
+}
+
+function isLogWithoutNews({ answer }: Answered): boolean {
+  return answer.kind === 'log' && !answer.items.some(isNews)
 }
 
 /** As of where the look found nothing: a shard that has not gone on since need not be read again. */

@@ -57,3 +57,28 @@ test('a wait for several sets goes on from where the look before it came to', as
   const waits = asked.filter(({ waitMs }) => waitMs > 0).flatMap((one) => one.items)
   expect(waits).toEqual([0, 1].map((shard) => ({ kind: 'after', shard, addedId: 5, asOf: 7 })))
 })
+
+test('what waits at other sets when one has answered is over in a short time', async () => {
+  const { world, clockOf } = createBench()
+  const clock = clockOf('node')
+  const waits: number[] = []
+  const idle: CellService = {
+    execute: async (operation) => {
+      if (operation.kind === 'log') waits.push(operation.waitMs)
+      await pause({ clock }, operation.kind === 'log' ? operation.waitMs + 1 : 1)
+      const items: Outcome<StoredLogPage>[] = [
+        { kind: 'ok', value: { shard: 0, cells: [], next: 0 } },
+      ]
+      return { answer: { kind: 'log', items }, positions: [] }
+    },
+  }
+  const other: CellService = { execute: (...given) => idle.execute(...given) }
+  const setOf = (_: string, shard: number): number => shard % 2
+  const cells = new RoutedCells({ services: [idle, other], own: idle, setOf })
+  const items = [0, 1].map((shard) => ({ kind: 'after', shard, addedId: 0 }) as const)
+  const operation = { kind: 'log', datastore, items, limit: 1, waitMs: 5_000, read: any } as const
+  const startMicros = world.nowMicros
+  await settled(world, ask(cells, operation, { timeoutMs: 7_000 }))
+  expect(waits).toEqual([0, 0, 2_000, 2_000, 2_000, 2_000, 1_000, 1_000])
+  expect(world.nowMicros - startMicros).toBeGreaterThanOrEqual(5_000_000)
+})
