@@ -5,11 +5,14 @@
  */
 import { equalBytes } from '../base/bytes.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
 import { schemaGraceMs, upkeepBounds } from '../tables/bounds.ts'
 import { indexAgenda } from '../tables/index-agenda.ts'
 import type { Progress } from '../tables/index-upkeep.ts'
 import type { Tables } from '../tables/open.ts'
 import { runRead } from '../txn/run-read.ts'
+import { runTransaction } from '../txn/run.ts'
+import type { IntentSource } from '../txn/session.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import { pause } from '../txn/time.ts'
 import {
@@ -30,6 +33,8 @@ export interface CellBuildParts {
   readonly tables: Tables
   readonly port: GroupPort
   readonly clock: Clock
+  readonly random: Random
+  readonly intents: IntentSource
   readonly definition: NumberedIndex
   /** Throws when the index is dropped, as far as is known since a short time. */
   checkKept(): void | Promise<void>
@@ -62,6 +67,7 @@ export async function buildCellIndex(
   let [rows, filledAt] = [0, 0]
   const filled: ShardName[] = []
   await forEachShard(parts, 'filling', parts.shards, async (of) => {
+    await takePosition(parts, of)
     let count = 0
     for await (const rowKey of rowsOf(parts, of)) {
       const at = await fillRow(parts, of, rowKey)
@@ -76,6 +82,20 @@ export async function buildCellIndex(
     while (await hasChanges(parts, of, filledAt)) await pause(parts, upkeepBounds.lookMs)
   })
   return { shards: filled.length, rows }
+}
+
+/**
+ * What one node alone has accepted, of a writer who did not keep the index, might be applied after the
+ * shard was looked at. It is applied before this, or never.
+ */
+async function takePosition(
+  { port, clock, random, intents }: CellBuildParts,
+  of: ShardName,
+): Promise<void> {
+  const options = { clock, random, intents }
+  await runTransaction(port, shardGroupOf(of), options, async (transaction) => {
+    transaction.takePosition()
+  })
 }
 
 /** Resolves with when that was. */

@@ -20,8 +20,10 @@ import type { IndexValue } from '../cells/index-values.ts'
 import type { Answer, CellService, DropIndex, SpreadIndexes } from '../cells/operation.ts'
 import { shardCount } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
 import { upkeepBounds } from '../tables/bounds.ts'
 import type { Tables } from '../tables/open.ts'
+import type { IntentSource } from '../txn/session.ts'
 import { pause } from '../txn/time.ts'
 import { notAnAnswer } from './call.ts'
 import type { ClientGroups } from './groups.ts'
@@ -158,6 +160,8 @@ export interface CellIndexesParts {
   readonly tables: Tables
   readonly groups: ClientGroups
   readonly clock: Clock
+  readonly random: Random
+  readonly intents: IntentSource
   readonly timeoutMs: number
   /** So long what was read of definitions is gone by. */
   readonly trustMs: number
@@ -276,10 +280,10 @@ export class ClientCellIndexes {
     definition: NumberedIndex,
     { onProgress = () => undefined, shards = allShards }: CellBuildOptions,
   ): Parameters<typeof buildCellIndex>[0] {
-    const { tables, groups, clock, trustMs } = this.#parts
+    const { tables, groups, clock, random, intents, trustMs } = this.#parts
     const kept = new KeptIndexes({ tables, clock, trustMs })
     return {
-      ...{ tables, port: groups, clock, definition, shards, onProgress },
+      ...{ tables, port: groups, clock, random, intents, definition, shards, onProgress },
       checkKept: () => {
         const known = kept.of(definition.datastore)
         if (known instanceof Promise) return known.then((all) => checkKept(all, definition))

@@ -155,8 +155,8 @@ export class Client implements CellService {
     const { clock, random } = this.#ports
     const { timeoutMs, schemaTrustMs: trustMs } = this.#limits
     const tables = openCellTables(this.groups, { clock, random })
-    const parts = { service: this, tables, groups: this.groups, clock, timeoutMs, trustMs }
-    return new ClientCellIndexes(parts, datastore)
+    const parts = { service: this, tables, groups: this.groups, clock, random, timeoutMs, trustMs }
+    return new ClientCellIndexes({ ...parts, intents: this.#sessions }, datastore)
   }
 
   /** What the node that is asked at present says of itself. */

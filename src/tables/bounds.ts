@@ -1,6 +1,6 @@
 /** Bounds of reading tables and of indexes. What a transaction may hold is in `../txn/bounds.ts`. */
 import { clockDriftPpmMax } from '../base/limits.ts'
-import { intentLifetimeMs } from '../txn/bounds.ts'
+import { intentLifetimeMsMax } from '../txn/bounds.ts'
 
 /** Rows or entries in one page, when no limit is given. */
 export const scanRowsDefault = 1000
@@ -37,7 +37,7 @@ export const schemaTrustMs = 10_000
  * looked again, and what it sent before has ended.
  */
 export const schemaGraceMs: number =
-  schemaTrustMs * (1 + clockDriftPpmMax / 1_000_000) + intentLifetimeMs
+  schemaTrustMs * (1 + clockDriftPpmMax / 1_000_000) + intentLifetimeMsMax
 
 /** Of building and comparing global indexes. */
 export const upkeepBounds = {

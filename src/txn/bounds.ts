@@ -10,8 +10,11 @@ export const pageRowsMax = 1000
 export const callTimeoutMsMax: number = 5 * 60 * 1000
 /** An intent that has not taken effect so long after it was made never will, in log time. */
 export const intentLifetimeMs: number = 10 * 60 * 1000
-/** Intents that claim to live longer are refused: groups would have to remember them. */
-export const intentLifetimeMsMax: number = 60 * 60 * 1000
+/**
+ * Intents that claim to live longer are refused: groups would have to remember them, and who builds an
+ * index waits for so long (IDX-6). What is above `intentLifetimeMs` is for clients whose clocks are ahead.
+ */
+export const intentLifetimeMsMax: number = 15 * 60 * 1000
 
 /** How often one call runs its function again after a conflict. */
 export const rerunsMax = 20

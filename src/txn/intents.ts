@@ -35,7 +35,7 @@ export function intentsProblem(
   const clocks = 'compare the clocks of the client and of the node'
   if (leftMs < 0) return problem('expired', `the request is out of date: try again, or ${clocks}`)
   if (leftMs <= intentLifetimeMsMax) return undefined
-  return problem('invalid', `the request claims to be good for longer than an hour: ${clocks}`)
+  return problem('invalid', `the request claims to be good for longer than 15 minutes: ${clocks}`)
 }
 
 export function timeoutProblem(timeoutMs: number): Problem | undefined {

@@ -28,6 +28,7 @@ export class RawTransaction implements Reads {
   readonly #writes = new WriteSet()
   /** A limit that was hit: part of a change may be missing, so nothing of it is committed. */
   #refused: StoreError | undefined
+  #takesPosition = false
 
   constructor(rows: PortReads, limits: TransactionLimits, turn: Turn) {
     this.group = rows.group
@@ -144,6 +145,15 @@ export class RawTransaction implements Reads {
     this.#checkLimits()
   }
 
+  /**
+   * Has the transaction take a position of the log though it writes nothing. What was accepted there
+   * before by anybody, and is not known to be chosen, is then applied first, or never will be.
+   */
+  takePosition(): void {
+    this.turn.check()
+    this.#takesPosition = true
+  }
+
   /** Draws a number of the group's counter at commit; gives its index among the numbers. */
   allocate(counter: number): number {
     this.turn.check()
@@ -160,11 +170,11 @@ export class RawTransaction implements Reads {
     return this.#writes.hasUnplacedUnder(prefix)
   }
 
-  /** What is to be committed; nothing when nothing was written. The view stays unopened. */
+  /** What is to be committed; nothing when nothing was written, and no position is to be taken. The view stays unopened. */
   async submission(intent: Intent, attempt: number): Promise<Submission | undefined> {
     assert(this.turn.isOver, 'TXN-4: what is committed changes no more')
     if (this.#refused !== undefined) throw this.#refused
-    if (this.#writes.count === 0) return undefined
+    if (this.#writes.count === 0 && !this.#takesPosition) return undefined
     const view = await this.#rows.openedView()
     const hasRead = this.#reads.count > 0
     assert(!hasRead || view !== undefined, 'TXN-1: what was read was read at a view')

@@ -5,7 +5,7 @@ import {
   type IndexDefinition,
   type NumberedIndex,
 } from '../../src/cells/index-definition.ts'
-import { openCellTables } from '../../src/cells/cell-table.ts'
+import { openCellTables, shardGroupOf } from '../../src/cells/cell-table.ts'
 import { buildCellIndex, compareCellIndex } from '../../src/cells/index-build.ts'
 import { applyIndex, markIndexBuilt } from '../../src/cells/index-registry.ts'
 import { ClientCellIndex, type CellIndexPage } from '../../src/client/cell-indexes.ts'
@@ -15,6 +15,7 @@ import { upkeepBounds } from '../../src/tables/bounds.ts'
 import { IndexRelay } from '../../src/tables/index-relay.ts'
 import type { GroupPort } from '../../src/txn/group-port.ts'
 import { LocalGroups } from '../../src/txn/local-groups.ts'
+import { Sessions } from '../../src/txn/session.ts'
 import { createBench, datastore, put, rowKey, settled } from './kit.ts'
 
 const given = {
@@ -55,6 +56,7 @@ function bench() {
   const run = <Value>(work: Promise<Value>): Promise<Value> => settled(world, work)
   const parts = {
     ...{ tables, port, clock, definition: declared(), onProgress: () => undefined },
+    ...{ random, intents: new Sessions(clock, random.fork('intents')) },
     checkKept: () => undefined,
     shards: [1, 2, 3].map((row) => shardOf(rowKey(row))),
   }
@@ -223,6 +225,21 @@ test('IDX-6: a build waits for what stands on an agenda behind a page of newer c
   }
   await run(buildCellIndex({ ...parts, port }, undefined))
   expect(looks).toBe(3)
+})
+
+test('IDX-6: a build takes a position in every shard, for what somebody alone may have accepted', async () => {
+  const { replica, tables, clock, run, write, parts } = bench()
+  await run(applyIndex(tables, definition(), clock))
+  await write(1, 'BASE', 1, { driver: ann, at: '2026-01-01T00:00:00Z' })
+  const positions = async (): Promise<readonly number[]> => {
+    const groups = parts.shards.map((shard) => shardGroupOf({ datastore, shard }))
+    const points = await run(Promise.all(groups.map((one) => replica.read(one, 'any', 1_000))))
+    return points.map(({ position }) => position)
+  }
+  expect(await positions()).toEqual([1, 0, 0])
+  await run(buildCellIndex(parts, undefined))
+  const [, ...empty] = await positions()
+  expect(empty).toEqual([1, 1])
 })
 
 test('what defines no index is refused with the way to each mistake', () => {

@@ -39,6 +39,7 @@ import { schemaTrustMs } from '../../src/tables/bounds.ts'
 import { IndexRelay } from '../../src/tables/index-relay.ts'
 import type { GroupPort } from '../../src/txn/group-port.ts'
 import { LocalGroups } from '../../src/txn/local-groups.ts'
+import { Sessions } from '../../src/txn/session.ts'
 import { ask, createBench, datastore, get, put, rowKey, settled } from './kit.ts'
 import { MemoryLog, MemoryReplica } from './memory-replica.ts'
 
@@ -96,8 +97,10 @@ function bench(delayMs = 1) {
   const run = <Value>(work: Promise<Value>): Promise<Value> => settled(world, work)
   const storeOf = (row: string): CellStore =>
     at(stores, setOf(shardGroupOf({ datastore, shard: shardOf(row) })))
+  const intents = new Sessions(clock, random.fork('intents'))
   const parts = (index: NumberedIndex) => ({
     ...{ tables, port: groups, clock, definition: index, shards },
+    ...{ random, intents },
     ...{ checkKept: () => undefined, onProgress: () => undefined },
   })
   const spread = (): Promise<unknown> =>
@@ -109,7 +112,7 @@ function bench(delayMs = 1) {
     return present(known, 'there is one').definition
   }
   return {
-    ...{ world, clock, replicas, stores, tables, run, parts, spread, declared, storeOf },
+    ...{ world, clock, random, replicas, stores, tables, run, parts, spread, declared, storeOf },
     rest: (ms = 15_000) => run(world.sleep(ms * 1000)),
     ready: async (field: string) => {
       const index = await declared(field)
@@ -212,7 +215,7 @@ test('a put waits no longer for definitions than it has time, so that there is s
 })
 
 test('IDX-8: a build does not begin to wait for an index that was declared since it spread others', async () => {
-  const { tables, stores, run, clock } = bench()
+  const { tables, stores, run, clock, random } = bench()
   const late: CellService = {
     // What it spreads is from before the index was declared.
     execute: async (operation, options) => {
@@ -222,7 +225,16 @@ test('IDX-8: a build does not begin to wait for an index that was declared since
     },
   }
   const groups = new ClientGroups(() => Promise.reject(new Error('not asked')), new SeenPositions())
-  const common = { tables, clock, groups, timeoutMs: 20_000, trustMs: schemaTrustMs }
+  const intents = new Sessions(clock, random)
+  const common = {
+    tables,
+    clock,
+    random,
+    intents,
+    groups,
+    timeoutMs: 20_000,
+    trustMs: schemaTrustMs,
+  }
   const indexes = new ClientCellIndexes({ ...common, service: late }, datastore)
   await expect(run(indexes.build('by_it'))).rejects.toMatchObject({
     code: 'unavailable',
