@@ -12,3 +12,6 @@ interface Order {
 process.on('message', ({ seed, check, rules, switches }: Order) => {
   void runSeedChecked(seed, check, { rules }, switches).then((result) => process.send?.(result))
 })
+
+// Whoever would be told has ended, by itself or not.
+process.on('disconnect', () => process.exit())

@@ -5,6 +5,7 @@
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { heapFlags } from './campaign.ts'
 import { huntByExploring } from './explore/hunt.ts'
 import type { Mutant } from './mutant.ts'
 import { build, output, plant } from './mutant-copy.ts'
@@ -108,7 +109,9 @@ async function runSeeds(
   const to = Math.min(options.to, from + (mutant.seedsMax ?? Number.MAX_SAFE_INTEGER) - 1)
   const main = join(copy, 'dist', 'sim', 'main.js')
   const flags = ['run', '--seeds', `${from}..${to}`, '--stop', '--json-lines', ...rulesOf(mutant)]
-  const printed = await output(process.execPath, [main, ...flags], copy, secondsMax)
+  // In one process, which is killed when the time is up.
+  const command = [...heapFlags, main, ...flags]
+  const printed = await output(process.execPath, command, copy, secondsMax)
   const lines = printed.split('\n').slice(0, -1)
   return lines.map((line) => {
     const report: SeedReport = JSON.parse(line)
