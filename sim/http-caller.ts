@@ -92,7 +92,7 @@ export class HttpCaller {
 }
 
 /** A gateway that stops is one of several. */
-function mayBeSentAgain({ code, retry }: StoreError): boolean {
+export function mayBeSentAgain({ code, retry }: StoreError): boolean {
   return retry !== 'never' || code === 'closed'
 }
 

@@ -3,7 +3,7 @@
  * know by which way a cell goes. Keeps the session positions that answers tell, and sends them back.
  */
 import { StoreError } from '../src/base/errors.ts'
-import { valueOf, type Outcome } from '../src/base/problem.ts'
+import { errorOf, problem, valueOf, type Outcome } from '../src/base/problem.ts'
 import type { Json } from '../src/cells/body.ts'
 import type { Cell, CellName, NewCell, Written } from '../src/cells/cell.ts'
 import type { LogPage, Page, PurgedPage, ReadOptions } from '../src/client/options.ts'
@@ -14,6 +14,7 @@ import type { CellCalls } from './history/record-client.ts'
 import { hotShardOf } from './hot-rows.ts'
 import {
   errorOfDetails,
+  mayBeSentAgain,
   problemOf,
   type HttpCaller,
   type ProblemJson,
@@ -144,7 +145,10 @@ export class HttpCells implements CellCalls {
     const told = await this.#ask('POST', '/cells:batchPut', { body: { cells: asked } })
     if (told.isRepeated) for (const cell of cells) this.#parts.onSentAgain(cell)
     const { items }: ItemsJson<WrittenJson> = JSON.parse(textOf(told))
-    return items.map((item) => outcomeOf(item, (written) => this.#writtenOf(told, written)))
+    return items.map((item) => {
+      const outcome = outcomeOf(item, (written) => this.#writtenOf(told, written))
+      return told.isRepeated ? unlessUnsure(outcome) : outcome
+    })
   }
 
   /** Current. One without a ref key is its column's latest. */
@@ -232,6 +236,15 @@ function outcomeOf<Item extends object, Value>(
   if (!('problem' in item)) return { kind: 'ok', value: valueOfItem(item) }
   const { code, message, detail } = errorOfDetails(item.problem)
   return { kind: 'problem', problem: { code, message, detail } }
+}
+
+/**
+ * An item of a batch of which an earlier try may have been carried out: that a gateway stops, or cannot,
+ * says nothing of that one. As the caller itself does with answers as a whole.
+ */
+function unlessUnsure(outcome: Outcome<Written>): Outcome<Written> {
+  if (outcome.kind === 'ok' || !mayBeSentAgain(errorOf(outcome.problem))) return outcome
+  return { kind: 'problem', problem: problem('unknown-outcome', 'an earlier answer was lost') }
 }
 
 function writtenOf(written: WrittenJson): Written {
