@@ -9,6 +9,7 @@ const plainFormat = 1
 const numberedFormat = 2
 /** MessagePack: lists up to 15, and bytes with a length of one, two or four bytes. */
 const shortList = 0x90
+const shortListMax = 15
 const shortBytes = 0xc4
 const longBytes = 0xc6
 /** Numbers below stand for themselves. */
@@ -16,19 +17,36 @@ const plainNumberMax = 0x7f
 
 /** A view of the bytes behind the property's number; undefined: unpack the row to know. */
 export function bytesField(row: Uint8Array, number: number): Uint8Array | undefined {
-  if (row[0] !== plainFormat && row[0] !== numberedFormat) return undefined
-  let at = row[0] === plainFormat ? 1 : 1 + countBytes
-  const count = (row[at++] ?? 0) - shortList
-  for (let pair = 0; 2 * pair < count && count <= 15; pair++) {
-    const found = row[at++] ?? Infinity
-    const mark = row[at++] ?? 0
-    if (found > plainNumberMax || mark < shortBytes || mark > longBytes) return undefined
-    let length = 0
-    const lengthEnd = at + 2 ** (mark - shortBytes)
-    while (at < lengthEnd) length = length * 256 + (row[at++] ?? 0)
-    if (at + length > row.length) return undefined
-    if (found === number) return row.subarray(at, at + length)
-    at += length
+  let at = listAt(row)
+  const count = (row[at] ?? 0) - shortList
+  if (at === 0 || count > shortListMax) return undefined
+  at += 1
+  for (let place = 0; place < count; place += 2) {
+    const found = row[at] ?? Infinity
+    const from = contentAt(row, at + 1)
+    const end = from + lengthBefore(row, at + 2, from)
+    if (found > plainNumberMax || from === 0 || end > row.length) return undefined
+    if (found === number) return row.subarray(from, end)
+    at = end
   }
   return undefined
+}
+
+/** Where the list of fields begins; 0 for what is no row. */
+function listAt(row: Uint8Array): number {
+  if (row[0] === numberedFormat) return 1 + countBytes
+  return row[0] === plainFormat ? 1 : 0
+}
+
+/** Where the content of the bytes begins whose mark is at this place; 0 when no bytes are there. */
+function contentAt(row: Uint8Array, at: number): number {
+  const mark = row[at] ?? 0
+  return mark < shortBytes || mark > longBytes ? 0 : at + 1 + 2 ** (mark - shortBytes)
+}
+
+/** The length that stands between two places. */
+function lengthBefore(row: Uint8Array, from: number, end: number): number {
+  let length = 0
+  for (let at = from; at < end; at++) length = length * 256 + (row[at] ?? 0)
+  return length
 }

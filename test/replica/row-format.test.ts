@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import { groupPrefix, joined, rowsPrefix, rowStoreKey } from '../../src/replica/row-format.ts'

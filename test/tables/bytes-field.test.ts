@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { bytesField } from '../../src/tables/bytes-field.ts'
 import { fieldWith, packValue, unpackValue } from '../../src/tables/row-value.ts'
@@ -23,9 +23,8 @@ test('bytes are those that unpacking the row gives, or it says that the row is t
         const whole = fieldWith(unpackValue(row).fields, wanted)
         const isPlain =
           pairs.length <= 7 && pairs.every(([n, one]) => n < 128 && typeof one === 'object')
-        if (isPlain)
-          expect(found).toEqual(whole === undefined ? undefined : new Uint8Array(asBytes(whole)))
-        else if (found !== undefined) expect([...found]).toEqual([...asBytes(whole)])
+        if (found !== undefined) expect([...found]).toEqual([...asBytes(whole)])
+        else expect(isPlain && whole !== undefined).toBe(false)
       },
     ),
     { numRuns: 500, seed: 3 },
