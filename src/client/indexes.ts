@@ -4,7 +4,12 @@ import { unknownWord } from '../base/suggest.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { compileSchema, type CompiledSchema } from '../tables/compile.ts'
-import { compareIndex, removeLeftOvers, type GlobalIndexReport } from '../tables/index-compare.ts'
+import {
+  compareIndex,
+  makeIndex,
+  removeLeftOvers,
+  type GlobalIndexReport,
+} from '../tables/index-compare.ts'
 import { buildIndex, type Progress, type UpkeepParts } from '../tables/index-upkeep.ts'
 import { markBuilt, type SchemaView } from '../tables/registry.ts'
 import type { IntentSource } from '../txn/session.ts'
@@ -70,16 +75,16 @@ export class ClientIndexes {
     const since = view.building.get(index)
     // Somebody else was quicker.
     if (since === undefined) return { groups: 0, rows: 0, removed: 0 }
-    const built = await buildIndex(parts, since, options.graceMs)
+    const made = await makeIndex(parts, since, options.graceMs)
     await markBuilt(this.#parts.groups, this.schema, index, parts.options)
-    return { ...built, removed: 0 }
+    return made
   }
 
   /** Puts all rows into the index again, and takes out what is of no row; it goes on being asked. */
   async rebuild(index: string, options: BuildOptions = {}): Promise<BuildReport> {
     const { parts, view } = await this.#upkeep(index, options)
     if (view.building.has(index)) throw notBuilt(index)
-    const removed = await removeLeftOvers(parts)
+    const { removed } = await removeLeftOvers(parts)
     return { ...(await buildIndex(parts, undefined)), removed }
   }
 

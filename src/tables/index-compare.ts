@@ -4,7 +4,7 @@
  * looks wrong is looked at again until no change of it is, and only then is it told.
  */
 import { compareBytes, latin1 } from '../base/bytes.ts'
-import type { GroupId } from '../base/ids.ts'
+import type { GroupId, Timestamp } from '../base/ids.ts'
 import { keyAfter, prefixRange, type KeyRange } from '../txn/key-range.ts'
 import type { StoredRow } from '../txn/reads.ts'
 import { runTransaction } from '../txn/run.ts'
@@ -18,11 +18,13 @@ import { madeOf } from './global-writes.ts'
 import { agendaRowOf } from './index-agenda.ts'
 import { stampBytes } from './index-lane.ts'
 import {
+  buildIndex,
   contextOf,
   countGroups,
   forEachGroup,
   rowIn,
   rowRange,
+  untilRelayed,
   type FoundRow,
   type UpkeepParts,
 } from './index-upkeep.ts'
@@ -71,16 +73,34 @@ export async function compareIndex(parts: UpkeepParts): Promise<GlobalIndexRepor
   return { groups: groups - parts.index.shards, rows, entries, faults }
 }
 
-/** Takes entries that no row has out of the index, by the agendas of their groups; how many. */
-export async function removeLeftOvers(parts: UpkeepParts): Promise<number> {
-  let removed = 0
+/**
+ * Builds an index that was declared when rows were there, and takes out what is of no row: within the
+ * grace one program keeps the index, and another one, which does not know it yet, removes the row.
+ */
+export async function makeIndex(
+  parts: UpkeepParts,
+  declaredAt: Timestamp | undefined,
+  graceMs?: number,
+): Promise<{ readonly groups: number; readonly rows: number; readonly removed: number }> {
+  const built = await buildIndex(parts, declaredAt, graceMs)
+  // Not before: what was put within the grace may have been on its way until now.
+  const { removed, at } = await removeLeftOvers(parts)
+  if (removed > 0) await untilRelayed(parts, at, built.groups)
+  return { ...built, removed }
+}
+
+/** Takes entries that no row has out of the index, by the agendas of their groups: how many, and by when. */
+export async function removeLeftOvers(
+  parts: UpkeepParts,
+): Promise<{ readonly removed: number; readonly at: Timestamp }> {
+  let [removed, at] = [0, 0]
   await inTurns(indexGroups(parts.index), (target) =>
     compareEntries(parts, target, async (place) => {
-      await rightenEntry(parts, place)
+      at = Math.max(at, await rightenEntry(parts, place))
       removed += 1
     }),
   )
-  return removed
+  return { removed, at }
 }
 
 type Suspect = (place: Place) => Promise<void>
@@ -190,19 +210,25 @@ function faultOf(
   return kind && { kind, index: index.name, entry: words }
 }
 
-/** Puts on the agenda what the entry is by its row. */
-async function rightenEntry(parts: UpkeepParts, place: Place): Promise<void> {
+/** Puts on the agenda what the entry is by its row; resolves with when that was. */
+async function rightenEntry(parts: UpkeepParts, place: Place): Promise<Timestamp> {
   const { port, table, index, options } = parts
-  await runTransaction(port, place.source, options, async (transaction) => {
-    const stored = await transaction.get(place.rowKey)
-    const row = stored && decodeRow(table, place.key, stored.value)
-    const entry = row && entriesOf(table, index, row).get(latin1(place.entryKey))
-    const change =
-      row === undefined || entry === undefined
-        ? agendaRowOf({ target: place.target, key: place.entryKey, value: undefined })
-        : madeOf(table, index, row, entry)
-    transaction.put(change.key, change.value)
-  })
+  const { timestamp = 0 } = await runTransaction(
+    port,
+    place.source,
+    options,
+    async (transaction) => {
+      const stored = await transaction.get(place.rowKey)
+      const row = stored && decodeRow(table, place.key, stored.value)
+      const entry = row && entriesOf(table, index, row).get(latin1(place.entryKey))
+      const change =
+        row === undefined || entry === undefined
+          ? agendaRowOf({ target: place.target, key: place.entryKey, value: undefined })
+          : madeOf(table, index, row, entry)
+      transaction.put(change.key, change.value)
+    },
+  )
+  return timestamp
 }
 
 function placeOf({ table, index }: UpkeepParts, row: FoundRow, entry: Entry): Place {

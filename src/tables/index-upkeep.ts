@@ -53,14 +53,14 @@ export interface FoundRow {
 
 /**
  * Waits until nobody writes who does not keep the index (`declaredAt` and the grace), and puts the
- * entries of all rows on agendas. Resolves when they are relayed.
+ * entries of all rows on agendas. Resolves when they are relayed. What is of no row stays.
  */
 export async function buildIndex(
   parts: UpkeepParts,
   declaredAt: Timestamp | undefined,
   graceMs: number = schemaGraceMs,
 ): Promise<{ readonly groups: number; readonly rows: number }> {
-  const { options, onProgress } = parts
+  const { onProgress } = parts
   if (declaredAt !== undefined) await waitUntil(parts, declaredAt + graceMs * 1000)
   const total = await countGroups(parts)
   let [groups, rows, filledAt] = [0, 0, 0]
@@ -71,13 +71,22 @@ export async function buildIndex(
     groups += 1
     onProgress({ phase: 'filling', done: groups, total })
   })
+  await untilRelayed(parts, filledAt, groups)
+  return { groups, rows }
+}
+
+/** Resolves when what was on agendas up to `at` is in the index. */
+export async function untilRelayed(
+  parts: UpkeepParts,
+  at: Timestamp,
+  total: number,
+): Promise<void> {
   let relayed = 0
   await forEachGroup(parts, async (group) => {
-    while (await hasChanges(parts, group, filledAt)) await pause(options, upkeepBounds.lookMs)
+    while (await hasChanges(parts, group, at)) await pause(parts.options, upkeepBounds.lookMs)
     relayed += 1
-    onProgress({ phase: 'relaying', done: relayed, total: groups })
+    parts.onProgress({ phase: 'relaying', done: relayed, total })
   })
-  return { groups, rows }
 }
 
 async function waitUntil({ options, onProgress }: UpkeepParts, until: Timestamp): Promise<void> {
