@@ -139,6 +139,17 @@ export interface CompiledSchema {
 /** Numbers are two bytes in keys; those from ff00 on would be taken for agendas. */
 const storedNumberMax = 0xfeff
 
+const compiledVersions = new WeakMap<SchemaVersion, CompiledSchema>()
+
+/** For versions that are opened again and again: each is compiled once. */
+export function compiledVersion(version: SchemaVersion): CompiledSchema {
+  const known = compiledVersions.get(version)
+  if (known !== undefined) return known
+  const compiled = compileSchema(version)
+  compiledVersions.set(version, compiled)
+  return compiled
+}
+
 /** `newest`: a later version, whose global indexes are kept too. */
 export function compileSchema(
   { schema, numbers, version }: SchemaVersion,
