@@ -1,5 +1,5 @@
 /** Reading back what a `ByteWriter` wrote, or what is said to be that: bytes may come from outside. */
-import { bufferOf, readCount } from './bytes.ts'
+import { bufferOf, readCount, readVar, varBytes } from './bytes.ts'
 
 /** Thrown inside decoders only, which make `undefined` of it. */
 class UnreadableError extends Error {
@@ -45,18 +45,21 @@ export class ByteReader {
     return this.#bytes[at] ?? 0
   }
 
-  uint32(): number {
-    return this.#bytes.readUInt32BE(this.#take(4))
+  count(): number {
+    const value = readVar(this.#bytes, this.#at)
+    if (value === undefined) throw new UnreadableError()
+    this.#at += varBytes(value)
+    return value
   }
 
-  count(): number {
+  wide(): number {
     const value = readCount(this.#bytes, this.#take(8))
     if (!Number.isSafeInteger(value)) throw new UnreadableError()
     return value
   }
 
   text(): string {
-    const length = this.uint32()
+    const length = this.count()
     const start = this.#take(length)
     return this.#bytes.toString('utf8', start, start + length)
   }
@@ -69,7 +72,7 @@ export class ByteReader {
 
   /** How many follow: so many bytes at least are left for each. */
   length(bytesMin: number): number {
-    const length = this.uint32()
+    const length = this.count()
     if (length * bytesMin > this.#bytes.length - this.#at) throw new UnreadableError()
     return length
   }

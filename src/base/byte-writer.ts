@@ -2,12 +2,14 @@
  * Bytes put together field by field, for what is written too often for MessagePack: one buffer, shared by
  * all, that grows; what was written is copied out of it at the end. Not to be used twice at a time.
  */
-import { writeCount } from './bytes.ts'
+import { varBytesMax, writeCount, writeVar } from './bytes.ts'
 
 const firstBytes = 64 * 1024
 /** A buffer that had to grow beyond this is given up after use. */
 const keptBytesMax = 1024 * 1024
 const charBytesMax = 3
+/** Fewer have a length of one byte. */
+const shortTextBytes = 0x80
 
 export class ByteWriter {
   #bytes: Buffer = Buffer.allocUnsafeSlow(firstBytes)
@@ -24,25 +26,33 @@ export class ByteWriter {
     this.#bytes[this.#at++] = value
   }
 
-  uint32(value: number): void {
-    this.#makeRoom(4)
-    this.#at = this.#bytes.writeUInt32BE(value, this.#at)
+  /** A safe integer from 0 that is mostly small: 7 bits a byte, the lowest first (`base/bytes.ts`). */
+  count(value: number): void {
+    this.#makeRoom(varBytesMax)
+    this.#at = writeVar(this.#bytes, value, this.#at)
   }
 
-  /** 8 bytes: a safe integer from 0. */
-  count(value: number): void {
+  /** 8 bytes: a safe integer from 0 that is mostly large, such as a time. */
+  wide(value: number): void {
     this.#makeRoom(8)
     writeCount(this.#bytes, value, this.#at)
     this.#at += 8
   }
 
-  /** UTF-8 behind its length in 4 bytes. */
+  /** UTF-8 behind its length, a count. */
   text(text: string): void {
-    this.#makeRoom(4 + charBytesMax * text.length)
-    const start = this.#at + 4
-    const length = writeText(this.#bytes, text, start)
-    this.#bytes.writeUInt32BE(length, this.#at)
-    this.#at = start + length
+    const { length } = text
+    if (charBytesMax * length >= shortTextBytes) return this.#longText(text)
+    this.#makeRoom(1 + charBytesMax * length)
+    const written = writeText(this.#bytes, text, this.#at + 1)
+    this.#bytes[this.#at] = written
+    this.#at += 1 + written
+  }
+
+  #longText(text: string): void {
+    const bytes = Buffer.from(text, 'utf8')
+    this.count(bytes.length)
+    this.bytes(bytes)
   }
 
   bytes(bytes: Uint8Array): void {

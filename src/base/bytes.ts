@@ -58,6 +58,45 @@ export function readCount(bytes: Buffer, at: number): number {
   return bytes.readUInt32BE(at) * twoTo32 + bytes.readUInt32BE(at + 4)
 }
 
+/** What `writeVar` writes at most: 53 bits. */
+export const varBytesMax = 8
+const varBits = 0x80
+
+/** A safe integer from 0 by 7 bits a byte, the lowest first (LEB128); gives where the next field begins. */
+export function writeVar(bytes: Buffer, value: number, at: number): number {
+  if (value < varBits) {
+    bytes[at] = value
+    return at + 1
+  }
+  assert(Number.isSafeInteger(value), 'bytes: a stored number is a safe integer')
+  let [rest, next] = [value, at]
+  for (; rest >= varBits; rest = Math.floor(rest / varBits))
+    bytes[next++] = (rest % varBits) + varBits
+  bytes[next] = rest
+  return next + 1
+}
+
+/** The number at a place, or undefined when what is there is none, or not as `writeVar` writes it. */
+export function readVar(bytes: Uint8Array, at: number): number | undefined {
+  const first = bytes[at]
+  if (first === undefined || first < varBits) return first
+  let [value, factor] = [first - varBits, varBits]
+  for (let next = at + 1; next < at + varBytesMax; next++) {
+    const byte = bytes[next] ?? 0
+    value += (byte % varBits) * factor
+    if (byte < varBits) return byte > 0 && Number.isSafeInteger(value) ? value : undefined
+    factor *= varBits
+  }
+  return undefined
+}
+
+/** How long a number is as `writeVar` writes it. */
+export function varBytes(value: number): number {
+  let length = 1
+  for (let rest = value; rest >= varBits; rest = Math.floor(rest / varBits)) length += 1
+  return length
+}
+
 /** CRC-32 of `bytes`, going on from `from`. */
 export function crc32(bytes: Uint8Array, from = 0): number {
   return zlibCrc32(bytes, from)

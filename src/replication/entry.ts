@@ -10,7 +10,7 @@ import { decodeTransaction, type Transaction } from './transaction.ts'
 
 const entryFormat = 3
 const noKey = 0
-const lengthBytes = 4
+const lengthBytes = 1
 
 /** Who may use ballot zero at the next position: a node, in one incarnation. */
 export interface Leader {
@@ -41,21 +41,21 @@ export interface EntryParts {
 const writer = new ByteWriter()
 
 /**
- * format 1 · key id 1, zero: for encryption · position, timestamp, horizon, the next leader's incarnation
- * 8 each · its node · transactions: count 4, each: length 4, bytes
+ * format 1 · key id 1, zero: for encryption · position · timestamp, horizon 8 each · the next leader's
+ * incarnation, its node · transactions: how many, each: length, bytes. Numbers without a length are counts.
  */
 export function encodeEntry(parts: EntryParts): Uint8Array {
   const { nextLeader, transactions } = parts
   writer.begin(entryFormat)
   writer.uint8(noKey)
   writer.count(parts.position)
-  writer.count(parts.timestamp)
-  writer.count(parts.horizon)
+  writer.wide(parts.timestamp)
+  writer.wide(parts.horizon)
   writer.count(nextLeader.incarnation)
   writer.text(nextLeader.node)
-  writer.uint32(transactions.length)
+  writer.count(transactions.length)
   for (const one of transactions) {
-    writer.uint32(one.length)
+    writer.count(one.length)
     writer.bytes(one)
   }
   return writer.take()
@@ -69,15 +69,15 @@ export function decodeEntry(bytes: Uint8Array): Entry | undefined {
 function readEntry(reader: ByteReader): Entry {
   if (reader.uint8() !== entryFormat || reader.uint8() !== noKey) reader.refuse()
   const position = reader.count()
-  const timestamp = reader.count()
-  const horizon = reader.count()
+  const timestamp = reader.wide()
+  const horizon = reader.wide()
   const incarnation = reader.count()
   const isWhole = position > 0 && timestamp > 0 && incarnation > 0 && horizon <= timestamp
   const node = reader.text()
   if (!isWhole || !isNodeId(node)) return reader.refuse()
   const transactions: Transaction[] = []
   for (let left = reader.length(lengthBytes); left > 0; left--) {
-    const one = decodeTransaction(reader.bytes(reader.uint32()))
+    const one = decodeTransaction(reader.bytes(reader.count()))
     transactions.push(one ?? reader.refuse())
   }
   return { position, timestamp, horizon, nextLeader: { node, incarnation }, transactions }

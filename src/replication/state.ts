@@ -44,9 +44,9 @@ export interface GroupState {
 
 const stateFormat = 3
 const outcomeKinds = { expired: 0, committed: 1 } as const
-const counterBytes = 16
-const sessionBytesMin = 24
-const outcomeBytesMin = 9
+const counterBytes = 2
+const sessionBytesMin = 11
+const outcomeBytesMin = 2
 
 export function emptyState(): GroupState {
   return {
@@ -64,22 +64,22 @@ const writer = new ByteWriter()
 /**
  * Canonical bytes: equal states have equal bytes, whatever order things happened in.
  *
- * format 1 · position, timestamp, horizon 8 each · the next leader's incarnation 8, its node; zero and
- * empty for none · counters: count 4, each: number 8, last 8 · sessions: count 4, each: name, floor 8,
- * expiry 8, outcomes: count 4, each: sequence 8, kind 1 · if committed: position, timestamp, attempt 8
- * each, numbers: count 4, 8 each
+ * format 1 · position · timestamp, horizon 8 each · the next leader's incarnation, its node; zero and
+ * empty for none · counters: how many, each: number, last · sessions: how many, each: name, floor,
+ * expiry 8, outcomes: how many, each: sequence, kind 1 · if committed: position, timestamp 8, attempt,
+ * numbers: how many, each. Numbers without a length are counts (`ByteWriter`).
  */
 export function encodeState(state: GroupState): Uint8Array {
   const { nextLeader, counters, sessions } = state
   writer.begin(stateFormat)
   writer.count(state.position)
-  writer.count(state.timestamp)
-  writer.count(state.horizon)
+  writer.wide(state.timestamp)
+  writer.wide(state.horizon)
   writer.count(nextLeader?.incarnation ?? 0)
   writer.text(nextLeader?.node ?? '')
-  writer.uint32(counters.size)
+  writer.count(counters.size)
   inOrder(counters, byNumber, writeCounter)
-  writer.uint32(sessions.size)
+  writer.count(sessions.size)
   inOrder(sessions, compareText, writeSession)
   return writer.take()
 }
@@ -111,8 +111,8 @@ function writeCounter(counter: number, last: number): void {
 function writeSession(id: string, { floor, expiresAt, outcomes }: SessionState): void {
   writer.text(id)
   writer.count(floor)
-  writer.count(expiresAt)
-  writer.uint32(outcomes.size)
+  writer.wide(expiresAt)
+  writer.count(outcomes.size)
   inOrder(outcomes, byNumber, writeOutcome)
 }
 
@@ -121,9 +121,9 @@ function writeOutcome(sequence: number, outcome: RecordedOutcome): void {
   writer.uint8(outcomeKinds[outcome.kind])
   if (outcome.kind === 'expired') return
   writer.count(outcome.position)
-  writer.count(outcome.timestamp)
+  writer.wide(outcome.timestamp)
   writer.count(outcome.attempt)
-  writer.uint32(outcome.sequences.length)
+  writer.count(outcome.sequences.length)
   for (const number of outcome.sequences) writer.count(number)
 }
 
@@ -135,8 +135,8 @@ export function decodeState(bytes: Uint8Array): GroupState | undefined {
 function readState(reader: ByteReader): GroupState {
   if (reader.uint8() !== stateFormat) reader.refuse()
   const position = reader.count()
-  const timestamp = reader.count()
-  const horizon = reader.count()
+  const timestamp = reader.wide()
+  const horizon = reader.wide()
   const nextLeader = readLeader(reader)
   // The entry at each position names a leader, so exactly the state before the first has none.
   const isWhole = horizon <= timestamp && (nextLeader === undefined) === (position === 0)
@@ -171,7 +171,7 @@ function readLeader(reader: ByteReader): Leader | undefined {
 
 function readSession(reader: ByteReader): SessionState {
   const floor = reader.count()
-  const expiresAt = reader.count()
+  const expiresAt = reader.wide()
   const outcomes = new Map<number, RecordedOutcome>()
   for (let left = reader.length(outcomeBytesMin); left > 0; left--) {
     setOnce(reader, outcomes, reader.count(), readOutcome(reader))
@@ -184,9 +184,9 @@ function readOutcome(reader: ByteReader): RecordedOutcome {
   if (kind === outcomeKinds.expired) return { kind: 'expired' }
   if (kind !== outcomeKinds.committed) reader.refuse()
   const position = reader.count()
-  const timestamp = reader.count()
+  const timestamp = reader.wide()
   const attempt = reader.count()
   const sequences: number[] = []
-  for (let left = reader.length(8); left > 0; left--) sequences.push(reader.count())
+  for (let left = reader.length(1); left > 0; left--) sequences.push(reader.count())
   return { kind: 'committed', position, timestamp, attempt, sequences }
 }

@@ -21,8 +21,8 @@ const slotBytes = 8
 const transactionFormat = 1
 /** What a mutation is said to have. */
 const has = { value: 1, isNew: 2, slots: 4, all: 7 } as const
-const mutationBytesMin = 5
-const slotBytesMin = 9
+const mutationBytesMin = 2
+const slotBytesMin = 3
 
 /** One row written or, without a value, deleted. Keys are relative to the group. */
 export interface Mutation {
@@ -59,9 +59,9 @@ export function intentOf(transaction: {
 const writer = new ByteWriter()
 
 /**
- * format 1 · sequence, attempt, floor, expiry 8 each · session · allocations: count 4, 8 each
- * · mutations: count 4, each: what it has 1 · length of the key 4 · of the value 4 · slots: count 4,
- * each: allocation 4, side 1, offset 4 · key · value
+ * format 1 · sequence, attempt, floor · expiry 8 · session · allocations: how many, each · mutations: how
+ * many, each: what it has 1 · length of the key · of the value · slots: how many, each: allocation,
+ * side 1, offset · key · value. Numbers without a length are counts (`ByteWriter`).
  */
 export function encodeTransaction(transaction: Transaction): Uint8Array {
   const { allocations, mutations } = transaction
@@ -69,11 +69,11 @@ export function encodeTransaction(transaction: Transaction): Uint8Array {
   writer.count(transaction.sequence)
   writer.count(transaction.attempt)
   writer.count(transaction.floor)
-  writer.count(transaction.expiresAt)
+  writer.wide(transaction.expiresAt)
   writer.text(transaction.session)
-  writer.uint32(allocations.length)
+  writer.count(allocations.length)
   for (const counter of allocations) writer.count(counter)
-  writer.uint32(mutations.length)
+  writer.count(mutations.length)
   for (const mutation of mutations) writeMutation(mutation)
   return writer.take()
 }
@@ -81,14 +81,14 @@ export function encodeTransaction(transaction: Transaction): Uint8Array {
 function writeMutation({ key, value, slots, isNew }: Mutation): void {
   const mark = value === undefined ? 0 : has.value
   writer.uint8(mark | (isNew === true ? has.isNew : 0) | (slots === undefined ? 0 : has.slots))
-  writer.uint32(key.length)
-  if (value !== undefined) writer.uint32(value.length)
+  writer.count(key.length)
+  if (value !== undefined) writer.count(value.length)
   if (slots !== undefined) {
-    writer.uint32(slots.length)
+    writer.count(slots.length)
     for (const { allocation, at, offset } of slots) {
-      writer.uint32(allocation)
+      writer.count(allocation)
       writer.uint8(at === 'key' ? 0 : 1)
-      writer.uint32(offset)
+      writer.count(offset)
     }
   }
   writer.bytes(key)
@@ -105,10 +105,10 @@ function readTransaction(reader: ByteReader): Transaction {
   const sequence = reader.count()
   const attempt = reader.count()
   const floor = reader.count()
-  const expiresAt = reader.count()
+  const expiresAt = reader.wide()
   const session = reader.text()
   const allocations: number[] = []
-  for (let left = reader.length(8); left > 0; left--) allocations.push(reader.count())
+  for (let left = reader.length(1); left > 0; left--) allocations.push(reader.count())
   const mutations: Mutation[] = []
   for (let left = reader.length(mutationBytesMin); left > 0; left--) {
     mutations.push(readMutation(reader, allocations.length))
@@ -119,12 +119,12 @@ function readTransaction(reader: ByteReader): Transaction {
 /** One shape for all: every replica makes and reads these for every row. */
 function readMutation(reader: ByteReader, allocationCount: number): Mutation {
   const marks = reader.uint8()
-  const keyBytes = reader.uint32()
+  const keyBytes = reader.count()
   if (marks === 0) {
     return { key: reader.bytes(keyBytes), value: undefined, slots: undefined, isNew: undefined }
   }
   if ((marks & has.value) === 0 || marks > has.all) reader.refuse()
-  const valueBytes = reader.uint32()
+  const valueBytes = reader.count()
   const isNew = (marks & has.isNew) === 0 ? undefined : true
   const slots = (marks & has.slots) === 0 ? undefined : readSlots(reader, allocationCount)
   for (const { at, offset } of slots ?? []) {
@@ -136,9 +136,9 @@ function readMutation(reader: ByteReader, allocationCount: number): Mutation {
 function readSlots(reader: ByteReader, allocationCount: number): readonly SequenceSlot[] {
   const slots: SequenceSlot[] = []
   for (let left = reader.length(slotBytesMin); left > 0; left--) {
-    const allocation = reader.uint32()
+    const allocation = reader.count()
     const side = reader.uint8()
-    const offset = reader.uint32()
+    const offset = reader.count()
     if (allocation >= allocationCount || side > 1) reader.refuse()
     slots.push({ allocation, at: side === 0 ? 'key' : 'value', offset })
   }

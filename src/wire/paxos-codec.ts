@@ -1,15 +1,18 @@
 /**
  * The messages that nodes send for every commit (accept, accepted, committed) ⇄ bytes, written and
  * read by hand: they are the bulk of all frames, and MessagePack makes an array of each and a text of
- * each node's name. A frame names its few ballots once.
+ * each node's name. A frame spells each of its few ballots once.
  *
- *   ballot    round 8 · incarnation 8 · length 1, node
- *   message   kind 1 · length of the group 2 · epoch 8 · position 8 · ballot 4
- *             · accept: ballot of the position before 4, length of the value 4 · group · value
+ *   ballot    its number in the frame · where that is the next one: round · incarnation
+ *             · length of the node, node
+ *   message   kind 1 · length of the group · epoch · position · ballot
+ *             · accept: ballot of the position before, its number plus one, or zero for none
+ *               · length of the value
+ *             · group · value
  *
- * Numbers are big-endian; those of 8 bytes are safe integers.
+ * Numbers are as `writeVar` writes them: most take one byte.
  */
-import { readCount, writeCount } from '../base/bytes.ts'
+import { varBytesMax, writeVar } from '../base/bytes.ts'
 import { entryBytesMax } from '../base/limits.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import { equalBallots } from '../paxos/ballot.ts'
@@ -22,11 +25,9 @@ export type BulkMessage = Accept | Accepted | Committed
 
 export const bulkKinds = { accept: 3, accepted: 4, committed: 7 } as const
 
-const headBytes = 23
-const acceptBytes = 8
-const ballotBytes = 17
-/** In place of a ballot's number: there is none. */
-const none = 0xffffffff
+const headBytesMax = 1 + 4 * varBytesMax
+const acceptBytesMax = 2 * varBytesMax
+const ballotBytesMax = 4 * varBytesMax
 /** So many ballots, the last ones, are looked through for one that is named already. */
 const searchedMax = 16
 const noHolders: Accepted['holders'] = []
@@ -47,26 +48,33 @@ export class BallotList {
   }
 }
 
-export function writeBallots(bytes: Buffer, ballots: readonly Ballot[], start: number): number {
-  let at = start
-  for (const { round, node, incarnation } of ballots) {
-    writeCount(bytes, round, at)
-    writeCount(bytes, incarnation, at + 8)
-    bytes.writeUInt8(node.length, at + 16)
-    at += ballotBytes
-    at += bytes.write(node, at, 'latin1')
-  }
-  return at
+/** The number, plus `more`, and the ballot itself where it has not stood in the frame before. */
+function writeBallot(
+  bytes: Buffer,
+  list: BallotList,
+  ballot: Ballot,
+  start: number,
+  more = 0,
+): number {
+  const known = list.ballots.length
+  const number = list.numberOf(ballot)
+  let at = writeVar(bytes, number + more, start)
+  if (number < known) return at
+  const { round, node, incarnation } = ballot
+  at = writeVar(bytes, round, at)
+  at = writeVar(bytes, incarnation, at)
+  at = writeVar(bytes, node.length, at)
+  return at + bytes.write(node, at, 'latin1')
 }
 
 /** What the message takes up at most, with its ballots. */
 export function bulkBytesMax(message: BulkMessage): number {
   const { group, ballot } = message
-  const own = headBytes + group.length + ballotBytes + ballot.node.length
+  const own = headBytesMax + group.length + ballotBytesMax + ballot.node.length
   if (message.kind !== 'accept') return own
   const { value, previous } = message
-  const more = previous === undefined ? 0 : ballotBytes + previous.node.length
-  return own + acceptBytes + value.length + more
+  const more = previous === undefined ? 0 : ballotBytesMax + previous.node.length
+  return own + acceptBytesMax + value.length + more
 }
 
 /** Returns where the next message begins. */
@@ -77,63 +85,55 @@ export function writeBulk(
   start: number,
 ): number {
   const { kind, group, epoch, position, ballot } = message
-  bytes.writeUInt8(bulkKinds[kind], start)
-  bytes.writeUInt16BE(group.length, start + 1)
-  writeCount(bytes, epoch, start + 3)
-  writeCount(bytes, position, start + 11)
-  bytes.writeUInt32BE(list.numberOf(ballot), start + 19)
-  const at = start + headBytes
+  bytes[start] = bulkKinds[kind]
+  let at = writeVar(bytes, group.length, start + 1)
+  at = writeVar(bytes, epoch, at)
+  at = writeVar(bytes, position, at)
+  at = writeBallot(bytes, list, ballot, at)
   if (kind !== 'accept') return at + bytes.write(group, at, 'latin1')
   const { previous, value } = message
-  bytes.writeUInt32BE(previous === undefined ? none : list.numberOf(previous), at)
-  bytes.writeUInt32BE(value.length, at + 4)
-  const valueAt = at + acceptBytes + bytes.write(group, at + acceptBytes, 'latin1')
-  bytes.set(value, valueAt)
-  return valueAt + value.length
-}
-
-export function readBallots(cursor: FrameCursor, count: number): readonly Ballot[] {
-  const { bytes } = cursor
-  const ballots: Ballot[] = []
-  for (let left = count; left > 0; left--) {
-    const at = cursor.take(ballotBytes)
-    const nodeAt = cursor.take(bytes.readUInt8(at + 16))
-    ballots.push({
-      round: field.count(readCount(bytes, at), 'round'),
-      node: field.node(bytes.toString('latin1', nodeAt, cursor.at)),
-      incarnation: field.count(readCount(bytes, at + 8), 'incarnation', 1),
-    })
-  }
-  return ballots
+  at = previous === undefined ? writeVar(bytes, 0, at) : writeBallot(bytes, list, previous, at, 1)
+  at = writeVar(bytes, value.length, at)
+  at += bytes.write(group, at, 'latin1')
+  bytes.set(value, at)
+  return at + value.length
 }
 
 /** The message of this kind that begins behind it. Byte fields are views. */
 export function readBulk(
   cursor: FrameCursor,
   kind: BulkMessage['kind'],
-  ballots: readonly Ballot[],
+  ballots: Ballot[],
 ): BulkMessage {
   const { bytes } = cursor
-  const at = cursor.take(headBytes - 1)
-  const epoch = field.count(readCount(bytes, at + 2), 'epoch', 1)
-  const position = field.position(readCount(bytes, at + 10))
-  const ballot = ballotOf(ballots, bytes.readUInt32BE(at + 18))
-  const acceptAt = kind === 'accept' ? cursor.take(acceptBytes) : 0
-  const groupAt = cursor.take(bytes.readUInt16BE(at))
+  const groupBytes = cursor.count()
+  const epoch = field.count(cursor.count(), 'epoch', 1)
+  const position = field.position(cursor.count())
+  const ballot = readBallot(cursor, ballots, cursor.count())
+  const before = kind === 'accept' ? cursor.count() : 0
+  const previous = before === 0 ? undefined : readBallot(cursor, ballots, before - 1)
+  const valueBytes = kind === 'accept' ? cursor.count() : 0
+  const groupAt = cursor.take(groupBytes)
   const group = field.group(bytes.toString('latin1', groupAt, cursor.at))
   if (kind === 'committed') return { kind, group, epoch, position, ballot }
   if (kind === 'accepted') return { kind, group, epoch, position, ballot, holders: noHolders }
-  const valueBytes = bytes.readUInt32BE(acceptAt + 4)
   if (valueBytes > entryBytesMax) throw new field.MalformedError('value is too long')
   const valueAt = cursor.take(valueBytes)
   const value = bytes.subarray(valueAt, cursor.at)
-  const number = bytes.readUInt32BE(acceptAt)
-  if (number === none) return { kind, group, epoch, position, ballot, value }
-  return { kind, group, epoch, position, ballot, value, previous: ballotOf(ballots, number) }
+  if (previous === undefined) return { kind, group, epoch, position, ballot, value }
+  return { kind, group, epoch, position, ballot, value, previous }
 }
 
-function ballotOf(ballots: readonly Ballot[], number: number): Ballot {
-  const ballot = ballots[number]
-  if (ballot === undefined) throw new field.MalformedError('ballot is not listed')
+/** The ballot of this number; the next one is read, and has this number from now on. */
+function readBallot(cursor: FrameCursor, ballots: Ballot[], number: number): Ballot {
+  const known = ballots[number]
+  if (known !== undefined) return known
+  if (number > ballots.length) throw new field.MalformedError('ballot is not listed')
+  const round = cursor.count()
+  const incarnation = field.count(cursor.count(), 'incarnation', 1)
+  const nodeAt = cursor.take(cursor.count())
+  const node = field.node(cursor.bytes.toString('latin1', nodeAt, cursor.at))
+  const ballot = { round, node, incarnation }
+  ballots.push(ballot)
   return ballot
 }

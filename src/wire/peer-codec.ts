@@ -2,12 +2,11 @@
  * Peer frames ⇄ bytes. What comes from outside is checked field by field: garbage is a reason, never
  * an exception. Byte fields of a decoded frame are views of its bytes.
  *
- *   frame     format 1 · durable flush 8 · count of messages 4 · of ballots 4 · where these begin 4
- *             · messages · ballots
- *   message   as `paxos-codec.ts` or `digest-codec.ts` has it, or: 0 · length 4 · MessagePack of a positional array that
+ *   frame     format 1 · durable flush · how many messages, these
+ *   message   as `paxos-codec.ts` or `digest-codec.ts` has it, or: 0 · length · MessagePack of a positional array that
  *             opens with the number of its kind
  */
-import { bufferOf, readCount, writeCount } from '../base/bytes.ts'
+import { bufferOf, varBytesMax, writeVar } from '../base/bytes.ts'
 import type { GroupId } from '../base/ids.ts'
 import { entryBytesMax, frameBytesMax, keyBytesMax } from '../base/limits.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
@@ -32,9 +31,7 @@ import {
   BallotList,
   bulkBytesMax,
   bulkKinds,
-  readBallots,
   readBulk,
-  writeBallots,
   writeBulk,
   type BulkMessage,
 } from './paxos-codec.ts'
@@ -42,9 +39,9 @@ import * as field from './peer-fields.ts'
 import { packVerdict, readVerdict } from './verdict.ts'
 
 const frameFormat = 2
-const headBytes = 21
+const headBytesMax = 1 + 2 * varBytesMax
 const packedKind = 0
-const packedHeadBytes = 5
+const packedHeadBytesMax = 1 + varBytesMax
 
 /** What is packed: acceptances that list lease holders, and all that is not for every commit. */
 type PackedMessage = Exclude<Message, { kind: 'accept' | 'committed' | 'digest' }>
@@ -102,18 +99,15 @@ export type DecodedPeerFrame =
 
 export function encodePeerFrame({ durableFlush, messages }: PeerFrame): Uint8Array {
   const parts = messages.map(partOf)
-  let bytesMax = headBytes
+  let bytesMax = headBytesMax
   for (const part of parts) bytesMax += partBytesMax(part)
   const bytes = Buffer.allocUnsafe(bytesMax)
   const list = new BallotList()
-  let at = headBytes
+  bytes[0] = frameFormat
+  let at = writeVar(bytes, durableFlush, 1)
+  at = writeVar(bytes, parts.length, at)
   for (const part of parts) at = writePart(bytes, part, list, at)
-  bytes.writeUInt8(frameFormat, 0)
-  writeCount(bytes, durableFlush, 1)
-  bytes.writeUInt32BE(parts.length, 9)
-  bytes.writeUInt32BE(list.ballots.length, 13)
-  bytes.writeUInt32BE(at, 17)
-  return bytes.subarray(0, writeBallots(bytes, list.ballots, at))
+  return bytes.subarray(0, at)
 }
 
 /** A message that is written by hand, or what another one was packed to. */
@@ -133,7 +127,7 @@ function partOf(message: Message): Part {
 }
 
 function partBytesMax(part: Part): number {
-  if (part instanceof Uint8Array) return packedHeadBytes + part.length
+  if (part instanceof Uint8Array) return packedHeadBytesMax + part.length
   return part.kind === 'digest' ? digestBytes(part) : bulkBytesMax(part)
 }
 
@@ -142,10 +136,10 @@ function writePart(bytes: Buffer, part: Part, list: BallotList, start: number): 
     if (part.kind === 'digest') return writeDigest(bytes, part, start)
     return writeBulk(bytes, part, list, start)
   }
-  bytes.writeUInt8(packedKind, start)
-  bytes.writeUInt32BE(part.length, start + 1)
-  bytes.set(part, start + packedHeadBytes)
-  return start + packedHeadBytes + part.length
+  bytes[start] = packedKind
+  const at = writeVar(bytes, part.length, start + 1)
+  bytes.set(part, at)
+  return at + part.length
 }
 
 export function decodePeerFrame(input: Uint8Array): DecodedPeerFrame {
@@ -159,21 +153,19 @@ export function decodePeerFrame(input: Uint8Array): DecodedPeerFrame {
 }
 
 function readFrame(bytes: Buffer): PeerFrame {
-  if (bytes.length < headBytes) throw new field.MalformedError('the frame is cut')
+  if (bytes.length === 0) throw new field.MalformedError('the frame is cut')
   if (bytes[0] !== frameFormat) throw new field.MalformedError('the frame is of no known format')
-  const durableFlush = field.count(readCount(bytes, 1), 'durable flush')
-  const ballotsAt = bytes.readUInt32BE(17)
-  const tail = new FrameCursor(bytes, ballotsAt)
-  const ballots = readBallots(tail, bytes.readUInt32BE(13))
-  const cursor = new FrameCursor(bytes.subarray(0, ballotsAt), headBytes)
+  const ballots: Ballot[] = []
+  const cursor = new FrameCursor(bytes, 1)
+  const durableFlush = cursor.count()
   const messages: Message[] = []
-  for (let left = bytes.readUInt32BE(9); left > 0; left--) messages.push(readPart(cursor, ballots))
-  const isWhole = cursor.at === ballotsAt && tail.at === bytes.length
-  if (!isWhole) throw new field.MalformedError('the frame goes on beyond its messages')
+  for (let left = cursor.count(); left > 0; left--) messages.push(readPart(cursor, ballots))
+  if (cursor.at !== bytes.length)
+    throw new field.MalformedError('the frame goes on beyond its messages')
   return { durableFlush, messages }
 }
 
-function readPart(cursor: FrameCursor, ballots: readonly Ballot[]): Message {
+function readPart(cursor: FrameCursor, ballots: Ballot[]): Message {
   const { bytes } = cursor
   switch (bytes[cursor.take(1)]) {
     case bulkKinds.accept:
@@ -185,7 +177,7 @@ function readPart(cursor: FrameCursor, ballots: readonly Ballot[]): Message {
     case digestKind:
       return readDigest(cursor)
     case packedKind: {
-      const from = cursor.take(bytes.readUInt32BE(cursor.take(packedHeadBytes - 1)))
+      const from = cursor.take(cursor.count())
       return readMessage(unpack(bytes.subarray(from, cursor.at)))
     }
     default:

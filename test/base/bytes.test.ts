@@ -9,7 +9,11 @@ import {
   equalBytes,
   fromLatin1,
   latin1,
+  readVar,
   sha256,
+  varBytes,
+  varBytesMax,
+  writeVar,
 } from '../../src/base/bytes.ts'
 
 const seeded = { seed: 20_110_109, numRuns: 500 }
@@ -72,4 +76,23 @@ test('bytes: the hash is SHA-256', () => {
   const known = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'
   expect(sha256('abc').toString('hex')).toBe(known)
   expect(sha256(Buffer.from('abc')).toString('hex')).toBe(known)
+})
+
+test('a count takes a byte for seven bits, and comes back as it was', () => {
+  const bytes = Buffer.alloc(varBytesMax)
+  const numbers = [0, 1, 127, 128, 300, 2 ** 14 - 1, 2 ** 14, 2 ** 32, Number.MAX_SAFE_INTEGER]
+  for (const number of numbers) {
+    const end = writeVar(bytes, number, 0)
+    expect(end).toBe(varBytes(number))
+    expect(readVar(bytes.subarray(0, end), 0)).toBe(number)
+    expect(readVar(bytes.subarray(0, end - 1), 0)).toBeUndefined()
+  }
+  expect(numbers.map(varBytes)).toEqual([1, 1, 1, 2, 2, 2, 3, 5, 8])
+})
+
+test('a count that is written longer than it is, or beyond 2^53, is none', () => {
+  expect(readVar(Buffer.of(0x80, 0), 0)).toBeUndefined()
+  expect(readVar(Buffer.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x1f), 0)).toBeUndefined()
+  expect(readVar(Buffer.alloc(9, 0xff), 0)).toBeUndefined()
+  expect(() => writeVar(Buffer.alloc(9), 2 ** 53, 0)).toThrow('safe integer')
 })
