@@ -30,6 +30,8 @@ export interface GatewaysParts {
   /** Absent: there are none. */
   readonly options: GatewayOptions | undefined
   readonly timeoutMs: number
+  /** A frame and its answer between ends that are far from one another, as a rule. */
+  readonly farRoundTripMs: number
   readonly nodes: readonly string[]
   readonly nodeNetwork: Network<ClientFrame>
   readonly httpNetwork: Network<HttpFrame>
@@ -51,6 +53,8 @@ const partingMicros = 20_000
 /** In the healed world: between two looks, and for how long beyond what breakers stay open. */
 const lookMicros = 250_000
 const looksMicros = 30_000_000
+/** A node may have to ask others, who are far as well. */
+const roundTripsPerTry = 6
 /** As many places among those that are asked. */
 const rowsLookedFor = 12
 
@@ -165,9 +169,11 @@ export class Gateways {
   }
 
   #limits({ tryTimeoutMs, failuresMax, openMs }: GatewayOptions): typeof defaultClientLimits {
-    const { timeoutMs } = this.#parts
+    const { timeoutMs, farRoundTripMs } = this.#parts
     const breaker = { failuresMax, avoidMs: openMs, avoidMaxMs: 8 * openMs }
-    return { ...defaultClientLimits, ...breaker, timeoutMs, tryTimeoutMs }
+    // A node that is farther than one waits for is no node that works.
+    const tryMs = Math.max(tryTimeoutMs, roundTripsPerTry * farRoundTripMs)
+    return { ...defaultClientLimits, ...breaker, timeoutMs, tryTimeoutMs: tryMs }
   }
 
   #listen({ process, serve, name }: Living, transport: Transport<HttpFrame>): void {

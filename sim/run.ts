@@ -183,9 +183,11 @@ class Run {
   #makeGateways(onFailed: (error: unknown) => void): Gateways {
     const { world, coverage, referee, clientNetwork, httpNetwork, hosts } = this.#cluster
     const { gateways, timeoutMs } = this.#options.workload
+    const { delayMinMicros, delayMeanMicros, farFactor = 1 } = this.#options.link
+    const farRoundTripMs = Math.ceil((2 * farFactor * (delayMinMicros + delayMeanMicros)) / 1000)
     return new Gateways({
       ...{ world, coverage, referee, nodeNetwork: clientNetwork, httpNetwork, onFailed },
-      ...{ options: gateways, timeoutMs, nodes: hosts.map((host) => host.name) },
+      ...{ options: gateways, timeoutMs, farRoundTripMs, nodes: hosts.map((host) => host.name) },
     })
   }
 
