@@ -1,5 +1,29 @@
 /** Planted bugs in global indexes: in what writers put on agendas, and in the relay. */
-import type { Mutant } from './mutant.ts'
+import type { Edit, Mutant } from './mutant.ts'
+
+/** Every seed has programs that go by the schema of before for long. */
+const withLaterIndex: readonly Edit[] = [
+  {
+    file: 'sim/swarm.ts',
+    find: 'tableSessionCount: random.pick([0, 2, 3, 4]),',
+    replace: 'tableSessionCount: random.pick([4, 4, 4, 4]),',
+  },
+  {
+    file: 'sim/swarm.ts',
+    find: 'schemaChanges: random.pick([0, 1, 1]),',
+    replace: 'schemaChanges: random.pick([1, 1, 1]),',
+  },
+  {
+    file: 'sim/swarm.ts',
+    find: 'hasGlobalIndexes: random.chance(500_000),',
+    replace: 'hasGlobalIndexes: random.chance(1_000_000),',
+  },
+  {
+    file: 'sim/swarm.ts',
+    find: 'schemaTrustMs: random.pick([100, 1_000, 10_000]),',
+    replace: 'schemaTrustMs: random.pick([10_000, 10_000, 10_000]),',
+  },
+]
 
 export const indexMutants: readonly Mutant[] = [
   {
@@ -151,6 +175,7 @@ export const indexMutants: readonly Mutant[] = [
     id: 'I25',
     title: 'a build leaves the entries of rows that programs of before removed meanwhile',
     edits: [
+      ...withLaterIndex,
       {
         file: 'src/tables/index-compare.ts',
         find: '  const { removed, at } = await removeLeftOvers(parts)\n  if (removed > 0)',
