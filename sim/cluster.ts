@@ -86,7 +86,7 @@ export interface Traffic {
   readonly proposals: number
   /** Frames of clients that reached a node. */
   readonly requests: number
-  /** Frames between nodes that came when their senders had long gone on. */
+  /** Frames about groups that came when their senders had long gone on. */
   readonly latecomers: number
 }
 
@@ -102,6 +102,12 @@ const clusterName = clusterId('sim')
 const betweenNodes: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
   ...(['digest-request', 'digest', 'renew', 'renewed', 'slow'] as const),
 ])
+
+function ofGroups({ messages }: PeerFrame): number {
+  let count = 0
+  for (const { kind } of messages) if (!betweenNodes.has(kind)) count += 1
+  return count
+}
 
 const peerCodec: FrameCodec<PeerFrame> = {
   encode: encodePeerFrame,
@@ -254,13 +260,14 @@ export class Cluster<P extends Program, ClientFrame> {
     const hasLeases = this.#parts.options.limits.leaseMs > 0
     return {
       onSent: (from, to, frame, bytes) => {
-        const messages = frame.messages.filter(({ kind }) => !betweenNodes.has(kind))
-        this.#traffic.messages += messages.length
-        if (messages.length > 0) this.#traffic.bytes += bytes
+        const messages = ofGroups(frame)
+        this.#traffic.messages += messages
+        if (messages > 0) this.#traffic.bytes += bytes
         judge.onFrameSent(from, to, frame)
       },
       onDelivered: (from, to, frame, sentMicros) => {
-        if (this.world.nowMicros - sentMicros > latecomerMicros) this.#traffic.latecomers += 1
+        const isLate = this.world.nowMicros - sentMicros > latecomerMicros
+        if (isLate && ofGroups(frame) > 0) this.#traffic.latecomers += 1
         judge.onFrameDelivered(from, to, frame)
       },
       onHandled: (to) => {

@@ -135,6 +135,17 @@ export const nodeMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'S27',
+    title: 'catching up: who has arrived goes on asking, and settles what nobody proposed',
+    edits: [
+      {
+        file: 'src/replication/catch-up.ts',
+        find: 'log.chase.through <= log.state.position) log.chase = undefined',
+        replace: 'log.chase.through < log.state.position) log.chase = undefined',
+      },
+    ],
+  },
+  {
     id: 'S21',
     title: 'reads: one that begins while a round is on its way shares its answers',
     edits: [

@@ -39,7 +39,8 @@ async function look(cluster: SimCluster, since: Traffic, isBroken: () => boolean
   const requests = after.requests - before.requests
   // An accept that comes very late may tell of a position in doubt, which is settled some time after.
   const latecomers = after.latecomers - since.latecomers
-  const causes = requests + latecomers
-  const isAtRest = proposals <= causes && messages <= straysMax * (1 + causes)
+  const late = after.latecomers - before.latecomers
+  const isAtRest =
+    proposals <= requests + latecomers && messages <= straysMax * (1 + requests + late + proposals)
   return { proposals, messages, requests, latecomers, isAtRest }
 }

@@ -180,16 +180,16 @@ export function checkTopLevel(root: string): string[] {
 }
 
 /**
- * Where the simulator checks rules: after each event, and what a run looks at when its phases end. And
- * the schema language, which checks what is given to it: each of its problems has a rule.
+ * Where the simulator checks rules: after each event, what a run looks at when its phases end, and
+ * sessions whose answers nothing else knows. And the schema language, which checks what is given to it: each of its problems has a rule.
  */
 function checkerFiles(root: string): readonly string[] {
-  const atTheEnd = filesUnder(root, 'sim', '.ts').filter((path) =>
-    ['sim/run.ts', 'sim/comparison.ts'].includes(path),
+  const besides = filesUnder(root, 'sim', '.ts').filter((path) =>
+    ['sim/run.ts', 'sim/comparison.ts', 'sim/group-maker.ts'].includes(path),
   )
   return ['sim/checkers', 'schema']
     .flatMap((folder) => filesUnder(root, folder, '.ts'))
-    .concat(atTheEnd)
+    .concat(besides)
 }
 
 /** Every rule of a SPEC.md is asserted in src or checked as above, and claimed by a test. */

@@ -10,8 +10,8 @@ const redialMaxMs = 1_000
 const refusedRedialMs = 5_000
 
 /**
- * Frames go out with a mask of zeros, which is no mask: no page of a browser writes them, and for a node
- * masking and unmasking cost as much as all else that is done for a frame.
+ * Frames go out with a mask of zeros, which is no mask: it is for what a page in a browser may write to
+ * others' servers, and byte by byte it was a twelfth of what a node's main thread did for a commit.
  */
 function noMask(mask: Buffer): void {
   mask.fill(0)

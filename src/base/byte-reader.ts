@@ -6,7 +6,7 @@ class UnreadableError extends Error {
   override readonly name = 'UnreadableError'
 }
 
-/** What `read` makes of all bytes from `start`; undefined when they are not what it looks for. */
+/** What `read` makes of all bytes; undefined when they are not what it looks for. */
 export function readAll<Value>(
   bytes: Uint8Array,
   read: (reader: ByteReader) => Value | undefined,

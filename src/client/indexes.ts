@@ -4,13 +4,8 @@ import { unknownWord } from '../base/suggest.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { compileSchema, type CompiledSchema } from '../tables/compile.ts'
-import {
-  compareIndex,
-  makeIndex,
-  removeLeftOvers,
-  type GlobalIndexReport,
-} from '../tables/index-compare.ts'
-import { buildIndex, type Progress, type UpkeepParts } from '../tables/index-upkeep.ts'
+import { compareIndex, makeIndex, type GlobalIndexReport } from '../tables/index-compare.ts'
+import type { Progress, UpkeepParts } from '../tables/index-upkeep.ts'
 import { markBuilt, type SchemaView } from '../tables/registry.ts'
 import type { IntentSource } from '../txn/session.ts'
 import type { ClientGroups } from './groups.ts'
@@ -84,8 +79,7 @@ export class ClientIndexes {
   async rebuild(index: string, options: BuildOptions = {}): Promise<BuildReport> {
     const { parts, view } = await this.#upkeep(index, options)
     if (view.building.has(index)) throw notBuilt(index)
-    const { removed } = await removeLeftOvers(parts)
-    return { ...(await buildIndex(parts, undefined)), removed }
+    return makeIndex(parts, undefined)
   }
 
   /** Compares the index with the rows of its table. */

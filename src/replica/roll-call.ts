@@ -8,7 +8,6 @@
  * has it, if not applied then accepted. A digest names groups by what is accepted, and a group that was
  * named stays in memory until its position is applied (`../replication/catch-up.ts`).
  */
-import { assert } from '../base/assert.ts'
 import type { NodeId } from '../base/ids.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 
@@ -86,15 +85,11 @@ export class RollCall {
       if (asked < (call.firstAsked.get(from) ?? Infinity)) continue
       const target = call.targets.get(from) ?? durable
       call.targets.set(from, target)
-      if (through >= target) this.#onKnown(call, from)
+      if (through < target) continue
+      call.known.add(from)
+      // This node knows what it has itself.
+      if (2 * (call.known.size + 1) > this.#ports.others.length + 1) call.end(true)
     }
-  }
-
-  #onKnown(call: Call, node: NodeId): void {
-    const { others } = this.#ports
-    assert(others.includes(node), 'LOG-8: a node that votes is asked')
-    call.known.add(node)
-    if (2 * (call.known.size + 1) > others.length + 1) call.end(true)
   }
 
   /** Nobody is answered any more. */

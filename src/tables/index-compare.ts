@@ -74,8 +74,8 @@ export async function compareIndex(parts: UpkeepParts): Promise<GlobalIndexRepor
 }
 
 /**
- * Builds an index that was declared when rows were there, and takes out what is of no row: within the
- * grace one program keeps the index, and another one, which does not know it yet, removes the row.
+ * Puts all rows into an index, and takes out what is of no row: of one that was declared when rows were
+ * there, within the grace one program keeps it, and another one, which does not know it yet, removes the row.
  */
 export async function makeIndex(
   parts: UpkeepParts,

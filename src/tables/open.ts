@@ -21,7 +21,7 @@ import { runTransaction, type TransactionOptions } from '../txn/run.ts'
 import { checkOutside, type TransactionScope } from '../txn/scope.ts'
 import { Sessions, type IntentSource } from '../txn/session.ts'
 import { compareIndexes, type IndexReport } from './check-indexes.ts'
-import { compiledVersion, compileSchema, type CompiledSchema } from './compile.ts'
+import { compiledVersion, type CompiledSchema } from './compile.ts'
 import { GlobalIndexReads, type GlobalOptions, type GroupReads } from './global-read.ts'
 import { PortGroups } from './port-groups.ts'
 import type { SchemaWatch } from './schema-watch.ts'
@@ -170,9 +170,7 @@ export function openTables<const Of extends readonly Table[]>(
   options: TablesOptions,
 ): Tables<Of> {
   return new OpenTables<Of>(
-    options.version === undefined
-      ? compileSchema(firstVersion(schema.model))
-      : compiledVersion(options.version),
+    compiledVersion(options.version ?? firstVersion(schema.model)),
     port,
     options,
   )

@@ -170,7 +170,7 @@ export class RawTransaction implements Reads {
     return this.#writes.hasUnplacedUnder(prefix)
   }
 
-  /** What is to be committed; nothing when nothing was written, and no position is to be taken. The view stays unopened. */
+  /** What is to be committed; undefined, and the view unopened, when that is nothing. */
   async submission(intent: Intent, attempt: number): Promise<Submission | undefined> {
     assert(this.turn.isOver, 'TXN-4: what is committed changes no more')
     if (this.#refused !== undefined) throw this.#refused
