@@ -64,9 +64,23 @@ export function readingOf(
   { driftPpm, offsetMicros }: ClockSkew,
   machine: MachineClock,
 ): { readonly now: number; readonly wall: number } {
-  const passed = nowMicros * (1 + driftPpm / 1_000_000)
-  const wall = epochMicros + offsetMicros + Math.floor(passed) + machine.wallShiftMicros(nowMicros)
-  return { now: (passed + machine.monotonicShiftMicros) / 1000, wall }
+  return {
+    now: monotonicOf(nowMicros, driftPpm, machine),
+    wall: wallOf(nowMicros, { driftPpm, offsetMicros }, machine),
+  }
+}
+
+function monotonicOf(nowMicros: number, driftPpm: number, machine: MachineClock): number {
+  return (nowMicros * (1 + driftPpm / 1_000_000) + machine.monotonicShiftMicros) / 1000
+}
+
+function wallOf(
+  nowMicros: number,
+  { driftPpm, offsetMicros }: Pick<ClockSkew, 'driftPpm' | 'offsetMicros'>,
+  machine: MachineClock,
+): number {
+  const passed = Math.floor(nowMicros * (1 + driftPpm / 1_000_000))
+  return epochMicros + offsetMicros + passed + machine.wallShiftMicros(nowMicros)
 }
 
 export function createClock(
@@ -81,12 +95,12 @@ export function createClock(
   const pace = 1 + skew.driftPpm / 1_000_000
   return {
     wallMicros() {
-      const { wall } = readingOf(owner, skew, machine)
+      const wall = wallOf(owner.nowMicros, skew, machine)
       owner.onClockRead()
       return wall
     },
     monotonicMs() {
-      const { now } = readingOf(owner, skew, machine)
+      const now = monotonicOf(owner.nowMicros, skew.driftPpm, machine)
       owner.onClockRead()
       return now
     },

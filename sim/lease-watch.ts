@@ -6,7 +6,6 @@ import { present } from '../src/base/assert.ts'
 import { fromLatin1 } from '../src/base/bytes.ts'
 import { groupOfBytes, nodeId, type NodeId } from '../src/base/ids.ts'
 import type { ObservedLeases } from '../src/replica/replica.ts'
-import type { CountedRegistration } from '../src/replication/read-lease.ts'
 import type { LogChecker } from './checkers/log-checker.ts'
 import type { Coverage } from './coverage.ts'
 import type { NodeHost, Program } from './node-host.ts'
@@ -19,6 +18,14 @@ export interface LeaseWatchParts<P extends Program> {
   readonly coverage: Coverage
   /** Undefined: the program has stopped, and serves nothing. */
   leasesOf(program: P): ObservedLeases | undefined
+}
+
+/** A node at one moment. */
+interface Seen {
+  readonly id: NodeId
+  readonly leases: ObservedLeases
+  /** By its monotonic clock. */
+  readonly now: number
 }
 
 export class LeaseWatch<P extends Program> {
@@ -47,29 +54,33 @@ export class LeaseWatch<P extends Program> {
 
   /** A node has handled a frame: whatever anybody counts on, its grantor knows of. */
   onHandled(node: string): void {
-    const { id } = present(this.#byName.get(node), 'lease-watch: a node of the cluster')
-    for (const holder of this.#parts.hosts) {
-      const leases = this.#leasesOf(holder)
-      const reading = leases && holder.reading
-      if (leases === undefined || reading === undefined) continue
-      const counted = leases.counted(reading.now, holder.name === node ? undefined : id)
-      if (counted.length > 0) this.#look(holder, counted)
+    const handler = this.#see(node)
+    // One that is down lists everybody when it comes back.
+    if (handler === undefined) return
+    for (const { name } of this.#parts.hosts) {
+      const other = name === node ? undefined : this.#see(name)
+      if (other === undefined) continue
+      this.#look(handler, other)
+      this.#look(other, handler)
     }
   }
 
-  #look(holder: Host<P>, counted: readonly CountedRegistration[]): void {
+  /** Undefined when it is down, or has stopped. */
+  #see(name: string): Seen | undefined {
+    const { id, host } = present(this.#byName.get(name), 'lease-watch: a node of the cluster')
+    const leases = this.#leasesOf(host)
+    const reading = leases && host.reading
+    return leases && reading && { id, leases, now: reading.now }
+  }
+
+  /** What a holder counts on of a grantor. */
+  #look(holder: Seen, grantor: Seen): void {
     const { checker, coverage } = this.#parts
-    const { id } = present(this.#byName.get(holder.name), 'lease-watch: a node of the cluster')
-    for (const { group, grantor, position } of counted) {
-      const host = this.#byName.get(grantor)?.host
-      const leases = host && this.#leasesOf(host)
-      const reading = leases && host?.reading
-      // One that is down lists everybody when it comes back.
-      if (leases === undefined || reading === undefined) continue
+    holder.leases.eachCounted(holder.now, grantor.id, (group, position) => {
       coverage.count('registration looked at')
-      const isListed = leases.lists(id, group, position, reading.now)
-      checker.onRegistrationSeen(holder.name, grantor, { group, position, isListed })
-    }
+      const isListed = grantor.leases.lists(holder.id, group, position, grantor.now)
+      checker.onRegistrationSeen(holder.id, grantor.id, { group, position, isListed })
+    })
   }
 
   #leasesOf({ program }: Host<P>): ObservedLeases | undefined {

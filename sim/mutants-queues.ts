@@ -141,4 +141,15 @@ export const queueMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'Q11',
+    title: 'a topic that nothing was stored of stays so, whatever is listed under it',
+    edits: [
+      {
+        file: 'src/replica/listing.ts',
+        find: '      this.#bare.delete(topic)\n',
+        replace: '',
+      },
+    ],
+  },
 ]

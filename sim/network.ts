@@ -69,6 +69,8 @@ export class Network<Frame> {
   readonly parts: NetworkParts<Frame>
   readonly #ports = new Map<string, Port<Frame>>()
   readonly #links = new Map<string, Link>()
+  /** By both its ends. */
+  readonly #linksByEnd = new Map<string, Link[]>()
   /** By the sender and the receiver. */
   readonly #ways = new Map<string, Map<string, Way>>()
   /** Endpoints whose next frame is lost with its link. */
@@ -87,13 +89,21 @@ export class Network<Frame> {
     assert(!this.#ports.has(name), 'network: the name is in use')
     for (const listener of dials) {
       const key = linkKey(name, listener)
-      if (!this.#links.has(key)) {
-        this.#links.set(key, { dialer: name, listener, epoch: 0, state: 'down', vain: 0 })
-      }
+      if (!this.#links.has(key)) this.#addLink(key, name, listener)
     }
     const port = new Port(this, process, name)
     this.#ports.set(name, port)
     return port
+  }
+
+  #addLink(key: string, dialer: string, listener: string): void {
+    const link: Link = { dialer, listener, epoch: 0, state: 'down', vain: 0 }
+    this.#links.set(key, link)
+    for (const end of [dialer, listener]) {
+      const links = this.#linksByEnd.get(end)
+      if (links === undefined) this.#linksByEnd.set(end, [link])
+      else links.push(link)
+    }
   }
 
   /** The process crashed or stopped: its links are lost, and the others notice in time. */
@@ -149,18 +159,21 @@ export class Network<Frame> {
   }
 
   #depart(way: Way, from: Port<Frame>, to: string, epoch: number, bytes: Uint8Array): void {
-    const { conditions } = this.parts.weather
-    const { coverage } = this.parts
-    // What a process does while it stands still leaves it afterwards.
-    const { name, process } = from
-    const delayOf = (): number => process.pausedMicros + this.#delayOf(way, name, to)
-    this.#deliverLater(way, from, to, epoch, bytes, delayOf())
+    const { coverage, weather } = this.parts
+    const { conditions } = weather
+    this.#deliverLater(way, from, to, epoch, bytes, this.#delayFrom(from, way, to))
     if (this.parts.isStream === true || !way.random.chance(conditions.duplicate)) return
     coverage.count('duplicate')
     const isLate = way.random.chance(conditions.late)
     if (isLate) coverage.count('late-duplicate')
     const lateMicros = isLate ? way.random.exponential(conditions.lateMeanMicros) : 0
-    this.#deliverLater(way, from, to, epoch, bytes, delayOf() + lateMicros)
+    const delayMicros = this.#delayFrom(from, way, to) + lateMicros
+    this.#deliverLater(way, from, to, epoch, bytes, delayMicros)
+  }
+
+  /** What a process does while it stands still leaves it afterwards. */
+  #delayFrom({ name, process }: Port<Frame>, way: Way, to: string): number {
+    return process.pausedMicros + this.#delayOf(way, name, to)
   }
 
   #delayOf(way: Way, from: string, to: string): number {
@@ -347,10 +360,8 @@ export class Network<Frame> {
     return this.#links.get(linkKey(a, b)) ?? this.#links.get(linkKey(b, a))
   }
 
-  #linksOf(name: string): Link[] {
-    return [...this.#links.values()].filter(
-      (link) => link.dialer === name || link.listener === name,
-    )
+  #linksOf(name: string): readonly Link[] {
+    return this.#linksByEnd.get(name) ?? []
   }
 
   #bothWays({ dialer, listener }: Link): readonly Way[] {

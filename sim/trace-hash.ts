@@ -39,9 +39,9 @@ export class TraceHash {
     else if (typeof value === 'string') this.text(value)
     else if (value instanceof Uint8Array) this.bytes(value)
     else if (typeof value === 'object' && value !== null) {
-      for (const [key, inner] of Object.entries(value)) {
+      for (const key of Object.keys(value)) {
         this.text(key)
-        this.value(inner)
+        this.value(Reflect.get(value, key))
       }
     } else this.text(String(value))
   }

@@ -181,7 +181,8 @@ export function checkTopLevel(root: string): string[] {
 
 /**
  * Where the simulator checks rules: after each event, what a run looks at when its phases end, and
- * sessions whose answers nothing else knows. And the schema language, which checks what is given to it: each of its problems has a rule.
+ * sessions whose answers nothing else knows. And the schema language, which checks what is given to
+ * it: each of its problems has a rule.
  */
 function checkerFiles(root: string): readonly string[] {
   const besides = filesUnder(root, 'sim', '.ts').filter((path) =>

@@ -122,15 +122,11 @@ export function parseGroupKey(
   key: Uint8Array,
 ): { readonly group: string; readonly subspace: number; readonly rest: Uint8Array } | undefined {
   if (key[0] !== groupByte) return undefined
-  const bytes: number[] = []
-  for (let at = 1; at + 1 < key.length; at++) {
-    const byte = key[at] ?? 0
-    if (byte !== 0) bytes.push(byte)
-    else if (key[++at] === 0xff) bytes.push(0)
-    else {
-      const group = latin1(Uint8Array.from(bytes))
-      return { group, subspace: key[at + 1] ?? -1, rest: key.subarray(at + 2) }
-    }
-  }
-  return undefined
+  let end = key.indexOf(0, 1)
+  // A zero that belongs to the group is followed by this.
+  while (end >= 0 && key[end + 1] === 0xff) end = key.indexOf(0, end + 2)
+  if (end < 0 || end + 1 >= key.length) return undefined
+  const text = latin1(key.subarray(1, end))
+  const group = text.includes('\0') ? text.replaceAll('\0\xff', '\0') : text
+  return { group, subspace: key[end + 2] ?? -1, rest: key.subarray(end + 3) }
 }

@@ -11,26 +11,38 @@ interface Slot<Thing> {
   readonly thing: Thing
 }
 
+/** Places of a new ring: most clients have few calls under way. */
+const placesMin = 64
+
 export class Numbered<Thing> {
-  readonly #slots: (Slot<Thing> | undefined)[]
+  readonly #max: number
+  #slots: (Slot<Thing> | undefined)[] = Array.from({ length: placesMin })
   #drawn = 0
   #count = 0
 
   /** At most so many at a time. */
   constructor(max: number) {
-    // Twice as many, so that a free place is found soon.
-    this.#slots = Array.from({ length: 2 ** Math.ceil(Math.log2(2 * max)) })
+    this.#max = max
   }
 
   /** Its number, 1 or more: higher than all before. Numbers whose place is still taken are left out. */
   add(thing: Thing): number {
+    assert(this.#count < this.#max, 'client: more is under way than there may be')
+    // Half of them are free, so that a free place is found soon.
+    if (2 * this.#count >= this.#slots.length) this.#grow()
     const slots = this.#slots
-    assert(this.#count < slots.length, 'client: more is under way than there may be')
     do this.#drawn += 1
     while (slots[this.#drawn % slots.length] !== undefined)
     this.#count += 1
     slots[this.#drawn % slots.length] = { number: this.#drawn, thing }
     return this.#drawn
+  }
+
+  /** Those that had places of their own have them in a ring of twice the size, too. */
+  #grow(): void {
+    const slots: (Slot<Thing> | undefined)[] = Array.from({ length: 2 * this.#slots.length })
+    for (const slot of this.#slots) if (slot !== undefined) slots[slot.number % slots.length] = slot
+    this.#slots = slots
   }
 
   get(number: number): Thing | undefined {

@@ -180,6 +180,12 @@ export class Grants {
     return found ?? nobody
   }
 
+  /** Whether that one is among them. */
+  isHolder(node: NodeId, group: GroupId, position: Position, now: number): boolean {
+    const peer = this.#peers.get(node)
+    return peer !== undefined && this.#isHolder(peer, group, position, now)
+  }
+
   #isHolder(peer: Peer, group: GroupId, position: Position, now: number): boolean {
     if (now < peer.heldBlindMs) return true
     const { grant } = peer

@@ -95,6 +95,10 @@ export class Leases {
     return this.#grants.holders(group, position, now)
   }
 
+  isHolder(node: NodeId, group: GroupId, position: Position, now: number): boolean {
+    return this.#grants.isHolder(node, group, position, now)
+  }
+
   revoke(group: GroupId, position: Position, holder: NodeId, now: number): boolean {
     return this.#grants.revoke(group, position, holder, now)
   }

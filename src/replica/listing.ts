@@ -34,8 +34,8 @@ export interface ListingPorts {
 type Positions = Map<string, Map<GroupId, Position>>
 
 const nothing = new Uint8Array()
-/** Topics that rows are counted of; those met first. */
-const countedTopicsMax = 1_000
+/** Topics of which more is known in memory than what is listed; those met first. */
+const knownTopicsMax = 1_000
 
 export class Listing {
   /** A row was put on an agenda; `topic` is the prefix of its key as text. */
@@ -46,6 +46,11 @@ export class Listing {
   readonly #pending: Positions = new Map()
   /** Looked at in vain; they go with a batch that writes that the rows are gone, or a later one. */
   readonly #empty: Positions = new Map()
+  /** Topics of which nothing is stored: nobody looks for it until a group is listed. */
+  readonly #bare = new Set<string>()
+  readonly #texts = new Map<string, string>()
+  /** Rows that were put on agendas since the start. */
+  #putRows = 0
 
   constructor(ports: ListingPorts) {
     this.#ports = ports
@@ -57,6 +62,8 @@ export class Listing {
       if (topic === undefined) continue
       this.#count(topic, value !== undefined, isNew)
       if (value === undefined) continue
+      this.#putRows += 1
+      this.#bare.delete(topic)
       set(this.#pending, topic, group, position)
       this.#empty.get(topic)?.delete(group)
       this.onListed(topic, group, position)
@@ -67,7 +74,16 @@ export class Listing {
     const counts = this.#counts.get(topic) ?? { put: 0, gone: 0 }
     if (isPut && isNew) counts.put += 1
     if (!isPut) counts.gone += 1
-    if (this.#counts.size < countedTopicsMax) this.#counts.set(topic, counts)
+    if (this.#counts.size < knownTopicsMax) this.#counts.set(topic, counts)
+  }
+
+  /** The prefix of the topic's keys. */
+  #textOf(topic: string): string {
+    const known = this.#texts.get(topic)
+    if (known !== undefined) return known
+    const text = latin1(agendaPrefix(topic))
+    if (this.#texts.size < knownTopicsMax) this.#texts.set(topic, text)
+    return text
   }
 
   /** By topic, rows that came and went here since the node started. */
@@ -81,7 +97,7 @@ export class Listing {
    * batch, or when too many wait for that.
    */
   delist(topic: string, group: GroupId, position: Position): void {
-    const text = latin1(agendaPrefix(topic))
+    const text = this.#textOf(topic)
     const pending = this.#pending.get(text)?.get(group) ?? 0
     const isFull = (this.#empty.get(text)?.size ?? 0) >= listedGroupsMax
     if (pending <= position && !isFull) set(this.#empty, text, group, position)
@@ -146,7 +162,8 @@ export class Listing {
 
   /** As of the call, in the order of their names, those behind `after`; at most `limit`. */
   async list(topic: string, after: GroupId | undefined, limit: number): Promise<ListedGroup[]> {
-    const text = latin1(agendaPrefix(topic))
+    const text = this.#textOf(topic)
+    if (this.#bare.has(text)) return []
     const most = Math.min(limit, listedGroupsMax)
     const found = new Map<GroupId, Position>()
     const empty = new Map(this.#empty.get(text))
@@ -154,12 +171,8 @@ export class Listing {
       if ((empty.get(group) ?? -1) < position) found.set(group, position)
     }
     const pending = [...(this.#pending.get(text) ?? [])]
-    const from = after === undefined ? { gte: listedPrefix(text) } : { gt: listedKey(text, after) }
-    const range = { ...from, lt: afterListed(text), limit: most + empty.size }
-    for await (const rows of this.#ports.scan(range)) {
-      for (const { key, value } of rows) {
-        add(groupOfListed(text, key), this.#ports.checked(key, value).stamp)
-      }
+    for (const { key, value } of await this.#stored(text, after, most + empty.size)) {
+      add(groupOfListed(text, key), this.#ports.checked(key, value).stamp)
     }
     // Newer than what is stored of the same groups.
     for (const [group, position] of pending) add(group, position)
@@ -168,6 +181,23 @@ export class Listing {
       .sort(([a], [b]) => compareText(a, b))
       .slice(0, most)
       .map(([group, position]) => ({ group, position }))
+  }
+
+  async #stored(topic: string, after: GroupId | undefined, limit: number): Promise<KeyValue[]> {
+    const putRows = this.#putRows
+    const isPending = this.#pending.has(topic)
+    const from =
+      after === undefined ? { gte: listedPrefix(topic) } : { gt: listedKey(topic, after) }
+    const found: KeyValue[] = []
+    for await (const rows of this.#ports.scan({ ...from, lt: afterListed(topic), limit })) {
+      found.push(...rows)
+    }
+    // What was put meanwhile, or waits to be written, is or will be stored.
+    const isBare = after === undefined && found.length === 0 && !isPending
+    if (isBare && putRows === this.#putRows && this.#bare.size < knownTopicsMax) {
+      this.#bare.add(topic)
+    }
+    return found
   }
 }
 

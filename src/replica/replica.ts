@@ -29,11 +29,7 @@ import {
   type PositionRecord,
 } from '../replication/log.ts'
 import { leaderOf } from '../replication/propose.ts'
-import {
-  addCountedRegistrations,
-  leasedPosition,
-  type CountedRegistration,
-} from '../replication/read-lease.ts'
+import { countsOn, leasedPosition, mayLackFrom } from '../replication/read-lease.ts'
 import type { GroupState } from '../replication/state.ts'
 import { recordedOf } from './intent-outcome.ts'
 import type { IntentName, IntentOutcome } from './local-replica.ts'
@@ -90,7 +86,7 @@ interface Held {
 }
 
 /** What a node counts on, and what it has granted, for those who look at all nodes at once. */
-export type ObservedLeases = Pick<Replica, 'leasedThrough' | 'counted' | 'lists'>
+export type ObservedLeases = Pick<Replica, 'leasedThrough' | 'eachCounted' | 'lists'>
 
 /** How many groups are looked at to find one that may leave memory. */
 const evictionTries = 8
@@ -205,21 +201,24 @@ export class Replica {
     return leasedPosition(held.log, this.#context)
   }
 
-  /** Registrations that this node counts on, in all groups, of one grantor or of all; for observers. */
-  counted(now: number, ofGrantor?: NodeId): readonly CountedRegistration[] {
-    const found: CountedRegistration[] = []
+  /**
+   * Calls `visit` for each group in which this node counts on a registration by the grantor, with the
+   * lowest position that it may lack there; for observers.
+   */
+  eachCounted(
+    now: number,
+    grantor: NodeId,
+    visit: (group: GroupId, position: Position) => void,
+  ): void {
+    if (this.#options.leases.heldGroups === 0) return
     for (const { log } of this.#groups.values()) {
-      if (log.lease !== undefined) {
-        addCountedRegistrations(found, log, this.#context, now, ofGrantor)
-      }
+      if (countsOn(log, this.#context, now, grantor)) visit(log.group, mayLackFrom(log))
     }
-    return found
   }
 
   /** Whether this node takes the peer for a holder that may lack the position; for observers. */
   lists(holder: NodeId, group: GroupId, position: Position, now: number): boolean {
-    const holders = this.#options.leases.holders(group, position, now)
-    return holders.some(({ node }) => node === holder)
+    return this.#options.leases.isHolder(holder, group, position, now)
   }
 
   /**

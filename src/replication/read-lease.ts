@@ -7,7 +7,7 @@
  * LEASE-5  It is served only when everything that the answers of the attempt told of is applied.
  */
 import { assert } from '../base/assert.ts'
-import type { GroupId, NodeId, Position } from '../base/ids.ts'
+import type { NodeId, Position } from '../base/ids.ts'
 import { supply } from './acceptance.ts'
 import { chase } from './catch-up.ts'
 import type { Context } from './effect.ts'
@@ -47,33 +47,24 @@ export function leasedPosition(log: GroupLog, context: Context): Position | unde
   return 2 * count > set.voters.length ? Math.max(highestKnown(log), log.floor) : undefined
 }
 
-/** A registration that a node counts on, as somebody sees it who looks at all nodes. */
-export interface CountedRegistration {
-  readonly group: GroupId
-  readonly grantor: NodeId
-  /** The lowest position that the node may lack. */
-  readonly position: Position
-}
-
 /**
- * Adds what the group counts on to `found`, of one grantor or of all. By the monotonic clock alone: a
- * look changes nothing, and a wall clock only ends leases earlier.
+ * Whether the group counts on a registration by a grantor, for those who look at all nodes. By the
+ * monotonic clock alone: a look changes nothing, and a wall clock only ends leases earlier.
  */
-export function addCountedRegistrations(
-  found: CountedRegistration[],
-  log: GroupLog,
+export function countsOn(
+  { lease }: GroupLog,
   { leases }: Pick<Context, 'leases'>,
   now: number,
-  ofGrantor?: NodeId,
-): void {
-  const { lease, group } = log
-  if (lease === undefined) return
+  grantor: NodeId,
+): boolean {
+  const term = lease?.grants.get(grantor)
   const reading = { now, wall: Number.NEGATIVE_INFINITY }
-  for (const [grantor, term] of lease.grants) {
-    if (ofGrantor !== undefined && grantor !== ofGrantor) continue
-    if (!leases.isHeld(grantor, term, reading)) continue
-    found.push({ group, grantor, position: Math.max(highestKnown(log), log.floor) + 1 })
-  }
+  return term !== undefined && leases.isHeld(grantor, term, reading)
+}
+
+/** The lowest position that a node may lack that serves the group alone. */
+export function mayLackFrom(log: GroupLog): Position {
+  return Math.max(highestKnown(log), log.floor) + 1
 }
 
 /** The peer has ended this node's registration, whatever of it is on its way still. */

@@ -136,7 +136,8 @@ export class AgendaWorker {
       // The store says itself what is wrong with it, and the node ends.
       this.#cursor = undefined
     }
-    if (isEnd) {
+    // Nothing was listed most of the time: then these two are empty, and stay.
+    if (isEnd && this.#foreign.size + this.#foreignSeen.size > 0) {
       this.#foreign = this.#foreignSeen
       this.#foreignSeen = new Map()
     }

@@ -32,6 +32,16 @@ test('what is added is found under its number until it is taken, and numbers onl
   )
 })
 
+test('a ring that has become too small keeps what is in it', () => {
+  const things = new Numbered<number>(1_000)
+  const kept = things.add(-1)
+  for (let n = 0; n < 500; n++) things.take(things.add(n))
+  const numbers = Array.from({ length: 999 }, (_, n) => things.add(n))
+  expect(numbers.map((number) => things.get(number))).toEqual([...numbers.keys()])
+  expect([things.get(kept), things.where(() => true)]).toEqual([-1, [kept, ...numbers]])
+  expect(() => things.add(0)).toThrow('more is under way')
+})
+
 test('one that is never taken keeps nobody from being added, and its place', () => {
   const things = new Numbered<string>(max)
   const first = things.add('first')

@@ -115,6 +115,43 @@ describe.each(disks)('on %s', (_, disk) => {
       expect(names.includes(a)).toBe(!isGone)
     }))
 
+  test('QUE-5: a topic of which nothing is stored is looked for once, until something is listed', () =>
+    onDisk(disk, async (on) => {
+      const store = await on.open()
+      let scans = 0
+      const data = await openData({
+        getSync: (key) => store.getSync(key),
+        write: (puts) => store.write(puts),
+        close: () => store.close(),
+        scan(range) {
+          scans += 1
+          return store.scan(range)
+        },
+      })
+      const looked = async (): Promise<readonly [scans: number, found: string[]]> => {
+        const before = scans
+        const found = await listed(data, 'out')
+        return [scans - before, found]
+      }
+      expect([await looked(), await looked()]).toEqual([
+        [1, []],
+        [0, []],
+      ])
+      commit(data, a, 1, put('out', '1'))
+      expect(await looked()).toEqual([1, [`${a}@1`]])
+      await data.drain()
+      expect(await looked()).toEqual([1, [`${a}@1`]])
+      commit(data, a, 2, gone('out', '1'))
+      data.listing.delist('out', a, 2)
+      await data.drain()
+      // Something is put while somebody looks, and the look was in vain.
+      const looking = listed(data, 'out')
+      commit(data, b, 1, put('out', '1'))
+      expect(await looking).toEqual([])
+      await data.drain()
+      expect(await listed(data, 'out')).toEqual([`${b}@1`])
+    }))
+
   test('topics are told by their names, and rows are counted as they come and go', () =>
     onDisk(disk, async (on) => {
       const data = await openData(await on.open())

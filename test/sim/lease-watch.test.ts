@@ -2,7 +2,6 @@
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId, type NodeId } from '../../src/base/ids.ts'
 import type { ObservedLeases } from '../../src/replica/replica.ts'
-import type { CountedRegistration } from '../../src/replication/read-lease.ts'
 import { Coverage } from '../../sim/coverage.ts'
 import { LeaseWatch } from '../../sim/lease-watch.ts'
 
@@ -16,7 +15,7 @@ class Node implements ObservedLeases {
   isUp = true
   isRunning = true
   through: number | undefined
-  registrations: readonly CountedRegistration[] = []
+  registrations: readonly (readonly [grantor: NodeId, position: number])[] = []
   /** Holder, position and clock of each question. */
   readonly asked: (readonly [NodeId, number, number])[] = []
   readonly listed = new Set<NodeId>()
@@ -34,9 +33,14 @@ class Node implements ObservedLeases {
     return this.through
   }
 
-  counted(now: number, ofGrantor?: NodeId): readonly CountedRegistration[] {
-    const isOwnClock = now === this.reading.now
-    return this.registrations.filter((one) => isOwnClock && one.grantor === (ofGrantor ?? grantor))
+  eachCounted(
+    now: number,
+    ofGrantor: NodeId,
+    visit: (of: typeof group, position: number) => void,
+  ): void {
+    for (const [from, position] of this.registrations) {
+      if (now === this.reading.now && from === ofGrantor) visit(group, position)
+    }
   }
 
   lists(node: NodeId, _group: string, position: number, now: number): boolean {
@@ -65,7 +69,7 @@ function watching(): {
       onRegistrationSeen: (...what) => void seen.push(what),
     },
   })
-  nodes[0].registrations = [{ group, grantor, position: 7 }]
+  nodes[0].registrations = [[grantor, 7]]
   return { nodes, watch, seen }
 }
 
