@@ -137,6 +137,9 @@ test('BUF-1, BUF-2, BUF-3: while a set has no majority its cells are buffered, t
     const trips = client.cells('trips')
     const cell = { column: 'BASE', refKey: 0, body: { n: 1 } }
     await trips.put({ ...cell, rowKey: taken })
+    // A majority has it; so has the node that will be left, once a read there has seen it.
+    const atLast = `${cluster.node('f').url}/v1/datastores/trips/cells/${taken}/BASE/0`
+    expect((await fetch(atLast)).status).toBe(200)
     await cluster.node('d').stop('SIGKILL')
     await cluster.node('e').stop('SIGKILL')
     expect(await trips.put({ ...cell, rowKey: ofEast })).toMatchObject({ created: true })
