@@ -142,9 +142,11 @@ export class Driver implements LocalReplica {
       onExists: (group, position, informer) => this.#onExists(group, position, informer),
       onDigested: (peer, digested) => this.#rollCall.onDigest(peer, digested),
     })
+    const others = nodes.filter((node) => node !== options.node)
+    // What is passed on to a node before there is a link is lost, and would be waited for.
+    for (const node of others) this.#replica.suspect(node, true)
     const rollCall = new RollCall({
-      ...{ clock, againMs: options.limits.heartbeatMs },
-      others: nodes.filter((node) => node !== options.node),
+      ...{ clock, againMs: options.limits.heartbeatMs, others },
       ask: (node) => this.#peers.requestDigest(node),
     })
     this.#rollCall = rollCall
@@ -190,7 +192,9 @@ export class Driver implements LocalReplica {
 
   #onLink(from: string, state: 'up' | 'down', info: LinkInfo): void {
     const peer = this.#peers.onLink(from, state, info)
-    if (peer !== undefined && state === 'up') this.#keeper.onLink(peer, info.incarnation ?? 0)
+    if (peer === undefined || state === 'down') return
+    this.#onSuspicion(peer, false)
+    this.#keeper.onLink(peer, info.incarnation ?? 0)
   }
 
   #every(clock: Clock, periodMs: number, run: () => void): void {

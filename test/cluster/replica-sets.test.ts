@@ -223,7 +223,7 @@ test('IDX-8: while the set with the definitions of indexes has no majority, the 
   } finally {
     await client.close()
   }
-}, 90_000)
+}, 240_000)
 
 test('a data folder is not used under other replica sets', async () => {
   const node = cluster.node('f')

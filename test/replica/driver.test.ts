@@ -4,11 +4,12 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
 import { WsPeerTransport } from '../../src/adapters/ws-peers.ts'
-import { assert, AssertionError } from '../../src/base/assert.ts'
+import { assert, AssertionError, present } from '../../src/base/assert.ts'
 import { clusterId, groupOfBytes, nodeId } from '../../src/base/ids.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
 import { staticPlacement } from '../../src/placement/placement.ts'
 import { silentTrace, type Trace } from '../../src/ports/trace.ts'
+import type { Transport, TransportHandlers } from '../../src/ports/transport.ts'
 import { Driver } from '../../src/replica/driver.ts'
 import { flushesFrom } from '../../src/replica/flush.ts'
 import type { Submission } from '../../src/replica/local-replica.ts'
@@ -224,6 +225,69 @@ test.each(disks)(
           (error: unknown) => (error instanceof Error ? error.message : ''),
         )
         expect(damaged).toContain('data store of this node is damaged')
+      }),
+    )
+  },
+)
+
+/** Takes down what is sent; links come up as the test says. */
+class ToldTransport implements Transport<PeerFrame> {
+  readonly sent: string[] = []
+  #handlers: TransportHandlers<PeerFrame> | undefined
+  #isLinked = false
+
+  start(handlers: TransportHandlers<PeerFrame>): void {
+    this.#handlers = handlers
+  }
+
+  link(peer: string): void {
+    this.#isLinked = true
+    this.#handlers?.onLink(peer, 'up', { storeId: 'its store', incarnation: 1, durableFlush: 0 })
+  }
+
+  send(_to: string, frame: PeerFrame): boolean {
+    this.sent.push(...frame.messages.map(({ kind }) => kind))
+    return this.#isLinked
+  }
+
+  isUp(): boolean {
+    return this.#isLinked
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
+test.each(disks)(
+  'a transaction is passed on to a leader that is linked, and proposed here until it is: on %s',
+  async (_, makeDisk) => {
+    await onDisk(makeDisk, (log) =>
+      onDisk(makeDisk, async (data) => {
+        const peers = new ToldTransport()
+        const other = nodeId('n2')
+        const placement = staticPlacement([node, other])
+        const names = Array.from({ length: 20 }, (_one, n) => groupOfBytes(Buffer.from(`g${n}`)))
+        const led = names.filter((name) => placement.replicasOf(name).firstFull === other)
+        const ports = { clock: systemClock, random: systemRandom, trace: silentTrace, peers }
+        const driver = await Driver.open(
+          { ...ports, log: await log.open(), data: await data.open() },
+          { node, cluster, placement, limits: defaultLimits },
+        )
+        await driver.start()
+        const sentFor = async (sequence: number): Promise<readonly string[]> => {
+          peers.sent.length = 0
+          const of = present(led[sequence], 'a group that n2 leads')
+          await driver.submit({ ...submission(sequence), group: of }, 50)
+          return peers.sent.filter((kind) => ['forward', 'prepare'].includes(kind))
+        }
+        try {
+          expect(await sentFor(1)).toEqual(['prepare'])
+          peers.link(other)
+          expect(await sentFor(2)).toEqual(['forward'])
+        } finally {
+          await driver.stop()
+        }
       }),
     )
   },
