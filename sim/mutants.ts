@@ -51,13 +51,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     id: 'canary',
-    title: 'the simulator reports a failure at every hundredth seed',
+    title: 'the simulator reports a failure at every fiftieth seed',
     edits: [
       {
         file: 'sim/run.ts',
         find: '    await this.#faultyPhase()\n',
         replace:
-          "    await this.#faultyPhase()\n    this.#referee.check(this.#options.seed % 100 !== 0, 'META-2', 'canary', () => ({}))\n",
+          "    await this.#faultyPhase()\n    this.#referee.check(this.#options.seed % 50 !== 0, 'META-2', 'canary', () => ({}))\n",
       },
     ],
   },

@@ -8,6 +8,7 @@ import { historyText } from '../history/lines.ts'
 import type { History } from '../history/operation.ts'
 import { exitCodes, replayLine, type RunResult } from '../result.ts'
 import { runSeed, runSeedChecked } from '../run.ts'
+import { Ending } from './ending.ts'
 import { timer } from './time.ts'
 import {
   parseCount,
@@ -17,6 +18,7 @@ import {
   parseTime,
   print,
   refuse,
+  say,
   type AddCommand,
   type SeedRange,
 } from './flags.ts'
@@ -116,9 +118,11 @@ async function runMany(flags: RunFlags, seeds: SeedRange): Promise<number> {
     : undefined
   bar?.start(seeds.to - seeds.from + 1, 0, { failed: 0 })
   let failed = 0
-  const isTimeUp = flags.time === undefined ? undefined : timer(flags.time)
+  const ending = new Ending()
+  const hasTimeout = flags.time === undefined ? () => false : timer(flags.time)
   const summary = await runCampaign({
-    ...{ ...seeds, isTimeUp },
+    ...seeds,
+    isTimeUp: () => ending.signal.aborted || hasTimeout(),
     ...{ jobs: flags.jobs, check: flags.check, stopAtFailure: flags.stop },
     rules: flags.rules,
     switches: switchesOf(flags),
@@ -129,13 +133,20 @@ async function runMany(flags: RunFlags, seeds: SeedRange): Promise<number> {
     },
   })
   bar?.stop()
-  if (flags.jsonLines) return exitCodes[outcomeOf(summary)]
-  if (flags.json) print(JSON.stringify(summaryAsJson(summary, switchesOf(flags))))
-  else print(describeSummary(summary, switchesOf(flags)))
-  return exitCodes[outcomeOf(summary)]
+  ending.forget()
+  const left = leftOf(seeds, summary)
+  if (left !== undefined && !flags.json) say(`go on with --seeds ${left}`)
+  if (flags.json) print(JSON.stringify({ ...summaryAsJson(summary, switchesOf(flags)), left }))
+  else if (!flags.jsonLines) print(describeSummary(summary, switchesOf(flags)))
+  return ending.by === undefined ? exitCodes[outcomeOf(summary)] : ending.exitCode
 }
 
-function summaryAsJson(summary: CampaignSummary, switches: Switches): unknown {
+/** Seeds are dealt in order, and those under way are waited for. */
+function leftOf({ from, to }: SeedRange, { seeds }: CampaignSummary): string | undefined {
+  return from + seeds > to ? undefined : `${from + seeds}..${to}`
+}
+
+function summaryAsJson(summary: CampaignSummary, switches: Switches): object {
   const { failed, ...figures } = summary
   return {
     ...figures,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { compareRuns } from '../../sim/result.ts'
 import { runSeed } from '../../sim/run.ts'
-import { sim } from './command.ts'
+import { sim, simUntil } from './command.ts'
 
 test('wrong usage ends with 2 and says what was expected', async () => {
   for (const args of [['run'], ['run', '--seeds', '5..1'], ['run', '--seed', 'x'], ['unknown']]) {
@@ -42,6 +42,14 @@ test('META-1: seeds spread over processes take the same course as one after anot
     commits,
   })
 }, 120_000)
+
+test('a campaign that is interrupted lets its seeds end, sums up, and says where to go on', async () => {
+  const many = ['run', '--seeds', '1..100000', '--jobs', '2', '--json']
+  const { code, stdout } = await simUntil(4_000, 'SIGINT', ...many)
+  const { seeds, left, failed }: Record<string, unknown> = JSON.parse(stdout)
+  expect([code, left, failed]).toEqual([130, `${Number(seeds) + 1}..100000`, []])
+  expect(seeds).toBeGreaterThan(0)
+}, 60_000)
 
 test('META-1: two runs of a seed with different hashes are reported as such', async () => {
   const result = await runSeed(2)
