@@ -7,12 +7,12 @@ import type { Mutant } from './mutant.ts'
 export const nodeMutants: readonly Mutant[] = [
   {
     id: 'S11',
-    title: 'driver: a peer is told of a flush before it is durable',
+    title: 'peers: a peer is told of a flush before it is durable',
     edits: [
       {
-        file: 'src/replica/driver.ts',
-        find: '      durableFlush: () => log.durableFlush,\n',
-        replace: '      durableFlush: () => log.durableFlush + 1,\n',
+        file: 'src/replica/peers.ts',
+        find: 'const frame = { durableFlush: this.#options.log.durableFlush, messages }',
+        replace: 'const frame = { durableFlush: this.#options.log.durableFlush + 1, messages }',
       },
     ],
   },
@@ -106,9 +106,9 @@ export const nodeMutants: readonly Mutant[] = [
     title: 'digest: a group that is known at all is taken to be known in full',
     edits: [
       {
-        file: 'src/replica/driver.ts',
-        find: 'if (this.#log.highest(group) >= position) return',
-        replace: 'if (this.#log.highest(group) >= Math.min(position, 1)) return',
+        file: 'src/replica/peers.ts',
+        find: 'log.highest(group) < position)',
+        replace: 'log.highest(group) < Math.min(position, 1))',
       },
     ],
   },
@@ -131,6 +131,28 @@ export const nodeMutants: readonly Mutant[] = [
         file: 'src/replica/group-list.ts',
         find: 'data.groups(prefix, after, limit, replica.known())',
         replace: 'data.groups(prefix, after, limit, [])',
+      },
+    ],
+  },
+  {
+    id: 'S43',
+    title: 'digests: what one names is not asked for again after a start, known here or not',
+    edits: [
+      {
+        file: 'src/replica/digest-mark.ts',
+        find: '    if (lacking.size > 0) return false\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'S44',
+    title: 'digests: what is known here counts before the log has it durably',
+    edits: [
+      {
+        file: 'src/replica/digest-mark.ts',
+        find: '    if (this.#log.durableFlush < this.#older.knownIn) return false\n',
+        replace: '',
       },
     ],
   },

@@ -13,6 +13,7 @@ import { AcceptorChecker } from './acceptor-checker.ts'
 import { AgendaChecker } from './agenda-checker.ts'
 import { CellChecker } from './cell-checker.ts'
 import { DataDisks } from './data-disks.ts'
+import { DigestChecker } from './digest-checker.ts'
 import { recordsLeftOf, recordsOf } from './flush-records.ts'
 import { IndexChecker } from './index-checker.ts'
 import { LogChecker } from './log-checker.ts'
@@ -44,7 +45,7 @@ export class Judge {
   onVisible: (node: string, group: string, position: number) => void = () => undefined
   readonly #proposals: ProposalChecker
   readonly #acceptors: AcceptorChecker
-
+  readonly #digests: DigestChecker
   readonly #narrator: Narrator | undefined
   readonly #referee: Referee
   readonly #forgotten = new Set<string>()
@@ -64,6 +65,8 @@ export class Judge {
     const durablePosition = (node: string, group: string): number =>
       this.disks.positionOf(node, group)
     this.log = new LogChecker({ book, referee, model, durablePosition })
+    const isForgotten = (node: string): boolean => this.#forgotten.has(node)
+    this.#digests = new DigestChecker({ referee, positionOf: durablePosition, isForgotten })
     this.cells = new CellChecker(referee)
     this.agendas = new AgendaChecker(referee)
     this.indexes = new IndexChecker(referee, coverage)
@@ -84,6 +87,7 @@ export class Judge {
     this.#narrator?.note(node, 'has another data disk')
     this.disks.replace(node, puts)
     this.agendas.replace(node, puts)
+    this.#digests.onReplaced(node)
   }
 
   onStart(node: string): void {
@@ -128,7 +132,9 @@ export class Judge {
   onLogDurable(node: string, puts: readonly Put[], isWhole = true): void {
     if (this.#forgotten.has(node)) return
     for (const put of puts) {
-      for (const record of isWhole ? recordsOf(put) : recordsLeftOf(put)) {
+      const records = isWhole ? recordsOf(put) : recordsLeftOf(put)
+      this.#digests.onLogDurable(node, put, records)
+      for (const record of records) {
         this.#narrator?.durable(node, record)
         this.#acceptors.onDurable(node, record)
       }
@@ -138,6 +144,7 @@ export class Judge {
   /** A write of a node's data disk became durable. */
   onDataDurable(node: string, puts: readonly Put[]): void {
     this.agendas.onDurable(node, puts)
+    this.#digests.onDataDurable(node, puts)
     for (const changed of this.disks.onDurable(node, puts)) {
       const { group, position, stateHash } = changed
       this.#narrator?.rows(node, group, position)
@@ -181,6 +188,8 @@ export class Judge {
         const { position, attempt } = commit
         return this.log.onCommitAnswered(node, textOf(event, 'group'), position, attempt)
       }
+      case 'unreadable':
+        return this.#digests.onUnreadable(node, numberOf(event, 'flush'))
       case 'other':
         return undefined
       default:
@@ -189,7 +198,7 @@ export class Judge {
   }
 }
 
-type KnownKind = 'propose' | 'chosen' | 'apply' | 'serve' | 'settled' | 'other'
+type KnownKind = 'propose' | 'chosen' | 'apply' | 'serve' | 'settled' | 'unreadable' | 'other'
 
 function kindOf({ kind }: TraceEvent): KnownKind {
   switch (kind) {
@@ -198,6 +207,7 @@ function kindOf({ kind }: TraceEvent): KnownKind {
     case 'apply':
     case 'serve':
     case 'settled':
+    case 'unreadable':
       return kind
     default:
       return 'other'

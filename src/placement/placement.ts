@@ -9,7 +9,7 @@
  */
 import { assert, present } from '../base/assert.ts'
 import { bytesOfGroup, type GroupId, type NodeId } from '../base/ids.ts'
-import { sha256 } from '../base/bytes.ts'
+import { sha256Start } from '../base/bytes.ts'
 
 export const bucketCount = 4096
 
@@ -36,7 +36,7 @@ export interface Placement {
 
 /** 12 bits of the SHA-256 of the root key. */
 export function bucketOf(group: GroupId): number {
-  return sha256(bytesOfGroup(group)).readUInt16BE(0) >> 4
+  return sha256Start(bytesOfGroup(group)) >> 4
 }
 
 export function majorityOf(voters: readonly NodeId[]): number {

@@ -136,10 +136,11 @@ export class Driver implements LocalReplica {
     })
     this.#peers = new Peers({
       ...{ node: options.node, incarnation, nodes, limits: options.limits },
-      ...{ clock, trace, transport: ports.peers, meta: data },
-      durableFlush: () => log.durableFlush,
+      ...{ clock, trace, transport: ports.peers, meta: data, log },
+      storeId: log.identity.storeId,
       onSuspicion: (peer, isSuspected) => this.#onSuspicion(peer, isSuspected),
-      onExists: (group, position, informer) => this.#onExists(group, position, informer),
+      onExists: (group, position, informer) =>
+        this.#step(group, { kind: 'exists', position, informer }),
       onDigested: (peer, digested) => this.#rollCall.onDigest(peer, digested),
     })
     const others = nodes.filter((node) => node !== options.node)
@@ -361,11 +362,6 @@ export class Driver implements LocalReplica {
         if (!this.holds(message.group)) return this.#ports.trace.mark('a group of other nodes')
         return this.#step(message.group, { kind: 'message', from, message })
     }
-  }
-
-  #onExists(group: GroupId, position: Position, informer: NodeId): void {
-    if (this.#log.highest(group) >= position) return
-    this.#step(group, { kind: 'exists', position, informer })
   }
 
   #onSuspicion(peer: NodeId, isSuspected: boolean): void {

@@ -119,6 +119,11 @@ export class LogStore {
     return this.#durableFlush
   }
 
+  /** The flush that records go into now, or went into last. */
+  get lastFlush(): number {
+    return this.#lastFlush
+  }
+
   /** Every record in the flushes up to here is in the data store, and is not folded at a start. */
   get settledFlush(): number {
     return this.#settling.settledFlush
@@ -298,7 +303,10 @@ export class LogStore {
   #writtenIn(number: number): readonly Written[] {
     const records = this.#reader.records(number)
     // Nobody can tell which groups it concerned. The others that hold them tell of them, too.
-    if (records === undefined) this.#options.trace.mark('a damaged flush found by a digest')
+    if (records === undefined) {
+      this.#options.trace.mark('a damaged flush found by a digest')
+      this.#options.trace.emit({ kind: 'unreadable', flush: number })
+    }
     return (records ?? [])
       .filter(({ kind }) => kind !== 'promise')
       .map(({ group, position }) => [group, position])

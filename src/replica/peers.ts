@@ -11,6 +11,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo, Transport } from '../ports/transport.ts'
 import type { Digest, DigestRequest, Message, PeerFrame } from '../replication/message.ts'
+import { DigestMark, type OwnLog } from './digest-mark.ts'
 import type { Digested } from './roll-call.ts'
 
 /** Small values kept with the data store. */
@@ -28,9 +29,11 @@ export interface PeersOptions {
   readonly trace: Trace
   readonly transport: Transport<PeerFrame>
   readonly meta: MetaStore
-  durableFlush(): number
+  /** This node's log, and the id of its store. */
+  readonly log: OwnLog
+  readonly storeId: string
   onSuspicion(peer: NodeId, isSuspected: boolean): void
-  /** A peer has this group's position; the digest it came in may be asked on after that. */
+  /** A peer has this group's position, and this node's log does not. */
   onExists(group: GroupId, position: Position, informer: NodeId): void
   /** A digest was taken up. */
   onDigested(peer: NodeId, digested: Digested): void
@@ -43,8 +46,9 @@ interface Peer {
   lastHeardMs: number
   lastSentMs: number
   isSuspected: boolean
-  /** Everything in the peer's flushes through here is known to this node. */
+  /** All groups of the peer's flushes through here were named to this node. */
   digestedThrough: number
+  readonly mark: DigestMark
   /** It has let this node's store in since the start. */
   hasAdmitted: boolean
   /** The highest durable flush number heard of it, and the store that said so. */
@@ -76,11 +80,15 @@ export class Peers {
   }
 
   #remember(node: NodeId, now: number): Peer {
-    const known = unpack(this.#options.meta.meta(`peer/${node}`) ?? new Uint8Array())
-    const [storeId, durableFlush]: unknown[] = Array.isArray(known) ? known : []
+    const { meta, log, trace, storeId: ownStore } = this.#options
+    const known = unpack(meta.meta(`peer/${node}`) ?? new Uint8Array())
+    const [storeId, durableFlush, ...mark]: unknown[] = Array.isArray(known) ? known : []
+    const digestedThrough = markOf(mark, log, ownStore)
+    if (digestedThrough > 0) trace.mark('digests go on where they were')
     return {
       ...{ node, outbox: [], outboxBytes: 0, lastHeardMs: now, lastSentMs: now },
-      ...{ isSuspected: false, digestedThrough: 0, hasAdmitted: false, isUnsaved: false },
+      ...{ isSuspected: false, hasAdmitted: false, isUnsaved: false, digestedThrough },
+      mark: new DigestMark(log, digestedThrough),
       storeId: typeof storeId === 'string' ? storeId : undefined,
       durableFlush: typeof durableFlush === 'number' ? durableFlush : 0,
     }
@@ -139,7 +147,7 @@ export class Peers {
   #sendFrame(peer: Peer, messages: readonly Message[]): void {
     const { transport, clock, trace } = this.#options
     peer.lastSentMs = clock.monotonicMs()
-    const frame = { durableFlush: this.#options.durableFlush(), messages }
+    const frame = { durableFlush: this.#options.log.durableFlush, messages }
     if (!transport.send(peer.node, frame) && messages.length > 0) trace.mark('frame dropped')
   }
 
@@ -183,10 +191,15 @@ export class Peers {
 
   /** Has what was learnt since the last time go along with the data store's next batch. */
   save(): void {
+    const { meta, storeId: ownStore } = this.#options
     for (const peer of this.#peers.values()) {
-      if (!peer.isUnsaved || peer.storeId === undefined) continue
+      const { node, storeId, durableFlush, mark } = peer
+      if (!peer.isUnsaved || storeId === undefined) continue
       peer.isUnsaved = false
-      this.#options.meta.setMeta(`peer/${peer.node}`, pack([peer.storeId, peer.durableFlush]))
+      meta.setMeta(
+        `peer/${node}`,
+        pack([storeId, durableFlush, ownStore, mark.knownIn, mark.through]),
+      )
     }
   }
 
@@ -225,7 +238,10 @@ export class Peers {
 
   /** Called every `digestMs`. */
   askDigests(): void {
-    for (const node of this.#peers.keys()) this.askDigest(node)
+    for (const peer of this.#peers.values()) {
+      if (peer.mark.advance()) peer.isUnsaved = true
+      this.askDigest(peer.node)
+    }
   }
 
   askDigest(node: NodeId): void {
@@ -257,8 +273,21 @@ export class Peers {
   }
 
   #takeUp(peer: Peer, { after, through, groups }: Digest): void {
-    for (const [group, position] of groups) this.#options.onExists(group, position, peer.node)
+    const { log, onExists } = this.#options
+    const lacking = groups.filter(([group, position]) => log.highest(group) < position)
+    peer.mark.take(through, lacking)
+    for (const [group, position] of lacking) onExists(group, position, peer.node)
     peer.digestedThrough = through
     if (through > after) this.askDigest(peer.node)
   }
+}
+
+/** How far digests need not be asked for: what another log knew, or a longer one, this one does not. */
+function markOf(
+  [inStore, knownIn, through]: readonly unknown[],
+  log: OwnLog,
+  ownStore: string,
+): number {
+  const isOfThisLog = inStore === ownStore && Number(knownIn) <= log.durableFlush
+  return isOfThisLog && typeof through === 'number' ? through : 0
 }

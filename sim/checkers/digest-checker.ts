@@ -1,0 +1,121 @@
+/**
+ * LOG-9: when a node remembers how far it need not ask a peer for digests again, it durably has all that
+ * the peer's flushes through there tell of: in its log, or applied.
+ */
+import { assert } from '../../src/base/assert.ts'
+import { latin1 } from '../../src/base/bytes.ts'
+import { unpack } from '../../src/base/pack.ts'
+import type { Put } from '../../src/ports/storage.ts'
+import { numberOfKey } from '../../src/replica/flush.ts'
+import { decodeStored, nameKey } from '../../src/replica/row-format.ts'
+import type { LogRecord } from '../../src/replication/effect.ts'
+import type { Referee } from './referee.ts'
+
+interface LogOnDisk {
+  /** Of each group, the highest position with a value. */
+  readonly highest: Map<string, number>
+  /** By flush, the groups with a value in it. */
+  readonly flushes: Map<number, ReadonlyMap<string, number>>
+  /** Flushes that the node could not read any more when it was asked. */
+  readonly unreadable: Set<number>
+}
+
+export interface DigestCheckerParts {
+  readonly referee: Referee
+  /** How far a node's data disk has applied the group. */
+  positionOf(node: string, group: string): number
+  /** The node's log is of another time. */
+  isForgotten(node: string): boolean
+}
+
+const peerText = latin1(nameKey('peer/'))
+
+export class DigestChecker {
+  readonly #parts: DigestCheckerParts
+  readonly #logs = new Map<string, LogOnDisk>()
+  /** By node and peer, through which flush it was looked at. */
+  readonly #checked = new Map<string, Map<string, number>>()
+
+  constructor(parts: DigestCheckerParts) {
+    this.#parts = parts
+  }
+
+  /** A write of the node's log became durable, with these records. */
+  onLogDurable(node: string, { key }: Put, records: readonly LogRecord[]): void {
+    if (records.length === 0) return
+    const { highest, flushes } = this.#of(node)
+    const positions = new Map<string, number>()
+    for (const { kind, group, position } of records) {
+      if (kind === 'promise') continue
+      raise(positions, group, position)
+      raise(highest, group, position)
+    }
+    flushes.set(numberOfKey(key), positions)
+  }
+
+  onUnreadable(node: string, flush: number): void {
+    this.#of(node).unreadable.add(flush)
+  }
+
+  /** The node's data disk is another one: what it remembers is looked at anew. */
+  onReplaced(node: string): void {
+    this.#checked.delete(node)
+  }
+
+  onDataDurable(node: string, puts: readonly Put[]): void {
+    for (const { key, value } of puts) {
+      const name = value && latin1(key)
+      if (value === undefined || name?.startsWith(peerText) !== true) continue
+      const stored = decodeStored(key, value)
+      assert(typeof stored === 'object', 'digest-checker: a durable value does not decode')
+      const fields = unpack(stored.payload)
+      const through: unknown = Array.isArray(fields) ? fields[4] : undefined
+      if (typeof through === 'number') this.#check(node, name.slice(peerText.length), through)
+    }
+  }
+
+  #check(node: string, peer: string, through: number): void {
+    const { referee, isForgotten } = this.#parts
+    const checked = this.#checked.get(node) ?? new Map<string, number>()
+    this.#checked.set(node, checked)
+    const from = checked.get(peer) ?? 0
+    checked.set(peer, Math.max(from, through))
+    if (isForgotten(node) || isForgotten(peer)) return
+    for (let flush = from + 1; flush <= through; flush++) {
+      const lacking = this.#lacking(node, peer, flush)
+      referee.check(
+        lacking === undefined,
+        'LOG-9',
+        'A node will not ask again for what it does not have.',
+        () => ({ node, peer, flush, ...lacking }),
+      )
+    }
+  }
+
+  #lacking(
+    node: string,
+    peer: string,
+    flush: number,
+  ): { readonly group: string; readonly position: number } | undefined {
+    const { flushes, unreadable } = this.#of(peer)
+    if (unreadable.has(flush)) return undefined
+    const { highest } = this.#of(node)
+    for (const [group, position] of flushes.get(flush) ?? []) {
+      if ((highest.get(group) ?? 0) >= position) continue
+      if (this.#parts.positionOf(node, group) < position) return { group, position }
+    }
+    return undefined
+  }
+
+  #of(node: string): LogOnDisk {
+    const known = this.#logs.get(node)
+    if (known !== undefined) return known
+    const made = { highest: new Map(), flushes: new Map(), unreadable: new Set<number>() }
+    this.#logs.set(node, made)
+    return made
+  }
+}
+
+function raise(positions: Map<string, number>, group: string, position: number): void {
+  if (position > (positions.get(group) ?? 0)) positions.set(group, position)
+}

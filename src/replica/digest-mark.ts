@@ -1,0 +1,86 @@
+/**
+ * How far a peer's flushes are known at this node for good: after a start it asks for digests from there
+ * on, and not for all that was ever written.
+ *
+ * LOG-9  What a peer is not asked for again is in this node's own log, durably, or applied here.
+ *
+ * What a digest names is known once this node's log has a record with a value of it, and known for good
+ * once that record's flush is durable. Some of what is named is always on its way here; so digests are
+ * taken in two lots, and a lot is done with when the last of what it lacked has come.
+ */
+import { assert } from '../base/assert.ts'
+import type { GroupId, Position } from '../base/ids.ts'
+
+/** The own log, as far as it is looked at here. */
+export interface OwnLog {
+  /** The last flush that records have gone into, written or not. */
+  readonly lastFlush: number
+  readonly durableFlush: number
+  /** The group's highest position with a value; 0 when there is none. */
+  highest(group: GroupId): Position
+}
+
+interface Lot {
+  /** The peer's flushes through this one are named in it, or before it. */
+  through: number
+  /** Named, and not known when it was. */
+  readonly lacking: Map<GroupId, Position>
+  /** All of it is known: in the own log through this flush. */
+  knownIn: number | undefined
+}
+
+export class DigestMark {
+  readonly #log: OwnLog
+  #through: number
+  #knownIn = 0
+  #older: Lot
+  #newer: Lot
+
+  constructor(log: OwnLog, through: number) {
+    this.#log = log
+    this.#through = through
+    this.#older = lotAfter(through)
+    this.#newer = lotAfter(through)
+  }
+
+  /** The peer's flushes through here need not be asked for again. */
+  get through(): number {
+    return this.#through
+  }
+
+  /** A log that has become shorter than this is not the one that knows of them. */
+  get knownIn(): number {
+    return this.#knownIn
+  }
+
+  /** The next digest was taken up. `groups`: those that it names with a position that the log lacks. */
+  take(through: number, groups: Iterable<readonly [GroupId, Position]>): void {
+    const { lacking } = this.#newer
+    this.#newer.through = through
+    for (const [group, position] of groups) {
+      lacking.set(group, Math.max(position, lacking.get(group) ?? 0))
+    }
+  }
+
+  /** Moves on as far as the own log allows. Returns whether it did. */
+  advance(): boolean {
+    const { lacking, through } = this.#older
+    for (const [group, position] of lacking) {
+      if (this.#log.highest(group) >= position) lacking.delete(group)
+    }
+    if (lacking.size > 0) return false
+    this.#older.knownIn ??= this.#log.lastFlush
+    if (this.#log.durableFlush < this.#older.knownIn) return false
+    assert(through >= this.#through, 'LOG-9: digests are taken up in order')
+    const isFurther = through > this.#through
+    this.#through = through
+    this.#knownIn = this.#older.knownIn
+    this.#older = this.#newer
+    this.#newer = lotAfter(this.#older.through)
+    return isFurther
+  }
+}
+
+function lotAfter(through: number): Lot {
+  return { through, lacking: new Map(), knownIn: undefined }
+}

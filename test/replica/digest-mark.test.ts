@@ -1,0 +1,67 @@
+/** How far a peer's flushes are known here for good: through what the own log durably holds. */
+import { expect, test } from 'vitest'
+import type { GroupId, Position } from '../../src/base/ids.ts'
+import { DigestMark, type OwnLog } from '../../src/replica/digest-mark.ts'
+import { group } from './log-fixture.ts'
+
+const [a, b] = [group('a'), group('b')]
+
+class Log implements OwnLog {
+  lastFlush = 5
+  durableFlush = 5
+  readonly positions = new Map<GroupId, Position>()
+
+  highest(of: GroupId): Position {
+    return this.positions.get(of) ?? 0
+  }
+}
+
+test('LOG-9: what a digest names counts once the own log has all of it, durably', () => {
+  const log = new Log()
+  const mark = new DigestMark(log, 10)
+  expect([mark.advance(), mark.through]).toEqual([false, 10])
+  mark.take(20, [
+    [a, 3],
+    [b, 1],
+  ])
+  mark.advance()
+  log.positions.set(a, 4)
+  expect([mark.advance(), mark.through]).toEqual([false, 10])
+  log.positions.set(b, 1)
+  log.lastFlush = 7
+  expect([mark.advance(), mark.through]).toEqual([false, 10])
+  log.durableFlush = 6
+  // What goes into the log later does not put it off.
+  log.lastFlush = 9
+  expect([mark.advance(), mark.through]).toEqual([false, 10])
+  log.durableFlush = 7
+  expect([mark.advance(), mark.through, mark.knownIn]).toEqual([true, 20, 7])
+})
+
+test('LOG-9: digests that come while some of an earlier one lacks hold nothing up, and are not passed', () => {
+  const log = new Log()
+  const mark = new DigestMark(log, 0)
+  mark.advance()
+  mark.take(1, [[a, 1]])
+  mark.advance()
+  mark.take(2, [[b, 1]])
+  mark.take(3, [])
+  log.positions.set(b, 1)
+  expect([mark.advance(), mark.through]).toEqual([false, 0])
+  log.positions.set(a, 1)
+  expect([mark.advance(), mark.through]).toEqual([true, 1])
+  expect([mark.advance(), mark.through]).toEqual([true, 3])
+  expect(mark.advance()).toBe(false)
+})
+
+test('LOG-9: a group that two digests name is waited for to the higher position', () => {
+  const log = new Log()
+  const mark = new DigestMark(log, 0)
+  mark.take(1, [[a, 7]])
+  mark.take(2, [[a, 5]])
+  mark.advance()
+  log.positions.set(a, 5)
+  expect(mark.advance()).toBe(false)
+  log.positions.set(a, 7)
+  expect([mark.advance(), mark.through]).toEqual([true, 2])
+})
