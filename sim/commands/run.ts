@@ -135,7 +135,7 @@ async function runMany(flags: RunFlags, seeds: SeedRange): Promise<number> {
   bar?.stop()
   ending.forget()
   const left = leftOf(seeds, summary)
-  if (left !== undefined && !flags.json) say(`go on with --seeds ${left}`)
+  if (left !== undefined && !flags.json && !flags.stop) say(`go on with --seeds ${left}`)
   if (flags.json) print(JSON.stringify({ ...summaryAsJson(summary, switchesOf(flags)), left }))
   else if (!flags.jsonLines) print(describeSummary(summary, switchesOf(flags)))
   return ending.by === undefined ? exitCodes[outcomeOf(summary)] : ending.exitCode
