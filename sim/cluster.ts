@@ -270,8 +270,9 @@ export class Cluster<P extends Program, ClientFrame> {
         if (isLate && ofGroups(frame) > 0) this.#traffic.latecomers += 1
         judge.onFrameDelivered(from, to, frame)
       },
-      onHandled: (to) => {
-        if (hasLeases) this.#leases.onHandled(to)
+      onHandled: (to, { messages }) => {
+        // A heartbeat changes nobody's leases.
+        if (hasLeases && messages.length > 0) this.#leases.onHandled(to)
       },
     }
   }

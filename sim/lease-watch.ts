@@ -14,7 +14,7 @@ type Host<P extends Program> = Pick<NodeHost<P>, 'name' | 'program' | 'reading'>
 
 export interface LeaseWatchParts<P extends Program> {
   readonly hosts: readonly Host<P>[]
-  readonly checker: Pick<LogChecker, 'onLeaseSeen' | 'onRegistrationSeen'>
+  readonly checker: Pick<LogChecker, 'onLeaseSeen' | 'onUnlistedSeen'>
   readonly coverage: Coverage
   /** Undefined: the program has stopped, and serves nothing. */
   leasesOf(program: P): ObservedLeases | undefined
@@ -76,11 +76,13 @@ export class LeaseWatch<P extends Program> {
   /** What a holder counts on of a grantor. */
   #look(holder: Seen, grantor: Seen): void {
     const { checker, coverage } = this.#parts
+    let looks = 0
     holder.leases.eachCounted(holder.now, grantor.id, (group, position) => {
-      coverage.count('registration looked at')
-      const isListed = grantor.leases.lists(holder.id, group, position, grantor.now)
-      checker.onRegistrationSeen(holder.id, grantor.id, { group, position, isListed })
+      looks += 1
+      if (grantor.leases.lists(holder.id, group, position, grantor.now)) return
+      checker.onUnlistedSeen(holder.id, grantor.id, group, position)
     })
+    if (looks > 0) coverage.count('registration looked at', looks)
   }
 
   #leasesOf({ program }: Host<P>): ObservedLeases | undefined {

@@ -22,7 +22,7 @@ export interface FrameObserver<Frame> {
   onSent(from: string, to: string, frame: Frame, bytes: number): void
   onDelivered(from: string, to: string, frame: Frame, sentMicros: number): void
   /** The endpoint has done what a frame asks of it. */
-  onHandled?(to: string): void
+  onHandled?(to: string, frame: Frame): void
 }
 
 export interface NetworkParts<Frame> {
@@ -460,7 +460,7 @@ class Port<Frame> implements Transport<Frame> {
       const frame = present(codec.decode(bytes), 'network: a frame does not decode')
       observer.onDelivered(from, this.name, frame, sentMicros)
       this.handlers.onFrame(from, frame)
-      observer.onHandled?.(this.name)
+      observer.onHandled?.(this.name, frame)
     })
   }
 }

@@ -104,16 +104,11 @@ export class LogChecker {
     )
   }
 
-  /** A node counts on a registration, and lacks the position perhaps: does its grantor know of it? */
-  onRegistrationSeen(
-    node: string,
-    grantor: string,
-    seen: { readonly group: string; readonly position: number; readonly isListed: boolean },
-  ): void {
+  /** A node counts on a registration, lacks the position perhaps, and its grantor does not know of it. */
+  onUnlistedSeen(node: string, grantor: string, group: string, position: number): void {
     const { book, referee } = this.#parts
-    const { group, position, isListed } = seen
     referee.check(
-      isListed,
+      false,
       'LEASE-2',
       'A node counts on a registration that its grantor takes for ended.',
       () => ({ ...placeOf(book.of(group, position), node), grantor }),

@@ -66,7 +66,7 @@ function watching(): {
     leasesOf: (node: Node) => (node.isRunning ? node : undefined),
     checker: {
       onLeaseSeen: (...what) => void seen.push(what),
-      onRegistrationSeen: (...what) => void seen.push(what),
+      onUnlistedSeen: (...what) => void seen.push(what),
     },
   })
   nodes[0].registrations = [[grantor, 7]]
@@ -80,10 +80,7 @@ test('LEASE-2: a registration is looked at when its holder or its grantor has ta
   watch.onHandled(holder)
   nodes[1].listed.add(holder)
   watch.onHandled(grantor)
-  expect(seen).toEqual([
-    [holder, grantor, { group, position: 7, isListed: false }],
-    [holder, grantor, { group, position: 7, isListed: true }],
-  ])
+  expect(seen).toEqual([[holder, grantor, group, 7]])
   expect(nodes[1].asked).toEqual([
     [holder, 7, 20],
     [holder, 7, 20],
