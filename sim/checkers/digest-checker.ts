@@ -40,12 +40,16 @@ export class DigestChecker {
     this.#parts = parts
   }
 
-  /** A write of the node's log became durable, with these records. */
-  onLogDurable(node: string, { key }: Put, records: readonly LogRecord[]): void {
+  /**
+   * A write of the node's log became durable, with these records. Of one that a crash cut short, a value
+   * that is gone is known to be missing: what is left of its record stands for it.
+   */
+  onLogDurable(node: string, { key }: Put, records: readonly LogRecord[], isWhole: boolean): void {
     if (records.length === 0) return
     const { highest, flushes } = this.#of(node)
     const positions = new Map<string, number>()
     for (const { kind, group, position } of records) {
+      if (kind === 'promise' && !isWhole) raise(highest, group, position)
       if (kind === 'promise') continue
       raise(positions, group, position)
       raise(highest, group, position)

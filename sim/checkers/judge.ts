@@ -133,7 +133,7 @@ export class Judge {
     if (this.#forgotten.has(node)) return
     for (const put of puts) {
       const records = isWhole ? recordsOf(put) : recordsLeftOf(put)
-      this.#digests.onLogDurable(node, put, records)
+      this.#digests.onLogDurable(node, put, records, isWhole)
       for (const record of records) {
         this.#narrator?.durable(node, record)
         this.#acceptors.onDurable(node, record)
