@@ -59,7 +59,7 @@ const sharesMin: Readonly<Record<string, number>> = {
  * moment has to be optimized again after it. Code is optimized later and in smaller pieces than V8 would
  * by itself: a run goes through all of the program, and optimizing was a fifth of what its process did.
  */
-export const heapFlags: readonly string[] = [
+export const v8Flags: readonly string[] = [
   '--min-semi-space-size=64',
   '--max-semi-space-size=64',
   '--initial-old-space-size=256',
@@ -70,7 +70,7 @@ export const heapFlags: readonly string[] = [
 /** Of one job, seeds are run by this process if it was started with room for them. */
 export async function runCampaign(options: CampaignOptions): Promise<CampaignSummary> {
   const startedMs = process.hrtime.bigint()
-  const isRoomy = heapFlags.every((flag) => process.execArgv.includes(flag))
+  const isRoomy = v8Flags.every((flag) => process.execArgv.includes(flag))
   const isHere = options.jobs === 1 && isRoomy
   const results = isHere ? await runHere(options) : await runSpread(options)
   const wallSeconds = Number(process.hrtime.bigint() - startedMs) / 1e9
@@ -143,7 +143,7 @@ function work(
 
 function forkWorker(): ChildProcess {
   const self = fileURLToPath(import.meta.url)
-  const execArgv = [...process.execArgv, ...heapFlags]
+  const execArgv = [...process.execArgv, ...v8Flags]
   return fork(self.replace(/campaign(\.[jt]s)$/, 'campaign-worker$1'), { execArgv })
 }
 

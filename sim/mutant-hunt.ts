@@ -5,7 +5,7 @@
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { heapFlags } from './campaign.ts'
+import { v8Flags } from './campaign.ts'
 import { huntByExploring } from './explore/hunt.ts'
 import type { Mutant } from './mutant.ts'
 import { build, output, plant } from './mutant-copy.ts'
@@ -110,7 +110,7 @@ async function runSeeds(
   const main = join(copy, 'dist', 'sim', 'main.js')
   const flags = ['run', '--seeds', `${from}..${to}`, '--stop', '--json-lines', ...rulesOf(mutant)]
   // In one process, which is killed when the time is up.
-  const command = [...heapFlags, main, ...flags]
+  const command = [...v8Flags, main, ...flags]
   const printed = await output(process.execPath, command, copy, secondsMax)
   const lines = printed.split('\n').slice(0, -1)
   return lines.map((line) => {

@@ -32,13 +32,14 @@ interface Lot {
 export class DigestMark {
   readonly #log: OwnLog
   #through: number
-  #knownIn = 0
+  #knownIn: number
   #older: Lot
   #newer: Lot
 
   constructor(log: OwnLog, through: number) {
     this.#log = log
     this.#through = through
+    this.#knownIn = log.durableFlush
     this.#older = lotAfter(through)
     this.#newer = lotAfter(through)
   }

@@ -49,7 +49,11 @@ test('LOG-9: a start asks for digests from where the last one knew everything, i
   first.peers.onDigest(peer, { kind: 'digest', after: 0, through: 10, groups: [], asked: 1 })
   for (let turn = 0; turn < 2; turn++) first.peers.askDigests()
   first.peers.save()
-  expect(start('a store', 5).asked()).toEqual([10])
+  const second = start('a store', 5)
+  expect(second.asked()).toEqual([10])
+  // The mark is kept again, with what else is news of the peer.
+  second.peers.onFrame(peer, { durableFlush: 13, messages: [] })
+  second.peers.save()
   expect(start('another store', 5).asked()).toEqual([0])
   // A log that is shorter than it was has forgotten something.
   expect(start('a store', 4).asked()).toEqual([0])
