@@ -162,7 +162,7 @@ export class Cluster<P extends Program, ClientFrame> {
       observer: this.#peerObserver(),
     })
     this.clientNetwork = new Network({
-      ...{ ...common, name: 'client', codec: clientCodec },
+      ...{ ...common, name: 'client', codec: clientCodec, keepsCopies: true },
       observer: this.#clientObserver(names),
     })
     this.httpNetwork = new Network({

@@ -35,6 +35,11 @@ export interface NetworkParts<Frame> {
   readonly name: string
   /** What is sent arrives once or not at all, and never in another life of its link. */
   readonly isStream?: boolean
+  /**
+   * A doubled frame comes a second time only while its link lives: who is told over a link that a request
+   * has no effect can rely on it, since that link is one connection.
+   */
+  readonly keepsCopies?: boolean
 }
 
 /** One connection between two endpoints, made again and again by the one that dials. */
@@ -46,6 +51,13 @@ interface Link {
   state: 'down' | 'dialing' | 'up'
   /** Dials since it was up that nobody answered. */
   vain: number
+}
+
+interface SentFrame {
+  /** Of the link that it was sent over. */
+  readonly epoch: number
+  readonly bytes: Uint8Array
+  readonly isCopy: boolean
 }
 
 /** Who is not answered so often waits longer: outages may last for minutes, dials take a while. */
@@ -161,14 +173,15 @@ export class Network<Frame> {
   #depart(way: Way, from: Port<Frame>, to: string, epoch: number, bytes: Uint8Array): void {
     const { coverage, weather } = this.parts
     const { conditions } = weather
-    this.#deliverLater(way, from, to, epoch, bytes, this.#delayFrom(from, way, to))
+    const sent = { epoch, bytes, isCopy: false }
+    this.#deliverLater(way, from, to, sent, this.#delayFrom(from, way, to))
     if (this.parts.isStream === true || !way.random.chance(conditions.duplicate)) return
     coverage.count('duplicate')
     const isLate = way.random.chance(conditions.late)
     if (isLate) coverage.count('late-duplicate')
     const lateMicros = isLate ? way.random.exponential(conditions.lateMeanMicros) : 0
     const delayMicros = this.#delayFrom(from, way, to) + lateMicros
-    this.#deliverLater(way, from, to, epoch, bytes, delayMicros)
+    this.#deliverLater(way, from, to, { ...sent, isCopy: true }, delayMicros)
   }
 
   /** What a process does while it stands still leaves it afterwards. */
@@ -209,14 +222,14 @@ export class Network<Frame> {
     way: Way,
     { name: from, process }: Port<Frame>,
     to: string,
-    epoch: number,
-    bytes: Uint8Array,
+    { epoch, bytes, isCopy }: SentFrame,
     delayMicros: number,
   ): void {
-    const { world, weather, coverage, isStream = false } = this.parts
+    const { world, weather, coverage, isStream = false, keepsCopies = false } = this.parts
     const sentMicros = world.nowMicros
     way.underWay += 1
-    const survives = !isStream && way.random.chance(weather.conditions.survive)
+    const isDrawn = !isStream && way.random.chance(weather.conditions.survive)
+    const survives = isDrawn && !(isCopy && keepsCopies)
     world.schedule(delayMicros, way.label, () => {
       way.underWay -= 1
       const port = this.#ports.get(to)

@@ -3,6 +3,8 @@
  * frame more than once, and a copy must not be carried out beside its original: one of them may be
  * refused for want of room, and the client told that nothing happened, while the other takes effect.
  *
+ * They are forgotten with the link: no copy comes over a later one (see the port).
+ *
  * TXN-5  What was refused has not taken effect, and will not.
  */
 

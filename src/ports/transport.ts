@@ -1,6 +1,8 @@
 /**
  * Frames between endpoints that have met: a handshake lies behind each link. A frame arrives whole,
- * late, more than once, out of order, or not at all; nothing above this port trusts it further.
+ * late, more than once, out of order, or not at all, also over a later link than the one it was sent
+ * over; nothing above this port trusts it further. But no second copy comes over a later link of a
+ * client's: those are one connection each, and a refusal rests on it (TXN-5).
  */
 
 /** A node's id on peer links; on client links the node's id, or a client's as its node names it. */

@@ -27,13 +27,13 @@ interface Place {
   readonly coverage: Coverage
 }
 
-function place(conditions: Partial<LinkConditions>, seed = 1): Place {
+function place(conditions: Partial<LinkConditions>, seed = 1, keepsCopies = false): Place {
   const world = new World(seed, 1_000_000)
   const weather = new Weather({ ...calm, ...conditions })
   const coverage = new Coverage()
   const observer = { onSent: () => undefined, onDelivered: () => undefined }
   const name = 'peers'
-  const network = new Network({ world, weather, coverage, codec, observer, name })
+  const network = new Network({ world, weather, coverage, codec, observer, name, keepsCopies })
   return { world, weather, network, coverage }
 }
 
@@ -171,6 +171,24 @@ test('NET-11: with survivors on, a frame of the lost link arrives at the next in
   expect(old.frames).toEqual([])
   expect(next?.frames).toEqual(['a:from before'])
   expect(here.coverage.counts()['survivor']).toBe(1)
+})
+
+test('TXN-5: where a link is one connection, no copy of a frame comes over the next one', async () => {
+  const arrivals = [false, true].map(async (keepsCopies) => {
+    const rates = { duplicate: 1_000_000, late: 1_000_000, lateMeanMicros: 10 * second }
+    const here = place({ ...rates, survive: 1_000_000 }, 1, keepsCopies)
+    const a = join(here, 'a', ['b'])
+    const b = join(here, 'b', [])
+    sendMany(here, a, 'b', 100)
+    here.world.schedule(second, 'reset', () => here.network.reset('a', 'b'))
+    await here.world.run(never, 200 * second)
+    return b.frames.length
+  })
+  const [free = 0, kept = 0] = await Promise.all(arrivals)
+  expect(free).toBe(200)
+  // Some copies came before the reset.
+  expect(kept).toBeGreaterThanOrEqual(100)
+  expect(kept).toBeLessThan(150)
 })
 
 test('a peer that is not admitted is told the reason and gets no link', async () => {
