@@ -8,6 +8,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { schemaGraceMs, upkeepBounds } from '../tables/bounds.ts'
 import { indexAgenda } from '../tables/index-agenda.ts'
+import { waitForGrace } from '../tables/index-grace.ts'
 import type { Progress } from '../tables/index-upkeep.ts'
 import type { Tables } from '../tables/open.ts'
 import { runRead } from '../txn/run-read.ts'
@@ -63,7 +64,7 @@ export async function buildCellIndex(
   declaredAt: number | undefined,
   graceMs: number = schemaGraceMs,
 ): Promise<{ readonly shards: number; readonly rows: number }> {
-  if (declaredAt !== undefined) await waitUntil(parts, declaredAt + graceMs * 1000)
+  if (declaredAt !== undefined) await waitForGrace(parts, declaredAt, graceMs)
   let [rows, filledAt] = [0, 0]
   const filled: ShardName[] = []
   await forEachShard(parts, 'filling', parts.shards, async (of) => {
@@ -145,16 +146,6 @@ async function faultOf(
     return isSame ? undefined : 'other-content'
   })
   return value
-}
-
-async function waitUntil(parts: CellBuildParts, until: number): Promise<void> {
-  const { clock, onProgress } = parts
-  const startedAt = clock.wallMicros()
-  const total = Math.ceil((until - startedAt) / 1_000_000)
-  for (let now = startedAt; now < until; now = clock.wallMicros()) {
-    onProgress({ phase: 'waiting', done: Math.floor((now - startedAt) / 1_000_000), total })
-    await pause(parts, Math.min(upkeepBounds.waitStepMs, Math.ceil((until - now) / 1000)))
-  }
 }
 
 async function forEachShard(

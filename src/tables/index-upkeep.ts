@@ -18,6 +18,7 @@ import { entriesOf, entryWriter } from './entries.ts'
 import { madeOf } from './global-writes.ts'
 import { rootOfGroup, type GroupContext } from './group-context.ts'
 import { changesUnder } from './index-agenda.ts'
+import { waitForGrace } from './index-grace.ts'
 import { decodeRowKey, rowSpace } from './row-key.ts'
 import type { Values } from './row-check.ts'
 import { decodeRow } from './row-value.ts'
@@ -60,8 +61,9 @@ export async function buildIndex(
   declaredAt: Timestamp | undefined,
   graceMs: number = schemaGraceMs,
 ): Promise<{ readonly groups: number; readonly rows: number }> {
-  const { onProgress } = parts
-  if (declaredAt !== undefined) await waitUntil(parts, declaredAt + graceMs * 1000)
+  const { onProgress, options } = parts
+  const { clock } = options
+  if (declaredAt !== undefined) await waitForGrace({ clock, onProgress }, declaredAt, graceMs)
   const total = await countGroups(parts)
   let [groups, rows, filledAt] = [0, 0, 0]
   await forEachGroup(parts, async (group) => {
@@ -87,16 +89,6 @@ export async function untilRelayed(
     relayed += 1
     parts.onProgress({ phase: 'relaying', done: relayed, total })
   })
-}
-
-async function waitUntil({ options, onProgress }: UpkeepParts, until: Timestamp): Promise<void> {
-  const { clock } = options
-  const startedAt = clock.wallMicros()
-  const total = Math.ceil((until - startedAt) / 1_000_000)
-  for (let now = startedAt; now < until; now = clock.wallMicros()) {
-    onProgress({ phase: 'waiting', done: Math.floor((now - startedAt) / 1_000_000), total })
-    await pause(options, Math.min(upkeepBounds.waitStepMs, Math.ceil((until - now) / 1000)))
-  }
 }
 
 /** Groups that may have rows of the table. */

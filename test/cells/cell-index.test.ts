@@ -206,6 +206,16 @@ test('IDX-6: an index is asked when the cells that were there are in it', async 
   ).rejects.toThrow('is defined differently already')
 })
 
+test('IDX-6: a build waits for no more than the grace, however far ahead the clock is by which it was declared', async () => {
+  const { tables, clock, run, write, parts } = bench()
+  await write(1, 'BASE', 1, { driver: ann })
+  await run(applyIndex(tables, definition(), clock))
+  const ahead = clock.wallMicros() + 150_000_000
+  const startedMs = clock.monotonicMs()
+  expect(await run(buildCellIndex(parts, ahead, 0))).toEqual({ shards: 1, rows: 1 })
+  expect(clock.monotonicMs() - startedMs).toBeLessThan(10_000)
+})
+
 test('IDX-6: a build waits for what stands on an agenda behind a page of newer changes', async () => {
   const { tables, clock, run, write, parts } = bench()
   await write(1, 'BASE', 1, { driver: ann })

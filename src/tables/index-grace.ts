@@ -1,0 +1,36 @@
+/**
+ * What a build of an index waits for first: the end of whatever was begun by those who did not know the
+ * index yet, which is so a grace after it was declared (SPEC.md "Global indexes").
+ */
+import type { Timestamp } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import { pause } from '../txn/time.ts'
+import { upkeepBounds } from './bounds.ts'
+
+export interface GraceParts {
+  readonly clock: Clock
+  /** In seconds; called after each step. */
+  onProgress(progress: {
+    readonly phase: 'waiting'
+    readonly done: number
+    readonly total: number
+  }): void
+}
+
+/** To be begun by who has read that the index is declared; `declaredAt` is by anybody's wall clock. */
+export async function waitForGrace(
+  { clock, onProgress }: GraceParts,
+  declaredAt: Timestamp,
+  graceMs: number,
+): Promise<void> {
+  // By a clock that is ahead it was declared in time to come, but what was read had been by now: nobody
+  // waits for the minutes that clocks are apart. From here on no wall clock has a say.
+  const passedMs = Math.max(0, clock.wallMicros() - declaredAt) / 1000
+  const waitMs = graceMs - passedMs
+  const total = Math.ceil(waitMs / 1000)
+  const startedMs = clock.monotonicMs()
+  for (let waitedMs = 0; waitedMs < waitMs; waitedMs = clock.monotonicMs() - startedMs) {
+    onProgress({ phase: 'waiting', done: Math.floor(waitedMs / 1000), total })
+    await pause({ clock }, Math.min(upkeepBounds.waitStepMs, Math.ceil(waitMs - waitedMs)))
+  }
+}
