@@ -131,7 +131,7 @@ export class CellClient {
     const { options, world, random, load } = this.#parts
     const thinkMicros = random.exponential(options.thinkMeanMicros)
     await world.sleep(1 + (load.isStorm ? 0 : thinkMicros))
-    while (load.idleMicros > 0 && !this.#isEnding) await world.sleep(load.idleMicros)
+    while (load.idleMicros > 0 && !this.#isEnding) await load.passIdle()
   }
 
   /** These instead of `run`: each at its moment, whether or not the one before has ended. */

@@ -9,6 +9,7 @@ import type { KnownIndex } from '../src/cells/index-registry.ts'
 import type { Client } from '../src/client/client.ts'
 import type { ClientCellIndexes } from '../src/client/cell-indexes.ts'
 import type { Coverage } from './coverage.ts'
+import type { Load } from './load.ts'
 import type { SeededRandom } from './random.ts'
 import type { WorkloadOptions } from './swarm.ts'
 import {
@@ -26,6 +27,7 @@ export interface CellIndexLifeParts {
   readonly world: World
   readonly coverage: Coverage
   readonly options: WorkloadOptions
+  readonly load: Load
   /** Connects one more. */
   client(): Client
   readonly random: SeededRandom
@@ -84,10 +86,11 @@ export class CellIndexLife {
   }
 
   async #live(): Promise<void> {
-    const { world, random, coverage, options } = this.#parts
+    const { world, random, coverage, options, load, isEnding } = this.#parts
     await this.#build()
-    for (let drop = 1; drop <= this.#drops && !this.#parts.isEnding(); drop++) {
+    for (let drop = 1; drop <= this.#drops && !isEnding(); drop++) {
       await world.sleep(random.exponential(20 * options.thinkMeanMicros))
+      while (load.idleMicros > 0 && !isEnding()) await load.passIdle()
       if (random.chance(700_000)) this.#parts.begin(this.#rebuildOnce())
       const next = shapes[drop % shapes.length]
       this.#wanted = drop < this.#drops || random.chance(600_000) ? next : undefined
@@ -148,10 +151,11 @@ export class CellIndexLife {
     return this.#parts.world.sleep(this.waitMicros)
   }
 
-  /** Until it works, or the work ends. */
+  /** Until it works, or the work ends; what fails is not tried again while nobody asks for anything. */
   async #until(work: () => Promise<unknown>): Promise<boolean> {
-    const { world, isEnding, told } = this.#parts
+    const { world, load, isEnding, told } = this.#parts
     while (!isEnding()) {
+      while (load.idleMicros > 0 && !isEnding()) await load.passIdle()
       if ((await told(async () => ({ done: await work() }))) !== undefined) return true
       await world.sleep(50_000)
     }

@@ -32,6 +32,7 @@ import type { IndexChecker } from './checkers/index-checker.ts'
 import type { Referee } from './checkers/referee.ts'
 import { createClock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
+import type { Load } from './load.ts'
 import type { Network } from './network.ts'
 import type { SeededRandom } from './random.ts'
 import { SimProcess } from './sim-process.ts'
@@ -45,6 +46,7 @@ export interface CellIndexWorkloadParts {
   readonly referee: Referee
   readonly indexes: IndexChecker
   readonly options: WorkloadOptions
+  readonly load: Load
   readonly nodes: readonly string[]
   mayBeCorrupt(): boolean
   isInService(node: string): boolean
@@ -104,7 +106,7 @@ export class CellIndexWorkload {
   }
 
   async #write(who: string): Promise<void> {
-    const { world, options, nodes } = this.#parts
+    const { world, options, nodes, load } = this.#parts
     const random = world.random.fork(`${who} puts`)
     const purges = world.random.fork(`${who} purges`)
     const client = this.#connect(who, random.shuffle(nodes).slice(0, random.int(1, nodes.length)))
@@ -113,6 +115,7 @@ export class CellIndexWorkload {
       // Then as often as it takes to be at work whenever something becomes of the index.
       const mean = i < putsPerClient ? options.thinkMeanMicros : this.#life.waitMicros / 20
       await world.sleep(1 + random.exponential(mean))
+      while (load.idleMicros > 0 && !this.#isEnding) await load.passIdle()
       if (options.purges !== undefined && purges.chance(100_000)) await this.#purge(client, purges)
       if (random.chance(700_000)) await this.#put(client, random)
       else await this.#ask(client, random)

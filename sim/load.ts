@@ -1,6 +1,8 @@
 /** What the clients of a run are made to do for a while: read by them before each operation. */
 import type { World } from './world.ts'
 
+const second = 1_000_000
+
 export class Load {
   readonly #world: World
   #stormUntil = 0
@@ -31,6 +33,11 @@ export class Load {
   /** How long nobody begins anything yet. */
   get idleMicros(): number {
     return Math.max(0, this.#idleUntil - this.#world.nowMicros)
+  }
+
+  /** A part of an idle time: healing ends one early, so whoever waits for its end looks again. */
+  passIdle(): Promise<void> {
+    return this.#world.sleep(Math.min(this.idleMicros, second))
   }
 
   /** Some puts are as large as they may be. */

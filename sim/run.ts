@@ -159,10 +159,11 @@ class Run {
     const isInService = this.#isInService.bind(this)
     const { historyMs } = options.limits
     this.#tables = new TableWorkload({ ...onNetwork, historyMs, isInService })
-    this.#triggers = new TriggerWorkload({ ...onNetwork, load: this.#cluster.load })
-    this.#queues = new QueueWorkload(onNetwork)
-    this.#cellIndex = new CellIndexWorkload({ ...onNetwork, indexes: judge.indexes, isInService })
     const { load } = this.#cluster
+    this.#triggers = new TriggerWorkload({ ...onNetwork, load })
+    this.#queues = new QueueWorkload(onNetwork)
+    const { indexes } = judge
+    this.#cellIndex = new CellIndexWorkload({ ...onNetwork, load, indexes, isInService })
     const queries = new GatewayQueries({ ...onNetwork, load, gateways: this.#gateways })
     // Gateways first: the others ask them.
     const direct = [this.#gateways, queries, this.#blind, this.#lists, this.#past]

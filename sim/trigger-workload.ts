@@ -223,11 +223,12 @@ export class TriggerWorkload {
 
   /** Somebody at the command line. */
   async #handle(): Promise<void> {
-    const { world, coverage } = this.#parts
+    const { world, coverage, load } = this.#parts
     const random = this.#random.fork('hands')
     const admin = this.#operator('trigger-operator')
     for (;;) {
       await world.sleep(1 + random.exponential(handMeanMicros))
+      while (load.idleMicros > 0 && !this.#isEnding) await load.passIdle()
       if (this.#isEnding) return
       const shard = random.pick(this.#shards)
       const after = random.int(0, 10)

@@ -1,0 +1,41 @@
+/** Nobody asks for anything for long: what the nodes say then, and what comes after it. */
+import { expect, test } from 'vitest'
+import type { StoryLine } from '../../sim/narrator.ts'
+import { runPlan } from '../../sim/run.ts'
+import { calmOptions } from '../../sim/scenario-calm.ts'
+import type { SwarmOptions } from '../../sim/swarm.ts'
+
+const second = 1_000_000
+
+/** A calm world with clients of an index over cells; they have this much to do before the world heals. */
+function indexed(lengthMicros: number): SwarmOptions {
+  const calm = calmOptions(1)
+  const faultRates = { ...calm.faultRates, lengthMicros }
+  // A service with hands that pause and resume it, too.
+  const troubled = { triggerWorkerCount: 2, triggerTroubles: 1 }
+  const workload = { ...calm.workload, ...troubled, indexClientCount: 3, schemaTrustMs: 1_000 }
+  return { ...calm, faultRates, workload }
+}
+
+test('LOAD-4: in a quiet stretch nothing is said about groups, and leases come to an end', async () => {
+  const [quietAtMicros, quietMicros] = [2 * second, 100 * second]
+  const options = indexed(quietAtMicros + quietMicros + 2 * second)
+  const faultRates = { ...options.faultRates, quietAtMicros, quietMicros }
+  // The index is declared before, and would be built late in the stretch.
+  const workload = { ...options.workload, schemaTrustMs: 60_000 }
+  const limits = { ...options.limits, leaseIdleMs: 500 }
+  const [before, within]: [StoryLine[], StoryLine[]] = [[], []]
+  const story = (line: StoryLine): void => {
+    if (line.verb !== 'sends' || line.kind.startsWith('digest')) return
+    if (line.timeMicros < quietAtMicros) before.push(line)
+    // What was begun before has ended a minute later.
+    const sinceMicros = line.timeMicros - quietAtMicros
+    if (sinceMicros > 60 * second && sinceMicros < quietMicros) within.push(line)
+  }
+  const idle = { kind: 'idle', atMicros: quietAtMicros, lengthMicros: quietMicros } as const
+  const plan = { options: { ...options, faultRates, workload, limits }, faults: [idle] }
+  const { violations } = await runPlan(plan, { story, endsAtHealing: true })
+  expect(violations).toEqual([])
+  expect(before.some(({ kind }) => kind === 'renew')).toBe(true)
+  expect(within).toEqual([])
+}, 60_000)
