@@ -7,6 +7,7 @@ import { Node } from '../src/node/compose.ts'
 import { decodeClientFrame, encodeClientFrame } from '../src/wire/client-codec.ts'
 import { Cluster } from './cluster.ts'
 import type { SimCluster } from './comparison.ts'
+import { eventsMaxOf } from './event-bound.ts'
 import type { Fault } from './fault.ts'
 import { drawFaults } from './fault-draw.ts'
 import type { History } from './history/operation.ts'
@@ -24,7 +25,7 @@ export interface RunHooks {
   readonly story?: (line: StoryLine) => void
   /** Only violations of these rules count, assertions included. */
   readonly rules?: readonly string[] | undefined
-  /** A run that takes more events than this is taken for a storm. */
+  /** A run that takes more events than this is taken for a storm; absent: as its options say. */
   readonly eventsMax?: number | undefined
   /** Ends the run when the world heals: for those who look for a failure that came before. */
   readonly endsAtHealing?: boolean
@@ -50,8 +51,6 @@ export function drawPlan(seed: number, switches: Switches = {}): RunPlan {
   return { options, faults: drawFaults(options) }
 }
 
-const eventsMax = 3_000_000
-
 /** For clusters without clients and gateways: nothing befalls them. */
 export const nobody: Pick<Surroundings, 'killClient' | 'pauseClient'> = {
   killClient: () => undefined,
@@ -69,7 +68,12 @@ export function makeCluster(
   const cellIndexTrustMs = options.workload.schemaTrustMs
   const delivery = { ...deliveryBounds, pageRows, receiversAtOnce, receivedMax, timeoutMs }
   return new Cluster<Node, ClientFrame>({
-    ...{ options, eventsMax: hooks.eventsMax ?? eventsMax, faults, watch: watcherOf(hooks) },
+    ...{
+      options,
+      eventsMax: hooks.eventsMax ?? eventsMaxOf(options),
+      faults,
+      watch: watcherOf(hooks),
+    },
     rules: hooks.rules,
     clientCodec: {
       encode: encodeClientFrame,

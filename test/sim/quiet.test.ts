@@ -1,6 +1,8 @@
-/** Nobody asks for anything for long: what the nodes say then, and what comes after it. */
+/** Nobody asks for anything for long: what the nodes say then, what it costs, and what comes after it. */
 import { expect, test } from 'vitest'
+import { eventsMaxOf } from '../../sim/event-bound.ts'
 import type { StoryLine } from '../../sim/narrator.ts'
+import { makeCluster, nobody } from '../../sim/run-setup.ts'
 import { runPlan } from '../../sim/run.ts'
 import { calmOptions } from '../../sim/scenario-calm.ts'
 import type { SwarmOptions } from '../../sim/swarm.ts'
@@ -39,3 +41,30 @@ test('LOAD-4: in a quiet stretch nothing is said about groups, and leases come t
   expect(before.some(({ kind }) => kind === 'renew')).toBe(true)
   expect(within).toEqual([])
 }, 60_000)
+
+test('LIVE-1: an index over cells is built and compared where the clocks of nodes are minutes ahead', async () => {
+  const options = indexed(5 * second)
+  const skews = options.skews.map((skew) => ({ ...skew, offsetMicros: 200 * second }))
+  const { violations, coverage } = await runPlan({ options: { ...options, skews }, faults: [] })
+  expect(violations).toEqual([])
+  expect(coverage['cells: an index compared']).toBe(3)
+}, 60_000)
+
+test('LIVE-5: a quiet stretch adds to the bound of events what its heartbeats cost', async () => {
+  const calm = calmOptions(1)
+  const limits = { ...calm.limits, heartbeatMs: 20 }
+  const skews = Array.from({ length: 5 }, () => calm.skews[0] ?? expect.fail())
+  const faultRates = { ...calm.faultRates, quietMicros: 60 * second }
+  const busy = { ...calm, limits, skews, nodeCount: 5 }
+  const cluster = makeCluster({ options: busy, faults: [] }, {}, nobody)
+  const { world } = cluster
+  cluster.start()
+  expect(await world.run(() => cluster.programs.length === 5, 5 * second)).toBe('done')
+  const before = world.eventCount
+  await world.run(() => false, world.nowMicros + faultRates.quietMicros)
+  const cost = world.eventCount - before
+  const added = eventsMaxOf({ ...busy, faultRates }) - eventsMaxOf(busy)
+  expect(cost).toBeGreaterThan(60_000)
+  expect(added / cost).toBeGreaterThan(0.95)
+  expect(added / cost).toBeLessThan(1.2)
+})
