@@ -12,13 +12,15 @@ import {
   type BenchCluster,
 } from './processes.ts'
 
-/** The client process of benches; run with the URLs of nodes and the size of a value. */
+/** The client process of benches; run with the URLs of nodes, the size of a value, and `one-group` if so. */
 export const loadClientPath: string = fileURLToPath(new URL('./load-client.js', import.meta.url))
 
 export interface CommitsOptions {
   readonly clients: number
   readonly seconds: number
   readonly valueBytes: number
+  /** All in one entity group, no two of one row and ref key; else all over the groups of the datastore. */
+  readonly oneGroup?: boolean
 }
 
 export interface CommitsReport {
@@ -26,6 +28,7 @@ export interface CommitsReport {
   readonly clients: number
   readonly seconds: number
   readonly valueBytes: number
+  readonly oneGroup: boolean
   readonly commits: number
   readonly failures: number
   /** Commits over the time from the first of them until all overlays were empty. */
@@ -64,8 +67,11 @@ async function measure(
   options: CommitsOptions,
   onSecond: (second: number, backlog: readonly number[]) => void,
 ): Promise<CommitsReport> {
-  const { clients, seconds, valueBytes } = options
-  const client = await LoadProcess.start(loadClientPath, [cluster.urls.join(','), `${valueBytes}`])
+  const { clients, seconds, valueBytes, oneGroup = false } = options
+  const client = await LoadProcess.start(loadClientPath, [
+    ...[cluster.urls.join(','), `${valueBytes}`],
+    ...(oneGroup ? ['one-group'] : []),
+  ])
   const backlog: number[][] = []
   let before: readonly number[] = []
   let timer: NodeJS.Timeout | undefined
@@ -83,7 +89,7 @@ async function measure(
   const { operations: commits, failures, elapsedMs, clientCpu, ...percentiles } = result
   const per1000 = (used: number): number => (used / commits) * 1000
   return {
-    ...{ bench: 'commits', clients, seconds, valueBytes, commits, failures },
+    ...{ bench: 'commits', clients, seconds, valueBytes, oneGroup, commits, failures },
     commitsPerSecond: commits / (elapsedMs / 1000 + drainSeconds),
     drainSeconds,
     ...percentiles,

@@ -38,7 +38,7 @@ export function describeCommits(report: CommitsReport): string {
   const { cpuPer1000 } = report
   const cpu = [...cpuPer1000.nodes, cpuPer1000.client].map((used) => used.toFixed(3))
   return [
-    `${report.clients} clients, ${report.seconds} s${report.isQuick ? ' (a quick run)' : ''}`,
+    `${report.clients} clients${report.oneGroup ? ', all in one group' : ''}, ${report.seconds} s${report.isQuick ? ' (a quick run)' : ''}`,
     `commits/s, drained   ${report.commitsPerSecond.toFixed(0)}`,
     `p50 / p95 / p99 ms   ${report.p50Ms.toFixed(2)} / ${report.p95Ms.toFixed(2)} / ${report.p99Ms.toFixed(2)}`,
     `CPU s per 1,000      nodes ${cpu.slice(0, 3).join(' ')}, client ${cpu[3] ?? ''}`,

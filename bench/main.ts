@@ -4,7 +4,7 @@ import { Command, CommanderError, Option } from 'commander'
 import { benchBodies, describeBodies } from './bodies/bodies.ts'
 import { benchCompare, type CompareOptions } from './compare/compare.ts'
 import { pageOf } from './compare/page.ts'
-import { benchCommits } from './commits.ts'
+import { benchCommits, type CommitsOptions } from './commits.ts'
 import {
   describeCommits,
   describeCompare,
@@ -48,6 +48,7 @@ program
   .option('--clients <n>', 'requests under way at once', positive, 64)
   .option('--seconds <n>', 'how long to measure, after ten seconds of warm-up', positive, 10)
   .option('--value-bytes <n>', 'size of the body written', positive, 100)
+  .option('--one-group', 'all in one entity group, instead of all over 4,096')
   .option('--json', 'print the report as JSON')
   .action(async (options: CommitsFlags) => {
     const report = await benchCommits(options, (second, backlog) => {
@@ -198,11 +199,7 @@ interface CompareFlags extends CompareOptions, JsonFlag {
   readonly page?: string
 }
 
-interface CommitsFlags extends JsonFlag {
-  readonly clients: number
-  readonly seconds: number
-  readonly valueBytes: number
-}
+type CommitsFlags = CommitsOptions & JsonFlag
 
 function print<Report>(
   report: Report,
