@@ -84,6 +84,8 @@ export interface Traffic {
   /** Of the frames that carried them. */
   readonly bytes: number
   readonly proposals: number
+  /** Of leases, by those who serve groups alone. */
+  readonly renewals: number
   /** Frames of clients that reached a node. */
   readonly requests: number
   /** Frames about groups that came when their senders had long gone on. */
@@ -106,6 +108,12 @@ const betweenNodes: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
 function ofGroups({ messages }: PeerFrame): number {
   let count = 0
   for (const { kind } of messages) if (!betweenNodes.has(kind)) count += 1
+  return count
+}
+
+function renewalsIn({ messages }: PeerFrame): number {
+  let count = 0
+  for (const { kind } of messages) if (kind === 'renew') count += 1
   return count
 }
 
@@ -137,7 +145,9 @@ export class Cluster<P extends Program, ClientFrame> {
   /** How often each node has begun to ask other sets. */
   readonly #livesOutside = new Map<string, number>()
   #tended = 0
-  readonly #traffic = { messages: 0, bytes: 0, proposals: 0, requests: 0, latecomers: 0 }
+  readonly #traffic = {
+    ...{ messages: 0, bytes: 0, proposals: 0, renewals: 0, requests: 0, latecomers: 0 },
+  }
 
   constructor(parts: ClusterParts<P, ClientFrame>) {
     const { options, eventsMax, clientCodec, faults } = parts
@@ -262,6 +272,7 @@ export class Cluster<P extends Program, ClientFrame> {
       onSent: (from, to, frame, bytes) => {
         const messages = ofGroups(frame)
         this.#traffic.messages += messages
+        this.#traffic.renewals += renewalsIn(frame)
         if (messages > 0) this.#traffic.bytes += bytes
         judge.onFrameSent(from, to, frame)
       },

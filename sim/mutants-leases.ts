@@ -219,4 +219,15 @@ export const leaseMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'L17',
+    title: 'a group that nobody reads any more stays in the lease',
+    edits: [
+      {
+        file: 'src/replication/read-lease.ts',
+        find: '  if (isRead) return\n',
+        replace: '  if (isRead || lease.attempt > 0) return\n',
+      },
+    ],
+  },
 ]

@@ -35,12 +35,15 @@ async function look(cluster: SimCluster, since: Traffic, isBroken: () => boolean
   const after = cluster.traffic
   const proposals = after.proposals - before.proposals
   const messages = after.messages - before.messages
+  const renewals = after.renewals - before.renewals
   // A request whose second copy comes very late is a request.
   const requests = after.requests - before.requests
   // An accept that comes very late may tell of a position in doubt, which is settled some time after.
   const latecomers = after.latecomers - since.latecomers
   const late = after.latecomers - before.latecomers
-  const isAtRest =
+  const isSilent =
     proposals <= requests + latecomers && messages <= straysMax * (1 + requests + late + proposals)
-  return { proposals, messages, requests, latecomers, isAtRest }
+  // Who is not read any more gives its leases up.
+  const isAtRest = isSilent && (renewals === 0 || requests + late > 0)
+  return { proposals, messages, renewals, requests, latecomers, isAtRest }
 }
