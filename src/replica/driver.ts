@@ -204,7 +204,7 @@ export class Driver implements LocalReplica {
       if (this.#isStopped) return
       this.#timers = this.#timers.filter((one) => one !== timer)
       timer = clock.setTimer(periodMs, () => {
-        run()
+        this.#guarded(run)
         again()
       })
       this.#timers.push(timer)
@@ -334,10 +334,16 @@ export class Driver implements LocalReplica {
     if (this.#isOver) return
     const peer = this.#peers.onFrame(from, frame)
     if (peer === undefined) return
-    try {
+    this.#guarded(() => {
       for (const message of frame.messages) this.#onMessage(peer, message)
+    })
+  }
+
+  /** What the log says of settled positions is read from the data store, which may be damaged. */
+  #guarded(work: () => void): void {
+    try {
+      work()
     } catch (error) {
-      // What the log says of settled positions is read from the data store, which may be damaged.
       this.#fail(errorOf(error))
     }
   }

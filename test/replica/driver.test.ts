@@ -245,6 +245,10 @@ class ToldTransport implements Transport<PeerFrame> {
     this.#handlers?.onLink(peer, 'up', { storeId: 'its store', incarnation: 1, durableFlush: 0 })
   }
 
+  tell(from: string, frame: PeerFrame): void {
+    this.#handlers?.onFrame(from, frame)
+  }
+
   send(_to: string, frame: PeerFrame): boolean {
     this.sent.push(...frame.messages.map(({ kind }) => kind))
     return this.#isLinked
@@ -285,6 +289,39 @@ test.each(disks)(
           expect(await sentFor(1)).toEqual(['prepare'])
           peers.link(other)
           expect(await sentFor(2)).toEqual(['forward'])
+        } finally {
+          await driver.stop()
+        }
+      }),
+    )
+  },
+)
+
+test.each(disks)(
+  'damage that is met while nobody asks for anything ends the node, too: on %s',
+  async (_, makeDisk) => {
+    await onDisk(makeDisk, (log) =>
+      onDisk(makeDisk, async (data) => {
+        const peers = new ToldTransport()
+        const ports = { clock: systemClock, random: systemRandom, trace: silentTrace, peers }
+        const store = await data.open()
+        const limits = { ...defaultLimits, digestMs: 20 }
+        const placement = staticPlacement([node, nodeId('n2'), nodeId('n3')])
+        const driver = await Driver.open(
+          { ...ports, log: await log.open(), data: store },
+          { node, cluster, placement, limits },
+        )
+        const failed = new Promise<Error>((resolve) => (driver.onFailure = resolve))
+        await driver.start()
+        try {
+          peers.link('n2')
+          // What it names is on its way here, and is looked for again at every round of digests.
+          const digest = { kind: 'digest', after: 0, through: 7, groups: [[group, 3]] } as const
+          const asked = 1
+          peers.tell('n2', { durableFlush: 7, messages: [{ ...digest, asked }] })
+          expect(driver.status().failure).toBeUndefined()
+          await store.write([{ key: stateKey(groupPrefix(group)), value: Buffer.from('rotten') }])
+          expect((await failed).message).toContain('data store of this node is damaged')
         } finally {
           await driver.stop()
         }
