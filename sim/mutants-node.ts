@@ -140,7 +140,7 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replica/digest-mark.ts',
-        find: '    if (lacking.size > 0) return false\n',
+        find: '      if (this.#log.highest(group) < position) return false\n',
         replace: '',
       },
     ],

@@ -67,9 +67,10 @@ export class DigestMark {
   advance(): boolean {
     const { lacking, through } = this.#older
     for (const [group, position] of lacking) {
-      if (this.#log.highest(group) >= position) lacking.delete(group)
+      // One that is still lacking holds up the lot: those behind it are not looked at until it has come.
+      if (this.#log.highest(group) < position) return false
+      lacking.delete(group)
     }
-    if (lacking.size > 0) return false
     this.#older.knownIn ??= this.#log.lastFlush
     if (this.#log.durableFlush < this.#older.knownIn) return false
     assert(through >= this.#through, 'LOG-9: digests are taken up in order')

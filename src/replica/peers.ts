@@ -87,7 +87,9 @@ export class Peers {
     if (digestedThrough > 0) trace.mark('digests go on where they were')
     return {
       ...{ node, outbox: [], outboxBytes: 0, lastHeardMs: now, lastSentMs: now },
-      ...{ isSuspected: false, hasAdmitted: false, isUnsaved: false, digestedThrough },
+      ...{ isSuspected: false, hasAdmitted: false, digestedThrough },
+      // One that is refused goes with the next batch: the log may come to be as long as it was.
+      isUnsaved: mark.length > 0 && digestedThrough === 0,
       mark: new DigestMark(log, digestedThrough),
       storeId: typeof storeId === 'string' ? storeId : undefined,
       durableFlush: typeof durableFlush === 'number' ? durableFlush : 0,

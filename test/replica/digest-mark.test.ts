@@ -65,3 +65,22 @@ test('LOG-9: a group that two digests name is waited for to the higher position'
   log.positions.set(a, 7)
   expect([mark.advance(), mark.through]).toEqual([true, 2])
 })
+
+test('LOG-9: while one group lacks, no others are looked at again', () => {
+  const log = new Log()
+  let looks = 0
+  const highest = (of: GroupId): Position => {
+    looks += 1
+    return log.highest(of)
+  }
+  const mark = new DigestMark({ lastFlush: 5, durableFlush: 5, highest }, 0)
+  const many = Array.from({ length: 100 }, (_, i) => [group(`g${i}`), 1] as const)
+  mark.take(1, many)
+  // The first lot is empty.
+  mark.advance()
+  for (let tick = 0; tick < 50; tick++) mark.advance()
+  expect(looks).toBe(50)
+  for (const [one] of many) log.positions.set(one, 1)
+  expect([mark.advance(), mark.through]).toEqual([true, 1])
+  expect(looks).toBe(150)
+})
