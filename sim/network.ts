@@ -36,8 +36,8 @@ export interface NetworkParts<Frame> {
   /** What is sent arrives once or not at all, and never in another life of its link. */
   readonly isStream?: boolean
   /**
-   * A doubled frame comes a second time only while its link lives: who is told over a link that a request
-   * has no effect can rely on it, since that link is one connection.
+   * What comes twice comes only while its link lives: who is told over a link that a request has no
+   * effect can rely on it, since that link is one connection.
    */
   readonly keepsCopies?: boolean
 }
@@ -57,7 +57,8 @@ interface SentFrame {
   /** Of the link that it was sent over. */
   readonly epoch: number
   readonly bytes: Uint8Array
-  readonly isCopy: boolean
+  /** It comes a second time. */
+  isDoubled: boolean
 }
 
 /** Who is not answered so often waits longer: outages may last for minutes, dials take a while. */
@@ -173,15 +174,16 @@ export class Network<Frame> {
   #depart(way: Way, from: Port<Frame>, to: string, epoch: number, bytes: Uint8Array): void {
     const { coverage, weather } = this.parts
     const { conditions } = weather
-    const sent = { epoch, bytes, isCopy: false }
+    const sent = { epoch, bytes, isDoubled: false }
     this.#deliverLater(way, from, to, sent, this.#delayFrom(from, way, to))
     if (this.parts.isStream === true || !way.random.chance(conditions.duplicate)) return
     coverage.count('duplicate')
+    sent.isDoubled = true
     const isLate = way.random.chance(conditions.late)
     if (isLate) coverage.count('late-duplicate')
     const lateMicros = isLate ? way.random.exponential(conditions.lateMeanMicros) : 0
     const delayMicros = this.#delayFrom(from, way, to) + lateMicros
-    this.#deliverLater(way, from, to, { ...sent, isCopy: true }, delayMicros)
+    this.#deliverLater(way, from, to, sent, delayMicros)
   }
 
   /** What a process does while it stands still leaves it afterwards. */
@@ -222,19 +224,20 @@ export class Network<Frame> {
     way: Way,
     { name: from, process }: Port<Frame>,
     to: string,
-    { epoch, bytes, isCopy }: SentFrame,
+    sent: SentFrame,
     delayMicros: number,
   ): void {
     const { world, weather, coverage, isStream = false, keepsCopies = false } = this.parts
     const sentMicros = world.nowMicros
     way.underWay += 1
     const isDrawn = !isStream && way.random.chance(weather.conditions.survive)
-    const survives = isDrawn && !(isCopy && keepsCopies)
+    const { epoch, bytes } = sent
     world.schedule(delayMicros, way.label, () => {
       way.underWay -= 1
       const port = this.#ports.get(to)
       const current = port?.epochByPeer.get(from)
       if (port === undefined || current === undefined) return
+      const survives = isDrawn && !(keepsCopies && sent.isDoubled)
       if (current !== epoch && !survives) return
       if (current !== epoch) coverage.count('survivor')
       if (!process.isAlive && this.#ports.has(from)) coverage.count('old-incarnation')
