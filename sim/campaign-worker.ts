@@ -13,8 +13,5 @@ process.on('message', ({ seed, check, rules, switches }: Order) => {
   void runSeedChecked(seed, check, { rules }, switches).then((result) => process.send?.(result))
 })
 
-// In a terminal it goes to every process: the campaign lets the seeds under way end, and ends then.
-process.on('SIGINT', () => undefined)
-
 // Whoever would be told has ended, by itself or not.
 process.on('disconnect', () => process.exit())

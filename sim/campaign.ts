@@ -110,18 +110,22 @@ async function runSpread(options: CampaignOptions): Promise<RunResult[]> {
     if (result.outcome !== 'clean' && options.stopAtFailure) next = options.to + 1
   }
   const count = Math.min(options.jobs, options.to - options.from + 1)
-  const workers = Array.from({ length: count }, () => work(options, draw, onResult))
-  await Promise.all(workers)
+  const workers = Array.from({ length: count }, forkWorker)
+  // One may be in a loop, and not hear that there is nobody any more.
+  const killAll = (): void => workers.forEach((worker) => void worker.kill('SIGKILL'))
+  process.once('exit', killAll)
+  await Promise.all(workers.map((worker) => work(worker, options, draw, onResult)))
+  process.off('exit', killAll)
   return results
 }
 
 function work(
+  child: ChildProcess,
   { check, rules, switches }: CampaignOptions,
   draw: () => number | undefined,
   onResult: (result: RunResult) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const child = forkWorker()
     let seed = draw()
     const goOn = (): void => {
       if (seed === undefined) child.disconnect()
@@ -141,10 +145,12 @@ function work(
   })
 }
 
+/** Apart from the terminal, whose signals are for the campaign: it lets the seeds under way end. */
 function forkWorker(): ChildProcess {
   const self = fileURLToPath(import.meta.url)
   const execArgv = [...process.execArgv, ...v8Flags]
-  return fork(self.replace(/campaign(\.[jt]s)$/, 'campaign-worker$1'), { execArgv })
+  const path = self.replace(/campaign(\.[jt]s)$/, 'campaign-worker$1')
+  return fork(path, { execArgv, detached: true })
 }
 
 export function summarise(

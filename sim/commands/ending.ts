@@ -5,9 +5,12 @@ const exitCodeBySignal = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 /** Signals that ask this process to end end the run, which then takes what it started with it. */
 export class Ending {
   readonly #abort = new AbortController()
+  readonly #onAgain: () => void
   #by: keyof typeof exitCodeBySignal | undefined
 
-  constructor() {
+  /** `onAgain`: who asks a second time does not want to wait for the end that is under way. */
+  constructor(onAgain: () => void = () => undefined) {
+    this.#onAgain = onAgain
     for (const name of signalNames) process.on(name, this.#end)
   }
 
@@ -27,9 +30,9 @@ export class Ending {
     for (const name of signalNames) process.off(name, this.#end)
   }
 
-  /** Asked again, it is under way already. */
   readonly #end = (name: NodeJS.Signals): void => {
-    this.#by ??= signalNames.find((one) => one === name)
+    if (this.#by !== undefined) return this.#onAgain()
+    this.#by = signalNames.find((one) => one === name)
     this.#abort.abort(new Error(`ended by ${name}`))
   }
 }

@@ -12,6 +12,7 @@ import { exitCodes, replayLine, type RunResult } from '../result.ts'
 import { drawPlan } from '../run.ts'
 import { describeSize, scenarioOf, sizeOf } from '../scenario.ts'
 import { shrink } from '../shrink.ts'
+import { Ending } from './ending.ts'
 import { parseCount, parseJobs, parseTime, print, refuse, say, type AddCommand } from './flags.ts'
 import { ProgressLine } from './progress-line.ts'
 import { writeScenario } from './scenario-file.ts'
@@ -52,10 +53,12 @@ async function nightly(flags: NightlyFlags): Promise<number> {
   if (from === undefined) return refuse(`${join(keep, 'next.json')} is not what nightly wrote`)
   const line = new ProgressLine()
   const secondsSpent = stopwatch()
+  const ending: Ending = new Ending(() => process.exit(ending.exitCode))
+  const isOver = timer(time)
   let failed = 0
   const summary = await runCampaign({
     ...{ from, to: Number.MAX_SAFE_INTEGER, jobs, check, stopAtFailure: false },
-    isTimeUp: timer(time),
+    isTimeUp: () => ending.signal.aborted || isOver(),
     onResult: (result, done) => {
       if (result.outcome !== 'clean') failed += 1
       const left = Math.max(0, time - secondsSpent()).toFixed(0)
@@ -63,11 +66,12 @@ async function nightly(flags: NightlyFlags): Promise<number> {
     },
   })
   line.end()
-  await keepFindings(summary, flags)
+  await keepFindings(summary, flags, ending.signal)
   await writeNext(keep, from + summary.seeds)
+  ending.forget()
   const failures = `${summary.seeds} seeds from ${from}, ${summary.failed.length} failed`
   print([...summary.shortfalls.map((one) => `shortfall: ${one}`), failures].join('\n'))
-  return exitCodes[outcomeOf(summary)]
+  return exitCodes[outcomeOf(summary)] || ending.exitCode
 }
 
 /** Where the last time ended; undefined when what is there cannot be read. */
@@ -89,21 +93,32 @@ async function writeNext(folder: string, seed: number): Promise<void> {
   await rename(`${path}.new`, path)
 }
 
-/** All failures in one list; of each kind the first one, shrunk and explained. */
-async function keepFindings(summary: CampaignSummary, flags: NightlyFlags): Promise<void> {
+/** All failures in one list; of each kind the first one, shrunk as far as there is time, and explained. */
+async function keepFindings(
+  summary: CampaignSummary,
+  flags: NightlyFlags,
+  signal: AbortSignal,
+): Promise<void> {
   for (const failure of mergeFailures(summary.failed)) {
     const { rule, seeds, first } = failure
     const path = join(flags.keep, `${first.outcome}-${rule}-${first.seed}`)
     await writeFile(`${path}.seeds.txt`, seeds.map((seed) => `${replayLine(seed)}\n`).join(''))
     say(describeFailure(failure))
-    await keepShrunk(path, first, flags)
+    await keepShrunk(path, first, flags, signal)
   }
 }
 
-async function keepShrunk(path: string, found: RunResult, flags: NightlyFlags): Promise<void> {
+async function keepShrunk(
+  path: string,
+  found: RunResult,
+  flags: NightlyFlags,
+  signal: AbortSignal,
+): Promise<void> {
   const line = new ProgressLine()
+  const isOver = timer(flags.shrinkTime)
   const shrunk = await shrink({
-    ...{ plan: drawPlan(found.seed), rules: undefined, isTimeUp: timer(flags.shrinkTime) },
+    ...{ plan: drawPlan(found.seed), rules: undefined },
+    isTimeUp: () => signal.aborted || isOver(),
     onProgress: ({ step, runs, size }) => {
       line.show(step, `shrinking seed ${found.seed}: ${step}: ${describeSize(size)}, ${runs} runs`)
     },

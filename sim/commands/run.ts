@@ -118,7 +118,7 @@ async function runMany(flags: RunFlags, seeds: SeedRange): Promise<number> {
     : undefined
   bar?.start(seeds.to - seeds.from + 1, 0, { failed: 0 })
   let failed = 0
-  const ending = new Ending()
+  const ending: Ending = new Ending(() => process.exit(ending.exitCode))
   const hasTimeout = flags.time === undefined ? () => false : timer(flags.time)
   const summary = await runCampaign({
     ...seeds,
@@ -138,7 +138,7 @@ async function runMany(flags: RunFlags, seeds: SeedRange): Promise<number> {
   if (left !== undefined && !flags.json && !flags.stop) say(`go on with --seeds ${left}`)
   if (flags.json) print(JSON.stringify({ ...summaryAsJson(summary, switchesOf(flags)), left }))
   else if (!flags.jsonLines) print(describeSummary(summary, switchesOf(flags)))
-  return ending.by === undefined ? exitCodes[outcomeOf(summary)] : ending.exitCode
+  return exitCodes[outcomeOf(summary)] || ending.exitCode
 }
 
 /** Seeds are dealt in order, and those under way are waited for. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { compareRuns } from '../../sim/result.ts'
 import { runSeed } from '../../sim/run.ts'
-import { sim, simUntil } from './command.ts'
+import { sim, simInterrupted } from './command.ts'
 
 test('wrong usage ends with 2 and says what was expected', async () => {
   for (const args of [['run'], ['run', '--seeds', '5..1'], ['run', '--seed', 'x'], ['unknown']]) {
@@ -44,11 +44,23 @@ test('META-1: seeds spread over processes take the same course as one after anot
 }, 120_000)
 
 test('a campaign that is interrupted lets its seeds end, sums up, and says where to go on', async () => {
-  const many = ['run', '--seeds', '1..100000', '--jobs', '2', '--json']
-  const { code, stdout } = await simUntil(4_000, 'SIGINT', ...many)
-  const { seeds, left, failed }: Record<string, unknown> = JSON.parse(stdout)
-  expect([code, left, failed]).toEqual([130, `${Number(seeds) + 1}..100000`, []])
-  expect(seeds).toBeGreaterThan(0)
+  const many = ['run', '--seeds', '1..100000', '--jobs', '2', '--json', '--json-lines']
+  for (const [signal, asExitCode] of [['SIGINT', 130] as const, ['SIGHUP', 129] as const]) {
+    const { code, stdout } = await simInterrupted([signal], ...many)
+    const lines = stdout.trim().split('\n')
+    const { seeds, left, failed }: Record<string, unknown> = JSON.parse(lines.at(-1) ?? '')
+    expect([code, left, failed]).toEqual([asExitCode, `${lines.length}..100000`, []])
+    // The line of each seed, those under way included, and the sum.
+    expect(seeds).toBe(lines.length - 1)
+  }
+}, 60_000)
+
+test('a campaign that is interrupted twice ends at once, and none of its processes is left', async () => {
+  const many = ['run', '--seeds', '1..100000', '--jobs', '2', '--json', '--json-lines']
+  const { code, stdout } = await simInterrupted(['SIGINT', 'SIGTERM'], ...many)
+  // Whichever came first. This is known only when all that write to its output have ended.
+  expect([130, 143]).toContain(code)
+  expect(stdout).not.toContain('left')
 }, 60_000)
 
 test('META-1: two runs of a seed with different hashes are reported as such', async () => {

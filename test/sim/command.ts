@@ -1,6 +1,7 @@
 /** Runs the simulator's command line as a user does. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
+import { expect } from 'vitest'
 import { packageRoot } from '../../sim/mutant-copy.ts'
 
 export interface Ended {
@@ -13,23 +14,25 @@ export function sim(...args: readonly string[]): Promise<Ended> {
   return ended(args)
 }
 
-/** The same, with a signal to it and all that it has started after a while, as a terminal sends it. */
-export function simUntil(
-  ms: number,
-  signal: NodeJS.Signals,
+/** The same, with signals to its group, as a terminal sends them, once it has said something. */
+export function simInterrupted(
+  signals: readonly NodeJS.Signals[],
   ...args: readonly string[]
 ): Promise<Ended> {
-  return ended(args, (pid) => {
-    setTimeout(() => process.kill(-pid, signal), ms)
-  })
+  return ended(args, signals)
 }
 
-async function ended(args: readonly string[], onStarted?: (pid: number) => void): Promise<Ended> {
+async function ended(
+  args: readonly string[],
+  signals: readonly NodeJS.Signals[] = [],
+): Promise<Ended> {
   const root = await packageRoot()
   const command = ['--import', 'tsx', join(root, 'sim', 'main.ts'), ...args]
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, command, { cwd: root, detached: onStarted !== undefined })
-    if (child.pid !== undefined) onStarted?.(child.pid)
+    const child = spawn(process.execPath, command, { cwd: root, detached: signals.length > 0 })
+    child.stdout.once('data', () => {
+      for (const signal of signals) process.kill(-(child.pid ?? expect.fail()), signal)
+    })
     let stdout = ''
     let stderr = ''
     child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
