@@ -44,6 +44,8 @@ const patienceMs = 250_000
 /** Codes that the world may be the reason of, beside those that say that a call may be made again. */
 const excused: readonly string[] = ['conflict', 'closed', 'expired', 'snapshot-too-old']
 const looksMicros = 200_000
+/** Then dead letters are looked for once more: who lists them may have been behind. */
+const againMicros = 10_000_000
 const downMeanMicros = 500_000
 
 /** A process that handles all queues. */
@@ -126,11 +128,15 @@ export class QueueWorkload {
   }
 
   async #drain(): Promise<void> {
-    const { judge } = this.#parts
+    const { judge, world } = this.#parts
     await this.#until(() => this.#checker.open === 0)
     this.#isMended = true
-    await this.#redrive()
-    await this.#until(() => this.#checker.isAllHandled && this.#isAtRest())
+    const isDone = (): boolean => this.#checker.isAllHandled && this.#isAtRest()
+    while (!isDone()) {
+      await this.#redrive()
+      const { nowMicros } = world
+      await this.#until(() => isDone() || world.nowMicros - nowMicros > againMicros)
+    }
     for (const { handlers } of this.#living.values()) {
       await Promise.all(handlers.map((one) => one.stop()))
     }

@@ -38,7 +38,10 @@ export class DeadLetters {
     this.#topic = deadTopic(parts.queue)
   }
 
-  /** By group, the longest dead first; at most `limit`, those behind `after`. */
+  /**
+   * By group, the longest dead first; at most `limit`, those behind `after`. Groups are those that one
+   * node lists, and a node may be behind for a while: who has to be sure that none is left asks again.
+   */
   async list(
     limit: number,
     after?: Pick<DeadLetter, 'group' | 'id'>,
@@ -77,7 +80,7 @@ export class DeadLetters {
     return count
   }
 
-  /** All that are dead now, in this group or in all; resolves with how many. */
+  /** All that are dead, in this group or in those that are listed; resolves with how many. */
   async redriveAll(only?: GroupId): Promise<number> {
     if (only !== undefined) return this.#redriveOf(only)
     let count = 0
