@@ -149,7 +149,7 @@ export class ShardRun {
     this.#wake()
     await this.#work
     this.#save()
-    await this.#saving
+    await this.#allSaved()
     this.#forget()
   }
 
@@ -256,7 +256,7 @@ export class ShardRun {
     const next = this.#queue[0]?.cell
     if (this.#unsaved >= limits.unsavedMax) {
       this.#save()
-      return this.#saving
+      return this.#allSaved()
     }
     if (next === undefined) return
     const attempts = this.#attempts + 1
@@ -337,7 +337,7 @@ export class ShardRun {
   /** Puts the cell aside, says so, and goes on behind it. */
   async #mark(cell: Cell, error: string, epoch: number): Promise<void> {
     const { offsets, claim, trigger, onEvent, report } = this.#parts
-    await this.#saving
+    await this.#allSaved()
     const held = this.#offset
     if (held === undefined || epoch !== this.#epoch) return
     const attempts = this.#attempts
@@ -357,7 +357,7 @@ export class ShardRun {
     // It was there when it was marked: since then it was purged, and nothing is left to be done.
     const failure = cell === undefined ? undefined : await this.#handle(cell, 1)
     if (failure === notCalled) return void this.#again.unshift(marked)
-    await this.#saving
+    await this.#allSaved()
     const held = this.#offset
     if (held === undefined || epoch !== this.#epoch || this.isStopped) return
     const { addedId } = marked
@@ -400,9 +400,18 @@ export class ShardRun {
   /** Saves what is done, as often as there is more; what comes meanwhile is saved with the next one. */
   #save(): void {
     if (this.#offset === undefined || this.#unsaved <= 0) return
+    const epoch = this.#epoch
     this.#saving ??= this.#saveAll()
       .catch((error: unknown) => this.#giveUp(error))
-      .finally(() => (this.#saving = undefined))
+      .finally(() => {
+        this.#saving = undefined
+        // What was done since it was looked up anew where to go on was not for this one to save.
+        if (epoch !== this.#epoch) this.#save()
+      })
+  }
+
+  async #allSaved(): Promise<void> {
+    while (this.#saving !== undefined) await this.#saving
   }
 
   async #saveAll(): Promise<void> {
