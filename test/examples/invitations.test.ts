@@ -114,9 +114,14 @@ test('the command line lists queues, shows messages and brings back dead letters
     const shown = await queue('show', 'Calendars.invitations')
     return shown.includes(`Calendar (calendar_id "${guest}")`) ? true : undefined
   })
-  const [sum] = JSON.parse(await queue('list', '--json'))
-  expect(sum).toMatchObject({ queue: 'Calendars.invitations', waiting: { messages: 1, groups: 1 } })
-  expect(await queue('list')).toMatch(/^QUEUE .*\nCalendars.invitations +1 +1 +.*0\n$/)
+  // A node that was behind may list something of before for a moment.
+  await eventually('nothing else is listed', async () => {
+    const text = await queue('list')
+    return /^QUEUE .*\nCalendars.invitations +1 +1 +.*0\n$/.test(text) ? true : undefined
+  })
+  const sums: readonly { readonly queue?: string }[] = JSON.parse(await queue('list', '--json'))
+  const sum = sums.find((one) => one.queue === 'Calendars.invitations')
+  expect(sum).toMatchObject({ waiting: { messages: 1, groups: 1 } })
 
   // An event of that key is there already: the handler cannot insert it.
   const [line] = (await queue('show', 'Calendars.invitations', '--json')).split('\n')
