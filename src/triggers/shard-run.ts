@@ -206,7 +206,11 @@ export class ShardRun {
     this.#offset = offset
     this.#saved = offset.after
     this.#skipTo(offset.after)
-    await this.#lookForMarked(offset)
+    const epoch = this.#epoch
+    const again = await this.#lookForMarked(offset)
+    // It was looked up anew meanwhile where to go on: that has to be claimed, too.
+    if (epoch !== this.#epoch) return false
+    this.#again = again
     return true
   }
 
@@ -221,12 +225,12 @@ export class ShardRun {
   }
 
   /** Says again how many there are, since who marked them may have died before it did. */
-  async #lookForMarked({ marked }: Offset): Promise<void> {
-    if (marked === 0) return
+  async #lookForMarked({ marked }: Offset): Promise<MarkedCell[]> {
+    if (marked === 0) return []
     const { offsets, claim, report } = this.#parts
     const found = await this.#untilDone(() => offsets.marked(claim.shard))
-    this.#again = [...(found ?? [])].filter(({ isRetried }) => isRetried)
     await report(claim.shard, marked)
+    return (found ?? []).filter(({ isRetried }) => isRetried)
   }
 
   /** Cells of other columns are passed without a slot, and saved now and then. */
@@ -405,8 +409,8 @@ export class ShardRun {
       .catch((error: unknown) => this.#giveUp(error))
       .finally(() => {
         this.#saving = undefined
-        // What was done since it was looked up anew where to go on was not for this one to save.
-        if (epoch !== this.#epoch) this.#save()
+        // What was done as it ended, or since it was looked up anew where to go on, nobody has saved.
+        if (!this.isStopped || epoch !== this.#epoch) this.#save()
       })
   }
 

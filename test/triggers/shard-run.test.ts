@@ -1,15 +1,20 @@
-/** One trigger in one shard: what becomes of saves that are under way when all begins anew. */
+/** One trigger in one shard: what is claimed and saved when things happen at once. */
 import { expect, test } from 'vitest'
 import { createClock } from '../../sim/clock.ts'
 import { SeededRandom } from '../../sim/random.ts'
 import { SimProcess } from '../../sim/sim-process.ts'
+import type { MarkedCell, Offset } from '../../src/cells/offset-table.ts'
+import type { LogPage } from '../../src/client/options.ts'
 import { defaultTriggerLimits } from '../../src/triggers/bounds.ts'
 import { defineTriggers } from '../../src/triggers/definition.ts'
-import { OffsetStore } from '../../src/triggers/offset-store.ts'
-import { ShardRun } from '../../src/triggers/shard-run.ts'
+import { OffsetStore, type Changed } from '../../src/triggers/offset-store.ts'
+import { ShardRun, type ShardRunParts } from '../../src/triggers/shard-run.ts'
 import { Slots } from '../../src/triggers/slots.ts'
 import { exactClock } from '../cells/kit.ts'
 import { datastore, quick, service, shards, TriggerBench } from './kit.ts'
+
+const [shard = 0] = shards
+const triggerName = { service, trigger: 'bill' }
 
 /** Saves wait until they are let go on. */
 class SlowStore extends OffsetStore {
@@ -17,30 +22,53 @@ class SlowStore extends OffsetStore {
   goOn: () => void = () => undefined
   readonly #gate = new Promise<void>((resolve) => (this.goOn = resolve))
 
-  override async save(
-    ...asked: Parameters<OffsetStore['save']>
-  ): Promise<Awaited<ReturnType<OffsetStore['save']>>> {
+  override async save(...asked: Parameters<OffsetStore['save']>): Promise<Changed> {
     this.saves.push(asked[2])
     await this.#gate
     return super.save(...asked)
   }
 }
 
-test('TRIG-2: what is handled anew while an older save is under way is saved after it', async () => {
-  const bench = new TriggerBench()
-  const [shard = 0] = shards
-  for (let i = 0; i < 3; i++) await bench.put(shard)
-  const cells = bench.client.cells(datastore)
-  const page = await bench.settle(cells.shardLog(shard))
-  const handled: number[] = []
-  const handle = ({ addedId }: { readonly addedId: number }): void => void handled.push(addedId)
+/** A row in memory, which nobody else has. */
+class RowStore extends OffsetStore {
+  row: Offset = { generation: 1, owner: 'worker', after: 0, marked: 0, revision: 0 }
+  claims = 0
+  beforeSave: () => Promise<void> = () => Promise.resolve()
+
+  override peek(): Promise<Offset> {
+    return Promise.resolve(this.row)
+  }
+
+  override claim(): Promise<Changed> {
+    this.claims += 1
+    return Promise.resolve({ kind: 'done', offset: this.row })
+  }
+
+  override async save(...[, , after]: Parameters<OffsetStore['save']>): Promise<Changed> {
+    await this.beforeSave()
+    this.row = { ...this.row, after }
+    return { kind: 'done', offset: this.row }
+  }
+
+  override marked(): Promise<readonly MarkedCell[]> {
+    return Promise.resolve([])
+  }
+}
+
+type Handle = (cell: { readonly addedId: number }) => Promise<void> | void
+
+function runOf(
+  bench: TriggerBench,
+  offsets: OffsetStore,
+  handle: Handle,
+  more: Partial<ShardRunParts> = {},
+): ShardRun {
   const triggers = [{ name: 'bill', column: 'BASE', handle }]
   const [trigger = expect.fail()] = defineTriggers({ service, datastore, triggers }).triggers
-  const offsets = new SlowStore(bench.tables, datastore, { service, trigger: 'bill' }, 1_000)
   const random = new SeededRandom('run')
   const process = new SimProcess(bench.cluster.bench.world, 'run')
-  const run = new ShardRun({
-    ...{ trigger, offsets, cells, random, slots: new Slots(1) },
+  return new ShardRun({
+    ...{ trigger, offsets, random, slots: new Slots(1), cells: bench.client.cells(datastore) },
     claim: { shard, generation: 1, owner: 'worker' },
     clock: createClock(process, exactClock, random),
     limits: { ...defaultTriggerLimits, ...quick },
@@ -48,10 +76,34 @@ test('TRIG-2: what is handled anew while an older save is under way is saved aft
     report: () => Promise.resolve(),
     ...{ onReady: () => undefined, onEvent: () => undefined },
     ...{ onDisplaced: () => expect.fail(), onFailed: (error) => expect.fail(String(error)) },
+    ...more,
   })
+}
+
+function give(run: ShardRun, page: LogPage): void {
+  run.take(page, run.wanted?.asked ?? expect.fail(), () => undefined)
+}
+
+async function written(bench: TriggerBench, count: number): Promise<LogPage> {
+  for (let i = 0; i < count; i++) await bench.put(shard)
+  return bench.settle(bench.client.cells(datastore).shardLog(shard))
+}
+
+async function ticks(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await Promise.resolve()
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
+
+test('TRIG-2: what is handled anew while an older save is under way is saved after it', async () => {
+  const bench = new TriggerBench()
+  const page = await written(bench, 3)
+  const offsets = new SlowStore(bench.tables, datastore, triggerName, 1_000)
+  const handled: number[] = []
+  const run = runOf(bench, offsets, ({ addedId }) => void handled.push(addedId))
   const begin = async (): Promise<void> => {
     await bench.settle(run.open())
-    run.take(page, run.wanted?.asked ?? expect.fail(), () => undefined)
+    give(run, page)
     await bench.pass(1_000)
   }
   await begin()
@@ -63,4 +115,48 @@ test('TRIG-2: what is handled anew while an older save is under way is saved aft
   await bench.pass(1_000)
   expect(await bench.settle(offsets.current(shard))).toMatchObject({ after: 3 })
   await bench.settle(run.stop())
+})
+
+test('TRIG-2: a cell that is done with just as the save of the one before ends is saved', async () => {
+  const bench = new TriggerBench()
+  const page = await written(bench, 2)
+  for (let ofSave = 0; ofSave < 10; ofSave++) {
+    for (let ofHandler = 0; ofHandler < 10; ofHandler++) {
+      // Both answers are in one frame.
+      let goOn: () => void = () => undefined
+      const frame = new Promise<void>((resolve) => (goOn = resolve))
+      const offsets = new RowStore(bench.tables, datastore, triggerName, 1_000)
+      offsets.beforeSave = () => frame.then(() => ticks(ofSave))
+      const run = runOf(bench, offsets, async ({ addedId }) => {
+        if (addedId === 2) await frame.then(() => ticks(ofHandler))
+      })
+      await run.open()
+      give(run, page)
+      await turn()
+      goOn()
+      await turn()
+      expect(offsets.row.after, `${ofSave} and ${ofHandler} ticks`).toBe(2)
+    }
+  }
+})
+
+test('TRIG-4: a shard that is opened anew while it tells what is marked is claimed anew', async () => {
+  const bench = new TriggerBench()
+  const page = await written(bench, 1)
+  const offsets = new RowStore(bench.tables, datastore, triggerName, 1_000)
+  offsets.row = { ...offsets.row, marked: 1 }
+  let told: () => void = () => undefined
+  const reports = [new Promise<void>((resolve) => (told = resolve))]
+  const report = (): Promise<void> => reports.shift() ?? Promise.resolve()
+  const run = runOf(bench, offsets, () => undefined, { report })
+  await run.open()
+  await turn()
+  expect([offsets.claims, reports.length]).toEqual([1, 0])
+  // By hand, what was marked was taken away.
+  offsets.row = { ...offsets.row, marked: 0, revision: 1 }
+  await run.open()
+  give(run, page)
+  told()
+  await turn()
+  expect([offsets.claims, offsets.row.after]).toEqual([2, 1])
 })
