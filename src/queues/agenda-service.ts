@@ -111,8 +111,9 @@ export class AgendaService {
     if (isLeaving) feed.leave(member)
     else feed.see(member)
     const longestMs = Math.min(waitMs, timeoutMs, agendaWaitMsMax)
+    if (since !== undefined && !feed.isLost(since)) await feed.wait(since, longestMs)
+    // More may have come at once than is remembered.
     const isGap = since === undefined || feed.isLost(since)
-    if (!isGap) await feed.wait(since, longestMs)
     const groups = isGap ? [] : feed.since(since)
     feed.seeAgain(member)
     const members = feed.members()

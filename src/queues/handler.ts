@@ -115,7 +115,7 @@ export class QueueHandler {
     if (isFull) return { kind: 'again' }
     if (nextAt !== undefined) {
       const delayMs = Math.max(1, Math.ceil((nextAt - this.#parts.clock.wallMicros()) / 1000))
-      return { kind: 'later', delayMs: Math.min(delayMs, sleepMsMax) }
+      return { kind: 'later', delayMs: Math.min(delayMs, sleepMsMax), position }
     }
     // What came meanwhile wakes this, or is listed: who is handled need not be looked at once more.
     return { kind: 'empty', position: messages.length > 0 ? 0 : position }

@@ -83,10 +83,11 @@ export class RemoteAgenda implements Agenda {
     while (!state.isOver) {
       try {
         const told = await this.#ask(topic, mark)
-        mark = told.mark
         this.#members = told.members.includes(this.#member) ? told.members : [this.#member]
         const groups = told.isGap ? await this.list(topic, undefined, gapGroups) : told.groups
         if (state.isOver) return
+        // Not before: what was not listed is still a gap.
+        mark = told.mark
         for (const listed of groups) wake(listed)
       } catch (error) {
         if (!(error instanceof StoreError)) throw error

@@ -18,8 +18,8 @@ export type Served =
   | { readonly kind: 'empty'; readonly position: Position }
   /** Something may be left; look again, after the others. */
   | { readonly kind: 'again' }
-  /** What is left is not due before. */
-  | { readonly kind: 'later'; readonly delayMs: number }
+  /** What is left, as of `position`, is not due before. */
+  | { readonly kind: 'later'; readonly delayMs: number; readonly position: Position }
 
 export interface AgendaWorkerParts {
   readonly topic: string
@@ -70,6 +70,8 @@ interface Known {
   failures: number
   /** When it falls due, while `later`. */
   dueMs: number
+  /** As of which it was put off, while `later` and nothing failed. */
+  position: Position
 }
 
 /** Listed by another node's doing, and since when unchanged. */
@@ -148,7 +150,8 @@ export class AgendaWorker {
   }
 
   #onListed({ group, position }: ListedGroup): void {
-    if (this.#known.has(group)) return
+    const known = this.#known.get(group)
+    if (known !== undefined && !isBehind(known, position)) return
     const { agenda, clock, bounds } = this.#parts
     if (agenda.isOurs(group)) return this.#onDirty(group)
     const now = clock.monotonicMs()
@@ -164,7 +167,7 @@ export class AgendaWorker {
     const known = this.#known.get(group)
     if (known === undefined) {
       if (this.#isStopped || !this.#hasRoom()) return
-      this.#known.set(group, { state: 'waiting', failures: 0, dueMs: 0 })
+      this.#known.set(group, { state: 'waiting', failures: 0, dueMs: 0, position: 0 })
       this.#queue.push(group)
     } else if (known.state === 'served') known.state = 'again'
     // What waits after a failure goes on waiting: more of the same does not help it.
@@ -212,12 +215,14 @@ export class AgendaWorker {
       known.failures = 0
       this.#onServed(group, known, served)
     } catch (error) {
-      this.#parts.onFailed(group, error)
       this.#onFailed(group, known)
+      // An application's, which may throw.
+      this.#parts.onFailed(group, error)
+    } finally {
+      this.#running -= 1
+      if (this.#running === 0) for (const resolve of this.#onIdle.splice(0)) resolve()
+      this.#serveNext()
     }
-    this.#running -= 1
-    if (this.#running === 0) for (const resolve of this.#onIdle.splice(0)) resolve()
-    this.#serveNext()
   }
 
   #onServed(group: GroupId, known: Known, served: Served): void {
@@ -225,8 +230,10 @@ export class AgendaWorker {
     if (served.kind === 'empty') agenda.delist(topic, group, served.position)
     if (this.#isStopped) return
     if (known.state === 'again' || served.kind === 'again') this.#enqueue(group, known)
-    else if (served.kind === 'later') this.#putOff(group, known, served.delayMs)
-    else this.#known.delete(group)
+    else if (served.kind === 'later') {
+      known.position = served.position
+      this.#putOff(group, known, served.delayMs)
+    } else this.#known.delete(group)
   }
 
   #onFailed(group: GroupId, known: Known): void {
@@ -242,4 +249,9 @@ export class AgendaWorker {
     known.dueMs = this.#parts.clock.monotonicMs() + delayMs
     this.#dues.add(group, known.dueMs)
   }
+}
+
+/** Something was put since it was put off: another process was told of it, and does not serve it. */
+function isBehind({ state, failures, position }: Known, listed: Position): boolean {
+  return state === 'later' && failures === 0 && listed > position
 }

@@ -105,6 +105,52 @@ test('of the processes that share, each group belongs to one, and most stay when
   }
 })
 
+test('what could not be listed after a gap is listed when that works again', async () => {
+  const bench = createBench(1)
+  const [mark, problem] = ['run/7', { code: 'unavailable', message: 'no', detail: {} } as const]
+  let refusals = 2
+  const ask = async (operation: AgendaOperation): Promise<AgendaAnswer> => {
+    if (operation.kind !== 'watch-agenda') {
+      if ((refusals -= 1) >= 0) return { kind: 'problem', problem }
+      return { kind: 'list-agenda', groups: [{ group: group('a'), position: 1 }] }
+    }
+    const isGap = operation.mark !== mark
+    if (!isGap) await bench.world.sleep(operation.waitMs * 1_000)
+    return { kind: 'watch-agenda', groups: [], mark, isGap, members: [operation.member] }
+  }
+  const agenda = new RemoteAgenda({ ask, clock: bench.clockOf('x'), random: bench.random })
+  const told: string[] = []
+  const cancel = agenda.watch('queue/q', (listed) => void told.push(listed.group))
+  await passMs(bench.world, 10_000)
+  expect(told).toEqual([group('a')])
+  cancel()
+})
+
+test('more at once than is remembered is a gap, also to who waited for it', async () => {
+  const post = new Post()
+  for (const delivery of post.deliveries) await post.settle(delivery.stop())
+  const { replica } = post.cluster.node('n1')
+  const { bench } = post.cluster
+  let wake: (listed: ListedGroup) => void = () => undefined
+  const watch = (_topic: string, told: typeof wake): (() => void) => {
+    wake = told
+    return () => undefined
+  }
+  const service = new AgendaService({
+    ...{ clock: bench.clockOf('n1'), random: bench.random, node: nodeId('n1') },
+    replica: Object.assign(replica, { agenda: { ...replica.agenda, watch } }),
+  })
+  const common = { kind: 'watch-agenda', topic: 'queue/q', member: 'x', isLeaving: false } as const
+  const first = await settled(bench.world, service.execute({ ...common, waitMs: 0 }, 1_000))
+  if (first.kind !== 'watch-agenda') throw new Error(first.kind)
+  const { mark } = first
+  const waited = service.execute({ ...common, waitMs: 1_000, mark }, 1_000)
+  await passMs(bench.world, 10)
+  for (let position = 1; position <= 3_000; position++) wake({ group: group('a'), position })
+  expect(await settled(bench.world, waited)).toMatchObject({ isGap: true, groups: [] })
+  service.stop()
+})
+
 test('a node lists who has rows, and ends the listing of who has none', async () => {
   const post = new Post()
   for (const delivery of post.deliveries) await post.settle(delivery.stop())

@@ -151,7 +151,7 @@ test('a failure is told, and tried again after longer and longer waits', async (
 
 test('what is due later is looked at then, or as soon as something new comes', async () => {
   const desk = new Desk()
-  desk.answer = () => Promise.resolve({ kind: 'later', delayMs: 5_000 })
+  desk.answer = () => Promise.resolve({ kind: 'later', delayMs: 5_000, position: 2 })
   desk.worker.start()
   desk.put('a', 1)
   await desk.pass(4_900)
@@ -160,6 +160,32 @@ test('what is due later is looked at then, or as soon as something new comes', a
   expect(desk.served).toHaveLength(2)
   desk.put('a', 2)
   await desk.pass(10)
+  expect(desk.served).toHaveLength(3)
+  await desk.worker.stop()
+})
+
+test('what came to a group that is put off, and was told to another process that died, is found listed', async () => {
+  const desk = new Desk()
+  desk.answer = (one) =>
+    Promise.resolve({ kind: 'later', delayMs: 3_600_000, position: desk.listed.get(one) ?? 0 })
+  desk.worker.start()
+  desk.put('a', 1)
+  await desk.pass(100)
+  desk.foreign.add(group('a'))
+  desk.put('a', 2)
+  await desk.pass(100)
+  expect(desk.served).toHaveLength(1)
+  desk.foreign.clear()
+  await desk.pass(2 * agendaBounds.lookMs)
+  expect(desk.served).toHaveLength(2)
+  // The other one lives, but does nothing.
+  desk.foreign.add(group('a'))
+  desk.put('a', 3)
+  await desk.pass(agendaBounds.patienceMs - agendaBounds.lookMs)
+  expect(desk.served).toHaveLength(2)
+  await desk.pass(3 * agendaBounds.lookMs)
+  expect(desk.served).toHaveLength(3)
+  await desk.pass(600_000)
   expect(desk.served).toHaveLength(3)
   await desk.worker.stop()
 })
