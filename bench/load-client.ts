@@ -23,15 +23,18 @@ const rows = Array.from({ length: rowCount }, () => randomUUID())
 const cellOf = (rowKey: string, refKey = 0) => ({
   ...{ rowKey, column: 'BASE', refKey, body: { v: filler } },
 })
-const outcomes = await cells.batchPut(rows.map(cellOf))
+const outcomes = await cells.batchPut(rows.map((row) => cellOf(row)))
 if (outcomes.some(({ kind }) => kind === 'problem')) throw new Error('the rows were not written')
+const readOne = (row = '') => cells.get({ rowKey: row, column: 'BASE', refKey: 0 })
+// A read that finds nothing costs less than one that does.
+if ((await readOne(rows.at(-1))) === undefined) throw new Error('the rows are not there')
 /** Where all is put that goes to one group: a few rows, as their keys have to be found by trying. */
 const hotRowCount = 16
 const hotRows = spread === 'one-group' ? rowsOfOneShard(hotRowCount) : []
 let [next, put] = [0, 0]
 const operations: Readonly<Record<Load['operation'], () => Promise<unknown>>> = {
   commits: () => cells.put(newCell()),
-  reads: () => cells.get({ rowKey: rows[next++ % rowCount] ?? '', column: 'BASE', refKey: 0 }),
+  reads: () => readOne(rows[next++ % rowCount]),
 }
 
 say({ kind: 'ready' })
