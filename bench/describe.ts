@@ -94,7 +94,8 @@ export function describeScale({ sizes, recovery, options, isQuick }: ScaleReport
   return [
     ...(isQuick ? ['A quick run: its figures do not count.'] : []),
     row('groups', ({ groups }) => grouped(groups)),
-    row('filled, /s', ({ filled }) => filled.perSecond.toFixed(0)),
+    row('rows', ({ groups }) => grouped(groups * options.rowsPerGroup)),
+    row('groups filled, /s', ({ filled }) => filled.perSecond.toFixed(0)),
     row('on disk, MiB', ({ filled }) => mib(filled.diskBytes)),
     row('start until ready, s', ({ start }) => start.seconds.median.toFixed(2)),
     row('  CPU, s', ({ start }) => start.cpuSeconds.median.toFixed(2)),

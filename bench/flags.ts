@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander'
 import { defaultClientLimits } from '../src/client/caller.ts'
 import { peers, type PeerName } from './compare/compare.ts'
 import type { Load } from './load-process.ts'
-import { accountsMax } from './scale/accounts.ts'
+import { accountsMax, entriesMax } from './scale/accounts.ts'
 import { workloadNames, type WorkloadName } from './ycsb/workloads.ts'
 
 const knownOperations = ['commits', 'reads'] as const satisfies readonly Load['operation'][]
@@ -49,6 +49,10 @@ export function counts(text: string): number[] {
 export function groupCounts(text: string): number[] {
   const sizes = text.split(',').map((one) => wholeNumber(one, 1, accountsMax))
   return [...new Set(sizes)].sort((a, b) => a - b)
+}
+
+export function rowsPerGroup(text: string): number {
+  return wholeNumber(text, 1, entriesMax)
 }
 
 export function peerNames(text: string): PeerName[] {

@@ -21,6 +21,7 @@ import {
   operations,
   peerNames,
   positive,
+  rowsPerGroup,
   seconds,
   warmUp,
   workloads,
@@ -124,6 +125,7 @@ program
     groupCounts,
     [10_000, 100_000],
   )
+  .option('--rows-per-group <n>', 'rows that each of them is filled with', rowsPerGroup, 1)
   .option('--clients <n>', 'requests under way at once', clientCount, 64)
   .option('--rounds <n>', 'starts of each, and slices of each kind of work', positive, 5)
   .option('--seconds <n>', 'of each slice; from 60 in all rounds on it counts', seconds, 12)

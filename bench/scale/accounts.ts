@@ -1,7 +1,7 @@
 /**
- * What `bench scale` fills a node with: root rows, each an entity group of its own. Their keys are
- * spread over all there are, as those of users would be, and come in no order; the n-th one is the
- * same in every run.
+ * What `bench scale` fills a node with: accounts, each the root of an entity group, and so many entries
+ * in each. Keys of accounts are spread over all there are, as those of users would be, and come in no
+ * order; the n-th one is the same in every run.
  */
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
@@ -10,16 +10,20 @@ import type { Client } from '../../src/client/client.ts'
 import { rootKey, type RootKey, type Tables } from '../../src/tables/open.ts'
 import { randomText } from '../common.ts'
 
-const account = table('Account', { account_id: t.integer(), body: t.string() })
-  .key('account_id')
-  .root()
-const schema = defineSchema('Scale', [account])
+const account = table('Account', { account_id: t.integer() }).key('account_id').root()
+const entry = table('Entry', { account_id: t.integer(), entry_id: t.integer(), body: t.string() })
+  .key('account_id', 'entry_id')
+  .in(account)
+const schema = defineSchema('Scale', [account, entry])
 
 /** Characters of the body, which no other row has. */
 export const bodyChars = 100
 
 /** Keys are numbers of 32 bits: no more than this are different. */
 export const accountsMax: number = 2 ** 32
+
+/** Entries that one account is filled with, in one transaction. */
+export const entriesMax = 1_000
 
 /** An odd number: multiplied by it, all numbers of 32 bits change places, and neighbours part. */
 const scatter = 0x9e3779b1
@@ -28,11 +32,11 @@ function idOf(n: number): number {
   return Math.imul(n, scatter) >>> 0
 }
 
-/** Accounts by their numbers, which begin at 0. */
+/** Accounts and their entries by their numbers, which begin at 0. */
 export class Accounts {
-  readonly #tables: Tables<readonly [typeof account]>
+  readonly #tables: Tables<readonly [typeof account, typeof entry]>
 
-  private constructor(tables: Tables<readonly [typeof account]>) {
+  private constructor(tables: Tables<readonly [typeof account, typeof entry]>) {
     this.#tables = tables
   }
 
@@ -42,19 +46,22 @@ export class Accounts {
     return new Accounts(await client.tables(schema))
   }
 
-  /** Commits the row, whether or not it was there. */
-  async put(n: number): Promise<void> {
-    await this.#tables.transaction(keyOf(n), (tx) =>
-      tx.put(account, { account_id: idOf(n), body: randomText(bodyChars) }),
-    )
+  /** Commits so many entries of the account from entry `from` on, whether or not they were there. */
+  async put(n: number, from: number, count: number): Promise<void> {
+    const account_id = idOf(n)
+    await this.#tables.transaction(keyOf(n), async (tx) => {
+      for (let entry_id = from; entry_id < from + count; entry_id++) {
+        await tx.put(entry, { account_id, entry_id, body: randomText(bodyChars) })
+      }
+    })
   }
 
-  /** Reads the row as it is now. Rejects when it is not there. */
-  async read(n: number): Promise<void> {
+  /** Reads an entry as it is now. Rejects when it is not there. */
+  async read(n: number, entry_id: number): Promise<void> {
     const { value } = await this.#tables.read(keyOf(n), 'current', (rows) =>
-      rows.get(account, { account_id: idOf(n) }),
+      rows.get(entry, { account_id: idOf(n), entry_id }),
     )
-    if (value === undefined) throw new Error(`account ${n} is not there`)
+    if (value === undefined) throw new Error(`entry ${entry_id} of account ${n} is not there`)
   }
 }
 

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { BenchError, forEachBelow, openClient } from '../common.ts'
 import { placeNodes } from '../processes.ts'
 import { Accounts, bodyChars } from './accounts.ts'
-import { Site } from './site.ts'
+import { Site, type Size } from './site.ts'
 
 /** Transactions under way: enough for a node's flushes to be full. */
 const underWay = 256
@@ -17,8 +17,7 @@ const underWay = 256
 const progressEvery = 500
 
 /** What was filled, and how long that took. */
-export interface Filled {
-  readonly groups: number
+export interface Filled extends Size {
   readonly seconds: number
   readonly perSecond: number
   /** Of the data folder, when the node was stopped. */
@@ -38,10 +37,10 @@ const nodeName = 'n1'
 /** Fills `folder`, and gives the site in it, stopped. */
 export async function fillSite(
   folder: string,
-  groups: number,
+  size: Size,
   options: FillOptions,
 ): Promise<{ readonly site: Site; readonly filled: Filled }> {
-  const site = await siteIn(folder, groups)
+  const site = await siteIn(folder, size)
   try {
     await site.start(options.signal)
     const seconds = await putAll(site, options)
@@ -49,28 +48,29 @@ export async function fillSite(
     await site.stop()
     options.signal.throwIfAborted()
     const diskBytes = await bytesUnder(join(folder, nodeName))
-    return { site, filled: { groups, seconds, perSecond: groups / seconds, diskBytes } }
+    return { site, filled: { ...size, seconds, perSecond: size.groups / seconds, diskBytes } }
   } finally {
     await site.stop()
   }
 }
 
-async function siteIn(folder: string, groups: number): Promise<Site> {
+async function siteIn(folder: string, size: Size): Promise<Site> {
   await mkdir(folder, { recursive: true })
   const [place] = await placeNodes(folder, 1)
   if (place === undefined) throw new Error('a cluster of one node has a node')
-  return new Site(groups, place)
+  return new Site(size, place)
 }
 
 /** Seconds until the last of them was committed. */
-async function putAll({ url, groups }: Site, { signal, onProgress }: FillOptions): Promise<number> {
+async function putAll({ url, size }: Site, { signal, onProgress }: FillOptions): Promise<number> {
+  const { groups, rowsPerGroup } = size
   const client = await openClient([url], signal)
   try {
     const accounts = await Accounts.open(client)
     const began = performance.now()
     let done = 0
     await forEachBelow(groups, underWay, signal, async (n) => {
-      await accounts.put(n)
+      await accounts.put(n, 0, rowsPerGroup)
       done += 1
       if (done % progressEvery === 0 || done === groups) onProgress(groups, done)
     })
@@ -87,22 +87,27 @@ async function putAll({ url, groups }: Site, { signal, onProgress }: FillOptions
 export async function copySite(
   kept: string,
   folder: string,
-  groups: number,
+  size: Size,
   options: FillOptions,
 ): Promise<{ readonly site: Site; readonly filled: Filled }> {
-  const source = join(kept, `groups-${groups}`)
-  const filled = (await readFilled(source)) ?? (await keep(source, groups, options))
-  const site = await siteIn(folder, groups)
+  const source = join(kept, nameOf(size))
+  const filled = (await readFilled(source)) ?? (await keep(source, size, options))
+  const site = await siteIn(folder, size)
   await cp(join(source, nodeName), join(folder, nodeName), { recursive: true })
   return { site, filled }
 }
 
-async function keep(source: string, groups: number, options: FillOptions): Promise<Filled> {
+/** The folder of a size. */
+export function nameOf({ groups, rowsPerGroup }: Size): string {
+  return rowsPerGroup === 1 ? `groups-${groups}` : `groups-${groups}-of-${rowsPerGroup}`
+}
+
+async function keep(source: string, size: Size, options: FillOptions): Promise<Filled> {
   await makeEmpty(source).catch((error: unknown) => {
     throw new BenchError(`${source} cannot be made: ${reasonOf(error)}`)
   })
   try {
-    const { filled } = await fillSite(source, groups, options)
+    const { filled } = await fillSite(source, size, options)
     const kept: Kept = { ...filled, bodyChars }
     await writeFile(join(source, doneName), JSON.stringify(kept))
     return filled
@@ -148,7 +153,9 @@ function isKept(found: unknown): found is Kept {
   return (
     typeof found === 'object' &&
     found !== null &&
-    ['groups', 'seconds', 'perSecond', 'diskBytes'].every((name) => name in found) &&
+    ['groups', 'rowsPerGroup', 'seconds', 'perSecond', 'diskBytes'].every(
+      (name) => name in found,
+    ) &&
     'bodyChars' in found &&
     found.bodyChars === bodyChars
   )

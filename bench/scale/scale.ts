@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { countingSeconds } from '../commits.ts'
 import { machine, type Machine } from '../common.ts'
 import { pause, type Memory } from '../processes.ts'
-import { copySite, fillSite, type Filled } from './fill.ts'
+import { copySite, fillSite, nameOf, type Filled } from './fill.ts'
 import type { Site, Start } from './site.ts'
 import { startFigures, workFigures, type SizeFigures } from './summary.ts'
 import { Worker, works, type Slice } from './work.ts'
@@ -20,6 +20,7 @@ import { Worker, works, type Slice } from './work.ts'
 export interface ScaleOptions {
   /** Sizes, ascending. */
   readonly groups: readonly number[]
+  readonly rowsPerGroup: number
   readonly clients: number
   readonly rounds: number
   /** Of each slice. */
@@ -91,14 +92,15 @@ export async function benchScale(
 async function makeSite(
   folder: string,
   groups: number,
-  { keep }: ScaleOptions,
+  { keep, rowsPerGroup }: ScaleOptions,
   { signal, onFill, onFilled }: ScaleWatcher,
 ): Promise<{ readonly site: Site; readonly filled: Filled }> {
-  const own = join(folder, `groups-${groups}`)
+  const size = { groups, rowsPerGroup }
+  const own = join(folder, nameOf(size))
   const fill = { signal, onProgress: onFill }
   const made = await (keep === undefined
-    ? fillSite(own, groups, fill)
-    : copySite(keep, own, groups, fill))
+    ? fillSite(own, size, fill)
+    : copySite(keep, own, size, fill))
   onFilled(made.filled)
   return made
 }

@@ -28,14 +28,24 @@ const quietCpuSeconds = 0.02
 const quietMs = 200
 const quietWaitMs = 20_000
 
-export class Site {
+/** How much a site is filled with. */
+export interface Size {
   readonly groups: number
+  readonly rowsPerGroup: number
+}
+
+export class Site {
+  readonly size: Size
   readonly #place: NodePlace
   #node: NodeProcess | undefined
 
-  constructor(groups: number, place: NodePlace) {
-    this.groups = groups
+  constructor(size: Size, place: NodePlace) {
+    this.size = size
     this.#place = place
+  }
+
+  get groups(): number {
+    return this.size.groups
   }
 
   get url(): string {

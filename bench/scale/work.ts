@@ -1,6 +1,6 @@
 /**
- * The load of `bench scale`: commits and current reads of random groups, at one site after another,
- * a slice of seconds each.
+ * The load of `bench scale`: commits and current reads of random rows of random groups, at one site
+ * after another, a slice of seconds each.
  *
  * Of all groups, most of which a node of many has not in memory; and of as many as the smallest site
  * has, all of which were read just before. The former is what users see who all come once; the latter
@@ -84,15 +84,22 @@ export class Worker {
   load(work: Work, { clients, seconds, signal }: SliceOptions): ReturnType<typeof runLoops> {
     const draw = work.endsWith('OfSome') ? () => this.#oneOfSome() : () => this.#oneOfAll()
     const run = work.startsWith('commits')
-      ? () => this.#accounts.put(draw())
-      : () => this.#accounts.read(draw())
+      ? () => this.#accounts.put(draw(), this.#oneRow(), 1)
+      : () => this.#accounts.read(draw(), this.#oneRow())
     return runLoops(clients, seconds, run, signal)
   }
 
-  /** Each of the groups that are worked on, once. */
+  /** Each row of the groups that are worked on, once. */
   async #readSome({ clients, signal }: SliceOptions): Promise<void> {
-    await forEachBelow(this.#some, clients, signal, (n) => this.#accounts.read(this.#nthOfSome(n)))
+    const { rowsPerGroup } = this.site.size
+    await forEachBelow(this.#some * rowsPerGroup, clients, signal, (n) =>
+      this.#accounts.read(this.#nthOfSome(Math.floor(n / rowsPerGroup)), n % rowsPerGroup),
+    )
     await this.site.settled()
+  }
+
+  #oneRow(): number {
+    return Math.floor(Math.random() * this.site.size.rowsPerGroup)
   }
 
   #oneOfAll(): number {

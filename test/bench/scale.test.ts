@@ -27,9 +27,9 @@ function isReport(report: unknown): report is ScaleReport {
   return typeof report === 'object' && report !== null && 'recovery' in report
 }
 
-async function scale(keep: string, groups: string): Promise<ScaleReport> {
+async function scale(keep: string, groups: string, rows = '1'): Promise<ScaleReport> {
   const tiny = ['--rounds', '1', '--seconds', '0.2', '--warm-up', '0', '--clients', '4']
-  const flags = ['--groups', groups, '--keep', keep, ...tiny, '--json']
+  const flags = ['--groups', groups, '--rows-per-group', rows, '--keep', keep, ...tiny, '--json']
   const { code, stdout, stderr } = await runBench(['scale', ...flags])
   expect(code, stderr).toBe(0)
   return reportOf(stdout)
@@ -74,6 +74,10 @@ test(
       expect(describeScale(report)).toMatch(/ready in [\d.]+ s/)
       const again = await scale(keep, '20')
       expect(again.sizes[0]?.filled).toEqual(report.sizes[0]?.filled)
+      const wide = await scale(keep, '20', '30')
+      expect(wide.sizes[0]?.filled.rowsPerGroup).toBe(30)
+      expect(wide.slices.reduce((sum, { failures }) => sum + failures, 0)).toBe(0)
+      expect(describeScale(wide)).toMatch(/^rows +600$/m)
     })
   },
 )
