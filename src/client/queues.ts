@@ -32,10 +32,11 @@ export class ClientQueues implements QueueSource {
   /** Begins to handle a queue's messages in all groups, until it is stopped. */
   handle(call: HandleCall): QueueHandler {
     const { ask, groups, clock, random, intents } = this.#parts
-    const { queue, handle, onHandled, onFailed = () => undefined, ...options } = call
+    const { queue, prepare, handle, onHandled, onFailed = () => undefined, ...options } = call
     const agenda = new RemoteAgenda({ ask, clock, random })
     const parts = {
       ...{ queue, agenda, groups, clock, random, intents, options, handle, onFailed },
+      ...(prepare && { prepare }),
       ...(onHandled && { onHandled }),
     }
     const handler = new QueueHandler(parts)

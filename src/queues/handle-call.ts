@@ -7,6 +7,8 @@ import type { Taken } from './take.ts'
 
 export interface HandleCall extends HandleOptions {
   readonly queue: string
+  /** Awaited before each taking of messages; when it fails, none of them has. */
+  prepare?(): Promise<void> | undefined
   /** In the transaction that takes the messages; it may be called again for the same ones. */
   handle(transaction: RawTransaction, messages: readonly Taken[]): Promise<void>
   /** They were handled: what handled them is committed. Told in the process that did it. */

@@ -34,6 +34,8 @@ export interface QueueHandlerParts {
   readonly intents: IntentSource
   readonly options?: HandleOptions
   readonly agendaBounds?: Partial<AgendaBounds>
+  /** Awaited before each taking of messages; when it fails, none of them has. */
+  prepare?(): Promise<void> | undefined
   /** In the transaction that takes the messages; it may be called again for the same ones. */
   handle(transaction: RawTransaction, messages: readonly Taken[]): Promise<void>
   /** A handler failed, or a group could not be looked after: to be told; it is tried again. */
@@ -128,6 +130,7 @@ export class QueueHandler {
     try {
       await this.#transact(group, async (transaction) => {
         taken = undefined
+        await this.#parts.prepare?.()
         const batch = await take(transaction, queue, clock.wallMicros(), most)
         taken = batch
         if (batch.messages.length === 0) return

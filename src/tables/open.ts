@@ -239,12 +239,13 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     run: (tx: GroupTransaction<Of>, messages: readonly Message<Root, Body>[]) => Promise<void>,
     { onFailed, ...options }: QueueCallOptions = {},
   ): QueueHandling {
-    const schema = this.#schema
-    const { scope, queues } = this.#options
+    const { scope, queues, watch } = this.#options
     return handling(queues).handle({
-      ...{ ...options, queue: storedName(schema, name) },
+      ...{ ...options, queue: storedName(this.#opened, name) },
+      // What it writes is kept in all indexes that there are by then.
+      prepare: () => watch?.trusted(),
       handle: async (raw, taken) => {
-        const context = contextOfGroup(schema, raw.group)
+        const context = contextOfGroup(this.#schema, raw.group)
         const tx = new Transaction<Of>(new RowReads(raw, context), raw, [])
         const messages = taken.map((one) => messageOf<Root, Body>(context, one))
         await (scope === undefined ? run(tx, messages) : scope.inside(() => run(tx, messages)))

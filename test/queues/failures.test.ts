@@ -56,6 +56,20 @@ test('QUE-3: a failing message holds up those of its sender, and nobody else', a
   expect(await done(post)).toBe('a1 b1 a2')
 })
 
+test('QUE-6: what fails before messages are taken is counted against none of them', async () => {
+  const post = new Post()
+  const clerk = new Clerk(post)
+  let failures = 0
+  const prepare = async (): Promise<void> => {
+    if (failures++ < 3) throw new Error('a schema could not be looked at')
+  }
+  await post.send(group('a'), [{ to: group('r'), body: 'a1' }])
+  const { counts } = post.handle({ ...quick, attemptsMax: 1, prepare, handle: clerk.handle })
+  await post.until(() => counts.handled > 0)
+  expect(failures).toBeGreaterThan(3)
+  expect(counts).toEqual({ handled: 1, failures: 0, dead: 0 })
+})
+
 test('QUE-6: after its attempts a message is dead, listed, and handled once when it is redriven', async () => {
   const post = new Post()
   const clerk = new Clerk(post)

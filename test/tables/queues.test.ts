@@ -1,7 +1,11 @@
 /** Typed queues over nodes in memory: what is sent from a table's group is handled in another's. */
 import { expect, test } from 'vitest'
 import { asyncScope } from '../../src/adapters/async-scope.ts'
+import { defineSchema } from '../../schema/define.ts'
 import { Photo, photoApp, User } from '../../schema/examples/photos.ts'
+import { t } from '../../schema/property.ts'
+import { table } from '../../schema/table.ts'
+import { indexAgenda } from '../../src/tables/index-agenda.ts'
 import { openTables, rootKey, type Tables } from '../../src/tables/open.ts'
 import { queue, type Message } from '../../src/tables/queue-types.ts'
 import { Post } from '../queues/post.ts'
@@ -91,4 +95,33 @@ test('db itself is not to be used inside a handler', async () => {
   )
   await post.pass(3_000)
   expect(String(errors[0])).toContain('db.read was called inside the function')
+})
+
+test('IDX-6: a handler keeps an index that was declared after it began', async () => {
+  const post = new Post()
+  const Car = table('Car', { car: t.integer(), city: t.string() }).key('car').root()
+  const Indexed = Car.globalIndex('CarsByCity', ['city'])
+  const moves = queue<string>()('moves', Car)
+  const fleet = defineSchema('Fleet', [Car])
+  await post.settle(post.client.applySchema(fleet.model))
+  const sender = await post.settle(post.client.tables(fleet))
+  const handler = post.cluster.client({ schemaTrustMs: 1_000 }, 'handler')
+  const db = await post.settle(handler.tables(fleet))
+  const handled: string[] = []
+  db.handle(moves, async (tx, messages) => {
+    for (const { to, body: city } of messages) {
+      await tx.put(Car, { ...to, city })
+      handled.push(city)
+    }
+  })
+  await post.settle(post.client.applySchema(defineSchema('Fleet', [Indexed]).model))
+  await post.pass(1_100)
+  await post.settle(
+    sender.transaction(rootKey(Car, { car: 1 }), (tx) => tx.send(moves, { car: 2 }, 'Rome')),
+  )
+  await post.until(() => handled.length > 0)
+  await post.pass(1_000)
+  const receiver = db.group(rootKey(Car, { car: 2 }))
+  const changes = await post.settle(post.cluster.node('n1').replica.scan(receiver, indexAgenda))
+  expect(changes).toHaveLength(1)
 })
