@@ -1,5 +1,5 @@
 /** Bounds of reading tables and of indexes. What a transaction may hold is in `../txn/bounds.ts`. */
-import { clockDriftPpmMax } from '../base/limits.ts'
+import { clockDriftPpmMax, transactionBytesMax } from '../base/limits.ts'
 import { intentLifetimeMsMax } from '../txn/bounds.ts'
 
 /** Rows or entries in one page, when no limit is given. */
@@ -24,6 +24,9 @@ export const relayBounds = {
   sourceMs: 2_000,
   rerunsMax: 10,
 } as const
+
+/** Bytes of changes in one transaction of the relay, unless one alone has more; there is room for what goes with them. */
+export const relayBytesAtOnceMax: number = transactionBytesMax / 2
 
 /** Entries of a global index in one page: each of its groups may be asked for as many. */
 export const globalEntriesMax = 1_000

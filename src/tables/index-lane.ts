@@ -15,7 +15,7 @@ import type { LocalReplica, Outcome } from '../replica/local-replica.ts'
 import type { Mutation } from '../replication/transaction.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import type { Sessions } from '../txn/session.ts'
-import { relayBounds } from './bounds.ts'
+import { relayBounds, relayBytesAtOnceMax } from './bounds.ts'
 import { entryStateOf, type EntryState } from './index-agenda.ts'
 
 export interface LaneParts {
@@ -115,7 +115,7 @@ export class IndexLane {
     for (let tries = 1; ; tries++) {
       const seen = await groups.view(this.#target, from, relayBounds.callMs, atLeast)
       const read = await Promise.all(batch.map((member) => this.#read(member)))
-      const changes = read.flat()
+      const changes = withinBytes(read.flat())
       if (changes.length === 0) return changes
       const outcome = await this.#commit(seen.position, changes)
       if (outcome.kind === 'committed') return changes
@@ -159,6 +159,16 @@ export class IndexLane {
       settle(outcome.kind !== 'unknown')
     }
   }
+}
+
+/** The first ones, as many as one transaction may hold; who has others on his agenda comes again. */
+function withinBytes(changes: readonly Change[]): readonly Change[] {
+  let bytes = 0
+  const over = changes.findIndex(({ state: { key, value } }) => {
+    bytes += key.length + stampBytes + (value?.length ?? 0)
+    return bytes > relayBytesAtOnceMax
+  })
+  return over < 0 ? changes : changes.slice(0, Math.max(1, over))
 }
 
 function mutationOf({ state, madeAt }: Change): Mutation {

@@ -6,6 +6,7 @@
 import { agendaPrefix, topicOf, topicTextOf } from '../../src/base/agenda-key.ts'
 import { compareBytes, compareText, fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { StoreError } from '../../src/base/errors.ts'
+import { defaultLimits } from '../../src/base/limits.ts'
 import {
   nodeId,
   type GroupId,
@@ -29,6 +30,7 @@ import type {
   RowsAtPoint,
   Submission,
 } from '../../src/replica/local-replica.ts'
+import { excessOf, transactionOf } from '../../src/replica/submission-size.ts'
 import { applyEntry } from '../../src/replication/apply.ts'
 import type { Entry } from '../../src/replication/entry.ts'
 import type { KeyRange } from '../../src/replication/message.ts'
@@ -125,9 +127,7 @@ function isIn(key: Uint8Array, ranges: readonly KeyRange[]): boolean {
 }
 
 function throughBytes(submission: Submission): Transaction {
-  const { intent, attempt, allocations, mutations } = submission
-  const bytes = encodeTransaction({ ...intent, attempt, allocations, mutations })
-  const transaction = decodeTransaction(bytes)
+  const transaction = decodeTransaction(encodeTransaction(transactionOf(submission)))
   if (transaction === undefined) throw new Error('a transaction does not decode')
   return transaction
 }
@@ -267,6 +267,9 @@ export class MemoryReplica implements LocalReplica {
       return { kind: 'unknown' }
     }
     if (mishap === 'overloaded' || mishap === 'expired') return { kind: mishap }
+    const bytes = encodeTransaction(transactionOf(submission))
+    const excess = excessOf(submission, bytes, defaultLimits)
+    if (excess !== undefined) throw excess
     await this.#pause(this.#delayMs)
     const outcome = this.#log.commit(submission, this.#clock.wallMicros())
     if (mishap === 'answer-lost') {

@@ -259,3 +259,25 @@ test('IDX-5: a change that comes while the one before is relayed stays on the ag
   expect(await agendaOf(n1, db.group(of(1)))).toEqual([])
   expect((await run(db.index(Photo, 'PhotosByCity', {}))).items).toEqual([])
 })
+
+test('IDX-1: changes that are too large for one transaction together come into the index in several', async () => {
+  const { node, open, run, rest } = globalBench()
+  const n1 = node('n1')
+  const db = open(photos, n1)
+  const row = { user: 1, city: 'A', tag: [], note: 'x'.repeat(60_000) }
+  for (let part = 0; part < 3; part++) {
+    await run(
+      db.transaction(of(1), async (tx) => {
+        for (let at = 0; at < 30; at++) await tx.insert(Photo, { ...row, at })
+      }),
+    )
+  }
+  await run(db.transaction(of(2), (tx) => tx.insert(Photo, { ...row, user: 2, at: 1 })))
+  n1.relay.start()
+  await rest()
+  const { relayed, failures } = n1.relay.figures
+  expect({ relayed, failures }).toEqual({ relayed: 91, failures: 0 })
+  for (const user of [1, 2]) expect(await agendaOf(n1, db.group(of(user)))).toEqual([])
+  const page = await run(db.index(Photo, 'PhotosByCity', { city: 'A' }))
+  expect(page.items).toHaveLength(91)
+})
