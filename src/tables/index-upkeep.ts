@@ -137,7 +137,7 @@ async function fillFrom(parts: UpkeepParts, group: GroupId): Promise<Filled> {
       const page = await transaction.scan({ ...from, limit: upkeepBounds.rowsAtOnceMax })
       const found = page.rows.flatMap((stored) => rowIn(table, context, stored) ?? [])
       // What one node alone has accepted comes before this, or not at all: it is seen on the next run.
-      if (found.length === 0) transaction.takePosition()
+      transaction.takePosition()
       for (const { values } of found) putEntries(transaction, table, index, values)
       const last = page.rows.at(-1)?.key
       const next = page.isWhole || last === undefined ? undefined : keyAfter(last)

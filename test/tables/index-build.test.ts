@@ -34,6 +34,20 @@ function optionsOf(node: RelayNode, bench: GlobalBench): UpkeepParts['options'] 
   return { clock: node.clock, random, intents: new Sessions(node.clock, random) }
 }
 
+/** For who builds an index of the schema that the cluster has now. */
+async function partsOf(
+  { groups: port, replica, clock }: RelayNode,
+  options: UpkeepParts['options'],
+  name: string,
+): Promise<UpkeepParts> {
+  const view = await readSchemaView(port, 'Fleet', { clock })
+  const schema = view && compileSchema(view.version)
+  const [table, index] = [schema?.tables.get('Car'), schema?.globals.get(name)]
+  if (!schema || !table || !index) throw new Error('the index was applied')
+  const list = replica.groups.bind(replica)
+  return { port, schema, table, index, options, list, onProgress: () => undefined }
+}
+
 async function opened(bench: GlobalBench, node: RelayNode, schema: Schema): Promise<PlainTables> {
   const { clock, groups: port } = node
   const look = (): ReturnType<typeof readSchemaView> => readSchemaView(port, 'Fleet', { clock })
@@ -102,18 +116,7 @@ test('IDX-6: an index on rows that are there is asked when all are in it, those 
   await run(put(before, 1, 'Rome'))
   await run(put(after, 2, 'Rome', 4))
   const view = await run(readSchemaView(n1.groups, 'Fleet', { clock: n1.clock }))
-  const schema = compileSchema(
-    view?.version ??
-      (() => {
-        throw new Error('no schema')
-      })(),
-  )
-  const [table, index] = [schema.tables.get('Car'), schema.globals.get('CarsByCity')]
-  if (table === undefined || index === undefined) throw new Error('the index was applied')
-  const parts: UpkeepParts = {
-    ...{ port: n1.groups, schema, table, index, options, onProgress: () => undefined },
-    list: n1.replica.groups.bind(n1.replica),
-  }
+  const parts = await run(partsOf(n1, options, 'CarsByCity'))
   await rest()
   const kinds = (await run(compareIndex(parts))).faults.map(({ kind }) => kind)
   expect(kinds).toEqual(['missing', 'missing', 'missing', 'missing', 'left-over'])
@@ -129,7 +132,7 @@ test('IDX-6: an index on rows that are there is asked when all are in it, those 
     { car: 6, city: 'Rome' },
   ])
   // What is left over is found, and taken out by the agenda of its row's group.
-  const [group] = indexGroups(index)
+  const [group] = indexGroups(parts.index)
   expect(group).toBeDefined()
   await run(remove(before, 3))
   await rest()
@@ -138,6 +141,23 @@ test('IDX-6: an index on rows that are there is asked when all are in it, those 
   // A group without rows may get one that somebody alone has accepted: a position is taken in it.
   const emptied = before.group({ table: 'Car', key: { car: 3 } })
   const at = async (): Promise<number> => (await n1.replica.read(emptied, 'any', 1_000)).position
+  const position = await run(at())
+  await run(buildIndex(parts, undefined))
+  expect(await run(at())).toBe(position + 1)
+})
+
+test('IDX-6: a build takes a position in a group whose rows have no entries', async () => {
+  const bench = globalBench()
+  const { node, run } = bench
+  const n1 = node('n1')
+  const options = optionsOf(n1, bench)
+  const seats = schemaOf('CREATE GLOBAL INDEX CarsBySeats ON Car(seats);')
+  await run(applySchema(n1.groups, seats, options))
+  const db = await run(opened(bench, n1, seats))
+  await run(put(db, 1, 'Oslo'))
+  const parts = await run(partsOf(n1, options, 'CarsBySeats'))
+  const group = db.group({ table: 'Car', key: { car: 1 } })
+  const at = async (): Promise<number> => (await n1.replica.read(group, 'any', 1_000)).position
   const position = await run(at())
   await run(buildIndex(parts, undefined))
   expect(await run(at())).toBe(position + 1)
