@@ -45,7 +45,7 @@ export const schemaGraceMs: number =
 /** Of building and comparing global indexes. */
 export const upkeepBounds = {
   groupsAtOnceMax: 16,
-  /** Rows whose entries one transaction puts on an agenda; each may have many. */
+  /** Rows whose entries one transaction puts on an agenda, if it can hold these; each may have many. */
   rowsAtOnceMax: 50,
   changesAtOnceMax: 1_000,
   /** Between two looks at an agenda, and two steps of a long wait. */

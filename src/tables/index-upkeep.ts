@@ -3,14 +3,15 @@
  * (SPEC.md "Global indexes"). All of it changes an index in the one way there is: by putting entries on
  * the agenda of the group of their row, in a transaction that has read the row.
  */
+import { StoreError } from '../base/errors.ts'
 import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import { listedGroupsMax } from '../base/limits.ts'
 import { keyAfter, prefixRange, type KeyRange } from '../txn/key-range.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import { runRead } from '../txn/run-read.ts'
-import { runTransaction, type TransactionOptions } from '../txn/run.ts'
-import type { StoredRow } from '../txn/reads.ts'
+import { runTransaction, type Committed, type TransactionOptions } from '../txn/run.ts'
+import type { ScanRange, StoredRow } from '../txn/reads.ts'
 import { pause } from '../txn/time.ts'
 import { schemaGraceMs, upkeepBounds } from './bounds.ts'
 import type { CompiledGlobal, CompiledSchema, CompiledTable } from './compile.ts'
@@ -126,28 +127,58 @@ interface Filled {
 
 /** Puts the entries of all of the group's rows on its agenda. */
 async function fillFrom(parts: UpkeepParts, group: GroupId): Promise<Filled> {
-  const { port, table, index, options } = parts
   const context = contextOf(parts, group)
   if (context === undefined) return { rows: 0, at: 0 }
   let rest: KeyRange | undefined = rowRange
   let [rows, at] = [0, 0]
   while (rest !== undefined) {
-    const from: KeyRange = rest
-    const { value, timestamp } = await runTransaction(port, group, options, async (transaction) => {
-      const page = await transaction.scan({ ...from, limit: upkeepBounds.rowsAtOnceMax })
-      const found = page.rows.flatMap((stored) => rowIn(table, context, stored) ?? [])
-      // What one node alone has accepted comes before this, or not at all: it is seen on the next run.
-      transaction.takePosition()
-      for (const { values } of found) putEntries(transaction, table, index, values)
-      const last = page.rows.at(-1)?.key
-      const next = page.isWhole || last === undefined ? undefined : keyAfter(last)
-      return { next, count: found.length }
-    })
+    const { value, timestamp } = await fillPage(parts, context, rest, upkeepBounds.rowsAtOnceMax)
     rows += value.count
     at = timestamp ?? at
     rest = value.next && { gte: value.next, lt: rowRange.lt }
   }
   return { rows, at }
+}
+
+interface Page {
+  /** Rows of the table. */
+  readonly count: number
+  /** Where the rest begins; absent when there is none. */
+  readonly next: Uint8Array | undefined
+}
+
+/** Up to `limit` rows, and fewer where a transaction cannot hold the entries of so many. */
+async function fillPage(
+  parts: UpkeepParts,
+  context: GroupContext,
+  from: KeyRange,
+  limit: number,
+): Promise<Committed<Page>> {
+  try {
+    return await runTransaction(parts.port, context.group, parts.options, (transaction) =>
+      putPage(parts, context, transaction, { ...from, limit }),
+    )
+  } catch (error) {
+    const isTooLarge = error instanceof StoreError && error.code === 'too-large'
+    if (!isTooLarge || limit === 1) throw error
+    return await fillPage(parts, context, from, Math.floor(limit / 2))
+  }
+}
+
+async function putPage(
+  { table, index }: UpkeepParts,
+  context: GroupContext,
+  transaction: RawTransaction,
+  range: ScanRange,
+): Promise<Page> {
+  const page = await transaction.scan(range)
+  const found = page.rows.flatMap((stored) => rowIn(table, context, stored) ?? [])
+  // What one node alone has accepted comes before this, or not at all: it is seen on the next run.
+  transaction.takePosition()
+  for (const { values } of found) putEntries(transaction, table, index, values)
+  const last = page.rows.at(-1)?.key
+  const next = page.isWhole || last === undefined ? undefined : keyAfter(last)
+  return { next, count: found.length }
 }
 
 function putEntries(

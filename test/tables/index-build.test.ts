@@ -42,7 +42,8 @@ async function partsOf(
 ): Promise<UpkeepParts> {
   const view = await readSchemaView(port, 'Fleet', { clock })
   const schema = view && compileSchema(view.version)
-  const [table, index] = [schema?.tables.get('Car'), schema?.globals.get(name)]
+  const index = schema?.globals.get(name)
+  const table = schema?.tables.get(index?.table ?? '')
   if (!schema || !table || !index) throw new Error('the index was applied')
   const list = replica.groups.bind(replica)
   return { port, schema, table, index, options, list, onProgress: () => undefined }
@@ -161,6 +162,31 @@ test('IDX-6: a build takes a position in a group whose rows have no entries', as
   const position = await run(at())
   await run(buildIndex(parts, undefined))
   expect(await run(at())).toBe(position + 1)
+})
+
+test('IDX-6: rows whose entries are too large for one transaction are filled in by several', async () => {
+  const bench = globalBench()
+  const { node, run } = bench
+  const n1 = node('n1')
+  n1.relay.start()
+  const options = optionsOf(n1, bench)
+  const Trip = { name: 'Trip' }
+  const trips =
+    'CREATE TABLE Trip { required integer car; required integer trip; repeated string tag; required string note; } PRIMARY KEY(car, trip), IN TABLE Car, ENTITY GROUP KEY(car) REFERENCES Car;'
+  const before = schemaOf(trips)
+  await run(applySchema(n1.groups, before, options))
+  const db = await run(opened(bench, n1, before))
+  const tag = Array.from({ length: 40 }, (_, at) => `t${at}`)
+  for (let trip = 1; trip <= 60; trip++) {
+    const row = { car: 1, trip, tag, note: 'x'.repeat(3_000) }
+    await run(db.transaction({ table: 'Car', key: { car: 1 } }, (tx) => tx.put(Trip, row)))
+  }
+  const index = 'CREATE GLOBAL INDEX TripsByTag ON Trip(tag) STORING (note);'
+  await run(applySchema(n1.groups, schemaOf(trips + index), options))
+  const parts = await run(partsOf(n1, options, 'TripsByTag'))
+  expect(await run(buildIndex(parts, undefined))).toEqual({ groups: 1, rows: 60 })
+  const report = { groups: 1, rows: 60, entries: 2_400, faults: [] }
+  expect(await run(compareIndex(parts))).toEqual(report)
 })
 
 test('IDX-6: a program that was suspended looks at the registry again before it writes', async () => {
