@@ -84,23 +84,21 @@ export async function makeIndex(
 ): Promise<{ readonly groups: number; readonly rows: number; readonly removed: number }> {
   const built = await buildIndex(parts, declaredAt, graceMs)
   // Not before: what was put within the grace may have been on its way until now.
-  const { removed, at } = await removeLeftOvers(parts)
-  if (removed > 0) await untilRelayed(parts, at, built.groups)
+  const removed = await removeLeftOvers(parts)
+  if (removed > 0) await untilRelayed(parts, built.groups)
   return { ...built, removed }
 }
 
-/** Takes entries that no row has out of the index, by the agendas of their groups: how many, and by when. */
-export async function removeLeftOvers(
-  parts: UpkeepParts,
-): Promise<{ readonly removed: number; readonly at: Timestamp }> {
-  let [removed, at] = [0, 0]
+/** Takes entries that no row has out of the index, by the agendas of their groups; resolves with how many. */
+export async function removeLeftOvers(parts: UpkeepParts): Promise<number> {
+  let removed = 0
   await inTurns(indexGroups(parts.index), (target) =>
     compareEntries(parts, target, async (place) => {
-      at = Math.max(at, await rightenEntry(parts, place))
+      await rightenEntry(parts, place)
       removed += 1
     }),
   )
-  return { removed, at }
+  return removed
 }
 
 type Suspect = (place: Place) => Promise<void>
@@ -210,25 +208,19 @@ function faultOf(
   return kind && { kind, index: index.name, entry: words }
 }
 
-/** Puts on the agenda what the entry is by its row; resolves with when that was. */
-async function rightenEntry(parts: UpkeepParts, place: Place): Promise<Timestamp> {
+/** Puts on the agenda what the entry is by its row. */
+async function rightenEntry(parts: UpkeepParts, place: Place): Promise<void> {
   const { port, table, index, options } = parts
-  const { timestamp = 0 } = await runTransaction(
-    port,
-    place.source,
-    options,
-    async (transaction) => {
-      const stored = await transaction.get(place.rowKey)
-      const row = stored && decodeRow(table, place.key, stored.value)
-      const entry = row && entriesOf(table, index, row).get(latin1(place.entryKey))
-      const change =
-        row === undefined || entry === undefined
-          ? agendaRowOf({ target: place.target, key: place.entryKey, value: undefined })
-          : madeOf(table, index, row, entry)
-      transaction.put(change.key, change.value)
-    },
-  )
-  return timestamp
+  await runTransaction(port, place.source, options, async (transaction) => {
+    const stored = await transaction.get(place.rowKey)
+    const row = stored && decodeRow(table, place.key, stored.value)
+    const entry = row && entriesOf(table, index, row).get(latin1(place.entryKey))
+    const change =
+      row === undefined || entry === undefined
+        ? agendaRowOf({ target: place.target, key: place.entryKey, value: undefined })
+        : madeOf(table, index, row, entry)
+    transaction.put(change.key, change.value)
+  })
 }
 
 function placeOf({ table, index }: UpkeepParts, row: FoundRow, entry: Entry): Place {

@@ -3,6 +3,7 @@
  * (SPEC.md "Global indexes"). All of it changes an index in the one way there is: by putting entries on
  * the agenda of the group of their row, in a transaction that has read the row.
  */
+import { bufferOf, latin1, readCount } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import { listedGroupsMax } from '../base/limits.ts'
@@ -18,7 +19,7 @@ import type { CompiledGlobal, CompiledSchema, CompiledTable } from './compile.ts
 import { entriesOf, entryWriter } from './entries.ts'
 import { madeOf } from './global-writes.ts'
 import { rootOfGroup, type GroupContext } from './group-context.ts'
-import { changesUnder } from './index-agenda.ts'
+import { changesUnder, entryStateOf } from './index-agenda.ts'
 import { waitForGrace } from './index-grace.ts'
 import { decodeRowKey, rowSpace } from './row-key.ts'
 import type { Values } from './row-check.ts'
@@ -66,27 +67,22 @@ export async function buildIndex(
   const { clock } = options
   if (declaredAt !== undefined) await waitForGrace({ clock, onProgress }, declaredAt, graceMs)
   const total = await countGroups(parts)
-  let [groups, rows, filledAt] = [0, 0, 0]
+  let [groups, rows] = [0, 0]
   await forEachGroup(parts, async (group) => {
     const filled = await fillFrom(parts, group)
-    rows += filled.rows
-    filledAt = Math.max(filledAt, filled.at)
+    rows += filled
     groups += 1
     onProgress({ phase: 'filling', done: groups, total })
   })
-  await untilRelayed(parts, filledAt, groups)
+  await untilRelayed(parts, groups)
   return { groups, rows }
 }
 
-/** Resolves when what was on agendas up to `at` is in the index. */
-export async function untilRelayed(
-  parts: UpkeepParts,
-  at: Timestamp,
-  total: number,
-): Promise<void> {
+/** Resolves when what is on agendas now is in the index, or what took its place there. */
+export async function untilRelayed(parts: UpkeepParts, total: number): Promise<void> {
   let relayed = 0
   await forEachGroup(parts, async (group) => {
-    while (await hasChanges(parts, group, at)) await pause(parts.options, upkeepBounds.lookMs)
+    await untilGroupRelayed(parts, group)
     relayed += 1
     parts.onProgress({ phase: 'relaying', done: relayed, total })
   })
@@ -119,25 +115,18 @@ export async function countGroups(parts: UpkeepParts): Promise<number> {
   return count
 }
 
-interface Filled {
-  readonly rows: number
-  /** When the last of it was put there. */
-  readonly at: Timestamp
-}
-
-/** Puts the entries of all of the group's rows on its agenda. */
-async function fillFrom(parts: UpkeepParts, group: GroupId): Promise<Filled> {
+/** Puts the entries of all of the group's rows on its agenda; resolves with how many rows. */
+async function fillFrom(parts: UpkeepParts, group: GroupId): Promise<number> {
   const context = contextOf(parts, group)
-  if (context === undefined) return { rows: 0, at: 0 }
+  if (context === undefined) return 0
   let rest: KeyRange | undefined = rowRange
-  let [rows, at] = [0, 0]
+  let rows = 0
   while (rest !== undefined) {
-    const { value, timestamp } = await fillPage(parts, context, rest, upkeepBounds.rowsAtOnceMax)
+    const { value } = await fillPage(parts, context, rest, upkeepBounds.rowsAtOnceMax)
     rows += value.count
-    at = timestamp ?? at
     rest = value.next && { gte: value.next, lt: rowRange.lt }
   }
-  return { rows, at }
+  return rows
 }
 
 interface Page {
@@ -193,16 +182,52 @@ function putEntries(
   }
 }
 
-/** Whether something that was put there up to `at` waits for the relay. */
-async function hasChanges(
-  { port, index, options }: UpkeepParts,
-  group: GroupId,
-  at: Timestamp,
-): Promise<boolean> {
+/** Changes on a group's agenda that are waited for, by their keys: when they were seen first. */
+type Waited = ReadonlyMap<string, Timestamp>
+
+/**
+ * A change may be replaced before it is relayed, by a later one of its entry, and the row be missing in
+ * the index still: so its key is waited for, whenever what stands there was written.
+ */
+async function untilGroupRelayed(parts: UpkeepParts, group: GroupId): Promise<void> {
+  const { port, index, options } = parts
   const from = { kind: 'current' } as const
   const range = { ...changesUnder(entryWriter(index).bytes), limit: upkeepBounds.changesAtOnceMax }
-  const { value } = await runRead(port, group, from, options, (reads) => reads.scan(range))
-  return !value.isWhole || value.rows.some(({ timestamp = 0 }) => timestamp <= at)
+  let waited: Waited | undefined
+  for (;;) {
+    const { value: page } = await runRead(port, group, from, options, (reads) => reads.scan(range))
+    // Of a page that is cut off it is not known what is gone.
+    if (page.isWhole) waited = await stillWaited(parts, page.rows, waited)
+    if (waited?.size === 0) return
+    await pause(options, upkeepBounds.lookMs)
+  }
+}
+
+async function stillWaited(
+  parts: UpkeepParts,
+  rows: readonly StoredRow[],
+  before: Waited | undefined,
+): Promise<Waited> {
+  const waited = new Map<string, Timestamp>()
+  for (const row of rows) {
+    const key = latin1(row.key)
+    const since = before === undefined ? (row.timestamp ?? 0) : before.get(key)
+    if (since !== undefined && !(await hasLater(parts, row, since))) waited.set(key, since)
+  }
+  return waited
+}
+
+/** Of an entry that changes all the time: does the index have what came at `since`, or after it? */
+async function hasLater(
+  { port, options }: UpkeepParts,
+  change: StoredRow,
+  since: Timestamp,
+): Promise<boolean> {
+  if (change.timestamp === since) return false
+  const { target, key } = entryStateOf(change)
+  const from = { kind: 'current' } as const
+  const { value: entry } = await runRead(port, target, from, options, (reads) => reads.get(key))
+  return entry !== undefined && readCount(bufferOf(entry.value), 0) >= since
 }
 
 export function contextOf({ schema }: UpkeepParts, group: GroupId): GroupContext | undefined {
