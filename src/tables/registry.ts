@@ -30,6 +30,9 @@ import {
 const currentKey = encodeTuple(['current'])
 const buildingKey = encodeTuple(['building'])
 
+/** In time to come by any clock: a build waits for the whole grace (`index-grace.ts`). */
+const notKnownYet: Timestamp = Number.MAX_SAFE_INTEGER
+
 function versionKey(version: number): Uint8Array {
   return encodeTuple(['version', version])
 }
@@ -41,7 +44,7 @@ function registryGroup(name: string): GroupId {
 /** A schema as the cluster has it now. */
 export interface SchemaView {
   readonly version: SchemaVersion
-  /** Global indexes that do not have all rows yet, by name, and when they were declared. */
+  /** Global indexes that do not have all rows yet, by name, and since when everybody may know of them. */
   readonly building: ReadonlyMap<string, Timestamp>
 }
 
@@ -117,9 +120,31 @@ export async function applySchema(
   if (unique !== undefined) throw notKept(unique)
   const group = registryGroup(schema.name)
   const { value } = await runTransaction(port, group, options, (transaction) =>
-    step(transaction, schema, options.clock.wallMicros()),
+    step(transaction, schema),
   )
+  if (value.kind === 'first') return value
+  await noteKnown(port, group, options).catch((error: unknown) => {
+    // The schema is applied all the same; a build waits for the whole grace then.
+    if (!(error instanceof StoreError)) throw error
+  })
   return value
+}
+
+/**
+ * The change itself may take effect long after it was made, when who proposed it was cut off meanwhile.
+ * So an index counts as declared from when somebody has found it declared.
+ */
+async function noteKnown(
+  port: GroupPort,
+  group: GroupId,
+  options: TransactionOptions,
+): Promise<void> {
+  await runTransaction(port, group, options, async (transaction) => {
+    const building = new Map(buildingIn((await transaction.get(buildingKey))?.value))
+    const noted = [...building].filter(([, since]) => since === notKnownYet)
+    for (const [index] of noted) building.set(index, options.clock.wallMicros())
+    if (noted.length > 0) putBuilding(transaction, building)
+  })
 }
 
 function notKept({ name, table }: Index): StoreError {
@@ -127,11 +152,7 @@ function notKept({ name, table }: Index): StoreError {
   return new StoreError('invalid', message)
 }
 
-async function step(
-  transaction: RawTransaction,
-  schema: Schema,
-  nowMicros: Timestamp,
-): Promise<AppliedSchema> {
+async function step(transaction: RawTransaction, schema: Schema): Promise<AppliedSchema> {
   const row = await transaction.get(currentKey)
   if (row === undefined) {
     const version = firstVersion(schema)
@@ -145,7 +166,7 @@ async function step(
   }
   if (next.kind === 'next') {
     put(transaction, current, next.version)
-    await noteNewIndexes(transaction, current.schema, schema, nowMicros)
+    await noteNewIndexes(transaction, current.schema, schema)
   }
   return next
 }
@@ -155,7 +176,6 @@ async function noteNewIndexes(
   transaction: RawTransaction,
   before: Schema,
   after: Schema,
-  nowMicros: Timestamp,
 ): Promise<void> {
   const added = after.indexes.filter(
     ({ name, table, kind }) =>
@@ -163,7 +183,7 @@ async function noteNewIndexes(
   )
   if (added.length === 0) return
   const building = new Map(buildingIn((await transaction.get(buildingKey))?.value))
-  for (const { name } of added) building.set(name, nowMicros)
+  for (const { name } of added) building.set(name, notKnownYet)
   putBuilding(transaction, building)
 }
 

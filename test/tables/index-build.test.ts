@@ -216,6 +216,31 @@ test('IDX-6: a build waits for entries that changed again before they were relay
   expect(ends).toHaveLength(1)
 })
 
+test('IDX-6: the grace begins when the index is known to be declared, however long ago that was asked', async () => {
+  const bench = globalBench()
+  const { node, run, world } = bench
+  const n1 = node('n1')
+  const options = optionsOf(n1, bench)
+  const since = async (): Promise<number | undefined> =>
+    (await readSchemaView(n1.groups, 'Fleet', options))?.building.get('CarsByCity')
+  await run(applySchema(n1.groups, first, options))
+  n1.replica.mishaps.push('answer-lost')
+  const unknown = { code: 'unknown-outcome' }
+  await expect(run(applySchema(n1.groups, second, options))).rejects.toMatchObject(unknown)
+  // It may have taken effect a moment ago, for all that anybody knows.
+  await run(world.sleep(1_000_000_000))
+  const parts = await run(partsOf(n1, options, 'CarsByCity'))
+  const declaredAt = await run(since())
+  const beganAt = world.nowMicros
+  await run(buildIndex(parts, declaredAt, 60_000))
+  expect(world.nowMicros - beganAt).toBeGreaterThanOrEqual(60_000_000)
+  const askedAt = n1.clock.wallMicros()
+  expect(await run(applySchema(n1.groups, second, options))).toMatchObject({ kind: 'same' })
+  const known = await run(since())
+  expect(known).toBeGreaterThanOrEqual(askedAt)
+  expect(known).toBeLessThan(askedAt + 1_000_000)
+})
+
 test('IDX-6: a program that was suspended looks at the registry again before it writes', async () => {
   const bench = globalBench()
   const { node, run } = bench
