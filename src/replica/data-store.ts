@@ -24,7 +24,7 @@ import { putGroup } from './group-batch.ts'
 import { groupNames } from './group-names.ts'
 import { HistorySweep } from './history-sweep.ts'
 import { Listing } from './listing.ts'
-import type { Row, RowRange } from './local-replica.ts'
+import type { PageRange, Row } from './local-replica.ts'
 import { mergeRows, storeRange } from './merge-rows.ts'
 import { Overlay, type Commit, type OverlayRow, type TakenGroup } from './overlay.ts'
 import { getChecked, scanAs } from './read-store.ts'
@@ -155,7 +155,7 @@ export class DataStore {
   }
 
   /** The rows of a range as of the call: every entry committed so far, whole. */
-  scan(group: GroupId, range: RowRange): Promise<readonly Row[]> {
+  scan(group: GroupId, range: PageRange): Promise<readonly Row[]> {
     const prefix = groupPrefix(group)
     const pending = this.#overlay.range(group, range)
     const stored = this.#rows(storeRange(prefix, range, pending.length), prefix.length + 1)
@@ -171,7 +171,7 @@ export class DataStore {
     return this.#snapshots.getAll(group, keys, at)
   }
 
-  scanAt(group: GroupId, range: RowRange, at: Timestamp): Promise<readonly Row[]> {
+  scanAt(group: GroupId, range: PageRange, at: Timestamp): Promise<readonly Row[]> {
     return this.#snapshots.scan(group, range, at)
   }
 

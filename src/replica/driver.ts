@@ -28,10 +28,10 @@ import type {
   IntentOutcome,
   LocalReplica,
   Outcome,
+  PageRange,
   ReadLevel,
   ReadPoint,
   Row,
-  RowRange,
   Submission,
 } from './local-replica.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
@@ -281,7 +281,7 @@ export class Driver implements LocalReplica {
     return this.#reads.getAt(group, keys, at)
   }
 
-  scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]> {
+  scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]> {
     return this.#reads.scan(group, range, at)
   }
 

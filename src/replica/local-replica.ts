@@ -93,6 +93,25 @@ export interface RowRange {
   readonly limit?: number
 }
 
+/** A range to be read in pages: each ends where it is full, or at the end of the range. */
+export interface PageRange extends RowRange {
+  /** A page ends with the row whose key and value make it more than so many bytes. */
+  readonly bytesMax?: number
+}
+
+/** Whether a page came to the end of the range it was asked for; if not, go on after its last row. */
+export function isAtEnd(
+  rows: readonly Row[],
+  { limit = Infinity, bytesMax = Infinity }: PageRange,
+): boolean {
+  return rows.length < limit && rows.reduce((bytes, row) => bytes + bytesOf(row), 0) <= bytesMax
+}
+
+/** What a row counts where bytes are bounded. */
+export function bytesOf({ key, value }: Row): number {
+  return key.length + value.length
+}
+
 /** A group with something under a topic on its agenda. */
 export interface ListedGroup {
   readonly group: GroupId
@@ -192,8 +211,11 @@ export interface LocalReplica {
     atLeast: Position,
     keys: readonly Uint8Array[],
   ): RowsAtPoint | undefined
-  /** Rows in key order: newest applied versions as of the call, or those as of timestamp `at`. */
-  scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]>
+  /**
+   * Rows in key order: newest applied versions as of the call, or those as of timestamp `at`. What lies
+   * behind the page is not read; `isAtEnd` tells whether something may.
+   */
+  scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]>
   /** Calls `wake` once when the group's applied position passes `position`; returns a canceller. */
   watch(group: GroupId, position: Position, wake: () => void): () => void
   /**

@@ -1,7 +1,7 @@
 /** Overlay and data store as one ordered range of rows: where both have a key, the overlay wins. */
 import { compareBytes } from '../base/bytes.ts'
 import type { Range } from '../ports/storage.ts'
-import type { Row, RowRange } from './local-replica.ts'
+import { bytesOf, type PageRange, type Row, type RowRange } from './local-replica.ts'
 import type { OverlayRow } from './overlay.ts'
 import {
   afterHistory,
@@ -56,7 +56,7 @@ function isTighter({ gte, gt }: RowRange): boolean {
 export async function mergeRows(
   overlay: readonly OverlayRow[],
   stored: AsyncIterable<readonly Row[]>,
-  range: RowRange,
+  range: PageRange,
 ): Promise<readonly Row[]> {
   const merge = new Merge(overlay, range)
   for await (const rows of stored) {
@@ -71,18 +71,21 @@ class Merge {
   readonly rows: Row[] = []
   readonly #overlay: readonly OverlayRow[]
   readonly #limit: number
+  readonly #bytesMax: number
   readonly #sign: number
   /** Of the overlay, the first row that is not in yet. */
   #next = 0
+  #bytes = 0
 
-  constructor(overlay: readonly OverlayRow[], { limit, reverse }: RowRange) {
+  constructor(overlay: readonly OverlayRow[], { limit, bytesMax, reverse }: PageRange) {
     this.#overlay = overlay
     this.#limit = limit ?? Number.POSITIVE_INFINITY
+    this.#bytesMax = bytesMax ?? Number.POSITIVE_INFINITY
     this.#sign = reverse === true ? -1 : 1
   }
 
   get isFull(): boolean {
-    return this.rows.length >= this.#limit
+    return this.rows.length >= this.#limit || this.#bytes > this.#bytesMax
   }
 
   /** A stored row, behind what the overlay has before it; it may be hidden by the overlay's own. */
@@ -93,7 +96,7 @@ class Merge {
       this.#take(first)
       if (order === 0) return
     }
-    if (!this.isFull) this.rows.push(row)
+    if (!this.isFull) this.#push(row)
   }
 
   /** There are no more stored rows. */
@@ -107,6 +110,11 @@ class Merge {
 
   #take({ key, value, timestamp }: OverlayRow): void {
     this.#next += 1
-    if (value !== undefined) this.rows.push({ key, value, timestamp })
+    if (value !== undefined) this.#push({ key, value, timestamp })
+  }
+
+  #push(row: Row): void {
+    this.rows.push(row)
+    this.#bytes += bytesOf(row)
   }
 }

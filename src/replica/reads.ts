@@ -12,7 +12,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import { isCount } from '../replication/transaction.ts'
 import type { DataStore } from './data-store.ts'
-import type { ReadLevel, ReadPoint, Row, RowRange, RowsAtPoint } from './local-replica.ts'
+import type { PageRange, ReadLevel, ReadPoint, Row, RowsAtPoint } from './local-replica.ts'
 import type { Applied, Replica } from './replica.ts'
 import type { Requests } from './requests.ts'
 
@@ -116,7 +116,7 @@ export class Reads {
     return this.#served(group, from === 'any' ? 'any' : 'at', { position, timestamp })
   }
 
-  async scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]> {
+  async scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]> {
     const { data } = this.#parts
     if (at === undefined) return data.scan(group, range)
     const { isNewest } = this.#open(group, at)

@@ -10,7 +10,7 @@ import { compareBytes } from '../base/bytes.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import { isSeenAt } from '../mvcc/collection.ts'
 import type { KeyValue, Range } from '../ports/storage.ts'
-import type { Row, RowRange } from './local-replica.ts'
+import type { PageRange, Row } from './local-replica.ts'
 import { historyRange, mergeRows, storeRange } from './merge-rows.ts'
 import type { Overlay } from './overlay.ts'
 import {
@@ -77,7 +77,7 @@ export class SnapshotReads {
   }
 
   /** The rows of a range, as of the call. */
-  scan(group: GroupId, range: RowRange, at: Timestamp): Promise<readonly Row[]> {
+  scan(group: GroupId, range: PageRange, at: Timestamp): Promise<readonly Row[]> {
     const prefix = groupPrefix(group)
     const pending = this.#parts.overlay.range(group, range, at)
     // How many stored rows are passed over cannot be known.

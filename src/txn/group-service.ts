@@ -8,7 +8,13 @@ import type { GroupId, Timestamp } from '../base/ids.ts'
 import { keyBytesMax, listedGroupsMax } from '../base/limits.ts'
 import { outcomeNow, outcomeOf, problem, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { LocalReplica, ReadLevel, Row, Submission } from '../replica/local-replica.ts'
+import {
+  bytesOf,
+  type LocalReplica,
+  type ReadLevel,
+  type Row,
+  type Submission,
+} from '../replica/local-replica.ts'
 import { answerBytesMax } from './bounds.ts'
 import {
   groupOf,
@@ -19,7 +25,7 @@ import {
   type ReadGroup,
 } from './group-operation.ts'
 import { intentsProblem, timeoutProblem } from './intents.ts'
-import type { ReadFrom } from './group-port.ts'
+import type { ReadFrom, View } from './group-port.ts'
 import { LocalGroups } from './local-groups.ts'
 import { AdvisoryLocks, lockHoldMsMax } from './locks.ts'
 import { remainingMs } from './time.ts'
@@ -116,9 +122,28 @@ export class GroupService {
   async #read(operation: ReadGroup, timeoutMs: number): Promise<GroupAnswer> {
     const { group, from, atLeast, keys, range } = operation
     const view = await this.#groups.view(group, from, timeoutMs, atLeast)
-    const rows = untilFull(await this.#groups.get(group, view, keys))
+    const rows = await this.#rowsAt(group, view, keys)
     if (range === undefined) return { kind: 'read-group', view, rows }
     return { kind: 'read-group', view, rows, page: await this.#groups.scan(group, view, range) }
+  }
+
+  /** Some keys at a time: no more is held than an answer has room for, and others have turns. */
+  async #rowsAt(
+    group: GroupId,
+    view: View,
+    keys: readonly Uint8Array[],
+  ): Promise<readonly (Row | undefined)[]> {
+    const full = new FullRows()
+    for (let at = 0; at < keys.length; at += rowsNowMax) {
+      if (at > 0) await this.#pause()
+      const some = await this.#groups.get(group, view, keys.slice(at, at + rowsNowMax))
+      if (!full.add(some)) break
+    }
+    return full.rows
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => this.#ports.clock.defer(resolve))
   }
 
   async #commit(operation: CommitGroup, timeoutMs: number): Promise<GroupAnswer> {
@@ -151,13 +176,25 @@ function pointOf(from: ReadFrom): ReadLevel | Timestamp | undefined {
 }
 
 /** Whole rows up to the bound of an answer, and at least one. */
-function untilFull(rows: readonly (Row | undefined)[]): readonly (Row | undefined)[] {
-  let bytes = 0
-  for (const [index, row] of rows.entries()) {
-    if (row !== undefined) bytes += row.key.length + row.value.length
-    if (bytes > answerBytesMax && index > 0) return rows.slice(0, index)
+class FullRows {
+  readonly rows: (Row | undefined)[] = []
+  #bytes = 0
+
+  /** False: no room was left for all of them. */
+  add(rows: readonly (Row | undefined)[]): boolean {
+    for (const row of rows) {
+      if (row !== undefined) this.#bytes += bytesOf(row)
+      if (this.#bytes > answerBytesMax && this.rows.length > 0) return false
+      this.rows.push(row)
+    }
+    return true
   }
-  return rows
+}
+
+function untilFull(rows: readonly (Row | undefined)[]): readonly (Row | undefined)[] {
+  const full = new FullRows()
+  full.add(rows)
+  return full.rows
 }
 
 function groupProblem(group: GroupId): Problem | undefined {

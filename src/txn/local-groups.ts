@@ -1,6 +1,14 @@
 /** The groups of the replica in this process, as transactions need them. */
 import type { GroupId, Position } from '../base/ids.ts'
-import type { LocalReplica, Outcome, Row, RowRange, Submission } from '../replica/local-replica.ts'
+import {
+  bytesOf,
+  isAtEnd,
+  type LocalReplica,
+  type Outcome,
+  type Row,
+  type RowRange,
+  type Submission,
+} from '../replica/local-replica.ts'
 import { answerBytesMax, pageRowsMax } from './bounds.ts'
 import type { GroupPort, ReadFrom, RowPage, View } from './group-port.ts'
 
@@ -33,8 +41,9 @@ export class LocalGroups implements GroupPort {
 
   async scan(group: GroupId, view: View, range: RowRange): Promise<RowPage> {
     const limit = Math.min(range.limit ?? Infinity, pageRowsMax)
-    const rows = await this.#replica.scan(group, { ...range, limit }, view.asOf)
-    return cutPage(rows, rows.length < limit || limit === range.limit)
+    const asked = { ...range, limit, bytesMax: answerBytesMax }
+    const rows = await this.#replica.scan(group, asked, view.asOf)
+    return cutPage(rows, rows.length === range.limit || isAtEnd(rows, asked))
   }
 
   commit(submission: Submission, timeoutMs: number): Promise<Outcome> {
@@ -45,8 +54,8 @@ export class LocalGroups implements GroupPort {
 /** As much as an answer may hold, and at least one row: none is larger than that. */
 function cutPage(rows: readonly Row[], isWhole: boolean): RowPage {
   let bytes = 0
-  for (const [index, { key, value }] of rows.entries()) {
-    bytes += key.length + value.length
+  for (const [index, row] of rows.entries()) {
+    bytes += bytesOf(row)
     if (bytes > answerBytesMax && index > 0) return { rows: rows.slice(0, index), isWhole: false }
   }
   return { rows, isWhole }

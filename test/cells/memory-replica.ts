@@ -23,10 +23,10 @@ import type {
   LocalAgendas,
   LocalReplica,
   Outcome,
+  PageRange,
   ReadLevel,
   ReadPoint,
   Row,
-  RowRange,
   RowsAtPoint,
   Submission,
 } from '../../src/replica/local-replica.ts'
@@ -40,6 +40,7 @@ import {
   encodeTransaction,
   type Transaction,
 } from '../../src/replication/transaction.ts'
+import { pageOf } from '../replica/rows.ts'
 
 /** What a submission comes to instead of its outcome, once. */
 export type Mishap =
@@ -353,8 +354,8 @@ export class MemoryReplica implements LocalReplica {
     return rows
   }
 
-  async scan(group: GroupId, range: RowRange, at?: Timestamp): Promise<readonly Row[]> {
-    const { gte, gt, lt, reverse, limit } = range
+  async scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]> {
+    const { gte, gt, lt, reverse } = range
     const all = at === undefined ? this.#applied(group).rows : this.#rowsAt(group, at)
     const rows = [...all.values()]
       .filter(({ key }) => gte === undefined || compareBytes(key, gte) >= 0)
@@ -362,7 +363,7 @@ export class MemoryReplica implements LocalReplica {
       .filter(({ key }) => lt === undefined || compareBytes(key, lt) < 0)
       .sort((a, b) => compareBytes(a.key, b.key))
     await this.afterScan.shift()?.()
-    return (reverse === true ? rows.reverse() : rows).slice(0, limit)
+    return pageOf(reverse === true ? rows.reverse() : rows, range)
   }
 
   async groups(prefix: string, after: GroupId | undefined, limit: number): Promise<GroupId[]> {

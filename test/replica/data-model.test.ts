@@ -8,11 +8,11 @@ import { defaultLimits } from '../../src/base/limits.ts'
 import type { OrderedStore } from '../../src/ports/storage.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { DataStore } from '../../src/replica/data-store.ts'
-import type { Row, RowRange } from '../../src/replica/local-replica.ts'
+import { isAtEnd, type PageRange, type Row } from '../../src/replica/local-replica.ts'
 import { groupPrefix, joined, rowsPrefix, stateKey } from '../../src/replica/row-format.ts'
 import { group } from './log-fixture.ts'
 import { disks, onDisk } from './stores.ts'
-import { written } from './rows.ts'
+import { pageOf, written } from './rows.ts'
 
 const groups = ['a', 'a\0', 'a\0\xff', 'b'].map(group)
 
@@ -27,6 +27,7 @@ const anyRange = fc.record(
     lt: anyKey.map(fromLatin1),
     reverse: fc.boolean(),
     limit: fc.integer({ min: 0, max: 8 }),
+    bytesMax: fc.nat(20),
   },
   { requiredKeys: [] },
 )
@@ -55,8 +56,8 @@ function openData(store: OrderedStore): Promise<DataStore> {
   return DataStore.open(store, { clock: systemClock, trace: silentTrace, limits })
 }
 
-function expected(model: Model, range: RowRange): Row[] {
-  const { gte, gt, lt, reverse, limit } = range
+function expected(model: Model, range: PageRange): Row[] {
+  const { gte, gt, lt, reverse } = range
   const rows = [...model.values()].filter(
     ({ key }) =>
       (gte === undefined || compareBytes(key, gte) >= 0) &&
@@ -64,7 +65,7 @@ function expected(model: Model, range: RowRange): Row[] {
       (lt === undefined || compareBytes(key, lt) < 0),
   )
   rows.sort((one, other) => compareBytes(one.key, other.key) * (reverse === true ? -1 : 1))
-  return rows.slice(0, limit)
+  return pageOf(rows, range)
 }
 
 function plain(rows: readonly Row[]): unknown[] {
@@ -112,7 +113,10 @@ async function take(
   }
   if (step.kind === 'scan') {
     const rows = await data.scan(where, step.range)
-    return expect(plain(rows)).toEqual(plain(expected(model, step.range)))
+    expect(plain(rows)).toEqual(plain(expected(model, step.range)))
+    if (!isAtEnd(rows, step.range)) return
+    const { limit: _, bytesMax: __, ...whole } = step.range
+    return expect(rows).toHaveLength(expected(model, whole).length)
   }
   const position = (positions[step.group] ?? 0) + 1
   positions[step.group] = position

@@ -10,7 +10,7 @@ import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { OrderedStore } from '../../src/ports/storage.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { DataStore } from '../../src/replica/data-store.ts'
-import type { Row, RowRange } from '../../src/replica/local-replica.ts'
+import type { PageRange, Row } from '../../src/replica/local-replica.ts'
 import {
   afterHistory,
   decodeStored,
@@ -20,7 +20,7 @@ import {
 } from '../../src/replica/row-format.ts'
 import { group } from './log-fixture.ts'
 import { disks, onDisk } from './stores.ts'
-import { written } from './rows.ts'
+import { pageOf, written } from './rows.ts'
 
 const where = group('a\0')
 const limits = { ...defaultLimits, applierBatchBytesMax: 300, historyMs: 1, snapshotHoldMs: 50 }
@@ -61,6 +61,7 @@ const anyRange = fc.record(
     lt: anyKey.map(fromLatin1),
     reverse: fc.boolean(),
     limit: fc.integer({ min: 0, max: 5 }),
+    bytesMax: fc.nat(12),
   },
   { requiredKeys: [] },
 )
@@ -210,8 +211,8 @@ class Bench {
     )
   }
 
-  async #scan(range: RowRange, at: number): Promise<void> {
-    const { gte, gt, lt, reverse, limit } = range
+  async #scan(range: PageRange, at: number): Promise<void> {
+    const { gte, gt, lt, reverse } = range
     const rows = [...this.#rowsAt(at).values()].filter(
       ({ key }) =>
         (gte === undefined || compareBytes(key, gte) >= 0) &&
@@ -219,7 +220,7 @@ class Bench {
         (lt === undefined || compareBytes(key, lt) < 0),
     )
     rows.sort((one, other) => compareBytes(one.key, other.key) * (reverse === true ? -1 : 1))
-    agree(plain(await this.data.scanAt(where, range, at)), plain(rows.slice(0, limit)))
+    agree(plain(await this.data.scanAt(where, range, at)), plain(pageOf(rows, range)))
   }
 
   /** Everything readable, at every moment at which something changed. */

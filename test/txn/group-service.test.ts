@@ -1,6 +1,9 @@
 /** Rows that a node reads at once, and the same by the way of all others. */
 import { expect, test } from 'vitest'
 import { groupOfBytes } from '../../src/base/ids.ts'
+import type { Clock } from '../../src/ports/clock.ts'
+import type { Row } from '../../src/replica/local-replica.ts'
+import { answerBytesMax } from '../../src/txn/bounds.ts'
 import type { ReadGroup } from '../../src/txn/group-operation.ts'
 import { GroupService } from '../../src/txn/group-service.ts'
 import { createBench, settled, type Bench } from '../cells/kit.ts'
@@ -9,13 +12,19 @@ import type { MemoryReplica } from '../cells/memory-replica.ts'
 const group = groupOfBytes(Buffer.from('g'))
 const [key, other] = [Buffer.from('k'), Buffer.from('none')]
 
+const rowBytes = 512 * 1024
+const largeKeys = Array.from({ length: 40 }, (_, i) =>
+  Buffer.from(`k${String(i).padStart(2, '0')}`),
+)
+
 interface Written extends Pick<Bench, 'world'> {
   readonly replica: MemoryReplica
   readonly service: GroupService
+  readonly clock: Clock
   readonly timestamp: number
 }
 
-async function written(): Promise<Written> {
+async function written(rows = [{ key, value: Buffer.from('v') }]): Promise<Written> {
   const { world, node, clockOf } = createBench()
   const { replica } = node('n1')
   const clock = clockOf('n1')
@@ -26,7 +35,7 @@ async function written(): Promise<Written> {
       {
         ...{ group, readPosition: 0, reads: [], ranges: [], allocations: [], attempt: 1 },
         intent: { session: 's', sequence: 1, floor: 1, expiresAt },
-        mutations: [{ key, value: Buffer.from('v') }],
+        mutations: rows,
       },
       1_000,
     ),
@@ -34,7 +43,7 @@ async function written(): Promise<Written> {
   if (outcome.kind !== 'committed') throw new Error(outcome.kind)
   replica.isAtOnce = true
   const service = new GroupService({ replica, clock })
-  return { world, replica, service, timestamp: outcome.timestamp }
+  return { world, replica, service, clock, timestamp: outcome.timestamp }
 }
 
 function readOf(from: ReadGroup['from'], rest: Partial<ReadGroup> = {}): ReadGroup {
@@ -71,4 +80,78 @@ test('MVCC-1: of the past, of ranges and of what has to be waited for nothing is
   replica.isAtOnce = true
   service.stop()
   expect(service.answerNow(readOf(current))).toBeUndefined()
+})
+
+/** Twenty MiB of rows; and the bytes of those that the replica was asked for and gave. */
+async function writtenLarge(): Promise<Written & { readonly given: () => number }> {
+  const value = Buffer.alloc(rowBytes)
+  const made = await written(largeKeys.map((one) => ({ key: one, value })))
+  const { replica } = made
+  let given = 0
+  const count = <Some extends readonly (Row | undefined)[]>(rows: Some): Some => {
+    for (const row of rows) given += row?.value.length ?? 0
+    return rows
+  }
+  const { scan, getAt, get } = replica
+  replica.scan = async (...asked) => count(await scan.apply(replica, asked))
+  replica.getAt = async (...asked) => count(await getAt.apply(replica, asked))
+  replica.get = (...asked) => count([get.apply(replica, asked)])[0]
+  return { ...made, given: () => given }
+}
+
+test('a page of large rows takes no more from the replica than an answer holds, and pages join up', async () => {
+  const { world, service, timestamp, given } = await writtenLarge()
+  for (const reverse of [false, true]) {
+    const found: string[] = []
+    for (let bounds = {}, isEnd = false; !isEnd;) {
+      const before = given()
+      const read = readOf({ kind: 'at', timestamp }, { keys: [], range: { reverse, ...bounds } })
+      const answer = await settled(world, service.execute(read, 1_000))
+      if (answer.kind !== 'read-group' || answer.page === undefined) throw new Error(answer.kind)
+      expect(given() - before).toBeLessThanOrEqual(answerBytesMax + rowBytes)
+      const { rows, isWhole } = answer.page
+      found.push(...rows.map((row) => Buffer.from(row.key).toString()))
+      const last = rows.at(-1)?.key ?? new Uint8Array()
+      bounds = reverse ? { lt: last } : { gt: last }
+      isEnd = isWhole
+    }
+    const all = largeKeys.map(String)
+    expect(found).toEqual(reverse ? all.toReversed() : all)
+  }
+})
+
+test('of large rows by their keys no more are taken from the replica than a few beyond an answer', async () => {
+  const { world, service, timestamp, given } = await writtenLarge()
+  for (const from of [{ kind: 'at', timestamp }, { kind: 'inconsistent' }] as const) {
+    const before = given()
+    const answer = await settled(world, service.execute(readOf(from, { keys: largeKeys }), 1_000))
+    expect(answer).toMatchObject({ kind: 'read-group' })
+    if (answer.kind !== 'read-group') return
+    expect(answer.rows.map((row) => row?.key)).toEqual(largeKeys.slice(0, 7))
+    expect(given() - before).toBeLessThanOrEqual(16 * rowBytes)
+  }
+})
+
+test('many rows by their keys are all answered while they fit, and others have turns between', async () => {
+  const { world, replica, clock, service, timestamp } = await written()
+  let turn = 0
+  const turns: number[] = []
+  const others = (): void => {
+    turn += 1
+    clock.defer(others)
+  }
+  clock.defer(others)
+  const { getAt } = replica
+  replica.getAt = (...asked) => {
+    turns.push(turn)
+    return getAt.apply(replica, asked)
+  }
+  const keys = Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? key : other))
+  const read = readOf({ kind: 'at', timestamp }, { keys })
+  const answer = await settled(world, service.execute(read, 1_000))
+  if (answer.kind !== 'read-group') throw new Error(answer.kind)
+  const expected = keys.map((one) => (one === key ? key : undefined))
+  expect(answer.rows.map((row) => row?.key)).toEqual(expected)
+  expect(turns.length).toBeGreaterThanOrEqual(100 / 16)
+  expect(new Set(turns).size).toBe(turns.length)
 })
