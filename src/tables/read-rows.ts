@@ -191,7 +191,10 @@ export class RowReads {
     })
   }
 
-  /** At one view an entry has its row (IDX-2); without one it is looked at again. */
+  /**
+   * At one view an entry has its row (IDX-2). Without one it is looked at again, and so is that of a row
+   * which this transaction has written: it may have changed since the entry was read.
+   */
   async #rowsOf(
     table: CompiledTable,
     index: CompiledIndex,
@@ -201,13 +204,22 @@ export class RowReads {
     const there = await this.#reads.getMany(keys)
     const { asOf } = await this.#reads.view()
     const rows: Values[] = []
+    const without: Uint8Array[] = []
     for (const [place, { stored, decoded }] of found.entries()) {
       const one = there[place]
+      if (one === undefined) without.push(stored.key)
       const row = one && this.#rowOf(table, decoded.values, one)
-      if (asOf !== undefined) rows.push(row ?? leftOver(index))
-      else if (row !== undefined && isEntryOf(table, index, row, stored.key)) rows.push(row)
+      const isOfView = asOf !== undefined && one?.timestamp !== undefined
+      if (row && (isOfView || isEntryOf(table, index, row, stored.key))) rows.push(row)
     }
+    if (asOf !== undefined) await this.#checkGone(index, without)
     return rows
+  }
+
+  /** Entries without rows: who deletes a row in this transaction deletes them along with it. */
+  async #checkGone(index: CompiledIndex, keys: readonly Uint8Array[]): Promise<void> {
+    const left = await this.#reads.getMany(keys)
+    if (left.some((entry) => entry !== undefined)) throw leftOver(index)
   }
 
   /** One page of what `decode` makes of rows; where it gives nothing, a row is passed over. */
@@ -273,9 +285,9 @@ function checkPageLimit(limit: number): void {
   throw new StoreError('too-large', message, detail)
 }
 
-function leftOver({ name }: CompiledIndex): never {
+function leftOver({ name }: CompiledIndex): StoreError {
   const message = `IDX-2: index ${name} has an entry of no row; checkIndexes lists them`
-  throw new StoreError('corrupt', message)
+  return new StoreError('corrupt', message)
 }
 
 function notAnEntry({ name }: CompiledIndex): StoreError {

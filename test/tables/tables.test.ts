@@ -270,6 +270,28 @@ test('rows of some entries of a page, from one place to before another', async (
   expect(value).toEqual([[5, 4, 3, 2, 1], [4, 3, 2, 1], [4, 3], [1], []])
 })
 
+test('IDX-2: rows of a page go by what the transaction has written since it read the page', async () => {
+  const { db } = await withEvents()
+  await db.transaction(place, async (tx) => {
+    for (const n of [21, 22, 23, 24]) await tx.insert(Event, event(n, n, ['c', 'd']))
+  })
+  const titles = await db.transaction(place, async (tx) => {
+    const page = await tx.index(Event, 'EventsByTag', { calendar_id: id, tag: { gte: 'c' } })
+    const parts = [await page.rows(0, 4)]
+    await tx.delete(Event, eventKey(24, 24))
+    await tx.update(Event, eventKey(23, 23), { tag: ['c'] })
+    await tx.delete(Event, eventKey(22, 22))
+    await tx.insert(Event, event(22, 22, ['d']))
+    parts.push(await page.rows(4), await page.rows(0, 4))
+    return parts.map((rows) => rows.map(({ title }) => title))
+  })
+  expect(titles.value).toEqual([
+    ['e24', 'e23', 'e22', 'e21'],
+    ['e22', 'e21'],
+    ['e23', 'e21'],
+  ])
+})
+
 test('one group by itself: the same tables, its key looked at once', async () => {
   const { db } = await withPhotos(1)
   const hers = db.of(ann)
