@@ -31,6 +31,8 @@ export interface GroupReads {
     limit: number,
   ): Promise<readonly StoredRow[]>
   getMany(group: GroupId, keys: readonly Uint8Array[]): Promise<readonly (StoredRow | undefined)[]>
+  /** The same for another call, with as much time again. */
+  anew(): GroupReads
 }
 
 export interface GlobalOptions extends ScanOptions {
@@ -79,10 +81,13 @@ export class GlobalIndexReads {
       return {
         items: found.map(({ stored, decoded }) => this.#entry(decoded, stored)),
         cursor,
-        rows: async (from, to) => rowsIn(await this.#fitting(found.slice(from, to))),
+        // Who has a page may work on it for long before this call.
+        rows: async (from, to) => {
+          return rowsIn(await this.#fitting(found.slice(from, to), this.#reads.anew()))
+        },
       }
     }
-    const fitting = await this.#fitting(found)
+    const fitting = await this.#fitting(found, this.#reads)
     return {
       items: fitting.map(({ found: { decoded }, fresh }) => this.#entry(decoded, fresh)),
       cursor,
@@ -131,7 +136,7 @@ export class GlobalIndexReads {
   }
 
   /** Of the entries those whose rows still have them, with the rows as they are now. */
-  async #fitting(found: readonly FoundEntry[]): Promise<readonly Fitting[]> {
+  async #fitting(found: readonly FoundEntry[], reads: GroupReads): Promise<readonly Fitting[]> {
     const byGroup = new Map<GroupId, FoundEntry[]>()
     for (const one of found) {
       const group = rootContext(this.#schema, this.#table, one.decoded.values).group
@@ -142,7 +147,7 @@ export class GlobalIndexReads {
     const fitting = new Map<FoundEntry, Fitting>()
     await inTurns([...byGroup], async ([group, entries]) => {
       const keys = entries.map(({ decoded }) => decoded.rowKey)
-      const rows = await this.#reads.getMany(group, keys)
+      const rows = await reads.getMany(group, keys)
       for (const [place, one] of entries.entries()) {
         const fits = this.#fit(one, rows[place])
         if (fits !== undefined) fitting.set(one, fits)

@@ -9,21 +9,28 @@ import type { StoredRow } from '../txn/reads.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
 import type { GroupReads } from './global-read.ts'
 
+export interface PortGroupsOptions {
+  readonly clock: Clock
+  /** From now on, for all that is read. */
+  readonly timeoutMs?: number | undefined
+}
+
 export class PortGroups implements GroupReads {
   readonly #port: GroupPort
   readonly #from: ReadFrom
-  readonly #clock: Clock
+  readonly #given: PortGroupsOptions
   readonly #deadlineMs: number
 
-  constructor(
-    port: GroupPort,
-    from: ReadFrom,
-    { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs?: number | undefined },
-  ) {
+  constructor(port: GroupPort, from: ReadFrom, given: PortGroupsOptions) {
+    const { clock, timeoutMs = transactionTimeoutMs } = given
     this.#port = port
     this.#from = from
-    this.#clock = clock
-    this.#deadlineMs = clock.monotonicMs() + (timeoutMs ?? transactionTimeoutMs)
+    this.#given = given
+    this.#deadlineMs = clock.monotonicMs() + timeoutMs
+  }
+
+  anew(): PortGroups {
+    return new PortGroups(this.#port, this.#from, this.#given)
   }
 
   async scan(
@@ -49,7 +56,7 @@ export class PortGroups implements GroupReads {
   }
 
   #options(): { readonly clock: Clock; readonly timeoutMs: number } {
-    const clock = this.#clock
+    const { clock } = this.#given
     return { clock, timeoutMs: remainingOrTimeout(clock, this.#deadlineMs) }
   }
 }

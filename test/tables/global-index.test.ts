@@ -281,3 +281,23 @@ test('IDX-1: changes that are too large for one transaction together come into t
   const page = await run(db.index(Photo, 'PhotosByCity', { city: 'A' }))
   expect(page.items).toHaveLength(91)
 })
+
+test('rows of a page have time of their own, however long the page was at work', async () => {
+  const { node, open, run, rest, world } = globalBench()
+  const n1 = node('n1')
+  n1.relay.start()
+  const db = open(photos, n1)
+  const row = { user: 1, city: 'Rome', at: 1, tag: [] }
+  await run(db.transaction(of(1), (tx) => tx.insert(Photo, row)))
+  await rest()
+  const options = { timeoutMs: 1_000 }
+  const page = await run(db.index(Photo, 'PhotosByCity', { city: 'Rome' }, options))
+  for (let call = 0; call < 2; call++) {
+    await run(world.sleep(1_500_000))
+    expect(await run(page.rows())).toHaveLength(1)
+  }
+  n1.replica.isCutOff = true
+  const fromMs = n1.clock.monotonicMs()
+  await expect(run(page.rows())).rejects.toMatchObject({ code: 'unavailable' })
+  expect(n1.clock.monotonicMs() - fromMs).toBeCloseTo(1_000, -1)
+})
