@@ -14,7 +14,7 @@ import { decodeEntry, entriesOf, entryWriter } from './entries.ts'
 import { decodeGlobalKey, groupsOfValue, indexGroups } from './global-entries.ts'
 import { groupContext, type GroupContext } from './group-context.ts'
 import { stampBytes, stampedEntry } from './index-lane.ts'
-import { memberOf } from './key-check.ts'
+import { checkPart, memberOf } from './key-check.ts'
 import { isBounds, rangeOfQuery } from './key-query.ts'
 import type { Page, ScanOptions } from './read-rows.ts'
 import type { DecodedEntryKey } from './row-key.ts'
@@ -122,9 +122,12 @@ export class GlobalIndexReads {
   /** One, or those that a value is spread over, when the query names it; all of them otherwise. */
   #groupsFor(query: unknown): readonly GroupId[] {
     const index = this.#index
-    const name = index.parts[index.shardPlace]?.name ?? ''
-    const value = typeof query === 'object' && query !== null ? memberOf(query, name) : undefined
-    return value === undefined || isBounds(value) ? indexGroups(index) : groupsOfValue(index, value)
+    const part = index.parts[index.shardPlace]
+    if (part === undefined || typeof query !== 'object' || query === null) return indexGroups(index)
+    const value = memberOf(query, part.name)
+    if (value === undefined || isBounds(value)) return indexGroups(index)
+    // Entries lie by values as they are stored: one that is given may be another of the same meaning.
+    return groupsOfValue(index, checkPart(part, value, `index ${index.name}`))
   }
 
   #entry(

@@ -301,3 +301,29 @@ test('rows of a page have time of their own, however long the page was at work',
   await expect(run(page.rows())).rejects.toMatchObject({ code: 'unavailable' })
   expect(n1.clock.monotonicMs() - fromMs).toBeCloseTo(1_000, -1)
 })
+
+const Item = table('Item', { item: t.integer(), price: t.double(), weight: t.float() })
+  .key('item')
+  .root()
+  .globalIndex('ItemsByPrice', ['price'], { shards: 64 })
+  .globalIndex('ItemsByWeight', ['weight'], { shards: 64 })
+
+test('a query finds the entries of its value whichever zero it names', async () => {
+  const { node, open, run, rest } = globalBench()
+  const n1 = node('n1')
+  n1.relay.start()
+  const db = open(defineSchema('Items', [Item]), n1)
+  for (const [item, zero] of [0, -0].entries()) {
+    const row = { item, price: zero, weight: zero }
+    await run(db.transaction(rootKey(Item, { item }), (tx) => tx.insert(Item, row)))
+  }
+  await rest()
+  for (const zero of [0, -0]) {
+    const byPrice = await run(db.index(Item, 'ItemsByPrice', { price: zero }))
+    const byWeight = await run(db.index(Item, 'ItemsByWeight', { weight: zero }))
+    expect([byPrice, byWeight].map(({ items }) => items.map(({ item }) => item))).toEqual([
+      [0, 1],
+      [0, 1],
+    ])
+  }
+})
