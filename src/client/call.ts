@@ -3,8 +3,9 @@
  * answer changes, and what to say when time is up.
  *
  * A put is sent again under the same intents, cell by cell, until each has an outcome that is
- * known. A try that was lost, or whose node does not know, leaves its cells unsure: if they never
- * get an outcome the caller is told `unknown-outcome`, and nothing else (CELL-4).
+ * known. A try that was lost, or whose node does not know, leaves its cells unsure: then only the cell
+ * itself tells what became of it, and if it never does so the caller is told `unknown-outcome`, and
+ * nothing else (CELL-4).
  */
 import type { StoreErrorCode } from '../base/errors.ts'
 import type { Written } from '../cells/cell.ts'
@@ -217,12 +218,26 @@ export class PutCall implements Call {
 }
 
 function note(item: Item, outcome: Outcome<Written>): void {
-  if (outcome.kind === 'ok' || !mayBeRetried(outcome.problem)) {
+  if (outcome.kind === 'ok' || isFinal(item, outcome.problem)) {
     item.outcome = outcome
     return
   }
-  if (outcome.problem.code !== 'closed') item.lastProblem = outcome.problem
-  const { code } = outcome.problem
-  const isUnsure = code === 'unknown-outcome' || code === 'timeout' || isDamageOf(outcome.problem)
-  if (isUnsure) item.isUnsure = true
+  const { problem: refused } = outcome
+  if (refused.code !== 'closed') item.lastProblem = refused
+  if (leavesUnsure(refused)) item.isUnsure = true
+}
+
+/**
+ * What may have been carried out is told by the cell alone: it is there, or another one is in its place.
+ * That a node would not take the put again, by its own clock say, tells nothing of the try before.
+ */
+function isFinal({ isUnsure }: Item, refused: Problem): boolean {
+  if (mayBeRetried(refused) || refused === notAnAnswer) return false
+  return !isUnsure || refused.code === 'conflict'
+}
+
+function leavesUnsure(refused: Problem): boolean {
+  const { code } = refused
+  const isUntold = code === 'unknown-outcome' || code === 'timeout' || refused === notAnAnswer
+  return isUntold || isDamageOf(refused)
 }

@@ -23,7 +23,7 @@ import {
 } from '../wire/client-message.ts'
 import { Outbox } from '../wire/outbox.ts'
 import type { Call, Try } from './call.ts'
-import { endingOf } from './ending.ts'
+import { endingOf, isRefused } from './ending.ts'
 import { Leaders } from './leaders.ts'
 import { Links, type Ending, type LinkView } from './links.ts'
 import { Numbered } from './numbered.ts'
@@ -287,7 +287,7 @@ export class Caller {
     try {
       const ending = this.#noteEnding(one, result)
       if (one.call.take(result)) return this.#finish(one, closed)
-      one.last = ending === 'answered' ? undefined : one.endpoint
+      one.last = ending === 'answered' && !isRefused(result) ? undefined : one.endpoint
       this.#tryAgain(one)
     } catch (error) {
       one.reject(error)

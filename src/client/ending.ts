@@ -1,7 +1,7 @@
 /** What the end of a try tells of the node that it was made at. */
 import type { Problem } from '../base/problem.ts'
 import type { Replied } from '../wire/client-message.ts'
-import { isDamageOf, type Try } from './call.ts'
+import { isDamageOf, mayBeRetried, type Try } from './call.ts'
 import type { Ending } from './links.ts'
 
 /** A try that had less time says nothing of the node. */
@@ -13,12 +13,23 @@ export function endingOf(result: Try, tryMs: number): Ending {
   return isUseless(result.answered) ? 'useless' : 'answered'
 }
 
+/** The node would not hear of it. Where that does not end the call, another one may know more. */
+export function isRefused(result: Try): boolean {
+  return result.kind === 'answered' && isAll(result.answered, (problem) => !mayBeRetried(problem))
+}
+
 /** The node cannot answer: it is cut off from the others, or stopping. */
-function isUseless({ answer }: Replied): boolean {
-  if (answer.kind === 'problem') return isOutage(answer.problem)
+function isUseless(replied: Replied): boolean {
+  const { answer } = replied
   if (answer.kind === 'commit-group') return answer.outcome.kind === 'unknown'
+  return isAll(replied, isOutage)
+}
+
+/** Of a batch, each item is such a problem. */
+function isAll({ answer }: Replied, is: (problem: Problem) => boolean): boolean {
+  if (answer.kind === 'problem') return is(answer.problem)
   if (!('items' in answer)) return false
-  return answer.items.every((item) => item.kind === 'problem' && isOutage(item.problem))
+  return answer.items.every((item) => item.kind === 'problem' && is(item.problem))
 }
 
 function isOutage(problem: Problem): boolean {

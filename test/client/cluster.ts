@@ -54,6 +54,8 @@ export interface ClusterOptions {
   readonly conditions?: Partial<LinkConditions>
   readonly seed?: number
   readonly serverLimits?: Partial<typeof defaultClientServerLimits>
+  /** By the nodes whose clocks are ahead of the client's. */
+  readonly aheadMs?: Readonly<Record<string, number>>
   /** Stands in front of a node's store. */
   readonly wrap?: (store: CellService, name: string) => CellService
 }
@@ -113,7 +115,8 @@ function createNode(
   options: ClusterOptions,
 ): FakeNode {
   const process = new SimProcess(bench.world, name)
-  const clock = createClock(process, exactClock, bench.random)
+  const offsetMicros = (options.aheadMs?.[name] ?? 0) * 1000
+  const clock = createClock(process, { ...exactClock, offsetMicros }, bench.random)
   const replica = new MemoryReplica(bench.log, clock)
   const store = new CellStore({ replica, clock, random: bench.random.fork(name) })
   const transport = network.attach(process, [])

@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest'
+import type { Answer, CellService } from '../../src/cells/operation.ts'
+import { passMs, rowKey, settled } from '../cells/kit.ts'
+import { createCluster, servingNode, type FakeCluster } from './cluster.ts'
+
+// A row whose last digits are even: the first of two nodes is asked for it, as for a status.
+const base = { rowKey: rowKey(4), column: 'BASE', refKey: 0 }
+const elevenMinutes = 11 * 60_000
+
+/** The sessions under which puts were sent, in order. */
+function sessionsOf({ frames }: FakeCluster): string[] {
+  const requests = frames.flatMap(({ frame }) => (frame.kind === 'requests' ? frame.requests : []))
+  return requests.flatMap(({ intents }) => intents?.session ?? [])
+}
+
+/** In front of a node's store: puts are answered so, without being carried out. */
+function answering(store: CellService, answer: Answer): CellService {
+  return {
+    execute: (operation, options) =>
+      operation.kind === 'put'
+        ? Promise.resolve({ answer, positions: [] })
+        : store.execute(operation, options),
+  }
+}
+
+test('CELL-4: a node whose clock is ahead has not the last word of a put whose answer was lost', async () => {
+  const cluster = createCluster({ aheadMs: { n1: elevenMinutes } })
+  const { world } = cluster.bench
+  const client = cluster.client({ tryTimeoutMs: 300, avoidMs: 60_000 })
+  expect(await servingNode(cluster, client)).toBe('n2')
+  cluster.weather.cut('n2', 'client')
+  const writing = client.cells('trips').put({ ...base, body: 1 }, { timeoutMs: 2_000 })
+  await passMs(world, 200)
+  cluster.weather.mend('n2', 'client')
+  // The one that knows is asked again, though it was passed over.
+  expect(await settled(world, writing)).toMatchObject({ addedId: 1, created: true })
+  expect(cluster.bench.log.entryCount()).toBe(1)
+})
+
+test('CELL-4: a put whose answer was lost is unknown when all the others say is that it is out of date', async () => {
+  const cluster = createCluster({ aheadMs: { n1: elevenMinutes } })
+  const { world } = cluster.bench
+  const client = cluster.client({ tryTimeoutMs: 300 })
+  const cells = client.cells('trips')
+  expect(await servingNode(cluster, client)).toBe('n2')
+  cluster.weather.cut('n2', 'client')
+  const lost = settled(world, cells.put({ ...base, body: 1 }, { timeoutMs: 1_500 }))
+  await expect(lost).rejects.toMatchObject({ code: 'unknown-outcome' })
+  cluster.weather.mend('n2', 'client')
+  await passMs(world, 5_000)
+  await settled(world, cells.put({ ...base, refKey: 1, body: 1 }))
+  const sessions = sessionsOf(cluster)
+  expect(sessions.at(-1)).not.toBe(sessions[0])
+})
+
+test('a put that was never carried out is told that it is out of date', async () => {
+  const cluster = createCluster({ aheadMs: { n1: elevenMinutes, n2: elevenMinutes } })
+  const { world } = cluster.bench
+  const cells = cluster.client().cells('trips')
+  const refused = settled(world, cells.put({ ...base, body: 1 }))
+  await expect(refused).rejects.toMatchObject({ code: 'expired' })
+  expect(sessionsOf(cluster)).toHaveLength(1)
+})
+
+test('CELL-4: an answer of another kind does not say what became of a put', async () => {
+  const odd: Answer = { kind: 'spread-indexes' }
+  const wrap = (store: CellService): CellService => answering(store, odd)
+  const cluster = createCluster({ wrap })
+  const { world } = cluster.bench
+  const cells = cluster.client().cells('trips')
+  const unsure = settled(world, cells.put({ ...base, body: 1 }, { timeoutMs: 500 }))
+  await expect(unsure).rejects.toMatchObject({ code: 'unknown-outcome' })
+})
+
+test('CELL-4: a conflict says of a put whose answer was lost that it is not there', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client({ tryTimeoutMs: 300 })
+  const cells = client.cells('trips')
+  const home = await servingNode(cluster, client)
+  await settled(world, cells.put({ ...base, body: 1 }))
+  cluster.weather.cut(home, 'client')
+  const conflict = settled(world, cells.put({ ...base, body: 2 }))
+  await expect(conflict).rejects.toMatchObject({ code: 'conflict' })
+})
