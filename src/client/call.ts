@@ -105,7 +105,7 @@ export class ReadCall implements Call {
 }
 
 /** A node that stops is no reason of the caller's: to it, `closed` says that the client is. */
-function isClosed(answer: Reply): boolean {
+export function isClosed(answer: Reply): boolean {
   return answer.kind === 'problem' && answer.problem.code === 'closed'
 }
 

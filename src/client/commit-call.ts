@@ -7,7 +7,8 @@ import type { Problem } from '../base/problem.ts'
 import type { Outcome } from '../replica/local-replica.ts'
 import type { CommitGroup } from '../txn/group-operation.ts'
 import type { Replied } from '../wire/client-message.ts'
-import { isDamageOf, mayBeRetried, notAnAnswer, type Call, type Sending, type Try } from './call.ts'
+import { isClosed, isDamageOf, mayBeRetried, notAnAnswer } from './call.ts'
+import type { Call, Sending, Try } from './call.ts'
 
 const unknown: Replied = {
   answer: { kind: 'commit-group', outcome: { kind: 'unknown' } },
@@ -75,7 +76,8 @@ export class CommitCall implements Call {
       return last
     }
     if (this.#isUnsure) return unknown
-    return last ?? { answer: { kind: 'problem', problem: why }, positions: [] }
+    if (last !== undefined && !isClosed(last.answer)) return last
+    return { answer: { kind: 'problem', problem: why }, positions: [] }
   }
 
   /**

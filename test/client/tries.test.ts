@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
+import { groupOfBytes } from '../../src/base/ids.ts'
 import type { Answer, CellService } from '../../src/cells/operation.ts'
+import type { Client } from '../../src/client/client.ts'
+import type { Clock } from '../../src/ports/clock.ts'
+import { runTransaction } from '../../src/txn/run.ts'
+import { Sessions } from '../../src/txn/session.ts'
 import { passMs, rowKey, settled } from '../cells/kit.ts'
 import { createCluster, servingNode, type FakeCluster } from './cluster.ts'
 
@@ -82,4 +87,28 @@ test('CELL-4: a conflict says of a put whose answer was lost that it is not ther
   cluster.weather.cut(home, 'client')
   const conflict = settled(world, cells.put({ ...base, body: 2 }))
   await expect(conflict).rejects.toMatchObject({ code: 'conflict' })
+})
+
+/** Writes one row by a transaction that reads nothing. */
+function commit(client: Client, clock: Clock, cluster: FakeCluster): Promise<unknown> {
+  const { random } = cluster.bench
+  const intents = new Sessions(clock, random)
+  const options = { clock, random, intents, timeoutMs: 1_000 }
+  return runTransaction(client.groups, groupOfBytes(Buffer.from('g')), options, async (tx) => {
+    tx.put(Buffer.from('k'), Buffer.from('v'))
+  })
+}
+
+test('of a node that stops, a commit is told as a client that finds nobody, not as a closed one', async () => {
+  const cluster = createCluster({ names: ['n1'] })
+  const { world } = cluster.bench
+  const client = cluster.client()
+  const { clock } = cluster.clockOf('writer')
+  await servingNode(cluster, client)
+  await settled(world, cluster.node('n1').server.drain())
+  const refused = settled(world, commit(client, clock, cluster))
+  await expect(refused).rejects.toMatchObject({ code: 'unavailable', retry: 'safe' })
+  await client.close()
+  const closed = settled(world, commit(client, clock, cluster))
+  await expect(closed).rejects.toMatchObject({ code: 'closed' })
 })
