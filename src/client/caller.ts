@@ -217,8 +217,7 @@ export class Caller {
 
   #try(one: Calling, nowMs: number): void {
     one.tries += 1
-    const leftMs = Math.max(1, Math.ceil(one.deadlineMs - nowMs))
-    one.tryMs = Math.min(leftMs, this.#tryMs(one.tries) + one.waitMs)
+    one.tryMs = Math.min(leftMs(one, nowMs), this.#tryMs(one.tries) + one.waitMs)
     const endpoint = this.#pick(one.operation, nowMs, one.last)
     if (endpoint !== undefined) return this.#send(one, endpoint, nowMs)
     void this.#links.whenUp(one.tryMs).then(() => this.#tryLater(one))
@@ -228,6 +227,8 @@ export class Caller {
   #tryLater(one: Calling): void {
     const nowMs = this.#ports.clock.monotonicMs()
     const endpoint = this.#pick(one.operation, nowMs, one.last)
+    // The wait for a link is not made up for after the deadline.
+    one.tryMs = Math.min(one.tryMs, leftMs(one, nowMs))
     if (endpoint !== undefined) return this.#send(one, endpoint, nowMs)
     one.endpoint = undefined
     this.#onTried(one, { kind: 'unsent' })
@@ -367,6 +368,10 @@ const tooManyCalls: Problem = problem(
   'overloaded',
   'too many calls are under way in this client; wait for some of them',
 )
+
+function leftMs({ deadlineMs }: Calling, nowMs: number): number {
+  return Math.max(1, Math.ceil(deadlineMs - nowMs))
+}
 
 function asItIs(replied: Replied): Replied {
   return replied

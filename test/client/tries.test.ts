@@ -112,3 +112,17 @@ test('of a node that stops, a commit is told as a client that finds nobody, not 
   const closed = settled(world, commit(client, clock, cluster))
   await expect(closed).rejects.toMatchObject({ code: 'closed' })
 })
+
+test('a call whose link comes up late ends by its deadline all the same', async () => {
+  const silent: CellService = { execute: () => new Promise(() => undefined) }
+  const cluster = createCluster({ names: ['n1'], wrap: () => silent })
+  const { world } = cluster.bench
+  cluster.weather.cut('client', 'n1')
+  const client = cluster.client({ tryTimeoutMs: 2_000 })
+  const startMicros = world.nowMicros
+  const reading = settled(world, client.cells('trips').get(base, { timeoutMs: 2_000 }))
+  void world.sleep(1_000_000).then(() => cluster.weather.mend('client', 'n1'))
+  await expect(reading).rejects.toMatchObject({ message: 'no node answered in time; try again' })
+  expect(cluster.frames.filter(({ from }) => from === 'client')).toHaveLength(1)
+  expect((world.nowMicros - startMicros) / 1_000_000).toBeLessThan(2.01)
+})
