@@ -93,14 +93,14 @@ function pageProblem(limit: number): Problem | undefined {
 
 function waitProblem(waitMs: number): Problem | undefined {
   const longestMs = tailWaitSecondsMax * 1000
-  if (waitMs >= 0 && waitMs <= longestMs) return undefined
-  const message = `a wait is from 0 to ${tailWaitSecondsMax} seconds`
+  if (Number.isSafeInteger(waitMs) && waitMs >= 0 && waitMs <= longestMs) return undefined
+  const message = `a wait is from 0 to ${tailWaitSecondsMax} seconds, in whole milliseconds`
   return outside(message, 'tailWaitSecondsMax', tailWaitSecondsMax, waitMs / 1000)
 }
 
 function graceProblem(graceMs = 0): Problem | undefined {
-  if (graceMs >= 0 && graceMs <= graceMsMax) return undefined
-  const message = `a grace is from 0 to ${graceMsMax / 1000} seconds`
+  if (Number.isSafeInteger(graceMs) && graceMs >= 0 && graceMs <= graceMsMax) return undefined
+  const message = `a grace is from 0 to ${graceMsMax / 1000} seconds, in whole milliseconds`
   return outside(message, 'graceMsMax', graceMsMax, graceMs)
 }
 

@@ -242,7 +242,7 @@ export class ClientCellIndexes {
     const { graceMs, onProgress } = options
     const { datastore } = this
     let asked: DropIndex = { kind: 'drop-index', datastore, name }
-    if (graceMs !== undefined) asked = { ...asked, graceMs }
+    if (graceMs !== undefined) asked = { ...asked, graceMs: Math.ceil(graceMs) }
     for (;;) {
       const answer = await this.#ask(asked).catch((error: unknown) => {
         // The answer to the last step was lost, or somebody else took it.

@@ -42,6 +42,7 @@ import { Caller, defaultClientLimits, type ClientLimits, type ClientPorts } from
 import { ClientCellIndexes } from './cell-indexes.ts'
 import { ClientCells } from './cells.ts'
 import { CommitCall } from './commit-call.ts'
+import { groupOperationProblem } from './group-check.ts'
 import { ClientGroups } from './groups.ts'
 import { ClientIndexes } from './indexes.ts'
 import type { WriteOptions } from './options.ts'
@@ -161,6 +162,8 @@ export class Client implements CellService {
 
   /** What the node that is asked at present says of itself. */
   async status(timeoutMs: number = this.#limits.timeoutMs): Promise<Json> {
+    const refused = timeoutProblem(timeoutMs)
+    if (refused !== undefined) throw errorOf(refused)
     const operation = { kind: 'status' } as const
     const { answer } = await this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs)
     if (answer.kind === 'problem') throw errorOf(answer.problem)
@@ -196,13 +199,15 @@ export class Client implements CellService {
   }
 
   async #askAgenda(operation: AgendaOperation, timeoutMs: number): Promise<AgendaAnswer> {
+    const refused = timeoutProblem(timeoutMs)
+    if (refused !== undefined) return { kind: 'problem', problem: refused }
     const { answer } = await this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs)
     const isFair = answer.kind === 'problem' || isAgendaOperation(answer)
     return isFair ? answer : { kind: 'problem', problem: notAnAnswer }
   }
 
   async #askGroup(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
-    const refused = timeoutProblem(timeoutMs)
+    const refused = timeoutProblem(timeoutMs) ?? groupOperationProblem(operation)
     if (refused !== undefined) return { kind: 'problem', problem: refused }
     const call =
       operation.kind === 'commit-group' ? new CommitCall(operation) : new ReadCall(operation)

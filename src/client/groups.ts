@@ -9,6 +9,7 @@ import type {
   RowRange,
   Submission,
 } from '../replica/local-replica.ts'
+import { pageRowsMax } from '../txn/bounds.ts'
 import type { GroupAnswer, GroupOperation, ReadGroup } from '../txn/group-operation.ts'
 import type {
   FirstAsked,
@@ -20,6 +21,7 @@ import type {
 } from '../txn/group-port.ts'
 import type { LockOptions, LockSource } from '../txn/locks.ts'
 import { notAnAnswer } from './call.ts'
+import { lockNameProblem } from './group-check.ts'
 import type { SeenPositions } from './seen-positions.ts'
 
 /** Sends an operation to one node after another, until there is an answer or the time is up. */
@@ -74,8 +76,8 @@ export class ClientGroups implements GroupPort, LockSource {
   ): Promise<readonly (Row | undefined)[]> {
     const rows: (Row | undefined)[] = []
     while (rows.length < keys.length) {
-      const left = keys.slice(rows.length)
-      const answer = await this.#read({ ...placeOf(group, view), keys: left }, timeoutMs)
+      const some = keys.slice(rows.length, rows.length + pageRowsMax)
+      const answer = await this.#read({ ...placeOf(group, view), keys: some }, timeoutMs)
       rows.push(...answer.rows)
     }
     return rows
@@ -124,14 +126,16 @@ export class ClientGroups implements GroupPort, LockSource {
   /**
    * Runs `work` while this client holds the group's lock of this name, or without it: the lock is
    * advice, which spares those who would be in conflict a rerun, and not having it in `waitMs` is no
-   * reason not to go on.
+   * reason not to go on. Rejects with `invalid` for a name that no lock has.
    */
   async withLock<Value>(
     group: GroupId,
     { name, holdMs, waitMs }: LockOptions,
     work: () => Promise<Value>,
   ): Promise<Value> {
-    const token = await this.#lock(group, name, holdMs, waitMs)
+    const refused = lockNameProblem(name)
+    if (refused !== undefined) throw errorOf(refused)
+    const token = await this.#lock(group, name, wholeMs(holdMs, 1), wholeMs(waitMs, 0))
     try {
       return await work()
     } finally {
@@ -172,6 +176,11 @@ export class ClientGroups implements GroupPort, LockSource {
     this.#seen.see(operation.group, answer.view.position)
     return answer
   }
+}
+
+/** A node takes no part of a millisecond. */
+function wholeMs(ms: number, min: number): number {
+  return Math.max(min, Math.ceil(ms))
 }
 
 /** A view again, maybe at another node. */

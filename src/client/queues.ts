@@ -12,6 +12,7 @@ import { RemoteAgenda } from '../queues/remote-agenda.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import type { IntentSource } from '../txn/session.ts'
 import { notAnAnswer } from './call.ts'
+import { limitProblem } from './group-check.ts'
 
 export interface ClientQueuesParts {
   readonly ask: AskAgenda
@@ -53,7 +54,9 @@ export class ClientQueues implements QueueSource {
   }
 
   /** Messages of a queue that nobody has handled yet, in all groups; `limit` at most. */
-  waiting(queue: string, limit: number): Promise<readonly WaitingMessage[]> {
+  async waiting(queue: string, limit: number): Promise<readonly WaitingMessage[]> {
+    const refused = limitProblem(limit)
+    if (refused !== undefined) throw errorOf(refused)
     const { ask, groups, clock, random, timeoutMs } = this.#parts
     const agenda = new RemoteAgenda({ ask, clock, random })
     return listWaiting({ agenda, groups, clock, timeoutMs }, queue, limit)

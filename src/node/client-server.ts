@@ -5,7 +5,7 @@
  */
 import { StoreError } from '../base/errors.ts'
 import { pack } from '../base/pack.ts'
-import { problemOf } from '../base/problem.ts'
+import { problem, problemOf } from '../base/problem.ts'
 import type { Json } from '../cells/body.ts'
 import type { CellService } from '../cells/operation.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -22,6 +22,7 @@ import {
   writtenBytes,
   type ClientFrame,
   type GetStatus,
+  type MalformedRequest,
   type Operation,
   type Replied,
   type Request,
@@ -118,10 +119,16 @@ export class ClientServer {
   #onFrame(client: Endpoint, frame: ClientFrame): void {
     // A node's transport has answers only to send; one that comes in is a confused client's.
     if (frame.kind !== 'requests') return
+    for (const one of frame.malformed ?? []) this.#refuse(client, one)
     const seen = this.#seen.get(client)
     for (const request of frame.requests) {
       if (seen?.add(request.id) !== false) this.#take(client, request)
     }
+  }
+
+  #refuse(client: Endpoint, { id, reason }: MalformedRequest): void {
+    const refused = problem('invalid', `the request cannot be read: ${reason}`)
+    this.#outbox.add(client, { id, answer: { kind: 'problem', problem: refused }, positions: [] })
   }
 
   #take(client: Endpoint, request: Request): void {

@@ -1,12 +1,13 @@
 /**
  * Client frames ⇄ bytes: `[format, 1, requests]` or `[format, 2, responses]`. What comes from
  * outside is checked field by field: garbage is a reason, never an exception. Bodies stay packed,
- * and are views of the frame's bytes. What a field means (is this text a UUID?) is for those who
+ * and are views of the frame's bytes. A request that can be named, but not read, is answered with
+ * `invalid`, and the link stays: there are others' requests on it. What a field means (is this text a UUID?) is for those who
  * carry a request out to say, so that the answer can tell.
  */
 import { frameBytesMax } from '../base/limits.ts'
 import { pack, unpack } from '../base/pack.ts'
-import type { ClientFrame } from './client-message.ts'
+import type { ClientFrame, MalformedRequest, Request } from './client-message.ts'
 import { packRequest, readRequest } from './client-requests.ts'
 import { packResponse, readResponse } from './client-responses.ts'
 import * as field from './peer-fields.ts'
@@ -33,7 +34,7 @@ export function decodeClientFrame(bytes: Uint8Array): DecodedClientFrame {
     if (format !== frameFormat) return { ok: false, reason: 'the frame is of no known format' }
     const list = field.list(messages, 'messages')
     if (kind === kindRequests) {
-      return { ok: true, frame: { kind: 'requests', requests: list.map(readRequest) } }
+      return { ok: true, frame: readRequests(list) }
     }
     if (kind === kindResponses) {
       return { ok: true, frame: { kind: 'responses', responses: list.map(readResponse) } }
@@ -43,4 +44,16 @@ export function decodeClientFrame(bytes: Uint8Array): DecodedClientFrame {
     if (error instanceof field.MalformedError) return { ok: false, reason: error.message }
     throw error
   }
+}
+
+function readRequests(messages: readonly unknown[]): ClientFrame {
+  const requests: Request[] = []
+  const malformed: MalformedRequest[] = []
+  for (const message of messages) {
+    const read = readRequest(message)
+    if ('reason' in read) malformed.push(read)
+    else requests.push(read)
+  }
+  if (malformed.length === 0) return { kind: 'requests', requests }
+  return { kind: 'requests', requests, malformed }
 }

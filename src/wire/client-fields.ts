@@ -9,6 +9,7 @@ import * as field from './peer-fields.ts'
 
 /** Names come in unchecked; they are only kept from being books. */
 const nameCharsMax = 256
+export const lockNameCharsMax: number = nameCharsMax
 const messageCharsMax = 4096
 
 export function text(value: unknown, what: string, charsMax: number = nameCharsMax): string {
@@ -71,7 +72,9 @@ export function cell(value: unknown): StoredCell {
 
 export function packProblem(problem: Problem): Packable {
   const { group, limit, limitValue, actual, store, attempts } = problem.detail
-  return [problem.code, problem.message, group, limit, limitValue, actual, store, attempts]
+  // It may quote what somebody sent: one that is too long to be read would end the link.
+  const message = problem.message.slice(0, messageCharsMax)
+  return [problem.code, message, group, limit, limitValue, actual, store, attempts]
 }
 
 export function problem(value: unknown): Problem {

@@ -23,6 +23,12 @@ export interface Request {
   readonly operation: Operation
 }
 
+/** A request of which no more can be read than whose it is: to be answered, and nothing else. */
+export interface MalformedRequest {
+  readonly id: number
+  readonly reason: string
+}
+
 /** A reply, with what is told beside it of the shards concerned. */
 export interface Replied extends Omit<Answered, 'answer'> {
   readonly answer: Reply
@@ -34,7 +40,12 @@ export interface Response extends Replied {
 
 /** What a client and a node send one another at once: what one turn of the loop gave. */
 export type ClientFrame =
-  | { readonly kind: 'requests'; readonly requests: readonly Request[] }
+  | {
+      readonly kind: 'requests'
+      readonly requests: readonly Request[]
+      /** Of a frame that came in; absent when there are none, as a rule. */
+      readonly malformed?: readonly MalformedRequest[]
+    }
   | { readonly kind: 'responses'; readonly responses: readonly Response[] }
 
 /** Bytes that a request brings to be written: what queues of requests are bounded by. */

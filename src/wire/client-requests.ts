@@ -9,7 +9,7 @@ import type { Intents } from '../txn/intents.ts'
 import { isAgendaOperation } from '../queues/agenda-operation.ts'
 import { agendaOperationKinds, packAgendaOperation, readAgendaOperation } from './agenda-codec.ts'
 import * as part from './client-fields.ts'
-import type { Operation, Request } from './client-message.ts'
+import type { MalformedRequest, Operation, Request } from './client-message.ts'
 import { groupOperationKinds, packGroupOperation, readGroupOperation } from './group-codec.ts'
 import {
   indexChangeKinds,
@@ -51,13 +51,23 @@ export function packRequest(request: Request): Packable {
   return [id, timeoutMs, packed, [kinds[operation.kind], ...packOperation(operation)]]
 }
 
-export function readRequest(value: unknown): Request {
-  const request = field.list(value, 'request', 4)
-  const id = field.count(request[0], 'request id')
-  const timeoutMs = field.count(request[1], 'time-out')
-  const operation = readOperation(request[3])
-  if (field.isAbsent(request[2])) return { id, timeoutMs, operation }
-  return { id, timeoutMs, operation, intents: readIntents(request[2]) }
+/** What is wrong in one request is its caller's: the others of the frame, and the link, are as good as ever. */
+export function readRequest(value: unknown): Request | MalformedRequest {
+  const fields = field.list(value, 'request', 4)
+  const id = field.count(fields[0], 'request id')
+  try {
+    return readFields(id, fields)
+  } catch (error) {
+    if (error instanceof field.MalformedError) return { id, reason: error.message }
+    throw error
+  }
+}
+
+function readFields(id: number, fields: readonly unknown[]): Request {
+  const timeoutMs = field.count(fields[1], 'time-out')
+  const operation = readOperation(fields[3])
+  if (field.isAbsent(fields[2])) return { id, timeoutMs, operation }
+  return { id, timeoutMs, operation, intents: readIntents(fields[2]) }
 }
 
 function readIntents(value: unknown): Intents {

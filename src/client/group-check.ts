@@ -1,0 +1,73 @@
+/**
+ * What nodes would not read, or not carry out, of a request to a group whatever they hold: told to its
+ * caller at once, in the words of whoever asked.
+ */
+import { keyBytesMax, rangeEndBytesMax, sessionCharsMax } from '../base/limits.ts'
+import { problem, type Problem } from '../base/problem.ts'
+import type { IntentName, RowRange } from '../replica/local-replica.ts'
+import type { GroupOperation, ReadGroup } from '../txn/group-operation.ts'
+import { lockNameCharsMax } from '../wire/client-fields.ts'
+
+export function groupOperationProblem(operation: GroupOperation): Problem | undefined {
+  switch (operation.kind) {
+    case 'read-group':
+      return readProblem(operation)
+    case 'outcome-group':
+      return intentProblem(operation.intent)
+    case 'list-groups':
+      return limitProblem(operation.limit)
+    default:
+      return undefined
+  }
+}
+
+function readProblem({ from, atLeast, keys, range }: ReadGroup): Problem | undefined {
+  const wrong =
+    (from.kind === 'at' ? countProblem('a time in microseconds', from.timestamp) : undefined) ??
+    countProblem('a position', atLeast)
+  if (wrong !== undefined) return wrong
+  for (const { length } of keys) {
+    if (length > keyBytesMax) return tooLarge('a key', 'keyBytesMax', keyBytesMax, length)
+  }
+  return range && rangeProblem(range)
+}
+
+function rangeProblem({ gte, gt, lt, limit }: RowRange): Problem | undefined {
+  for (const end of [gte, gt, lt]) {
+    if (end === undefined || end.length <= rangeEndBytesMax) continue
+    return tooLarge('an end of a range', 'rangeEndBytesMax', rangeEndBytesMax, end.length)
+  }
+  return limit === undefined ? undefined : limitProblem(limit)
+}
+
+function intentProblem({ session, sequence, expiresAt = 0 }: IntentName): Problem | undefined {
+  if (session.length > sessionCharsMax) {
+    return problem('invalid', `a session has at most ${sessionCharsMax} characters`)
+  }
+  return countProblem('a sequence', sequence) ?? countProblem('a time in microseconds', expiresAt)
+}
+
+/** Why a lock cannot be asked for by this name. */
+export function lockNameProblem({ length: actual }: string): Problem | undefined {
+  if (actual <= lockNameCharsMax) return undefined
+  const message = `the name of a lock has ${actual} characters, at most ${lockNameCharsMax}`
+  return problem('invalid', message, {
+    ...{ limit: 'lockNameCharsMax', limitValue: lockNameCharsMax, actual },
+  })
+}
+
+/** Why there cannot be so many rows or names on a page. */
+export function limitProblem(limit: number): Problem | undefined {
+  if (Number.isSafeInteger(limit) && limit >= 1) return undefined
+  return problem('invalid', `limit is ${limit}; expected a whole number from 1`)
+}
+
+function countProblem(what: string, value: number): Problem | undefined {
+  if (Number.isSafeInteger(value) && value >= 0) return undefined
+  return problem('invalid', `${what} is a whole number from 0; ${value} is not`)
+}
+
+function tooLarge(what: string, limit: string, limitValue: number, actual: number): Problem {
+  const message = `${what} of ${actual} bytes is too large; ${limit} is ${limitValue}`
+  return problem('too-large', message, { limit, limitValue, actual })
+}
