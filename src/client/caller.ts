@@ -13,6 +13,7 @@ import type { Endpoint, Transport } from '../ports/transport.ts'
 import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
 import { schemaTrustMs } from '../tables/bounds.ts'
 import type { TransactionScope } from '../txn/scope.ts'
+import { requestBytes } from '../wire/client-bytes.ts'
 import {
   writtenBytes,
   type ClientFrame,
@@ -120,7 +121,7 @@ export class Caller {
     this.#outbox = new Outbox<Request>({
       clock: ports.clock,
       send: (to, requests) => ports.transport.send(to, { kind: 'requests', requests }),
-      bodyBytes: ({ operation }) => writtenBytes(operation),
+      bodyBytes: ({ operation }) => requestBytes(operation),
       onDropped: (_, requests) => {
         for (const { id } of requests) this.#end(id, { kind: 'unsent' })
       },

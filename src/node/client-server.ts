@@ -18,7 +18,6 @@ import {
 } from '../queues/agenda-operation.ts'
 import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import {
-  replyBytes,
   writtenBytes,
   type ClientFrame,
   type GetStatus,
@@ -28,6 +27,7 @@ import {
   type Request,
   type Response,
 } from '../wire/client-message.ts'
+import { replyBytes } from '../wire/client-bytes.ts'
 import { Outbox } from '../wire/outbox.ts'
 import { SeenRequests } from './seen-requests.ts'
 

@@ -62,38 +62,3 @@ export function writtenBytes(operation: Operation): number {
       return 0
   }
 }
-
-/** About what a reply weighs in a frame. */
-export function replyBytes({ answer }: Replied): number {
-  switch (answer.kind) {
-    case 'get':
-      return answer.items.reduce(
-        (sum, item) => sum + (item.kind === 'ok' ? (item.value?.body.length ?? 0) : 0),
-        0,
-      )
-    case 'row':
-    case 'versions':
-      return bodiesBytes(answer.page.cells)
-    case 'log':
-      return answer.items.reduce(
-        (sum, item) => sum + (item.kind === 'ok' ? bodiesBytes(item.value.cells) : 0),
-        0,
-      )
-    case 'index':
-      return answer.entries.reduce((sum, { cells = [] }) => sum + 64 + bodiesBytes(cells), 0)
-    case 'read-group':
-      return rowsBytes(answer.rows) + rowsBytes(answer.page?.rows ?? [])
-    default:
-      return 0
-  }
-}
-
-function bodiesBytes(cells: readonly { readonly body: Uint8Array }[]): number {
-  return cells.reduce((sum, { body }) => sum + body.length, 0)
-}
-
-type MaybeRow = { readonly key: Uint8Array; readonly value: Uint8Array } | undefined
-
-function rowsBytes(rows: readonly MaybeRow[]): number {
-  return rows.reduce((sum, row) => sum + (row ? row.key.length + row.value.length : 0), 0)
-}

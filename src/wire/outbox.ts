@@ -5,7 +5,7 @@
 import type { Clock } from '../ports/clock.ts'
 import type { Endpoint } from '../ports/transport.ts'
 
-/** Bodies of one frame; a single message may be larger. */
+/** What its messages weigh in one frame; a single message may be larger. */
 export const frameBodiesBytesMax: number = 4 * 1024 * 1024
 /** Messages of one frame. */
 export const frameMessagesMax = 1000

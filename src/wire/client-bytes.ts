@@ -1,0 +1,86 @@
+/**
+ * About what requests and replies weigh in a frame: more than they take rather than less, so that a frame of
+ * many stays far below its bound. One that is above is not sent.
+ */
+import type { Problem } from '../base/problem.ts'
+import type { RowRange } from '../replica/local-replica.ts'
+import { writtenBytes, type Operation, type Replied, type Reply } from './client-message.ts'
+
+/** A name of a cell, or what there is of one beside its body. */
+const cellBytes = 160
+/** A row's times and lengths; the place of a log, a position; what was written. */
+const smallBytes = 32
+
+export function requestBytes(operation: Operation): number {
+  switch (operation.kind) {
+    case 'put':
+      return writtenBytes(operation) + operation.items.length * cellBytes
+    case 'get':
+      return operation.items.length * cellBytes + operation.read.atLeast.length * smallBytes
+    case 'log':
+      return (operation.items.length + operation.read.atLeast.length) * smallBytes
+    case 'read-group':
+      return keysBytes(operation.keys) + (operation.range ? endsBytes(operation.range) : 0)
+    case 'commit-group': {
+      const { reads, ranges, mutations } = operation.submission
+      const read = ranges.reduce((sum, range) => sum + endsBytes(range), keysBytes(reads))
+      return writtenBytes(operation) + mutations.length * smallBytes + read
+    }
+    default:
+      return 0
+  }
+}
+
+export function replyBytes({ answer, positions }: Replied): number {
+  return answerBytes(answer) + positions.length * smallBytes
+}
+
+function answerBytes(answer: Reply): number {
+  switch (answer.kind) {
+    case 'put':
+      return sumOf(answer.items, (item) => problemBytes(item) + smallBytes)
+    case 'get':
+      return sumOf(answer.items, (item) => {
+        return item.kind === 'ok' ? cellsBytes([item.value]) : problemBytes(item)
+      })
+    case 'row':
+    case 'versions':
+      return cellsBytes(answer.page.cells)
+    case 'log':
+      return sumOf(answer.items, (item) => {
+        return smallBytes + (item.kind === 'ok' ? cellsBytes(item.value.cells) : problemBytes(item))
+      })
+    case 'index':
+      return sumOf(answer.entries, ({ cells = [] }) => cellBytes + cellsBytes(cells))
+    case 'read-group':
+      return rowsBytes(answer.rows) + rowsBytes(answer.page?.rows ?? [])
+    default:
+      return 0
+  }
+}
+
+function sumOf<Item>(items: readonly Item[], bytesOf: (item: Item) => number): number {
+  return items.reduce((sum, item) => sum + bytesOf(item), 0)
+}
+
+function keysBytes(keys: readonly Uint8Array[]): number {
+  return sumOf(keys, ({ length }) => length + smallBytes)
+}
+
+function endsBytes({ gte, gt, lt }: RowRange): number {
+  return (gte?.length ?? 0) + (gt?.length ?? 0) + (lt?.length ?? 0) + smallBytes
+}
+
+function problemBytes(item: { readonly kind: 'ok' } | { readonly problem: Problem }): number {
+  return 'problem' in item ? smallBytes + item.problem.message.length : 0
+}
+
+function cellsBytes(cells: readonly ({ readonly body: Uint8Array } | undefined)[]): number {
+  return sumOf(cells, (cell) => (cell ? cellBytes + cell.body.length : 1))
+}
+
+type MaybeRow = { readonly key: Uint8Array; readonly value: Uint8Array } | undefined
+
+function rowsBytes(rows: readonly MaybeRow[]): number {
+  return sumOf(rows, (row) => (row ? row.key.length + row.value.length + smallBytes : 1))
+}
