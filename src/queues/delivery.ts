@@ -101,6 +101,8 @@ export class Delivery {
     }
     const [error] = failed.values()
     if (failed.size > 0) throw error
+    // What was not looked at may be full of messages.
+    if (this.#isStopping) return { kind: 'again' }
     return count === 0 ? { kind: 'empty', position: view.position } : { kind: 'again' }
   }
 

@@ -1,8 +1,11 @@
 /** Messages from group to group: sent with a commit, delivered and handled once, in order. */
 import { expect, test } from 'vitest'
 import type { GroupId } from '../../src/base/ids.ts'
+import { Delivery } from '../../src/queues/delivery.ts'
 import { Sender } from '../../src/queues/send.ts'
-import { messageBytesMax, sentMessagesMax } from '../../src/queues/bounds.ts'
+import { deliveryBounds, messageBytesMax, sentMessagesMax } from '../../src/queues/bounds.ts'
+import type { GroupPort } from '../../src/txn/group-port.ts'
+import { LocalGroups } from '../../src/txn/local-groups.ts'
 import { bytes, group, Post, textOf } from './post.ts'
 
 /** Notes what it is given, by group, when that is committed. */
@@ -81,6 +84,38 @@ test('QUE-2: what is received again, also much later, is passed over', async () 
     post.deliveries.reduce((sum, { counts: { delivered } }) => sum + delivered, 0)
   expect(counts()).toBe(1)
   expect(await post.agendaRows(group('b'))).toBe(1)
+})
+
+test('QUE-5: a delivery that is stopped before it has looked leaves its group listed', async () => {
+  const post = new Post()
+  for (const delivery of post.deliveries) await post.settle(delivery.stop())
+  await post.send(group('a'), [{ to: group('b'), body: 'waits' }])
+  const { replica } = post.cluster.node('n1')
+  const delisted: GroupId[] = []
+  const delist = (_topic: string, one: GroupId): void => void delisted.push(one)
+  const local = new LocalGroups(replica)
+  let views = 0
+  const view: GroupPort['view'] = async (...asked) => {
+    views += 1
+    await post.sleep(500)
+    return local.view(...asked)
+  }
+  const ports = { clock: post.clock, random: post.cluster.bench.random }
+  const delivery = new Delivery(
+    {
+      ...ports,
+      replica: Object.assign(replica, { agenda: { ...replica.agenda, delist } }),
+      groups: Object.assign(new LocalGroups(replica), { view }),
+    },
+    deliveryBounds,
+    (error) => post.bugs.push(error),
+  )
+  delivery.start()
+  await post.pass(100)
+  await post.settle(delivery.stop())
+  expect(views).toBe(1)
+  expect(delisted).toEqual([])
+  expect(post.bugs).toEqual([])
 })
 
 test('a message to its own group is there with the commit, and needs no delivery', async () => {
