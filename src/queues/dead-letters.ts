@@ -6,7 +6,7 @@ import { keyAfter } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import { runTransaction } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
-import { deadLettersMax } from './bounds.ts'
+import { batchBytesMax, deadLettersMax } from './bounds.ts'
 import { groupsUnder, rowsUnder, type LookParts } from './look.ts'
 import { decodeDead, type DeadMessage } from './message.ts'
 import { deadKey, deadTopic, numberOf } from './names.ts'
@@ -26,8 +26,14 @@ export interface DeadLetter {
   readonly diedAt: Timestamp
 }
 
-/** Letters redriven by one transaction. */
-const redrivenAtOnce = 100
+/** Letters redriven by one transaction, if they have no more than `batchBytesMax`; one alone may. */
+const redrivenAtOnce = 20
+
+/** How many letters a transaction has looked at, and how many of them were there. */
+interface Redriven {
+  readonly passed: number
+  readonly redriven: number
+}
 
 export class DeadLetters {
   readonly #parts: DeadLettersParts
@@ -72,10 +78,14 @@ export class DeadLetters {
 
   /** Puts these of one group at the end of the queue; resolves with how many were there. */
   async redrive(group: GroupId, ids: readonly number[]): Promise<number> {
+    const all = [...new Set(ids)]
     let count = 0
-    for (let at = 0; at < ids.length; at += redrivenAtOnce) {
-      const some = ids.slice(at, at + redrivenAtOnce)
-      count += await this.#transact(group, (transaction) => this.#redrive(transaction, some))
+    for (let at = 0; at < all.length;) {
+      const some = all.slice(at, at + redrivenAtOnce)
+      const done = await this.#transact(group, (transaction) => this.#redrive(transaction, some))
+      assert(done.passed > 0, 'queues: of letters that are redriven one always fits')
+      count += done.redriven
+      at += done.passed
     }
     return count
   }
@@ -101,20 +111,23 @@ export class DeadLetters {
     }
   }
 
-  async #redrive(transaction: RawTransaction, ids: readonly number[]): Promise<number> {
+  /** The first ones, as many as one transaction may hold. */
+  async #redrive(transaction: RawTransaction, ids: readonly number[]): Promise<Redriven> {
     const { queue } = this.#parts
-    const keys = [...new Set(ids)].map((id) => deadKey(queue, id))
-    const rows = await transaction.getMany(keys)
-    let count = 0
-    for (const row of rows) {
+    const rows = await transaction.getMany(ids.map((id) => deadKey(queue, id)))
+    let bytes = 0
+    let redriven = 0
+    for (const [passed, row] of rows.entries()) {
       if (row === undefined) continue
       const { error: _error, ...message } = decodeDead(row.value)
+      bytes += message.body.length
+      if (bytes > batchBytesMax && redriven > 0) return { passed, redriven }
       assert(message.notBefore === 0, 'QUE-6: who is dead is not waited for')
       transaction.delete(row.key)
       putNew(transaction, queue, { ...message, failures: 0, redriven: message.redriven + 1 })
-      count += 1
+      redriven += 1
     }
-    return count
+    return { passed: rows.length, redriven }
   }
 
   async #transact<Value>(

@@ -1,5 +1,6 @@
 /** Handlers that fail: back-off, who is held up, dead letters, and how they are brought back. */
 import { expect, test } from 'vitest'
+import { messageBytesMax } from '../../src/queues/bounds.ts'
 import type { Taken } from '../../src/queues/take.ts'
 import type { RawTransaction } from '../../src/txn/raw-transaction.ts'
 import { bytes, group, Post, textOf } from './post.ts'
@@ -100,6 +101,26 @@ test('QUE-6: after its attempts a message is dead, listed, and handled once when
   await post.pass(5_000)
   expect(await done(post)).toBe('bad')
   expect(await post.agendaRows(group('r'))).toBe(0)
+})
+
+test('QUE-6: dead letters that are too large for one transaction are redriven by several', async () => {
+  const post = new Post()
+  const clerk = new Clerk(post)
+  clerk.isBad = () => true
+  const handling = post.handle({ ...quick, attemptsMax: 1, batch: 1, handle: clerk.handle })
+  for (let i = 0; i < 20; i++) {
+    await post.send(group('a'), [{ to: group('r'), body: 'x'.repeat(messageBytesMax) }])
+  }
+  await post.send(group('a'), [{ to: group('s'), body: 'behind' }])
+  await post.until(() => handling.counts.dead === 21)
+  await post.settle(handling.stop())
+  const letters = post.client.queues.deadLetters('work')
+  const [first, second] = await post.settle(letters.list(2))
+  const named = [first?.id ?? 0, first?.id ?? 0, 7_777, second?.id ?? 0]
+  expect(await post.settle(letters.redrive(group('r'), named))).toBe(2)
+  expect(await post.settle(letters.redriveAll())).toBe(19)
+  const sums = await post.settle(post.client.queues.list())
+  expect(sums).toMatchObject([{ waiting: { messages: 21 }, dead: { messages: 0 } }])
 })
 
 test('waits between attempts double, and outlive the process that failed', async () => {
