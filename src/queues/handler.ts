@@ -38,9 +38,12 @@ export interface QueueHandlerParts {
   prepare?(): Promise<void> | undefined
   /** In the transaction that takes the messages; it may be called again for the same ones. */
   handle(transaction: RawTransaction, messages: readonly Taken[]): Promise<void>
-  /** A handler failed, or a group could not be looked after: to be told; it is tried again. */
+  /**
+   * A handler failed, or a group could not be looked after: to be told; it is tried again. What this
+   * throws itself is passed over: it changes nothing of what is handled or counted.
+   */
   onFailed(group: GroupId, error: unknown): void
-  /** What handled these is committed. */
+  /** What handled these is committed. `onFailed` is told what this throws. */
   onHandled?(group: GroupId, messages: readonly Taken[]): void
 }
 
@@ -83,7 +86,7 @@ export class QueueHandler {
         groupsAtOnceMax: this.#bounds.concurrency,
       },
       serve: (group) => this.#serve(group),
-      onFailed: (group, error) => parts.onFailed(group, error),
+      onFailed: (group, error) => this.#tellFailed(group, error),
     })
   }
 
@@ -145,7 +148,7 @@ export class QueueHandler {
     const batch = batchOf(taken)
     assert(batch !== undefined, 'QUE-2: what is committed took its messages')
     this.counts.handled += batch.messages.length
-    if (batch.messages.length > 0) this.#parts.onHandled?.(group, batch.messages)
+    if (batch.messages.length > 0) this.#tellHandled(group, batch.messages)
     return { batch }
   }
 
@@ -167,11 +170,11 @@ export class QueueHandler {
   }
 
   async #fail(group: GroupId, messages: readonly Taken[], error: unknown): Promise<void> {
-    const { queue, clock, onFailed } = this.#parts
+    const { queue, clock } = this.#parts
     const [taken] = messages
     assert(taken !== undefined && messages.length === 1, 'QUE-6: a message fails by itself')
     this.counts.failures += 1
-    onFailed(group, error)
+    this.#tellFailed(group, error)
     const { value } = await this.#transact(group, (transaction) =>
       noteFailure(
         transaction,
@@ -180,6 +183,22 @@ export class QueueHandler {
       ),
     )
     if (value === 'dead') this.counts.dead += 1
+  }
+
+  /** What is handled stays so, whatever becomes of telling it. */
+  #tellHandled(group: GroupId, messages: readonly Taken[]): void {
+    tell(
+      () => this.#parts.onHandled?.(group, messages),
+      (error) => this.#tellFailed(group, error),
+    )
+  }
+
+  /** Who fails while it is told of failures has nobody left to be told. */
+  #tellFailed(group: GroupId, error: unknown): void {
+    tell(
+      () => this.#parts.onFailed(group, error),
+      () => undefined,
+    )
   }
 
   #transact<Value>(
@@ -207,6 +226,11 @@ function checkedBounds(options: HandleOptions): HandleBounds {
   if (isWhole && isSmall) return bounds
   const message = `options of a handler are numbers from 1; batch is at most ${batchMessagesMax}, timeoutMs ${handlerTimeoutMsMax}`
   throw new StoreError('invalid', message)
+}
+
+/** Calls an application's function at once. It may throw, or be an async one that nobody waits for. */
+function tell(call: () => void, onThrown: (error: unknown) => void): void {
+  new Promise<void>((resolve) => resolve(call())).catch(onThrown)
 }
 
 /** Assigned in a function that was called meanwhile. */

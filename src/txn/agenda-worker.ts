@@ -29,7 +29,7 @@ export interface AgendaWorkerParts {
   readonly bounds: AgendaBounds
   /** Does what is due of the group. When it rejects, it is called again after a while. */
   serve(group: GroupId): Promise<Served>
-  /** It rejected: to be counted, or told. */
+  /** It rejected: to be counted, or told. Must not throw. */
   onFailed(group: GroupId, error: unknown): void
 }
 
@@ -216,7 +216,6 @@ export class AgendaWorker {
       this.#onServed(group, known, served)
     } catch (error) {
       this.#onFailed(group, known)
-      // An application's, which may throw.
       this.#parts.onFailed(group, error)
     } finally {
       this.#running -= 1

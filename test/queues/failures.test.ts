@@ -142,6 +142,37 @@ test('waits between attempts double, and outlive the process that failed', async
   expect(three - two).toBeLessThan(5_500)
 })
 
+test('QUE-6: who throws when it is told ends nothing, and the attempt is counted', async () => {
+  for (const isAsync of [false, true]) {
+    const post = new Post()
+    const clerk = new Clerk(post)
+    const told: unknown[] = []
+    const tell = (what: unknown): unknown => {
+      told.push(what)
+      const fault = new Error('a fault of who is told')
+      if (isAsync) return Promise.reject(fault)
+      throw fault
+    }
+    const handling = post.handle({
+      ...{ ...quick, handle: clerk.handle },
+      onFailed: (_group, error) => tell(error),
+      onHandled: (_group, messages) => tell(messages.map(textOf)),
+    })
+    await post.send(group('a'), [{ to: group('r'), body: 'bad' }])
+    await post.send(group('a'), [{ to: group('r'), body: 'good' }])
+    await post.until(() => handling.counts.handled === 1)
+    expect(handling.counts).toEqual({ handled: 1, failures: 3, dead: 1 })
+    expect(clerk.calls.filter((bodies) => bodies.length === 1 && bodies[0] === 'bad')).toHaveLength(
+      3,
+    )
+    expect(told.map(String)).toEqual([
+      ...Array.from({ length: 3 }, () => 'Error: cannot do bad'),
+      ...['good', 'Error: a fault of who is told'],
+    ])
+    await post.settle(handling.stop())
+  }
+})
+
 test('a handler that does not end in its time has failed', async () => {
   const post = new Post()
   const errors: unknown[] = []
