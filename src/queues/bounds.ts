@@ -10,6 +10,8 @@ export const messageBytesMax: number = 256 * 1024
 export const sentMessagesMax = 5_000
 /** From the commit to when a message may be handled. */
 export const delayMsMax: number = 366 * 24 * 60 * 60 * 1000
+/** The longest wait between two attempts of a message; also when that falls due is written down. */
+export const retryMsMax: number = delayMsMax
 /** Messages that one transaction takes, and their bytes; one alone may be larger. */
 export const batchMessagesMax = 1_000
 export const batchBytesMax: number = 1024 * 1024
@@ -51,7 +53,7 @@ export interface HandleOptions {
   readonly concurrency?: number
   /** A message whose handler has failed so often is dead. */
   readonly attemptsMax?: number
-  /** The wait after a failure, doubled by each further one up to the most. */
+  /** The wait after a failure, doubled by each further one up to the most; `retryMsMax` at most. */
   readonly retryMs?: number
   readonly retryMaxMs?: number
   /** A transaction that takes longer has failed. */

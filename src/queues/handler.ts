@@ -18,6 +18,7 @@ import type { IntentSource } from '../txn/session.ts'
 import {
   batchMessagesMax,
   handleDefaults,
+  retryMsMax,
   type HandleBounds,
   type HandleOptions,
 } from './bounds.ts'
@@ -221,11 +222,19 @@ const sleepMsMax = 3_600_000
 
 function checkedBounds(options: HandleOptions): HandleBounds {
   const bounds = { ...handleDefaults, ...options }
+  checkRetry(bounds)
   const isWhole = Object.values(bounds).every((value) => Number.isFinite(value) && value >= 1)
   const isSmall = bounds.batch <= batchMessagesMax && bounds.timeoutMs <= handlerTimeoutMsMax
   if (isWhole && isSmall) return bounds
   const message = `options of a handler are numbers from 1; batch is at most ${batchMessagesMax}, timeoutMs ${handlerTimeoutMsMax}`
   throw new StoreError('invalid', message)
+}
+
+function checkRetry({ retryMs, retryMaxMs }: HandleBounds): void {
+  const actual = Math.max(retryMs, retryMaxMs)
+  if (!(actual > retryMsMax)) return
+  const message = `retryMs is ${retryMs} and retryMaxMs ${retryMaxMs}; a message is tried again after ${retryMsMax} milliseconds at most`
+  throw new StoreError('invalid', message, { limit: 'retryMsMax', limitValue: retryMsMax, actual })
 }
 
 /** Calls an application's function at once. It may throw, or be an async one that nobody waits for. */

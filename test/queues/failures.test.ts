@@ -1,6 +1,6 @@
 /** Handlers that fail: back-off, who is held up, dead letters, and how they are brought back. */
 import { expect, test } from 'vitest'
-import { messageBytesMax } from '../../src/queues/bounds.ts'
+import { messageBytesMax, retryMsMax } from '../../src/queues/bounds.ts'
 import type { Taken } from '../../src/queues/take.ts'
 import type { RawTransaction } from '../../src/txn/raw-transaction.ts'
 import { bytes, group, Post, textOf } from './post.ts'
@@ -201,6 +201,27 @@ test('a cluster that does not answer is no failure of the handler', async () => 
   await post.pass(30_000)
   expect(await done(post)).toBe('x')
   expect(await post.settle(post.client.queues.deadLetters('work').list(10))).toEqual([])
+})
+
+test('waits between attempts that are too long to be written down are refused', async () => {
+  const post = new Post()
+  const clerk = new Clerk(post)
+  const handle = (retryMs: number, retryMaxMs: number): (() => unknown) => {
+    return () => post.handle({ handle: clerk.handle, retryMs, retryMaxMs })
+  }
+  const detail = { limit: 'retryMsMax', limitValue: retryMsMax }
+  for (const long of [retryMsMax + 1, 9e12, Infinity]) {
+    expect(handle(long, 60_000)).toThrow(
+      expect.objectContaining({ code: 'invalid', detail: { ...detail, actual: long } }),
+    )
+    expect(handle(500, long)).toThrow(`after ${retryMsMax} milliseconds at most`)
+  }
+  handle(retryMsMax, retryMsMax)()
+  await post.send(group('a'), [{ to: group('r'), body: 'bad' }])
+  await post.until(() => clerk.calls.length > 0)
+  await post.pass(1_000)
+  const [waiting] = await post.settle(post.client.queues.waiting('work', 10))
+  expect(waiting?.message.failures).toBe(1)
 })
 
 test('what writes too much fails, and not all of its batch with it', async () => {
