@@ -9,7 +9,7 @@ import type { ClusterId, GroupId, NodeId, Position, Timestamp } from '../base/id
 import type { Limits } from '../base/limits.ts'
 import { Holdings } from '../placement/holdings.ts'
 import type { Placement } from '../placement/placement.ts'
-import type { Clock, Timer } from '../ports/clock.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { OrderedStore } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
@@ -44,6 +44,7 @@ import { Replica, type ObservedLeases, type Reading } from './replica.ts'
 import type { ReplicaStatus } from './replica-status.ts'
 import { Requests } from './requests.ts'
 import { RollCall } from './roll-call.ts'
+import { Rounds } from './rounds.ts'
 import { SettledRows } from './settled.ts'
 import { excessOf, transactionOf } from './submission-size.ts'
 import { suppliedBy } from './supply.ts'
@@ -81,11 +82,11 @@ export class Driver implements LocalReplica {
   readonly #requests: Requests
   readonly #reads: Reads
   readonly #wakes: Deadlines<GroupId>
+  readonly #rounds: Rounds
   readonly #inbox: { readonly group: GroupId; readonly event: GroupEvent }[] = []
   /** Applied in the steps under way; who watches is woken when these are over. */
   #applied: { readonly group: GroupId; readonly position: Position }[] = []
   #isStepping = false
-  #timers: Timer[] = []
   #failure: Error | undefined
   #isStopped = false
 
@@ -124,6 +125,7 @@ export class Driver implements LocalReplica {
     this.#wakes = new Deadlines(clock, (group) => {
       if (this.#replica.isAwaitingTime(group)) this.#step(group, { kind: 'wake' })
     })
+    this.#rounds = new Rounds(clock)
     this.#requests = new Requests(clock, (group, read) =>
       this.#step(group, { kind: 'cancel-read', read }),
     )
@@ -178,7 +180,7 @@ export class Driver implements LocalReplica {
   }
 
   #join(): void {
-    const { clock, peers } = this.#ports
+    const { peers } = this.#ports
     const { heartbeatMs, digestMs } = this.#options.limits
     peers.start({
       self: () => this.#self(),
@@ -187,8 +189,8 @@ export class Driver implements LocalReplica {
       onLink: (peer, state, info) => this.#onLink(peer, state, info),
       onFrame: (from, frame) => this.#onFrame(from, frame),
     })
-    this.#every(clock, heartbeatMs, () => this.#peers.beat())
-    this.#every(clock, digestMs, () => this.#peers.askDigests())
+    this.#rounds.every(heartbeatMs, () => this.#guarded(() => this.#peers.beat()))
+    this.#rounds.every(digestMs, () => this.#guarded(() => this.#peers.askDigests()))
   }
 
   #onLink(from: string, state: 'up' | 'down', info: LinkInfo): void {
@@ -196,20 +198,6 @@ export class Driver implements LocalReplica {
     if (peer === undefined || state === 'down') return
     this.#onSuspicion(peer, false)
     this.#keeper.onLink(peer, info.incarnation ?? 0)
-  }
-
-  #every(clock: Clock, periodMs: number, run: () => void): void {
-    let timer: Timer | undefined
-    const again = (): void => {
-      if (this.#isStopped) return
-      this.#timers = this.#timers.filter((one) => one !== timer)
-      timer = clock.setTimer(periodMs, () => {
-        this.#guarded(run)
-        again()
-      })
-      this.#timers.push(timer)
-    }
-    again()
   }
 
   #self(): LinkInfo {
@@ -318,7 +306,7 @@ export class Driver implements LocalReplica {
   async stop(): Promise<void> {
     if (this.#isStopped) return
     this.#isStopped = true
-    for (const timer of this.#timers) timer.cancel()
+    this.#rounds.stop()
     this.#wakes.stop()
     this.#requests.stop()
     this.#rollCall.stop()
@@ -456,10 +444,17 @@ export class Driver implements LocalReplica {
       case 'wake':
         return this.#wakes.add(effect.group, effect.at)
       case 'supply':
-        return this.#peers.send(effect.to, suppliedBy(this.#log, this.#options.limits, effect))
+        return this.#supply(effect)
       default:
         return unreachable(effect)
     }
+  }
+
+  /** A peer that comes back asks for a lot at once; what finds no room it asks for again (`catch-up.ts`). */
+  #supply(effect: Effect & { kind: 'supply' }): void {
+    const { to } = effect
+    if (!this.#peers.hasRoomFor(to)) return this.#ports.trace.mark('no room to supply a peer')
+    this.#peers.send(to, suppliedBy(this.#log, this.#options.limits, effect))
   }
 
   #leaving(message: GroupMessage): GroupMessage {

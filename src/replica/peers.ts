@@ -12,6 +12,7 @@ import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo, Transport } from '../ports/transport.ts'
 import type { Digest, DigestRequest, Message, PeerFrame } from '../replication/message.ts'
 import { DigestMark, type OwnLog } from './digest-mark.ts'
+import { PeerOutbox } from './peer-outbox.ts'
 import type { Digested } from './roll-call.ts'
 
 /** Small values kept with the data store. */
@@ -41,8 +42,7 @@ export interface PeersOptions {
 
 interface Peer {
   readonly node: NodeId
-  readonly outbox: Message[]
-  outboxBytes: number
+  readonly outbox: PeerOutbox
   lastHeardMs: number
   lastSentMs: number
   isSuspected: boolean
@@ -57,9 +57,6 @@ interface Peer {
   /** That is news, and not with the data store yet. */
   isUnsaved: boolean
 }
-
-/** A frame is split above this: well below what a receiver takes. */
-const frameTargetBytes = 8 * 1024 * 1024
 
 export class Peers {
   readonly #options: PeersOptions
@@ -86,7 +83,7 @@ export class Peers {
     const digestedThrough = markOf(mark, log, ownStore)
     if (digestedThrough > 0) trace.mark('digests go on where they were')
     return {
-      ...{ node, outbox: [], outboxBytes: 0, lastHeardMs: now, lastSentMs: now },
+      ...{ node, outbox: new PeerOutbox(), lastHeardMs: now, lastSentMs: now },
       ...{ isSuspected: false, hasAdmitted: false, digestedThrough },
       // One that is refused goes with the next batch: the log may come to be as long as it was.
       isUnsaved: mark.length > 0 && digestedThrough === 0,
@@ -122,11 +119,15 @@ export class Peers {
     return this.#peers.get(node)?.isSuspected !== true
   }
 
+  /** Whether the peer may be sent, in this turn, what it can ask for again. */
+  hasRoomFor(to: NodeId): boolean {
+    return this.#peers.get(to)?.outbox.isFull === false
+  }
+
   send(to: NodeId, message: Message): void {
     const peer = this.#peers.get(to)
     if (peer === undefined) return
-    peer.outbox.push(message)
-    peer.outboxBytes += 'value' in message ? message.value.length : 64
+    peer.outbox.add(message)
     if (this.#isFlushing) return
     this.#isFlushing = true
     this.#options.clock.defer(() => this.flush())
@@ -136,14 +137,8 @@ export class Peers {
   flush(): void {
     this.#isFlushing = false
     for (const peer of this.#peers.values()) {
-      if (peer.outbox.length > 0) this.#sendFrames(peer, peer.outbox.splice(0))
-      peer.outboxBytes = 0
+      for (const messages of peer.outbox.take()) this.#sendFrame(peer, messages)
     }
-  }
-
-  #sendFrames(peer: Peer, messages: readonly Message[]): void {
-    if (peer.outboxBytes <= frameTargetBytes) return this.#sendFrame(peer, messages)
-    for (const message of messages) this.#sendFrame(peer, [message])
   }
 
   #sendFrame(peer: Peer, messages: readonly Message[]): void {

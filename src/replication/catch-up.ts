@@ -17,7 +17,8 @@ import { startPrepare } from './propose.ts'
 /** Makes sure that everything `through` gets here. `informer` said so and is asked first. */
 export function chase(log: GroupLog, context: Context, through: Position, informer?: NodeId): void {
   if (through <= log.state.position) return
-  const deadline = context.now + spread(context, context.limits.settleMs, log.state.position, 0)
+  const { settleMs } = context.limits
+  const deadline = context.now + spread(context, settleMs, log.state.position, 0, log.group)
   log.chase ??= { through, asking: undefined, stage: 0, deadline }
   log.chase.through = Math.max(log.chase.through, through)
   if (informer !== undefined && informer !== context.node && log.chase.asking === undefined) {
@@ -86,7 +87,9 @@ export function onChaseDeadline(log: GroupLog, context: Context, current: Chase)
   const isPeersTurn = current.stage <= peers.length && peer !== undefined
   const delay = isPeersTurn ? limits.settleMs : limits.phaseTimeoutMs
   const attempt = Math.min(current.stage, 6)
-  current.deadline = now + spread(context, delay * Math.max(1, attempt - peers.length), 0, attempt)
+  const patienceMs = delay * Math.max(1, attempt - peers.length)
+  // Apart from other groups' deadlines: a peer that is asked for all at once answers a few.
+  current.deadline = now + spread(context, patienceMs, 0, attempt, log.group)
   if (isPeersTurn) return ask(log, context, current, peer)
   if (current.stage % (peers.length + 1) === 0 && peer !== undefined) {
     ask(log, context, current, peer)

@@ -117,12 +117,28 @@ export interface Context {
   emit(effect: Effect): void
 }
 
-/** A delay between `ms` and twice that, different from node to node and try to try, without a draw. */
-export function spread(context: Context, ms: number, position: Position, attempt: number): number {
-  let hash = Math.imul(context.incarnation ^ (position << 4), 0x9e3779b1) ^ attempt
-  for (let i = 0; i < context.node.length; i++) {
-    hash = Math.imul(hash ^ context.node.charCodeAt(i), 0x85ebca6b)
+/**
+ * A delay between `ms` and twice that, different from node to node and try to try, without a draw.
+ * With a group, different from group to group, too: for what begins in many of them at once.
+ */
+export function spread(
+  context: Context,
+  ms: number,
+  position: Position,
+  attempt: number,
+  group?: GroupId,
+): number {
+  const start = Math.imul(context.incarnation ^ (position << 4), 0x9e3779b1) ^ attempt
+  const ofNode = stir(start, context.node)
+  const hash = group === undefined ? ofNode : stir(ofNode, group)
+  return ms + ((hash >>> 0) % 1024) * (ms / 1024)
+}
+
+function stir(start: number, text: string): number {
+  let hash = start
+  for (let i = 0; i < text.length; i++) {
+    hash = Math.imul(hash ^ text.charCodeAt(i), 0x85ebca6b)
     hash ^= hash >>> 13
   }
-  return ms + ((hash >>> 0) % 1024) * (ms / 1024)
+  return hash
 }

@@ -9,7 +9,6 @@ import { clusterId, groupOfBytes, nodeId } from '../../src/base/ids.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
 import { staticPlacement } from '../../src/placement/placement.ts'
 import { silentTrace, type Trace } from '../../src/ports/trace.ts'
-import type { Transport, TransportHandlers } from '../../src/ports/transport.ts'
 import { Driver } from '../../src/replica/driver.ts'
 import { flushesFrom } from '../../src/replica/flush.ts'
 import type { Submission } from '../../src/replica/local-replica.ts'
@@ -17,6 +16,7 @@ import { groupPrefix, markerKey, stateKey } from '../../src/replica/row-format.t
 import type { PeerFrame } from '../../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer-codec.ts'
 import { disks, GatedStore, onDisk } from './stores.ts'
+import { ToldTransport } from './told-transport.ts'
 
 const node = nodeId('n1')
 const cluster = clusterId('test')
@@ -230,39 +230,6 @@ test.each(disks)(
   },
 )
 
-/** Takes down what is sent; links come up as the test says. */
-class ToldTransport implements Transport<PeerFrame> {
-  readonly sent: string[] = []
-  #handlers: TransportHandlers<PeerFrame> | undefined
-  #isLinked = false
-
-  start(handlers: TransportHandlers<PeerFrame>): void {
-    this.#handlers = handlers
-  }
-
-  link(peer: string): void {
-    this.#isLinked = true
-    this.#handlers?.onLink(peer, 'up', { storeId: 'its store', incarnation: 1, durableFlush: 0 })
-  }
-
-  tell(from: string, frame: PeerFrame): void {
-    this.#handlers?.onFrame(from, frame)
-  }
-
-  send(_to: string, frame: PeerFrame): boolean {
-    this.sent.push(...frame.messages.map(({ kind }) => kind))
-    return this.#isLinked
-  }
-
-  isUp(): boolean {
-    return this.#isLinked
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve()
-  }
-}
-
 test.each(disks)(
   'a transaction is passed on to a leader that is linked, and proposed here until it is: on %s',
   async (_, makeDisk) => {
@@ -283,7 +250,9 @@ test.each(disks)(
           peers.sent.length = 0
           const of = present(led[sequence], 'a group that n2 leads')
           await driver.submit({ ...submission(sequence), group: of }, 50)
-          return peers.sent.filter((kind) => ['forward', 'prepare'].includes(kind))
+          return peers.sent
+            .map(({ kind }) => kind)
+            .filter((kind) => ['forward', 'prepare'].includes(kind))
         }
         try {
           expect(await sentFor(1)).toEqual(['prepare'])

@@ -1,12 +1,13 @@
 /** What a node remembers of its peers over its starts. */
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
-import { nodeId } from '../../src/base/ids.ts'
-import { defaultLimits } from '../../src/base/limits.ts'
+import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
+import { defaultLimits, frameBytesMax } from '../../src/base/limits.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import type { Transport } from '../../src/ports/transport.ts'
 import { Peers } from '../../src/replica/peers.ts'
 import type { Message, PeerFrame } from '../../src/replication/message.ts'
+import { encodePeerFrame } from '../../src/wire/peer-codec.ts'
 
 const [node, peer] = [nodeId('n1'), nodeId('n2')]
 const stored = new Map<string, Uint8Array>()
@@ -15,11 +16,11 @@ const stored = new Map<string, Uint8Array>()
 function start(
   storeId: string,
   durableFlush: number,
-): { peers: Peers; asked(): readonly number[] } {
-  const sent: Message[] = []
+): { peers: Peers; frames: readonly PeerFrame[]; asked(): readonly number[] } {
+  const frames: PeerFrame[] = []
   const transport: Transport<PeerFrame> = {
     start: () => undefined,
-    send: (_, { messages }) => sent.push(...messages) > 0,
+    send: (_, frame) => frames.push(frame) > 0,
     isUp: () => true,
     close: () => Promise.resolve(),
   }
@@ -38,9 +39,10 @@ function start(
   peers.onLink(peer, 'up', { storeId: 'of n2', incarnation: 1, durableFlush: 12 })
   const asked = (): readonly number[] => {
     peers.flush()
+    const sent = frames.flatMap(({ messages }) => messages)
     return sent.flatMap((one) => (one.kind === 'digest-request' ? [one.after] : []))
   }
-  return { peers, asked }
+  return { peers, frames, asked }
 }
 
 test('LOG-9: a start asks for digests from where the last one knew everything, if it has the same log', () => {
@@ -61,3 +63,60 @@ test('LOG-9: a start asks for digests from where the last one knew everything, i
   shorter.peers.save()
   expect(start('a store', 5).asked()).toEqual([0])
 })
+
+const mebibyte = Buffer.alloc(1024 * 1024)
+const ballot = { round: 1, node: peer, incarnation: 1 }
+const envelope = { group: groupOfBytes(Buffer.from('g')), epoch: 1 }
+const longKeys = Array.from({ length: 512 }, () => mebibyte.subarray(0, 1024))
+
+/** Of about a mebibyte each. */
+const large: readonly Message[] = [
+  {
+    ...{ kind: 'entries', ...envelope, from: 1, committed: 1 },
+    entries: [{ position: 1, ballot, value: mebibyte }],
+  },
+  {
+    ...{ kind: 'promised', ...envelope, position: 1, ballot },
+    accepted: { ballot, value: mebibyte },
+  },
+  { kind: 'accept', ...envelope, position: 1, ballot, value: mebibyte },
+  {
+    ...{ kind: 'forward', ...envelope, transaction: mebibyte, readPosition: 0, request: 1 },
+    ...{ reads: [], ranges: [], incarnation: 1, hops: 1 },
+  },
+  {
+    ...{ kind: 'forward', ...envelope, transaction: Buffer.alloc(1), readPosition: 0, request: 1 },
+    reads: longKeys,
+    ranges: longKeys.slice(256).map((key) => ({ gte: key, lt: key })),
+    ...{ incarnation: 1, hops: 1 },
+  },
+  {
+    ...{ kind: 'digest', after: 0, asked: 1, through: 1 },
+    groups: longKeys.concat(longKeys).map((name) => [groupOfBytes(name), 1]),
+  },
+]
+
+test.each(large.map((one) => [one.kind, one] as const))(
+  'LIVE-3: what one turn has for a peer goes in frames that it takes, in order: %s',
+  (_, message) => {
+    const { peers, frames } = start('a store', 0)
+    peers.flush()
+    const before = frames.length
+    const sent: Message[] = []
+    for (let position = 1; position <= 20; position++) {
+      const small = { kind: 'committed', ...envelope, position, ballot } as const
+      for (const one of [message, small]) {
+        peers.send(peer, one)
+        sent.push(one)
+      }
+    }
+    peers.flush()
+    const made = frames.slice(before)
+    for (const frame of made) expect(encodePeerFrame(frame).length).toBeLessThan(frameBytesMax)
+    expect(made.flatMap(({ messages }) => messages)).toEqual(sent)
+    // Nothing waits any more, and few frames were made of it.
+    peers.flush()
+    expect(frames.length - before).toBe(made.length)
+    expect(made.length).toBeLessThan(5)
+  },
+)

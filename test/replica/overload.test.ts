@@ -1,0 +1,98 @@
+/** A node of three that is asked for more than it can do at once: what it holds and sends stays bounded. */
+import { expect, test } from 'vitest'
+import { systemClock } from '../../src/adapters/system-clock.ts'
+import { systemRandom } from '../../src/adapters/system-random.ts'
+import { clusterId, groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
+import { defaultLimits, frameBytesMax, type Limits } from '../../src/base/limits.ts'
+import { staticPlacement } from '../../src/placement/placement.ts'
+import { silentTrace } from '../../src/ports/trace.ts'
+import type { OrderedStore } from '../../src/ports/storage.ts'
+import { Driver } from '../../src/replica/driver.ts'
+import { encodeEntry } from '../../src/replication/entry.ts'
+import type { Entries, Message } from '../../src/replication/message.ts'
+import { encodeTransaction } from '../../src/replication/transaction.ts'
+import { disks, onDisk } from './stores.ts'
+import { ToldTransport } from './told-transport.ts'
+
+const [node, other] = [nodeId('n1'), nodeId('n2')]
+const cluster = clusterId('test')
+const placement = staticPlacement([node, other, nodeId('n3')])
+const ballot = { round: 1, node: other, incarnation: 1 }
+
+interface Stores {
+  readonly log: OrderedStore
+  readonly data: OrderedStore
+}
+
+async function withNode(
+  limits: Partial<Limits>,
+  work: (driver: Driver, peers: ToldTransport) => Promise<void>,
+  onStores: (stores: Stores) => Stores = (stores) => stores,
+): Promise<void> {
+  const [, makeDisk] = disks[0] ?? []
+  if (makeDisk === undefined) throw new Error('no disk')
+  await onDisk(makeDisk, (log) =>
+    onDisk(makeDisk, async (data) => {
+      const peers = new ToldTransport()
+      const ports = { clock: systemClock, random: systemRandom, trace: silentTrace, peers }
+      const stores = onStores({ log: await log.open(), data: await data.open() })
+      const options = { node, cluster, placement, limits: { ...defaultLimits, ...limits } }
+      const driver = await Driver.open({ ...ports, ...stores }, options)
+      await driver.start()
+      try {
+        await work(driver, peers)
+      } finally {
+        await driver.stop()
+      }
+    }),
+  )
+}
+
+function groupCalled(name: string): GroupId {
+  return groupOfBytes(Buffer.from(name))
+}
+
+/** The first entry of a group, with a row of so many bytes. */
+function firstEntry(bytes: number): Uint8Array {
+  const transaction = encodeTransaction({
+    ...{ session: 's', sequence: 1, attempt: 1, floor: 1, expiresAt: 2 ** 50, allocations: [] },
+    mutations: [{ key: Buffer.from('k'), value: Buffer.alloc(bytes) }],
+  })
+  return encodeEntry({
+    ...{ position: 1, timestamp: 1, horizon: 0, nextLeader: { node: other, incarnation: 1 } },
+    transactions: [transaction],
+  })
+}
+
+function isEntries(message: Message): message is Entries {
+  return message.kind === 'entries'
+}
+
+test('LIVE-3: a peer that asks for all at once gets a part, and the rest when it asks again', () =>
+  withNode({}, async (driver, peers) => {
+    const names = Array.from({ length: 20 }, (_, n) => groupCalled(`g${n}`))
+    const value = firstEntry(1024 * 1024)
+    peers.link(other)
+    for (const group of names) {
+      const entries = [{ position: 1, ballot, value }]
+      const message = { kind: 'entries', group, epoch: 1, from: 1, entries, committed: 1 } as const
+      peers.tell(other, { durableFlush: 1, messages: [message] })
+    }
+    await driver.drain()
+    const lacking = new Set(names)
+    for (let turn = 1; lacking.size > 0; turn++) {
+      peers.sent.length = 0
+      const messages = [...lacking].map(
+        (group) => ({ kind: 'fetch', group, epoch: 1, from: 1, through: 1 }) as const,
+      )
+      peers.tell(other, { durableFlush: 1, messages })
+      await new Promise((resolve) => setTimeout(resolve, 10))
+      const supplied = peers.sent.filter(isEntries)
+      expect(supplied.length * value.length).toBeLessThan(frameBytesMax)
+      for (const { group, entries } of supplied) {
+        expect(entries.map((one) => one.position)).toEqual([1])
+        lacking.delete(group)
+      }
+      expect(turn).toBeLessThan(5)
+    }
+  }))

@@ -1,0 +1,36 @@
+/** Peers that are only what a test says of them: takes down what is sent; links come up when told to. */
+import type { Transport, TransportHandlers } from '../../src/ports/transport.ts'
+import type { Message, PeerFrame } from '../../src/replication/message.ts'
+
+export class ToldTransport implements Transport<PeerFrame> {
+  /** All messages sent so far, or since the test emptied it. */
+  readonly sent: Message[] = []
+  #handlers: TransportHandlers<PeerFrame> | undefined
+  #isLinked = false
+
+  start(handlers: TransportHandlers<PeerFrame>): void {
+    this.#handlers = handlers
+  }
+
+  link(peer: string): void {
+    this.#isLinked = true
+    this.#handlers?.onLink(peer, 'up', { storeId: 'its store', incarnation: 1, durableFlush: 0 })
+  }
+
+  tell(from: string, frame: PeerFrame): void {
+    this.#handlers?.onFrame(from, frame)
+  }
+
+  send(_to: string, frame: PeerFrame): boolean {
+    this.sent.push(...frame.messages)
+    return this.#isLinked
+  }
+
+  isUp(): boolean {
+    return this.#isLinked
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+}
