@@ -141,8 +141,9 @@ export class Driver implements LocalReplica {
       ...{ clock, trace, transport: ports.peers, meta: data, log },
       storeId: log.identity.storeId,
       onSuspicion: (peer, isSuspected) => this.#onSuspicion(peer, isSuspected),
-      onExists: (group, position, informer) =>
-        this.#step(group, { kind: 'exists', position, informer }),
+      onExists: (group, position, informer) => {
+        if (this.#isHeld(group)) this.#step(group, { kind: 'exists', position, informer })
+      },
       onDigested: (peer, digested) => this.#rollCall.onDigest(peer, digested),
     })
     const others = nodes.filter((node) => node !== options.node)
@@ -352,10 +353,16 @@ export class Driver implements LocalReplica {
       case 'slow':
         return this.#keeper.onMessage(from, message)
       default:
-        // A peer with another configuration: what is not held here is not voted on here.
-        if (!this.holds(message.group)) return this.#ports.trace.mark('a group of other nodes')
+        if (!this.#isHeld(message.group)) return
         return this.#step(message.group, { kind: 'message', from, message })
     }
+  }
+
+  /** A peer with another configuration: what is not held here is neither voted on nor fetched here. */
+  #isHeld(group: GroupId): boolean {
+    const isHeld = this.holds(group)
+    if (!isHeld) this.#ports.trace.mark('a group of other nodes')
+    return isHeld
   }
 
   #onSuspicion(peer: NodeId, isSuspected: boolean): void {

@@ -7,7 +7,7 @@ import { WsPeerTransport } from '../../src/adapters/ws-peers.ts'
 import { assert, AssertionError, present } from '../../src/base/assert.ts'
 import { clusterId, groupOfBytes, nodeId } from '../../src/base/ids.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
-import { staticPlacement } from '../../src/placement/placement.ts'
+import { placementOver, staticPlacement } from '../../src/placement/placement.ts'
 import { silentTrace, type Trace } from '../../src/ports/trace.ts'
 import { Driver } from '../../src/replica/driver.ts'
 import { flushesFrom } from '../../src/replica/flush.ts'
@@ -298,6 +298,38 @@ test.each(disks)(
     )
   },
 )
+
+test('MOVE-4: what a peer names of a group of other nodes is left alone', () =>
+  onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), (log) =>
+    onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), async (data) => {
+      const peers = new ToldTransport()
+      const ports = { clock: systemClock, random: systemRandom, trace: silentTrace, peers }
+      const placement = placementOver([
+        [node, nodeId('n2')],
+        [nodeId('n3'), nodeId('n4')],
+      ])
+      const names = Array.from({ length: 20 }, (_, n) => groupOfBytes(Buffer.from(`g${n}`)))
+      const driver = await Driver.open(
+        { ...ports, log: await log.open(), data: await data.open() },
+        { node, cluster, placement, limits: defaultLimits },
+      )
+      await driver.start()
+      try {
+        peers.link('n2')
+        // The peer has one set in its configuration, and holds them all.
+        const groups = names.map((name) => [name, 1] as const)
+        const digest = { kind: 'digest', after: 0, through: 7, groups, asked: 1 } as const
+        peers.tell('n2', { durableFlush: 7, messages: [digest] })
+        await new Promise((resolve) => setImmediate(resolve))
+        expect(driver.status().failure).toBeUndefined()
+        const fetched = peers.sent.flatMap((one) => (one.kind === 'fetch' ? [one.group] : []))
+        expect(fetched).toEqual(names.filter((name) => placement.setOf(name) === 0))
+        expect(fetched.length).toBeLessThan(names.length)
+      } finally {
+        await driver.stop()
+      }
+    }),
+  ))
 
 test('a folder of another node is refused before its data is looked at', () =>
   onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), (log) =>
