@@ -82,7 +82,7 @@ export interface Proposal {
 /** A majority read on its way (one at a time per group; later reads share the next). */
 export interface ReadRound {
   readonly round: number
-  readonly reads: readonly number[]
+  reads: readonly number[]
   readonly answers: Map<NodeId, Position>
   deadline: number
 }

@@ -26,10 +26,17 @@ export function beginRead(log: GroupLog, context: Context, read: number): void {
   chase(log, context, position)
 }
 
-/** The edge no longer waits for it. */
+/**
+ * The edge no longer waits for it. A round for nobody is not sent again: as long as no majority answers,
+ * each group that was ever asked for would stay here. What it has registered ends as it would have.
+ */
 export function cancelRead(log: GroupLog, read: number): void {
   log.readsWaiting = log.readsWaiting.filter((one) => one !== read)
   log.readsTargeted = log.readsTargeted.filter((one) => one.read !== read)
+  const { readRound } = log
+  if (readRound === undefined) return
+  readRound.reads = readRound.reads.filter((one) => one !== read)
+  if (readRound.reads.length === 0) log.readRound = undefined
 }
 
 export function startReadRound(log: GroupLog, context: Context): void {

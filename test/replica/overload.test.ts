@@ -96,3 +96,28 @@ test('LIVE-3: a peer that asks for all at once gets a part, and the rest when it
       expect(turn).toBeLessThan(5)
     }
   }))
+
+/** Steps that leave nothing behind: at each, a few groups may leave memory. */
+async function untilInMemory(driver: Driver, groupsMax: number): Promise<void> {
+  for (let n = 0; driver.status().groupsInMemory > groupsMax; n++) {
+    if (n === 2_000) throw new Error(`${driver.status().groupsInMemory} groups in memory`)
+    await driver.read(groupCalled(`look ${n}`), 'any', 1_000)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+test('LIVE-5: without a majority, reads that were given up leave no group in memory', () =>
+  withNode({ groupsInMemoryMax: 10, leaseIdleMs: 50 }, async (driver, peers) => {
+    const reads = Array.from({ length: 100 }, (_, n) =>
+      driver.read(groupCalled(`g${n}`), 'current', 50).catch((error: unknown) => error),
+    )
+    for (const error of await Promise.all(reads))
+      expect(error).toMatchObject({ code: 'unavailable' })
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    await untilInMemory(driver, 20)
+    expect(driver.status().leasedGroups).toBe(0)
+    // Nor are they asked for any more.
+    peers.sent.length = 0
+    await new Promise((resolve) => setTimeout(resolve, 1_200))
+    expect(peers.sent.filter(({ kind }) => kind === 'query')).toEqual([])
+  }))
