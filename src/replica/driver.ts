@@ -17,7 +17,7 @@ import type { LinkInfo, Transport } from '../ports/transport.ts'
 import type { Effect } from '../replication/effect.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { GroupMessage, Message, PeerFrame } from '../replication/message.ts'
-import { encodeTransaction } from '../replication/transaction.ts'
+import { encodeTransaction, intentOf } from '../replication/transaction.ts'
 import { LocalAgenda } from './agenda.ts'
 import { DataStore } from './data-store.ts'
 import { Deadlines } from './deadlines.ts'
@@ -221,8 +221,11 @@ export class Driver implements LocalReplica {
     const excess = excessOf(submission, bytes, this.#options.limits)
     if (excess !== undefined) return Promise.reject(excess)
     const submitted = { transaction, bytes, readPosition, reads, ranges }
-    return this.#requests.submission(group, timeoutMs, (request) =>
-      this.#step(group, { kind: 'submit', request, submitted }),
+    const intent = intentOf(transaction)
+    return this.#requests.submission(
+      timeoutMs,
+      (request) => this.#step(group, { kind: 'submit', request, submitted }),
+      (request) => this.#step(group, { kind: 'cancel-submit', intent, request }),
     )
   }
 

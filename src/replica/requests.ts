@@ -9,8 +9,8 @@ import { Deadlines } from './deadlines.ts'
 import type { Outcome, ReadPoint } from './local-replica.ts'
 
 interface Submission {
-  readonly group: GroupId
   readonly resolve: (outcome: Outcome) => void
+  readonly cancel: (request: number) => void
 }
 
 interface Read {
@@ -44,14 +44,15 @@ export class Requests {
     return this.#submissions.size + this.#reads.size
   }
 
+  /** `cancel` is called when nobody waits for it any more, and it has no outcome. */
   submission(
-    group: GroupId,
     timeoutMs: number,
     start: (request: number) => void,
+    cancel: (request: number) => void,
   ): Promise<Outcome> {
     return new Promise((resolve) => {
       const request = this.#draw(timeoutMs)
-      this.#submissions.set(request, { group, resolve })
+      this.#submissions.set(request, { resolve, cancel })
       start(request)
     })
   }
@@ -117,7 +118,9 @@ export class Requests {
   }
 
   #expire(request: number): void {
+    const submission = this.#submissions.get(request)
     this.settle(request, { kind: 'unknown' })
+    submission?.cancel(request)
     const read = this.#reads.get(request)
     if (read === undefined) return
     this.#reads.delete(request)

@@ -87,6 +87,7 @@ function selectCompatible(log: GroupLog, context: Context, draft: Draft): void {
     if (sequence < (floors.get(session) ?? 0)) continue
     if (!floors.has(session) && !log.state.sessions.has(session)) draft.newSessions += 1
     floors.set(session, Math.max(floor, floors.get(session) ?? 0))
+    pending.proposedAt = log.state.position + 1
     chosen.push(pending)
     draft.bytes += pending.bytes.length
     writes.add(mutations)

@@ -27,6 +27,7 @@ export type GroupEvent =
       readonly request: number
       readonly submitted: submission.Submitted
     }
+  | { readonly kind: 'cancel-submit'; readonly intent: string; readonly request: number }
   | { readonly kind: 'read'; readonly read: number }
   | { readonly kind: 'cancel-read'; readonly read: number }
   /** The peer has revoked this node's registration for the group. */
@@ -70,6 +71,8 @@ function handle(log: GroupLog, context: Context, event: GroupEvent, lookup: Reco
       }
       return submission.submit(log, context, event.submitted, waiter)
     }
+    case 'cancel-submit':
+      return submission.cancelSubmission(log, context, event.intent, event.request)
     case 'read':
       return read.beginRead(log, context, event.read)
     case 'cancel-read':

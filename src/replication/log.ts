@@ -57,6 +57,8 @@ export interface Pending {
   sentTo: NodeId | undefined
   /** How often it was forwarded without an answer. */
   forwards: number
+  /** The last position whose entry this node has put it into. */
+  proposedAt: Position
   /** Names it between this node and the one it was forwarded to. */
   readonly forwardId: number
   /** When it stops waiting for room among the sessions' outcomes; `never` while it need not wait. */

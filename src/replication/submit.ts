@@ -7,7 +7,7 @@ import type { NodeId, Position } from '../base/ids.ts'
 import { isOfOneCopy, outcomeOf } from './compose.ts'
 import { spread, type Context } from './effect.ts'
 import { orderRanges, rangeOfText } from './key-range.ts'
-import { settle, tell } from './learn.ts'
+import { giveUp, settle, tell } from './learn.ts'
 import { never, pendingOf, type GroupLog, type Pending, type Waiter } from './log.ts'
 import type { Forward, ForwardReply, KeyRange } from './message.ts'
 import { leaderOf } from './propose.ts'
@@ -70,6 +70,7 @@ function pendingFrom(submitted: Submitted, waiter: Waiter, forwardId: number): P
     rivals: [],
     sentTo: undefined,
     forwards: 0,
+    proposedAt: 0,
     forwardId,
     roomDeadline: never,
   }
@@ -127,6 +128,39 @@ function addRival(
   context.trace.mark('another attempt waits')
   pending.rivals.push(rival)
   log.waitingBytes += rival.roomBytes
+}
+
+/**
+ * The edge has told its caller that the end is unknown. What nobody waits for is given up, but for what
+ * a copy of may take effect: an intent that is sent again is told of that one, not that there is no room.
+ */
+export function cancelSubmission(
+  log: GroupLog,
+  { node, trace }: Context,
+  intent: string,
+  request: number,
+): void {
+  const first = pendingOf(log, intent)
+  if (first === undefined) return
+  for (const pending of [...first.rivals, first]) {
+    const { waiters } = pending
+    const at = waiters.findIndex((one) => one.node === node && one.request === request)
+    if (at < 0) continue
+    waiters.splice(at, 1)
+    if (waiters.length > 0 || !isOnlyHere(log, pending)) continue
+    trace.mark('a transaction that nobody waits for is given up')
+    if (pending === first) giveUp(log, first)
+    else removeRival(log, first, pending)
+  }
+}
+
+function isOnlyHere(log: GroupLog, { forwards, proposedAt }: Pending): boolean {
+  return forwards === 0 && proposedAt <= log.state.position
+}
+
+function removeRival(log: GroupLog, { rivals }: Pending, rival: Pending): void {
+  rivals.splice(rivals.indexOf(rival), 1)
+  log.waitingBytes -= rival.roomBytes
 }
 
 /** The node that should propose what waits here: this one, when the leader is gone. */

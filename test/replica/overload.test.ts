@@ -2,21 +2,23 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
-import { clusterId, groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
+import { present } from '../../src/base/assert.ts'
+import { clusterId, groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import { defaultLimits, frameBytesMax, type Limits } from '../../src/base/limits.ts'
 import { staticPlacement } from '../../src/placement/placement.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import type { OrderedStore } from '../../src/ports/storage.ts'
 import { Driver } from '../../src/replica/driver.ts'
+import type { Outcome } from '../../src/replica/local-replica.ts'
 import { encodeEntry } from '../../src/replication/entry.ts'
 import type { Entries, Message } from '../../src/replication/message.ts'
 import { encodeTransaction } from '../../src/replication/transaction.ts'
 import { disks, onDisk } from './stores.ts'
 import { ToldTransport } from './told-transport.ts'
 
-const [node, other] = [nodeId('n1'), nodeId('n2')]
+const [node, other, third] = [nodeId('n1'), nodeId('n2'), nodeId('n3')]
 const cluster = clusterId('test')
-const placement = staticPlacement([node, other, nodeId('n3')])
+const placement = staticPlacement([node, other, third])
 const ballot = { round: 1, node: other, incarnation: 1 }
 
 interface Stores {
@@ -120,4 +122,35 @@ test('LIVE-5: without a majority, reads that were given up leave no group in mem
     peers.sent.length = 0
     await new Promise((resolve) => setTimeout(resolve, 1_200))
     expect(peers.sent.filter(({ kind }) => kind === 'query')).toEqual([])
+  }))
+
+function submit(driver: Driver, group: GroupId, sequence: number): Promise<Outcome> {
+  const expiresAt = systemClock.wallMicros() + 60_000_000
+  const intent = { session: 's', sequence, floor: 1, expiresAt }
+  const mutations = [{ key: Buffer.from('k'), value: Buffer.from('v') }]
+  const read = { readPosition: 0, reads: [], ranges: [], allocations: [] }
+  return driver.submit({ group, intent, attempt: sequence, ...read, mutations }, 50)
+}
+
+test('LIVE-5: what nobody waits for any more takes no room, unless a copy may take effect', () =>
+  withNode({ groupQueueMax: 3 }, async (driver, peers) => {
+    const names = Array.from({ length: 20 }, (_, n) => groupCalled(`g${n}`))
+    const ledBy = (leader: NodeId): GroupId =>
+      present(
+        names.find((group) => placement.replicasOf(group).firstFull === leader),
+        'such a group',
+      )
+    const [led, others] = [ledBy(node), ledBy(third)]
+    peers.link(other)
+    const kinds = async (group: GroupId, ...sequences: number[]): Promise<readonly string[]> => {
+      const outcomes = await Promise.all(sequences.map((one) => submit(driver, group, one)))
+      return outcomes.map(({ kind }) => kind)
+    }
+    const none = ['unknown', 'unknown', 'unknown', 'overloaded']
+    expect(await kinds(led, 1, 2, 3, 4)).toEqual(none)
+    // The first one is proposed, and may be chosen yet: it keeps its place, and is not refused again.
+    expect(await kinds(led, 5, 6, 7, 1)).toEqual(['unknown', 'unknown', 'overloaded', 'unknown'])
+    // Here nothing could be proposed: the leader is gone, and no majority answers.
+    expect(await kinds(others, 1, 2, 3, 4)).toEqual(none)
+    expect(await kinds(others, 5, 6, 7, 8)).toEqual(none)
   }))
