@@ -56,6 +56,8 @@ export interface Limits {
   readonly roomWaitMs: number
   /** Rows applied but not yet in the data store, in bytes; above it proposals are refused. */
   readonly overlayBytesMax: number
+  /** Records taken but not yet in the log, in bytes; above it proposals are refused. */
+  readonly logQueueBytesMax: number
   /** One batch of the applier. */
   readonly applierBatchBytesMax: number
   /** How long the applier gathers what one batch may hold, when nobody waits for it. */
@@ -120,6 +122,7 @@ export const defaultLimits: Limits = {
   sessionOutcomesMax: 10_000,
   roomWaitMs: 5_000,
   overlayBytesMax: 128 * 1024 * 1024,
+  logQueueBytesMax: 64 * 1024 * 1024,
   applierBatchBytesMax: 1024 * 1024,
   applierDelayMs: 50,
   historyMs: 3_600_000,

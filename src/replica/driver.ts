@@ -22,6 +22,7 @@ import { LocalAgenda } from './agenda.ts'
 import { DataStore } from './data-store.ts'
 import { Deadlines } from './deadlines.ts'
 import { listGroups } from './group-list.ts'
+import { Headroom } from './headroom.ts'
 import type {
   LocalAgendas,
   IntentName,
@@ -46,6 +47,7 @@ import { Requests } from './requests.ts'
 import { RollCall } from './roll-call.ts'
 import { Rounds } from './rounds.ts'
 import { SettledRows } from './settled.ts'
+import { Steps } from './steps.ts'
 import { excessOf, transactionOf } from './submission-size.ts'
 import { suppliedBy } from './supply.ts'
 
@@ -83,10 +85,16 @@ export class Driver implements LocalReplica {
   readonly #reads: Reads
   readonly #wakes: Deadlines<GroupId>
   readonly #rounds: Rounds
-  readonly #inbox: { readonly group: GroupId; readonly event: GroupEvent }[] = []
+  readonly #steps: Steps = new Steps({
+    run: (group, event) => this.#run(this.#replica.step(group, event, this.#reading()), group),
+    // A store that cannot be read, or a bug. None of what the step asked for is done, and whoever
+    // waits is not told anything: the node is what fails, not the call that met it.
+    onFailed: (error) => this.#fail(errorOf(error)),
+    onDone: () => this.#tellApplied(),
+  })
+  readonly #headroom: Headroom
   /** Applied in the steps under way; who watches is woken when these are over. */
   #applied: { readonly group: GroupId; readonly position: Position }[] = []
-  #isStepping = false
   #failure: Error | undefined
   #isStopped = false
 
@@ -120,6 +128,7 @@ export class Driver implements LocalReplica {
       send: (to, message) => this.#peers.send(to, message),
       onRevoked: (group, peer) => this.#step(group, { kind: 'revoked', peer }),
     })
+    this.#headroom = new Headroom({ limits: options.limits, log, data })
     const { leases } = this.#keeper
     this.#replica = new Replica({ ...options, incarnation, trace, source, leases })
     this.#wakes = new Deadlines(clock, (group) => {
@@ -357,6 +366,7 @@ export class Driver implements LocalReplica {
         return this.#keeper.onMessage(from, message)
       default:
         if (!this.#isHeld(message.group)) return
+        if (!this.#headroom.mayTake(message)) return this.#ports.trace.mark('no room to take more')
         return this.#step(message.group, { kind: 'message', from, message })
     }
   }
@@ -392,22 +402,7 @@ export class Driver implements LocalReplica {
   #step(group: GroupId, event: GroupEvent): void {
     if (this.#isOver) return
     assert(this.holds(group), 'MOVE-4: a group is asked of a node that does not hold it')
-    this.#inbox.push({ group, event })
-    if (this.#isStepping) return
-    this.#isStepping = true
-    try {
-      for (let next = this.#inbox.shift(); next !== undefined; next = this.#inbox.shift()) {
-        this.#run(this.#replica.step(next.group, next.event, this.#reading()), next.group)
-      }
-    } catch (error) {
-      // A store that cannot be read, or a bug. None of what the step asked for is done, and whoever
-      // waits is not told anything: the node is what fails, not the call that met it.
-      this.#inbox.length = 0
-      this.#fail(errorOf(error))
-    } finally {
-      this.#isStepping = false
-    }
-    this.#tellApplied()
+    this.#steps.take(group, event)
   }
 
   #tellApplied(): void {
@@ -418,7 +413,7 @@ export class Driver implements LocalReplica {
 
   #reading(): Reading {
     const { clock } = this.#ports
-    const mayPropose = this.#data.overlayBytes < this.#options.limits.overlayBytesMax
+    const { mayPropose } = this.#headroom
     const { isAdmitted } = this.#peers
     return { wall: clock.wallMicros(), now: clock.monotonicMs(), mayPropose, isAdmitted }
   }

@@ -13,7 +13,7 @@ import type { Outcome } from '../../src/replica/local-replica.ts'
 import { encodeEntry } from '../../src/replication/entry.ts'
 import type { Entries, Message } from '../../src/replication/message.ts'
 import { encodeTransaction } from '../../src/replication/transaction.ts'
-import { disks, onDisk } from './stores.ts'
+import { disks, GatedStore, onDisk } from './stores.ts'
 import { ToldTransport } from './told-transport.ts'
 
 const [node, other, third] = [nodeId('n1'), nodeId('n2'), nodeId('n3')]
@@ -154,3 +154,44 @@ test('LIVE-5: what nobody waits for any more takes no room, unless a copy may ta
     expect(await kinds(others, 1, 2, 3, 4)).toEqual(none)
     expect(await kinds(others, 5, 6, 7, 8)).toEqual(none)
   }))
+
+test('DISK-4: whose disk does not keep up takes no more than its bound, and the rest later', () => {
+  const gates: GatedStore[] = []
+  const gated = ({ log, data }: Stores): Stores => {
+    const gate = new GatedStore(log)
+    gates.push(gate)
+    return { log: gate, data }
+  }
+  return withNode(
+    { logQueueBytesMax: 1024 * 1024 },
+    async (driver, peers) => {
+      const gate = present(gates[0], 'a gate')
+      const value = firstEntry(100 * 1024)
+      const accepts = Array.from({ length: 100 }, (_, n) => {
+        const group = groupCalled(`g${n}`)
+        return { kind: 'accept', group, epoch: 1, position: 1, ballot, value } as const
+      })
+      const accepted = (): readonly Message[] =>
+        peers.sent.filter(({ kind }) => kind === 'accepted')
+      peers.link(other)
+      gate.hold()
+      peers.tell(other, { durableFlush: 1, messages: accepts })
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      const meanwhile = [accepted().length, (await submit(driver, groupCalled('g'), 1)).kind]
+      gate.release()
+      expect(meanwhile).toEqual([0, 'overloaded'])
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      // So much was taken, and not more: a follower has twice the bound.
+      expect(accepted().length * value.length).toBeGreaterThan(1024 * 1024)
+      expect(accepted().length * value.length).toBeLessThan(3 * 1024 * 1024)
+      for (let turn = 0; accepted().length < accepts.length; turn++) {
+        const answered = new Set(accepted().flatMap((one) => ('group' in one ? [one.group] : [])))
+        const messages = accepts.filter(({ group }) => !answered.has(group))
+        peers.tell(other, { durableFlush: 1, messages })
+        await new Promise((resolve) => setTimeout(resolve, 100))
+        expect(turn).toBeLessThan(10)
+      }
+    },
+    gated,
+  )
+})

@@ -1,0 +1,45 @@
+/**
+ * Whether this node's disk keeps up with what it takes on. A majority does not wait for the slowest: what
+ * that one has taken and not written would grow for as long as the others are faster (DISK-4).
+ */
+import type { Limits } from '../base/limits.ts'
+import type { GroupMessage } from '../replication/message.ts'
+
+/** A leader stops at its bounds; who follows, and is behind, has so many times as much. */
+const followerFactor = 2
+
+export interface HeadroomParts {
+  readonly limits: Pick<Limits, 'overlayBytesMax' | 'logQueueBytesMax'>
+  readonly log: { readonly queueBytes: number }
+  readonly data: { readonly overlayBytes: number }
+}
+
+export class Headroom {
+  readonly #parts: HeadroomParts
+
+  constructor(parts: HeadroomParts) {
+    this.#parts = parts
+  }
+
+  get mayPropose(): boolean {
+    return this.#isWithin(1)
+  }
+
+  /** What makes the log or the overlay grow may be lost: whoever sent it, or asked for it, tries again. */
+  mayTake({ kind }: GroupMessage): boolean {
+    switch (kind) {
+      case 'prepare':
+      case 'accept':
+      case 'entries':
+        return this.#isWithin(followerFactor)
+      default:
+        return true
+    }
+  }
+
+  #isWithin(factor: number): boolean {
+    const { limits, log, data } = this.#parts
+    const isLogWithin = log.queueBytes < limits.logQueueBytesMax * factor
+    return isLogWithin && data.overlayBytes < limits.overlayBytesMax * factor
+  }
+}

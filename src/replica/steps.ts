@@ -1,0 +1,38 @@
+/** Steps of groups, one at a time: what a step delivers to its own node waits until that step is over. */
+import type { GroupId } from '../base/ids.ts'
+import type { GroupEvent } from '../replication/group.ts'
+
+export interface StepPorts {
+  run(group: GroupId, event: GroupEvent): void
+  /** A step failed: nothing of what waited is run. */
+  onFailed(error: unknown): void
+  /** Nothing waits any more. */
+  onDone(): void
+}
+
+export class Steps {
+  readonly #ports: StepPorts
+  readonly #inbox: { readonly group: GroupId; readonly event: GroupEvent }[] = []
+  #isStepping = false
+
+  constructor(ports: StepPorts) {
+    this.#ports = ports
+  }
+
+  take(group: GroupId, event: GroupEvent): void {
+    this.#inbox.push({ group, event })
+    if (this.#isStepping) return
+    this.#isStepping = true
+    try {
+      for (let next = this.#inbox.shift(); next !== undefined; next = this.#inbox.shift()) {
+        this.#ports.run(next.group, next.event)
+      }
+    } catch (error) {
+      this.#inbox.length = 0
+      this.#ports.onFailed(error)
+    } finally {
+      this.#isStepping = false
+    }
+    this.#ports.onDone()
+  }
+}
