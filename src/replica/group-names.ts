@@ -1,5 +1,5 @@
 /** Which groups this node has rows or a state of: their names, in order, from a prefix on. */
-import { compareText } from '../base/bytes.ts'
+import { compareBytes, compareText } from '../base/bytes.ts'
 import { groupOfBytes, type GroupId } from '../base/ids.ts'
 import { afterPrefix } from '../base/tuple.ts'
 import type { KeyValue, Range } from '../ports/storage.ts'
@@ -27,7 +27,9 @@ export async function groupNames(
   const opening = groupPrefix(groupOfBytes(Buffer.from(prefix, 'latin1')))
   const start = opening.subarray(0, opening.length - endBytes)
   const lt = afterPrefix(start)
-  let gte: Uint8Array | undefined = after === undefined ? start : afterPrefix(groupPrefix(after))
+  const behind = after === undefined ? start : afterPrefix(groupPrefix(after))
+  // What comes behind `after` may still come before all that begin so.
+  let gte = behind !== undefined && compareBytes(behind, start) < 0 ? start : behind
   for (let found = 0; found < limit && gte !== undefined; found++) {
     const name: GroupId | undefined = await firstName(scan, { gte, ...(lt && { lt }) })
     if (name === undefined) break

@@ -115,6 +115,26 @@ describe.each(disks)('on %s', (_, disk) => {
       ])
     }))
 
+  test('LOG-8: groups are listed from their prefix on, wherever the last page ended', () =>
+    onDisk(disk, async (on) => {
+      const data = await openData(await on.open())
+      const names = ['a', 'b', 'c', 'm', 'm\0', 'm1', 'n', 'z'].map(group)
+      for (const name of names.slice(0, -1)) commit(data, name, 1, put('x', 'one'))
+      await data.drain()
+      // Not in the store yet, but listed all the same.
+      commit(data, group('z'), 1, put('x', 'one'))
+      for (const prefix of ['m', 'm1', 'mm', 'z']) {
+        const asked = names.filter((name) => name.startsWith(prefix))
+        for (const after of [undefined, ...names, group('l'), group('zz')]) {
+          const behind = asked.filter((name) => after === undefined || name > after)
+          for (const limit of [1, 2, 10]) {
+            const found = await data.groups(prefix, after, limit, [])
+            expect([prefix, after, ...found]).toEqual([prefix, after, ...behind.slice(0, limit)])
+          }
+        }
+      }
+    }))
+
   test('groups do not see each other, whatever their bytes', () =>
     onDisk(disk, async (on) => {
       const data = await openData(await on.open())
