@@ -86,7 +86,8 @@ export class Requests {
 
   #unwatch(group: GroupId, watches: Set<Watch>, watch: Watch): void {
     watches.delete(watch)
-    if (watches.size === 0) this.#watches.delete(group)
+    // One that was emptied before may be asked again; another set has the group by then.
+    if (watches.size === 0 && this.#watches.get(group) === watches) this.#watches.delete(group)
   }
 
   applied(group: GroupId, position: Position): void {
