@@ -37,7 +37,7 @@ export interface Limits {
   readonly openPositionsMax: number
   /** Transactions combined into one entry. */
   readonly entryTransactionsMax: number
-  /** Sum of the transactions' bytes combined into one entry. */
+  /** An entry of several transactions, encoded; one alone may make a larger one. */
   readonly entryBytesMax: number
   /** Keys and ranges that one transaction may name as read. */
   readonly transactionReadsMax: number

@@ -8,7 +8,7 @@
  */
 import type { Position, Timestamp } from '../base/ids.ts'
 import type { Context } from './effect.ts'
-import { encodeEntry } from './entry.ts'
+import { encodeEntry, entryHeadBytesMax, transactionHeadBytesMax } from './entry.ts'
 import { horizonFor } from './horizon.ts'
 import { EntryWrites } from './entry-writes.ts'
 import { giveUp, settle } from './learn.ts'
@@ -33,6 +33,7 @@ interface Draft {
   readonly floors: Map<string, number>
   /** Sessions that the group's state does not know yet. */
   newSessions: number
+  /** What the entry so far takes up at most, encoded: peers refuse a longer value. */
   bytes: number
   /** Whether an entry at this timestamp makes room; not known before somebody waits for some. */
   makesRoom: boolean | undefined
@@ -67,7 +68,7 @@ function newDraft(timestamp: Timestamp): Draft {
     writes: new EntryWrites(),
     floors: new Map(),
     newSessions: 0,
-    bytes: 0,
+    bytes: entryHeadBytesMax,
     makesRoom: undefined,
   }
 }
@@ -77,7 +78,8 @@ function selectCompatible(log: GroupLog, context: Context, draft: Draft): void {
   const { chosen, floors, writes } = draft
   for (const pending of log.queue.values()) {
     if (chosen.length >= limits.entryTransactionsMax) break
-    if (chosen.length > 0 && draft.bytes + pending.bytes.length > limits.entryBytesMax) break
+    const bytes = transactionHeadBytesMax + pending.bytes.length
+    if (chosen.length > 0 && draft.bytes + bytes > limits.entryBytesMax) break
     const validation = validate(log, context, pending, draft)
     if (validation.kind === 'final') settle(log, context, pending, validation.verdict)
     if (validation.kind === 'given up') giveUp(log, pending)
@@ -89,7 +91,7 @@ function selectCompatible(log: GroupLog, context: Context, draft: Draft): void {
     floors.set(session, Math.max(floor, floors.get(session) ?? 0))
     pending.proposedAt = log.state.position + 1
     chosen.push(pending)
-    draft.bytes += pending.bytes.length
+    draft.bytes += bytes
     writes.add(mutations)
   }
 }

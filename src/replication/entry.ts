@@ -5,12 +5,18 @@
  */
 import { readAll, type ByteReader } from '../base/byte-reader.ts'
 import { ByteWriter } from '../base/byte-writer.ts'
+import { varBytesMax } from '../base/bytes.ts'
 import { isNodeId, type NodeId, type Position, type Timestamp } from '../base/ids.ts'
 import { decodeTransaction, type Transaction } from './transaction.ts'
 
 const entryFormat = 3
 const noKey = 0
 const lengthBytes = 1
+const nodeBytesMax = 32
+/** What an entry takes up at most without its transactions: see `encodeEntry`. */
+export const entryHeadBytesMax: number = 2 + 4 * varBytesMax + 2 * 8 + nodeBytesMax
+/** What a transaction takes up at most in an entry beside its own bytes. */
+export const transactionHeadBytesMax: number = varBytesMax
 
 /** Who may use ballot zero at the next position: a node, in one incarnation. */
 export interface Leader {

@@ -2,6 +2,12 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'
+import { nodeId } from '../../src/base/ids.ts'
+import {
+  encodeEntry,
+  entryHeadBytesMax,
+  transactionHeadBytesMax,
+} from '../../src/replication/entry.ts'
 import { EntryWrites } from '../../src/replication/entry-writes.ts'
 import { keyInRanges, orderRanges } from '../../src/replication/key-range.ts'
 import type { KeyRange } from '../../src/replication/message.ts'
@@ -129,6 +135,38 @@ test('TXN-2: a key whose number is not drawn yet may be anywhere under what is k
   expect(verdicts[2]).toMatchObject({ kind: 'committed', position: 3 })
   expect(verdicts[3]).toMatchObject({ kind: 'committed', position: 3 })
   expect(verdicts[4]).toMatchObject({ kind: 'committed', position: 2 })
+})
+
+test('LOG-4: an entry of several transactions keeps its bound as it is sent, with all that is around them', () => {
+  const valueBytes = 60
+  const entryBytesMax = 1_000
+  const cluster = new CoreCluster({ limits: { entryBytesMax } })
+  const sizes: number[] = []
+  const requests = together(cluster, () =>
+    Array.from({ length: 100 }, (_, i) =>
+      cluster.submit(0, { key: `k${i}`, value: 'v'.repeat(valueBytes) }),
+    ),
+  )
+  for (const { chosen } of cluster.at(0).durable.values()) sizes.push(chosen?.value.length ?? 0)
+  for (const request of requests)
+    expect(cluster.at(0).verdicts.get(request)).toMatchObject({ kind: 'committed' })
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(entryBytesMax)
+  // Filled nearly to the brim all the same.
+  expect(Math.max(...sizes)).toBeGreaterThan(entryBytesMax - 2 * valueBytes - entryHeadBytesMax)
+})
+
+test('the bounds of what is around the transactions of an entry hold for the largest numbers', () => {
+  const most = Number.MAX_SAFE_INTEGER
+  const nextLeader = { node: nodeId('n'.repeat(32)), incarnation: most }
+  const head = { position: most, timestamp: most, horizon: most, nextLeader }
+  const bytesOf = (transactions: readonly Uint8Array[]): number =>
+    encodeEntry({ ...head, transactions }).length
+  const count = 300
+  const none = new Uint8Array(0)
+  const bytes = bytesOf(Array.from({ length: count }, () => none))
+  expect(bytes).toBeLessThanOrEqual(entryHeadBytesMax + count * transactionHeadBytesMax)
+  expect(bytesOf([])).toBeLessThanOrEqual(entryHeadBytesMax)
+  expect(() => nodeId('n'.repeat(33))).toThrow('1 to 32')
 })
 
 const key = fc

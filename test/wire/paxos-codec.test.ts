@@ -1,9 +1,11 @@
 /** Messages that are written by hand: what was encoded comes back, and each wrong number has its reason. */
 import { expect, test } from 'vitest'
+import { transactionBytesMax } from '../../src/base/limits.ts'
 import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
 import type { Message, PeerFrame } from '../../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer-codec.ts'
+import { CoreCluster } from '../replication/core-cluster.ts'
 
 const oneBallot: Ballot = { round: 1, node: nodeId('a'), incarnation: 1 }
 const about = { group: groupOfBytes(Buffer.from('g')), epoch: 1, position: 1, ballot: oneBallot }
@@ -44,6 +46,24 @@ test('many ballots of one frame all come back', () => {
     return { kind: 'accept', ...about, ballot, value: Buffer.from(`${i}`), previous }
   })
   checkRoundTrip({ durableFlush: 1, messages })
+})
+
+test('what is proposed for transactions of the largest size that wait together is no malformed frame', () => {
+  const cluster = new CoreCluster()
+  const leader = cluster.at(0)
+  leader.isHeld = true
+  cluster.submit(0, { key: 'before' })
+  // What such a transaction has beside its value takes so much.
+  const value = 'v'.repeat(transactionBytesMax - 24)
+  const requests = ['k1', 'k2'].map((key) => cluster.submit(0, { key, value }))
+  leader.isHeld = false
+  leader.flush()
+  cluster.settle(({ message }) => {
+    if (message.kind !== 'accept') return true
+    return decodePeerFrame(encodePeerFrame({ durableFlush: 1, messages: [message] })).ok
+  })
+  for (const request of requests)
+    expect(leader.verdicts.get(request)).toMatchObject({ kind: 'committed' })
 })
 
 function write(bytes: Buffer, at: number, size: number, number: bigint): void {
