@@ -9,13 +9,19 @@
  */
 import { assert } from './assert.ts'
 import { fromLatin1 } from './bytes.ts'
-import { afterPrefix, decodeTuple, encodeTuple } from './tuple.ts'
+import { afterPrefix, decodeTuple, encodeTuple, isWholeText } from './tuple.ts'
 
 export const topicBytesMax = 256
 const agendaByte = 0xff
 const agendaText = '\u00ff'
 /** A tuple of one text ends so; inside, 00 is followed by ff. */
 const endOfTopic = '\u0000\u0001'
+
+/** Whether a topic may have this name. */
+export function isTopic(name: string): boolean {
+  if (name.length === 0 || name.length > topicBytesMax || !isWholeText(name)) return false
+  return encodeTuple([name]).length <= topicBytesMax
+}
 
 /** Opens the keys of all rows under a topic. */
 export function agendaPrefix(topic: string): Uint8Array {

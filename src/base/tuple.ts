@@ -32,6 +32,11 @@ export function encodeTuple(elements: readonly TupleElement[]): Uint8Array {
   return bytes
 }
 
+/** Whether text may stand in a key. */
+export function isWholeText(text: string): boolean {
+  return !halfPair.test(text)
+}
+
 /** A number as it is; anything else as the bytes to be escaped. */
 function rawOf(element: TupleElement): Uint8Array | number {
   if (typeof element === 'number') {
@@ -40,7 +45,7 @@ function rawOf(element: TupleElement): Uint8Array | number {
   }
   if (typeof element !== 'string') return element
   // Half a surrogate pair has no UTF-8 bytes: two such strings would become one key.
-  assert(!halfPair.test(element), 'tuple: text in a key is whole characters')
+  assert(isWholeText(element), 'tuple: text in a key is whole characters')
   return Buffer.from(element)
 }
 

@@ -4,7 +4,7 @@
  * so that nothing is missed between two questions, and who asked lately.
  */
 import { assert, unreachable } from '../base/assert.ts'
-import { afterAgenda, agendaPrefix } from '../base/agenda-key.ts'
+import { afterAgenda, agendaPrefix, isTopic } from '../base/agenda-key.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, NodeId, Timestamp } from '../base/ids.ts'
 import { outcomeOf } from '../base/problem.ts'
@@ -69,6 +69,7 @@ export class AgendaService {
 
   async #execute(operation: AgendaOperation, timeoutMs: number): Promise<AgendaAnswer> {
     if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
+    if (operation.kind !== 'sum-agenda') checkTopic(operation.topic)
     switch (operation.kind) {
       case 'list-agenda':
         return { kind: 'list-agenda', groups: await this.#list(operation) }
@@ -186,6 +187,13 @@ export class AgendaService {
 }
 
 const readTimeoutMs = 1_000
+
+/** Whoever asks may have made the name up. */
+function checkTopic(topic: string): void {
+  if (isTopic(topic)) return
+  const message = `${JSON.stringify(topic)} is no topic: its name is text, neither empty nor too long`
+  throw new StoreError('invalid', message)
+}
 
 class RowCount {
   rows = 0

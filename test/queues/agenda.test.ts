@@ -105,6 +105,29 @@ test('of the processes that share, each group belongs to one, and most stay when
   }
 })
 
+test('what can be no topic is refused to who asks for it', async () => {
+  const post = new Post()
+  const { bench } = post.cluster
+  const service = new AgendaService({
+    ...{ clock: bench.clockOf('n1'), random: bench.random, node: nodeId('n1') },
+    replica: post.cluster.node('n1').replica,
+  })
+  const ask = (operation: AgendaOperation): Promise<AgendaAnswer> =>
+    settled(bench.world, service.execute(operation, 1_000))
+  for (const topic of ['', 'x'.repeat(254), 'é'.repeat(127), '\0'.repeat(127), '\ud800']) {
+    const listed = await ask({ kind: 'list-agenda', topic, limit: 10 })
+    const common = { member: 'x', waitMs: 0, isLeaving: false } as const
+    const watched = await ask({ kind: 'watch-agenda', topic, ...common })
+    for (const answer of [listed, watched]) {
+      expect(answer).toMatchObject({ kind: 'problem', problem: { code: 'invalid' } })
+    }
+    expect(await ask({ kind: 'sum-agenda', prefix: topic })).toMatchObject({ topics: [] })
+  }
+  const longest = await ask({ kind: 'list-agenda', topic: 'x'.repeat(253), limit: 10 })
+  expect(longest).toEqual({ kind: 'list-agenda', groups: [] })
+  service.stop()
+})
+
 test('what could not be listed after a gap is listed when that works again', async () => {
   const bench = createBench(1)
   const [mark, problem] = ['run/7', { code: 'unavailable', message: 'no', detail: {} } as const]
