@@ -77,7 +77,7 @@ export class GatewayServer {
   }
 
   private constructor(options: GatewayServerOptions) {
-    const { config, files, version, logger } = options
+    const { config, files, version } = options
     this.#options = options
     this.#mayUse = authorization(files.secret)
     this.#metrics = createMetrics({ gateway: config.name })
@@ -88,9 +88,7 @@ export class GatewayServer {
     const api = createGateway({
       ...{ cells: this.#relay, version, bodies: this.#bodies },
       ...{ timeoutMs: config.timeoutMs, requestsMax: config.requestsMax },
-      onBug: (error) => {
-        logger.error({ error: error.stack ?? error.message }, 'a bug in the HTTP interface')
-      },
+      onBug: (error) => this.#noteBug(error, 'a bug in the HTTP interface'),
     })
     this.#api = (request) => api.fetch(request)
   }
@@ -161,6 +159,7 @@ export class GatewayServer {
         ...{ transport: this.#clients, cells: this.#relay, groups: this.#relay.groups },
         agendas: this.#relay.agendas,
         ...{ clock: systemClock, status: () => plain(this.status()) },
+        onBug: (error) => this.#noteBug(error, 'a bug in what clients are answered'),
       },
       {
         ...{ clientRequestsMax: requestsMax, requestsMax },
@@ -168,6 +167,10 @@ export class GatewayServer {
       },
     )
     this.#clientServer.start()
+  }
+
+  #noteBug(error: Error, what: string): void {
+    this.#options.logger.error({ error: error.stack ?? error.message }, what)
   }
 
   #self(): Self {

@@ -58,6 +58,8 @@ export interface ClientServerPorts {
   readonly clock: Clock
   /** What the node says of itself when a client asks. */
   readonly status: () => Json
+  /** Told of what went wrong and is no StoreError: a bug. */
+  onBug(error: Error): void
 }
 
 /** What takes time. */
@@ -122,13 +124,25 @@ export class ClientServer {
     for (const one of frame.malformed ?? []) this.#refuse(client, one)
     const seen = this.#seen.get(client)
     for (const request of frame.requests) {
-      if (seen?.add(request.id) !== false) this.#take(client, request)
+      if (seen?.add(request.id) === false) continue
+      try {
+        this.#take(client, request)
+      } catch (error) {
+        this.#outbox.add(client, { id: request.id, ...this.#onBug(error) })
+      }
     }
   }
 
   #refuse(client: Endpoint, { id, reason }: MalformedRequest): void {
     const refused = problem('invalid', `the request cannot be read: ${reason}`)
     this.#outbox.add(client, { id, answer: { kind: 'problem', problem: refused }, positions: [] })
+  }
+
+  /** Reports a bug, and gives what is answered: of a kind that nobody sends to the next node. */
+  #onBug(error: unknown): Replied {
+    this.#ports.onBug(error instanceof Error ? error : new Error(String(error)))
+    const own = problem('corrupt', 'this node has met an error of its own; see its log')
+    return { answer: { kind: 'problem', problem: own }, positions: [] }
   }
 
   #take(client: Endpoint, request: Request): void {
@@ -174,7 +188,9 @@ export class ClientServer {
     const bytes = writtenBytes(operation)
     this.#count(client, 1, bytes)
     const timeoutMs = Math.min(Math.max(1, request.timeoutMs), callTimeoutMsMax)
-    const answered = await this.#execute(operation, timeoutMs, intents)
+    const answered = await this.#execute(operation, timeoutMs, intents).catch((error: unknown) =>
+      this.#onBug(error),
+    )
     this.#count(client, -1, -bytes)
     const { answer, positions, leaders } = answered
     this.#outbox.add(

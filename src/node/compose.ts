@@ -107,7 +107,7 @@ export class Node {
     this.#background = new Background({ ...options, ...background })
     const status = (): PlainObject => plain(this.status())
     const services = { cells: this.cells, groups: this.#routing, agendas: this.#routing.agendas }
-    this.#server = new ClientServer({ transport, ...services, clock, status })
+    this.#server = new ClientServer({ transport, ...services, clock, status, onBug: onFailure })
   }
 
   /** Of all shards, whichever set holds them. */

@@ -58,6 +58,8 @@ export interface ClusterOptions {
   readonly aheadMs?: Readonly<Record<string, number>>
   /** Stands in front of a node's store. */
   readonly wrap?: (store: CellService, name: string) => CellService
+  /** Of any node; thrown when it is absent. */
+  readonly onBug?: (error: Error) => void
 }
 
 export function createCluster(options: ClusterOptions = {}): FakeCluster {
@@ -108,6 +110,10 @@ function createNetwork(
   })
 }
 
+function thrown(error: Error): never {
+  throw error
+}
+
 function createNode(
   bench: Bench,
   network: Network<ClientFrame>,
@@ -125,7 +131,10 @@ function createNode(
   const agendas = new AgendaService({ replica, clock, random: bench.random, node: nodeId(name) })
   const limits = { ...defaultClientServerLimits, ...options.serverLimits }
   const server = new ClientServer(
-    { transport, cells, groups, agendas, clock, status: () => ({ node: name }) },
+    {
+      ...{ transport, cells, groups, agendas, clock, status: () => ({ node: name }) },
+      onBug: options.onBug ?? thrown,
+    },
     limits,
   )
   server.start()

@@ -42,7 +42,8 @@ async function startNode(log: MemoryLog, name: string, secret = ''): Promise<Rea
   const groups = new GroupService({ replica, clock })
   const agendas = new AgendaService({ replica, clock, random: systemRandom, node: nodeId(name) })
   const status = (): { readonly node: string } => ({ node: name })
-  new ClientServer({ transport, cells, groups, agendas, clock, status }).start()
+  const onBug = (error: Error): void => expect.unreachable(error.message)
+  new ClientServer({ transport, cells, groups, agendas, clock, status, onBug }).start()
   let isStopped = false
   const stop = async (): Promise<void> => {
     if (isStopped) return

@@ -50,6 +50,7 @@ function createGateways(
     const server = new ClientServer({
       ...{ transport: network.attach(front.process, []), cells: relay, groups: relay.groups },
       ...{ agendas: relay.agendas, clock: front.clock, status: () => ({ node: name }) },
+      onBug: (error) => expect.unreachable(error.message),
     })
     server.start()
     return { relay, server }

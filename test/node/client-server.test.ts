@@ -1,0 +1,35 @@
+/** What a node answers its clients when it meets an error of its own. */
+import { expect, test } from 'vitest'
+import type { CellService } from '../../src/cells/operation.ts'
+import { rowKey, settled } from '../cells/kit.ts'
+import { createCluster } from '../client/cluster.ts'
+
+const broken: readonly (readonly [string, Partial<CellService>])[] = [
+  [
+    'at once',
+    {
+      answerNow: () => {
+        throw new TypeError('odd')
+      },
+    },
+  ],
+  ['later', { answerNow: () => undefined, execute: () => Promise.reject(new TypeError('odd')) }],
+]
+
+test.each(broken)('a bug that shows %s is reported once, and answered', async (_, parts) => {
+  const bugs: Error[] = []
+  const cluster = createCluster({
+    wrap: (store) => Object.assign(store, parts),
+    onBug: (error) => void bugs.push(error),
+  })
+  const { world } = cluster.bench
+  const client = cluster.client()
+  const asked = client.cells('trips').get({ rowKey: rowKey(1), column: 'BASE', refKey: 0 })
+  await expect(settled(world, asked)).rejects.toMatchObject({ code: 'corrupt' })
+  // The next node is not asked: it would meet the same.
+  expect(bugs).toHaveLength(1)
+  for (const { server } of cluster.nodes.values()) {
+    expect(server.requests).toBe(0)
+    await settled(world, server.drain())
+  }
+})
