@@ -96,8 +96,8 @@ export class QueueChecker {
       if (key.startsWith(sentMark)) this.#onSent(group, key, mutation, where)
       if (key.startsWith(handledMark)) handledCount += this.#onHandled(group, key, mutation, where)
       if (key === totalKey) total = Number(textOf(mutation))
-      const topic = topicTextOf(key)
-      if (topic !== undefined) this.#onAgenda(topicOf(topic), mutation, where)
+      const topic = topicOf(topicTextOf(key) ?? '')
+      if (topic !== undefined) this.#onAgenda(topic, mutation, where)
     }
     if (total === undefined) return
     const sum = (this.#totals.get(group) ?? 0) + handledCount

@@ -38,14 +38,16 @@ export function afterAgenda(topic: string): Uint8Array {
   return end
 }
 
-/** The name of the topic that has this prefix, as latin1. */
-export function topicOf(prefix: string): string {
+/** The name of the topic that has this prefix, as latin1; undefined where none has. */
+export function topicOf(prefix: string): string | undefined {
   const [topic] = decodeTuple(fromLatin1(prefix.slice(1))) ?? []
-  assert(typeof topic === 'string', "agenda: a topic's prefix has its name")
-  return topic
+  return typeof topic === 'string' && isTopic(topic) ? topic : undefined
 }
 
-/** The topic's prefix of a row's key, both as latin1; undefined when the row is on no agenda. */
+/**
+ * The topic's prefix of a row's key, both as latin1; undefined when the row is on no agenda. Keys are
+ * whatever clients write: there may be no topic that has this prefix, and then nobody serves the row.
+ */
 export function topicTextOf(key: string): string | undefined {
   if (!key.startsWith(agendaText)) return undefined
   const end = key.indexOf(endOfTopic)

@@ -1,13 +1,17 @@
 /** The rows that a message is on its way, and their bytes: MessagePack lists, a format first. */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
+import { keyBytesMax } from '../base/limits.ts'
 import { bytesOfGroup, groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import { pack, unpack } from '../base/pack.ts'
 import { isCount } from '../replication/transaction.ts'
 import type { StoredRow } from '../txn/reads.ts'
-import { numberOf } from './names.ts'
+import { delayMsMax } from './bounds.ts'
+import { numberOf, outboxKey } from './names.ts'
 
 const format = 1
+const outboxKeyBytes = outboxKey().key.length
+const delayMicrosMax = delayMsMax * 1000
 
 /** On its way to another group, or to be delayed. */
 export interface OutboxMessage {
@@ -43,18 +47,28 @@ export function encodeOutbox({ queue, receiver, body, delayMicros }: OutboxMessa
   return pack([format, queue, bytesOfGroup(receiver), body, delayMicros])
 }
 
+/** Throws `corrupt` where it is none: rows are whatever clients write. */
 export function decodeOutbox({
   key,
   value,
 }: StoredRow): OutboxMessage & { readonly number: number } {
   const [queue, receiver, body, delayMicros] = fieldsOf(value, 4)
   const isWhole =
+    key.length === outboxKeyBytes &&
     typeof queue === 'string' &&
-    receiver instanceof Uint8Array &&
     body instanceof Uint8Array &&
-    isCount(delayMicros)
+    isCount(delayMicros) &&
+    delayMicros <= delayMicrosMax
   if (!isWhole) throw unreadable()
-  return { number: numberOf(key), queue, receiver: groupOfBytes(receiver), body, delayMicros }
+  const number = numberOf(key)
+  if (!isCount(number) || number === 0) throw unreadable()
+  return { number, queue, receiver: groupFrom(receiver), body, delayMicros }
+}
+
+function groupFrom(bytes: unknown): GroupId {
+  const isGroup = bytes instanceof Uint8Array && bytes.length > 0 && bytes.length <= keyBytesMax
+  if (!isGroup) throw unreadable()
+  return groupOfBytes(bytes)
 }
 
 export function encodeInbox(message: InboxMessage): Uint8Array {
@@ -85,10 +99,10 @@ export function decodeDead(value: Uint8Array): DeadMessage {
 function inboxOf(fields: readonly unknown[]): InboxMessage {
   const [from, number, sentAt, body, failures, notBefore, redriven] = fields
   const isOwn = from === null || from === undefined
-  if (!(body instanceof Uint8Array) || !(isOwn || from instanceof Uint8Array)) throw unreadable()
+  if (!(body instanceof Uint8Array)) throw unreadable()
   const isCounted = isCount(number) && isCount(sentAt) && isCount(failures) && isCount(notBefore)
   if (!isCounted || !isCount(redriven)) throw unreadable()
-  const sender = isOwn ? undefined : groupOfBytes(from)
+  const sender = isOwn ? undefined : groupFrom(from)
   return { sender, number, sentAt, body, failures, notBefore, redriven }
 }
 

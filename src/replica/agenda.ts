@@ -32,14 +32,15 @@ export class LocalAgenda implements LocalAgendas {
 
   async topics(limit: number): Promise<readonly string[]> {
     const prefixes = await this.#listing.topics(limit)
-    return prefixes.map((prefix) => topicOf(prefix))
+    return prefixes.flatMap((prefix) => topicOf(prefix) ?? [])
   }
 
   counts(): Readonly<Record<string, TopicCounts>> {
-    const counts = [...this.#listing.counts]
-    return Object.fromEntries(
-      counts.map(([prefix, { put, gone }]) => [topicOf(prefix), { put, gone }]),
-    )
+    const counts = [...this.#listing.counts].flatMap(([prefix, { put, gone }]) => {
+      const topic = topicOf(prefix)
+      return topic === undefined ? [] : [[topic, { put, gone }] as const]
+    })
+    return Object.fromEntries(counts)
   }
 
   delist(topic: string, group: GroupId, position: Position): void {

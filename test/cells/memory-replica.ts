@@ -237,8 +237,8 @@ export class MemoryReplica implements LocalReplica {
     const found = new Set<string>()
     for (const { rows } of this.#groups.values()) {
       for (const key of rows.keys()) {
-        const topic = topicTextOf(key)
-        if (topic !== undefined) found.add(topicOf(topic))
+        const topic = topicOf(topicTextOf(key) ?? '')
+        if (topic !== undefined) found.add(topic)
       }
     }
     return [...found].sort(compareText).slice(0, limit)

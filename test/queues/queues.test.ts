@@ -1,7 +1,10 @@
 /** Messages from group to group: sent with a commit, delivered and handled once, in order. */
 import { expect, test } from 'vitest'
+import { agendaPrefix } from '../../src/base/agenda-key.ts'
 import type { GroupId } from '../../src/base/ids.ts'
+import { pack, type Packable } from '../../src/base/pack.ts'
 import { Delivery } from '../../src/queues/delivery.ts'
+import { outboxTopic } from '../../src/queues/names.ts'
 import { Sender } from '../../src/queues/send.ts'
 import { deliveryBounds, messageBytesMax, sentMessagesMax } from '../../src/queues/bounds.ts'
 import type { GroupPort } from '../../src/txn/group-port.ts'
@@ -264,4 +267,29 @@ test('who is held up is passed over, but not without end', async () => {
   // Once it is dead, all go on in their order.
   await post.until(() => seen.length === 1_101)
   expect(seen).toEqual([...held.map(({ body }) => body), 'behind'])
+})
+
+const number = Buffer.of(0, 0, 1, 0, 0, 0, 0, 0)
+const body = Buffer.from('x')
+const strange: readonly (readonly [string, Uint8Array, Packable[]])[] = [
+  ['for a group without a name', number, ['work', Buffer.of(), body, 0]],
+  ['for a group with too long a name', number, ['work', Buffer.alloc(1025, 1), body, 0]],
+  ['delayed beyond all times', number, ['work', Buffer.from('b'), body, 2 ** 53 - 1]],
+  ['of number zero', Buffer.alloc(8), ['work', Buffer.from('b'), body, 0]],
+]
+
+test.each(strange)('an outbox row %s, of nobody here, ends no node', async (_, key, fields) => {
+  const post = new Post()
+  const kept = keeper(post)
+  const whole = Buffer.concat([agendaPrefix(outboxTopic), key])
+  await post.transact(group('a'), async (transaction) =>
+    transaction.put(whole, pack([1, ...fields])),
+  )
+  const failures = (): number =>
+    post.deliveries.reduce((sum, { counts }) => sum + counts.failures, 0)
+  await post.until(() => failures() > 0)
+  expect(post.bugs).toEqual([])
+  await post.transact(group('a'), async (transaction) => transaction.delete(whole))
+  await post.send(group('a'), [{ to: group('b'), body: 'one' }])
+  await post.until(() => kept.has(group('b')))
 })

@@ -1,5 +1,6 @@
 /** Which groups are listed for what is on their agenda: at once, over batches and restarts, until nothing is there. */
 import { describe, expect, test } from 'vitest'
+import { encodeTuple, type TupleElement } from '../../src/base/tuple.ts'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { agendaPrefix, topicTextOf } from '../../src/base/agenda-key.ts'
 import { present } from '../../src/base/assert.ts'
@@ -224,6 +225,33 @@ class Walk {
     }
   }
 }
+
+test('a row whose key has no topic, though it begins like one, is counted under none', () =>
+  onDisk(present(disks[0], 'a disk')[1], async (on) => {
+    const data = await openData(await on.open())
+    const agenda = new LocalAgenda(data.listing, systemClock, () => true)
+    const tuples: readonly TupleElement[][] = [
+      [''],
+      ['x'.repeat(300)],
+      [Buffer.from('a')],
+      [7, 'a'],
+    ]
+    const opened = [Buffer.of(), Buffer.of(0, 1), Buffer.of(0x20, 0xc3, 0, 1)]
+    const keys = [...opened, ...tuples.map(encodeTuple)].map((rest) =>
+      Buffer.concat([Buffer.of(0xff), rest, Buffer.from('rest')]),
+    )
+    for (const [index, key] of keys.entries()) {
+      commit(data, a, index + 1, written(key, Buffer.from('body')))
+    }
+    commit(data, a, keys.length + 1, put('out', '1'))
+    const check = async (): Promise<void> => {
+      expect(await agenda.topics(100)).toEqual(['out'])
+      expect(Object.keys(agenda.counts())).toEqual(['out'])
+    }
+    await check()
+    await data.drain()
+    await check()
+  }))
 
 test('who watches a topic is woken once a row under it is applied, until it cancels', () =>
   onDisk(present(disks[0], 'a disk')[1], async (on) => {
