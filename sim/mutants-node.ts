@@ -173,15 +173,14 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/read.ts',
-        find: '  if (log.readRound !== undefined || log.readsWaiting.length === 0) return\n',
+        find: '  if (log.readRound !== undefined) return\n',
         replace:
           '  if (log.readRound !== undefined) {\n' +
           '    const reads = [...log.readRound.reads, ...log.readsWaiting]\n' +
           '    log.readRound = { ...log.readRound, reads }\n' +
           '    log.readsWaiting = []\n' +
           '    return\n' +
-          '  }\n' +
-          '  if (log.readsWaiting.length === 0) return\n',
+          '  }\n',
       },
     ],
   },

@@ -25,8 +25,9 @@ const clientRules = ['CELL-1', 'CELL-2', 'CELL-3', 'CELL-8', 'LEASE-3', 'LOG-3']
 const readOfAnUnchosenValue: readonly Edit[] = [
   {
     file: 'src/replication/read.ts',
-    find: "import { chase } from './catch-up.ts'\n",
-    replace: "import { chase } from './catch-up.ts'\nimport { decide } from './learn.ts'\n",
+    find: "import { chase, endClaims } from './catch-up.ts'\n",
+    replace:
+      "import { chase, endClaims } from './catch-up.ts'\nimport { decide } from './learn.ts'\n",
   },
   {
     file: 'src/replication/read.ts',

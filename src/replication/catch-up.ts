@@ -5,25 +5,39 @@
  *
  * LOG-1  Applied in order, never past a hole.
  * LOG-5  A no-op only through Paxos, so only where nothing was or can be chosen.
+ *
+ * For what only a session speaks of, nothing is closed before a majority knows of it.
  */
 import type { NodeId, Position } from '../base/ids.ts'
 import { supply } from './acceptance.ts'
 import { spread, type Context } from './effect.ts'
-import { decide } from './learn.ts'
+import { decide, giveUp, settle } from './learn.ts'
 import { highestKnown, never, type Chase, type GroupLog } from './log.ts'
 import type { Committed, Entries, Fetch } from './message.ts'
 import { startPrepare } from './propose.ts'
 
 /** Makes sure that everything `through` gets here. `informer` said so and is asked first. */
 export function chase(log: GroupLog, context: Context, through: Position, informer?: NodeId): void {
-  if (through <= log.state.position) return
+  const current = chaseClaimed(log, context, through)
+  if (current === undefined) return
+  current.known = Math.max(current.known, through)
+  if (informer !== undefined && informer !== context.node && current.asking === undefined) {
+    ask(log, context, current, informer)
+  }
+}
+
+/** The same of a position that a session says it has seen. */
+export function chaseClaimed(
+  log: GroupLog,
+  context: Context,
+  through: Position,
+): Chase | undefined {
+  if (through <= log.state.position) return undefined
   const { settleMs } = context.limits
   const deadline = context.now + spread(context, settleMs, log.state.position, 0, log.group)
-  log.chase ??= { through, asking: undefined, stage: 0, deadline }
+  log.chase ??= { through, known: 0, asking: undefined, stage: 0, deadline }
   log.chase.through = Math.max(log.chase.through, through)
-  if (informer !== undefined && informer !== context.node && log.chase.asking === undefined) {
-    ask(log, context, log.chase, informer)
-  }
+  return log.chase
 }
 
 function ask(log: GroupLog, context: Context, current: Chase, peer: NodeId): void {
@@ -95,8 +109,29 @@ export function onChaseDeadline(log: GroupLog, context: Context, current: Chase)
     ask(log, context, current, peer)
   }
   if (log.proposal !== undefined) return
+  if (current.known <= log.state.position) {
+    log.isHighestAsked = true
+    return
+  }
   context.trace.mark('undecided position settled by a prepare')
   startPrepare(log, context, 0)
+}
+
+/**
+ * No more than `highest` is accepted at a majority, which was asked in `round`. What a session has
+ * seen was chosen before, so whoever came before the round and says more has not seen it.
+ */
+export function endClaims(log: GroupLog, context: Context, round: number, highest: Position): void {
+  const verdict = { kind: 'conflict', position: log.state.position } as const
+  for (const pending of log.queue.values()) {
+    if (pending.forwardId > round || pending.readPosition <= highest) continue
+    context.trace.mark('read at a position that does not exist')
+    if (pending.forwards > 0) giveUp(log, pending)
+    else settle(log, context, pending, verdict)
+  }
+  if (log.chase === undefined) return
+  log.chase.through = Math.max(log.chase.known, highest)
+  endChase(log)
 }
 
 /** An accepted position stayed undecided for long: its proposer is gone, or its notice was lost. */

@@ -213,7 +213,7 @@ function proposeNext(log: GroupLog, context: Context, lookup: RecordLookup): voi
   propose.proposePending(log, context, lookup)
   if (log.proposal !== undefined || log.queue.size === 0) return
   // Nothing here fits the open position: it was read ahead of this replica, or there is no room.
-  catchUp.chase(log, context, readAhead(log))
+  catchUp.chaseClaimed(log, context, readAhead(log))
   if (log.retryDeadline !== never) return
   log.retryDeadline = context.now + spread(context, context.limits.settleMs, log.state.position, 0)
 }

@@ -85,6 +85,8 @@ export interface Proposal {
 export interface ReadRound {
   readonly round: number
   reads: readonly number[]
+  /** Who was read ahead of what is known here waits for it, too. */
+  readonly isOfClaims: boolean
   readonly answers: Map<NodeId, Position>
   deadline: number
 }
@@ -110,6 +112,8 @@ export interface TargetedRead {
 /** Going after positions this replica lacks: wait, ask peers in turn, then propose. */
 export interface Chase {
   through: Position
+  /** So far they exist, as a node said; the rest is the word of sessions. */
+  known: Position
   /** The peer that was asked and has not answered. */
   asking: NodeId | undefined
   stage: number
@@ -147,6 +151,8 @@ export interface GroupLog {
   readsWaiting: number[]
   readsTargeted: TargetedRead[]
   chase: Chase | undefined
+  /** A majority is to be asked how far the log goes: only sessions speak of what is chased. */
+  isHighestAsked: boolean
   /** What lets this replica serve current reads without asking. */
   lease: ReadLease | undefined
   /** When to see whether the group is still read. */
@@ -191,6 +197,7 @@ export function restoreLog(
     readsWaiting: [],
     readsTargeted: [],
     chase: undefined,
+    isHighestAsked: false,
     lease: undefined,
     idleDeadline: never,
     floor: 0,

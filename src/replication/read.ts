@@ -8,7 +8,7 @@
  */
 import type { NodeId, Position } from '../base/ids.ts'
 import { majorityOf } from '../placement/placement.ts'
-import { chase } from './catch-up.ts'
+import { chase, endClaims } from './catch-up.ts'
 import { spread, type Context } from './effect.ts'
 import { highestKnown, type GroupLog, type ReadRound } from './log.ts'
 import type { Highest, Query } from './message.ts'
@@ -36,16 +36,19 @@ export function cancelRead(log: GroupLog, read: number): void {
   const { readRound } = log
   if (readRound === undefined) return
   readRound.reads = readRound.reads.filter((one) => one !== read)
-  if (readRound.reads.length === 0) log.readRound = undefined
+  if (readRound.reads.length === 0 && !readRound.isOfClaims) log.readRound = undefined
 }
 
 export function startReadRound(log: GroupLog, context: Context): void {
-  if (log.readRound !== undefined || log.readsWaiting.length === 0) return
+  if (log.readRound !== undefined) return
+  if (log.readsWaiting.length === 0 && !log.isHighestAsked) return
   const round = context.drawNumber()
   const deadline = context.now + spread(context, context.limits.phaseTimeoutMs, round % 1024, 0)
-  log.readRound = { round, reads: log.readsWaiting, answers: new Map(), deadline }
+  const { readsWaiting: reads, isHighestAsked: isOfClaims } = log
+  log.readRound = { round, reads, isOfClaims, answers: new Map(), deadline }
   log.readsWaiting = []
-  beginAttempt(log, context, round)
+  log.isHighestAsked = false
+  if (reads.length > 0) beginAttempt(log, context, round)
   sendQueries(log, context, log.readRound)
   countAnswer(log, context, log.readRound, context.node, highestKnown(log))
 }
@@ -105,6 +108,7 @@ function countAnswer(
   for (const read of current.reads) log.readsTargeted.push({ read, position: target })
   const informer = [...current.answers].find(([, highest]) => highest === target)?.[0]
   chase(log, context, target, informer)
+  if (current.isOfClaims) endClaims(log, context, current.round, target)
 }
 
 /** Serves every read whose target is applied. */

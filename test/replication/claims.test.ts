@@ -1,0 +1,63 @@
+/** Read positions ahead of the proposer, which are the word of a session: true, or of nothing. */
+import { expect, test } from 'vitest'
+import { CoreCluster, type InFlight } from './core-cluster.ts'
+
+const between =
+  (cluster: CoreCluster, ...indexes: number[]) =>
+  ({ from, to }: InFlight): boolean => {
+    const names = indexes.map((index) => cluster.at(index).node)
+    return names.includes(from) && names.includes(to)
+  }
+
+function suspect(cluster: CoreCluster, at: number, peer: number): void {
+  const { node } = cluster.at(peer)
+  cluster.at(at).replica.suspect(node, true)
+  cluster.at(at).step({ kind: 'suspect', peer: node })
+}
+
+test.each([0, 1])(
+  'LOG-5: a read position that nobody has seen makes node %s write nothing',
+  (index) => {
+    const cluster = new CoreCluster()
+    cluster.submit(0, { key: 'a' })
+    cluster.settle()
+    const request = cluster.submit(index, { key: 'b', readPosition: 1_000_000_000 })
+    const seen = cluster.submit(index, { key: 'c', readPosition: 1, reads: ['a'] })
+    cluster.settle()
+    expect(cluster.at(index).verdicts.get(request)).toEqual({ kind: 'conflict', position: 2 })
+    expect(cluster.at(index).verdicts.get(seen)).toMatchObject({ kind: 'committed', position: 2 })
+    expect(cluster.marks).not.toContain('no-op proposed')
+    for (const { replica, rows } of cluster.nodes) {
+      expect([...rows.keys()]).toEqual(['a', 'c'])
+      expect(replica.isAwaitingTime(cluster.group)).toBe(false)
+    }
+    expect(cluster.inFlight).toEqual([])
+  },
+)
+
+test('LOG-5: who takes over, and has nothing but such a transaction, closes one position at most', () => {
+  const cluster = new CoreCluster()
+  cluster.submit(0, { key: 'a' })
+  cluster.settle()
+  suspect(cluster, 1, 0)
+  const request = cluster.submit(1, { key: 'b', readPosition: 1_000_000_000 })
+  cluster.settle(between(cluster, 1, 2))
+  expect(cluster.at(1).verdicts.get(request)).toEqual({ kind: 'conflict', position: 2 })
+  expect(cluster.at(1).replica.isAwaitingTime(cluster.group)).toBe(false)
+})
+
+test('LOG-5: a read position that one node has seen, gone since, is finished for who names it', () => {
+  const cluster = new CoreCluster()
+  cluster.submit(0, { key: 'a' })
+  cluster.settle()
+  // The second node takes over and commits; only it knows.
+  suspect(cluster, 1, 0)
+  cluster.submit(1, { key: 'b' })
+  cluster.deliver((one) => between(cluster, 1, 2)(one) && one.message.kind !== 'committed')
+  expect(cluster.at(1).rows.size).toBe(2)
+  for (const at of [0, 2]) suspect(cluster, at, 1)
+  const request = cluster.submit(0, { key: 'c', readPosition: 2, reads: ['b'] })
+  cluster.settle(between(cluster, 0, 2), 8)
+  expect(cluster.at(0).verdicts.get(request)).toMatchObject({ kind: 'committed', position: 3 })
+  expect([...cluster.at(2).rows.keys()]).toEqual(['a', 'b', 'c'])
+})
