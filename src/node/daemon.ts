@@ -20,6 +20,7 @@ import { Node } from './compose.ts'
 import type { NodeConfig } from './node-config.ts'
 import type { ConfigFiles } from './config-load.ts'
 import { openDataFolder, resetData, type DataFolder } from './data-folder.ts'
+import { drain } from './drain.ts'
 import { listen, type BoundServer, type Fetch } from './http-server.ts'
 import { openLinks, type Links } from './links.ts'
 import { createMetrics, type NodeMetrics } from './metrics.ts'
@@ -48,7 +49,6 @@ export interface DaemonOptions {
 
 /** After the drain timeout, connections that still talk get this long to end by themselves. */
 const closeGraceMs = 500
-const drainPollMs = 10
 const logCacheBytes = 8 * 1024 * 1024
 
 export class Daemon {
@@ -68,6 +68,7 @@ export class Daemon {
   #dataResets = 0
   #failure: Error | undefined
   #isDataDamaged = false
+  #stopping: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
   /** Resolves when the node serves; rejects with a StoreError of one sentence when it cannot. */
@@ -229,13 +230,22 @@ export class Daemon {
   }
 
   /** Refuses new work, waits for what is in flight up to the drain timeout, closes everything. */
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stopOnce()
+    return this.#stopping
+  }
+
+  async #stopOnce(): Promise<void> {
     if (this.#state === 'running') {
       this.#state = 'draining'
       const { drainTimeoutMs } = this.#options.config
       this.#options.logger.info({ drainTimeoutMs }, 'draining')
-      const isDrained = await this.#drain(drainTimeoutMs)
-      if (!isDrained) this.#options.logger.warn('the drain timeout passed; closing anyway')
+      const unfinished = await drain(
+        () => this.node.drain(),
+        () => this.#requestsInFlight > 0,
+        drainTimeoutMs,
+      )
+      if (unfinished !== undefined) this.#options.logger.warn(`${unfinished}; closing anyway`)
     }
     await this.#close(closeGraceMs)
     this.#options.logger.info('stopped')
@@ -245,17 +255,6 @@ export class Daemon {
   async kill(): Promise<void> {
     this.#state = 'failed'
     await this.#close(0)
-  }
-
-  async #drain(timeoutMs: number): Promise<boolean> {
-    const deadlineMs = systemClock.monotonicMs() + timeoutMs
-    const drained = this.#node?.drain().then(() => true) ?? Promise.resolve(true)
-    while (this.#requestsInFlight > 0) {
-      if (systemClock.monotonicMs() >= deadlineMs) return false
-      await delay(drainPollMs)
-    }
-    const late = delay(deadlineMs - systemClock.monotonicMs()).then(() => false)
-    return Promise.race([drained, late])
   }
 
   #close(graceMs: number): Promise<void> {
@@ -300,8 +299,4 @@ function damagedData(cause: Error): StoreError {
   const text =
     'data/ is damaged, and is put aside as data.damaged; start the node again: it is rebuilt from the log'
   return new StoreError('corrupt', text, { store: 'data' }, { cause })
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => systemClock.setTimer(ms, resolve))
 }
