@@ -112,14 +112,12 @@ async function openSound(path: string, access: StoreAccess): Promise<OrderedStor
 
 type OpenFailure = 'locked' | 'corrupt' | 'other'
 
-/** What LevelDB means; its code is on the error or on its cause. */
+/** By the codes of the error and its causes alone: in the messages is the path, which may say anything. */
 function openFailure(error: unknown): OpenFailure {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     const code = 'code' in at ? at.code : undefined
     if (code === 'LEVEL_LOCKED') return 'locked'
     if (code === 'LEVEL_CORRUPTION' || code === 'corrupt') return 'corrupt'
-    // The folder was made or found just before, so what is missing is a file of the store.
-    if (/corruption|checksum|No such file/i.test(at.message)) return 'corrupt'
   }
   return 'other'
 }

@@ -54,6 +54,20 @@ test('a folder in use is refused with the process that uses it', async () => {
   await (await openDataFolder(folder, access)).close()
 })
 
+test('what a folder is called says nothing of its state', async () => {
+  const path = join(folder, 'checksum corruption', 'No such file')
+  await used(path)
+  const first = await openDataFolder(path, access)
+  await expect(openDataFolder(path, access)).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringMatching(/ is in use by process /),
+  })
+  await first.log.close()
+  await expect(openDataFolder(path, access)).rejects.toMatchObject({ code: 'unavailable' })
+  expect(await readdir(path)).not.toContain('data.damaged')
+  await first.close()
+})
+
 test('a path through a file is refused, and names the path', async () => {
   await writeFile(join(folder, 'file'), '')
   const path = join(folder, 'file', 'data')
