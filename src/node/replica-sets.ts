@@ -2,10 +2,11 @@
  * The replica sets of a configuration, and the check that a data folder stays with those it was made
  * under: what a node has voted on counts in these alone.
  */
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { open, readFile, rename } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { StoreError } from '../base/errors.ts'
 import type { NodeId } from '../base/ids.ts'
+import { fileFailure } from './config-load.ts'
 import type { NodeAddress } from './config-values.ts'
 
 /** In the order in which the configuration first names them; of a set, in the order of its nodes. */
@@ -24,12 +25,42 @@ export async function keepReplicaSets(
 ): Promise<void> {
   const path = join(folder, 'replica-sets')
   const text = sets.map((set) => set.join(' ')).join('\n')
-  const known = await readFile(path, 'utf8').catch(() => undefined)
-  if (known === undefined) return writeFile(path, text)
+  const known = await readKnown(path)
+  if (known === undefined) return writeWhole(path, text)
   if (known === text) return
   const told = (lines: string): string => lines.split('\n').join(' | ')
   throw new StoreError(
     'invalid',
     `the data folder ${folder} is of nodes ${told(known)}, and the configuration names ${told(text)}; nodes and their order cannot be changed in this version`,
   )
+}
+
+/** Undefined when it was never written; whatever else hides it is no reason to write it anew. */
+async function readKnown(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    const message = `${path} cannot be read: ${fileFailure(error)}; it says whose the data folder is`
+    throw new StoreError('invalid', message, {}, { cause: error })
+  }
+}
+
+/** After a loss of power the file is whole, or was never written. */
+async function writeWhole(path: string, text: string): Promise<void> {
+  const begun = `${path}.new`
+  const file = await open(begun, 'w')
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(begun, path)
+  const folder = await open(dirname(path), 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
 }

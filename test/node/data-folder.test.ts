@@ -1,11 +1,13 @@
 /** Data folders that cannot be used are refused in one sentence; damaged derived data is put aside. */
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
+import { nodeId } from '../../src/base/ids.ts'
+import { keepReplicaSets } from '../../src/node/replica-sets.ts'
 import { openDataFolder, resetData, type StoreAccess } from '../../src/node/data-folder.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { markerOf } from '../../src/replica/batch-marker.ts'
@@ -108,6 +110,31 @@ test('damaged derived data is put aside and begun again, whether LevelDB or its 
   expect(Buffer.from(second.log.getSync(key) ?? [])).toEqual(value)
   await second.close()
   expect((await readdir(folder)).toSorted()).toEqual(['data', 'data.damaged', 'log'])
+})
+
+const sets = [[nodeId('a'), nodeId('b')], [nodeId('c')]]
+
+test('the replica sets of a folder are written whole, once, and are checked at each start', async () => {
+  // What a start that lost its power left.
+  await writeFile(join(folder, 'replica-sets.new'), 'a')
+  await keepReplicaSets(folder, sets)
+  expect(await readdir(folder)).toEqual(['replica-sets'])
+  expect(await readFile(join(folder, 'replica-sets'), 'utf8')).toBe('a b\nc')
+  await keepReplicaSets(folder, sets)
+  await expect(keepReplicaSets(folder, sets.slice(0, 1))).rejects.toMatchObject({
+    code: 'invalid',
+    message: expect.stringMatching(/is of nodes a b \| c, and the configuration names a b;/),
+  })
+})
+
+test('replica sets that cannot be read are not taken for none', async () => {
+  const path = join(folder, 'replica-sets')
+  await symlink(path, path)
+  await expect(keepReplicaSets(folder, sets)).rejects.toMatchObject({
+    code: 'invalid',
+    message: expect.stringMatching(/replica-sets cannot be read: /),
+  })
+  expect(await readdir(folder)).toEqual(['replica-sets'])
 })
 
 test('data put aside while the node ran counts as reset at the next start, and only then', async () => {
