@@ -27,7 +27,7 @@ export function transactionOf({
 
 /** What is wrong with it, or undefined. `bytes` is the transaction as it would be logged. */
 export function excessOf(
-  { group, intent, reads, ranges, mutations }: Submission,
+  { group, intent, reads, ranges, allocations, mutations }: Submission,
   { length }: Uint8Array,
   { transactionReadsMax }: Limits,
 ): StoreError | undefined {
@@ -50,6 +50,13 @@ export function excessOf(
       'transactionMutationsMax',
       transactionMutationsMax,
       written,
+    ) ??
+    // Each is in the verdict, and its counter in the group's state for good.
+    over(
+      'what a transaction numbers',
+      'transactionMutationsMax',
+      transactionMutationsMax,
+      allocations.length,
     ) ??
     over('a transaction', 'transactionBytesMax', transactionBytesMax, length) ??
     over('a key', 'keyBytesMax', keyBytesMax, longestKey(reads, mutations)) ??
