@@ -24,26 +24,31 @@ interface Written extends Pick<Bench, 'world'> {
   readonly timestamp: number
 }
 
+/** A transaction a row. */
 async function written(rows = [{ key, value: Buffer.from('v') }]): Promise<Written> {
   const { world, node, clockOf } = createBench()
   const { replica } = node('n1')
   const clock = clockOf('n1')
   const expiresAt = clock.wallMicros() + 60_000_000
-  const outcome = await settled(
-    world,
-    replica.submit(
-      {
-        ...{ group, readPosition: 0, reads: [], ranges: [], allocations: [], attempt: 1 },
-        intent: { session: 's', sequence: 1, floor: 1, expiresAt },
-        mutations: rows,
-      },
-      1_000,
-    ),
-  )
-  if (outcome.kind !== 'committed') throw new Error(outcome.kind)
+  let timestamp = 0
+  for (const [at, row] of rows.entries()) {
+    const outcome = await settled(
+      world,
+      replica.submit(
+        {
+          ...{ group, readPosition: 0, reads: [], ranges: [], allocations: [], attempt: 1 },
+          intent: { session: 's', sequence: at + 1, floor: 1, expiresAt },
+          mutations: [row],
+        },
+        1_000,
+      ),
+    )
+    if (outcome.kind !== 'committed') throw new Error(outcome.kind)
+    timestamp = outcome.timestamp
+  }
   replica.isAtOnce = true
   const service = new GroupService({ replica, clock })
-  return { world, replica, service, clock, timestamp: outcome.timestamp }
+  return { world, replica, service, clock, timestamp }
 }
 
 function readOf(from: ReadGroup['from'], rest: Partial<ReadGroup> = {}): ReadGroup {
