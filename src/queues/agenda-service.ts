@@ -10,7 +10,7 @@ import type { GroupId, NodeId, Timestamp } from '../base/ids.ts'
 import { outcomeOf } from '../base/problem.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
-import type { ListedGroup, LocalReplica, Row } from '../replica/local-replica.ts'
+import { isAtEnd, type ListedGroup, type LocalReplica, type Row } from '../replica/local-replica.ts'
 import {
   agendaWaitMsMax,
   membersMax,
@@ -39,6 +39,7 @@ const feedIdleMs = 120_000
 const countedGroupsMax = 1_000
 const countedRowsMax = 100_000
 const pageRows = 1_000
+const pageBytesMax = 1024 * 1024
 
 export class AgendaService {
   readonly #ports: AgendaServicePorts
@@ -176,11 +177,12 @@ export class AgendaService {
     let range: { readonly gt?: Uint8Array; readonly gte?: Uint8Array; readonly lt: Uint8Array } =
       rangeOf(topic)
     while (sum.rows < countedRowsMax) {
-      const rows = await this.#ports.replica.scan(group, { ...range, limit: pageRows })
+      const asked = { ...range, limit: pageRows, bytesMax: pageBytesMax }
+      const rows = await this.#ports.replica.scan(group, asked)
       sum.add(rows)
       const last = rows.at(-1)
-      if (last === undefined || rows.length < pageRows) return
-      assert(rows.length === pageRows, 'queues: a page has no more rows than were asked for')
+      if (last === undefined || isAtEnd(rows, asked)) return
+      assert(rows.length <= pageRows, 'queues: a page has no more rows than were asked for')
       range = { gt: last.key, lt: afterAgenda(topic) }
     }
   }

@@ -27,6 +27,8 @@ export const relayBounds = {
 
 /** Bytes of changes in one transaction of the relay, unless one alone has more; there is room for what goes with them. */
 export const relayBytesAtOnceMax: number = transactionBytesMax / 2
+/** Bytes of one group's agenda looked at together, and the row that makes them more. */
+export const relayPageBytesMax: number = transactionBytesMax
 
 /** Entries of a global index in one page: each of its groups may be asked for as many. */
 export const globalEntriesMax = 1_000

@@ -16,7 +16,7 @@ import type { GroupPort } from '../txn/group-port.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import { runTransaction } from '../txn/run.ts'
 import { Sessions } from '../txn/session.ts'
-import { relayBounds } from './bounds.ts'
+import { relayBounds, relayPageBytesMax } from './bounds.ts'
 import { entryStateOf, indexAgenda, indexTopic } from './index-agenda.ts'
 import { IndexLag, type LagFigures } from './index-lag.ts'
 import { IndexLane, type Relayed } from './index-lane.ts'
@@ -87,8 +87,8 @@ export class IndexRelay {
   async #serve(group: GroupId): Promise<Served> {
     const { replica } = this.#parts
     const { position } = await replica.read(group, 'any', relayBounds.callMs)
-    const limit = relayBounds.changesLookedAtMax
-    const rows = await replica.scan(group, { ...indexAgenda, limit })
+    const page = { limit: relayBounds.changesLookedAtMax, bytesMax: relayPageBytesMax }
+    const rows = await replica.scan(group, { ...indexAgenda, ...page })
     if (rows.length === 0) {
       this.#leftOn.delete(group)
       return { kind: 'empty', position }
