@@ -224,9 +224,9 @@ export const nodeMutants: readonly Mutant[] = [
     title: 'recovery: of the groups that the log knows more of, the first is not looked at',
     edits: [
       {
-        file: 'src/replica/driver.ts',
-        find: 'for (const group of [...this.#log.groupsWithUnsettled()]) {',
-        replace: 'for (const group of [...this.#log.groupsWithUnsettled()].slice(1)) {',
+        file: 'src/replica/take-up.ts',
+        find: 'for (const group of [...log.groupsWithUnsettled()]) {',
+        replace: 'for (const group of [...log.groupsWithUnsettled()].slice(1)) {',
       },
     ],
   },

@@ -1,7 +1,8 @@
 /** An acceptance as it leaves its node: the table of groups fills in who holds a lease there then. */
 import type { NodeId } from '../../src/base/ids.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
-import { Replica, type RecordSource } from '../../src/replica/replica.ts'
+import type { RecordSource } from '../../src/replica/group-record.ts'
+import { Replica } from '../../src/replica/replica.ts'
 import type { Accepted } from '../../src/replication/message.ts'
 import { emptyState } from '../../src/replication/state.ts'
 import type { PairedLeases } from './lease-pairs.ts'
@@ -10,7 +11,7 @@ import type { Setting } from './setting.ts'
 
 /** Nothing is asked of it: no group is looked at. */
 const noSource: RecordSource = {
-  load: () => ({ state: emptyState(), records: new Map(), decisions: new Map() }),
+  load: () => ({ state: emptyState(), records: new Map(), decisions: new Map(), isPart: false }),
   lookup: () => ({ kind: 'absent' }),
   isSettled: () => false,
 }

@@ -50,6 +50,7 @@ import { SettledRows } from './settled.ts'
 import { Steps } from './steps.ts'
 import { excessOf, transactionOf } from './submission-size.ts'
 import { suppliedBy } from './supply.ts'
+import { takeUpLog } from './take-up.ts'
 
 export interface DriverPorts {
   readonly clock: Clock
@@ -77,6 +78,7 @@ export class Driver implements LocalReplica {
   readonly #holdings: Holdings
   readonly #log: LogStore
   readonly #data: DataStore
+  readonly #source: StoredRecords
   readonly #replica: Replica
   readonly #peers: Peers
   readonly #rollCall: RollCall
@@ -122,6 +124,7 @@ export class Driver implements LocalReplica {
     const { nodes } = this.#holdings
     const { incarnation } = log.identity
     const source = new StoredRecords(log, data)
+    this.#source = source
     this.#keeper = new LeaseKeeper({
       ...{ node: options.node, nodes, incarnation },
       ...{ limits: options.limits, clock, longestLeaseMs: log.longestLeaseMs },
@@ -179,12 +182,11 @@ export class Driver implements LocalReplica {
 
   /** Takes up what the log holds beyond the data store, then joins the others. */
   async start(): Promise<void> {
-    const overlayBytesMax = this.#options.limits.overlayBytesMax / 2
-    for (const group of [...this.#log.groupsWithUnsettled()]) {
-      this.#step(group, { kind: 'wake' })
-      // A data store that is made anew takes in the whole log: no faster than it is applied.
-      if (this.#data.overlayBytes > overlayBytesMax) await this.#data.drain()
-    }
+    await takeUpLog({
+      ...{ log: this.#log, data: this.#data, source: this.#source, replica: this.#replica },
+      limits: this.#options.limits,
+      wake: (group) => this.#step(group, { kind: 'wake' }),
+    })
     if (this.#log.settledFlush < this.#log.durableFlush) this.#data.wantBatch()
     if (!this.#isStopped) this.#join()
   }

@@ -7,10 +7,24 @@ import type { Decision, PositionRecord } from '../replication/log.ts'
 import { decodeState, emptyState, type GroupState } from '../replication/state.ts'
 import { corruptData } from './damage.ts'
 import type { DataStore } from './data-store.ts'
+import type { GroupRecord, RecordSource } from './group-record.ts'
 import type { LogStore, PositionHeader } from './log-store.ts'
-import type { GroupRecord, RecordSource } from './replica.ts'
+
+/** Committed entries that one load reads. */
+interface Part {
+  readonly entries: number
+  readonly bytes: number
+}
+
+/** In the place of what is not read yet: neither a vote nor "nothing accepted", as after damage. */
+const unread: PositionRecord = { kind: 'faulty' }
 
 export class StoredRecords implements RecordSource {
+  /**
+   * What one load reads of committed entries; absent: all. A data store that is made anew takes in whole
+   * logs, whose groups may be larger than memory.
+   */
+  partMax: Part | undefined
   readonly #log: LogStore
   readonly #data: DataStore
 
@@ -24,17 +38,33 @@ export class StoredRecords implements RecordSource {
     this.#checkNewest(group, state.position)
     const records = new Map<Position, PositionRecord>()
     const decisions = new Map<Position, Decision>()
+    // From the applied position on, without a hole: what a step can apply at once.
+    const next = { entries: 0, bytes: 0 }
+    let isPart = false
     for (const header of this.#log.positions(group, state.position)) {
+      const { position } = header
+      const isNext = position === state.position + next.entries + 1
+      isPart ||= isNext && header.chosen !== undefined && this.#isEnough(next)
+      if (isPart) {
+        records.set(position, unread)
+        continue
+      }
       const looked = this.#read(group, header)
       if (looked.kind === 'absent') continue
-      records.set(header.position, looked)
-      const decision = looked.kind === 'present' && looked.chosen && looked.acceptor.accepted
-      if (decision) decisions.set(header.position, decision)
-      else if (header.chosen !== undefined) {
-        decisions.set(header.position, { ballot: header.chosen })
-      }
+      records.set(position, looked)
+      const decision = decisionOf(header, looked)
+      if (decision === undefined) continue
+      decisions.set(position, decision)
+      if (!isNext || decision.value === undefined) continue
+      next.entries += 1
+      next.bytes += decision.value.length
     }
-    return { state, records, decisions }
+    return { state, records, decisions, isPart }
+  }
+
+  #isEnough({ entries, bytes }: Part): boolean {
+    const most = this.partMax
+    return most !== undefined && entries > 0 && (entries >= most.entries || bytes >= most.bytes)
   }
 
   #state(group: GroupId): GroupState {
@@ -85,6 +115,12 @@ export class StoredRecords implements RecordSource {
       chosen: isChosen && (accepted === undefined || equalBallots(ballot, chosen)),
     }
   }
+}
+
+function decisionOf({ chosen }: PositionHeader, looked: LookedUp): Decision | undefined {
+  const accepted = looked.kind === 'present' && looked.chosen && looked.acceptor.accepted
+  if (accepted) return accepted
+  return chosen === undefined ? undefined : { ballot: chosen }
 }
 
 function highest(a: Ballot | undefined, b: Ballot): Ballot {

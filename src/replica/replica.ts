@@ -13,7 +13,6 @@ import type { Leases } from '../lease/leases.ts'
 import type { Reading as LeaseReading } from '../lease/reading.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Trace } from '../ports/trace.ts'
-import type { LookedUp } from '../replication/acceptance.ts'
 import { spread, type Context, type Effect } from '../replication/effect.ts'
 import { stepGroup, type GroupEvent } from '../replication/group.ts'
 import type { Accepted as Acceptance } from '../replication/message.ts'
@@ -24,33 +23,14 @@ import {
   never,
   nextDeadline,
   restoreLog,
-  type Decision,
   type GroupLog,
-  type PositionRecord,
 } from '../replication/log.ts'
 import { leaderOf } from '../replication/propose.ts'
 import { countsOn, leasedPosition, mayLackFrom } from '../replication/read-lease.ts'
 import type { GroupState } from '../replication/state.ts'
+import type { RecordSource } from './group-record.ts'
 import { recordedOf } from './intent-outcome.ts'
 import type { IntentName, IntentOutcome } from './local-replica.ts'
-
-/** What the stores say of a group that is not in memory. */
-export interface GroupRecord {
-  readonly state: GroupState
-  /** Acceptor records above the applied position. */
-  readonly records: ReadonlyMap<Position, PositionRecord>
-  /** Those of them known to be committed. */
-  readonly decisions: ReadonlyMap<Position, Decision>
-}
-
-/** Synchronous reads of what is stored, or about to be. */
-export interface RecordSource {
-  load(group: GroupId): GroupRecord
-  /** A position at or below the applied one, whose record has left memory. */
-  lookup(group: GroupId, position: Position): LookedUp
-  /** Whether the data store durably holds everything applied to this group. */
-  isSettled(group: GroupId): boolean
-}
 
 /** Readings of the world at one event. */
 export interface Reading {
@@ -82,6 +62,8 @@ export interface Applied {
 /** A group in memory. `isUsed`: since it was last looked at for eviction. */
 interface Held {
   readonly log: GroupLog
+  /** Only a part of what the stores hold of it was read. */
+  readonly isPart: boolean
   isUsed: boolean
 }
 
@@ -254,6 +236,19 @@ export class Replica {
     return log === undefined ? undefined : leaderOf(log).node
   }
 
+  /** Whether the group is in memory with a part of its log. */
+  holdsPart(group: GroupId): boolean {
+    return this.#groups.get(group)?.isPart === true
+  }
+
+  /** That part is applied and durable: the next step reads on from there. */
+  forgetPart(group: GroupId): void {
+    const log = this.#groups.get(group)?.log
+    const isAwaited = log !== undefined && (log.queue.size > 0 || log.lease !== undefined)
+    assert(!isAwaited, 'LOG-1: a group was asked for before its log was read')
+    this.#groups.delete(group)
+  }
+
   #open(group: GroupId, context: Context): GroupLog {
     const known = this.#groups.get(group)
     if (known !== undefined) {
@@ -261,10 +256,10 @@ export class Replica {
       return known.log
     }
     const { placement, limits, source } = this.#options
-    const { state, records, decisions } = source.load(group)
+    const { state, records, decisions, isPart } = source.load(group)
     const log = restoreLog(group, placement.replicasOf(group), state, records, limits)
     for (const [position, decision] of decisions) log.decisions.set(position, decision)
-    this.#groups.set(group, { log, isUsed: true })
+    this.#groups.set(group, { log, isPart, isUsed: true })
     advance(log, context)
     if (highestKnown(log) > log.state.position) {
       log.sweepDeadline = context.now + spread(context, limits.sweepMs, log.state.position, 0)

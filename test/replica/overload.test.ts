@@ -54,14 +54,16 @@ function groupCalled(name: string): GroupId {
   return groupOfBytes(Buffer.from(name))
 }
 
-/** The first entry of a group, with a row of so many bytes. */
-function firstEntry(bytes: number): Uint8Array {
+/** An entry of a group, with a row of so many bytes. */
+function entry(position: number, bytes: number): Uint8Array {
   const transaction = encodeTransaction({
-    ...{ session: 's', sequence: 1, attempt: 1, floor: 1, expiresAt: 2 ** 50, allocations: [] },
+    ...{ session: 's', sequence: position, attempt: 1, floor: 1 },
+    ...{ expiresAt: 2 ** 50, allocations: [] },
     mutations: [{ key: Buffer.from('k'), value: Buffer.alloc(bytes) }],
   })
   return encodeEntry({
-    ...{ position: 1, timestamp: 1, horizon: 0, nextLeader: { node: other, incarnation: 1 } },
+    ...{ position, timestamp: position, horizon: 0 },
+    nextLeader: { node: other, incarnation: 1 },
     transactions: [transaction],
   })
 }
@@ -73,7 +75,7 @@ function isEntries(message: Message): message is Entries {
 test('LIVE-3: a peer that asks for all at once gets a part, and the rest when it asks again', () =>
   withNode({}, async (driver, peers) => {
     const names = Array.from({ length: 20 }, (_, n) => groupCalled(`g${n}`))
-    const value = firstEntry(1024 * 1024)
+    const value = entry(1, 1024 * 1024)
     peers.link(other)
     for (const group of names) {
       const entries = [{ position: 1, ballot, value }]
@@ -166,7 +168,7 @@ test('DISK-4: whose disk does not keep up takes no more than its bound, and the 
     { logQueueBytesMax: 1024 * 1024 },
     async (driver, peers) => {
       const gate = present(gates[0], 'a gate')
-      const value = firstEntry(100 * 1024)
+      const value = entry(1, 100 * 1024)
       const accepts = Array.from({ length: 100 }, (_, n) => {
         const group = groupCalled(`g${n}`)
         return { kind: 'accept', group, epoch: 1, position: 1, ballot, value } as const

@@ -11,7 +11,8 @@ import { staticPlacement, type Placement } from '../../src/placement/placement.t
 import type { Acceptor } from '../../src/paxos/acceptor.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
 import { silentTrace, type TraceEvent } from '../../src/ports/trace.ts'
-import { Replica, type GroupRecord, type RecordSource } from '../../src/replica/replica.ts'
+import type { GroupRecord, RecordSource } from '../../src/replica/group-record.ts'
+import { Replica } from '../../src/replica/replica.ts'
 import type { LookedUp } from '../../src/replication/acceptance.ts'
 import type { Effect, LogRecord } from '../../src/replication/effect.ts'
 import type { GroupEvent } from '../../src/replication/group.ts'
@@ -75,7 +76,7 @@ export class CoreNode implements RecordSource {
       records.set(position, { kind: 'present', acceptor })
       if (chosen !== undefined) decisions.set(position, chosen)
     }
-    return { state: state ?? emptyState(), records, decisions }
+    return { state: state ?? emptyState(), records, decisions, isPart: false }
   }
 
   lookup(_group: GroupId, position: number): LookedUp {

@@ -1,0 +1,28 @@
+/** What the stores say of a group, for whoever takes it into memory. */
+import type { GroupId, Position } from '../base/ids.ts'
+import type { LookedUp } from '../replication/acceptance.ts'
+import type { Decision, PositionRecord } from '../replication/log.ts'
+import type { GroupState } from '../replication/state.ts'
+
+/** Of a group that is not in memory. */
+export interface GroupRecord {
+  readonly state: GroupState
+  /** Acceptor records above the applied position. */
+  readonly records: ReadonlyMap<Position, PositionRecord>
+  /** Those of them known to be committed. */
+  readonly decisions: ReadonlyMap<Position, Decision>
+  /**
+   * There is more that is committed than was read. Until it is read, no position behind that has a vote:
+   * its record stands as one that is damaged.
+   */
+  readonly isPart: boolean
+}
+
+/** Synchronous reads of what is stored, or about to be. */
+export interface RecordSource {
+  load(group: GroupId): GroupRecord
+  /** A position at or below the applied one, whose record has left memory. */
+  lookup(group: GroupId, position: Position): LookedUp
+  /** Whether the data store durably holds everything applied to this group. */
+  isSettled(group: GroupId): boolean
+}

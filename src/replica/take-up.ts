@@ -1,0 +1,36 @@
+/**
+ * A start takes up what the log holds beyond the data store. One that is made anew takes in the whole
+ * log: no faster than it is applied, and of a group no more at once than one answer of a peer would bring.
+ */
+import type { GroupId } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import type { DataStore } from './data-store.ts'
+import type { LogStore } from './log-store.ts'
+import type { StoredRecords } from './record-source.ts'
+import type { Replica } from './replica.ts'
+
+export interface TakeUpParts {
+  readonly log: LogStore
+  readonly data: DataStore
+  readonly source: StoredRecords
+  readonly replica: Replica
+  readonly limits: Limits
+  wake(group: GroupId): void
+}
+
+export async function takeUpLog(parts: TakeUpParts): Promise<void> {
+  const { log, data, source, limits } = parts
+  source.partMax = { entries: limits.catchUpEntriesMax, bytes: limits.catchUpBytesMax }
+  for (const group of [...log.groupsWithUnsettled()]) {
+    await takeUpGroup(parts, group)
+    if (data.overlayBytes > limits.overlayBytesMax / 2) await data.drain()
+  }
+  source.partMax = undefined
+}
+
+async function takeUpGroup({ data, replica, wake }: TakeUpParts, group: GroupId): Promise<void> {
+  for (wake(group); replica.holdsPart(group); wake(group)) {
+    await data.drain()
+    replica.forgetPart(group)
+  }
+}
