@@ -10,12 +10,11 @@ import { schemaGraceMs, upkeepBounds } from '../tables/bounds.ts'
 import { indexAgenda } from '../tables/index-agenda.ts'
 import { waitForGrace } from '../tables/index-grace.ts'
 import type { Progress } from '../tables/index-upkeep.ts'
+import { untilRelayedFrom } from '../tables/index-wait.ts'
 import type { Tables } from '../tables/open.ts'
-import { runRead } from '../txn/run-read.ts'
 import { runTransaction } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
 import type { GroupPort } from '../txn/group-port.ts'
-import { pause } from '../txn/time.ts'
 import {
   getIndexed,
   hasCells,
@@ -65,14 +64,14 @@ export async function buildCellIndex(
   graceMs: number = schemaGraceMs,
 ): Promise<{ readonly shards: number; readonly rows: number }> {
   if (declaredAt !== undefined) await waitForGrace(parts, declaredAt, graceMs)
-  let [rows, filledAt] = [0, 0]
+  const { port, clock } = parts
+  let rows = 0
   const filled: ShardName[] = []
   await forEachShard(parts, 'filling', parts.shards, async (of) => {
     await takePosition(parts, of)
     let count = 0
     for await (const rowKey of rowsOf(parts, of)) {
-      const at = await fillRow(parts, of, rowKey)
-      filledAt = Math.max(filledAt, at)
+      await fillRow(parts, of, rowKey)
       count += 1
     }
     rows += count
@@ -80,7 +79,7 @@ export async function buildCellIndex(
   })
   const numbers = filled.map(({ shard }) => shard)
   await forEachShard(parts, 'relaying', numbers, async (of) => {
-    while (await hasChanges(parts, of, filledAt)) await pause(parts, upkeepBounds.lookMs)
+    await untilRelayedFrom(port, shardGroupOf(of), indexAgenda, { clock })
   })
   return { shards: filled.length, rows }
 }
@@ -99,16 +98,14 @@ async function takePosition(
   })
 }
 
-/** Resolves with when that was. */
-async function fillRow(parts: CellBuildParts, of: ShardName, rowKey: string): Promise<number> {
+async function fillRow(parts: CellBuildParts, of: ShardName, rowKey: string): Promise<void> {
   const { tables, definition } = parts
-  const { timestamp = 0 } = await tables.transaction(shardKey(of), async (tx) => {
+  await tables.transaction(shardKey(of), async (tx) => {
     // Who clears entries off writes what is read here, so it is not overtaken.
     await purgedAddedId(tx, of)
     await parts.checkKept()
     await putIndexRows(tx, of, rowKey, await indexRowsOf(tx, of, rowKey, [definition]))
   })
-  return timestamp
 }
 
 /** What each row has in the index by its shard, against its cells. */
@@ -204,17 +201,4 @@ async function* rowsWithCells({ tables }: CellBuildParts, of: ShardName): AsyncG
     cursor = page.cursor
     if (cursor === undefined) return
   }
-}
-
-async function hasChanges(
-  { port, clock }: CellBuildParts,
-  of: ShardName,
-  at: number,
-): Promise<boolean> {
-  const from = { kind: 'current' } as const
-  const range = { ...indexAgenda, limit: upkeepBounds.changesAtOnceMax }
-  const { value } = await runRead(port, shardGroupOf(of), from, { clock }, (reads) =>
-    reads.scan(range),
-  )
-  return !value.isWhole || value.rows.some(({ timestamp = 0 }) => timestamp <= at)
 }

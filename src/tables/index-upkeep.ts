@@ -3,24 +3,22 @@
  * (SPEC.md "Global indexes"). All of it changes an index in the one way there is: by putting entries on
  * the agenda of the group of their row, in a transaction that has read the row.
  */
-import { bufferOf, latin1, readCount } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import { listedGroupsMax } from '../base/limits.ts'
 import { keyAfter, prefixRange, type KeyRange } from '../txn/key-range.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
-import { runRead } from '../txn/run-read.ts'
 import { runTransaction, type Committed, type TransactionOptions } from '../txn/run.ts'
 import type { ScanRange, StoredRow } from '../txn/reads.ts'
-import { pause } from '../txn/time.ts'
 import { schemaGraceMs, upkeepBounds } from './bounds.ts'
 import type { CompiledGlobal, CompiledSchema, CompiledTable } from './compile.ts'
 import { entriesOf, entryWriter } from './entries.ts'
 import { madeOf } from './global-writes.ts'
 import { rootOfGroup, type GroupContext } from './group-context.ts'
-import { changesUnder, entryStateOf } from './index-agenda.ts'
+import { changesUnder } from './index-agenda.ts'
 import { waitForGrace } from './index-grace.ts'
+import { untilRelayedFrom } from './index-wait.ts'
 import { decodeRowKey, rowSpace } from './row-key.ts'
 import type { Values } from './row-check.ts'
 import { decodeRow } from './row-value.ts'
@@ -80,9 +78,11 @@ export async function buildIndex(
 
 /** Resolves when what is on agendas now is in the index, or what took its place there. */
 export async function untilRelayed(parts: UpkeepParts, total: number): Promise<void> {
+  const { port, index, options } = parts
+  const changes = changesUnder(entryWriter(index).bytes)
   let relayed = 0
   await forEachGroup(parts, async (group) => {
-    await untilGroupRelayed(parts, group)
+    await untilRelayedFrom(port, group, changes, options)
     relayed += 1
     parts.onProgress({ phase: 'relaying', done: relayed, total })
   })
@@ -180,54 +180,6 @@ function putEntries(
     const { key, value } = madeOf(table, index, values, entry)
     transaction.put(key, value)
   }
-}
-
-/** Changes on a group's agenda that are waited for, by their keys: when they were seen first. */
-type Waited = ReadonlyMap<string, Timestamp>
-
-/**
- * A change may be replaced before it is relayed, by a later one of its entry, and the row be missing in
- * the index still: so its key is waited for, whenever what stands there was written.
- */
-async function untilGroupRelayed(parts: UpkeepParts, group: GroupId): Promise<void> {
-  const { port, index, options } = parts
-  const from = { kind: 'current' } as const
-  const range = { ...changesUnder(entryWriter(index).bytes), limit: upkeepBounds.changesAtOnceMax }
-  let waited: Waited | undefined
-  for (;;) {
-    const { value: page } = await runRead(port, group, from, options, (reads) => reads.scan(range))
-    // Of a page that is cut off it is not known what is gone.
-    if (page.isWhole) waited = await stillWaited(parts, page.rows, waited)
-    if (waited?.size === 0) return
-    await pause(options, upkeepBounds.lookMs)
-  }
-}
-
-async function stillWaited(
-  parts: UpkeepParts,
-  rows: readonly StoredRow[],
-  before: Waited | undefined,
-): Promise<Waited> {
-  const waited = new Map<string, Timestamp>()
-  for (const row of rows) {
-    const key = latin1(row.key)
-    const since = before === undefined ? (row.timestamp ?? 0) : before.get(key)
-    if (since !== undefined && !(await hasLater(parts, row, since))) waited.set(key, since)
-  }
-  return waited
-}
-
-/** Of an entry that changes all the time: does the index have what came at `since`, or after it? */
-async function hasLater(
-  { port, options }: UpkeepParts,
-  change: StoredRow,
-  since: Timestamp,
-): Promise<boolean> {
-  if (change.timestamp === since) return false
-  const { target, key } = entryStateOf(change)
-  const from = { kind: 'current' } as const
-  const { value: entry } = await runRead(port, target, from, options, (reads) => reads.get(key))
-  return entry !== undefined && readCount(bufferOf(entry.value), 0) >= since
 }
 
 export function contextOf({ schema }: UpkeepParts, group: GroupId): GroupContext | undefined {

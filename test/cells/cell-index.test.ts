@@ -62,7 +62,7 @@ function bench() {
   }
   const index = new ClientCellIndex({ service: store, timeoutMs: 5_000 }, datastore, 'driver_index')
   return {
-    ...{ store, replica, tables, clock, run, parts, index },
+    ...{ world, relay, store, replica, tables, clock, run, parts, index },
     rest: () => run(world.sleep(15_000_000)),
     write: (row: number, column: string, refKey: number, body: object) =>
       run(put(store, { rowKey: rowKey(row), column, refKey }, { ...body })),
@@ -235,6 +235,33 @@ test('IDX-6: a build waits for what stands on an agenda behind a page of newer c
   }
   await run(buildCellIndex({ ...parts, port }, undefined))
   expect(looks).toBe(3)
+})
+
+test('IDX-6: a build waits for entries of rows that changed again before they were relayed', async () => {
+  const { world, relay, store, tables, clock, run, rest, write, parts, index } = bench()
+  await run(relay.stop())
+  await write(1, 'BASE', 1, { driver: ann, fare: { total: 1 } })
+  await run(applyIndex(tables, definition(), clock))
+  // From now on puts keep it.
+  await rest()
+  const ends: number[] = []
+  const changed = new Promise<unknown>((resolve) => {
+    const later = { rowKey: rowKey(1), column: 'BASE', refKey: 2 }
+    // The row was put on its shard's agenda, and is changed before the first look there.
+    const onProgress = ({ phase }: { phase: string }): void => {
+      if (phase === 'filling') resolve(put(store, later, { driver: ann, fare: { total: 2 } }))
+    }
+    const only = { shards: [shardOf(rowKey(1))], onProgress }
+    void buildCellIndex({ ...parts, ...only }, undefined).then(() => ends.push(world.nowMicros))
+  })
+  await run(changed)
+  await run(world.sleep(5_000_000))
+  expect(ends).toEqual([])
+  relay.start()
+  await run(world.sleep(5_000_000))
+  expect(ends).toHaveLength(1)
+  await run(markIndexBuilt(tables, declared()))
+  expect(shown(await run(index.query({ driver: ann })))).toEqual([[ann, null, 2, null]])
 })
 
 test('IDX-6: a build takes a position in every shard, for what somebody alone may have accepted', async () => {

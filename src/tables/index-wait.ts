@@ -1,0 +1,74 @@
+/**
+ * What a build of an index waits for last: that the index has what is on the agenda of a group
+ * (SPEC.md "Global indexes").
+ */
+import { bufferOf, latin1, readCount } from '../base/bytes.ts'
+import type { GroupId, Timestamp } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { GroupPort } from '../txn/group-port.ts'
+import type { KeyRange } from '../txn/key-range.ts'
+import type { StoredRow } from '../txn/reads.ts'
+import { runRead } from '../txn/run-read.ts'
+import { pause } from '../txn/time.ts'
+import { upkeepBounds } from './bounds.ts'
+import { entryStateOf } from './index-agenda.ts'
+
+interface WaitOptions {
+  readonly clock: Clock
+  readonly timeoutMs?: number | undefined
+}
+
+/** Changes on a group's agenda that are waited for, by their keys: when they were seen first. */
+type Waited = ReadonlyMap<string, Timestamp>
+
+/**
+ * Resolves when what is on the agenda now, of these changes, is in its index, or what took its place
+ * there. A change may be replaced before it is relayed, by a later one of its entry, and the row be
+ * missing in the index still: so its key is waited for, whenever what stands there was written.
+ */
+export async function untilRelayedFrom(
+  port: GroupPort,
+  group: GroupId,
+  changes: KeyRange,
+  options: WaitOptions,
+): Promise<void> {
+  const from = { kind: 'current' } as const
+  const range = { ...changes, limit: upkeepBounds.changesAtOnceMax }
+  let waited: Waited | undefined
+  for (;;) {
+    const { value: page } = await runRead(port, group, from, options, (reads) => reads.scan(range))
+    // Of a page that is cut off it is not known what is gone.
+    if (page.isWhole) waited = await stillWaited(port, page.rows, waited, options)
+    if (waited?.size === 0) return
+    await pause(options, upkeepBounds.lookMs)
+  }
+}
+
+async function stillWaited(
+  port: GroupPort,
+  rows: readonly StoredRow[],
+  before: Waited | undefined,
+  options: WaitOptions,
+): Promise<Waited> {
+  const waited = new Map<string, Timestamp>()
+  for (const row of rows) {
+    const key = latin1(row.key)
+    const since = before === undefined ? (row.timestamp ?? 0) : before.get(key)
+    if (since !== undefined && !(await hasLater(port, row, since, options))) waited.set(key, since)
+  }
+  return waited
+}
+
+/** Of an entry that changes all the time: does the index have what came at `since`, or after it? */
+async function hasLater(
+  port: GroupPort,
+  change: StoredRow,
+  since: Timestamp,
+  options: WaitOptions,
+): Promise<boolean> {
+  if (change.timestamp === since) return false
+  const { target, key } = entryStateOf(change)
+  const from = { kind: 'current' } as const
+  const { value: entry } = await runRead(port, target, from, options, (reads) => reads.get(key))
+  return entry !== undefined && readCount(bufferOf(entry.value), 0) >= since
+}
