@@ -113,10 +113,7 @@ export function encodeScenario(scenario: Scenario): string {
   const { options, faults, operations, nodesByClient } = plan
   const head = { format: scenarioFormat, version: scenarioVersion, name, expect }
   const planLines = [
-    `"options": ${block(
-      Object.entries(options).map(([key, value]) => member(key, value)),
-      '{}',
-    )}`,
+    `"options": ${block(membersOf(options), '{}')}`,
     `"faults": ${block(
       faults.map((one) => JSON.stringify(one)),
       '[]',
@@ -137,6 +134,12 @@ export function encodeScenario(scenario: Scenario): string {
     `"plan": ${block(planLines, '{}')}`,
   ]
   return `${block(lines, '{}')}\n`
+}
+
+/** A knob that was turned off when the plan was shrunk may stand there without a value. */
+function membersOf(options: object): string[] {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  return given.map(([key, value]) => member(key, value))
 }
 
 function member(key: string, value: unknown): string {

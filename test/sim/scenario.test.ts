@@ -76,6 +76,17 @@ test('whatever a seed draws can be written to a file and read again', () => {
   )
 })
 
+test('a plan in which what may be absent was turned off can be written to a file and read again', () => {
+  const plans = Array.from({ length: 60 }, (_, seed) => drawPlan(seed))
+  const drawn = plans.filter(({ options }) => options.relay !== undefined)
+  expect(drawn).not.toEqual([])
+  for (const { options } of drawn) {
+    const plan = { options: calmed(options, ['relay']), faults: [] }
+    const text = encodeScenario({ name: 'calm', plan, expect: { outcome: 'clean' } })
+    expect(decodeScenario(text)).toMatchObject({ ok: true })
+  }
+})
+
 test('every kind of fault that seeds draw can be in a file', () => {
   const kinds = new Set<Fault['kind']>()
   for (let seed = 0; seed < 60; seed++) {
