@@ -128,7 +128,7 @@ export class ClientServer {
       try {
         this.#take(client, request)
       } catch (error) {
-        this.#outbox.add(client, { id: request.id, ...this.#onBug(error) })
+        this.#onBug(client, request, error)
       }
     }
   }
@@ -138,11 +138,15 @@ export class ClientServer {
     this.#outbox.add(client, { id, answer: { kind: 'problem', problem: refused }, positions: [] })
   }
 
-  /** Reports a bug, and gives what is answered: of a kind that nobody sends to the next node. */
-  #onBug(error: unknown): Replied {
-    this.#ports.onBug(error instanceof Error ? error : new Error(String(error)))
+  /**
+   * Answers with what nobody sends to the next node, and then reports the bug: whoever is told may stop
+   * the node, and an answer that has not left would be lost with the link.
+   */
+  #onBug(client: Endpoint, { id }: Request, error: unknown): void {
     const own = problem('corrupt', 'this node has met an error of its own; see its log')
-    return { answer: { kind: 'problem', problem: own }, positions: [] }
+    this.#outbox.add(client, { id, answer: { kind: 'problem', problem: own }, positions: [] })
+    const bug = error instanceof Error ? error : new Error(String(error))
+    this.#ports.clock.defer(() => this.#ports.onBug(bug))
   }
 
   #take(client: Endpoint, request: Request): void {
@@ -184,20 +188,25 @@ export class ClientServer {
   }
 
   async #carryOut(client: Endpoint, request: Request, operation: Work): Promise<void> {
-    const { id, intents } = request
     const bytes = writtenBytes(operation)
     this.#count(client, 1, bytes)
-    const timeoutMs = Math.min(Math.max(1, request.timeoutMs), callTimeoutMsMax)
-    const answered = await this.#execute(operation, timeoutMs, intents).catch((error: unknown) =>
-      this.#onBug(error),
-    )
+    try {
+      await this.#answer(client, request, operation)
+    } catch (error) {
+      this.#onBug(client, request, error)
+    }
     this.#count(client, -1, -bytes)
-    const { answer, positions, leaders } = answered
+    if (this.#requests === 0) this.#onIdle?.()
+  }
+
+  async #answer(client: Endpoint, request: Request, operation: Work): Promise<void> {
+    const { id, intents } = request
+    const timeoutMs = Math.min(Math.max(1, request.timeoutMs), callTimeoutMsMax)
+    const { answer, positions, leaders } = await this.#execute(operation, timeoutMs, intents)
     this.#outbox.add(
       client,
       leaders === undefined ? { id, answer, positions } : { id, answer, positions, leaders },
     )
-    if (this.#requests === 0) this.#onIdle?.()
   }
 
   async #execute(

@@ -33,3 +33,17 @@ test.each(broken)('a bug that shows %s is reported once, and answered', async (_
     await settled(world, server.drain())
   }
 })
+
+test.each(broken)('a bug that shows %s is answered before it ends the node', async (_, parts) => {
+  const answersBefore: number[] = []
+  const cluster = createCluster({
+    wrap: (store) => Object.assign(store, parts),
+    // Whoever is told closes the links: what has not left by then is lost.
+    onBug: () =>
+      answersBefore.push(cluster.frames.filter(({ frame }) => frame.kind === 'responses').length),
+  })
+  const client = cluster.client()
+  const asked = client.cells('trips').get({ rowKey: rowKey(1), column: 'BASE', refKey: 0 })
+  await expect(settled(cluster.bench.world, asked)).rejects.toMatchObject({ code: 'corrupt' })
+  expect(answersBefore).toEqual([1])
+})
