@@ -7,6 +7,7 @@
  * itself tells what became of it, and if it never does so the caller is told `unknown-outcome`, and
  * nothing else (CELL-4).
  */
+import { present } from '../base/assert.ts'
 import type { StoreErrorCode } from '../base/errors.ts'
 import type { Written } from '../cells/cell.ts'
 import type { Answered, PutCells } from '../cells/operation.ts'
@@ -64,6 +65,11 @@ export function isDamageOf(problem: Problem): boolean {
 
 export function mayBeRetried(problem: Problem): boolean {
   return retried[problem.code] || isDamageOf(problem)
+}
+
+/** An error of the node that answers, which it may have met after it had carried the request out. */
+export function isOwnError(problem: Problem): boolean {
+  return problem.code === 'corrupt' && problem !== notAnAnswer && !isDamageOf(problem)
 }
 
 export const notAnAnswer: Problem = problem(
@@ -153,6 +159,8 @@ interface Item {
   outcome: Outcome<Written> | undefined
   /** Some try of it may have been, or may yet be, carried out. */
   isUnsure: boolean
+  /** A node has met an error of its own with it: no other one is to meet the same. */
+  isGivenUp: boolean
   lastProblem: Problem | undefined
 }
 
@@ -170,15 +178,16 @@ export class PutCall implements Call {
     this.#items = operation.items.map((): Item => ({
       outcome: undefined,
       isUnsure: false,
+      isGivenUp: false,
       lastProblem: undefined,
     }))
   }
 
   next(): Sending {
     const { items } = this.#operation
-    this.#sent = this.#items.filter((item) => item.outcome === undefined)
+    this.#sent = this.#items.filter(isOpen)
     const pick = <Value>(values: readonly Value[]): Value[] =>
-      values.filter((_, i) => this.#items[i]?.outcome === undefined)
+      values.filter((_, i) => isOpen(present(this.#items[i], 'client: an item has its place')))
     const operation: PutCells = { ...this.#operation, items: pick(items) }
     return { operation, intents: this.#open.intents(pick(this.#open.sequences)) }
   }
@@ -202,7 +211,7 @@ export class PutCall implements Call {
     } else {
       for (const item of items) note(item, { kind: 'problem', problem: notAnAnswer })
     }
-    return this.#items.every((item) => item.outcome !== undefined)
+    return !this.#items.some(isOpen)
   }
 
   finish(why: Problem): Answered {
@@ -217,6 +226,10 @@ export class PutCall implements Call {
   }
 }
 
+function isOpen({ outcome, isGivenUp }: Item): boolean {
+  return outcome === undefined && !isGivenUp
+}
+
 function note(item: Item, outcome: Outcome<Written>): void {
   if (outcome.kind === 'ok' || isFinal(item, outcome.problem)) {
     item.outcome = outcome
@@ -225,6 +238,7 @@ function note(item: Item, outcome: Outcome<Written>): void {
   const { problem: refused } = outcome
   if (refused.code !== 'closed') item.lastProblem = refused
   if (leavesUnsure(refused)) item.isUnsure = true
+  if (isOwnError(refused)) item.isGivenUp = true
 }
 
 /**
@@ -232,12 +246,11 @@ function note(item: Item, outcome: Outcome<Written>): void {
  * That a node would not take the put again, by its own clock say, tells nothing of the try before.
  */
 function isFinal({ isUnsure }: Item, refused: Problem): boolean {
-  if (mayBeRetried(refused) || refused === notAnAnswer) return false
+  if (mayBeRetried(refused) || refused.code === 'corrupt') return false
   return !isUnsure || refused.code === 'conflict'
 }
 
 function leavesUnsure(refused: Problem): boolean {
   const { code } = refused
-  const isUntold = code === 'unknown-outcome' || code === 'timeout' || refused === notAnAnswer
-  return isUntold || isDamageOf(refused)
+  return code === 'unknown-outcome' || code === 'timeout' || code === 'corrupt'
 }

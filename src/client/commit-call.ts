@@ -7,7 +7,7 @@ import type { Problem } from '../base/problem.ts'
 import type { Outcome } from '../replica/local-replica.ts'
 import type { CommitGroup } from '../txn/group-operation.ts'
 import type { Replied } from '../wire/client-message.ts'
-import { isClosed, isDamageOf, mayBeRetried, notAnAnswer } from './call.ts'
+import { isClosed, isDamageOf, isOwnError, mayBeRetried, notAnAnswer } from './call.ts'
 import type { Call, Sending, Try } from './call.ts'
 
 const unknown: Replied = {
@@ -61,6 +61,10 @@ export class CommitCall implements Call {
 
   #onProblem(answered: Replied, refused: Problem): boolean {
     this.#last = answered
+    if (isOwnError(refused)) {
+      this.#isUnsure = true
+      return true
+    }
     if (!mayBeRetried(refused)) return !this.#isUnsure
     const { code } = refused
     if (code === 'unknown-outcome' || code === 'timeout' || isDamageOf(refused)) {

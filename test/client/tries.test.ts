@@ -77,6 +77,26 @@ test('CELL-4: an answer of another kind does not say what became of a put', asyn
   await expect(unsure).rejects.toMatchObject({ code: 'unknown-outcome' })
 })
 
+test('CELL-4: an error of the node itself does not say that nothing was written, and nobody else is asked', async () => {
+  const wrap = (store: CellService): CellService => ({
+    execute: async (operation, options) => {
+      const answered = await store.execute(operation, options)
+      if (operation.kind === 'put') throw new TypeError('odd')
+      return answered
+    },
+  })
+  const cluster = createCluster({ wrap, onBug: () => undefined })
+  const { world } = cluster.bench
+  const cells = cluster.client().cells('trips')
+  const unsure = settled(world, cells.put({ ...base, body: 1 }))
+  await expect(unsure).rejects.toMatchObject({ code: 'unknown-outcome' })
+  expect(sessionsOf(cluster)).toHaveLength(1)
+  expect(await settled(world, cells.get(base))).toMatchObject({ body: 1 })
+  const again = settled(world, cells.put({ ...base, refKey: 1, body: 1 }))
+  await expect(again).rejects.toMatchObject({ code: 'unknown-outcome' })
+  expect(new Set(sessionsOf(cluster)).size).toBe(2)
+})
+
 test('CELL-4: a conflict says of a put whose answer was lost that it is not there', async () => {
   const cluster = createCluster()
   const { world } = cluster.bench
