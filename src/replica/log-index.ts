@@ -220,14 +220,15 @@ export class LogIndex {
     return open
   }
 
-  /** The positions above `above` that are held here, ascending: all that the data store has not. */
-  above(group: GroupId, above: Position): readonly PositionHeader[] {
+  /**
+   * The positions above `above` that are held here, ascending: all that the data store has not. One at
+   * a time: there may be millions, of which a part is wanted.
+   */
+  *above(group: GroupId, above: Position): Generator<PositionHeader, void> {
     const cells = this.#groups.get(group)?.cells ?? []
-    const headers: PositionHeader[] = []
     for (let row = lowerBound(cells, above + 1); row < cells.length; row += cellsPerPosition) {
-      headers.push(this.#headerAt(cells, row))
+      yield this.#headerAt(cells, row)
     }
-    return headers
   }
 
   header(group: GroupId, position: Position): PositionHeader | undefined {

@@ -64,6 +64,9 @@ export class LogSettling {
     return this.#settledFlush
   }
 
+  /** A start takes the log up: what is not applied yet is about to be, and nothing is carried over. */
+  isTakingUp = false
+
   /** There was more to pass than one batch takes. */
   get isBehind(): boolean {
     return this.#isBehind
@@ -98,7 +101,7 @@ export class LogSettling {
   }
 
   #mayCarry({ group }: GroupPositions, flushes: number): boolean {
-    if (flushes < this.#parts.carryAfterFlushes) return false
+    if (this.isTakingUp || flushes < this.#parts.carryAfterFlushes) return false
     return this.#carried.has(group) || this.#carried.size < carriedGroupsMax
   }
 

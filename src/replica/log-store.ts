@@ -124,6 +124,11 @@ export class LogStore {
     return this.#lastFlush
   }
 
+  /** Whether a start takes the log up: nothing that is not applied is carried over then. */
+  set isTakingUp(isTakingUp: boolean) {
+    this.#settling.isTakingUp = isTakingUp
+  }
+
   /** Every record in the flushes up to here is in the data store, and is not folded at a start. */
   get settledFlush(): number {
     return this.#settling.settledFlush
@@ -240,7 +245,7 @@ export class LogStore {
   }
 
   /** What is known of the group's positions above `above`, ascending; appended ones included. */
-  positions(group: GroupId, above: Position): readonly PositionHeader[] {
+  positions(group: GroupId, above: Position): Iterable<PositionHeader> {
     return this.#index.above(group, above)
   }
 

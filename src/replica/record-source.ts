@@ -40,14 +40,13 @@ export class StoredRecords implements RecordSource {
     const decisions = new Map<Position, Decision>()
     // From the applied position on, without a hole: what a step can apply at once.
     const next = { entries: 0, bytes: 0 }
-    let isPart = false
     for (const header of this.#log.positions(group, state.position)) {
       const { position } = header
       const isNext = position === state.position + next.entries + 1
-      isPart ||= isNext && header.chosen !== undefined && this.#isEnough(next)
-      if (isPart) {
-        records.set(position, unread)
-        continue
+      if (isNext && header.chosen !== undefined && this.#isEnough(next)) {
+        // The open position, and the last: nobody asks for others before they are read.
+        records.set(position, unread).set(this.#log.highest(group), unread)
+        return { state, records, decisions, isPart: true }
       }
       const looked = this.#read(group, header)
       if (looked.kind === 'absent') continue
@@ -59,7 +58,7 @@ export class StoredRecords implements RecordSource {
       next.entries += 1
       next.bytes += decision.value.length
     }
-    return { state, records, decisions, isPart }
+    return { state, records, decisions, isPart: false }
   }
 
   #isEnough({ entries, bytes }: Part): boolean {

@@ -21,11 +21,13 @@ export interface TakeUpParts {
 export async function takeUpLog(parts: TakeUpParts): Promise<void> {
   const { log, data, source, limits } = parts
   source.partMax = { entries: limits.catchUpEntriesMax, bytes: limits.catchUpBytesMax }
+  log.isTakingUp = true
   for (const group of [...log.groupsWithUnsettled()]) {
     await takeUpGroup(parts, group)
     if (data.overlayBytes > limits.overlayBytesMax / 2) await data.drain()
   }
   source.partMax = undefined
+  log.isTakingUp = false
 }
 
 async function takeUpGroup({ data, replica, wake }: TakeUpParts, group: GroupId): Promise<void> {

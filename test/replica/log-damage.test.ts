@@ -35,7 +35,7 @@ describe.each(disks)('on %s', (_, disk) => {
       await flipBit(await written(on), flushKey(2), -1)
       const log = await openLog(await on.open())
       expect(log.value(group('b'), 1)).toBe('faulty')
-      expect(log.positions(group('b'), 0)).toEqual([
+      expect([...log.positions(group('b'), 0)]).toEqual([
         { position: 1, promised: ballot(0), accepted: ballot(0), faulty: true },
       ])
       expect(log.highest(group('b'))).toBe(1)

@@ -150,7 +150,7 @@ describe.each(disks)('on %s', (_, disk) => {
       await durable(log, accept('a', 1, 0, 'one'), promise('a', 3, 4), promise('b', 2, 1))
       await durable(log, chosen('a', 1, 0), accept('a', 3, 5, 'three'), accept('b', 1, 0, 'b'))
       await durable(log, chosen('b', 2, 7, 'b two'), promise('a', 3, 6))
-      const before = [log.positions(group('a'), 0), log.positions(group('b'), 0)]
+      const before = [[...log.positions(group('a'), 0)], [...log.positions(group('b'), 0)]]
       expect(before[0]).toEqual(
         [
           ...[{ position: 1, promised: ballot(0), accepted: ballot(0), chosen: ballot(0) }],
@@ -158,9 +158,11 @@ describe.each(disks)('on %s', (_, disk) => {
         ].map((header) => ({ ...header, faulty: false })),
       )
       const again = await openLog(await on.open())
-      expect([again.positions(group('a'), 0), again.positions(group('b'), 0)]).toEqual(before)
-      expect(again.positions(group('a'), 1).map(({ position }) => position)).toEqual([3])
-      expect(again.positions(group('c'), 0)).toEqual([])
+      expect([[...again.positions(group('a'), 0)], [...again.positions(group('b'), 0)]]).toEqual(
+        before,
+      )
+      expect([...again.positions(group('a'), 1)].map(({ position }) => position)).toEqual([3])
+      expect([...again.positions(group('c'), 0)]).toEqual([])
       expect(textOf(again.value(group('b'), 2))).toBe('b two')
       expect([again.highest(group('a')), again.highest(group('b'))]).toEqual([3, 2])
     }))
@@ -253,7 +255,7 @@ describe.each(disks)('on %s', (_, disk) => {
       await log.stop()
       expect(answered).toEqual(['in time'])
       const again = await openLog(await on.open())
-      expect(again.positions(group('a'), 0).length).toBe(1)
+      expect([...again.positions(group('a'), 0)].length).toBe(1)
     }))
 
   test('stop does not lose notes', () =>
@@ -339,8 +341,9 @@ function knowledge(log: LogStore, records: readonly LogRecord[]): unknown {
   const groups = [...new Set(records.map((record) => record.group))]
   return groups.map((name) => ({
     highest: log.highest(name),
-    positions: log
-      .positions(name, 0)
-      .map((header) => [header, textOf(log.value(name, header.position))]),
+    positions: [...log.positions(name, 0)].map((header) => [
+      header,
+      textOf(log.value(name, header.position)),
+    ]),
   }))
 }

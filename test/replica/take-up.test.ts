@@ -37,7 +37,12 @@ async function start(
   log: OrderedStore,
   data: OrderedStore,
   limits: Partial<Limits>,
-): Promise<{ driver: Driver; peers: ToldTransport; batches: readonly number[] }> {
+): Promise<{
+  driver: Driver
+  peers: ToldTransport
+  batches: readonly number[]
+  gate: GatedStore
+}> {
   const batches: number[] = []
   const gate = new GatedStore(data)
   const trace: Trace = {
@@ -52,7 +57,7 @@ async function start(
   const options = { node, cluster: clusterId('test'), placement }
   const driver = await Driver.open(ports, { ...options, limits: { ...defaultLimits, ...limits } })
   await driver.start()
-  return { driver, peers, batches }
+  return { driver, peers, batches, gate }
 }
 
 const bounds: readonly (readonly [string, Partial<Limits>, number])[] = [
@@ -99,3 +104,30 @@ test.each(bounds)('LOG-7 PAX-2: a long log is taken up in parts: %s', (_, limits
     }),
   ),
 )
+
+test('LOG-7: nothing is carried over while a log is taken up in parts: it would be all that is left, each time', () =>
+  onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), (log) =>
+    onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), async (data) => {
+      const first = await start(await log.open(), await data.open(), {})
+      first.peers.link(other)
+      for (const entry of chosen) {
+        const { position } = entry
+        const one = { ...envelope, from: position, entries: [entry], committed: position }
+        first.peers.tell(other, { durableFlush: 1, messages: [{ kind: 'entries', ...one }] })
+        await new Promise((resolve) => setTimeout(resolve, 2))
+      }
+      await first.driver.stop()
+      await onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), async (anew) => {
+        const limits = { catchUpEntriesMax: 5, carryAfterFlushes: 1 }
+        const { driver, gate } = await start(await log.open(), await anew.open(), limits)
+        try {
+          expect(driver.positionHere(group('g'))).toBe(count)
+          const keys = gate.begun.flat().map(({ key }) => Buffer.from(key).toString('latin1'))
+          expect(keys.filter((key) => key === 'mlog/carried')).toEqual([])
+          expect(keys.filter((key) => key.startsWith('mat/')).length).toBeLessThanOrEqual(count)
+        } finally {
+          await driver.stop()
+        }
+      })
+    }),
+  ))
