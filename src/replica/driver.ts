@@ -232,11 +232,11 @@ export class Driver implements LocalReplica {
     const excess = excessOf(submission, bytes, this.#options.limits)
     if (excess !== undefined) return Promise.reject(excess)
     const submitted = { transaction, bytes, readPosition, reads, ranges }
-    const intent = intentOf(transaction)
     return this.#requests.submission(
       timeoutMs,
       (request) => this.#step(group, { kind: 'submit', request, submitted }),
-      (request) => this.#step(group, { kind: 'cancel-submit', intent, request }),
+      (request) =>
+        this.#step(group, { kind: 'cancel-submit', intent: intentOf(transaction), request }),
     )
   }
 

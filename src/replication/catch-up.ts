@@ -108,11 +108,8 @@ export function onChaseDeadline(log: GroupLog, context: Context, current: Chase)
   if (current.stage % (peers.length + 1) === 0 && peer !== undefined) {
     ask(log, context, current, peer)
   }
-  if (log.proposal !== undefined) return
-  if (current.known <= log.state.position) {
-    log.isHighestAsked = true
-    return
-  }
+  if (current.through > current.known) log.isHighestAsked = true
+  if (log.proposal !== undefined || current.known <= log.state.position) return
   context.trace.mark('undecided position settled by a prepare')
   startPrepare(log, context, 0)
 }

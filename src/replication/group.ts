@@ -32,8 +32,8 @@ export type GroupEvent =
   | { readonly kind: 'cancel-read'; readonly read: number }
   /** The peer has revoked this node's registration for the group. */
   | { readonly kind: 'revoked'; readonly peer: NodeId }
-  /** A position is said to exist, by `informer` or by a session that has seen it. */
-  | { readonly kind: 'exists'; readonly position: Position; readonly informer?: NodeId }
+  /** A position exists, as `informer` says. */
+  | { readonly kind: 'exists'; readonly position: Position; readonly informer: NodeId }
   | { readonly kind: 'suspect'; readonly peer: NodeId }
   /** Time has passed, or something the group waits for may have come. */
   | { readonly kind: 'wake' }

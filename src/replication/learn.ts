@@ -78,7 +78,8 @@ export function advance(log: GroupLog, context: Context): void {
     apply(log, context, position, decision, decision.value)
   }
   if (log.state.position === before) return
-  if (log.chase !== undefined) log.chase.stage = 0
+  // Progress is no reason to begin anew with what only sessions speak of: it may go on for ever.
+  if (log.chase !== undefined && log.chase.through <= log.chase.known) log.chase.stage = 0
   const undecided = highestKnown(log) > log.state.position
   const delay = spread(context, context.limits.sweepMs, log.state.position, 0)
   log.sweepDeadline = undecided ? context.now + delay : never

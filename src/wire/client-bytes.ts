@@ -1,6 +1,6 @@
 /**
- * About what requests and replies weigh in a frame: more than they take rather than less, so that a frame of
- * many stays far below its bound. One that is above is not sent.
+ * About what requests and replies weigh in a frame: of what may be large more than it takes rather than
+ * less, so that a frame of many stays far below its bound. One that is above is not sent.
  */
 import type { Problem } from '../base/problem.ts'
 import type { RowRange } from '../replica/local-replica.ts'

@@ -35,6 +35,24 @@ test.each([0, 1])(
   },
 )
 
+test('LOG-5: a read position that nobody has seen is refused while others go on writing', () => {
+  const cluster = new CoreCluster()
+  cluster.submit(0, { key: 'a' })
+  cluster.settle()
+  const request = cluster.submit(0, { key: 'b', readPosition: 1_000_000_000 })
+  for (let at = 0; at < 60; at++) {
+    cluster.submit(0, { key: `k${at}` })
+    // A part of what is under way is there whenever a deadline passes.
+    const held = cluster.hold(({ message }) => message.kind === 'accept')
+    cluster.elapse(10)
+    cluster.redeliver(held)
+    cluster.deliver()
+  }
+  expect(cluster.at(0).verdicts.get(request)).toMatchObject({ kind: 'conflict' })
+  expect(cluster.at(0).rows.has('b')).toBe(false)
+  expect(cluster.at(0).rows.size).toBe(61)
+})
+
 test('LOG-5: who takes over, and has nothing but such a transaction, closes one position at most', () => {
   const cluster = new CoreCluster()
   cluster.submit(0, { key: 'a' })

@@ -169,7 +169,7 @@ test('LOG-5: a position that only a lost proposer touched is closed by a no-op',
   const cluster = new CoreCluster()
   cluster.submit(0, { key: 'a' })
   cluster.hold(() => true)
-  cluster.at(1).step({ kind: 'exists', position: 1 })
+  cluster.at(1).step({ kind: 'exists', position: 1, informer: cluster.at(0).node })
   cluster.settle(between(cluster, 1, 2))
   expect(cluster.marks).toContain('no-op proposed')
   expect(cluster.at(1).replica.applied(cluster.group).position).toBe(1)
