@@ -3,6 +3,7 @@
  * (SPEC.md "Global indexes").
  */
 import { bufferOf, latin1, readCount } from '../base/bytes.ts'
+import { StoreError } from '../base/errors.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { GroupPort } from '../txn/group-port.ts'
@@ -69,6 +70,12 @@ async function hasLater(
   if (change.timestamp === since) return false
   const { target, key } = entryStateOf(change)
   const from = { kind: 'current' } as const
-  const { value: entry } = await runRead(port, target, from, options, (reads) => reads.get(key))
-  return entry !== undefined && readCount(bufferOf(entry.value), 0) >= since
+  try {
+    const { value: entry } = await runRead(port, target, from, options, (reads) => reads.get(key))
+    return entry !== undefined && readCount(bufferOf(entry.value), 0) >= since
+  } catch (error) {
+    // Who cannot be asked now is asked again: a build has done too much to end with this.
+    if (error instanceof StoreError) return false
+    throw error
+  }
 }
