@@ -42,13 +42,18 @@ test('a node whose drain fails while a request is in flight closes its stores al
   const answered = new Promise<void>((resolve) => {
     finish = resolve
   })
+  let arrive = (): void => undefined
+  const arrived = new Promise<void>((resolve) => {
+    arrive = resolve
+  })
   const daemon = await startDaemon(async () => {
+    arrive()
     await answered
     return new Response('done')
   })
   Object.assign(daemon.node, { drain: () => Promise.reject(damaged) })
   const asked = fetch(`${daemon.url}/v1/anything`)
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  await arrived
   const stopped = daemon.stop()
   // An unhandled rejection would be noticed by now.
   await new Promise((resolve) => setTimeout(resolve, 50))
