@@ -9,7 +9,7 @@
 import { assert } from '../base/assert.ts'
 import { errorOf, problem, type Outcome, type Problem } from '../base/problem.ts'
 import type { GroupId } from '../base/ids.ts'
-import type { StoreErrorCode } from '../base/errors.ts'
+import { StoreError, type StoreErrorCode } from '../base/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Served } from '../txn/agenda-worker.ts'
@@ -90,7 +90,8 @@ export class BufferDrain {
 
   async #putHome(group: GroupId, rows: readonly Row[]): Promise<readonly Outcome<Written>[]> {
     const of = shardOfBuffer(group)
-    assert(of !== undefined, 'BUF-1: buffered cells are in a buffer')
+    if (of === undefined)
+      throw new StoreError('corrupt', 'a buffered cell is in no buffer', { group })
     const items = rows.map(({ cell: { rowKey, column, refKey, body, creator } }) => {
       return { rowKey, column, refKey, body, creator }
     })

@@ -9,8 +9,8 @@
  * A cell that is buffered again, with an equal body, is the same row.
  */
 import { afterAgenda, agendaPrefix } from '../base/agenda-key.ts'
-import { assert, AssertionError } from '../base/assert.ts'
-import { isStoreErrorCode } from '../base/errors.ts'
+import { AssertionError } from '../base/assert.ts'
+import { isStoreErrorCode, StoreError } from '../base/errors.ts'
 import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import { pack, unpack } from '../base/pack.ts'
 import { problem, type Problem } from '../base/problem.ts'
@@ -96,38 +96,38 @@ export function encodeRejected({ body, bufferedAt, reason }: RejectedCell): Uint
 
 export function decodeBuffered(key: Uint8Array, value: Uint8Array): BufferedCell {
   const [body, bufferedAt, creator] = fieldsOf(value)
-  assert(
-    body instanceof Uint8Array && typeof bufferedAt === 'number',
-    'BUF-1: a buffered cell is read as it was written',
-  )
+  if (!(body instanceof Uint8Array) || typeof bufferedAt !== 'number') throw unreadable()
   const named = creator instanceof Uint8Array ? creator : undefined
   return { ...nameOf(key, bufferTopic), body, bufferedAt, creator: named }
 }
 
 export function decodeRejected(key: Uint8Array, value: Uint8Array): RejectedCell {
   const [body, bufferedAt, code, message] = fieldsOf(value)
-  assert(
-    body instanceof Uint8Array && typeof bufferedAt === 'number',
-    'BUF-1: a rejected cell is read as it was written',
-  )
-  assert(
-    typeof code === 'string' && isStoreErrorCode(code) && typeof message === 'string',
-    'BUF-1: a rejected cell has its reason',
-  )
+  if (!(body instanceof Uint8Array) || typeof bufferedAt !== 'number') throw unreadable()
+  if (typeof code !== 'string' || !isStoreErrorCode(code)) throw unreadable()
+  if (typeof message !== 'string') throw unreadable()
   return { ...nameOf(key, rejectedTopic), body, bufferedAt, reason: problem(code, message) }
 }
 
 function fieldsOf(value: Uint8Array): readonly unknown[] {
-  const fields = unpack(value)
-  return Array.isArray(fields) ? fields : []
+  try {
+    const fields = unpack(value)
+    return Array.isArray(fields) ? fields : []
+  } catch {
+    // It is not even MessagePack.
+    return []
+  }
+}
+
+/** Clients may write any row: what is no cell holds its buffer up, is counted as a failure, and no more. */
+function unreadable(): StoreError {
+  return new StoreError('corrupt', 'a row of a buffer is of no known form')
 }
 
 function nameOf(key: Uint8Array, topic: BufferTopic): CellName {
   const parts = decodeTuple(key.subarray(agendaPrefix(topic).length)) ?? []
   const [rowKey, column, refKey] = parts
-  assert(
-    typeof rowKey === 'string' && typeof column === 'string' && typeof refKey === 'number',
-    'BUF-1: the key of a buffered cell names it',
-  )
+  if (typeof rowKey !== 'string' || typeof column !== 'string') throw unreadable()
+  if (typeof refKey !== 'number') throw unreadable()
   return { rowKey, column, refKey }
 }

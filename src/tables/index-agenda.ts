@@ -69,8 +69,11 @@ export function entryStateOf(row: {
   readonly value: Uint8Array
 }): EntryState {
   const value = bufferOf(row.value)
-  const groupEnd = value.length < headBytes ? Infinity : headBytes + value.readUInt16BE(2)
-  if (value[0] !== changeFormat || groupEnd > value.length || groupEnd === headBytes) {
+  const groupBytes = value.length < headBytes ? 0 : value.readUInt16BE(2)
+  const groupEnd = headBytes + groupBytes
+  const isNamed = groupBytes > 0 && groupBytes <= keyBytesMax && groupEnd <= value.length
+  // Clients may write any row: what is none fails its group's relaying, and no node.
+  if (value[0] !== changeFormat || !isNamed) {
     throw new StoreError('corrupt', 'a change of an index on its way is not of a known form')
   }
   return {

@@ -1,8 +1,15 @@
 /** Buffered writes: cells that wait on another set until their shard's own one takes them. */
 import { expect, test } from 'vitest'
+import { StoreError } from '../../src/base/errors.ts'
+import { pack } from '../../src/base/pack.ts'
 import { problem } from '../../src/base/problem.ts'
 import { BufferDrain } from '../../src/cells/buffer-drain.ts'
-import { bufferGroup } from '../../src/cells/buffer-rows.ts'
+import {
+  bufferGroup,
+  bufferRange,
+  decodeBuffered,
+  decodeRejected,
+} from '../../src/cells/buffer-rows.ts'
 import { BufferedCells } from '../../src/cells/buffered-cells.ts'
 import type { CellService } from '../../src/cells/operation.ts'
 import { shardOf } from '../../src/cells/shard.ts'
@@ -48,4 +55,13 @@ test('BUF-2: cells that are too large for one batch are moved in several, and no
     if (served.kind === 'empty') break
   }
   expect({ all, given }).toEqual({ all: 12, given: 0 })
+})
+
+test('a row that clients have put where buffered cells are is unreadable, and no bug', () => {
+  const { gte } = bufferRange('buffer')
+  const values = [Buffer.from([0xc1]), Buffer.alloc(0), pack([1, 2]), pack([Buffer.alloc(1), 2])]
+  for (const value of values) {
+    expect(() => decodeBuffered(gte, value)).toThrow(StoreError)
+    expect(() => decodeRejected(gte, value)).toThrow(StoreError)
+  }
 })

@@ -4,6 +4,7 @@ import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { desc, table } from '../../schema/table.ts'
 import { rootKey } from '../../src/tables/open.ts'
+import { StoreError } from '../../src/base/errors.ts'
 import { entryStateOf, indexAgenda } from '../../src/tables/index-agenda.ts'
 import { globalBench, type RelayNode } from './global-bench.ts'
 
@@ -325,5 +326,13 @@ test('a query finds the entries of its value whichever zero it names', async () 
       [0, 1],
       [0, 1],
     ])
+  }
+})
+
+test('a row that clients have put where changes of indexes are is unreadable, and no bug', () => {
+  const value = Buffer.alloc(2_000)
+  for (const groupBytes of [0, 1_025, 1_999]) {
+    value.set([1, 1, groupBytes >> 8, groupBytes & 0xff])
+    expect(() => entryStateOf({ key: indexAgenda.gte, value })).toThrow(StoreError)
   }
 })
