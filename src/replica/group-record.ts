@@ -12,8 +12,8 @@ export interface GroupRecord {
   /** Those of them known to be committed. */
   readonly decisions: ReadonlyMap<Position, Decision>
   /**
-   * There is more that is committed than was read. Until it is read, no position behind that has a vote:
-   * its record stands as one that is damaged.
+   * There is more that is committed than was read. Of that the open position and the last one stand as
+   * damaged, without a vote; the others are in no record, so that nobody else may ask before all is read.
    */
   readonly isPart: boolean
 }

@@ -34,6 +34,8 @@ const passedGroupsMax = 8_192
 const carriedGroupsMax = 1_000
 
 export class LogSettling {
+  /** A start takes the log up: what is not applied yet is about to be, and nothing is carried over. */
+  isTakingUp = false
   readonly #parts: SettlingParts
   readonly #carried = new Map<GroupId, GroupPositions>()
   /** What was carried over is listed anew with the next mark. */
@@ -63,9 +65,6 @@ export class LogSettling {
   get settledFlush(): number {
     return this.#settledFlush
   }
-
-  /** A start takes the log up: what is not applied yet is about to be, and nothing is carried over. */
-  isTakingUp = false
 
   /** There was more to pass than one batch takes. */
   get isBehind(): boolean {

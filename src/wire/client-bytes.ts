@@ -41,7 +41,7 @@ function answerBytes(answer: Reply): number {
       return sumOf(answer.items, (item) => problemBytes(item) + smallBytes)
     case 'get':
       return sumOf(answer.items, (item) => {
-        return item.kind === 'ok' ? cellsBytes([item.value]) : problemBytes(item)
+        return item.kind === 'ok' ? storedBytes(item.value) : problemBytes(item)
       })
     case 'row':
     case 'versions':
@@ -75,8 +75,12 @@ function problemBytes(item: { readonly kind: 'ok' } | { readonly problem: Proble
   return 'problem' in item ? smallBytes + item.problem.message.length : 0
 }
 
-function cellsBytes(cells: readonly ({ readonly body: Uint8Array } | undefined)[]): number {
-  return sumOf(cells, (cell) => (cell ? cellBytes + cell.body.length : 1))
+function cellsBytes(cells: readonly { readonly body: Uint8Array }[]): number {
+  return sumOf(cells, storedBytes)
+}
+
+function storedBytes(cell: { readonly body: Uint8Array } | undefined): number {
+  return cell === undefined ? 1 : cellBytes + cell.body.length
 }
 
 type MaybeRow = { readonly key: Uint8Array; readonly value: Uint8Array } | undefined

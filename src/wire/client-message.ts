@@ -23,7 +23,7 @@ export interface Request {
   readonly operation: Operation
 }
 
-/** A request of which no more can be read than whose it is: to be answered, and nothing else. */
+/** A request of which no more can be read than its number: to be answered, and nothing else. */
 export interface MalformedRequest {
   readonly id: number
   readonly reason: string
