@@ -40,6 +40,8 @@ function byNumber(a: unknown, b: unknown): number {
   return JSON.stringify(a) < JSON.stringify(b) ? -1 : 1
 }
 
+const asJson = { 'content-type': 'application/json' }
+
 const account = table('Account', { name: t.string(), amount: t.integer() }).key('name').root()
 const accounts = defineSchema('Accounts', [account])
 
@@ -123,8 +125,7 @@ test('HTTP at any node serves both sets', async () => {
   for (const rowKey of [...rowKeysOf(0, 2), ...rowKeysOf(1, 2)]) {
     const cell = `${cluster.node('e').url}/v1/datastores/trips/cells/${rowKey}/BASE/0`
     const body = JSON.stringify({ rowKey })
-    const headers = { 'content-type': 'application/json' }
-    expect((await fetch(cell, { method: 'PUT', body, headers })).status).toBe(201)
+    expect((await fetch(cell, { method: 'PUT', body, headers: asJson })).status).toBe(201)
     expect((await fetch(cell)).status).toBe(200)
   }
 })
@@ -137,9 +138,11 @@ test('BUF-1, BUF-2, BUF-3: while a set has no majority its cells are buffered, t
     const trips = client.cells('trips')
     const cell = { column: 'BASE', refKey: 0, body: { n: 1 } }
     await trips.put({ ...cell, rowKey: taken })
-    // A majority has it; so has the node that will be left, once a read there has seen it.
+    // A majority has it; so has the node that will be left, once the same put there has found it. It
+    // knows what indexes there are then, too: without them it could not even look at another body.
     const atLast = `${cluster.node('f').url}/v1/datastores/trips/cells/${taken}/BASE/0`
-    expect((await fetch(atLast)).status).toBe(200)
+    const again = { method: 'PUT', body: JSON.stringify(cell.body) }
+    expect((await fetch(atLast, { ...again, headers: asJson })).status).toBe(200)
     await cluster.node('d').stop('SIGKILL')
     await cluster.node('e').stop('SIGKILL')
     expect(await trips.put({ ...cell, rowKey: ofEast })).toMatchObject({ created: true })
