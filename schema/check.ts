@@ -57,9 +57,9 @@ function toTable(draft: TableDraft): readonly Table[] {
   const { name, properties, key, group, inTable } = draft
   if (key === undefined) return []
   if (group === undefined) return [{ kind: 'root', name, properties, key }]
-  const child = { kind: 'child', name, properties, key, root: group.root } as const
-  const groupKey = group.key
-  return [inTable === undefined ? { ...child, groupKey } : { ...child, groupKey, inTable }]
+  const { root, key: groupKey } = group
+  const inside = inTable === undefined ? {} : { inTable }
+  return [{ kind: 'child', name, properties, key, root, groupKey, ...inside }]
 }
 
 function toIndex(draft: IndexDraft): Index {

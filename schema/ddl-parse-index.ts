@@ -37,8 +37,11 @@ export function parseIndex(cursor: Cursor, spans: Spans, at: SchemaPath): IndexD
 
 function parseOptions(cursor: Cursor, spans: Spans, at: SchemaPath): Options {
   const options: Options = {
-    ...{ storing: undefined, into: undefined },
-    ...{ shards: undefined, shardBy: undefined, spread: undefined },
+    storing: undefined,
+    into: undefined,
+    shards: undefined,
+    shardBy: undefined,
+    spread: undefined,
   }
   while (!cursor.takeMark(';') && cursor.problem === undefined) {
     const { start } = cursor.here.span

@@ -299,8 +299,16 @@ function indexable<Shape extends TableShape, IsRoot extends boolean>(
   ): IndexableTable<Next, IsRoot> => {
     const { storing = [], unique = false, shards, shardBy, spread } = options
     const index: IndexDraft = {
-      ...{ kind, name, table: draft.name, parts: parts.map(indexPart), storing, unique },
-      ...{ into, shards, shardBy, spread },
+      kind,
+      name,
+      table: draft.name,
+      parts: parts.map(indexPart),
+      storing,
+      unique,
+      into,
+      shards,
+      shardBy,
+      spread,
     }
     return indexable<Next, IsRoot>(draft, isRoot, [...indexes, index])
   }

@@ -121,7 +121,10 @@ export function submissionOf(
     if (list !== 'f') mutations.push({ key: headKey, value: Buffer.from(added.at(-1) ?? '') })
   }
   return {
-    ...{ group: groups[where.group], intent, attempt, mutations },
+    group: groups[where.group],
+    intent,
+    attempt,
+    mutations,
     readPosition: state.readPosition,
     ...readsOf(listsToRead(micro)),
     allocations: Array.from({ length: allocationCount }, () => counter),

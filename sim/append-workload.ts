@@ -175,12 +175,13 @@ export class AppendWorkload {
     const { client, random } = session
     const group = this.#isHot && random.chance(850_000) ? 'p' : random.pick(listGroups)
     const isCurrent = !random.chance(anyReads)
-    const common = { kind: 'lists', client, atMicros: world.nowMicros, group, isCurrent } as const
+    const atMicros = world.nowMicros
     if (random.chance(350_000)) {
       // Only lists of one kind can be read at one position.
       const lists = random.shuffle(random.pick([wholeLists, rowLists, shortLists]))
       const some = random.chance(300_000) ? lists : lists.slice(0, random.int(1, 2))
-      return { ...common, micro: some.map((list) => ({ kind: 'read', list })) }
+      const micro = some.map((list) => ({ kind: 'read', list }) as const)
+      return { kind: 'lists', client, atMicros, group, isCurrent, micro }
     }
     const lists = [...wholeLists, ...rowLists, ...this.#shortListsAt(number)]
     const count = random.int(1, 4)
@@ -192,7 +193,7 @@ export class AppendWorkload {
     })
     const scan = random.chance(200_000) ? shortLists : []
     micro.push(...scan.map((list): ListMicro => ({ kind: 'read', list })))
-    return { ...common, micro: random.shuffle(micro) }
+    return { kind: 'lists', client, atMicros, group, isCurrent, micro: random.shuffle(micro) }
   }
 
   /** One after another they come into being: the sessions are at about the same one at a time. */
@@ -207,7 +208,9 @@ export class AppendWorkload {
     const { client, group, micro, isCurrent } = operation
     const isReading = micro.every(({ kind }) => kind === 'read')
     const open = this.#log.begin({
-      ...{ client, group, micro: microsOf(group, micro, undefined) },
+      client,
+      group,
+      micro: microsOf(group, micro, undefined),
       level: isReading && !isCurrent ? 'any' : 'current',
     })
     if (isReading) await this.#read(session, operation, open)
@@ -260,7 +263,9 @@ export class AppendWorkload {
     made.set(attempt, microsOf(group, micro, state))
     const { client, life, sequence } = session
     const intent = {
-      ...{ session: `${client}/${life}`, sequence, floor: sequence },
+      session: `${client}/${life}`,
+      sequence,
+      floor: sequence,
       expiresAt: epochMicros + intentMicros,
     }
     const submission = submissionOf({ group, intent, attempt }, micro, state)
@@ -302,7 +307,9 @@ export class AppendWorkload {
   ): Promise<ListState | undefined> {
     return this.#within(
       readLists(replica, {
-        ...{ group, lists: listsToRead(micro), timeoutMs: readTimeoutMs },
+        group,
+        lists: listsToRead(micro),
+        timeoutMs: readTimeoutMs,
         level: isCurrent ? 'current' : 'any',
         atLeast: session.seen.get(group) ?? 0,
       }),
@@ -369,7 +376,7 @@ export class AppendWorkload {
   ): Promise<ListState | undefined> {
     const found = this.#parts.replicas().find(({ name }) => name === node)
     if (found === undefined) return undefined
-    const request = { ...what, level: 'current', timeoutMs: readTimeoutMs, atLeast: 0 } as const
+    const request = { level: 'current', timeoutMs: readTimeoutMs, atLeast: 0, ...what } as const
     return this.#within(readLists(found.replica, request))
   }
 }
@@ -389,8 +396,8 @@ function microsOf(
       own.set(list, [...added, one.element])
       return { kind: 'append', key, element: one.element }
     }
-    const common = { kind: 'read', key, after: 0, isEnd: true } as const
     const elements = state?.elements.get(list)
-    return elements === undefined ? common : { ...common, elements: [...elements, ...added] }
+    const seen = elements && { elements: [...elements, ...added] }
+    return { kind: 'read', key, after: 0, isEnd: true, ...seen }
   })
 }

@@ -181,7 +181,8 @@ export function summarise(
     medianCommits,
     simulatedSeconds: Math.round(sumOf(results.map((result) => result.simulatedSeconds))),
     wallSeconds,
-    ...{ coverage, seedsPerThousand },
+    coverage,
+    seedsPerThousand,
     shortfalls: shortfallsOf(results.length, medianCommits, seedsPerThousand, switches),
   }
 }

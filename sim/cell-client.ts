@@ -228,7 +228,7 @@ export class CellClient {
     checker.onPutSent({ shard, row, column, refKey }, text)
     try {
       const { timeoutMs } = options
-      const written = await cells.put({ ...name, body }, { timeoutMs })
+      const written = await cells.put({ body, ...name }, { timeoutMs })
       if (written.buffered) {
         this.#parts.tell(`is told that ${column}/${refKey} is buffered`)
         this.#parts.coverage.count('put buffered')
@@ -281,7 +281,7 @@ export class CellClient {
   /** True when there is nothing left to try. */
   #do(asked: Asked): Promise<boolean> {
     const { name: client, world, onOperation } = this.#parts
-    onOperation({ ...asked, client, atMicros: world.nowMicros })
+    onOperation({ client, atMicros: world.nowMicros, ...asked })
     switch (asked.kind) {
       case 'put': {
         const { row: rowKey, column, refKey, body } = asked
@@ -316,7 +316,7 @@ export class CellClient {
     try {
       let purged = 0
       for (let after: number | undefined = 0; after !== undefined;) {
-        const page: PurgedPage = await cells.purgeShard(shard, { ...asked, after })
+        const page: PurgedPage = await cells.purgeShard(shard, { after, ...asked })
         purged += page.purged
         after = page.next
       }
@@ -378,7 +378,7 @@ export class CellClient {
     const { cells, checker } = this.#parts
     const range = { from, limit, reverse }
     return this.#read(isCurrent, async (options, info) => {
-      const page = await cells.versions(row, column, { ...options, ...range })
+      const page = await cells.versions(row, column, { from, limit, reverse, ...options })
       this.#tellCells(page.cells)
       checker.onVersions({ shard: shardOf(row), row, column }, range, page.cells.map(seenOf), info)
     })
@@ -387,7 +387,7 @@ export class CellClient {
   #readLog(shard: number, after: number, limit: number, isCurrent: boolean): Promise<boolean> {
     const { cells, checker } = this.#parts
     return this.#read(isCurrent, async (options, info) => {
-      const page = await cells.shardLog(shard, { ...options, after, limit })
+      const page = await cells.shardLog(shard, { after, limit, ...options })
       this.#tellCells(page.cells)
       checker.onShardRead(shard, { after, limit }, page.cells.map(seenOf), info)
     })

@@ -129,8 +129,10 @@ export class CellIndexWorkload {
       ? { city: random.chance(900_000) ? random.pick(cities) : 0, at: random.int(1, atMax) }
       : { done: random.chance(500_000) }
     const cell = {
-      ...{ rowKey: rowKeyOf(random.int(1, rowCount)), column: isBase ? 'BASE' : 'STATUS' },
-      ...{ refKey: random.int(0, refKeyMax) + refKeyRise * this.#purges, body },
+      rowKey: rowKeyOf(random.int(1, rowCount)),
+      column: isBase ? 'BASE' : 'STATUS',
+      refKey: random.int(0, refKeyMax) + refKeyRise * this.#purges,
+      body,
     }
     await this.#told(() => client.cells(datastore).put(cell, { timeoutMs: options.timeoutMs }))
   }

@@ -138,9 +138,11 @@ export class CellWorkload {
     for (let i = 1; i <= count; i++) {
       const name = `batch-${i}`
       const client = this.#clientOf(name, random.fork(name), cells, {
-        ...{ options: { ...options, purges: 0 }, onOperation: () => undefined },
+        options: { ...options, purges: 0 },
+        onOperation: () => undefined,
         // Answers to batches tell no positions.
-        ...{ isSession: false, mayBeItsOwn: (written) => http.wasSentAgain(written) },
+        isSession: false,
+        mayBeItsOwn: (written) => http.wasSentAgain(written),
       })
       const living = { name, known: nodes, client, process, life: 1, busy: 0 }
       this.#living.set(name, living)
@@ -236,7 +238,8 @@ export class CellWorkload {
     const cells = http ?? this.#overLibrary(process, clock, random, known)
     const { options } = this.#parts
     return this.#clientOf(name, random, cells, {
-      ...{ options, mayBeItsOwn: (written) => http?.wasSentAgain(written) === true },
+      options,
+      mayBeItsOwn: (written) => http?.wasSentAgain(written) === true,
       onOperation: (operation) => {
         this.#parts.onOperation({ ...operation, client })
       },
@@ -267,7 +270,8 @@ export class CellWorkload {
   #overHttp(process: SimProcess, clock: Clock, random: SeededRandom): HttpCells {
     const { gateways, checker } = this.#parts
     return new HttpCells({
-      ...{ datastore, caller: gateways.connect(process, clock, random.fork('gateways')) },
+      datastore,
+      caller: gateways.connect(process, clock, random.fork('gateways')),
       onSentAgain: ({ rowKey: row, column, refKey, body }) => {
         checker.onPutSent({ shard: hotShardOf(row), row, column, refKey }, textOf(body))
       },
@@ -284,15 +288,25 @@ export class CellWorkload {
   ): CellClient {
     const { world, checker, coverage, load } = this.#parts
     const sink: Sink = {
-      ...{ client: name, isSession, mayBeItsOwn, log: this.#log },
+      client: name,
+      isSession,
+      mayBeItsOwn,
+      log: this.#log,
       isPurged: (shard) => this.#purged.has(shard),
     }
     return new CellClient({
       ...own,
-      ...{ name, world, random: random.fork('operations'), checker, coverage, load },
-      ...{ frontier: this.#frontier, mayBeCorrupt: () => this.#parts.mayBeCorrupt() },
+      name,
+      world,
+      random: random.fork('operations'),
+      checker,
+      coverage,
+      load,
+      frontier: this.#frontier,
+      mayBeCorrupt: () => this.#parts.mayBeCorrupt(),
       cells: recordCells(calls, datastore, sink),
-      ...{ rows: this.#rows, purgedShard: this.shards.at(-1) },
+      rows: this.#rows,
+      purgedShard: this.shards.at(-1),
       onAcknowledged: (cell) => {
         this.#lookFor(cell)
       },

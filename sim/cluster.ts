@@ -146,7 +146,8 @@ export class Cluster<P extends Program, ClientFrame> {
   readonly #livesOutside = new Map<string, number>()
   #tended = 0
   readonly #traffic = {
-    ...{ messages: 0, bytes: 0, proposals: 0, renewals: 0, requests: 0, latecomers: 0 },
+    messages: 0,
+    ...{ bytes: 0, proposals: 0, renewals: 0, requests: 0, latecomers: 0 },
   }
 
   constructor(parts: ClusterParts<P, ClientFrame>) {
@@ -341,7 +342,8 @@ export class Cluster<P extends Program, ClientFrame> {
       judge.onDataDurable(name, puts),
     )
     const host: NodeHost<P> = new NodeHost<P>({
-      ...{ world, coverage, name, disks: { log, data } },
+      world,
+      ...{ coverage, name, disks: { log, data } },
       onFailed: (reason) => {
         this.#tend(host, reason)
       },

@@ -107,7 +107,8 @@ export function describeExplanation(explanation: Explanation): string {
   const told = slice.slice(-linesToldMax)
   const position = place?.positions.length === 1 ? place.positions[0] : undefined
   const story = told.map((line) => ({
-    ...{ timeMicros: line.timeMicros, text: describeLine(line, { letters, position }) },
+    timeMicros: line.timeMicros,
+    text: describeLine(line, { letters, position }),
   }))
   const endMicros = violation?.timeMicros ?? Number.POSITIVE_INFINITY
   const asides = strikes(plan.faults, told[0]?.timeMicros ?? 0, endMicros)

@@ -123,8 +123,12 @@ function falter(
 ): Fault[] {
   const meanMicros = random.pick([million / 5, million])
   return Array.from({ length: random.int(1, 3) }, () => ({
-    ...{ kind: 'cut', name: 'set-falters', atMicros: atMicros + random.int(0, lengthMicros), ways },
-    ...{ lengthMicros: random.exponential(meanMicros), resets: false },
+    kind: 'cut',
+    name: 'set-falters',
+    atMicros: atMicros + random.int(0, lengthMicros),
+    ways,
+    lengthMicros: random.exponential(meanMicros),
+    resets: false,
   }))
 }
 

@@ -114,7 +114,7 @@ export class Gateways {
     const gateways = random.shuffle(this.names).slice(0, random.int(1, this.names.length))
     const transport = httpNetwork.attach(process, gateways)
     const { askTimeoutMs: tryTimeoutMs = 0, triesMax = 0 } = options ?? {}
-    return new HttpCaller({ ...{ transport, clock, random, gateways }, tryTimeoutMs, triesMax })
+    return new HttpCaller({ transport, clock, random, gateways, tryTimeoutMs, triesMax })
   }
 
   /** The application is gone. */

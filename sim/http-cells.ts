@@ -140,7 +140,10 @@ export class HttpCells implements CellCalls {
   /** Cells that succeed and fail one by one. */
   async batchPut(cells: readonly NewCell[]): Promise<readonly Outcome<Written>[]> {
     const asked = cells.map(({ rowKey, column, refKey, body }) => ({
-      ...{ rowKey, column, refKey, body },
+      rowKey,
+      column,
+      refKey,
+      body,
     }))
     const told = await this.#ask('POST', '/cells:batchPut', { body: { cells: asked } })
     if (told.isRepeated) for (const cell of cells) this.#parts.onSentAgain(cell)
@@ -254,7 +257,7 @@ function writtenOf(written: WrittenJson): Written {
 }
 
 function cellOf({ createdAt, ...cell }: CellJson): Cell {
-  return { ...cell, createdAt: timeOf(createdAt) }
+  return { createdAt: timeOf(createdAt), ...cell }
 }
 
 function timeOf(text: string): number {

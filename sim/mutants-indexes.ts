@@ -111,8 +111,8 @@ export const indexMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/tables/index-lane.ts',
-        find: 'reads: changes.map(({ state }) => state.key) },',
-        replace: 'reads: [] },',
+        find: 'reads: changes.map(({ state }) => state.key),',
+        replace: 'reads: [],',
       },
     ],
   },

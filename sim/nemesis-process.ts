@@ -105,7 +105,9 @@ export function strikeClock(fault: ClockFault, context: Context): void {
   const { lengthMicros, wallMicros, everyMicros } = fault
   const fromMicros = context.world.nowMicros
   victim.machine.strobe({
-    ...{ fromMicros, wallMicros, everyMicros },
+    fromMicros,
+    wallMicros,
+    everyMicros,
     untilMicros: fromMicros + lengthMicros,
   })
 }

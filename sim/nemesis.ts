@@ -51,7 +51,10 @@ export class Nemesis {
       })
     }
     this.#context = {
-      ...{ ...surroundings, after, victim: inService, images: new Map() },
+      ...surroundings,
+      after,
+      victim: inService,
+      images: new Map(),
       standing(node) {
         const victim = inService(node)
         return victim?.isUp() === true ? victim : undefined

@@ -231,14 +231,12 @@ function submissionOf(session: string, sequence: number, random: SeededRandom): 
     random.chance(300_000) ? { key } : { key, value: Buffer.from(`${session}/${sequence}`) },
   )
   return {
-    ...{
-      group: random.pick(groups),
-      readPosition: 0,
-      reads: [],
-      ranges: [],
-      allocations: [],
-      mutations,
-    },
+    group: random.pick(groups),
+    readPosition: 0,
+    reads: [],
+    ranges: [],
+    allocations: [],
+    mutations,
     intent: {
       session,
       sequence,

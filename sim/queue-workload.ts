@@ -180,9 +180,18 @@ export class QueueWorkload {
     const { client, clock } = this.#connect(name, 1, random)
     const { thinkMeanMicros, timeoutMs, queues } = options
     const session = new QueueSession({
-      ...{ name, world, client, clock, coverage, checker: this.#checker },
-      ...{ random: random.fork('operations'), groups: this.#groups, timeoutMs },
-      ...{ operations: queues.operations, hasPoison: queues.hasPoison, thinkMeanMicros },
+      name,
+      world,
+      client,
+      clock,
+      coverage,
+      checker: this.#checker,
+      random: random.fork('operations'),
+      groups: this.#groups,
+      timeoutMs,
+      operations: queues.operations,
+      hasPoison: queues.hasPoison,
+      thinkMeanMicros,
     })
     this.#sessions.push(session)
     this.#busy += 1
@@ -202,7 +211,9 @@ export class QueueWorkload {
     const common = { batch, concurrency, attemptsMax, retryMs, retryMaxMs: 1_000 }
     const handlers = queueNames.map((queue) =>
       client.queues.handle({
-        ...{ queue, ...common, timeoutMs: patienceMs },
+        queue,
+        ...common,
+        timeoutMs: patienceMs,
         handle: (transaction, messages) => this.#handle(queue, transaction, messages),
         onFailed: (_group, error) => {
           if (!(error instanceof Unhandled) && !this.#isOfTheWorld(error)) onFailed(error)
@@ -286,7 +297,8 @@ export class QueueWorkload {
     const limits = { timeoutMs, tryTimeoutMs, avoidMs: tryTimeoutMs }
     return {
       client: new Client({ transport, clock, random: random.fork('chance') }, limits),
-      ...{ clock, process },
+      clock,
+      process,
     }
   }
 }

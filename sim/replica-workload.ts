@@ -168,12 +168,18 @@ function submissionOf(
   const expiresAt = epochMicros + intentMicros
   const value = Buffer.concat([Buffer.alloc(8), Buffer.from(String(attempt))])
   return {
-    ...{ group, attempt, readPosition: 0, reads: [], ranges: [], allocations: [counter] },
+    group,
+    attempt,
+    readPosition: 0,
+    reads: [],
+    ranges: [],
+    allocations: [counter],
     // Outcomes below this sequence are known here, and may be forgotten.
     intent: { session, sequence, floor: sequence, expiresAt },
     mutations: [
       {
-        ...{ key: Buffer.from(`${session}/${sequence}`), value },
+        key: Buffer.from(`${session}/${sequence}`),
+        value,
         slots: [{ allocation: 0, at: 'value', offset: 0 }],
       },
     ],

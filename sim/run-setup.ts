@@ -68,12 +68,10 @@ export function makeCluster(
   const cellIndexTrustMs = options.workload.schemaTrustMs
   const delivery = { ...deliveryBounds, pageRows, receiversAtOnce, receivedMax, timeoutMs }
   return new Cluster<Node, ClientFrame>({
-    ...{
-      options,
-      eventsMax: hooks.eventsMax ?? eventsMaxOf(options),
-      faults,
-      watch: watcherOf(hooks),
-    },
+    options,
+    eventsMax: hooks.eventsMax ?? eventsMaxOf(options),
+    faults,
+    watch: watcherOf(hooks),
     rules: hooks.rules,
     clientCodec: {
       encode: encodeClientFrame,
@@ -82,13 +80,14 @@ export function makeCluster(
         return decoded.ok ? decoded.frame : undefined
       },
     },
-    ...{ killClient, pauseClient },
+    killClient,
+    pauseClient,
     leasesOf: ({ replica }) => replica.observedLeases,
     open: (ports, nodeOptions, fail) => {
       const { groupsAtOnceMax } = relayBounds
       const relay = { ...agendaBounds, groupsAtOnceMax, ...options.relay }
-      const own = { delivery, relay, hasCellIndexes, cellIndexTrustMs }
-      return Node.open(ports, { ...nodeOptions, ...own }, fail)
+      const own = { delivery, relay, hasCellIndexes, cellIndexTrustMs, ...nodeOptions }
+      return Node.open(ports, own, fail)
     },
     makeDisk: (world, name, priorities, onDurable) =>
       createHostDisk(world, name, options.disk, priorities, onDurable),

@@ -238,7 +238,9 @@ export class ScenarioBuilder {
 /** Every client and row that a scenario may name is there; who is not named does nothing. */
 const roomyWorkload: SwarmOptions['workload'] = {
   ...calmOptions(1).workload,
-  ...{ clientCount: 4, shardCount: 4, rowsPerShard: 4 },
+  clientCount: 4,
+  shardCount: 4,
+  rowsPerShard: 4,
 }
 
 function placeOf({ shard = 0, row = 0, column = 'BASE', refKey = 0 }: CellAt): Place {

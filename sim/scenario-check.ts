@@ -26,8 +26,13 @@ const operationShapes: Readonly<Record<Operation['kind'], unknown>> = {
   versions: { kind: 'versions', ...reads, row: '', column: '', from: 0, limit: 0, reverse: false },
   log: { kind: 'log', ...reads, shard: 0, after: 0, limit: 0 },
   purge: {
-    ...{ kind: 'purge', client: '', atMicros: 0, shard: 0, upTo: 0 },
-    ...{ column: optional(''), keepsLatest: false },
+    kind: 'purge',
+    client: '',
+    atMicros: 0,
+    shard: 0,
+    upTo: 0,
+    column: optional(''),
+    keepsLatest: false,
   },
   blind: { kind: 'blind', client: '', atMicros: 0, group: '', sequence: 0 },
   lists: { kind: 'lists', ...reads, group: '', micro: [listMicro] },
@@ -37,8 +42,10 @@ const operationShapes: Readonly<Record<Operation['kind'], unknown>> = {
 export function misfitOfPlan(value: unknown): string | undefined {
   if (!isRecord(value)) return 'plan: expected an object'
   const shape = {
-    ...{ options: optionsShape(), faults: [anything] },
-    ...{ operations: optional([anything]), nodesByClient: optional(anything) },
+    options: optionsShape(),
+    faults: [anything],
+    operations: optional([anything]),
+    nodesByClient: optional(anything),
   }
   const misfit =
     misfitOf(value, shape, 'plan') ??
@@ -57,8 +64,14 @@ function misfitOfMembers(value: unknown, shape: unknown, path: string): string |
 }
 
 const gatewayShape = {
-  ...{ count: 0, webClientCount: 0, batchCallerCount: 0, askTimeoutMs: 0, triesMax: 0 },
-  ...{ tryTimeoutMs: 0, failuresMax: 0, openMs: 0 },
+  count: 0,
+  webClientCount: 0,
+  batchCallerCount: 0,
+  askTimeoutMs: 0,
+  triesMax: 0,
+  tryTimeoutMs: 0,
+  failuresMax: 0,
+  openMs: 0,
 }
 
 function optionsShape(): unknown {

@@ -17,9 +17,12 @@ import type { SwarmOptions } from './swarm.ts'
 const clientsMax = 1_000
 
 const disksByKind: Readonly<Partial<Record<Fault['kind'], readonly string[]>>> = {
-  ...{ 'fsync-error': ['log', 'data'], 'no-space': ['log', 'data'], 'bit-rot': ['log', 'data'] },
-  ...{ 'misdirected-write': ['log', 'data'] },
-  ...{ 'stale-disk': ['both', 'data'], 'empty-disk': ['both', 'data'] },
+  'fsync-error': ['log', 'data'],
+  'no-space': ['log', 'data'],
+  'bit-rot': ['log', 'data'],
+  'misdirected-write': ['log', 'data'],
+  'stale-disk': ['both', 'data'],
+  'empty-disk': ['both', 'data'],
 }
 
 /** Times are moments or lengths; only how far a clock jumps may be below zero. */

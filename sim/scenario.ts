@@ -54,11 +54,19 @@ export function describeSize({ events, faults, operations, knobs }: ScenarioSize
 }
 
 const outcomes: Readonly<Record<RunOutcome, true>> = {
-  ...{ clean: true, safety: true, liveness: true, crash: true, nondeterminism: true },
+  clean: true,
+  safety: true,
+  liveness: true,
+  crash: true,
+  nondeterminism: true,
 }
 
 const headShape = {
-  ...{ format: '', version: 0, name: '', rules: optional(['']), plan: () => undefined },
+  format: '',
+  version: 0,
+  name: '',
+  rules: optional(['']),
+  plan: () => undefined,
   expect: { outcome: '', rule: optional(''), sentence: optional(''), hash: optional('') },
 }
 

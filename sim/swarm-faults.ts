@@ -153,8 +153,16 @@ function drawMeans(random: SeededRandom, switches: Switches): Readonly<Record<st
 /** The rates of a run in which nothing is drawn to strike: whoever makes the list of faults himself. */
 export function noFaultRates(lengthMicros: number): FaultRates {
   return {
-    ...{ lengthMicros, meanMicros: {}, downMeanMicros: 0, cutLengthMeanMicros: 0, cutResets: 0 },
-    ...{ clogLengthMeanMicros: 0, pauseLengthMeanMicros: 0, spellMeanMicros: 0, jumpMicrosMax: 0 },
-    ...{ quietAtMicros: 0, quietMicros: 0 },
+    lengthMicros,
+    meanMicros: {},
+    downMeanMicros: 0,
+    cutLengthMeanMicros: 0,
+    cutResets: 0,
+    clogLengthMeanMicros: 0,
+    pauseLengthMeanMicros: 0,
+    spellMeanMicros: 0,
+    jumpMicrosMax: 0,
+    quietAtMicros: 0,
+    quietMicros: 0,
   }
 }

@@ -146,11 +146,14 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   )
   const leases = drawLeases(random.fork('leases'), skews, switches)
   return {
-    ...{ seed, nodeCount, setCount: isSplit ? 2 : 1 },
+    seed,
+    nodeCount,
+    setCount: isSplit ? 2 : 1,
     inspections: random.pick([0, 5_000, 50_000]),
     endsWithRestart: random.chance(400_000),
     workload: { ...drawWorkload(random.fork('workload')), ...(isSplit && noReplicaSessions) },
-    ...{ link, disk },
+    link,
+    disk,
     ...(isByPriority && {
       priorities: drawPriorities(priorityRandom, usualMicrosOf(link, disk), faultRates),
     }),
@@ -337,7 +340,8 @@ function drawLink(random: SeededRandom, switches: Switches): LinkConditions {
     ? drawFar(farRandom, delayMinMicros + delayMeanMicros)
     : { far: 0, farFactor: 1 }
   return {
-    ...{ delayMinMicros, delayMeanMicros },
+    delayMinMicros,
+    delayMeanMicros,
     ...far,
     tail: rate('tail', 20_000),
     tailFactor: random.int(5, 50),

@@ -25,7 +25,8 @@ export function drawTransaction(drawing: Drawing, who: string): readonly TableSt
     random.chance(550_000) ? drawRead(drawing) : drawWrite(drawing),
   )
   const visits: TableStep[] = Array.from({ length: random.pick([0, 0, 1, 2]) }, () => ({
-    ...{ kind: 'insert', table: 'Visit' },
+    kind: 'insert',
+    table: 'Visit',
     row: { store, who },
   }))
   const steps = isBlind ? [] : random.shuffle([drawWrite(drawing), ...others])
@@ -46,7 +47,11 @@ export function drawReads(drawing: Drawing): readonly TableRead[] {
 export function allReads(store: string): readonly TableRead[] {
   const page = { reverse: false, limit: 100, isPaged: true, isWithRows: false }
   const index = (table: string, name: string): TableRead => ({
-    ...{ kind: 'index', table, index: name, query: {}, ...page },
+    kind: 'index',
+    table,
+    index: name,
+    query: {},
+    ...page,
   })
   return [
     { kind: 'tree', key: { store }, limit: 100 },
@@ -58,7 +63,8 @@ export function allReads(store: string): readonly TableRead[] {
 function drawRead(drawing: Drawing): TableRead {
   const { random, store } = drawing
   const page = {
-    ...{ reverse: random.chance(300_000), limit: random.pick(limits) },
+    reverse: random.chance(300_000),
+    limit: random.pick(limits),
     isPaged: random.chance(500_000),
   }
   switch (random.int(0, 7)) {
@@ -144,7 +150,9 @@ function drawWrite(drawing: Drawing): TableWrite {
     case 3:
     case 4:
       return {
-        ...{ kind: 'update', table: 'Item', key: drawItemKey(random, store) },
+        kind: 'update',
+        table: 'Item',
+        key: drawItemKey(random, store),
         patch: drawPatch(random),
       }
     case 5:

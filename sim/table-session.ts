@@ -206,7 +206,8 @@ export class TableSession {
       const own = runs
       if (own > 1) coverage.count('tables: run again')
       const made: TableRun = {
-        ...{ version, steps: [...steps, markStep(store, operation, own)] },
+        version,
+        steps: [...steps, markStep(store, operation, own)],
         results: [],
       }
       const results: unknown[] = []

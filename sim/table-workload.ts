@@ -113,16 +113,25 @@ export class TableWorkload {
     const { client, clock } = this.#connect(name, known)
     const { hasGlobalIndexes, schemaTrustMs } = options
     return new TableSession({
-      ...{ name, world, coverage, historyMs, changesSchema, checker: this.#checker },
-      ...{ random: random.fork('operations'), client, schemaTrustMs },
+      name,
+      world,
+      coverage,
+      historyMs,
+      changesSchema,
+      checker: this.#checker,
+      random: random.fork('operations'),
+      client,
+      schemaTrustMs,
       schemas: hasGlobalIndexes ? globalShopSchemas : shopSchemas,
       globals: hasGlobalIndexes ? this.#globals(random.fork('globals'), client) : undefined,
       maker: this.#maker(random.fork('maker'), client, clock),
       onUnknown: () => {
         this.#hasUnknown = true
       },
-      ...{ operations: options.tableOperations, thinkMeanMicros: options.thinkMeanMicros },
-      ...{ timeoutMs: options.timeoutMs, isHot: this.#isHot },
+      operations: options.tableOperations,
+      thinkMeanMicros: options.thinkMeanMicros,
+      timeoutMs: options.timeoutMs,
+      isHot: this.#isHot,
       stores: this.#stores,
       mayBeCorrupt: () => this.#parts.mayBeCorrupt(),
       tell: (what) => {
@@ -134,8 +143,14 @@ export class TableWorkload {
   #globals(random: SeededRandom, client: Client): TableGlobals {
     const { referee, coverage, judge, options } = this.#parts
     return new TableGlobals({
-      ...{ random, client, checker: this.#checker, indexes: judge.indexes, referee, coverage },
-      ...{ stores: this.#stores, timeoutMs: options.timeoutMs },
+      random,
+      client,
+      checker: this.#checker,
+      indexes: judge.indexes,
+      referee,
+      coverage,
+      stores: this.#stores,
+      timeoutMs: options.timeoutMs,
       mayHaveLateWrites: () => this.#hasUnknown,
     })
   }

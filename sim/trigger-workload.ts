@@ -268,11 +268,16 @@ export class TriggerWorkload {
 
   #define(random: SeededRandom): Service {
     return defineTriggers({
-      ...{ service, datastore },
+      service,
+      datastore,
       triggers: [
         {
-          ...{ name: trigger, column, retryMs: random.pick([10, 100]), retryMaxMs: 500 },
-          ...{ attemptsMax: random.pick([1, 2, 5]), marksMax: random.pick([0, 2, 1_000]) },
+          name: trigger,
+          column,
+          retryMs: random.pick([10, 100]),
+          retryMaxMs: 500,
+          attemptsMax: random.pick([1, 2, 5]),
+          marksMax: random.pick([0, 2, 1_000]),
           timeoutMs: handlerMs,
           // What is called is said by each worker, with chance of its own.
           handle: () => undefined,
@@ -397,12 +402,19 @@ function isPoison(addedId: number): boolean {
 function drawLimits(random: SeededRandom): Partial<TriggerLimits> {
   const heartbeatMs = random.pick([100, 300, 600])
   return {
-    ...{ heartbeatMs, leaseMs: heartbeatMs * random.pick([3, 5]) },
-    ...{ handlersMax: random.pick([1, 8]), pageCells: random.pick([1, 5, 100]) },
-    ...{ answersMax: random.pick([1, 16]), pollsMax: random.pick([1, 4]) },
-    ...{ waitMs: random.pick([300, 2_000]), shortWaitMs: random.pick([20, 100]) },
-    ...{ unsavedMax: random.pick([1, 1_000]), saveMs: random.pick([0, 0, 300]) },
-    ...{ callMs: random.pick([1_000, 4_000]), pauseMs: random.pick([20, 200]) },
-    ...{ opensMax: random.pick([1, 64]), tails: random.pick([1, 3]) },
+    heartbeatMs,
+    leaseMs: heartbeatMs * random.pick([3, 5]),
+    handlersMax: random.pick([1, 8]),
+    pageCells: random.pick([1, 5, 100]),
+    answersMax: random.pick([1, 16]),
+    pollsMax: random.pick([1, 4]),
+    waitMs: random.pick([300, 2_000]),
+    shortWaitMs: random.pick([20, 100]),
+    unsavedMax: random.pick([1, 1_000]),
+    saveMs: random.pick([0, 0, 300]),
+    callMs: random.pick([1_000, 4_000]),
+    pauseMs: random.pick([20, 200]),
+    opensMax: random.pick([1, 64]),
+    tails: random.pick([1, 3]),
   }
 }

@@ -64,7 +64,9 @@ export class Fleet {
       const module = join(dirname(program), '..', '..', 'sim', 'audit', `${id}-service.js`)
       const workers = ['--workers', String(workerCount), '--url', nodeUrls]
       return new Daemon({
-        ...{ id, program, command: ['trigger', 'run', module, ...workers] },
+        id,
+        program,
+        command: ['trigger', 'run', module, ...workers],
         environment: { [ledgerVariable]: this.ledger },
         onLine: (line) => this.#onLine(id, line),
       })
@@ -74,9 +76,9 @@ export class Fleet {
   static async create(options: FleetOptions): Promise<Fleet> {
     const { folder } = options
     const ports = await freePorts(nodeCount + gatewayCount)
-    const nodes = ports.slice(0, nodeCount).map((port, i) => ({
-      ...{ id: nodeName(i), url: `http://127.0.0.1:${port}` },
-    }))
+    const nodes = ports
+      .slice(0, nodeCount)
+      .map((port, i) => ({ id: nodeName(i), url: `http://127.0.0.1:${port}` }))
     for (const { id, url } of nodes) {
       const data = join(folder, `data-${id}`)
       await mkdir(data)

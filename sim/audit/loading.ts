@@ -70,8 +70,11 @@ export class Loading {
       return { cells, perSecond: Math.round(cells / seconds) }
     }
     return {
-      ...{ seconds, http: countOf('http'), library: countOf('library') },
-      ...{ failures: Object.fromEntries(this.#failures), problems: this.#problems },
+      seconds,
+      http: countOf('http'),
+      library: countOf('library'),
+      failures: Object.fromEntries(this.#failures),
+      problems: this.#problems,
     }
   }
 

@@ -127,9 +127,16 @@ class Audit {
     const all = [...this.#complaints, ...this.#stuck]
     const broken = this.#stuck.length > 0 ? 'liveness' : 'clean'
     return {
-      ...{ seed, seconds, outcome: this.#complaints.length > 0 ? 'safety' : broken },
-      ...{ trips: trips.length, kills, load, catchUpSeconds, ...found },
-      ...{ violations: all.slice(0, violationsMax), violationCount: all.length },
+      seed,
+      seconds,
+      outcome: this.#complaints.length > 0 ? 'safety' : broken,
+      trips: trips.length,
+      kills,
+      load,
+      catchUpSeconds,
+      ...found,
+      violations: all.slice(0, violationsMax),
+      violationCount: all.length,
     }
   }
 

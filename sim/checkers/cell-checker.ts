@@ -260,7 +260,10 @@ export class CellChecker {
         const fact = this.#facts.get(names.get(expected) ?? '')
         const mayBeGone = isPurged && (fact === undefined || this.#mayBeGone(fact))
         this.#check(mayBeGone, 'CELL-3', 'A shard log is not dense from where it was read.', {
-          ...{ shard, after, ids, missing: expected },
+          shard,
+          after,
+          ids,
+          missing: expected,
         })
       }
       expected = id + 1

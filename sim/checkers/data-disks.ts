@@ -84,8 +84,10 @@ export class DataDisks {
     const known = groups.get(group)
     if (known !== undefined) return known
     const made = {
-      ...{ position: 0, rows: new Map<string, ModelRow>() },
-      ...{ sum: new RowSum(), past: new PastSum() },
+      position: 0,
+      rows: new Map<string, ModelRow>(),
+      sum: new RowSum(),
+      past: new PastSum(),
     }
     groups.set(group, made)
     return made

@@ -13,23 +13,29 @@ export interface GlobalIndexModel {
 
 export const globalIndexes: readonly GlobalIndexModel[] = [
   {
-    ...{ name: 'AllItemsByTag', table: 'Item', key: ['store', 'shelf', 'item'] },
-    ...{ parts: ['tag', 'price'], storing: ['note'] },
+    name: 'AllItemsByTag',
+    table: 'Item',
+    key: ['store', 'shelf', 'item'],
+    parts: ['tag', 'price'],
+    storing: ['note'],
   },
   {
-    ...{ name: 'AllShelvesByLabel', table: 'Shelf', key: ['store', 'shelf'] },
-    ...{ parts: ['label'], storing: [] },
+    name: 'AllShelvesByLabel',
+    table: 'Shelf',
+    key: ['store', 'shelf'],
+    parts: ['label'],
+    storing: [],
   },
-  {
-    ...{ name: 'AllVisitsByWho', table: 'Visit', key: ['store', 'visit'] },
-    ...{ parts: ['who'], storing: [] },
-  },
+  { name: 'AllVisitsByWho', table: 'Visit', key: ['store', 'visit'], parts: ['who'], storing: [] },
 ]
 
 /** It comes with the second version. */
 export const laterIndex: GlobalIndexModel = {
-  ...{ name: 'AllItemsByNote', table: 'Item', key: ['store', 'shelf', 'item'] },
-  ...{ parts: ['note'], storing: [] },
+  name: 'AllItemsByNote',
+  table: 'Item',
+  key: ['store', 'shelf', 'item'],
+  parts: ['note'],
+  storing: [],
 }
 
 /** The entries of a state's rows, each as a text. */

@@ -105,11 +105,19 @@ export class LogModel {
     let model = this.#groups.get(group)
     if (model === undefined) {
       model = {
-        ...{ group, position: 0, timestamp: 0, sum: new RowSum() },
-        ...{ rows: new Map<string, ModelRow>(), counters: new Map<number, number>() },
-        ...{ digests: [new RowSum().digest()], effects: new Map<string, number>() },
-        ...{ versions: new Map<string, Version[]>(), past: new PastSum() },
-        ...{ pastDigests: [new PastSum().digest()], timestamps: [0], horizons: [0] },
+        group,
+        position: 0,
+        timestamp: 0,
+        sum: new RowSum(),
+        rows: new Map<string, ModelRow>(),
+        counters: new Map<number, number>(),
+        digests: [new RowSum().digest()],
+        effects: new Map<string, number>(),
+        versions: new Map<string, Version[]>(),
+        past: new PastSum(),
+        pastDigests: [new PastSum().digest()],
+        timestamps: [0],
+        horizons: [0],
       }
       this.#groups.set(group, model)
     }

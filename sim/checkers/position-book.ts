@@ -58,12 +58,12 @@ export class PositionBook {
     let view = positions.get(position)
     if (view === undefined) {
       view = {
-        ...{ group, position, acceptors: new Map<string, AcceptorView>() },
-        ...{
-          proposed: new Map<string, ProposedView>(),
-          heardByBallot: new Map(),
-          chosen: undefined,
-        },
+        group,
+        position,
+        acceptors: new Map<string, AcceptorView>(),
+        proposed: new Map<string, ProposedView>(),
+        heardByBallot: new Map(),
+        chosen: undefined,
       }
       positions.set(position, view)
     }
@@ -100,7 +100,9 @@ export function acceptorOf(view: PositionView, node: string): AcceptorView {
   let acceptor = view.acceptors.get(node)
   if (acceptor === undefined) {
     acceptor = {
-      ...{ promised: undefined, accepted: undefined, hasChosen: false },
+      promised: undefined,
+      accepted: undefined,
+      hasChosen: false,
       answerByBallot: new Map(),
     }
     view.acceptors.set(node, acceptor)

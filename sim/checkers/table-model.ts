@@ -40,7 +40,9 @@ const keys: Readonly<Record<string, readonly Part[]>> = {
 const indexes: Readonly<Record<string, Index>> = {
   ItemsByTag: { table: 'Item', parts: [{ name: 'tag', isList: true }], storing: [] },
   ItemsByPrice: {
-    ...{ table: 'Item', parts: [{ name: 'price', isDescending: true }], storing: ['note'] },
+    table: 'Item',
+    parts: [{ name: 'price', isDescending: true }],
+    storing: ['note'],
   },
   ShelvesByLabel: { table: 'Shelf', parts: [{ name: 'label' }], storing: [], isUnique: true },
   VisitsByWho: { table: 'Visit', parts: [{ name: 'who' }], storing: [] },

@@ -87,7 +87,9 @@ function searchAll(chosen: readonly Scope[], flags: ExploreFlags): number {
     if (secondsMax <= 0) break
     progress.show(scope.name, `${scope.name}: ${scope.title}`)
     const report = explore({
-      ...{ scope, secondsMax, seconds: secondsNow },
+      scope,
+      secondsMax,
+      seconds: secondsNow,
       ...(rules === undefined ? {} : { rules }),
       onDepth: (depth, states) => {
         progress.show(scope.name, `${scope.name}: depth ${depth}, ${states} states`)

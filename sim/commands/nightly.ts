@@ -57,7 +57,11 @@ async function nightly(flags: NightlyFlags): Promise<number> {
   const isOver = timer(time)
   let failed = 0
   const summary = await runCampaign({
-    ...{ from, to: Number.MAX_SAFE_INTEGER, jobs, check, stopAtFailure: false },
+    from,
+    to: Number.MAX_SAFE_INTEGER,
+    jobs,
+    check,
+    stopAtFailure: false,
     isTimeUp: () => ending.signal.aborted || isOver(),
     onResult: (result, done) => {
       if (result.outcome !== 'clean') failed += 1
@@ -117,7 +121,8 @@ async function keepShrunk(
   const line = new ProgressLine()
   const isOver = timer(flags.shrinkTime)
   const shrunk = await shrink({
-    ...{ plan: drawPlan(found.seed), rules: undefined },
+    plan: drawPlan(found.seed),
+    rules: undefined,
     isTimeUp: () => signal.aborted || isOver(),
     onProgress: ({ step, runs, size }) => {
       line.show(step, `shrinking seed ${found.seed}: ${step}: ${describeSize(size)}, ${runs} runs`)

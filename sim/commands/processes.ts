@@ -77,7 +77,9 @@ async function runProgram(
   let result: ProcessRunResult
   try {
     result = await runOnProcesses({
-      ...{ plan, program, signal: ending.signal },
+      plan,
+      program,
+      signal: ending.signal,
       onPhase: (text) => {
         line.end()
         say(text)

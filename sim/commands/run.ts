@@ -123,7 +123,9 @@ async function runMany(flags: RunFlags, seeds: SeedRange): Promise<number> {
   const summary = await runCampaign({
     ...seeds,
     isTimeUp: () => ending.signal.aborted || hasTimeout(),
-    ...{ jobs: flags.jobs, check: flags.check, stopAtFailure: flags.stop },
+    jobs: flags.jobs,
+    check: flags.check,
+    stopAtFailure: flags.stop,
     rules: flags.rules,
     switches: switchesOf(flags),
     onResult: (result, done) => {
@@ -153,7 +155,11 @@ function summaryAsJson(summary: CampaignSummary, switches: Switches): object {
     violations: failed.length,
     failures: mergeFailures(failed).map(failureAsJson),
     failed: failed.map(({ seed, outcome, violations, hash, wallSeconds }) => ({
-      ...{ seed, outcome, violations, hash, wallSeconds },
+      seed,
+      outcome,
+      violations,
+      hash,
+      wallSeconds,
       replay: replayLine(seed, flagsOf(switches)),
     })),
   }

@@ -55,7 +55,9 @@ async function shrinkCommand(flags: ShrinkFlags): Promise<number> {
   const secondsSpent = (): number => Number(process.hrtime.bigint() - startedAt) / 1e9
   const line = new ProgressLine(flags.quiet)
   const shrunk = await shrink({
-    ...{ plan: source.plan, rules: source.rules, isTimeUp: () => secondsSpent() > time },
+    plan: source.plan,
+    rules: source.rules,
+    isTimeUp: () => secondsSpent() > time,
     onProgress: ({ step, runs, size }) => {
       line.show(
         step,

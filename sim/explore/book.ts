@@ -37,8 +37,12 @@ export interface Book {
 }
 
 export const emptyBook: Book = {
-  ...{ proposals: new Map(), chosen: new Map(), states: new Map() },
-  ...{ shown: 0, floors: new Map(), refused: [] },
+  proposals: new Map(),
+  chosen: new Map(),
+  states: new Map(),
+  shown: 0,
+  floors: new Map(),
+  refused: [],
 }
 
 export interface BookOutcome {
@@ -82,8 +86,12 @@ class Writing {
 
   get outcome(): BookOutcome {
     const next: Book = {
-      ...{ proposals: this.#proposals, chosen: this.#chosen, states: this.#states },
-      ...{ shown: this.#shown, floors: this.#floors, refused: this.#refused },
+      proposals: this.#proposals,
+      chosen: this.#chosen,
+      states: this.#states,
+      shown: this.#shown,
+      floors: this.#floors,
+      refused: this.#refused,
     }
     return { next, breaches: this.#breaches }
   }

@@ -50,7 +50,11 @@ export function explore(options: ExploreOptions): ExploreReport {
   })
   const { nodeStates, messages } = model.counts
   const report = {
-    ...{ scope: scope.name, title: scope.title, ...counts, nodeStates, messages },
+    scope: scope.name,
+    title: scope.title,
+    ...counts,
+    nodeStates,
+    messages,
     seconds: seconds() - startedAt,
   }
   if (breach === undefined) return report

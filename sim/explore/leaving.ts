@@ -23,8 +23,13 @@ export function leaving(
   message: Accepted,
 ): Accepted {
   const replica = new Replica({
-    ...{ node, incarnation: 1, placement, limits },
-    ...{ trace: silentTrace, source: noSource, leases },
+    node,
+    incarnation: 1,
+    placement,
+    limits,
+    trace: silentTrace,
+    source: noSource,
+    leases,
   })
   return replica.leaving(message, nowMs)
 }

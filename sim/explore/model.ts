@@ -88,8 +88,14 @@ export class Model {
     const { timeouts, crashes, duplicates } = scope
     const { renewals = 0, lapses = 0 } = scope.leases ?? {}
     const budget = {
-      ...{ timeouts, crashes, duplicates, submitted: 0, answered: 0, read: 0 },
-      ...{ renewals, lapses },
+      timeouts,
+      crashes,
+      duplicates,
+      submitted: 0,
+      answered: 0,
+      read: 0,
+      renewals,
+      lapses,
     }
     this.initial = this.#warm(this.#afterPrologue([first, second, third, book, packBudget(budget)]))
   }

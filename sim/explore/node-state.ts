@@ -56,10 +56,16 @@ export interface NodeState {
 export function newNode(setting: Setting, at = 0): NodeState {
   const { group, set, limits } = setting
   return {
-    ...{ incarnation: 1, windowFrom: 0, windowSets: [], disk: new Map(), pending: [] },
+    incarnation: 1,
+    windowFrom: 0,
+    windowSets: [],
+    disk: new Map(),
+    pending: [],
     log: restoreLog(group, set, emptyState(), new Map(), limits),
     states: [{ position: 0, bytes: undefined }],
-    ...{ drawn: 0, proposed: 0, lastDraw: undefined },
+    drawn: 0,
+    proposed: 0,
+    lastDraw: undefined,
     pairs: newLeasePairs(setting, at),
   }
 }

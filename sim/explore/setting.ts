@@ -41,8 +41,12 @@ function groupLedByFirst(nodes: readonly NodeId[]): GroupId {
 
 function submittedOf({ key, intent, reads, ranges = [] }: ScopeSubmission): Submitted {
   const transaction = {
-    ...{ session: 's', sequence: intent, attempt: intent, floor: 0 },
-    ...{ expiresAt: 2 ** 50, allocations: [1] },
+    session: 's',
+    sequence: intent,
+    attempt: intent,
+    floor: 0,
+    expiresAt: 2 ** 50,
+    allocations: [1],
     mutations: [{ key: Buffer.from(key), value: Buffer.from(key) }],
   }
   return {

@@ -35,10 +35,10 @@ export class HistoryLog {
 
   begin(asked: Asked): OpenOperation {
     const index = this.#operations.length
-    const open: HistoryOperation = { ...asked, start: this.#now(), outcome: 'unknown' }
-    this.#operations.push(open)
+    const start = this.#now()
+    this.#operations.push({ start, outcome: 'unknown', ...asked })
     const end = (change: Partial<HistoryOperation>): void => {
-      const ended = { ...open, ...change }
+      const ended: HistoryOperation = { start, outcome: 'unknown', ...asked, ...change }
       this.#operations[index] = ended
       this.#onEnd(ended)
     }

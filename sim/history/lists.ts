@@ -67,8 +67,13 @@ export function listsOf(
 
 function emptyFacts(key: string): ListFacts {
   return {
-    ...{ key, writers: new Map<Element, Writer>(), order: [], indexByElement: new Map() },
-    ...{ toldBy: [], views: [], agreeing: new Set<ListView>() },
+    key,
+    writers: new Map<Element, Writer>(),
+    order: [],
+    indexByElement: new Map(),
+    toldBy: [],
+    views: [],
+    agreeing: new Set<ListView>(),
   }
 }
 

@@ -55,7 +55,10 @@ function parseLine(line: string): HistoryOperation | string {
   if (!isOptionalText(group)) return '"group" must be a name'
   if (!isOptionalText(node)) return '"node" must be a name'
   return {
-    ...{ client, micro, level, ...times },
+    client,
+    micro,
+    level,
+    ...times,
     ...(group === undefined ? {} : { group }),
     ...(node === undefined ? {} : { node }),
   }

@@ -64,7 +64,9 @@ export class Daemon {
     const child = spawn(process.execPath, [program, ...command], {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: {
-        ...{ PATH: process.env['PATH'], NO_COLOR: '1', TRILITHON_LOG_LEVEL: 'warn' },
+        PATH: process.env['PATH'],
+        NO_COLOR: '1',
+        TRILITHON_LOG_LEVEL: 'warn',
         ...environment,
       },
     })

@@ -51,7 +51,9 @@ export function drawProcessPlan(seed: number, seconds: number): ProcessPlan {
   const calm = calmOptions(seed)
   const lengthMicros = Math.round(seconds * second)
   const faults = drawFaults({
-    ...{ ...calm, seed, workload: { ...calm.workload, clientCount } },
+    ...calm,
+    seed,
+    workload: { ...calm.workload, clientCount },
     faultRates: {
       ...noFaultRates(lengthMicros),
       meanMicros: Object.fromEntries(means.map(([name, mean]) => [name, mean * second])),

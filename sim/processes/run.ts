@@ -72,7 +72,9 @@ export async function runOnProcesses(options: ProcessRunOptions): Promise<Proces
   const cluster = await ProcessCluster.create({ program, clients })
   const log = new HistoryLog(micros)
   const workload = new ProcessWorkload({
-    ...{ seed: plan.seed, log, thinkMeanMs },
+    seed: plan.seed,
+    log,
+    thinkMeanMs,
     nodes: () => cluster.nodes,
     urlsFor: (client, nodes) => cluster.urlsFor(client, nodes),
   })
@@ -137,9 +139,7 @@ async function watch({ plan, signal, onProgress }: ProcessRunOptions, parts: Par
     const leftMs = plan.seconds * 1000 - spentMs
     if (leftMs <= 0 || signal?.aborted === true) return
     const { log, nemesis } = parts
-    onProgress?.({
-      ...{ seconds: Math.floor(spentMs / 1000), calls: log.length, faults: nemesis.counts },
-    })
+    onProgress?.({ seconds: Math.floor(spentMs / 1000), calls: log.length, faults: nemesis.counts })
     await pause(Math.min(leftMs, progressEveryMs), signal)
   }
 }
@@ -192,10 +192,16 @@ function resultOf(
   const { counts } = nemesis
   const planned = [...new Set(faults.map(nameOf))]
   return {
-    ...{ seed, seconds, violations, judgedInSeconds, history },
+    seed,
+    seconds,
+    violations,
+    judgedInSeconds,
+    history,
     outcome: anomalies.length > 0 ? 'safety' : broken,
-    ...{ operations: operationCount, acknowledged: acknowledgedCount },
-    ...{ codes: workload.codes, faults: counts },
+    operations: operationCount,
+    acknowledged: acknowledgedCount,
+    codes: workload.codes,
+    faults: counts,
     neverStruck: planned.filter((name) => counts[name] === undefined).toSorted(compareText),
   }
 }

@@ -41,15 +41,13 @@ export class WsClientListener<Frame> implements Transport<Frame> {
       if (this.#links.size >= clientsMax + handshakesMax) return socket.terminate()
       const client = `c${(this.#named += 1)}`
       const link = new WsLink<Frame>(context, {
-        ...{
-          socket,
-          side: 'listener',
-          role: 'node',
-          cluster,
-          node,
-          info: {},
-          name: `${client} ${remote}`,
-        },
+        socket,
+        side: 'listener',
+        role: 'node',
+        cluster,
+        node,
+        info: {},
+        name: `${client} ${remote}`,
         expected: { role: 'client', cluster },
         admit: (theirs) => {
           if (this.#linked.size >= clientsMax) return `overloaded: ${clientsMax} clients have links`
@@ -112,7 +110,12 @@ export class WsClientDialer<Frame> implements Transport<Frame> {
     for (const url of urls) {
       let isUp = false
       const dialer = new WsDialer<Frame>(context, {
-        ...{ url, path: clientPath, role: 'client', cluster, node: '', name: url },
+        url,
+        path: clientPath,
+        role: 'client',
+        cluster,
+        node: '',
+        name: url,
         expected: { role: 'node', ...(cluster === '' ? {} : { cluster }) },
         info: () => handlers.self(),
         admit: ({ info, node, cluster }) => handlers.admit(url, { ...info, node, cluster }),

@@ -63,7 +63,8 @@ export class WsDialer<Frame> {
     })
     this.#link = new WsLink(this.#context, {
       ...this.#parts,
-      ...{ socket, side: 'dialer' },
+      socket,
+      side: 'dialer',
       info: this.#parts.info(),
       onUp: (link, theirs) => {
         this.#failures = 0

@@ -45,8 +45,14 @@ export interface TransportCounters {
 
 export function zeroCounters(): TransportCounters {
   return {
-    ...{ connects: 0, refused: 0, malformed: 0, framesSent: 0 },
-    ...{ framesReceived: 0, framesDropped: 0, bytesSent: 0, bytesReceived: 0 },
+    connects: 0,
+    refused: 0,
+    malformed: 0,
+    framesSent: 0,
+    framesReceived: 0,
+    framesDropped: 0,
+    bytesSent: 0,
+    bytesReceived: 0,
   }
 }
 

@@ -70,7 +70,11 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
     const { cluster } = this.#options
     const expected = { role: 'peer', cluster, ...(node === undefined ? {} : { node }) } as const
     return {
-      ...{ role: 'peer', cluster, node: this.#options.node, name, expected },
+      role: 'peer',
+      cluster,
+      node: this.#options.node,
+      name,
+      expected,
       admit: (theirs) => handlers.admit(theirs.node, theirs.info),
       onUp: (link, theirs) => this.#onUp(handlers, link, theirs),
       onFrame: (link, frame) => {

@@ -98,7 +98,7 @@ export function decodeBuffered(key: Uint8Array, value: Uint8Array): BufferedCell
   const [body, bufferedAt, creator] = fieldsOf(value)
   if (!(body instanceof Uint8Array) || typeof bufferedAt !== 'number') throw unreadable()
   const named = creator instanceof Uint8Array ? creator : undefined
-  return { ...nameOf(key, bufferTopic), body, bufferedAt, creator: named }
+  return { body, bufferedAt, creator: named, ...nameOf(key, bufferTopic) }
 }
 
 export function decodeRejected(key: Uint8Array, value: Uint8Array): RejectedCell {
@@ -106,7 +106,7 @@ export function decodeRejected(key: Uint8Array, value: Uint8Array): RejectedCell
   if (!(body instanceof Uint8Array) || typeof bufferedAt !== 'number') throw unreadable()
   if (typeof code !== 'string' || !isStoreErrorCode(code)) throw unreadable()
   if (typeof message !== 'string') throw unreadable()
-  return { ...nameOf(key, rejectedTopic), body, bufferedAt, reason: problem(code, message) }
+  return { body, bufferedAt, reason: problem(code, message), ...nameOf(key, rejectedTopic) }
 }
 
 function fieldsOf(value: Uint8Array): readonly unknown[] {

@@ -73,7 +73,8 @@ export class BufferedCells implements CellService {
     if (operation.kind !== 'put' || operation.isDirect) return cells.execute(operation, options)
     const deadlineMs = clock.monotonicMs() + options.timeoutMs
     const homeMs = Math.max(1, Math.floor(options.timeoutMs * homeShare))
-    const direct = { ...operation, isDirect: true } as const
+    const { kind, datastore } = operation
+    const direct = { kind, datastore, items: operation.items, isDirect: true } as const
     const answered = await cells.execute(direct, { ...options, timeoutMs: homeMs })
     const { answer } = answered
     if (answer.kind === 'problem' && !isSilence.has(answer.problem.code)) return answered
@@ -150,7 +151,9 @@ function withCreators(operation: PutCells, { intents }: CallOptions): PutCells {
   const { session, sequences } = intents
   const items = operation.items.map((item, place): PutItem => {
     const sequence = sequences[place]
-    return sequence === undefined ? item : { ...item, creator: creatorOf({ session, sequence }) }
+    if (sequence === undefined) return item
+    const { rowKey, column, refKey, body } = item
+    return { rowKey, column, refKey, body, creator: creatorOf({ session, sequence }) }
   })
   return { ...operation, items }
 }

@@ -87,7 +87,10 @@ export class CellStore implements CellService {
     this.#shards = new ByShard((of) => tables.of(shardKey(of)))
     const { clock, replica, sets, indexTrustMs: trustMs = schemaTrustMs } = ports
     this.#indexes = new IndexService({
-      ...{ tables, clock, trustMs, sets },
+      tables,
+      clock,
+      trustMs,
+      sets,
       list: (prefix, after, limit, timeoutMs) =>
         ports.listGroups?.(prefix, after, limit, timeoutMs) ??
         replica.groups(prefix, after, limit, timeoutMs),
@@ -158,7 +161,7 @@ export class CellStore implements CellService {
     const tables = this.#shards.get(datastore, shard)
     const indexes = () => this.#indexesOver(datastore, task.column, deadlineMs)
     const ports = { tables, clock: this.#ports.clock, indexes }
-    const { purged, next, position } = await purgePage(ports, { ...task, of, deadlineMs })
+    const { purged, next, position } = await purgePage(ports, { of, deadlineMs, ...task })
     seen.see(shard, position)
     seen.seeLeader(shard, this.#ports.replica.leaderElsewhere(tables.group))
     return next === undefined ? { kind, purged } : { kind, purged, next }
@@ -200,7 +203,8 @@ export class CellStore implements CellService {
     const { creator } = item
     const task = { datastore, shard, name: item, body: checked.body, intent, creator, deadlineMs }
     const ports = {
-      ...{ tables: this.#shards.get(datastore, shard), clock: this.#ports.clock },
+      tables: this.#shards.get(datastore, shard),
+      clock: this.#ports.clock,
       indexes: () => this.#indexesOver(datastore, item.column, deadlineMs),
     }
     const { written, group, position } = await putCell(ports, task)

@@ -197,9 +197,9 @@ export async function putIndexed(
   { index, rowKey }: { readonly index: string; readonly rowKey: string },
   row: IndexedRow | undefined,
 ): Promise<void> {
-  const key = { datastore, shard, index_name: index, row_key: uuidOf(rowKey) }
-  if (row === undefined) return tx.delete(indexedTable, key)
-  return tx.put(indexedTable, { ...key, ...row })
+  const name = { index_name: index, row_key: uuidOf(rowKey) }
+  if (row === undefined) return tx.delete(indexedTable, { datastore, shard, ...name })
+  return tx.put(indexedTable, { datastore, shard, ...name, ...row })
 }
 
 /** What a row has in an index by the shard that it is in. */
@@ -246,9 +246,9 @@ export async function scanIndexed(
   index: string | undefined,
   options: ScanOptions,
 ): Promise<Page<IndexedName>> {
-  const query = { datastore: of.datastore, shard: of.shard }
-  const named = index === undefined ? query : { ...query, index_name: index }
-  const page = await rows.scan(indexedTable, named, options)
+  const named = index === undefined ? {} : { index_name: index }
+  const query = { datastore: of.datastore, shard: of.shard, ...named }
+  const page = await rows.scan(indexedTable, query, options)
   const items = page.items.map((row) => ({ index: row.index_name, rowKey: row.row_key }))
   return { ...page, items }
 }

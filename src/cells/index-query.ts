@@ -153,7 +153,11 @@ class Scan {
     const { place, range } = this.#where
     const isInPlace = order === undefined || placeNamed(this.#parts.definition, order) < 2
     return scanPlace(tables, place, range, {
-      ...{ level, timeoutMs: leftMs(), verify, limit, reverse: isInPlace && reverse },
+      level,
+      timeoutMs: leftMs(),
+      verify,
+      limit,
+      reverse: isInPlace && reverse,
       ...(cursor !== undefined && { cursor }),
     })
   }

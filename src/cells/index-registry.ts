@@ -67,7 +67,7 @@ function knownOf(datastore: string, row: DefinitionRow): KnownIndex {
     throw new StoreError('corrupt', `an index of datastore ${datastore} is stored as none`)
   }
   return {
-    definition: { ...checked.definition, number: row.number ?? 0 },
+    definition: { number: row.number ?? 0, ...checked.definition },
     declaredAt: row.declared_at,
     isKnown: row.is_known === true,
     isBuilding: row.is_building,
@@ -113,8 +113,11 @@ export async function applyIndex(
 ): Promise<'new' | 'same'> {
   const { datastore, name } = definition
   const row = {
-    ...{ datastore, index_name: name, definition: definitionJson(definition) },
-    ...{ declared_at: clock.wallMicros(), is_building: true },
+    datastore,
+    index_name: name,
+    definition: definitionJson(definition),
+    declared_at: clock.wallMicros(),
+    is_building: true,
   }
   return change<'new' | 'same'>(tables, datastore, ({ rows }, version) => {
     const before = rows.find((one) => one.index_name === name)

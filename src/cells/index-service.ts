@@ -47,7 +47,7 @@ export class IndexService {
       assert(isOwn, 'IDX-8: a node goes by the definitions that its own set has')
       return name
     }
-    this.#kept = new KeptIndexes({ ...parts, copyOf })
+    this.#kept = new KeptIndexes({ copyOf, ...parts })
   }
 
   /** Those that a write of a cell has to keep; of any column, when none is named. */

@@ -93,7 +93,7 @@ export class LogReader {
       call,
       (view) => logPage(view, place, { limit, budget }),
     )
-    return value.isWhole ? { ...value.page, asOf: position } : value.page
+    return value.isWhole ? { asOf: position, ...value.page } : value.page
   }
 
   /**
@@ -154,8 +154,7 @@ export class LogReader {
 function placeAfter(page: Outcome<StoredLogPage>, place: LogPlace | undefined): LogPlace {
   if (page.kind === 'problem') return place ?? { kind: 'after', shard: 0, addedId: 0 }
   const { shard, next, asOf } = page.value
-  const after = { kind: 'after', shard, addedId: next } as const
-  return asOf === undefined ? after : { ...after, asOf }
+  return { kind: 'after', shard, addedId: next, ...(asOf !== undefined && { asOf }) }
 }
 
 /** How far shards had come in which there was nothing to be read. */

@@ -84,7 +84,11 @@ export async function getOffset(
   of: ShardName,
   name: TriggerName,
 ): Promise<Offset | undefined> {
-  const row = await rows.get(offsetTable, { ...placeOf(of), ...named(name) })
+  const row = await rows.get(offsetTable, {
+    datastore: of.datastore,
+    shard: of.shard,
+    ...named(name),
+  })
   if (row === undefined) return undefined
   const { generation, owner, after, marked, revision } = row
   return { generation, owner, after, marked, revision }
@@ -96,7 +100,12 @@ export function putOffset(
   name: TriggerName,
   offset: Offset,
 ): Promise<void> {
-  return tx.put(offsetTable, { ...placeOf(of), ...named(name), ...offset })
+  return tx.put(offsetTable, {
+    datastore: of.datastore,
+    shard: of.shard,
+    ...named(name),
+    ...offset,
+  })
 }
 
 /** In the order of their added ids, from `from` on. */
@@ -106,7 +115,12 @@ export async function scanMarked(
   name: TriggerName,
   { from = 0, limit }: { readonly from?: number; readonly limit: number },
 ): Promise<readonly MarkedCell[]> {
-  const query = { ...placeOf(of), ...named(name), added_id: { gte: from } }
+  const query = {
+    datastore: of.datastore,
+    shard: of.shard,
+    ...named(name),
+    added_id: { gte: from },
+  }
   const page = await rows.scan(markedTable, query, { limit })
   return page.items.map(markedCell)
 }
@@ -117,7 +131,7 @@ export async function getMarked(
   name: TriggerName,
   addedId: number,
 ): Promise<MarkedCell | undefined> {
-  const key = { ...placeOf(of), ...named(name), added_id: addedId }
+  const key = { datastore: of.datastore, shard: of.shard, ...named(name), added_id: addedId }
   const row = await rows.get(markedTable, key)
   return row && markedCell(row)
 }
@@ -130,8 +144,17 @@ export function putMarked(
 ): Promise<void> {
   assert(isUuid(rowKey), 'cells: a marked cell was read')
   return tx.put(markedTable, {
-    ...{ ...placeOf(of), ...named(name), added_id: addedId },
-    ...{ row_key: rowKey, column, ref_key: refKey, attempts, error, is_retried: isRetried },
+    datastore: of.datastore,
+    shard: of.shard,
+    service: name.service,
+    trigger: name.trigger,
+    added_id: addedId,
+    row_key: rowKey,
+    column,
+    ref_key: refKey,
+    attempts,
+    error,
+    is_retried: isRetried,
   })
 }
 
@@ -141,11 +164,12 @@ export function deleteMarked(
   name: TriggerName,
   addedId: number,
 ): Promise<void> {
-  return tx.delete(markedTable, { ...placeOf(of), ...named(name), added_id: addedId })
-}
-
-function placeOf({ datastore, shard }: ShardName): ShardName {
-  return { datastore, shard }
+  return tx.delete(markedTable, {
+    datastore: of.datastore,
+    shard: of.shard,
+    ...named(name),
+    added_id: addedId,
+  })
 }
 
 /** The two names alone, however much more the value holds. */

@@ -154,7 +154,9 @@ async function loadFrom(
       ...file,
       dataset: file.baseName,
       keyField: undefined,
-      ...{ batchRows: 250, batchesInFlight: 8, signal: new AbortController().signal },
+      batchRows: 250,
+      batchesInFlight: 8,
+      signal: new AbortController().signal,
       onProgress: () => undefined,
       onRejection: ({ line, reason }) =>
         stage.tell('rejected', `Line ${line}: ${reason}`, { line }),

@@ -135,7 +135,9 @@ async function withProgress<Value>(
 ): Promise<Value> {
   const bar = process.stderr.isTTY
     ? new SingleBar({
-        ...{ stream: process.stderr, hideCursor: true, clearOnComplete: true },
+        stream: process.stderr,
+        hideCursor: true,
+        clearOnComplete: true,
         format: '{phase} {bar} {value}/{total}',
       })
     : undefined

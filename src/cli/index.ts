@@ -123,7 +123,8 @@ async function query(name: string, options: Options): Promise<void> {
           columns: columns === 'all' ? columns : columns.split(','),
         }),
         ...(typeof order === 'string' && { order }),
-        ...{ reverse: options['reverse'] === true, verify: options['verify'] === true },
+        reverse: options['reverse'] === true,
+        verify: options['verify'] === true,
         ...(cursor !== undefined && { cursor }),
         limit: Math.min(left.count, 1000),
       })

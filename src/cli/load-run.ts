@@ -90,8 +90,13 @@ export async function loadRows<Item>(
 ): Promise<LoadReport> {
   const startedMs = options.monotonicMs()
   const counts = {
-    ...{ rows: 0, created: 0, changed: 0, alreadyThere: 0, buffered: 0 },
-    ...{ rejected: 0, blankLines: 0 },
+    rows: 0,
+    created: 0,
+    changed: 0,
+    alreadyThere: 0,
+    buffered: 0,
+    rejected: 0,
+    blankLines: 0,
   }
   const state = { bytesRead: 0, lastLine: 0 }
   const progress = (): void =>

@@ -59,7 +59,11 @@ async function loadFile(path: string, options: Options): Promise<void> {
         const sources = sourcesOf(table, options['from'])
         return loadRows(
           {
-            ...{ ...file, batchRows, batchesInFlight, signal, onRejection: rejects.add },
+            ...file,
+            batchRows,
+            batchesInFlight,
+            signal,
+            onRejection: rejects.add,
             onProgress: ({ bytesRead, rowsDone }) => bar.update(bytesRead, rowsDone),
             monotonicMs: () => performance.now(),
           },

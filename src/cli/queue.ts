@@ -127,7 +127,11 @@ function plainMessage(
 ): object {
   const text = Buffer.from(body).toString()
   return {
-    ...{ group: hexOf(group), id, from: hexOf(sender ?? group), sentAt: isoOf(sentAt), redriven },
+    group: hexOf(group),
+    id,
+    from: hexOf(sender ?? group),
+    sentAt: isoOf(sentAt),
+    redriven,
     body: jsonOf(text) ?? text,
   }
 }

@@ -66,7 +66,8 @@ async function printRows(tableName: string, options: Options): Promise<void> {
       const page = pager(rows, table, values, options)
       for (let left = limit, cursor: string | undefined; left > 0;) {
         const found = await page({
-          ...{ limit: Math.min(left, pageRows), reverse: options['reverse'] === true },
+          limit: Math.min(left, pageRows),
+          reverse: options['reverse'] === true,
           ...(cursor !== undefined && { cursor }),
         })
         for (const item of found.items) printJson(plain(item))

@@ -268,8 +268,8 @@ export class Caller {
     // The node is to say what it knows before it is given up.
     const timeoutMs = Math.max(1, one.tryMs - Math.min(200, Math.ceil(one.tryMs / 10)))
     const { operation, intents } = one.call.next()
-    const request = { id, timeoutMs, operation }
-    this.#outbox.add(endpoint, intents === undefined ? request : { ...request, intents })
+    const own = intents === undefined ? {} : { intents }
+    this.#outbox.add(endpoint, { id, timeoutMs, operation, ...own })
   }
 
   /** Gives up what was not answered in its time; tells when the next one is due. */

@@ -84,9 +84,14 @@ export class ClientCellIndex {
     const { select, columns, order, cursor, read = 'current', timeoutMs } = options
     const { datastore, name } = this
     const operation = {
-      ...({ kind: 'index', datastore, name, read: { level: read, atLeast: [] } } as const),
-      ...{ where: filtersOf(where), limit: options.limit ?? pageItemsMax },
-      ...{ reverse: options.reverse === true, verify: options.verify === true },
+      kind: 'index' as const,
+      datastore,
+      name,
+      read: { level: read, atLeast: [] },
+      where: filtersOf(where),
+      limit: options.limit ?? pageItemsMax,
+      reverse: options.reverse === true,
+      verify: options.verify === true,
       ...(columns !== undefined && { columns }),
       ...(order !== undefined && { order }),
       ...(cursor !== undefined && { cursor }),
@@ -283,7 +288,14 @@ export class ClientCellIndexes {
     const { tables, groups, clock, random, intents, trustMs } = this.#parts
     const kept = new KeptIndexes({ tables, clock, trustMs })
     return {
-      ...{ tables, port: groups, clock, random, intents, definition, shards, onProgress },
+      tables,
+      port: groups,
+      clock,
+      random,
+      intents,
+      definition,
+      shards,
+      onProgress,
       checkKept: () => {
         const known = kept.of(definition.datastore)
         if (known instanceof Promise) return known.then((all) => checkKept(all, definition))

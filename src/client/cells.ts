@@ -130,8 +130,9 @@ export class ClientCells {
     const { from, limit = pageItemsMax } = options
     const { datastore } = this
     const read = this.#readFrom(options, [{ rowKey }])
-    const operation = { kind: 'row', datastore, read, rowKey, limit } as const
-    const answer = await this.#ask({ ...operation, ...(from !== undefined && { from }) }, options)
+    const first = from === undefined ? {} : { from }
+    const operation = { kind: 'row', datastore, read, rowKey, limit, ...first } as const
+    const answer = await this.#ask(operation, options)
     return pageOf(expected(answer, 'row').page)
   }
 
@@ -144,8 +145,9 @@ export class ClientCells {
     const { from, limit = pageItemsMax, reverse = false } = options
     const { datastore } = this
     const read = this.#readFrom(options, [{ rowKey }])
-    const operation = { kind: 'versions', datastore, read, rowKey, column, limit, reverse } as const
-    const answer = await this.#ask({ ...operation, ...(from !== undefined && { from }) }, options)
+    const range = { limit, reverse, ...(from !== undefined && { from }) }
+    const operation = { kind: 'versions', datastore, read, rowKey, column, ...range } as const
+    const answer = await this.#ask(operation, options)
     return pageOf(expected(answer, 'versions').page)
   }
 
@@ -210,9 +212,9 @@ export class ClientCells {
   ): Promise<PurgedPage> {
     const { before, column, keepLatest = true, after = 0, limit = purgeItemsMax } = options
     const { datastore } = this
-    const operation = { kind: 'purge', datastore, shard, before, keepLatest, after, limit } as const
-    const named = column === undefined ? operation : { ...operation, column }
-    const { purged, next } = expected(await this.#ask(named, options), 'purge')
+    const range = { after, limit, ...(column !== undefined && { column }) }
+    const operation = { kind: 'purge', datastore, shard, before, keepLatest, ...range } as const
+    const { purged, next } = expected(await this.#ask(operation, options), 'purge')
     return next === undefined ? { purged } : { purged, next }
   }
 

@@ -71,8 +71,11 @@ export class Client implements CellService {
     this.groups = new ClientGroups((operation, ms) => this.#askGroup(operation, ms), this.#seen)
     this.queues = new ClientQueues({
       ask: (operation, ms) => this.#askAgenda(operation, ms),
-      ...{ groups: this.groups, clock: ports.clock, random: ports.random },
-      ...{ intents: this.#sessions, timeoutMs: this.#limits.timeoutMs },
+      groups: this.groups,
+      clock: ports.clock,
+      random: ports.random,
+      intents: this.#sessions,
+      timeoutMs: this.#limits.timeoutMs,
     })
   }
 
@@ -106,7 +109,12 @@ export class Client implements CellService {
     const look = (): Promise<SchemaView | undefined> => this.#schemaView(schema.name, {})
     const watch = view && new SchemaWatch({ clock, opened: version, view, askedAt, trustMs, look })
     return openTables(schema, this.groups, {
-      ...{ clock, random, version, timeoutMs, intents: this.#sessions, locks: this.groups },
+      clock,
+      random,
+      version,
+      timeoutMs,
+      intents: this.#sessions,
+      locks: this.groups,
       queues: this.queues,
       ...(scope !== undefined && { scope }),
       ...(watch !== undefined && { watch }),
@@ -146,7 +154,11 @@ export class Client implements CellService {
     const { clock, random } = this.#ports
     const { timeoutMs } = this.#limits
     return new ClientIndexes(schema, {
-      ...{ groups: this.groups, clock, random, intents: this.#sessions, timeoutMs },
+      groups: this.groups,
+      clock,
+      random,
+      intents: this.#sessions,
+      timeoutMs,
       view: () => this.#schemaView(schema, {}),
     })
   }

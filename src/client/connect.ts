@@ -31,7 +31,11 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   const urls = [...new Set(options.nodes.map(nodeUrl))]
   if (urls.length === 0) throw new StoreError('invalid', 'a client needs the address of a node')
   const transport = new WsClientDialer<ClientFrame>({
-    ...{ urls, secret, queueBytesMax, clock: systemClock, random: systemRandom },
+    urls,
+    secret,
+    queueBytesMax,
+    clock: systemClock,
+    random: systemRandom,
     ...(cluster !== undefined && { cluster }),
     codec: { encode: encodeClientFrame, decode: decodeClientFrame },
     log: () => undefined,

@@ -52,7 +52,9 @@ export function lockNameProblem({ length: actual }: string): Problem | undefined
   if (actual <= lockNameCharsMax) return undefined
   const message = `the name of a lock has ${actual} characters, at most ${lockNameCharsMax}`
   return problem('invalid', message, {
-    ...{ limit: 'lockNameCharsMax', limitValue: lockNameCharsMax, actual },
+    limit: 'lockNameCharsMax',
+    limitValue: lockNameCharsMax,
+    actual,
   })
 }
 

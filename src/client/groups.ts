@@ -77,14 +77,14 @@ export class ClientGroups implements GroupPort, LockSource {
     const rows: (Row | undefined)[] = []
     while (rows.length < keys.length) {
       const some = keys.slice(rows.length, rows.length + pageRowsMax)
-      const answer = await this.#read({ ...placeOf(group, view), keys: some }, timeoutMs)
+      const answer = await this.#read({ keys: some, ...placeOf(group, view) }, timeoutMs)
       rows.push(...answer.rows)
     }
     return rows
   }
 
   async scan(group: GroupId, view: View, range: RowRange, timeoutMs: number): Promise<RowPage> {
-    const { page } = await this.#read({ ...placeOf(group, view), keys: [], range }, timeoutMs)
+    const { page } = await this.#read({ keys: [], range, ...placeOf(group, view) }, timeoutMs)
     return page ?? { rows: [], isWhole: true }
   }
 

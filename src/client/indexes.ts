@@ -55,7 +55,10 @@ export class ClientIndexes {
   async list(): Promise<readonly GlobalIndexState[]> {
     const { compiled, view } = await this.#schema()
     return [...compiled.globals.values()].map(({ name, table, parts, shards, spread }) => ({
-      ...{ name, table, shards, spread },
+      name,
+      table,
+      shards,
+      spread,
       parts: parts.map((part) => (part.direction === 'desc' ? `${part.name} DESC` : part.name)),
       state: view.building.has(name) ? 'building' : 'ready',
     }))
@@ -112,7 +115,11 @@ export class ClientIndexes {
     }
     const { groups, clock, random, intents, timeoutMs } = this.#parts
     const parts: UpkeepParts = {
-      ...{ port: groups, schema: compiled, table, index, onProgress },
+      port: groups,
+      schema: compiled,
+      table,
+      index,
+      onProgress,
       options: { clock, random, intents, timeoutMs },
       list: (prefix, after, limit) => groups.list(prefix, after, limit, timeoutMs),
     }

@@ -36,7 +36,15 @@ export class ClientQueues implements QueueSource {
     const { queue, prepare, handle, onHandled, onFailed = () => undefined, ...options } = call
     const agenda = new RemoteAgenda({ ask, clock, random })
     const parts = {
-      ...{ queue, agenda, groups, clock, random, intents, options, handle, onFailed },
+      queue,
+      agenda,
+      groups,
+      clock,
+      random,
+      intents,
+      options,
+      handle,
+      onFailed,
       ...(prepare && { prepare }),
       ...(onHandled && { onHandled }),
     }

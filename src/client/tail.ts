@@ -56,7 +56,9 @@ export async function* tail(
   let read: 'current' | 'any' = 'current'
   for (;;) {
     const pages = await poll(source, ports, [...places.values()], {
-      ...{ limit: pageLimitDefault, waitMs, read },
+      limit: pageLimitDefault,
+      waitMs,
+      read,
     })
     read = pages.some(hasCells) ? 'any' : 'current'
     for (const { shard, cells, next, asOf } of pages) {

@@ -49,7 +49,14 @@ export interface GatewayReport {
 export function gatewayReport(parts: GatewayParts): GatewayReport {
   const { name, cluster = '', version, url, state, requests, clients } = parts
   return {
-    ...{ node: name, kind: 'gateway', cluster, version, url, state, requests, clients },
+    node: name,
+    kind: 'gateway',
+    cluster,
+    version,
+    url,
+    state,
+    requests,
+    clients,
     pid: process.pid,
     ready: gatewayChecks(parts).every(({ ok }) => ok),
     uptimeSeconds: Math.round(parts.uptimeMs / 1000),

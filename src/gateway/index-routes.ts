@@ -18,11 +18,9 @@ export async function queryIndex(exchange: Exchange): Promise<Response> {
   const fields = query.names.filter((name) => !known.some((one) => one === name))
   const { order, cursor, columns } = textsOf(query)
   const { answer, headers } = await ask(exchange, {
-    ...{
-      kind: 'index',
-      datastore: segment(exchange, 'datastore'),
-      name: segment(exchange, 'name'),
-    },
+    kind: 'index',
+    datastore: segment(exchange, 'datastore'),
+    name: segment(exchange, 'name'),
     read: readFrom(exchange),
     where: fields.map((name) => filterOf(name, query.text(name) ?? '')),
     limit: query.number('limit') ?? pageItemsMax,
@@ -44,7 +42,8 @@ export async function queryIndex(exchange: Exchange): Promise<Response> {
 export async function dropIndex(exchange: Exchange): Promise<Response> {
   const grace = exchange.query.number('grace')
   const { answer, headers } = await ask(exchange, {
-    ...{ kind: 'drop-index', datastore: segment(exchange, 'datastore') },
+    kind: 'drop-index',
+    datastore: segment(exchange, 'datastore'),
     name: segment(exchange, 'name'),
     ...(grace !== undefined && { graceMs: grace * 1000 }),
   })

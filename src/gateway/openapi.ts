@@ -99,7 +99,9 @@ function cellOperation(route: Route): JsonSchema {
   const { operationId, summary, query, body } = route
   const names = [...pathOf(route).matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
   return {
-    ...{ operationId, summary, tags: ['cells'] },
+    operationId,
+    summary,
+    tags: ['cells'],
     parameters: [
       ...names.map((name) => parameter('path', name, pathParameters[name])),
       ...Object.entries(query).map(([name, one]) => parameter('query', name, one)),
@@ -118,22 +120,33 @@ function cellOperation(route: Route): JsonSchema {
 }
 
 const positionParameter: JsonSchema = {
-  ...{ name: 'Trilithon-Position', in: 'header', required: false, schema: position },
+  name: 'Trilithon-Position',
+  in: 'header',
+  required: false,
+  schema: position,
   description: 'As an answer gave it: this one is of a state that is not older.',
 }
 
 function parameter(place: 'path' | 'query', name: string, of: Parameter | undefined): JsonSchema {
   return {
-    ...{ name, in: place, required: place === 'path' },
-    ...{ description: of?.what ?? '', schema: of?.schema ?? {} },
+    name,
+    in: place,
+    required: place === 'path',
+    description: of?.what ?? '',
+    schema: of?.schema ?? {},
   }
 }
 
 /** Parameters whose names are not known beforehand, as members of an object. */
 function otherParameters({ what, schema }: Parameter): JsonSchema {
   return {
-    ...{ name: 'others', in: 'query', required: false, style: 'form', explode: true },
-    ...{ description: what, schema },
+    name: 'others',
+    in: 'query',
+    required: false,
+    style: 'form',
+    explode: true,
+    description: what,
+    schema,
   }
 }
 
@@ -171,7 +184,10 @@ function answer({ what, schema, hasPosition = false }: RouteAnswer): JsonSchema 
 
 function operation({ operationId, summary, answers, query }: OperationAnswer): JsonSchema {
   return {
-    ...{ operationId, summary, tags: ['operations'], security: [{}] },
+    operationId,
+    summary,
+    tags: ['operations'],
+    security: [{}],
     ...(query !== undefined && {
       parameters: Object.entries(query).map(([name, what]) =>
         parameter('query', name, { what, schema: { type: 'string' } }),

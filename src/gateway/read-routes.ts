@@ -53,7 +53,9 @@ async function versions(
   const { query } = exchange
   const from = query.number('from')
   const { answer, headers } = await ask(exchange, {
-    ...{ kind: 'versions', datastore: segment(exchange, 'datastore'), ...name },
+    kind: 'versions',
+    datastore: segment(exchange, 'datastore'),
+    ...name,
     read: readFrom(exchange),
     limit: query.number('limit') ?? pageItemsMax,
     reverse: query.flag('reverse'),
@@ -66,7 +68,8 @@ export async function getRow(exchange: Exchange): Promise<Response> {
   const { query } = exchange
   const from = query.text('from')
   const { answer, headers } = await ask(exchange, {
-    ...{ kind: 'row', datastore: segment(exchange, 'datastore') },
+    kind: 'row',
+    datastore: segment(exchange, 'datastore'),
     read: readFrom(exchange),
     rowKey: rowKeyOf(segment(exchange, 'rowKey')),
     limit: query.number('limit') ?? pageItemsMax,
@@ -92,7 +95,10 @@ export async function getLog(exchange: Exchange): Promise<Response> {
   const { answer, headers } = await ask(
     exchange,
     {
-      ...{ kind: 'log', datastore: segment(exchange, 'datastore'), items: [place], waitMs },
+      kind: 'log',
+      datastore: segment(exchange, 'datastore'),
+      items: [place],
+      waitMs,
       read: readFrom(exchange),
       limit: query.number('limit') ?? pageItemsMax,
     },

@@ -86,8 +86,11 @@ export class GatewayServer {
     const ports = { transport: this.#links, clock: systemClock, random: systemRandom }
     this.#relay = new Relay(ports, clientLimitsOf(config))
     const api = createGateway({
-      ...{ cells: this.#relay, version, bodies: this.#bodies },
-      ...{ timeoutMs: config.timeoutMs, requestsMax: config.requestsMax },
+      cells: this.#relay,
+      version,
+      bodies: this.#bodies,
+      timeoutMs: config.timeoutMs,
+      requestsMax: config.requestsMax,
       onBug: (error) => this.#noteBug(error, 'a bug in the HTTP interface'),
     })
     this.#api = (request) => api.fetch(request)
@@ -152,19 +155,22 @@ export class GatewayServer {
     const { server } = present(this.#server, 'gateway: it listens')
     this.#clients = new WsClientListener<ClientFrame>({
       ...this.#linkParts(),
-      ...{ server, clientsMax, node: nodeId(name), cluster: clusterId(cluster) },
+      server,
+      clientsMax,
+      node: nodeId(name),
+      cluster: clusterId(cluster),
     })
     this.#clientServer = new ClientServer(
       {
-        ...{ transport: this.#clients, cells: this.#relay, groups: this.#relay.groups },
+        transport: this.#clients,
+        cells: this.#relay,
+        groups: this.#relay.groups,
         agendas: this.#relay.agendas,
-        ...{ clock: systemClock, status: () => plain(this.status()) },
+        clock: systemClock,
+        status: () => plain(this.status()),
         onBug: (error) => this.#noteBug(error, 'a bug in what clients are answered'),
       },
-      {
-        ...{ clientRequestsMax: requestsMax, requestsMax },
-        writtenBytesMax: requestBytesMax,
-      },
+      { clientRequestsMax: requestsMax, requestsMax, writtenBytesMax: requestBytesMax },
     )
     this.#clientServer.start()
   }
@@ -192,7 +198,10 @@ export class GatewayServer {
   #parts(): GatewayParts {
     const { config, version } = this.#options
     return {
-      ...{ name: config.name, cluster: this.#links.cluster, version, nodes: config.nodes },
+      name: config.name,
+      cluster: this.#links.cluster,
+      version,
+      nodes: config.nodes,
       url: this.#server?.url ?? '',
       state: this.#state,
       uptimeMs: systemClock.monotonicMs() - this.#startedAtMs,

@@ -118,8 +118,9 @@ export class Grants {
     const grant = this.#grantFor(peer, asked.incarnation, now)
     grant.untilMs = Math.max(grant.untilMs, this.#endOf(now, this.#limits.leaseMs))
     const { serial, revocations } = grant
-    const common = { kind: 'renewed', asked, leaseMs: this.#limits.leaseMs } as const
-    return { ...common, term: grant.term, serial, revoked: [...revocations.keys()] }
+    const revoked = [...revocations.keys()]
+    const { leaseMs } = this.#limits
+    return { kind: 'renewed', asked, leaseMs, term: grant.term, serial, revoked }
   }
 
   /** The live grant; else another term, in which nothing is registered. */
@@ -130,8 +131,12 @@ export class Grants {
     this.#terms += 1
     const term = { incarnation: this.#incarnation, number: this.#terms }
     peer.grant = {
-      ...{ incarnation, term, untilMs: 0, serial: 0 },
-      ...{ groups: new Map(), revocations: new Map() },
+      incarnation,
+      term,
+      untilMs: 0,
+      serial: 0,
+      groups: new Map(),
+      revocations: new Map(),
     }
     return peer.grant
   }

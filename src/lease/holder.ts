@@ -88,8 +88,8 @@ export class HeldLeases {
     held.askedMs = now
     const { term, grantor, serial } = held
     const asked = { incarnation: this.#incarnation, sentAt: Math.floor(now * 1000), sentWall: wall }
-    const common = { kind: 'renew', asked, grantor } as const
-    return term === undefined ? { ...common, serial: 0 } : { ...common, serial, term }
+    if (term === undefined) return { kind: 'renew', asked, grantor, serial: 0 }
+    return { kind: 'renew', asked, grantor, serial, term }
   }
 
   /**
@@ -140,7 +140,12 @@ export class HeldLeases {
 
 function nothing(): Held {
   return {
-    ...{ grantor: 0, term: undefined, untilMs: 0, sentMs: 0, sentWall: 0, serial: 0 },
+    grantor: 0,
+    term: undefined,
+    untilMs: 0,
+    sentMs: 0,
+    sentWall: 0,
+    serial: 0,
     askedMs: Number.NEGATIVE_INFINITY,
   }
 }

@@ -71,9 +71,9 @@ export class Background {
       parts.onBug(error instanceof Error ? error : new Error(String(error)))
     }
     this.#delivery = new Delivery(common, parts.delivery ?? deliveryBounds, onFailed)
-    this.#relay = new IndexRelay({ ...common, trace, bounds: parts.relay, onFailed })
+    this.#relay = new IndexRelay({ trace, bounds: parts.relay, onFailed, ...common })
     const copies = parts.bufferCopies ?? bufferCopiesDefault
-    this.#buffering = new Buffering({ ...common, placement, cells, copies, onFailed })
+    this.#buffering = new Buffering({ placement, cells, copies, onFailed, ...common })
   }
 
   /** What takes operations on cells: it buffers what a silent set cannot take. */

@@ -49,13 +49,18 @@ export class Buffering {
     this.cells =
       copies === 0
         ? cells
-        : new BufferedCells({ ...common, groups, setCount, setOf, copies, onBuffered })
+        : new BufferedCells({ groups, setCount, setOf, copies, onBuffered, ...common })
     const drain = new BufferDrain({
-      ...{ ...common, groups: new LocalGroups(replica) },
+      groups: new LocalGroups(replica),
       onDrained: (moved, rejected) => this.#count(0, moved, rejected),
+      ...common,
     })
     this.#worker = new AgendaWorker({
-      ...{ topic: bufferTopic, agenda: replica.agenda, clock, random, bounds: agendaBounds },
+      topic: bufferTopic,
+      agenda: replica.agenda,
+      clock,
+      random,
+      bounds: agendaBounds,
       serve: (group) => drain.serve(group),
       onFailed: (_group, error) => parts.onFailed(error),
     })

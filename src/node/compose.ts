@@ -87,24 +87,27 @@ export class Node {
     const { node, placement } = options
     const common = { replica: driver, clock, random }
     this.#groups = new GroupService(common)
-    this.#agendas = new AgendaService({ ...common, node })
+    this.#agendas = new AgendaService({ node, ...common })
     const own = { groups: this.#groups, agendas: this.#agendas }
-    this.#routing = new Routing({ ...common, ...own, node, placement, elsewhere })
+    this.#routing = new Routing({ node, placement, elsewhere, ...common, ...own })
     const { groups } = this.#routing
     const { hasCellIndexes: hasIndexes = true } = options
     const { cellIndexTrustMs: indexTrustMs } = options
     this.#store = new CellStore({
-      ...{ ...common, groups, hasIndexes },
+      groups,
+      hasIndexes,
+      ...common,
       ...(indexTrustMs !== undefined && { indexTrustMs }),
       sets: {
-        ...{ count: placement.setCount, own: placement.setOfNode(node) },
+        count: placement.setCount,
+        own: placement.setOfNode(node),
         setOf: placement.setOf.bind(placement),
       },
       listGroups: this.#routing.list.bind(this.#routing),
     })
     const cells = this.#routing.cells(this.#store)
-    const background = { ...common, groups, cells, placement, trace, onBug: onFailure }
-    this.#background = new Background({ ...options, ...background })
+    const onBug = onFailure
+    this.#background = new Background({ groups, cells, trace, onBug, ...common, ...options })
     const status = (): PlainObject => plain(this.status())
     const services = { cells: this.cells, groups: this.#routing, agendas: this.#routing.agendas }
     this.#server = new ClientServer({ transport, ...services, clock, status, onBug: onFailure })
@@ -122,7 +125,9 @@ export class Node {
   status(): NodeStatus {
     const { node, cluster } = this.#options
     return {
-      ...{ node, cluster, isDraining: this.#isDraining },
+      node,
+      cluster,
+      isDraining: this.#isDraining,
       clientRequests: this.#server.requests,
       ...this.#background.status,
       replica: this.#driver.status(),

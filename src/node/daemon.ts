@@ -142,13 +142,19 @@ export class Daemon {
     this.#links = openLinks({ server, config, secret: files.secret, logger })
     this.#node = await Node.open(
       {
-        ...{ clock, random, trace },
-        ...{ log: folder.log, data: folder.data },
-        ...{ peers: this.#links.peers, clients: this.#links.clients },
+        clock,
+        random,
+        trace,
+        log: folder.log,
+        data: folder.data,
+        peers: this.#links.peers,
+        clients: this.#links.clients,
         elsewhere: this.#links.elsewhere,
       },
       {
-        ...{ node: config.node, cluster: config.cluster, limits: config.limits },
+        node: config.node,
+        cluster: config.cluster,
+        limits: config.limits,
         placement: placementOver(sets),
         bufferCopies: config.bufferCopies,
         beforeStart: () => keepReplicaSets(config.data, sets),
@@ -185,7 +191,10 @@ export class Daemon {
   #parts(): StatusParts {
     const { config, version } = this.#options
     return {
-      ...{ node: config.node, cluster: config.cluster, nodes: config.nodes, version },
+      node: config.node,
+      cluster: config.cluster,
+      nodes: config.nodes,
+      version,
       url: this.#server?.url ?? '',
       state: this.#state,
       startedAtMs: this.#startedAtMs,

@@ -72,7 +72,12 @@ export function statusReport(parts: StatusParts): StatusReport {
   const nodes = seenNodes(parts)
   const canLose = spareNodes(nodes)
   return {
-    ...{ node, set: setOf(parts), cluster, version, url, state },
+    node,
+    set: setOf(parts),
+    cluster,
+    version,
+    url,
+    state,
     pid: process.pid,
     ready: readinessChecks(parts).every(({ ok }) => ok),
     uptimeSeconds: Math.round((parts.nowMs - parts.startedAtMs) / 1000),

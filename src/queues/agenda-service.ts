@@ -101,7 +101,7 @@ export class AgendaService {
   async #hasRows(topic: string, group: GroupId): Promise<boolean> {
     const { replica } = this.#ports
     const { position } = await replica.read(group, 'any', readTimeoutMs)
-    const rows = await replica.scan(group, { ...rangeOf(topic), limit: 1 })
+    const rows = await replica.scan(group, { limit: 1, ...rangeOf(topic) })
     if (rows.length === 0) replica.agenda.delist(topic, group, position)
     return rows.length > 0
   }
@@ -169,15 +169,15 @@ export class AgendaService {
     const sum = new RowCount()
     for (const { group } of listed) await this.#count(topic, group, sum)
     const isWhole = sum.rows < countedRowsMax && listed.length < countedGroupsMax
-    const common = { topic, groups: listed.length, rows: sum.rows, isWhole }
-    return sum.oldest === undefined ? common : { ...common, oldest: sum.oldest }
+    const { rows, oldest } = sum
+    return { topic, groups: listed.length, rows, isWhole, ...(oldest !== undefined && { oldest }) }
   }
 
   async #count(topic: string, group: GroupId, sum: RowCount): Promise<void> {
     let range: { readonly gt?: Uint8Array; readonly gte?: Uint8Array; readonly lt: Uint8Array } =
       rangeOf(topic)
     while (sum.rows < countedRowsMax) {
-      const asked = { ...range, limit: pageRows, bytesMax: pageBytesMax }
+      const asked = { limit: pageRows, bytesMax: pageBytesMax, ...range }
       const rows = await this.#ports.replica.scan(group, asked)
       sum.add(rows)
       const last = rows.at(-1)

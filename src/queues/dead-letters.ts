@@ -72,7 +72,10 @@ export class DeadLetters {
     const gte = after === undefined ? undefined : keyAfter(deadKey(queue, after))
     const rows = await rowsUnder(this.#parts, group, this.#topic, limit, gte)
     return rows.map(({ key, value: bytes, timestamp }) => ({
-      ...{ group, id: numberOf(key), message: decodeDead(bytes), diedAt: timestamp ?? 0 },
+      group,
+      id: numberOf(key),
+      message: decodeDead(bytes),
+      diedAt: timestamp ?? 0,
     }))
   }
 

@@ -61,7 +61,11 @@ export class Delivery {
     this.#groups = ports.groups ?? new LocalGroups(replica)
     this.#intents = new Sessions(clock, random)
     this.#worker = new AgendaWorker({
-      ...{ topic: outboxTopic, agenda: replica.agenda, clock, random, bounds: bounds.agenda },
+      topic: outboxTopic,
+      agenda: replica.agenda,
+      clock,
+      random,
+      bounds: bounds.agenda,
       serve: (group) => this.#serve(group),
       onFailed: (_group, error) => {
         this.counts.failures += 1
@@ -175,7 +179,7 @@ export class Delivery {
 }
 
 function pendingOf(row: Row): Pending {
-  return { ...decodeOutbox(row), sentAt: row.timestamp, key: row.key }
+  return { sentAt: row.timestamp, key: row.key, ...decodeOutbox(row) }
 }
 
 /** In their order, each as much as one transaction may receive. */

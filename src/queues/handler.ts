@@ -81,9 +81,14 @@ export class QueueHandler {
     this.#parts = parts
     this.#bounds = checkedBounds(options)
     this.#worker = new AgendaWorker({
-      ...{ topic: queueTopic(queue), agenda, clock, random },
+      topic: queueTopic(queue),
+      agenda,
+      clock,
+      random,
       bounds: {
-        ...{ ...agendaBounds, groupsWaitingMax: groupsListedAtOnce, ...parts.agendaBounds },
+        ...agendaBounds,
+        groupsWaitingMax: groupsListedAtOnce,
+        ...parts.agendaBounds,
         groupsAtOnceMax: this.#bounds.concurrency,
       },
       serve: (group) => this.#serve(group),

@@ -52,9 +52,9 @@ function putAll(
   for (const { queue, number, sentAt, body, delayMicros } of messages) {
     assert(number > last, 'QUE-3: messages are received in the order of their numbers')
     last = number
-    const fresh = { number, sentAt, body, failures: 0, notBefore: 0, redriven: 0 }
+    const never = { failures: 0, notBefore: 0, redriven: 0 }
     const from = sender === transaction.group ? undefined : sender
     const due = delayMicros === 0 ? undefined : sentAt + delayMicros
-    putNew(transaction, queue, { ...fresh, sender: from }, due)
+    putNew(transaction, queue, { number, sentAt, body, sender: from, ...never }, due)
   }
 }

@@ -46,8 +46,9 @@ export class RemoteAgenda implements Agenda {
     limit: number,
   ): Promise<readonly ListedGroup[]> {
     if (after === undefined) this.#turn += 1
-    const common = { kind: 'list-agenda', topic, limit, turn: this.#turn } as const
-    const answer = await this.#parts.ask(after ? { ...common, after } : common, answerMs)
+    const behind = after === undefined ? {} : { after }
+    const operation = { kind: 'list-agenda', topic, limit, turn: this.#turn, ...behind } as const
+    const answer = await this.#parts.ask(operation, answerMs)
     if (answer.kind === 'list-agenda') return answer.groups
     throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }
@@ -100,8 +101,8 @@ export class RemoteAgenda implements Agenda {
 
   /** The others need not wait to find out. */
   async #leave(topic: string): Promise<void> {
-    const common = { kind: 'watch-agenda', topic, member: this.#member, waitMs: 0 } as const
-    await this.#parts.ask({ ...common, isLeaving: true }, answerMs)
+    const own = { topic, member: this.#member, waitMs: 0, isLeaving: true }
+    await this.#parts.ask({ kind: 'watch-agenda', ...own }, answerMs)
   }
 
   async #ask(
@@ -109,8 +110,8 @@ export class RemoteAgenda implements Agenda {
     mark: string | undefined,
   ): Promise<AgendaAnswer & { readonly kind: 'watch-agenda' }> {
     const own = { topic, member: this.#member, waitMs: watchMs, isLeaving: false }
-    const common = { kind: 'watch-agenda', ...own } as const
-    const operation = mark === undefined ? common : { ...common, mark }
+    const known = mark === undefined ? {} : { mark }
+    const operation = { kind: 'watch-agenda', ...own, ...known } as const
     const answer = await this.#parts.ask(operation, watchMs + answerMs)
     if (answer.kind === 'watch-agenda') return answer
     throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)

@@ -59,7 +59,12 @@ export class Sender {
 
 /** Of the group itself, fresh. */
 const nothingBefore = {
-  ...{ sender: undefined, number: 0, sentAt: 0, failures: 0, notBefore: 0, redriven: 0 },
+  sender: undefined,
+  number: 0,
+  sentAt: 0,
+  failures: 0,
+  notBefore: 0,
+  redriven: 0,
 }
 
 /** At the end of its lane of the inbox. */

@@ -105,8 +105,8 @@ export class Driver implements LocalReplica {
     const { clock, random, trace } = ports
     const { node, cluster, limits } = options
     const { flushBytesMax, carryAfterFlushes, leaseMs } = limits
-    const common = { node, cluster, clock, random, trace }
-    const own = { ...common, flushBytesMax, carryAfterFlushes, leaseMs }
+    const bounds = { flushBytesMax, carryAfterFlushes, leaseMs }
+    const own = { node, cluster, clock, random, trace, ...bounds }
     // Whose the folder is comes first: of somebody else's nothing is believed, nor put aside.
     const meta = await openMeta(ports.log, own, random)
     const data = await DataStore.open(ports.data, { clock, trace, limits })
@@ -126,14 +126,14 @@ export class Driver implements LocalReplica {
     const source = new StoredRecords(log, data)
     this.#source = source
     this.#keeper = new LeaseKeeper({
-      ...{ node: options.node, nodes, incarnation },
-      ...{ limits: options.limits, clock, longestLeaseMs: log.longestLeaseMs },
       send: (to, message) => this.#peers.send(to, message),
       onRevoked: (group, peer) => this.#step(group, { kind: 'revoked', peer }),
+      ...{ node: options.node, nodes, incarnation },
+      ...{ limits: options.limits, clock, longestLeaseMs: log.longestLeaseMs },
     })
     this.#headroom = new Headroom({ limits: options.limits, log, data })
     const { leases } = this.#keeper
-    this.#replica = new Replica({ ...options, incarnation, trace, source, leases })
+    this.#replica = new Replica({ incarnation, trace, source, leases, ...options })
     this.#wakes = new Deadlines(clock, (group) => {
       if (this.#replica.isAwaitingTime(group)) this.#step(group, { kind: 'wake' })
     })
@@ -142,16 +142,16 @@ export class Driver implements LocalReplica {
       this.#step(group, { kind: 'cancel-read', read }),
     )
     this.#reads = new Reads({
-      ...{ clock, trace, limits: options.limits, data, requests: this.#requests },
       replica: this.#replica,
+      ...{ clock, trace, limits: options.limits, data, requests: this.#requests },
       isOver: () => this.#isOver,
       wake: (group) => this.#step(group, { kind: 'wake' }),
       begin: (group, read) => this.#step(group, { kind: 'read', read }),
     })
     this.#peers = new Peers({
+      storeId: log.identity.storeId,
       ...{ node: options.node, incarnation, nodes, limits: options.limits },
       ...{ clock, trace, transport: ports.peers, meta: data, log },
-      storeId: log.identity.storeId,
       onSuspicion: (peer, isSuspected) => this.#onSuspicion(peer, isSuspected),
       onExists: (group, position, informer) => {
         if (this.#isHeld(group)) this.#step(group, { kind: 'exists', position, informer })
@@ -162,8 +162,8 @@ export class Driver implements LocalReplica {
     // What is passed on to a node before there is a link is lost, and would be waited for.
     for (const node of others) this.#replica.suspect(node, true)
     const rollCall = new RollCall({
-      ...{ clock, againMs: options.limits.heartbeatMs, others },
       ask: (node) => this.#peers.requestDigest(node),
+      ...{ clock, againMs: options.limits.heartbeatMs, others },
     })
     this.#rollCall = rollCall
     const listing = { rollCall, data, replica: this.#replica, isOver: () => this.#isOver }
@@ -183,8 +183,8 @@ export class Driver implements LocalReplica {
   /** Takes up what the log holds beyond the data store, then joins the others. */
   async start(): Promise<void> {
     await takeUpLog({
-      ...{ log: this.#log, data: this.#data, source: this.#source, replica: this.#replica },
       limits: this.#options.limits,
+      ...{ log: this.#log, data: this.#data, source: this.#source, replica: this.#replica },
       wake: (group) => this.#step(group, { kind: 'wake' }),
     })
     if (this.#log.settledFlush < this.#log.durableFlush) this.#data.wantBatch()

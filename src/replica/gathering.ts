@@ -19,8 +19,13 @@ export interface Gathering {
 
 export function gathering(number: number): Gathering {
   return {
-    ...{ number, records: [], groupNumbers: [], waiters: [] },
-    ...{ bytes: 0, isForced: false, isClosed: false },
+    number,
+    records: [],
+    groupNumbers: [],
+    waiters: [],
+    bytes: 0,
+    isForced: false,
+    isClosed: false,
   }
 }
 

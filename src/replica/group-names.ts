@@ -40,7 +40,7 @@ export async function groupNames(
 }
 
 async function firstName(scan: NamePorts['scan'], range: Range): Promise<GroupId | undefined> {
-  for await (const rows of scan({ ...range, limit: 1 })) {
+  for await (const rows of scan({ limit: 1, ...range })) {
     for (const { key } of rows) return nameIn(key)
   }
   return undefined

@@ -98,8 +98,9 @@ export class HistorySweep {
     const oldest = this.#parts.oldest(group, horizon)
     assert(oldest <= horizon, 'MVCC-1: versions beyond the horizon were to be forgotten')
     const range = {
+      lt: afterHistory(prefix),
+      limit: sweepChunkRows,
       ...(after === undefined ? { gte: historyPrefix(prefix) } : { gt: after }),
-      ...{ lt: afterHistory(prefix), limit: sweepChunkRows },
     }
     const found: Uint8Array[] = []
     let count = 0

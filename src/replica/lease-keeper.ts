@@ -35,8 +35,8 @@ export class LeaseKeeper {
   constructor(parts: LeaseKeeperParts) {
     const { node, nodes, incarnation, limits, clock, longestLeaseMs } = parts
     this.#parts = parts
-    const common = { node, nodes, incarnation, limits, longestLeaseMs }
-    this.leases = new Leases({ ...common, startedMs: clock.monotonicMs() })
+    const startedMs = clock.monotonicMs()
+    this.leases = new Leases({ node, nodes, incarnation, limits, longestLeaseMs, startedMs })
     this.leases.onEntered = () => this.#schedule(0)
   }
 

@@ -186,10 +186,13 @@ export class Listing {
   async #stored(topic: string, after: GroupId | undefined, limit: number): Promise<KeyValue[]> {
     const putRows = this.#putRows
     const isPending = this.#pending.has(topic)
-    const from =
-      after === undefined ? { gte: listedPrefix(topic) } : { gt: listedKey(topic, after) }
+    const lt = afterListed(topic)
+    const range: Range =
+      after === undefined
+        ? { gte: listedPrefix(topic), lt, limit }
+        : { gt: listedKey(topic, after), lt, limit }
     const found: KeyValue[] = []
-    for await (const rows of this.#ports.scan({ ...from, lt: afterListed(topic), limit })) {
+    for await (const rows of this.#ports.scan(range)) {
       found.push(...rows)
     }
     // What was put meanwhile, or waits to be written, is or will be stored.

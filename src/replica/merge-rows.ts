@@ -17,8 +17,8 @@ import {
 export function storeRange(prefix: Uint8Array, range: RowRange, hidden: number): Range {
   const { lt, reverse, limit } = range
   return {
-    ...lowerBound(rowsPrefix(prefix), range),
     lt: lt === undefined ? afterRows(prefix) : joined(rowsPrefix(prefix), lt),
+    ...lowerBound(rowsPrefix(prefix), range),
     ...(reverse === undefined ? {} : { reverse }),
     ...(limit === undefined ? {} : { limit: limit + hidden }),
   }

@@ -83,8 +83,13 @@ export class Peers {
     const digestedThrough = markOf(mark, log, ownStore)
     if (digestedThrough > 0) trace.mark('digests go on where they were')
     return {
-      ...{ node, outbox: new PeerOutbox(), lastHeardMs: now, lastSentMs: now },
-      ...{ isSuspected: false, hasAdmitted: false, digestedThrough },
+      node,
+      outbox: new PeerOutbox(),
+      lastHeardMs: now,
+      lastSentMs: now,
+      isSuspected: false,
+      hasAdmitted: false,
+      digestedThrough,
       // One that is refused goes with the next batch: the log may come to be as long as it was.
       isUnsaved: mark.length > 0 && digestedThrough === 0,
       mark: new DigestMark(log, digestedThrough),
@@ -109,7 +114,8 @@ export class Peers {
   }[] {
     const { transport } = this.#options
     return [...this.#peers.values()].map(({ node, isSuspected }) => ({
-      ...{ node, isSuspected },
+      node,
+      isSuspected,
       isUp: transport.isUp(node),
     }))
   }
@@ -254,9 +260,7 @@ export class Peers {
 
   #request(peer: Peer): number {
     const asked = (this.#asked += 1)
-    const message: DigestRequest = {
-      ...{ kind: 'digest-request', after: peer.digestedThrough, asked },
-    }
+    const message: DigestRequest = { kind: 'digest-request', after: peer.digestedThrough, asked }
     this.send(peer.node, message)
     return asked
   }

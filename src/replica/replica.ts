@@ -90,8 +90,15 @@ export class Replica {
     this.#drawn = options.incarnation * 2 ** 32
     const { node, incarnation, limits, trace, leases } = options
     this.#context = {
-      ...{ node, incarnation, limits, trace, leases, wall: 0, now: 0 },
-      ...{ mayPropose: false, isAdmitted: false },
+      node,
+      incarnation,
+      limits,
+      trace,
+      leases,
+      wall: 0,
+      now: 0,
+      mayPropose: false,
+      isAdmitted: false,
       isSuspected: (peer) => this.#suspected.has(peer),
       drawNumber: () => (this.#drawn += 1),
       emit: (effect) => this.#effects.push(effect),

@@ -55,7 +55,10 @@ export class RollCall {
     if (others.length === 0) return Promise.resolve(true)
     return new Promise((resolve) => {
       const call: Call = {
-        ...{ firstAsked: new Map(), targets: new Map(), known: new Set(), again: undefined },
+        firstAsked: new Map(),
+        targets: new Map(),
+        known: new Set(),
+        again: undefined,
         end: (isKnown) => {
           timer.cancel()
           call.again?.cancel()

@@ -81,9 +81,10 @@ export function onQuery(log: GroupLog, context: Context, from: NodeId, message: 
   // In one step with the position: what is accepted here later lists the asker.
   const registering = { group, from, attempt: read, position, now: context.now }
   const term = mayRegister ? context.leases.register(registering) : undefined
-  const answer = { kind: 'highest', group, epoch: set.epoch, read, position } as const
-  const withTerm = term === undefined ? answer : { ...answer, term }
-  context.emit({ kind: 'send', to: from, message: withTerm })
+  const { epoch } = set
+  const known = term === undefined ? {} : { term }
+  const answer: Highest = { kind: 'highest', group, epoch, read, position, ...known }
+  context.emit({ kind: 'send', to: from, message: answer })
 }
 
 export function onHighest(log: GroupLog, context: Context, from: NodeId, message: Highest): void {

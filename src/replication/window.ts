@@ -86,8 +86,13 @@ export class ValidationWindow {
     for (const { position, timestamp, sets, keyCount } of this.#packed.entries()) {
       const before = this.#newest
       const entry: Remembered = {
-        ...{ position, timestamp, sets, keyCount, sorted: undefined },
-        ...{ before, next: undefined },
+        position,
+        timestamp,
+        sets,
+        keyCount,
+        sorted: undefined,
+        before,
+        next: undefined,
       }
       if (before === undefined) this.#oldest = entry
       else before.next = entry

@@ -158,22 +158,18 @@ export function compileSchema(
   assert(version <= (newest?.version ?? version), 'TAB-6: a later version has a higher number')
   const asked = new Map<string, CompiledGlobal>()
   const tables = new Map<string, CompiledTable>()
-  const numberOf = (name: string): number => {
-    const number = present(numbers.stored[name], 'TAB-2: tables and indexes have numbers')
-    assert(number <= storedNumberMax, 'TAB-2: a number fits its two bytes, and begins no agenda')
-    return number
-  }
+  const numberOf = (name: string): number => storedNumber(numbers, name)
   const compile = (table: Table): CompiledTable => {
     const done = tables.get(table.name)
     if (done !== undefined) return done
-    const parent = table.kind === 'child' && tableOf(schema, table.inTable)
-    const above = parent === false || parent === undefined ? undefined : compile(parent)
+    const parent = table.kind === 'child' ? tableOf(schema, table.inTable) : undefined
+    const above = parent && compile(parent)
     const root = table.kind === 'root' ? undefined : compile(rootOf(schema, table))
     const properties = table.properties.map((property) =>
       compileProperty(property, `${table.name}.`, numbers.properties),
     )
-    const base = { table, number: numberOf(table.name), properties }
-    const keyed = { ...base, ...keyOf(base, root, above) }
+    const number = numberOf(table.name)
+    const keyed = keyOf({ table, number, properties }, root, above)
     const declared = indexesOf(schema, table.name)
     const indexes = declared.flatMap((index) =>
       index.kind === 'global' ? [] : [compileIndex(index, numberOf(index.name), keyed)],
@@ -185,16 +181,28 @@ export function compileSchema(
     const later = newest?.tables.get(table.name)
     const { key, steps, ownParts, groupPartCount } = keyed
     const compiled: CompiledTable = {
-      ...{ kind: 'table', name: table.name, number: base.number, root: root?.name ?? table.name },
-      ...{ scatter: table.key.scatter, parent: above?.name, key, groupPartCount, steps, ownParts },
-      ...{ properties, sequence: sequenceOf(properties, key), indexes },
-      ...{ globals: later?.globals ?? globals, newest: later },
+      kind: 'table',
+      name: table.name,
+      number,
+      root: root?.name ?? table.name,
+      scatter: table.key.scatter,
+      parent: above?.name,
+      key,
+      groupPartCount,
+      steps,
+      ownParts,
+      properties,
+      sequence: sequenceOf(properties, key),
+      indexes,
+      globals: later?.globals ?? globals,
+      newest: later,
       isUnique: indexes.some((index) => index.isUnique),
-      ...{ names: namesOf(properties), stored: storedOf(properties, key) },
+      names: namesOf(properties),
+      stored: storedOf(properties, key),
       parts: properties.map((property) => ({ property, keyPlace: placeIn(key, property.name) })),
       queryNames: queryNamesOf(steps),
       keyNames: new Set(key.map(({ name }) => name)),
-      groupPrefix: encodeTuple(['tables', schema.name, base.number]),
+      groupPrefix: encodeTuple(['tables', schema.name, number]),
     }
     tables.set(table.name, compiled)
     return compiled
@@ -210,6 +218,12 @@ export function compileSchema(
     indexByNumber: new Map(indexes.map((index) => [index.number, index])),
     globals: asked,
   }
+}
+
+function storedNumber({ stored }: SchemaVersion['numbers'], name: string): number {
+  const number = present(stored[name], 'TAB-2: tables and indexes have numbers')
+  assert(number <= storedNumberMax, 'TAB-2: a number fits its two bytes, and begins no agenda')
+  return number
 }
 
 function tableOf(schema: Schema, name: string | undefined): Table | undefined {
@@ -230,9 +244,13 @@ function compileProperty(
   const parts = type.kind === 'message' ? type.properties : []
   const fields = parts.map((field) => compileProperty(field, `${path}.`, numbers))
   return {
-    ...{ name, path, presence, kind: type.kind },
+    name,
+    path,
+    presence,
+    kind: type.kind,
     number: present(numbers[path], 'TAB-2: properties have numbers'),
-    ...{ fields, fieldNames: namesOf(fields) },
+    fields,
+    fieldNames: namesOf(fields),
     fallback: property.default === undefined ? undefined : valueOf(type.kind, property.default),
   }
 }
@@ -281,7 +299,7 @@ function keyOf(
   { table, number, properties }: Keyless,
   root: CompiledTable | undefined,
   above: CompiledTable | undefined,
-): Pick<Keyed, 'key' | 'groupPartCount' | 'steps' | 'ownParts'> {
+): Keyed {
   const inherited = above?.key ?? root?.key ?? []
   const key = table.key.parts.map(({ property: name, direction }, place): KeyPart => {
     const kind = inherited[place]?.kind ?? kindOf(properties, name)
@@ -294,7 +312,8 @@ function keyOf(
   const ownParts = key.slice(above?.key.length ?? groupPartCount)
   if (above === undefined) {
     const named = group.map(({ name }, place): KeyStep => ({ kind: 'group', name, place }))
-    return { key, groupPartCount, ownParts, steps: [...named, mark, ...ownParts.map(part)] }
+    const steps = [...named, mark, ...ownParts.map(part)]
+    return { table, number, properties, key, groupPartCount, ownParts, steps }
   }
   // The parent's steps, by the names that its parts have here.
   let place = 0
@@ -303,7 +322,8 @@ function keyOf(
     const own = present(key[place++], "TAB-2: a key begins with its parent's")
     return step.kind === 'group' ? { ...step, name: own.name } : part(own)
   })
-  return { key, groupPartCount, ownParts, steps: [...renamed, mark, ...ownParts.map(part)] }
+  const steps = [...renamed, mark, ...ownParts.map(part)]
+  return { table, number, properties, key, groupPartCount, ownParts, steps }
 }
 
 function kindOf(properties: readonly CompiledProperty[], name: string): PropertyKind {
@@ -336,7 +356,10 @@ function compileIndex(index: Index, number: number, keyed: Keyed): CompiledIndex
     return isOfGroup ? { kind: 'group', name: part.name, place } : { kind: 'part', part }
   })
   return {
-    ...{ kind: 'index', name: index.name, number, table: table.name },
+    kind: 'index',
+    name: index.name,
+    number,
+    table: table.name,
     isUnique: index.kind === 'local' && index.unique,
     into: index.kind === 'inline' ? index.into : undefined,
     list: listed.find((list) => list !== undefined),
@@ -366,7 +389,7 @@ function compileGlobal(
   // A number that is drawn at commit says nothing before it.
   const isDrawn = kindOf(keyed.properties, index.shardBy.split('.')[0] ?? '') === 'sequence'
   const { shards, spread } = isDrawn ? { shards: 1, spread: 1 } : index
-  return { ...compiled, schema, shards, spread, shardPlace }
+  return { schema, shards, spread, shardPlace, ...compiled }
 }
 
 function listOn(trail: readonly CompiledProperty[]): readonly string[] | undefined {

@@ -149,9 +149,14 @@ export class IndexLane {
     let outcome: Outcome = { kind: 'unknown' }
     try {
       const submission = {
-        ...{ group: this.#target, intent, attempt: random.int(1, Number.MAX_SAFE_INTEGER) },
-        ...{ readPosition, reads: changes.map(({ state }) => state.key) },
-        ...{ ranges: [], allocations: [], mutations: changes.map(mutationOf) },
+        group: this.#target,
+        intent,
+        attempt: random.int(1, Number.MAX_SAFE_INTEGER),
+        readPosition,
+        reads: changes.map(({ state }) => state.key),
+        ranges: [],
+        allocations: [],
+        mutations: changes.map(mutationOf),
       }
       outcome = await groups.commit(submission, relayBounds.callMs)
       return outcome

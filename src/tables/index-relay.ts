@@ -61,7 +61,11 @@ export class IndexRelay {
     }
     this.#groups = parts.groups ?? new LocalGroups(replica)
     this.#worker = new AgendaWorker({
-      ...{ topic: indexTopic, agenda: replica.agenda, clock, random, bounds },
+      topic: indexTopic,
+      agenda: replica.agenda,
+      clock,
+      random,
+      bounds,
       serve: (group) => this.#serve(group),
       onFailed: (_group, error) => {
         this.#failures += 1
@@ -87,8 +91,9 @@ export class IndexRelay {
   async #serve(group: GroupId): Promise<Served> {
     const { replica } = this.#parts
     const { position } = await replica.read(group, 'any', relayBounds.callMs)
-    const page = { limit: relayBounds.changesLookedAtMax, bytesMax: relayPageBytesMax }
-    const rows = await replica.scan(group, { ...indexAgenda, ...page })
+    const limit = relayBounds.changesLookedAtMax
+    const page = { limit, bytesMax: relayPageBytesMax, ...indexAgenda }
+    const rows = await replica.scan(group, page)
     if (rows.length === 0) {
       this.#leftOn.delete(group)
       return { kind: 'empty', position }
@@ -125,7 +130,7 @@ export class IndexRelay {
     if (known !== undefined) return known
     const lane = new IndexLane(
       target,
-      { ...this.#parts, groups: this.#groups, sessions: this.#intents() },
+      { sessions: this.#intents(), ...this.#parts, groups: this.#groups },
       () => {
         this.#lanes.delete(target)
       },

@@ -241,7 +241,8 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
   ): QueueHandling {
     const { scope, queues, watch } = this.#options
     return handling(queues).handle({
-      ...{ ...options, queue: storedName(this.#opened, name) },
+      ...options,
+      queue: storedName(this.#opened, name),
       // What it writes is kept in all indexes that there are by then.
       prepare: () => watch?.trusted(),
       handle: async (raw, taken) => {

@@ -40,7 +40,7 @@ export class PortGroups implements GroupReads {
     limit: number,
   ): Promise<readonly StoredRow[]> {
     const read = await runRead(this.#port, group, this.#from, this.#options(), (reads) =>
-      reads.scan({ ...range, reverse, limit }),
+      reads.scan({ reverse, limit, ...range }),
     )
     return read.value.rows
   }

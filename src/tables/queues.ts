@@ -40,7 +40,10 @@ export function messageOf<Root extends RootTable, Body>(
   const { sender, body, failures } = message
   const from = rootOfGroup(context.schema, sender ?? context.group)
   return typed<Message<Root, Body>>({
-    ...{ id, sentAt, attempt: failures + 1, to: keyOf(context) },
+    id,
+    sentAt,
+    attempt: failures + 1,
+    to: keyOf(context),
     from: from && { table: from.root.name, key: keyOf(from) },
     body: decodeBody(body),
   })

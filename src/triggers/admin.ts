@@ -87,9 +87,13 @@ export class TriggerAdmin {
     }
     const holdings = decodeHoldings(service?.assignment ?? { workers: [], runs: [] })
     return {
-      ...{ service: name, term: service?.term ?? 0, generation: service?.generation ?? 0 },
+      service: name,
+      term: service?.term ?? 0,
+      generation: service?.generation ?? 0,
       workers: workers.map(({ worker, beat }) => ({
-        ...{ worker, beat, isLeader: service?.leader === worker },
+        worker,
+        beat,
+        isLeader: service?.leader === worker,
         shards: shardsOf(holdings, worker).size,
       })),
       moving: [...holdings.values()].filter(({ next }) => next !== undefined).length,
@@ -120,7 +124,10 @@ export class TriggerAdmin {
   /** Runs again, also after it has stopped; the cells that are marked by now count no more. */
   resume(trigger: string): Promise<TriggerRow> {
     return this.#store.change(trigger, (row) => ({
-      ...{ ...row, state: 'running', reason: '', forgiven: row.marked },
+      ...row,
+      state: 'running',
+      reason: '',
+      forgiven: row.marked,
     }))
   }
 
@@ -301,7 +308,8 @@ export class TriggerAdmin {
       .flat()
       .map(valueOf)
       .map(({ shard, cells: [first], next }) => ({
-        ...{ shard, next: first === undefined ? next : first.addedId - 1 },
+        shard,
+        next: first === undefined ? next : first.addedId - 1,
       }))
   }
 }

@@ -40,7 +40,10 @@ export interface ServiceView {
 }
 
 const noService: ServiceRow = {
-  ...{ term: 0, leader: '', generation: 0, assignment: { workers: [], runs: [] } },
+  term: 0,
+  leader: '',
+  generation: 0,
+  assignment: { workers: [], runs: [] },
 }
 
 export class ServiceStore {

@@ -124,8 +124,8 @@ export class ShardRun {
     }
     this.#done ??= (page.cells[0]?.addedId ?? page.next + 1) - 1
     const { shard, next, asOf } = page
-    const place = { kind: 'after', shard, addedId: next } as const
-    this.#place = asOf === undefined ? place : { ...place, asOf }
+    const at = asOf === undefined ? {} : { asOf }
+    this.#place = { kind: 'after', shard, addedId: next, ...at }
     if (page.cells.length === 0) return
     this.#queue.push(...page.cells.map((cell) => ({ cell, release })))
     this.go()
@@ -283,7 +283,7 @@ export class ShardRun {
     try {
       // It was stopped while it waited.
       if (!this.#mayRun()) return notCalled
-      const given = { ...cell, shard: claim.shard }
+      const given = { shard: claim.shard, ...cell }
       const context = { cells, attempt: nth }
       onEvent({ kind: 'calls', trigger: trigger.name, cell: given, claim })
       const call = (): Promise<void> | void => trigger.handle(given, context)

@@ -52,7 +52,9 @@ export class TriggerRun {
     this.#slots = new Slots(parts.limits.handlersMax)
     this.#opens = new Slots(parts.limits.opensMax)
     const tail = {
-      ...{ ...parts, answers: { count: 0 }, mayRun: () => this.#mayRun() },
+      ...parts,
+      answers: { count: 0 },
+      mayRun: () => this.#mayRun(),
       onRoom: () => this.#pumpAll(),
     }
     this.#tails = Array.from({ length: parts.limits.tails }, () => new Tail(tail))
@@ -119,7 +121,10 @@ export class TriggerRun {
     const { worker, clock, limits } = this.#parts
     const run: ShardRun = new ShardRun({
       ...this.#parts,
-      ...{ slots: this.#slots, claim: { shard, generation, owner: worker }, clock, limits },
+      slots: this.#slots,
+      claim: { shard, generation, owner: worker },
+      clock,
+      limits,
       mayRun: () => this.#mayRun(),
       report: (of, marked) => this.#report(of, marked),
       onReady: (ready) => this.#tailOf(ready)?.add(ready),

@@ -63,8 +63,12 @@ export class Worker {
     this.#store = new ServiceStore(ports.tables, service.service, this.#limits.callMs)
     this.#runs = service.triggers.map((trigger) => this.#runOf(trigger))
     this.#member = new Member({
-      ...{ store: this.#store, clock: ports.clock, random: ports.random, limits: this.#limits },
-      ...{ worker: this.name, shards: [...shards].sort((a, b) => a - b) },
+      store: this.#store,
+      clock: ports.clock,
+      random: ports.random,
+      limits: this.#limits,
+      worker: this.name,
+      shards: [...shards].sort((a, b) => a - b),
       released: () => this.#released,
       onView: (view) => this.#onView(view),
       onReach: (isReached, error) => this.#onReach(isReached, error?.message ?? ''),
@@ -118,7 +122,12 @@ export class Worker {
     const { cells, tables, clock, random } = this.#ports
     const name = { service, trigger: trigger.name }
     return new TriggerRun({
-      ...{ trigger, worker: this.name, cells, clock, random, limits: this.#limits },
+      trigger,
+      worker: this.name,
+      cells,
+      clock,
+      random,
+      limits: this.#limits,
       offsets: new OffsetStore(tables, datastore, name, this.#limits.callMs),
       report: (...told) => this.#store.report(...told),
       onEvent: this.#onEvent,

@@ -41,7 +41,7 @@ export class LocalGroups implements GroupPort {
 
   async scan(group: GroupId, view: View, range: RowRange): Promise<RowPage> {
     const limit = Math.min(range.limit ?? Infinity, pageRowsMax)
-    const asked = { ...range, limit, bytesMax: answerBytesMax }
+    const asked = { bytesMax: answerBytesMax, ...range, limit }
     const rows = await this.#replica.scan(group, asked, view.asOf)
     return cutPage(rows, rows.length === range.limit || isAtEnd(rows, asked))
   }

@@ -54,7 +54,8 @@ export function readAgendaOperation(
     case agendaOperationKinds['list-agenda']: {
       const [topic, after, limit, isOfSet] = field.list(fields, 'list-agenda', 4)
       const asked = {
-        ...{ topic: readTopic(topic), limit: field.count(limit, 'limit', 1) },
+        topic: readTopic(topic),
+        limit: field.count(limit, 'limit', 1),
         ...(part.flag(isOfSet, 'of its set') && { isOfSet: true as const }),
       }
       if (field.isAbsent(after)) return { kind: 'list-agenda', ...asked }

@@ -133,12 +133,12 @@ function readOperation(value: unknown): Operation {
       const isDirect = rest.length === 3 && rest[2] === true
       const [datastore, items] = field.list(rest, 'put', isDirect ? 3 : 2)
       const read = part.some(items, 'items', itemsMax).map(readPutItem)
-      const put = {
+      return {
         kind: 'put',
         datastore: part.text(datastore, 'datastore'),
         items: read,
-      } as const
-      return isDirect ? { ...put, isDirect } : put
+        ...(isDirect && { isDirect }),
+      }
     }
     case kinds.get: {
       const [datastore, read, items] = field.list(rest, 'get', 3)
@@ -175,7 +175,8 @@ function readOperation(value: unknown): Operation {
 function readPurge(fields: readonly unknown[]): CellOperation {
   const [datastore, shard, before, column, keepLatest, after, limit] = fields
   return {
-    ...{ kind: 'purge', datastore: part.text(datastore, 'datastore') },
+    kind: 'purge',
+    datastore: part.text(datastore, 'datastore'),
     shard: field.count(shard, 'shard'),
     before: field.count(before, 'before'),
     ...(!field.isAbsent(column) && { column: part.text(column, 'column') }),
@@ -188,7 +189,8 @@ function readPurge(fields: readonly unknown[]): CellOperation {
 function readRow(fields: readonly unknown[]): CellOperation {
   const [datastore, read, rowKey, from, limit] = fields
   return {
-    ...{ kind: 'row', ...readTarget(datastore, read) },
+    kind: 'row',
+    ...readTarget(datastore, read),
     rowKey: part.text(rowKey, 'row key'),
     ...(!field.isAbsent(from) && { from: part.text(from, 'from') }),
     limit: field.count(limit, 'limit'),
@@ -198,7 +200,8 @@ function readRow(fields: readonly unknown[]): CellOperation {
 function readVersions(fields: readonly unknown[]): CellOperation {
   const [datastore, read, rowKey, column, from, limit, reverse] = fields
   return {
-    ...{ kind: 'versions', ...readTarget(datastore, read) },
+    kind: 'versions',
+    ...readTarget(datastore, read),
     rowKey: part.text(rowKey, 'row key'),
     column: part.text(column, 'column'),
     ...(!field.isAbsent(from) && { from: field.count(from, 'from') }),
@@ -210,7 +213,8 @@ function readVersions(fields: readonly unknown[]): CellOperation {
 function readLog(fields: readonly unknown[]): CellOperation {
   const [datastore, read, items, limit, waitMs] = fields
   return {
-    ...{ kind: 'log', ...readTarget(datastore, read) },
+    kind: 'log',
+    ...readTarget(datastore, read),
     items: part.some(items, 'places', shardCount + 1).map(readPlace),
     limit: field.count(limit, 'limit'),
     waitMs: field.count(waitMs, 'wait'),
@@ -243,13 +247,13 @@ function readPutItem(value: unknown): PutItem {
   const fields = field.list(value, 'item')
   const isNamed = fields.length === 5
   const [rowKey, column, refKey, body, creator] = field.list(value, 'item', isNamed ? 5 : 4)
-  const item = {
+  return {
     rowKey: part.text(rowKey, 'row key'),
     column: part.text(column, 'column'),
     refKey: readRefKey(refKey),
     body: part.body(body),
+    ...(isNamed && { creator: field.bytes(creator, 'creator', creatorBytes) }),
   }
-  return isNamed ? { ...item, creator: field.bytes(creator, 'creator', creatorBytes) } : item
 }
 
 function readGetItem(value: unknown): GetItem {
@@ -274,8 +278,9 @@ function readPlace(value: unknown): LogPlace {
   const [shardField, kind, number, asOf] = field.list(value, 'place', 4)
   const shard = field.count(shardField, 'shard')
   if (kind === 0) {
-    const place = { kind: 'after', shard, addedId: field.count(number, 'added id') } as const
-    return field.isAbsent(asOf) ? place : { ...place, asOf: field.count(asOf, 'as of') }
+    const addedId = field.count(number, 'added id')
+    const at = field.isAbsent(asOf) ? {} : { asOf: field.count(asOf, 'as of') }
+    return { kind: 'after', shard, addedId, ...at }
   }
   if (kind === 1) return { kind: 'since', shard, timestamp: field.count(number, 'timestamp') }
   throw new field.MalformedError('place is of no known kind')

@@ -48,12 +48,12 @@ export function packResponse(response: Response): Packable {
 
 export function readResponse(value: unknown): Response {
   const [id, positions, answer, leaders] = field.list(value, 'response', 4)
-  const response = {
+  return {
     id: field.count(id, 'request id'),
     positions: part.positions(positions),
     answer: readAnswer(answer),
+    ...(!field.isAbsent(leaders) && { leaders: part.leaders(leaders) }),
   }
-  return field.isAbsent(leaders) ? response : { ...response, leaders: part.leaders(leaders) }
 }
 
 function packAnswer(answer: Reply): Packable[] {

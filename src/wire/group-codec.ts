@@ -112,7 +112,9 @@ export function readGroupOperation(
     case 'list-groups': {
       const [group, after, limit, isOfSet] = field.list(fields, kind, 4)
       return {
-        ...{ kind, group: field.group(group), limit: field.count(limit, 'limit', 1) },
+        kind,
+        group: field.group(group),
+        limit: field.count(limit, 'limit', 1),
         ...(!field.isAbsent(after) && { after: field.group(after) }),
         ...(part.flag(isOfSet, 'of its set') && { isOfSet: true as const }),
       }
@@ -242,10 +244,10 @@ function readBound(value: unknown): Uint8Array {
 function readRowRange(value: unknown): RowRange {
   const [gte, gt, lt, reverse, limit] = field.list(value, 'range', 5)
   return {
+    reverse: part.flag(reverse, 'reverse'),
     ...(!field.isAbsent(gte) && { gte: readBound(gte) }),
     ...(!field.isAbsent(gt) && { gt: readBound(gt) }),
     ...(!field.isAbsent(lt) && { lt: readBound(lt) }),
-    reverse: part.flag(reverse, 'reverse'),
     ...(!field.isAbsent(limit) && { limit: field.count(limit, 'limit', 1) }),
   }
 }
@@ -253,7 +255,7 @@ function readRowRange(value: unknown): RowRange {
 function packCommitGroup({ submission }: CommitGroup): Packable[] {
   const { group, intent, attempt, readPosition, reads, ranges } = submission
   const { allocations, mutations } = submission
-  const transaction = encodeTransaction({ ...intent, attempt, allocations, mutations })
+  const transaction = encodeTransaction({ attempt, allocations, mutations, ...intent })
   return [group, readPosition, reads, ranges.map(({ gte, lt }) => [gte, lt]), transaction]
 }
 
@@ -267,7 +269,9 @@ function readCommitGroup(fields: readonly unknown[]): CommitGroup {
     submission: {
       group: field.group(group),
       intent: { session, sequence, floor, expiresAt },
-      ...{ attempt, allocations, mutations },
+      attempt,
+      allocations,
+      mutations,
       readPosition: field.count(readPosition, 'read position'),
       reads: part.some(reads, 'reads', keysMax).map(readKey),
       ranges: part.some(ranges, 'ranges', keysMax).map(field.keyRange),

@@ -44,7 +44,9 @@ export function readQueryIndex(
     10,
   )
   return {
-    ...{ kind: 'index', ...target(datastore, read), name: part.text(name, 'name') },
+    kind: 'index',
+    ...target(datastore, read),
+    name: part.text(name, 'name'),
     where: part.some(where, 'filters', filtersMax).map(readFilter),
     ...(!field.isAbsent(columns) && { columns: readColumns(columns) }),
     ...(!field.isAbsent(order) && { order: part.text(order, 'order') }),
@@ -139,7 +141,8 @@ function packDropIndex({ datastore, name, number, graceMs }: DropIndex): Packabl
 function readDropIndex(fields: readonly unknown[]): DropIndex {
   const [datastore, name, number, graceMs] = field.list(fields, 'drop index', 4)
   return {
-    ...{ kind: 'drop-index', datastore: part.text(datastore, 'datastore') },
+    kind: 'drop-index',
+    datastore: part.text(datastore, 'datastore'),
     name: part.text(name, 'name'),
     ...(!field.isAbsent(number) && { number: field.count(number, 'number') }),
     ...(!field.isAbsent(graceMs) && { graceMs: field.count(graceMs, 'grace') }),
@@ -157,8 +160,10 @@ export function readDropped(
   const known = dropPhases[field.count(phase, 'phase')]
   if (known === undefined) throw new field.MalformedError('phase is of no known kind')
   return {
-    ...{ kind: 'drop-index', phase: known },
-    ...{ done: field.count(done, 'done'), total: field.count(total, 'total') },
+    kind: 'drop-index',
+    phase: known,
+    done: field.count(done, 'done'),
+    total: field.count(total, 'total'),
     number: field.count(number, 'number'),
   }
 }

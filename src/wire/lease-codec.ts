@@ -51,13 +51,14 @@ export function readLeaseMessage(
 }
 
 function readRenew(fields: readonly unknown[]): LeaseMessage & { kind: 'renew' } {
-  const renew = {
-    kind: 'renew' as const,
-    asked: readAsked(fields[0]),
-    grantor: field.count(fields[1], 'grantor'),
-    serial: field.count(fields[2], 'serial'),
+  const [asked, grantor, serial, term] = fields
+  return {
+    kind: 'renew',
+    asked: readAsked(asked),
+    grantor: field.count(grantor, 'grantor'),
+    serial: field.count(serial, 'serial'),
+    ...(!field.isAbsent(term) && { term: field.term(term) }),
   }
-  return field.isAbsent(fields[3]) ? renew : { ...renew, term: field.term(fields[3]) }
 }
 
 function packAsked({ incarnation, sentAt, sentWall }: Asked): Packable {

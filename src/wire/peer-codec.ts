@@ -74,11 +74,27 @@ const kinds = {
 
 /** Fields of a message of each kind, its kind and envelope among them; absent ones are sent as nil. */
 const fieldCounts: Readonly<Record<PackedMessage['kind'], number>> = {
-  ...{ prepare: 5, promised: 6, accepted: 6, refused: 6, faulty: 5 },
-  ...{ fetch: 5, entries: 6, query: 5, highest: 6, forward: 10, 'forward-reply': 5 },
-  ...{ 'digest-request': 3 },
-  ...{ invalidate: 4, invalidated: 5, revoke: 5, revoked: 5, release: 4 },
-  ...{ renew: 5, renewed: 6, 'hand-back': 2, slow: 2 },
+  prepare: 5,
+  promised: 6,
+  accepted: 6,
+  refused: 6,
+  faulty: 5,
+  fetch: 5,
+  entries: 6,
+  query: 5,
+  highest: 6,
+  forward: 10,
+  'forward-reply': 5,
+  'digest-request': 3,
+  invalidate: 4,
+  invalidated: 5,
+  revoke: 5,
+  revoked: 5,
+  release: 4,
+  renew: 5,
+  renewed: 6,
+  'hand-back': 2,
+  slow: 2,
 }
 
 /** Messages about one ballot at one position. */
