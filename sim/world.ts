@@ -17,7 +17,7 @@ export interface Scheduled {
 export type Ending = 'done' | 'deadline' | 'idle' | 'events'
 
 /** How often the loop lets the process look at rejected promises and its own timers. */
-const eventsPerTurn = 32
+const eventsPerTurn = 128
 
 /** A line of what happened, for those who watch a run. */
 export type Watcher = (timeMicros: number, label: string) => void

@@ -5,7 +5,7 @@
 import { topicTextOf } from '../../src/base/agenda-key.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import type { Put } from '../../src/ports/storage.ts'
-import { parseGroupKey, rowSubspace } from './data-disks.ts'
+import { groupIn, rowIn } from './data-disks.ts'
 import type { Referee } from './referee.ts'
 
 interface AgendaOnDisk {
@@ -15,6 +15,7 @@ interface AgendaOnDisk {
 }
 
 const listingText = 'l'
+const listingByte = listingText.charCodeAt(0)
 
 export class AgendaChecker {
   readonly #referee: Referee
@@ -39,8 +40,8 @@ export class AgendaChecker {
     this.#disks.set(node, disk)
     const touched = new Set<string>()
     for (const { key, value } of puts) {
-      const text = latin1(key)
-      if (text.startsWith(listingText)) {
+      if (key[0] === listingByte) {
+        const text = latin1(key)
         if (value === undefined) disk.listed.delete(text)
         else disk.listed.add(text)
         touched.add(text)
@@ -65,12 +66,11 @@ export class AgendaChecker {
 
 /** The listing that a group's row asks for, when it is on an agenda. */
 function noteRow({ rows }: AgendaOnDisk, key: Uint8Array, value: unknown): string | undefined {
-  const parsed = parseGroupKey(key)
-  if (parsed?.subspace !== rowSubspace) return undefined
-  const row = latin1(parsed.rest)
-  const topic = topicTextOf(row)
-  if (topic === undefined) return undefined
-  const listing = `${listingText}${topic}${parsed.group}`
+  const found = rowIn(key)
+  const topic = found && topicTextOf(found.row)
+  if (found === undefined || topic === undefined) return undefined
+  const { row } = found
+  const listing = `${listingText}${topic}${groupIn(key, found.end)}`
   const under = rows.get(listing) ?? new Set()
   if (value === undefined) under.delete(row)
   else under.add(row)

@@ -29,7 +29,7 @@ interface GroupOnDisk {
 
 const groupByte = 'g'.charCodeAt(0)
 const stateSubspace = 0
-export const rowSubspace = 1
+const rowSubspace = 1
 const historySubspace = 2
 
 export class DataDisks {
@@ -123,12 +123,29 @@ function storedOf({ key, value }: Put): Stored {
 export function parseGroupKey(
   key: Uint8Array,
 ): { readonly group: string; readonly subspace: number; readonly rest: Uint8Array } | undefined {
+  const end = groupEnd(key)
+  if (end === undefined) return undefined
+  return { group: groupIn(key, end), subspace: key[end + 2] ?? -1, rest: key.subarray(end + 3) }
+}
+
+/** Of a row of a group: what comes behind the group, when that is a row of its. */
+export function rowIn(key: Uint8Array): { readonly end: number; readonly row: string } | undefined {
+  const end = groupEnd(key)
+  if (end === undefined || key[end + 2] !== rowSubspace) return undefined
+  return { end, row: latin1(key.subarray(end + 3)) }
+}
+
+/** Where the group of a key ends; undefined for rows that belong to no group. */
+function groupEnd(key: Uint8Array): number | undefined {
   if (key[0] !== groupByte) return undefined
   let end = key.indexOf(0, 1)
   // A zero that belongs to the group is followed by this.
   while (end >= 0 && key[end + 1] === 0xff) end = key.indexOf(0, end + 2)
-  if (end < 0 || end + 1 >= key.length) return undefined
+  return end < 0 || end + 1 >= key.length ? undefined : end
+}
+
+/** The group of a key, which ends there. */
+export function groupIn(key: Uint8Array, end: number): string {
   const text = latin1(key.subarray(1, end))
-  const group = text.includes('\0') ? text.replaceAll('\0\xff', '\0') : text
-  return { group, subspace: key[end + 2] ?? -1, rest: key.subarray(end + 3) }
+  return text.includes('\0') ? text.replaceAll('\0\xff', '\0') : text
 }

@@ -29,6 +29,7 @@ export interface DigestCheckerParts {
 }
 
 const peerText = latin1(nameKey('peer/'))
+const peerByte = peerText.charCodeAt(0)
 
 export class DigestChecker {
   readonly #parts: DigestCheckerParts
@@ -68,8 +69,9 @@ export class DigestChecker {
 
   onDataDurable(node: string, puts: readonly Put[]): void {
     for (const { key, value } of puts) {
-      const name = value && latin1(key)
-      if (value === undefined || name?.startsWith(peerText) !== true) continue
+      if (value === undefined || key[0] !== peerByte) continue
+      const name = latin1(key)
+      if (!name.startsWith(peerText)) continue
       const stored = decodeStored(key, value)
       assert(typeof stored === 'object', 'digest-checker: a durable value does not decode')
       const fields = unpack(stored.payload)

@@ -39,8 +39,7 @@ export class Leases {
   readonly #grants: Grants
   /** When holders were found slow, the last times of each. */
   readonly #slow = new Map<NodeId, number[]>()
-  /** Groups that this node has registered, or tries to. */
-  #groups = 0
+  readonly #groups = new Set<GroupId>()
 
   constructor(options: LeasesOptions) {
     const { node, nodes, incarnation, limits, startedMs } = options
@@ -54,6 +53,10 @@ export class Leases {
 
   /** Groups that this node serves by itself, or tries to. */
   get heldGroups(): number {
+    return this.#groups.size
+  }
+
+  get entered(): Iterable<GroupId> {
     return this.#groups
   }
 
@@ -63,16 +66,16 @@ export class Leases {
   }
 
   /** Room for one more group? It is taken until `leave`. */
-  enter(): boolean {
+  enter(group: GroupId): boolean {
     const { leaseMs, leaseGroupsMax } = this.#options.limits
-    if (leaseMs === 0 || this.#groups >= leaseGroupsMax) return false
-    this.#groups += 1
+    if (leaseMs === 0 || this.#groups.size >= leaseGroupsMax) return false
+    this.#groups.add(group)
     this.onEntered()
     return true
   }
 
-  leave(): void {
-    this.#groups -= 1
+  leave(group: GroupId): void {
+    this.#groups.delete(group)
   }
 
   isHeld(peer: NodeId, term: Term, reading: Reading): boolean {
@@ -121,7 +124,7 @@ export class Leases {
 
   /** Called a few times in each lease. A node that serves no group by itself lets its leases end. */
   renewals(reading: Reading): readonly Told[] {
-    if (this.#groups === 0) return []
+    if (this.#groups.size === 0) return []
     return this.#peers.flatMap((peer) => this.#renewal(peer, reading, this.#pauseMs))
   }
 

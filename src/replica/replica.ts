@@ -199,9 +199,14 @@ export class Replica {
     grantor: NodeId,
     visit: (group: GroupId, position: Position) => void,
   ): void {
-    if (this.#options.leases.heldGroups === 0) return
-    for (const { log } of this.#groups.values()) {
-      if (countsOn(log, this.#context, now, grantor)) visit(log.group, mayLackFrom(log))
+    const { leases } = this.#options
+    // By the monotonic clock alone: a look changes nothing, and a wall clock only ends leases earlier.
+    const reading = { now, wall: Number.NEGATIVE_INFINITY }
+    if (!leases.isLive(grantor, reading)) return
+    for (const group of leases.entered) {
+      const log = this.#groups.get(group)?.log
+      if (log !== undefined && countsOn(log, leases, grantor, reading))
+        visit(group, mayLackFrom(log))
     }
   }
 

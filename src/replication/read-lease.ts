@@ -8,6 +8,7 @@
  */
 import { assert } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
+import type { Reading } from '../lease/reading.ts'
 import { supply } from './acceptance.ts'
 import { chase } from './catch-up.ts'
 import type { Context } from './effect.ts'
@@ -16,7 +17,7 @@ import type { Highest, Invalidate, Release, Revoke } from './message.ts'
 
 /** A majority read begins: its answers may register the group, where there is room for it. */
 export function beginAttempt(log: GroupLog, context: Context, attempt: number): void {
-  if (log.lease === undefined && !context.leases.enter()) return
+  if (log.lease === undefined && !context.leases.enter(log.group)) return
   log.lease = { attempt, grants: new Map(), ignored: new Set(), usedMs: context.now }
   log.idleDeadline = context.now + context.limits.leaseIdleMs
 }
@@ -47,18 +48,14 @@ export function leasedPosition(log: GroupLog, context: Context): Position | unde
   return 2 * count > set.voters.length ? Math.max(highestKnown(log), log.floor) : undefined
 }
 
-/**
- * Whether the group counts on a registration by a grantor, for those who look at all nodes. By the
- * monotonic clock alone: a look changes nothing, and a wall clock only ends leases earlier.
- */
+/** Whether the group counts on a registration by a grantor, for those who look at all nodes. */
 export function countsOn(
   { lease }: GroupLog,
-  { leases }: Pick<Context, 'leases'>,
-  now: number,
+  leases: Pick<Context['leases'], 'isHeld'>,
   grantor: NodeId,
+  reading: Reading,
 ): boolean {
   const term = lease?.grants.get(grantor)
-  const reading = { now, wall: Number.NEGATIVE_INFINITY }
   return term !== undefined && leases.isHeld(grantor, term, reading)
 }
 
@@ -130,5 +127,5 @@ export function onIdleDeadline(log: GroupLog, context: Context): void {
 function endLease(log: GroupLog, context: Context): void {
   log.lease = undefined
   log.idleDeadline = Number.POSITIVE_INFINITY
-  context.leases.leave()
+  context.leases.leave(log.group)
 }

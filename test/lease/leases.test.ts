@@ -11,7 +11,8 @@ import type { HandBack, Renew, Renewed, Slow, Term } from '../../src/lease/messa
 import type { Reading } from '../../src/lease/reading.ts'
 
 const [x, y, z] = [nodeId('x'), nodeId('y'), nodeId('z')]
-const [g, h] = [groupOfBytes(Buffer.from('g')), groupOfBytes(Buffer.from('h'))]
+const groupNamed = (name: string): GroupId => groupOfBytes(Buffer.from(name))
+const [g, h, i] = [groupNamed('g'), groupNamed('h'), groupNamed('i')]
 const at = (now: number): Reading => ({ now, wall: (5_000 + now) * 1000 })
 const ignore = (): void => undefined
 
@@ -32,25 +33,25 @@ function carry(told: readonly Told[], from: NodeId, nodes: Map<NodeId, Leases>, 
 
 test('a node serves only so many groups by itself, and none where there are no leases', () => {
   const leases = leasesOf(x, { leaseGroupsMax: 2 })
-  expect([leases.enter(), leases.enter(), leases.enter()]).toEqual([true, true, false])
-  leases.leave()
+  expect([g, h, i].map((group) => leases.enter(group))).toEqual([true, true, false])
+  leases.leave(g)
   expect(leases.heldGroups).toBe(1)
-  expect(leases.enter()).toBe(true)
-  expect(leasesOf(x, { leaseMs: 0 }).enter()).toBe(false)
+  expect(leases.enter(i)).toBe(true)
+  expect(leasesOf(x, { leaseMs: 0 }).enter(g)).toBe(false)
 })
 
 test('leases are renewed with every peer as long as there is a group to be served', () => {
   const leases = leasesOf(x)
   expect(leases.renewals(at(0))).toEqual([])
-  leases.enter()
+  leases.enter(g)
   expect(receivers(leases.renewals(at(0)))).toEqual([y, z])
-  leases.leave()
+  leases.leave(g)
   expect(leases.renewals(at(1_000))).toEqual([])
 })
 
 test('a peer is asked for a lease once in an eighth of its time', () => {
   const leases = leasesOf(x, { leaseMs: 800 })
-  leases.enter()
+  leases.enter(g)
   expect(receivers(leases.ask(y, at(0)))).toEqual([y])
   expect(leases.ask(y, at(99))).toEqual([])
   expect(receivers(leases.renewals(at(99)))).toEqual([z])
