@@ -6,6 +6,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expectedCounts } from './coverage.ts'
 import type { RunOutcome, RunResult } from './result.ts'
+import { stackLinesMax } from './run-error.ts'
 import { runSeedChecked } from './run.ts'
 import type { Switches } from './swarm-faults.ts'
 
@@ -58,6 +59,7 @@ const sharesMin: Readonly<Record<string, number>> = {
  * it is looked at, and an old one that is seldom gone through, since code that nothing refers to at that
  * moment has to be optimized again after it. Code is optimized later and in smaller pieces than V8 would
  * by itself: a run goes through all of the program, and optimizing was a fifth of what its process did.
+ * Errors are a part of most runs, and the deeper their stacks, the longer it takes to make them.
  */
 export const v8Flags: readonly string[] = [
   '--min-semi-space-size=64',
@@ -65,6 +67,7 @@ export const v8Flags: readonly string[] = [
   '--initial-old-space-size=256',
   '--interrupt-budget=270336',
   '--max-inlined-bytecode-size-cumulative=460',
+  `--stack-trace-limit=${stackLinesMax}`,
 ]
 
 /** Of one job, seeds are run by this process if it was started with room for them. */

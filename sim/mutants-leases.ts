@@ -88,8 +88,8 @@ export const leaseMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/lease/grantor.ts',
-        find: 'revoked: [...revocations.keys()] }',
-        replace: 'revoked: [...revocations.keys()].slice(revocations.size) }',
+        find: 'const revoked = [...revocations.keys()]\n',
+        replace: 'const revoked = [...revocations.keys()].slice(revocations.size)\n',
       },
     ],
   },

@@ -12,10 +12,13 @@ export function sentenceOf(error: unknown): string {
   return `An error that nobody handles: ${error instanceof Error ? error.message : String(error)}`
 }
 
+/** Lines of a stack that a verdict has. */
+export const stackLinesMax = 6
+
 export function stackOf(error: unknown): readonly string[] {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
   return stack
     .split('\n')
-    .slice(1, 7)
+    .slice(1, 1 + stackLinesMax)
     .map((line) => line.trim())
 }
