@@ -56,6 +56,7 @@ export class Leases {
     return this.#groups.size
   }
 
+  /** The same groups by name, for those who look at all nodes. */
   get entered(): Iterable<GroupId> {
     return this.#groups
   }
