@@ -198,21 +198,26 @@ export function checkRules(root: string): string[] {
   const sources = filesUnder(root, 'src', '.ts').map((path) => read(root, path))
   const checkers = checkerFiles(root).map((path) => read(root, path))
   const titles = filesUnder(root, 'test', '.test.ts').flatMap((path) => titlesIn(read(root, path)))
+  return statedRules(root).flatMap(({ spec, rule }) => {
+    const asserted = new RegExp(`['"\`]${rule}: `)
+    const checked = new RegExp(`['"\`]${rule}['"\`: ]`)
+    const isCarried =
+      sources.some((text) => asserted.test(text)) || checkers.some((text) => checked.test(text))
+    const isClaimed = titles.some((title) => rulesOfTitle(title).includes(rule))
+    return [
+      ...(isCarried ? [] : [`${spec}: ${rule} is neither asserted in src nor checked in sim`]),
+      ...(isClaimed ? [] : [`${spec}: ${rule} opens no test's title`]),
+    ]
+  })
+}
+
+/** The rules that begin a row of a table in a SPEC.md. */
+export function statedRules(root: string): { readonly spec: string; readonly rule: string }[] {
   const specs = ['src', 'sim', 'schema'].flatMap((folder) => filesUnder(root, folder, 'SPEC.md'))
-  return specs.flatMap((spec) =>
-    [...read(root, spec).matchAll(/^\|\s*\*\*([A-Z]+-\d+)\*\*\s*\|/gm)].flatMap((row) => {
-      const rule = row[1] ?? ''
-      const asserted = new RegExp(`['"\`]${rule}: `)
-      const checked = new RegExp(`['"\`]${rule}['"\`: ]`)
-      const isCarried =
-        sources.some((text) => asserted.test(text)) || checkers.some((text) => checked.test(text))
-      const isClaimed = titles.some((title) => rulesOfTitle(title).includes(rule))
-      return [
-        ...(isCarried ? [] : [`${spec}: ${rule} is neither asserted in src nor checked in sim`]),
-        ...(isClaimed ? [] : [`${spec}: ${rule} opens no test's title`]),
-      ]
-    }),
-  )
+  return specs.flatMap((spec) => {
+    const rows = read(root, spec).matchAll(/^\|\s*\*\*([A-Z]+-\d+)\*\*\s*\|/gm)
+    return [...rows].map((row) => ({ spec, rule: row[1] ?? '' }))
+  })
 }
 
 function titlesIn(text: string): string[] {

@@ -1,4 +1,5 @@
 /** Explanations: the lines that led to a failure, in words, and no others. */
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { describeExplanation, explain } from '../../sim/explain.ts'
 import { describeRule, unknownRuleOf } from '../../sim/explain-rules.ts'
@@ -20,6 +21,7 @@ import { cellVersion } from '../../src/cells/cell-table.ts'
 import { compileSchema } from '../../src/tables/compile.ts'
 import { writeRowKey } from '../../src/tables/row-key.ts'
 import { nodeId } from '../../src/base/ids.ts'
+import { statedRules } from '../architecture-rules.ts'
 
 const group = 'g'
 const ballot = { round: 1, node: 'n1', incarnation: 1 }
@@ -146,7 +148,12 @@ test('faults, operations and facts are told as a person would', () => {
   expect(describeFact('stack', stack)).toEqual(['stack:', '  at f (dist/src/base/assert.js:14:15)'])
 })
 
-test('each rule that a checker names is told in words', () => {
+test('each rule that a run can break is told in words', () => {
+  const stated = statedRules(join(import.meta.dirname, '../..'))
+  const rules = stated.filter(({ spec }) => !spec.startsWith('schema/')).map(({ rule }) => rule)
+  expect(rules.length).toBeGreaterThan(50)
+  expect(unknownRuleOf(rules)).toBeUndefined()
+  expect(unknownRuleOf(['META-1', 'META-2', 'META-3', 'LIVE-1', 'LIVE-2'])).toBeUndefined()
   expect(describeRule('PAX-1')).toContain('At most one value')
   expect(unknownRuleOf(['PAX-1', 'LIVE-5', 'TXN-1'])).toBeUndefined()
   expect(unknownRuleOf(['PAX-1', 'PAX-99'])).toBe('PAX-99')
