@@ -207,5 +207,5 @@ export function tell(
   }
   const { group, set } = log
   const message = { kind: 'forward-reply', group, epoch: set.epoch, request, verdict } as const
-  context.emit({ kind: 'send', to: node, message })
+  log.replies.push({ kind: 'send', to: node, message })
 }

@@ -12,6 +12,7 @@ import type { ReplicaSet } from '../placement/placement.ts'
 import type { Acceptor } from '../paxos/acceptor.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import type { Phase } from '../paxos/proposer.ts'
+import type { Effect } from './effect.ts'
 import type { Leader } from './entry.ts'
 import type { HolderTable } from './holders.ts'
 import type { TextRange } from './key-range.ts'
@@ -143,6 +144,8 @@ export interface GroupLog {
   /** Transactions forwarded to another node, by intent, and their intents by `forwardId`. */
   readonly away: Map<string, Pending>
   readonly forwarded: Map<number, string>
+  /** Verdicts for the nodes that forwarded transactions: they leave last in a step (`group.ts`). */
+  readonly replies: Effect[]
   /** Of the transactions in `queue` and `away`. */
   waitingBytes: number
   /** When to look again at transactions that nobody proposes or answers. */
@@ -191,6 +194,7 @@ export function restoreLog(
     queue: new Map(),
     away: new Map(),
     forwarded: new Map(),
+    replies: [],
     waitingBytes: 0,
     retryDeadline: never,
     readRound: undefined,

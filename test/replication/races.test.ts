@@ -33,6 +33,18 @@ test('LOG-4: a write at another node is forwarded, and answered there once appli
   expect(rowsOf(cluster, 1)).toEqual({ a: 'v' })
 })
 
+test('LOG-4: a node that forwarded a write, and has accepted its entry, asks for nothing', () => {
+  const cluster = new CoreCluster()
+  const request = cluster.submit(1, { key: 'a' })
+  const sent: string[] = []
+  cluster.deliver(({ message }) => sent.push(message.kind) > 0)
+  expect(cluster.at(1).verdicts.get(request)).toMatchObject({ kind: 'committed', position: 1 })
+  expect(sent.toSorted()).toEqual([
+    ...['accept', 'accept', 'accepted', 'accepted'],
+    ...['committed', 'committed', 'forward', 'forward-reply'],
+  ])
+})
+
 test('PAX-4: nothing leaves an acceptor before its disk has what the answer says', () => {
   const cluster = new CoreCluster()
   cluster.at(1).isHeld = true
