@@ -203,7 +203,7 @@ function pump(log: GroupLog, context: Context, lookup: RecordLookup): void {
   announce(log, context)
   read.startReadRound(log, context)
   read.serveReads(log, context)
-  reply(log, context)
+  tellForwarders(log, context)
 }
 
 function proposeNext(log: GroupLog, context: Context, lookup: RecordLookup): void {
@@ -238,7 +238,7 @@ function announce(log: GroupLog, context: Context): void {
  * After the notices, so that a node which forwarded a transaction, and has accepted its entry, has applied
  * that when it is told: else it would ask for what is on its way.
  */
-function reply({ replies }: GroupLog, context: Context): void {
+function tellForwarders({ replies }: GroupLog, context: Context): void {
   if (replies.length === 0) return
   for (const one of replies) context.emit(one)
   replies.length = 0

@@ -20,6 +20,7 @@ export function checkLog(log: GroupLog, context: Context): void {
     log.waitingBytes > 0 === log.queue.size + log.away.size > 0,
     'queue: the room that waiting transactions take is miscounted',
   )
+  assert(log.replies.length === 0, 'queue: a verdict stays behind until the next step')
   checkProposal(log, context)
 }
 
