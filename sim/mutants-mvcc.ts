@@ -122,4 +122,15 @@ export const mvccMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'M09',
+    title: 'a row that was read lately stays in memory when it is written',
+    edits: [
+      {
+        file: 'src/replica/data-store.ts',
+        find: '    for (const { text } of commit.writes) this.#cache.drop(commit.group, text)\n',
+        replace: '',
+      },
+    ],
+  },
 ]

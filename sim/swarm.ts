@@ -425,6 +425,7 @@ function drawLimits(random: SeededRandom, phaseMs: number, disk: DiskConditions)
     overlayBytesMax: knob(usual.overlayBytesMax, [4_096, 65_536]),
     applierBatchBytesMax: knob(usual.applierBatchBytesMax, [1, 1_000]),
     applierDelayMs: knob(usual.applierDelayMs, [0, 1, 1_000]),
+    rowCacheBytesMax: random.fork('row cache').pick([0, 1_000, usual.rowCacheBytesMax]),
     ...drawHistory(random.fork('history')),
     // Few runs write as many flushes as the default says.
     carryAfterFlushes: random.fork('carry').pick([1, 5, 20, 100]),

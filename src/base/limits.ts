@@ -58,6 +58,8 @@ export interface Limits {
   readonly overlayBytesMax: number
   /** Records taken but not yet in the log, in bytes; above it proposals are refused. */
   readonly logQueueBytesMax: number
+  /** Rows that were read lately, kept in memory; 0 keeps none. */
+  readonly rowCacheBytesMax: number
   /** One batch of the applier. */
   readonly applierBatchBytesMax: number
   /** How long the applier gathers what one batch may hold, when nobody waits for it. */
@@ -123,6 +125,7 @@ export const defaultLimits: Limits = {
   roomWaitMs: 5_000,
   overlayBytesMax: 128 * 1024 * 1024,
   logQueueBytesMax: 64 * 1024 * 1024,
+  rowCacheBytesMax: 32 * 1024 * 1024,
   applierBatchBytesMax: 1024 * 1024,
   applierDelayMs: 50,
   historyMs: 3_600_000,

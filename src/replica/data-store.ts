@@ -10,6 +10,7 @@
  *
  * Left out: whether a timestamp may still be read at; `reads.ts` knows.
  */
+import { latin1 } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
@@ -37,6 +38,7 @@ import {
   stateKey,
   type Stored,
 } from './row-format.ts'
+import { RowCache } from './row-cache.ts'
 import { SnapshotReads } from './snapshot-reads.ts'
 
 export type { Commit } from './overlay.ts'
@@ -70,6 +72,7 @@ export class DataStore {
   readonly #store: OrderedStore
   readonly #options: DataStoreOptions
   readonly #overlay = new Overlay()
+  readonly #cache: RowCache
   /** Snapshots that are open at this node. */
   readonly pins: Pins
   readonly #sweep: HistorySweep
@@ -99,7 +102,8 @@ export class DataStore {
     this.#store = store
     this.#options = options
     this.#lastBatch = batch
-    const { historyMs, snapshotHoldMs } = options.limits
+    const { historyMs, snapshotHoldMs, rowCacheBytesMax } = options.limits
+    this.#cache = new RowCache(rowCacheBytesMax)
     this.pins = new Pins(snapshotHoldMs)
     this.#sweep = new HistorySweep({
       historyMs,
@@ -143,10 +147,20 @@ export class DataStore {
   }
 
   get(group: GroupId, key: Uint8Array): Row | undefined {
-    const pending = this.#overlay.get(group, key)
+    const text = latin1(key)
+    const pending = this.#overlay.get(group, text)
     if (pending !== undefined) return rowOf(pending)
-    const stored = this.#read(rowStoreKey(group, key))
+    const stored = this.#durable(group, key, text)
     return stored && { key, value: stored.payload, timestamp: stored.stamp }
+  }
+
+  /** What the store has of the row, where the overlay has nothing. */
+  #durable(group: GroupId, key: Uint8Array, text: string): Stored | undefined {
+    const cached = this.#cache.get(group, text)
+    if (cached !== undefined) return cached
+    const stored = this.#read(rowStoreKey(group, key))
+    if (stored !== undefined) this.#cache.put(group, text, stored)
+    return stored
   }
 
   /** In the order of `keys`. */
@@ -222,6 +236,7 @@ export class DataStore {
   /** Takes in what the entry at a position wrote; visible to reads from now on. */
   commit(commit: Commit): void {
     this.#overlay.commit(commit)
+    for (const { text } of commit.writes) this.#cache.drop(commit.group, text)
     this.listing.commit(commit)
     if (this.#overlay.bytes >= this.#options.limits.applierBatchBytesMax) this.#hasten()
     this.#schedule()

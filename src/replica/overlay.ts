@@ -158,9 +158,9 @@ export class Overlay {
     this.#bytes += bytes
   }
 
-  /** The newest version of a row, or the one that a read at `at` sees, if it is here. */
-  get(group: GroupId, key: Uint8Array, at?: Timestamp): OverlayRow | undefined {
-    return versionAt(this.#groups.get(group)?.rows.get(latin1(key)), at)
+  /** The newest version of a row, by its key as text, or the one that a read at `at` sees, if it is here. */
+  get(group: GroupId, text: string, at?: Timestamp): OverlayRow | undefined {
+    return versionAt(this.#groups.get(group)?.rows.get(text), at)
   }
 
   /** The same for a range, deleted rows included, in the range's order. Without its limit. */

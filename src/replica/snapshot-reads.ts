@@ -6,7 +6,7 @@
  *         rows before history: a batch that becomes visible in between moves a version from one to the
  *         other, and so shows it twice, never not at all; and what is collected later does not count.
  */
-import { compareBytes } from '../base/bytes.ts'
+import { compareBytes, latin1 } from '../base/bytes.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import { isSeenAt } from '../mvcc/collection.ts'
 import type { KeyValue, Range } from '../ports/storage.ts'
@@ -59,7 +59,7 @@ export class SnapshotReads {
     at: Timestamp,
   ): Promise<Row | undefined> {
     const { overlay, read } = this.#parts
-    const pending = overlay.get(group, key, at)
+    const pending = overlay.get(group, latin1(key), at)
     if (pending !== undefined) {
       const { value, timestamp } = pending
       return value === undefined ? undefined : { key, value, timestamp }

@@ -50,7 +50,8 @@ const anyStep = fc.oneof(
 type Step = typeof anyStep extends fc.Arbitrary<infer S> ? S : never
 type Model = Map<string, Row>
 
-const limits = { ...defaultLimits, applierBatchBytesMax: 200 }
+/** Batches of a few rows, and a cache of as many. */
+const limits = { ...defaultLimits, applierBatchBytesMax: 200, rowCacheBytesMax: 5_000 }
 
 function openData(store: OrderedStore): Promise<DataStore> {
   return DataStore.open(store, { clock: systemClock, trace: silentTrace, limits })
@@ -73,7 +74,7 @@ function plain(rows: readonly Row[]): unknown[] {
 }
 
 test.each(disks)('gets and scans agree with a plain map, on %s', async (_, disk) => {
-  const property = fc.asyncProperty(fc.array(anyStep, { maxLength: 60 }), (steps) =>
+  const property = fc.asyncProperty(fc.array(anyStep, { maxLength: 60, size: 'max' }), (steps) =>
     onDisk(disk, async (on) => {
       let data = await openData(await on.open())
       const models: Model[] = groups.map(() => new Map())
@@ -100,7 +101,10 @@ async function take(
   positions: number[],
   step: Step,
 ): Promise<void> {
-  if (step.kind === 'drain') return data.drain()
+  if (step.kind === 'drain') {
+    await data.drain()
+    return lookUpAll(data, models)
+  }
   if (step.kind === 'turn' || step.kind === 'restart') {
     return new Promise((resolve) => setImmediate(resolve))
   }
@@ -130,6 +134,16 @@ async function take(
   for (const { key, value } of writes) {
     if (value === undefined) model.delete(latin1(key))
     else model.set(latin1(key), { key, value, timestamp: position })
+  }
+}
+
+/** Row by row: what is kept in memory since the last time is what the store has. */
+function lookUpAll(data: DataStore, models: readonly Model[]): void {
+  for (const [at, model] of models.entries()) {
+    for (const row of model.values()) {
+      const found = data.get(groups[at] ?? group('?'), row.key)
+      expect(found && plain([found])).toEqual(plain([row]))
+    }
   }
 }
 
