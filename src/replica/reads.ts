@@ -8,6 +8,7 @@ import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
+import type { Reading as LeaseReading } from '../lease/reading.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import { isCount } from '../replication/transaction.ts'
@@ -156,18 +157,18 @@ export class Reads {
    * and may be newer; what was acknowledged before the call is in them.
    */
   #underLease(group: GroupId): ReadPoint | undefined {
-    const { trace } = this.#parts
-    const point = this.#leased(group)
-    if (point === undefined || this.#leased(group) === undefined) return undefined
+    const { trace, replica } = this.#parts
+    const point = replica.leased(group, this.#reading())
+    if (point === undefined || !replica.isStillLeased(group, this.#reading())) return undefined
     const { position, timestamp } = point
     trace.mark('read under a lease')
     trace.emit({ kind: 'serve', group, level: 'current', position, isLeased: true })
     return { position, timestamp }
   }
 
-  #leased(group: GroupId): Applied | undefined {
-    const { replica, clock } = this.#parts
-    return replica.leased(group, { now: clock.monotonicMs(), wall: clock.wallMicros() })
+  #reading(): LeaseReading {
+    const { clock } = this.#parts
+    return { now: clock.monotonicMs(), wall: clock.wallMicros() }
   }
 
   #served(group: GroupId, level: 'any' | 'at', point: ReadPoint): ReadPoint {

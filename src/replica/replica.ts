@@ -26,7 +26,7 @@ import {
   type GroupLog,
 } from '../replication/log.ts'
 import { leaderOf } from '../replication/propose.ts'
-import { countsOn, leasedPosition, mayLackFrom } from '../replication/read-lease.ts'
+import { countsOn, isLeased, leasedPosition, mayLackFrom } from '../replication/read-lease.ts'
 import type { GroupState } from '../replication/state.ts'
 import type { RecordSource } from './group-record.ts'
 import { recordedOf } from './intent-outcome.ts'
@@ -174,20 +174,29 @@ export class Replica {
     const lease = held?.log.lease
     if (held === undefined || lease === undefined) return undefined
     const { position, timestamp, horizon } = held.log.state
-    if (this.leasedThrough(group, reading) !== position) return undefined
+    if (leasedPosition(held.log, this.#at(reading)) !== position) return undefined
     assert(position >= held.log.floor, 'LEASE-5: served alone below what an answer told of')
     held.isUsed = true
     lease.usedMs = reading.now
     return { position, timestamp, horizon }
   }
 
-  /** What such a read has to see, applied here or not; undefined: it has to ask. */
-  leasedThrough(group: GroupId, { now, wall }: LeaseReading): Position | undefined {
+  /** Whether what `leased` gave, in this very call, may still be served at a later reading. */
+  isStillLeased(group: GroupId, reading: LeaseReading): boolean {
     const held = this.#groups.get(group)
-    if (held === undefined) return undefined
+    return held !== undefined && isLeased(held.log, this.#at(reading))
+  }
+
+  /** What such a read has to see, applied here or not; undefined: it has to ask. */
+  leasedThrough(group: GroupId, reading: LeaseReading): Position | undefined {
+    const held = this.#groups.get(group)
+    return held && leasedPosition(held.log, this.#at(reading))
+  }
+
+  #at({ now, wall }: LeaseReading): Context {
     this.#context.now = now
     this.#context.wall = wall
-    return leasedPosition(held.log, this.#context)
+    return this.#context
   }
 
   /**

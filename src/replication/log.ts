@@ -213,6 +213,8 @@ export function restoreLog(
 /** The highest position this replica knows to exist: accepted, decided or applied. */
 export function highestKnown(log: GroupLog): Position {
   let highest = log.state.position
+  // As a rule, and each read under a lease asks.
+  if (log.records.size === 0 && log.decisions.size === 0) return highest
   for (const [position, record] of log.records) {
     const holdsValue = record.kind === 'faulty' || record.acceptor.accepted !== undefined
     if (position > highest && holdsValue) highest = position

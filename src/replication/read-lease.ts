@@ -35,8 +35,12 @@ export function onAnswer(log: GroupLog, from: NodeId, { read, position, term }: 
  * Accepted positions count, decided or not: whoever accepted is not waited for (R6).
  */
 export function leasedPosition(log: GroupLog, context: Context): Position | undefined {
-  const { lease, set } = log
-  if (lease === undefined) return undefined
+  return isLeased(log, context) ? Math.max(highestKnown(log), log.floor) : undefined
+}
+
+/** Whether registrations of the last attempt hold at a majority now, this node's own among them. */
+export function isLeased({ lease, set }: GroupLog, context: Context): boolean {
+  if (lease === undefined) return false
   let count = 0
   for (const voter of set.voters) {
     if (voter === context.node) count += 1
@@ -45,7 +49,7 @@ export function leasedPosition(log: GroupLog, context: Context): Position | unde
       if (term !== undefined && context.leases.isHeld(voter, term, context)) count += 1
     }
   }
-  return 2 * count > set.voters.length ? Math.max(highestKnown(log), log.floor) : undefined
+  return 2 * count > set.voters.length
 }
 
 /** Whether the group counts on a registration by a grantor, for those who look at all nodes. */
