@@ -23,9 +23,9 @@ export interface ReadsParts {
   readonly clock: Clock
   readonly trace: Trace
   readonly limits: Limits
-  readonly replica: Replica
-  readonly data: DataStore
-  readonly requests: Requests
+  readonly replica: Pick<Replica, 'applied' | 'appliedInMemory' | 'leased' | 'isStillLeased'>
+  readonly data: Pick<DataStore, 'get' | 'getAll' | 'getAllAt' | 'scan' | 'scanAt' | 'pins'>
+  readonly requests: Pick<Requests, 'count' | 'read'>
   /** Stopped, or failed. */
   isOver(): boolean
   /** Makes the group take up what it can by itself. */
