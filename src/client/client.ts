@@ -218,13 +218,12 @@ export class Client implements CellService {
     return isFair ? answer : { kind: 'problem', problem: notAnAnswer }
   }
 
-  async #askGroup(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
+  #askGroup(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
     const refused = timeoutProblem(timeoutMs) ?? groupOperationProblem(operation)
-    if (refused !== undefined) return { kind: 'problem', problem: refused }
+    if (refused !== undefined) return Promise.resolve({ kind: 'problem', problem: refused })
     const call =
       operation.kind === 'commit-group' ? new CommitCall(operation) : new ReadCall(operation)
-    const { answer } = await this.#caller.carryOut(operation, call, timeoutMs)
-    return isOfGroup(answer) ? answer : { kind: 'problem', problem: notAnAnswer }
+    return this.#caller.carryOutAs(operation, call, timeoutMs, ofGroup)
   }
 }
 
@@ -241,6 +240,10 @@ function ofCells({ answer, positions }: Replied): Answered {
 function isOfCells(answer: Reply): answer is Answer {
   if (answer.kind === 'problem') return true
   return answer.kind !== 'status' && !isOfGroup(answer) && !isAgendaOperation(answer)
+}
+
+function ofGroup({ answer }: Replied): GroupAnswer {
+  return isOfGroup(answer) ? answer : { kind: 'problem', problem: notAnAnswer }
 }
 
 function isOfGroup(answer: Reply): answer is GroupAnswer {

@@ -88,12 +88,14 @@ export class ClientGroups implements GroupPort, LockSource {
     return page ?? { rows: [], isWhole: true }
   }
 
-  async commit(submission: Submission, timeoutMs: number): Promise<Outcome> {
-    const answer = await this.#answer({ kind: 'commit-group', submission }, timeoutMs)
-    if (answer.kind !== 'commit-group') return { kind: 'unknown' }
-    const { outcome } = answer
-    if (outcome.kind === 'committed') this.#seen.see(submission.group, outcome.position)
-    return outcome
+  commit(submission: Submission, timeoutMs: number): Promise<Outcome> {
+    return this.#ask({ kind: 'commit-group', submission }, timeoutMs).then((answer) => {
+      if (answer.kind === 'problem') throw errorOf(answer.problem)
+      if (answer.kind !== 'commit-group') return { kind: 'unknown' }
+      const { outcome } = answer
+      if (outcome.kind === 'committed') this.#seen.see(submission.group, outcome.position)
+      return outcome
+    })
   }
 
   /**
@@ -170,11 +172,13 @@ export class ClientGroups implements GroupPort, LockSource {
     return answer
   }
 
-  async #read(operation: ReadGroup, timeoutMs: number): Promise<GroupRows> {
-    const answer = await this.#answer(operation, timeoutMs)
-    if (answer.kind !== 'read-group') throw errorOf(notAnAnswer)
-    this.#seen.see(operation.group, answer.view.position)
-    return answer
+  #read(operation: ReadGroup, timeoutMs: number): Promise<GroupRows> {
+    return this.#ask(operation, timeoutMs).then((answer) => {
+      if (answer.kind === 'problem') throw errorOf(answer.problem)
+      if (answer.kind !== 'read-group') throw errorOf(notAnAnswer)
+      this.#seen.see(operation.group, answer.view.position)
+      return answer
+    })
   }
 }
 

@@ -46,7 +46,7 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
 
   get<Of extends Table>(table: Of, key: Key<Of>): Promise<Row<Of> | undefined> {
     const { rows } = this
-    return this.#read(async () => (await rows.getMany(rows.table(table.name), [key]))[0])
+    return this.#read(() => rows.get(rows.table(table.name), key))
   }
 
   getMany<Of extends Table>(
@@ -166,15 +166,15 @@ export class Transaction<Tables extends readonly Table[]>
   }
 
   put<Of extends Table>({ name }: Of, row: Put<Of>): Promise<void> {
-    return this.turn.write(async () => this.#writes.put(this.rows.table(name), row))
+    return this.turn.write(() => this.#writes.put(this.rows.table(name), row))
   }
 
   update<Of extends Table>({ name }: Of, key: Key<Of>, patch: Patch<Of>): Promise<void> {
-    return this.turn.write(async () => this.#writes.update(this.rows.table(name), key, patch))
+    return this.turn.write(() => this.#writes.update(this.rows.table(name), key, patch))
   }
 
   delete<Of extends Table>({ name }: Of, key: Key<Of>): Promise<void> {
-    return this.turn.write(async () => this.#writes.delete(this.rows.table(name), key))
+    return this.turn.write(() => this.#writes.delete(this.rows.table(name), key))
   }
 
   send(queue: Queue, to: unknown, body: unknown, options?: SendOptions): Promise<void> {

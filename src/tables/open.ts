@@ -3,6 +3,7 @@
  * is of, and everything inside it stays there.
  */
 import { assert, present } from '../base/assert.ts'
+import { begun } from '../base/begun.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import { unknownWord } from '../base/suggest.ts'
@@ -192,25 +193,25 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     return this.#options.watch?.compiled ?? this.#opened
   }
 
-  async transaction<Value>(
+  transaction<Value>(
     key: RootKey,
     run: (tx: GroupTransaction<Of>) => Promise<Value>,
     call?: TransactionCallOptions,
   ): Promise<TransactionResult<Value>> {
-    return await this.of(key).transaction(run, call)
+    return begun(() => this.of(key).transaction(run, call))
   }
 
-  async read<Value>(
+  read<Value>(
     key: RootKey,
     level: ReadLevel,
     run: (rows: GroupReader<Of>) => Promise<Value>,
     call?: CallOptions,
   ): Promise<ReadResult<Value>> {
-    return await this.of(key).read(level, run, call)
+    return begun(() => this.of(key).read(level, run, call))
   }
 
-  async checkIndexes(key: RootKey, call?: CallOptions): Promise<IndexReport> {
-    return await this.of(key).checkIndexes(call)
+  checkIndexes(key: RootKey, call?: CallOptions): Promise<IndexReport> {
+    return begun(() => this.of(key).checkIndexes(call))
   }
 
   async index<Among extends Of[number], Name extends IndexNames<Among>>(
@@ -277,26 +278,30 @@ class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
     return this.#context.group
   }
 
-  async transaction<Value>(
+  transaction<Value>(
     run: (tx: GroupTransaction<Of>) => Promise<Value>,
     call: TransactionCallOptions = {},
   ): Promise<TransactionResult<Value>> {
-    const { scope, locks } = this.#options
-    checkOutside(scope, 'db.transaction')
-    if (call.lock === undefined || locks === undefined) return await this.#transact(call, run)
-    const lock = lockOf(call.lock, call.timeoutMs ?? this.#options.timeoutMs)
-    return await locks.withLock(this.group, lock, () => this.#transact(call, run))
+    return begun(() => {
+      const { scope, locks } = this.#options
+      checkOutside(scope, 'db.transaction')
+      if (call.lock === undefined || locks === undefined) return this.#transact(call, run)
+      const lock = lockOf(call.lock, call.timeoutMs ?? this.#options.timeoutMs)
+      return locks.withLock(this.group, lock, () => this.#transact(call, run))
+    })
   }
 
-  async read<Value>(
+  read<Value>(
     level: ReadLevel,
     run: (rows: GroupReader<Of>) => Promise<Value>,
     call: CallOptions = {},
   ): Promise<ReadResult<Value>> {
-    checkOutside(this.#options.scope, 'db.read')
-    return await runRead(this.#port, this.group, fromOf(level), this.#readOf(call), (reads) =>
-      run(new Reader<Of>(new RowReads(reads.rows, this.#context), reads.turn)),
-    )
+    return begun(() => {
+      checkOutside(this.#options.scope, 'db.read')
+      return runRead(this.#port, this.group, fromOf(level), this.#readOf(call), (reads) =>
+        run(new Reader<Of>(new RowReads(reads.rows, this.#context), reads.turn)),
+      )
+    })
   }
 
   async checkIndexes(call: CallOptions = {}): Promise<IndexReport> {

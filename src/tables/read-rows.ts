@@ -73,6 +73,11 @@ export class RowReads {
     throw new StoreError('invalid', `schema ${schema}: ${unknownWord('table', name, known)}`)
   }
 
+  get(table: CompiledTable, key: unknown): Promise<Values | undefined> {
+    const { bytes, values } = encodeRowKey(this.context, table, key)
+    return this.#reads.getMany([bytes]).then(([row]) => row && this.#rowOf(table, values, row))
+  }
+
   async getMany(
     table: CompiledTable,
     keys: readonly unknown[],
@@ -151,7 +156,7 @@ export class RowReads {
       throw new StoreError('invalid', message)
     }
     const { values } = encodeRowKey(this.context, into, key)
-    const [row] = await this.getMany(into, [key])
+    const row = await this.get(into, key)
     if (row === undefined) return undefined
     const named = index.parts
       .slice(0, values.length)

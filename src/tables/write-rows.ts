@@ -52,14 +52,17 @@ export class RowWrites {
   }
 
   /** The whole row anew, whether or not there was one; its sequence stays. */
-  async put(table: CompiledTable, input: unknown): Promise<void> {
+  put(table: CompiledTable, input: unknown): Promise<void> {
     checkRoot(this.#context, table)
     const { sequence } = table
     const row = checkRow(table, input, { withSequence: sequence?.isInKey === true })
     this.#checkGroup(table, row)
-    if (!isIndexed(table) && sequence === undefined) {
-      return this.#change(table, undefined, row)
-    }
+    const isBlind = !isIndexed(table) && sequence === undefined
+    return isBlind ? this.#change(table, undefined, row) : this.#replace(table, row)
+  }
+
+  async #replace(table: CompiledTable, row: Values): Promise<void> {
+    const { sequence } = table
     const before = await this.#before(table, row)
     if (sequence === undefined) return this.#change(table, before, row)
     if (before !== undefined) {

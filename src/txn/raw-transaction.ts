@@ -175,7 +175,8 @@ export class RawTransaction implements Reads {
     assert(this.turn.isOver, 'TXN-4: what is committed changes no more')
     if (this.#refused !== undefined) throw this.#refused
     if (this.#writes.count === 0 && !this.#takesPosition) return undefined
-    const view = await this.#rows.openedView()
+    const opened = this.#rows.openedView()
+    const view = opened instanceof Promise ? await opened : opened
     const hasRead = this.#reads.count > 0
     assert(!hasRead || view !== undefined, 'TXN-1: what was read was read at a view')
     return {

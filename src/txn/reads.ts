@@ -56,49 +56,69 @@ export class PortReads implements Reads {
   readonly #port: GroupPort
   readonly #from: ReadFrom
   readonly #options: ViewOptions
-  #view: Promise<View> | undefined
+  /** Opens the view: the view itself, or what was read first with it. */
+  #opening: Promise<View | FirstRead> | undefined
+  /** The view, once it is open. */
+  #view: View | undefined
 
   constructor(port: GroupPort, group: GroupId, from: ReadFrom, options: ViewOptions) {
     this.group = group
     this.#port = port
     this.#from = from
     this.#options = options
-    this.#view = options.view === undefined ? undefined : Promise.resolve(options.view)
+    this.#view = options.view
   }
 
   view(): Promise<View> {
+    if (this.#view !== undefined) return Promise.resolve(this.#view)
     const { atLeast } = this.#options
-    this.#view ??= this.#port.view(this.group, this.#from, this.#timeoutMs(), atLeast)
+    this.#opening ??= this.#port.view(this.group, this.#from, this.#timeoutMs(), atLeast)
+    return this.#opening.then((opened) => this.#opened(opened))
+  }
+
+  #opened(opened: View | FirstRead): View {
+    this.#view ??= 'view' in opened ? opened.view : opened
     return this.#view
   }
 
-  /** The view, when a read has opened it. */
-  openedView(): Promise<View | undefined> {
-    return this.#view ?? Promise.resolve(undefined)
+  /** The view, when a read has opened it; a promise only while one is about to. */
+  openedView(): Promise<View> | View | undefined {
+    return this.#view ?? (this.#opening && this.view())
   }
 
-  async get(key: Uint8Array): Promise<StoredRow | undefined> {
-    const [row] = await this.getMany([key])
-    return row
+  get(key: Uint8Array): Promise<StoredRow | undefined> {
+    return this.getMany([key]).then(([row]) => row)
   }
 
   /** The view with what is read first at it; undefined where that takes two steps, or there is a view. */
   #begin(asked: FirstAsked): Promise<FirstRead> | undefined {
     const { atLeast } = this.#options
-    if (this.#view !== undefined || this.#port.begin === undefined) return undefined
+    const isOpen = this.#view !== undefined || this.#opening !== undefined
+    if (isOpen || this.#port.begin === undefined) return undefined
     const begun = this.#port.begin(this.group, this.#from, asked, this.#timeoutMs(), atLeast)
-    const view = begun.then((first) => first.view)
-    // Who asked hears of it; others only if they ask, too.
-    view.catch(() => undefined)
-    this.#view = view
+    this.#opening = begun
     return begun
   }
 
-  async getMany(keys: readonly Uint8Array[]): Promise<readonly (StoredRow | undefined)[]> {
-    const first = await this.#begin({ keys: keys.slice(0, pageRowsMax) })
-    if (first !== undefined && first.rows.length > keys.length) throw badAnswer()
-    const rows: (StoredRow | undefined)[] = [...(first?.rows ?? [])]
-    const view = first?.view ?? (await this.view())
+  getMany(keys: readonly Uint8Array[]): Promise<readonly (StoredRow | undefined)[]> {
+    const asked = keys.length > pageRowsMax ? keys.slice(0, pageRowsMax) : keys
+    const begun = this.#begin({ keys: asked })
+    if (begun === undefined) return this.#rest(keys, [])
+    return begun.then((first) => {
+      this.#opened(first)
+      if (first.rows.length === keys.length) return first.rows
+      if (first.rows.length > keys.length) throw badAnswer()
+      return this.#rest(keys, first.rows)
+    })
+  }
+
+  /** Rows, as far as they are known, and those that are still to be asked for. */
+  async #rest(
+    keys: readonly Uint8Array[],
+    known: readonly (StoredRow | undefined)[],
+  ): Promise<readonly (StoredRow | undefined)[]> {
+    const view = await this.view()
+    const rows = [...known]
     while (rows.length < keys.length) {
       const some = keys.slice(rows.length, rows.length + pageRowsMax)
       rows.push(...(await this.#some(view, some)))
@@ -138,6 +158,7 @@ export class PortReads implements Reads {
 
   async #pageOf(asked: RowRange): Promise<RowPage> {
     const first = await this.#begin({ keys: [], range: asked })
+    if (first !== undefined) this.#opened(first)
     if (first !== undefined) return first.page ?? badPage()
     return this.#port.scan(this.group, await this.view(), asked, this.#timeoutMs())
   }

@@ -32,7 +32,8 @@ export async function runRead<Value>(
   const rows = new PortReads(port, group, from, { clock, deadlineMs, atLeast })
   const turn = new Turn('read')
   const value = await inTurn(turn, () => run(new ReadHandle(rows, turn)))
-  return { value, view: await rows.openedView() }
+  const view = rows.openedView()
+  return { value, view: view instanceof Promise ? await view : view }
 }
 
 /** Rows to read, as long as the turn lasts. */

@@ -137,7 +137,7 @@ class Running<Value> {
     }
   }
 
-  async #run(
+  #run(
     run: (transaction: RawTransaction) => Promise<Value>,
     atLeast: Position | undefined,
   ): Promise<Run<Value>> {
@@ -150,7 +150,8 @@ class Running<Value> {
     )
     const turn = new Turn('transaction')
     const transaction = new RawTransaction(rows, limits, turn)
-    return { value: await inTurn(turn, () => run(transaction)), transaction, rows }
+    const done = inTurn(turn, () => run(transaction))
+    return done.then((value) => ({ value, transaction, rows }))
   }
 
   async #commit(submission: Submission): Promise<Outcome> {
@@ -218,7 +219,8 @@ function tooOldTooOften(group: GroupId, runs: number): StoreError {
 
 /** A current view is a state that was there: what reads only is committed by having read. */
 async function readOnly<Value>(run: Run<Value>, runs: number): Promise<Committed<Value>> {
-  const view = await run.rows.openedView()
+  const opened = run.rows.openedView()
+  const view = opened instanceof Promise ? await opened : opened
   const { position, asOf: timestamp } = view ?? { position: 0, asOf: undefined }
   return { value: run.value, position, timestamp, sequences: [], runs }
 }

@@ -2,6 +2,7 @@
  * The time in which a handle may be used: from when its function is called to when that function
  * ends. What is used later, or still under way then, was not awaited.
  */
+import { begun } from '../base/begun.ts'
 import { StoreError } from '../base/errors.ts'
 
 export class Turn {
@@ -36,7 +37,7 @@ export class Turn {
     const end = (): void => {
       this.#underWay -= 1
     }
-    const done = run()
+    const done = begun(run)
     done.then(end, end)
     return done
   }
@@ -75,14 +76,16 @@ export class Turn {
 }
 
 /** Ends the turn with the function, however that ends. */
-export async function inTurn<Value>(turn: Turn, run: () => Promise<Value>): Promise<Value> {
-  let value: Value
-  try {
-    value = await run()
-  } catch (error) {
-    turn.giveUp()
-    throw error
-  }
-  turn.end()
-  return value
+export function inTurn<Value>(turn: Turn, run: () => Promise<Value>): Promise<Value> {
+  // Not every program that calls this was checked by a compiler: a function may give no promise.
+  return Promise.resolve(begun(run)).then(
+    (value) => {
+      turn.end()
+      return value
+    },
+    (error: unknown) => {
+      turn.giveUp()
+      throw error
+    },
+  )
 }
