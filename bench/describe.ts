@@ -11,7 +11,8 @@ import type { SizeFigures } from './scale/summary.ts'
 import { works, type Work } from './scale/work.ts'
 import type { WorkloadFigures, YcsbReport } from './ycsb/ycsb.ts'
 
-export function describeCompare({ figures, ratios, isQuick }: CompareReport): string {
+export function describeCompare(report: CompareReport): string {
+  const { figures, ratios, oneGroupRatios, isQuick } = report
   const lines = isQuick ? ['A quick run: its figures do not count.'] : []
   for (const [system, ofSystem] of Object.entries(figures)) {
     for (const [operation, byClients] of Object.entries(ofSystem)) {
@@ -25,10 +26,12 @@ export function describeCompare({ figures, ratios, isQuick }: CompareReport): st
       }
     }
   }
-  for (const [system, named] of Object.entries(ratios)) {
-    for (const [name, byClients] of Object.entries(named)) {
-      const values = Object.entries(byClients).map(([clients, ratio]) => `${clients}: ${ratio}`)
-      lines.push(`trilithon : ${system}, ${name}: ${values.join('  ')}`)
+  for (const [own, theirs] of Object.entries({ trilithon: ratios, oneGroup: oneGroupRatios })) {
+    for (const [system, named] of Object.entries(theirs)) {
+      for (const [name, byClients] of Object.entries(named)) {
+        const values = Object.entries(byClients).map(([clients, ratio]) => `${clients}: ${ratio}`)
+        lines.push(`${own} : ${system}, ${name}: ${values.join('  ')}`)
+      }
     }
   }
   return `${lines.join('\n')}\n`

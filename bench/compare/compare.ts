@@ -14,7 +14,7 @@ import { etcd } from './etcd.ts'
 import { postgres } from './postgres.ts'
 import { summarize, type Summary } from './summary.ts'
 import type { Run, RunningSystem, System, SystemName } from './system.ts'
-import { trilithon } from './trilithon.ts'
+import { oneGroup, trilithon } from './trilithon.ts'
 
 export const peers: Readonly<Record<'etcd' | 'postgres', System>> = { etcd, postgres }
 export type PeerName = keyof typeof peers
@@ -67,7 +67,8 @@ export async function benchCompare(
   const running = new Map<SystemName, RunningSystem>()
   try {
     const missing: Partial<Record<SystemName, string>> = {}
-    for (const system of [trilithon, ...options.against.map((name) => peers[name]), ceiling]) {
+    const others = options.against.map((name) => peers[name])
+    for (const system of [trilithon, oneGroup, ...others, ceiling]) {
       const install = await system.missing()
       if (install === undefined) running.set(system.name, await startIn(folder, system))
       else watcher.onMissing(system.name, (missing[system.name] = install))

@@ -10,6 +10,7 @@ type Html = ReturnType<typeof html>
 
 const labels: Readonly<Record<SystemName, string>> = {
   trilithon: 'Trilithon',
+  oneGroup: 'Trilithon, one group',
   etcd: 'etcd',
   postgres: 'PostgreSQL',
   ceiling: 'bare ceiling',
@@ -59,7 +60,9 @@ export async function pageOf(report: CompareReport): Promise<string> {
           clients${report.isQuick ? ': a quick run, whose figures do not count' : ''}. Points are
           medians of the rounds; ratios are of the same round.
         </p>
-        ${ratiosOf(report)} ${operations.map((operation) => chartsOf(report, operation))}
+        ${ratiosOf('trilithon', report.ratios, report.ratioSpread, report.options)}
+        ${ratiosOf('oneGroup', report.oneGroupRatios, report.oneGroupRatioSpread, report.options)}
+        ${operations.map((operation) => chartsOf(report, operation))}
         <h2>What was measured</h2>
         <dl>
           ${Object.entries(report.systems).map(
@@ -92,23 +95,29 @@ function jsonOf(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c')
 }
 
-function ratiosOf({ ratios, ratioSpread, options }: CompareReport): Html[] {
+function ratiosOf(
+  own: SystemName,
+  ratios: CompareReport['ratios'],
+  spread: CompareReport['ratioSpread'],
+  { clients }: CompareReport['options'],
+): Html[] {
   return (['etcd', 'postgres', 'ceiling'] as const).flatMap((system) => {
     const theirs = ratios[system]
     if (theirs === undefined) return []
     const rows = ratioLabels.filter(([name]) => theirs[name] !== undefined)
-    return html`<h2>Trilithon : ${labels[system]}</h2>
+    if (rows.length === 0) return []
+    return html`<h2>${labels[own]} : ${labels[system]}</h2>
       <table>
         <tr>
           <th>clients</th>
-          ${options.clients.map((count) => html`<th>${count}</th>`)}
+          ${clients.map((count) => html`<th>${count}</th>`)}
         </tr>
         ${rows.map(
           ([name, label]) =>
             html`<tr>
               <th>${label}</th>
-              ${options.clients.map((count) => {
-                const [least, greatest] = ratioSpread[system]?.[name]?.[`${count}`] ?? []
+              ${clients.map((count) => {
+                const [least, greatest] = spread[system]?.[name]?.[`${count}`] ?? []
                 return html`<td>
                   ${short(theirs[name]?.[`${count}`])}
                   <small>${short(least)}–${short(greatest)}</small>
@@ -173,7 +182,7 @@ figcaption { font-weight: bold }
 const drawing = `
 const report = JSON.parse(document.getElementById('report').textContent)
 const clients = report.options.clients
-const colors = { trilithon: '#b3261e', etcd: '#1f6f8b', postgres: '#5b7f2b', ceiling: '#777777' }
+const colors = { trilithon: '#b3261e', oneGroup: '#e8927c', etcd: '#1f6f8b', postgres: '#5b7f2b', ceiling: '#777777' }
 for (const place of document.querySelectorAll('figure')) {
   const { operation, figure } = place.dataset
   const systems = Object.keys(report.figures).filter((name) => report.figures[name][operation])

@@ -34,26 +34,39 @@ export interface Summary {
   readonly ratios: Ratios<number>
   /** The least and the greatest of the rounds. */
   readonly ratioSpread: Ratios<readonly [number, number]>
+  /** The same of its rows in one entity group. */
+  readonly oneGroupRatios: Ratios<number>
+  readonly oneGroupRatioSpread: Ratios<readonly [number, number]>
 }
+
+type Own = 'trilithon' | 'oneGroup'
 
 export function summarize(runs: readonly Run[]): Summary {
   return {
     figures: figuresOf(runs),
-    ratios: ratiosOf(runs, (values) => spreadOf(values).median),
-    ratioSpread: ratiosOf(runs, (values) => {
-      const { least, greatest } = spreadOf(values)
-      return [least, greatest]
-    }),
+    ratios: ratiosOf('trilithon', runs, median),
+    ratioSpread: ratiosOf('trilithon', runs, ends),
+    oneGroupRatios: ratiosOf('oneGroup', runs, median),
+    oneGroupRatioSpread: ratiosOf('oneGroup', runs, ends),
   }
+}
+
+function median(values: readonly number[]): number {
+  return spreadOf(values).median
+}
+
+function ends(values: readonly number[]): readonly [number, number] {
+  const { least, greatest } = spreadOf(values)
+  return [least, greatest]
 }
 
 export function spreadOf(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = (sorted.length - 1) / 2
   const at = (place: number): number => rounded(sorted[place] ?? Number.NaN)
-  const median =
+  const between =
     ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2
-  return { median: rounded(median), least: at(0), greatest: at(sorted.length - 1) }
+  return { median: rounded(between), least: at(0), greatest: at(sorted.length - 1) }
 }
 
 function rounded(value: number): number {
@@ -88,31 +101,37 @@ function figuresOf(runs: readonly Run[]): Summary['figures'] {
   )
 }
 
-function byKey<Value>(
-  runs: readonly Run[],
-  keyOf: (run: Run) => string,
-  valueOf: (runs: readonly Run[]) => Value,
+function byKey<Item, Value>(
+  items: readonly Item[],
+  keyOf: (item: Item) => string,
+  valueOf: (items: readonly Item[]) => Value,
 ): Record<string, Value> {
-  const keys = [...new Set(runs.map(keyOf))]
+  const keys = [...new Set(items.map(keyOf))]
   return Object.fromEntries(
-    keys.map((key) => [key, valueOf(runs.filter((run) => keyOf(run) === key))]),
+    keys.map((key) => [key, valueOf(items.filter((item) => keyOf(item) === key))]),
   )
 }
 
 function ratiosOf<Value>(
+  own: Own,
   runs: readonly Run[],
   of: (values: readonly number[]) => Value,
 ): Ratios<Value> {
-  const others = runs.filter(({ system }) => system !== 'trilithon')
+  const ours = runs.filter(({ system }) => system === own)
+  const others = runs.filter(({ system }) => system !== 'trilithon' && system !== 'oneGroup')
   return byKey(
     others,
     ({ system }) => system,
     (theirs) => {
       const entries = ratioNames.flatMap((name) => {
+        const compared = theirs.flatMap((their) => {
+          const our = ours.find((one) => isBeside(one, their))
+          return their.operation === operationOf(name) && our ? [{ our, their }] : []
+        })
         const values = byKey(
-          theirs.filter(({ operation }) => operation === operationOf(name)),
-          ({ clients }) => `${clients}`,
-          (same) => of(same.flatMap((their) => ratioOf(name, their, runs))),
+          compared,
+          ({ their }) => `${their.clients}`,
+          (same) => of(same.map(({ our, their }) => figureOf(name, our) / figureOf(name, their))),
         )
         return Object.keys(values).length === 0 ? [] : [[name, values] as const]
       })
@@ -125,16 +144,9 @@ function operationOf(name: RatioName): Run['operation'] {
   return name.startsWith('read') ? 'reads' : 'commits'
 }
 
-/** Of Trilithon's run in the same round. */
-function ratioOf(name: RatioName, their: Run, runs: readonly Run[]): number[] {
-  const ours = runs.find(
-    ({ system, round, clients, operation }) =>
-      system === 'trilithon' &&
-      round === their.round &&
-      clients === their.clients &&
-      operation === their.operation,
-  )
-  return ours === undefined ? [] : [figureOf(name, ours) / figureOf(name, their)]
+/** Of the same round. */
+function isBeside(one: Run, { round, clients, operation }: Run): boolean {
+  return one.round === round && one.clients === clients && one.operation === operation
 }
 
 function figureOf(name: RatioName, run: Run): number {

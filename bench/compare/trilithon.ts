@@ -1,6 +1,11 @@
-/** Trilithon: three nodes of this build, and its own client library in one process. */
+/**
+ * Trilithon: three nodes of this build, and its own client library in one process. Twice: with rows in
+ * many entity groups, each with a log of its own, which is what it is made for; and with all of them in
+ * one group, whose one log orders them as the one log of etcd or PostgreSQL does.
+ */
+import { fileURLToPath } from 'node:url'
 import { LoadProcess, type Load } from '../load-process.ts'
-import { loadClientPath } from '../commits.ts'
+import { grouped } from '../../src/cli/output.ts'
 import {
   backlogBytes,
   cpuSeconds,
@@ -10,22 +15,32 @@ import {
 } from '../processes.ts'
 import type { Measured, RunningSystem, System } from './system.ts'
 
+const clientPath = fileURLToPath(new URL('./rows-client.js', import.meta.url))
 const valueBytes = 100
+const groupCount = 4_096
 
 export const trilithon: System = {
   name: 'trilithon',
   missing: () => Promise.resolve(undefined),
-  start: startTrilithon,
+  start: () => start(groupCount, ['commits', 'reads']),
 }
 
-async function startTrilithon(): Promise<RunningSystem> {
+export const oneGroup: System = {
+  name: 'oneGroup',
+  missing: () => Promise.resolve(undefined),
+  start: () => start(1, ['commits']),
+}
+
+async function start(groups: number, operations: Load['operation'][]): Promise<RunningSystem> {
   const cluster = await startCluster()
   try {
     const urls = cluster.urls.join(',')
-    const client = await LoadProcess.start(loadClientPath, [urls, `${valueBytes}`])
+    const client = await LoadProcess.start(clientPath, [urls, `${groups}`, `${valueBytes}`])
+    const where = groups === 1 ? 'all in one entity group' : `in ${grouped(groups)} entity groups`
+    const what = `put of ${valueBytes} bytes, which reads nothing, current read of one of 1,000 rows`
     return {
-      description: `this build, Node ${process.version}; its client library in one process; put of a new cell of ${valueBytes} bytes, current read of one of 1,000`,
-      operations: ['commits', 'reads'],
+      description: `this build, Node ${process.version}; its client library in one process; typed rows under one of a million keys, ${where}; ${what}`,
+      operations,
       run: (load) => runLoad(cluster, client, load),
       stop: async () => {
         await client.stop()

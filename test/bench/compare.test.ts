@@ -36,6 +36,8 @@ const runs = [
   run('trilithon', 0, 900, { operation: 'reads', clients: 1 }),
   run('etcd', 0, 300, { operation: 'reads', clients: 1, serverCpuPer1000: 0.25 }),
   run('ceiling', 0, 400),
+  run('oneGroup', 0, 300),
+  run('oneGroup', 1, 80),
 ]
 
 test('a median has its spread beside it', () => {
@@ -56,10 +58,19 @@ test('ratios are of the same round, and the median of the rounds', () => {
     commitCpu: { 64: 1 },
     commitP50: { 64: 1 },
   })
+  expect(Object.keys(ratios)).toEqual(['etcd', 'ceiling'])
   expect(figures.etcd?.commits?.['64']).toMatchObject({
     perSecond: { median: 100, least: 20, greatest: 100 },
     failures: 2,
   })
+})
+
+test('rows of one group are compared as well, with what was measured beside them', () => {
+  const { oneGroupRatios, oneGroupRatioSpread } = summarize(runs)
+  expect(oneGroupRatios.etcd?.commits).toEqual({ 64: 3.5 })
+  expect(oneGroupRatioSpread.etcd?.commits).toEqual({ 64: [3, 4] })
+  expect(oneGroupRatios.etcd?.reads).toBeUndefined()
+  expect(oneGroupRatios.ceiling?.commits).toEqual({ 64: 0.75 })
 })
 
 test('the page holds the figures, what is missing, and nothing that ends its script', async () => {
