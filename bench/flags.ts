@@ -57,9 +57,13 @@ export function rowsPerGroup(text: string): number {
 
 export function peerNames(text: string): PeerName[] {
   return text.split(',').map((name) => {
-    if (name === 'etcd' || name === 'postgres') return name
-    throw new InvalidArgumentError(`${Object.keys(peers).join(' and ')} can be compared with`)
+    if (isPeer(name)) return name
+    throw new InvalidArgumentError(`${Object.keys(peers).join(', ')} can be compared with`)
   })
+}
+
+function isPeer(name: string): name is PeerName {
+  return Object.hasOwn(peers, name)
 }
 
 /** Each once; commits come first, since they write what takes its time to settle. */

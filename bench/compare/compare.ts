@@ -10,14 +10,15 @@ import { countingSeconds } from '../commits.ts'
 import type { Load } from '../load-process.ts'
 import { machine, type Machine } from '../common.ts'
 import { ceiling } from './ceiling.ts'
+import { etcdNode } from './etcd-node.ts'
 import { etcd } from './etcd.ts'
 import { postgres } from './postgres.ts'
 import { summarize, type Summary } from './summary.ts'
 import type { Run, RunningSystem, System, SystemName } from './system.ts'
 import { oneGroup, trilithon } from './trilithon.ts'
 
-export const peers: Readonly<Record<'etcd' | 'postgres', System>> = { etcd, postgres }
-export type PeerName = keyof typeof peers
+export type PeerName = 'etcd' | 'etcd-node' | 'postgres'
+export const peers: Readonly<Record<PeerName, System>> = { etcd, 'etcd-node': etcdNode, postgres }
 
 export interface CompareOptions {
   readonly against: readonly PeerName[]
