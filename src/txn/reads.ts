@@ -158,9 +158,11 @@ export class PortReads implements Reads {
 
   async #pageOf(asked: RowRange): Promise<RowPage> {
     const first = await this.#begin({ keys: [], range: asked })
-    if (first !== undefined) this.#opened(first)
-    if (first !== undefined) return first.page ?? badPage()
-    return this.#port.scan(this.group, await this.view(), asked, this.#timeoutMs())
+    if (first === undefined) {
+      return this.#port.scan(this.group, await this.view(), asked, this.#timeoutMs())
+    }
+    this.#opened(first)
+    return first.page ?? badPage()
   }
 
   #timeoutMs(): number {
