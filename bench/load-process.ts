@@ -25,11 +25,12 @@ export class LoadProcess {
   readonly #lines: AsyncIterator<string>
 
   private constructor(path: string, args: readonly string[]) {
-    this.#child = spawn(process.execPath, [path, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+    const [program, ...before] = path.endsWith('.js') ? [process.execPath, path] : [path]
+    this.#child = spawn(program, [...before, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]()
   }
 
-  /** Resolves when it is ready for a load. Rejects when it ends before. */
+  /** Of a script or another program. Resolves when it is ready for a load. Rejects when it ends before. */
   static async start(path: string, args: readonly string[]): Promise<LoadProcess> {
     const started = new LoadProcess(path, args)
     await started.#next('ready')

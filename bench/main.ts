@@ -94,7 +94,7 @@ program
 program
   .command('compare')
   .description('commits and current reads beside other systems, in alternating rounds of one run')
-  .option('--against <names>', 'etcd, etcd-node, postgres', peerNames, ['etcd', 'postgres'])
+  .option('--against <names>', 'etcd, etcd-go, postgres', peerNames, ['etcd', 'postgres'])
   .option('--operations <names>', 'commits, reads', operations, ['commits', 'reads'])
   .option(
     '--clients <counts>',

@@ -9,7 +9,8 @@ import { loadOf, say } from '../load-messages.ts'
 const [port = '0', valueBytes = '100'] = process.argv.slice(2)
 const link = new WebSocket(`ws://127.0.0.1:${port}`, { perMessageDeflate: false })
 await new Promise<void>((resolve, reject) => link.once('open', resolve).once('error', reject))
-const value = Buffer.alloc(Number(valueBytes), 'x')
+// As those of Trilithon: of what repeats itself, LevelDB would write next to nothing.
+const value = randomBytes(Number(valueBytes))
 const keyBytes = 40
 const waiting = new Map<number, () => void>()
 let ids = 0

@@ -10,15 +10,15 @@ import { countingSeconds } from '../commits.ts'
 import type { Load } from '../load-process.ts'
 import { machine, type Machine } from '../common.ts'
 import { ceiling } from './ceiling.ts'
-import { etcdNode } from './etcd-node.ts'
+import { etcdGo } from './etcd-go.ts'
 import { etcd } from './etcd.ts'
 import { postgres } from './postgres.ts'
 import { summarize, type Summary } from './summary.ts'
 import type { Run, RunningSystem, System, SystemName } from './system.ts'
 import { oneGroup, trilithon } from './trilithon.ts'
 
-export type PeerName = 'etcd' | 'etcd-node' | 'postgres'
-export const peers: Readonly<Record<PeerName, System>> = { etcd, 'etcd-node': etcdNode, postgres }
+export type PeerName = 'etcd' | 'etcd-go' | 'postgres'
+export const peers: Readonly<Record<PeerName, System>> = { etcd, 'etcd-go': etcdGo, postgres }
 
 export interface CompareOptions {
   readonly against: readonly PeerName[]

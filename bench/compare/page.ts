@@ -12,7 +12,7 @@ const labels: Readonly<Record<SystemName, string>> = {
   trilithon: 'Trilithon',
   oneGroup: 'Trilithon, one group',
   etcd: 'etcd',
-  etcdNode: 'etcd, asked from Node.js',
+  etcdGo: 'etcd, by its Go client',
   postgres: 'PostgreSQL',
   ceiling: 'bare ceiling',
 }
@@ -102,7 +102,7 @@ function ratiosOf(
   spread: CompareReport['ratioSpread'],
   { clients }: CompareReport['options'],
 ): Html[] {
-  return (['etcd', 'etcdNode', 'postgres', 'ceiling'] as const).flatMap((system) => {
+  return (['etcd', 'etcdGo', 'postgres', 'ceiling'] as const).flatMap((system) => {
     const theirs = ratios[system]
     if (theirs === undefined) return []
     const rows = ratioLabels.filter(([name]) => theirs[name] !== undefined)
@@ -183,7 +183,7 @@ figcaption { font-weight: bold }
 const drawing = `
 const report = JSON.parse(document.getElementById('report').textContent)
 const clients = report.options.clients
-const colors = { trilithon: '#b3261e', oneGroup: '#e8927c', etcd: '#1f6f8b', etcdNode: '#7db8cb', postgres: '#5b7f2b', ceiling: '#777777' }
+const colors = { trilithon: '#b3261e', oneGroup: '#e8927c', etcd: '#1f6f8b', etcdGo: '#7db8cb', postgres: '#5b7f2b', ceiling: '#777777' }
 for (const place of document.querySelectorAll('figure')) {
   const { operation, figure } = place.dataset
   const systems = Object.keys(report.figures).filter((name) => report.figures[name][operation])

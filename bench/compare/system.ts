@@ -2,7 +2,7 @@
 import type { Load } from '../load-process.ts'
 import type { LoadResult } from '../load.ts'
 
-export type SystemName = 'trilithon' | 'oneGroup' | 'etcd' | 'etcdNode' | 'postgres' | 'ceiling'
+export type SystemName = 'trilithon' | 'oneGroup' | 'etcd' | 'etcdGo' | 'postgres' | 'ceiling'
 
 export interface Measured extends LoadResult {
   /** Until everything acknowledged was where it stays; the clock of `perSecond` runs on until then. */
