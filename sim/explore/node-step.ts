@@ -168,7 +168,7 @@ class NodeStep {
         const request = action.submission
         const submitted = present(this.#setting.submissions[request], 'explore: no submission')
         this.#observations.push({ kind: 'submitted', request })
-        return this.#step({ kind: 'submit', request, submitted })
+        return this.#step({ kind: 'submit', arrived: [{ request, submitted }] })
       }
       case 'read':
         this.#observations.push({ kind: 'read', read: action.read })

@@ -19,6 +19,7 @@ import type { GroupEvent } from '../replication/group.ts'
 import type { GroupMessage, Message, PeerFrame } from '../replication/message.ts'
 import { encodeTransaction, intentOf } from '../replication/transaction.ts'
 import { LocalAgenda } from './agenda.ts'
+import { Arrivals } from './arrivals.ts'
 import { DataStore } from './data-store.ts'
 import { Deadlines } from './deadlines.ts'
 import { listGroups } from './group-list.ts'
@@ -94,6 +95,9 @@ export class Driver implements LocalReplica {
     onFailed: (error) => this.#fail(errorOf(error)),
     onDone: () => this.#tellApplied(),
   })
+  readonly #arrivals: Arrivals = new Arrivals((group, arrived) =>
+    this.#step(group, { kind: 'submit', arrived }),
+  )
   readonly #headroom: Headroom
   /** Applied in the steps under way; who watches is woken when these are over. */
   #applied: { readonly group: GroupId; readonly position: Position }[] = []
@@ -105,8 +109,7 @@ export class Driver implements LocalReplica {
     const { clock, random, trace } = ports
     const { node, cluster, limits } = options
     const { flushBytesMax, carryAfterFlushes, leaseMs } = limits
-    const bounds = { flushBytesMax, carryAfterFlushes, leaseMs }
-    const own = { node, cluster, clock, random, trace, ...bounds }
+    const own = { node, cluster, clock, random, trace, flushBytesMax, carryAfterFlushes, leaseMs }
     // Whose the folder is comes first: of somebody else's nothing is believed, nor put aside.
     const meta = await openMeta(ports.log, own, random)
     const data = await DataStore.open(ports.data, { clock, trace, limits })
@@ -234,7 +237,7 @@ export class Driver implements LocalReplica {
     const submitted = { transaction, bytes, readPosition, reads, ranges }
     return this.#requests.submission(
       timeoutMs,
-      (request) => this.#step(group, { kind: 'submit', request, submitted }),
+      (request) => this.#arrivals.add(group, { request, submitted }),
       (request) =>
         this.#step(group, { kind: 'cancel-submit', intent: intentOf(transaction), request }),
     )

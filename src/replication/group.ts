@@ -20,13 +20,16 @@ import * as read from './read.ts'
 import * as submission from './submit.ts'
 import { decodeTransaction } from './transaction.ts'
 
+/** A transaction of this node's own edge. */
+export interface Arrived {
+  readonly request: number
+  readonly submitted: submission.Submitted
+}
+
 export type GroupEvent =
   | { readonly kind: 'message'; readonly from: NodeId; readonly message: GroupMessage }
-  | {
-      readonly kind: 'submit'
-      readonly request: number
-      readonly submitted: submission.Submitted
-    }
+  /** In one turn: they share an entry, where they may. */
+  | { readonly kind: 'submit'; readonly arrived: readonly Arrived[] }
   | { readonly kind: 'cancel-submit'; readonly intent: string; readonly request: number }
   | { readonly kind: 'read'; readonly read: number }
   | { readonly kind: 'cancel-read'; readonly read: number }
@@ -62,15 +65,8 @@ function handle(log: GroupLog, context: Context, event: GroupEvent, lookup: Reco
   switch (event.kind) {
     case 'message':
       return onMessage(log, context, event.from, event.message, lookup)
-    case 'submit': {
-      const waiter = {
-        node: context.node,
-        incarnation: context.incarnation,
-        request: event.request,
-        hops: 0,
-      }
-      return submission.submit(log, context, event.submitted, waiter)
-    }
+    case 'submit':
+      return onSubmit(log, context, event.arrived)
     case 'cancel-submit':
       return submission.cancelSubmission(log, context, event.intent, event.request)
     case 'read':
@@ -168,6 +164,13 @@ function onAcceptRequest(
     advance(log, context)
   }
   onAccept(log, context, from, message, lookup)
+}
+
+function onSubmit(log: GroupLog, context: Context, arrived: readonly Arrived[]): void {
+  const { node, incarnation } = context
+  for (const { request, submitted } of arrived) {
+    submission.submit(log, context, submitted, { node, incarnation, request, hops: 0 })
+  }
 }
 
 function onForward(log: GroupLog, context: Context, from: NodeId, message: Forward): void {

@@ -252,7 +252,7 @@ export class CoreCluster {
         ...{ gte: Buffer.from(gte), lt: Buffer.from(lt) },
       })),
     }
-    this.at(index).step({ kind: 'submit', request, submitted })
+    this.at(index).step({ kind: 'submit', arrived: [{ request, submitted }] })
     return request
   }
 

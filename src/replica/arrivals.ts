@@ -1,0 +1,34 @@
+/**
+ * Transactions on their way into the core: those that come in one turn, as the requests of one frame
+ * do, are one event of their group. Taken one by one, the first would be proposed by itself, and all
+ * others would wait for the position after it: two positions, and two flushes at every replica, for
+ * what has room in one.
+ *
+ * A turn ends here when its call has returned and every promise that it resolved has run: nothing
+ * waits for a timer, or for another turn of the loop.
+ */
+import type { GroupId } from '../base/ids.ts'
+import type { Arrived } from '../replication/group.ts'
+
+export class Arrivals {
+  readonly #onTurn: (group: GroupId, arrived: readonly Arrived[]) => void
+  #groups = new Map<GroupId, Arrived[]>()
+
+  /** `onTurn` is called for each group that something came for; it does not throw. */
+  constructor(onTurn: (group: GroupId, arrived: readonly Arrived[]) => void) {
+    this.#onTurn = onTurn
+  }
+
+  add(group: GroupId, one: Arrived): void {
+    const known = this.#groups.get(group)
+    if (known !== undefined) return void known.push(one)
+    this.#groups.set(group, [one])
+    if (this.#groups.size === 1) void Promise.resolve().then(() => this.#take())
+  }
+
+  #take(): void {
+    const groups = this.#groups
+    this.#groups = new Map()
+    for (const [group, arrived] of groups) this.#onTurn(group, arrived)
+  }
+}
