@@ -46,7 +46,7 @@ export interface TakenGroup {
   /** Of the state that is durable before this batch, and of the one in it. */
   readonly horizonBefore: Timestamp
   readonly horizon: Timestamp
-  /** The newest version of each row; those before it, as far as they are taken, hang on it. */
+  /** The newest version of each row, by their keys; those before it, as far as they are taken, hang on it. */
   readonly rows: readonly OverlayRow[]
 }
 
@@ -204,7 +204,9 @@ export class Overlay {
     const { position, takenHorizon: horizonBefore, horizon, rows } = overlay
     overlay.takenHorizon = horizon
     const state = overlay.encodeState()
-    return { group, position, state, horizonBefore, horizon, rows: [...rows.values()] }
+    // In order: each is looked for in the store, and put there, beside where the one before it was.
+    const inOrder = [...rows.values()].sort((a, b) => compareText(a.text, b.text))
+    return { group, position, state, horizonBefore, horizon, rows: inOrder }
   }
 
   /** The batch that took these is durable. */
