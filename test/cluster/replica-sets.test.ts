@@ -81,8 +81,9 @@ test('each node alone takes puts and reads of all shards, batches and logs of bo
 test('who waits for cells of both sets hears of one in either', async () => {
   const client = await connect({ nodes: [cluster.node('b').url] })
   try {
-    const trips = client.cells('trips')
     for (const set of [0, 1]) {
+      // Of its own: nobody else has put anything into the shards that these rows happen to be in.
+      const trips = client.cells(`awaited${set}`)
       const rowKeys = [...rowKeysOf(0, 1), ...rowKeysOf(1, 1)]
       const places = rowKeys.map((rowKey) => {
         return { kind: 'after', shard: shardOf(rowKey), addedId: 0 } as const
