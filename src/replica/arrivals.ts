@@ -4,8 +4,8 @@
  * others would wait for the position after it: two positions, and two flushes at every replica, for
  * what has room in one.
  *
- * A turn ends here when its call has returned and every promise that it resolved has run: nothing
- * waits for a timer, or for another turn of the loop.
+ * The turn ends with the call that brought the first of them: promises run right after it, before any
+ * other event, so that nothing waits for a timer or for another turn of the loop.
  */
 import type { GroupId } from '../base/ids.ts'
 import type { Arrived } from '../replication/group.ts'

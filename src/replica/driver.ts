@@ -96,7 +96,7 @@ export class Driver implements LocalReplica {
     onDone: () => this.#tellApplied(),
   })
   readonly #arrivals: Arrivals = new Arrivals((group, arrived) =>
-    this.#step(group, { kind: 'submit', arrived }),
+    this.#guarded(() => this.#step(group, { kind: 'submit', arrived })),
   )
   readonly #headroom: Headroom
   /** Applied in the steps under way; who watches is woken when these are over. */
