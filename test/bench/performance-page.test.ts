@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { CompareReport } from '../../bench/compare/compare.ts'
 import type { Figures, RatioName } from '../../bench/compare/summary.ts'
+import type { SystemName } from '../../bench/compare/system.ts'
 import type { RoundTripsReport } from '../../bench/round-trips.ts'
 import { grouped } from '../../src/cli/output.ts'
 
@@ -11,8 +12,37 @@ function textOf(path: string): string {
 }
 
 const page = textOf('src/docs/performance.md')
-const report: CompareReport = JSON.parse(textOf('bench/results/compare.json'))
-const { clients, rounds, seconds } = report.options
+
+interface Kept {
+  readonly file: string
+  /** In the order of the table's columns. */
+  readonly systems: readonly SystemName[]
+}
+
+const kept: readonly Kept[] = [
+  {
+    file: 'compare-commits.json',
+    systems: ['trilithon', 'oneGroup', 'etcdGo', 'etcd', 'postgres', 'ceiling'],
+  },
+  {
+    file: 'compare.json',
+    systems: ['trilithon', 'oneGroup', 'etcd', 'postgres', 'ceiling'],
+  },
+]
+const others: Readonly<Partial<Record<SystemName, string>>> = {
+  etcdGo: "etcd's own client",
+  etcd: 'etcd',
+  postgres: 'PostgreSQL',
+  ceiling: 'ceiling',
+}
+const labels: readonly (readonly [RatioName, string])[] = [
+  ['commits', 'commits per second'],
+  ['commitCpu', 'CPU of a commit'],
+  ['commitP50', 'median of a commit'],
+  ['reads', 'reads per second'],
+  ['readCpu', 'CPU of a read'],
+  ['readP50', 'median of a read'],
+]
 
 /** Three digits are more than a shared machine repeats. */
 function short(value: number): string {
@@ -26,41 +56,40 @@ function cellOf(figures: Figures | undefined): string {
   return `${grouped(perSecond.median)} · ${latency} · ${short(serverCpuPer1000.median)}`
 }
 
-test('the figures beside other systems are the medians of a run that counts', () => {
-  expect({ isQuick: report.isQuick, rounds, seconds }).toEqual({
-    isQuick: false,
-    rounds: 3,
-    seconds: 60,
-  })
-  for (const operation of ['commits', 'reads'] as const) {
+/** What stands between the heading that names the file and the next heading. */
+function sectionOf(file: string): string {
+  return page.split(/^#+ /m).find((section) => section.includes(`(\`${file}\``)) ?? ''
+}
+
+test.each(kept)('the figures of $file are medians of a run that counts', ({ file, systems }) => {
+  const report: CompareReport = JSON.parse(textOf(`bench/results/${file}`))
+  const { clients, rounds, seconds, operations } = report.options
+  const { isQuick } = report
+  expect({ isQuick, rounds, seconds }).toEqual({ isQuick: false, rounds: 3, seconds: 60 })
+  for (const operation of operations) {
     for (const count of clients) {
-      const cells = (['trilithon', 'etcd', 'postgres', 'ceiling'] as const).map((system) =>
+      const cells = systems.map((system) =>
         cellOf(report.figures[system]?.[operation]?.[`${count}`]),
       )
-      expect(page).toContain(`| ${operation}, ${count} | ${cells.join(' | ')} |`)
+      expect(sectionOf(file)).toContain(`| ${operation}, ${count} | ${cells.join(' | ')} |`)
     }
   }
 })
 
-test('the ratios are those of the same run', () => {
-  const labels: readonly (readonly [RatioName, string])[] = [
-    ['commits', 'commits per second'],
-    ['commitCpu', 'CPU of a commit'],
-    ['commitP50', 'median of a commit'],
-    ['reads', 'reads per second'],
-    ['readCpu', 'CPU of a read'],
-    ['readP50', 'median of a read'],
-  ]
-  for (const [system, its] of [
-    ['etcd', 'etcd'],
-    ['postgres', 'PostgreSQL'],
-    ['ceiling', 'ceiling'],
+test.each(kept)('the ratios are those of the same run: $file', ({ file, systems }) => {
+  const report: CompareReport = JSON.parse(textOf(`bench/results/${file}`))
+  for (const [ofWhat, ratios] of [
+    ['', report.ratios],
+    [', one group', report.oneGroupRatios],
   ] as const) {
-    for (const [name, label] of labels) {
-      const ratios = report.ratios[system]?.[name]
-      if (ratios === undefined) continue
-      const cells = clients.map((count) => short(ratios[`${count}`] ?? Number.NaN))
-      expect(page).toContain(`| ${label} : ${its} | ${cells.join(' | ')} |`)
+    for (const system of systems.filter((one) => others[one] !== undefined)) {
+      for (const [name, label] of labels) {
+        const values = ratios[system]?.[name]
+        if (values === undefined) continue
+        const cells = report.options.clients.map((count) => short(values[`${count}`] ?? Number.NaN))
+        const row = `| ${label}${ofWhat} : ${others[system] ?? ''} | ${cells.join(' | ')} |`
+        expect(sectionOf(file)).toContain(row)
+      }
     }
   }
 })
