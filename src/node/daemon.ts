@@ -51,9 +51,9 @@ export interface DaemonOptions {
 const closeGraceMs = 500
 const logCacheBytes = 8 * 1024 * 1024
 /**
- * Rows come under random keys, and each table that is written earlier is merged into others more often:
- * at half of this a node that overwrites rows among a million needs a tenth more CPU for a commit, at
- * twice as much as much.
+ * Rows come under random keys, so that every table is merged into all others, and smaller ones more
+ * often: at half of this a node that overwrites rows among a million needs a tenth more CPU for a
+ * commit; twice of this saves nothing more.
  */
 const dataBufferBytes = 32 * 1024 * 1024
 
