@@ -31,8 +31,12 @@ export interface WrittenSince {
  */
 export type Visit = (group: GroupPositions, flush: number, through: Position) => 'pass' | 'wait'
 
-/** Groups held of flushes that are settled: more than peers ask for who are not far behind. */
-const heldGroupsMax = 100_000
+/** What is held of flushes that are settled, in groups: more than peers ask for who are not far behind. */
+const heldWeightMax = 100_000
+/** What a flush weighs beside its groups: with one client each has one, and a list and a mark for it. */
+const flushWeight = 4
+/** Above the bound so much may gather: letting go of the oldest moves all that stay. */
+const gatheredWeight = 10_000
 /** Flushes read again for one answer. */
 const readFlushesMax = 64
 
@@ -41,7 +45,7 @@ export class FlushLedger {
   /** The first flush held, and those from there on. */
   #firstHeld: number
   #flushes: FlushGroups[] = []
-  #heldGroups = 0
+  #heldWeight = 0
   #settledFlush: number
   /** How many groups of the flush after the settled ones are passed already. */
   #passedGroups = 0
@@ -61,6 +65,7 @@ export class FlushLedger {
   open(number: number): void {
     assert(number === this.#firstHeld + this.#flushes.length, 'replica: flush numbers are dense')
     this.#flushes.push({ groups: [], positions: [], values: [], mark: undefined })
+    this.#heldWeight += flushWeight
   }
 
   /** A record of flush `number`, which is open. */
@@ -71,7 +76,7 @@ export class FlushLedger {
       group.lastSlot = groups.push(group) - 1
       positions.push(position)
       values.push(hasValue ? position : 0)
-      this.#heldGroups += 1
+      this.#heldWeight += 1
       return
     }
     const slot = group.lastSlot
@@ -110,12 +115,13 @@ export class FlushLedger {
     return last
   }
 
-  /** Lets go of the oldest of what is settled. */
+  /** Lets go of the oldest of what is settled, when there is enough of it. */
   trim(): void {
+    if (this.#heldWeight < heldWeightMax + gatheredWeight) return
     let count = 0
     for (const { groups } of this.#flushes) {
-      if (this.#heldGroups <= heldGroupsMax || this.#firstHeld + count > this.#settledFlush) break
-      this.#heldGroups -= groups.length
+      if (this.#heldWeight <= heldWeightMax || this.#firstHeld + count > this.#settledFlush) break
+      this.#heldWeight -= flushWeight + groups.length
       count += 1
     }
     this.#flushes.splice(0, count)
