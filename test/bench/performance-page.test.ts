@@ -25,6 +25,10 @@ const kept: readonly Kept[] = [
     systems: ['trilithon', 'oneGroup', 'etcdGo', 'etcd', 'postgres', 'ceiling'],
   },
   {
+    file: 'compare-one-client.json',
+    systems: ['trilithon', 'oneGroup', 'etcdGo', 'postgres', 'ceiling'],
+  },
+  {
     file: 'compare.json',
     systems: ['trilithon', 'oneGroup', 'etcd', 'postgres', 'ceiling'],
   },
