@@ -120,7 +120,7 @@ export function forgetDurations(log: GroupLog): void {
   // The number of tries decides about delays alone.
   if (log.proposal !== undefined) log.proposal.attempt = 0
   forgetUrges(log)
-  log.wakeAt = never
+  log.wakes.length = 0
   const next = nextDeadline(log)
   assert(next === set || next === never, 'explore: a deadline of a kind unknown here')
 }

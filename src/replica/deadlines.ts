@@ -11,12 +11,12 @@ const farBuckets = 20
 
 export class Deadlines<Item> {
   readonly #clock: Clock
-  readonly #onDue: (item: Item) => void
+  readonly #onDue: (item: Item, nowMs: number) => void
   readonly #buckets = new Map<number, Item[]>()
   #timer: Timer | undefined
   #timerBucket = Number.POSITIVE_INFINITY
 
-  constructor(clock: Clock, onDue: (item: Item) => void) {
+  constructor(clock: Clock, onDue: (item: Item, nowMs: number) => void) {
     this.#clock = clock
     this.#onDue = onDue
   }
@@ -47,12 +47,13 @@ export class Deadlines<Item> {
 
   #fire(): void {
     this.#timerBucket = Number.POSITIVE_INFINITY
-    const current = Math.floor(this.#clock.monotonicMs() / bucketMs)
+    const nowMs = this.#clock.monotonicMs()
+    const current = Math.floor(nowMs / bucketMs)
     const due = [...this.#buckets.keys()].filter((bucket) => bucket <= current)
     for (const bucket of due.sort((a, b) => a - b)) {
       const items = this.#buckets.get(bucket) ?? []
       this.#buckets.delete(bucket)
-      for (const item of items) this.#onDue(item)
+      for (const item of items) this.#onDue(item, nowMs)
     }
     let next = Number.POSITIVE_INFINITY
     for (const bucket of this.#buckets.keys()) next = Math.min(next, bucket)

@@ -137,8 +137,8 @@ export class Driver implements LocalReplica {
     this.#headroom = new Headroom({ limits: options.limits, log, data })
     const { leases } = this.#keeper
     this.#replica = new Replica({ incarnation, trace, source, leases, ...options })
-    this.#wakes = new Deadlines(clock, (group) => {
-      if (this.#replica.isAwaitingTime(group)) this.#step(group, { kind: 'wake' })
+    this.#wakes = new Deadlines(clock, (group, nowMs) => {
+      if (this.#replica.isAwaitingTime(group, nowMs)) this.#step(group, { kind: 'wake' })
     })
     this.#rounds = new Rounds(clock)
     this.#requests = new Requests(clock, (group, read) =>

@@ -23,6 +23,7 @@ import {
   never,
   nextDeadline,
   restoreLog,
+  takeWakes,
   type GroupLog,
 } from '../replication/log.ts'
 import { leaderOf } from '../replication/propose.ts'
@@ -124,19 +125,15 @@ export class Replica {
       context.trace.mark('message of another epoch')
       return this.#effects
     }
-    if (event.kind === 'wake') log.wakeAt = never
     stepGroup(log, context, event, (position) => this.#options.source.lookup(group, position))
     this.#scheduleWake(log, context)
     return this.#effects
   }
 
   /** A wake-up that was asked for has come. False when nothing waits for time any more. */
-  isAwaitingTime(group: GroupId): boolean {
+  isAwaitingTime(group: GroupId, now: number): boolean {
     const log = this.#groups.get(group)?.log
-    if (log === undefined) return false
-    if (nextDeadline(log) !== never) return true
-    log.wakeAt = never
-    return false
+    return log !== undefined && takeWakes(log, now) && nextDeadline(log) !== never
   }
 
   /** A peer's frames stopped or came back. Returns the groups that have to act on it. */
@@ -290,8 +287,10 @@ export class Replica {
 
   #scheduleWake(log: GroupLog, context: Context): void {
     const at = nextDeadline(log)
-    if (at >= log.wakeAt) return
-    log.wakeAt = at
+    // Those asked for before still come, and nothing takes one back: asked for again each time that an
+    // earlier one has come, what a group waits long for would be asked for without end.
+    if (at >= (log.wakes.at(-1) ?? never)) return
+    log.wakes.push(at)
     context.emit({ kind: 'wake', group: log.group, at })
   }
 

@@ -164,8 +164,8 @@ export interface GroupLog {
   floor: Position
   /** When to look after an accepted position that stays undecided. */
   sweepDeadline: number
-  /** The earliest wake-up asked for and not yet come. */
-  wakeAt: number
+  /** Wake-ups asked for and not yet come: the earliest last, and each was earlier than all before it. */
+  readonly wakes: number[]
 }
 
 export const never: number = Number.POSITIVE_INFINITY
@@ -206,7 +206,7 @@ export function restoreLog(
     idleDeadline: never,
     floor: 0,
     sweepDeadline: never,
-    wakeAt: never,
+    wakes: [],
   }
 }
 
@@ -242,6 +242,17 @@ export function isQuiescent(log: GroupLog): boolean {
     log.decisions.size === 0 &&
     highestKnown(log) === log.state.position
   )
+}
+
+/** A wake-up has come: whether that is one of those that were asked for, and not of a log that was let go. */
+export function takeWakes({ wakes }: GroupLog, now: number): boolean {
+  const count = wakes.length
+  let earliest = wakes.at(-1)
+  while (earliest !== undefined && earliest <= now) {
+    wakes.pop()
+    earliest = wakes.at(-1)
+  }
+  return wakes.length < count
 }
 
 /** When this group next wants to be woken; `never` while nothing waits for time. */

@@ -1,5 +1,6 @@
 /** Read positions ahead of the proposer, which are the word of a session: true, or of nothing. */
 import { expect, test } from 'vitest'
+import { never } from '../../src/replication/log.ts'
 import { CoreCluster, type InFlight } from './core-cluster.ts'
 
 const between =
@@ -29,7 +30,7 @@ test.each([0, 1])(
     expect(cluster.marks).not.toContain('no-op proposed')
     for (const { replica, rows } of cluster.nodes) {
       expect([...rows.keys()]).toEqual(['a', 'c'])
-      expect(replica.isAwaitingTime(cluster.group)).toBe(false)
+      expect(replica.isAwaitingTime(cluster.group, never)).toBe(false)
     }
     expect(cluster.inFlight).toEqual([])
   },
@@ -61,7 +62,7 @@ test('LOG-5: who takes over, and has nothing but such a transaction, closes one 
   const request = cluster.submit(1, { key: 'b', readPosition: 1_000_000_000 })
   cluster.settle(between(cluster, 1, 2))
   expect(cluster.at(1).verdicts.get(request)).toEqual({ kind: 'conflict', position: 2 })
-  expect(cluster.at(1).replica.isAwaitingTime(cluster.group)).toBe(false)
+  expect(cluster.at(1).replica.isAwaitingTime(cluster.group, never)).toBe(false)
 })
 
 test('LOG-5: a read position that one node has seen, gone since, is finished for who names it', () => {

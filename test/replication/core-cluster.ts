@@ -38,6 +38,8 @@ export class CoreNode implements RecordSource {
   readonly rows: Map<string, Uint8Array> = new Map()
   readonly verdicts: Map<number, Verdict> = new Map()
   readonly served: Map<number, number> = new Map()
+  /** Wake-ups that were asked for; a test may let them come, one by one. */
+  readonly wakes: number[] = []
   /** Persists whose disk write has not happened. */
   pendingPersists: (Effect & { kind: 'persist' })[] = []
   incarnation = 1
@@ -131,6 +133,8 @@ export class CoreNode implements RecordSource {
       case 'supply':
         return this.#supply(effect)
       case 'wake':
+        this.wakes.push(effect.at)
+        return
       case 'renew':
       case 'slow':
         return
@@ -181,6 +185,15 @@ export class CoreNode implements RecordSource {
 
   wake(): void {
     this.step({ kind: 'wake' })
+  }
+
+  /** The earliest wake-up that was asked for comes. */
+  wakeNext(): void {
+    this.wakes.sort((a, b) => a - b)
+    const at = this.wakes.shift()
+    if (at === undefined) throw new Error('no wake-up was asked for')
+    this.#cluster.now = at
+    if (this.replica.isAwaitingTime(this.#cluster.group, at)) this.wake()
   }
 }
 
