@@ -15,6 +15,10 @@ export const intentLifetimeMs: number = 10 * 60 * 1000
  * index waits for so long (IDX-6). What is above `intentLifetimeMs` is for clients whose clocks are ahead.
  */
 export const intentLifetimeMsMax: number = 15 * 60 * 1000
+/** Intents of a session that are settled and not to be forgotten, as one before them is open: then another begins. */
+export const sessionHeldUpMax = 4_096
+/** But no sooner than this after the last one: what is left behind is remembered for `intentLifetimeMs`. */
+export const sessionMsMin = 60_000
 
 /** How often one call runs its function again after a conflict. */
 export const rerunsMax = 20
@@ -40,3 +44,7 @@ export const defaultTransactionLimits: TransactionLimits = {
 }
 
 assert(callTimeoutMsMax < intentLifetimeMs, 'limits: an intent ends before its call')
+assert(
+  2 * sessionHeldUpMax < defaultLimits.sessionOutcomesMax,
+  'limits: a group is full before the session that fills it is held up',
+)

@@ -171,7 +171,7 @@ export class RawTransaction implements Reads {
   }
 
   /** What is to be committed; undefined, and the view unopened, when that is nothing. */
-  async submission(intent: Intent, attempt: number): Promise<Submission | undefined> {
+  async submission(intentOf: () => Intent, attempt: number): Promise<Submission | undefined> {
     assert(this.turn.isOver, 'TXN-4: what is committed changes no more')
     if (this.#refused !== undefined) throw this.#refused
     if (this.#writes.count === 0 && !this.#takesPosition) return undefined
@@ -181,7 +181,7 @@ export class RawTransaction implements Reads {
     assert(!hasRead || view !== undefined, 'TXN-1: what was read was read at a view')
     return {
       group: this.group,
-      intent,
+      intent: intentOf(),
       attempt,
       readPosition: view?.position ?? 0,
       reads: this.#reads.keys(),

@@ -17,12 +17,13 @@ import {
   transactionTimeoutMs,
   type TransactionLimits,
 } from './bounds.ts'
+import { CallIntent } from './call-intent.ts'
 import { conflictError, type Conflict } from './conflict.ts'
 import type { GroupPort } from './group-port.ts'
 import { RawTransaction } from './raw-transaction.ts'
 import { PortReads } from './reads.ts'
 import type { ReadOptions } from './run-read.ts'
-import type { IntentSource, OpenIntent } from './session.ts'
+import type { IntentSource } from './session.ts'
 import { pause, remainingOrTimeout } from './time.ts'
 import { inTurn, Turn } from './turn.ts'
 
@@ -74,13 +75,11 @@ export async function runTransaction<Value>(
   options: TransactionOptions,
   run: (transaction: RawTransaction) => Promise<Value>,
 ): Promise<Committed<Value>> {
-  const { intent } = options
-  const open = intent === undefined ? options.intents.open() : { intent, settle: () => undefined }
-  const state = { mayTakeEffect: false }
+  const intent = new CallIntent(options.intents, options.intent)
   try {
-    return await new Running<Value>(port, group, options, open, state).result(run)
+    return await new Running<Value>(port, group, options, intent).result(run)
   } finally {
-    open.settle(!state.mayTakeEffect)
+    intent.settle()
   }
 }
 
@@ -88,25 +87,16 @@ class Running<Value> {
   readonly #port: GroupPort
   readonly #group: GroupId
   readonly #options: TransactionOptions
-  readonly #open: OpenIntent
-  /** Whether a submission is on its way whose end is not known. */
-  readonly #state: { mayTakeEffect: boolean }
+  readonly #intent: CallIntent
   readonly #deadlineMs: number
   /** By attempt: the log says which of them took effect. */
   readonly #runs = new Map<number, Run<Value>>()
 
-  constructor(
-    port: GroupPort,
-    group: GroupId,
-    options: TransactionOptions,
-    open: OpenIntent,
-    state: { mayTakeEffect: boolean },
-  ) {
+  constructor(port: GroupPort, group: GroupId, options: TransactionOptions, intent: CallIntent) {
     this.#port = port
     this.#group = group
     this.#options = options
-    this.#open = open
-    this.#state = state
+    this.#intent = intent
     const { clock, timeoutMs = transactionTimeoutMs } = options
     this.#deadlineMs = clock.monotonicMs() + timeoutMs
   }
@@ -122,16 +112,16 @@ class Running<Value> {
         continue
       }
       this.#runs.set(attempt, one)
-      const submission = await one.transaction.submission(this.#open.intent, attempt)
+      const submission = await one.transaction.submission(() => this.#intent.open(), attempt)
       if (submission === undefined) return readOnly(one, runs)
       const outcome = await this.#commit(submission)
       if (outcome.kind === 'committed') {
         return this.#committed(outcome, runs) ?? (await this.#after(run, outcome.position, runs))
       }
-      if (outcome.kind !== 'conflict') throw refusal(this.#group, this.#open.intent, outcome)
+      if (outcome.kind !== 'conflict') throw refusal(this.#group, submission.intent, outcome)
       const delayMs = random.int(0, Math.min(rerunDelayMs * 2 ** (runs - 1), rerunDelayMaxMs))
       const isOver = clock.monotonicMs() + delayMs >= this.#deadlineMs
-      if (runs > most || isOver) throw this.#conflict(outcome, runs)
+      if (runs > most || isOver) throw this.#conflict(submission.intent, outcome, runs)
       await pause(this.#options, delayMs)
       atLeast = Math.max(atLeast ?? 0, outcome.position)
     }
@@ -156,10 +146,17 @@ class Running<Value> {
 
   async #commit(submission: Submission): Promise<Outcome> {
     const timeoutMs = remainingOrTimeout(this.#options.clock, this.#deadlineMs)
-    this.#state.mayTakeEffect = true
-    const outcome = await this.#port.commit(submission, timeoutMs)
-    this.#state.mayTakeEffect = outcome.kind === 'unknown'
-    return outcome
+    const intent = this.#intent
+    intent.mayTakeEffect = true
+    try {
+      const outcome = await this.#port.commit(submission, timeoutMs)
+      intent.mayTakeEffect = outcome.kind === 'unknown'
+      return outcome
+    } catch (error) {
+      // The port rejects when nothing has happened, and nothing will; a bug keeps no promises.
+      if (error instanceof StoreError) intent.mayTakeEffect = false
+      throw error
+    }
   }
 
   /**
@@ -193,15 +190,14 @@ class Running<Value> {
       const message = `the transaction was committed, but what it did could not be read: ${read.problem.message}`
       throw new StoreError('unknown-outcome', message, { group })
     }
-    const again = await read.value.transaction.submission(intent, 0)
+    const again = await read.value.transaction.submission(() => intent, 0)
     if (again === undefined) return readOnly(read.value, runs + 1)
     const message =
       'this session has used the same sequence for something else; it must use a new one'
     throw new StoreError('invalid', message, { group })
   }
 
-  #conflict(conflict: Conflict, runs: number): StoreError {
-    const { intent } = this.#open
+  #conflict(intent: Intent, conflict: Conflict, runs: number): StoreError {
     return conflictError(this.#group, intent, conflict, runs, this.#options.nameKey)
   }
 }
@@ -236,9 +232,11 @@ function refusal(
         group,
       })
     case 'overloaded':
-      return new StoreError('overloaded', 'too much waits in this group; try again later', {
-        group,
-      })
+      return new StoreError(
+        'overloaded',
+        'this group has no room for another transaction: too many wait in it, or it still remembers too many; try again later',
+        { group },
+      )
     case 'unknown': {
       const message =
         'no majority of the replicas answered in time; the transaction may yet take effect: look before you do it again'

@@ -3,13 +3,15 @@
  * so that it takes effect once. `floor` tells a group which outcomes it may forget.
  *
  * An intent whose outcome nobody knows may still take effect, so the floor must never pass it: the
- * session it belongs to is left behind with its floor, and a new one begun.
+ * session it belongs to is left behind with its floor, and a new one begun. So is one that a single call
+ * holds up while many others go on: groups would have no room for more outcomes of it. Not often, since
+ * what is left behind is remembered until it expires.
  */
 import { assert } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
-import { intentLifetimeMs } from './bounds.ts'
+import { intentLifetimeMs, sessionHeldUpMax, sessionMsMin } from './bounds.ts'
 import type { Intents } from './intents.ts'
 import type { Intent } from '../replica/local-replica.ts'
 
@@ -38,6 +40,7 @@ interface Session {
   readonly id: string
   /** Sequences on their way, in rising order. */
   readonly open: Set<number>
+  readonly beganMs: number
   next: number
 }
 
@@ -53,7 +56,8 @@ export class Sessions implements IntentSource {
   }
 
   #begin(): Session {
-    return { id: randomUuid(this.#random), open: new Set(), next: 1 }
+    const beganMs = this.#clock.monotonicMs()
+    return { id: randomUuid(this.#random), open: new Set(), beganMs, next: 1 }
   }
 
   open(): OpenIntent {
@@ -65,6 +69,7 @@ export class Sessions implements IntentSource {
   }
 
   openMany(count: number): OpenIntents {
+    if (this.#isHeldUp(this.#current)) this.#current = this.#begin()
     const session = this.#current
     const sequences = Array.from({ length: count }, () => session.next++)
     for (const sequence of sequences) session.open.add(sequence)
@@ -79,6 +84,13 @@ export class Sessions implements IntentSource {
       }),
       settle: (known) => this.#settle(session, sequences, known),
     }
+  }
+
+  /** Many are settled that no group may forget. */
+  #isHeldUp(session: Session): boolean {
+    const settled = session.next - floorOf(session) - session.open.size
+    if (settled < sessionHeldUpMax) return false
+    return this.#clock.monotonicMs() - session.beganMs >= sessionMsMin
   }
 
   #settle(session: Session, sequences: readonly number[], known: boolean): void {

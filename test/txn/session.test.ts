@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { intentLifetimeMs } from '../../src/txn/bounds.ts'
+import { intentLifetimeMs, sessionHeldUpMax, sessionMsMin } from '../../src/txn/bounds.ts'
 import { Sessions } from '../../src/txn/session.ts'
 import { createBench, passMs } from '../cells/kit.ts'
 
@@ -57,4 +57,31 @@ test('TXN-5: settling twice is a bug', () => {
   const open = sessions.openMany(1)
   open.settle(true)
   expect(() => open.settle(true)).toThrow('TXN-5')
+})
+
+test('a session that one intent holds up is left behind, and not again at once', async () => {
+  const { sessions, passMs: pass } = createSessions()
+  const settleMany = (): void => {
+    for (let n = 0; n <= sessionHeldUpMax; n++) sessions.openMany(1).settle(true)
+  }
+  const sessionNow = (): string => {
+    const open = sessions.openMany(1)
+    open.settle(true)
+    return open.intents(open.sequences).session
+  }
+  const slow = sessions.openMany(1)
+  const first = slow.intents(slow.sequences).session
+  settleMany()
+  expect(sessionNow()).toBe(first)
+  await pass(sessionMsMin)
+  const second = sessionNow()
+  expect(second).not.toBe(first)
+  const slower = sessions.openMany(1)
+  expect(slower.intents(slower.sequences)).toMatchObject({ session: second, floor: 2 })
+  settleMany()
+  expect(sessionNow()).toBe(second)
+  slow.settle(true)
+  slower.settle(true)
+  await pass(sessionMsMin)
+  expect(sessionNow()).toBe(second)
 })

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { compareBytes } from '../../src/base/bytes.ts'
+import { StoreError } from '../../src/base/errors.ts'
 import { defaultTransactionLimits } from '../../src/txn/bounds.ts'
 import type { RawTransaction } from '../../src/txn/raw-transaction.ts'
 import { runRead } from '../../src/txn/run-read.ts'
@@ -251,6 +252,36 @@ test('TXN-5: all runs are attempts of one intent, and an intent is settled once'
   expect(open.intent.floor).toBe(2)
   open.settle(true)
   expect(() => open.settle(true)).toThrow('TXN-5')
+})
+
+test('TXN-5: a function that writes nothing yet holds back nothing', async () => {
+  const bench = new Bench()
+  const slow = bench.run(async (tx) => {
+    await tx.get(b('a'))
+    await bench.put('b', 'c')
+    await bench.put('d')
+    tx.put(b('a'), b('1'))
+  })
+  await slow
+  const floors = bench.port.submissions.map(({ intent }) => [intent.sequence, intent.floor])
+  expect(floors).toEqual([
+    [1, 1],
+    [2, 2],
+    [3, 3],
+  ])
+})
+
+test('TXN-5: a commit that is refused before anything happens leaves its session as it was', async () => {
+  const bench = new Bench()
+  const refused = new StoreError('overloaded', 'too many calls are under way')
+  bench.port.beforeCommit = () => Promise.reject(refused)
+  await expect(bench.put('a')).rejects.toBe(refused)
+  bench.port.beforeCommit = async () => undefined
+  await bench.put('b')
+  await bench.put('c')
+  const [first, second, third] = bench.port.submissions.map(({ intent }) => intent)
+  expect(second).toMatchObject({ session: first?.session, sequence: 2, floor: 2 })
+  expect(third).toMatchObject({ session: first?.session, sequence: 3, floor: 3 })
 })
 
 test('TXN-5: an unknown outcome is told as such, and its session is left behind', async () => {
