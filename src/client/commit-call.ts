@@ -56,7 +56,7 @@ export class CommitCall implements Call {
     this.#last = answered
     // There was no room, this time at this node. An earlier copy may still find some.
     if (outcome.kind === 'overloaded') return false
-    return this.#isFinal(outcome)
+    return outcome.kind === 'expired' || this.#isFinal(outcome)
   }
 
   #onProblem(answered: Replied, refused: Problem): boolean {
@@ -87,13 +87,15 @@ export class CommitCall implements Call {
   /**
    * Whether the outcome is that of every copy. A conflict with a write that is named is: whoever
    * validates another copy has applied that write. One with a read that is too old for this node
-   * is not: another node may remember more.
+   * is not: another node may remember more. Nor is `expired`: a copy may have taken effect in time, and
+   * where a clock has run ahead it is forgotten with its session, while its client still asks.
    */
   #isFinal(outcome: Outcome): boolean {
     switch (outcome.kind) {
       case 'committed':
-      case 'expired':
         return true
+      case 'expired':
+        return !this.#isUnsure
       case 'conflict':
         return outcome.key !== undefined || !this.#isUnsure
       default:

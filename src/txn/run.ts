@@ -118,7 +118,8 @@ class Running<Value> {
       if (outcome.kind === 'committed') {
         return this.#committed(outcome, runs) ?? (await this.#after(run, outcome.position, runs))
       }
-      if (outcome.kind !== 'conflict') throw refusal(this.#group, submission.intent, outcome)
+      if (outcome.kind !== 'conflict')
+        throw refusal(submission, outcome, this.#options.intent !== undefined)
       const delayMs = random.int(0, Math.min(rerunDelayMs * 2 ** (runs - 1), rerunDelayMaxMs))
       const isOver = clock.monotonicMs() + delayMs >= this.#deadlineMs
       if (runs > most || isOver) throw this.#conflict(submission.intent, outcome, runs)
@@ -221,16 +222,19 @@ async function readOnly<Value>(run: Run<Value>, runs: number): Promise<Committed
   return { value: run.value, position, timestamp, sequences: [], runs }
 }
 
+const tooOld = 'this transaction is too old and was never carried out'
+
+const givenTooOld =
+  'this intent is too old: nothing is carried out under it any more, and what became of an earlier try is not remembered'
+
 function refusal(
-  group: GroupId,
-  intent: Intent,
+  { group, intent }: Submission,
   outcome: Exclude<Outcome, { readonly kind: 'committed' | 'conflict' }>,
+  isGiven: boolean,
 ): StoreError {
   switch (outcome.kind) {
     case 'expired':
-      return new StoreError('expired', 'this transaction is too old and was never carried out', {
-        group,
-      })
+      return new StoreError('expired', isGiven ? givenTooOld : tooOld, { group })
     case 'overloaded':
       return new StoreError(
         'overloaded',
