@@ -134,7 +134,7 @@ export class Driver implements LocalReplica {
       ...{ node: options.node, nodes, incarnation },
       ...{ limits: options.limits, clock, longestLeaseMs: log.longestLeaseMs },
     })
-    this.#headroom = new Headroom({ limits: options.limits, log, data })
+    this.#headroom = new Headroom({ limits: options.limits, log, data, held: () => this.#replica })
     const { leases } = this.#keeper
     this.#replica = new Replica({ incarnation, trace, source, leases, ...options })
     this.#wakes = new Deadlines(clock, (group, nowMs) => {

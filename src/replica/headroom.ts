@@ -1,6 +1,8 @@
 /**
- * Whether this node's disk keeps up with what it takes on. A majority does not wait for the slowest: what
- * that one has taken and not written would grow for as long as the others are faster (DISK-4).
+ * Whether this node keeps up with what it takes on. A majority does not wait for the slowest: what the disk of
+ * that one has taken and not written would grow for as long as the others are faster (DISK-4). And a
+ * node without a majority goes on with proposals that nobody waits for any more, each in a group that
+ * cannot leave memory.
  */
 import type { Limits } from '../base/limits.ts'
 import type { GroupMessage } from '../replication/message.ts'
@@ -9,9 +11,13 @@ import type { GroupMessage } from '../replication/message.ts'
 const followerFactor = 2
 
 export interface HeadroomParts {
-  readonly limits: Pick<Limits, 'overlayBytesMax' | 'logQueueBytesMax'>
+  readonly limits: Pick<
+    Limits,
+    'overlayBytesMax' | 'logQueueBytesMax' | 'groupsInMemoryMax' | 'nodeQueueMax' | 'leaseGroupsMax'
+  >
   readonly log: { readonly queueBytes: number }
   readonly data: { readonly overlayBytes: number }
+  held(): { readonly groupsInMemory: number }
 }
 
 export class Headroom {
@@ -22,7 +28,13 @@ export class Headroom {
   }
 
   get mayPropose(): boolean {
-    return this.#isWithin(1)
+    return this.#isWithin(1) && this.#parts.held().groupsInMemory < this.#groupsMax
+  }
+
+  /** Those that may leave, one for each request, and those under a lease. */
+  get #groupsMax(): number {
+    const { groupsInMemoryMax, nodeQueueMax, leaseGroupsMax } = this.#parts.limits
+    return groupsInMemoryMax + nodeQueueMax + leaseGroupsMax
   }
 
   /** What makes the log or the overlay grow may be lost: whoever sent it, or asked for it, tries again. */

@@ -134,6 +134,20 @@ function submit(driver: Driver, group: GroupId, sequence: number): Promise<Outco
   return driver.submit({ group, intent, attempt: sequence, ...read, mutations }, 50)
 }
 
+test('LIVE-5: without a majority, writes that were given up do not fill the memory', () =>
+  withNode({ groupsInMemoryMax: 10, nodeQueueMax: 50, leaseGroupsMax: 1 }, async (driver) => {
+    const outcomes = new Set<string>()
+    for (let round = 0; round < 5; round++) {
+      const writes = Array.from({ length: 30 }, (_, n) =>
+        submit(driver, groupCalled(`g${round} ${n}`), 1),
+      )
+      for (const { kind } of await Promise.all(writes)) outcomes.add(kind)
+    }
+    // Of a hundred and fifty groups as many are in memory as there may be, and a few that were asked in vain.
+    expect(driver.status().groupsInMemory).toBeLessThanOrEqual(10 + 50 + 1 + 20)
+    expect(outcomes).toEqual(new Set(['unknown', 'overloaded']))
+  }))
+
 test('LIVE-5: what nobody waits for any more takes no room, unless a copy may take effect', () =>
   withNode({ groupQueueMax: 3 }, async (driver, peers) => {
     const names = Array.from({ length: 20 }, (_, n) => groupCalled(`g${n}`))
