@@ -43,6 +43,8 @@ function install(server: Server, routes: ReadonlyMap<string, Accept>): void {
       return
     }
     sockets.handleUpgrade(request, socket, head, (opened) => {
+      // One that is not taken may still tell of a broken frame, and nobody else listens.
+      opened.on('error', () => undefined)
       accept(opened, request.socket.remoteAddress ?? 'unknown')
     })
   })
