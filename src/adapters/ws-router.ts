@@ -38,10 +38,7 @@ function install(server: Server, routes: ReadonlyMap<string, Accept>): void {
     socket.on('error', () => socket.destroy())
     const [path = ''] = (request.url ?? '').split('?')
     const accept = routes.get(path)
-    if (accept === undefined) {
-      socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
-      return
-    }
+    if (accept === undefined) return notFound(socket)
     sockets.handleUpgrade(request, socket, head, (opened) => {
       // One that is not taken may still tell of a broken frame, and nobody else listens.
       opened.on('error', () => undefined)
@@ -49,4 +46,10 @@ function install(server: Server, routes: ReadonlyMap<string, Accept>): void {
     })
   })
   sockets.on('wsClientError', (_error, socket) => socket.destroy())
+}
+
+/** The server's time-outs end with an upgrade: who never closes would keep the socket for good. */
+function notFound(socket: Duplex): void {
+  socket.once('finish', () => socket.destroy())
+  socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
 }

@@ -37,3 +37,20 @@ test('a socket that is not taken may send a broken frame with its upgrade', asyn
   // Without a listener the event ends the process.
   expect(listeners).toBe(1)
 })
+
+test('a path that nobody serves is let go of, though its client does not close', async () => {
+  const { server, port } = await listen()
+  routeUpgrades(server, path, (socket) => socket.terminate())
+  const gone = new Promise((resolve) => {
+    server.on('connection', (socket) => socket.on('close', resolve))
+  })
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  onTestFinished(() => void socket.destroy())
+  let said = ''
+  socket.setEncoding('latin1').on('data', (piece: string) => (said += piece))
+  const ended = new Promise((resolve) => socket.on('end', resolve))
+  socket.write(upgrade('/v1/nothing'))
+  await Promise.all([gone, ended])
+  expect(said).toMatch(/^HTTP\/1\.1 404 /)
+  expect(socket.writable).toBe(true)
+})
