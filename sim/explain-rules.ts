@@ -70,6 +70,7 @@ const rules: Readonly<Record<string, string>> = {
   'TAB-5': 'A transaction or read stays in its group.',
   'TAB-6': 'The versions of a schema are a chain, each made from the one before by safe changes.',
   'MOVE-4': 'A node votes, proposes and keeps state for groups of its own replica set alone.',
+  'CALL-1': 'A call ends once, and no try begins for it after that.',
   'BRK-1': 'As long as a link is up no call is held back by a breaker.',
   'BRK-2': 'A node whose tries failed is passed over until its time is out; then one is tried.',
   'GATE-1': 'A write takes effect once through however many gateways it is sent.',

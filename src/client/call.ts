@@ -28,13 +28,18 @@ export type Try =
 export interface Sending {
   readonly operation: Operation
   readonly intents?: Intents
+  /** Of a put: which of the call's items it brings, in their order. */
+  readonly places?: readonly number[]
 }
 
 export interface Call {
   /** For the next try. */
   next(): Sending
-  /** True when the call is at its end. */
-  take(result: Try): boolean
+  /**
+   * True when the call is at its end. `sending`: what that try sent, which need not be the latest; absent
+   * for one that sent nothing.
+   */
+  take(result: Try, sending?: Sending): boolean
   /** What is known now; `why` stands where nothing is. */
   finish(why: Problem): Replied
 }
@@ -169,8 +174,6 @@ export class PutCall implements Call {
   readonly #open: OpenIntents
   readonly #items: readonly Item[]
   readonly #positions: Answered['positions'][number][] = []
-  /** The items of the try under way. */
-  #sent: readonly Item[] = []
 
   constructor(operation: PutCells, open: OpenIntents) {
     this.#operation = operation
@@ -184,23 +187,27 @@ export class PutCall implements Call {
   }
 
   next(): Sending {
-    const { items } = this.#operation
-    this.#sent = this.#items.filter(isOpen)
+    const places = [...this.#items.keys()].filter((place) => isOpen(this.#item(place)))
     const pick = <Value>(values: readonly Value[]): Value[] =>
-      values.filter((_, i) => isOpen(present(this.#items[i], 'client: an item has its place')))
-    const operation: PutCells = { ...this.#operation, items: pick(items) }
-    return { operation, intents: this.#open.intents(pick(this.#open.sequences)) }
+      values.filter((_, place) => isOpen(this.#item(place)))
+    const operation: PutCells = { ...this.#operation, items: pick(this.#operation.items) }
+    return { operation, intents: this.#open.intents(pick(this.#open.sequences)), places }
   }
 
-  take(result: Try): boolean {
+  #item(place: number): Item {
+    return present(this.#items[place], 'client: an item has its place')
+  }
+
+  take(result: Try, sending?: Sending): boolean {
     if (result.kind === 'unsent') return false
+    const places = present(sending?.places, 'client: what was sent of a put is known')
+    const items = places.map((place) => this.#item(place))
     if (result.kind === 'lost') {
-      for (const item of this.#sent) item.isUnsure = true
+      for (const item of items) item.isUnsure = true
       return false
     }
     const { answer, positions } = result.answered
     this.#positions.push(...positions)
-    const items = this.#sent
     if (answer.kind === 'problem') {
       for (const item of items) note(item, answer)
     } else if (answer.kind === 'put' && answer.items.length === items.length) {
@@ -231,6 +238,8 @@ function isOpen({ outcome, isGivenUp }: Item): boolean {
 }
 
 function note(item: Item, outcome: Outcome<Written>): void {
+  // Another try has told it, the answer to which came before.
+  if (item.outcome !== undefined) return
   if (outcome.kind === 'ok' || isFinal(item, outcome.problem)) {
     item.outcome = outcome
     return

@@ -2,9 +2,13 @@
  * Sends requests to a node, and to another one when that does not answer, until there is an answer
  * or the time is up. Over ports only, so that the simulator runs it as it is.
  *
+ * CALL-1  A call ends once, and no try begins for it after that. The answer to a try that was given up may
+ *         end it; it never begins another try.
+ *
  * All that one turn of the loop asks goes in one frame. Calls under way are bounded in number and
  * bytes; above that a call is refused with `overloaded` at once.
  */
+import { assert } from '../base/assert.ts'
 import { problem, type Problem } from '../base/problem.ts'
 import { shardGroup } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -23,8 +27,9 @@ import {
   type Response,
 } from '../wire/client-message.ts'
 import { Outbox } from '../wire/outbox.ts'
-import type { Call, Try } from './call.ts'
+import type { Call, Sending, Try } from './call.ts'
 import { endingOf, isRefused } from './ending.ts'
+import { LateTries } from './late-tries.ts'
 import { Leaders } from './leaders.ts'
 import { Links, type Ending, type LinkView } from './links.ts'
 import { Numbered } from './numbered.ts'
@@ -95,6 +100,10 @@ interface Calling {
   endpoint: Endpoint | undefined
   /** Who has just been asked in vain. */
   last: Endpoint | undefined
+  /** The number of the latest request, and what it asked. */
+  id: number
+  sending: Sending | undefined
+  isOver: boolean
 }
 
 export class Caller {
@@ -105,6 +114,7 @@ export class Caller {
   readonly #outbox: Outbox<Request>
   /** Requests that have been sent and not answered. */
   readonly #pending: Numbered<Calling>
+  readonly #late: LateTries<Calling>
   readonly #timeOut: TimeOut
   #calls = 0
   #putBytes = 0
@@ -117,6 +127,7 @@ export class Caller {
     const openMaxMs = Math.max(avoidMs, avoidMaxMs)
     this.#links = new Links(ports.clock, { failuresMax, openMs: avoidMs, openMaxMs })
     this.#pending = new Numbered(limits.callsMax)
+    this.#late = new LateTries(limits.callsMax)
     this.#timeOut = new TimeOut(ports.clock, (nowMs) => this.#giveUp(nowMs))
     this.#outbox = new Outbox<Request>({
       clock: ports.clock,
@@ -194,6 +205,9 @@ export class Caller {
         lostAtMs: 0,
         endpoint: undefined,
         last: undefined,
+        id: 0,
+        sending: undefined,
+        isOver: false,
       }
       this.#try(one, nowMs)
     })
@@ -207,6 +221,9 @@ export class Caller {
   }
 
   #finish(one: Calling, why: Problem): void {
+    assert(!one.isOver, 'CALL-1: a call ends twice')
+    one.isOver = true
+    this.#late.drop(one)
     this.#calls -= 1
     this.#putBytes -= one.bytes
     try {
@@ -226,6 +243,7 @@ export class Caller {
 
   /** A link has come up, or the time of the try is over. */
   #tryLater(one: Calling): void {
+    if (one.isOver) return
     const nowMs = this.#ports.clock.monotonicMs()
     const endpoint = this.#pick(one.operation, nowMs, one.last)
     // The wait for a link is not made up for after the deadline.
@@ -260,14 +278,17 @@ export class Caller {
   }
 
   #send(one: Calling, endpoint: Endpoint, nowMs: number): void {
+    assert(!one.isOver, 'CALL-1: a call that is over is sent again')
     const id = this.#pending.add(one)
     this.#links.begin(endpoint, nowMs)
+    one.id = id
     one.endpoint = endpoint
     one.lostAtMs = nowMs + one.tryMs
     this.#timeOut.by(one.lostAtMs)
     // The node is to say what it knows before it is given up.
     const timeoutMs = Math.max(1, one.tryMs - Math.min(200, Math.ceil(one.tryMs / 10)))
-    const { operation, intents } = one.call.next()
+    one.sending = one.call.next()
+    const { operation, intents } = one.sending
     const own = intents === undefined ? {} : { intents }
     this.#outbox.add(endpoint, { id, timeoutMs, operation, ...own })
   }
@@ -280,15 +301,24 @@ export class Caller {
       if (!isLate) next = Math.min(next, lostAtMs)
       return isLate
     })
-    for (const id of late) this.#end(id, { kind: 'lost' })
+    for (const id of late) this.#giveUpOne(id)
     return next
+  }
+
+  #giveUpOne(id: number): void {
+    const one = this.#pending.get(id)
+    const { endpoint, sending } = one ?? {}
+    if (one !== undefined && endpoint !== undefined && sending !== undefined) {
+      this.#late.keep(id, { one, endpoint, sending })
+    }
+    this.#end(id, { kind: 'lost' })
   }
 
   /** The try of a call has ended: that was it, or there is another one. */
   #onTried(one: Calling, result: Try): void {
     try {
       const ending = this.#noteEnding(one, result)
-      if (one.call.take(result)) return this.#finish(one, closed)
+      if (one.call.take(result, one.sending)) return this.#finish(one, closed)
       one.last = ending === 'answered' && !isRefused(result) ? undefined : one.endpoint
       this.#tryAgain(one)
     } catch (error) {
@@ -313,6 +343,7 @@ export class Caller {
     if (nowMs + delayMs >= deadlineMs) return this.#finish(one, this.#noAnswer(tries))
     if (delayMs === 0) return this.#try(one, nowMs)
     clock.setTimer(delayMs, () => {
+      if (one.isOver) return
       if (this.#isClosed) this.#finish(one, closed)
       else this.#try(one, clock.monotonicMs())
     })
@@ -357,9 +388,31 @@ export class Caller {
   }
 
   #onResponse(node: Endpoint, response: Response): void {
-    // Late and doubled answers find nobody who waits.
-    if (this.#pending.get(response.id)?.endpoint !== node) return
-    this.#end(response.id, { kind: 'answered', answered: response })
+    const { id } = response
+    const one = this.#pending.get(id)
+    if (one === undefined) return this.#onLate(node, response)
+    if (one.endpoint === node) this.#end(id, { kind: 'answered', answered: response })
+  }
+
+  /** Of what is doubled, or answers a call that is over, nobody is found. */
+  #onLate(node: Endpoint, answered: Response): void {
+    const late = this.#late.take(answered.id, node)
+    if (late === undefined) return
+    const { one, sending } = late
+    try {
+      // If that was not it, a newer try is under way, or will begin in its time.
+      if (!one.call.take({ kind: 'answered', answered }, sending)) return
+      this.#leave(one)
+      this.#finish(one, closed)
+    } catch (error) {
+      one.reject(error)
+    }
+  }
+
+  /** Nobody waits for the latest try any more: it says nothing of its node. */
+  #leave({ id, endpoint }: Calling): void {
+    const isUnderWay = this.#pending.take(id) !== undefined
+    if (isUnderWay && endpoint !== undefined) this.#links.end(endpoint, 'untold')
   }
 }
 
