@@ -37,11 +37,12 @@ export class WsClientListener<Frame> implements Transport<Frame> {
   start(handlers: TransportHandlers<Frame>): void {
     const { cluster, node, server, clientsMax } = this.#options
     const context = { ...this.#options, counters: this.counters }
-    this.#unroute = routeUpgrades(server, clientPath, (socket, remote) => {
+    this.#unroute = routeUpgrades(server, clientPath, (socket, remote, received) => {
       if (this.#links.size >= clientsMax + handshakesMax) return socket.terminate()
       const client = `c${(this.#named += 1)}`
       const link = new WsLink<Frame>(context, {
         socket,
+        received,
         side: 'listener',
         role: 'node',
         cluster,

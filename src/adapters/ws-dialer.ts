@@ -1,4 +1,5 @@
 /** Keeps one outgoing link: dials, and dials again after every loss with a growing, jittered delay. */
+import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import { frameBytesMax } from '../base/limits.ts'
 import type { Timer } from '../ports/clock.ts'
@@ -17,7 +18,10 @@ function noMask(mask: Buffer): void {
   mask.fill(0)
 }
 
-export interface DialerParts<Frame> extends Omit<LinkParts<Frame>, 'socket' | 'side' | 'info'> {
+export interface DialerParts<Frame> extends Omit<
+  LinkParts<Frame>,
+  'socket' | 'received' | 'side' | 'info'
+> {
   /** `http:` or `https:` of the other side's listener. */
   readonly url: string
   readonly path: string
@@ -61,9 +65,12 @@ export class WsDialer<Frame> {
       handshakeTimeout: redialMaxMs * 2,
       generateMask: noMask,
     })
+    let raw: Socket | undefined
+    socket.once('upgrade', (response) => (raw = response.socket))
     this.#link = new WsLink(this.#context, {
       ...this.#parts,
       socket,
+      received: () => raw?.bytesRead ?? 0,
       side: 'dialer',
       info: this.#parts.info(),
       onUp: (link, theirs) => {

@@ -74,6 +74,8 @@ export type Refuser = 'us' | 'them' | 'a stranger'
 
 export interface LinkParts<Frame> {
   readonly socket: WebSocket
+  /** Bytes that have come in over its connection, those of a frame that is not whole included. */
+  received(): number
   readonly side: Side
   readonly role: Role
   readonly cluster: string
@@ -93,7 +95,7 @@ export interface LinkParts<Frame> {
 }
 
 const handshakeTimeoutMs = 2_000
-/** A link on which nothing came for so many ticks, pings notwithstanding, is dead. */
+/** A link on which no byte came for so many ticks, pings notwithstanding, is dead. */
 const silentTicksMax = 3
 const tickMs = 2_000
 /** Between a close and the end of a socket whose other side does not answer it. */
@@ -106,7 +108,10 @@ export class WsLink<Frame> {
   readonly #parts: LinkParts<Frame>
   readonly #hello: Hello
   #timer: Timer
+  /** Without a byte; without a whole message, or the answer to a ping. */
   #silentTicks = 0
+  #quietTicks = 0
+  #receivedBytes = 0
   #isProven = false
   #theirs: Hello | undefined
   #hasWelcomed = false
@@ -123,7 +128,7 @@ export class WsLink<Frame> {
     this.#timer = clock.setTimer(handshakeTimeoutMs, () => this.#onSlow())
     socket.binaryType = 'nodebuffer'
     socket.on('message', (data, isBinary) => this.#onMessage(data, isBinary))
-    socket.on('pong', () => (this.#silentTicks = 0))
+    socket.on('pong', () => (this.#quietTicks = 0))
     socket.on('close', () => this.#onClose())
     socket.on('error', (error) => this.#onError(error))
     if (socket.readyState === WebSocket.OPEN) this.#begin()
@@ -183,7 +188,7 @@ export class WsLink<Frame> {
   }
 
   #onMessage(data: RawData, isBinary: boolean): void {
-    this.#silentTicks = 0
+    this.#quietTicks = 0
     if (this.#isDown) return this.#onLateMessage(data)
     if (!isBinary || !Buffer.isBuffer(data)) return this.#malformed('a text message')
     if (this.isUp) return this.#onFrame(data)
@@ -260,14 +265,22 @@ export class WsLink<Frame> {
   #watch(): void {
     this.#timer = this.#context.clock.setTimer(tickMs, () => {
       if (this.#isDown) return
-      this.#silentTicks += 1
+      this.#count()
       if (this.#silentTicks > silentTicksMax) {
         this.#context.log('link closed: silent', { link: this.#parts.name })
         return this.terminate()
       }
-      if (this.#silentTicks > 1) this.#parts.socket.ping()
+      // Also while a large frame comes in: to its sender, who waits behind it, this is all that comes.
+      if (this.#quietTicks > 1) this.#parts.socket.ping()
       this.#watch()
     })
+  }
+
+  #count(): void {
+    const bytes = this.#parts.received()
+    this.#silentTicks = bytes > this.#receivedBytes ? 1 : this.#silentTicks + 1
+    this.#quietTicks += 1
+    this.#receivedBytes = bytes
   }
 
   #refuse(reason: string): void {

@@ -25,6 +25,9 @@ export interface PeerTransportOptions<Frame> extends Omit<LinkContext<Frame>, 'c
   readonly server: Server
 }
 
+/** What links have in common, whoever dialled. */
+type CommonParts<Frame> = Omit<LinkParts<Frame>, 'socket' | 'received' | 'side' | 'info'>
+
 /** Links at once, those included whose handshake has not ended: no cluster has so many nodes. */
 const acceptedMax = 1_000
 
@@ -47,10 +50,10 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
 
   start(handlers: TransportHandlers<Frame>): void {
     const { server, node, peers } = this.#options
-    this.#unroute = routeUpgrades(server, peerPath, (socket, remote) => {
+    this.#unroute = routeUpgrades(server, peerPath, (socket, remote, received) => {
       if (this.#accepted.size >= acceptedMax) return socket.terminate()
       const parts = this.#partsOf(handlers, remote, undefined)
-      const ends = { socket, side: 'listener', info: handlers.self() } as const
+      const ends = { socket, received, side: 'listener', info: handlers.self() } as const
       this.#accepted.add(new WsLink(this.#context, { ...parts, ...ends }))
     })
     for (const peer of peers) {
@@ -61,12 +64,12 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
     }
   }
 
-  /** What links have in common, whoever dialled. `node` is known of those that are dialled. */
+  /** `node` is known of those that are dialled. */
   #partsOf(
     handlers: TransportHandlers<Frame>,
     name: string,
     node: NodeId | undefined,
-  ): Omit<LinkParts<Frame>, 'socket' | 'side' | 'info'> {
+  ): CommonParts<Frame> {
     const { cluster } = this.#options
     const expected = { role: 'peer', cluster, ...(node === undefined ? {} : { node }) } as const
     return {

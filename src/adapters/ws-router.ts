@@ -10,7 +10,8 @@ import { frameBytesMax } from '../base/limits.ts'
 export const peerPath = '/v1/peer'
 export const clientPath = '/v1/client'
 
-type Accept = (socket: WebSocket, remote: string) => void
+/** `received`: the bytes that have come in over the connection, of frames that are not whole too. */
+type Accept = (socket: WebSocket, remote: string, received: () => number) => void
 
 const routers = new WeakMap<Server, Map<string, Accept>>()
 
@@ -42,7 +43,8 @@ function install(server: Server, routes: ReadonlyMap<string, Accept>): void {
     sockets.handleUpgrade(request, socket, head, (opened) => {
       // One that is not taken may still tell of a broken frame, and nobody else listens.
       opened.on('error', () => undefined)
-      accept(opened, request.socket.remoteAddress ?? 'unknown')
+      const { socket: raw } = request
+      accept(opened, raw.remoteAddress ?? 'unknown', () => raw.bytesRead)
     })
   })
   sockets.on('wsClientError', (_error, socket) => socket.destroy())
