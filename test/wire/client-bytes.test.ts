@@ -1,14 +1,21 @@
 /** What a frame holds is judged by its weight: whatever is in it, it is sent. */
 import { expect, test } from 'vitest'
-import { groupOfBytes } from '../../src/base/ids.ts'
-import { batchItemsMax, frameBytesMax, keyBytesMax } from '../../src/base/limits.ts'
+import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
+import {
+  batchItemsMax,
+  frameBytesMax,
+  keyBytesMax,
+  listedGroupsMax,
+  transactionMutationsMax,
+} from '../../src/base/limits.ts'
 import { problem } from '../../src/base/problem.ts'
+import { topicsMax } from '../../src/queues/agenda-operation.ts'
 import { pageRowsMax } from '../../src/txn/bounds.ts'
 import { replyBytes, requestBytes } from '../../src/wire/client-bytes.ts'
 import { encodeClientFrame } from '../../src/wire/client-codec.ts'
-import type { Operation, Reply } from '../../src/wire/client-message.ts'
-import { frameBodiesBytesMax, frameMessagesMax } from '../../src/wire/outbox.ts'
-import { rowKey, settled } from '../cells/kit.ts'
+import type { Operation, Reply, Response } from '../../src/wire/client-message.ts'
+import { frameBodiesBytesMax, frameMessagesMax, Outbox } from '../../src/wire/outbox.ts'
+import { createBench, passMs, rowKey, settled } from '../cells/kit.ts'
 import { createCluster } from '../client/cluster.ts'
 
 const group = groupOfBytes(Buffer.from('g'))
@@ -44,6 +51,15 @@ const operations: readonly Operation[] = [
 
 const written = { shard: 4095, addedId: 2 ** 50, createdAt: time, created: true }
 const logged = { shard: 4095, cells: [cell], next: 2 ** 50, asOf: 2 ** 50 }
+const long = groupOfBytes(Buffer.alloc(1024, 0xff))
+const listed = many(listedGroupsMax, { group: long, position: 2 ** 50 })
+const by = { session: 'x'.repeat(64), sequence: 2 ** 50 }
+const sum = { topic: 't'.repeat(250), groups: 2 ** 50, rows: 2 ** 50, isWhole: true, oldest: time }
+const committed = {
+  kind: 'committed',
+  ...{ position: 2 ** 50, timestamp: time, attempt: 1 },
+  sequences: many(transactionMutationsMax, 2 ** 50),
+} as const
 const refused = problem('conflict', 'x'.repeat(200), { group })
 const replies: readonly Reply[] = [
   { kind: 'put', items: many(batchItemsMax, { kind: 'ok', value: written }) },
@@ -52,6 +68,25 @@ const replies: readonly Reply[] = [
   { kind: 'row', page: { cells: many(1_000, cell) } },
   { kind: 'log', items: many(4096, { kind: 'ok', value: logged }) },
   { kind: 'read-group', view: { position: 1, asOf: time }, rows: many(pageRowsMax, row), page },
+  { kind: 'problem', problem: problem('invalid', '€'.repeat(4096), { group: long }) },
+  { kind: 'commit-group', outcome: committed },
+  { kind: 'commit-group', outcome: { kind: 'conflict', position: 2 ** 50, key, by } },
+  { kind: 'outcome-group', outcome: committed },
+  { kind: 'list-groups', groups: many(listedGroupsMax, long) },
+  { kind: 'list-agenda', groups: listed },
+  {
+    kind: 'watch-agenda',
+    groups: listed,
+    mark: '',
+    isGap: false,
+    members: many(1_000, by.session),
+  },
+  { kind: 'sum-agenda', node: nodeId('n1'), topics: many(topicsMax, sum) },
+  { kind: 'status', status: Buffer.alloc(1_000_000) },
+  {
+    ...{ kind: 'index', fields: many(32, 'f'.repeat(64)), types: many(32, 'string') },
+    entries: many(batchItemsMax, { rowKey: rowKey(1), values: ['€'.repeat(1_000), 2 ** 50, true] }),
+  },
 ]
 
 /** Where the weights are those of half the bytes or more, a full frame is far below its bound. */
@@ -78,5 +113,23 @@ test('many long keys asked for in one turn go in as many frames as they take', a
   )
   await settled(cluster.bench.world, Promise.all(asked))
   const sizes = cluster.frames.map(({ frame }) => encodeClientFrame(frame).length)
+  expect(Math.max(...sizes)).toBeLessThan(frameBytesMax)
+})
+
+test('many long answers that are given in one turn go in as many frames as they take', async () => {
+  const { clockOf, world } = createBench()
+  const sent: (readonly Response[])[] = []
+  const outbox = new Outbox<Response>({
+    clock: clockOf('n1'),
+    send: (_, responses) => sent.push(responses) > 0,
+    bodyBytes: replyBytes,
+    onDropped: () => undefined,
+  })
+  for (const answer of replies) {
+    for (let id = 0; id < 20; id++) outbox.add(answer.kind, { id, answer, positions: [] })
+  }
+  await passMs(world, 1)
+  expect(sent.flat()).toHaveLength(20 * replies.length)
+  const sizes = sent.map((responses) => encodeClientFrame({ kind: 'responses', responses }).length)
   expect(Math.max(...sizes)).toBeLessThan(frameBytesMax)
 })
