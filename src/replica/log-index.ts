@@ -211,13 +211,14 @@ export class LogIndex {
   }
 
   /** Positions that have a row, though the data store has not applied them. */
-  open({ cells, settled }: GroupPositions): readonly Position[] {
-    const open: Position[] = []
-    for (let row = 0; row < cells.length; row += cellsPerPosition) {
-      const position = cells[row] ?? 0
-      if (position > settled && cells[row + rowFlushAt] !== none) open.push(position)
+  *open({ cells, settled }: GroupPositions): Generator<Position, void> {
+    for (let row = lowerBound(cells, settled + 1); row < cells.length; row += cellsPerPosition) {
+      if (cells[row + rowFlushAt] !== none) yield cells[row] ?? 0
     }
-    return open
+  }
+
+  hasOpen(found: GroupPositions): boolean {
+    return this.open(found).next().done !== true
   }
 
   /**

@@ -83,7 +83,7 @@ export class LogSettling {
       const found = index.settle(group, position)
       if (found === undefined) continue
       this.#touched.add(found)
-      if (this.#carried.has(group)) this.#isListStale = true
+      this.#takeOff(found)
     }
     let left = passedGroupsMax
     const mark = ledger.advance(durableFlush, (group, flush, through) => {
@@ -97,6 +97,13 @@ export class LogSettling {
     if (mark === undefined) return
     rows.keepMark(mark, this.#isListStale ? this.#list() : undefined)
     this.#isListStale = false
+  }
+
+  /** Once all of it is applied. Not only with the next mark, which a group that finds no room holds up. */
+  #takeOff(found: GroupPositions): void {
+    if (!this.#carried.has(found.group)) return
+    this.#isListStale = true
+    if (!this.#parts.index.hasOpen(found)) this.#carried.delete(found.group)
   }
 
   #mayCarry({ group }: GroupPositions, flushes: number): boolean {
@@ -117,9 +124,7 @@ export class LogSettling {
   #list(): readonly Carried[] {
     const list: Carried[] = []
     for (const [group, found] of this.#carried) {
-      const positions = this.#parts.index.open(found)
-      for (const position of positions) list.push([group, position])
-      if (positions.length === 0) this.#carried.delete(group)
+      for (const position of this.#parts.index.open(found)) list.push([group, position])
     }
     return list
   }

@@ -221,6 +221,26 @@ test('LOG-7: a position that stays open is carried over, and taken up at a start
     expect([...(await openLog(await on.open(), {}, data)).groupsWithUnsettled()]).toEqual([])
   }))
 
+test('LOG-7: what is applied makes room for others to be carried, though the mark waits for these', () =>
+  onDisk(disks[0]?.[1] ?? noDisk, async (on) => {
+    const data = new FakeData()
+    const log = await openLog(await on.open(), { carryAfterFlushes: 3 }, data)
+    const carried = Array.from({ length: 1_000 }, (_, at) => `open ${at}`)
+    await durable(log, ...carried.map((name) => promise(name, 1, 1)))
+    await durable(log, promise('one more', 1, 1))
+    for (let position = 1; position <= 3; position++) {
+      await durable(log, chosen('a', position, 1, 'x'))
+    }
+    data.batch(log, ['a', 3])
+    expect(log.settledFlush).toBe(1)
+    await durable(log, ...carried.map((name) => chosen(name, 1, 2, 'x')))
+    data.batch(log, ...carried.map((name) => [name, 1] as const))
+    expect(log.settledFlush).toBe(log.durableFlush)
+    expect([...log.groupsWithUnsettled()]).toEqual([group('one more')])
+    const again = await openLog(await on.open(), {}, data)
+    expect([...again.groupsWithUnsettled()]).toEqual([group('one more')])
+  }))
+
 test('rows of an unknown format, or not whole, are refused', () =>
   onDisk(disks[0]?.[1] ?? noDisk, async (on) => {
     const store = await on.open()
