@@ -53,6 +53,8 @@ export interface DataStoreOptions {
 interface Batch {
   readonly groups: readonly TakenGroup[]
   readonly puts: readonly Put[]
+  /** Versions that it moves to history. */
+  readonly superseded: number
 }
 
 /** Somebody who waits until everything up to a commit is durable. */
@@ -353,8 +355,9 @@ export class DataStore {
     const puts = this.#rowPuts
     this.#rowPuts = []
     const read = (key: Uint8Array): Stored | undefined => this.#read(key)
+    let superseded = 0
     for (const group of groups) {
-      putGroup(puts, group, this.#oldest(group.group, group.horizon), read)
+      superseded += putGroup(puts, group, this.#oldest(group.group, group.horizon), read)
     }
     puts.push(...this.listing.puts(groups))
     for (const key of this.#sweep.take()) puts.push({ key })
@@ -364,17 +367,17 @@ export class DataStore {
     }
     this.#lastBatch += 1
     puts.push(markerOf(this.#lastBatch))
-    return { groups, puts }
+    return { groups, puts, superseded }
   }
 
   #onWritten(batch: Batch): void {
     this.#underWay = undefined
     this.#overlay.release(batch.groups)
     this.#takenNames = new Map()
-    const { groups, puts } = batch
+    const { groups, puts, superseded } = batch
     this.#options.trace.emit({ kind: 'applied-batch', groups: groups.length, puts: puts.length })
     this.listing.onWritten(groups)
-    this.#sweep.onWritten(groups)
+    this.#sweep.onWritten(groups, superseded)
     this.onApplied(groups.map(({ group, position }) => [group, position]))
     this.#endDrains()
     this.#schedule()

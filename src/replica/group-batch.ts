@@ -23,17 +23,19 @@ import {
 
 /**
  * `oldest`: nobody reads the group at an earlier timestamp. `read` gives what is stored under a key
- * now: no other batch is under way, so that it is what the oldest version taken superseded.
+ * now: no other batch is under way, so that it is what the oldest version taken superseded. Returns
+ * how many versions it moves to history.
  */
 export function putGroup(
   puts: Put[],
   { group, position, state, rows }: TakenGroup,
   oldest: Timestamp,
   read: (key: Uint8Array) => Stored | undefined,
-): void {
+): number {
   const prefix = groupPrefix(group)
   const rowPrefix = rowsPrefix(prefix)
   const history = historyPrefix(prefix)
+  let superseded = 0
   const supersede = (
     row: Uint8Array,
     start: Timestamp,
@@ -41,6 +43,7 @@ export function putGroup(
     value: Uint8Array,
   ): void => {
     assert(start < end, 'MVCC-2: a version ends before it begins')
+    superseded += 1
     const key = versionKey(history, row, start)
     puts.push({ key, value: encodeStored(key, end, value) })
   }
@@ -56,6 +59,7 @@ export function putGroup(
   }
   const key = stateKey(prefix)
   puts.push({ key, value: encodeStored(key, position, state) })
+  return superseded
 }
 
 /** All versions of the chain but the newest. Returns the last one before which a reader may still look. */

@@ -1,7 +1,9 @@
 /**
  * Forgets what nobody may read any more: looks through the history of groups whose horizon has moved
  * on, a chunk at a time, and hands what may go to the applier, which deletes it along with its next
- * batch. Only groups that are written cost anything; at most one chunk is looked through at a time.
+ * batch. Only groups that are written cost anything; one look is under way at a time, and it is as
+ * long as what was superseded since the one before calls for: a history that is looked through more
+ * slowly than it is made has no bound.
  *
  * MVCC-1  What may go is reckoned from a horizon that is durable: after a crash none is lower.
  *
@@ -14,8 +16,15 @@ import type { KeyValue, Range } from '../ports/storage.ts'
 import type { TakenGroup } from './overlay.ts'
 import { afterHistory, groupPrefix, historyPrefix } from './row-format.ts'
 
-/** Versions looked at between two batches of the applier. */
+/** Versions that one scan reads: in between, others have their turn. */
 export const sweepChunkRows = 256
+/** Versions that one look goes over, but for the rest of its last chunk, and finds, at least and at most. */
+export const lookVersionsMin = 256
+export const lookVersionsMax = 65_536
+/** Looked at for each version that is superseded: with two, what may go is half of all at most, about. */
+const looksPerVersion = 2
+/** What a scan costs beside what it finds, in versions: there may be thousands of groups with next to none. */
+const scanVersions = 4
 /** Groups that wait to be looked through; one more is left for the next time. */
 export const sweepGroupsMax = 10_000
 
@@ -42,7 +51,9 @@ export class HistorySweep {
   readonly #parts: SweepParts
   /** The first one is at work. */
   readonly #waiting = new Map<GroupId, Sweep>()
-  /** Found by the last chunk, for the next batch. */
+  /** Versions to be looked at for those that were superseded since the last look began. */
+  #owed = 0
+  /** Found by the last look, for the next batch. */
   #found: readonly Uint8Array[] = []
   #underWay: Promise<void> | undefined
 
@@ -57,8 +68,8 @@ export class HistorySweep {
     return found
   }
 
-  /** A batch is durable, and with it these groups' horizons. */
-  onWritten(groups: readonly TakenGroup[]): void {
+  /** A batch is durable, and with it these groups' horizons; it moved so many versions to history. */
+  onWritten(groups: readonly TakenGroup[], superseded: number): void {
     const { historyMs } = this.#parts
     for (const { group, horizonBefore, horizon } of groups) {
       const waiting = this.#waiting.get(group)
@@ -68,6 +79,8 @@ export class HistorySweep {
         this.#waiting.set(group, { group, horizon, after: undefined })
       }
     }
+    const owed = this.#waiting.size === 0 ? 0 : this.#owed + superseded * looksPerVersion
+    this.#owed = Math.min(owed, lookVersionsMax)
     this.#next()
   }
 
@@ -77,11 +90,12 @@ export class HistorySweep {
     await this.#underWay
   }
 
-  /** One chunk, unless what the last one found is not taken yet. */
+  /** One look, unless what the last one found is not taken yet. */
   #next(): void {
-    const [sweep] = this.#waiting.values()
-    if (sweep === undefined || this.#underWay !== undefined || this.#found.length > 0) return
-    this.#underWay = this.#look(sweep).then(
+    if (this.#waiting.size === 0 || this.#underWay !== undefined || this.#found.length > 0) return
+    const versions = Math.max(lookVersionsMin, this.#owed)
+    this.#owed = 0
+    this.#underWay = this.#look(versions).then(
       () => (this.#underWay = undefined),
       (error: unknown) => {
         this.#underWay = undefined
@@ -91,7 +105,19 @@ export class HistorySweep {
     )
   }
 
-  async #look(sweep: Sweep): Promise<void> {
+  /** Chunk after chunk, of as many groups as that takes. */
+  async #look(versions: number): Promise<void> {
+    const found: Uint8Array[] = []
+    for (let left = versions; left > 0;) {
+      const [sweep] = this.#waiting.values()
+      if (sweep === undefined) break
+      left -= scanVersions + (await this.#lookAtChunk(sweep, found))
+    }
+    this.#found = found
+  }
+
+  /** Adds what may go to `found`. Returns how many versions it has looked at. */
+  async #lookAtChunk(sweep: Sweep, found: Uint8Array[]): Promise<number> {
     const { group, horizon, after } = sweep
     const prefix = groupPrefix(group)
     // Of this moment: who opens a snapshot later may do so from the horizon on only.
@@ -102,7 +128,6 @@ export class HistorySweep {
       limit: sweepChunkRows,
       ...(after === undefined ? { gte: historyPrefix(prefix) } : { gt: after }),
     }
-    const found: Uint8Array[] = []
     let count = 0
     for await (const rows of this.#parts.scan(range)) {
       count += rows.length
@@ -110,6 +135,6 @@ export class HistorySweep {
       for (const row of rows) if (mayGo(this.#parts.endOf(row), oldest)) found.push(row.key)
     }
     if (count < sweepChunkRows) this.#waiting.delete(group)
-    this.#found = found
+    return count
   }
 }
