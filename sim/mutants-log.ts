@@ -48,8 +48,8 @@ export const logMutants: readonly Mutant[] = [
       },
       {
         file: index,
-        find: 'if (isKept && (cells[row] ?? 0) <= settled) continue\n',
-        replace: 'if (isKept && (cells[row] ?? 0) <= settled + 1) continue\n',
+        find: 'if (!isKept || (cells[row] ?? 0) > settled) break\n',
+        replace: 'if (!isKept || (cells[row] ?? 0) > settled + 1) break\n',
       },
     ],
   },
@@ -59,8 +59,8 @@ export const logMutants: readonly Mutant[] = [
     edits: [
       {
         file: index,
-        find: '      else if (cells[row + rowFlushAt] !== lastFlush) {\n',
-        replace: '      else if (cells[row + rowFlushAt] === none) {\n',
+        find: '      } else if (cells[row + rowFlushAt] !== lastFlush) {\n',
+        replace: '      } else if (cells[row + rowFlushAt] === none) {\n',
       },
     ],
   },

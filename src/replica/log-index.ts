@@ -39,6 +39,10 @@ export interface Fold {
 export interface GroupPositions {
   readonly group: GroupId
   cells: number[]
+  /** Where the first row is: those before it have left. */
+  firstRow: number
+  /** All rows before this one are in the data store, as they are here. */
+  unkeptRow: number
   /** The data store holds everything through here, durably or with the batch under way. */
   settled: Position
   /** The last flush with a record of this group, and the group's number in it. */
@@ -84,6 +88,7 @@ export class LogIndex {
     // Taken up from a row that was written after this record.
     if ((cells[row + rowFlushAt] ?? none) >= flush) return found
     cells[row + lastFlushAt] = flush
+    found.unkeptRow = Math.min(found.unkeptRow, row)
     const ballot = this.#ballots.numberOf(record.ballot)
     if (record.kind === 'chosen') {
       const isKnown = place !== undefined || cells[row + acceptedAt] === ballot
@@ -107,10 +112,14 @@ export class LogIndex {
     let found = this.#groups.get(group)
     if (found === undefined) {
       const settled = this.#settledWhenLeft(group)
-      found = { group, cells: [], settled, lastFlush: 0, lastSlot: 0 }
+      found = noPositions(group, settled)
       this.#groups.set(group, found)
     }
     return found
+  }
+
+  #held(group: GroupId): GroupPositions {
+    return this.#groups.get(group) ?? noPositions(group, 0)
   }
 
   #settledWhenLeft(group: GroupId): Position {
@@ -118,17 +127,21 @@ export class LogIndex {
   }
 
   /** The row of `position`, made when it is not here. Nearly always that is the last one, or after it. */
-  #rowFor({ group, cells, settled }: GroupPositions, position: Position): number {
+  #rowFor(found: GroupPositions, position: Position): number {
+    const { group, cells, settled } = found
     const last = cells.length - cellsPerPosition
     if (cells[last] === position) return last
-    const row = lowerBound(cells, position)
+    const row = lowerBound(found, position)
     if (cells[row] === position) return row
     const kept = position <= settled ? this.#rows.row(group, position) : undefined
-    this.#insert(cells, row, position, kept)
+    this.#insert(found, row, position, kept)
     return row
   }
 
-  #insert(cells: number[], row: number, position: Position, kept: PositionRow | undefined): void {
+  #insert(found: GroupPositions, row: number, position: Position, kept?: PositionRow): void {
+    const { cells } = found
+    // Nothing is said of it yet that the data store has not.
+    if (row <= found.unkeptRow) found.unkeptRow += cellsPerPosition
     if (kept === undefined && row === cells.length) {
       cells.push(position, none, none, none, none, none, none, none)
       return
@@ -153,10 +166,9 @@ export class LogIndex {
   /** Takes up a position that only its row tells of, though the data store has not applied it. */
   carry(group: GroupId, position: Position): GroupPositions {
     const found = this.#groupOf(group)
-    const { cells } = found
-    const row = lowerBound(cells, position)
-    assert(cells[row] !== position, 'replica: a position is carried over once')
-    this.#insert(cells, row, position, this.#rows.row(group, position))
+    const row = lowerBound(found, position)
+    assert(found.cells[row] !== position, 'replica: a position is carried over once')
+    this.#insert(found, row, position, this.#rows.row(group, position))
     return found
   }
 
@@ -175,16 +187,21 @@ export class LogIndex {
   keepRows(found: GroupPositions, durableFlush: number, through: Position): boolean {
     const { group, cells, settled } = found
     let isWhole = true
-    for (let row = 0; row < cells.length; row += cellsPerPosition) {
+    let unkept: number | undefined
+    let row = found.unkeptRow
+    for (; row < cells.length; row += cellsPerPosition) {
       const position = cells[row] ?? 0
       if (position > settled && position > through) break
       const lastFlush = cells[row + lastFlushAt] ?? none
-      if (lastFlush > durableFlush) isWhole &&= position > through
-      else if (cells[row + rowFlushAt] !== lastFlush) {
+      if (lastFlush > durableFlush) {
+        unkept ??= row
+        isWhole &&= position > through
+      } else if (cells[row + rowFlushAt] !== lastFlush) {
         this.#rows.keep(group, position, this.#rowAt(cells, row))
         cells[row + rowFlushAt] = lastFlush
       }
     }
+    found.unkeptRow = unkept ?? row
     return isWhole
   }
 
@@ -194,25 +211,28 @@ export class LogIndex {
     return { promised, accepted, chosen, place, lastFlush: cells[row + lastFlushAt] ?? none }
   }
 
-  /** The rows are durable: what is settled, and has not been written to since, need not stay. */
+  /**
+   * The rows are durable: what is settled, and has not been written to since, need not stay. Up to the
+   * first that has to: rows behind it leave when that one has its row.
+   */
   release(found: GroupPositions): void {
     const { group, cells, settled } = found
-    const left: number[] = []
-    for (let row = 0; row < cells.length; row += cellsPerPosition) {
+    let row = found.firstRow
+    for (; row < cells.length; row += cellsPerPosition) {
       const isKept = cells[row + rowFlushAt] === cells[row + lastFlushAt]
-      if (isKept && (cells[row] ?? 0) <= settled) continue
-      for (let at = row; at < row + cellsPerPosition; at++) left.push(cells[at] ?? none)
+      if (!isKept || (cells[row] ?? 0) > settled) break
     }
-    found.cells = left
+    leaveOut(found, row)
     // A group that left before, and has come back since, is another one.
-    if (left.length > 0 || this.#groups.get(group) !== found) return
+    if (found.cells.length > 0 || this.#groups.get(group) !== found) return
     this.#groups.delete(group)
     this.#left.set(group, settled)
   }
 
   /** Positions that have a row, though the data store has not applied them. */
-  *open({ cells, settled }: GroupPositions): Generator<Position, void> {
-    for (let row = lowerBound(cells, settled + 1); row < cells.length; row += cellsPerPosition) {
+  *open(found: GroupPositions): Generator<Position, void> {
+    const { cells, settled } = found
+    for (let row = lowerBound(found, settled + 1); row < cells.length; row += cellsPerPosition) {
       if (cells[row + rowFlushAt] !== none) yield cells[row] ?? 0
     }
   }
@@ -226,15 +246,17 @@ export class LogIndex {
    * a time: there may be millions, of which a part is wanted.
    */
   *above(group: GroupId, above: Position): Generator<PositionHeader, void> {
-    const cells = this.#groups.get(group)?.cells ?? []
-    for (let row = lowerBound(cells, above + 1); row < cells.length; row += cellsPerPosition) {
+    const found = this.#held(group)
+    const { cells } = found
+    for (let row = lowerBound(found, above + 1); row < cells.length; row += cellsPerPosition) {
       yield this.#headerAt(cells, row)
     }
   }
 
   header(group: GroupId, position: Position): PositionHeader | undefined {
-    const cells = this.#groups.get(group)?.cells ?? []
-    const row = lowerBound(cells, position)
+    const found = this.#held(group)
+    const { cells } = found
+    const row = lowerBound(found, position)
     if (cells[row] === position) return this.#headerAt(cells, row)
     const kept = this.#rows.row(group, position)
     if (kept === undefined) return undefined
@@ -254,22 +276,24 @@ export class LogIndex {
 
   /** Whether a position that is not held here has a row: the data store has had it applied. */
   wasSettled(group: GroupId, position: Position): boolean {
-    const cells = this.#groups.get(group)?.cells ?? []
-    const isHeld = cells[lowerBound(cells, position)] === position
+    const found = this.#held(group)
+    const isHeld = found.cells[lowerBound(found, position)] === position
     return !isHeld && this.#rows.row(group, position) !== undefined
   }
 
   /** Where the position's value stands. */
   place(group: GroupId, position: Position): Place | 'faulty' | undefined {
-    const cells = this.#groups.get(group)?.cells ?? []
-    const row = lowerBound(cells, position)
+    const found = this.#held(group)
+    const { cells } = found
+    const row = lowerBound(found, position)
     return cells[row] === position ? placeAt(cells, row) : this.#rows.row(group, position)?.place
   }
 
   /** The position's value turned out to be damaged. Of what is not held here, each read finds that. */
   damage(group: GroupId, position: Position): void {
-    const cells = this.#groups.get(group)?.cells ?? []
-    const row = lowerBound(cells, position)
+    const found = this.#held(group)
+    const { cells } = found
+    const row = lowerBound(found, position)
     if (cells[row] === position) setPlace(cells, row, 'faulty')
   }
 
@@ -277,12 +301,24 @@ export class LogIndex {
   highest(group: GroupId): Position {
     const found = this.#groups.get(group)
     if (found === undefined) return this.#settledWhenLeft(group)
-    const { cells, settled } = found
-    for (let row = cells.length - cellsPerPosition; row >= 0; row -= cellsPerPosition) {
+    const { cells, firstRow, settled } = found
+    for (let row = cells.length - cellsPerPosition; row >= firstRow; row -= cellsPerPosition) {
       if (cells[row + indexAt] !== none) return Math.max(settled, cells[row] ?? 0)
     }
     return settled
   }
+}
+
+export function noPositions(group: GroupId, settled: Position): GroupPositions {
+  return { group, cells: [], firstRow: 0, unkeptRow: 0, settled, lastFlush: 0, lastSlot: 0 }
+}
+
+/** Rows before `row` leave. What stays is moved when less than half is left: each row about once. */
+function leaveOut(found: GroupPositions, row: number): void {
+  const isMoved = row * 2 > found.cells.length
+  if (isMoved) found.cells = found.cells.slice(row)
+  found.unkeptRow = Math.max(found.unkeptRow, row) - (isMoved ? row : 0)
+  found.firstRow = isMoved ? 0 : row
 }
 
 function placeAt(cells: readonly number[], row: number): Place | 'faulty' | undefined {
@@ -297,13 +333,13 @@ function setPlace(cells: number[], row: number, place: Place | 'faulty'): void {
 }
 
 /** The first row at or above `position`. */
-function lowerBound(cells: readonly number[], position: Position): number {
-  let low = 0
+function lowerBound({ cells, firstRow }: GroupPositions, position: Position): number {
+  let low = firstRow / cellsPerPosition
   let high = cells.length / cellsPerPosition
   // Positions are mostly dense, so the row is mostly at its distance from the end.
   const guess = high - 1 - ((cells[cells.length - cellsPerPosition] ?? 0) - position)
   if (guess >= high) return cells.length
-  if (guess >= 0 && cells[guess * cellsPerPosition] === position) return guess * cellsPerPosition
+  if (guess >= low && cells[guess * cellsPerPosition] === position) return guess * cellsPerPosition
   while (low < high) {
     const middle = (low + high) >>> 1
     if ((cells[middle * cellsPerPosition] ?? 0) < position) low = middle + 1

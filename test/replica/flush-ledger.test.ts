@@ -2,14 +2,14 @@
 import { expect, test } from 'vitest'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import { FlushLedger, type Written } from '../../src/replica/flush-ledger.ts'
-import type { GroupPositions } from '../../src/replica/log-index.ts'
+import { noPositions } from '../../src/replica/log-index.ts'
 
 const group = groupOfBytes(Buffer.from('g'))
 
 /** A ledger after so many flushes of one position each, settled and trimmed after each of them. */
 function ledgerOf(flushes: number): FlushLedger {
   const ledger = new FlushLedger(1, 0)
-  const found: GroupPositions = { group, cells: [], settled: 0, lastFlush: 0, lastSlot: 0 }
+  const found = noPositions(group, 0)
   for (let number = 1; number <= flushes; number++) {
     ledger.open(number)
     ledger.add(number, found, number, true)
@@ -50,7 +50,7 @@ test('the last flushes are held however few groups each has, and no more of them
 
 test('flushes that are not settled are held, however many', () => {
   const ledger = ledgerOf(0)
-  const found: GroupPositions = { group, cells: [], settled: 0, lastFlush: 0, lastSlot: 0 }
+  const found = noPositions(group, 0)
   const flushes = 30_000
   for (let number = 1; number <= flushes; number++) {
     ledger.open(number)
