@@ -8,6 +8,7 @@ import { assert } from '../base/assert.ts'
 import { compareText, latin1 } from '../base/bytes.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { RowWritten } from '../replication/apply.ts'
+import { KeyOrder } from './key-order.ts'
 import type { RowRange } from './local-replica.ts'
 
 /** A version of a row, with the position and the timestamp of the entry that wrote it. */
@@ -63,8 +64,8 @@ interface GroupOverlay {
   /** The commit that waits longest for a batch; undefined when all are taken. */
   waiting: number | undefined
   isTaken: boolean
-  /** Keys in order, while nothing was added or released. */
-  sorted: readonly string[] | undefined
+  /** The keys of `rows`, since they were scanned. */
+  order: KeyOrder | undefined
 }
 
 /** What a version and a group cost beside their bytes, about. */
@@ -135,7 +136,7 @@ export class Overlay {
         bytes: 0,
         waiting: undefined,
         isTaken: false,
-        sorted: undefined,
+        order: undefined,
       }
       this.#groups.set(group, overlay)
       this.#bytes += groupOverheadBytes
@@ -145,7 +146,7 @@ export class Overlay {
 
   #put(overlay: GroupOverlay, row: OverlayRow): void {
     const known = overlay.rows.get(row.text)
-    if (known === undefined) overlay.sorted = undefined
+    if (known === undefined) addToOrder(overlay, row.text)
     // A row that one entry writes twice has only what it wrote last: nobody can see the other.
     const isReplaced = known?.position === row.position
     row.previous = isReplaced ? known.previous : known
@@ -167,8 +168,9 @@ export class Overlay {
   range(group: GroupId, range: RowRange, at?: Timestamp): readonly OverlayRow[] {
     const overlay = this.#groups.get(group)
     if (overlay === undefined) return []
-    overlay.sorted ??= [...overlay.rows.keys()].sort(compareText)
-    const { rows, sorted } = overlay
+    const { rows } = overlay
+    overlay.order ??= new KeyOrder(rows.keys())
+    const sorted = overlay.order.keys()
     const end = range.lt === undefined ? undefined : latin1(range.lt)
     const found: OverlayRow[] = []
     for (let index = startOf(sorted, range); index < sorted.length; index++) {
@@ -235,6 +237,8 @@ export class Overlay {
         this.#count(overlay, -bytesOf(one))
       }
     }
+    const { order, rows: left } = overlay
+    order?.remove(rows.map(({ text }) => text).filter((text) => !left.has(text)))
   }
 
   /** Takes a version, and those before it, off its chain. */
@@ -242,13 +246,17 @@ export class Overlay {
     let later = overlay.rows.get(row.text)
     if (later === row) {
       overlay.rows.delete(row.text)
-      overlay.sorted = undefined
       return
     }
     while (later !== undefined && later.previous !== row) later = later.previous
     assert(later !== undefined, 'replica: a version that is taken left its chain')
     later.previous = undefined
   }
+}
+
+function addToOrder(overlay: GroupOverlay, text: string): void {
+  overlay.order?.add(text)
+  if (overlay.order?.isOutgrown === true) overlay.order = undefined
 }
 
 /** Down the chain to the version that is seen at `at`. */
