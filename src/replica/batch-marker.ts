@@ -3,8 +3,11 @@
  * drop a damaged piece of its own log without a word; a batch lost like that leaves its slot with
  * an older number, or none.
  *
- * The ring outlasts LevelDB's log (16 MiB) when batches are of 1 KiB and more; that log is also read
- * through before the store is opened (`../adapters/level-journal.ts`).
+ * LevelDB's log is as long as its write buffer, 32 MiB at a node (`../node/daemon.ts`), and there may be
+ * two, as long as a buffer is being written out. The ring outlasts both when batches are of 4 KiB and
+ * more; one of a single small row has 300 bytes. What was lost before that is seen all the same, since
+ * these logs are read through before the store is opened, unless it looks like a torn end
+ * (`../adapters/level-journal.ts`).
  */
 import type { KeyValue, OrderedStore, Put } from '../ports/storage.ts'
 import { corruptData, unknownFormat } from './damage.ts'
