@@ -2,7 +2,7 @@
  * The swarm: each seed draws its own topology, fault rates and knobs, and turns whole kinds of
  * fault off, since rare things meet more often where others do not happen at all.
  */
-import { checkLimits, defaultLimits, type Limits } from '../src/base/limits.ts'
+import { checkLimits, defaultLimits, leaseMsMin, type Limits } from '../src/base/limits.ts'
 import { agendaBounds, type AgendaBounds } from '../src/txn/agenda-worker.ts'
 import type { ClockSkew } from './clock.ts'
 import { drawPriorities, type PriorityOptions } from './priorities.ts'
@@ -177,10 +177,11 @@ function drawLeases(
 ): Pick<Limits, 'leaseMs' | 'clockDriftPpm' | 'leaseGroupsMax' | 'leaseIdleMs' | 'invalidateMs'> {
   const { leaseMs, clockDriftPpm, leaseGroupsMax, leaseIdleMs, invalidateMs } = defaultLimits
   const drifts = skews.map(({ driftPpm }) => Math.abs(driftPpm))
-  const drawn = random.pick([0, 50, 300, leaseMs, leaseMs, 3_000])
+  const driftPpm = Math.max(clockDriftPpm, ...drifts)
+  const drawn = random.pick([0, leaseMsMin(driftPpm), 300, leaseMs, leaseMs, 3_000])
   return {
     leaseMs: isOn('leases', switches) ? drawn : 0,
-    clockDriftPpm: Math.max(clockDriftPpm, ...drifts),
+    clockDriftPpm: driftPpm,
     leaseGroupsMax: random.pick([1, 2, leaseGroupsMax, leaseGroupsMax, leaseGroupsMax]),
     leaseIdleMs: random.pick([20, 500, leaseIdleMs]),
     invalidateMs: random.pick([1, invalidateMs, 50]),

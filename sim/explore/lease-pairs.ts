@@ -8,6 +8,7 @@
  */
 import { present } from '../../src/base/assert.ts'
 import type { GroupId, NodeId, Position } from '../../src/base/ids.ts'
+import { suspensionMs } from '../../src/base/limits.ts'
 import { Grants, type GrantsState, type Registering } from '../../src/lease/grantor.ts'
 import { HeldLeases, type HeldState } from '../../src/lease/holder.ts'
 import { Leases } from '../../src/lease/leases.ts'
@@ -42,12 +43,15 @@ export interface LeasePairs {
   readonly borrowed: ReadonlyMap<NodeId, Borrowed>
 }
 
+/** Longer than what a holder takes off its leases: it counts on one through the last tick, and no further. */
+export const tickMs: number = 2 * suspensionMs
+
 type Blind = ConstructorParameters<typeof Grants>[3]
 
 export type LeaseTold = readonly [to: NodeId, message: LeaseMessage]
 
 function limitsOf({ limits, scope }: Setting): Setting['limits'] {
-  return { ...limits, leaseMs: scope.leases?.ticks ?? 0, clockDriftPpm: 0 }
+  return { ...limits, leaseMs: (scope.leases?.ticks ?? 0) * tickMs, clockDriftPpm: 0 }
 }
 
 /** Until when whoever may hold what was granted before counts as holding it. */
@@ -105,7 +109,7 @@ function latestAt(received: readonly Received[], at: number): readonly Received[
 
 /** The holder's clock may move: something is held, or may be by an answer on its way. */
 export function mayLapse({ held, now }: Borrowed, ticks: number): boolean {
-  return [...held.values()].some(({ askedMs }) => askedMs + ticks > now)
+  return [...held.values()].some(({ askedMs }) => askedMs + ticks * tickMs > now)
 }
 
 /** The grantor's clock may move as far as this pair alone can say. */
@@ -121,22 +125,25 @@ export function isExpiryDue(
   ticks: number,
   holder: { readonly incarnation: number; readonly now: number },
 ): boolean {
+  const leaseMs = ticks * tickMs
   return received.every(
     ({ at, incarnation, sent }) =>
-      at + ticks > now + 1 || holder.incarnation > incarnation || holder.now >= sent + ticks,
+      at + leaseMs > now + tickMs ||
+      holder.incarnation > incarnation ||
+      holder.now >= sent + leaseMs,
   )
 }
 
 /** The real tables during one step. What `Leases` does for a node is done here for each pair. */
 export class PairedLeases extends Leases {
-  readonly #ticks: number
+  readonly #leaseMs: number
   readonly #lent: Map<NodeId, { grants: Grants; now: number; received: readonly Received[] }>
   readonly #borrowed: Map<NodeId, { held: HeldLeases; now: number }>
 
   constructor(setting: Setting, node: NodeId, incarnation: number, pairs: LeasePairs) {
     const limits = limitsOf(setting)
     super({ node, nodes: [], incarnation, limits, startedMs: 0 })
-    this.#ticks = limits.leaseMs
+    this.#leaseMs = limits.leaseMs
     this.#lent = new Map(
       [...pairs.lent].map(([peer, { grants: state, now, received }]) => {
         const grants = new Grants([peer], incarnation, limits, blindFrom(now, limits))
@@ -238,15 +245,15 @@ export class PairedLeases extends Leases {
   /** One tick passes for the holder. */
   lapse(peer: NodeId): void {
     const found = this.#borrowed.get(peer)
-    if (found !== undefined) found.now += 1
+    if (found !== undefined) found.now += tickMs
   }
 
   /** One tick passes for the grantor. */
   expire(peer: NodeId): void {
     const found = this.#lent.get(peer)
     if (found === undefined) return
-    found.now += 1
-    found.received = found.received.filter(({ at }) => at + this.#ticks > found.now)
+    found.now += tickMs
+    found.received = found.received.filter(({ at }) => at + this.#leaseMs > found.now)
   }
 }
 

@@ -155,6 +155,22 @@ export const defaultLimits: Limits = {
 /** Clocks that are off by more are broken, and no lease could be relied on. */
 export const clockDriftPpmMax = 200_000
 
+/** A machine that stands still for so long, its monotonic clock with it, may not notice. */
+export const suspensionMs = 50
+
+/**
+ * How long a holder counts on a lease. What it does not notice of a suspension is taken off, and what its
+ * two clocks may drift: the one that it counts by, and the one that tells of the suspension.
+ */
+export function heldMs(leaseMs: number, clockDriftPpm: number): number {
+  return leaseMs * (1 - (2 * clockDriftPpm) / 1_000_000) - suspensionMs
+}
+
+/** The shortest lease that is held for half its time: renewals come after each quarter. */
+export function leaseMsMin(clockDriftPpm: number): number {
+  return Math.ceil((suspensionMs * 1_000_000) / (500_000 - 2 * clockDriftPpm))
+}
+
 /** A hundred years: in microseconds, still far from the end of exact numbers. */
 const historyMsMax = 100 * 366 * 86_400_000
 
@@ -168,6 +184,10 @@ export function checkLimits(limits: Limits): void {
   assert(
     limits.clockDriftPpm <= clockDriftPpmMax,
     'limits: under such clocks no lease can be given',
+  )
+  assert(
+    limits.leaseMs === 0 || limits.leaseMs >= leaseMsMin(limits.clockDriftPpm),
+    'limits: a lease is hardly held before it is over',
   )
   assert(limits.validationWindow >= 1, 'limits: the validation window is empty')
   assert(limits.historyMs >= 1, 'limits: a version is gone as soon as it is superseded')

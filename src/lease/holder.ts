@@ -2,12 +2,15 @@
  * The holder's side: what this node may still count on of the leases that its peers have given it.
  *
  * LEASE-2  It stops counting on a lease before its grantor does: time runs from when the request
- *          left, on this node's monotonic clock, and is shortened by what clocks may drift.
+ *          left, on this node's monotonic clock, and is shortened by what clocks may drift, and by
+ *          what that clock may have stood still unnoticed.
  *
  * A wall clock that outruns the monotonic one tells of a machine that was suspended: nothing is
- * held any more. It may shorten a lease in this way, and never lengthens one.
+ * held any more. It may shorten a lease in this way, and never lengthens one. A suspension that is too
+ * short to be told from drift may have come in any lease: its length is taken off all of them.
  */
 import type { GroupId, NodeId } from '../base/ids.ts'
+import { heldMs, suspensionMs } from '../base/limits.ts'
 import { isSameTerm, type HandBack, type Renew, type Renewed, type Term } from './message.ts'
 import type { LeaseLimits, Reading } from './reading.ts'
 
@@ -27,9 +30,6 @@ interface Held {
 
 /** All that a holder remembers, by grantor. */
 export type HeldState = ReadonlyMap<NodeId, Held>
-
-/** How far the wall clock may outrun the monotonic one, beside its drift. */
-const suspensionMicros = 50_000
 
 export class HeldLeases {
   readonly #incarnation: number
@@ -68,7 +68,7 @@ export class HeldLeases {
     if (now >= held.untilMs) return false
     const passedMicros = (now - held.sentMs) * 1000
     const drift = (passedMicros * this.#limits.clockDriftPpm) / 1_000_000
-    if (wall - held.sentWall <= passedMicros + drift + suspensionMicros) return true
+    if (wall - held.sentWall <= passedMicros + drift + suspensionMs * 1000) return true
     for (const one of this.#held.values()) one.term = undefined
     return false
   }
@@ -118,7 +118,7 @@ export class HeldLeases {
 
   #extend(held: Held, { asked, leaseMs }: Renewed, { now }: Reading): void {
     const sentMs = asked.sentAt / 1000
-    const untilMs = sentMs + leaseMs * (1 - this.#limits.clockDriftPpm / 1_000_000)
+    const untilMs = sentMs + heldMs(leaseMs, this.#limits.clockDriftPpm)
     if (sentMs > now || untilMs <= held.untilMs) return
     held.untilMs = untilMs
     held.sentMs = sentMs

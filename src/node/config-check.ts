@@ -1,6 +1,6 @@
 /** What single values cannot tell: settings that contradict one another. */
 import { isIPv4 } from 'node:net'
-import { clockDriftPpmMax, entryBytesMax, transactionBytesMax } from '../base/limits.ts'
+import { clockDriftPpmMax, entryBytesMax, leaseMsMin, transactionBytesMax } from '../base/limits.ts'
 import type { Listen } from './config-values.ts'
 import type { NodeConfig } from './node-config.ts'
 import { replicaSetsOf } from './replica-sets.ts'
@@ -104,6 +104,11 @@ function checkLimitPairs({ limits }: NodeConfig, complain: Complain): void {
     complain(
       'limits.clock_drift_ppm',
       `limits.clock_drift_ppm (${limits.clockDriftPpm}) must be at most ${clockDriftPpmMax}: under clocks that are further off, no lease means anything`,
+    )
+  } else if (limits.leaseMs > 0 && limits.leaseMs < leaseMsMin(limits.clockDriftPpm)) {
+    complain(
+      'limits.lease_ms',
+      `limits.lease_ms (${limits.leaseMs}) must be 0, or at least ${leaseMsMin(limits.clockDriftPpm)} with limits.clock_drift_ppm (${limits.clockDriftPpm}): a shorter lease is hardly held before it is over`,
     )
   }
   if (limits.entryBytesMax > entryBytesMax || limits.entryBytesMax < transactionBytesMax) {

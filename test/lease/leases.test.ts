@@ -142,7 +142,7 @@ test('a holder that another node found slow gets no leases here either', () => {
 })
 
 /** The rest is one holder x and one grantor y, as groups use them (`replication/read-lease.ts`). */
-const limits: Limits = { ...defaultLimits, leaseMs: 100, clockDriftPpm: 100_000 }
+const limits: Limits = { ...defaultLimits, leaseMs: 200, clockDriftPpm: 100_000 }
 
 type Message =
   | Renew
@@ -473,7 +473,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   of(120, fc.record({ kind: kind('settle'), index: fc.constantFrom(0, 0, 1, 2, 3) })),
   of(10, fc.record({ kind: kind('holder restarts'), offset, isOrderly: fc.boolean() })),
   of(10, fc.record({ kind: kind('grantor restarts'), offset, ms: upTo(40) })),
-  of(6, fc.record({ kind: kind('disturbance'), ms: upTo(400, 120), isForward: fc.boolean() })),
+  of(6, fc.record({ kind: kind('disturbance'), ms: upTo(400), isForward: fc.boolean() })),
   of(1, fc.record({ kind: kind('refuse') })),
 )
 const drawn: fc.Arbitrary<Case> = fc.record({

@@ -91,6 +91,11 @@ const bad: readonly (readonly [title: string, yaml: string, said: RegExp])[] = [
     /^a\.yaml:9:23: limits\.backoff_ms \(9000\) must not exceed/,
   ],
   [
+    'a lease that is over before it is held for long',
+    `${good}limits: { lease_ms: 104 }\n`,
+    /^a\.yaml:9:21: limits\.lease_ms \(104\) must be 0, or at least 105 with limits\.clock_drift_ppm \(10000\)/,
+  ],
+  [
     'no cluster',
     withLine('cluster: trips\n', ''),
     /^a\.yaml: "cluster" is missing; write .*cluster: trips/,

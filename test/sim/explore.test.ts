@@ -11,6 +11,7 @@ import {
   newLeasePairs,
   PairedLeases,
   restartedPairs,
+  tickMs,
 } from '../../sim/explore/lease-pairs.ts'
 import { lookUp, written } from '../../sim/explore/log-disk.ts'
 import { Model } from '../../sim/explore/model.ts'
@@ -110,7 +111,7 @@ test('after a restart a grantor lists whoever may hold what it granted, and wait
   expect(lender.holders(setting.group, 1).map(({ node }) => node)).toEqual([holder])
   const lent = lender.pairs.lent.get(holder)
   expect(lent && isExpiryDue(lent, 1, { incarnation: 1, now: 0 })).toBe(false)
-  expect(lent && isExpiryDue(lent, 1, { incarnation: 1, now: 1 })).toBe(true)
+  expect(lent && isExpiryDue(lent, 1, { incarnation: 1, now: tickMs })).toBe(true)
   lender.expire(holder)
   expect(lender.holders(setting.group, 1)).toEqual([])
 })
