@@ -143,8 +143,8 @@ export const leaseMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/read-lease.ts',
-        find: '  endLease(log, context)\n  const { attempt }',
-        replace: '  if (context.limits.leaseMs === 0) endLease(log, context)\n  const { attempt }',
+        find: '  endLease(log, context)\n  tellReleased',
+        replace: '  if (context.limits.leaseMs === 0) endLease(log, context)\n  tellReleased',
       },
     ],
   },
@@ -227,6 +227,29 @@ export const leaseMutants: readonly Mutant[] = [
         file: 'src/replication/read-lease.ts',
         find: '  if (isRead) return\n',
         replace: '  if (isRead || lease.attempt > 0) return\n',
+      },
+    ],
+  },
+  {
+    id: 'L18',
+    title: 'who is told of a position has its registrations forgotten, and counts on them',
+    edits: [
+      {
+        file: 'src/replication/read-lease.ts',
+        find: '  if (log.lease !== undefined) return\n',
+        replace: '  if (log.lease?.attempt === 0) return\n',
+      },
+    ],
+  },
+  {
+    id: 'L19',
+    title: 'the word that nothing is counted on ends what is registered after it',
+    scopes: ['lease-given-up'],
+    edits: [
+      {
+        file: 'src/replication/read-lease.ts',
+        find: '  tellReleased(log, context, context.drawNumber())\n',
+        replace: '  tellReleased(log, context, Number.MAX_SAFE_INTEGER)\n',
       },
     ],
   },

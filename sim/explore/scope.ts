@@ -279,6 +279,15 @@ export const scopes: readonly Scope[] = [
   },
   {
     ...leased,
+    name: 'lease-given-up',
+    title: 'a registration that is given up, and a writer that waits for it',
+    leases: oneGrantor,
+    reads: [2, 2],
+    timeouts: 2,
+    timers: ['idle', 'urge'],
+  },
+  {
+    ...leased,
     name: 'lease-crash',
     title: 'a registration, and one crash',
     leases: { ...oneGrantor, lapses: 1 },

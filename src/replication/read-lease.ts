@@ -88,6 +88,11 @@ export function onInvalidate(
   const { incarnation } = context
   const message = { kind: 'invalidated', group, epoch: set.epoch, position, incarnation } as const
   context.emit({ kind: 'send', to: from, message })
+  if (log.lease !== undefined) return
+  // It is waited for, and counts on nothing: a voter did not hear that the group was given up. The
+  // number is above every attempt so far, and any registration to come is of a later one.
+  context.trace.mark('a lease that was given up is given up again')
+  tellReleased(log, context, context.drawNumber())
 }
 
 /** A proposer waits for a holder that this node listed. */
@@ -112,7 +117,7 @@ export function onRevoke(
 
 /** Not read for long: out of the lease, and its peers may forget it. */
 export function onIdleDeadline(log: GroupLog, context: Context): void {
-  const { lease, group, set } = log
+  const { lease } = log
   assert(lease !== undefined, 'LEASE-1: a group without a lease waits for its end')
   const { now, limits } = context
   const idleAt = lease.usedMs + limits.leaseIdleMs
@@ -120,9 +125,13 @@ export function onIdleDeadline(log: GroupLog, context: Context): void {
   log.idleDeadline = Math.max(idleAt, now + limits.leaseIdleMs / 2)
   if (isRead) return
   endLease(log, context)
-  const { attempt } = lease
+  tellReleased(log, context, lease.attempt)
+}
+
+/** No attempt up to this one is counted on. Who has registered one lists this node until it hears of it. */
+function tellReleased({ group, set }: GroupLog, context: Context, attempt: number): void {
   const message: Release = { kind: 'release', group, epoch: set.epoch, attempt }
-  // Also to those whose answers were lost on the way: they list this node all the same.
+  // Also to those whose answers were lost on the way.
   for (const voter of set.voters) {
     if (voter !== context.node) context.emit({ kind: 'send', to: voter, message })
   }

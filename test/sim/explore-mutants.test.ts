@@ -15,6 +15,8 @@ test.each([
   ['L08', 'lease', 'LEASE-2', 6],
   ['L13', 'lease-restarts', 'LEASE-2', 6],
   ['L15', 'lease-restarts', 'LEASE-2', 9],
+  ['L18', 'lease-urged', 'LEASE-2', 10],
+  ['L19', 'lease-given-up', 'LEASE-2', 14],
 ])(
   '%s is found in the scope %s by %s, in %i events',
   async (id, scope, rule, events) => {

@@ -5,6 +5,7 @@ import {
   between,
   expectToAsk,
   firstShownMs,
+  givenUpUnheard,
   grantEndMs,
   grantedMs,
   hasAsked,
@@ -343,4 +344,25 @@ test('LEASE-5: a node that was away serves alone again when it has caught up, an
   expect(servedAlone(story, 1, 1_300)).toEqual([])
   expectToAsk(story, 2_000)
   expect(servedAlone(story, 2, 2_000).length).toBeGreaterThan(0)
+})
+
+test('LEASE-1: who is waited for, and counts on nothing, is forgotten by all who still list it', async () => {
+  const story = await run(
+    givenUpUnheard('LEASE-1: the word that a group was given up is lost')
+      // What n1 proposes does not come to n2; that the position exists does.
+      .at(500)
+      .cut(ways('n1', 'n2'), 4)
+      .put('c1', { refKey: 1 })
+      .at(600)
+      .put('c1', { refKey: 2 }),
+  )
+  expect(story.has({ verb: 'gets', kind: 'release', peer: 'n2', before: 500 })).toBe(false)
+  expect(holdersNamed(story, 2)).toBe(1)
+  const toldAt = story.when({ who: 'n2', verb: 'gets', kind: 'invalidate', position: 2 })
+  for (const who of ['n1', 'n3']) {
+    const heardAt = story.when({ who, verb: 'gets', kind: 'release', peer: 'n2' })
+    expect(heardAt).toBeGreaterThan(toldAt)
+    expect(heardAt).toBeLessThan(600)
+  }
+  expect(holdersNamed(story, 3)).toBe(0)
 })

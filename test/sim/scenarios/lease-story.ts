@@ -43,6 +43,16 @@ export function heldWithThird(name: string): ScenarioBuilder {
     .latest('c2')
 }
 
+/**
+ * n2 gives the group up at 301, and neither n1 nor n3 hears of it. It goes on reading another group, so
+ * that its leases live.
+ */
+export function givenUpUnheard(name: string): ScenarioBuilder {
+  const builder = heldBySecond(name).limits({ leaseIdleMs: 100 })
+  for (let ms = 160; ms < 1_500; ms += 45) builder.at(ms).latest('c2', { shard: 1 })
+  return builder.at(290).cut(ways('n2', 'n1', 'n3'), 25)
+}
+
 /** The same, and n1 writes when n2 cannot be spoken to in these ways for so long. */
 export function writtenPast(name: string, cut: readonly Way[], lengthMs: number): ScenarioBuilder {
   return heldBySecond(name).at(190).cut(cut, lengthMs).at(200).put('c1', { refKey: 1 })
