@@ -75,7 +75,7 @@ export interface Limits {
   /** Entries sent in one catch-up answer. */
   readonly catchUpEntriesMax: number
   readonly catchUpBytesMax: number
-  /** Groups named in one digest answer. */
+  /** Groups named in one digest answer. A peer of whose groups so many are still lacking is not asked for more. */
   readonly digestGroupsMax: number
   /** A proposer that lost waits this long at first; doubled at each loss up to the maximum. */
   readonly backoffMs: number

@@ -6,7 +6,8 @@
  *
  * What a digest names is known once this node's log has a record with a value of it, and known for good
  * once that record's flush is durable. Some of what is named is always on its way here; so digests are
- * taken in two lots, and a lot is done with when the last of what it lacked has come.
+ * taken in two lots, and a lot is done with when the last of what it lacked has come. A node that was
+ * away lacks much: while a lot of it is on its way, no more of it is to be named (`isFull`).
  */
 import { assert } from '../base/assert.ts'
 import type { GroupId, Position } from '../base/ids.ts'
@@ -29,10 +30,15 @@ interface Lot {
   knownIn: number | undefined
 }
 
+/** So many of a lot that have not come are looked at: the next time it is the turn of others. */
+const looksMax = 256
+
 export class DigestMark {
   readonly #log: OwnLog
   #through: number
   #knownIn: number
+  /** Something was named that will not come: nothing behind it counts as known. */
+  #isHalted = false
   #older: Lot
   #newer: Lot
 
@@ -54,12 +60,40 @@ export class DigestMark {
     return this.#knownIn
   }
 
-  /** The next digest was taken up. `groups`: those that it names with a position that the log lacks. */
-  take(through: number, groups: Iterable<readonly [GroupId, Position]>): void {
+  /**
+   * The next digest was taken up. `groups`: those that it names with a position that the log lacks, and
+   * that are on their way here; `isAll`: no others are lacking.
+   */
+  take(through: number, groups: Iterable<readonly [GroupId, Position]>, isAll: boolean): void {
     const { lacking } = this.#newer
-    this.#newer.through = through
+    this.#isHalted ||= !isAll
+    if (!this.#isHalted) this.#newer.through = through
     for (const [group, position] of groups) {
       lacking.set(group, Math.max(position, lacking.get(group) ?? 0))
+    }
+  }
+
+  /** Whether `max` or more of what was named are still on their way. */
+  isFull(max: number): boolean {
+    if (this.#named < max) return false
+    this.#letGo(this.#older)
+    this.#letGo(this.#newer)
+    return this.#named >= max
+  }
+
+  get #named(): number {
+    return this.#older.lacking.size + this.#newer.lacking.size
+  }
+
+  /** Of what the log has by now. What it still lacks is put behind the rest. */
+  #letGo({ lacking }: Lot): void {
+    let looks = Math.min(looksMax, lacking.size)
+    for (const [group, position] of lacking) {
+      if (looks === 0) return
+      lacking.delete(group)
+      if (this.#log.highest(group) >= position) continue
+      lacking.set(group, position)
+      looks -= 1
     }
   }
 

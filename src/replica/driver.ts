@@ -156,9 +156,9 @@ export class Driver implements LocalReplica {
       ...{ node: options.node, incarnation, nodes, limits: options.limits },
       ...{ clock, trace, transport: ports.peers, meta: data, log },
       onSuspicion: (peer, isSuspected) => this.#onSuspicion(peer, isSuspected),
-      onExists: (group, position, informer) => {
-        if (this.#isHeld(group)) this.#step(group, { kind: 'exists', position, informer })
-      },
+      isHeld: (group) => this.#isHeld(group),
+      onExists: (group, position, informer) =>
+        this.#step(group, { kind: 'exists', position, informer }),
       onDigested: (peer, digested) => this.#rollCall.onDigest(peer, digested),
     })
     const others = nodes.filter((node) => node !== options.node)

@@ -34,7 +34,9 @@ export interface PeersOptions {
   readonly log: OwnLog
   readonly storeId: string
   onSuspicion(peer: NodeId, isSuspected: boolean): void
-  /** A peer has this group's position, and this node's log does not. */
+  /** Whether the group is one of this node's. */
+  isHeld(group: GroupId): boolean
+  /** A peer has this position of such a group, and this node's log does not. */
   onExists(group: GroupId, position: Position, informer: NodeId): void
   /** A digest was taken up. */
   onDigested(peer: NodeId, digested: Digested): void
@@ -49,6 +51,8 @@ interface Peer {
   /** All groups of the peer's flushes through here were named to this node. */
   digestedThrough: number
   readonly mark: DigestMark
+  /** A digest is to be asked for when enough of what the last ones named has come. */
+  isPutOff: boolean
   /** It has let this node's store in since the start. */
   hasAdmitted: boolean
   /** The highest durable flush number heard of it, and the store that said so. */
@@ -93,6 +97,7 @@ export class Peers {
       // One that is refused goes with the next batch: the log may come to be as long as it was.
       isUnsaved: mark.length > 0 && digestedThrough === 0,
       mark: new DigestMark(log, digestedThrough),
+      isPutOff: false,
       storeId: typeof storeId === 'string' ? storeId : undefined,
       durableFlush: typeof durableFlush === 'number' ? durableFlush : 0,
     }
@@ -236,6 +241,7 @@ export class Peers {
     for (const peer of this.#peers.values()) {
       if (now - peer.lastSentMs >= limits.heartbeatMs) this.#sendFrame(peer, [])
       if (now - peer.lastHeardMs >= limits.suspectMs) this.#setSuspected(peer, true)
+      if (peer.isPutOff) this.#request(peer)
     }
   }
 
@@ -253,13 +259,26 @@ export class Peers {
     this.#request(peer)
   }
 
-  /** Whether or not there is anything known to be new. Gives the number of the question. */
+  /**
+   * Whether or not there is anything known to be new. Gives the number of the question; where it is put
+   * off, the one that is asked instead has a higher number.
+   */
   requestDigest(node: NodeId): number {
     return this.#request(present(this.#peers.get(node), 'replica: a digest is of a peer'))
   }
 
+  /**
+   * As long as one digest's worth of what the peer named is still on its way, nothing more is asked for:
+   * each group that is gone after stays in memory until it has come.
+   */
   #request(peer: Peer): number {
+    const { limits, trace } = this.#options
     const asked = (this.#asked += 1)
+    peer.isPutOff = peer.mark.isFull(limits.digestGroupsMax)
+    if (peer.isPutOff) {
+      trace.mark('a digest put off')
+      return asked
+    }
     const message: DigestRequest = { kind: 'digest-request', after: peer.digestedThrough, asked }
     this.send(peer.node, message)
     return asked
@@ -274,10 +293,11 @@ export class Peers {
   }
 
   #takeUp(peer: Peer, { after, through, groups }: Digest): void {
-    const { log, onExists } = this.#options
+    const { log, isHeld, onExists } = this.#options
     const lacking = groups.filter(([group, position]) => log.highest(group) < position)
-    peer.mark.take(through, lacking)
-    for (const [group, position] of lacking) onExists(group, position, peer.node)
+    const coming = lacking.filter(([group]) => isHeld(group))
+    peer.mark.take(through, coming, coming.length === lacking.length)
+    for (const [group, position] of coming) onExists(group, position, peer.node)
     peer.digestedThrough = through
     if (through > after) this.askDigest(peer.node)
   }

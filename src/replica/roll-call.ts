@@ -6,7 +6,9 @@
  *
  * Before a commit is acknowledged, flushes of a majority hold it; of any majority that answers, one node
  * has it, if not applied then accepted. A digest names groups by what is accepted, and a group that was
- * named stays in memory until its position is applied (`../replication/catch-up.ts`).
+ * named stays in memory until its position is applied (`../replication/catch-up.ts`). So a node that lacks
+ * much is not named all of it at once (`peers.ts`): it can list groups when it has caught up, and says that
+ * it cannot when that takes too long.
  */
 import type { NodeId } from '../base/ids.ts'
 import type { Clock, Timer } from '../ports/clock.ts'

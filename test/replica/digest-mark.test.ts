@@ -20,10 +20,14 @@ test('LOG-9: what a digest names counts once the own log has all of it, durably'
   const log = new Log()
   const mark = new DigestMark(log, 10)
   expect([mark.advance(), mark.through]).toEqual([false, 10])
-  mark.take(20, [
-    [a, 3],
-    [b, 1],
-  ])
+  mark.take(
+    20,
+    [
+      [a, 3],
+      [b, 1],
+    ],
+    true,
+  )
   mark.advance()
   log.positions.set(a, 4)
   expect([mark.advance(), mark.through]).toEqual([false, 10])
@@ -42,10 +46,10 @@ test('LOG-9: digests that come while some of an earlier one lacks hold nothing u
   const log = new Log()
   const mark = new DigestMark(log, 0)
   mark.advance()
-  mark.take(1, [[a, 1]])
+  mark.take(1, [[a, 1]], true)
   mark.advance()
-  mark.take(2, [[b, 1]])
-  mark.take(3, [])
+  mark.take(2, [[b, 1]], true)
+  mark.take(3, [], true)
   log.positions.set(b, 1)
   expect([mark.advance(), mark.through]).toEqual([false, 0])
   log.positions.set(a, 1)
@@ -57,8 +61,8 @@ test('LOG-9: digests that come while some of an earlier one lacks hold nothing u
 test('LOG-9: a group that two digests name is waited for to the higher position', () => {
   const log = new Log()
   const mark = new DigestMark(log, 0)
-  mark.take(1, [[a, 7]])
-  mark.take(2, [[a, 5]])
+  mark.take(1, [[a, 7]], true)
+  mark.take(2, [[a, 5]], true)
   mark.advance()
   log.positions.set(a, 5)
   expect(mark.advance()).toBe(false)
@@ -75,7 +79,7 @@ test('LOG-9: while one group lacks, no others are looked at again', () => {
   }
   const mark = new DigestMark({ lastFlush: 5, durableFlush: 5, highest }, 0)
   const many = Array.from({ length: 100 }, (_, i) => [group(`g${i}`), 1] as const)
-  mark.take(1, many)
+  mark.take(1, many, true)
   // The first lot is empty.
   mark.advance()
   for (let tick = 0; tick < 50; tick++) mark.advance()
@@ -83,4 +87,35 @@ test('LOG-9: while one group lacks, no others are looked at again', () => {
   for (const [one] of many) log.positions.set(one, 1)
   expect([mark.advance(), mark.through]).toEqual([true, 1])
   expect(looks).toBe(150)
+})
+
+test('LOG-9: behind what was named and does not come, nothing counts as known', () => {
+  const log = new Log()
+  const mark = new DigestMark(log, 0)
+  mark.take(1, [[a, 1]], true)
+  mark.take(2, [], false)
+  mark.take(3, [[b, 1]], true)
+  for (const one of [a, b]) log.positions.set(one, 1)
+  const moves = [1, 2, 3, 4].map(() => mark.advance())
+  expect([moves.filter(Boolean).length, mark.through]).toEqual([1, 1])
+})
+
+test('what was named is let go of as it comes, in any order, and also what is stuck delays no count', () => {
+  const log = new Log()
+  let looks = 0
+  const highest = (of: GroupId): Position => {
+    looks += 1
+    return log.highest(of)
+  }
+  const mark = new DigestMark({ lastFlush: 5, durableFlush: 5, highest }, 0)
+  const many = Array.from({ length: 2_000 }, (_, i) => [group(`g${i}`), 1] as const)
+  mark.take(1, many, true)
+  expect([mark.isFull(2_001), looks]).toEqual([false, 0])
+  expect([mark.isFull(1_000), mark.isFull(1_000)]).toEqual([true, true])
+  expect(looks).toBeLessThan(600)
+  for (const [one] of many.slice(999)) log.positions.set(one, 1)
+  const answers: boolean[] = []
+  while (answers.length < 10 && answers.at(-1) !== false) answers.push(mark.isFull(1_000))
+  expect(answers.at(-1)).toBe(false)
+  expect(mark.isFull(999)).toBe(true)
 })

@@ -1,7 +1,7 @@
 /** What a node remembers of its peers over its starts. */
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
-import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
+import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
 import { defaultLimits, frameBytesMax } from '../../src/base/limits.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import type { Transport } from '../../src/ports/transport.ts'
@@ -11,6 +11,10 @@ import { encodePeerFrame } from '../../src/wire/peer-codec.ts'
 
 const [node, peer] = [nodeId('n1'), nodeId('n2')]
 const stored = new Map<string, Uint8Array>()
+/** Groups that the node's log has the first position of. */
+const has = new Set<GroupId>()
+/** One that other nodes hold. */
+const elsewhere = groupOfBytes(Buffer.from('elsewhere'))
 
 /** A start of the node, whose log is this one, and the flushes that it asks the peer's digest after. */
 function start(
@@ -18,6 +22,7 @@ function start(
   durableFlush: number,
 ): { peers: Peers; frames: readonly PeerFrame[]; asked(): readonly number[] } {
   const frames: PeerFrame[] = []
+  const limits = { ...defaultLimits, digestGroupsMax: 4 }
   const transport: Transport<PeerFrame> = {
     start: () => undefined,
     send: (_, frame) => frames.push(frame) > 0,
@@ -25,14 +30,15 @@ function start(
     close: () => Promise.resolve(),
   }
   const peers = new Peers({
-    ...{ node, incarnation: 1, nodes: [node, peer], limits: defaultLimits, storeId },
+    ...{ node, incarnation: 1, nodes: [node, peer], limits, storeId },
     ...{ clock: systemClock, trace: silentTrace, transport },
-    log: { durableFlush, lastFlush: durableFlush, highest: () => 0 },
+    log: { durableFlush, lastFlush: durableFlush, highest: (group) => (has.has(group) ? 1 : 0) },
     meta: {
       meta: (name) => stored.get(name),
       setMeta: (name, value) => void stored.set(name, value),
     },
     onSuspicion: () => undefined,
+    isHeld: (group) => group !== elsewhere,
     onExists: () => undefined,
     onDigested: () => undefined,
   })
@@ -62,6 +68,48 @@ test('LOG-9: a start asks for digests from where the last one knew everything, i
   expect(shorter.asked()).toEqual([0])
   shorter.peers.save()
   expect(start('a store', 5).asked()).toEqual([0])
+})
+
+/** Groups of this name, with a number each. */
+function named(name: string, count: number): readonly (readonly [GroupId, number])[] {
+  return Array.from({ length: count }, (_, n) => [groupOfBytes(Buffer.from(`${name}${n}`)), 1])
+}
+
+test('LIVE-3: while as much as a digest names is lacking, no more of it is asked for', () => {
+  const { peers, asked } = start('a third store', 5)
+  const tell = (after: number, groups: readonly (readonly [GroupId, number])[]): void =>
+    peers.onDigest(peer, { kind: 'digest', after, through: after + 1, groups, asked: 1 })
+  expect(asked()).toEqual([0])
+  tell(0, named('a', 3))
+  expect(asked()).toEqual([0, 1])
+  tell(1, named('b', 3))
+  // Neither of itself, nor in time, nor for somebody who wants to list groups.
+  peers.askDigests()
+  peers.beat()
+  const question = peers.requestDigest(peer)
+  expect(asked()).toEqual([0, 1])
+  for (const [group] of named('a', 2)) has.add(group)
+  peers.beat()
+  expect(asked()).toEqual([0, 1])
+  for (const [group] of named('b', 1)) has.add(group)
+  peers.beat()
+  expect(asked()).toEqual([0, 1, 2])
+  expect(peers.requestDigest(peer)).toBeGreaterThan(question + 1)
+  // It is asked once.
+  const before = asked().length
+  peers.beat()
+  expect(asked().length).toBe(before)
+})
+
+test('MOVE-4: groups of other nodes, which never come, put no digest off', () => {
+  const { peers, asked } = start('a fourth store', 5)
+  const groups = Array.from({ length: 10 }, (_, n) => [elsewhere, n + 1] as const)
+  peers.onDigest(peer, { kind: 'digest', after: 0, through: 10, groups, asked: 1 })
+  expect(asked()).toEqual([0, 10])
+  // Under another configuration they may be held here.
+  for (let turn = 0; turn < 3; turn++) peers.askDigests()
+  peers.save()
+  expect(start('a fourth store', 5).asked()).toEqual([0])
 })
 
 const mebibyte = Buffer.alloc(1024 * 1024)
