@@ -16,8 +16,6 @@ interface LogOnDisk {
   readonly highest: Map<string, number>
   /** By flush, the groups with a value in it. */
   readonly flushes: Map<number, ReadonlyMap<string, number>>
-  /** Flushes that the node could not read any more when it was asked. */
-  readonly unreadable: Set<number>
 }
 
 export interface DigestCheckerParts {
@@ -56,10 +54,6 @@ export class DigestChecker {
       raise(highest, group, position)
     }
     flushes.set(numberOfKey(key), positions)
-  }
-
-  onUnreadable(node: string, flush: number): void {
-    this.#of(node).unreadable.add(flush)
   }
 
   /** The node's data disk is another one: what it remembers is looked at anew. */
@@ -103,8 +97,7 @@ export class DigestChecker {
     peer: string,
     flush: number,
   ): { readonly group: string; readonly position: number } | undefined {
-    const { flushes, unreadable } = this.#of(peer)
-    if (unreadable.has(flush)) return undefined
+    const { flushes } = this.#of(peer)
     const { highest } = this.#of(node)
     for (const [group, position] of flushes.get(flush) ?? []) {
       if ((highest.get(group) ?? 0) >= position) continue
@@ -116,7 +109,7 @@ export class DigestChecker {
   #of(node: string): LogOnDisk {
     const known = this.#logs.get(node)
     if (known !== undefined) return known
-    const made = { highest: new Map(), flushes: new Map(), unreadable: new Set<number>() }
+    const made = { highest: new Map(), flushes: new Map() }
     this.#logs.set(node, made)
     return made
   }

@@ -188,8 +188,6 @@ export class Judge {
         const { position, attempt } = commit
         return this.log.onCommitAnswered(node, textOf(event, 'group'), position, attempt)
       }
-      case 'unreadable':
-        return this.#digests.onUnreadable(node, numberOf(event, 'flush'))
       case 'other':
         return undefined
       default:
@@ -198,7 +196,7 @@ export class Judge {
   }
 }
 
-type KnownKind = 'propose' | 'chosen' | 'apply' | 'serve' | 'settled' | 'unreadable' | 'other'
+type KnownKind = 'propose' | 'chosen' | 'apply' | 'serve' | 'settled' | 'other'
 
 function kindOf({ kind }: TraceEvent): KnownKind {
   switch (kind) {
@@ -207,7 +205,6 @@ function kindOf({ kind }: TraceEvent): KnownKind {
     case 'apply':
     case 'serve':
     case 'settled':
-    case 'unreadable':
       return kind
     default:
       return 'other'

@@ -37,7 +37,7 @@ export class DigestMark {
   readonly #log: OwnLog
   #through: number
   #knownIn: number
-  /** Something was named that will not come: nothing behind it counts as known. */
+  /** Something will not come, or was not named: nothing behind it counts as known. */
   #isHalted = false
   #older: Lot
   #newer: Lot
@@ -62,7 +62,7 @@ export class DigestMark {
 
   /**
    * The next digest was taken up. `groups`: those that it names with a position that the log lacks, and
-   * that are on their way here; `isAll`: no others are lacking.
+   * that are on their way here; `isAll`: no others are lacking, as far as anybody can tell.
    */
   take(through: number, groups: Iterable<readonly [GroupId, Position]>, isAll: boolean): void {
     const { lacking } = this.#newer

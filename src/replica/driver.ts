@@ -358,9 +358,9 @@ export class Driver implements LocalReplica {
     switch (message.kind) {
       case 'digest-request': {
         const limit = this.#options.limits.digestGroupsMax
-        const { through, groups } = this.#log.since(message.after, limit)
         const { after, asked } = message
-        return this.#peers.send(from, { kind: 'digest', after, asked, through, groups })
+        const since = this.#log.since(after, limit)
+        return this.#peers.send(from, { kind: 'digest', after, asked, ...since })
       }
       case 'digest':
         return this.#peers.onDigest(from, message)

@@ -22,6 +22,8 @@ export type Written = readonly [GroupId, Position]
 
 export interface WrittenSince {
   readonly through: number
+  /** All groups of these flushes are named: each of them could be read. */
+  readonly isWhole: boolean
   readonly groups: readonly Written[]
 }
 
@@ -142,27 +144,29 @@ export class FlushLedger {
   /**
    * Groups written in the flushes after `after`, whole flushes as long as there are at most `limit`
    * groups. The first flush is always given, or nobody could get past it; a flush is bounded too.
-   * `read` gives those of a flush that is not held.
+   * `read` gives those of a flush that is not held; one that cannot be read is passed, and told of.
    */
   since(
     after: number,
     limit: number,
     durableFlush: number,
-    read: (number: number) => readonly Written[],
+    read: (number: number) => readonly Written[] | undefined,
   ): WrittenSince {
     const found = new Map<GroupId, Position>()
     let through = Math.max(after, this.#firstFlush - 1)
     let left = readFlushesMax
+    let isWhole = true
     while (through < durableFlush) {
       const number = through + 1
       const isHeld = number >= this.#firstHeld
       if (!isHeld && left-- === 0) break
       const written = isHeld ? this.#writtenIn(number) : columnsOf(read(number))
       if (found.size > 0 && found.size + newOf(written, found) > limit) break
+      isWhole &&= written !== nothingRead
       addTo(found, written)
       through = number
     }
-    return { through, groups: [...found] }
+    return { through, isWhole, groups: [...found] }
   }
 
   #writtenIn(number: number): Columns {
@@ -177,7 +181,11 @@ interface Columns {
   readonly positions: readonly Position[]
 }
 
-function columnsOf(written: readonly Written[]): Columns {
+/** Stands for the groups of a flush that cannot be read. */
+const nothingRead: Columns = { groups: [], positions: [] }
+
+function columnsOf(written: readonly Written[] | undefined): Columns {
+  if (written === undefined) return nothingRead
   return {
     groups: written.map(([group]) => ({ group })),
     positions: written.map(([, position]) => position),

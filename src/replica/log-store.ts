@@ -299,21 +299,21 @@ export class LogStore {
 
   /**
    * The groups written in the durable flushes after `after`, with their highest positions: about
-   * `limit` of them, in whole flushes; `through` is the last flush covered.
+   * `limit` of them, in whole flushes; `through` is the last flush covered, `isWhole`: all could be read.
    */
   since(after: number, limit: number): WrittenSince {
     return this.#ledger.since(after, limit, this.#durableFlush, (number) => this.#writtenIn(number))
   }
 
-  #writtenIn(number: number): readonly Written[] {
+  /** Undefined when the disk damaged the flush: nobody can tell which groups it concerned. */
+  #writtenIn(number: number): readonly Written[] | undefined {
     const records = this.#reader.records(number)
-    // Nobody can tell which groups it concerned. The others that hold them tell of them, too.
     if (records === undefined) {
       this.#options.trace.mark('a damaged flush found by a digest')
       this.#options.trace.emit({ kind: 'unreadable', flush: number })
     }
-    return (records ?? [])
-      .filter(({ kind }) => kind !== 'promise')
+    return records
+      ?.filter(({ kind }) => kind !== 'promise')
       .map(({ group, position }) => [group, position])
   }
 

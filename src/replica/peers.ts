@@ -48,8 +48,10 @@ interface Peer {
   lastHeardMs: number
   lastSentMs: number
   isSuspected: boolean
-  /** All groups of the peer's flushes through here were named to this node. */
+  /** All groups of the peer's flushes through here were named to this node, of those that it can read. */
   digestedThrough: number
+  /** The same of all of its flushes through here: none of them was damaged when it was asked. */
+  knownThrough: number
   readonly mark: DigestMark
   /** A digest is to be asked for when enough of what the last ones named has come. */
   isPutOff: boolean
@@ -94,6 +96,7 @@ export class Peers {
       isSuspected: false,
       hasAdmitted: false,
       digestedThrough,
+      knownThrough: digestedThrough,
       // One that is refused goes with the next batch: the log may come to be as long as it was.
       isUnsaved: mark.length > 0 && digestedThrough === 0,
       mark: new DigestMark(log, digestedThrough),
@@ -288,17 +291,20 @@ export class Peers {
     const peer = this.#peers.get(from)
     if (peer === undefined) return
     if (digest.after === peer.digestedThrough) this.#takeUp(peer, digest)
-    const { digestedThrough: through, durableFlush: durable } = peer
+    const { knownThrough: through, durableFlush: durable } = peer
     this.#options.onDigested(from, { asked: digest.asked, through, durable })
   }
 
-  #takeUp(peer: Peer, { after, through, groups }: Digest): void {
-    const { log, isHeld, onExists } = this.#options
+  #takeUp(peer: Peer, { after, through, isWhole, groups }: Digest): void {
+    const { log, isHeld, onExists, trace } = this.#options
     const lacking = groups.filter(([group, position]) => log.highest(group) < position)
     const coming = lacking.filter(([group]) => isHeld(group))
-    peer.mark.take(through, coming, coming.length === lacking.length)
+    peer.mark.take(through, coming, isWhole && coming.length === lacking.length)
     for (const [group, position] of coming) onExists(group, position, peer.node)
     peer.digestedThrough = through
+    // What was not named, nobody else knows of, perhaps: from there on this peer counts for no list of groups.
+    if (!isWhole) trace.mark('a digest that is not whole')
+    else if (peer.knownThrough === after) peer.knownThrough = through
     if (through > after) this.askDigest(peer.node)
   }
 }

@@ -8,7 +8,8 @@
  * has it, if not applied then accepted. A digest names groups by what is accepted, and a group that was
  * named stays in memory until its position is applied (`../replication/catch-up.ts`). So a node that lacks
  * much is not named all of it at once (`peers.ts`): it can list groups when it has caught up, and says that
- * it cannot when that takes too long.
+ * it cannot when that takes too long. A peer that has lost a flush, and cannot tell what was in it, is not
+ * known any more from there on: a majority has to be found among the others.
  */
 import type { NodeId } from '../base/ids.ts'
 import type { Clock, Timer } from '../ports/clock.ts'

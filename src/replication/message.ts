@@ -225,6 +225,8 @@ export interface Digest {
   readonly after: number
   readonly asked: number
   readonly through: number
+  /** All of these are named. Else the sender's disk no longer says what some of the flushes wrote. */
+  readonly isWhole: boolean
   readonly groups: readonly (readonly [GroupId, Position])[]
 }
 

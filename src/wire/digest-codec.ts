@@ -1,7 +1,7 @@
 /**
  * What a peer may have missed ⇄ bytes, by hand: on a busy node it names as many groups as are written to.
  *
- *   digest   15 · after 8 · through 8 · asked 8 · count 4 · each group: length 2, position 8, the group
+ *   digest   15, or 25 for one that is not whole · after 8 · through 8 · asked 8 · count 4 · each group: length 2, position 8, the group
  */
 import { readCount, writeCount } from '../base/bytes.ts'
 import type { GroupId, Position } from '../base/ids.ts'
@@ -9,7 +9,8 @@ import type { Digest } from '../replication/message.ts'
 import type { FrameCursor } from './frame-cursor.ts'
 import * as field from './peer-fields.ts'
 
-export const digestKind = 15
+/** By two kinds: who does not know the second one refuses the frame, and takes nothing for whole. */
+export const digestKinds = { whole: 15, partial: 25 } as const
 const headBytes = 29
 const groupHeadBytes = 10
 
@@ -22,10 +23,10 @@ export function digestBytes({ groups }: Digest): number {
 /** Returns where the next message begins. */
 export function writeDigest(
   bytes: Buffer,
-  { after, through, asked, groups }: Digest,
+  { after, through, isWhole, asked, groups }: Digest,
   start: number,
 ): number {
-  bytes.writeUInt8(digestKind, start)
+  bytes.writeUInt8(isWhole ? digestKinds.whole : digestKinds.partial, start)
   writeCount(bytes, after, start + 1)
   writeCount(bytes, through, start + 9)
   writeCount(bytes, asked, start + 17)
@@ -40,8 +41,8 @@ export function writeDigest(
   return at
 }
 
-/** The one that begins behind its kind. */
-export function readDigest(cursor: FrameCursor): Digest {
+/** The one that begins behind its kind, which says whether it is whole. */
+export function readDigest(cursor: FrameCursor, isWhole: boolean): Digest {
   const { bytes } = cursor
   const start = cursor.take(headBytes - 1)
   const after = field.count(readCount(bytes, start), 'after')
@@ -54,5 +55,5 @@ export function readDigest(cursor: FrameCursor): Digest {
     const groupAt = cursor.take(bytes.readUInt16BE(at))
     groups.push([field.group(bytes.toString('latin1', groupAt, cursor.at)), position])
   }
-  return { kind: 'digest', after, asked, through, groups }
+  return { kind: 'digest', after, asked, through, isWhole, groups }
 }

@@ -19,7 +19,7 @@ import type {
   PeerFrame,
 } from '../replication/message.ts'
 import { flag } from './client-fields.ts'
-import { digestBytes, digestKind, readDigest, writeDigest } from './digest-codec.ts'
+import { digestBytes, digestKinds, readDigest, writeDigest } from './digest-codec.ts'
 import { FrameCursor } from './frame-cursor.ts'
 import {
   packGroupLease,
@@ -47,7 +47,7 @@ const packedHeadBytesMax = 1 + varBytesMax
 type PackedMessage = Exclude<Message, { kind: 'accept' | 'committed' | 'digest' }>
 type PackedGroupMessage = Exclude<GroupMessage, { kind: 'accept' | 'committed' }>
 
-/** Numbers on the wire, with `bulkKinds` and `digestKind`: never reused, never renumbered. */
+/** Numbers on the wire, with `bulkKinds` and `digestKinds`: never reused, never renumbered. */
 const kinds = {
   prepare: 1,
   promised: 2,
@@ -190,8 +190,10 @@ function readPart(cursor: FrameCursor, ballots: Ballot[]): Message {
       return readBulk(cursor, 'accepted', ballots)
     case bulkKinds.committed:
       return readBulk(cursor, 'committed', ballots)
-    case digestKind:
-      return readDigest(cursor)
+    case digestKinds.whole:
+      return readDigest(cursor, true)
+    case digestKinds.partial:
+      return readDigest(cursor, false)
     case packedKind: {
       const from = cursor.take(cursor.count())
       return readMessage(unpack(bytes.subarray(from, cursor.at)))

@@ -285,7 +285,8 @@ test.each(disks)(
         try {
           peers.link('n2')
           // What it names is on its way here, and is looked for again at every round of digests.
-          const digest = { kind: 'digest', after: 0, through: 7, groups: [[group, 3]] } as const
+          const groups = [[group, 3]] as const
+          const digest = { kind: 'digest', after: 0, through: 7, isWhole: true, groups } as const
           const asked = 1
           peers.tell('n2', { durableFlush: 7, messages: [{ ...digest, asked }] })
           expect(driver.status().failure).toBeUndefined()
@@ -318,7 +319,8 @@ test('MOVE-4: what a peer names of a group of other nodes is left alone', () =>
         peers.link('n2')
         // The peer has one set in its configuration, and holds them all.
         const groups = names.map((name) => [name, 1] as const)
-        const digest = { kind: 'digest', after: 0, through: 7, groups, asked: 1 } as const
+        const about = { after: 0, through: 7, isWhole: true, asked: 1 }
+        const digest = { kind: 'digest', ...about, groups } as const
         peers.tell('n2', { durableFlush: 7, messages: [digest] })
         await new Promise((resolve) => setImmediate(resolve))
         expect(driver.status().failure).toBeUndefined()

@@ -28,6 +28,7 @@ function since(
 ): {
   readonly read: readonly number[]
   readonly through: number
+  readonly isWhole: boolean
   readonly groups: readonly Written[]
 } {
   const read: number[] = []
@@ -42,7 +43,9 @@ test('the last flushes are held however few groups each has, and no more of them
   const flushes = 30_000
   const ledger = ledgerOf(flushes)
   const late = since(ledger, flushes - 15_000, flushes)
-  expect(late).toEqual({ read: [], through: flushes, groups: [[group, flushes]] })
+  expect(late).toEqual({
+    ...{ read: [], through: flushes, isWhole: true, groups: [[group, flushes]] },
+  })
   const early = since(ledger, 0, flushes)
   expect(early.read).toHaveLength(64)
   expect(early).toMatchObject({ through: 64, groups: [[group, 64]] })

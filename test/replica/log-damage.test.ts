@@ -168,6 +168,27 @@ describe.each(disks)('on %s', (_, disk) => {
       await expect(openLog(store, {}, data)).rejects.toMatchObject(refused)
     }))
 
+  test('LOG-8, LOG-9: a digest says that a flush of it could not be read', () =>
+    onDisk(disk, async (on) => {
+      const { data, store } = await settled(on)
+      const log = await openLog(store, {}, data)
+      expect(log.since(0, 100)).toMatchObject({ through: 3, isWhole: true })
+      // Of a value that is damaged it is still known where it stood.
+      await flipBit(store, flushKey(2), -1)
+      const withValue = await openLog(store, {}, data)
+      const whole = [withValue.since(0, 100), withValue.since(1, 1)]
+      expect(whole.map(({ isWhole, groups }) => [isWhole, groups.length])).toEqual([
+        [true, 2],
+        [true, 2],
+      ])
+      await flipBit(store, flushKey(2), 40)
+      const damaged = await openLog(store, {}, data)
+      expect(damaged.since(0, 100)).toEqual({
+        ...{ through: 3, isWhole: false, groups: [[group('a'), 3]] },
+      })
+      expect([damaged.since(2, 100).isWhole, damaged.since(3, 100).isWhole]).toEqual([true, true])
+    }))
+
   test('PAX-2: of what is settled each read finds the damage, and a row tells what it was', () =>
     onDisk(disk, async (on) => {
       const { data, store } = await settled(on)
@@ -186,7 +207,7 @@ describe.each(disks)('on %s', (_, disk) => {
       await durable(again, chosen('b', 1, 3, 'healed'))
       expect(textOf(again.value(group('b'), 1))).toBe('healed')
       expect(again.since(0, 100)).toEqual({
-        through: 4,
+        ...{ through: 4, isWhole: false },
         groups: [
           [group('a'), 3],
           [group('b'), 1],

@@ -6,7 +6,7 @@ import { defaultLimits, frameBytesMax } from '../../src/base/limits.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import type { Transport } from '../../src/ports/transport.ts'
 import { Peers } from '../../src/replica/peers.ts'
-import type { Message, PeerFrame } from '../../src/replication/message.ts'
+import type { Digest, Message, PeerFrame } from '../../src/replication/message.ts'
 import { encodePeerFrame } from '../../src/wire/peer-codec.ts'
 
 const [node, peer] = [nodeId('n1'), nodeId('n2')]
@@ -20,8 +20,15 @@ const elsewhere = groupOfBytes(Buffer.from('elsewhere'))
 function start(
   storeId: string,
   durableFlush: number,
-): { peers: Peers; frames: readonly PeerFrame[]; asked(): readonly number[] } {
+): {
+  readonly peers: Peers
+  readonly frames: readonly PeerFrame[]
+  /** By digest, how far the peer's flushes were known after it. */
+  readonly known: readonly number[]
+  asked(): readonly number[]
+} {
   const frames: PeerFrame[] = []
+  const known: number[] = []
   const limits = { ...defaultLimits, digestGroupsMax: 4 }
   const transport: Transport<PeerFrame> = {
     start: () => undefined,
@@ -40,7 +47,7 @@ function start(
     onSuspicion: () => undefined,
     isHeld: (group) => group !== elsewhere,
     onExists: () => undefined,
-    onDigested: () => undefined,
+    onDigested: (_, { through }) => known.push(through),
   })
   peers.onLink(peer, 'up', { storeId: 'of n2', incarnation: 1, durableFlush: 12 })
   const asked = (): readonly number[] => {
@@ -48,13 +55,13 @@ function start(
     const sent = frames.flatMap(({ messages }) => messages)
     return sent.flatMap((one) => (one.kind === 'digest-request' ? [one.after] : []))
   }
-  return { peers, frames, asked }
+  return { peers, frames, known, asked }
 }
 
 test('LOG-9: a start asks for digests from where the last one knew everything, if it has the same log', () => {
   const first = start('a store', 5)
   expect(first.asked()).toEqual([0])
-  first.peers.onDigest(peer, { kind: 'digest', after: 0, through: 10, groups: [], asked: 1 })
+  first.peers.onDigest(peer, digest(0, 10, []))
   for (let turn = 0; turn < 2; turn++) first.peers.askDigests()
   first.peers.save()
   const second = start('a store', 5)
@@ -70,15 +77,19 @@ test('LOG-9: a start asks for digests from where the last one knew everything, i
   expect(start('a store', 5).asked()).toEqual([0])
 })
 
+function digest(after: number, through: number, groups: Digest['groups'], isWhole = true): Digest {
+  return { kind: 'digest', after, through, isWhole, groups, asked: 1 }
+}
+
 /** Groups of this name, with a number each. */
-function named(name: string, count: number): readonly (readonly [GroupId, number])[] {
+function named(name: string, count: number): Digest['groups'] {
   return Array.from({ length: count }, (_, n) => [groupOfBytes(Buffer.from(`${name}${n}`)), 1])
 }
 
 test('LIVE-3: while as much as a digest names is lacking, no more of it is asked for', () => {
   const { peers, asked } = start('a third store', 5)
-  const tell = (after: number, groups: readonly (readonly [GroupId, number])[]): void =>
-    peers.onDigest(peer, { kind: 'digest', after, through: after + 1, groups, asked: 1 })
+  const tell = (after: number, groups: Digest['groups']): void =>
+    peers.onDigest(peer, digest(after, after + 1, groups))
   expect(asked()).toEqual([0])
   tell(0, named('a', 3))
   expect(asked()).toEqual([0, 1])
@@ -101,10 +112,27 @@ test('LIVE-3: while as much as a digest names is lacking, no more of it is asked
   expect(asked().length).toBe(before)
 })
 
+test('LOG-8, LOG-9: behind a flush that the peer could not read all is taken up, and nothing counts as known', () => {
+  const { peers, known, asked } = start('a fifth store', 5)
+  const groups = named('c', 1)
+  for (const [group] of groups) has.add(group)
+  peers.onDigest(peer, digest(0, 4, groups))
+  peers.onDigest(peer, digest(4, 6, groups, false))
+  peers.onDigest(peer, digest(6, 11, groups))
+  expect(asked()).toEqual([0, 4, 6, 11])
+  expect(known).toEqual([4, 4, 4])
+  for (let turn = 0; turn < 4; turn++) peers.askDigests()
+  peers.save()
+  const again = start('a fifth store', 5)
+  expect(again.asked()).toEqual([4])
+  again.peers.onDigest(peer, digest(4, 6, groups))
+  expect(again.known).toEqual([6])
+})
+
 test('MOVE-4: groups of other nodes, which never come, put no digest off', () => {
   const { peers, asked } = start('a fourth store', 5)
   const groups = Array.from({ length: 10 }, (_, n) => [elsewhere, n + 1] as const)
-  peers.onDigest(peer, { kind: 'digest', after: 0, through: 10, groups, asked: 1 })
+  peers.onDigest(peer, digest(0, 10, groups))
   expect(asked()).toEqual([0, 10])
   // Under another configuration they may be held here.
   for (let turn = 0; turn < 3; turn++) peers.askDigests()
@@ -139,7 +167,7 @@ const large: readonly Message[] = [
     ...{ incarnation: 1, hops: 1 },
   },
   {
-    ...{ kind: 'digest', after: 0, asked: 1, through: 1 },
+    ...{ kind: 'digest', after: 0, asked: 1, through: 1, isWhole: true },
     groups: longKeys.concat(longKeys).map((name) => [groupOfBytes(name), 1]),
   },
 ]

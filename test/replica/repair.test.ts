@@ -35,6 +35,8 @@ class Peer {
   /** All groups before this one were named. */
   named = 0
   isSupplying = true
+  /** It cannot read one of the first flushes. */
+  hasDamage = false
   readonly #fetches = new Map<GroupId, Fetch>()
   readonly #driver: Driver
   readonly #transport: ToldTransport
@@ -65,7 +67,14 @@ class Peer {
     const names = groups.slice(after, after + perDigest).map((name) => [name, 1] as const)
     const through = after + names.length
     this.named = Math.max(this.named, through)
-    return { kind: 'digest', after, asked, through, groups: names }
+    return {
+      kind: 'digest',
+      after,
+      asked,
+      through,
+      isWhole: !this.hasDamage || after > 0,
+      groups: names,
+    }
   }
 }
 
@@ -115,14 +124,18 @@ function list(driver: Driver, timeoutMs: number): Promise<readonly GroupId[]> {
   return driver.groups('g', undefined, groups.length + 1, timeoutMs)
 }
 
+async function hasAll(driver: Driver): Promise<void> {
+  const positionOf = async (group: GroupId): Promise<number> =>
+    (await driver.read(group, 'any', 1_000)).position
+  for (const group of groups) await expect.poll(() => positionOf(group)).toBe(1)
+}
+
 test('LIVE-3, LOG-8: a node that is fifty digests behind takes them up one after the other, and then lists all', () =>
   withNode(async (driver, peer) => {
     expect(await list(driver, 30_000)).toEqual(groups)
     expect(peer.inMemoryMax).toBeLessThan(5 * perDigest)
     expect(peer.inMemoryMax).toBeGreaterThan(perDigest / 2)
-    const positionOf = async (group: GroupId): Promise<number> =>
-      (await driver.read(group, 'any', 1_000)).position
-    for (const group of groups) await expect.poll(() => positionOf(group)).toBe(1)
+    await hasAll(driver)
   }))
 
 test('LIVE-3, LOG-8: while a peer supplies nothing, no more is named, and who lists groups is told in time', () =>
@@ -133,4 +146,11 @@ test('LIVE-3, LOG-8: while a peer supplies nothing, no more is named, and who li
     expect([driver.status().groupsInMemory, peer.named]).toEqual([perDigest, perDigest])
     peer.isSupplying = true
     expect(await list(driver, 30_000)).toEqual(groups)
+  }))
+
+test('LOG-8: a peer that cannot read one of its flushes tells of all others, and is no majority with this node', () =>
+  withNode(async (driver, peer) => {
+    peer.hasDamage = true
+    await hasAll(driver)
+    await expect(list(driver, 300)).rejects.toMatchObject({ code: 'unavailable' })
   }))

@@ -107,7 +107,7 @@ test.each(wrongNumbers)('an accept with %s is refused with its reason', (_, at, 
 })
 
 const groups: readonly (readonly [GroupId, number])[] = [[about.group, 3]]
-const digest: Message = { kind: 'digest', after: 1, through: 2, asked: 3, groups }
+const digest: Message = { kind: 'digest', after: 1, through: 2, asked: 3, isWhole: true, groups }
 const wrongDigests: readonly (readonly [string, number, 2 | 4 | 8, bigint, string])[] = [
   ['that begins beyond 2^53', 1, 8, 2n ** 53n, 'after is no number from 0'],
   ['that ends beyond 2^53', 9, 8, 2n ** 53n, 'through is no number from 0'],
@@ -120,9 +120,15 @@ const wrongDigests: readonly (readonly [string, number, 2 | 4 | 8, bigint, strin
 ]
 
 test.each(wrongDigests)('a digest %s is refused with its reason', (_, at, size, number, reason) => {
-  const messages = [digest, { ...digest, groups: [] }]
+  const messages = [digest, { ...digest, groups: [] }, { ...digest, isWhole: false }]
   const bytes = Buffer.from(encodePeerFrame({ durableFlush: 7, messages: messages.slice(0, 1) }))
   write(bytes, headBytes + at, size, number)
   expect(reasonOf(bytes)).toBe(reason)
   checkRoundTrip({ durableFlush: 7, messages })
+})
+
+test('a digest says by its kind whether it is whole: who does not know of others refuses these', () => {
+  const kindOf = (isWhole: boolean): number | undefined =>
+    encodePeerFrame({ durableFlush: 7, messages: [{ ...digest, isWhole }] })[headBytes]
+  expect([kindOf(true), kindOf(false)]).toEqual([15, 25])
 })

@@ -129,6 +129,7 @@ const messageByKind: {
   }),
   digest: fc.record({
     ...{ kind: fc.constant('digest'), after: count, asked: count, through: count },
+    isWhole: fc.boolean(),
     groups: fc.array(fc.tuple(group, positive), { maxLength: 4 }),
   }),
   renew: fc.record(
