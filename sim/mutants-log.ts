@@ -11,8 +11,8 @@ export const logMutants: readonly Mutant[] = [
     edits: [
       {
         file: settling,
-        find: 'const mayPass = left > 0 && (isSettled || this.#mayCarry(group, durableFlush - flush))',
-        replace: 'const mayPass = left > 0 && flush > 0',
+        find: 'left > 0 && (isSettled || this.#mayCarry(group, durableFlush - flush, through))',
+        replace: 'left > 0 && flush > 0',
       },
       {
         file: settling,

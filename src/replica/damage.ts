@@ -31,3 +31,8 @@ export function unknownFormat(where: string, format: unknown): StoreError {
       'node with the version that wrote it, or a later one.',
   )
 }
+
+/** What was thrown, as the reason why a node stops. */
+export function errorOf(error: unknown): Error {
+  return error instanceof Error ? error : new Error('a node found a bug', { cause: error })
+}

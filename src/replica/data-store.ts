@@ -20,7 +20,7 @@ import type { Clock, Timer } from '../ports/clock.ts'
 import type { KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import { lastBatch, markerOf } from './batch-marker.ts'
-import { corruptData, unknownFormat } from './damage.ts'
+import { corruptData, errorOf, unknownFormat } from './damage.ts'
 import { putGroup } from './group-batch.ts'
 import { groupNames } from './group-names.ts'
 import { HistorySweep } from './history-sweep.ts'
@@ -395,8 +395,4 @@ export class DataStore {
 
 function rowOf({ key, value, timestamp }: OverlayRow): Row | undefined {
   return value === undefined ? undefined : { key, value, timestamp }
-}
-
-function errorOf(error: unknown): Error {
-  return error instanceof Error ? error : new Error('the data store failed', { cause: error })
 }

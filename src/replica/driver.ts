@@ -20,6 +20,7 @@ import type { GroupMessage, Message, PeerFrame } from '../replication/message.ts
 import { encodeTransaction, intentOf } from '../replication/transaction.ts'
 import { LocalAgenda } from './agenda.ts'
 import { Arrivals } from './arrivals.ts'
+import { errorOf } from './damage.ts'
 import { DataStore } from './data-store.ts'
 import { Deadlines } from './deadlines.ts'
 import { listGroups } from './group-list.ts'
@@ -172,6 +173,9 @@ export class Driver implements LocalReplica {
     const listing = { rollCall, data, replica: this.#replica, isOver: () => this.#isOver }
     this.groups = (...asked) => listGroups(listing, ...asked)
     log.onFailure = (reason) => this.#fail(reason)
+    // As if a peer had spoken of it: whoever has it is asked, and a no-op closes what nobody has.
+    log.onHeldUp = (group, position) =>
+      clock.defer(() => this.#step(group, { kind: 'exists', position, informer: options.node }))
     data.onFailure = (reason) => this.#fail(reason)
     data.onBatch = (groups) => {
       this.#peers.save()
@@ -493,8 +497,4 @@ export class Driver implements LocalReplica {
     this.#failure = reason
     this.onFailure(reason)
   }
-}
-
-function errorOf(error: unknown): Error {
-  return error instanceof Error ? error : new Error('a step failed', { cause: error })
 }

@@ -6,7 +6,7 @@
  *
  * A position that stays open (promised or accepted, and not decided) would hold the mark up for as long
  * as nobody writes to its group. After `carryAfterFlushes` it is given a row and carried over: a start
- * takes it up from there.
+ * takes it up from there. Where too many are, somebody has to close those that find no room.
  */
 import { assert } from '../base/assert.ts'
 import type { GroupId, Position } from '../base/ids.ts'
@@ -36,6 +36,8 @@ const carriedGroupsMax = 1_000
 export class LogSettling {
   /** A start takes the log up: what is not applied yet is about to be, and nothing is carried over. */
   isTakingUp = false
+  /** Positions of a group through here stay open, and hold the mark up. Called with each batch. */
+  onHeldUp: (group: GroupId, through: Position) => void = () => undefined
   readonly #parts: SettlingParts
   readonly #carried = new Map<GroupId, GroupPositions>()
   /** What was carried over is listed anew with the next mark. */
@@ -88,7 +90,8 @@ export class LogSettling {
     let left = passedGroupsMax
     const mark = ledger.advance(durableFlush, (group, flush, through) => {
       const isSettled = through <= group.settled
-      const mayPass = left > 0 && (isSettled || this.#mayCarry(group, durableFlush - flush))
+      const mayPass =
+        left > 0 && (isSettled || this.#mayCarry(group, durableFlush - flush, through))
       if (!mayPass) return 'wait'
       left -= 1
       return this.#pass(group, durableFlush, through) ? 'pass' : 'wait'
@@ -106,9 +109,11 @@ export class LogSettling {
     if (!this.#parts.index.hasOpen(found)) this.#carried.delete(found.group)
   }
 
-  #mayCarry({ group }: GroupPositions, flushes: number): boolean {
+  #mayCarry({ group }: GroupPositions, flushes: number, through: Position): boolean {
     if (this.isTakingUp || flushes < this.#parts.carryAfterFlushes) return false
-    return this.#carried.has(group) || this.#carried.size < carriedGroupsMax
+    if (this.#carried.has(group) || this.#carried.size < carriedGroupsMax) return true
+    this.onHeldUp(group, through)
+    return false
   }
 
   /** False: a record of one of those positions is on its way to the disk. */

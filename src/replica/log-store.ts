@@ -129,6 +129,11 @@ export class LogStore {
     this.#settling.isTakingUp = isTakingUp
   }
 
+  /** Called with a group whose open positions, through the one named, keep the log from being settled. */
+  set onHeldUp(onHeldUp: (group: GroupId, through: Position) => void) {
+    this.#settling.onHeldUp = onHeldUp
+  }
+
   /** Every record in the flushes up to here is in the data store, and is not folded at a start. */
   get settledFlush(): number {
     return this.#settling.settledFlush

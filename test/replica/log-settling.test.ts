@@ -241,6 +241,27 @@ test('LOG-7: what is applied makes room for others to be carried, though the mar
     expect([...again.groupsWithUnsettled()]).toEqual([group('one more')])
   }))
 
+test('LOG-7: one that finds no room to be carried is told of, until somebody closes it', () =>
+  onDisk(disks[0]?.[1] ?? noDisk, async (on) => {
+    const data = new FakeData()
+    const log = await openLog(await on.open(), { carryAfterFlushes: 3 }, data)
+    const told: (readonly [string, number])[] = []
+    log.onHeldUp = (...one) => told.push(one)
+    const carried = Array.from({ length: 1_000 }, (_, at) => promise(`open ${at}`, 1, 1))
+    await durable(log, ...carried)
+    await durable(log, promise('one more', 2, 1))
+    for (let position = 1; position <= 3; position++) {
+      await durable(log, chosen('a', position, 1, 'x'))
+    }
+    data.batch(log, ['a', 3])
+    expect(log.settledFlush).toBe(1)
+    expect(told).toEqual([[group('one more'), 2]])
+    await durable(log, chosen('one more', 1, 2, 'x'), chosen('one more', 2, 2, 'x'))
+    data.batch(log, ['one more', 2])
+    expect(log.settledFlush).toBe(log.durableFlush)
+    expect(told.length).toBe(1)
+  }))
+
 test('rows of an unknown format, or not whole, are refused', () =>
   onDisk(disks[0]?.[1] ?? noDisk, async (on) => {
     const store = await on.open()
