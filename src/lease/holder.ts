@@ -18,6 +18,8 @@ interface Held {
   /** The grantor's highest incarnation heard of: terms of older ones are dropped. */
   grantor: number
   term: Term | undefined
+  /** The last that was given up: neither it nor an earlier one counts again, whoever names it. */
+  givenUp: Term | undefined
   untilMs: number
   /** When the request left that the lease counts from, on both clocks. */
   sentMs: number
@@ -73,12 +75,24 @@ export class HeldLeases {
     return false
   }
 
-  /** A link came up: whatever an earlier incarnation of the peer has granted is not counted on. */
-  onIncarnation(peer: NodeId, incarnation: number): void {
+  /**
+   * A link came up: whatever an earlier incarnation of the peer has granted is not counted on. Nor is
+   * what this one has: it may list groups that were given up in words that the last link has lost,
+   * and forgets them all with the term.
+   */
+  onLink(peer: NodeId, incarnation: number): void {
     const held = this.#held.get(peer)
-    if (held === undefined || incarnation <= held.grantor) return
-    held.grantor = incarnation
+    if (held === undefined) return
+    if (incarnation <= held.grantor) held.givenUp = held.term ?? held.givenUp
+    held.grantor = Math.max(held.grantor, incarnation)
     held.term = undefined
+  }
+
+  /** What the peer is told before it is asked for more, until it names another term: it may not have come. */
+  handBackTo(peer: NodeId): HandBack | undefined {
+    const { grantor, term, givenUp } = this.#held.get(peer) ?? nothing()
+    if (term !== undefined || givenUp?.incarnation !== grantor) return undefined
+    return { kind: 'hand-back', term: givenUp }
   }
 
   /** Asks for a term, or for more of it; undefined when that was asked for a moment ago. */
@@ -142,6 +156,7 @@ function nothing(): Held {
   return {
     grantor: 0,
     term: undefined,
+    givenUp: undefined,
     untilMs: 0,
     sentMs: 0,
     sentWall: 0,
@@ -150,8 +165,9 @@ function nothing(): Held {
   }
 }
 
-function isOlder(term: Term, { grantor, term: own }: Held): boolean {
+function isOlder(term: Term, { grantor, term: own, givenUp }: Held): boolean {
   if (term.incarnation !== grantor) return term.incarnation < grantor
+  if (givenUp?.incarnation === grantor && term.number <= givenUp.number) return true
   return own !== undefined && own.incarnation === grantor && term.number < own.number
 }
 

@@ -136,13 +136,18 @@ export class Leases {
 
   #renewal(peer: NodeId, reading: Reading, pauseMs: number): readonly Told[] {
     const renewal = this.#held.renewal(peer, reading, pauseMs)
-    return renewal === undefined ? [] : [[peer, renewal]]
+    if (renewal === undefined) return []
+    const handBack = this.#held.handBackTo(peer)
+    return [...(handBack === undefined ? [] : [[peer, handBack] as const]), [peer, renewal]]
   }
 
-  /** A link came up. The answer tells a peer that has restarted that nothing older is counted on. */
+  /**
+   * A link came up, and with it another term begins. What is said at once tells a peer that has restarted
+   * that nothing older is counted on, and one that has not to forget what is registered with it.
+   */
   onLink(peer: NodeId, incarnation: number, reading: Reading): readonly Told[] {
     if (this.#options.limits.leaseMs === 0) return []
-    this.#held.onIncarnation(peer, incarnation)
+    this.#held.onLink(peer, incarnation)
     return this.#renewal(peer, reading, 0)
   }
 

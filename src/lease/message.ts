@@ -53,7 +53,7 @@ export interface Renewed {
   readonly revoked: readonly GroupId[]
 }
 
-/** A holder counts on nothing any more under this term: it stops. */
+/** A holder counts on nothing any more under this term: it stops, or their link was lost. */
 export interface HandBack {
   readonly kind: 'hand-back'
   readonly term: Term

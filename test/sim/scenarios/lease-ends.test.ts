@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import {
   aroundSecond,
   between,
+  delaying,
   expectToAsk,
   firstShownMs,
   givenUpUnheard,
@@ -15,6 +16,7 @@ import {
   lastMs,
   readingAt,
   servedAlone,
+  thirdAnswers,
   toSecond,
   writtenMs,
   writtenPast,
@@ -365,4 +367,43 @@ test('LEASE-1: who is waited for, and counts on nothing, is forgotten by all who
     expect(heardAt).toBeLessThan(600)
   }
   expect(holdersNamed(story, 3)).toBe(0)
+})
+
+test('LEASE-1: what a lost link kept a voter from hearing is made up for by the next link', async () => {
+  const story = await run(
+    givenUpUnheard('LEASE-1: given up, and the links are lost')
+      .at(400)
+      .reset('n2', 'n1')
+      .reset('n2', 'n3')
+      .at(500)
+      .cut(ways('n1', 'n2'), 4)
+      .put('c1', { refKey: 1 }),
+  )
+  for (const who of ['n1', 'n3']) {
+    expect(story.has({ who, verb: 'gets', kind: 'release', peer: 'n2', before: 500 })).toBe(false)
+    const heardAt = story.when({ who, verb: 'gets', kind: 'hand-back', peer: 'n2' })
+    expect(heardAt).toBeGreaterThan(400)
+    expect(heardAt).toBeLessThan(500)
+  }
+  expect(holdersNamed(story, 2)).toBe(0)
+  expect(story.has({ who: 'n2', verb: 'gets', kind: 'invalidate' })).toBe(false)
+})
+
+test('R1 LEASE-2: an answer under a term that was given up comes over the next link, and does not count', async () => {
+  const builder = ledByFirst('R1: the answer comes after the hand-back')
+    .link({ survive: 1_000_000 })
+    .at(140)
+    .cut(between('n2', 'n1'), 320)
+    .at(150)
+    .latest('c2')
+  const story = await run(
+    delaying(builder, 151.5, 300).at(200).reset('n2', 'n3').at(460).latest('c2'),
+  )
+  const answeredAt = story.when(thirdAnswers)
+  const handedBackAt = story.when({ who: 'n3', verb: 'gets', kind: 'hand-back', peer: 'n2' })
+  expect(handedBackAt).toBeGreaterThan(200)
+  expect(handedBackAt).toBeLessThan(answeredAt)
+  expect(answeredAt).toBeLessThan(460)
+  expect(servedAlone(story, 1)).toEqual([])
+  expect(hasAsked(story, 460, 470)).toBe(true)
 })
