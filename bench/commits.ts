@@ -74,13 +74,13 @@ async function measure(
   ])
   const backlog: number[][] = []
   let before: readonly number[] = []
-  let timer: NodeJS.Timeout | undefined
   const load = { clients, seconds, warmUpSeconds, operation: 'commits' } as const
-  const result = await client.run(load, async () => {
-    before = await nodesCpu(cluster)
-    timer = setInterval(() => void sample(cluster, backlog, onSecond), 1000)
+  const result = await client.run(load, {
+    onWarm: async () => {
+      before = await nodesCpu(cluster)
+    },
+    onSecond: () => sample(cluster, backlog, onSecond),
   })
-  clearInterval(timer)
   await client.stop()
   const drainStart = performance.now()
   await waitDrained(cluster)

@@ -18,6 +18,13 @@ export interface Loaded extends LoadResult {
   readonly clientCpu: number
 }
 
+export interface LoadWatcher {
+  /** Is called when what counts begins. */
+  onWarm(): Promise<void>
+  /** Is called each second as long as it counts. */
+  onSecond?(): Promise<void>
+}
+
 type Message = { readonly kind: 'ready' | 'warm' } | ({ readonly kind: 'result' } & LoadResult)
 
 export class LoadProcess {
@@ -27,6 +34,8 @@ export class LoadProcess {
   private constructor(path: string, args: readonly string[]) {
     const [program, ...before] = path.endsWith('.js') ? [process.execPath, path] : [path]
     this.#child = spawn(program, [...before, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+    // Of one that has ended: what it says no more tells that.
+    this.#child.stdin.on('error', () => undefined)
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]()
   }
 
@@ -37,16 +46,20 @@ export class LoadProcess {
     return started
   }
 
-  /** `onWarm` is called when what counts begins. */
-  async run(load: Load, onWarm: () => Promise<void>): Promise<Loaded> {
+  async run(load: Load, { onWarm, onSecond }: LoadWatcher): Promise<Loaded> {
     this.#child.stdin.write(`${JSON.stringify(load)}\n`)
     await this.#next('warm')
     const before = await this.#cpu()
     await onWarm()
-    const message = await this.#next('result')
-    if (message.kind !== 'result') throw new Error('a client process gave no result')
-    const { kind: _, ...result } = message
-    return { ...result, clientCpu: (await this.#cpu()) - before }
+    const watching = eachSecond(onSecond ?? (() => Promise.resolve()))
+    try {
+      const message = await this.#next('result')
+      if (message.kind !== 'result') throw new Error('a client process gave no result')
+      const { kind: _, ...result } = message
+      return { ...result, clientCpu: (await this.#cpu()) - before }
+    } finally {
+      clearInterval(watching)
+    }
   }
 
   async stop(): Promise<void> {
@@ -64,6 +77,11 @@ export class LoadProcess {
     if (isMessage(message) && message.kind === kind) return message
     throw new Error(`a client process ended before it was ${kind}`)
   }
+}
+
+/** A look that fails is left out: what ails the system shows in what the load comes to. */
+function eachSecond(look: () => Promise<void>): NodeJS.Timeout {
+  return setInterval(() => void look().catch(() => undefined), 1000)
 }
 
 function isMessage(message: unknown): message is Message {

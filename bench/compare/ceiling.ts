@@ -95,12 +95,12 @@ async function runLoad(
 ): Promise<Measured> {
   const backlog: number[] = []
   let before = 0
-  let timer: NodeJS.Timeout | undefined
-  const result = await client.run(load, async () => {
-    before = await sumOf(servers, (server) => server.cpuSeconds())
-    timer = setInterval(() => void sample(servers, backlog), 1000)
+  const result = await client.run(load, {
+    onWarm: async () => {
+      before = await sumOf(servers, (server) => server.cpuSeconds())
+    },
+    onSecond: () => sample(servers, backlog),
   })
-  clearInterval(timer)
   const drainStart = performance.now()
   await drain(servers)
   const drainSeconds = (performance.now() - drainStart) / 1000

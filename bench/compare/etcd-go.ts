@@ -67,8 +67,10 @@ async function build(program: string, folder: string): Promise<void> {
 
 async function runLoad({ pids }: Members, client: LoadProcess, load: Load): Promise<Measured> {
   let before = 0
-  const result = await client.run(load, async () => {
-    before = await treesCpuSeconds(pids)
+  const result = await client.run(load, {
+    onWarm: async () => {
+      before = await treesCpuSeconds(pids)
+    },
   })
   const used = (await treesCpuSeconds(pids)) - before
   const { clientCpu, ...figures } = result

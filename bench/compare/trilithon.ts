@@ -56,12 +56,12 @@ async function start(groups: number, operations: Load['operation'][]): Promise<R
 async function runLoad(cluster: BenchCluster, client: LoadProcess, load: Load): Promise<Measured> {
   const backlog: number[] = []
   let before = 0
-  let timer: NodeJS.Timeout | undefined
-  const result = await client.run(load, async () => {
-    before = await cpuOf(cluster)
-    timer = setInterval(() => void sample(cluster, backlog), 1000)
+  const result = await client.run(load, {
+    onWarm: async () => {
+      before = await cpuOf(cluster)
+    },
+    onSecond: () => sample(cluster, backlog),
   })
-  clearInterval(timer)
   const drainStart = performance.now()
   await waitDrained(cluster)
   const drainSeconds = (performance.now() - drainStart) / 1000
