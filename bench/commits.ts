@@ -45,6 +45,12 @@ export interface CommitsReport {
   readonly isQuick: boolean
 }
 
+/** Who watches it, and may end it. */
+export interface CommitsWatcher {
+  readonly signal: AbortSignal
+  onSecond(second: number, backlog: readonly number[]): void
+}
+
 /** A figure counts only from a run at least this long. */
 export const countingSeconds = 60
 /** Long enough for the engine to have compiled what is hot: a daemon runs for days. */
@@ -52,11 +58,11 @@ const warmUpSeconds = 10
 
 export async function benchCommits(
   options: CommitsOptions,
-  onSecond: (second: number, backlog: readonly number[]) => void,
+  watcher: CommitsWatcher,
 ): Promise<CommitsReport> {
   const cluster = await startCluster()
   try {
-    return await measure(cluster, options, onSecond)
+    return await measure(cluster, options, watcher)
   } finally {
     await cluster.stop()
   }
@@ -65,23 +71,21 @@ export async function benchCommits(
 async function measure(
   cluster: BenchCluster,
   options: CommitsOptions,
-  onSecond: (second: number, backlog: readonly number[]) => void,
+  { signal, onSecond }: CommitsWatcher,
 ): Promise<CommitsReport> {
   const { clients, seconds, valueBytes, oneGroup = false } = options
-  const client = await LoadProcess.start(loadClientPath, [
-    ...[cluster.urls.join(','), `${valueBytes}`],
-    ...(oneGroup ? ['one-group'] : []),
-  ])
+  const args = [cluster.urls.join(','), `${valueBytes}`, ...(oneGroup ? ['one-group'] : [])]
+  const client = await LoadProcess.start(loadClientPath, args, signal)
   const backlog: number[][] = []
   let before: readonly number[] = []
   const load = { clients, seconds, warmUpSeconds, operation: 'commits' } as const
-  const result = await client.run(load, {
+  const watcher = {
     onWarm: async () => {
       before = await nodesCpu(cluster)
     },
     onSecond: () => sample(cluster, backlog, onSecond),
-  })
-  await client.stop()
+  }
+  const result = await client.run(load, watcher).finally(() => client.stop())
   const drainStart = performance.now()
   await waitDrained(cluster)
   const drainSeconds = (performance.now() - drainStart) / 1000
@@ -109,7 +113,7 @@ function nodesCpu(cluster: BenchCluster): Promise<number[]> {
 async function sample(
   cluster: BenchCluster,
   backlog: number[][],
-  onSecond: (second: number, backlog: readonly number[]) => void,
+  onSecond: CommitsWatcher['onSecond'],
 ): Promise<void> {
   const bytes = await backlogBytes(cluster)
   backlog.push(bytes)

@@ -5,12 +5,11 @@
  * With `one-group` as its last argument all puts are of one shard, which is one entity group.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { createInterface } from 'node:readline'
 import type { NewCell } from '../src/cells/cell.ts'
 import { shardOf } from '../src/cells/shard.ts'
 import { connect } from '../src/client/connect.ts'
 import { runLoops } from './load.ts'
-import { loadOf, say } from './load-messages.ts'
+import { loads, say } from './load-messages.ts'
 
 const [urls = '', valueBytes = '100', spread = 'all-groups'] = process.argv.slice(2)
 const client = await connect({ nodes: urls.split(',') })
@@ -26,8 +25,7 @@ let puts = 0
 const run = (): Promise<unknown> => cells.put(newCell())
 
 say({ kind: 'ready' })
-for await (const line of createInterface({ input: process.stdin })) {
-  const { clients, seconds, warmUpSeconds } = loadOf(line)
+for await (const { clients, seconds, warmUpSeconds } of loads()) {
   await runLoops(clients, warmUpSeconds, run)
   say({ kind: 'warm' })
   say({ kind: 'result', ...(await runLoops(clients, seconds, run)) })

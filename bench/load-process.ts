@@ -1,10 +1,9 @@
 /** A client process of a bench, as `load-client.ts` is one: told of loads, and what it says of them. */
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
-import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import type { LoadResult } from './load.ts'
-import { cpuSeconds } from './processes.ts'
+import { cpuSeconds, endOf } from './processes.ts'
 
 export interface Load {
   readonly clients: number
@@ -33,15 +32,27 @@ export class LoadProcess {
 
   private constructor(path: string, args: readonly string[]) {
     const [program, ...before] = path.endsWith('.js') ? [process.execPath, path] : [path]
-    this.#child = spawn(program, [...before, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+    // In a group of its own: Ctrl-C on a terminal is for the bench, which ends it in its turn.
+    this.#child = spawn(program, [...before, ...args], {
+      ...{ stdio: ['pipe', 'pipe', 'inherit'], detached: true },
+    })
     // Of one that has ended: what it says no more tells that.
     this.#child.stdin.on('error', () => undefined)
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]()
   }
 
-  /** Of a script or another program. Resolves when it is ready for a load. Rejects when it ends before. */
-  static async start(path: string, args: readonly string[]): Promise<LoadProcess> {
+  /**
+   * Of a script or another program. Resolves when it is ready for a load. Rejects when it ends before.
+   * It is ended when the bench is stopped, and its load rejects then.
+   */
+  static async start(
+    path: string,
+    args: readonly string[],
+    signal: AbortSignal,
+  ): Promise<LoadProcess> {
+    signal.throwIfAborted()
     const started = new LoadProcess(path, args)
+    signal.addEventListener('abort', () => started.#child.kill(), { once: true })
     await started.#next('ready')
     return started
   }
@@ -62,9 +73,10 @@ export class LoadProcess {
     }
   }
 
+  /** Resolves when it has ended, in whatever way. */
   async stop(): Promise<void> {
     this.#child.stdin.end()
-    if (this.#child.exitCode === null) await once(this.#child, 'exit')
+    await endOf(this.#child)
   }
 
   #cpu(): Promise<number> {

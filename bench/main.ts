@@ -32,7 +32,7 @@ import { benchQueues, type QueuesOptions } from './queues/queues.ts'
 import { benchRoundTrips } from './round-trips.ts'
 import { benchScale, type ScaleOptions } from './scale/scale.ts'
 import { benchSchemaless, type SchemalessOptions } from './schemaless/schemaless.ts'
-import { compareTalk, scaleTalk, ycsbTalk } from './talk.ts'
+import { commitsTalk, compareTalk, scaleTalk, ycsbTalk } from './talk.ts'
 import { benchYcsb, type YcsbOptions } from './ycsb/ycsb.ts'
 
 const failedExitCode = 1
@@ -52,10 +52,8 @@ program
   .option('--one-group', 'all in one entity group, instead of all over 4,096')
   .option('--json', 'print the report as JSON')
   .action(async (options: CommitsFlags) => {
-    const report = await benchCommits(options, (second, backlog) => {
-      const text = backlog.map((bytes) => `${Math.round(bytes / 1024)} KiB`).join(' ')
-      process.stderr.write(`second ${second}: backlog ${text}\n`)
-    })
+    const report = await untilStopped((signal) => benchCommits(options, { signal, ...commitsTalk }))
+    if (report === undefined) return
     print(report, options, describeCommits)
     if (report.failures > 0) process.exitCode = failedExitCode
   })

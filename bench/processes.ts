@@ -15,6 +15,7 @@ export const cliPath: string = fileURLToPath(new URL('../src/cli/main.js', impor
 const ticksPerSecond = 100
 const readyWaitMs = 20_000
 const drainWaitMs = 120_000
+const endWaitMs = 10_000
 
 /** A node's name, address and configuration file, whether or not it runs. */
 export interface NodePlace {
@@ -113,7 +114,7 @@ export async function waitReady(node: NodeProcess, options: WaitOptions = {}): P
   throw new Error(`${node.id} was not ready within ${waitMs} ms`)
 }
 
-function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+export function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null
 }
 
@@ -136,9 +137,15 @@ export async function stopProcess(
   signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM',
 ): Promise<void> {
   if (hasEnded(child)) return
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   child.kill(signal)
-  const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
+  await endOf(child)
+}
+
+/** Resolves when it has ended; what takes too long is killed. */
+export async function endOf(child: ChildProcess): Promise<void> {
+  if (hasEnded(child)) return
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const timer = setTimeout(() => child.kill('SIGKILL'), endWaitMs)
   await ended
   clearTimeout(timer)
 }

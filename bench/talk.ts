@@ -1,10 +1,18 @@
 /** What benches say on stderr while they run: a bar on a terminal, and a line for what is done. */
 import { counted, duration, grouped, say } from '../src/cli/output.ts'
 import { progressBar, type Progress as Bar } from '../src/cli/progress.ts'
+import type { CommitsWatcher } from './commits.ts'
 import type { Watcher } from './compare/compare.ts'
 import type { ScaleWatcher } from './scale/scale.ts'
 import { workWords } from './describe.ts'
 import type { YcsbWatcher } from './ycsb/ycsb.ts'
+
+export const commitsTalk: Omit<CommitsWatcher, 'signal'> = {
+  onSecond: (second, backlog) => {
+    const text = backlog.map((bytes) => `${Math.round(bytes / 1024)} KiB`).join(' ')
+    say(`second ${second}: backlog ${text}`)
+  },
+}
 
 export const compareTalk: Omit<Watcher, 'signal'> = {
   onMissing: (name, install) => {

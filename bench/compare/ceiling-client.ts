@@ -1,10 +1,9 @@
 /** The client process of the bare ceiling: as `load-client.ts`, with one frame a turn and nothing else. */
 import { randomBytes } from 'node:crypto'
-import { createInterface } from 'node:readline'
 import { pack, unpack } from 'msgpackr'
 import { WebSocket } from 'ws'
 import { runLoops } from '../load.ts'
-import { loadOf, say } from '../load-messages.ts'
+import { loads, say } from '../load-messages.ts'
 
 const [port = '0', valueBytes = '100'] = process.argv.slice(2)
 const link = new WebSocket(`ws://127.0.0.1:${port}`, { perMessageDeflate: false })
@@ -40,8 +39,7 @@ function flush(): void {
 }
 
 say({ kind: 'ready' })
-for await (const line of createInterface({ input: process.stdin })) {
-  const { clients, seconds, warmUpSeconds } = loadOf(line)
+for await (const { clients, seconds, warmUpSeconds } of loads()) {
   await runLoops(clients, warmUpSeconds, put)
   say({ kind: 'warm' })
   say({ kind: 'result', ...(await runLoops(clients, seconds, put)) })

@@ -1,12 +1,11 @@
 /** The bare ceiling D (see `ceiling-server.ts`), measured in the same run as everything else. */
 import { fork, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { LoadProcess, type Load } from '../load-process.ts'
-import { cpuSeconds, pause } from '../processes.ts'
+import { cpuSeconds, hasEnded, pause } from '../processes.ts'
 import { stopServer } from './servers.ts'
-import type { Measured, RunningSystem, System } from './system.ts'
+import type { Measured, RunningSystem, StartOptions, System } from './system.ts'
 
 const serverPath = fileURLToPath(new URL('./ceiling-server.js', import.meta.url))
 const clientPath = fileURLToPath(new URL('./ceiling-client.js', import.meta.url))
@@ -19,23 +18,18 @@ export const ceiling: System = {
   start: startCeiling,
 }
 
-async function startCeiling(folder: string): Promise<RunningSystem> {
+async function startCeiling(folder: string, { signal }: StartOptions): Promise<RunningSystem> {
   const servers: Server[] = []
   const stop = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.stop()))
   }
   try {
-    const others = [
-      await Server.start(join(folder, '1'), []),
-      await Server.start(join(folder, '2'), []),
-    ]
-    servers.push(...others)
-    const first = await Server.start(
-      join(folder, '0'),
-      others.map(({ port }) => port),
-    )
+    for (const name of ['1', '2']) servers.push(await Server.start(join(folder, name), []))
+    const ports = servers.map(({ port }) => port)
+    const first = await Server.start(join(folder, '0'), ports)
     servers.push(first)
-    const client = await LoadProcess.start(clientPath, [`${first.port}`, `${valueBytes}`])
+    const args = [`${first.port}`, `${valueBytes}`]
+    const client = await LoadProcess.start(clientPath, args, signal)
     return {
       description: `no agreement, conflicts or recovery: one value a flush in LevelDB, rows later; Node ${process.version}, ws, MessagePack`,
       operations: ['commits'],
@@ -64,14 +58,14 @@ class Server {
     const child = fork(serverPath, [folder, ...peers.map(String)], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
-    const [said]: unknown[] = await once(child, 'message')
-    return new Server(child, memberOf(said, 'port'))
+    return new Server(child, memberOf(await nextFrom(child), 'port'))
   }
 
   async backlogBytes(): Promise<number> {
-    this.#child.send({})
-    const [said]: unknown[] = await once(this.#child, 'message')
-    return memberOf(said, 'backlogBytes')
+    const said = nextFrom(this.#child)
+    // That it has ended is told by what it does not say.
+    this.#child.send({}, () => undefined)
+    return memberOf(await said, 'backlogBytes')
   }
 
   cpuSeconds(): Promise<number> {
@@ -81,6 +75,19 @@ class Server {
   stop(): Promise<void> {
     return stopServer(this.#child, 'SIGTERM')
   }
+}
+
+/** What it says next. Rejects when it ends before. */
+function nextFrom(child: ChildProcess): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const onExit = (): void => reject(new Error('ceiling: a server has ended'))
+    if (hasEnded(child)) return onExit()
+    child.once('exit', onExit)
+    child.once('message', (said) => {
+      child.off('exit', onExit)
+      resolve(said)
+    })
+  })
 }
 
 function memberOf(said: unknown, name: string): number {

@@ -14,7 +14,7 @@ import { etcdGo } from './etcd-go.ts'
 import { etcd } from './etcd.ts'
 import { postgres } from './postgres.ts'
 import { summarize, type Summary } from './summary.ts'
-import type { Run, RunningSystem, System, SystemName } from './system.ts'
+import type { Run, RunningSystem, StartOptions, System, SystemName } from './system.ts'
 import { oneGroup, trilithon } from './trilithon.ts'
 
 export type PeerName = 'etcd' | 'etcd-go' | 'postgres'
@@ -41,7 +41,7 @@ export interface CompareReport extends Summary {
   readonly runs: readonly Run[]
 }
 
-/** Who watches a comparison, and may end it between two runs. */
+/** Who watches a comparison, and may end it. */
 export interface Watcher {
   readonly signal: AbortSignal
   onMissing(name: SystemName, install: string): void
@@ -70,8 +70,9 @@ export async function benchCompare(
     const missing: Partial<Record<SystemName, string>> = {}
     const others = options.against.map((name) => peers[name])
     for (const system of [trilithon, oneGroup, ...others, ceiling]) {
+      watcher.signal.throwIfAborted()
       const install = await system.missing()
-      if (install === undefined) running.set(system.name, await startIn(folder, system))
+      if (install === undefined) running.set(system.name, await startIn(folder, system, watcher))
       else watcher.onMissing(system.name, (missing[system.name] = install))
     }
     const runs = await runAll(running, options, watcher)
@@ -94,10 +95,14 @@ export async function benchCompare(
   }
 }
 
-async function startIn(folder: string, system: System): Promise<RunningSystem> {
+async function startIn(
+  folder: string,
+  system: System,
+  options: StartOptions,
+): Promise<RunningSystem> {
   const own = join(folder, system.name)
   await mkdir(own)
-  return await system.start(own)
+  return await system.start(own, options)
 }
 
 interface Planned {

@@ -50,17 +50,30 @@ func main() {
 	defer client.Close()
 	fill(client)
 	say(map[string]string{"kind": "ready"})
-	lines := bufio.NewScanner(os.Stdin)
-	for lines.Scan() {
-		var given load
-		if err := json.Unmarshal(lines.Bytes(), &given); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	for given := range loads() {
 		runLoops(client, given, given.WarmUpSeconds)
 		say(map[string]string{"kind": "warm"})
 		say(runLoops(client, given, given.Seconds))
 	}
+}
+
+// The loads it is told of. When the bench ends it or has ended itself, so does the one under way:
+// no terminal and nobody else knows of this process.
+func loads() <-chan load {
+	told := make(chan load)
+	go func() {
+		lines := bufio.NewScanner(os.Stdin)
+		for lines.Scan() {
+			var given load
+			if err := json.Unmarshal(lines.Bytes(), &given); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			told <- given
+		}
+		os.Exit(0)
+	}()
+	return told
 }
 
 func say(message interface{}) {

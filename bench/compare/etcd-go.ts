@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import { LoadProcess, type Load } from '../load-process.ts'
 import { startMembers, type Members } from './etcd-members.ts'
 import { findProgram, treesCpuSeconds } from './servers.ts'
-import type { Measured, RunningSystem, System } from './system.ts'
+import type { Measured, RunningSystem, StartOptions, System } from './system.ts'
 
 const install = 'apt-get install etcd-server golang-go golang-etcd-server-dev'
 /** Where Debian keeps the sources of Go's libraries. */
@@ -34,12 +34,12 @@ function hasLibrary(): Promise<boolean> {
   )
 }
 
-async function start(folder: string): Promise<RunningSystem> {
+async function start(folder: string, { signal }: StartOptions): Promise<RunningSystem> {
   const program = join(folder, 'etcd-client')
   await build(program, folder)
-  const members = await startMembers(folder)
+  const members = await startMembers(folder, signal)
   try {
-    const client = await LoadProcess.start(program, [members.leader])
+    const client = await LoadProcess.start(program, [members.leader], signal)
     return {
       description: `${members.version}; its Go client, one for all goroutines; put of 100 bytes under one of a million keys, linearizable get of one of 1,000`,
       operations: ['commits', 'reads'],

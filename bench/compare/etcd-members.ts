@@ -15,7 +15,7 @@ export interface Members {
   stop(): Promise<void>
 }
 
-export async function startMembers(folder: string): Promise<Members> {
+export async function startMembers(folder: string, signal: AbortSignal): Promise<Members> {
   const ports = await freePorts(6)
   const members = [0, 1, 2].map((i) => ({
     name: `e${i}`,
@@ -36,7 +36,7 @@ export async function startMembers(folder: string): Promise<Members> {
   }
   try {
     const urls = members.map(({ client }) => client)
-    const leader = await until(() => leaderOf(urls), startWaitMs)
+    const leader = await until(() => leaderOf(urls), startWaitMs, signal)
     await fetch(`${leader}/v3/kv/put`, {
       method: 'POST',
       body: JSON.stringify({ key: key.toString('base64'), value: key.toString('base64') }),

@@ -11,7 +11,7 @@ import { resultOf } from '../load.ts'
 import { startMembers, type Members } from './etcd-members.ts'
 import { messages, paths, what } from './etcd-messages.ts'
 import { findProgram, treesCpuSeconds, waitedCpuSeconds } from './servers.ts'
-import type { Measured, RunningSystem, System } from './system.ts'
+import type { Measured, RunningSystem, StartOptions, System } from './system.ts'
 
 const install = 'apt-get install etcd-server nghttp2-client'
 
@@ -24,34 +24,32 @@ export const etcd: System = {
   start: startEtcd,
 }
 
-async function startEtcd(folder: string): Promise<RunningSystem> {
-  const members = await startMembers(folder)
+async function startEtcd(folder: string, { signal }: StartOptions): Promise<RunningSystem> {
+  const members = await startMembers(folder, signal)
   await writeFile(join(folder, 'commits'), messages.commits)
   await writeFile(join(folder, 'reads'), messages.reads)
   return {
     description: `${members.version}; h2load on one connection to the leader, a stream a client; ${what}`,
     operations: ['commits', 'reads'],
-    run: (load) => runLoad(folder, members, load),
+    run: (load) => runLoad({ folder, members, signal }, load),
     stop: members.stop,
   }
 }
 
-async function runLoad(
-  folder: string,
-  { leader, pids, revision }: Members,
-  load: Load,
-): Promise<Measured> {
+/** What a load needs to know. */
+interface Place {
+  readonly folder: string
+  readonly members: Members
+  readonly signal: AbortSignal
+}
+
+async function runLoad(place: Place, load: Load): Promise<Measured> {
+  const { pids, revision } = place.members
   const { clients, seconds, warmUpSeconds, operation } = load
-  await ask(folder, leader, operation, clients, warmUpSeconds)
+  await ask(place, operation, clients, warmUpSeconds)
   const before = await treesCpuSeconds(pids)
   const revisionBefore = await revision()
-  const { latenciesMs, elapsedMs, clientCpu } = await ask(
-    folder,
-    leader,
-    operation,
-    clients,
-    seconds,
-  )
+  const { latenciesMs, elapsedMs, clientCpu } = await ask(place, operation, clients, seconds)
   const after = await treesCpuSeconds(pids)
   const answered = latenciesMs.length
   // The status of a call of gRPC is not one of HTTP: what took effect is counted where it did.
@@ -77,20 +75,20 @@ interface Asked {
 
 /** One run of h2load, whose log has a line a request: when it began, its status, how long it took. */
 async function ask(
-  folder: string,
-  leader: string,
+  { folder, members, signal }: Place,
   operation: Load['operation'],
   clients: number,
   seconds: number,
 ): Promise<Asked> {
   const log = join(folder, 'requests.log')
   const started = await waitedCpuSeconds()
-  await promisify(execFile)('h2load', [
+  const args = [
     ...['-D', `${seconds}`, '-c', '1', '-m', `${clients}`, '-t', '1', '--log-file', log],
     ...['-d', join(folder, operation)],
     ...['-H', 'content-type: application/grpc', '-H', 'te: trailers'],
-    `${leader}${paths[operation]}`,
-  ])
+    `${members.leader}${paths[operation]}`,
+  ]
+  await promisify(execFile)('h2load', args, { signal })
   const clientCpu = (await waitedCpuSeconds()) - started
   const lines = (await readFile(log, 'utf8')).trim().split('\n')
   await rm(log)

@@ -19,7 +19,7 @@ import {
   waitedCpuSeconds,
   type RunAs,
 } from './servers.ts'
-import type { Measured, RunningSystem, System } from './system.ts'
+import type { Measured, RunningSystem, StartOptions, System } from './system.ts'
 
 const install = 'apt-get install postgresql-15'
 /** Debian keeps what starts servers out of PATH. */
@@ -40,10 +40,10 @@ export const postgres: System = {
   async missing() {
     return (await find()) === undefined ? install : undefined
   },
-  async start(folder) {
+  async start(folder, options) {
     const found = await find()
     if (found === undefined) throw new Error(`PostgreSQL 15 is not here: ${install}`)
-    return await startPostgres(folder, found)
+    return await startPostgres(folder, found, options)
   },
 }
 
@@ -71,12 +71,17 @@ interface Place {
   readonly found: Programs
   readonly as: Partial<RunAs>
   readonly ports: readonly number[]
+  readonly signal: AbortSignal
 }
 
-async function startPostgres(folder: string, found: Programs): Promise<RunningSystem> {
+async function startPostgres(
+  folder: string,
+  found: Programs,
+  { signal }: StartOptions,
+): Promise<RunningSystem> {
   const as = await userOf()
   await give(folder, as)
-  const place = { folder, found, as, ports: await freePorts(3) }
+  const place = { folder, found, as, ports: await freePorts(3), signal }
   const children: ChildProcess[] = []
   const stop = async (): Promise<void> => {
     // The standbys first: the primary waits for them when it ends.
@@ -85,7 +90,7 @@ async function startPostgres(folder: string, found: Programs): Promise<RunningSy
   try {
     children.push(await startPrimary(place))
     for (const standby of [1, 2]) children.push(await startStandby(place, standby))
-    await until(() => checkStandbys(place), startWaitMs)
+    await until(() => checkStandbys(place), startWaitMs, signal)
     await fill(place)
     const version = (await output(found.postgres, ['--version'])).trim()
     const work = join(folder, 'pgbench')
@@ -133,7 +138,7 @@ async function startPrimary(place: Place): Promise<ChildProcess> {
   const auth = ['-A', 'trust', '-U', 'bench', '-E', 'UTF8', '--locale', 'C']
   await output(found.initdb, ['-D', dataOf(place, 0), ...auth], as)
   const child = start(place, 0, [`synchronous_standby_names=ANY 1 (s1,s2)`])
-  await until(() => sql(place, 'SELECT 1'), startWaitMs)
+  await until(() => sql(place, 'SELECT 1'), startWaitMs, place.signal)
   return child
 }
 
@@ -186,18 +191,19 @@ async function runLoad(place: Place, pids: readonly number[], load: Load): Promi
 
 /** One run of pgbench, whose logs have a line a transaction: of which client, its number, how long it took. */
 async function ask(
-  { folder, found, ports }: Place,
+  { folder, found, ports, signal }: Place,
   operation: Load['operation'],
   clients: number,
   seconds: number,
 ): Promise<{ readonly latenciesMs: number[]; readonly clientCpu: number }> {
   const work = join(folder, 'pgbench')
   const before = await waitedCpuSeconds()
-  await output(found.pgbench, [
+  const args = [
     ...['-h', '127.0.0.1', '-p', `${ports[0] ?? 0}`, '-U', 'bench', '-n', '-M', 'prepared'],
     ...['-c', `${clients}`, '-T', `${seconds}`, '-f', join(work, operation)],
     ...['--log', '--log-prefix', join(work, 'log'), 'postgres'],
-  ])
+  ]
+  await output(found.pgbench, args, { signal })
   const clientCpu = (await waitedCpuSeconds()) - before
   const latenciesMs: number[] = []
   for (const name of await readdir(work)) {

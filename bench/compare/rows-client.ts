@@ -4,14 +4,13 @@
  * that are. The rows lie in so many entity groups. Talks as `load-client.ts` does.
  */
 import { randomBytes } from 'node:crypto'
-import { createInterface } from 'node:readline'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
 import { connect } from '../../src/client/connect.ts'
 import { rootKey } from '../../src/tables/open.ts'
 import { runLoops } from '../load.ts'
-import { loadOf, say } from '../load-messages.ts'
+import { loads, say } from '../load-messages.ts'
 import type { Load } from '../load-process.ts'
 
 const place = table('Place', { place_id: t.integer() }).key('place_id').root()
@@ -57,8 +56,7 @@ const operations: Readonly<Record<Load['operation'], () => Promise<unknown>>> = 
 
 await Promise.all(Array.from({ length: rowCount }, (_, n) => put(n)))
 say({ kind: 'ready' })
-for await (const line of createInterface({ input: process.stdin })) {
-  const { clients, seconds, warmUpSeconds, operation } = loadOf(line)
+for await (const { clients, seconds, warmUpSeconds, operation } of loads()) {
   const run = operations[operation]
   await runLoops(clients, warmUpSeconds, run)
   say({ kind: 'warm' })

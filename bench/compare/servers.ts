@@ -37,7 +37,7 @@ export interface RunAs {
 export async function output(
   program: string,
   args: readonly string[],
-  as: Partial<RunAs> = {},
+  as: Partial<RunAs> & { readonly signal?: AbortSignal } = {},
 ): Promise<string> {
   const options = { ...as, cwd: '/', maxBuffer: 64 * 1024 * 1024 }
   const { stdout } = await promisify(execFile)(program, [...args], options)
@@ -62,13 +62,18 @@ export async function stopServer(child: ChildProcess, signal: NodeJS.Signals): P
   clearTimeout(timer)
 }
 
-/** Tries until it succeeds; rejects with the last reason when that takes too long. */
-export async function until<Value>(what: () => Promise<Value>, waitMs: number): Promise<Value> {
+/** Tries until it succeeds; rejects with the last reason when that takes too long. `signal` ends it. */
+export async function until<Value>(
+  what: () => Promise<Value>,
+  waitMs: number,
+  signal: AbortSignal,
+): Promise<Value> {
   const end = performance.now() + waitMs
   for (;;) {
     try {
       return await what()
     } catch (error) {
+      signal.throwIfAborted()
       if (performance.now() >= end) throw error
       await pause(100)
     }

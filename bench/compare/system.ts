@@ -31,11 +31,16 @@ export interface RunningSystem {
   stop(): Promise<void>
 }
 
+export interface StartOptions {
+  /** Ends it: what it is asked rejects then. Whoever started it stops it all the same. */
+  readonly signal: AbortSignal
+}
+
 /** What it takes to start one. */
 export interface System {
   readonly name: SystemName
   /** Programs that are not on this machine, and how they come there; undefined when all are. */
   missing(): Promise<string | undefined>
   /** `folder` is empty, and removed by whoever gave it. */
-  start(folder: string): Promise<RunningSystem>
+  start(folder: string, options: StartOptions): Promise<RunningSystem>
 }

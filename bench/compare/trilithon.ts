@@ -22,20 +22,24 @@ const groupCount = 4_096
 export const trilithon: System = {
   name: 'trilithon',
   missing: () => Promise.resolve(undefined),
-  start: () => start(groupCount, ['commits', 'reads']),
+  start: (_, { signal }) => start(groupCount, ['commits', 'reads'], signal),
 }
 
 export const oneGroup: System = {
   name: 'oneGroup',
   missing: () => Promise.resolve(undefined),
-  start: () => start(1, ['commits']),
+  start: (_, { signal }) => start(1, ['commits'], signal),
 }
 
-async function start(groups: number, operations: Load['operation'][]): Promise<RunningSystem> {
+async function start(
+  groups: number,
+  operations: Load['operation'][],
+  signal: AbortSignal,
+): Promise<RunningSystem> {
   const cluster = await startCluster()
   try {
     const urls = cluster.urls.join(',')
-    const client = await LoadProcess.start(clientPath, [urls, `${groups}`, `${valueBytes}`])
+    const client = await LoadProcess.start(clientPath, [urls, `${groups}`, `${valueBytes}`], signal)
     const where = groups === 1 ? 'all in one entity group' : `in ${grouped(groups)} entity groups`
     const what = `put of ${valueBytes} bytes, which reads nothing, current read of one of 1,000 rows`
     return {

@@ -4,11 +4,16 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { programPath, type ProgramResult } from '../cluster/harness.ts'
 
-const benchPath = join(dirname(programPath), '../../bench/main.js')
+/** The built bench; its other programs lie around it. */
+export const benchPath: string = join(dirname(programPath), '../../bench/main.js')
 
 export interface RunOptions {
   /** Where it makes its temporary folders. */
   readonly folder?: string
+  /** Where it looks for other programs. Default: where this process does. */
+  readonly path?: string
+  /** As a command of a terminal is: a signal for its group meets all its processes. */
+  readonly inOwnGroup?: boolean
   /** Is given the process when it has started. */
   readonly meanwhile?: (child: ChildProcess) => Promise<void>
 }
@@ -16,12 +21,13 @@ export interface RunOptions {
 /** Runs a bench to its end, which `meanwhile` may bring about. */
 export async function runBench(
   arguments_: readonly string[],
-  { folder, meanwhile }: RunOptions = {},
+  { folder, path, inOwnGroup = false, meanwhile }: RunOptions = {},
 ): Promise<ProgramResult> {
   if (!existsSync(benchPath)) throw new Error(`${benchPath} is missing: npm run build`)
   const child = spawn(process.execPath, [benchPath, ...arguments_], {
-    env: { PATH: process.env['PATH'], ...(folder !== undefined && { TMPDIR: folder }) },
+    env: { PATH: path ?? process.env['PATH'], ...(folder !== undefined && { TMPDIR: folder }) },
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: inOwnGroup,
   })
   const said = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
