@@ -7,8 +7,8 @@ import { randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { present } from '../src/base/assert.ts'
 import { freePorts } from '../sim/processes/free-ports.ts'
-import { connect } from '../src/client/connect.ts'
-import { BenchError, machine, type Machine } from './common.ts'
+import type { Client } from '../src/client/client.ts'
+import { BenchError, machine, openClient, type Machine } from './common.ts'
 import { runLoops, type LoadResult } from './load.ts'
 import { cliPath, startCluster, stopProcess, waitReady } from './processes.ts'
 
@@ -47,16 +47,24 @@ type Operations = Readonly<Record<Kind, () => Promise<unknown>>>
 const rowCount = 1_000
 const body = { city: 'Berlin', kilometres: 4.2, note: 'x'.repeat(60) }
 
-export async function benchGateway(options: GatewayOptions): Promise<GatewayBenchReport> {
-  const cluster = await startCluster()
-  const gateway = await startGateway(cluster.urls)
-  const agent = new Agent({ keepAlive: true, maxSockets: options.clients })
-  const straight = await connect({ nodes: cluster.urls })
-  const through = await connect({ nodes: [gateway.url] })
+export async function benchGateway(
+  options: GatewayOptions,
+  signal: AbortSignal,
+): Promise<GatewayBenchReport> {
+  /** Of what is running, in the order in which it was started. */
+  const ends: (() => Promise<void>)[] = []
   try {
-    const rows = Array.from({ length: rowCount }, () => randomUUID())
-    const cells = rows.map((rowKey) => ({ rowKey, column: 'BASE', refKey: 0, body }))
-    await straight.cells('bench').batchPut(cells)
+    const cluster = await startCluster()
+    ends.push(() => cluster.stop())
+    const gateway = await startGateway(cluster.urls, signal)
+    ends.push(() => stopProcess(gateway.child))
+    const straight = await openClient(cluster.urls, signal)
+    ends.push(() => straight.close())
+    const through = await openClient([gateway.url], signal)
+    ends.push(() => through.close())
+    const rows = await putRows(straight)
+    const agent = new Agent({ keepAlive: true, maxSockets: options.clients })
+    ends.push(() => Promise.resolve(agent.destroy()))
     const http = (url: string): Operations => httpOperations(agent, url, rows)
     const operations: Readonly<Record<Way, Operations>> = {
       'HTTP, node': http(present(cluster.urls[0], 'bench: there is a node')),
@@ -64,27 +72,34 @@ export async function benchGateway(options: GatewayOptions): Promise<GatewayBenc
       'library, nodes': libraryOperations(straight.cells('bench'), rows),
       'library, gateway': libraryOperations(through.cells('bench'), rows),
     }
-    const runs = await measure(operations, options)
+    const runs = await measure(operations, options, signal)
     const { clients, seconds } = options
     return { bench: 'gateway', machine: machine(), clients, seconds, runs }
   } finally {
-    agent.destroy()
-    await Promise.all([straight.close(), through.close()])
-    await stopProcess(gateway.child)
-    await cluster.stop()
+    for (const end of ends.toReversed()) await end()
   }
+}
+
+/** What is read. */
+async function putRows(client: Client): Promise<readonly string[]> {
+  const rows = Array.from({ length: rowCount }, () => randomUUID())
+  const cells = rows.map((rowKey) => ({ rowKey, column: 'BASE', refKey: 0, body }))
+  await client.cells('bench').batchPut(cells)
+  return rows
 }
 
 async function measure(
   operations: Readonly<Record<Way, Operations>>,
   { clients, seconds, rounds }: GatewayOptions,
+  signal: AbortSignal,
 ): Promise<GatewayRun[]> {
   const runs: GatewayRun[] = []
   // The first round compiles what is hot, and is thrown away.
   for (let round = 0; round <= rounds; round++) {
     for (const kind of kinds) {
       for (const way of ways) {
-        const result = await runLoops(clients, seconds, operations[way][kind])
+        const result = await runLoops(clients, seconds, operations[way][kind], signal)
+        signal.throwIfAborted()
         if (round > 0) runs.push(runOf(way, kind, round, result))
       }
     }
@@ -99,6 +114,7 @@ function runOf(way: Way, kind: Kind, round: number, result: LoadResult): Gateway
 
 async function startGateway(
   urls: readonly string[],
+  signal: AbortSignal,
 ): Promise<{ readonly url: string; readonly child: ChildProcess }> {
   const [port = 0] = await freePorts(1)
   const url = `http://127.0.0.1:${port}`
@@ -106,11 +122,16 @@ async function startGateway(
   const child = spawn(process.execPath, [cliPath, 'gateway', ...flags], {
     stdio: ['ignore', 'ignore', 'inherit'],
   })
-  await waitReady({ id: 'gateway', url, child })
+  try {
+    await waitReady({ id: 'gateway', url, child }, { signal })
+  } catch (error) {
+    await stopProcess(child)
+    throw error
+  }
   return { url, child }
 }
 
-type Cells = ReturnType<Awaited<ReturnType<typeof connect>>['cells']>
+type Cells = ReturnType<Client['cells']>
 
 function libraryOperations(cells: Cells, rows: readonly string[]): Operations {
   let next = 0

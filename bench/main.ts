@@ -75,7 +75,8 @@ program
   .option('--rounds <n>', 'of each way and kind, after one that is not counted', positive, 3)
   .option('--json', 'print the report as JSON')
   .action(async ({ json, ...options }: GatewayOptions & JsonFlag) => {
-    const report = await benchGateway(options)
+    const report = await untilStopped((signal) => benchGateway(options, signal))
+    if (report === undefined) return
     print(report, { json }, describeGateway)
     if (report.runs.some(({ failures }) => failures > 0)) process.exitCode = failedExitCode
   })

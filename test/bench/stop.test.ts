@@ -62,6 +62,10 @@ test('Ctrl-C ends a comparison that begins', { timeout: timeoutMs }, () =>
   expectEnds(['compare', '--against', 'etcd', '--clients', '4'], interruptGroup, { bytes: 1 }),
 )
 
+test('SIGTERM ends a gateway and its nodes', { timeout: timeoutMs }, () =>
+  expectEnds(['gateway', '--clients', '4'], terminate, { bytes: 20_000 }),
+)
+
 test.each([
   ['Ctrl-C', interruptGroup],
   ['SIGTERM', terminate],
