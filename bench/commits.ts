@@ -3,7 +3,7 @@
  * commitsPerSecond stops when every data store has caught up; CPU includes applying.
  */
 import { fileURLToPath } from 'node:url'
-import { LoadProcess } from './load-process.ts'
+import { LoadProcess, type Loaded } from './load-process.ts'
 import {
   backlogBytes,
   cpuSeconds,
@@ -85,7 +85,12 @@ async function measure(
     },
     onSecond: () => sample(cluster, backlog, onSecond),
   }
-  const result = await client.run(load, watcher).finally(() => client.stop())
+  let result: Loaded
+  try {
+    result = await client.run(load, watcher)
+  } finally {
+    await client.stop()
+  }
   const drainStart = performance.now()
   await waitDrained(cluster)
   const drainSeconds = (performance.now() - drainStart) / 1000

@@ -43,5 +43,10 @@ export function randomText(chars: number): string {
   return randomBytes((chars * 3) / 4).toString('base64')
 }
 
+/** What an error says. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
 /** What has to be said in a sentence, and needs no stack: whoever runs a bench can mend it. */
 export class BenchError extends Error {}

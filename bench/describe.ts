@@ -12,7 +12,7 @@ import { works, type Work } from './scale/work.ts'
 import type { WorkloadFigures, YcsbReport } from './ycsb/ycsb.ts'
 
 export function describeCompare(report: CompareReport): string {
-  const { figures, ratios, oneGroupRatios, isQuick } = report
+  const { figures, ratios, oneGroupRatios, failed, isQuick } = report
   const lines = isQuick ? ['A quick run: its figures do not count.'] : []
   for (const [system, ofSystem] of Object.entries(figures)) {
     for (const [operation, byClients] of Object.entries(ofSystem)) {
@@ -33,6 +33,9 @@ export function describeCompare(report: CompareReport): string {
         lines.push(`${own} : ${system}, ${name}: ${values.join('  ')}`)
       }
     }
+  }
+  for (const { system, during, reason } of failed) {
+    lines.push(`${system} failed in ${during}, and no more is measured of it: ${reason}`)
   }
   return `${lines.join('\n')}\n`
 }

@@ -55,11 +55,13 @@ export function rowsPerGroup(text: string): number {
   return wholeNumber(text, 1, entriesMax)
 }
 
+/** Each once, in the order in which they are named. */
 export function peerNames(text: string): PeerName[] {
-  return text.split(',').map((name) => {
+  const named = text.split(',').map((name) => {
     if (isPeer(name)) return name
     throw new InvalidArgumentError(`${Object.keys(peers).join(', ')} can be compared with`)
   })
+  return [...new Set(named)]
 }
 
 function isPeer(name: string): name is PeerName {

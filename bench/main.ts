@@ -1,9 +1,8 @@
 /** `npm run bench -- …`: one verb a bench. Figures on stdout, talk on stderr. */
-import { writeFile } from 'node:fs/promises'
 import { Command, CommanderError, Option } from 'commander'
 import { benchBodies, describeBodies } from './bodies/bodies.ts'
 import { benchCompare, type CompareOptions } from './compare/compare.ts'
-import { pageOf } from './compare/page.ts'
+import { checkPlace, writePage } from './compare/page.ts'
 import { benchCommits, type CommitsOptions } from './commits.ts'
 import {
   describeCommits,
@@ -106,11 +105,13 @@ program
   .option('--page <file>', 'write an HTML page with charts')
   .option('--json', 'print the report as JSON')
   .action(async ({ page, json, ...options }: CompareFlags) => {
+    if (page !== undefined) await checkPlace(page)
     const report = await untilStopped((signal) => benchCompare(options, { signal, ...compareTalk }))
     if (report === undefined) return
-    if (page !== undefined) await writeFile(page, await pageOf(report))
     print(report, { json }, describeCompare)
-    if (report.runs.some(({ failures }) => failures > 0)) process.exitCode = failedExitCode
+    const hasFailures = report.runs.some(({ failures }) => failures > 0)
+    if (hasFailures || report.failed.length > 0) process.exitCode = failedExitCode
+    if (page !== undefined) await writePage(page, report)
   })
 
 program

@@ -18,6 +18,9 @@ export const compareTalk: Omit<Watcher, 'signal'> = {
   onMissing: (name, install) => {
     say(`${name} is not on this machine and is left out: ${install}`)
   },
+  onFailed: ({ system, during, reason }) => {
+    say(`${system} failed in ${during}, and is left out from now on: ${reason}`)
+  },
   onRun: ({ done, all, run }) => {
     const { round, system, clients, operation, perSecond, backlogBytes } = run
     const backlog = Math.max(0, ...backlogBytes) / 1024

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { countingSeconds } from '../commits.ts'
 import type { Load } from '../load-process.ts'
-import { machine, type Machine } from '../common.ts'
+import { machine, reasonOf, type Machine } from '../common.ts'
 import { ceiling } from './ceiling.ts'
 import { etcdGo } from './etcd-go.ts'
 import { etcd } from './etcd.ts'
@@ -37,8 +37,19 @@ export interface CompareReport extends Summary {
   readonly isQuick: boolean
   readonly systems: Readonly<Partial<Record<SystemName, string>>>
   /** Systems that are not on this machine, with what brings them there. */
-  readonly missing: Readonly<Partial<Record<SystemName, string>>>
+  readonly missing: Readonly<Missing>
+  /** Systems that failed: what was measured before stands. */
+  readonly failed: readonly Failed[]
   readonly runs: readonly Run[]
+}
+
+type Missing = Partial<Record<SystemName, string>>
+
+export interface Failed {
+  readonly system: SystemName
+  /** In words: which run, or its end. */
+  readonly during: string
+  readonly reason: string
 }
 
 /** Who watches a comparison, and may end it. */
@@ -46,6 +57,7 @@ export interface Watcher {
   readonly signal: AbortSignal
   onMissing(name: SystemName, install: string): void
   onRun(progress: Progress): void
+  onFailed(failed: Failed): void
 }
 
 export interface Progress {
@@ -62,37 +74,74 @@ export async function benchCompare(
   options: CompareOptions,
   watcher: Watcher,
 ): Promise<CompareReport> {
+  const others = options.against.map((name) => peers[name])
+  return await compareSystems([trilithon, oneGroup, ...others, ceiling], options, watcher)
+}
+
+/** Reports all that was measured: a system that fails is left out from then on. */
+export async function compareSystems(
+  systems: readonly System[],
+  options: CompareOptions,
+  watcher: Watcher,
+): Promise<CompareReport> {
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-compare-'))
   // PostgreSQL may be another user's, who has to get to its own folder in here.
   await chmod(folder, 0o711)
   const running = new Map<SystemName, RunningSystem>()
+  const missing: Missing = {}
+  const runs: Run[] = []
+  const failed: Failed[] = []
   try {
-    const missing: Partial<Record<SystemName, string>> = {}
-    const others = options.against.map((name) => peers[name])
-    for (const system of [trilithon, oneGroup, ...others, ceiling]) {
-      watcher.signal.throwIfAborted()
-      const install = await system.missing()
-      if (install === undefined) running.set(system.name, await startIn(folder, system, watcher))
-      else watcher.onMissing(system.name, (missing[system.name] = install))
-    }
-    const runs = await runAll(running, options, watcher)
-    return {
-      bench: 'compare',
-      date: new Date().toISOString(),
-      machine: machine(),
-      options,
-      isQuick: options.seconds < countingSeconds,
-      systems: Object.fromEntries(
-        [...running].map(([name, { description }]) => [name, description]),
-      ),
-      missing,
-      ...summarize(runs),
-      runs,
-    }
+    await startAll(systems, { folder, running, missing, options, watcher })
+    await runAll(running, options, watcher, { runs, failed })
   } finally {
-    for (const system of running.values()) await system.stop()
+    failed.push(...(await stopAll(running)))
     await rm(folder, { recursive: true, force: true })
   }
+  return {
+    bench: 'compare',
+    date: new Date().toISOString(),
+    machine: machine(),
+    options,
+    isQuick: options.seconds < countingSeconds,
+    systems: Object.fromEntries([...running].map(([name, { description }]) => [name, description])),
+    ...{ missing, failed },
+    ...summarize(runs),
+    runs,
+  }
+}
+
+interface Starting {
+  readonly folder: string
+  readonly running: Map<SystemName, RunningSystem>
+  readonly missing: Missing
+  readonly options: CompareOptions
+  readonly watcher: Watcher
+}
+
+async function startAll(
+  systems: readonly System[],
+  { folder, running, missing, options, watcher }: Starting,
+): Promise<void> {
+  const { signal } = watcher
+  const clientsMax = Math.max(...options.clients)
+  for (const system of systems) {
+    signal.throwIfAborted()
+    const install = await system.missing()
+    if (install !== undefined) watcher.onMissing(system.name, (missing[system.name] = install))
+    else running.set(system.name, await startIn(folder, system, { signal, clientsMax }))
+  }
+}
+
+/** All of them, also when one does not end as it should. */
+async function stopAll(running: ReadonlyMap<SystemName, RunningSystem>): Promise<Failed[]> {
+  const ends = [...running].map(([system, { stop }]) =>
+    stop().then(
+      () => undefined,
+      (error: unknown) => ({ system, during: 'its end', reason: reasonOf(error) }),
+    ),
+  )
+  return (await Promise.all(ends)).filter((one) => one !== undefined)
 }
 
 async function startIn(
@@ -112,31 +161,51 @@ interface Planned {
   readonly operation: Load['operation']
 }
 
+/** As far as it has come. */
+interface Measurements {
+  readonly runs: Run[]
+  readonly failed: Failed[]
+}
+
 async function runAll(
   running: ReadonlyMap<SystemName, RunningSystem>,
   options: CompareOptions,
-  { signal, onRun }: Watcher,
-): Promise<Run[]> {
-  const { seconds } = options
+  { signal, onRun, onFailed }: Watcher,
+  { runs, failed }: Measurements,
+): Promise<void> {
   const plan = planOf(running, options)
-  const runs: Run[] = []
   const warm = new Set<SystemName>()
-  for (const planned of plan) {
+  for (const [at, planned] of plan.entries()) {
     signal.throwIfAborted()
     const system = running.get(planned.system)
-    if (system === undefined) continue
-    const isFirst = !warm.has(planned.system)
-    warm.add(planned.system)
-    const { clients: count, operation } = planned
-    const measured = await system.run({
-      ...{ clients: count, seconds, operation },
-      warmUpSeconds: isFirst ? firstWarmUpSeconds : warmUpSeconds,
-    })
-    const run = { ...planned, ...measured }
-    runs.push(run)
-    onRun({ done: runs.length, all: plan.length, run })
+    if (system === undefined || failed.some((one) => one.system === planned.system)) continue
+    try {
+      const run = { ...planned, ...(await system.run(loadOf(planned, options, warm))) }
+      runs.push(run)
+      onRun({ done: at + 1, all: plan.length, run })
+    } catch (error) {
+      signal.throwIfAborted()
+      const failure = failureOf(planned, error)
+      failed.push(failure)
+      onFailed(failure)
+    }
   }
-  return runs
+}
+
+function loadOf(
+  { system, clients, operation }: Planned,
+  { seconds }: CompareOptions,
+  warm: Set<SystemName>,
+): Load {
+  const isFirst = !warm.has(system)
+  warm.add(system)
+  const warmUp = isFirst ? firstWarmUpSeconds : warmUpSeconds
+  return { clients, seconds, operation, warmUpSeconds: warmUp }
+}
+
+function failureOf({ system, round, clients, operation }: Planned, error: unknown): Failed {
+  const during = `round ${round + 1}, ${clients} clients, ${operation}`
+  return { system, during, reason: reasonOf(error) }
 }
 
 /** Who is first in a round is last in the next one: a machine that slows down does so for all. */

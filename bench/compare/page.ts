@@ -1,7 +1,9 @@
 /** A report as one HTML page that needs nothing else: charts (uPlot), tables, and the report itself. */
-import { readFile } from 'node:fs/promises'
+import { access, constants, readFile, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
 import { html, raw } from 'hono/html'
+import { BenchError, reasonOf } from '../common.ts'
 import type { CompareReport } from './compare.ts'
 import type { Figures, RatioName, Spread } from './summary.ts'
 import type { SystemName } from './system.ts'
@@ -34,6 +36,29 @@ const ratioLabels: readonly (readonly [RatioName, string])[] = [
   ['readCpu', 'CPU per read (less is better)'],
   ['readP50', 'median latency of a read (less is better)'],
 ]
+
+/** Rejects with a BenchError where no page can be written: before hours of runs, not after them. */
+export async function checkPlace(page: string): Promise<void> {
+  try {
+    // The dot is for what is no folder.
+    await access(`${dirname(page)}/.`, constants.W_OK)
+  } catch (error) {
+    throw unwritable(page, error)
+  }
+  // Absent: nothing is there yet.
+  const there = await stat(page).catch(() => undefined)
+  if (there?.isDirectory() === true) throw unwritable(page, new Error('it is a folder'))
+}
+
+export async function writePage(page: string, report: CompareReport): Promise<void> {
+  await writeFile(page, await pageOf(report)).catch((error: unknown) => {
+    throw unwritable(page, error)
+  })
+}
+
+function unwritable(page: string, error: unknown): BenchError {
+  return new BenchError(`the page ${page} cannot be written: ${reasonOf(error)}`)
+}
 
 export async function pageOf(report: CompareReport): Promise<string> {
   const require = createRequire(import.meta.url)
@@ -75,6 +100,11 @@ export async function pageOf(report: CompareReport): Promise<string> {
             ([name, install]) =>
               html`<dt>${name}</dt>
                 <dd>is not on this machine: ${install}</dd>`,
+          )}
+          ${report.failed.map(
+            ({ system, during, reason }) =>
+              html`<dt>${labels[system]}</dt>
+                <dd>failed in ${during}, and no more is measured of it: ${reason}</dd>`,
           )}
         </dl>
         <script>

@@ -72,16 +72,17 @@ interface Place {
   readonly as: Partial<RunAs>
   readonly ports: readonly number[]
   readonly signal: AbortSignal
+  readonly clientsMax: number
 }
 
 async function startPostgres(
   folder: string,
   found: Programs,
-  { signal }: StartOptions,
+  { signal, clientsMax }: StartOptions,
 ): Promise<RunningSystem> {
   const as = await userOf()
   await give(folder, as)
-  const place = { folder, found, as, ports: await freePorts(3), signal }
+  const place = { folder, found, as, ports: await freePorts(3), signal, clientsMax }
   const children: ChildProcess[] = []
   const stop = async (): Promise<void> => {
     // The standbys first: the primary waits for them when it ends.
@@ -121,10 +122,20 @@ function dataOf({ folder }: Place, server: number): string {
   return join(folder, `data${server}`)
 }
 
+/** Those of clients, and of whoever looks after the servers: three are kept for that anyway. */
+export function connectionsMax(clientsMax: number): number {
+  return clientsMax + 20
+}
+
 function start(place: Place, server: number, settings: readonly string[]): ChildProcess {
-  const { found, as, ports } = place
+  const { found, as, ports, clientsMax } = place
   const common = [
-    ...['fsync=on', 'synchronous_commit=on', 'max_connections=400', `port=${ports[server] ?? 0}`],
+    ...[
+      'fsync=on',
+      'synchronous_commit=on',
+      `max_connections=${connectionsMax(clientsMax)}`,
+      `port=${ports[server] ?? 0}`,
+    ],
     ...['listen_addresses=127.0.0.1', `unix_socket_directories=${place.folder}`],
     // Checkpoints as on a server that has been given some room.
     ...['max_wal_size=4GB', 'checkpoint_timeout=15min', 'log_min_messages=panic'],

@@ -34,6 +34,8 @@ export interface RunningSystem {
 export interface StartOptions {
   /** Ends it: what it is asked rejects then. Whoever started it stops it all the same. */
   readonly signal: AbortSignal
+  /** No load has more. */
+  readonly clientsMax: number
 }
 
 /** What it takes to start one. */

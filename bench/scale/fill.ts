@@ -6,7 +6,7 @@
  */
 import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { BenchError, forEachBelow, openClient } from '../common.ts'
+import { BenchError, forEachBelow, openClient, reasonOf } from '../common.ts'
 import { placeNodes } from '../processes.ts'
 import { Accounts, bodyChars } from './accounts.ts'
 import { Site, type Size } from './site.ts'
@@ -168,8 +168,4 @@ async function bytesUnder(folder: string): Promise<number> {
     files.map(async ({ parentPath, name }) => (await stat(join(parentPath, name))).size),
   )
   return sizes.reduce((sum, size) => sum + size, 0)
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

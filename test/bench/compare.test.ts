@@ -86,6 +86,7 @@ test('the page holds the figures, what is missing, and nothing that ends its scr
     },
     systems: { trilithon: 'this build', etcd: 'etcd 3' },
     missing: { postgres: 'apt-get install postgresql-15' },
+    failed: [{ system: 'etcd', during: 'round 3', reason: 'it has no <space>' }],
     ...summarize(runs),
     runs,
   }
@@ -93,6 +94,9 @@ test('the page holds the figures, what is missing, and nothing that ends its scr
   expect(page).toContain('2.10 <small>2.00–3.00</small>')
   expect(page).toContain('apt-get install postgresql-15')
   expect(page).toContain('whose figures do not count')
+  expect(page).toContain(
+    'failed in round 3, and no more is measured of it: it has no &lt;space&gt;',
+  )
   expect(page).not.toContain('</script><b>')
   expect(page).toContain('&lt;/script&gt;&lt;b&gt;')
 })

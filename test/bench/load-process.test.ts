@@ -74,7 +74,7 @@ test('a bench that is stopped ends the load under way', async () => {
   const stopping = new AbortController()
   const use = async (client: LoadProcess): Promise<void> => {
     const onWarm = async (): Promise<void> => stopping.abort()
-    await expect(client.run(load, { onWarm })).rejects.toThrow()
+    await expect(client.run(load, { onWarm })).rejects.toThrow('ended before it was result')
     await client.stop()
   }
   await withClient(endless, use, stopping.signal)
