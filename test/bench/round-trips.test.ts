@@ -18,6 +18,9 @@ function isReport(report: unknown): report is RoundTripsReport {
   return typeof report === 'object' && report !== null && 'figures' in report
 }
 
+/** Hundreds of failures, each with what follows: a busy machine takes its time. */
+const timeoutMs = 300_000
+
 /** Costs are exact; bytes vary a little with the digits of what is counted in them. */
 const bytesSlack = 1.05
 
@@ -40,11 +43,18 @@ test.each([3, 5] as const)(
     // No round trip and no message in any region, as long as the group is read.
     expect(figures.currentReadRepeated).toMatchObject({ messages: 0, bytes: 0 })
     expect(figures.currentReadRepeated.roundTripsMax).toBeLessThan(0.02)
-    for (const gap of Object.values(writeGapLeases)) expect(gap).toBeLessThan(1.5)
+    for (const [name, gap] of Object.entries(writeGapLeases)) {
+      const was = Object.entries(before.writeGapLeases).find(([other]) => other === name)?.[1]
+      expect(gap, `write gap: ${name}`).toBeLessThanOrEqual(was ?? 0)
+    }
   },
-  60_000,
+  timeoutMs,
 )
 
-test('the same run gives the same report', async () => {
-  expect(await benchRoundTrips(3)).toEqual(await benchRoundTrips(3))
-}, 60_000)
+test(
+  'the same run gives the same report',
+  async () => {
+    expect(await benchRoundTrips(3)).toEqual(await benchRoundTrips(3))
+  },
+  timeoutMs,
+)
