@@ -55,8 +55,8 @@ export interface RoundTripsReport {
   readonly writeGapLeases: Readonly<Record<GapName, number>>
 }
 
-/** Which node fails: one that reads the group, its leader, or another. */
-export type GapName = 'reader' | 'leader' | 'other'
+/** Which node fails: one that reads the group, its leader, a leader that reads it as well, or another. */
+export type GapName = 'reader' | 'leader' | 'readingLeader' | 'other'
 
 interface Sample extends Cost {
   readonly roundTrips: number
@@ -110,27 +110,50 @@ async function visit(
   note('commitAfterFollowing', away, await area.put(away, row, refKey++))
 }
 
-/** The longest of all groups that are led from one region and read from another. */
+/** The longest of all groups that are led from one region and read from another, whoever writes next. */
 async function gapsOf(area: WideArea): Promise<Record<GapName, number>> {
-  const gaps: Record<GapName, number> = { reader: 0, leader: 0, other: 0 }
-  for (const home of area.distances.keys()) {
-    for (const away of area.distances.keys()) {
-      if (away === home) continue
-      const row = area.row(home)
-      let refKey = 0
-      const measure = async (name: GapName, failing: number, writer: number): Promise<void> => {
-        await area.put(home, row, refKey++)
-        await area.get(away, row)
-        const gap = await area.gap(failing, writer, row, refKey++)
-        gaps[name] = Math.max(gaps[name], rounded(gap))
+  const gaps: Record<GapName, number> = { reader: 0, leader: 0, readingLeader: 0, other: 0 }
+  const regions = [...area.distances.keys()]
+  for (const home of regions) {
+    for (const away of regions.filter((one) => one !== home)) {
+      for (const { name, readers, failing } of failuresOf(home, away, regions)) {
+        for (const writer of regions.filter((one) => one !== failing)) {
+          const gap = await gapOf(area, { home, readers, failing, writer })
+          gaps[name] = Math.max(gaps[name], rounded(gap))
+        }
       }
-      const others = [...area.distances.keys()].filter((one) => one !== home && one !== away)
-      await measure('reader', away, home)
-      for (const other of others) await measure('other', other, home)
-      await measure('leader', home, away)
     }
   }
   return gaps
+}
+
+interface Failure {
+  readonly name: GapName
+  /** Regions that read the group before. */
+  readonly readers: readonly number[]
+  readonly failing: number
+}
+
+function failuresOf(home: number, away: number, regions: readonly number[]): Failure[] {
+  const others = regions.filter((one) => one !== home && one !== away)
+  return [
+    { name: 'reader', readers: [away], failing: away },
+    { name: 'leader', readers: [away], failing: home },
+    { name: 'readingLeader', readers: [home], failing: home },
+    { name: 'readingLeader', readers: [home, away], failing: home },
+    ...others.map((other) => ({ name: 'other', readers: [away], failing: other }) as const),
+  ]
+}
+
+/** Of a group of its own: whoever wrote last leads one, and so the failure before would change this. */
+async function gapOf(
+  area: WideArea,
+  { home, readers, failing, writer }: Omit<Failure, 'name'> & Record<'home' | 'writer', number>,
+): Promise<number> {
+  const row = area.row(home)
+  await area.put(home, row, 0)
+  for (const reader of readers) await area.get(reader, row)
+  return await area.gap(failing, writer, row, 1)
 }
 
 function figureOf(samples: readonly Sample[]): Figure {

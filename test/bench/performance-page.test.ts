@@ -98,6 +98,15 @@ test.each(kept)('the ratios are those of the same run: $file', ({ file, systems 
   }
 })
 
+test('writes stand still for as long as is recorded', () => {
+  const worst = (regions: number): string => {
+    const file = `bench/results/round-trips-${regions}.json`
+    const { writeGapLeases }: RoundTripsReport = JSON.parse(textOf(file))
+    return Math.max(...Object.values(writeGapLeases)).toFixed(2)
+  }
+  expect(page).toContain(`waits ${worst(3)} lease times at most, ${worst(5)} between five regions`)
+})
+
 test('the round trips are those that are recorded', () => {
   const { figures }: RoundTripsReport = JSON.parse(textOf('bench/results/round-trips-3.json'))
   for (const [name, { roundTrips, messages, bytes, flushes }] of Object.entries(figures)) {
