@@ -41,8 +41,9 @@ function wholeNumber(text: string, least: number, most: number = Number.MAX_SAFE
   throw new InvalidArgumentError(`a whole number ${bound} is wanted`)
 }
 
-export function counts(text: string): number[] {
-  return text.split(',').map(positive)
+/** Each once, in the order in which they are named. */
+export function clientCounts(text: string): number[] {
+  return [...new Set(text.split(',').map(clientCount))]
 }
 
 /** Sizes, each once, ascending. */

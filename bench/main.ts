@@ -15,7 +15,7 @@ import {
 } from './describe.ts'
 import {
   clientCount,
-  counts,
+  clientCounts,
   groupCounts,
   operations,
   peerNames,
@@ -45,7 +45,7 @@ const program = new Command('bench')
 program
   .command('commits')
   .description('durable single-cell puts through three node processes on loopback')
-  .option('--clients <n>', 'requests under way at once', positive, 64)
+  .option('--clients <n>', 'requests under way at once', clientCount, 64)
   .option('--seconds <n>', 'how long to measure, after ten seconds of warm-up', positive, 10)
   .option('--value-bytes <n>', 'size of the body written', positive, 100)
   .option('--one-group', 'all in one entity group, instead of all over 4,096')
@@ -97,7 +97,7 @@ program
   .option(
     '--clients <counts>',
     'requests under way at once, one after the other',
-    counts,
+    clientCounts,
     [1, 16, 64, 256],
   )
   .option('--rounds <n>', 'how often each is measured', positive, 3)

@@ -11,7 +11,7 @@ import {
 import { connectionsMax } from '../../bench/compare/postgres.ts'
 import type { Measured, System, SystemName } from '../../bench/compare/system.ts'
 import { describeCompare } from '../../bench/describe.ts'
-import { peerNames } from '../../bench/flags.ts'
+import { clientCounts, peerNames } from '../../bench/flags.ts'
 import { withFolder } from '../cluster/harness.ts'
 import { runBench } from './program.ts'
 
@@ -108,6 +108,16 @@ test('servers are told of the most clients, and PostgreSQL has connections for t
 
 test('a system named twice is compared once', () => {
   expect(peerNames('etcd,postgres,etcd')).toEqual(['etcd', 'postgres'])
+})
+
+test('no more clients are asked for than one client library has under way', async () => {
+  for (const verb of ['commits', 'compare']) {
+    expect(await runBench([verb, '--clients', '5000'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('a whole number from 1 to 4096 is wanted'),
+    })
+  }
+  expect(clientCounts('64,1,64')).toEqual([64, 1])
 })
 
 test('a page that cannot be written is told of before anything runs', () =>
