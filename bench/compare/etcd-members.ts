@@ -5,6 +5,8 @@ import { key } from './etcd-messages.ts'
 import { output, startServer, stopServer, until } from './servers.ts'
 
 const startWaitMs = 20_000
+/** At etcd's own 2 GiB it refuses every put after some millions of them, which long runs come to. */
+const quotaBytes = 8 * 2 ** 30
 
 export interface Members {
   readonly version: string
@@ -28,7 +30,7 @@ export async function startMembers(folder: string, signal: AbortSignal): Promise
       ...['--name', name, '--data-dir', join(folder, name), '--initial-cluster', initial],
       ...['--listen-client-urls', client, '--advertise-client-urls', client],
       ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer],
-      ...['--logger', 'zap', '--log-level', 'error'],
+      ...['--logger', 'zap', '--log-level', 'error', '--quota-backend-bytes', `${quotaBytes}`],
     ]),
   )
   const stop = async (): Promise<void> => {
