@@ -4,19 +4,20 @@
  * line each, is a load: `{"clients":64,"seconds":10,…}`.
  * With `one-group` as its last argument all puts are of one shard, which is one entity group.
  */
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { NewCell } from '../src/cells/cell.ts'
 import { shardOf } from '../src/cells/shard.ts'
 import { connect } from '../src/client/connect.ts'
 import { runLoops } from './load.ts'
 import { loads, say } from './load-messages.ts'
+import { textValues } from './values.ts'
 
 const [urls = '', valueBytes = '100', spread = 'all-groups'] = process.argv.slice(2)
 const client = await connect({ nodes: urls.split(',') })
 const cells = client.cells('bench')
-const filler = randomBytes(Number(valueBytes)).toString('base64').slice(0, Number(valueBytes))
+const nextText = textValues(Number(valueBytes))
 const cellOf = (rowKey: string, refKey = 0) => ({
-  ...{ rowKey, column: 'BASE', refKey, body: { v: filler } },
+  ...{ rowKey, column: 'BASE', refKey, body: { v: nextText() } },
 })
 /** Where all is put that goes to one group: a few rows, as their keys have to be found by trying. */
 const hotRowCount = 16

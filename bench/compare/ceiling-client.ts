@@ -4,12 +4,12 @@ import { pack, unpack } from 'msgpackr'
 import { WebSocket } from 'ws'
 import { runLoops } from '../load.ts'
 import { loads, say } from '../load-messages.ts'
+import { bytesValues } from '../values.ts'
 
 const [port = '0', valueBytes = '100'] = process.argv.slice(2)
 const link = new WebSocket(`ws://127.0.0.1:${port}`, { perMessageDeflate: false })
 await new Promise<void>((resolve, reject) => link.once('open', resolve).once('error', reject))
-// As those of Trilithon: of what repeats itself, LevelDB would write next to nothing.
-const value = randomBytes(Number(valueBytes))
+const nextValue = bytesValues(Number(valueBytes))
 const keyBytes = 40
 const waiting = new Map<number, () => void>()
 let ids = 0
@@ -29,7 +29,7 @@ function put(): Promise<void> {
     const id = ++ids
     waiting.set(id, resolve)
     if (puts.length === 0) setImmediate(flush)
-    puts.push([id, randomBytes(keyBytes), value])
+    puts.push([id, randomBytes(keyBytes), nextValue()])
   })
 }
 

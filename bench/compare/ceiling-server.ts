@@ -9,7 +9,7 @@
  * and, each time it is sent anything, `{"backlogBytes":…}`.
  */
 import { join } from 'node:path'
-import { ClassicLevel } from 'classic-level'
+import { ClassicLevel, type OpenOptions } from 'classic-level'
 import { pack, unpack } from 'msgpackr'
 import { WebSocket, WebSocketServer } from 'ws'
 import { defaultLimits } from '../../src/base/limits.ts'
@@ -33,6 +33,13 @@ interface Flush {
 /** Batches of rows are as large, and wait as long, as those of a node's applier. */
 const { applierBatchBytesMax, applierDelayMs } = defaultLimits
 const neededWrites = 2
+const mebibyte = 1024 * 1024
+const logOptions = { writeBufferSize: 16 * mebibyte, cacheSize: 8 * mebibyte }
+/** Rows are not compressed, in larger blocks, and gather in a larger buffer. */
+const dataOptions = {
+  ...{ writeBufferSize: 32 * mebibyte, cacheSize: 64 * mebibyte },
+  ...{ compression: false, blockSize: 16 * 1024 },
+}
 
 type Level = ClassicLevel<Uint8Array, Uint8Array>
 
@@ -175,9 +182,10 @@ function isPuts(message: unknown): message is readonly Put[] {
   return Array.isArray(message)
 }
 
-async function openLevel(path: string): Promise<Level> {
+/** As a node opens its stores (`openLevelStore`), which are nothing but themselves here. */
+async function openLevel(path: string, options: OpenOptions): Promise<Level> {
   const level: Level = new ClassicLevel(path, { keyEncoding: 'view', valueEncoding: 'view' })
-  await level.open({ writeBufferSize: 16 * 1024 * 1024 })
+  await level.open({ maxFileSize: 16 * mebibyte, ...options })
   return level
 }
 
@@ -189,8 +197,8 @@ async function connectTo(port: number): Promise<WebSocket> {
 
 async function serve(folder: string, ports: readonly number[]): Promise<CeilingServer> {
   const [log, data] = await Promise.all([
-    openLevel(join(folder, 'log')),
-    openLevel(join(folder, 'data')),
+    openLevel(join(folder, 'log'), logOptions),
+    openLevel(join(folder, 'data'), dataOptions),
   ])
   const server = new CeilingServer(log, data, await Promise.all(ports.map(connectTo)))
   const listening = new WebSocketServer({ host: '127.0.0.1', port: 0, perMessageDeflate: false })

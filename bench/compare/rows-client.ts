@@ -3,7 +3,6 @@
  * row under one of a million keys, which rest on nothing that is there, or of current reads of rows
  * that are. The rows lie in so many entity groups. Talks as `load-client.ts` does.
  */
-import { randomBytes } from 'node:crypto'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
@@ -12,6 +11,7 @@ import { rootKey } from '../../src/tables/open.ts'
 import { runLoops } from '../load.ts'
 import { loads, say } from '../load-messages.ts'
 import type { Load } from '../load-process.ts'
+import { bytesValues } from '../values.ts'
 
 const place = table('Place', { place_id: t.integer() }).key('place_id').root()
 const item = table('Item', { place_id: t.integer(), item_id: t.integer(), value: t.bytes() })
@@ -24,7 +24,7 @@ const groups = Number(groupCount)
 const keyCount = 1_000_000
 /** Rows that are read. */
 const rowCount = 1_000
-const value = randomBytes(Number(valueBytes))
+const nextValue = bytesValues(Number(valueBytes))
 
 const client = await connect({ nodes: urls.split(',') })
 await client.applySchema(schema.model)
@@ -37,6 +37,8 @@ function keyOf(n: number): { readonly place_id: number; readonly item_id: number
 function put(n: number): Promise<unknown> {
   const key = keyOf(n)
   const group = rootKey(place, { place_id: key.place_id })
+  // Drawn once: a transaction may run again.
+  const value = nextValue()
   return tables.transaction(group, (tx) => tx.put(item, { ...key, value }))
 }
 

@@ -1,0 +1,36 @@
+/** Values for rows that have nothing in common, as those of users: LevelDB would write less of one that repeats. */
+import { randomBytes } from 'node:crypto'
+
+/** Bytes that values are taken from: rows beside each other in a table seldom have the same ones. */
+const poolBytes = 4 * 1024 * 1024
+
+/** Gives values of so many bytes each. Drawing them for each put would be much of a client's CPU. */
+export function bytesValues(bytes: number): () => Uint8Array {
+  const pool = randomBytes(Math.max(poolBytes, 2 * bytes + 1))
+  const next = offsets(pool.length, bytes)
+  return () => {
+    const at = next()
+    return pool.subarray(at, at + bytes)
+  }
+}
+
+/** The same of so many characters. */
+export function textValues(chars: number): () => string {
+  const pool = randomBytes(Math.max(poolBytes, 2 * chars + 1)).toString('base64')
+  const next = offsets(pool.length, chars)
+  return () => {
+    const at = next()
+    return pool.slice(at, at + chars)
+  }
+}
+
+/** One piece after the other; each time round they begin elsewhere. */
+function offsets(length: number, size: number): () => number {
+  let at = 0
+  return () => {
+    const given = at
+    at += size
+    if (at + size > length) at = Math.floor(Math.random() * size)
+    return given
+  }
+}
