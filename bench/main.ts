@@ -1,8 +1,10 @@
 /** `npm run bench -- …`: one verb a bench. Figures on stdout, talk on stderr. */
+import { fileURLToPath } from 'node:url'
 import { Command, CommanderError, Option } from 'commander'
 import { benchBodies, describeBodies } from './bodies/bodies.ts'
 import { benchCompare, type CompareOptions } from './compare/compare.ts'
 import { checkPlace, writePage } from './compare/page.ts'
+import { buildIn, describeBuild, stampedWith, type Build } from './build.ts'
 import { benchCommits, type CommitsOptions } from './commits.ts'
 import {
   describeCommits,
@@ -38,9 +40,15 @@ const failedExitCode = 1
 const usageExitCode = 2
 const stoppedExitCode = 130
 
+/** When the run began: it may take hours, and the sources go on. */
+let build: Build | undefined
+
 const program = new Command('bench')
   .description('Measure Trilithon on this machine.')
   .exitOverride()
+  .hook('preAction', async () => {
+    build = await buildIn(fileURLToPath(new URL('.', import.meta.url)))
+  })
 
 program
   .command('commits')
@@ -111,7 +119,7 @@ program
     print(report, { json }, describeCompare)
     const hasFailures = report.runs.some(({ failures }) => failures > 0)
     if (hasFailures || report.failed.length > 0) process.exitCode = failedExitCode
-    if (page !== undefined) await writePage(page, report)
+    if (page !== undefined) await writePage(page, stampedWith(build, report))
   })
 
 program
@@ -203,12 +211,14 @@ interface CompareFlags extends CompareOptions, JsonFlag {
 
 type CommitsFlags = CommitsOptions & JsonFlag
 
-function print<Report>(
+function print<Report extends object>(
   report: Report,
   { json }: JsonFlag,
   describe: (report: Report) => string,
 ): void {
-  process.stdout.write(json === true ? `${JSON.stringify(report)}\n` : describe(report))
+  const text =
+    build === undefined ? describe(report) : `${describe(report)}${describeBuild(build)}\n`
+  process.stdout.write(json === true ? `${JSON.stringify(stampedWith(build, report))}\n` : text)
 }
 
 /** Undefined when it was stopped: what is running is ended either way, and its folders are removed. */

@@ -3,6 +3,7 @@ import { access, constants, readFile, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import { html, raw } from 'hono/html'
+import { describeBuild, type Stamped } from '../build.ts'
 import { BenchError, reasonOf } from '../common.ts'
 import type { CompareReport } from './compare.ts'
 import type { Figures, RatioName, Spread } from './summary.ts'
@@ -50,7 +51,7 @@ export async function checkPlace(page: string): Promise<void> {
   if (there?.isDirectory() === true) throw unwritable(page, new Error('it is a folder'))
 }
 
-export async function writePage(page: string, report: CompareReport): Promise<void> {
+export async function writePage(page: string, report: Stamped<CompareReport>): Promise<void> {
   await writeFile(page, await pageOf(report)).catch((error: unknown) => {
     throw unwritable(page, error)
   })
@@ -60,7 +61,7 @@ function unwritable(page: string, error: unknown): BenchError {
   return new BenchError(`the page ${page} cannot be written: ${reasonOf(error)}`)
 }
 
-export async function pageOf(report: CompareReport): Promise<string> {
+export async function pageOf(report: Stamped<CompareReport>): Promise<string> {
   const require = createRequire(import.meta.url)
   const file = (name: string): Promise<string> =>
     readFile(require.resolve(`uplot/dist/${name}`), 'utf8')
@@ -80,9 +81,10 @@ export async function pageOf(report: CompareReport): Promise<string> {
       <body>
         <h1>Trilithon beside others</h1>
         <p>
-          ${report.date.slice(0, 10)}, ${cpus} × ${model}. Three servers of each on one machine,
-          every write synced by a majority of them before it is acknowledged. ${rounds} alternating
-          rounds of ${seconds} s with ${clients.join(', ')}
+          ${report.date.slice(0, 10)}${report.build === undefined ? '' : `, ${describeBuild(report.build)}`},
+          ${cpus} × ${model}. Three servers of each on one machine, every write synced by a majority
+          of them before it is acknowledged. ${rounds} alternating rounds of ${seconds} s with
+          ${clients.join(', ')}
           clients${report.isQuick ? ': a quick run, whose figures do not count' : ''}. Points are
           medians of the rounds; ratios are of the same round.
         </p>

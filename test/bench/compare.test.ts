@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import type { Stamped } from '../../bench/build.ts'
 import type { CompareReport } from '../../bench/compare/compare.ts'
 import { pageOf } from '../../bench/compare/page.ts'
 import { findProgram, treeCpuSeconds, waitedCpuSeconds } from '../../bench/compare/servers.ts'
@@ -74,7 +75,8 @@ test('rows of one group are compared as well, with what was measured beside them
 })
 
 test('the page holds the figures, what is missing, and nothing that ends its script', async () => {
-  const report: CompareReport = {
+  const report: Stamped<CompareReport> = {
+    build: { revision: '0123456789abcdef', isChanged: true },
     ...{ bench: 'compare', date: '2026-01-02T03:04:05.000Z', isQuick: true },
     machine: { cpus: 2, model: '</script><b>' },
     options: {
@@ -94,6 +96,7 @@ test('the page holds the figures, what is missing, and nothing that ends its scr
   expect(page).toContain('2.10 <small>2.00–3.00</small>')
   expect(page).toContain('apt-get install postgresql-15')
   expect(page).toContain('whose figures do not count')
+  expect(page).toContain('revision 0123456789ab, changed since')
   expect(page).toContain(
     'failed in round 3, and no more is measured of it: it has no &lt;space&gt;',
   )
