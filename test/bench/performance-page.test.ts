@@ -5,6 +5,8 @@ import type { CompareReport } from '../../bench/compare/compare.ts'
 import type { Figures, RatioName } from '../../bench/compare/summary.ts'
 import type { SystemName } from '../../bench/compare/system.ts'
 import type { RoundTripsReport } from '../../bench/round-trips.ts'
+import type { ScaleReport } from '../../bench/scale/scale.ts'
+import type { YcsbReport } from '../../bench/ycsb/ycsb.ts'
 import { grouped } from '../../src/cli/output.ts'
 
 function textOf(path: string): string {
@@ -96,6 +98,40 @@ test.each(kept)('the ratios are those of the same run: $file', ({ file, systems 
       }
     }
   }
+})
+
+test("commits into one group beside etcd's own client are told with all rounds", () => {
+  const { runs }: CompareReport = JSON.parse(textOf('bench/results/compare-commits.json'))
+  const rateOf = (system: SystemName, round: number): number =>
+    runs.find((run) => run.system === system && run.round === round && run.clients === 64)
+      ?.perSecond ?? Number.NaN
+  const ratios = [0, 1, 2].map((round) => rateOf('oneGroup', round) / rateOf('etcdGo', round))
+  const [first, second, third] = ratios.map(short)
+  expect(page).toContain(`(${first}, ${second} and ${third} in the three rounds`)
+  const [least, greatest] = [Math.min(...ratios), Math.max(...ratios)].map(short)
+  expect(page).toContain(`${least} to ${greatest} times what etcd takes from its own client`)
+})
+
+test.each([
+  [
+    'scale-groups.json',
+    (of: string[]) => `costs ${of[0]} times as much among 100,000 groups and ${of[1]} times`,
+  ],
+  ['scale-rows.json', (of: string[]) => `with 100 rows a group ${of[0]} and ${of[1]} times`],
+] as const)('what is not touched costs what is kept: %s', (file, textFor) => {
+  const { sizes }: ScaleReport = JSON.parse(textOf(`bench/results/${file}`))
+  const larger = sizes.slice(1).map(({ work }) => work)
+  const commits = larger.map(({ commitsOfSome }) => commitsOfSome.cpuRatio.median.toFixed(2))
+  const reads = larger.map(({ readsOfSome }) => readsOfSome.cpuRatio.median.toFixed(2))
+  expect(page).toContain(textFor(commits))
+  expect(page).toContain(`${reads.join(' and ')} times`)
+})
+
+test('failures of YCSB are told', () => {
+  const { workloads }: YcsbReport = JSON.parse(textOf('bench/results/ycsb.json'))
+  const failed = workloads.filter(({ failures }) => failures > 0)
+  expect(failed.map((one) => [one.workload, one.failuresByCode])).toEqual([['a', { conflict: 1 }]])
+  expect(page).toContain('One operation of A failed, with `conflict`.')
 })
 
 test('writes stand still for as long as is recorded', () => {
