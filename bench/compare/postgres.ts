@@ -188,6 +188,8 @@ async function runLoad(place: Place, pids: readonly number[], load: Load): Promi
   const before = await treesCpuSeconds(pids)
   const { latenciesMs, clientCpu } = await ask(place, operation, clients, seconds)
   const after = await treesCpuSeconds(pids)
+  // So many clients connect for longer than a short run lasts: it measured nothing.
+  if (latenciesMs.length === 0) throw new Error('pgbench came to no transaction in its time')
   const result = resultOf(latenciesMs, 0, seconds * 1000)
   const per1000 = (used: number): number => (used / latenciesMs.length) * 1000
   return {
@@ -219,7 +221,7 @@ async function ask(
   const latenciesMs: number[] = []
   for (const name of await readdir(work)) {
     if (!name.startsWith('log.')) continue
-    const lines = (await readFile(join(work, name), 'utf8')).trim().split('\n')
+    const lines = (await readFile(join(work, name), 'utf8')).split('\n').filter((one) => one !== '')
     for (const line of lines) latenciesMs.push(Number(line.split(' ')[2]) / 1000)
     await rm(join(work, name))
   }
