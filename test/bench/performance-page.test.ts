@@ -23,7 +23,7 @@ interface Kept {
 
 const kept: readonly Kept[] = [
   {
-    file: 'compare-commits.json',
+    file: 'compare-64-256.json',
     systems: ['trilithon', 'oneGroup', 'etcdGo', 'etcd', 'postgres', 'ceiling'],
   },
   {
@@ -101,10 +101,15 @@ test.each(kept)('the ratios are those of the same run: $file', ({ file, systems 
 })
 
 test("commits into one group beside etcd's own client are told with all rounds", () => {
-  const { runs }: CompareReport = JSON.parse(textOf('bench/results/compare-commits.json'))
+  const { runs }: CompareReport = JSON.parse(textOf('bench/results/compare-64-256.json'))
   const rateOf = (system: SystemName, round: number): number =>
-    runs.find((run) => run.system === system && run.round === round && run.clients === 64)
-      ?.perSecond ?? Number.NaN
+    runs.find(
+      (run) =>
+        run.system === system &&
+        run.operation === 'commits' &&
+        run.round === round &&
+        run.clients === 64,
+    )?.perSecond ?? Number.NaN
   const ratios = [0, 1, 2].map((round) => rateOf('oneGroup', round) / rateOf('etcdGo', round))
   const [first, second, third] = ratios.map(short)
   expect(page).toContain(`(${first}, ${second} and ${third} in the three rounds`)
