@@ -10,6 +10,7 @@ import type { Random } from '../src/ports/random.ts'
 import type { OrderedStore, Put } from '../src/ports/storage.ts'
 import type { Trace } from '../src/ports/trace.ts'
 import type { Transport } from '../src/ports/transport.ts'
+import type { PeerClocks } from '../src/replica/peer-clocks.ts'
 import type { ObservedLeases } from '../src/replica/replica.ts'
 import type { Message, PeerFrame } from '../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../src/wire/peer-codec.ts'
@@ -77,6 +78,8 @@ export interface ClusterParts<P extends Program, ClientFrame> {
   pauseClient(client: string, lengthMicros: number): void
   /** What this node counts on of leases, and has granted; undefined: nothing any more. */
   leasesOf(program: P): ObservedLeases | undefined
+  /** What it knows of the others' clocks. */
+  clocksOf(program: P): Pick<PeerClocks, 'held'>
 }
 
 export interface Traffic {
@@ -102,7 +105,7 @@ const clusterName = clusterId('sim')
 
 /** Of no group, and as many whatever is asked for. */
 const betweenNodes: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
-  ...(['digest-request', 'digest', 'renew', 'renewed', 'slow'] as const),
+  ...(['digest-request', 'digest', 'clock', 'renew', 'renewed', 'slow'] as const),
 ])
 
 function ofGroups({ messages }: PeerFrame): number {
@@ -289,6 +292,11 @@ export class Cluster<P extends Program, ClientFrame> {
     }
   }
 
+  /** What a node dates requests by, without its noticing; undefined until it is open. */
+  #heldWall({ program, reading }: NodeHost<P>): number | undefined {
+    return program && reading && this.#parts.clocksOf(program).held(reading)
+  }
+
   /** A node would not start, or stopped by itself: what its operator, or its daemon, would do. */
   #tend(host: NodeHost<P>, error: unknown): void {
     const { world, coverage, atlas } = this
@@ -370,9 +378,12 @@ export class Cluster<P extends Program, ClientFrame> {
         if (this.atlas.isSound(name) && !this.atlas.hasHurtData(name)) judge.onOpen(name)
       },
       onTrace: (event) => {
-        if (event.kind === 'propose') this.#traffic.proposals += 1
+        if (event.kind === 'propose') {
+          this.#traffic.proposals += 1
+          judge.clocks.onProposed(name, event, this.#heldWall(host))
+        }
         if (event.kind === 'index-relayed') {
-          judge.indexes.onRelayed(name, event, host.reading?.wall)
+          judge.indexes.onRelayed(name, event, this.#heldWall(host))
         }
         judge.onTrace(name, event)
       },

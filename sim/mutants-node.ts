@@ -22,8 +22,8 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replica/driver.ts',
-        find: 'now: clock.monotonicMs(), mayPropose, isAdmitted }',
-        replace: 'now: clock.wallMicros() / 1000, mayPropose, isAdmitted }',
+        find: 'const now = clock.monotonicMs()\n',
+        replace: 'const now = clock.wallMicros() / 1000\n',
       },
     ],
   },
@@ -238,6 +238,17 @@ export const nodeMutants: readonly Mutant[] = [
         file: 'src/replica/flush.ts',
         find: "  const kind = code === chosenValueCode ? 'chosen' : 'accept'\n",
         replace: "  const kind = code === chosenValueCode + 10 ? 'chosen' : 'accept'\n",
+      },
+    ],
+  },
+  {
+    id: 'S28',
+    title: 'an entry goes by the clock of its proposer, however far that is ahead of the others',
+    edits: [
+      {
+        file: 'src/replica/driver.ts',
+        find: 'stamp: clocks.held({ wall, now })',
+        replace: 'stamp: wall',
       },
     ],
   },

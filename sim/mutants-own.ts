@@ -121,8 +121,8 @@ export const ownMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/compose.ts',
-        find: 'Math.max(state.timestamp + 1, context.wall)',
-        replace: 'Math.max(1, context.wall)',
+        find: 'Math.max(state.timestamp + 1, context.stamp)',
+        replace: 'Math.max(1, context.stamp)',
       },
     ],
   },

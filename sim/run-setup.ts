@@ -83,6 +83,7 @@ export function makeCluster(
     killClient,
     pauseClient,
     leasesOf: ({ replica }) => replica.observedLeases,
+    clocksOf: ({ replica }) => replica.clocks,
     open: (ports, nodeOptions, fail) => {
       const { groupsAtOnceMax } = relayBounds
       const relay = { ...agendaBounds, groupsAtOnceMax, ...options.relay }

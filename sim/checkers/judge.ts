@@ -12,6 +12,7 @@ import type { Narrator } from '../narrator.ts'
 import { AcceptorChecker } from './acceptor-checker.ts'
 import { AgendaChecker } from './agenda-checker.ts'
 import { CellChecker } from './cell-checker.ts'
+import { ClockChecker } from './clock-checker.ts'
 import { DataDisks } from './data-disks.ts'
 import { DigestChecker } from './digest-checker.ts'
 import { recordsLeftOf, recordsOf } from './flush-records.ts'
@@ -39,6 +40,7 @@ export class Judge {
   readonly disks: DataDisks
   readonly agendas: AgendaChecker
   readonly indexes: IndexChecker
+  readonly clocks: ClockChecker
   /** Called after an entry was applied and checked. */
   onApplied: (node: string, group: string) => void = () => undefined
   /** Called as an entry becomes visible somewhere: who might still serve the group without it? */
@@ -70,6 +72,7 @@ export class Judge {
     this.cells = new CellChecker(referee)
     this.agendas = new AgendaChecker(referee)
     this.indexes = new IndexChecker(referee, coverage)
+    this.clocks = new ClockChecker(book, referee)
     model.onWrite = (write) => this.indexes.onWrite(write)
   }
 

@@ -253,7 +253,7 @@ class NodeStep {
   #context(): Context {
     return {
       ...{ node: this.#name, incarnation: this.#incarnation, limits: this.#setting.limits },
-      ...{ trace: silentTrace, wall: 1 + this.#proposed, now: nowMs },
+      ...{ trace: silentTrace, wall: 1 + this.#proposed, stamp: 1 + this.#proposed, now: nowMs },
       ...{ mayPropose: true, isAdmitted: true, leases: this.#leases },
       isSuspected: () => this.#setting.scope.isEachForItself,
       drawNumber: () => this.#incarnation * 1000 + (this.#drawn += 1),

@@ -92,6 +92,8 @@ export interface Limits {
   readonly leaseMs: number
   /** The most by which a monotonic clock is taken to run fast or slow, in millionths. */
   readonly clockDriftPpm: number
+  /** How far this node's wall clock may be ahead of a majority's: a node that is further goes by theirs. */
+  readonly clockLeadMsMax: number
   /** Groups that this node holds a lease for, and that each peer may hold one for here. */
   readonly leaseGroupsMax: number
   /** A group that is not read for so long is taken out of the lease. */
@@ -143,6 +145,7 @@ export const defaultLimits: Limits = {
   forwardMs: 1_000,
   leaseMs: 1_000,
   clockDriftPpm: 10_000,
+  clockLeadMsMax: 500,
   leaseGroupsMax: 10_000,
   leaseIdleMs: 10_000,
   invalidateMs: 5,
@@ -154,6 +157,9 @@ export const defaultLimits: Limits = {
 
 /** Clocks that are off by more are broken, and no lease could be relied on. */
 export const clockDriftPpmMax = 200_000
+
+/** Less than messages take makes every clock look ahead. */
+export const clockLeadMsMin = 100
 
 /** A machine that stands still for so long, its monotonic clock with it, may not notice. */
 export const suspensionMs = 50
@@ -189,6 +195,7 @@ export function checkLimits(limits: Limits): void {
     limits.leaseMs === 0 || limits.leaseMs >= leaseMsMin(limits.clockDriftPpm),
     'limits: a lease is hardly held before it is over',
   )
+  assert(limits.clockLeadMsMax >= clockLeadMsMin, 'limits: every message makes a clock look ahead')
   assert(limits.validationWindow >= 1, 'limits: the validation window is empty')
   assert(limits.historyMs >= 1, 'limits: a version is gone as soon as it is superseded')
   assert(limits.historyMs <= historyMsMax, 'limits: history is kept beyond all clocks')

@@ -7,6 +7,7 @@ import { CellStore } from '../cells/cell-store.ts'
 import type { CellService } from '../cells/operation.ts'
 import type { Transport } from '../ports/transport.ts'
 import { Driver, type DriverOptions, type DriverPorts } from '../replica/driver.ts'
+import { heldClock } from '../replica/peer-clocks.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
 import type { ReplicaStatus } from '../replica/replica-status.ts'
 import { AgendaService } from '../queues/agenda-service.ts'
@@ -83,8 +84,9 @@ export class Node {
     this.#ports = ports
     this.#options = options
     this.#driver = driver
-    const { clock, random, trace, clients: transport, elsewhere = new Map() } = ports
+    const { random, trace, clients: transport, elsewhere = new Map() } = ports
     const { node, placement } = options
+    const clock = heldClock(ports.clock, driver.clocks)
     const common = { replica: driver, clock, random }
     this.#groups = new GroupService(common)
     this.#agendas = new AgendaService({ node, ...common })
@@ -118,7 +120,7 @@ export class Node {
     return this.#background.cells
   }
 
-  get replica(): LocalReplica & Pick<Driver, 'observedLeases'> {
+  get replica(): LocalReplica & Pick<Driver, 'observedLeases' | 'clocks'> {
     return this.#driver
   }
 

@@ -1,6 +1,12 @@
 /** What single values cannot tell: settings that contradict one another. */
 import { isIPv4 } from 'node:net'
-import { clockDriftPpmMax, entryBytesMax, leaseMsMin, transactionBytesMax } from '../base/limits.ts'
+import {
+  clockDriftPpmMax,
+  clockLeadMsMin,
+  entryBytesMax,
+  leaseMsMin,
+  transactionBytesMax,
+} from '../base/limits.ts'
 import type { Listen } from './config-values.ts'
 import type { NodeConfig } from './node-config.ts'
 import { replicaSetsOf } from './replica-sets.ts'
@@ -109,6 +115,12 @@ function checkLimitPairs({ limits }: NodeConfig, complain: Complain): void {
     complain(
       'limits.lease_ms',
       `limits.lease_ms (${limits.leaseMs}) must be 0, or at least ${leaseMsMin(limits.clockDriftPpm)} with limits.clock_drift_ppm (${limits.clockDriftPpm}): a shorter lease is hardly held before it is over`,
+    )
+  }
+  if (limits.clockLeadMsMax < clockLeadMsMin) {
+    complain(
+      'limits.clock_lead_ms_max',
+      `limits.clock_lead_ms_max (${limits.clockLeadMsMax}) must be at least ${clockLeadMsMin}: others' clocks are known as exactly as messages are fast`,
     )
   }
   if (limits.entryBytesMax > entryBytesMax || limits.entryBytesMax < transactionBytesMax) {

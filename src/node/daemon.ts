@@ -13,7 +13,7 @@ import { systemRandom } from '../adapters/system-random.ts'
 import { present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import { placementOver } from '../placement/placement.ts'
-import type { Trace } from '../ports/trace.ts'
+import type { Trace, TraceEvent } from '../ports/trace.ts'
 import { DataStore } from '../replica/data-store.ts'
 import { authorization } from './authorization.ts'
 import { Node } from './compose.ts'
@@ -131,7 +131,7 @@ export class Daemon {
     logger.info({ url: this.#server.url, data: config.data }, 'listening; opening the stores')
     const clock = systemClock
     const random = systemRandom
-    const trace = tellingOfFolds(this.#metrics.trace, logger)
+    const trace = tellingOperator(this.#metrics.trace, logger)
     const folder = await openDataFolder(config.data, {
       // The log says itself what it has lost, position by position; the data cannot. It keeps what is
       // read again itself, as flushes, and needs less of a cache.
@@ -298,17 +298,24 @@ function isOfData(error: unknown): boolean {
   return error instanceof StoreError && error.detail.store === 'data'
 }
 
-/** A start that reads all of a long log takes a while: whoever waits for it sees how far it is. */
-function tellingOfFolds(trace: Trace, logger: Logger): Trace {
+/** What is for an operator to know as it happens. */
+function tellingOperator(trace: Trace, logger: Logger): Trace {
   return {
     emit: (event) => {
       trace.emit(event)
-      if (event.kind !== 'folding') return
-      const { flush, last } = event
-      logger.info({ flush, last }, 'reading the log')
+      // A start that reads all of a long log takes a while: whoever waits for it sees how far it is.
+      if (event.kind === 'folding') logger.info(fieldsOf(event), 'reading the log')
+      if (event.kind !== 'clock') return
+      if (event['is'] === 'ahead') logger.warn(fieldsOf(event), 'the wall clock is ahead: set it')
+      else logger.info(fieldsOf(event), 'the wall clock is right again')
     },
     mark: (name) => trace.mark(name),
   }
+}
+
+function fieldsOf(event: TraceEvent): object {
+  const { kind: _, ...fields } = event
+  return fields
 }
 
 function damagedData(cause: Error): StoreError {

@@ -152,6 +152,10 @@ function messagesOf(
   } else if (canLose === 0 && nodes.length > 2) {
     messages.push('the cluster cannot lose another node')
   }
+  if (replica.isClockAhead) {
+    const lead = `${(replica.clockLeadMs / 1000).toFixed(1)} s ahead of most others'`
+    messages.push(`this node's wall clock is ${lead}: set it; commits go by the others' meanwhile`)
+  }
   if (dataResets > 0) {
     messages.push(
       'data/ was damaged and has been rebuilt from the log; the old one is data.damaged',

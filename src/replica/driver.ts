@@ -32,7 +32,6 @@ import type {
   LocalReplica,
   Outcome,
   PageRange,
-  ReadLevel,
   ReadPoint,
   Row,
   Submission,
@@ -40,6 +39,7 @@ import type {
 import { LeaseKeeper } from './lease-keeper.ts'
 import { openMeta } from './log-recovery.ts'
 import { LogStore } from './log-store.ts'
+import type { PeerClocks } from './peer-clocks.ts'
 import { Peers } from './peers.ts'
 import { StoredRecords } from './record-source.ts'
 import { Reads } from './reads.ts'
@@ -51,7 +51,7 @@ import { Rounds } from './rounds.ts'
 import { SettledRows } from './settled.ts'
 import { Steps } from './steps.ts'
 import { excessOf, transactionOf } from './submission-size.ts'
-import { suppliedBy } from './supply.ts'
+import { digestFor, suppliedBy } from './supply.ts'
 import { takeUpLog } from './take-up.ts'
 
 export interface DriverPorts {
@@ -221,7 +221,8 @@ export class Driver implements LocalReplica {
 
   #self(): LinkInfo {
     const { storeId, incarnation } = this.#log.identity
-    return { storeId, incarnation, durableFlush: this.#log.durableFlush }
+    const wallMicros = this.#ports.clock.wallMicros()
+    return { storeId, incarnation, durableFlush: this.#log.durableFlush, wallMicros }
   }
 
   holds(group: GroupId): boolean {
@@ -247,13 +248,8 @@ export class Driver implements LocalReplica {
     )
   }
 
-  read(
-    group: GroupId,
-    level: ReadLevel,
-    timeoutMs: number,
-    atLeast?: Position,
-  ): Promise<ReadPoint> {
-    return this.#reads.read(group, level, timeoutMs, atLeast)
+  read(...asked: Parameters<LocalReplica['read']>): ReturnType<LocalReplica['read']> {
+    return this.#reads.read(...asked)
   }
 
   rowsNow(...asked: Parameters<LocalReplica['rowsNow']>): ReturnType<LocalReplica['rowsNow']> {
@@ -267,6 +263,11 @@ export class Driver implements LocalReplica {
   async outcome(group: GroupId, intent: IntentName, timeoutMs: number): Promise<IntentOutcome> {
     await this.read(group, 'current', timeoutMs)
     return this.#replica.outcome(group, intent)
+  }
+
+  /** What this node knows of the others' clocks, for observers and for `heldClock`. */
+  get clocks(): PeerClocks {
+    return this.#peers.clocks
   }
 
   /** What this node counts on of leases and has granted itself, for observers; absent once it stops. */
@@ -283,12 +284,8 @@ export class Driver implements LocalReplica {
     return this.#reads.get(group, key)
   }
 
-  getAt(
-    group: GroupId,
-    keys: readonly Uint8Array[],
-    at: Timestamp,
-  ): Promise<readonly (Row | undefined)[]> {
-    return this.#reads.getAt(group, keys, at)
+  getAt(...asked: Parameters<LocalReplica['getAt']>): ReturnType<LocalReplica['getAt']> {
+    return this.#reads.getAt(...asked)
   }
 
   scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]> {
@@ -306,14 +303,16 @@ export class Driver implements LocalReplica {
   status(): ReplicaStatus {
     const { storeId, incarnation } = this.#log.identity
     const { durableFlush, settledFlush } = this.#log
+    const { clock } = this.#ports
     return {
       ...{ storeId, incarnation, durableFlush, settledFlush },
       groupsInMemory: this.#replica.groupsInMemory,
       requests: this.#requests.count,
       overlayBytes: this.#data.overlayBytes,
-      openSnapshots: this.#data.pins.count(this.#ports.clock.monotonicMs()),
+      openSnapshots: this.#data.pins.count(clock.monotonicMs()),
       leasedGroups: this.#keeper.leases.heldGroups,
       grantedGroups: this.#keeper.leases.grantedGroups,
+      ...this.#peers.clocks.status({ wall: clock.wallMicros(), now: clock.monotonicMs() }),
       failure: this.#failure?.message,
       peers: this.#peers.list(),
     }
@@ -360,14 +359,12 @@ export class Driver implements LocalReplica {
 
   #onMessage(from: NodeId, message: Message): void {
     switch (message.kind) {
-      case 'digest-request': {
-        const limit = this.#options.limits.digestGroupsMax
-        const { after, asked } = message
-        const since = this.#log.since(after, limit)
-        return this.#peers.send(from, { kind: 'digest', after, asked, ...since })
-      }
+      case 'digest-request':
+        return this.#peers.send(from, digestFor(this.#log, this.#options.limits, message))
       case 'digest':
         return this.#peers.onDigest(from, message)
+      case 'clock':
+        return this.#peers.onClock(from, message.wall)
       case 'renew':
       case 'renewed':
       case 'hand-back':
@@ -423,8 +420,10 @@ export class Driver implements LocalReplica {
   #reading(): Reading {
     const { clock } = this.#ports
     const { mayPropose } = this.#headroom
-    const { isAdmitted } = this.#peers
-    return { wall: clock.wallMicros(), now: clock.monotonicMs(), mayPropose, isAdmitted }
+    const { isAdmitted, clocks } = this.#peers
+    const wall = clock.wallMicros()
+    const now = clock.monotonicMs()
+    return { wall, now, stamp: clocks.held({ wall, now }), mayPropose, isAdmitted }
   }
 
   #run(effects: readonly Effect[], group: GroupId): void {

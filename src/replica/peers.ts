@@ -4,7 +4,7 @@
  */
 import { present } from '../base/assert.ts'
 import { compareText } from '../base/bytes.ts'
-import type { GroupId, NodeId, Position } from '../base/ids.ts'
+import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import { pack, unpack } from '../base/pack.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -12,6 +12,7 @@ import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo, Transport } from '../ports/transport.ts'
 import type { Digest, DigestRequest, Message, PeerFrame } from '../replication/message.ts'
 import { DigestMark, type OwnLog } from './digest-mark.ts'
+import { PeerClocks, clockTellMs } from './peer-clocks.ts'
 import { PeerOutbox } from './peer-outbox.ts'
 import type { Digested } from './roll-call.ts'
 
@@ -47,6 +48,7 @@ interface Peer {
   readonly outbox: PeerOutbox
   lastHeardMs: number
   lastSentMs: number
+  clockToldMs: number
   isSuspected: boolean
   /** All groups of the peer's flushes through here were named to this node, of those that it can read. */
   digestedThrough: number
@@ -65,6 +67,7 @@ interface Peer {
 }
 
 export class Peers {
+  readonly clocks: PeerClocks
   readonly #options: PeersOptions
   readonly #peers: ReadonlyMap<NodeId, Peer>
   #admittedBy = 0
@@ -74,6 +77,7 @@ export class Peers {
 
   constructor(options: PeersOptions) {
     this.#options = options
+    this.clocks = new PeerClocks(options.nodes.length, options.limits)
     this.#asked = options.incarnation * 2 ** 32
     const now = options.clock.monotonicMs()
     const others = options.nodes.filter((node) => node !== options.node)
@@ -93,6 +97,7 @@ export class Peers {
       outbox: new PeerOutbox(),
       lastHeardMs: now,
       lastSentMs: now,
+      clockToldMs: now,
       isSuspected: false,
       hasAdmitted: false,
       digestedThrough,
@@ -188,6 +193,8 @@ export class Peers {
     peer.hasAdmitted = true
     this.#learn(peer, info.storeId, info.durableFlush ?? 0)
     this.heard(peer.node)
+    this.#tellClock(peer)
+    if (info.wallMicros !== undefined) this.onClock(peer.node, info.wallMicros)
     this.askDigest(peer.node)
     return peer.node
   }
@@ -241,11 +248,33 @@ export class Peers {
   beat(): void {
     const { clock, limits } = this.#options
     const now = clock.monotonicMs()
+    this.#watchClock(now)
     for (const peer of this.#peers.values()) {
-      if (now - peer.lastSentMs >= limits.heartbeatMs) this.#sendFrame(peer, [])
+      if (now - peer.clockToldMs >= clockTellMs) this.#tellClock(peer)
+      else if (now - peer.lastSentMs >= limits.heartbeatMs) this.#sendFrame(peer, [])
       if (now - peer.lastHeardMs >= limits.suspectMs) this.#setSuspected(peer, true)
       if (peer.isPutOff) this.#request(peer)
     }
+  }
+
+  #tellClock(peer: Peer): void {
+    const { clock } = this.#options
+    peer.clockToldMs = clock.monotonicMs()
+    this.send(peer.node, { kind: 'clock', wall: clock.wallMicros() })
+  }
+
+  /** What a peer's wall clock showed as it said so. */
+  onClock(from: NodeId, wall: Timestamp): void {
+    this.clocks.hear(from, wall, this.#options.clock.monotonicMs())
+  }
+
+  #watchClock(now: number): void {
+    const { clock, trace } = this.#options
+    const moment = { wall: clock.wallMicros(), now }
+    const is = this.clocks.look(moment)
+    if (is === undefined) return
+    trace.mark(is === 'ahead' ? 'the wall clock is ahead' : 'the wall clock is right again')
+    trace.emit({ kind: 'clock', is, leadMs: this.clocks.leadMs(moment) })
   }
 
   /** Called every `digestMs`. */

@@ -15,6 +15,10 @@ export interface ReplicaStatus {
   readonly leasedGroups: number
   /** Groups that peers may serve so as far as this node knows, each peer's counted. */
   readonly grantedGroups: number
+  /** How far this node's wall clock is ahead of a majority's, and what messages take, milliseconds; 0: it is not. */
+  readonly clockLeadMs: number
+  /** By more than `clockLeadMsMax`. */
+  readonly isClockAhead: boolean
   readonly failure: string | undefined
   readonly peers: ReturnType<Peers['list']>
 }

@@ -37,6 +37,7 @@ import type { IntentName, IntentOutcome } from './local-replica.ts'
 export interface Reading {
   readonly wall: Timestamp
   readonly now: number
+  readonly stamp: Timestamp
   readonly mayPropose: boolean
   readonly isAdmitted: boolean
 }
@@ -98,6 +99,7 @@ export class Replica {
       leases,
       wall: 0,
       now: 0,
+      stamp: 0,
       mayPropose: false,
       isAdmitted: false,
       isSuspected: (peer) => this.#suspected.has(peer),
@@ -116,6 +118,7 @@ export class Replica {
     const context = this.#context
     context.wall = reading.wall
     context.now = reading.now
+    context.stamp = reading.stamp
     context.mayPropose = reading.mayPropose
     context.isAdmitted = reading.isAdmitted
     // Before, not after: only now have the effects of the last step reached the data store.

@@ -1,10 +1,10 @@
-/** Answers a peer that asks for committed entries: out of the log, as many as the bounds allow. */
+/** Answers peers that ask for what they lack: out of the log, as much as the bounds allow. */
 import type { Limits } from '../base/limits.ts'
 import type { Effect } from '../replication/effect.ts'
-import type { ChosenEntry, Entries } from '../replication/message.ts'
+import type { ChosenEntry, Digest, DigestRequest, Entries } from '../replication/message.ts'
 import type { LogStore } from './log-store.ts'
 
-/** Contiguous from the first one asked for; none when that is not known, or damaged, here. */
+/** Committed entries, contiguous from the first one asked for; none when that is not known, or damaged, here. */
 export function suppliedBy(
   log: LogStore,
   { catchUpEntriesMax, catchUpBytesMax }: Limits,
@@ -22,4 +22,13 @@ export function suppliedBy(
     bytes += value.length
   }
   return { kind: 'entries', group, epoch, from, entries, committed }
+}
+
+/** The groups that this node's flushes have written in since. */
+export function digestFor(
+  log: LogStore,
+  { digestGroupsMax }: Limits,
+  { after, asked }: DigestRequest,
+): Digest {
+  return { kind: 'digest', after, asked, ...log.since(after, digestGroupsMax) }
 }

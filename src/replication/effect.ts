@@ -102,6 +102,8 @@ export interface Context {
   readonly wall: Timestamp
   /** The monotonic clock at this event, in milliseconds. */
   readonly now: number
+  /** What entries are stamped by: the wall clock, where it is not too far ahead of the others' (CLOCK-1). */
+  readonly stamp: Timestamp
   /** Whether this node may take proposals on (its overlay and log have room). */
   readonly mayPropose: boolean
   /**

@@ -192,6 +192,12 @@ export interface ForwardReply extends Envelope {
   readonly verdict: Verdict
 }
 
+/** What the sender's wall clock showed as this left. */
+export interface ClockTold {
+  readonly kind: 'clock'
+  readonly wall: Timestamp
+}
+
 /** What is said of the leases for one group. */
 export type GroupLeaseMessage = Invalidate | Invalidated | Revoke | Revoked | Release
 
@@ -233,7 +239,7 @@ export interface Digest {
 export type Message = GroupMessage | NodeMessage
 
 /** Between two nodes, of no group. */
-export type NodeMessage = DigestRequest | Digest | LeaseMessage
+export type NodeMessage = DigestRequest | Digest | ClockTold | LeaseMessage
 
 /** What one node sends another at once: the messages of one turn of the loop. Empty: a heartbeat. */
 export interface PeerFrame {

@@ -17,8 +17,8 @@ import { pack, unpack } from '../base/pack.ts'
 import type { LinkInfo } from '../ports/transport.ts'
 
 /** The protocol versions this build speaks. */
-export const protocolMin = 2
-export const protocolMax = 2
+export const protocolMin = 3
+export const protocolMax = 3
 
 export const nonceBytes = 16
 /** A hello and everything else before the first frame stays below this. */
@@ -56,7 +56,7 @@ export function encodeHandshake(message: HandshakeMessage): Uint8Array {
     case 'hello': {
       const { side, role, cluster, node, nonce, info } = message.hello
       const range = [message.hello.protocolMin, message.hello.protocolMax]
-      const of = [info.storeId, info.incarnation, info.durableFlush]
+      const of = [info.storeId, info.incarnation, info.durableFlush, info.wallMicros]
       return pack([messageFormat, 'hello', side, role, range, cluster, node, nonce, of])
     }
     case 'proof':
@@ -99,16 +99,14 @@ function isRole(value: unknown): value is Role {
   return typeof value === 'string' && roles.includes(value)
 }
 
-function decodeInfo([storeId, incarnation, durableFlush]: readonly unknown[]):
-  LinkInfo | undefined {
-  const isAbsent = [storeId, incarnation, durableFlush].every(
-    (one) => one === null || one === undefined,
-  )
-  if (isAbsent) return {}
-  if (typeof storeId !== 'string' || !isCount(incarnation) || !isCount(durableFlush)) {
-    return undefined
-  }
-  return { storeId, incarnation, durableFlush }
+function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
+  const [storeId, incarnation, durableFlush, wallMicros] = of
+  if (of.every((one) => one === null || one === undefined)) return {}
+  if (typeof storeId !== 'string' || !isCount(incarnation)) return undefined
+  if (!isCount(durableFlush)) return undefined
+  const own = { storeId, incarnation, durableFlush }
+  if (wallMicros === null || wallMicros === undefined) return own
+  return isCount(wallMicros) ? { ...own, wallMicros } : undefined
 }
 
 function isCount(value: unknown): value is number {

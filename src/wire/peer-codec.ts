@@ -70,6 +70,7 @@ const kinds = {
   renewed: 22,
   'hand-back': 23,
   slow: 24,
+  clock: 26,
 } as const satisfies Record<PackedMessage['kind'], number>
 
 /** Fields of a message of each kind, its kind and envelope among them; absent ones are sent as nil. */
@@ -95,6 +96,7 @@ const fieldCounts: Readonly<Record<PackedMessage['kind'], number>> = {
   renewed: 6,
   'hand-back': 2,
   slow: 2,
+  clock: 2,
 }
 
 /** Messages about one ballot at one position. */
@@ -207,6 +209,8 @@ function packMessage(message: PackedMessage): Packable {
   switch (message.kind) {
     case 'digest-request':
       return [kinds[message.kind], message.after, message.asked]
+    case 'clock':
+      return [kinds[message.kind], message.wall]
     case 'renew':
     case 'renewed':
     case 'hand-back':
@@ -289,6 +293,8 @@ function readMessage(value: unknown): PackedMessage {
         after: field.count(fields[1], 'after'),
         asked: field.count(fields[2], 'asked'),
       }
+    case 'clock':
+      return { kind, wall: field.count(fields[1], 'wall') }
     case 'renew':
     case 'renewed':
     case 'hand-back':

@@ -114,8 +114,18 @@ function reasonIn(answers: readonly HandshakeMessage[]): string | undefined {
 }
 
 test.each<readonly [string, Partial<Hello>, string, string]>([
-  ['a release with newer versions only', { protocolMin: 3, protocolMax: 9 }, secret, 'protocol: '],
-  ['a release with older versions only', { protocolMin: 0, protocolMax: 1 }, secret, 'protocol: '],
+  [
+    'a release with newer versions only',
+    { protocolMin: protocolMax + 1, protocolMax: 9 },
+    secret,
+    'protocol: ',
+  ],
+  [
+    'a release with older versions only',
+    { protocolMin: 0, protocolMax: protocolMin - 1 },
+    secret,
+    'protocol: ',
+  ],
   ['a node of another cluster', { cluster: 'other' }, secret, 'cluster: '],
   ['a client on the peers’ path', { role: 'client', node: '' }, secret, 'role: '],
   ['a node with another secret', {}, 'guess', 'secret: '],

@@ -22,6 +22,7 @@ const contradictions: readonly (readonly [string, Partial<Limits>])[] = [
   ['beyond all clocks', { historyMs: 200 * 366 * 86_400_000 }],
   ['is not held between', { snapshotHoldMs: 0 }],
   ['under such clocks', { clockDriftPpm: 200_001 }],
+  ['every message makes', { clockLeadMsMax: 99 }],
   ['hardly held', { leaseMs: 104 }],
   ['hardly held', { leaseMs: 499, clockDriftPpm: 200_000 }],
 ]

@@ -96,6 +96,7 @@ export class CoreNode implements RecordSource {
     const { group, now } = this.#cluster
     const reading = {
       wall: 1_000_000 + now * 1000,
+      stamp: 1_000_000 + now * 1000,
       now,
       mayPropose: this.hasRoom,
       isAdmitted: true,

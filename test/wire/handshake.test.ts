@@ -27,7 +27,10 @@ const hello: fc.Arbitrary<Hello> = fc
     ...{ cluster: name, node: name, nonce },
     info: fc.oneof(
       fc.constant({}),
-      fc.record({ storeId: fc.uuid(), incarnation: count, durableFlush: count }),
+      fc.record(
+        { storeId: fc.uuid(), incarnation: count, durableFlush: count, wallMicros: count },
+        { requiredKeys: ['storeId', 'incarnation', 'durableFlush'] },
+      ),
     ),
   })
   .map(({ range: [protocolMin, protocolMax], ...rest }) => ({ ...rest, protocolMin, protocolMax }))
@@ -88,6 +91,10 @@ test.each([
   [
     'a negative flush',
     pack([1, 'hello', 'dialer', 'peer', [1, 1], 'c', 'n', zeros, ['id', 1, -1]]),
+  ],
+  [
+    'a clock before its time',
+    pack([1, 'hello', 'dialer', 'peer', [1, 1], 'c', 'n', zeros, ['id', 1, 1, -1]]),
   ],
   ['a proof that is text', pack([1, 'proof', 'text'])],
   ['a word too long', pack([1, 'refuse', 'x'.repeat(handshakeBytesMax)])],

@@ -1,0 +1,30 @@
+/** What a node says of itself in words. */
+import { expect, test } from 'vitest'
+import { nodeId } from '../../src/base/ids.ts'
+import { statusFigures, statusReport, type StatusParts } from '../../src/node/status.ts'
+
+const node = nodeId('n1')
+
+/** A node of one, that is well but for its clock. */
+function partsWith(clockLeadMs: number, isClockAhead: boolean): StatusParts {
+  return {
+    ...{ node, cluster: 'c', nodes: [{ id: node, url: 'http://127.0.0.1:1', set: 'main' }] },
+    ...{ version: '0', url: 'http://127.0.0.1:1', state: 'running', startedAtMs: 0, nowMs: 0 },
+    ...{ dataResets: 0, indexes: undefined },
+    replica: {
+      ...{ storeId: 's', incarnation: 1, durableFlush: 0, settledFlush: 0, groupsInMemory: 0 },
+      ...{ requests: 0, overlayBytes: 0, openSnapshots: 0, leasedGroups: 0, grantedGroups: 0 },
+      ...{ clockLeadMs, isClockAhead, failure: undefined, peers: [] },
+    },
+  }
+}
+
+test('CLOCK-1: a status says that the clock is ahead, by how much, and what to do', () => {
+  expect(statusReport(partsWith(120, false)).messages).toEqual([])
+  const [message, ...others] = statusReport(partsWith(3_600_000, true)).messages
+  expect(message).toMatch(/wall clock is 3600.0 s ahead of most others': set it/)
+  expect(others).toEqual([])
+  const figures = statusFigures(partsWith(120, false))
+  const lead = figures.find(({ name }) => name === 'trilithon_replica_clock_lead_ms')
+  expect(lead?.value).toBe(120)
+})

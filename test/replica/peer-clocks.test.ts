@@ -1,0 +1,99 @@
+/** What a node makes of what its peers say of their wall clocks. */
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { nodeId } from '../../src/base/ids.ts'
+import { PeerClocks } from '../../src/replica/peer-clocks.ts'
+
+const [x, y, z, v] = [nodeId('n2'), nodeId('n3'), nodeId('n4'), nodeId('n5')]
+const limits = { clockLeadMsMax: 500 }
+/** The right time at this moment of the monotonic clock, which starts at zero. */
+const rightAt = (nowMs: number): number => 1_000_000_000 + nowMs * 1_000
+const second = 1_000_000
+
+test('CLOCK-1: of three nodes, both others have to be behind', () => {
+  const clocks = new PeerClocks(3, limits)
+  const ahead = rightAt(0) + 3 * second
+  expect(clocks.held({ wall: ahead, now: 0 })).toBe(ahead)
+  expect(clocks.leadMs({ wall: ahead, now: 0 })).toBe(0)
+  clocks.hear(x, rightAt(0), 0)
+  expect(clocks.held({ wall: ahead, now: 0 })).toBe(ahead)
+  clocks.hear(y, rightAt(0) + 1 * second, 0)
+  expect(clocks.held({ wall: ahead, now: 0 })).toBe(rightAt(0) + 1.5 * second)
+  expect(clocks.leadMs({ wall: ahead, now: 0 })).toBe(2_000)
+  // Time goes on, for all of them.
+  expect(clocks.held({ wall: ahead + 7_000, now: 7 })).toBe(rightAt(7) + 1.5 * second)
+})
+
+test('CLOCK-1: of five nodes, three others have to be behind', () => {
+  const clocks = new PeerClocks(5, limits)
+  const wall = rightAt(0) + 10 * second
+  clocks.hear(x, wall, 0)
+  clocks.hear(y, rightAt(0), 0)
+  clocks.hear(z, rightAt(0) + 2 * second, 0)
+  expect(clocks.held({ wall, now: 0 })).toBe(wall)
+  clocks.hear(v, rightAt(0) + 1 * second, 0)
+  expect(clocks.held({ wall, now: 0 })).toBe(rightAt(0) + 2.5 * second)
+})
+
+/** What is told of a clock that is so far ahead, second by second, while both others tell theirs. */
+function told(clocks: PeerClocks, leadsMs: readonly number[]): readonly (string | undefined)[] {
+  return leadsMs.map((leadMs, second) => {
+    const now = second * 1_000
+    for (const peer of [x, y]) clocks.hear(peer, rightAt(now), now)
+    return clocks.look({ wall: rightAt(now) + leadMs * 1_000, now })
+  })
+}
+
+test('CLOCK-1: a clock is told to be ahead, and to be right again, once each', () => {
+  const clocks = new PeerClocks(3, limits)
+  const leads = [400, 600, 600, 600, 600, 400, 600, 260, 250, 0]
+  const said = told(clocks, leads).map((word) => word ?? '')
+  expect(said).toEqual(['', '', '', 'ahead', '', '', '', '', 'right', ''])
+})
+
+test('CLOCK-1: after a suspension a right clock is not told to be ahead', () => {
+  const clocks = new PeerClocks(3, limits)
+  told(clocks, [0, 0, 0])
+  // The machine slept for an hour, its monotonic clock with it; links are up again five seconds later.
+  const wallAt = (now: number): number => rightAt(now) + 3_600 * second
+  for (let now = 3_000; now < 8_000; now += 200) {
+    expect(clocks.look({ wall: wallAt(now), now })).toBeUndefined()
+    expect(clocks.held({ wall: wallAt(now), now })).toBeLessThan(wallAt(now))
+  }
+  clocks.hear(x, wallAt(8_000), 8_000)
+  expect(clocks.look({ wall: wallAt(8_000), now: 8_000 })).toBeUndefined()
+  expect(clocks.held({ wall: wallAt(8_000), now: 8_000 })).toBe(wallAt(8_000))
+})
+
+test('CLOCK-1: clocks that were set back are believed after a while', () => {
+  const clocks = new PeerClocks(3, limits)
+  const setBack = 60 * second
+  for (const peer of [x, y]) clocks.hear(peer, rightAt(0), 0)
+  const leads: number[] = []
+  for (let nowMs = 1_000; nowMs <= 25_000; nowMs += 1_000) {
+    for (const peer of [x, y]) clocks.hear(peer, rightAt(nowMs) - setBack, nowMs)
+    leads.push(clocks.leadMs({ wall: rightAt(nowMs), now: nowMs }))
+  }
+  expect(leads[0]).toBe(0)
+  expect(leads.at(-1)).toBe(60_000)
+})
+
+test('CLOCK-1: a clock within the bound is never held back, however late the others are heard', () => {
+  const heard = fc.record({
+    peer: fc.constantFrom(x, y),
+    offsetMs: fc.integer({ min: -200, max: 200 }),
+    lateMs: fc.integer({ min: 0, max: 250 }),
+    pauseMs: fc.integer({ min: 0, max: 4_000 }),
+  })
+  fc.assert(
+    fc.property(fc.array(heard, { maxLength: 40 }), (all) => {
+      const clocks = new PeerClocks(3, limits)
+      let nowMs = 0
+      for (const { peer, offsetMs, lateMs, pauseMs } of all) {
+        nowMs += pauseMs
+        clocks.hear(peer, rightAt(nowMs) + (offsetMs - lateMs) * 1_000, nowMs)
+        expect(clocks.held({ wall: rightAt(nowMs), now: nowMs })).toBe(rightAt(nowMs))
+      }
+    }),
+  )
+})
