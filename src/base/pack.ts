@@ -5,14 +5,19 @@
 // Without its native part: strings here are short, and calling it costs more than reading them.
 import { Packr } from 'msgpackr/pack'
 
-const packr = new Packr({
+const options = {
   useRecords: false,
   int64AsType: 'number',
   encodeUndefinedAsNil: true,
   // A member named `toJSON` is data and not called; bytes from outside make no cyclic values.
   useToJSON: false,
   structuredClone: false,
-})
+} as const
+
+/** Writes the number of an object's members as two bytes, whatever it is, and throws when it is more. */
+const packr = new Packr(options)
+/** Counts the members first, and writes their number as it has room. */
+const widePackr = new Packr({ ...options, variableMapSize: true })
 
 /** What can be packed: MessagePack's own kinds; `undefined` becomes nil. */
 export type Packable =
@@ -27,7 +32,12 @@ export type Packable =
 
 /** The value's bytes, in memory of their own. */
 export function pack(value: Packable): Buffer {
-  return packr.pack(value)
+  try {
+    return packr.pack(value)
+  } catch {
+    // Some object has more than 65,535 members. The other way gives small ones other bytes than are stored.
+    return widePackr.pack(value)
+  }
 }
 
 /**

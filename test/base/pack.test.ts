@@ -62,6 +62,13 @@ test('pack: bytes packed before are not overwritten by what is packed after', ()
   )
 })
 
+test('pack: an object has as many members as it has, and what is packed after it is as before', () => {
+  const many = Object.fromEntries(Array.from({ length: 65_536 }, (_, i) => [String(i), i]))
+  const before = pack({ a: 1 })
+  expect(unpack(pack([many, { a: 1 }]))).toEqual([many, { a: 1 }])
+  expect(pack({ a: 1 }).equals(before)).toBe(true)
+})
+
 test('pack: garbage is a value or undefined, never an exception', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {

@@ -93,6 +93,15 @@ function nested(depth: number): Json {
   return value
 }
 
+function membersOf(count: number): Json {
+  return Object.fromEntries(Array.from({ length: count }, (_, i) => [i.toString(36), 1]))
+}
+
+test('a body of few members is packed as it always was', () => {
+  const bytes = Buffer.from(bytesOf({ a: 1, b: [{}] }))
+  expect(bytes.toString('hex')).toBe('de0002a16101a16291de0000')
+})
+
 test.each<[string, Json, string]>([
   ['NaN', Number.NaN, 'invalid'],
   ['infinity', [Number.POSITIVE_INFINITY], 'invalid'],
@@ -109,6 +118,7 @@ test.each<[string, Json]>([
   ['100 levels', nested(100)],
   ['a whole mebibyte', 'x'.repeat(cellBytesMax - 2)],
   ['numbers that pack larger than they are written', Array<number>(200_000).fill(0.5)],
+  ['more members than two bytes count', [membersOf(65_536), { few: membersOf(2) }]],
 ])('a body at its bounds is taken: %s', (_, value) => {
   expect(unpackBody(bytesOf(value))).toStrictEqual(value)
 })
