@@ -3,8 +3,9 @@
  * a batch in parts. Whoever asks need not know where a shard is.
  */
 import { present, unreachable } from '../base/assert.ts'
-import { problem, type Outcome } from '../base/problem.ts'
+import { problem, type Outcome, type Problem } from '../base/problem.ts'
 import { isRowKey, type ShardLeader, type StoredCell, type Written } from './cell.ts'
+import { operationProblem } from './operation-check.ts'
 import type {
   Answer,
   Answered,
@@ -74,6 +75,9 @@ export class RoutedCells implements CellService {
     if (first === undefined)
       return this.#serviceOf(operation.datastore, 0).execute(operation, options)
     if (others.length === 0) return first.service.execute(operation, options)
+    // Each set sees its own part: what is too much, or waits for too long, is so as a whole.
+    const refused = operationProblem(operation)
+    if (refused !== undefined) return Promise.resolve(refusal(refused))
     const parts = [first, ...others]
     if (operation.kind === 'log') return readLogs(operation, parts, options)
     return carryOut(operation, parts, options)
@@ -101,6 +105,10 @@ export class RoutedCells implements CellService {
     }
     return [...parts].map(([service, places]) => ({ service, places }))
   }
+}
+
+function refusal(refused: Problem): Answered {
+  return { answer: { kind: 'problem', problem: refused }, positions: [] }
 }
 
 function shardOfRow(rowKey: string): number {

@@ -4,7 +4,7 @@ import type { CellService, GetLog, StoredLogPage } from '../../src/cells/operati
 import { RoutedCells } from '../../src/cells/routed-cells.ts'
 import { problem, type Outcome } from '../../src/base/problem.ts'
 import { pause } from '../../src/txn/time.ts'
-import { any, ask, createBench, datastore, settled } from './kit.ts'
+import { any, ask, createBench, datastore, rowKey, settled } from './kit.ts'
 
 test('a set that does not answer keeps the log of another one back for the time of a read, not of a wait', async () => {
   const { world, clockOf } = createBench()
@@ -32,6 +32,54 @@ test('a set that does not answer keeps the log of another one back for the time 
   const answer = await settled(world, ask(cells, operation, { timeoutMs: 22_000 }))
   expect(answer.items.map(({ kind }) => kind)).toEqual(['ok', 'problem'])
   expect(world.nowMicros - startMicros).toBeLessThan(2_100_000)
+})
+
+test.each([
+  ['a wait without an end', { waitMs: Number.MAX_SAFE_INTEGER }, 'tailWaitSecondsMax'],
+  ['a page without an end', { limit: 1_000_000 }, 'pageItemsMax'],
+])('what no set would take is refused of several, too: %s', async (_, given, limit) => {
+  const { world, clockOf } = createBench()
+  const clock = clockOf('node')
+  const idle: CellService = {
+    execute: async (operation) => {
+      await pause({ clock }, operation.kind === 'log' ? operation.waitMs + 1 : 1)
+      const items: Outcome<StoredLogPage>[] = [
+        { kind: 'ok', value: { shard: 0, cells: [], next: 0 } },
+      ]
+      return { answer: { kind: 'log', items }, positions: [] }
+    },
+  }
+  const other: CellService = { execute: (...asked) => idle.execute(...asked) }
+  const setOf = (_: string, shard: number): number => shard % 2
+  const cells = new RoutedCells({ services: [idle, other], own: idle, setOf })
+  const items = [0, 1].map((shard) => ({ kind: 'after', shard, addedId: 0 }) as const)
+  const few = { limit: 1, waitMs: 0 }
+  const operation = { kind: 'log', datastore, items, read: any, ...few, ...given } as const
+  const refused = settled(world, ask(cells, operation))
+  await expect(refused).rejects.toMatchObject({ code: 'invalid', detail: { limit } })
+})
+
+test('a batch of more items than one may have is refused, however many sets it is for', async () => {
+  const { world } = createBench()
+  const service: CellService = {
+    execute: (operation) => {
+      const items = ('items' in operation ? operation.items : []).map((): Outcome<undefined> => ({
+        kind: 'ok',
+        value: undefined,
+      }))
+      return Promise.resolve({ answer: { kind: 'get', items }, positions: [] })
+    },
+  }
+  const other: CellService = { execute: (...given) => service.execute(...given) }
+  const setOf = (_: string, shard: number): number => shard % 2
+  const cells = new RoutedCells({ services: [service, other], own: service, setOf })
+  const items = Array.from({ length: 1001 }, (_, row) => ({ rowKey: rowKey(row), column: 'A' }))
+  const operation = { kind: 'get', datastore, read: any, items } as const
+  const refused = settled(world, ask(cells, operation))
+  await expect(refused).rejects.toMatchObject({
+    code: 'too-large',
+    detail: { limit: 'batchItemsMax' },
+  })
 })
 
 test('a wait for several sets goes on from where the look before it came to', async () => {
