@@ -2,9 +2,10 @@
 import type { Timestamp } from '../base/ids.ts'
 
 export function isoOf(timestamp: Timestamp): string {
-  const millis = new Date(Math.floor(timestamp / 1000)).toISOString()
-  const micros = String(timestamp % 1000).padStart(3, '0')
-  return millis.replace('Z', `${micros}Z`)
+  // Rounded down, before 1970 too: what is left over is never negative.
+  const millis = Math.floor(timestamp / 1000)
+  const micros = String(timestamp - millis * 1000).padStart(3, '0')
+  return new Date(millis).toISOString().replace('Z', `${micros}Z`)
 }
 
 const pattern = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,6}))?(Z|[+-]\d\d:\d\d))?$/i

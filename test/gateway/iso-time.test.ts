@@ -12,6 +12,18 @@ test('a time keeps its microseconds both ways', () => {
   expect(isoOf(1_767_225_600_000_001)).toBe('2026-01-01T00:00:00.000001Z')
 })
 
+test.each([
+  [-1, '1969-12-31T23:59:59.999999Z'],
+  [-1_000, '1969-12-31T23:59:59.999000Z'],
+  [-86_400_000_000, '1969-12-31T00:00:00.000000Z'],
+  [0, '1970-01-01T00:00:00.000000Z'],
+])(
+  'a time before 1970, as an indexed field may be, is written like any other: %i',
+  (time, text) => {
+    expect(isoOf(time)).toBe(text)
+  },
+)
+
 test('offsets, dates and short times are understood', () => {
   const newYear = 1_767_225_600_000_000
   for (const text of ['2026-01-01', '2026-01-01T00:00Z', '2026-01-01T02:00:00+02:00']) {
