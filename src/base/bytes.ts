@@ -45,6 +45,21 @@ export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
+/** As their UTF-8 bytes compare: by code point. */
+export function compareCodePoints(a: string, b: string): number {
+  const length = Math.min(a.length, b.length)
+  let i = 0
+  while (i < length && a.charCodeAt(i) === b.charCodeAt(i)) i += 1
+  if (i === length) return a.length - b.length
+  return rankOf(a.charCodeAt(i)) - rankOf(b.charCodeAt(i))
+}
+
+/** A half of a pair stands for a code point above all that are one unit. */
+function rankOf(unit: number): number {
+  const isHalf = unit >= 0xd800 && unit <= 0xdfff
+  return isHalf ? unit + 0x1_0000 : unit
+}
+
 const twoTo32 = 2 ** 32
 
 /** Writes a whole number from 0 to 2^53 - 1 as 8 bytes, big-endian; without a BigInt on the way. */

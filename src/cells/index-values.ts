@@ -2,7 +2,7 @@
  * Values of indexed fields: what a cell's JSON says as a value of the declared type, or nothing; how
  * two of them compare; and bytes in the same order.
  */
-import { compareText } from '../base/bytes.ts'
+import { compareCodePoints } from '../base/bytes.ts'
 import { microsOf } from './datetime.ts'
 import { encodePart } from '../tables/key-codec.ts'
 import type { PropertyKind } from '../../schema/model.ts'
@@ -55,10 +55,10 @@ export function indexValueOfText(type: IndexType, text: string): IndexValue | un
   return indexValue(type, text)
 }
 
-/** Absent ones come first. */
+/** As `sortBytes` compare, however long the values are; absent ones come first. */
 export function compareValues(a: IndexValue | null, b: IndexValue | null): number {
   if (a === null || b === null) return Number(a !== null) - Number(b !== null)
-  if (typeof a === 'string' && typeof b === 'string') return compareText(a, b)
+  if (typeof a === 'string' && typeof b === 'string') return compareCodePoints(a, b)
   return Number(a) - Number(b)
 }
 

@@ -4,6 +4,7 @@ import * as fc from 'fast-check'
 import {
   bufferOf,
   compareBytes,
+  compareCodePoints,
   compareText,
   crc32,
   equalBytes,
@@ -40,6 +41,21 @@ test('bytes: as latin1 text they come back, and order as before', () => {
     }),
     seeded,
   )
+})
+
+test('bytes: text compares by code point as its UTF-8 bytes do', () => {
+  const text = fc.string({
+    unit: fc.constantFrom('a', 'é', '\ud7ff', '\ue000', '\uffff', '😀', '𐀀'),
+  })
+  fc.assert(
+    fc.property(text, text, (a, b) => {
+      const order = compareBytes(Buffer.from(a), Buffer.from(b))
+      expect(Math.sign(compareCodePoints(a, b))).toBe(Math.sign(order))
+    }),
+    seeded,
+  )
+  expect(compareText('\uffff', '😀')).toBe(1)
+  expect(compareCodePoints('\ud800', '\ufffd')).not.toBe(0)
 })
 
 test('bytes: a buffer shares the memory it was made over', () => {
