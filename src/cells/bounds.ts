@@ -10,6 +10,8 @@ export const batchBytesMax: number = 8 * 1024 * 1024
 export const requestBytesMax: number = 16 * 1024
 /** Items of a batch that are at work at once. */
 export const batchConcurrencyMax = 256
+/** Bodies that are read at once for one answer, however small they are. */
+export const bodiesReadAtOnceMax = 256
 /** A put that meets entries it has not seen is validated anew so often. */
 export const putRerunsMax = 10
 /** A read whose state is forgotten before it is done is begun anew so often. */
@@ -34,6 +36,8 @@ export const indexesMax = 100
 /** Entries of one place looked at for one page of an index, and entries that one query sorts. */
 export const indexScanMax = 5_000
 export const indexSortMax = 10_000
+/** Their values, together. */
+export const indexSortBytesMax: number = 32 * 1024 * 1024
 /** Rows whose entries one transaction clears off a dropped index. */
 export const clearedRowsMax = 200
 /** How long one may wait for those who still keep it. */

@@ -17,6 +17,7 @@ import { intentsProblem, timeoutProblem, type Intents } from '../txn/intents.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import { Sessions } from '../txn/session.ts'
 import { untilDeadline } from '../txn/time.ts'
+import { AnswerRoom, type AnswerShare } from './answer-room.ts'
 import { checkBody } from './body.ts'
 import { batchConcurrencyMax } from './bounds.ts'
 import { getCells, openCellTables, shardKey } from './cell-table.ts'
@@ -44,7 +45,7 @@ import type {
 import { mapBounded } from './pool.ts'
 import { putCell } from './put.ts'
 import { purgePage } from './shard-purge.ts'
-import { answerFull, fitting, latestCell, rowOf, versionsOf, type ShardView } from './shard-read.ts'
+import { answerFull, latestCell, rowOf, versionsOf, type ShardView } from './shard-read.ts'
 import { ShardReader, type Call } from './shard-reader.ts'
 import { ByShard, shardOf } from './shard.ts'
 import { Sightings } from './sightings.ts'
@@ -225,13 +226,14 @@ export class CellStore implements CellService {
       if (refused !== undefined) found[place] = { kind: 'problem', problem: refused }
       else add(shards, shardOf(item.rowKey), place)
     }
+    const room = new AnswerRoom()
     // One moment for all of a shard.
     await mapBounded([...shards], batchConcurrencyMax, async ([shard, places]) => {
       const items = places.flatMap((place) => operation.items[place] ?? [])
-      const outcomes = await this.#getOfShard(operation, shard, items, call)
+      const outcomes = await this.#getOfShard(operation, shard, items, room, call)
       for (const [nth, place] of places.entries()) found[place] = outcomes[nth] ?? answerFull
     })
-    return { kind: 'get', items: fitting(found) }
+    return { kind: 'get', items: found }
   }
 
   /** By far the most batches are of one. */
@@ -251,15 +253,18 @@ export class CellStore implements CellService {
     operation: GetCells,
     shard: number,
     items: readonly GetItem[],
+    room: AnswerRoom,
     call: Call,
   ): Promise<readonly Outcome<StoredCell | undefined>[]> {
+    if (room.isFull) return items.map(() => answerFull)
     const read = await outcomeOf(() =>
       this.#reader.read(operation, shard, call, (view) =>
-        mapBounded(items, batchConcurrencyMax, (item) => getOne(view, item)),
+        room.attempt((share) =>
+          mapBounded(items, batchConcurrencyMax, (item) => getFitting(view, item, share)),
+        ),
       ),
     )
-    if (read.kind === 'problem') return items.map(() => read)
-    return read.value.map((value) => ({ kind: 'ok', value }))
+    return read.kind === 'problem' ? items.map(() => read) : read.value
   }
 
   #indexesOver(
@@ -299,6 +304,15 @@ async function getOne(view: ShardView, item: GetItem): Promise<StoredCell | unde
   if (refKey === undefined) return latestCell(view, { rowKey, column })
   const [found] = await getCells(view.rows, view.of, [{ rowKey, column, refKey }])
   return found?.cell
+}
+
+async function getFitting(
+  view: ShardView,
+  item: GetItem,
+  share: AnswerShare,
+): Promise<Outcome<StoredCell | undefined>> {
+  const cell = await share.readOne(() => getOne(view, item))
+  return cell === 'full' ? answerFull : { kind: 'ok', value: cell }
 }
 
 function refuse(refused: Problem | undefined): void {

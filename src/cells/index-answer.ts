@@ -1,18 +1,23 @@
 /** The answer to a query of an index: its entries, and the cells of their rows where they are asked for. */
-import { errorOf, problem } from '../base/problem.ts'
+import { StoreError } from '../base/errors.ts'
 import { pageItemsMax } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Tables } from '../tables/open.ts'
+import { answerBytesMax } from '../txn/bounds.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
+import { AnswerRoom, type AnswerShare } from './answer-room.ts'
 import { batchConcurrencyMax } from './bounds.ts'
 import type { StoredCell } from './cell.ts'
-import { queryIndex, type FoundEntry } from './index-query.ts'
+import { queryIndex, type FoundEntry, type FoundPage } from './index-query.ts'
 import type { IndexService } from './index-service.ts'
 import type { Answer, IndexedCells, QueryIndex } from './operation.ts'
 import { mapBounded } from './pool.ts'
-import { fullBudget, latestCell, rowOf } from './shard-read.ts'
+import { latestCell, rowOf, type ShardView } from './shard-read.ts'
 import type { Call, ShardReader } from './shard-reader.ts'
 import { shardOf } from './shard.ts'
+
+/** A number, or what says that there is none. */
+const numberBytes = 9
 
 export interface IndexAnswerParts {
   readonly tables: Tables
@@ -30,38 +35,104 @@ export async function answerQuery(
   const { definition } = await indexes.toAsk(datastore, name)
   const leftMs = (): number => remainingOrTimeout(clock, call.deadlineMs)
   const level = read.level === 'any' ? 'snapshot' : 'current'
-  const { entries, cursor } = await queryIndex({ tables, definition, level, leftMs }, operation)
-  const withCells = async (entry: FoundEntry): Promise<IndexedCells> => {
-    if (columns === undefined) return entry
-    return { ...entry, cells: await cellsOf(reader, operation, entry.rowKey, columns, call) }
-  }
-  const found = await mapBounded(entries, batchConcurrencyMax, withCells)
-  checkFits(found)
+  const query = (limit: number): Promise<FoundPage> =>
+    queryIndex({ tables, definition, level, leftMs }, { ...operation, limit })
+  const { entries, cursor } =
+    columns === undefined
+      ? await query(operation.limit)
+      : await pageWithCells({ reader, operation, columns, call }, query)
   const fields = definition.fields.map(({ field }) => field)
   const types = definition.fields.map(({ type }) => type)
-  return { kind: 'index', fields, types, entries: found, ...(cursor !== undefined && { cursor }) }
+  return { kind: 'index', fields, types, entries, ...(cursor !== undefined && { cursor }) }
 }
 
+/** Whose cells are read. */
+interface Asked {
+  readonly reader: ShardReader
+  readonly operation: QueryIndex
+  readonly columns: readonly string[] | 'all'
+  readonly call: Call
+}
+
+interface CellsPage {
+  readonly entries: readonly IndexedCells[]
+  readonly cursor?: string
+}
+
+/**
+ * A page of as many entries as their cells have room for. Where all of those asked for have none, fewer are
+ * asked for: each page has a cursor behind its own last entry only.
+ */
+async function pageWithCells(
+  asked: Asked,
+  query: (limit: number) => Promise<FoundPage>,
+): Promise<CellsPage> {
+  for (let { limit } = asked.operation; ;) {
+    const { entries, cursor } = await query(limit)
+    const room = new AnswerRoom()
+    const found = await mapBounded(entries, batchConcurrencyMax, async (entry) => {
+      const cells = room.take(entryBytes(entry)) && (await cellsOf(asked, entry.rowKey, room))
+      return cells ? { ...entry, cells } : undefined
+    })
+    const whole = found.flatMap((one) => one ?? [])
+    if (whole.length === entries.length) {
+      return cursor === undefined ? { entries: whole } : { entries: whole, cursor }
+    }
+    if (entries.length === 1) throw tooLarge()
+    limit = Math.max(1, whole.length)
+  }
+}
+
+/** Undefined: the answer is full. */
 function cellsOf(
-  reader: ShardReader,
-  operation: QueryIndex,
+  { reader, operation, columns, call }: Asked,
   rowKey: string,
-  columns: readonly string[] | 'all',
-  call: Call,
-): Promise<readonly StoredCell[]> {
-  return reader.read(operation, shardOf(rowKey), call, async (view) => {
-    if (columns === 'all') return (await rowOf(view, { rowKey, limit: pageItemsMax })).cells
-    const cells = await mapBounded(columns, batchConcurrencyMax, (column) =>
-      latestCell(view, { rowKey, column }),
-    )
-    return cells.flatMap((cell) => cell ?? [])
-  })
+  room: AnswerRoom,
+): Promise<readonly StoredCell[] | undefined> {
+  return reader.read(operation, shardOf(rowKey), call, (view) =>
+    room.attempt((share) =>
+      columns === 'all' ? allOf(view, rowKey, share) : someOf(view, rowKey, columns, share),
+    ),
+  )
 }
 
-function checkFits(found: readonly IndexedCells[]): void {
-  let { bytesLeft } = fullBudget()
-  for (const { cells = [] } of found) for (const { body } of cells) bytesLeft -= body.length
-  if (bytesLeft >= 0) return
-  const message = 'the cells of these rows do not fit one answer; ask for fewer entries'
-  throw errorOf(problem('too-large', message))
+async function allOf(
+  view: ShardView,
+  rowKey: string,
+  share: AnswerShare,
+): Promise<readonly StoredCell[] | undefined> {
+  const { cells, next } = await rowOf(view, { rowKey, limit: pageItemsMax }, share)
+  if (next === undefined) return cells
+  if (cells.length < pageItemsMax) return undefined
+  const message = `row ${rowKey} has more than ${pageItemsMax} columns; name those that you want`
+  const detail = { limit: 'pageItemsMax', limitValue: pageItemsMax }
+  throw new StoreError('too-large', message, detail)
+}
+
+async function someOf(
+  view: ShardView,
+  rowKey: string,
+  columns: readonly string[],
+  share: AnswerShare,
+): Promise<readonly StoredCell[] | undefined> {
+  let isFull = false
+  const cells = await mapBounded(columns, batchConcurrencyMax, async (column) => {
+    const cell = await share.readOne(() => latestCell(view, { rowKey, column }))
+    if (cell !== 'full') return cell
+    isFull = true
+    return undefined
+  })
+  return isFull ? undefined : cells.flatMap((cell) => cell ?? [])
+}
+
+function entryBytes({ values }: FoundEntry): number {
+  return values.reduce<number>((sum, value) => {
+    return sum + (typeof value === 'string' ? Buffer.byteLength(value) : numberBytes)
+  }, 0)
+}
+
+function tooLarge(): StoreError {
+  const message = 'the cells of this row do not fit one answer; ask for fewer columns'
+  const detail = { limit: 'answerBytesMax', limitValue: answerBytesMax }
+  return new StoreError('too-large', message, detail)
 }

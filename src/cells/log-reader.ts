@@ -7,6 +7,7 @@ import { StoreError } from '../base/errors.ts'
 import { errorOf, outcomeOf, type Outcome } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
+import { AnswerRoom } from './answer-room.ts'
 import { batchConcurrencyMax, watchedShardsMax } from './bounds.ts'
 import type { ShardPosition } from './cell.ts'
 import { placeProblem } from './operation-check.ts'
@@ -20,7 +21,6 @@ import {
 } from './operation.ts'
 import { mapBounded } from './pool.ts'
 import { logPage } from './shard-log.ts'
-import { fullBudget, type Budget } from './shard-read.ts'
 import type { Call, ShardReader } from './shard-reader.ts'
 import { shardGroup } from './shard.ts'
 
@@ -71,9 +71,9 @@ export class LogReader {
     const { items } = operation
     const pages = items.map((place) => this.#unchanged(operation, place))
     const open = items.flatMap((place, at) => (pages[at] === undefined ? [{ place, at }] : []))
-    const budget = fullBudget()
+    const room = new AnswerRoom()
     await mapBounded(open, batchConcurrencyMax, async ({ place, at }) => {
-      pages[at] = await outcomeOf(() => this.#logPage(operation, place, budget, call))
+      pages[at] = await outcomeOf(() => this.#logPage(operation, place, room, call))
     })
     return pages.map((page) => present(page, 'cells: each place has its page'))
   }
@@ -81,7 +81,7 @@ export class LogReader {
   async #logPage(
     operation: GetLog,
     place: LogPlace,
-    budget: Budget,
+    room: AnswerRoom,
     call: Call,
   ): Promise<StoredLogPage> {
     const refused = placeProblem(place)
@@ -91,7 +91,7 @@ export class LogReader {
       operation,
       place.shard,
       call,
-      (view) => logPage(view, place, { limit, budget }),
+      (view) => room.attempt((share) => logPage(view, place, { limit, share })),
     )
     return value.isWhole ? { asOf: position, ...value.page } : value.page
   }

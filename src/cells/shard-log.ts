@@ -7,28 +7,39 @@
  */
 import { assert } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
+import type { Outcome } from '../base/problem.ts'
 import type { StoredCell } from './cell.ts'
 import { logEntry, purgedAddedId, scanLog } from './cell-table.ts'
 import type { LogPlace, StoredLogPage } from './operation.ts'
-import { fill, takeCell, type Budget, type ShardView } from './shard-read.ts'
+import { AnswerRoom, type AnswerShare } from './answer-room.ts'
+import { fill, type ShardView } from './shard-read.ts'
 
 /** The cells behind a place; `isWhole` when there are no more. */
 export async function logPage(
   view: ShardView,
   place: LogPlace,
-  options: { readonly limit: number; readonly budget: Budget },
+  { limit, share }: { readonly limit: number; readonly share: AnswerShare },
 ): Promise<{ readonly page: StoredLogPage; readonly isWhole: boolean }> {
   const { of, rows } = view
   const after = place.kind === 'after' ? place.addedId : await before(view, place.timestamp)
-  const cellsOf = await scanLog(rows, of, after, options.limit)
-  const found = await fill(options.limit, (from, count) => cellsOf(from, from + count))
-  const cells: StoredCell[] = []
-  for (const cell of found) {
-    await checkOrder(view, cell, cells.at(-1))
-    if (!takeCell(cells, cell, options.budget)) break
-  }
+  const cellsOf = await scanLog(rows, of, after, limit)
+  const { cells, isWhole } = await fill(limit, share, (from, count) => cellsOf(from, from + count))
+  for (const [place, cell] of cells.entries()) await checkOrder(view, cell, cells[place - 1])
   const page = { shard: of.shard, cells, next: cells.at(-1)?.addedId ?? after }
-  return { page, isWhole: cells.length === found.length && found.length < options.limit }
+  return { page, isWhole }
+}
+
+/** Pages of several answers, as far as one has room for their cells: those without go on from where it ended. */
+export function fittingPages(pages: readonly Outcome<StoredLogPage>[]): Outcome<StoredLogPage>[] {
+  const share = new AnswerRoom().share()
+  return pages.map((page) => {
+    if (page.kind === 'problem') return page
+    const { shard, cells } = page.value
+    const over = cells.findIndex((cell) => !share.take(cell))
+    const first = cells[over]
+    if (first === undefined) return page
+    return { kind: 'ok', value: { shard, cells: cells.slice(0, over), next: first.addedId - 1 } }
+  })
 }
 
 async function checkOrder(

@@ -13,12 +13,13 @@
  * CELL-8  A purge removes nothing else: what is not older, of another column, or the latest of its
  *         column stays.
  */
-import { assert } from '../base/assert.ts'
+import { assert, present } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { GroupTables } from '../tables/open.ts'
 import type { GroupTransaction } from '../tables/types.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
+import { AnswerRoom } from './answer-room.ts'
 import { getCells, removeCells, scanLog, type CellRow } from './cell-table.ts'
 import type { CellName, ShardName, StoredCell } from './cell.ts'
 import { isOverColumn, type NumberedIndex } from './index-definition.ts'
@@ -61,10 +62,11 @@ export async function purgePage(ports: PurgePorts, task: PurgeTask): Promise<Pur
   const { of, deadlineMs } = task
   const looked = await readShard(ports, of, current, deadlineMs, (view) => lookAt(view, task))
   const { doomed, next } = looked.value
+  const { position } = present(looked.view, 'CELL-5: a shard is read at a view')
   const rest = next === undefined ? {} : { next }
-  if (doomed.length === 0) return { purged: 0, position: looked.view.position, ...rest }
+  if (doomed.length === 0) return { purged: 0, position, ...rest }
   const timeoutMs = remainingOrTimeout(ports.clock, deadlineMs)
-  const options = { timeoutMs, atLeast: looked.view.position, from: 'snapshot' } as const
+  const options = { timeoutMs, atLeast: position, from: 'snapshot' } as const
   const removed = await ports.tables
     .transaction((tx) => remove(tx, task, doomed, ports.indexes), options)
     .catch((error: unknown) => {
@@ -79,7 +81,10 @@ async function lookAt(
   task: PurgeTask,
 ): Promise<{ readonly doomed: readonly Doomed[]; readonly next: number | undefined }> {
   const cellsOf = await scanLog(view.rows, view.of, task.after, task.limit)
-  const found = await fill(task.limit, (from, count) => cellsOf(from, from + count))
+  const share = new AnswerRoom().share()
+  const { cells: found } = await fill(task.limit, share, (from, count) =>
+    cellsOf(from, from + count),
+  )
   const old = found.filter(({ createdAt }) => createdAt < task.before)
   const doomed: Doomed[] = []
   for (const cell of old) {

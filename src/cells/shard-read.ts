@@ -11,10 +11,9 @@ import { problem, type Outcome } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { GroupTables } from '../tables/open.ts'
 import type { GroupReader } from '../tables/types.ts'
-import { answerBytesMax } from '../txn/bounds.ts'
 import type { View } from '../txn/group-port.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
-import { unpackedBytes } from './body-bytes.ts'
+import { AnswerRoom, type AnswerShare } from './answer-room.ts'
 import { readRerunsMax } from './bounds.ts'
 import type { CellName, ShardName, StoredCell } from './cell.ts'
 import { firstColumn, scanColumn, type CellRow } from './cell-table.ts'
@@ -26,13 +25,10 @@ export interface ShardView {
   readonly rows: GroupReader
 }
 
-/** Bytes of bodies that an answer may still hold. */
-export interface Budget {
-  bytesLeft: number
-}
-
-export function fullBudget(): Budget {
-  return { bytesLeft: answerBytesMax }
+export interface Looked<Value> {
+  readonly value: Value
+  /** Absent when nothing was read. */
+  readonly view: View | undefined
 }
 
 /**
@@ -45,7 +41,7 @@ export async function readShard<Value>(
   read: ReadFrom,
   deadlineMs: number,
   work: (view: ShardView) => Promise<Value>,
-): Promise<{ readonly value: Value; readonly view: View }> {
+): Promise<Looked<Value>> {
   const level = read.level === 'any' ? 'snapshot' : 'current'
   const atLeast = positionOf(read.atLeast, of.shard) ?? 0
   for (let rerun = 0; ; rerun++) {
@@ -53,7 +49,8 @@ export async function readShard<Value>(
     const options = { timeoutMs, atLeast }
     try {
       const { value, view } = await tables.read(level, (rows) => work({ of, rows }), options)
-      assert(view !== undefined && view.position >= atLeast, 'CELL-5: a shard is read at a view')
+      const isSeen = view === undefined || view.position >= atLeast
+      assert(isSeen, 'CELL-5: a replica answers that is behind what was seen')
       return { value, view }
     } catch (error) {
       const isTooOld = error instanceof StoreError && error.code === 'snapshot-too-old'
@@ -74,49 +71,38 @@ export async function latestCell(
 const firstChunkRows = 4
 const chunkRowsMax = 256
 
+export interface Filled {
+  readonly cells: readonly StoredCell[]
+  /** The first one that there is no room for. */
+  readonly over?: StoredCell
+  /** There are no more. */
+  readonly isWhole: boolean
+}
+
 /**
- * The first `limit` cells; fewer when there are no more, or when the bodies are more than an answer
- * holds. `next` gives so many from a place, and fewer at the end.
+ * The first `limit` cells; fewer when there are no more, or when the answer is full. `next` gives so
+ * many from a place, and fewer at the end.
  */
 export async function fill(
   limit: number,
+  share: AnswerShare,
   next: (from: number, count: number) => Promise<readonly CellRow[]>,
-): Promise<readonly StoredCell[]> {
+): Promise<Filled> {
   const cells: StoredCell[] = []
-  let bytes = 0
-  while (cells.length < limit && bytes <= answerBytesMax) {
-    const count = Math.min(limit - cells.length, chunkRows(cells.length, bytes))
-    const rows = await next(cells.length, count)
-    for (const { cell } of rows) {
-      cells.push(cell)
-      bytes += unpackedBytes(cell.body)
-    }
-    if (rows.length < count) break
+  while (cells.length < limit) {
+    const most = cells.length === 0 ? firstChunkRows : chunkRowsMax
+    const wanted = Math.min(limit - cells.length, most)
+    const { asked, found, fitting } = await share.read(wanted, async (count) => {
+      const rows = await next(cells.length, count)
+      return rows.map(({ cell }) => cell)
+    })
+    for (const cell of found.slice(0, fitting)) cells.push(cell)
+    const over = found[fitting]
+    if (over !== undefined) return { cells, over, isWhole: false }
+    if (found.length < asked) return { cells, isWhole: true }
+    if (asked === 0) break
   }
-  return cells
-}
-
-/** As many as should just fill the answer, going by the rows so far. */
-function chunkRows(rows: number, bytes: number): number {
-  if (rows === 0) return firstChunkRows
-  const expected = Math.ceil(((answerBytesMax - bytes) / Math.max(1, bytes)) * rows) + 1
-  return Math.min(expected, chunkRowsMax)
-}
-
-/** Takes a cell's room, when there is so much: by what its body unpacks to, wherever that is done. */
-function hasRoom(budget: Budget, { body }: StoredCell): boolean {
-  const bytes = unpackedBytes(body)
-  if (bytes > budget.bytesLeft) return false
-  budget.bytesLeft -= bytes
-  assert(budget.bytesLeft >= 0, 'CELL-6: an answer unpacks to more than it may')
-  return true
-}
-
-/** Takes a cell into an answer when it fits; in an empty one it does. */
-export function takeCell(cells: StoredCell[], cell: StoredCell, budget: Budget): boolean {
-  if (!hasRoom(budget, cell)) return false
-  cells.push(cell)
-  return true
+  return { cells, isWhole: false }
 }
 
 export const answerFull: Outcome<never> = {
@@ -128,10 +114,10 @@ export const answerFull: Outcome<never> = {
 export function fitting(
   found: readonly Outcome<StoredCell | undefined>[],
 ): Outcome<StoredCell | undefined>[] {
-  const budget = fullBudget()
+  const share = new AnswerRoom().share()
   return found.map((outcome) => {
     if (outcome.kind === 'problem' || outcome.value === undefined) return outcome
-    return hasRoom(budget, outcome.value) ? outcome : answerFull
+    return share.take(outcome.value) ? outcome : answerFull
   })
 }
 
@@ -147,37 +133,37 @@ export async function versionsOf(
 ): Promise<CellPage<number>> {
   const { limit, reverse } = wanted
   let cursor: string | undefined
-  const found = await fill(limit + 1, async (_, count) => {
+  const { cells, over } = await fill(limit + 1, new AnswerRoom().share(), async (_, count) => {
     const options = { reverse, limit: count, ...(cursor !== undefined && { cursor }) }
     const page = await scanColumn(rows, of, wanted, options)
     cursor = page.cursor
     return page.items
   })
-  const cells: StoredCell[] = []
-  const budget = fullBudget()
-  for (const cell of found) {
-    const previous = cells.at(-1)
-    const isOrdered = previous === undefined || cell.refKey > previous.refKey !== reverse
+  for (const [place, { refKey }] of cells.slice(1).entries()) {
+    const isOrdered = refKey > (cells[place]?.refKey ?? refKey) !== reverse
     assert(isOrdered, 'CELL-2: versions are not in the order of their ref keys')
-    if (cells.length >= limit || !takeCell(cells, cell, budget)) return { cells, next: cell.refKey }
   }
-  return { cells }
+  const next = cells[limit] ?? over
+  return next === undefined ? { cells } : { cells: cells.slice(0, limit), next: next.refKey }
 }
 
 /** Two scans a column: one finds it, one its latest cell. */
 export async function rowOf(
   view: ShardView,
   wanted: { readonly rowKey: string; readonly from?: string; readonly limit: number },
+  share: AnswerShare = new AnswerRoom().share(),
 ): Promise<CellPage<string>> {
   const { rowKey, from, limit } = wanted
   const { of, rows } = view
   const cells: StoredCell[] = []
-  const budget = fullBudget()
   let column = await firstColumn(rows, of, rowKey, { gte: from ?? '' })
   for (; column !== undefined; column = await firstColumn(rows, of, rowKey, { gt: column })) {
-    const cell = await latestCell(view, { rowKey, column })
+    const name = { rowKey, column }
+    if (cells.length >= limit) return { cells, next: column }
+    const cell = await share.readOne(() => latestCell(view, name))
+    if (cell === 'full') return { cells, next: column }
     assert(cell !== undefined, 'CELL-2: a column is without its latest')
-    if (cells.length >= limit || !takeCell(cells, cell, budget)) return { cells, next: column }
+    cells.push(cell)
   }
   return { cells }
 }

@@ -1,9 +1,10 @@
 /** Reads of shards, each at one moment, with what they tell of how far the shard had come. */
+import { present } from '../base/assert.ts'
 import type { Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { GroupTables } from '../tables/open.ts'
 import type { ReadFrom } from './operation.ts'
-import { readShard, type ShardView } from './shard-read.ts'
+import { readShard, type Looked, type ShardView } from './shard-read.ts'
 import type { ByShard } from './shard.ts'
 import type { Sightings } from './sightings.ts'
 
@@ -34,19 +35,30 @@ export class ShardReader {
     call: Call,
     work: (view: ShardView) => Promise<Value>,
   ): Promise<Value> {
-    return (await this.readAt(asked, shard, call, work)).value
+    return (await this.#read(asked, shard, call, work)).value
   }
 
+  /** Of what reads something in any case. */
   async readAt<Value>(
-    { datastore, read }: Asked,
+    asked: Asked,
     shard: number,
     call: Call,
     work: (view: ShardView) => Promise<Value>,
   ): Promise<{ readonly value: Value; readonly position: Position }> {
+    const { value, view } = await this.#read(asked, shard, call, work)
+    return { value, position: present(view, 'CELL-5: a shard is read at a view').position }
+  }
+
+  async #read<Value>(
+    { datastore, read }: Asked,
+    shard: number,
+    call: Call,
+    work: (view: ShardView) => Promise<Value>,
+  ): Promise<Looked<Value>> {
     const ports = { tables: this.#shards.get(datastore, shard), clock: this.#clock }
     const of = { datastore, shard }
-    const { value, view } = await readShard(ports, of, read, call.deadlineMs, work)
-    call.seen.see(shard, view.position)
-    return { value, position: view.position }
+    const done = await readShard(ports, of, read, call.deadlineMs, work)
+    if (done.view !== undefined) call.seen.see(shard, done.view.position)
+    return done
   }
 }

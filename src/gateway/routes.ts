@@ -125,7 +125,7 @@ export const routes: readonly Route[] = [
       schema: { type: 'object', additionalProperties: { type: 'string' } },
     },
     answers: { 200: { what: 'Entries, and where to go on.', schema: 'IndexPage' } },
-    problems: ['not-found'],
+    problems: ['not-found', 'too-large'],
     handler: queryIndex,
   },
   {

@@ -16,7 +16,7 @@ import { IndexRelay } from '../../src/tables/index-relay.ts'
 import type { GroupPort } from '../../src/txn/group-port.ts'
 import { LocalGroups } from '../../src/txn/local-groups.ts'
 import { Sessions } from '../../src/txn/session.ts'
-import { createBench, datastore, put, rowKey, settled } from './kit.ts'
+import { ask, createBench, datastore, put, putItem, rowKey, settled } from './kit.ts'
 
 const given = {
   table: 'driver_index',
@@ -184,6 +184,70 @@ test('a query whose filters leave most out reads more at a time, and its pages j
   })
   expect(replica.currentReads - seldom).toBeLessThan(10)
   expect(seldom - before).toBeGreaterThan(0)
+})
+
+/** All pages of a query, by the entries that each has. */
+async function pagesOf(
+  query: (cursor: { readonly cursor?: string }) => Promise<CellIndexPage>,
+): Promise<(readonly string[])[]> {
+  const pages: (readonly string[])[] = []
+  for (let cursor: string | undefined; ;) {
+    const page = await query(cursor === undefined ? {} : { cursor })
+    pages.push(page.entries.map((one) => one.rowKey))
+    cursor = page.cursor
+    if (cursor === undefined) return pages
+  }
+}
+
+test('CELL-6: a page ends where its cells are as much as an answer unpacks to, and the next one goes on', async () => {
+  const { tables, clock, run, rest, write, index } = bench()
+  await run(applyIndex(tables, definition(), clock))
+  await run(markIndexBuilt(tables, declared()))
+  const rows = Array.from({ length: 8 }, (_, row) => rowKey(row))
+  for (const row of rows.keys()) {
+    await write(row, 'BASE', 1, { driver: ann, at: row, fare: { total: -row } })
+    await write(row, 'NOTES', 1, { text: 'x'.repeat(900_000) })
+  }
+  await rest()
+  const orders: readonly [object, readonly string[]][] = [
+    [{}, rows],
+    [{ order: 'fare.total' }, rows.toReversed()],
+  ]
+  for (const [order, expected] of orders) {
+    for (const columns of ['all', ['NOTES']] as const) {
+      const pages = await pagesOf((cursor) =>
+        run(index.query({ driver: ann }, { ...order, ...cursor, columns })),
+      )
+      expect(pages.flat()).toEqual(expected)
+      expect(pages.map((page) => page.length)).toEqual([4, 4])
+    }
+  }
+  await write(7, 'BASE', 2, { driver: bob })
+  for (const column of ['MORE', 'EVEN_MORE', 'ALL', 'REST']) {
+    await write(7, column, 1, { text: 'x'.repeat(900_000) })
+  }
+  await rest()
+  await expect(run(index.query({ driver: bob }, { columns: 'all' }))).rejects.toMatchObject({
+    code: 'too-large',
+    detail: { limit: 'answerBytesMax' },
+  })
+})
+
+test('a row of more columns than one page has is not shown in part', async () => {
+  const { store, tables, clock, run, rest, write, index } = bench()
+  await run(applyIndex(tables, definition(), clock))
+  await run(markIndexBuilt(tables, declared()))
+  await write(1, 'BASE', 1, { driver: ann })
+  const columns = Array.from({ length: 1_000 }, (_, nth) => `C${nth}`)
+  const items = columns.map((column) => putItem({ rowKey: rowKey(1), column, refKey: 1 }, 1))
+  await run(ask(store, { kind: 'put', datastore, items }, { timeoutMs: 5_000 }))
+  await rest()
+  await expect(run(index.query({ driver: ann }, { columns: 'all' }))).rejects.toMatchObject({
+    code: 'too-large',
+    detail: { limit: 'pageItemsMax' },
+  })
+  const some = await run(index.query({ driver: ann }, { columns: ['BASE', 'C1'] }))
+  expect(Object.keys(some.entries[0]?.cells ?? {})).toEqual(['BASE', 'C1'])
 })
 
 test('IDX-6: an index is asked when the cells that were there are in it', async () => {

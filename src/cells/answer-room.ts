@@ -1,0 +1,163 @@
+/**
+ * The room that one answer has, taken by what is read for it while it is read, in however many shards:
+ * once something has found none, nothing more is read. What is under way is bounded too, by what the
+ * bodies so far were like.
+ *
+ * CELL-6  What an answer unpacks to is bounded.
+ */
+import { assert } from '../base/assert.ts'
+import { answerBytesMax } from '../txn/bounds.ts'
+import { packedBodyBytesMax } from './body.ts'
+import { unpackedBytes } from './body-bytes.ts'
+import { bodiesReadAtOnceMax } from './bounds.ts'
+import type { StoredCell } from './cell.ts'
+
+/** A cell's name, number and time at most: of small cells that is the most of them. */
+const besideBodyBytes = 160
+/** What a body is taken for as long as none has been read. */
+const firstBodyBytes: number = 64 * 1024
+
+assert(packedBodyBytesMax + besideBodyBytes <= answerBytesMax, 'limits: a cell has no room alone')
+
+/** Cells that were read for an answer. */
+export interface CellsRead {
+  /** How many were asked for; 0: the answer was full before. */
+  readonly asked: number
+  readonly found: readonly StoredCell[]
+  /** So many of them, from the first on, have room. */
+  readonly fitting: number
+}
+
+const nothing: CellsRead = { asked: 0, found: [], fitting: 0 }
+
+export class AnswerRoom {
+  #bytesLeft = answerBytesMax
+  #isFull = false
+  /** Bodies under way, and what was read. */
+  #reading = 0
+  #readCount = 0
+  #readBytes = 0
+  readonly #waiting: (() => void)[] = []
+
+  /** Something has found no room. */
+  get isFull(): boolean {
+    return this.#isFull
+  }
+
+  /** For one who reads alone, at one go. */
+  share(): AnswerShare {
+    return new AnswerShare(this)
+  }
+
+  /** For what may be done again: what it has taken is given back when it fails. */
+  async attempt<Value>(work: (share: AnswerShare) => Promise<Value>): Promise<Value> {
+    const share = this.share()
+    try {
+      return await work(share)
+    } catch (error) {
+      this.#giveBack(share.end())
+      throw error
+    }
+  }
+
+  /** False: there is not so much; then there is nothing for anybody any more. */
+  take(bytes: number): boolean {
+    if (this.#isFull || bytes > this.#bytesLeft) {
+      this.#isFull = true
+      return false
+    }
+    this.#bytesLeft -= bytes
+    assert(this.#bytesLeft >= 0, 'CELL-6: an answer unpacks to more than it may')
+    return true
+  }
+
+  /** Resolves with how many bodies may be read now, at most so many; 0: the answer is full. */
+  async begin(wanted: number): Promise<number> {
+    while (!this.#isFull) {
+      const count = Math.min(wanted, this.#mayBegin())
+      this.#reading += count
+      if (count > 0) return count
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    }
+    return 0
+  }
+
+  /** What was begun is read, or never will be. */
+  end(begun: number, read: { readonly count: number; readonly bytes: number }): void {
+    this.#reading -= begun
+    this.#readCount += read.count
+    this.#readBytes += read.bytes
+    for (const wake of this.#waiting.splice(0)) wake()
+  }
+
+  /** As many as should just fill the answer; one in any case, when none is under way. */
+  #mayBegin(): number {
+    const bytes = this.#readCount === 0 ? firstBodyBytes : this.#readBytes / this.#readCount
+    const expected = Math.min(Math.ceil(this.#bytesLeft / bytes), bodiesReadAtOnceMax)
+    return Math.max(expected - this.#reading, this.#reading === 0 ? 1 : 0)
+  }
+
+  #giveBack(bytes: number): void {
+    this.#bytesLeft += bytes
+    assert(this.#bytesLeft <= answerBytesMax, 'CELL-6: more room is given back than was taken')
+    if (bytes > 0) this.#isFull = false
+  }
+}
+
+/** What one reader takes of the room. */
+export class AnswerShare {
+  readonly #room: AnswerRoom
+  #bytes = 0
+  #isOver = false
+
+  constructor(room: AnswerRoom) {
+    this.#room = room
+  }
+
+  /** Gives what it has taken; what is still under way takes nothing any more. */
+  end(): number {
+    this.#isOver = true
+    return this.#bytes
+  }
+
+  /** By what the body unpacks to, wherever that is done. In an empty answer there is room for any cell. */
+  take(cell: StoredCell): boolean {
+    const bytes = bytesOf(cell)
+    if (this.#isOver || !this.#room.take(bytes)) return false
+    this.#bytes += bytes
+    return true
+  }
+
+  /** A cell, if there is one; `full`: the answer has no room for it. */
+  async readOne(
+    work: () => Promise<StoredCell | undefined>,
+  ): Promise<StoredCell | undefined | 'full'> {
+    const { asked, found, fitting } = await this.read(1, async () => {
+      const cell = await work()
+      return cell === undefined ? [] : [cell]
+    })
+    return asked === 0 || fitting < found.length ? 'full' : found[0]
+  }
+
+  /** Reads so many cells, or fewer, where they might be more than there is room for. */
+  async read(
+    wanted: number,
+    work: (count: number) => Promise<readonly StoredCell[]>,
+  ): Promise<CellsRead> {
+    const asked = this.#isOver ? 0 : await this.#room.begin(wanted)
+    if (asked === 0) return nothing
+    let found: readonly StoredCell[] = []
+    try {
+      found = await work(asked)
+      const over = found.findIndex((cell) => !this.take(cell))
+      return { asked, found, fitting: over < 0 ? found.length : over }
+    } finally {
+      const bytes = found.reduce((sum, cell) => sum + bytesOf(cell), 0)
+      this.#room.end(asked, { count: found.length, bytes })
+    }
+  }
+}
+
+function bytesOf({ body }: StoredCell): number {
+  return unpackedBytes(body) + besideBodyBytes
+}
