@@ -2,11 +2,14 @@
  * A query of an index over cells: the shard field's value, filters on other fields, an order, a page.
  * The entries of one value are in one place, by the second field; what a filter on that leaves out is
  * not read. Another order than that takes all entries of the value, up to a bound.
+ *
+ * A page ends before its limit where the values of its entries are as much as an answer holds.
  */
 import { StoreError } from '../base/errors.ts'
 import { pageItemsMax } from '../base/limits.ts'
 import type { Tables } from '../tables/open.ts'
-import { indexScanMax, indexSortMax } from './bounds.ts'
+import { answerBytesMax } from '../txn/bounds.ts'
+import { indexScanMax, indexSortBytesMax, indexSortMax } from './bounds.ts'
 import { scanPlace, type IndexedEntry } from './cell-table.ts'
 import type { IndexDefinition, NumberedIndex } from './index-definition.ts'
 import { fieldValues, placeOf, type FieldValues } from './index-row.ts'
@@ -81,6 +84,31 @@ export async function queryIndex(parts: QueryParts, query: IndexQuery): Promise<
   return orderPlace === 1 || orderPlace === 0 ? scan.inPlace() : scan.sorted(orderPlace)
 }
 
+/** With the bytes that its values have. */
+interface Weighed {
+  readonly entry: FoundEntry
+  readonly bytes: number
+}
+
+/** Entries looked at first, when nothing is known of their size. */
+const firstEntries = 64
+
+/** How many entries to look at next: no more than are expected to have so many bytes. */
+class Pace {
+  #count = 0
+  #bytes = 0
+
+  note(items: readonly IndexedEntry[]): void {
+    this.#count += items.length
+    this.#bytes += items.reduce((sum, { fields }) => sum + fields.length, 0)
+  }
+
+  next(wanted: number, bytesLeft: number): number {
+    const mean = Math.max(1, this.#bytes / Math.max(1, this.#count))
+    return Math.min(wanted, pageItemsMax, Math.floor(bytesLeft / mean) + 1)
+  }
+}
+
 interface Where {
   readonly place: Uint8Array
   readonly range: { readonly gte?: Uint8Array; readonly lte?: Uint8Array }
@@ -102,39 +130,43 @@ class Scan {
   async inPlace(): Promise<FoundPage> {
     const { limit } = this.#query
     const entries: FoundEntry[] = []
+    const pace = new Pace()
     let { cursor } = this.#query
-    let size = limit
+    let bytesLeft = answerBytesMax
+    let size = Math.min(limit, firstEntries)
     for (let scanned = 0; scanned < indexScanMax;) {
       const page = await this.#page(cursor, size)
+      pace.note(page.items)
       const fitting = this.#fitting(page.items)
+      const bytes = bytesOf(fitting)
       const room = limit - entries.length
+      // The next page begins behind the last entry of this one: it must not hold more.
       if (fitting.length > room) {
-        // The next page begins behind the last entry of this one: it must not hold more.
         size = room
         continue
       }
-      entries.push(...fitting)
+      if (bytes > bytesLeft && entries.length > 0) break
+      if (bytes > bytesLeft && fitting.length > 1) {
+        size = Math.ceil(size / 2)
+        continue
+      }
+      entries.push(...fitting.map(({ entry }) => entry))
+      bytesLeft -= bytes
       cursor = page.cursor
       scanned += size
       if (cursor === undefined) return { entries }
-      if (entries.length >= limit) break
+      if (entries.length >= limit || bytesLeft <= 0) break
       // Where filters leave much out, few entries at a time would take a read for each.
-      size = Math.min(2 * size, pageItemsMax)
+      const isFiltered = fitting.length < page.items.length
+      size = pace.next(isFiltered ? 2 * size : limit - entries.length, bytesLeft)
     }
     return cursor === undefined ? { entries } : { entries, cursor }
   }
 
   async sorted(orderPlace: number): Promise<FoundPage> {
     const { limit, reverse, cursor: from } = this.#query
-    const all: FoundEntry[] = []
-    for (let cursor: string | undefined; ;) {
-      const page = await this.#page(cursor, pageItemsMax)
-      all.push(...this.#fitting(page.items))
-      if (all.length > indexSortMax) throw tooMany(this.#parts.definition)
-      cursor = page.cursor
-      if (cursor === undefined) break
-    }
-    const order = (a: FoundEntry, b: FoundEntry): number =>
+    const all = await this.#all()
+    const order = ({ entry: a }: Weighed, { entry: b }: Weighed): number =>
       compareValues(a.values[orderPlace] ?? null, b.values[orderPlace] ?? null) ||
       (a.rowKey < b.rowKey ? -1 : 1)
     all.sort(reverse ? (a, b) => order(b, a) : order)
@@ -142,9 +174,28 @@ class Scan {
     if (!Number.isSafeInteger(start) || start < 0) {
       throw new StoreError('invalid', 'this cursor is of another query')
     }
-    const entries = all.slice(start, start + limit)
+    const entries = fullPage(all.slice(start, start + limit))
     const end = start + entries.length
     return end < all.length ? { entries, cursor: String(end) } : { entries }
+  }
+
+  async #all(): Promise<Weighed[]> {
+    const all: Weighed[] = []
+    const pace = new Pace()
+    let bytesLeft = indexSortBytesMax
+    let size = firstEntries
+    for (let cursor: string | undefined; ;) {
+      const page = await this.#page(cursor, size)
+      pace.note(page.items)
+      const fitting = this.#fitting(page.items)
+      all.push(...fitting)
+      bytesLeft -= bytesOf(fitting)
+      if (all.length > indexSortMax) throw tooMany(this.#parts.definition)
+      if (bytesLeft < 0) throw tooLarge(this.#parts.definition)
+      cursor = page.cursor
+      if (cursor === undefined) return all
+      size = pace.next(pageItemsMax, bytesLeft)
+    }
   }
 
   #page(cursor: string | undefined, limit: number): ReturnType<typeof scanPlace> {
@@ -162,14 +213,25 @@ class Scan {
     })
   }
 
-  #fitting(items: readonly IndexedEntry[]): readonly FoundEntry[] {
+  #fitting(items: readonly IndexedEntry[]): readonly Weighed[] {
     const { definition } = this.#parts
     return items.flatMap(({ row_key: rowKey, fields }) => {
       const values = fieldValues(definition, fields)
       const fits = this.#where.filters.every((filter) => isMet(filter, values))
-      return fits ? [{ rowKey, values }] : []
+      return fits ? [{ entry: { rowKey, values }, bytes: fields.length }] : []
     })
   }
+}
+
+function bytesOf(weighed: readonly Weighed[]): number {
+  return weighed.reduce((sum, { bytes }) => sum + bytes, 0)
+}
+
+/** As many as an answer holds, and one in any case. */
+function fullPage(found: readonly Weighed[]): readonly FoundEntry[] {
+  let bytesLeft = answerBytesMax
+  const over = found.findIndex(({ bytes }, place) => (bytesLeft -= bytes) < 0 && place > 0)
+  return found.slice(0, over < 0 ? found.length : over).map(({ entry }) => entry)
 }
 
 function placeNamed({ name, fields }: IndexDefinition, field: string): number {
@@ -227,5 +289,11 @@ function isMet({ place, comparison, value }: Filter, values: FieldValues): boole
 function tooMany({ name }: IndexDefinition): StoreError {
   const message = `index ${name}: more than ${indexSortMax} entries would have to be sorted; filter them, or order by the second field`
   const detail = { limit: 'indexSortMax', limitValue: indexSortMax }
+  return new StoreError('too-large', message, detail)
+}
+
+function tooLarge({ name }: IndexDefinition): StoreError {
+  const message = `index ${name}: the values of the entries to be sorted are too large together; filter them, or order by the second field`
+  const detail = { limit: 'indexSortBytesMax', limitValue: indexSortBytesMax }
   return new StoreError('too-large', message, detail)
 }

@@ -40,6 +40,8 @@ function definition(): IndexDefinition {
   return checked.definition
 }
 
+const note = { field: 'note', type: 'string', column: 'BASE' } as const
+
 /** As the first change of its datastore declares it. */
 function declared(): NumberedIndex {
   return { ...definition(), number: 1 }
@@ -248,6 +250,45 @@ test('a row of more columns than one page has is not shown in part', async () =>
   })
   const some = await run(index.query({ driver: ann }, { columns: ['BASE', 'C1'] }))
   expect(Object.keys(some.entries[0]?.cells ?? {})).toEqual(['BASE', 'C1'])
+})
+
+test('CELL-6: a page ends where the values of its entries are as much as an answer holds', async () => {
+  const { tables, clock, run, rest, write, index } = bench()
+  const fields = [...definition().fields.slice(0, 2), note]
+  await run(applyIndex(tables, { ...definition(), fields }, clock))
+  await run(markIndexBuilt(tables, { ...declared(), fields }))
+  const rows = Array.from({ length: 10 }, (_, row) => rowKey(row))
+  for (const row of rows.keys()) {
+    await write(row, 'BASE', 1, { driver: ann, at: row, note: `${9 - row}${'é'.repeat(450_000)}` })
+  }
+  await rest()
+  const orders: readonly [object, readonly string[]][] = [
+    [{}, rows],
+    [{ order: 'note' }, rows.toReversed()],
+  ]
+  for (const [order, expected] of orders) {
+    const pages = await pagesOf((cursor) =>
+      run(index.query({ driver: ann }, { ...order, ...cursor })),
+    )
+    expect(pages.flat()).toEqual(expected)
+    for (const page of pages) expect(page.length).toBeLessThanOrEqual(4)
+  }
+})
+
+test('more than there is room for to be sorted is refused', async () => {
+  const { tables, clock, run, rest, write, index } = bench()
+  const fields = [...definition().fields.slice(0, 2), note]
+  await run(applyIndex(tables, { ...definition(), fields }, clock))
+  await run(markIndexBuilt(tables, { ...declared(), fields }))
+  for (let row = 0; row < 40; row++) {
+    await write(row, 'BASE', 1, { driver: ann, at: row, note: 'x'.repeat(900_000) })
+  }
+  await rest()
+  const sorted = run(index.query({ driver: ann }, { order: 'note' }))
+  await expect(sorted).rejects.toMatchObject({
+    code: 'too-large',
+    detail: { limit: 'indexSortBytesMax' },
+  })
 })
 
 test('IDX-6: an index is asked when the cells that were there are in it', async () => {
