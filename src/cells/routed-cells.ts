@@ -18,6 +18,8 @@ import type {
   PutCells,
   StoredLogPage,
 } from './operation.ts'
+import { fittingPages } from './shard-log.ts'
+import { fitting } from './shard-read.ts'
 import { isShard, shardOf } from './shard.ts'
 
 export interface RoutedCellsParts {
@@ -220,9 +222,9 @@ function mergedAnswer(
     case 'put':
       return { kind, items: gathered(parts, answers, putItems) }
     case 'get':
-      return { kind, items: gathered(parts, answers, getItems) }
+      return { kind, items: fitting(gathered(parts, answers, getItems)) }
     case 'log':
-      return { kind, items: gathered(parts, answers, logItems) }
+      return { kind, items: fittingPages(gathered(parts, answers, logItems)) }
     default:
       return unreachable(kind)
   }

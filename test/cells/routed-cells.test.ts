@@ -1,10 +1,14 @@
 /** Cells of several replica sets as one service. */
 import { expect, test } from 'vitest'
+import { cellBytesMax } from '../../src/base/limits.ts'
+import { CellStore } from '../../src/cells/cell-store.ts'
 import type { CellService, GetLog, StoredLogPage } from '../../src/cells/operation.ts'
 import { RoutedCells } from '../../src/cells/routed-cells.ts'
-import { problem, type Outcome } from '../../src/base/problem.ts'
+import { shardOf } from '../../src/cells/shard.ts'
+import { problem, valueOf, type Outcome } from '../../src/base/problem.ts'
 import { pause } from '../../src/txn/time.ts'
-import { any, ask, createBench, datastore, rowKey, settled } from './kit.ts'
+import { any, ask, createBench, current, datastore, packed, rowKey, settled } from './kit.ts'
+import { MemoryReplica } from './memory-replica.ts'
 
 test('a set that does not answer keeps the log of another one back for the time of a read, not of a wait', async () => {
   const { world, clockOf } = createBench()
@@ -129,4 +133,38 @@ test('what waits at other sets when one has answered is over in a short time', a
   await settled(world, ask(cells, operation, { timeoutMs: 7_000 }))
   expect(waits).toEqual([0, 0, 2_000, 2_000, 2_000, 2_000, 1_000, 1_000])
   expect(world.nowMicros - startMicros).toBeGreaterThanOrEqual(5_000_000)
+})
+
+test('CELL-6: what several sets answer together fits one answer, and nothing of a log is passed over', async () => {
+  const { world, node, clockOf, random, log } = createBench()
+  const { store } = node('n1')
+  const other = new CellStore({
+    replica: new MemoryReplica(log, clockOf('n2')),
+    clock: clockOf('n2'),
+    random: random.fork('n2'),
+  })
+  const setOf = (_: string, shard: number): number => shard % 2
+  const cells = new RoutedCells({ services: [store, other], own: store, setOf })
+  const body = packed('x'.repeat(cellBytesMax - 2))
+  const rows = Array.from({ length: 10 }, (_, row) => rowKey(row))
+  const names = rows.map((row) => ({ rowKey: row, column: 'A', refKey: 1 }))
+  for (const name of names) {
+    await settled(world, ask(cells, { kind: 'put', datastore, items: [{ ...name, body }] }))
+  }
+  const get = { kind: 'get', datastore, read: current, items: names } as const
+  const got = await settled(world, ask(cells, get))
+  expect(got.items.filter((item) => item.kind === 'ok')).toHaveLength(3)
+  const seen: string[] = []
+  let places = rows.map((row) => ({ kind: 'after' as const, shard: shardOf(row), addedId: 0 }))
+  const given = { kind: 'log', datastore, read: current, limit: 10, waitMs: 0 } as const
+  while (seen.length < rows.length) {
+    const { items } = await settled(world, ask(cells, { ...given, items: places }))
+    const pages = items.map(valueOf)
+    const found = pages.flatMap((page) => page.cells)
+    expect(found.length).toBeGreaterThan(0)
+    expect(found.length).toBeLessThanOrEqual(3)
+    seen.push(...found.map((cell) => cell.rowKey))
+    places = pages.map(({ shard, next }) => ({ kind: 'after', shard, addedId: next }))
+  }
+  expect(seen.toSorted()).toEqual(rows.toSorted())
 })
