@@ -4,6 +4,7 @@
  * that a request is refused with `overloaded` at once, never queued.
  */
 import { StoreError } from '../base/errors.ts'
+import { frameBytesMax } from '../base/limits.ts'
 import { pack } from '../base/pack.ts'
 import { problem, problemOf } from '../base/problem.ts'
 import type { Json } from '../cells/body.ts'
@@ -28,6 +29,7 @@ import {
   type Response,
 } from '../wire/client-message.ts'
 import { replyBytes } from '../wire/client-bytes.ts'
+import { encodeClientFrame } from '../wire/client-codec.ts'
 import { Outbox } from '../wire/outbox.ts'
 import { SeenRequests } from './seen-requests.ts'
 
@@ -64,6 +66,11 @@ export interface ClientServerPorts {
 
 /** What takes time. */
 type Work = Exclude<Operation, GetStatus>
+
+const noFrame = problem('too-large', 'the answer is larger than a frame; ask for less at once', {
+  limit: 'frameBytesMax',
+  limitValue: frameBytesMax,
+})
 
 export class ClientServer {
   readonly #ports: ClientServerPorts
@@ -163,7 +170,7 @@ export class ClientServer {
     const replied = this.#answerNow(operation)
     if (replied === undefined) return void this.#carryOut(client, request, operation)
     const { answer, positions } = replied
-    this.#outbox.add(client, { id, answer, positions })
+    this.#reply(client, { id, answer, positions })
   }
 
   /** What waits for nothing takes no promise, and is at work for no time. */
@@ -203,10 +210,18 @@ export class ClientServer {
     const { id, intents } = request
     const timeoutMs = Math.min(Math.max(1, request.timeoutMs), callTimeoutMsMax)
     const { answer, positions, leaders } = await this.#execute(operation, timeoutMs, intents)
-    this.#outbox.add(
+    this.#reply(
       client,
       leaders === undefined ? { id, answer, positions } : { id, answer, positions, leaders },
     )
+  }
+
+  /** What no frame holds is not sent: whoever asked would wait for it, and then ask the next node for the same. */
+  #reply(client: Endpoint, response: Response): void {
+    const { id } = response
+    if (hasFrame(response)) this.#outbox.add(client, response)
+    else
+      this.#outbox.add(client, { id, answer: { kind: 'problem', problem: noFrame }, positions: [] })
   }
 
   async #execute(
@@ -231,4 +246,11 @@ export class ClientServer {
     if (atWork === 0) this.#atWork.delete(client)
     else this.#atWork.set(client, atWork)
   }
+}
+
+/** Answers are weighed as more than they are, so only what seems too large is looked at. */
+function hasFrame(response: Response): boolean {
+  if (replyBytes(response) <= frameBytesMax) return true
+  const frame = encodeClientFrame({ kind: 'responses', responses: [response] })
+  return frame.length <= frameBytesMax
 }

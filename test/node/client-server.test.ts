@@ -1,5 +1,7 @@
-/** What a node answers its clients when it meets an error of its own. */
+/** What a node answers its clients when it meets an error of its own, or has more to say than it can. */
 import { expect, test } from 'vitest'
+import { StoreError } from '../../src/base/errors.ts'
+import { frameBytesMax } from '../../src/base/limits.ts'
 import type { CellService } from '../../src/cells/operation.ts'
 import { rowKey, settled } from '../cells/kit.ts'
 import { createCluster } from '../client/cluster.ts'
@@ -46,4 +48,30 @@ test.each(broken)('a bug that shows %s is answered before it ends the node', asy
   const asked = client.cells('trips').get({ rowKey: rowKey(1), column: 'BASE', refKey: 0 })
   await expect(settled(cluster.bench.world, asked)).rejects.toMatchObject({ code: 'corrupt' })
   expect(answersBefore).toEqual([1])
+})
+
+/** An index of one entry, with a text of so many bytes. */
+function indexOf(bytes: number): Partial<CellService> {
+  const entries = [{ rowKey: rowKey(1), values: ['x'.repeat(bytes)] }]
+  const answer = { kind: 'index', fields: ['note'], types: ['string'], entries } as const
+  return { execute: () => Promise.resolve({ answer, positions: [] }) }
+}
+
+test.each([
+  ['a frame holds', frameBytesMax - 1_000, 'answered'],
+  ['no frame holds', frameBytesMax, 'too-large'],
+])('an answer that %s is not kept from who waits for it', async (_, bytes, expected) => {
+  const { bench, client, frames } = createCluster({
+    wrap: (store) => Object.assign(store, indexOf(bytes)),
+  })
+  const asked = client().cells('trips').index('notes').query({ note: 'x' })
+  const code = await settled(
+    bench.world,
+    asked.then(
+      () => 'answered',
+      (error: unknown) => (error instanceof StoreError ? error.code : 'unknown'),
+    ),
+  )
+  expect(code).toBe(expected)
+  expect(frames.filter(({ frame }) => frame.kind === 'requests')).toHaveLength(1)
 })
