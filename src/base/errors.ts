@@ -52,6 +52,8 @@ export interface StoreErrorDetail {
   readonly actual?: number
   /** Which store of a node is damaged: the log, or what is derived from it. */
   readonly store?: 'log' | 'data'
+  /** The index asked is not whole yet: no node has an answer before somebody has built it. */
+  readonly index?: 'building'
   /** How often it was tried before this was said. */
   readonly attempts?: number
   /** Of a transaction whose outcome is not known: what to ask for it by (`groups.outcome`). */

@@ -68,7 +68,7 @@ export class IndexService {
     if (now.isDropping) throw new StoreError('not-found', `index ${name} is being dropped`)
     if (!now.isBuilding) return now
     const message = `index ${name} is being built: not all rows are in it yet; trilithon index build --datastore ${datastore} ${name} goes on with it`
-    throw new StoreError('unavailable', message)
+    throw new StoreError('unavailable', message, { index: 'building' })
   }
 
   async spread(datastore: string, deadlineMs: number): Promise<void> {

@@ -68,8 +68,13 @@ export function isDamageOf(problem: Problem): boolean {
   return problem.code === 'corrupt' && problem.detail.store !== undefined
 }
 
+/** Every node says so, however well it works, until the index is built. */
+export function isUnbuilt(problem: Problem): boolean {
+  return problem.code === 'unavailable' && problem.detail.index === 'building'
+}
+
 export function mayBeRetried(problem: Problem): boolean {
-  return retried[problem.code] || isDamageOf(problem)
+  return (retried[problem.code] && !isUnbuilt(problem)) || isDamageOf(problem)
 }
 
 /** An error of the node that answers, which it may have met after it had carried the request out. */

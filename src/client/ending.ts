@@ -1,7 +1,7 @@
 /** What the end of a try tells of the node that it was made at. */
 import type { Problem } from '../base/problem.ts'
 import type { Replied } from '../wire/client-message.ts'
-import { isDamageOf, mayBeRetried, type Try } from './call.ts'
+import { isDamageOf, isUnbuilt, mayBeRetried, type Try } from './call.ts'
 import type { Ending } from './links.ts'
 
 /** A try that had less time says nothing of the node. */
@@ -33,6 +33,7 @@ function isAll({ answer }: Replied, is: (problem: Problem) => boolean): boolean 
 }
 
 function isOutage(problem: Problem): boolean {
+  if (isUnbuilt(problem)) return false
   const { code } = problem
   const isSilent = code === 'unavailable' || code === 'closed' || code === 'unknown-outcome'
   return isSilent || isDamageOf(problem)

@@ -129,5 +129,5 @@ export class ClientIndexes {
 
 function notBuilt(index: string): StoreError {
   const message = `index ${index} is being built; trilithon index build goes on with it`
-  return new StoreError('unavailable', message)
+  return new StoreError('unavailable', message, { index: 'building' })
 }

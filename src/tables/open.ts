@@ -398,7 +398,7 @@ function contextOf(schema: CompiledSchema, { table: name, key }: RootKey): Group
 
 function stillBuilding(name: string): StoreError {
   const message = `index ${name} is being built: not all rows are in it yet; trilithon index status shows how far it is`
-  return new StoreError('unavailable', message)
+  return new StoreError('unavailable', message, { index: 'building' })
 }
 
 function indexReads(

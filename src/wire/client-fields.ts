@@ -71,15 +71,17 @@ export function cell(value: unknown): StoredCell {
 }
 
 export function packProblem(problem: Problem): Packable {
-  const { group, limit, limitValue, actual, store, attempts } = problem.detail
+  const { group, limit, limitValue, actual, store, index, attempts } = problem.detail
   // It may quote what somebody sent: one that is too long to be read would end the link.
   const message = problem.message.slice(0, messageCharsMax)
-  return [problem.code, message, group, limit, limitValue, actual, store, attempts]
+  // A damaged store has no index to tell of. Whoever does not know the word passes over it.
+  const state = store ?? index
+  return [problem.code, message, group, limit, limitValue, actual, state, attempts]
 }
 
 export function problem(value: unknown): Problem {
   const [code, message, ...details] = field.list(value, 'problem', 8)
-  const [group, limit, limitValue, actual, store, attempts] = details
+  const [group, limit, limitValue, actual, state, attempts] = details
   if (typeof code !== 'string' || !isStoreErrorCode(code)) {
     throw new field.MalformedError('problem has no known code')
   }
@@ -88,7 +90,8 @@ export function problem(value: unknown): Problem {
     ...(!field.isAbsent(limit) && { limit: text(limit, 'limit') }),
     ...(!field.isAbsent(limitValue) && { limitValue: number(limitValue, 'limit value') }),
     ...(!field.isAbsent(actual) && { actual: number(actual, 'actual') }),
-    ...((store === 'log' || store === 'data') && { store }),
+    ...((state === 'log' || state === 'data') && { store: state }),
+    ...(state === 'building' && { index: state }),
     ...(!field.isAbsent(attempts) && { attempts: field.count(attempts, 'attempts') }),
   }
   return { code, message: text(message, 'message', messageCharsMax), detail }

@@ -296,7 +296,10 @@ test('IDX-6: an index is asked when the cells that were there are in it', async 
   await write(1, 'BASE', 1, { driver: ann, at: '2026-01-01T00:00:00Z' })
   await run(applyIndex(tables, definition(), clock))
   expect(await run(applyIndex(tables, definition(), clock))).toBe('same')
-  await expect(run(index.query({ driver: ann }))).rejects.toThrow('is being built')
+  await expect(run(index.query({ driver: ann }))).rejects.toMatchObject({
+    ...{ code: 'unavailable', detail: { index: 'building' } },
+    message: expect.stringContaining('is being built'),
+  })
   await rest()
   await write(2, 'BASE', 1, { driver: ann, at: '2026-01-02T00:00:00Z' })
   expect((await run(compareCellIndex(parts))).faults).toEqual([

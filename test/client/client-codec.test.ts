@@ -63,21 +63,25 @@ function record(
   return fc.record(model, { requiredKeys: [...required], noNullPrototype: true })
 }
 
+const details: fc.Arbitrary<Problem['detail']> = record<
+  Omit<Problem['detail'], 'intent' | 'index'>
+>(
+  {
+    group: shard.map((of) => shardGroup('trips', of)),
+    limit: text,
+    limitValue: count,
+    actual: fc.double({ noNaN: true, noDefaultInfinity: true, min: 1e-300 }),
+    store: fc.constantFrom('log', 'data'),
+    attempts: count,
+  },
+  [],
+)
 const problems: fc.Arbitrary<Problem> = fc.record(
   {
     code: fc.constantFrom(...Object.keys(retryByCode).filter(isStoreErrorCode)),
     message: text,
-    detail: record<Omit<Problem['detail'], 'intent'>>(
-      {
-        group: shard.map((of) => shardGroup('trips', of)),
-        limit: text,
-        limitValue: count,
-        actual: fc.double({ noNaN: true, noDefaultInfinity: true, min: 1e-300 }),
-        store: fc.constantFrom('log', 'data'),
-        attempts: count,
-      },
-      [],
-    ),
+    // An index that is being built is of no damaged store.
+    detail: fc.oneof(details, fc.constant({ index: 'building' } as const)),
   },
   { noNullPrototype: true },
 )

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { groupOfBytes } from '../../src/base/ids.ts'
-import type { Answer, CellService } from '../../src/cells/operation.ts'
+import { problem } from '../../src/base/problem.ts'
+import type { Answer, Answered, CellService } from '../../src/cells/operation.ts'
 import type { Client } from '../../src/client/client.ts'
+import { endingOf } from '../../src/client/ending.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { runTransaction } from '../../src/txn/run.ts'
 import { Sessions } from '../../src/txn/session.ts'
@@ -27,6 +29,21 @@ function answering(store: CellService, answer: Answer): CellService {
         : store.execute(operation, options),
   }
 }
+
+test('an index that is being built is refused at once, and counts against no node', async () => {
+  const building = problem('unavailable', 'it is being built', { index: 'building' })
+  const answered: Answered = { answer: { kind: 'problem', problem: building }, positions: [] }
+  const cluster = createCluster({ wrap: () => ({ execute: () => Promise.resolve(answered) }) })
+  const asked = cluster.client().cells('trips').index('drivers').query({ driver: 'x' })
+  await expect(settled(cluster.bench.world, asked)).rejects.toMatchObject({
+    ...{ code: 'unavailable', detail: { index: 'building' } },
+  })
+  expect(cluster.frames.filter(({ frame }) => frame.kind === 'requests')).toHaveLength(1)
+  expect(endingOf({ kind: 'answered', answered }, 1_000)).toBe('answered')
+  const silent = problem('unavailable', 'no majority answered')
+  const useless: Answered = { answer: { kind: 'problem', problem: silent }, positions: [] }
+  expect(endingOf({ kind: 'answered', answered: useless }, 1_000)).toBe('useless')
+})
 
 test('CELL-4: a node whose clock is ahead has not the last word of a put whose answer was lost', async () => {
   const cluster = createCluster({ aheadMs: { n1: elevenMinutes } })
