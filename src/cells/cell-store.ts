@@ -129,7 +129,7 @@ export class CellStore implements CellService {
     const refused = operationProblem(operation) ?? timeoutProblem(options.timeoutMs)
     if (refused !== undefined) throw errorOf(refused)
     const deadlineMs = this.#ports.clock.monotonicMs() + options.timeoutMs
-    const call: Call = { deadlineMs, seen }
+    const call: Call = { deadlineMs, seen, signal: options.signal }
     switch (operation.kind) {
       case 'put':
         return this.#put(operation, options.intents, call)

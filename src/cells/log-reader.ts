@@ -53,9 +53,10 @@ export class LogReader {
     for (;;) {
       const pages = await this.#logPages(reading, call)
       const isFound = pages.some((page) => page.kind === 'problem' || page.value.cells.length > 0)
-      const isOver = clock.monotonicMs() >= waitUntilMs || this.#isStopped
+      const isGone = call.signal?.aborted === true
+      const isOver = clock.monotonicMs() >= waitUntilMs || this.#isStopped || isGone
       if (isFound || isOver) return { kind: 'log', items: pages }
-      await this.#change(operation.datastore, reachedBy(pages), waitUntilMs)
+      await this.#change(operation.datastore, reachedBy(pages), waitUntilMs, call.signal)
       // Who was woken here sees here what woke it.
       const read: ReadFrom = { level: 'any', atLeast: operation.read.atLeast }
       reading = {
@@ -110,11 +111,12 @@ export class LogReader {
     return { kind: 'ok', value: { shard, cells: [], next: addedId, asOf } }
   }
 
-  /** Resolves when one of the shards has gone on since, or it is time. */
+  /** Resolves when one of the shards has gone on since, it is time, or nobody waits any more. */
   async #change(
     datastore: string,
     positions: readonly ShardPosition[],
     untilMs: number,
+    signal: AbortSignal | undefined,
   ): Promise<void> {
     if (this.#watchedShards + positions.length > watchedShardsMax) {
       throw new StoreError('overloaded', 'too many calls wait for new cells at this node')
@@ -128,11 +130,13 @@ export class LogReader {
     )
     this.#watchedShards += positions.length
     this.#waits.add(wake)
+    signal?.addEventListener('abort', wake)
     try {
       // What was applied between the reading and the watching wakes nobody.
       if (!(await this.#hasGoneOn(datastore, positions))) await woken
     } finally {
       this.#waits.delete(wake)
+      signal?.removeEventListener('abort', wake)
       this.#watchedShards -= positions.length
       timer.cancel()
       for (const cancel of cancels) cancel()

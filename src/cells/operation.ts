@@ -215,6 +215,8 @@ export interface CallOptions {
   readonly timeoutMs: number
   /** For a put; without them whoever carries it out makes its own. */
   readonly intents?: Intents
+  /** Whoever asked has gone: what waits for new cells waits no longer. */
+  readonly signal?: AbortSignal
 }
 
 /** Carries out operations: a node's own `CellStore`, or a client over the network. */

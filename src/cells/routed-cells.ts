@@ -150,7 +150,8 @@ async function readLogs(
     leftMs -= waitMs
     const given = { ...options, timeoutMs: timeoutMs + waitMs }
     const { part, one } = await firstOf({ ...operation, items, waitMs }, parts, given)
-    if (leftMs <= 0 || !isLogWithoutNews(one)) return over(looked, answer.items, part, one)
+    const isOver = leftMs <= 0 || options.signal?.aborted === true
+    if (isOver || !isLogWithoutNews(one)) return over(looked, answer.items, part, one)
   }
 }
 
@@ -200,10 +201,11 @@ function partOf<Of extends Batch>(operation: Of, places: readonly number[]): Of 
   return { ...operation, items }
 }
 
-function optionsOf({ timeoutMs, intents }: CallOptions, places: readonly number[]): CallOptions {
-  if (intents === undefined) return { timeoutMs }
+function optionsOf(options: CallOptions, places: readonly number[]): CallOptions {
+  const { intents } = options
+  if (intents === undefined) return options
   const sequences = places.flatMap((place) => intents.sequences[place] ?? [])
-  return { timeoutMs, intents: { ...intents, sequences } }
+  return { ...options, intents: { ...intents, sequences } }
 }
 
 function merge(operation: Batch, parts: readonly Part[], answers: readonly Answered[]): Answered {

@@ -12,6 +12,8 @@ import type { Sightings } from './sightings.ts'
 export interface Call {
   readonly deadlineMs: number
   readonly seen: Sightings
+  /** Nobody waits for its answer any more. */
+  readonly signal?: AbortSignal | undefined
 }
 
 interface Asked {

@@ -43,7 +43,9 @@ export async function ask<Kind extends CellOperation['kind']>(
   readonly headers: Record<string, string>
 }> {
   const timeoutMs = exchange.timeoutMs + waitMs
-  const { answer, positions } = await exchange.cells.execute(operation, { timeoutMs })
+  // It costs something to listen to, so only by who may wait for long.
+  const gone = waitMs > 0 ? { signal: exchange.context.req.raw.signal } : {}
+  const { answer, positions } = await exchange.cells.execute(operation, { timeoutMs, ...gone })
   if (answer.kind === 'problem') throw errorOf(answer.problem)
   if (!isAnswer(answer, operation.kind)) throw errorOf(notAnAnswer)
   return { answer, headers: positionHeaders(operation.datastore, positions) }

@@ -135,6 +135,22 @@ test('what waits at other sets when one has answered is over in a short time', a
   expect(world.nowMicros - startMicros).toBeGreaterThanOrEqual(5_000_000)
 })
 
+test('a wait for several sets ends with whoever asked', async () => {
+  const { world, node, clockOf } = createBench()
+  const { store } = node('n1')
+  const clock = clockOf('node')
+  const other: CellService = { execute: (...given) => store.execute(...given) }
+  const setOf = (_: string, shard: number): number => shard % 2
+  const cells = new RoutedCells({ services: [store, other], own: store, setOf })
+  const items = [0, 1].map((shard) => ({ kind: 'after', shard, addedId: 0 }) as const)
+  const operation = { kind: 'log', datastore, items, limit: 1, waitMs: 60_000, read: any } as const
+  const gone = new AbortController()
+  clock.setTimer(3_000, () => gone.abort())
+  const startMicros = world.nowMicros
+  await settled(world, cells.execute(operation, { timeoutMs: 62_000, signal: gone.signal }))
+  expect(world.nowMicros - startMicros).toBeLessThan(3_100_000)
+})
+
 test('CELL-6: what several sets answer together fits one answer, and nothing of a log is passed over', async () => {
   const { world, node, clockOf, random, log } = createBench()
   const { store } = node('n1')

@@ -368,6 +368,19 @@ test('requests at work are bounded', async () => {
   expect(await ask('GET', path)).toMatchObject({ status: 404 })
 })
 
+test('who goes away while it waits for new cells is at work no longer', async () => {
+  const { ask, send, bench, replica } = createGatewayBench({ requestsMax: 1 })
+  const gone = new AbortController()
+  const waiting = send('GET', `/shards/${shard}/cells?wait=60`, { signal: gone.signal })
+  await passMs(bench.world, 100)
+  expect(replica.watches).toBe(1)
+  gone.abort()
+  await passMs(bench.world, 100)
+  expect(replica.watches).toBe(0)
+  expect(await ask('GET', path)).toMatchObject({ status: 404 })
+  await settled(bench.world, waiting)
+})
+
 test('a bug is told to the owner and answered with 500, without its words', async () => {
   const bugs: Error[] = []
   const { ask } = createGatewayBench({

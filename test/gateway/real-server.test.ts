@@ -82,3 +82,15 @@ test('a sender that breaks off in mid-body leaves nothing behind', async () => {
   const answer = await fetch(`http://127.0.0.1:${port}${path}`)
   expect([answer.status, log.entryCount()]).toStrictEqual([404, 0])
 })
+
+test('a connection that breaks off ends the wait for new cells', async () => {
+  const { port, log } = await startServer()
+  const path = '/v1/datastores/trips/shards/1/cells?wait=60'
+  const waiting = httpRequest({ port, host: '127.0.0.1', path })
+  waiting.on('error', () => undefined)
+  waiting.end()
+  const watches = (): number => log.replicas[0]?.watches ?? 0
+  await expect.poll(watches).toBe(1)
+  waiting.destroy()
+  await expect.poll(watches).toBe(0)
+})

@@ -239,6 +239,20 @@ test('GATE-2: calls above the bound are refused at once with 503, and when to co
   expect(relay.calls).toBe(0)
 })
 
+test('who goes away while it waits at a gateway is at work there no longer', async () => {
+  const { cluster, gateways } = createGateways({ count: 1 })
+  const { world } = cluster.bench
+  const app = createGateway({ cells: present(gateways[0], 'there is a gateway').relay })
+  const gone = new AbortController()
+  const log = '/v1/datastores/trips/shards/1/cells?wait=30'
+  const waiting = Promise.resolve(app.request(log, { signal: gone.signal }))
+  await passMs(world, 300)
+  gone.abort()
+  const startMicros = world.nowMicros
+  await settled(world, waiting)
+  expect(world.nowMicros - startMicros).toBeLessThan(1_000_000)
+})
+
 test('intents that do not fit their writes are refused before anything is sent', async () => {
   const { cluster, gateways } = createGateways({ count: 1 })
   const relay = gateways[0]?.relay
