@@ -33,6 +33,8 @@ export interface ShardRunParts {
   readonly random: Random
   readonly limits: TriggerLimits
   readonly slots: Slots
+  /** For each look at where to go on. */
+  readonly opens: Slots
   /** Whether the trigger runs: it is not paused, nor stopped. */
   mayRun(): boolean
   /** So many cells of the shard are marked. Resolves when the service knows, or cannot be told now. */
@@ -99,8 +101,9 @@ export class ShardRun {
     const epoch = (this.#epoch += 1)
     this.#forget()
     this.#wake()
-    const { offsets, trigger, claim } = this.#parts
-    const peeked = await this.#untilDone(async () => ({ row: await offsets.peek(claim.shard) }))
+    const { opens, trigger, claim } = this.#parts
+    // Who waits to try again has no slot: shards that cannot be reached would keep all from the others.
+    const peeked = await this.#untilDone(() => opens.during(() => this.#peek(epoch)))
     if (peeked === undefined || epoch !== this.#epoch || this.isStopped) return
     const { row } = peeked
     this.#peeked = row
@@ -114,6 +117,13 @@ export class ShardRun {
     this.#parts.onReady(this)
     // Cells that are to be tried again are looked for under a claim.
     if (row !== undefined && row.marked > 0) this.go()
+  }
+
+  /** Nothing, when it was stopped or opened anew while it waited. */
+  async #peek(epoch: number): Promise<{ readonly row: Offset | undefined } | undefined> {
+    if (epoch !== this.#epoch || this.isStopped) return undefined
+    const { offsets, claim } = this.#parts
+    return { row: await offsets.peek(claim.shard) }
   }
 
   /** What was asked for; `release` is called for each cell when it is done with. */

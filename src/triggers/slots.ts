@@ -15,6 +15,16 @@ export class Slots {
     await new Promise<void>((resolve) => void this.#waiting.push(resolve))
   }
 
+  /** Has one for as long as `work` is under way. */
+  async during<Value>(work: () => Promise<Value>): Promise<Value> {
+    await this.take()
+    try {
+      return await work()
+    } finally {
+      this.give()
+    }
+  }
+
   give(): void {
     const next = this.#waiting.shift()
     if (next === undefined) this.#free += 1

@@ -122,6 +122,7 @@ export class TriggerRun {
     const run: ShardRun = new ShardRun({
       ...this.#parts,
       slots: this.#slots,
+      opens: this.#opens,
       claim: { shard, generation, owner: worker },
       clock,
       limits,
@@ -141,12 +142,7 @@ export class TriggerRun {
   #open(run: ShardRun, after: Promise<void> | undefined): void {
     const open = async (): Promise<void> => {
       await after
-      await this.#opens.take()
-      try {
-        if (this.#runs.get(run.claim.shard) === run) await run.open()
-      } finally {
-        this.#opens.give()
-      }
+      if (this.#runs.get(run.claim.shard) === run) await run.open()
     }
     open().catch((error: unknown) => this.#parts.onFailed(error))
   }

@@ -51,6 +51,7 @@ export class TriggerBench {
   readonly #owner: { readonly client: Client; readonly clock: Clock; readonly process: SimProcess }
   #lives = 0
   #isServiceBroken = false
+  readonly #brokenShards = new Set<number>()
   #handles = 0
 
   constructor(names: readonly string[] = ['n1', 'n2', 'n3']) {
@@ -88,6 +89,15 @@ export class TriggerBench {
     this.#isServiceBroken = true
   }
 
+  /** The same of whoever asks for the group of a shard, unless it asks for the log. */
+  breakShard(shard: number): void {
+    this.#brokenShards.add(shard)
+  }
+
+  mendShard(shard: number): void {
+    this.#brokenShards.delete(shard)
+  }
+
   mendService(): void {
     this.#isServiceBroken = false
   }
@@ -102,8 +112,10 @@ export class TriggerBench {
 
   #tablesOf({ client, clock }: { readonly client: Client; readonly clock: Clock }): Tables {
     const { groups } = client
-    const isCut = (group: GroupId): boolean =>
-      this.#isServiceBroken && shardOfGroup(group) === undefined
+    const isCut = (group: GroupId): boolean => {
+      const shard = shardOfGroup(group)?.shard
+      return shard === undefined ? this.#isServiceBroken : this.#brokenShards.has(shard)
+    }
     const port = guardedPort(groups, isCut)
     // Sessions are drawn: each handle has chance of its own.
     this.#handles += 1

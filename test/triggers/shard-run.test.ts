@@ -68,7 +68,8 @@ function runOf(
   const random = new SeededRandom('run')
   const process = new SimProcess(bench.cluster.bench.world, 'run')
   return new ShardRun({
-    ...{ trigger, offsets, random, slots: new Slots(1), cells: bench.client.cells(datastore) },
+    ...{ trigger, offsets, random, slots: new Slots(1), opens: new Slots(1) },
+    cells: bench.client.cells(datastore),
     claim: { shard, generation: 1, owner: 'worker' },
     clock: createClock(process, exactClock, random),
     limits: { ...defaultTriggerLimits, ...quick },

@@ -223,6 +223,21 @@ test('cells are handled while there is no leader, and while the service cannot b
   await other.stop()
 })
 
+test('shards that cannot be reached, more than are opened at once, keep no other one from being opened', async () => {
+  const bench = new TriggerBench()
+  const unreachable = shards.slice(0, 3)
+  const [reachable = 0] = shards.slice(3)
+  for (const shard of unreachable) bench.breakShard(shard)
+  for (const shard of shards) await bench.put(shard)
+  const handled = noting()
+  const living = bench.start([handled.trigger], { opensMax: 2 })
+  await bench.until('the shard that is there', () => handled.of.length === 1, 3_000)
+  expect(handled.of).toEqual([`${reachable}/1`])
+  for (const shard of unreachable) bench.mendShard(shard)
+  await bench.until('the others', () => handled.of.length === 4, 3_000)
+  await living.stop()
+})
+
 test('by hand: pause, resume, skip and replay, from any place', async () => {
   const bench = new TriggerBench()
   const { admin } = bench
