@@ -56,10 +56,16 @@ export interface HandledCounts {
   dead: number
 }
 
-/** What the handler itself could not help: nothing is counted against the message. */
+/** What passes by itself, whoever met it: nothing is counted against the message. */
+const outages: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
+  ...(['unavailable', 'unknown-outcome', 'timeout', 'overloaded', 'closed'] as const),
+  'snapshot-too-old',
+])
+
+/** Nor of what the transaction around the handler met, which the handler could not help. */
 const ofTheWorld: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
-  ...(['conflict', 'unavailable', 'unknown-outcome', 'timeout', 'overloaded', 'closed'] as const),
-  ...(['snapshot-too-old', 'expired', 'corrupt', 'forbidden'] as const),
+  ...outages,
+  ...(['conflict', 'expired', 'corrupt', 'forbidden'] as const),
 ])
 
 /** How one transaction went. */
@@ -75,6 +81,8 @@ export class QueueHandler {
   readonly #parts: QueueHandlerParts
   readonly #bounds: HandleBounds
   readonly #worker: AgendaWorker
+  /** What came out of the handler: it may say the same of other groups as its transaction of this one. */
+  readonly #thrown = new WeakSet<StoreError>()
 
   constructor(parts: QueueHandlerParts) {
     const { queue, agenda, clock, random, options = {} } = parts
@@ -148,7 +156,8 @@ export class QueueHandler {
       })
     } catch (error) {
       const batch = batchOf(taken)
-      if (batch === undefined || batch.messages.length === 0 || !isOfHandler(error)) throw error
+      if (batch === undefined || batch.messages.length === 0 || !this.#isOfHandler(error))
+        throw error
       return { batch, failure: { error } }
     }
     const batch = batchOf(taken)
@@ -170,9 +179,18 @@ export class QueueHandler {
     })
     try {
       await Promise.race([handle(transaction, messages), isLate])
+    } catch (error) {
+      if (error instanceof StoreError) this.#thrown.add(error)
+      throw error
     } finally {
       timer?.cancel()
     }
+  }
+
+  #isOfHandler(error: unknown): boolean {
+    if (error instanceof AssertionError) return false
+    if (!(error instanceof StoreError)) return true
+    return !(this.#thrown.has(error) ? outages : ofTheWorld).has(error.code)
   }
 
   async #fail(group: GroupId, messages: readonly Taken[], error: unknown): Promise<void> {
@@ -250,11 +268,6 @@ function tell(call: () => void, onThrown: (error: unknown) => void): void {
 /** Assigned in a function that was called meanwhile. */
 function batchOf(batch: Batch | undefined): Batch | undefined {
   return batch
-}
-
-function isOfHandler(error: unknown): boolean {
-  if (error instanceof AssertionError) return false
-  return !(error instanceof StoreError) || !ofTheWorld.has(error.code)
 }
 
 function textOf(error: unknown): string {

@@ -1,5 +1,6 @@
 /** Handlers that fail: back-off, who is held up, dead letters, and how they are brought back. */
 import { expect, test } from 'vitest'
+import { StoreError } from '../../src/base/errors.ts'
 import { messageBytesMax, retryMsMax } from '../../src/queues/bounds.ts'
 import type { Taken } from '../../src/queues/take.ts'
 import type { RawTransaction } from '../../src/txn/raw-transaction.ts'
@@ -201,6 +202,42 @@ test('a cluster that does not answer is no failure of the handler', async () => 
   await post.pass(30_000)
   expect(await done(post)).toBe('x')
   expect(await post.settle(post.client.queues.deadLetters('work').list(10))).toEqual([])
+})
+
+test('QUE-6: what the function itself meets and throws counts, also what would not of its transaction', async () => {
+  for (const code of ['conflict', 'forbidden', 'expired', 'corrupt'] as const) {
+    const post = new Post()
+    const handled: string[] = []
+    const { counts } = post.handle({
+      ...{ ...quick, retryMs: 100 },
+      handle: async (_transaction, [first]) => {
+        const body = first === undefined ? '' : textOf(first)
+        if (body === 'bad') throw new StoreError(code, 'of a cell that it put elsewhere')
+        handled.push(body)
+      },
+      batch: 1,
+    })
+    await post.send(group('a'), [{ to: group('r'), body: 'bad' }])
+    await post.send(group('a'), [{ to: group('r'), body: 'behind' }])
+    await post.until(() => handled.length === 1)
+    expect(counts, code).toEqual({ handled: 1, failures: 3, dead: 1 })
+  }
+})
+
+test('an outage that the function meets elsewhere counts no attempt', async () => {
+  const post = new Post()
+  const codes = ['unavailable', 'unknown-outcome', 'timeout', 'overloaded', 'closed'] as const
+  const met: string[] = [...codes]
+  const { counts } = post.handle({
+    ...{ ...quick, attemptsMax: 1 },
+    handle: async () => {
+      const code = codes.find((one) => one === met.shift())
+      if (code !== undefined) throw new StoreError(code, 'of a node that is asked for something')
+    },
+  })
+  await post.send(group('a'), [{ to: group('r'), body: 'x' }])
+  await post.until(() => counts.handled === 1)
+  expect(counts).toEqual({ handled: 1, failures: 0, dead: 0 })
 })
 
 test('waits between attempts that are too long to be written down are refused', async () => {
