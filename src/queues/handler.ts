@@ -95,7 +95,7 @@ export class QueueHandler {
       random,
       bounds: {
         ...agendaBounds,
-        groupsWaitingMax: groupsListedAtOnce,
+        pageGroups: groupsListedAtOnce,
         ...parts.agendaBounds,
         groupsAtOnceMax: this.#bounds.concurrency,
       },

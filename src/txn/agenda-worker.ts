@@ -36,7 +36,9 @@ export interface AgendaWorkerParts {
 export interface AgendaBounds {
   /** Groups served at once. */
   readonly groupsAtOnceMax: number
-  /** Groups in memory that wait: the listing has the others. */
+  /** Groups of the listing that are asked for at once; `listedGroupsMax` at most. */
+  readonly pageGroups: number
+  /** Groups remembered that wait for a slot, or for their time: the listing has the others. */
   readonly groupsWaitingMax: number
   /** How often the listing is looked through. */
   readonly lookMs: number
@@ -49,6 +51,7 @@ export interface AgendaBounds {
 
 export const agendaBounds: AgendaBounds = {
   groupsAtOnceMax: 16,
+  pageGroups: listedGroupsMax,
   groupsWaitingMax: 10_000,
   lookMs: 1_000,
   patienceMs: 3_000,
@@ -128,12 +131,14 @@ export class AgendaWorker {
   async #look(): Promise<void> {
     const { agenda, topic, clock, bounds } = this.#parts
     let isEnd = true
+    let isFull = false
     try {
-      const limit = Math.min(listedGroupsMax, bounds.groupsWaitingMax)
+      const limit = Math.min(listedGroupsMax, bounds.pageGroups)
       const page = await agenda.list(topic, this.#cursor, limit)
-      for (const listed of page) this.#onListed(listed)
-      isEnd = page.length < limit
-      this.#cursor = isEnd ? undefined : page.at(-1)?.group
+      const seen = this.#takeUp(page)
+      isFull = seen < page.length
+      isEnd = !isFull && page.length < limit
+      this.#cursor = isEnd ? undefined : (page[seen - 1]?.group ?? this.#cursor)
     } catch {
       // The store says itself what is wrong with it, and the node ends.
       this.#cursor = undefined
@@ -145,28 +150,41 @@ export class AgendaWorker {
     }
     if (this.#isStopped) return
     // A long listing is gone through in steps that leave room for what it asks for.
-    const delayMs = isEnd ? bounds.lookMs : bounds.lookMs / 10
+    const delayMs = isEnd || isFull ? bounds.lookMs : bounds.lookMs / 10
     this.#timer = clock.setTimer(delayMs, () => void this.#look())
   }
 
-  #onListed({ group, position }: ListedGroup): void {
-    const known = this.#known.get(group)
-    if (known !== undefined && !isBehind(known, position)) return
+  /** How many of a page were gone through: from where there is no room the next look goes on. */
+  #takeUp(page: readonly ListedGroup[]): number {
+    for (const [seen, { group, position }] of page.entries()) {
+      const known = this.#known.get(group)
+      if (known !== undefined && !isBehind(known, position)) continue
+      if (!this.#isToBeServed(group, position)) continue
+      if (known === undefined && !this.#hasRoom()) return seen
+      this.#onDirty(group)
+    }
+    return page.length
+  }
+
+  /** It is this one's, or another one has left it alone for too long. */
+  #isToBeServed(group: GroupId, position: Position): boolean {
     const { agenda, clock, bounds } = this.#parts
-    if (agenda.isOurs(group)) return this.#onDirty(group)
+    if (agenda.isOurs(group)) return true
     const now = clock.monotonicMs()
     const before = this.#foreign.get(group)
     const sinceMs = before?.position === position ? before.sinceMs : now
-    if (now - sinceMs >= bounds.patienceMs) return this.#onDirty(group)
-    if (this.#foreignSeen.size >= bounds.groupsWaitingMax) return
-    this.#foreignSeen.set(group, { position, sinceMs })
+    if (now - sinceMs >= bounds.patienceMs) return true
+    if (this.#foreignSeen.size < bounds.groupsWaitingMax) {
+      this.#foreignSeen.set(group, { position, sinceMs })
+    }
+    return false
   }
 
   /** Something is there, or may be. */
   #onDirty(group: GroupId): void {
     const known = this.#known.get(group)
     if (known === undefined) {
-      if (this.#isStopped || !this.#hasRoom()) return
+      if (this.#isStopped || this.#queue.length >= this.#parts.bounds.groupsWaitingMax) return
       this.#known.set(group, { state: 'waiting', failures: 0, dueMs: 0, position: 0 })
       this.#queue.push(group)
     } else if (known.state === 'served') known.state = 'again'
@@ -175,14 +193,13 @@ export class AgendaWorker {
     this.#serveNext()
   }
 
-  /** What is due later makes room, a look at the listing finds it again; what is at work does not. */
+  /**
+   * For a group that is listed. Beyond those that may be remembered as many have their turn with each
+   * look as are served at once: all come to it in the end, and none is looked at over and over.
+   */
   #hasRoom(): boolean {
-    if (this.#known.size < this.#parts.bounds.groupsWaitingMax) return true
-    for (const [group, { state }] of this.#known) {
-      if (state === 'later') return this.#known.delete(group)
-      if (state === 'waiting') return false
-    }
-    return false
+    const { groupsWaitingMax, groupsAtOnceMax } = this.#parts.bounds
+    return this.#known.size < groupsWaitingMax || this.#queue.length < groupsAtOnceMax
   }
 
   #enqueue(group: GroupId, known: Known): void {
@@ -243,7 +260,12 @@ export class AgendaWorker {
     this.#putOff(group, known, most / 2 + random.int(0, Math.ceil(most / 2)))
   }
 
+  /** What there is no room for is found in the listing, when it comes to its turn there. */
   #putOff(group: GroupId, known: Known, delayMs: number): void {
+    if (this.#known.size > this.#parts.bounds.groupsWaitingMax) {
+      this.#known.delete(group)
+      return
+    }
     known.state = 'later'
     known.dueMs = this.#parts.clock.monotonicMs() + delayMs
     this.#dues.add(group, known.dueMs)

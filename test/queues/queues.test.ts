@@ -160,6 +160,24 @@ test('one transaction sends to a thousand groups', async () => {
   expect(await post.agendaRows(group('a'))).toBe(0)
 }, 60_000)
 
+test('groups whose messages are due later, more than are listed at once, are not looked at before', async () => {
+  const post = new Post()
+  const options = { delayMs: 60_000 }
+  const letters = Array.from({ length: 600 }, (_, i) => ({ to: group(i), body: 'x', options }))
+  await post.send(group('a'), letters)
+  await post.pass(10_000)
+  let looks = 0
+  let handled = 0
+  const prepare = async (): Promise<void> => void (looks += 1)
+  post.handle({ prepare, handle: async () => void (handled += 1) })
+  await post.pass(20_000)
+  // Once each, and those again that are named while they are looked at.
+  expect(looks).toBeLessThan(700)
+  expect(handled).toBe(0)
+  await post.pass(40_000)
+  expect(handled).toBe(600)
+}, 60_000)
+
 test('processes that handle one queue share its groups', async () => {
   const post = new Post()
   const names = ['second', 'third']

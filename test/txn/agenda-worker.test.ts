@@ -102,7 +102,12 @@ test('what is listed at the start and what comes is served at once, and an empty
 })
 
 test('so many are served at once and no more, a long listing is gone through, nobody is left out', async () => {
-  const desk = new Desk({ ...agendaBounds, groupsAtOnceMax: 3, groupsWaitingMax: 10 })
+  const desk = new Desk({
+    ...agendaBounds,
+    groupsAtOnceMax: 3,
+    pageGroups: 10,
+    groupsWaitingMax: 10,
+  })
   const names = Array.from({ length: 50 }, (_name, i) => `g${String(i).padStart(2, '0')}`)
   for (const name of names) desk.listed.set(group(name), 1)
   desk.answer = async () => {
@@ -161,6 +166,45 @@ test('what is due later is looked at then, or as soon as something new comes', a
   desk.put('a', 2)
   await desk.pass(10)
   expect(desk.served).toHaveLength(3)
+  await desk.worker.stop()
+})
+
+test('groups that are due later, more than a page, are not looked at before', async () => {
+  const desk = new Desk({ ...agendaBounds, pageGroups: 10 })
+  for (let i = 0; i < 50; i++) desk.listed.set(group(`g${i}`), 1)
+  desk.answer = () => Promise.resolve({ kind: 'later', delayMs: 60_000, position: 1 })
+  desk.worker.start()
+  await desk.pass(50_000)
+  expect(desk.served).toHaveLength(50)
+  await desk.pass(20_000)
+  expect(desk.served).toHaveLength(100)
+  await desk.worker.stop()
+})
+
+test('of more groups that are due later than are remembered, each is looked at in its turn', async () => {
+  const bounds = { groupsAtOnceMax: 2, pageGroups: 10, groupsWaitingMax: 20 }
+  const desk = new Desk({ ...agendaBounds, ...bounds })
+  const names = Array.from({ length: 50 }, (_name, i) => `g${String(i).padStart(2, '0')}`)
+  for (const name of names) desk.listed.set(group(name), 1)
+  const delayMs = 3_600_000
+  desk.answer = (one) =>
+    Promise.resolve(
+      one === group('g49')
+        ? { kind: 'empty', position: 1 }
+        : { kind: 'later', delayMs, position: 1 },
+    )
+  desk.worker.start()
+  await desk.pass(30_000)
+  expect(new Set(desk.served)).toEqual(new Set(names))
+  expect([...desk.listed.keys()]).not.toContain('g49')
+  // Those remembered once; of the others no more with each look than are served at once, and wait for it.
+  const times = (name: string): number => desk.served.filter((one) => one === name).length
+  expect(names.filter((name) => times(name) === 1).length).toBeGreaterThanOrEqual(20)
+  expect(desk.served.length).toBeLessThanOrEqual(20 + 31 * 2 * bounds.groupsAtOnceMax)
+  const before = desk.served.length
+  desk.put('new', 1)
+  await desk.pass(10)
+  expect(desk.served.slice(before)).toContain('new')
   await desk.worker.stop()
 })
 
