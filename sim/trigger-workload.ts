@@ -150,7 +150,8 @@ export class TriggerWorkload {
     }
     this.#isOver = true
     this.#checker.onDrained()
-    await Promise.all([...this.#living.values()].map(({ worker }) => worker.stop()))
+    const stops = [...this.#living.values()].map(({ worker }) => this.#told(() => worker.stop()))
+    await Promise.all(stops)
     coverage.count('triggers: handlers called', this.#checker.calls)
     coverage.count('triggers: cells marked', this.#checker.marks)
   }

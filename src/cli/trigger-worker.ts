@@ -48,7 +48,8 @@ async function runWorker(path: string, options: Options): Promise<void> {
       if (process.connected) process.send?.(sent)
     }
     const timer = setInterval(report, reportMs)
-    const stop = (): void => void running.stop()
+    // Why it could not go on is said below.
+    const stop = (): void => void running.stop().catch(() => undefined)
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop)
     process.on('disconnect', stop)
     // The parent may have gone before anybody listened. Whoever has no `send` was run by hand.

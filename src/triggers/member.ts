@@ -53,11 +53,11 @@ export class Member {
     }
   }
 
-  /** No more heartbeats; what is under way is waited for. */
+  /** No more heartbeats; what is under way is waited for. What it fails with is told by `run`. */
   async end(): Promise<void> {
     this.#isEnding = true
     this.#wake()
-    await this.#round
+    await this.#round?.catch(() => undefined)
   }
 
   /** The next heartbeat is now: there is something to be said. */

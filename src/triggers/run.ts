@@ -11,9 +11,9 @@ import { Worker, type WorkerOptions } from './worker.ts'
 /** A worker that runs in this process. */
 export interface RunningTriggers {
   readonly worker: string
-  /** Resolves when it was stopped, rejects when it cannot go on. */
+  /** Resolves when it was stopped, rejects when it could not go on: it has left the service by then. */
   readonly ended: Promise<void>
-  /** Lets handlers end, saves what they did and leaves the service. */
+  /** Lets handlers end, saves what they did and leaves the service. Rejects when `ended` does. */
   stop(): Promise<void>
 }
 

@@ -49,7 +49,9 @@ export class Worker {
   #isReached = true
   #isEnding = false
   #ended: Promise<void> | undefined
-  #fail: (error: unknown) => void = () => undefined
+  /** What was no outage, the first of it. */
+  #failure: { readonly error: unknown } | undefined
+  #onFailure: () => void = () => undefined
 
   constructor(service: Service, ports: WorkerPorts, options: WorkerOptions = {}) {
     const { shards = allShards(), onEvent = () => undefined } = options
@@ -76,20 +78,28 @@ export class Worker {
     })
   }
 
-  /** Until `stop`. Rejects with what is no outage: a bug, or a store that refuses. */
+  /**
+   * Until `stop`. Rejects with what is no outage, a bug or a store that refuses, once it has stopped: a
+   * heartbeat that went on would keep shards from the others that nobody works on here.
+   */
   async run(): Promise<void> {
-    const failed = new Promise<never>((_, reject) => (this.#fail = reject))
-    // It is waited for below, or nobody needs it any more.
-    failed.catch(() => undefined)
-    await this.#register()
-    await new Promise<void>((resolve, reject) => {
-      failed.catch(reject)
-      this.#member.run().then(resolve, reject)
-    })
-    await this.#ended
+    const failed = new Promise<void>((resolve) => (this.#onFailure = resolve))
+    try {
+      await this.#register()
+      await new Promise<void>((resolve, reject) => {
+        void failed.then(resolve)
+        this.#member.run().then(resolve, reject)
+      })
+    } catch (error) {
+      this.#fail(error)
+    }
+    await (this.#failure === undefined ? this.#ended : this.stop())
   }
 
-  /** Ends handlers and saves what they did, then leaves: another worker gets the shards at once. */
+  /**
+   * Ends handlers and saves what they did, then leaves: another worker gets the shards at once. Rejects
+   * with what `run` rejects with.
+   */
   stop(): Promise<void> {
     this.#isEnding = true
     this.#ended ??= this.#end()
@@ -104,8 +114,14 @@ export class Worker {
       await this.#store.leave(this.name)
     } catch (error) {
       // It is missed after a while.
-      if (!isOutage(error)) throw error
+      if (!isOutage(error)) this.#fail(error)
     }
+    if (this.#failure !== undefined) throw this.#failure.error
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= { error }
+    this.#onFailure()
   }
 
   async #register(): Promise<void> {

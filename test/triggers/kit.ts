@@ -1,4 +1,5 @@
 /** Workers in processes of their own, on a cluster in memory, under virtual time. */
+import { StoreError } from '../../src/base/errors.ts'
 import type { GroupId } from '../../src/base/ids.ts'
 import { openCellTables, shardOfGroup } from '../../src/cells/cell-table.ts'
 import { shardOf } from '../../src/cells/shard.ts'
@@ -43,15 +44,22 @@ export interface Living {
   kill(): void
 }
 
+interface Connected {
+  readonly client: Client
+  readonly clock: Clock
+  readonly process: SimProcess
+}
+
 export class TriggerBench {
   readonly cluster: FakeCluster
   readonly #random = new SeededRandom('triggers')
   readonly #rows = new Map<number, string>()
   readonly #refKeys = new Map<number, number>()
-  readonly #owner: { readonly client: Client; readonly clock: Clock; readonly process: SimProcess }
+  readonly #owner: Connected
   #lives = 0
   #isServiceBroken = false
   readonly #brokenShards = new Set<number>()
+  readonly #damagedFor = new Set<string>()
   #handles = 0
 
   constructor(names: readonly string[] = ['n1', 'n2', 'n3']) {
@@ -98,6 +106,11 @@ export class TriggerBench {
     this.#brokenShards.delete(shard)
   }
 
+  /** A worker that asks for the group of a shard is told from now on that its rows are damaged. */
+  damageFor(worker: string): void {
+    this.#damagedFor.add(worker)
+  }
+
   mendService(): void {
     this.#isServiceBroken = false
   }
@@ -110,11 +123,13 @@ export class TriggerBench {
     return new OffsetStore(this.tables, datastore, { service, trigger }, 1_000)
   }
 
-  #tablesOf({ client, clock }: { readonly client: Client; readonly clock: Clock }): Tables {
+  #tablesOf({ client, clock, process }: Connected): Tables {
     const { groups } = client
     const isCut = (group: GroupId): boolean => {
       const shard = shardOfGroup(group)?.shard
-      return shard === undefined ? this.#isServiceBroken : this.#brokenShards.has(shard)
+      if (shard === undefined) return this.#isServiceBroken
+      if (this.#damagedFor.has(process.name)) throw new StoreError('corrupt', 'rows are damaged')
+      return this.#brokenShards.has(shard)
     }
     const port = guardedPort(groups, isCut)
     // Sessions are drawn: each handle has chance of its own.
@@ -122,11 +137,7 @@ export class TriggerBench {
     return openCellTables(port, { clock, random: this.#random.fork(`tables ${this.#handles}`) })
   }
 
-  #connect(name: string): {
-    readonly client: Client
-    readonly clock: Clock
-    readonly process: SimProcess
-  } {
+  #connect(name: string): Connected {
     const { world } = this.cluster.bench
     const process = new SimProcess(world, name)
     const random = this.#random.fork(name)

@@ -325,6 +325,28 @@ test('the same trigger for other cells is refused, and who asks for one that is 
   await living.stop()
 })
 
+test('a worker that cannot go on leaves: others have its shards at once, and who stops it is told why', async () => {
+  const bench = new TriggerBench()
+  const a = noting()
+  const b = noting()
+  const one = bench.start([a.trigger])
+  const two = bench.start([b.trigger])
+  const shardsOf = ({ events }: typeof one): number => {
+    const last = events.findLast((event) => event.kind === 'assigned')
+    return last?.kind === 'assigned' ? last.shards : 0
+  }
+  await bench.until('two shards each', () => shardsOf(one) === 2 && shardsOf(two) === 2)
+  bench.damageFor(one.worker.name)
+  for (const shard of shards) await bench.put(shard)
+  await bench.until('its end', () => one.ended() !== 'no', 1_000)
+  await bench.until('the other one has all', () => shardsOf(two) === 4, 1_000)
+  await bench.until('all are handled', () => b.of.length === 4)
+  expect(one.ended()).toMatchObject({ code: 'corrupt' })
+  await expect(one.stop()).rejects.toMatchObject({ code: 'corrupt' })
+  await two.stop()
+  expect(two.ended()).toBe('well')
+})
+
 test('a worker whose client was closed ends with that, and does not call its handlers over and over', async () => {
   const bench = new TriggerBench()
   await bench.put(first)
