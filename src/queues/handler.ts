@@ -83,6 +83,7 @@ export class QueueHandler {
   readonly #worker: AgendaWorker
   /** What came out of the handler: it may say the same of other groups as its transaction of this one. */
   readonly #thrown = new WeakSet<StoreError>()
+  #isStopping = false
 
   constructor(parts: QueueHandlerParts) {
     const { queue, agenda, clock, random, options = {} } = parts
@@ -110,6 +111,7 @@ export class QueueHandler {
 
   /** Takes nothing more, and resolves when what is under way has ended. */
   stop(): Promise<void> {
+    this.#isStopping = true
     return this.#worker.stop()
   }
 
@@ -123,7 +125,7 @@ export class QueueHandler {
 
   /** One of so many failed: those that do not are handled, each by itself. */
   async #handleSingly(group: GroupId, count: number): Promise<void> {
-    for (let i = 0; i < count; i++) {
+    for (let i = 0; i < count && !this.#isStopping; i++) {
       const { batch, failure } = await this.#attempt(group, 1)
       if (failure !== undefined) await this.#fail(group, batch.messages, failure.error)
       if (batch.messages.length === 0) return

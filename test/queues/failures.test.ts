@@ -174,6 +174,27 @@ test('QUE-6: who throws when it is told ends nothing, and the attempt is counted
   }
 })
 
+test('who is stopped while it handles a batch message by message ends with the one at work', async () => {
+  const post = new Post()
+  const calls: string[][] = []
+  for (const body of ['a', 'b', 'c', 'd']) {
+    await post.send(group('a'), [{ to: group('r'), body }])
+  }
+  await post.pass(1_000)
+  const handling = post.handle({
+    ...quick,
+    handle: async (_transaction, messages) => {
+      calls.push(messages.map(textOf))
+      await post.sleep(100)
+      if (messages.length > 1) throw new Error('not all at once')
+    },
+  })
+  await post.until(() => calls.length === 2)
+  await post.settle(handling.stop())
+  expect(calls).toEqual([['a', 'b', 'c', 'd'], ['a']])
+  expect(handling.counts).toEqual({ handled: 1, failures: 0, dead: 0 })
+})
+
 test('a handler that does not end in its time has failed', async () => {
   const post = new Post()
   const errors: unknown[] = []
