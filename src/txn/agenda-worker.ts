@@ -9,8 +9,8 @@ import type { GroupId, Position } from '../base/ids.ts'
 import { listedGroupsMax } from '../base/limits.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { Deadlines } from '../replica/deadlines.ts'
 import type { Agenda, ListedGroup } from '../replica/local-replica.ts'
+import { Dues } from './dues.ts'
 
 /** How a look at a group's agenda ended. */
 export type Served =
@@ -87,7 +87,7 @@ export class AgendaWorker {
   readonly #parts: AgendaWorkerParts
   readonly #known = new Map<GroupId, Known>()
   readonly #queue: GroupId[] = []
-  readonly #dues: Deadlines<GroupId>
+  readonly #dues: Dues
   #foreign = new Map<GroupId, Foreign>()
   #foreignSeen = new Map<GroupId, Foreign>()
   #cursor: GroupId | undefined
@@ -99,7 +99,7 @@ export class AgendaWorker {
 
   constructor(parts: AgendaWorkerParts) {
     this.#parts = parts
-    this.#dues = new Deadlines(parts.clock, (group) => this.#onDue(group))
+    this.#dues = new Dues(parts.clock, (group) => this.#onDue(group))
   }
 
   /** Groups that wait or are being served. */
@@ -209,7 +209,8 @@ export class AgendaWorker {
 
   #onDue(group: GroupId): void {
     const known = this.#known.get(group)
-    if (known?.state !== 'later' || known.dueMs > this.#parts.clock.monotonicMs()) return
+    if (known?.state !== 'later') return
+    if (known.dueMs > this.#parts.clock.monotonicMs()) return this.#dues.add(group, known.dueMs)
     this.#enqueue(group, known)
     this.#serveNext()
   }
