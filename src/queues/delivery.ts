@@ -95,16 +95,18 @@ export class Delivery {
     const failed = new Map<GroupId, unknown>()
     let from = agendaPrefix(outboxTopic)
     let count = 0
+    let delivered = 0
     for (let isEnd = false; !isEnd && !this.#isStopping;) {
       const { rows, isWhole } = await this.#page(sender, view, from)
       const last = rows.at(-1)
       if (last !== undefined) from = keyAfter(last.key)
       count += rows.length
       isEnd = isWhole && rows.length < this.#bounds.pageRows
-      await this.#deliverAll(sender, rows.map(pendingOf), failed)
+      delivered += await this.#deliverAll(sender, rows.map(pendingOf), failed)
     }
     const [error] = failed.values()
-    if (failed.size > 0) throw error
+    if (failed.size > 0 && delivered === 0) throw error
+    if (failed.size > 0) return { kind: 'partly', error }
     // What was not looked at may be full of messages.
     if (this.#isStopping) return { kind: 'again' }
     return count === 0 ? { kind: 'empty', position: view.position } : { kind: 'again' }
@@ -119,12 +121,12 @@ export class Delivery {
     return this.#groups.scan(sender, view, range, this.#bounds.timeoutMs)
   }
 
-  /** What could not be delivered to a group holds up all that is for it. */
+  /** How many were delivered. What could not be delivered to a group holds up all that is for it. */
   async #deliverAll(
     sender: GroupId,
     messages: readonly Pending[],
     failed: Map<GroupId, unknown>,
-  ): Promise<void> {
+  ): Promise<number> {
     const byReceiver = new Map<GroupId, Pending[]>()
     for (const message of messages) {
       const own = byReceiver.get(message.receiver) ?? []
@@ -142,6 +144,7 @@ export class Delivery {
     }
     await Promise.all(Array.from({ length: this.#bounds.receiversAtOnce }, deliverNext))
     if (done.length > 0) await this.#delete(sender, done)
+    return done.length
   }
 
   /** The keys of what was acknowledged go to `done`, also when something behind it fails. */

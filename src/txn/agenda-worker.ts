@@ -11,6 +11,7 @@ import type { Clock, Timer } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Agenda, ListedGroup } from '../replica/local-replica.ts'
 import { Dues } from './dues.ts'
+import { ServeQueue, type ServeTurn } from './serve-queue.ts'
 
 /** How a look at a group's agenda ended. */
 export type Served =
@@ -20,6 +21,8 @@ export type Served =
   | { readonly kind: 'again' }
   /** What is left, as of `position`, is not due before. */
   | { readonly kind: 'later'; readonly delayMs: number; readonly position: Position }
+  /** Some of it could be done. The rest is tried again after a while, or soon after something new comes. */
+  | { readonly kind: 'partly'; readonly error: unknown }
 
 export interface AgendaWorkerParts {
   readonly topic: string
@@ -29,12 +32,12 @@ export interface AgendaWorkerParts {
   readonly bounds: AgendaBounds
   /** Does what is due of the group. When it rejects, it is called again after a while. */
   serve(group: GroupId): Promise<Served>
-  /** It rejected: to be counted, or told. Must not throw. */
+  /** It rejected, or did a part: to be counted, or told. Must not throw. */
   onFailed(group: GroupId, error: unknown): void
 }
 
 export interface AgendaBounds {
-  /** Groups served at once. */
+  /** Groups served at once; of those whose last serve failed, half as many. */
   readonly groupsAtOnceMax: number
   /** Groups of the listing that are asked for at once; `listedGroupsMax` at most. */
   readonly pageGroups: number
@@ -71,6 +74,8 @@ type State =
 interface Known {
   state: State
   failures: number
+  /** Since it fails, a part could be done: that something fails says nothing of what is new. */
+  isPartly: boolean
   /** When it falls due, while `later`. */
   dueMs: number
   /** As of which it was put off, while `later` and nothing failed. */
@@ -86,12 +91,11 @@ interface Foreign {
 export class AgendaWorker {
   readonly #parts: AgendaWorkerParts
   readonly #known = new Map<GroupId, Known>()
-  readonly #queue: GroupId[] = []
+  readonly #queue: ServeQueue
   readonly #dues: Dues
   #foreign = new Map<GroupId, Foreign>()
   #foreignSeen = new Map<GroupId, Foreign>()
   #cursor: GroupId | undefined
-  #running = 0
   #timer: Timer | undefined
   #cancelWatch: () => void = () => undefined
   #isStopped = true
@@ -99,12 +103,13 @@ export class AgendaWorker {
 
   constructor(parts: AgendaWorkerParts) {
     this.#parts = parts
+    this.#queue = new ServeQueue(parts.bounds.groupsAtOnceMax)
     this.#dues = new Dues(parts.clock, (group) => this.#onDue(group))
   }
 
   /** Groups that wait or are being served. */
   get busyGroups(): number {
-    return this.#queue.length + this.#running
+    return this.#queue.size + this.#queue.served
   }
 
   start(): void {
@@ -123,8 +128,8 @@ export class AgendaWorker {
     this.#cancelWatch()
     this.#timer?.cancel()
     this.#dues.stop()
-    this.#queue.length = 0
-    if (this.#running > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve))
+    this.#queue.clear()
+    if (this.#queue.served > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve))
   }
 
   /** One page of the listing; the next one soon, or the first one again after a while. */
@@ -184,12 +189,14 @@ export class AgendaWorker {
   #onDirty(group: GroupId): void {
     const known = this.#known.get(group)
     if (known === undefined) {
-      if (this.#isStopped || this.#queue.length >= this.#parts.bounds.groupsWaitingMax) return
-      this.#known.set(group, { state: 'waiting', failures: 0, dueMs: 0, position: 0 })
-      this.#queue.push(group)
+      if (this.#isStopped || this.#queue.size >= this.#parts.bounds.groupsWaitingMax) return
+      const fresh = { failures: 0, isPartly: false, dueMs: 0, position: 0 }
+      this.#known.set(group, { state: 'waiting', ...fresh })
+      this.#queue.push(group, false)
     } else if (known.state === 'served') known.state = 'again'
-    // What waits after a failure goes on waiting: more of the same does not help it.
     else if (known.state === 'later' && known.failures === 0) this.#enqueue(group, known)
+    // Else what waits after a failure goes on waiting: more of the same does not help it.
+    else if (known.state === 'later' && known.isPartly) this.#hasten(group, known)
     this.#serveNext()
   }
 
@@ -199,12 +206,12 @@ export class AgendaWorker {
    */
   #hasRoom(): boolean {
     const { groupsWaitingMax, groupsAtOnceMax } = this.#parts.bounds
-    return this.#known.size < groupsWaitingMax || this.#queue.length < groupsAtOnceMax
+    return this.#known.size < groupsWaitingMax || this.#queue.sizeWell < groupsAtOnceMax
   }
 
   #enqueue(group: GroupId, known: Known): void {
     known.state = 'waiting'
-    this.#queue.push(group)
+    this.#queue.push(group, known.failures > 0)
   }
 
   #onDue(group: GroupId): void {
@@ -216,34 +223,33 @@ export class AgendaWorker {
   }
 
   #serveNext(): void {
-    while (!this.#isStopped && this.#running < this.#parts.bounds.groupsAtOnceMax) {
-      const group = this.#queue.shift()
-      if (group === undefined) return
-      void this.#serve(group)
+    while (!this.#isStopped) {
+      const turn = this.#queue.next()
+      if (turn === undefined) return
+      void this.#serve(turn)
     }
   }
 
-  async #serve(group: GroupId): Promise<void> {
+  async #serve({ group, end }: ServeTurn): Promise<void> {
     const known = this.#known.get(group)
     assert(known !== undefined, 'txn: a group that is served is known')
     known.state = 'served'
-    this.#running += 1
     try {
-      const served = await this.#parts.serve(group)
-      known.failures = 0
-      this.#onServed(group, known, served)
+      this.#onServed(group, known, await this.#parts.serve(group))
     } catch (error) {
-      this.#onFailed(group, known)
-      this.#parts.onFailed(group, error)
+      this.#onFailed(group, known, error, false)
     } finally {
-      this.#running -= 1
-      if (this.#running === 0) for (const resolve of this.#onIdle.splice(0)) resolve()
+      end()
+      if (this.#queue.served === 0) for (const resolve of this.#onIdle.splice(0)) resolve()
       this.#serveNext()
     }
   }
 
   #onServed(group: GroupId, known: Known, served: Served): void {
     const { agenda, topic } = this.#parts
+    if (served.kind === 'partly') return this.#onFailed(group, known, served.error, true)
+    known.failures = 0
+    known.isPartly = false
     if (served.kind === 'empty') agenda.delist(topic, group, served.position)
     if (this.#isStopped) return
     if (known.state === 'again' || served.kind === 'again') this.#enqueue(group, known)
@@ -253,12 +259,26 @@ export class AgendaWorker {
     } else this.#known.delete(group)
   }
 
-  #onFailed(group: GroupId, known: Known): void {
-    if (this.#isStopped) return
+  #onFailed(group: GroupId, known: Known, error: unknown, isPartly: boolean): void {
+    known.isPartly ||= isPartly
+    if (!this.#isStopped) this.#tryLater(group, known)
+    this.#parts.onFailed(group, error)
+  }
+
+  #tryLater(group: GroupId, known: Known): void {
     const { bounds, random } = this.#parts
     const most = Math.min(bounds.backoffMaxMs, bounds.backoffMs * 2 ** known.failures)
     known.failures += 1
+    const isNew = known.state === 'again' && known.isPartly
     this.#putOff(group, known, most / 2 + random.int(0, Math.ceil(most / 2)))
+    if (isNew) this.#hasten(group, known)
+  }
+
+  /** Not at once: all that comes meanwhile is one look at what fails as well. */
+  #hasten(group: GroupId, known: Known): void {
+    const { clock, bounds } = this.#parts
+    const isSoon = known.dueMs <= clock.monotonicMs() + bounds.backoffMs
+    if (!isSoon) this.#putOff(group, known, bounds.backoffMs)
   }
 
   /** What there is no room for is found in the listing, when it comes to its turn there. */

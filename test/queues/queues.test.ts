@@ -1,5 +1,6 @@
 /** Messages from group to group: sent with a commit, delivered and handled once, in order. */
 import { expect, test } from 'vitest'
+import { guardedPort } from '../../sim/guarded-port.ts'
 import { agendaPrefix } from '../../src/base/agenda-key.ts'
 import type { GroupId } from '../../src/base/ids.ts'
 import { pack, type Packable } from '../../src/base/pack.ts'
@@ -119,6 +120,30 @@ test('QUE-5: a delivery that is stopped before it has looked leaves its group li
   expect(views).toBe(1)
   expect(delisted).toEqual([])
   expect(post.bugs).toEqual([])
+})
+
+test('messages to groups that can be reached do not wait for those to one that cannot', async () => {
+  const post = new Post()
+  for (const delivery of post.deliveries) await post.settle(delivery.stop())
+  const { replica } = post.cluster.node('n1')
+  const groups = guardedPort(new LocalGroups(replica), (one) => one === group('cut'))
+  const ports = { replica, groups, clock: post.clock, random: post.cluster.bench.random }
+  const delivery = new Delivery(ports, deliveryBounds, () => undefined)
+  delivery.start()
+  await post.send(group('a'), [{ to: group('cut'), body: 'waits' }])
+  await post.send(group('a'), [{ to: group('b'), body: 'first' }])
+  // By then it is tried again every ten seconds.
+  await post.pass(60_000)
+  const waits: number[] = []
+  for (let i = 1; i <= 5; i++) {
+    const began = post.clock.monotonicMs()
+    await post.send(group('a'), [{ to: group('b'), body: `${i}` }])
+    await post.until(() => delivery.counts.delivered > i)
+    waits.push(post.clock.monotonicMs() - began)
+  }
+  expect(Math.max(...waits.slice(1))).toBeLessThan(500)
+  expect(await post.agendaRows(group('b'))).toBe(6)
+  await post.settle(delivery.stop())
 })
 
 test('a message to its own group is there with the commit, and needs no delivery', async () => {

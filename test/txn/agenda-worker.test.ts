@@ -74,6 +74,10 @@ class Desk implements Agenda {
     }
   }
 
+  get nowMs(): number {
+    return this.#bench.world.nowMicros / 1000
+  }
+
   sleep(ms: number): Promise<void> {
     return this.#bench.world.sleep(ms * 1000)
   }
@@ -151,6 +155,69 @@ test('a failure is told, and tried again after longer and longer waits', async (
   isBroken = false
   await desk.pass(agendaBounds.backoffMaxMs + 100)
   expect([...desk.listed]).toEqual([])
+  await desk.worker.stop()
+})
+
+test('groups that fail have half of the slots at most, and those that do not are not kept waiting', async () => {
+  const desk = new Desk({ ...agendaBounds, groupsAtOnceMax: 4, backoffMaxMs: 50 })
+  for (let i = 0; i < 20; i++) desk.listed.set(group(`silent${i}`), 1)
+  const late: number[] = []
+  const putAt = new Map<GroupId, number>()
+  desk.answer = async (one) => {
+    if (!putAt.has(one)) {
+      // As of somebody who does not answer.
+      await desk.sleep(10_000)
+      throw new Error('no answer')
+    }
+    late.push(desk.nowMs - (putAt.get(one) ?? 0))
+    return { kind: 'empty', position: 1 }
+  }
+  desk.worker.start()
+  // All of them have failed once.
+  await desk.pass(120_000)
+  const before = desk.served.length
+  for (let i = 0; i < 20; i++) {
+    putAt.set(group(`well${i}`), desk.nowMs)
+    desk.put(`well${i}`, 1)
+    await desk.pass(1_000)
+  }
+  expect(late).toHaveLength(20)
+  expect(Math.max(...late)).toBeLessThan(10)
+  // The others are served all the same, two at a time.
+  expect(desk.served.length - before - 20).toBeGreaterThanOrEqual(4)
+  expect(desk.mostUnderWay).toBe(4)
+  const stopped = desk.worker.stop()
+  await desk.pass(10_000)
+  await stopped
+})
+
+test('a group of which a part could be done is looked at soon when something new comes, others wait', async () => {
+  const desk = new Desk()
+  const error = new Error('one of two')
+  let isPartly = false
+  desk.answer = () =>
+    isPartly ? Promise.resolve({ kind: 'partly', error }) : Promise.reject(error)
+  const put10 = async (): Promise<number> => {
+    const before = desk.failed.length
+    for (let i = 1; i <= 10; i++) {
+      desk.put('a', i)
+      await desk.pass(2 * agendaBounds.backoffMs)
+    }
+    return desk.failed.length - before
+  }
+  desk.worker.start()
+  desk.put('a', 1)
+  await desk.pass(60_000)
+  expect(await put10()).toBeLessThanOrEqual(1)
+  isPartly = true
+  await desk.pass(10_000)
+  expect(await put10()).toBeGreaterThanOrEqual(10)
+  // What fails with nothing new in it says nothing of what is.
+  isPartly = false
+  const before = desk.failed.length
+  await desk.pass(60_000)
+  expect(desk.failed.length - before).toBeLessThan(15)
+  expect(await put10()).toBeGreaterThanOrEqual(10)
   await desk.worker.stop()
 })
 
