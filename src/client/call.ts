@@ -115,15 +115,38 @@ export class ReadCall implements Call {
 
   finish(why: Problem): Replied {
     const last = this.#last
-    if (last !== undefined && !isClosed(last.answer)) return last
-    return { answer: { kind: 'problem', problem: why }, positions: [] }
+    if (last === undefined || isClosed(last.answer)) {
+      return { answer: { kind: 'problem', problem: why }, positions: [] }
+    }
+    const answer = withoutClosed(last.answer)
+    return answer === last.answer ? last : { ...last, answer }
   }
 }
 
 /** A node that stops is no reason of the caller's: to it, `closed` says that the client is. */
-export function isClosed(answer: Reply): boolean {
+export function isClosed(answer: Reply | Outcome<unknown>): boolean {
   return answer.kind === 'problem' && answer.problem.code === 'closed'
 }
+
+/** The same of items: of several replica sets one may be stopping. */
+function withoutClosed(answer: Reply): Reply {
+  if (answer.kind === 'get' && answer.items.some(isClosed)) {
+    return { kind: 'get', items: answer.items.map(unlessClosed) }
+  }
+  if (answer.kind === 'log' && answer.items.some(isClosed)) {
+    return { kind: 'log', items: answer.items.map(unlessClosed) }
+  }
+  return answer
+}
+
+function unlessClosed<Value>(outcome: Outcome<Value>): Outcome<Value> {
+  return isClosed(outcome) ? { kind: 'problem', problem: stopping } : outcome
+}
+
+const stopping: Problem = problem(
+  'unavailable',
+  'the nodes that were asked are stopping; try again',
+)
 
 function isAnswerTo(answer: Reply, operation: ReadOperation): boolean {
   if (answer.kind !== operation.kind) return false

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import { problem } from '../../src/base/problem.ts'
 import type { Answer, Answered, CellService } from '../../src/cells/operation.ts'
+import { shardOf } from '../../src/cells/shard.ts'
 import type { Client } from '../../src/client/client.ts'
 import { endingOf } from '../../src/client/ending.ts'
 import type { Clock } from '../../src/ports/clock.ts'
@@ -162,4 +163,32 @@ test('a call whose link comes up late ends by its deadline all the same', async 
   await expect(reading).rejects.toMatchObject({ message: 'no node answered in time; try again' })
   expect(cluster.frames.filter(({ from }) => from === 'client')).toHaveLength(1)
   expect((world.nowMicros - startMicros) / 1_000_000).toBeLessThan(2.01)
+})
+
+test('of nodes that stop, an item is told as one that nobody answers: who follows a log goes on', async () => {
+  const stopping = { kind: 'problem', problem: problem('closed', 'this node is stopping') } as const
+  let isStopping = true
+  const wrap = (store: CellService): CellService => ({
+    execute: async (operation, options) => {
+      const answered = await store.execute(operation, options)
+      const { answer } = answered
+      if (!isStopping || !('items' in answer) || answer.kind === 'put') return answered
+      // As when another replica set is asked whose nodes stop.
+      return { ...answered, answer: { ...answer, items: answer.items.map(() => stopping) } }
+    },
+  })
+  const cluster = createCluster({ wrap })
+  const { world } = cluster.bench
+  const cells = cluster.client().cells('trips')
+  await settled(world, cells.put({ ...base, body: 1 }))
+  const shard = shardOf(base.rowKey)
+  const place = { kind: 'after', shard, addedId: 0 } as const
+  const got = await settled(world, cells.batchGet([base], { timeoutMs: 500 }))
+  expect(got).toMatchObject([{ problem: { code: 'unavailable' } }])
+  const logged = await settled(world, cells.batchShardLog([place], { timeoutMs: 500 }))
+  expect(logged).toMatchObject([{ problem: { code: 'unavailable' } }])
+  const next = cells.tail({ shards: [shard], waitMs: 100 }).next()
+  await passMs(world, 20_000)
+  isStopping = false
+  expect(await settled(world, next)).toMatchObject({ value: { addedId: 1 } })
 })
