@@ -34,7 +34,8 @@ export class ClientQueues implements QueueSource {
   handle(call: HandleCall): QueueHandler {
     const { ask, groups, clock, random, intents } = this.#parts
     const { queue, prepare, handle, onHandled, onFailed = () => undefined, ...options } = call
-    const agenda = new RemoteAgenda({ ask, clock, random })
+    // It lists all groups every second: those of a set that is away must not keep it from the others.
+    const agenda = new RemoteAgenda({ ask, clock, random, isPartial: true })
     const parts = {
       queue,
       agenda,

@@ -1,9 +1,10 @@
 /**
  * What each replica set answers of its own, as one answer of all. A set that does not answer is not
- * left out in silence: its problem is the answer.
+ * left out in silence: its problem is the answer, unless a part was asked for.
  */
 import { compareText } from '../base/bytes.ts'
 import { listedGroupsMax } from '../base/limits.ts'
+import { mayBeRetried } from '../client/call.ts'
 import type { AgendaAnswer, ListAgenda, TopicSum } from '../queues/agenda-operation.ts'
 import type { GroupAnswer, ListGroups } from '../txn/group-operation.ts'
 
@@ -23,17 +24,25 @@ export async function mergedGroups(
   return { kind: 'list-groups', groups: found.sort(compareText).slice(0, ofOnePage(limit)) }
 }
 
+/** `own` is that of the node's set: without it there is no part either. */
 export async function mergedListing(
-  { limit }: ListAgenda,
-  asked: readonly Promise<AgendaAnswer>[],
+  { limit, isPartial }: ListAgenda,
+  own: Promise<AgendaAnswer>,
+  others: readonly Promise<AgendaAnswer>[],
 ): Promise<AgendaAnswer> {
   const found: (AgendaAnswer & { readonly kind: 'list-agenda' })['groups'][number][] = []
-  for (const answer of await Promise.all(asked)) {
+  const [first, ...rest] = await Promise.all([own, ...others])
+  const heard = isPartial === true ? rest.filter((answer) => !isOutage(answer)) : rest
+  for (const answer of [first, ...heard]) {
     if (answer.kind !== 'list-agenda') return answer
     found.push(...answer.groups)
   }
   const groups = found.sort((a, b) => compareText(a.group, b.group)).slice(0, ofOnePage(limit))
   return { kind: 'list-agenda', groups }
+}
+
+function isOutage(answer: AgendaAnswer): boolean {
+  return answer.kind === 'problem' && mayBeRetried(answer.problem)
 }
 
 function ofOnePage(limit: number): number {

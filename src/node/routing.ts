@@ -124,10 +124,10 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     if (this.#isOne || isLocal) return agendas.execute(operation, timeoutMs)
     const ofSet = { ...operation, isOfSet: true } as const
     const asked = this.#others.map((set) => set.agendas.execute(ofSet, timeoutMs))
-    const answers = [agendas.execute(ofSet, timeoutMs), ...asked]
+    const own = agendas.execute(ofSet, timeoutMs)
     return operation.kind === 'list-agenda'
-      ? mergedListing(operation, answers)
-      : mergedSums(answers)
+      ? mergedListing(operation, own, asked)
+      : mergedSums([own, ...asked])
   }
 
   get #isOne(): boolean {

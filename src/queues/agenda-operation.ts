@@ -14,6 +14,8 @@ export interface ListAgenda {
   readonly limit: number
   /** Of the replica set of the node that is asked alone; absent: of all sets. */
   readonly isOfSet?: true
+  /** Other sets that do not answer are left out: who asks will ask again. Absent: then there is no answer. */
+  readonly isPartial?: true
   /** Not sent: the client asks another node each turn, since one of them may be behind. */
   readonly turn?: number
 }

@@ -16,6 +16,11 @@ export interface RemoteAgendaParts {
   readonly ask: AskAgenda
   readonly clock: Clock
   readonly random: Random
+  /**
+   * Whether a listing may lack the groups of replica sets that do not answer: for who lists again and
+   * again. Else there is none without them.
+   */
+  readonly isPartial?: boolean
 }
 
 /** One question waits so long for something to come. */
@@ -47,7 +52,9 @@ export class RemoteAgenda implements Agenda {
   ): Promise<readonly ListedGroup[]> {
     if (after === undefined) this.#turn += 1
     const behind = after === undefined ? {} : { after }
-    const operation = { kind: 'list-agenda', topic, limit, turn: this.#turn, ...behind } as const
+    const part = this.#parts.isPartial === true ? ({ isPartial: true } as const) : {}
+    const asked = { topic, limit, turn: this.#turn, ...behind, ...part }
+    const operation = { kind: 'list-agenda', ...asked } as const
     const answer = await this.#parts.ask(operation, answerMs)
     if (answer.kind === 'list-agenda') return answer.groups
     throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)

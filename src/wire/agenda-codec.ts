@@ -34,7 +34,10 @@ export const agendaAnswerKinds: Readonly<Record<AgendaOperation['kind'], number>
 export function packAgendaOperation(operation: AgendaOperation): Packable[] {
   switch (operation.kind) {
     case 'list-agenda':
-      return [operation.topic, operation.after, operation.limit, operation.isOfSet === true]
+      return [
+        ...[operation.topic, operation.after, operation.limit],
+        ...[operation.isOfSet === true, operation.isPartial === true],
+      ]
     case 'watch-agenda':
       return [
         ...[operation.topic, operation.member, operation.mark, operation.waitMs],
@@ -52,11 +55,12 @@ export function readAgendaOperation(
 ): AgendaOperation | undefined {
   switch (number) {
     case agendaOperationKinds['list-agenda']: {
-      const [topic, after, limit, isOfSet] = field.list(fields, 'list-agenda', 4)
+      const [topic, after, limit, isOfSet, isPartial] = field.list(fields, 'list-agenda', 5)
       const asked = {
         topic: readTopic(topic),
         limit: field.count(limit, 'limit', 1),
         ...(part.flag(isOfSet, 'of its set') && { isOfSet: true as const }),
+        ...(part.flag(isPartial, 'partial') && { isPartial: true as const }),
       }
       if (field.isAbsent(after)) return { kind: 'list-agenda', ...asked }
       return { kind: 'list-agenda', ...asked, after: field.group(after) }

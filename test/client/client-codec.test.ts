@@ -226,8 +226,11 @@ const otherGroupOperations: fc.Arbitrary<GroupOperation> = fc.oneof(
 )
 const listed = fc.array(fc.record({ group, position: count }, plain), { maxLength: 3 })
 const agendaOperations: fc.Arbitrary<AgendaOperation> = fc.oneof(
-  record<Pick<ListAgenda, 'kind' | 'topic' | 'after' | 'limit'>>(
-    { kind: fc.constant('list-agenda'), topic: text, after: group, limit: id },
+  record<Omit<ListAgenda, 'turn'>>(
+    {
+      ...{ kind: fc.constant('list-agenda'), topic: text, after: group, limit: id },
+      ...{ isOfSet: fc.constant(true), isPartial: fc.constant(true) },
+    },
     ['kind', 'topic', 'limit'],
   ),
   record<AgendaOperation & { readonly kind: 'watch-agenda' }>(

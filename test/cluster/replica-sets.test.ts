@@ -6,7 +6,7 @@ import { nodeId } from '../../src/base/ids.ts'
 import { datastoreGroupOf } from '../../src/cells/cell-table.ts'
 import { shardGroup, shardOf } from '../../src/cells/shard.ts'
 import { connect } from '../../src/client/connect.ts'
-import { rootKey, type RejectedPut } from '../../src/index.ts'
+import { queue, rootKey, type RejectedPut } from '../../src/index.ts'
 import { bucketOf, placementOver } from '../../src/placement/placement.ts'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
@@ -121,6 +121,53 @@ test('transactions and tables of groups in either set go through any node', asyn
     await client.close()
   }
 })
+
+test('who begins to handle a queue while a set is away handles what is of the other one, and the rest when it is back', async () => {
+  const placement = placementOver([east, west].map((set) => set.map(nodeId)))
+  const notes = queue<number>()('notes', account)
+  const sender = await connect({ nodes: cluster.urls })
+  const handled: number[] = []
+  try {
+    await sender.applySchema(accounts.model)
+    const db = await sender.tables(accounts)
+    const names = Array.from({ length: 20 }, (_, i) => `noted ${i}`)
+    await db.transaction(rootKey(account, { name: 'sender' }), async (tx) => {
+      for (const name of names) {
+        await tx.send(notes, { name }, placement.setOf(db.group(rootKey(account, { name }))))
+      }
+    })
+    await eventually('all are delivered', async () => {
+      const { length } = await sender.queues.waiting('Accounts.notes', 100)
+      return length === names.length ? true : undefined
+    })
+    for (const id of west) await cluster.node(id).stop('SIGKILL')
+    const client = await connect({ nodes: east.map((id) => cluster.node(id).url) })
+    try {
+      client.queues.handle({
+        queue: 'Accounts.notes',
+        handle: async (_transaction, messages) => {
+          handled.push(...messages.map(({ message }) => Number(Buffer.from(message.body))))
+        },
+      })
+      const ofEast = names.filter((name) => {
+        return placement.setOf(db.group(rootKey(account, { name }))) === 0
+      })
+      await eventually('those of the set that is there', async () => {
+        return handled.length >= ofEast.length ? true : undefined
+      })
+      expect(new Set(handled)).toEqual(new Set([0]))
+      await expect(client.queues.waiting('Accounts.notes', 100)).rejects.toMatchObject({
+        code: 'unavailable',
+      })
+      await Promise.all(west.map((id) => cluster.node(id).start()))
+      await eventually('the others', async () => (handled.length >= 20 ? true : undefined))
+    } finally {
+      await client.close()
+    }
+  } finally {
+    await sender.close()
+  }
+}, 120_000)
 
 test('HTTP at any node serves both sets', async () => {
   for (const rowKey of [...rowKeysOf(0, 2), ...rowKeysOf(1, 2)]) {

@@ -1,5 +1,8 @@
 /** What several replica sets answer, as one answer. */
 import { expect, test } from 'vitest'
+import type { StoreErrorCode } from '../../src/base/errors.ts'
+import { problem } from '../../src/base/problem.ts'
+import type { AgendaAnswer } from '../../src/queues/agenda-operation.ts'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import { listedGroupsMax } from '../../src/base/limits.ts'
 import { mergedGroups, mergedListing } from '../../src/node/merged-sets.ts'
@@ -43,14 +46,34 @@ test('LOG-8: pages of groups of several sets join up, however many are asked for
   expect(found).toEqual(sets.flat())
 })
 
+function pageOfAgenda(groups: readonly GroupId[], after?: GroupId): Promise<AgendaAnswer> {
+  const page = pageOf(groups, after, limit).map((group) => ({ group, position: 1 }))
+  return Promise.resolve({ kind: 'list-agenda', groups: page })
+}
+
+const listing = { kind: 'list-agenda', topic: 'outbox', limit } as const
+
 test('pages of an agenda of several sets join up, however many are asked for', async () => {
   const found = await followed(async (after) => {
-    const answers = sets.map((groups) => {
-      const page = pageOf(groups, after, limit).map((group) => ({ group, position: 1 }))
-      return Promise.resolve({ kind: 'list-agenda', groups: page } as const)
-    })
-    const answer = await mergedListing({ kind: 'list-agenda', topic: 'outbox', limit }, answers)
+    const [own, ...others] = sets.map((groups) => pageOfAgenda(groups, after))
+    const answer = await mergedListing(listing, own ?? expect.fail(), others)
     return answer.kind === 'list-agenda' ? answer.groups.map(({ group }) => group) : []
   })
   expect(found).toEqual(sets.flat())
 })
+
+test('a set that does not answer is left out of an agenda only when a part was asked for', async () => {
+  const [, west = []] = sets
+  const away = Promise.resolve(refused('unavailable'))
+  const wrong = Promise.resolve(refused('invalid'))
+  const part = { ...listing, isPartial: true } as const
+  expect(await mergedListing(listing, pageOfAgenda(west), [away])).toEqual(await away)
+  expect(await mergedListing(part, pageOfAgenda(west), [away])).toEqual(await pageOfAgenda(west))
+  // Another node knows what the own set has, and what is wrong with the question no set does.
+  expect(await mergedListing(part, away, [pageOfAgenda(west)])).toEqual(await away)
+  expect(await mergedListing(part, pageOfAgenda(west), [away, wrong])).toEqual(await wrong)
+})
+
+function refused(code: StoreErrorCode): AgendaAnswer {
+  return { kind: 'problem', problem: problem(code, 'no') }
+}

@@ -128,6 +128,19 @@ test('what can be no topic is refused to who asks for it', async () => {
   service.stop()
 })
 
+test('a listing says whether a part of it is enough', async () => {
+  const bench = createBench(1)
+  const ports = { clock: bench.clockOf('x'), random: bench.random }
+  const asked: AgendaOperation[] = []
+  const ask = (operation: AgendaOperation): Promise<AgendaAnswer> => {
+    asked.push(operation)
+    return Promise.resolve({ kind: 'list-agenda', groups: [] })
+  }
+  await new RemoteAgenda({ ask, ...ports }).list('queue/q', undefined, 10)
+  await new RemoteAgenda({ ask, ...ports, isPartial: true }).list('queue/q', undefined, 10)
+  expect(asked.map((one) => 'isPartial' in one)).toEqual([false, true])
+})
+
 test('what could not be listed after a gap is listed when that works again', async () => {
   const bench = createBench(1)
   const [mark, problem] = ['run/7', { code: 'unavailable', message: 'no', detail: {} } as const]
