@@ -245,7 +245,9 @@ test('the lines of curl in the documentation do what is said of them', () => {
   const [url = ''] = urls()
   const script = shownLines(url)
   expect(script.match(/^curl /gm)).toHaveLength(10)
-  const ran = spawnSync('bash', ['-e', '-u', '-o', 'pipefail', '-c', script], { encoding: 'utf8' })
+  const ran = spawnSync('bash', ['--norc', '-e', '-u', '-o', 'pipefail', '-c', script], {
+    encoding: 'utf8',
+  })
   expect([ran.status, ran.stderr]).toEqual([0, ''])
   const lines = ran.stdout.split('\n')
   const answers = lines
