@@ -17,7 +17,7 @@ test('META-1: being watched changes nothing', async () => {
   const watched = await runSeed(11, { watch: (line) => lines.push(line) })
   expect(watched.hash).toBe((await runSeed(11)).hash)
   expect(lines.length).toBeGreaterThan(1_000)
-})
+}, 120_000)
 
 test('the code as it is comes through its first seeds clean, each the same twice', async () => {
   for (let seed = 1; seed <= 6; seed++) {
@@ -34,7 +34,7 @@ test('META-1: a plan is plain data: what comes back from JSON takes the same cou
   const copy: typeof plan = JSON.parse(JSON.stringify(plan))
   expect(copy).toEqual(plan)
   expect((await runPlan(copy)).hash).toBe((await runSeed(3)).hash)
-})
+}, 120_000)
 
 test('the options of a seed are drawn from it alone, and told on one line', () => {
   const options = drawSwarm(42)
