@@ -21,8 +21,9 @@ export class ClockChecker {
 
   /** `node` proposes; `held` is its clock, undefined until it is open. */
   onProposed(node: string, event: TraceEvent, held: number | undefined): void {
+    if (held === undefined || ballotOf(event, 'ballot').round > 0) return
     const entry = decodeEntry(bytesOf(event, 'value'))
-    if (held === undefined || entry === undefined || ballotOf(event, 'ballot').round > 0) return
+    if (entry === undefined) return
     const group = textOf(event, 'group')
     const position = numberOf(event, 'position')
     const { timestamp } = entry

@@ -91,6 +91,7 @@ export class ClientServer {
       clock: ports.clock,
       send: (to, responses) => ports.transport.send(to, { kind: 'responses', responses }),
       bodyBytes: replyBytes,
+      instead: inFrame,
       // The client's time-out covers it: it asks again.
       onDropped: () => undefined,
     })
@@ -170,7 +171,7 @@ export class ClientServer {
     const replied = this.#answerNow(operation)
     if (replied === undefined) return void this.#carryOut(client, request, operation)
     const { answer, positions } = replied
-    this.#reply(client, { id, answer, positions })
+    this.#outbox.add(client, { id, answer, positions })
   }
 
   /** What waits for nothing takes no promise, and is at work for no time. */
@@ -210,18 +211,10 @@ export class ClientServer {
     const { id, intents } = request
     const timeoutMs = Math.min(Math.max(1, request.timeoutMs), callTimeoutMsMax)
     const { answer, positions, leaders } = await this.#execute(operation, timeoutMs, intents)
-    this.#reply(
+    this.#outbox.add(
       client,
       leaders === undefined ? { id, answer, positions } : { id, answer, positions, leaders },
     )
-  }
-
-  /** What no frame holds is not sent: whoever asked would wait for it, and then ask the next node for the same. */
-  #reply(client: Endpoint, response: Response): void {
-    const { id } = response
-    if (hasFrame(response)) this.#outbox.add(client, response)
-    else
-      this.#outbox.add(client, { id, answer: { kind: 'problem', problem: noFrame }, positions: [] })
   }
 
   async #execute(
@@ -248,9 +241,14 @@ export class ClientServer {
   }
 }
 
-/** Answers are weighed as more than they are, so only what seems too large is looked at. */
-function hasFrame(response: Response): boolean {
-  if (replyBytes(response) <= frameBytesMax) return true
+/**
+ * What no frame holds is not sent: whoever asked would wait for it, and then ask the next node for the same.
+ * Answers are weighed as more than they are, so only what seems too large is looked at.
+ */
+function inFrame(response: Response): Response {
+  const { id } = response
+  if (replyBytes(response) <= frameBytesMax) return response
   const frame = encodeClientFrame({ kind: 'responses', responses: [response] })
-  return frame.length <= frameBytesMax
+  if (frame.length <= frameBytesMax) return response
+  return { id, answer: { kind: 'problem', problem: noFrame }, positions: [] }
 }

@@ -12,19 +12,14 @@
  */
 import type { NodeId, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
+import type { Reading } from '../lease/reading.ts'
+import { majorityOf } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
 
 /** A node tells each peer its clock so often, beside each new link. */
 export const clockTellMs = 1_000
 /** What was heard longer ago than twice this counts no more once more is heard: a clock may have been set back. */
 const windowMs = 10_000
-
-/** A node's clocks at one moment. */
-interface Moment {
-  readonly wall: Timestamp
-  /** Monotonic, milliseconds. */
-  readonly now: number
-}
 
 /** Distances in microseconds. */
 interface Heard {
@@ -45,9 +40,9 @@ export class PeerClocks {
   /** It is too far ahead as far as is known; without what has been heard since, that may be a mistake. */
   #beyondSinceMs: number | undefined
 
-  /** `nodeCount`: of all nodes, this one among them. */
-  constructor(nodeCount: number, { clockLeadMsMax }: Pick<Limits, 'clockLeadMsMax'>) {
-    this.#majority = Math.floor(nodeCount / 2) + 1
+  /** `nodes`: all of the replica set, this one among them. */
+  constructor(nodes: readonly NodeId[], { clockLeadMsMax }: Pick<Limits, 'clockLeadMsMax'>) {
+    this.#majority = majorityOf(nodes)
     this.#leadMicrosMax = clockLeadMsMax * 1_000
   }
 
@@ -63,28 +58,28 @@ export class PeerClocks {
   }
 
   /** The wall clock, held back where it is too far ahead: what entries are stamped by. */
-  held({ wall, now }: Moment): Timestamp {
+  held({ wall, now }: Reading): Timestamp {
     return Math.min(wall, Math.floor(now * 1_000 + this.#distance + this.#leadMicrosMax))
   }
 
   /** By how much a majority's clocks are behind, and about the time that their messages take; 0: they are not. */
-  leadMs({ wall, now }: Moment): number {
+  leadMs({ wall, now }: Reading): number {
     return Math.max(0, Math.round((wall - now * 1_000 - this.#distance) / 1_000))
   }
 
   /** For status: whether that is too much is as `look` found it last. */
-  status(moment: Moment): { readonly clockLeadMs: number; readonly isClockAhead: boolean } {
-    return { clockLeadMs: this.leadMs(moment), isClockAhead: this.#isAhead }
+  status(reading: Reading): { readonly clockLeadMs: number; readonly isClockAhead: boolean } {
+    return { clockLeadMs: this.leadMs(reading), isClockAhead: this.#isAhead }
   }
 
   /**
    * Whether the clock has come to be too far ahead, or to be right again; undefined: neither. Somebody must have
    * said so for a while: after a suspension, or a pause, what was heard before says nothing.
    */
-  look(moment: Moment): 'ahead' | 'right' | undefined {
-    const leadMicros = this.leadMs(moment) * 1_000
+  look(reading: Reading): 'ahead' | 'right' | undefined {
+    const leadMicros = this.leadMs(reading) * 1_000
     const isBeyond = leadMicros > (this.#isAhead ? this.#leadMicrosMax / 2 : this.#leadMicrosMax)
-    this.#beyondSinceMs = isBeyond ? (this.#beyondSinceMs ?? moment.now) : undefined
+    this.#beyondSinceMs = isBeyond ? (this.#beyondSinceMs ?? reading.now) : undefined
     const isAhead = isBeyond && this.#heardMs > (this.#beyondSinceMs ?? 0) + clockTellMs
     if (this.#isAhead ? isBeyond : !isAhead) return undefined
     this.#isAhead = isAhead

@@ -77,7 +77,7 @@ export class Peers {
 
   constructor(options: PeersOptions) {
     this.#options = options
-    this.clocks = new PeerClocks(options.nodes.length, options.limits)
+    this.clocks = new PeerClocks(options.nodes, options.limits)
     this.#asked = options.incarnation * 2 ** 32
     const now = options.clock.monotonicMs()
     const others = options.nodes.filter((node) => node !== options.node)
@@ -270,11 +270,11 @@ export class Peers {
 
   #watchClock(now: number): void {
     const { clock, trace } = this.#options
-    const moment = { wall: clock.wallMicros(), now }
-    const is = this.clocks.look(moment)
+    const reading = { wall: clock.wallMicros(), now }
+    const is = this.clocks.look(reading)
     if (is === undefined) return
     trace.mark(is === 'ahead' ? 'the wall clock is ahead' : 'the wall clock is right again')
-    trace.emit({ kind: 'clock', is, leadMs: this.clocks.leadMs(moment) })
+    trace.emit({ kind: 'clock', is, leadMs: this.clocks.leadMs(reading) })
   }
 
   /** Called every `digestMs`. */

@@ -15,6 +15,8 @@ export interface OutboxPorts<Message> {
   /** False when the frame was dropped. */
   readonly send: (to: Endpoint, messages: readonly Message[]) => boolean
   readonly bodyBytes: (message: Message) => number
+  /** What goes in place of a message that alone weighs more than a frame's bodies; absent: that message. */
+  readonly instead?: (message: Message) => Message
   readonly onDropped: (to: Endpoint, messages: readonly Message[]) => void
 }
 
@@ -80,7 +82,8 @@ export class Outbox<Message> {
         frame = []
         bytes = 0
       }
-      frame.push(message)
+      const isLarge = more > frameBodiesBytesMax
+      frame.push(isLarge ? (this.#ports.instead?.(message) ?? message) : message)
       bytes += more
     }
     return frame.length > 0 ? [...frames, frame] : frames

@@ -27,11 +27,17 @@ function setOfRow(rowKey: string): number {
   return bucketOf(shardGroup('trips', shardOf(rowKey))) % 2
 }
 
+/** Shards of the rows so far: tests count what is in a shard, and no two rows share one. */
+const takenShards = new Set<number>()
+
 function rowKeysOf(set: number, count: number): string[] {
   const found: string[] = []
   while (found.length < count) {
     const rowKey = randomUUID()
-    if (setOfRow(rowKey) === set) found.push(rowKey)
+    const shard = shardOf(rowKey)
+    if (setOfRow(rowKey) !== set || takenShards.has(shard)) continue
+    takenShards.add(shard)
+    found.push(rowKey)
   }
   return found
 }

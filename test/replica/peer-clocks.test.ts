@@ -4,14 +4,15 @@ import { expect, test } from 'vitest'
 import { nodeId } from '../../src/base/ids.ts'
 import { PeerClocks } from '../../src/replica/peer-clocks.ts'
 
-const [x, y, z, v] = [nodeId('n2'), nodeId('n3'), nodeId('n4'), nodeId('n5')]
+const [own, x, y] = [nodeId('n1'), nodeId('n2'), nodeId('n3')]
+const [z, v] = [nodeId('n4'), nodeId('n5')]
 const limits = { clockLeadMsMax: 500 }
 /** The right time at this moment of the monotonic clock, which starts at zero. */
 const rightAt = (nowMs: number): number => 1_000_000_000 + nowMs * 1_000
 const second = 1_000_000
 
 test('CLOCK-1: of three nodes, both others have to be behind', () => {
-  const clocks = new PeerClocks(3, limits)
+  const clocks = new PeerClocks([own, x, y], limits)
   const ahead = rightAt(0) + 3 * second
   expect(clocks.held({ wall: ahead, now: 0 })).toBe(ahead)
   expect(clocks.leadMs({ wall: ahead, now: 0 })).toBe(0)
@@ -25,7 +26,7 @@ test('CLOCK-1: of three nodes, both others have to be behind', () => {
 })
 
 test('CLOCK-1: of five nodes, three others have to be behind', () => {
-  const clocks = new PeerClocks(5, limits)
+  const clocks = new PeerClocks([own, x, y, z, v], limits)
   const wall = rightAt(0) + 10 * second
   clocks.hear(x, wall, 0)
   clocks.hear(y, rightAt(0), 0)
@@ -45,14 +46,14 @@ function told(clocks: PeerClocks, leadsMs: readonly number[]): readonly (string 
 }
 
 test('CLOCK-1: a clock is told to be ahead, and to be right again, once each', () => {
-  const clocks = new PeerClocks(3, limits)
+  const clocks = new PeerClocks([own, x, y], limits)
   const leads = [400, 600, 600, 600, 600, 400, 600, 260, 250, 0]
   const said = told(clocks, leads).map((word) => word ?? '')
   expect(said).toEqual(['', '', '', 'ahead', '', '', '', '', 'right', ''])
 })
 
 test('CLOCK-1: after a suspension a right clock is not told to be ahead', () => {
-  const clocks = new PeerClocks(3, limits)
+  const clocks = new PeerClocks([own, x, y], limits)
   told(clocks, [0, 0, 0])
   // The machine slept for an hour, its monotonic clock with it; links are up again five seconds later.
   const wallAt = (now: number): number => rightAt(now) + 3_600 * second
@@ -66,7 +67,7 @@ test('CLOCK-1: after a suspension a right clock is not told to be ahead', () => 
 })
 
 test('CLOCK-1: clocks that were set back are believed after a while', () => {
-  const clocks = new PeerClocks(3, limits)
+  const clocks = new PeerClocks([own, x, y], limits)
   const setBack = 60 * second
   for (const peer of [x, y]) clocks.hear(peer, rightAt(0), 0)
   const leads: number[] = []
@@ -87,7 +88,7 @@ test('CLOCK-1: a clock within the bound is never held back, however late the oth
   })
   fc.assert(
     fc.property(fc.array(heard, { maxLength: 40 }), (all) => {
-      const clocks = new PeerClocks(3, limits)
+      const clocks = new PeerClocks([own, x, y], limits)
       let nowMs = 0
       for (const { peer, offsetMs, lateMs, pauseMs } of all) {
         nowMs += pauseMs
