@@ -67,10 +67,10 @@ export const mutants: readonly Mutant[] = [
     title: 'a promise leaves before it is durable',
     edits: [
       {
-        file: 'src/replica/driver.ts',
-        find: 'return this.#log.append(effect.records, () => this.#run(effect.after, group))',
+        file: 'src/replica/carry-out.ts',
+        find: 'return log.append(effect.records, () => this.run(effect.after, group))',
         replace:
-          'this.#log.append(effect.records, () => undefined)\n        return this.#run(effect.after, group)',
+          'log.append(effect.records, () => undefined)\n        return this.run(effect.after, group)',
       },
     ],
   },

@@ -1,9 +1,9 @@
 /**
- * Runs the pure core on the ports: steps groups, carries out their effects, and answers this node's
- * edge. "Durable, then visible": what stands in a `persist`'s `after` begins when the flush is on
- * the disk. The same driver runs in the daemon and in the simulator; only the ports differ.
+ * Runs the pure core on the ports: steps groups, has their effects carried out (`carry-out.ts`), and
+ * answers this node's edge. The same driver runs in the daemon and in the simulator; only the ports
+ * differ.
  */
-import { assert, unreachable } from '../base/assert.ts'
+import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { ClusterId, GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
@@ -14,12 +14,12 @@ import type { Random } from '../ports/random.ts'
 import type { OrderedStore } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo, Transport } from '../ports/transport.ts'
-import type { Effect } from '../replication/effect.ts'
 import type { GroupEvent } from '../replication/group.ts'
-import type { GroupMessage, Message, PeerFrame } from '../replication/message.ts'
+import type { Message, PeerFrame } from '../replication/message.ts'
 import { encodeTransaction, intentOf } from '../replication/transaction.ts'
 import { LocalAgenda } from './agenda.ts'
 import { Arrivals } from './arrivals.ts'
+import { CarryOut } from './carry-out.ts'
 import { errorOf } from './damage.ts'
 import { DataStore } from './data-store.ts'
 import { Deadlines } from './deadlines.ts'
@@ -51,7 +51,7 @@ import { Rounds } from './rounds.ts'
 import { SettledRows } from './settled.ts'
 import { Steps } from './steps.ts'
 import { excessOf, transactionOf } from './submission-size.ts'
-import { digestFor, suppliedBy } from './supply.ts'
+import { digestFor } from './supply.ts'
 import { takeUpLog } from './take-up.ts'
 
 export interface DriverPorts {
@@ -90,18 +90,18 @@ export class Driver implements LocalReplica {
   readonly #wakes: Deadlines<GroupId>
   readonly #rounds: Rounds
   readonly #steps: Steps = new Steps({
-    run: (group, event) => this.#run(this.#replica.step(group, event, this.#reading()), group),
+    run: (group, event) =>
+      this.#effects.run(this.#replica.step(group, event, this.#reading()), group),
     // A store that cannot be read, or a bug. None of what the step asked for is done, and whoever
     // waits is not told anything: the node is what fails, not the call that met it.
     onFailed: (error) => this.#fail(errorOf(error)),
-    onDone: () => this.#tellApplied(),
+    onDone: () => this.#effects.tellApplied(),
   })
   readonly #arrivals: Arrivals = new Arrivals((group, arrived) =>
     this.#guarded(() => this.#step(group, { kind: 'submit', arrived })),
   )
   readonly #headroom: Headroom
-  /** Applied in the steps under way; who watches is woken when these are over. */
-  #applied: { readonly group: GroupId; readonly position: Position }[] = []
+  readonly #effects: CarryOut
   #failure: Error | undefined
   #isStopped = false
 
@@ -162,6 +162,12 @@ export class Driver implements LocalReplica {
         this.#step(group, { kind: 'exists', position, informer }),
       onDigested: (peer, digested) => this.#rollCall.onDigest(peer, digested),
     })
+    this.#effects = new CarryOut({
+      ...{ limits: options.limits, clock, trace, log, data, replica: this.#replica },
+      ...{ peers: this.#peers, keeper: this.#keeper, requests: this.#requests, wakes: this.#wakes },
+      deliver: (message) =>
+        this.#step(message.group, { kind: 'message', from: options.node, message }),
+    })
     const others = nodes.filter((node) => node !== options.node)
     // What is passed on to a node before there is a link is lost, and would be waited for.
     for (const node of others) this.#replica.suspect(node, true)
@@ -172,19 +178,27 @@ export class Driver implements LocalReplica {
     this.#rollCall = rollCall
     const listing = { rollCall, data, replica: this.#replica, isOver: () => this.#isOver }
     this.groups = (...asked) => listGroups(listing, ...asked)
+    this.#watchStores()
+    this.agenda = new LocalAgenda(data.listing, clock, (group) =>
+      this.#holdings.isFirst(group, (one) => this.#peers.isAlive(one)),
+    )
+  }
+
+  #watchStores(): void {
+    const { node } = this.#options
+    const { clock } = this.#ports
+    const log = this.#log
+    const data = this.#data
     log.onFailure = (reason) => this.#fail(reason)
     // As if a peer had spoken of it: whoever has it is asked, and a no-op closes what nobody has.
     log.onHeldUp = (group, position) =>
-      clock.defer(() => this.#step(group, { kind: 'exists', position, informer: options.node }))
+      clock.defer(() => this.#step(group, { kind: 'exists', position, informer: node }))
     data.onFailure = (reason) => this.#fail(reason)
     data.onBatch = (groups) => {
       this.#peers.save()
       log.onBatch(groups)
     }
     data.onApplied = () => this.#onApplied()
-    this.agenda = new LocalAgenda(data.listing, clock, (group) =>
-      this.#holdings.isFirst(group, (one) => this.#peers.isAlive(one)),
-    )
   }
 
   /** Takes up what the log holds beyond the data store, then joins the others. */
@@ -411,12 +425,6 @@ export class Driver implements LocalReplica {
     this.#steps.take(group, event)
   }
 
-  #tellApplied(): void {
-    const applied = this.#applied
-    this.#applied = []
-    for (const { group, position } of applied) this.#requests.applied(group, position)
-  }
-
   #reading(): Reading {
     const { clock } = this.#ports
     const { mayPropose } = this.#headroom
@@ -424,66 +432,6 @@ export class Driver implements LocalReplica {
     const wall = clock.wallMicros()
     const now = clock.monotonicMs()
     return { wall, now, stamp: clocks.held({ wall, now }), mayPropose, isAdmitted }
-  }
-
-  #run(effects: readonly Effect[], group: GroupId): void {
-    for (const effect of effects) this.#carryOut(effect, group)
-  }
-
-  #carryOut(effect: Effect, group: GroupId): void {
-    switch (effect.kind) {
-      case 'send':
-        return this.#peers.send(effect.to, this.#leaving(effect.message))
-      case 'deliver':
-        return this.#deliver(this.#leaving(effect.message))
-      case 'renew':
-        return this.#keeper.ask(effect.to)
-      case 'slow':
-        return this.#keeper.tellSlow(effect.holder)
-      case 'persist':
-        return this.#log.append(effect.records, () => this.#run(effect.after, group))
-      case 'note':
-        return this.#log.note([effect.record])
-      case 'apply':
-        return this.#apply(effect)
-      case 'verdict':
-        this.#ports.trace.emit({ kind: 'settled', group, verdict: effect.verdict })
-        return this.#requests.settle(effect.request, effect.verdict)
-      case 'serve': {
-        const { position, timestamp } = effect
-        this.#ports.trace.emit({ kind: 'serve', group, level: 'current', position })
-        return this.#requests.serve(effect.read, { position, timestamp })
-      }
-      case 'wake':
-        return this.#wakes.add(effect.group, effect.at)
-      case 'supply':
-        return this.#supply(effect)
-      default:
-        return unreachable(effect)
-    }
-  }
-
-  /** A peer that comes back asks for a lot at once; what finds no room it asks for again (`catch-up.ts`). */
-  #supply(effect: Effect & { kind: 'supply' }): void {
-    const { to } = effect
-    if (!this.#peers.hasRoomFor(to)) return this.#ports.trace.mark('no room to supply a peer')
-    this.#peers.send(to, suppliedBy(this.#log, this.#options.limits, effect))
-  }
-
-  #leaving(message: GroupMessage): GroupMessage {
-    if (message.kind !== 'accepted') return message
-    return this.#replica.leaving(message, this.#ports.clock.monotonicMs())
-  }
-
-  #deliver(message: GroupMessage): void {
-    this.#step(message.group, { kind: 'message', from: this.#options.node, message })
-  }
-
-  #apply(effect: Effect & { kind: 'apply' }): void {
-    const { group, position, value } = effect
-    this.#data.commit(effect)
-    this.#ports.trace.emit({ kind: 'apply', group, position, value })
-    this.#applied.push({ group, position })
   }
 
   #onApplied(): void {
