@@ -59,6 +59,8 @@ export interface ProblemDetails {
   readonly limitValue?: number
   readonly actual?: number
   readonly attempts?: number
+  /** The index asked is not built yet: asking again helps when somebody has. */
+  readonly index?: 'building'
 }
 
 export function problemDetails(
@@ -66,7 +68,7 @@ export function problemDetails(
   status: number = statusByCode[of.code],
   instance?: string,
 ): ProblemDetails {
-  const { group, limit, limitValue, actual, attempts } = of.detail
+  const { group, limit, limitValue, actual, attempts, index } = of.detail
   return {
     type: `urn:trilithon:problem:${of.code}`,
     title: titleByCode[of.code],
@@ -80,6 +82,7 @@ export function problemDetails(
     ...(limitValue !== undefined && { limitValue }),
     ...(actual !== undefined && { actual }),
     ...(attempts !== undefined && { attempts }),
+    ...(index !== undefined && { index }),
   }
 }
 

@@ -129,8 +129,9 @@ const problem: JsonSchema = {
       limitValue: { type: 'number' },
       actual: { type: 'number' },
       attempts: { type: 'integer' },
+      index: { type: 'string', enum: ['building'] },
     },
-    ['instance', 'group', 'limit', 'limitValue', 'actual', 'attempts'],
+    ['instance', 'group', 'limit', 'limitValue', 'actual', 'attempts', 'index'],
   ),
   description: 'Problem details (RFC 9457).',
 }

@@ -151,13 +151,14 @@ const queries: readonly Sent[] = [
 ]
 
 /** An index with nothing in it. */
-async function declareIndex({ bench, replica }: GatewayBench): Promise<void> {
+async function declareIndex({ bench, replica }: GatewayBench, isBuilt = true): Promise<void> {
   const columns = [{ column_key: 'BASE', fields: [{ field: 'city', type: 'string' }] }]
   const checked = checkDefinition({ table: 'by_city', datastore: 'trips', column_defs: columns })
   if (!checked.ok) throw new Error(JSON.stringify(checked.problems))
   const clock = bench.clockOf('indexes')
   const tables = openCellTables(new LocalGroups(replica), { clock, random: bench.random })
   await settled(bench.world, applyIndex(tables, checked.definition, clock))
+  if (!isBuilt) return
   await settled(bench.world, markIndexBuilt(tables, { ...checked.definition, number: 1 }))
 }
 
@@ -193,6 +194,17 @@ test('answers and accepted bodies have the forms that the document gives them', 
   )
   const operations = ['greet', 'isAlive', 'isReady', 'getStatus', 'getMetrics']
   expect([...tried, ...operations].sort()).toEqual(all.sort())
+})
+
+test('whoever asks an index that is being built is told so', async () => {
+  const gateway = createGatewayBench()
+  await declareIndex(gateway, false)
+  const { status, body } = await gateway.ask('GET', '/indexes/by_city?city=Berlin')
+  expect(status).toBe(503)
+  expect(body).toMatchObject({ code: 'unavailable', retry: 'safe', index: 'building' })
+  const document = await served()
+  const problem = at(document, 'components', 'schemas', 'Problem')
+  expect(validatorOf(document).validate(inDocument(problem), body)).toBe(true)
 })
 
 /** A schema whose references are into the document. */
