@@ -4,7 +4,7 @@ import { scanIndexed, shardKey } from '../src/cells/cell-table.ts'
 import { definitionJson, storedName, type NumberedIndex } from '../src/cells/index-definition.ts'
 import type { IndexWhere } from '../src/client/cell-indexes.ts'
 import { shardOf } from '../src/cells/shard.ts'
-import type { Tables } from '../src/tables/open.ts'
+import type { Tables } from '../src/tables/tables.ts'
 import type { SeededRandom } from './random.ts'
 
 export const datastore = 'indexed'

@@ -7,7 +7,7 @@
  */
 import type { Timestamp } from '../src/base/ids.ts'
 import type { Client } from '../src/client/client.ts'
-import type { Tables } from '../src/tables/open.ts'
+import type { Tables } from '../src/tables/tables.ts'
 import {
   globalEntries,
   globalIndexes,

@@ -34,8 +34,8 @@ export {
   type Tables,
   type TransactionCallOptions,
   type TransactionResult,
-} from './tables/open.ts'
-export type { ReadLevel as TableReadLevel } from './tables/open.ts'
+} from './tables/tables.ts'
+export type { ReadLevel as TableReadLevel } from './tables/tables.ts'
 export type { Page as TablePage, ScanOptions } from './tables/read-rows.ts'
 export type {
   GroupReader,

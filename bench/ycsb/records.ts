@@ -7,7 +7,7 @@ import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
 import type { Client } from '../../src/client/client.ts'
-import { rootKey, type RootKey, type Tables } from '../../src/tables/open.ts'
+import { rootKey, type RootKey, type Tables } from '../../src/tables/tables.ts'
 import { randomText } from '../common.ts'
 import { hash64 } from './generators.ts'
 

@@ -12,7 +12,7 @@
 import { topicTextOf } from '../../src/base/agenda-key.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import type { GroupId, Timestamp } from '../../src/base/ids.ts'
-import type { TransactionResult } from '../../src/tables/open.ts'
+import type { TransactionResult } from '../../src/tables/tables.ts'
 import type { Coverage } from '../coverage.ts'
 import { isRead, type TableRun, type TableStep } from '../table-step.ts'
 import type { ModelEffect } from './log-model.ts'

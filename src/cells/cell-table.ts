@@ -24,13 +24,8 @@ import { intentOf } from '../replication/transaction.ts'
 import { compileSchema } from '../tables/compile.ts'
 import { encodePart } from '../tables/key-codec.ts'
 import { groupContext, rootOfGroup } from '../tables/group-context.ts'
-import {
-  openTables,
-  rootKey,
-  type GlobalIndexOptions,
-  type RootKey,
-  type Tables,
-} from '../tables/open.ts'
+import { openTables } from '../tables/open.ts'
+import { rootKey, type GlobalIndexOptions, type RootKey, type Tables } from '../tables/tables.ts'
 import type { Page, ScanOptions } from '../tables/read-rows.ts'
 import { writeRowKey } from '../tables/row-key.ts'
 import { bytesField } from '../tables/bytes-field.ts'

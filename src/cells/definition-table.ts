@@ -11,7 +11,7 @@ import { t } from '../../schema/property.ts'
 import { table, type Table } from '../../schema/table.ts'
 import { assert } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
-import { rootKey, type RootKey } from '../tables/open.ts'
+import { rootKey, type RootKey } from '../tables/tables.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
 
 const datastoreTable = table('Datastore', {

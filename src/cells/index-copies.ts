@@ -10,7 +10,7 @@ import { assert, AssertionError } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Tables } from '../tables/open.ts'
+import type { Tables } from '../tables/tables.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
 import { datastoreGroupOf } from './cell-table.ts'
 import {

@@ -7,7 +7,7 @@
  */
 import { StoreError } from '../base/errors.ts'
 import { pageItemsMax } from '../base/limits.ts'
-import type { Tables } from '../tables/open.ts'
+import type { Tables } from '../tables/tables.ts'
 import { answerBytesMax } from '../txn/bounds.ts'
 import { indexScanMax, indexSortBytesMax, indexSortMax } from './bounds.ts'
 import { scanPlace, type IndexedEntry } from './cell-table.ts'

@@ -11,7 +11,7 @@ import type { Row } from '../../schema/infer.ts'
 import { t } from '../../schema/property.ts'
 import { table, type Table } from '../../schema/table.ts'
 import type { JsonValue } from '../../schema/values.ts'
-import { rootKey, type RootKey } from '../tables/open.ts'
+import { rootKey, type RootKey } from '../tables/tables.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
 import type { TriggerName } from './offset-table.ts'
 

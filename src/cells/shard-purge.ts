@@ -16,7 +16,7 @@
 import { assert, present } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { GroupTables } from '../tables/open.ts'
+import type { GroupTables } from '../tables/tables.ts'
 import type { GroupTransaction } from '../tables/types.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
 import { AnswerRoom } from './answer-room.ts'

@@ -17,7 +17,8 @@ import { fingerprintOf } from '../../schema/fingerprint.ts'
 import type { Schema } from '../../schema/model.ts'
 import type { Table } from '../../schema/table.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
-import { openTables, type Tables } from '../tables/open.ts'
+import { openTables } from '../tables/open.ts'
+import type { Tables } from '../tables/tables.ts'
 import {
   isAgendaOperation,
   type AgendaAnswer,

@@ -5,7 +5,7 @@
 import { sha256 } from '../base/bytes.ts'
 import { groupOfBytes, type GroupId } from '../base/ids.ts'
 import { encodeTuple } from '../base/tuple.ts'
-import type { CompiledGlobal, CompiledTable } from './compile.ts'
+import type { CompiledGlobal, CompiledTable } from './compiled.ts'
 import type { Entry } from './entries.ts'
 import { ByteSink, encodePart, writePart } from './key-codec.ts'
 import { KeyReader } from './key-reader.ts'

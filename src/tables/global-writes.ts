@@ -2,7 +2,7 @@
  * What the change of a row brings onto the agenda of its group for global indexes: entries that it
  * takes away, and those that it makes or makes anew.
  */
-import type { CompiledGlobal, CompiledTable } from './compile.ts'
+import type { CompiledGlobal, CompiledTable } from './compiled.ts'
 import { entriesOf, isSameEntry, noEntries, tooLong, type Entry } from './entries.ts'
 import { groupOfEntry } from './global-entries.ts'
 import { agendaRowOf, globalEntryBytesMax, type AgendaRow } from './index-agenda.ts'

@@ -1,7 +1,7 @@
 /** Keys as applications give them: an object with each part by its name, and nothing else. */
 import { StoreError } from '../base/errors.ts'
 import { unknownWord } from '../base/suggest.ts'
-import type { CompiledTable, KeyPart } from './compile.ts'
+import type { CompiledTable, KeyPart } from './compiled.ts'
 import { checkScalar, wordsFor, wrongValue } from './scalar.ts'
 
 /** The values in the order of the key's parts. */

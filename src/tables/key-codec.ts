@@ -6,7 +6,7 @@ import { assert } from '../base/assert.ts'
 import { writeCount } from '../base/bytes.ts'
 import { uuidBytes, writeUuid } from '../base/uuid.ts'
 import type { PropertyKind } from '../../schema/model.ts'
-import type { KeyPart } from './compile.ts'
+import type { KeyPart } from './compiled.ts'
 
 export const twoTo32: number = 2 ** 32
 /** 2^53, by which whole numbers are shifted to be positive; of the upper four bytes that is this. */

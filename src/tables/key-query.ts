@@ -5,7 +5,7 @@
 import { present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import { prefixRange, type KeyRange } from '../txn/key-range.ts'
-import type { CompiledTable, KeyPart, KeyStep } from './compile.ts'
+import type { CompiledTable, KeyPart, KeyStep } from './compiled.ts'
 import { checkOfGroup, type GroupContext } from './group-context.ts'
 import { checkPart, memberOf, membersOf } from './key-check.ts'
 import { encodePart } from './key-codec.ts'

@@ -2,7 +2,7 @@
 import { assert, unreachable } from '../base/assert.ts'
 import { bufferOf, copyOf, readCount } from '../base/bytes.ts'
 import type { PropertyKind } from '../../schema/model.ts'
-import type { KeyPart } from './compile.ts'
+import type { KeyPart } from './compiled.ts'
 import { readUuid, uuidBytes } from '../base/uuid.ts'
 import { countBytes, int64Shift, invert, shiftOfUpper, twoTo32 } from './key-codec.ts'
 

@@ -1,6 +1,6 @@
 /** Keys in the making: bytes one after another, and the places where a number is still to come. */
 import type { SequenceSlot } from '../replication/transaction.ts'
-import type { KeyPart } from './compile.ts'
+import type { KeyPart } from './compiled.ts'
 import { ByteSink, countBytes, writePart } from './key-codec.ts'
 
 /** A sequence's number that is drawn at commit. */

@@ -3,7 +3,7 @@
  * that names table and property and says what was expected. What comes out may be stored as it is.
  */
 import { StoreError } from '../base/errors.ts'
-import type { CompiledProperty, CompiledTable } from './compile.ts'
+import type { CompiledProperty, CompiledTable } from './compiled.ts'
 import { memberOf, membersOf } from './key-check.ts'
 import { checkScalar, wrongValue } from './scalar.ts'
 

@@ -8,7 +8,7 @@
  * What names the group is in none of them.
  */
 import { bufferOf } from '../base/bytes.ts'
-import type { CompiledIndex, CompiledTable } from './compile.ts'
+import type { CompiledIndex, CompiledTable } from './compiled.ts'
 import { checkOfGroup, checkRoot, type GroupContext } from './group-context.ts'
 import { checkKeyParts, keyWords } from './key-check.ts'
 import { KeyReader } from './key-reader.ts'

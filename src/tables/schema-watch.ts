@@ -10,7 +10,8 @@ import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { momentOf, msSince, type Moment } from '../txn/time.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
-import { compileSchema, type CompiledSchema } from './compile.ts'
+import { compileSchema } from './compile.ts'
+import type { CompiledSchema } from './compiled.ts'
 import type { SchemaView } from './registry.ts'
 
 export interface SchemaWatchParts {

@@ -19,7 +19,7 @@ import {
   type Offset,
   type TriggerName,
 } from '../cells/offset-table.ts'
-import type { Tables } from '../tables/open.ts'
+import type { Tables } from '../tables/tables.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
 import { markedPageMax } from './bounds.ts'
 

@@ -25,7 +25,7 @@ import {
   type WorkerRow,
 } from '../cells/service-table.ts'
 import { shardCount } from '../cells/shard.ts'
-import type { GroupTables, Tables } from '../tables/open.ts'
+import type { GroupTables, Tables } from '../tables/tables.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
 import { encodeHoldings, type Holdings } from './assignment.ts'
 import { triggersMax, workersMax } from './bounds.ts'

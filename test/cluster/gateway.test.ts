@@ -12,7 +12,7 @@ import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
 import { connect } from '../../src/client/connect.ts'
-import { rootKey } from '../../src/tables/open.ts'
+import { rootKey } from '../../src/tables/tables.ts'
 import {
   eventually,
   runProgram,

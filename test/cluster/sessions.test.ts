@@ -16,7 +16,7 @@ import {
   type RootKey,
   type Tables,
   type TransactionCallOptions,
-} from '../../src/tables/open.ts'
+} from '../../src/tables/tables.ts'
 import { startCluster, type TestCluster } from './harness.ts'
 
 const Counter = table('Counter', { id: t.integer(), value: t.integer() }).key('id').root()

@@ -1,6 +1,7 @@
 /** Tables over groups in memory, ready for use in a test. */
 import { asyncScope } from '../../src/adapters/async-scope.ts'
-import { openTables, type Tables, type TablesOptions } from '../../src/tables/open.ts'
+import { openTables } from '../../src/tables/open.ts'
+import type { Tables, TablesOptions } from '../../src/tables/tables.ts'
 import type { DefinedSchema } from '../../schema/define.ts'
 import type { Table } from '../../schema/table.ts'
 import { MemoryPort } from '../txn/memory-port.ts'

@@ -11,7 +11,7 @@ import { Artist, Artwork, catalogue } from '../../schema/examples/catalogue.ts'
 import { fingerprintOf } from '../../schema/fingerprint.ts'
 import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
-import { rootKey, type ReadLevel, type RootKey, type Tables } from '../../src/tables/open.ts'
+import { rootKey, type ReadLevel, type RootKey, type Tables } from '../../src/tables/tables.ts'
 import type { GroupReader } from '../../src/tables/types.ts'
 import { present } from '../../src/base/assert.ts'
 import {

@@ -1,6 +1,7 @@
 /** One group of a drawn schema: its tables, and keys and rows for them, few enough to meet. */
 import * as fc from 'fast-check'
-import { compileSchema, type CompiledTable } from '../../src/tables/compile.ts'
+import { compileSchema } from '../../src/tables/compile.ts'
+import type { CompiledTable } from '../../src/tables/compiled.ts'
 import { groupContext, type GroupContext } from '../../src/tables/group-context.ts'
 import type { Property, Schema, Table } from '../../schema/model.ts'
 import { firstVersion } from '../../schema/version.ts'

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { compareBytes } from '../../src/base/bytes.ts'
-import type { KeyPart } from '../../src/tables/compile.ts'
+import type { KeyPart } from '../../src/tables/compiled.ts'
 import { encodePart } from '../../src/tables/key-codec.ts'
 import { KeyReader } from '../../src/tables/key-reader.ts'
 import { scalarKinds, type Direction, type PropertyKind } from '../../schema/model.ts'

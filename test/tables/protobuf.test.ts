@@ -16,7 +16,7 @@ import type { Row } from '../../schema/infer.ts'
 import { t } from '../../schema/property.ts'
 import { fieldsOf, messageFrom, messageOf } from '../../schema/protobuf.ts'
 import { table } from '../../schema/table.ts'
-import { rootKey } from '../../src/tables/open.ts'
+import { rootKey } from '../../src/tables/tables.ts'
 import { tablesBench } from './bench.ts'
 import { ExifSchema, Flash, UnfitSchema, type Exif } from './protobuf/exif_pb.js'
 

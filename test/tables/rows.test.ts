@@ -10,7 +10,7 @@ import { firstVersion, nextVersion, type SchemaVersion } from '../../schema/vers
 import { sha256 } from '../../src/base/bytes.ts'
 import { bytesOfGroup } from '../../src/base/ids.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'
-import { rootKey } from '../../src/tables/open.ts'
+import { rootKey } from '../../src/tables/tables.ts'
 import { typed } from '../../src/tables/types.ts'
 import { tablesBench } from './bench.ts'
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { calendars, Calendar, Comment, Event, Reminder } from '../../schema/examples/calendar.ts'
 import { Photo, photoApp, User } from '../../schema/examples/photos.ts'
-import { rootKey } from '../../src/tables/open.ts'
+import { rootKey } from '../../src/tables/tables.ts'
 import type { GroupTransaction } from '../../src/tables/types.ts'
 import { tablesBench, type TablesBench } from './bench.ts'
 

@@ -1,7 +1,7 @@
 /** Uses that must not compile. `// error:` says which words tsc has for the line below it. */
 import { Comment, Event } from '../../../schema/examples/calendar.ts'
 import { Photo, User, type photoApp } from '../../../schema/examples/photos.ts'
-import { rootKey } from '../../../src/tables/open.ts'
+import { rootKey } from '../../../src/tables/tables.ts'
 import { queue } from '../../../src/tables/queue-types.ts'
 import type { GroupReader, GroupTransaction } from '../../../src/tables/types.ts'
 

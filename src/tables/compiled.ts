@@ -1,0 +1,122 @@
+/**
+ * What a schema version is made into for storing: numbers instead of names, the steps by which a key
+ * becomes bytes, what each property is stored as. `compile.ts` makes it.
+ */
+import type { Direction, Presence, PropertyKind } from '../../schema/model.ts'
+
+export interface CompiledProperty {
+  readonly name: string
+  readonly path: string
+  readonly number: number
+  readonly presence: Presence
+  readonly kind: PropertyKind
+  /** Of a message. */
+  readonly fields: readonly CompiledProperty[]
+  readonly fieldNames: ReadonlySet<string>
+  /** What stands for it where a row has none. */
+  readonly fallback: unknown
+}
+
+/** How one part of a key becomes bytes; a sequence's number is a plain count also in keys below. */
+export interface KeyPart {
+  readonly name: string
+  readonly kind: PropertyKind
+  readonly direction: Direction
+}
+
+/** A key is written step by step. */
+export type KeyStep =
+  /** Of the group, and so in no key inside it. */
+  | { readonly kind: 'group'; readonly name: string; readonly place: number }
+  /** Two bytes: the number of the table that the parts from here on belong to. */
+  | { readonly kind: 'mark'; readonly number: number }
+  | { readonly kind: 'part'; readonly part: KeyPart }
+
+export interface CompiledTable {
+  readonly kind: 'table'
+  readonly name: string
+  readonly number: number
+  readonly root: string
+  readonly scatter: boolean
+  /** The table whose rows these stand next to. */
+  readonly parent: string | undefined
+  /** All parts of the primary key, those of the group first. */
+  readonly key: readonly KeyPart[]
+  readonly keyNames: ReadonlySet<string>
+  /** What a scan may name, in the order of `steps`; of an index, what a query of it may. */
+  readonly queryNames: ReadonlySet<string>
+  readonly groupPartCount: number
+  readonly steps: readonly KeyStep[]
+  /** What `steps` has after the parent's. */
+  readonly ownParts: readonly KeyPart[]
+  readonly properties: readonly CompiledProperty[]
+  /** Of the properties: all names, and those that are not in the key and are no sequence. */
+  readonly names: ReadonlySet<string>
+  readonly stored: readonly CompiledProperty[]
+  /** Each property with its place in the key, -1 for what is not in it. */
+  readonly parts: readonly { readonly property: CompiledProperty; readonly keyPlace: number }[]
+  /** What the names of its groups begin with, when it is a root. */
+  readonly groupPrefix: Uint8Array
+  readonly sequence: { readonly name: string; readonly isInKey: boolean } | undefined
+  /** Local and inline ones. */
+  readonly indexes: readonly CompiledIndex[]
+  /** Whether one of them is. */
+  readonly isUnique: boolean
+  /** Those that whoever changes a row keeps: of the newest version that is known here. */
+  readonly globals: readonly CompiledGlobal[]
+  /** The table of that version, when it is a later one than this: it knows what its indexes are over. */
+  readonly newest: CompiledTable | undefined
+}
+
+export interface IndexedPart extends KeyPart {
+  /** From the row, or from an element of the index's list, to the value. */
+  readonly names: readonly string[]
+  readonly isInList: boolean
+}
+
+export interface StoredPart {
+  readonly path: string
+  readonly names: readonly string[]
+  readonly property: CompiledProperty
+}
+
+export interface CompiledIndex {
+  readonly kind: 'index'
+  readonly name: string
+  readonly number: number
+  readonly table: string
+  readonly isUnique: boolean
+  /** The table in whose rows the entries appear. */
+  readonly into: string | undefined
+  /** The way to the list that has an entry for each element. */
+  readonly list: readonly string[] | undefined
+  readonly parts: readonly IndexedPart[]
+  /** The indexed parts. */
+  readonly steps: readonly KeyStep[]
+  readonly queryNames: ReadonlySet<string>
+  /** What names the row, after the parts; and the steps of the row's own key. */
+  readonly rowParts: readonly KeyPart[]
+  readonly rowSteps: readonly KeyStep[]
+  readonly rowMarks: number
+  readonly storing: readonly StoredPart[]
+}
+
+/** Of a global index: `rowParts` are all of the row's key, and no step is of a group. */
+export interface CompiledGlobal extends CompiledIndex {
+  readonly schema: string
+  readonly shards: number
+  readonly spread: number
+  /** Which of the parts says in which of its groups an entry is. */
+  readonly shardPlace: number
+}
+
+export interface CompiledSchema {
+  readonly name: string
+  readonly version: number
+  readonly tables: ReadonlyMap<string, CompiledTable>
+  readonly tableByNumber: ReadonlyMap<number, CompiledTable>
+  readonly indexes: ReadonlyMap<string, CompiledIndex>
+  readonly indexByNumber: ReadonlyMap<number, CompiledIndex>
+  /** Those of this version: what a program may ask. */
+  readonly globals: ReadonlyMap<string, CompiledGlobal>
+}

@@ -1,0 +1,159 @@
+/** Transactions and reads in one group. */
+import { present } from '../base/assert.ts'
+import { begun } from '../base/begun.ts'
+import type { GroupId } from '../base/ids.ts'
+import type { Table } from '../../schema/table.ts'
+import { transactionTimeoutMs } from '../txn/bounds.ts'
+import type { GroupPort, ReadFrom } from '../txn/group-port.ts'
+import type { LockOptions } from '../txn/locks.ts'
+import { runRead, type ReadOptions } from '../txn/run-read.ts'
+import { runTransaction, type TransactionOptions } from '../txn/run.ts'
+import { checkOutside } from '../txn/scope.ts'
+import { compareIndexes, type IndexReport } from './check-indexes.ts'
+import type { GroupContext } from './group-context.ts'
+import { Reader, Transaction, type InsertedRow } from './handles.ts'
+import { RowReads } from './read-rows.ts'
+import { keyInWords } from './row-key.ts'
+import type {
+  CallOptions,
+  GroupTables,
+  ReadLevel,
+  ReadResult,
+  TablesOptions,
+  TransactionCallOptions,
+  TransactionResult,
+} from './tables.ts'
+import type { GroupReader, GroupTransaction } from './types.ts'
+
+export type OpenOptions = TablesOptions & Required<Pick<TablesOptions, 'intents'>>
+
+export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
+  #context: GroupContext
+  readonly #port: GroupPort
+  readonly #options: OpenOptions
+
+  constructor(context: GroupContext, port: GroupPort, options: OpenOptions) {
+    this.#context = context
+    this.#port = port
+    this.#options = options
+  }
+
+  get group(): GroupId {
+    return this.#context.group
+  }
+
+  transaction<Value>(
+    run: (tx: GroupTransaction<Of>) => Promise<Value>,
+    call: TransactionCallOptions = {},
+  ): Promise<TransactionResult<Value>> {
+    return begun(() => {
+      const { scope, locks } = this.#options
+      checkOutside(scope, 'db.transaction')
+      if (call.lock === undefined || locks === undefined) return this.#transact(call, run)
+      const lock = lockOf(call.lock, call.timeoutMs ?? this.#options.timeoutMs)
+      return locks.withLock(this.group, lock, () => this.#transact(call, run))
+    })
+  }
+
+  read<Value>(
+    level: ReadLevel,
+    run: (rows: GroupReader<Of>) => Promise<Value>,
+    call: CallOptions = {},
+  ): Promise<ReadResult<Value>> {
+    return begun(() => {
+      checkOutside(this.#options.scope, 'db.read')
+      return runRead(this.#port, this.group, fromOf(level), this.#readOf(call), (reads) =>
+        run(new Reader<Of>(new RowReads(reads.rows, this.#context), reads.turn)),
+      )
+    })
+  }
+
+  async checkIndexes(call: CallOptions = {}): Promise<IndexReport> {
+    const from = { kind: 'current' } as const
+    const read = await runRead(this.#port, this.group, from, this.#readOf(call), (reads) =>
+      compareIndexes(reads, this.#context),
+    )
+    return read.value
+  }
+
+  #readOf({ timeoutMs, atLeast }: CallOptions): ReadOptions {
+    const { clock } = this.#options
+    return { clock, timeoutMs: timeoutMs ?? this.#options.timeoutMs, atLeast }
+  }
+
+  async #transact<Value>(
+    call: TransactionCallOptions,
+    run: (tx: GroupTransaction<Of>) => Promise<Value>,
+  ): Promise<TransactionResult<Value>> {
+    const { scope } = this.#options
+    const { group } = this
+    const committed = await runTransaction(
+      this.#port,
+      group,
+      this.#optionsOf(call),
+      async (raw) => {
+        const inserted: InsertedRow[] = []
+        // Of a schema that stays there is nothing to wait for.
+        const keptUp = this.#keepUp()
+        if (keptUp !== undefined) await keptUp
+        const tx = new Transaction<Of>(new RowReads(raw, this.#context), raw, inserted)
+        const value = await (scope === undefined ? run(tx) : scope.inside(() => run(tx)))
+        return { value, inserted }
+      },
+    )
+    const { position, timestamp, sequences, runs } = committed
+    const { value, inserted } = committed.value
+    for (const row of inserted) row.settle(sequences)
+    return { value, group, position, timestamp, numbers: numbersOf(inserted), runs }
+  }
+
+  /** What is written is kept in all indexes that there are by now. */
+  #keepUp(): Promise<void> | undefined {
+    const { watch } = this.#options
+    if (watch === undefined) return undefined
+    const take = (): void => {
+      if (this.#context.schema === watch.compiled) return
+      const { values, root } = this.#context
+      const table = present(watch.compiled.tables.get(root.name), 'TAB-6: a table stays')
+      this.#context = { schema: watch.compiled, root: table, values, group: this.group }
+    }
+    const looking = watch.trusted()
+    if (looking !== undefined) return looking.then(take)
+    take()
+    return undefined
+  }
+
+  #optionsOf(call: TransactionCallOptions): TransactionOptions {
+    const { clock, random, intents, limits, timeoutMs, rerunsMax } = this.#options
+    const { atLeast, from, intent } = call
+    const nameKey = (key: Uint8Array): string => keyInWords(this.#context, key)
+    // Spelled out: of all that a transaction makes, spreading objects took the longest.
+    return {
+      clock,
+      random,
+      limits,
+      intents,
+      atLeast,
+      from,
+      intent,
+      nameKey,
+      timeoutMs: call.timeoutMs ?? timeoutMs,
+      rerunsMax: call.rerunsMax ?? rerunsMax,
+    }
+  }
+}
+
+/** As long as the transaction may take: it is waited for in half of that. */
+function lockOf(name: string, holdMs: number = transactionTimeoutMs): LockOptions {
+  return { name, holdMs, waitMs: Math.ceil(holdMs / 2) }
+}
+
+function numbersOf(inserted: readonly InsertedRow[]): TransactionResult<unknown>['numbers'] {
+  return inserted
+    .filter(({ isNumbered }) => isNumbered)
+    .map(({ table, number }) => ({ table, number }))
+}
+
+function fromOf(level: ReadLevel): ReadFrom {
+  return typeof level === 'string' ? { kind: level } : { kind: 'at', timestamp: level.at }
+}

@@ -1,0 +1,153 @@
+/**
+ * What programs have of a schema's tables over many groups: the key of a root row says which group a
+ * transaction or a read is of, and everything inside it stays there. `open.ts` opens them.
+ */
+import type { GroupId, Position, Timestamp } from '../base/ids.ts'
+import type { IndexNames, IndexQuery, Key, TableShape } from '../../schema/infer.ts'
+import type { Table } from '../../schema/table.ts'
+import type { SchemaVersion } from '../../schema/version.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { QueueHandling, QueueSource } from '../queues/handle-call.ts'
+import type { TransactionLimits } from '../txn/bounds.ts'
+import type { View } from '../txn/group-port.ts'
+import type { LockSource } from '../txn/locks.ts'
+import type { TransactionOptions } from '../txn/run.ts'
+import type { TransactionScope } from '../txn/scope.ts'
+import type { IntentSource } from '../txn/session.ts'
+import type { IndexReport } from './check-indexes.ts'
+import type { GlobalOptions } from './global-read.ts'
+import type { Message, Queue, QueueCallOptions } from './queue-types.ts'
+import type { SchemaWatch } from './schema-watch.ts'
+import type { GroupReader, GroupTransaction, IndexPage } from './types.ts'
+
+/** Names a group by the key of its root row. */
+export interface RootKey {
+  readonly table: string
+  readonly key: unknown
+}
+
+/** `rootKey(User, { user_id: 1n })`. */
+export function rootKey<Root extends Table<TableShape, true>>(
+  table: Root,
+  key: Key<Root>,
+): RootKey {
+  return { table: table.name, key }
+}
+
+export interface TablesOptions {
+  readonly clock: Clock
+  readonly random: Random
+  /** The version that the cluster has, with its numbers; the schema's first one otherwise. */
+  readonly version?: SchemaVersion
+  /** Keeps to what becomes of the schema; without it the version is taken to stay. */
+  readonly watch?: SchemaWatch
+  /** Where intents come from, when other calls of this process share them. */
+  readonly intents?: IntentSource
+  /** Finds outer handles used inside a transaction; without it they are not found. */
+  readonly scope?: TransactionScope
+  /** Lends advisory locks; without it, transactions that ask for one go without. */
+  readonly locks?: LockSource
+  /** Starts handlers of queues. */
+  readonly queues?: QueueSource
+  readonly timeoutMs?: number
+  readonly limits?: TransactionLimits
+  readonly rerunsMax?: number
+}
+
+export interface TransactionCallOptions
+  extends CallOptions, Pick<TransactionOptions, 'from' | 'intent' | 'rerunsMax'> {
+  /**
+   * A lock to be taken first, by its name: of those who change the same rows of a hot group, one at a
+   * time. Who cannot have it goes on without.
+   */
+  readonly lock?: string
+}
+
+export interface CallOptions {
+  readonly timeoutMs?: number
+  /** A position of the group that has been seen already: nothing before it is shown. */
+  readonly atLeast?: Position
+}
+
+export interface GlobalIndexOptions extends GlobalOptions {
+  readonly timeoutMs?: number
+  /** Of the index's groups and of the rows: the newest, or what the replica asked has. */
+  readonly level?: 'current' | 'snapshot'
+}
+
+/** 'current', 'snapshot', 'inconsistent', or a moment of the past. */
+export type ReadLevel = 'current' | 'snapshot' | 'inconsistent' | { readonly at: Timestamp }
+
+export interface TransactionResult<Value> {
+  readonly value: Value
+  readonly group: GroupId
+  readonly position: Position
+  /** Absent when nothing was read or written. */
+  readonly timestamp: Timestamp | undefined
+  /** Rows inserted into tables with a sequence, with their numbers, in order. */
+  readonly numbers: readonly { readonly table: string; readonly number: number }[]
+  /** How often the function was run. */
+  readonly runs: number
+}
+
+export interface ReadResult<Value> {
+  readonly value: Value
+  /** What was read at; absent when nothing was. */
+  readonly view: View | undefined
+}
+
+export interface Tables<Of extends readonly Table[] = readonly Table[]> {
+  /** The function may be run more than once: let it do nothing that counts but through `tx`. */
+  transaction<Value>(
+    key: RootKey,
+    run: (tx: GroupTransaction<Of>) => Promise<Value>,
+    options?: TransactionCallOptions,
+  ): Promise<TransactionResult<Value>>
+  /** Takes no locks and is never in conflict. */
+  read<Value>(
+    key: RootKey,
+    level: ReadLevel,
+    run: (rows: GroupReader<Of>) => Promise<Value>,
+    options?: CallOptions,
+  ): Promise<ReadResult<Value>>
+  /** Compares entries and rows of a group. */
+  checkIndexes(key: RootKey, options?: CallOptions): Promise<IndexReport>
+  /**
+   * Entries of a global index, over all groups: as they were a moment ago. `rows()` reads the rows, and
+   * leaves out those that do not fit any more; `verify` does so with the entries.
+   */
+  index<Among extends Of[number], Name extends IndexNames<Among>>(
+    table: Among,
+    name: Name,
+    query: IndexQuery<Among, Name>,
+    options?: GlobalIndexOptions,
+  ): Promise<IndexPage<Among, Name>>
+  group(key: RootKey): GroupId
+  /**
+   * Handles the messages of a queue in all groups, until it is stopped: the function is called in the
+   * transaction that takes them, whose commit is the acknowledgement, and may be run more than once.
+   */
+  handle<Root extends Table<TableShape, true>, Body>(
+    queue: Queue<Root, Body>,
+    run: (tx: GroupTransaction<Of>, messages: readonly Message<Root, Body>[]) => Promise<void>,
+    options?: QueueCallOptions,
+  ): QueueHandling
+  /** The same for one group, whose key is looked at once. Throws `invalid` for what is no root's key. */
+  of(key: RootKey): GroupTables<Of>
+}
+
+/** A schema's tables in one group. */
+export interface GroupTables<Of extends readonly Table[] = readonly Table[]> {
+  readonly group: GroupId
+  transaction<Value>(
+    run: (tx: GroupTransaction<Of>) => Promise<Value>,
+    options?: TransactionCallOptions,
+  ): Promise<TransactionResult<Value>>
+  read<Value>(
+    level: ReadLevel,
+    run: (rows: GroupReader<Of>) => Promise<Value>,
+    options?: CallOptions,
+  ): Promise<ReadResult<Value>>
+  checkIndexes(options?: CallOptions): Promise<IndexReport>
+}
