@@ -70,3 +70,13 @@ export function queryNamesOf(steps: readonly KeyStep[]): ReadonlySet<string> {
     }),
   )
 }
+
+/** A sequence's numbers, where the key has them from a table above. */
+export function numberedOf(
+  properties: readonly CompiledProperty[],
+  key: readonly KeyPart[],
+): readonly KeyPart[] {
+  return key.filter(
+    ({ name, kind }) => kind === 'sequence' && kindOf(properties, name) !== 'sequence',
+  )
+}

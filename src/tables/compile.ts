@@ -11,7 +11,7 @@ import {
 } from '../../schema/model.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
 import { compileGlobal, compileIndex } from './compile-index.ts'
-import { keyOf, queryNamesOf, sequenceOf } from './compile-key.ts'
+import { keyOf, numberedOf, queryNamesOf, sequenceOf } from './compile-key.ts'
 import type {
   CompiledGlobal,
   CompiledProperty,
@@ -107,6 +107,7 @@ function compileTable(
     ownParts,
     properties,
     sequence: sequenceOf(properties, key),
+    numbered: numberedOf(properties, key),
     indexes,
     globals: later?.globals ?? globals,
     newest: later,

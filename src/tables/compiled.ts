@@ -58,6 +58,8 @@ export interface CompiledTable {
   /** What the names of its groups begin with, when it is a root. */
   readonly groupPrefix: Uint8Array
   readonly sequence: { readonly name: string; readonly isInKey: boolean } | undefined
+  /** Parts of the key that are whole numbers here, and a sequence's number where they come from. */
+  readonly numbered: readonly KeyPart[]
   /** Local and inline ones. */
   readonly indexes: readonly CompiledIndex[]
   /** Whether one of them is. */

@@ -4,7 +4,7 @@
  */
 import { StoreError } from '../base/errors.ts'
 import type { CompiledProperty, CompiledTable } from './compiled.ts'
-import { memberOf, membersOf } from './key-check.ts'
+import { checkPart, memberOf, membersOf } from './key-check.ts'
 import { checkScalar, wrongValue } from './scalar.ts'
 
 /** A row, or what a message holds, by name; what is absent is not there. */
@@ -23,7 +23,9 @@ export function checkRow(
     const message = `${where}: ${sequence} is a sequence: its number is given at commit; leave it out`
     throw new StoreError('invalid', message)
   }
-  return complete(table.properties, members, where, withSequence)
+  const whole = complete(table.properties, members, where, withSequence)
+  for (const part of table.numbered) checkPart(part, whole[part.name], where)
+  return whole
 }
 
 /** What changes: a value, or undefined for what is taken away. */

@@ -80,6 +80,23 @@ test.each(refusals)('TAB-3: %s %j is refused: %s', async (name, wrong, words) =>
   await expect(insert).rejects.toThrow(words)
 })
 
+const Post = table('Post', { post: t.int64() }).key('post').root()
+const Remark = table('Remark', { post: t.int64(), remark: t.sequence() })
+  .key('post', 'remark')
+  .in(Post)
+const Reply = table('Reply', { post: t.int64(), remark: t.integer(), reply: t.int32() })
+  .key('post', 'remark', 'reply')
+  .in(Remark)
+
+test.each([-1, 0, 0.5])('TAB-3: no row is below a row of number %d', async (remark) => {
+  const { db } = tablesBench(defineSchema('Posts', [Post, Remark, Reply]))
+  const insert = db.transaction(rootKey(Post, { post: 1n }), (tx) =>
+    tx.insert(Reply, { post: 1n, remark, reply: 1 }),
+  )
+  await expect(insert).rejects.toMatchObject({ code: 'invalid' })
+  await expect(insert).rejects.toThrow(`table Reply: remark is ${remark}; expected`)
+})
+
 test('TAB-3: what the row is named by cannot be patched', async () => {
   const { db } = tablesBench(photoApp)
   const wrong: object = { photo_id: 3 }
