@@ -151,14 +151,15 @@ export const mutants: readonly Mutant[] = [
     title: 'rows and the applied position go to the data disk in two writes',
     edits: [
       {
-        file: 'src/replica/data-store.ts',
-        find: '    this.#underWay = this.#store.write(batch.puts).then(\n',
+        file: 'src/replica/applier.ts',
+        find: '      this.#underWay = this.#ports.write(batch.puts).then(\n',
         replace:
-          '    const isState = ({ key }: Put): boolean =>\n' +
-          '      key[0] === 0x67 && key.at(-1) === 0 && key.at(-2) === 1 && key.at(-3) === 0\n' +
-          '    const rows = batch.puts.filter((put) => !isState(put))\n' +
-          '    const states = batch.puts.filter(isState)\n' +
-          '    this.#underWay = this.#store.write(rows).then(() => this.#store.write(states)).then(\n',
+          '      const { write } = this.#ports\n' +
+          '      const isState = ({ key }: Put): boolean =>\n' +
+          '        key[0] === 0x67 && key.at(-1) === 0 && key.at(-2) === 1 && key.at(-3) === 0\n' +
+          '      const rows = batch.puts.filter((put) => !isState(put))\n' +
+          '      const states = batch.puts.filter(isState)\n' +
+          '      this.#underWay = write(rows).then(() => write(states)).then(\n',
       },
     ],
   },

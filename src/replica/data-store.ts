@@ -1,7 +1,6 @@
 /**
  * The rows and state records of all groups at one node: an overlay of what was committed lately
- * over an ordered store, and the applier, which moves the one into the other in large synced
- * batches, one at a time, off the commit path (STORE "Layout"; PERFORMANCE lesson 3).
+ * over an ordered store, and what the applier moves from the one into the other (STORE "Layout").
  *
  * All of it is derived from the log: when it is damaged, it can be deleted and rebuilt.
  *
@@ -11,14 +10,14 @@
  * Left out: whether a timestamp may still be read at; `reads.ts` knows.
  */
 import { latin1 } from '../base/bytes.ts'
-import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import { oldestReadable } from '../mvcc/collection.ts'
 import { Pins } from '../mvcc/pins.ts'
-import type { Clock, Timer } from '../ports/clock.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
+import { Applier } from './applier.ts'
 import { lastBatch, markerOf } from './batch-marker.ts'
 import { corruptData, errorOf, unknownFormat } from './damage.ts'
 import { putGroup } from './group-batch.ts'
@@ -57,13 +56,6 @@ interface Batch {
   readonly superseded: number
 }
 
-/** Somebody who waits until everything up to a commit is durable. */
-interface Drain {
-  readonly commit: number
-  readonly resolve: () => void
-  readonly reject: (reason: Error) => void
-}
-
 export class DataStore {
   /** Called as a batch is put together, with its groups: what is set by name then goes along. */
   onBatch: (groups: readonly TakenGroup[]) => void = () => undefined
@@ -86,13 +78,8 @@ export class DataStore {
   #takenNames: ReadonlyMap<string, Uint8Array> = new Map()
   /** Of the batch that is being put together. */
   #rowPuts: Put[] = []
-  #drains: Drain[] = []
   #lastBatch: number
-  #underWay: Promise<void> | undefined
-  #isScheduled = false
-  #isWanted = false
-  #timer: Timer | undefined
-  #isStopping = false
+  readonly #applier: Applier<Batch>
   #failure: Error | undefined
 
   /** Rejects with `corrupt` when a batch is missing, `invalid` for a format unknown here. */
@@ -104,7 +91,15 @@ export class DataStore {
     this.#store = store
     this.#options = options
     this.#lastBatch = batch
-    const { historyMs, snapshotHoldMs, rowCacheBytesMax } = options.limits
+    const { clock, limits } = options
+    const { historyMs, snapshotHoldMs, rowCacheBytesMax } = limits
+    this.#applier = new Applier({
+      ...{ clock, limits, overlay: this.#overlay },
+      compose: () => this.#nextBatch(),
+      write: (puts) => store.write(puts),
+      onWritten: (batch) => this.#onWritten(batch),
+      onFailed: (error) => this.#failed(errorOf(error)),
+    })
     this.#cache = new RowCache(rowCacheBytesMax)
     this.pins = new Pins(snapshotHoldMs)
     this.#sweep = new HistorySweep({
@@ -240,8 +235,7 @@ export class DataStore {
     this.#overlay.commit(commit)
     for (const { text } of commit.writes) this.#cache.drop(commit.group, text)
     this.listing.commit(commit)
-    if (this.#overlay.bytes >= this.#options.limits.applierBatchBytesMax) this.#hasten()
-    this.#schedule()
+    this.#applier.onCommit()
   }
 
   /** A small value by its name. */
@@ -265,80 +259,18 @@ export class DataStore {
 
   /** Has a batch written in a while, though nothing is committed meanwhile. */
   wantBatch(): void {
-    this.#isWanted = true
-    this.#schedule()
+    this.#applier.wantBatch()
   }
 
   /** Resolves when everything committed before the call is durable here; rejects if that cannot be. */
   drain(): Promise<void> {
-    const commit = this.#overlay.commits
-    return new Promise((resolve, reject) => {
-      this.#drains.push({ commit, resolve, reject })
-      this.#endDrains()
-      this.#hasten()
-      if (this.#isStopping || this.#failure !== undefined) this.#breakDrains()
-    })
-  }
-
-  #endDrains(): void {
-    const oldest = this.#overlay.oldestCommit ?? Number.POSITIVE_INFINITY
-    for (const { commit, resolve } of this.#drains) if (commit < oldest) resolve()
-    this.#drains = this.#drains.filter(({ commit }) => commit >= oldest)
-  }
-
-  #breakDrains(): void {
-    const reason = this.#failure ?? new StoreError('closed', 'this node is stopping')
-    for (const { reject } of this.#drains) reject(reason)
-    this.#drains = []
+    return this.#applier.drain()
   }
 
   /** Starts no further batch; resolves when the one under way has ended. */
   async stop(): Promise<void> {
-    this.#isStopping = true
-    this.#timer?.cancel()
-    await this.#underWay
+    await this.#applier.stop()
     await this.#sweep.stop()
-    this.#breakDrains()
-  }
-
-  #schedule(): void {
-    if (this.#isScheduled || this.#underWay !== undefined) return
-    if (this.#isStopping || this.#failure !== undefined) return
-    if (this.#overlay.oldestCommit === undefined && !this.#isWanted) return
-    this.#isScheduled = true
-    const { clock, limits } = this.#options
-    const isUrgent = this.#drains.length > 0 || this.#overlay.bytes >= limits.applierBatchBytesMax
-    // What comes meanwhile shares the batch: fewer syncs, and one state record for many entries.
-    if (isUrgent) clock.defer(() => this.#apply())
-    else this.#timer = clock.setTimer(limits.applierDelayMs, () => this.#apply())
-  }
-
-  /** Somebody waits, or there is a batch full: the applier does not wait for more. */
-  #hasten(): void {
-    if (this.#timer === undefined) return
-    this.#timer.cancel()
-    this.#timer = undefined
-    this.#isScheduled = false
-    this.#schedule()
-  }
-
-  #apply(): void {
-    this.#isScheduled = false
-    this.#timer = undefined
-    if (this.#isStopping || this.#failure !== undefined) return
-    try {
-      const batch = this.#nextBatch()
-      this.#underWay = this.#store.write(batch.puts).then(
-        () => this.#onWritten(batch),
-        (error: unknown) => {
-          this.#underWay = undefined
-          this.#failed(errorOf(error))
-        },
-      )
-    } catch (error) {
-      // What a row of the batch supersedes could not be read.
-      this.#failed(errorOf(error))
-    }
   }
 
   /** Nobody reads the group at an earlier timestamp once its horizon is this. */
@@ -348,7 +280,6 @@ export class DataStore {
 
   #nextBatch(): Batch {
     const groups = this.#overlay.take(this.#options.limits.applierBatchBytesMax)
-    this.#isWanted = false
     this.onBatch(groups)
     this.#takenNames = this.#names
     this.#names = new Map()
@@ -371,7 +302,6 @@ export class DataStore {
   }
 
   #onWritten(batch: Batch): void {
-    this.#underWay = undefined
     this.#overlay.release(batch.groups)
     this.#takenNames = new Map()
     const { groups, puts, superseded } = batch
@@ -379,15 +309,13 @@ export class DataStore {
     this.listing.onWritten(groups)
     this.#sweep.onWritten(groups, superseded)
     this.onApplied(groups.map(({ group, position }) => [group, position]))
-    this.#endDrains()
-    this.#schedule()
   }
 
   /** Says so, once; nothing is applied from now on. */
   #failed(reason: Error): Error {
     if (this.#failure !== undefined) return reason
     this.#failure = reason
-    this.#breakDrains()
+    this.#applier.fail(reason)
     this.onFailure(reason)
     return reason
   }
