@@ -221,16 +221,27 @@ export class Caller {
   }
 
   #finish(one: Calling, why: Problem): void {
-    assert(!one.isOver, 'CALL-1: a call ends twice')
-    one.isOver = true
-    this.#late.drop(one)
-    this.#calls -= 1
-    this.#putBytes -= one.bytes
+    this.#over(one)
     try {
       one.end(one.call.finish(why))
     } catch (error) {
       one.reject(error)
     }
+  }
+
+  #over(one: Calling): void {
+    assert(!one.isOver, 'CALL-1: a call ends twice')
+    one.isOver = true
+    this.#late.drop(one)
+    this.#calls -= 1
+    this.#putBytes -= one.bytes
+  }
+
+  /** A bug of the call's: it ends all the same, and is not counted for good. */
+  #fail(one: Calling, error: unknown): void {
+    this.#leave(one)
+    if (!one.isOver) this.#over(one)
+    one.reject(error)
   }
 
   #try(one: Calling, nowMs: number): void {
@@ -322,7 +333,7 @@ export class Caller {
       one.last = ending === 'answered' && !isRefused(result) ? undefined : one.endpoint
       this.#tryAgain(one)
     } catch (error) {
-      one.reject(error)
+      this.#fail(one, error)
     }
   }
 
@@ -405,7 +416,7 @@ export class Caller {
       this.#leave(one)
       this.#finish(one, closed)
     } catch (error) {
-      one.reject(error)
+      this.#fail(one, error)
     }
   }
 

@@ -214,3 +214,22 @@ test('CELL-4: with a late answer the last cell is known, and the call at its end
   expect(call.take(answered({ kind: 'put', items: [conflict, ok(2)] }), first)).toBe(true)
   expect(call.finish(why).answer).toMatchObject({ items: [conflict, ok(2)] })
 })
+
+test('CALL-1: a call that fails of itself is rejected, and is not under way any more', async () => {
+  const { cluster, caller, ask } = await farAway()
+  const { world } = cluster.bench
+  const broken: Call = {
+    next: () => ({ operation: get }),
+    take: () => {
+      throw new Error('what came is no answer to it')
+    },
+    finish: () => ({ answer: { kind: 'problem', problem: unavailable }, positions: [] }),
+  }
+  const first = caller.carryOut(get, broken, 5_000)
+  expect(caller.calls).toBe(1)
+  await expect(settled(world, first)).rejects.toThrow('no answer to it')
+  expect(caller.calls).toBe(0)
+  await passMs(world, 5_000)
+  expect(await ask(get, 5_000)).toMatchObject({ answer: { items: [{ kind: 'ok' }] } })
+  expect(caller.calls).toBe(0)
+})
