@@ -20,6 +20,7 @@ import {
   sortBytes,
   type IndexValue,
 } from './index-values.ts'
+import { cursorAt, orderOf, startAt } from './sorted-page.ts'
 
 export const indexComparisons = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte'] as const
 export type IndexComparison = (typeof indexComparisons)[number]
@@ -163,20 +164,18 @@ class Scan {
     return cursor === undefined ? { entries } : { entries, cursor }
   }
 
-  async sorted(orderPlace: number): Promise<FoundPage> {
-    const { limit, reverse, cursor: from } = this.#query
-    const all = await this.#all()
-    const order = ({ entry: a }: Weighed, { entry: b }: Weighed): number =>
-      compareValues(a.values[orderPlace] ?? null, b.values[orderPlace] ?? null) ||
-      (a.rowKey < b.rowKey ? -1 : 1)
-    all.sort(reverse ? (a, b) => order(b, a) : order)
-    const start = from === undefined ? 0 : Number(from)
-    if (!Number.isSafeInteger(start) || start < 0) {
-      throw new StoreError('invalid', 'this cursor is of another query')
-    }
+  async sorted(place: number): Promise<FoundPage> {
+    const { limit, reverse, cursor } = this.#query
+    const type = this.#parts.definition.fields[place]?.type ?? 'string'
+    const sorting = { place, type, reverse }
+    const order = orderOf(sorting)
+    const all = (await this.#all()).sort((a, b) => order(a.entry, b.entry))
+    const from = all.map(({ entry }) => entry)
+    const start = startAt(from, cursor, sorting)
     const entries = fullPage(all.slice(start, start + limit))
-    const end = start + entries.length
-    return end < all.length ? { entries, cursor: String(end) } : { entries }
+    const last = entries.at(-1)
+    const isEnd = last === undefined || start + entries.length === all.length
+    return isEnd ? { entries } : { entries, cursor: cursorAt(last, sorting) }
   }
 
   async #all(): Promise<Weighed[]> {

@@ -157,6 +157,42 @@ test('queries filter, select, order and page, and bring cells of the rows found'
   )
 })
 
+test.each([false, true])(
+  'pages by another field join up while entries come and go; reverse %s',
+  async (reverse) => {
+    const { tables, clock, run, rest, write, index } = bench()
+    await run(applyIndex(tables, definition(), clock))
+    await run(markIndexBuilt(tables, declared()))
+    let refKey = 0
+    const put = async (row: number, total: number): Promise<void> => {
+      refKey += 1
+      await write(row, 'BASE', refKey, { driver: ann, at: '2026-01-01T00:00:00Z', fare: { total } })
+    }
+    for (let row = 1; row <= 6; row++) await put(row, 10 * row)
+    await rest()
+    const page = (cursor?: string): Promise<CellIndexPage> => {
+      const from = cursor === undefined ? {} : { cursor }
+      return run(index.query({ driver: ann }, { order: 'fare.total', reverse, limit: 2, ...from }))
+    }
+    const totals = ({ entries }: CellIndexPage): unknown =>
+      entries.map(({ fields }) => fields['fare.total'])
+    const first = await page()
+    expect(totals(first)).toEqual(reverse ? [60, 50] : [10, 20])
+    // One that was shown goes behind all, another one comes before all.
+    await put(reverse ? 5 : 2, reverse ? 5 : 95)
+    await put(7, reverse ? 90 : 1)
+    await rest()
+    const second = await page(first.cursor)
+    expect(totals(second)).toEqual(reverse ? [40, 30] : [30, 40])
+    const third = await page(second.cursor)
+    expect(totals(third)).toEqual(reverse ? [20, 10] : [50, 60])
+    const last = await page(third.cursor)
+    expect(totals(last)).toEqual(reverse ? [5] : [95])
+    expect(last.cursor).toBeUndefined()
+    await expect(page('2')).rejects.toThrow('this cursor is of another query')
+  },
+)
+
 test('a query whose filters leave most out reads more at a time, and its pages join up', async () => {
   const { replica, tables, clock, run, rest, write, index } = bench()
   await run(applyIndex(tables, definition(), clock))
