@@ -27,12 +27,8 @@ const kept: readonly Kept[] = [
     systems: ['trilithon', 'oneGroup', 'etcdGo', 'etcd', 'postgres', 'ceiling'],
   },
   {
-    file: 'compare-one-client.json',
-    systems: ['trilithon', 'oneGroup', 'etcdGo', 'postgres', 'ceiling'],
-  },
-  {
-    file: 'compare.json',
-    systems: ['trilithon', 'oneGroup', 'etcd', 'postgres', 'ceiling'],
+    file: 'compare-1-16.json',
+    systems: ['trilithon', 'oneGroup', 'etcdGo', 'etcd', 'postgres', 'ceiling'],
   },
 ]
 const others: Readonly<Partial<Record<SystemName, string>>> = {
