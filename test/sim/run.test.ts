@@ -10,7 +10,7 @@ test('META-1: a seed run twice takes the same course, event for event', async ()
   expect(second.events).toBe(first.events)
   expect(second.coverage).toEqual(first.coverage)
   expect((await runSeed(8)).hash).not.toBe(first.hash)
-})
+}, 120_000)
 
 test('META-1: being watched changes nothing', async () => {
   const lines: string[] = []
