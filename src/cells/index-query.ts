@@ -170,8 +170,8 @@ class Scan {
     const sorting = { place, type, reverse }
     const order = orderOf(sorting)
     const all = (await this.#all()).sort((a, b) => order(a.entry, b.entry))
-    const from = all.map(({ entry }) => entry)
-    const start = startAt(from, cursor, sorting)
+    const sorted = all.map(({ entry }) => entry)
+    const start = startAt(sorted, cursor, sorting)
     const entries = fullPage(all.slice(start, start + limit))
     const last = entries.at(-1)
     const isEnd = last === undefined || start + entries.length === all.length

@@ -1,4 +1,4 @@
-/** Makes a schema version ready for storing (`compiled.ts`). Done once a version; everything here is data. */
+/** Makes a schema version ready for storing (`compiled.ts`); done once a version. */
 import { assert, present } from '../base/assert.ts'
 import { encodeTuple } from '../base/tuple.ts'
 import { valueOf } from '../../schema/default.ts'
