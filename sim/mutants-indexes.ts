@@ -200,7 +200,7 @@ export const indexMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/cells/index-drop.ts',
-        find: 'const limit = upkeepBounds.groupsAtOnceMax',
+        find: 'const limit = clearedShardsAtOnceMax',
         replace: 'const limit = 2',
       },
       {

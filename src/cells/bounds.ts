@@ -38,6 +38,10 @@ export const indexScanMax = 5_000
 export const indexSortMax = 10_000
 /** Their values, together. */
 export const indexSortBytesMax: number = 32 * 1024 * 1024
+/** Shards that a build or a comparison works on together: most have few rows, or none. */
+export const indexShardsAtOnceMax = 64
+/** Shards that a drop clears together. */
+export const clearedShardsAtOnceMax = 16
 /** Rows whose entries one transaction clears off a dropped index. */
 export const clearedRowsMax = 200
 /** How long one may wait for those who still keep it. */

@@ -1,20 +1,23 @@
 /**
  * Filling an index over cells from those that are there, and comparing it with them: row by row, each in
- * a transaction that has read the row's cells (`index-keep.ts`), as a write of a cell would. Shards are
- * looked at by current reads, all of them: a node that is asked which there are may be behind.
+ * a transaction that has read the row's cells (`index-keep.ts`), as a write of a cell would. All shards
+ * are looked at: a node that is asked which there are may be behind.
  */
 import { equalBytes } from '../base/bytes.ts'
+import type { Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { schemaGraceMs, upkeepBounds } from '../tables/bounds.ts'
+import { schemaGraceMs } from '../tables/bounds.ts'
 import { indexAgenda } from '../tables/index-agenda.ts'
 import { waitForGrace } from '../tables/index-grace.ts'
 import type { Progress } from '../tables/index-upkeep.ts'
 import { untilRelayedFrom } from '../tables/index-wait.ts'
 import type { Tables } from '../tables/tables.ts'
+import type { GroupReader } from '../tables/types.ts'
 import { runTransaction } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
 import type { GroupPort } from '../txn/group-port.ts'
+import { indexShardsAtOnceMax } from './bounds.ts'
 import {
   getIndexed,
   hasCells,
@@ -68,9 +71,10 @@ export async function buildCellIndex(
   let rows = 0
   const filled: ShardName[] = []
   await forEachShard(parts, 'filling', parts.shards, async (of) => {
-    await takePosition(parts, of)
+    const atLeast = await takePosition(parts, of)
     let count = 0
-    for await (const rowKey of rowsOf(parts, of)) {
+    // Whoever writes behind that position keeps the index: what was written since need not be seen.
+    for await (const rowKey of rowsOf(parts, of, { level: 'snapshot', atLeast })) {
       await fillRow(parts, of, rowKey)
       count += 1
     }
@@ -91,11 +95,17 @@ export async function buildCellIndex(
 async function takePosition(
   { port, clock, random, intents }: CellBuildParts,
   of: ShardName,
-): Promise<void> {
+): Promise<Position> {
   const options = { clock, random, intents }
-  await runTransaction(port, shardGroupOf(of), options, async (transaction) => {
-    transaction.takePosition()
-  })
+  const { position } = await runTransaction(
+    port,
+    shardGroupOf(of),
+    options,
+    async (transaction) => {
+      transaction.takePosition()
+    },
+  )
+  return position
 }
 
 async function fillRow(parts: CellBuildParts, of: ShardName, rowKey: string): Promise<void> {
@@ -115,7 +125,7 @@ export async function compareCellIndex(parts: CellBuildParts): Promise<CellIndex
   let [shards, rows] = [0, 0]
   await forEachShard(parts, 'comparing', parts.shards, async (of) => {
     let count = 0
-    for await (const rowKey of rowsOf(parts, of)) {
+    for await (const rowKey of rowsOf(parts, of, { level: 'current' })) {
       const fault = await faultOf(tables, definition, of, rowKey)
       if (fault !== undefined && faults.length < faultsMax) faults.push({ rowKey, kind: fault })
       count += 1
@@ -153,46 +163,61 @@ async function forEachShard(
 ): Promise<void> {
   const { datastore } = definition
   let done = 0
-  await mapBounded(shards, upkeepBounds.groupsAtOnceMax, async (shard) => {
+  await mapBounded(shards, indexShardsAtOnceMax, async (shard) => {
     await work({ datastore, shard })
     done += 1
     onProgress({ phase, done, total: shards.length })
   })
 }
 
+/** How a shard is looked at. */
+interface Look {
+  readonly level: 'current' | 'snapshot'
+  readonly atLeast?: Position
+}
+
 /** The rows of a shard that have cells, or something in the index, each once. */
-async function* rowsOf(parts: CellBuildParts, of: ShardName): AsyncGenerator<string> {
-  yield* rowsWithCells(parts, of)
-  yield* rowsLeft(parts, of)
+async function* rowsOf(parts: CellBuildParts, of: ShardName, look: Look): AsyncGenerator<string> {
+  yield* rowsWithCells(parts, of, look)
+  yield* rowsLeft(parts, of, look)
 }
 
 /** Rows that have something in the index, and no cells. */
 async function* rowsLeft(
   { tables, definition }: CellBuildParts,
   of: ShardName,
+  { level, ...call }: Look,
 ): AsyncGenerator<string> {
   for (let cursor: string | undefined; ;) {
     const options = { limit: cellsAtOnce, ...(cursor !== undefined && { cursor }) }
-    const { value } = await tables.read(shardKey(of), 'current', async (rows) => {
+    const look = async (rows: GroupReader): Promise<{ without: string[]; next?: string }> => {
       const page = await scanIndexed(rows, of, storedName(definition), options)
       const without: string[] = []
       for (const { rowKey } of page.items) {
         if (!(await hasCells(rows, of, rowKey))) without.push(rowKey)
       }
-      return { without, next: page.cursor }
-    })
+      return { without, ...(page.cursor !== undefined && { next: page.cursor }) }
+    }
+    const { value } = await tables.read(shardKey(of), level, look, call)
     yield* value.without
     cursor = value.next
     if (cursor === undefined) return
   }
 }
 
-async function* rowsWithCells({ tables }: CellBuildParts, of: ShardName): AsyncGenerator<string> {
+async function* rowsWithCells(
+  { tables }: CellBuildParts,
+  of: ShardName,
+  { level, ...call }: Look,
+): AsyncGenerator<string> {
   let last: string | undefined
   for (let cursor: string | undefined; ;) {
     const options = { limit: cellsAtOnce, ...(cursor !== undefined && { cursor }) }
-    const { value: page } = await tables.read(shardKey(of), 'current', (rows) =>
-      scanCells(rows, of, options),
+    const { value: page } = await tables.read(
+      shardKey(of),
+      level,
+      (rows) => scanCells(rows, of, options),
+      call,
     )
     for (const { cell } of page.items) {
       if (cell.rowKey !== last) yield cell.rowKey

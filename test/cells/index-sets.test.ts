@@ -55,13 +55,15 @@ function definition(field: string): IndexDefinition {
   return checked.definition
 }
 
+const allRows = Array.from({ length: 200 }, (_, seed) => rowKey(seed))
 /** Of all rows that are written here. */
-const shards = Array.from({ length: 50 }, (_, seed) => shardOf(rowKey(seed)))
+const shards = [...new Set(allRows.map(shardOf))]
 
 /** Rows whose shards a set holds. */
 function rowsOn(set: number, count: number): string[] {
-  const rows = Array.from({ length: 50 }, (_, seed) => rowKey(seed))
-  const on = rows.filter((row) => setOf(shardGroupOf({ datastore, shard: shardOf(row) })) === set)
+  const on = allRows.filter(
+    (row) => setOf(shardGroupOf({ datastore, shard: shardOf(row) })) === set,
+  )
   return on.slice(0, count)
 }
 
@@ -327,9 +329,9 @@ test('IDX-9: who fills an index looks before each row whether it is still there'
 })
 
 test('IDX-9: a drop goes on from where it came to, at whatever node', async () => {
-  const { ready, write, drop, indexed, tables, run } = bench(100)
+  const { ready, write, drop, indexed, tables, run } = bench(500)
   await ready('city')
-  const rows = [...rowsOn(home, 6), ...rowsOn(other, 6)]
+  const rows = [...rowsOn(home, 40), ...rowsOn(other, 40)]
   for (const row of rows) await write(row, 1, { city: 'Oslo' })
   const seen: DropProgress[] = []
   for (let step = 0; seen.at(-1)?.phase !== 'dropped'; step++) seen.push(await drop(0, step % 2))
@@ -342,9 +344,9 @@ test('IDX-9: a drop goes on from where it came to, at whatever node', async () =
 })
 
 test('IDX-9: a drop goes on however little time each of its steps is given', async () => {
-  const { ready, write, tables, stores, run } = bench(20)
+  const { ready, write, tables, stores, run } = bench(80)
   await ready('city')
-  for (const row of [...rowsOn(home, 15), ...rowsOn(other, 15)])
+  for (const row of [...rowsOn(home, 50), ...rowsOn(other, 50)])
     await write(row, 1, { city: 'Oslo' })
   const operation = { kind: 'drop-index', datastore, name: 'by_it', graceMs: 0 } as const
   const seen: DropProgress[] = []
