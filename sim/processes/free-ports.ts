@@ -1,22 +1,45 @@
-/** Ports of loopback on which nobody listened a moment ago. */
+/**
+ * Ports of loopback on which nobody listened a moment ago, to be listened on a moment later: below those
+ * that systems draw from for whoever asks for any port, or dials, which would be the next to have one.
+ */
+import { randomInt } from 'node:crypto'
 import { createServer, type Server } from 'node:net'
+
+const lowest = 15_000
+/** Linux draws from 32768 on, others from 49152 on. */
+const drawnFrom = 32_768
+const triesPerPort = 100
 
 /** All different. */
 export async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, listenAnywhere))
-  const ports = servers.map((server) => {
-    const address = server.address()
-    if (address === null || typeof address === 'string') throw new Error('no port was given')
-    return address.port
-  })
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
+  const servers = new Map<number, Server>()
+  try {
+    for (let tries = count * triesPerPort; servers.size < count; tries--) {
+      if (tries === 0) throw new Error(`no ${count} free ports from ${lowest} to ${drawnFrom - 1}`)
+      const port = randomInt(lowest, drawnFrom)
+      const server = await listenOn(port)
+      if (server !== undefined) servers.set(port, server)
+    }
+    return [...servers.keys()]
+  } finally {
+    await Promise.all([...servers.values()].map(closed))
+  }
 }
 
-function listenAnywhere(): Promise<Server> {
+/** Undefined when somebody else does. */
+function listenOn(port: number): Promise<Server | undefined> {
   return new Promise((resolve, reject) => {
     const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => resolve(server))
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE' || error.code === 'EACCES') resolve(undefined)
+      else reject(error)
+    })
+    server.listen(port, '127.0.0.1', () => resolve(server))
+  })
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
   })
 }
