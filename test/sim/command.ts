@@ -27,7 +27,7 @@ async function ended(
   signals: readonly NodeJS.Signals[] = [],
 ): Promise<Ended> {
   const root = await packageRoot()
-  const command = ['--import', 'tsx', join(root, 'sim', 'main.ts'), ...args]
+  const command = [join(root, 'dist', 'sim', 'main.js'), ...args]
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, command, { cwd: root, detached: signals.length > 0 })
     child.stdout.once('data', () => {

