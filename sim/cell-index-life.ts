@@ -6,6 +6,7 @@
 import { StoreError } from '../src/base/errors.ts'
 import { errorOf } from '../src/base/problem.ts'
 import type { KnownIndex } from '../src/cells/index-registry.ts'
+import type { Answer, DropIndex } from '../src/cells/operation.ts'
 import type { Client } from '../src/client/client.ts'
 import type { ClientCellIndexes } from '../src/client/cell-indexes.ts'
 import type { Coverage } from './coverage.ts'
@@ -111,13 +112,25 @@ export class CellIndexLife {
     const isWanted =
       found !== undefined && wanted !== undefined && isOfShape(found.definition, wanted)
     if (found !== undefined && (found.isDropping || !isWanted)) {
-      await this.#markDropping(client)
-      await indexes.drop(name, { graceMs: 0 })
+      await this.#dropUnwanted(client, found.definition.number)
     }
     if (wanted === undefined) return undefined
     await indexes.apply(definitionOf(wanted))
     await indexes.build(name, { graceMs: 0, shards })
     return (await indexes.list()).find((one) => one.definition.name === name)
+  }
+
+  /**
+   * By its number: under its name somebody who settles at another node may have declared the one that is
+   * wanted, and be filling it, and nobody waits here for who does.
+   */
+  async #dropUnwanted(client: Client, number: number): Promise<void> {
+    const operation = { kind: 'drop-index', datastore, name, number } as const
+    await execute(client, { ...operation, graceMs: neverMs })
+    for (;;) {
+      const answer = await execute(client, { ...operation, graceMs: 0 })
+      if (answer.kind === 'drop-index' && answer.phase === 'dropped') return
+    }
   }
 
   async #build(): Promise<void> {
@@ -137,8 +150,7 @@ export class CellIndexLife {
 
   async #markDropping(client: Client): Promise<void> {
     const operation = { kind: 'drop-index', datastore, name, graceMs: neverMs } as const
-    const { answer } = await client.execute(operation, { timeoutMs: markTimeoutMs })
-    if (answer.kind === 'problem') unlessGone(errorOf(answer.problem))
+    await execute(client, operation).catch(unlessGone)
   }
 
   /** Until nobody goes by what was known before, and what was under way has ended. */
@@ -161,6 +173,12 @@ export class CellIndexLife {
     }
     return false
   }
+}
+
+async function execute(client: Client, operation: DropIndex): Promise<Answer> {
+  const { answer } = await client.execute(operation, { timeoutMs: markTimeoutMs })
+  if (answer.kind === 'problem') throw errorOf(answer.problem)
+  return answer
 }
 
 /** Somebody dropped it, or a try whose answer was lost. */
