@@ -1,6 +1,6 @@
 /**
  * How the tests run: files on two workers, one after another on each. Files on a worker share modules, which
- * keep nothing that a test could meet: making them anew for each file took a fifth of the time.
+ * keep nothing that a test rests on: making them anew for each file took a fifth of the time.
  */
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type ViteUserConfig } from 'vitest/config'

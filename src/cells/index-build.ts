@@ -7,7 +7,7 @@ import { equalBytes } from '../base/bytes.ts'
 import type { Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { schemaGraceMs } from '../tables/bounds.ts'
+import { schemaGraceMs, upkeepBounds } from '../tables/bounds.ts'
 import { indexAgenda } from '../tables/index-agenda.ts'
 import { waitForGrace } from '../tables/index-grace.ts'
 import type { Progress } from '../tables/index-upkeep.ts'
@@ -57,8 +57,8 @@ export interface CellIndexReport {
 export type IndexFault = 'missing' | 'left-over' | 'other-content'
 
 const faultsMax = 1_000
-/** Cells looked at together for the rows that they are of. */
-const cellsAtOnce = 500
+/** Cells looked at together for the rows that they are of: each shard that is worked on holds so many. */
+const cellsAtOnce = 100
 
 /** `declaredAt`: waits until everybody who writes keeps the index. */
 export async function buildCellIndex(
@@ -70,7 +70,8 @@ export async function buildCellIndex(
   const { port, clock } = parts
   let rows = 0
   const filled: ShardName[] = []
-  await forEachShard(parts, 'filling', parts.shards, async (of) => {
+  const shards = { shards: parts.shards, atOnceMax: indexShardsAtOnceMax }
+  await forEachShard(parts, 'filling', shards, async (of) => {
     const atLeast = await takePosition(parts, of)
     let count = 0
     // Whoever writes behind that position keeps the index: what was written since need not be seen.
@@ -81,8 +82,12 @@ export async function buildCellIndex(
     rows += count
     if (count > 0) filled.push(of)
   })
-  const numbers = filled.map(({ shard }) => shard)
-  await forEachShard(parts, 'relaying', numbers, async (of) => {
+  // Each is asked again and again, of a node that has the relay to do.
+  const rest = {
+    shards: filled.map(({ shard }) => shard),
+    atOnceMax: upkeepBounds.groupsAtOnceMax,
+  }
+  await forEachShard(parts, 'relaying', rest, async (of) => {
     await untilRelayedFrom(port, shardGroupOf(of), indexAgenda, { clock })
   })
   return { shards: filled.length, rows }
@@ -123,7 +128,8 @@ export async function compareCellIndex(parts: CellBuildParts): Promise<CellIndex
   const { tables, definition } = parts
   const faults: CellIndexReport['faults'][number][] = []
   let [shards, rows] = [0, 0]
-  await forEachShard(parts, 'comparing', parts.shards, async (of) => {
+  const all = { shards: parts.shards, atOnceMax: indexShardsAtOnceMax }
+  await forEachShard(parts, 'comparing', all, async (of) => {
     let count = 0
     for await (const rowKey of rowsOf(parts, of, { level: 'current' })) {
       const fault = await faultOf(tables, definition, of, rowKey)
@@ -158,12 +164,12 @@ async function faultOf(
 async function forEachShard(
   { definition, onProgress }: CellBuildParts,
   phase: Progress['phase'],
-  shards: readonly number[],
+  { shards, atOnceMax }: { readonly shards: readonly number[]; readonly atOnceMax: number },
   work: (of: ShardName) => Promise<void>,
 ): Promise<void> {
   const { datastore } = definition
   let done = 0
-  await mapBounded(shards, indexShardsAtOnceMax, async (shard) => {
+  await mapBounded(shards, atOnceMax, async (shard) => {
     await work({ datastore, shard })
     done += 1
     onProgress({ phase, done, total: shards.length })

@@ -80,9 +80,11 @@ async function clear(
   assert(isDropping && isKnown, 'IDX-9: entries are cleared off when all sets know of it')
   const { number } = definition
   const now = parts.clock.monotonicMs()
-  // What is cleared is noted in the other half: a step that notes nothing is one for nothing.
-  const untilMs = now + Math.min(dropStepMs, (parts.deadlineMs - now) / 2)
-  const { done } = await clearFrom(parts, definition, clearedTo, untilMs)
+  // What is cleared is noted in what is left of the time: a step that notes nothing is one for nothing.
+  const halfMs = (parts.deadlineMs - now) / 2
+  const deadlineMs = now + 1.5 * halfMs
+  const untilMs = now + Math.min(dropStepMs, halfMs)
+  const { done } = await clearFrom({ ...parts, deadlineMs }, definition, clearedTo, untilMs)
   const options = { timeoutMs: left(parts) }
   if (done !== undefined) {
     await noteCleared(parts.tables, definition, done, options)

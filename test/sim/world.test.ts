@@ -53,9 +53,12 @@ test('META-3: a promise rejected without a handler ends the run with its error',
   process.on('unhandledRejection', onRejection)
   world.schedule(1, 'rejects', () => void Promise.reject(new Error('nobody listens')))
   world.schedule(2, 'done', () => undefined)
-  await expect(world.run(() => world.eventCount === 2, second)).rejects.toThrow('nobody listens')
-  process.removeListener('unhandledRejection', onRejection)
-  for (const other of others) process.on('unhandledRejection', other)
+  try {
+    await expect(world.run(() => world.eventCount === 2, second)).rejects.toThrow('nobody listens')
+  } finally {
+    process.removeListener('unhandledRejection', onRejection)
+    for (const other of others) process.on('unhandledRejection', other)
+  }
 })
 
 test('the hash depends on every event: its time and its label', async () => {
