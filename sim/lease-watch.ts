@@ -45,7 +45,7 @@ export class LeaseWatch<P extends Program> {
       const leases = name === node ? undefined : this.#leasesOf(host)
       const reading = leases && host.reading
       if (leases === undefined || reading === undefined) continue
-      const through = leases.leasedThrough(groupOfBytes(fromLatin1(group)), reading)
+      const through = leases.leasedThrough(groupOfBytes(fromLatin1(group)), reading.now)
       if (through === undefined) continue
       coverage.count('lease holder looked at')
       checker.onLeaseSeen(name, group, position, through)

@@ -1,6 +1,7 @@
 /**
  * What waits for one peer at the end of a turn, and how it is cut into frames: one is far below what a
- * receiver takes, whatever is in it. A single message may be larger than the others of a frame together.
+ * receiver takes. A single message may be larger than the others of a frame together; the names of groups
+ * that one renewal revokes are not weighed, and would have to be some ten thousand long ones to matter.
  */
 import type { Message, Verdict } from '../replication/message.ts'
 

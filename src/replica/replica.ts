@@ -187,10 +187,10 @@ export class Replica {
     return held !== undefined && isLeased(held.log, this.#at(reading))
   }
 
-  /** What such a read has to see, applied here or not; undefined: it has to ask. */
-  leasedThrough(group: GroupId, reading: LeaseReading): Position | undefined {
+  /** What such a read has to see, applied here or not; undefined: it has to ask. For observers. */
+  leasedThrough(group: GroupId, now: number): Position | undefined {
     const held = this.#groups.get(group)
-    return held && leasedPosition(held.log, this.#at(reading))
+    return held && leasedPosition(held.log, this.#at(observed(now)))
   }
 
   #at({ now, wall }: LeaseReading): Context {
@@ -209,8 +209,7 @@ export class Replica {
     visit: (group: GroupId, position: Position) => void,
   ): void {
     const { leases } = this.#options
-    // By the monotonic clock alone: a look changes nothing, and a wall clock only ends leases earlier.
-    const reading = { now, wall: Number.NEGATIVE_INFINITY }
+    const reading = observed(now)
     if (!leases.isLive(grantor, reading)) return
     for (const group of leases.entered) {
       const log = this.#groups.get(group)?.log
@@ -315,4 +314,12 @@ export class Replica {
     if (isFree) this.#groups.delete(group)
     held.isUsed = false
   }
+}
+
+/**
+ * What observers go by: the monotonic clock alone. Their look changes nothing then, and a wall clock only
+ * ends leases earlier.
+ */
+function observed(now: number): LeaseReading {
+  return { now, wall: Number.NEGATIVE_INFINITY }
 }

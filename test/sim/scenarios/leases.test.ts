@@ -79,6 +79,42 @@ test('G16 LEASE-1: that one of those who registered a holder has ended it is not
   expectToAsk(story, 1_300)
 })
 
+/** What n1 proposes does not come to n2 for so long; nor does what it says of the position. */
+function unheardBySecond(name: string, lengthMs: number): ScenarioBuilder {
+  return heldBySecond(name).at(199).cut(ways('n1', 'n2'), lengthMs).put('c1', { refKey: 1 })
+}
+
+test('R16 LEASE-1: an invalidation that is lost is said again', async () => {
+  const story = await run(
+    readingAt(unheardBySecond('R16: an invalidation lost', 100), ...[220, 310, 500]),
+  )
+  const toldAt = story.when({ who: 'n2', verb: 'gets', kind: 'invalidate', position: 2 })
+  expect(toldAt).toBeGreaterThan(299)
+  // It served what it had as long as it knew of nothing, and the writer waited for it.
+  expect(servedAlone(story, 1, 210).length).toBeGreaterThan(0)
+  expect(writtenMs(story)).toBeGreaterThan(toldAt)
+  expect(writtenMs(story)).toBeLessThan(grantEndMs(story, 190))
+  expect(servedAlone(story, 1, toldAt)).toEqual([])
+})
+
+test('R16 LEASE-5: invalidations that come twice, and late, take nothing from a reader', async () => {
+  const story = await run(
+    readingAt(
+      unheardBySecond('R16: invalidations come again', 4).link({
+        ...{ duplicate: 1_000_000, late: 1_000_000, lateMeanMicros: 100_000 },
+      }),
+      ...[300, 400, 500, 600],
+    ),
+  )
+  const told = story.all({ who: 'n2', verb: 'gets', kind: 'invalidate', position: 2 })
+  const appliedAt = story.when({ who: 'n2', verb: 'does', kind: 'apply', position: 2 })
+  expect(told.length).toBeGreaterThan(1)
+  expect(lastMs(told)).toBeGreaterThan(appliedAt)
+  const served = servedAlone(story, 2, lastMs(told))
+  expect(served.length).toBeGreaterThan(0)
+  expect(hasAsked(story, lastMs(told), 700)).toBe(false)
+})
+
 /** n2 asks, n3 answers and registers it, and the answer is under way from 152 to 403. */
 function answerOvertaken(name: string): ScenarioBuilder {
   const asked = ledByFirst(name).at(140).cut(ways('n2', 'n1'), 25).at(150).latest('c2')
