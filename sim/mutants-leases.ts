@@ -4,23 +4,35 @@ import type { Mutant } from './mutant.ts'
 export const leaseMutants: readonly Mutant[] = [
   {
     id: 'G04',
-    title: 'a holder counts its lease from when the grant came, and the grantor lengthens nothing',
+    title: 'a holder counts its lease from when the grant came',
     edits: [
+      {
+        file: 'src/lease/holder.ts',
+        find: '{ asked, leaseMs }: Renewed, { now }: Reading',
+        replace: '{ asked, leaseMs }: Renewed, { now, wall }: Reading',
+      },
       {
         file: 'src/lease/holder.ts',
         find: '    const sentMs = asked.sentAt / 1000\n',
         replace: '    const sentMs = Math.max(asked.sentAt / 1000, now)\n',
       },
+      {
+        file: 'src/lease/holder.ts',
+        find: '    held.sentWall = asked.sentWall\n',
+        replace: '    held.sentWall = Math.max(asked.sentWall, wall)\n',
+      },
     ],
   },
   {
     id: 'G06',
-    title: 'a holder acknowledges an invalidation, and serves what it had',
+    title: 'an invalidation is heeded by who serves alone already, and not by who is about to',
+    scopes: ['lease-urged'],
     edits: [
       {
         file: 'src/replication/read-lease.ts',
         find: '  log.floor = Math.max(log.floor, position)\n  chase(log, context, position, from)\n',
-        replace: '  log.chase ??= undefined\n',
+        replace:
+          '  if (isLeased(log, context)) log.floor = Math.max(log.floor, position)\n  chase(log, context, position, from)\n',
       },
     ],
   },
@@ -250,6 +262,29 @@ export const leaseMutants: readonly Mutant[] = [
         file: 'src/replication/read-lease.ts',
         find: '  tellReleased(log, context, context.drawNumber())\n',
         replace: '  tellReleased(log, context, Number.MAX_SAFE_INTEGER)\n',
+      },
+    ],
+  },
+  {
+    id: 'L20',
+    title: 'a holder acknowledges an invalidation, and serves what it had',
+    edits: [
+      {
+        file: 'src/replication/read-lease.ts',
+        find: '  log.floor = Math.max(log.floor, position)\n  chase(log, context, position, from)\n',
+        replace: '  log.chase ??= undefined\n',
+      },
+    ],
+  },
+  {
+    id: 'L21',
+    title: 'a group is registered anew while its holder has not heard that it was revoked',
+    scopes: ['lease-idle'],
+    edits: [
+      {
+        file: 'src/lease/grantor.ts',
+        find: '    if (grant.revocations.has(group)) return undefined\n',
+        replace: '',
       },
     ],
   },

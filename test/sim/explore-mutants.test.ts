@@ -18,6 +18,8 @@ test.each([
   ['L15', 'lease-restarts', 'LEASE-2', 9],
   ['L18', 'lease-urged', 'LEASE-2', 10],
   ['L19', 'lease-given-up', 'LEASE-2', 14],
+  ['L20', 'lease-urged', 'LEASE-1', 10],
+  ['L21', 'lease-idle', 'LEASE-2', 15],
 ])(
   '%s is found in the scope %s by %s, in %i events',
   async (id, scope, rule, events) => {
