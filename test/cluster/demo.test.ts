@@ -82,7 +82,10 @@ test(
           return program.stdout().includes('until Ctrl-C') ? true : undefined
         },
         60_000,
-      )
+      ).catch((error: unknown) => {
+        const said = `${program.stdout()}\n${program.stderr()}`
+        throw new Error(`it said:\n${said}`, { cause: error })
+      })
       const [, readUrl = ''] = /curl (\S+\/cells\/\S+\/BASE)/.exec(program.stdout()) ?? []
       expect(await (await fetch(readUrl)).json()).toMatchObject({
         column: 'BASE',
