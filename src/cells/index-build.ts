@@ -196,7 +196,7 @@ async function* rowsLeft(
 ): AsyncGenerator<string> {
   for (let cursor: string | undefined; ;) {
     const options = { limit: cellsAtOnce, ...(cursor !== undefined && { cursor }) }
-    const look = async (rows: GroupReader): Promise<{ without: string[]; next?: string }> => {
+    const pageOf = async (rows: GroupReader): Promise<{ without: string[]; next?: string }> => {
       const page = await scanIndexed(rows, of, storedName(definition), options)
       const without: string[] = []
       for (const { rowKey } of page.items) {
@@ -204,7 +204,7 @@ async function* rowsLeft(
       }
       return { without, ...(page.cursor !== undefined && { next: page.cursor }) }
     }
-    const { value } = await tables.read(shardKey(of), level, look, call)
+    const { value } = await tables.read(shardKey(of), level, pageOf, call)
     yield* value.without
     cursor = value.next
     if (cursor === undefined) return

@@ -121,8 +121,8 @@ async function clearFrom(
       if (one.kind === 'problem' || !one.value) return { done: of.shard }
       next = of.shard + 1
     }
-    if (names.length === limit && parts.clock.monotonicMs() >= untilMs) return { done: next }
     if (names.length < limit) return {}
+    if (parts.clock.monotonicMs() >= untilMs) return { done: next }
   }
 }
 
