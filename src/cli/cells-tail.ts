@@ -81,26 +81,36 @@ function levelOf(options: Options): ReadLevel {
   return options['read'] === 'any' ? 'any' : 'current'
 }
 
-/** Shards asked for at once. */
+/** Shards asked for at once: few enough for a slow replica to answer in a call's time. */
 const shardsPerRequest = 64
 
 async function printPresent(cells: ClientCells, wanted: Wanted, read: ReadLevel): Promise<void> {
-  for (let at = 0; at < wanted.shards.length; at += shardsPerRequest) {
-    const shards = wanted.shards.slice(at, at + shardsPerRequest)
-    for await (const { shard, cell } of presentCells(cells, shards, wanted, read)) {
-      printJson(timed({ ...cell, shard }))
-    }
+  for await (const { shard, cell } of presentCells(cells, wanted, read)) {
+    printJson(timed({ ...cell, shard }))
   }
 }
 
 /** What the logs of these shards hold now, shard by shard. */
 export async function* presentCells(
   cells: ClientCells,
-  shards: readonly number[],
-  from: Pick<Wanted, 'after' | 'since'>,
+  wanted: Wanted,
   read: ReadLevel = 'current',
 ): AsyncGenerator<{ readonly shard: number; readonly cell: Cell }> {
-  const { after = 0, since } = from
+  for (let at = 0; at < wanted.shards.length; at += shardsPerRequest) {
+    yield* presentIn(
+      cells,
+      { ...wanted, shards: wanted.shards.slice(at, at + shardsPerRequest) },
+      read,
+    )
+  }
+}
+
+/** The same with one request for the first pages of all. */
+async function* presentIn(
+  cells: ClientCells,
+  { shards, after = 0, since }: Wanted,
+  read: ReadLevel,
+): AsyncGenerator<{ readonly shard: number; readonly cell: Cell }> {
   const places = shards.map((shard) =>
     since === undefined
       ? ({ kind: 'after', shard, addedId: after } as const)

@@ -31,6 +31,8 @@ const datastore = 'trips'
 const column = 'BASE'
 /** Written while a replica is away. */
 const moreTrips = 500
+/** Three nodes and their client share a process, and a busy machine may leave it little. */
+const callTimeoutMs = 30_000
 const agreeTimeoutMs = 60_000
 const agreePollMs = 100
 
@@ -95,9 +97,11 @@ async function openStage(
   cluster: DemoCluster,
   rest: Pick<Stage, 'tell' | 'seed' | 'trips' | 'file'>,
 ): Promise<Stage> {
-  const client = await connect({ nodes: cluster.nodes.map(({ url }) => url) })
+  const ask = (nodes: readonly string[]): Promise<Client> =>
+    connect({ nodes, timeoutMs: callTimeoutMs })
+  const client = await ask(cluster.nodes.map(({ url }) => url))
   const replicas = new Map<NodeId, Client>()
-  for (const { id, url } of cluster.nodes) replicas.set(id, await connect({ nodes: [url] }))
+  for (const { id, url } of cluster.nodes) replicas.set(id, await ask([url]))
   const expected: Expected = new Map()
   const sink = recording(cellSink(client.cells(datastore), { column, refKey: 0 }), expected)
   return { cluster, client, replicas, expected, sink, ...rest }

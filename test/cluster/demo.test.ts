@@ -48,18 +48,18 @@ test(
         '--exit',
         '--json',
       ]
-      const first = await runProgram(words, { timeoutMs: 60_000 })
+      const first = await runProgram(words, { timeoutMs: 120_000 })
       expect(first, first.stderr).toMatchObject({ code: 0, stderr: '' })
       expect(step(first.stdout, 'loaded')).toMatchObject({ created: 300, alreadyThere: 0 })
       expect(step(first.stdout, 'read')).toMatchObject({ a: 300, b: 300, c: 300 })
       expect(step(first.stdout, 'killed')).toMatchObject({ node: 'c', created: 500 })
       expect(step(first.stdout, 'agree')).toMatchObject({ cells: 800 })
-      const second = await runProgram(words, { timeoutMs: 60_000 })
+      const second = await runProgram(words, { timeoutMs: 120_000 })
       expect(second, second.stderr).toMatchObject({ code: 0 })
       expect(step(second.stdout, 'loaded')).toMatchObject({ created: 0, alreadyThere: 300 })
       expect(step(second.stdout, 'agree')).toMatchObject({ cells: 1300 })
     }),
-  150_000,
+  300_000,
 )
 
 test(
@@ -81,7 +81,7 @@ test(
         async () => {
           return program.stdout().includes('until Ctrl-C') ? true : undefined
         },
-        60_000,
+        120_000,
       ).catch((error: unknown) => {
         const said = `${program.stdout()}\n${program.stderr()}`
         throw new Error(`it said:\n${said}`, { cause: error })
@@ -100,7 +100,7 @@ test(
       program.child.kill('SIGINT')
       expect(await program.exited()).toEqual({ code: 0, signal: undefined })
     }),
-  90_000,
+  180_000,
 )
 
 test('a busy port is told with the flag that chooses another', () =>
