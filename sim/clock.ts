@@ -33,6 +33,9 @@ export class MachineClock {
   #wallMicros = 0
   #monotonicMicros = 0
   #strobe: Strobe | undefined
+  /** Of suspensions that are over. */
+  #suspendedMicros = 0
+  #suspension: { readonly fromMicros: number; untilMicros: number } | undefined
 
   /** Both clocks jump by so much, the monotonic one only forward. */
   jump(wallMicros: number, monotonicMicros: number): void {
@@ -56,6 +59,30 @@ export class MachineClock {
   get monotonicShiftMicros(): number {
     return this.#monotonicMicros
   }
+
+  /** The monotonic clock stands still for so long; the wall clock goes on. */
+  suspend(nowMicros: number, lengthMicros: number): void {
+    const untilMicros = nowMicros + lengthMicros
+    if (this.#suspension !== undefined && nowMicros < this.#suspension.untilMicros) {
+      this.#suspension.untilMicros = Math.max(this.#suspension.untilMicros, untilMicros)
+      return
+    }
+    this.wake(nowMicros)
+    this.#suspension = { fromMicros: nowMicros, untilMicros }
+  }
+
+  /** A suspension is over, also before its time. */
+  wake(nowMicros: number): void {
+    this.#suspendedMicros = this.suspendedMicros(nowMicros)
+    this.#suspension = undefined
+  }
+
+  /** For how long the monotonic clock has stood still so far. */
+  suspendedMicros(nowMicros: number): number {
+    if (this.#suspension === undefined) return this.#suspendedMicros
+    const { fromMicros, untilMicros } = this.#suspension
+    return this.#suspendedMicros + Math.min(nowMicros, untilMicros) - fromMicros
+  }
 }
 
 /** What a node's clocks show, for somebody who looks at them from outside. */
@@ -70,8 +97,16 @@ export function readingOf(
   }
 }
 
+/** What is to be run after a time, and what for. */
+interface Waiting {
+  readonly delayMicros: number
+  readonly label: string
+  readonly run: () => void
+}
+
 function monotonicOf(nowMicros: number, driftPpm: number, machine: MachineClock): number {
-  return (nowMicros * (1 + driftPpm / 1_000_000) + machine.monotonicShiftMicros) / 1000
+  const awakeMicros = nowMicros - machine.suspendedMicros(nowMicros)
+  return (awakeMicros * (1 + driftPpm / 1_000_000) + machine.monotonicShiftMicros) / 1000
 }
 
 function wallOf(
@@ -108,10 +143,27 @@ export function createClock(
       const late = skew.timerLatenessMicros > 0 ? random.exponential(skew.timerLatenessMicros) : 0
       // One microsecond more covers the rounding of the clock that the caller may compare with.
       const delayMicros = Math.ceil((Math.max(delayMs, 0) * 1000) / pace) + 1 + late
-      return owner.schedule(delayMicros, timerLabel, run)
+      return scheduleAwake(owner, machine, { delayMicros, label: timerLabel, run })
     },
     defer(run) {
       owner.schedule(0, deferLabel, run)
     },
   }
+}
+
+/** Runs `run` when the machine has been awake for so long: a suspension puts it off. */
+function scheduleAwake(
+  owner: SimProcess,
+  machine: MachineClock,
+  { delayMicros, label, run }: Waiting,
+): Timer {
+  const awakeMicros = (): number => owner.nowMicros - machine.suspendedMicros(owner.nowMicros)
+  const dueMicros = awakeMicros() + delayMicros
+  const attempt = (): void => {
+    const leftMicros = dueMicros - awakeMicros()
+    if (leftMicros > 0) scheduled = owner.schedule(leftMicros, label, attempt)
+    else run()
+  }
+  let scheduled = owner.schedule(delayMicros, label, attempt)
+  return { cancel: () => scheduled.cancel() }
 }

@@ -16,6 +16,7 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   stop: ['stop'],
   pause: ['pause'],
   stall: ['stall'],
+  suspend: ['suspend'],
   drop: ['drop'],
   duplicate: ['duplicate'],
   'late-duplicate': ['late-duplicate'],

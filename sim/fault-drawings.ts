@@ -40,6 +40,7 @@ export const drawings: ReadonlyMap<string, Drawing> = new Map<string, Drawing>([
   ['stop', (at, draw) => [{ ...crashOf(draw.random.pick(draw.nodes), at, draw), kind: 'stop' }]],
   ['pause', (at, draw) => [pauseOf('pause', at, draw)]],
   ['stall', (at, draw) => [pauseOf('stall', at, draw)]],
+  ['suspend', drawSuspend],
   ['clog', drawClog],
   ['swizzle', drawSwizzle],
   ['split', drawSplit],
@@ -187,6 +188,12 @@ function drawCrashInRecovery(atMicros: number, { random, nodes }: Draw): Fault[]
 function pauseOf(kind: 'pause' | 'stall', atMicros: number, { random, nodes, rates }: Draw): Fault {
   const lengthMicros = random.exponential(rates.pauseLengthMeanMicros)
   return { kind, atMicros, node: random.pick(nodes), lengthMicros }
+}
+
+/** Too short to be noticed, or about as long as leases last, or longer. */
+function drawSuspend(atMicros: number, { random, nodes }: Draw): Fault[] {
+  const lengthMicros = random.exponential(random.pick([30_000, 300_000, 2 * million]))
+  return [{ kind: 'suspend', atMicros, node: random.pick(nodes), lengthMicros }]
 }
 
 function cutOf(atMicros: number, ways: readonly Way[], { random, rates }: Draw): Fault[] {

@@ -50,6 +50,8 @@ export type ProcessFault =
   | (Lasting & { readonly kind: 'pause'; readonly node: string })
   /** A pause that begins when the clock is read next: what is done on the reading is done late. */
   | (Lasting & { readonly kind: 'stall'; readonly node: string })
+  /** The machine is suspended: a pause in which its monotonic clock, and what waits by it, stands still. */
+  | (Lasting & { readonly kind: 'suspend'; readonly node: string })
 
 export type NetworkFault =
   | (Lasting & {
@@ -146,7 +148,7 @@ export function inOrder(faults: readonly Fault[]): readonly Fault[] {
 }
 
 export const processKinds: readonly ProcessFault['kind'][] = [
-  ...(['crash', 'crash-in-recovery', 'stop', 'pause', 'stall'] as const),
+  ...(['crash', 'crash-in-recovery', 'stop', 'pause', 'stall', 'suspend'] as const),
 ]
 export const networkKinds: readonly NetworkFault['kind'][] = [
   ...(['cut', 'isolate-leader', 'reset', 'lose-reply', 'clog', 'slow-node'] as const),

@@ -5,6 +5,7 @@
 import { present } from '../src/base/assert.ts'
 import { fromLatin1 } from '../src/base/bytes.ts'
 import { groupOfBytes, nodeId, type NodeId } from '../src/base/ids.ts'
+import type { Reading } from '../src/lease/reading.ts'
 import type { ObservedLeases } from '../src/replica/replica.ts'
 import type { LogChecker } from './checkers/log-checker.ts'
 import type { Coverage } from './coverage.ts'
@@ -24,8 +25,7 @@ export interface LeaseWatchParts<P extends Program> {
 interface Seen {
   readonly id: NodeId
   readonly leases: ObservedLeases
-  /** By its monotonic clock. */
-  readonly now: number
+  readonly reading: Reading
 }
 
 export class LeaseWatch<P extends Program> {
@@ -45,7 +45,7 @@ export class LeaseWatch<P extends Program> {
       const leases = name === node ? undefined : this.#leasesOf(host)
       const reading = leases && host.reading
       if (leases === undefined || reading === undefined) continue
-      const through = leases.leasedThrough(groupOfBytes(fromLatin1(group)), reading.now)
+      const through = leases.leasedThrough(groupOfBytes(fromLatin1(group)), reading)
       if (through === undefined) continue
       coverage.count('lease holder looked at')
       checker.onLeaseSeen(name, group, position, through)
@@ -70,16 +70,16 @@ export class LeaseWatch<P extends Program> {
     const { id, host } = present(this.#byName.get(name), 'lease-watch: a node of the cluster')
     const leases = this.#leasesOf(host)
     const reading = leases && host.reading
-    return leases && reading && { id, leases, now: reading.now }
+    return leases && reading && { id, leases, reading }
   }
 
   /** What a holder counts on of a grantor. */
   #look(holder: Seen, grantor: Seen): void {
     const { checker, coverage } = this.#parts
     let looks = 0
-    holder.leases.eachCounted(holder.now, grantor.id, (group, position) => {
+    holder.leases.eachCounted(holder.reading, grantor.id, (group, position) => {
       looks += 1
-      if (grantor.leases.lists(holder.id, group, position, grantor.now)) return
+      if (grantor.leases.lists(holder.id, group, position, grantor.reading.now)) return
       checker.onUnlistedSeen(holder.id, grantor.id, group, position)
     })
     if (looks > 0) coverage.count('registration looked at', looks)

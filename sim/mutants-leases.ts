@@ -1,5 +1,12 @@
 /** Planted bugs in read leases: what a holder counts on, and whom a writer waits for. */
-import type { Mutant } from './mutant.ts'
+import type { Edit, Mutant } from './mutant.ts'
+
+/** Few runs suspend machines: all of the mutant's seeds do. */
+const everyRunSuspends: Edit = {
+  file: 'sim/swarm-faults.ts',
+  find: "['suspend', 150_000, 1, 8]",
+  replace: "['suspend', 1_000_000, 1, 2]",
+}
 
 export const leaseMutants: readonly Mutant[] = [
   {
@@ -77,9 +84,8 @@ export const leaseMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/lease/holder.ts',
-        find: '    if (held?.term === undefined || !isSameTerm(held.term, term)) return false\n',
-        replace:
-          '    if (held?.term === undefined || term.number > held.term.number) return false\n',
+        find: '  return held?.term !== undefined && isSameTerm(held.term, term)\n',
+        replace: '  return held?.term !== undefined && term.number <= held.term.number\n',
       },
     ],
   },
@@ -122,8 +128,8 @@ export const leaseMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/read-lease.ts',
-        find: '? Math.max(highestKnown(log), log.floor) :',
-        replace: '? Math.max(highestKnown(log) * 0 + log.state.position, log.floor) :',
+        find: '  return Math.max(highestKnown(log), log.floor)\n',
+        replace: '  return Math.max(highestKnown(log) * 0 + log.state.position, log.floor)\n',
       },
     ],
   },
@@ -286,6 +292,19 @@ export const leaseMutants: readonly Mutant[] = [
         find: '    if (grant.revocations.has(group)) return undefined\n',
         replace: '',
       },
+    ],
+  },
+  {
+    id: 'L22',
+    title: 'a holder whose machine was suspended counts on what it held before',
+    edits: [
+      {
+        file: 'src/lease/holder.ts',
+        find: '    return wall - sentWall > passedMicros + drift + suspensionMs * 1000\n',
+        replace:
+          '    return wall - sentWall > passedMicros + drift + suspensionMs * 1_000_000_000\n',
+      },
+      everyRunSuspends,
     ],
   },
 ]

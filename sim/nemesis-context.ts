@@ -28,6 +28,8 @@ export interface Victim {
   release(): void
   pause(lengthMicros: number): void
   resume(): void
+  /** A pause of the whole machine: its monotonic clock stands still. */
+  suspend(lengthMicros: number): void
   /** A pause that begins when its clock is read next. */
   stall(lengthMicros: number, onStruck: () => void): void
 }

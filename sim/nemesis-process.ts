@@ -11,11 +11,12 @@ export function strikeProcess(fault: ProcessFault, context: Context): void {
       return crashInRecovery(fault, context)
     case 'stop':
       return stop(fault, context)
-    case 'pause': {
+    case 'pause':
+    case 'suspend': {
       const victim = context.standing(fault.node)
       if (victim === undefined) return undefined
       context.count(fault)
-      return victim.pause(fault.lengthMicros)
+      return victim[fault.kind](fault.lengthMicros)
     }
     case 'stall':
       return context.standing(fault.node)?.stall(fault.lengthMicros, () => {

@@ -174,7 +174,13 @@ export class NodeHost<P extends Program> {
     this.#process?.pause(lengthMicros)
   }
 
+  suspend(lengthMicros: number): void {
+    this.machine.suspend(this.#parts.world.nowMicros, lengthMicros)
+    this.pause(lengthMicros)
+  }
+
   resume(): void {
+    this.machine.wake(this.#parts.world.nowMicros)
     this.#process?.resume()
   }
 
@@ -202,7 +208,8 @@ export class NodeHost<P extends Program> {
   }
 
   #down(): void {
-    const { disks, coverage, onDown } = this.#parts
+    const { disks, coverage, onDown, world } = this.#parts
+    this.machine.wake(world.nowMicros)
     this.#process = undefined
     this.#program = undefined
     this.#strike = undefined

@@ -136,6 +136,10 @@ export class ScenarioBuilder {
     return this.fault({ kind: 'pause', ...this.#moment, node, lengthMicros: lengthMs * 1_000 })
   }
 
+  suspend(node: string, lengthMs: number): this {
+    return this.fault({ kind: 'suspend', ...this.#moment, node, lengthMicros: lengthMs * 1_000 })
+  }
+
   /** Two sides that do not hear each other. Clients belong to the side that names them. */
   partition(side: readonly string[], lengthMs: number): this {
     const all = [...this.#nodeNames, ...this.#clientNames]

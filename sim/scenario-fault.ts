@@ -15,6 +15,7 @@ export const faultShapes: Readonly<Record<FaultKind, unknown>> = {
   'crash-in-recovery': { ...downing, ...lasting, writesBefore: [0] },
   pause: { ...lasting, node: '' },
   stall: { ...lasting, node: '' },
+  suspend: { ...lasting, node: '' },
   cut: { ...lasting, ways: [way], resets: false },
   'isolate-leader': lasting,
   reset: { ...moment, between: way },

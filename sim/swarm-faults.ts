@@ -20,6 +20,7 @@ const rarities: readonly Rarity[] = [
   ['stop', 400_000, 2, 15],
   ['pause', 600_000, 1, 10],
   ['stall', 300_000, 1, 8],
+  ['suspend', 150_000, 1, 8],
   // NET-5 to NET-10
   ['clog', 600_000, 1, 6],
   ['swizzle', 250_000, 4, 20],

@@ -157,7 +157,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
     ...(isByPriority && {
       priorities: drawPriorities(priorityRandom, usualMicrosOf(link, disk), faultRates),
     }),
-    faultRates: leases.leaseMs === 0 ? faultRates : withoutLeaps(faultRates),
+    faultRates: leases.leaseMs === 0 ? faultRates : honest(faultRates),
     healing: drawHealing(random.fork('healing'), nodeCount),
     relay: drawRelay(random.fork('relay')),
     skews,
@@ -167,8 +167,8 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
 
 /**
  * Leases stand on monotonic clocks that drift within a bound: clocks that drift more than that, or leap,
- * are no part of what they promise. So the bound is that of this world, and where clocks leap, there
- * are no leases (`withoutLeaps`).
+ * are no part of what they promise; nor is a suspension that a wall clock hides which is set back. So the
+ * bound is that of this world, and where there are leases, clocks do neither (`honest`).
  */
 function drawLeases(
   random: SeededRandom,
@@ -188,8 +188,10 @@ function drawLeases(
   }
 }
 
-function withoutLeaps(rates: FaultRates): FaultRates {
-  const kinds = Object.entries(rates.meanMicros).filter(([name]) => name !== 'jump-forward')
+function honest(rates: FaultRates): FaultRates {
+  const isSuspended = rates.meanMicros['suspend'] !== undefined
+  const left = new Set(['jump-forward', ...(isSuspended ? ['jump-back', 'strobe'] : [])])
+  const kinds = Object.entries(rates.meanMicros).filter(([name]) => !left.has(name))
   return { ...rates, meanMicros: Object.fromEntries(kinds) }
 }
 

@@ -56,8 +56,7 @@ export class HeldLeases {
   /** Whether this node may count on what is registered under this term of the peer's, now. */
   isHeld(peer: NodeId, term: Term, reading: Reading): boolean {
     const held = this.#held.get(peer)
-    if (held?.term === undefined || !isSameTerm(held.term, term)) return false
-    return this.#isLive(held, reading)
+    return isOf(held, term) && this.#isLive(held, reading)
   }
 
   /** Whether there is a term of the peer's at all under which something could be registered. */
@@ -66,13 +65,24 @@ export class HeldLeases {
     return held?.term !== undefined && this.#isLive(held, reading)
   }
 
-  #isLive(held: Held, { now, wall }: Reading): boolean {
-    if (now >= held.untilMs) return false
-    const passedMicros = (now - held.sentMs) * 1000
-    const drift = (passedMicros * this.#limits.clockDriftPpm) / 1_000_000
-    if (wall - held.sentWall <= passedMicros + drift + suspensionMs * 1000) return true
+  /** What `isHeld` would say, for those who look at all nodes: their look ends nothing. */
+  wouldHold(peer: NodeId, term: Term, reading: Reading): boolean {
+    const held = this.#held.get(peer)
+    return isOf(held, term) && reading.now < held.untilMs && !this.#hasStoodStill(held, reading)
+  }
+
+  #isLive(held: Held, reading: Reading): boolean {
+    if (reading.now >= held.untilMs) return false
+    if (!this.#hasStoodStill(held, reading)) return true
     for (const one of this.#held.values()) one.term = undefined
     return false
+  }
+
+  /** Whether the wall clock has outrun the monotonic one by more than drift explains. */
+  #hasStoodStill({ sentMs, sentWall }: Held, { now, wall }: Reading): boolean {
+    const passedMicros = (now - sentMs) * 1000
+    const drift = (passedMicros * this.#limits.clockDriftPpm) / 1_000_000
+    return wall - sentWall > passedMicros + drift + suspensionMs * 1000
   }
 
   /**
@@ -163,6 +173,10 @@ function nothing(): Held {
     serial: 0,
     askedMs: Number.NEGATIVE_INFINITY,
   }
+}
+
+function isOf(held: Held | undefined, term: Term): held is Held {
+  return held?.term !== undefined && isSameTerm(held.term, term)
 }
 
 function isOlder(term: Term, { grantor, term: own, givenUp }: Held): boolean {

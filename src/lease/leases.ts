@@ -87,6 +87,11 @@ export class Leases {
     return this.#held.isLive(peer, reading)
   }
 
+  /** `isHeld`, for those who look at all nodes. */
+  wouldHold(peer: NodeId, term: Term, reading: Reading): boolean {
+    return this.#held.wouldHold(peer, term, reading)
+  }
+
   register(registering: Registering): Term | undefined {
     return this.#grants.register(registering)
   }

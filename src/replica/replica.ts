@@ -27,7 +27,7 @@ import {
   type GroupLog,
 } from '../replication/log.ts'
 import { leaderOf } from '../replication/propose.ts'
-import { countsOn, isLeased, leasedPosition, mayLackFrom } from '../replication/read-lease.ts'
+import { isLeased, leasedPosition, mustSee } from '../replication/read-lease.ts'
 import type { GroupState } from '../replication/state.ts'
 import type { RecordSource } from './group-record.ts'
 import { recordedOf } from './intent-outcome.ts'
@@ -188,9 +188,11 @@ export class Replica {
   }
 
   /** What such a read has to see, applied here or not; undefined: it has to ask. For observers. */
-  leasedThrough(group: GroupId, now: number): Position | undefined {
-    const held = this.#groups.get(group)
-    return held && leasedPosition(held.log, this.#at(observed(now)))
+  leasedThrough(group: GroupId, reading: LeaseReading): Position | undefined {
+    const { node, leases } = this.#options
+    const log = this.#groups.get(group)?.log
+    const judge = { ...reading, node, leases: { isHeld: leases.wouldHold.bind(leases) } }
+    return log !== undefined && isLeased(log, judge) ? mustSee(log) : undefined
   }
 
   #at({ now, wall }: LeaseReading): Context {
@@ -204,17 +206,16 @@ export class Replica {
    * lowest position that it may lack there; for observers.
    */
   eachCounted(
-    now: number,
+    reading: LeaseReading,
     grantor: NodeId,
     visit: (group: GroupId, position: Position) => void,
   ): void {
     const { leases } = this.#options
-    const reading = observed(now)
-    if (!leases.isLive(grantor, reading)) return
     for (const group of leases.entered) {
       const log = this.#groups.get(group)?.log
-      if (log !== undefined && countsOn(log, leases, grantor, reading))
-        visit(group, mayLackFrom(log))
+      const term = log?.lease?.grants.get(grantor)
+      if (log === undefined || term === undefined) continue
+      if (leases.wouldHold(grantor, term, reading)) visit(group, mustSee(log) + 1)
     }
   }
 
@@ -314,12 +315,4 @@ export class Replica {
     if (isFree) this.#groups.delete(group)
     held.isUsed = false
   }
-}
-
-/**
- * What observers go by: the monotonic clock alone. Their look changes nothing then, and a wall clock only
- * ends leases earlier.
- */
-function observed(now: number): LeaseReading {
-  return { now, wall: Number.NEGATIVE_INFINITY }
 }

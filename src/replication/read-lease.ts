@@ -35,37 +35,32 @@ export function onAnswer(log: GroupLog, from: NodeId, { read, position, term }: 
  * Accepted positions count, decided or not: whoever accepted is not waited for (R6).
  */
 export function leasedPosition(log: GroupLog, context: Context): Position | undefined {
-  return isLeased(log, context) ? Math.max(highestKnown(log), log.floor) : undefined
+  return isLeased(log, context) ? mustSee(log) : undefined
+}
+
+/** Who says whether a term is held: this node's leases, or somebody who looks at all nodes. */
+export interface LeaseJudge extends Reading {
+  readonly node: NodeId
+  readonly leases: Pick<Context['leases'], 'isHeld'>
+}
+
+/** What a node that serves the group alone has to see. */
+export function mustSee(log: GroupLog): Position {
+  return Math.max(highestKnown(log), log.floor)
 }
 
 /** Whether registrations of the last attempt hold at a majority now, this node's own among them. */
-export function isLeased({ lease, set }: GroupLog, context: Context): boolean {
+export function isLeased({ lease, set }: GroupLog, by: LeaseJudge): boolean {
   if (lease === undefined) return false
   let count = 0
   for (const voter of set.voters) {
-    if (voter === context.node) count += 1
+    if (voter === by.node) count += 1
     else {
       const term = lease.grants.get(voter)
-      if (term !== undefined && context.leases.isHeld(voter, term, context)) count += 1
+      if (term !== undefined && by.leases.isHeld(voter, term, by)) count += 1
     }
   }
   return 2 * count > set.voters.length
-}
-
-/** Whether the group counts on a registration by a grantor, for those who look at all nodes. */
-export function countsOn(
-  { lease }: GroupLog,
-  leases: Pick<Context['leases'], 'isHeld'>,
-  grantor: NodeId,
-  reading: Reading,
-): boolean {
-  const term = lease?.grants.get(grantor)
-  return term !== undefined && leases.isHeld(grantor, term, reading)
-}
-
-/** The lowest position that a node may lack that serves the group alone. */
-export function mayLackFrom(log: GroupLog): Position {
-  return Math.max(highestKnown(log), log.floor) + 1
 }
 
 /** The peer has ended this node's registration, whatever of it is on its way still. */

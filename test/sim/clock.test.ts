@@ -55,6 +55,42 @@ test('TIME-7: after a stall begins at a reading, nothing runs until it is over',
   expect([ran, strikes]).toEqual([[510], 1])
 })
 
+test('PROC-4, TIME-6: while a machine is suspended its wall clock goes on, and the other one and its timers wait', async () => {
+  const world = new World(1, 10_000)
+  const process = new SimProcess(world, 'n1')
+  const machine = new MachineClock()
+  const skew = { ...exact, driftPpm: 100_000 }
+  const clock = createClock(process, skew, world.random, machine)
+  const fired: (readonly [micros: number, monotonicMs: number, wallMicros: number])[] = []
+  const note = (): void => {
+    fired.push([world.nowMicros, clock.monotonicMs(), clock.wallMicros() - epochMicros])
+  }
+  clock.setTimer(1.1, note)
+  clock.setTimer(5.5, note)
+  clock.setTimer(5.5, () => fired.push([0, 0, 0])).cancel()
+  world.schedule(500, 'suspend', () => {
+    machine.suspend(500, 2_000)
+    process.pause(2_000)
+  })
+  await world.run(never, 20_000)
+  expect(fired).toEqual([
+    [3_001, expect.closeTo(1.1011, 6), 3_301],
+    [7_001, expect.closeTo(5.5011, 6), 7_701],
+  ])
+})
+
+test('a suspension goes on for as long as the longest that was asked for, or until somebody ends it', () => {
+  const machine = new MachineClock()
+  machine.suspend(100, 50)
+  machine.suspend(120, 100)
+  machine.suspend(130, 10)
+  expect([110, 220, 300].map((now) => machine.suspendedMicros(now))).toEqual([10, 120, 120])
+  machine.suspend(300, 1_000)
+  machine.wake(400)
+  machine.wake(500)
+  expect(machine.suspendedMicros(600)).toBe(220)
+})
+
 test('PROC-4: a pause that is ended early lets through what was due, in its order', async () => {
   const world = new World(1, 1_000)
   const process = new SimProcess(world, 'n1')

@@ -1,6 +1,7 @@
 /** Whoever counts on a lease is held against its grantor, at one moment and by both clocks. */
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId, type NodeId } from '../../src/base/ids.ts'
+import type { Reading } from '../../src/lease/reading.ts'
 import type { ObservedLeases } from '../../src/replica/replica.ts'
 import { Coverage } from '../../sim/coverage.ts'
 import { LeaseWatch } from '../../sim/lease-watch.ts'
@@ -34,7 +35,7 @@ class Node implements ObservedLeases {
   }
 
   eachCounted(
-    now: number,
+    { now }: Reading,
     ofGrantor: NodeId,
     visit: (of: typeof group, position: number) => void,
   ): void {
