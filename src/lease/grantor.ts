@@ -10,6 +10,7 @@
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import {
   isSameTerm,
+  type Asked,
   type HandBack,
   type LeaseHolder,
   type Renew,
@@ -44,6 +45,8 @@ interface Grant {
   incarnation: number
   term: Term
   untilMs: number
+  /** By the last request that was answered. */
+  asked: Asked
   readonly groups: Map<GroupId, Registration>
   /** Not acknowledged yet: such a group is named in every answer of this term. */
   readonly revocations: Map<GroupId, Revocation>
@@ -115,17 +118,31 @@ export class Grants {
       acknowledge(peer.grant, message.serial)
     }
     if (now < peer.refusedMs) return undefined
-    const grant = this.#grantFor(peer, asked.incarnation, now)
+    const grant = this.#grantFor(peer, asked, now)
     grant.untilMs = Math.max(grant.untilMs, this.#endOf(now, this.#limits.leaseMs))
-    const { serial, revocations } = grant
+    grant.asked = asked
+    return this.#answer(grant)
+  }
+
+  #answer({ asked, term, serial, revocations }: Grant): Renewed {
     const revoked = [...revocations.keys()]
     const { leaseMs } = this.#limits
-    return { kind: 'renewed', asked, leaseMs, term: grant.term, serial, revoked }
+    return { kind: 'renewed', asked, leaseMs, term, serial, revoked }
+  }
+
+  /**
+   * The last answer once more, with what has been revoked since: as if the request had come twice, and
+   * no more time for anybody. Undefined: nothing is being revoked.
+   */
+  answerAgain(holder: NodeId, now: number): Renewed | undefined {
+    const grant = this.#live(holder, now)
+    return grant === undefined || grant.revocations.size === 0 ? undefined : this.#answer(grant)
   }
 
   /** The live grant; else another term, in which nothing is registered. */
-  #grantFor(peer: Peer, incarnation: number, now: number): Grant {
+  #grantFor(peer: Peer, asked: Asked, now: number): Grant {
     const { grant } = peer
+    const { incarnation } = asked
     if (grant !== undefined && now < grant.untilMs && grant.incarnation === incarnation)
       return grant
     this.#terms += 1
@@ -134,6 +151,7 @@ export class Grants {
       incarnation,
       term,
       untilMs: 0,
+      asked,
       serial: 0,
       groups: new Map(),
       revocations: new Map(),

@@ -20,6 +20,9 @@ export interface LeasesOptions {
   readonly longestLeaseMs?: number
 }
 
+/** How often a holder that does not answer is looked after in one lease time. */
+export const urgesPerLease = 16
+
 /** Holders that make writers wait so often in so long a time get no leases for a while. */
 const slowCount = 3
 const slowWindowMs = 10_000
@@ -33,10 +36,14 @@ export type Told = readonly [to: NodeId, message: Renew | Renewed | Slow | HandB
 export class Leases {
   /** A group has entered: leases are to be renewed from now on. */
   onEntered: () => void = () => undefined
+  /** A holder is to hear at once of what is being revoked, which its next renewal would tell it. */
+  onRevoking: (holder: NodeId, message: Renewed) => void = () => undefined
   readonly #options: LeasesOptions
   readonly #peers: readonly NodeId[]
   readonly #held: HeldLeases
   readonly #grants: Grants
+  /** When holders were told of revocations without having asked, the last time of each. */
+  readonly #hurried = new Map<NodeId, number>()
   /** When holders were found slow, the last times of each. */
   readonly #slow = new Map<NodeId, number[]>()
   readonly #groups = new Set<GroupId>()
@@ -109,7 +116,19 @@ export class Leases {
   }
 
   revoke(group: GroupId, position: Position, holder: NodeId, now: number): boolean {
-    return this.#grants.revoke(group, position, holder, now)
+    const hasEnded = this.#grants.revoke(group, position, holder, now)
+    if (!hasEnded) this.#hurry(holder, now)
+    return hasEnded
+  }
+
+  /** As often as a writer asks, and no more often however many of them there are: it names all groups. */
+  #hurry(holder: NodeId, now: number): void {
+    const last = this.#hurried.get(holder) ?? Number.NEGATIVE_INFINITY
+    if (now - last < this.#options.limits.leaseMs / urgesPerLease) return
+    const message = this.#grants.answerAgain(holder, now)
+    if (message === undefined) return
+    this.#hurried.set(holder, now)
+    this.onRevoking(holder, message)
   }
 
   /** A writer had to wait for this holder. Returns whether all voters should hear of it. */

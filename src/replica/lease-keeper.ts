@@ -38,6 +38,9 @@ export class LeaseKeeper {
     const startedMs = clock.monotonicMs()
     this.leases = new Leases({ node, nodes, incarnation, limits, longestLeaseMs, startedMs })
     this.leases.onEntered = () => this.#schedule(0)
+    this.leases.onRevoking = (holder, message) => {
+      if (!this.#isStopped) parts.send(holder, message)
+    }
   }
 
   onMessage(from: NodeId, message: LeaseMessage): void {

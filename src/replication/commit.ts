@@ -6,6 +6,7 @@
  * LEASE-1  See `holders.ts`, which says who is waited for.
  */
 import type { NodeId } from '../base/ids.ts'
+import { urgesPerLease } from '../lease/leases.ts'
 import { isWon, type Accepting } from '../paxos/proposer.ts'
 import { acceptMessage, reply } from './acceptance.ts'
 import type { Context } from './effect.ts'
@@ -16,8 +17,6 @@ import type { Invalidated, Revoked } from './message.ts'
 
 /** Holders have so many times as long as the majority took, before they are told once more. */
 const holderPatience = 4
-/** How often a holder that does not answer is looked after in one lease time. */
-const urgesPerLease = 16
 /** Of these looks, every so many send the value again to voters that have not accepted it. */
 const urgesPerAccept = 4
 
@@ -97,7 +96,9 @@ export function urgeHolders(
     const message = { kind: 'invalidate', group, epoch: set.epoch, position } as const
     context.emit({ kind: 'send', to: holder, message })
   }
-  if (waiting.urges > 0) revokeAt(log, context, proposal, awaited)
+  // Who does not hear this node was asked for at once, and may have told its voters by now.
+  const isEnding = (holder: NodeId): boolean => waiting.urges > 0 || context.isSuspected(holder)
+  revokeAt(log, context, proposal, awaited.filter(isEnding))
   // One more voter without the holder may be what is missing, and may not have heard of the value.
   if (waiting.urges % urgesPerAccept === 1) sendAgain(log, context, proposal, phase)
   waiting.urges += 1
