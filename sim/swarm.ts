@@ -168,7 +168,8 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
 /**
  * Leases stand on monotonic clocks that drift within a bound: clocks that drift more than that, or leap,
  * are no part of what they promise; nor is a suspension that a wall clock hides which is set back. So the
- * bound is that of this world, and where there are leases, clocks do neither (`honest`).
+ * bound is that of this world, and where there are leases no clock leaps, and none is set back where
+ * machines are suspended (`honest`).
  */
 function drawLeases(
   random: SeededRandom,

@@ -131,12 +131,17 @@ export class Grants {
   }
 
   /**
-   * The last answer once more, with what has been revoked since: as if the request had come twice, and
-   * no more time for anybody. Undefined: nothing is being revoked.
+   * The last answer once more, with what has been revoked since, and no more time for anybody: what a
+   * copy of that request would get, were it not refused. Undefined: nothing is being revoked.
    */
   answerAgain(holder: NodeId, now: number): Renewed | undefined {
     const grant = this.#live(holder, now)
     return grant === undefined || grant.revocations.size === 0 ? undefined : this.#answer(grant)
+  }
+
+  /** Whether this holder has to hear of something that is being revoked. */
+  isRevoking(holder: NodeId): boolean {
+    return (this.#peers.get(holder)?.grant?.revocations.size ?? 0) > 0
   }
 
   /** The live grant; else another term, in which nothing is registered. */

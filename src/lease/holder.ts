@@ -65,7 +65,10 @@ export class HeldLeases {
     return held?.term !== undefined && this.#isLive(held, reading)
   }
 
-  /** What `isHeld` would say, for those who look at all nodes: their look ends nothing. */
+  /**
+   * What `isHeld` would say, for those who look at all nodes: their look ends nothing, not even what
+   * this node will drop when it finds that it was suspended.
+   */
   wouldHold(peer: NodeId, term: Term, reading: Reading): boolean {
     const held = this.#held.get(peer)
     return isOf(held, term) && reading.now < held.untilMs && !this.#hasStoodStill(held, reading)
@@ -117,7 +120,7 @@ export class HeldLeases {
   }
 
   /**
-   * The peer's answer. `drop` is called with each group that it has revoked, before the lease is
+   * The peer's answer. `drop` is called with each group that it has newly revoked, before the lease is
    * extended: what is registered there, or is still on its way, counts no more. Returns whether the
    * peer waits to hear that this is done.
    */
@@ -131,10 +134,10 @@ export class HeldLeases {
     if (held === undefined || isOlder(message.term, held)) return false
     // Of an earlier life: its clock was another one.
     if (message.asked.incarnation !== this.#incarnation) return false
-    for (const group of message.revoked) drop(group)
-    const isNew = held.term === undefined || !isSameTerm(held.term, message.term)
-    if (isNew) begin(held, message.term)
+    if (!isOf(held, message.term)) begin(held, message.term)
     const hasNews = message.serial > held.serial
+    // What an earlier answer named is dropped, and may have been registered anew since.
+    if (hasNews) for (const group of message.revoked) drop(group)
     held.serial = Math.max(held.serial, message.serial)
     this.#extend(held, message, reading)
     return hasNews && message.revoked.length > 0

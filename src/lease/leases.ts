@@ -42,7 +42,7 @@ export class Leases {
   readonly #peers: readonly NodeId[]
   readonly #held: HeldLeases
   readonly #grants: Grants
-  /** When holders were told of revocations without having asked, the last time of each. */
+  /** When holders that have not acknowledged it were told of revocations unasked, the last time of each. */
   readonly #hurried = new Map<NodeId, number>()
   /** When holders were found slow, the last times of each. */
   readonly #slow = new Map<NodeId, number[]>()
@@ -121,7 +121,7 @@ export class Leases {
     return hasEnded
   }
 
-  /** As often as a writer asks, and no more often however many of them there are: it names all groups. */
+  /** At once; then once in a sixteenth of a lease, while the holder says nothing: it names all groups. */
   #hurry(holder: NodeId, now: number): void {
     const last = this.#hurried.get(holder) ?? Number.NEGATIVE_INFINITY
     if (now - last < this.#options.limits.leaseMs / urgesPerLease) return
@@ -185,6 +185,7 @@ export class Leases {
     switch (message.kind) {
       case 'renew': {
         const answer = this.#grants.onRenew(from, message, reading.now)
+        if (!this.#grants.isRevoking(from)) this.#hurried.delete(from)
         return answer === undefined ? [] : [[from, answer]]
       }
       case 'renewed': {

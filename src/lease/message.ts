@@ -41,7 +41,10 @@ export interface Renew {
   readonly term?: Term
 }
 
-/** The grantor's answer. The lease counts from when the request left. */
+/**
+ * The grantor's answer. The lease counts from when the request left. The last one is said once more,
+ * unasked, when there is something new to revoke.
+ */
 export interface Renewed {
   readonly kind: 'renewed'
   readonly asked: Asked

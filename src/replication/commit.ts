@@ -17,6 +17,8 @@ import type { Invalidated, Revoked } from './message.ts'
 
 /** Holders have so many times as long as the majority took, before they are told once more. */
 const holderPatience = 4
+/** Voters that are to tell a holder: asked, they tell it and hear from it, and are asked again. */
+const voterPatience = 2
 /** Of these looks, every so many send the value again to voters that have not accepted it. */
 const urgesPerAccept = 4
 
@@ -75,10 +77,11 @@ function waitForHolders(
   context.trace.mark('a chosen value waits for a lease holder')
   const { now, limits } = context
   proposal.waiting = { urges: 0 }
-  const usualMs = Math.min(holderPatience * (now - proposal.phaseStart), limits.leaseMs / 4)
-  proposal.deadline = now + Math.max(limits.invalidateMs, usualMs)
   const gone = awaited.filter((holder) => context.isSuspected(holder))
-  if (gone.length > 0) revokeAt(log, context, proposal, gone)
+  const patience = gone.length === awaited.length ? voterPatience : holderPatience
+  const usualMs = Math.min(patience * (now - proposal.phaseStart), limits.leaseMs / 4)
+  proposal.deadline = now + Math.max(limits.invalidateMs, usualMs)
+  revokeAt(log, context, proposal, gone)
 }
 
 /** Holders that are late are told of the position first; then their registrations are ended. */
@@ -96,7 +99,7 @@ export function urgeHolders(
     const message = { kind: 'invalidate', group, epoch: set.epoch, position } as const
     context.emit({ kind: 'send', to: holder, message })
   }
-  // Who does not hear this node was asked for at once, and may have told its voters by now.
+  // Where nothing is heard of a holder, its voters are asked at once, and once more now.
   const isEnding = (holder: NodeId): boolean => waiting.urges > 0 || context.isSuspected(holder)
   revokeAt(log, context, proposal, awaited.filter(isEnding))
   // One more voter without the holder may be what is missing, and may not have heard of the value.

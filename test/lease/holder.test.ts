@@ -236,6 +236,20 @@ test('LEASE-2: what is revoked is dropped before the lease is extended', () => {
   expect(holder.isHeld(1_000)).toBe(true)
 })
 
+test('LEASE-2: what is revoked is dropped once, whatever copies of the answer come later', () => {
+  const holder = new Holder()
+  const dropped: GroupId[] = []
+  const obtain = (now: number, serial: number, ...revoked: readonly GroupId[]): boolean =>
+    holder.obtain(now, { renewed: { serial, revoked }, drop: (group) => dropped.push(group) })
+  expect([obtain(0, 1, g), obtain(1, 1, g), obtain(2, 2, g, h), obtain(3, 1, g)]).toEqual([
+    true,
+    false,
+    true,
+    false,
+  ])
+  expect(dropped).toEqual([g, g, h])
+})
+
 test('LEASE-2: what is revoked is dropped under a term that was not held before', () => {
   const holder = new Holder()
   const dropped: GroupId[] = []

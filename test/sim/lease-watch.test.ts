@@ -30,8 +30,8 @@ class Node implements ObservedLeases {
     return this.isUp ? this : undefined
   }
 
-  leasedThrough(): number | undefined {
-    return this.through
+  leasedThrough(_group: string, { now }: Reading): number | undefined {
+    return now === this.reading.now ? this.through : undefined
   }
 
   eachCounted(

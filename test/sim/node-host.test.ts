@@ -1,0 +1,66 @@
+/** A node of the world over crashes and suspensions: its machine's clocks outlive its processes. */
+import { expect, test } from 'vitest'
+import type { Timer } from '../../src/ports/clock.ts'
+import { epochMicros } from '../../sim/clock.ts'
+import { Coverage } from '../../sim/coverage.ts'
+import { NodeHost, type HostDisk, type HostPorts, type Program } from '../../sim/node-host.ts'
+import { World } from '../../sim/world.ts'
+
+const ignore = (): void => undefined
+
+/** A disk that nothing is asked of but to crash. */
+function idleDisk(): HostDisk {
+  const unasked = (): never => {
+    throw new Error('the disk is not used')
+  }
+  return {
+    ...{ crash: () => 0, onWrite: ignore, slowDown: ignore, decideFate: ignore, open: unasked },
+    get disk() {
+      return unasked()
+    },
+  }
+}
+
+/** A host whose program does nothing; the clock of its present process. */
+function hosted(): {
+  readonly world: World
+  readonly host: NodeHost<Program>
+  readonly clock: () => HostPorts['clock']
+} {
+  const world = new World(1, 100_000_000)
+  let ports: HostPorts | undefined
+  const host = new NodeHost<Program>({
+    ...{ world, coverage: new Coverage(), name: 'n1' },
+    skew: { offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 },
+    disks: { log: idleDisk(), data: idleDisk() },
+    open: (given) => {
+      ports = given
+      return Promise.resolve({ stop: () => Promise.resolve() })
+    },
+    ...{ onDown: ignore, onStart: ignore, onOpen: ignore, onTrace: ignore, onFailed: ignore },
+  })
+  host.restart()
+  const clock = (): HostPorts['clock'] => {
+    if (ports === undefined) throw new Error('not started')
+    return ports.clock
+  }
+  return { world, host, clock }
+}
+
+test.each(['crash', 'resume'] as const)(
+  'PROC-4: a machine that was suspended is awake after a %s, and its timers come in time',
+  async (how) => {
+    const { world, host, clock } = hosted()
+    const fired: number[] = []
+    const setTimer = (): Timer => clock().setTimer(1, () => fired.push(world.nowMicros))
+    world.schedule(1_000, 'suspend', () => host.suspend(10_000_000))
+    world.schedule(5_000, 'wake', () => {
+      host[how]()
+      host.restart()
+      setTimer()
+    })
+    await world.run(() => fired.length > 0, 20_000)
+    expect(fired).toEqual([6_001])
+    expect(host.reading).toEqual({ now: 2.001, wall: epochMicros + 6_001 })
+  },
+)
