@@ -295,17 +295,6 @@ export const leaseMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'L23',
-    title: 'who is told unasked of what is revoked is not told of which groups',
-    edits: [
-      {
-        file: 'src/lease/grantor.ts',
-        find: '? undefined : this.#answer(grant)\n',
-        replace: '? undefined : { ...this.#answer(grant), revoked: [] }\n',
-      },
-    ],
-  },
-  {
     id: 'L22',
     title: 'a holder whose machine was suspended counts on what it held before',
     edits: [
@@ -316,6 +305,17 @@ export const leaseMutants: readonly Mutant[] = [
           '    return wall - sentWall > passedMicros + drift + suspensionMs * 1_000_000_000\n',
       },
       everyRunSuspends,
+    ],
+  },
+  {
+    id: 'L23',
+    title: 'who is told unasked of what is revoked is not told of which groups',
+    edits: [
+      {
+        file: 'src/lease/grantor.ts',
+        find: '? undefined : this.#answer(grant)\n',
+        replace: '? undefined : { ...this.#answer(grant), revoked: [] }\n',
+      },
     ],
   },
 ]
