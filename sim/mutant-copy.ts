@@ -52,31 +52,42 @@ const buildSecondsMax = 120
 const outputOnly = ['--noCheck', '--sourceMap', 'false']
 const noDeclarations = ['--declaration', 'false', '--isolatedDeclarations', 'false']
 
-export async function build(copy: string): Promise<void> {
+export async function build(copy: string, signal?: AbortSignal): Promise<void> {
   const tsc = join(copy, 'node_modules', 'typescript', 'bin', 'tsc')
   const words = [tsc, '-p', join(copy, 'tsconfig.json'), ...outputOnly, ...noDeclarations]
-  await output(process.execPath, words, copy, buildSecondsMax)
+  await output(words, copy, { secondsMax: buildSecondsMax, signal })
   if (!(await exists(join(copy, 'dist', 'sim', 'main.js')))) {
     throw new Error('a mutant does not build')
   }
 }
 
-/** What a command prints until it ends, or until its time is up: then it is ended. */
+export interface OutputOptions {
+  readonly secondsMax: number
+  /** Ends the command, and rejects with its reason. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What Node.js prints, given these words, until it ends, or until its time is up: then it is ended. */
 export function output(
-  command: string,
-  args: readonly string[],
+  words: readonly string[],
   folder: string,
-  secondsMax: number,
+  { secondsMax, signal }: OutputOptions,
 ): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
-    const timer = setTimeout(() => child.kill('SIGKILL'), secondsMax * 1000)
+    signal?.throwIfAborted()
+    const stdio = ['ignore', 'pipe', 'inherit'] as const
+    const child = spawn(process.execPath, words, { cwd: folder, stdio: [...stdio] })
+    const end = (): boolean => child.kill('SIGKILL')
+    const timer = setTimeout(end, secondsMax * 1000)
+    signal?.addEventListener('abort', end)
     const chunks: Buffer[] = []
     child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
     child.on('error', reject)
     child.on('close', () => {
       clearTimeout(timer)
-      resolve(Buffer.concat(chunks).toString())
+      signal?.removeEventListener('abort', end)
+      if (signal?.aborted === true) reject(signal.reason)
+      else resolve(Buffer.concat(chunks).toString())
     })
   })
 }

@@ -18,6 +18,8 @@ export interface HuntOptions {
   readonly shrinkSeconds: number
   /** Where shrunk scenarios are kept, each under its mutant's id. */
   readonly keepIn?: string | undefined
+  /** Ends the hunt, which rejects with its reason. */
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface HuntResult {
@@ -53,16 +55,14 @@ interface Shrunk {
 
 export async function hunt(mutant: Mutant, options: HuntOptions): Promise<HuntResult> {
   const { scopes } = mutant
-  return scopes === undefined
-    ? huntInSeeds(mutant, options)
-    : huntInScopes(mutant, scopes, options.secondsMax)
+  return scopes === undefined ? huntInSeeds(mutant, options) : huntInScopes(mutant, scopes, options)
 }
 
 async function huntInSeeds(mutant: Mutant, options: HuntOptions): Promise<HuntResult> {
   const copy = await mkdtemp(join(tmpdir(), `trilithon-${mutant.id}-`))
   try {
     await plant(mutant, copy)
-    await build(copy)
+    await build(copy, options.signal)
     const startedAt = process.hrtime.bigint()
     const reports = await runSeeds(copy, mutant, options)
     const result = resultOf(mutant, reports, secondsSince(startedAt))
@@ -77,9 +77,9 @@ async function huntInSeeds(mutant: Mutant, options: HuntOptions): Promise<HuntRe
 async function huntInScopes(
   mutant: Mutant,
   scopes: readonly string[],
-  secondsMax: number,
+  { secondsMax, signal }: HuntOptions,
 ): Promise<HuntResult> {
-  const limits = { secondsMax: secondsMax / scopes.length, timeMax: secondsMax }
+  const limits = { secondsMax: secondsMax / scopes.length, timeMax: secondsMax, signal }
   const { id, title, isAsExpected, reports } = await huntByExploring(mutant, { scopes, ...limits })
   const seconds = reports.reduce((sum, report) => sum + report.seconds, 0)
   const scopesTried = reports.map(({ scope }) => scope)
@@ -105,13 +105,13 @@ async function runSeeds(
   mutant: Mutant,
   options: HuntOptions,
 ): Promise<readonly SeedReport[]> {
-  const { from, secondsMax } = options
+  const { from, secondsMax, signal } = options
   const to = Math.min(options.to, from + (mutant.seedsMax ?? Number.MAX_SAFE_INTEGER) - 1)
   const main = join(copy, 'dist', 'sim', 'main.js')
   const flags = ['run', '--seeds', `${from}..${to}`, '--stop', '--json-lines', ...rulesOf(mutant)]
   // In one process, which is killed when the time is up.
   const command = [...v8Flags, main, ...flags]
-  const printed = await output(process.execPath, command, copy, secondsMax)
+  const printed = await output(command, copy, { secondsMax, signal })
   const lines = printed.split('\n').slice(0, -1)
   return lines.map((line) => {
     const report: SeedReport = JSON.parse(line)
@@ -123,14 +123,14 @@ async function shrinkThere(
   copy: string,
   mutant: Mutant,
   seed: number,
-  { shrinkSeconds, keepIn }: HuntOptions,
+  { shrinkSeconds, keepIn, signal }: HuntOptions,
 ): Promise<Shrunk | undefined> {
   const startedAt = process.hrtime.bigint()
   const main = join(copy, 'dist', 'sim', 'main.js')
   const file = join(copy, `${mutant.id}.json`)
   const flags = ['shrink', '--seed', String(seed), '-o', file, '--time', `${shrinkSeconds}s`]
   const command = [main, ...flags, '--json', '--quiet', ...rulesOf(mutant)]
-  const printed = await output(process.execPath, command, copy, 2 * shrinkSeconds + 60)
+  const printed = await output(command, copy, { secondsMax: 2 * shrinkSeconds + 60, signal })
   if (printed === '') return undefined
   const shrunk: { readonly events: number } = JSON.parse(printed)
   if (keepIn !== undefined) {

@@ -4,6 +4,7 @@ import type { Mutant } from '../mutant.ts'
 import { hunt, type HuntOptions, type HuntResult } from '../mutant-hunt.ts'
 import { mutants } from '../mutants.ts'
 import { exitCodes } from '../result.ts'
+import { Ending } from './ending.ts'
 import {
   parseCount,
   parseJobs,
@@ -51,16 +52,21 @@ async function runMutants(flags: MutantFlags): Promise<number> {
   const unknown = only?.filter((id) => mutants.every((mutant) => mutant.id !== id)) ?? []
   if (unknown.length > 0) return refuse(`no mutant is named ${unknown.join(', ')}`)
   const chosen = mutants.filter((mutant) => only === undefined || only.includes(mutant.id))
-  const results = await huntAll(chosen, optionsOf(flags), jobs)
+  const ending = new Ending()
+  const results = await huntAll(chosen, { ...optionsOf(flags), signal: ending.signal }, jobs)
+  ending.forget()
   const found = results.filter((result) => result.isAsExpected).length
   const medianEvents = medianOf(results.flatMap(({ events }) => events ?? []))
-  const summary = { found, total: results.length, medianEvents }
+  const left = chosen.map(({ id }) => id).filter((id) => results.every((one) => one.id !== id))
+  const summary = { found, total: results.length, medianEvents, left }
   if (flags.json) print(JSON.stringify({ ...summary, mutants: results }))
   else print([...results.map(describeHunt), describe(summary)].join('\n'))
+  if (ending.by !== undefined) return ending.exitCode
   return found === results.length ? 0 : exitCodes.crash
 }
 
-function optionsOf({ seeds, seconds, quick, shrinkSeconds, keep }: MutantFlags): HuntOptions {
+function optionsOf(flags: MutantFlags): Omit<HuntOptions, 'signal'> {
+  const { seeds, seconds, quick, shrinkSeconds, keep } = flags
   return {
     ...seeds,
     secondsMax: quick ? Math.min(seconds, quickSeconds) : seconds,
@@ -69,38 +75,41 @@ function optionsOf({ seeds, seconds, quick, shrinkSeconds, keep }: MutantFlags):
   }
 }
 
-/** So many at a time, in the order of the bank; the results in that order too. */
+/** So many at a time, in the order of the bank; the results in that order too, up to a signal to end. */
 async function huntAll(
   chosen: readonly Mutant[],
   options: HuntOptions,
   jobs: number,
 ): Promise<readonly HuntResult[]> {
-  const results: HuntResult[] = []
-  let next = 0
+  const results = new Map<Mutant, HuntResult>()
+  const waiting = chosen.values()
   const work = async (): Promise<void> => {
-    for (let i = next++; i < chosen.length; i = next++) {
-      const mutant = chosen[i]
-      if (mutant === undefined) return
+    for (const mutant of waiting) {
       const result = await hunt(mutant, options)
-      results[i] = result
+      results.set(mutant, result)
       say(`${describeHunt(result)}: ${mutant.title}`)
     }
   }
-  await Promise.all(Array.from({ length: jobs }, work))
-  return results
+  try {
+    await Promise.all(Array.from({ length: jobs }, work))
+  } catch (error) {
+    if (options.signal?.aborted !== true) throw error
+  }
+  return chosen.flatMap((mutant) => results.get(mutant) ?? [])
 }
 
-function describe({
-  found,
-  total,
-  medianEvents,
-}: {
+interface Summary {
   readonly found: number
   readonly total: number
   readonly medianEvents: number | undefined
-}): string {
+  /** Not looked for yet, when a signal ended the hunt. */
+  readonly left: readonly string[]
+}
+
+function describe({ found, total, medianEvents, left }: Summary): string {
   const size = medianEvents === undefined ? '' : `, median ${medianEvents} events when shrunk`
-  return `${found}/${total} as expected${size}`
+  const rest = left.length === 0 ? '' : `; ended before the others: --only ${left.join(' ')}`
+  return `${found}/${total} as expected${size}${rest}`
 }
 
 function describeHunt(result: HuntResult): string {

@@ -14,6 +14,8 @@ export interface ExploreHuntOptions {
   /** For all of them; no bound of its own when absent. */
   readonly timeMax?: number
   readonly rules?: readonly string[]
+  /** Ends the hunt, which rejects with its reason. */
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface ExploreHuntResult {
@@ -78,17 +80,17 @@ export async function huntByWalking(
 /** What `explore` prints in a copy with the mutant; nothing when it did not end in time. */
 async function exploreThere(
   mutant: Mutant,
-  { scopes, rules = mutant.rules ?? [] }: ExploreHuntOptions,
+  { scopes, rules = mutant.rules ?? [], signal }: ExploreHuntOptions,
   { words, secondsMax }: { readonly words: readonly string[]; readonly secondsMax: number },
 ): Promise<string> {
   const copy = await mkdtemp(join(tmpdir(), `trilithon-${mutant.id}-`))
   try {
     await plant(mutant, copy)
-    await build(copy)
+    await build(copy, signal)
     const main = join(copy, 'dist', 'sim', 'main.js')
     const counted = rules.length === 0 ? [] : ['--rules', ...rules]
     const all = ['explore', '--scope', ...scopes, ...words, '--json', ...counted]
-    return await output(process.execPath, [main, ...all], copy, secondsMax + secondsMore)
+    return await output([main, ...all], copy, { secondsMax: secondsMax + secondsMore, signal })
   } finally {
     await rm(copy, { recursive: true, force: true })
   }

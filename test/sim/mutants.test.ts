@@ -1,6 +1,9 @@
-import { readFile } from 'node:fs/promises'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { applyEdit, packageRoot } from '../../sim/mutant-copy.ts'
 import { hunt } from '../../sim/mutant-hunt.ts'
 import { mutants } from '../../sim/mutants.ts'
@@ -58,3 +61,26 @@ test('LEASE-2: what no seed meets in time is looked for in a scope', async () =>
     scopesTried: ['lease-restarts'],
   })
 }, 120_000)
+
+test('a hunt that is interrupted says what was not looked for, and leaves no copy behind', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'hunt-'))
+  const words = ['dist/sim/main.js', 'mutants', '--only', 'control', 'L13', 'G17', '--jobs', '2']
+  const child = spawn(process.execPath, words, {
+    ...{ cwd: await packageRoot(), detached: true, stdio: ['ignore', 'pipe', 'inherit'] },
+    env: { ...process.env, TMPDIR: folder },
+  })
+  const closed = once(child, 'close')
+  let stdout = ''
+  child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+  try {
+    const copies = async (): Promise<void> => expect(await readdir(folder)).toHaveLength(2)
+    await vi.waitFor(copies, { timeout: 20_000, interval: 20 })
+    // To all of it, as a terminal does.
+    process.kill(-(child.pid ?? expect.fail()), 'SIGINT')
+    expect(await closed).toEqual([130, null])
+    expect(stdout).toBe('0/0 as expected; ended before the others: --only control G17 L13\n')
+    expect(await readdir(folder)).toEqual([])
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}, 60_000)
