@@ -75,16 +75,17 @@ export function output(
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted()
-    const stdio = ['ignore', 'pipe', 'inherit'] as const
-    const child = spawn(process.execPath, words, { cwd: folder, stdio: [...stdio] })
+    const child = spawn(process.execPath, words, {
+      ...{ cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] },
+      ...{ timeout: secondsMax * 1000, killSignal: 'SIGKILL' },
+    })
+    // Not the option of that name: it rejects before the child has ended, and its folder is in use.
     const end = (): boolean => child.kill('SIGKILL')
-    const timer = setTimeout(end, secondsMax * 1000)
     signal?.addEventListener('abort', end)
     const chunks: Buffer[] = []
     child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
     child.on('error', reject)
     child.on('close', () => {
-      clearTimeout(timer)
       signal?.removeEventListener('abort', end)
       if (signal?.aborted === true) reject(signal.reason)
       else resolve(Buffer.concat(chunks).toString())

@@ -157,7 +157,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
     ...(isByPriority && {
       priorities: drawPriorities(priorityRandom, usualMicrosOf(link, disk), faultRates),
     }),
-    faultRates: leases.leaseMs === 0 ? faultRates : honest(faultRates),
+    faultRates: leases.leaseMs === 0 ? faultRates : withHonestClocks(faultRates),
     healing: drawHealing(random.fork('healing'), nodeCount),
     relay: drawRelay(random.fork('relay')),
     skews,
@@ -169,7 +169,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
  * Leases stand on monotonic clocks that drift within a bound: clocks that drift more than that, or leap,
  * are no part of what they promise; nor is a suspension that a wall clock hides which is set back. So the
  * bound is that of this world, and where there are leases no clock leaps, and none is set back where
- * machines are suspended (`honest`).
+ * machines are suspended (`withHonestClocks`).
  */
 function drawLeases(
   random: SeededRandom,
@@ -189,7 +189,7 @@ function drawLeases(
   }
 }
 
-function honest(rates: FaultRates): FaultRates {
+function withHonestClocks(rates: FaultRates): FaultRates {
   const isSuspended = rates.meanMicros['suspend'] !== undefined
   const left = new Set(['jump-forward', ...(isSuspended ? ['jump-back', 'strobe'] : [])])
   const kinds = Object.entries(rates.meanMicros).filter(([name]) => !left.has(name))

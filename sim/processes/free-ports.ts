@@ -26,6 +26,13 @@ export async function freePorts(count: number): Promise<readonly number[]> {
   }
 }
 
+/** Whether nobody listens there now. */
+export async function isFree(port: number): Promise<boolean> {
+  const server = await listenOn(port)
+  if (server !== undefined) await closed(server)
+  return server !== undefined
+}
+
 /** Undefined when somebody else does. */
 function listenOn(port: number): Promise<Server | undefined> {
   return new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 /** `npm start`, on other ports: it does what it says, twice, and says what to do when it cannot. */
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
-import { freePorts } from '../../sim/processes/free-ports.ts'
+import { freePorts, isFree } from '../../sim/processes/free-ports.ts'
 import { eventually, runProgram, startProgram, withFolder } from './harness.ts'
 
 /** The first of three ports in a row that are free. */
@@ -10,14 +10,6 @@ async function threePorts(): Promise<number> {
     const [first = 0] = await freePorts(1)
     const taken = await Promise.all([0, 1, 2].map((i) => isFree(first + i)))
     return taken.every(Boolean) ? first : undefined
-  })
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.once('error', () => resolve(false))
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
   })
 }
 
