@@ -7,7 +7,7 @@ import {
   type DefinitionProblem,
   type IndexDefinition,
 } from '../cells/index-definition.ts'
-import { fileFailure } from '../node/config-load.ts'
+import { fileFailure } from '../node/file-failure.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { say } from './output.ts'
 

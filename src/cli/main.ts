@@ -7,23 +7,39 @@
  * less. That can only be said to the engine as it starts, so it stands in the line above.
  */
 import { Command } from 'commander'
-import { addCellsCommand } from './cells.ts'
-import { addCompletionCommand } from './completion.ts'
-import { addConfigCommand } from './config.ts'
-import { addDemoCommand } from './demo.ts'
 import { reportFailure } from './exit.ts'
-import { addGatewayCommand } from './gateway.ts'
-import { addTableLoadCommand } from './load.ts'
-import { addIndexCommand } from './index.ts'
-import { addNodeCommand } from './node.ts'
-import { addQueueCommand } from './queue.ts'
-import { addRowsCommand } from './rows.ts'
-import { addSchemaCommand } from './schema.ts'
-import { addStatusCommand } from './status.ts'
-import { addTriggerCommand } from './trigger.ts'
 import { version } from './version.ts'
 
-function buildProgram(): Command {
+type AddVerb = (program: Command) => void
+
+/**
+ * What adds each verb, in the order of the help. A file is loaded when its verb is asked for: all of
+ * them, with all that a node is made of, take four times as long as one that reads a cell.
+ */
+const verbs: ReadonlyMap<string, () => Promise<AddVerb>> = new Map([
+  ['demo', async () => (await import('./demo.ts')).addDemoCommand],
+  ['node', async () => (await import('./node.ts')).addNodeCommand],
+  ['gateway', async () => (await import('./gateway.ts')).addGatewayCommand],
+  ['status', async () => (await import('./status.ts')).addStatusCommand],
+  ['cells', async () => (await import('./cells.ts')).addCellsCommand],
+  ['schema', async () => (await import('./schema.ts')).addSchemaCommand],
+  ['load', async () => (await import('./load.ts')).addTableLoadCommand],
+  ['rows', async () => (await import('./rows.ts')).addRowsCommand],
+  ['trigger', async () => (await import('./trigger.ts')).addTriggerCommand],
+  ['queue', async () => (await import('./queue.ts')).addQueueCommand],
+  ['index', async () => (await import('./index.ts')).addIndexCommand],
+  ['config', async () => (await import('./config.ts')).addConfigCommand],
+  ['completion', async () => (await import('./completion.ts')).addCompletionCommand],
+])
+
+/** Help, completion and a slip of the pen are about all of them. */
+function verbsFor(word = ''): readonly (() => Promise<AddVerb>)[] {
+  if (word === '--version' || word === '-V') return []
+  const asked = word === 'completion' ? undefined : verbs.get(word)
+  return asked === undefined ? [...verbs.values()] : [asked]
+}
+
+async function buildProgram(): Promise<Command> {
   const program = new Command('trilithon')
     .description('a replicated database: three nodes hold each other up')
     .version(version, '-V, --version')
@@ -33,19 +49,7 @@ function buildProgram(): Command {
       'after',
       '\nExit codes: 0 ok, 1 failure, 2 usage, 3 conflict, 4 unavailable, 5 outcome unknown.',
     )
-  addDemoCommand(program)
-  addNodeCommand(program)
-  addGatewayCommand(program)
-  addStatusCommand(program)
-  addCellsCommand(program)
-  addSchemaCommand(program)
-  addTableLoadCommand(program)
-  addRowsCommand(program)
-  addTriggerCommand(program)
-  addQueueCommand(program)
-  addIndexCommand(program)
-  addConfigCommand(program)
-  addCompletionCommand(program)
+  for (const addVerb of verbsFor(process.argv[2])) (await addVerb())(program)
   return program
 }
 
@@ -55,7 +59,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 })
 
 try {
-  await buildProgram().parseAsync()
+  const program = await buildProgram()
+  await program.parseAsync()
 } catch (error) {
   process.exitCode = reportFailure(error)
 }

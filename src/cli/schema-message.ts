@@ -11,7 +11,7 @@ import { printProperties } from '../../schema/ddl-print.ts'
 import { SchemaError } from '../../schema/problem.ts'
 import { messageOf } from '../../schema/protobuf.ts'
 import { unknownWord } from '../base/suggest.ts'
-import { fileFailure } from '../node/config-load.ts'
+import { fileFailure } from '../node/file-failure.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { print } from './output.ts'
 

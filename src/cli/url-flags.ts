@@ -1,7 +1,7 @@
 /** Where a command finds its cluster: `--url`, else TRILITHON_URL, else the nodes of `npm start`. */
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { fileFailure } from '../node/config-load.ts'
+import { fileFailure } from '../node/file-failure.ts'
 import { CliError, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'
 

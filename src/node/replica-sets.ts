@@ -6,7 +6,7 @@ import { open, readFile, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { StoreError } from '../base/errors.ts'
 import type { NodeId } from '../base/ids.ts'
-import { fileFailure } from './config-load.ts'
+import { fileFailure } from './file-failure.ts'
 import type { NodeAddress } from './config-values.ts'
 
 /** In the order in which the configuration first names them; of a set, in the order of its nodes. */
