@@ -110,10 +110,12 @@ export class Gateways {
 
   /** An application's end of HTTP: it knows one of the gateways, or some. */
   connect(process: SimProcess, clock: Clock, random: SeededRandom): HttpCaller {
-    const { httpNetwork, options } = this.#parts
+    const { httpNetwork, options, farRoundTripMs } = this.#parts
     const gateways = random.shuffle(this.names).slice(0, random.int(1, this.names.length))
     const transport = httpNetwork.attach(process, gateways)
-    const { askTimeoutMs: tryTimeoutMs = 0, triesMax = 0 } = options ?? {}
+    const { askTimeoutMs = 0, triesMax = 0 } = options ?? {}
+    // Whoever waits for less than the way to a gateway and a try of it never hears an answer.
+    const tryTimeoutMs = Math.max(askTimeoutMs, (1 + roundTripsPerTry) * farRoundTripMs)
     return new HttpCaller({ transport, clock, random, gateways, tryTimeoutMs, triesMax })
   }
 

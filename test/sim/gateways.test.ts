@@ -67,6 +67,15 @@ test('gateways die and stand still, nodes are cut off: what was told stays true,
   expect((await runPlan(plan)).hash).toBe(result.hash)
 }, 60_000)
 
+test('LIVE-1: where all are far from one another, applications wait for answers that come', async () => {
+  const { options, faults } = planOf([])
+  const link = { ...options.link, delayMinMicros: 1_700, far: 1_000_000, farFactor: 20 }
+  const hurried = { ...gateways, askTimeoutMs: 200, tryTimeoutMs: 50 }
+  const workload = { ...options.workload, gateways: hurried }
+  const { outcome, violations } = await runPlan({ options: { ...options, link, workload }, faults })
+  expect([outcome, violations]).toEqual(['clean', []])
+}, 30_000)
+
 test('a request goes to an application as a server would hand it on', async () => {
   const serve = async (request: Request): Promise<Response> => {
     const text = `${request.method} ${new URL(request.url).pathname} ${await request.text()}`
