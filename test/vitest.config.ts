@@ -11,7 +11,7 @@ import { defineConfig, type Plugin, type ViteUserConfig } from 'vitest/config'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const built = ['src', 'sim', 'schema', 'bench'].map((folder) => join(root, folder, '/'))
-/** As programs of others are: not built. */
+/** Not built: they stand for programs of others. */
 const examples = join(root, 'schema/examples/')
 
 const builtProgram: Plugin = {

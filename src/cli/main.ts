@@ -14,7 +14,7 @@ type AddVerb = (program: Command) => void
 
 /**
  * What adds each verb, in the order of the help. A file is loaded when its verb is asked for: all of
- * them, with all that a node is made of, take four times as long as one that reads a cell.
+ * them, with all that a node is made of, take twice as long as the one for cells.
  */
 const verbs: ReadonlyMap<string, () => Promise<AddVerb>> = new Map([
   ['demo', async () => (await import('./demo.ts')).addDemoCommand],
