@@ -7,7 +7,7 @@ export interface GatewayOptions {
   readonly webClientCount: number
   /** Callers of one more application, which asks in batches; 0: there is none. */
   readonly batchCallerCount: number
-  /** A client gives one gateway so long, and asks so many times for one call. */
+  /** A client gives one gateway so long, more over far ways, and asks so many times for one call. */
   readonly askTimeoutMs: number
   readonly triesMax: number
   /** A gateway gives one node so long; so many failures open its breaker, for so long at first. */
