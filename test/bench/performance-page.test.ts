@@ -120,11 +120,17 @@ test.each([
   expect(page).toContain(`${reads.join(' and ')} times`)
 })
 
-test('failures of YCSB are told', () => {
+test('what YCSB came to is told, failures too', () => {
   const { workloads }: YcsbReport = JSON.parse(textOf('bench/results/ycsb.json'))
+  const [a, b, e] = workloads.map(({ perSecond }) => grouped(perSecond))
+  expect(page).toContain(`workload A ${a} operations a second, B ${b}, E ${e}.`)
   const failed = workloads.filter(({ failures }) => failures > 0)
-  expect(failed.map((one) => [one.workload, one.failuresByCode])).toEqual([['a', { conflict: 1 }]])
-  expect(page).toContain('One operation of A failed, with `conflict`.')
+  expect(failed.map(({ workload, failuresByCode }) => [workload, failuresByCode])).toEqual([
+    ['a', { conflict: 5 }],
+  ])
+  for (const { failures, operations } of failed) {
+    expect(page).toContain(`${failures} of A's ${grouped(operations)} operations failed, with`)
+  }
 })
 
 test('writes stand still for as long as is recorded', () => {
