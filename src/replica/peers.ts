@@ -74,6 +74,8 @@ export class Peers {
   /** Digests asked for. */
   #asked: number
   #isFlushing = false
+  /** Only notices wait, and leave a turn later. */
+  #isWaiting = false
 
   constructor(options: PeersOptions) {
     this.#options = options
@@ -147,9 +149,25 @@ export class Peers {
     const peer = this.#peers.get(to)
     if (peer === undefined) return
     peer.outbox.add(message)
+    // Nobody waits for a notice. The client that wrote waits for its answer, which this very turn sends:
+    // before it the processor would go to the nodes that a frame wakes.
+    if (message.kind === 'committed') this.#flushLater()
+    else this.#flushSoon()
+  }
+
+  #flushSoon(): void {
     if (this.#isFlushing) return
     this.#isFlushing = true
     this.#options.clock.defer(() => this.flush())
+  }
+
+  #flushLater(): void {
+    if (this.#isFlushing || this.#isWaiting) return
+    this.#isWaiting = true
+    this.#options.clock.defer(() => {
+      this.#isWaiting = false
+      this.#flushSoon()
+    })
   }
 
   /** Sends what waits for the end of the turn. */

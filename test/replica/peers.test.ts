@@ -196,3 +196,29 @@ test.each(large.map((one) => [one.kind, one] as const))(
     expect(made.length).toBeLessThan(5)
   },
 )
+
+const notice: Message = { kind: 'committed', ...envelope, position: 1, ballot }
+const request: Message = { kind: 'prepare', ...envelope, position: 2, ballot }
+
+test.each([
+  ['after what the turn says to clients', [notice], ['answer', 'committed']],
+  ['with what leaves for its peer before', [notice, request], ['committed prepare', 'answer']],
+  ['in order behind what waits already', [request, notice], ['prepare committed', 'answer']],
+] as const)('a notice leaves %s', async (_, messages, order) => {
+  const { peers, frames } = start('a store', 0)
+  // What the start has to say is on its way.
+  await turns(1)
+  const before = frames.length
+  for (const message of messages) peers.send(peer, message)
+  let sentBefore = 0
+  systemClock.defer(() => (sentBefore = frames.length - before))
+  await turns(3)
+  const seen = frames.slice(before).map((frame) => frame.messages.map(({ kind }) => kind).join(' '))
+  expect(seen.toSpliced(sentBefore, 0, 'answer')).toEqual(order)
+})
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) {
+    await new Promise<void>((resolve) => systemClock.defer(resolve))
+  }
+}
