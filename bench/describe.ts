@@ -1,5 +1,7 @@
 /** Reports in words, for a terminal. */
 import { grouped } from '../src/cli/output.ts'
+import { describeBuild } from './build.ts'
+import { costNames, type BuildsReport, type Costs, type Quartiles } from './builds.ts'
 import type { CommitsReport } from './commits.ts'
 import type { CompareReport } from './compare/compare.ts'
 import type { Spread } from './compare/summary.ts'
@@ -51,6 +53,38 @@ export function describeCommits(report: CommitsReport): string {
     `failures             ${report.failures}`,
     '',
   ].join('\n')
+}
+
+const costWords: Costs<string> = {
+  perSecond: 'commits/s',
+  p50Ms: 'p50 ms',
+  p99Ms: 'p99 ms',
+  cpuPer1000: 'CPU s per 1,000',
+}
+
+export function describeBuilds(report: BuildsReport): string {
+  const { options, other, figures, ratios, failures, isQuick } = report
+  const { clients, seconds, slices, oneGroup = false } = options
+  const rows = costNames.map((name) => {
+    const values = [figures.own[name], figures.other[name]].map(({ median }) => median.toFixed(3))
+    return [
+      costWords[name].padEnd(18),
+      ...values.map((one) => one.padStart(12)),
+      `  ${inQuarters(ratios[name])}`,
+    ].join('')
+  })
+  return [
+    `${clients} clients${oneGroup ? ', all in one group' : ''}, ${slices} slices of ${seconds} s each${isQuick ? ' (a quick run)' : ''}`,
+    `the other build: ${other.folder}${other.build === undefined ? '' : `, ${describeBuild(other.build)}`}`,
+    `${''.padEnd(18)}${'this'.padStart(12)}${'the other'.padStart(12)}  this : the other, median of the pairs (quarters lie outside)`,
+    ...rows,
+    `failures           ${failures}`,
+    '',
+  ].join('\n')
+}
+
+function inQuarters({ lower, median, upper }: Quartiles): string {
+  return `${median.toFixed(3)} (${lower.toFixed(3)} to ${upper.toFixed(3)})`
 }
 
 export function describeTrips(report: RoundTripsReport): string {

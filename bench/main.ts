@@ -5,8 +5,10 @@ import { benchBodies, describeBodies } from './bodies/bodies.ts'
 import { benchCompare, type CompareOptions } from './compare/compare.ts'
 import { checkPlace, writePage } from './compare/page.ts'
 import { buildIn, describeBuild, stampedWith, type Build } from './build.ts'
+import { benchBuilds, type BuildsOptions } from './builds.ts'
 import { benchCommits, type CommitsOptions } from './commits.ts'
 import {
+  describeBuilds,
   describeCommits,
   describeCompare,
   describeQueues,
@@ -33,7 +35,7 @@ import { benchQueues, type QueuesOptions } from './queues/queues.ts'
 import { benchRoundTrips } from './round-trips.ts'
 import { benchScale, type ScaleOptions } from './scale/scale.ts'
 import { benchSchemaless, type SchemalessOptions } from './schemaless/schemaless.ts'
-import { commitsTalk, compareTalk, scaleTalk, ycsbTalk } from './talk.ts'
+import { buildsTalk, commitsTalk, compareTalk, scaleTalk, ycsbTalk } from './talk.ts'
 import { benchYcsb, type YcsbOptions } from './ycsb/ycsb.ts'
 
 const failedExitCode = 1
@@ -62,6 +64,26 @@ program
     const report = await untilStopped((signal) => benchCommits(options, { signal, ...commitsTalk }))
     if (report === undefined) return
     print(report, options, describeCommits)
+    if (report.failures > 0) process.exitCode = failedExitCode
+  })
+
+program
+  .command('builds <folder>')
+  .description(
+    'commits of this build beside those of another checkout, in short slices that take turns',
+  )
+  .option('--clients <n>', 'requests under way at once', clientCount, 64)
+  .option('--seconds <n>', 'of each slice; from 60 in all slices on it counts', seconds, 3)
+  .option('--slices <n>', 'of each build', positive, 24)
+  .option('--warm-up <n>', 'seconds of each build before', seconds, 12)
+  .option('--one-group', 'all in one entity group, instead of all over 4,096')
+  .option('--json', 'print the report as JSON')
+  .action(async (folder: string, { json, ...options }: BuildsOptions & JsonFlag) => {
+    const report = await untilStopped((signal) =>
+      benchBuilds(folder, options, { signal, ...buildsTalk }),
+    )
+    if (report === undefined) return
+    print(report, { json }, describeBuilds)
     if (report.failures > 0) process.exitCode = failedExitCode
   })
 

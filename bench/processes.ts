@@ -37,8 +37,11 @@ export interface BenchCluster {
   stop(): Promise<void>
 }
 
-/** Resolves when all of them are ready; when one is not in time, none is left running. */
-export async function startCluster(nodeCount = 3): Promise<BenchCluster> {
+/**
+ * Resolves when all of them are ready; when one is not in time, none is left running. `cli`: the command
+ * line of this build, or of another one.
+ */
+export async function startCluster(nodeCount = 3, cli: string = cliPath): Promise<BenchCluster> {
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-bench-'))
   const nodes: NodeProcess[] = []
   const stop = async (): Promise<void> => {
@@ -46,7 +49,7 @@ export async function startCluster(nodeCount = 3): Promise<BenchCluster> {
     await rm(folder, { recursive: true, force: true })
   }
   try {
-    for (const place of await placeNodes(folder, nodeCount)) nodes.push(startNode(place))
+    for (const place of await placeNodes(folder, nodeCount)) nodes.push(startNode(place, cli))
     for (const node of nodes) await waitReady(node)
   } catch (error) {
     await stop()
@@ -70,8 +73,8 @@ export async function placeNodes(folder: string, nodeCount: number): Promise<Nod
 }
 
 /** Starts the process, and waits for nothing. */
-export function startNode({ id, url, config }: NodePlace): NodeProcess {
-  const child = spawn(process.execPath, [...engineFlags(), cliPath, 'node', '--config', config], {
+export function startNode({ id, url, config }: NodePlace, cli: string = cliPath): NodeProcess {
+  const child = spawn(process.execPath, [...engineFlags(cli), cli, 'node', '--config', config], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: { ...process.env, TRILITHON_LOG_LEVEL: 'warn' },
   })
@@ -79,8 +82,8 @@ export function startNode({ id, url, config }: NodePlace): NodeProcess {
 }
 
 /** What the command asks of the engine in its first line, as when it is run by its name. */
-function engineFlags(): readonly string[] {
-  const [firstLine = ''] = readFileSync(cliPath, 'utf8').split('\n', 1)
+function engineFlags(cli: string): readonly string[] {
+  const [firstLine = ''] = readFileSync(cli, 'utf8').split('\n', 1)
   return firstLine.split(' ').filter((word) => word.startsWith('--'))
 }
 

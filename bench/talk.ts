@@ -1,6 +1,7 @@
 /** What benches say on stderr while they run: a bar on a terminal, and a line for what is done. */
 import { counted, duration, grouped, say } from '../src/cli/output.ts'
 import { progressBar, type Progress as Bar } from '../src/cli/progress.ts'
+import type { BuildsWatcher } from './builds.ts'
 import type { CommitsWatcher } from './commits.ts'
 import type { Watcher } from './compare/compare.ts'
 import type { ScaleWatcher } from './scale/scale.ts'
@@ -11,6 +12,12 @@ export const commitsTalk: Omit<CommitsWatcher, 'signal'> = {
   onSecond: (second, backlog) => {
     const text = backlog.map((bytes) => `${Math.round(bytes / 1024)} KiB`).join(' ')
     say(`second ${second}: backlog ${text}`)
+  },
+}
+
+export const buildsTalk: Omit<BuildsWatcher, 'signal'> = {
+  onPair: (done, all, ratio) => {
+    say(`${done} of ${all}: ${ratio.toFixed(3)} times the commits of the other build`)
   },
 }
 
