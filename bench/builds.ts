@@ -41,7 +41,8 @@ export interface Quartiles {
 export interface BuildsReport {
   readonly bench: 'builds'
   readonly options: BuildsOptions
-  readonly other: { readonly folder: string; readonly build?: Build }
+  /** Where no git tells of it, its folder. */
+  readonly other: Build | { readonly folder: string }
   readonly figures: Readonly<Record<'own' | 'other', Costs<Quartiles>>>
   /** This build's over the other's, pair by pair: of a rate more, of the rest less is better. */
   readonly ratios: Costs<Quartiles>
@@ -162,7 +163,7 @@ function report(
   return {
     bench: 'builds',
     options,
-    other: build === undefined ? { folder } : { folder, build },
+    other: build ?? { folder },
     figures: { own: quartilesOf(own), other: quartilesOf(other) },
     ratios: quartilesOf(slices.map(ratiosOf)),
     failures: [...own, ...other].reduce((sum, { failures }) => sum + failures, 0),

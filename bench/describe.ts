@@ -75,7 +75,7 @@ export function describeBuilds(report: BuildsReport): string {
   })
   return [
     `${clients} clients${oneGroup ? ', all in one group' : ''}, ${slices} slices of ${seconds} s each${isQuick ? ' (a quick run)' : ''}`,
-    `the other build: ${other.folder}${other.build === undefined ? '' : `, ${describeBuild(other.build)}`}`,
+    `the other build: ${'folder' in other ? other.folder : describeBuild(other)}`,
     `${''.padEnd(18)}${'this'.padStart(12)}${'the other'.padStart(12)}  this : the other, median of the pairs (quarters lie outside)`,
     ...rows,
     `failures           ${failures}`,

@@ -1,6 +1,7 @@
 /** The page on performance says what the kept figures say. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import type { BuildsReport } from '../../bench/builds.ts'
 import type { CompareReport } from '../../bench/compare/compare.ts'
 import type { Figures, RatioName } from '../../bench/compare/summary.ts'
 import type { SystemName } from '../../bench/compare/system.ts'
@@ -131,6 +132,30 @@ test('what YCSB came to is told, failures too', () => {
   for (const { failures, operations } of failed) {
     expect(page).toContain(`${failures} of A's ${grouped(operations)} operations failed, with`)
   }
+})
+
+test('one client is beside etcd and the ceiling where it was measured', () => {
+  const alone: CompareReport = JSON.parse(textOf('bench/results/compare-1.json'))
+  expect(alone).toMatchObject({ isQuick: false, failed: [], options: { rounds: 3, seconds: 60 } })
+  const pair = (system: SystemName, name: RatioName): string[] =>
+    [alone.ratios, alone.oneGroupRatios].map((of) => short(of[system]?.[name]?.['1'] ?? 0))
+  const [commits, oneGroup] = pair('etcdGo', 'commits')
+  expect(page).toContain(
+    `${commits} times the commits of etcd's own client, in one group ${oneGroup}`,
+  )
+  expect(page).toContain(`commit is ${pair('etcdGo', 'commitP50').join(' and ')} times etcd's`)
+  expect(page).toContain(
+    `makes ${pair('ceiling', 'commits').join(' and ')} times the commits of the`,
+  )
+})
+
+test('what a client gains that is answered before notices leave is what was measured', () => {
+  const { isQuick, failures, ratios }: BuildsReport = JSON.parse(
+    textOf('bench/results/builds-1.json'),
+  )
+  expect({ isQuick, failures }).toEqual({ isQuick: false, failures: 0 })
+  expect(page).toContain(`its median is ${ratios.p50Ms.median.toFixed(3)} times as long`)
+  expect(page).toContain(`${ratios.perSecond.median.toFixed(3)} times as many commits`)
 })
 
 test('writes stand still for as long as is recorded', () => {
