@@ -10,7 +10,7 @@ import { buildIn, type Build } from './build.ts'
 import { countingSeconds } from './commits.ts'
 import { BenchError } from './common.ts'
 import { LoadProcess } from './load-process.ts'
-import { cpuSeconds, startCluster, type BenchCluster } from './processes.ts'
+import { clusterCpuSeconds, startCluster, type BenchCluster } from './processes.ts'
 
 export interface BuildsOptions {
   readonly clients: number
@@ -139,18 +139,13 @@ async function slice(
   { clients }: BuildsOptions,
   seconds: number,
 ): Promise<Slice> {
-  const before = await cpuOf(cluster)
+  const before = await clusterCpuSeconds(cluster)
   const load = { clients, seconds, warmUpSeconds: 0, operation: 'commits' } as const
   const { operations, failures, elapsedMs, p50Ms, p99Ms } = await client.run(load, {
     onWarm: () => Promise.resolve(),
   })
-  const cpuPer1000 = (((await cpuOf(cluster)) - before) / operations) * 1000
+  const cpuPer1000 = (((await clusterCpuSeconds(cluster)) - before) / operations) * 1000
   return { perSecond: operations / (elapsedMs / 1000), p50Ms, p99Ms, cpuPer1000, failures }
-}
-
-async function cpuOf({ nodes }: BenchCluster): Promise<number> {
-  const used = await Promise.all(nodes.map(({ child }) => cpuSeconds(child.pid ?? 0)))
-  return used.reduce((sum, one) => sum + one, 0)
 }
 
 function report(

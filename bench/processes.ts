@@ -160,6 +160,12 @@ export async function cpuSeconds(pid: number): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
 }
 
+/** The same of all nodes together. */
+export async function clusterCpuSeconds({ nodes }: Pick<BenchCluster, 'nodes'>): Promise<number> {
+  const used = await Promise.all(nodes.map(({ child }) => cpuSeconds(child.pid ?? 0)))
+  return used.reduce((sum, one) => sum + one, 0)
+}
+
 /** Memory of a process, in bytes. */
 export interface Memory {
   /** Resident now: pages of files that are mapped, such as tables of LevelDB, included. */

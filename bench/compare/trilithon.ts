@@ -8,7 +8,7 @@ import { LoadProcess, type Load } from '../load-process.ts'
 import { grouped } from '../../src/cli/output.ts'
 import {
   backlogBytes,
-  cpuSeconds,
+  clusterCpuSeconds,
   startCluster,
   waitDrained,
   type BenchCluster,
@@ -62,7 +62,7 @@ async function runLoad(cluster: BenchCluster, client: LoadProcess, load: Load): 
   let before = 0
   const result = await client.run(load, {
     onWarm: async () => {
-      before = await cpuOf(cluster)
+      before = await clusterCpuSeconds(cluster)
     },
     onSecond: () => sample(cluster, backlog),
   })
@@ -75,15 +75,10 @@ async function runLoad(cluster: BenchCluster, client: LoadProcess, load: Load): 
     ...figures,
     drainSeconds,
     perSecond: result.operations / (result.elapsedMs / 1000 + drainSeconds),
-    serverCpuPer1000: per1000((await cpuOf(cluster)) - before),
+    serverCpuPer1000: per1000((await clusterCpuSeconds(cluster)) - before),
     clientCpuPer1000: per1000(clientCpu),
     backlogBytes: backlog,
   }
-}
-
-async function cpuOf({ nodes }: BenchCluster): Promise<number> {
-  const used = await Promise.all(nodes.map(({ child }) => cpuSeconds(child.pid ?? 0)))
-  return used.reduce((sum, one) => sum + one, 0)
 }
 
 async function sample(cluster: BenchCluster, backlog: number[]): Promise<void> {

@@ -14,7 +14,7 @@ import { runTriggers, triggerAdmin } from '../../src/triggers/run.ts'
 import { BenchError, machine, openClient, type Machine } from '../common.ts'
 import { countingSeconds } from '../commits.ts'
 import { resultOf, runLoops, type LoadResult } from '../load.ts'
-import { cpuSeconds, pause, startCluster, type BenchCluster } from '../processes.ts'
+import { clusterCpuSeconds, pause, startCluster, type BenchCluster } from '../processes.ts'
 
 export interface SchemalessOptions {
   readonly clients: number
@@ -108,7 +108,7 @@ async function measurePuts(
   for (let round = 0; round <= rounds; round++) {
     for (const work of ['put', 'indexed put'] as const) {
       const datastore = work === 'put' ? 'plain' : 'indexed'
-      const used = await cpuOf(cluster)
+      const used = await clusterCpuSeconds(cluster)
       const { elapsedMs, ...result } = await runLoops(
         clients,
         seconds,
@@ -117,7 +117,7 @@ async function measurePuts(
       )
       signal.throwIfAborted()
       const perSecond = result.operations / (elapsedMs / 1000)
-      const cpuPer1000 = (((await cpuOf(cluster)) - used) / result.operations) * 1000
+      const cpuPer1000 = (((await clusterCpuSeconds(cluster)) - used) / result.operations) * 1000
       if (round > 0) runs.push({ work, round, ...result, perSecond, cpuPer1000 })
       say(`${work}, round ${round}: ${perSecond.toFixed(0)}/s`)
     }
@@ -128,11 +128,6 @@ async function measurePuts(
 async function put(client: Client, datastore: string, rowKey: string): Promise<void> {
   const cell = { rowKey, column: 'BASE', refKey: 0, body: { ...body, rider: rowKey } }
   await client.cells(datastore).put(cell)
-}
-
-async function cpuOf({ nodes }: BenchCluster): Promise<number> {
-  const used = await Promise.all(nodes.map(({ child }) => cpuSeconds(child.pid ?? 0)))
-  return used.reduce((sum, one) => sum + one, 0)
 }
 
 async function measureLag(
