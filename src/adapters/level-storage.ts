@@ -21,6 +21,8 @@ export interface LevelOptions {
   readonly writeBufferBytes?: number
   /** Of table blocks, uncompressed. Default: 64 MiB. */
   readonly blockCacheBytes?: number
+  /** Tables that it keeps open; LevelDB's own default is 1,000. */
+  readonly openTablesMax?: number
   /** Takes less of the disk, and a few microseconds for each block that is read. Absent: it does. */
   readonly compresses?: boolean
   /** Reads all of the store first and refuses it when a checksum does not match. Absent: it does. */
@@ -65,6 +67,8 @@ export async function openLevelStore(
       writeBufferSize: options.writeBufferBytes ?? writeBufferBytesDefault,
       cacheSize: options.blockCacheBytes ?? blockCacheBytesDefault,
       maxFileSize: tableBytesMax,
+      // Of them it takes ten for its other files.
+      ...(options.openTablesMax === undefined ? {} : { maxOpenFiles: options.openTablesMax }),
       compression: options.compresses !== false,
       ...(options.compresses === false ? { blockSize: plainBlockBytes } : {}),
     })

@@ -5,6 +5,7 @@
 import type { Server } from 'node:http'
 import type { ClusterId, NodeId } from '../base/ids.ts'
 import type { Endpoint, Transport, TransportHandlers } from '../ports/transport.ts'
+import type { Connections } from './connections.ts'
 import { WsDialer } from './ws-dialer.ts'
 import { WsLink, zeroCounters, type LinkContext, type TransportCounters } from './ws-link.ts'
 import { clientPath, routeUpgrades } from './ws-router.ts'
@@ -15,9 +16,11 @@ export interface ClientListenerOptions<Frame> extends Omit<LinkContext<Frame>, '
   readonly server: Server
   /** Links at once; one more is refused. */
   readonly clientsMax: number
+  /** Says whether the listener has room for one more of them. Absent: it has. */
+  readonly connections?: Pick<Connections, 'prove'>
 }
 
-/** Handshakes under way beyond the clients that are linked. */
+/** Handshakes under way beyond the clients that are linked, where the listener does not bound them. */
 const handshakesMax = 1_000
 
 export class WsClientListener<Frame> implements Transport<Frame> {
@@ -35,24 +38,25 @@ export class WsClientListener<Frame> implements Transport<Frame> {
   }
 
   start(handlers: TransportHandlers<Frame>): void {
-    const { cluster, node, server, clientsMax } = this.#options
+    const { cluster, node, server, clientsMax, connections } = this.#options
     const context = { ...this.#options, counters: this.counters }
-    this.#unroute = routeUpgrades(server, clientPath, (socket, remote, received) => {
-      if (this.#links.size >= clientsMax + handshakesMax) return socket.terminate()
+    this.#unroute = routeUpgrades(server, clientPath, (socket, remote, raw) => {
+      const isFull = connections === undefined && this.#links.size >= clientsMax + handshakesMax
+      if (isFull) return socket.terminate()
       const client = `c${(this.#named += 1)}`
       const link = new WsLink<Frame>(context, {
         socket,
-        received,
+        raw: () => raw,
         side: 'listener',
         role: 'node',
         cluster,
         node,
-        info: {},
+        info: () => ({}),
         name: `${client} ${remote}`,
         expected: { role: 'client', cluster },
         admit: (theirs) => {
           if (this.#linked.size >= clientsMax) return `overloaded: ${clientsMax} clients have links`
-          return handlers.admit(client, theirs.info)
+          return handlers.admit(client, theirs.info) ?? connections?.prove(raw, 'client')
         },
         onUp: () => {
           this.#linked.add(client)
@@ -126,7 +130,8 @@ export class WsClientDialer<Frame> implements Transport<Frame> {
         },
         onFrame: (_link, frame) => handlers.onFrame(url, frame),
         onRefused: (reason, by) => {
-          if (by !== 'a stranger') handlers.onRefused(url, reason)
+          // A stranger's words, too: they end nothing, and are all that tells why there is no link.
+          handlers.onRefused(url, by === 'a stranger' ? `${reason} (so it says)` : reason)
         },
         onDown: () => {
           if (isUp) handlers.onLink(url, 'down', {})

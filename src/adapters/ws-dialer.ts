@@ -1,8 +1,10 @@
 /** Keeps one outgoing link: dials, and dials again after every loss with a growing, jittered delay. */
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import { frameBytesMax } from '../base/limits.ts'
 import type { Timer } from '../ports/clock.ts'
+import { reasonCharsMax } from '../wire/handshake.ts'
 import { WsLink, type LinkContext, type LinkParts } from './ws-link.ts'
 
 const redialMs = 50
@@ -18,14 +20,10 @@ function noMask(mask: Buffer): void {
   mask.fill(0)
 }
 
-export interface DialerParts<Frame> extends Omit<
-  LinkParts<Frame>,
-  'socket' | 'received' | 'side' | 'info'
-> {
+export interface DialerParts<Frame> extends Omit<LinkParts<Frame>, 'socket' | 'raw' | 'side'> {
   /** `http:` or `https:` of the other side's listener. */
   readonly url: string
   readonly path: string
-  info(): LinkParts<Frame>['info']
 }
 
 export class WsDialer<Frame> {
@@ -67,12 +65,16 @@ export class WsDialer<Frame> {
     })
     let raw: Socket | undefined
     socket.once('upgrade', (response) => (raw = response.socket))
+    socket.once('unexpected-response', (_, response) => {
+      // Any other answer is a node's that is starting, or no node's.
+      if (response.statusCode !== 403) return socket.terminate()
+      readBounded(response, (text) => this.#link?.turnedAway(reasonIn(text)))
+    })
     this.#link = new WsLink(this.#context, {
       ...this.#parts,
       socket,
-      received: () => raw?.bytesRead ?? 0,
+      raw: () => raw,
       side: 'dialer',
-      info: this.#parts.info(),
       onUp: (link, theirs) => {
         this.#failures = 0
         this.#parts.onUp(link, theirs)
@@ -96,4 +98,33 @@ export class WsDialer<Frame> {
     this.#wasRefused = false
     this.#timer = clock.setTimer(random.int(Math.ceil(base / 2), base), () => this.#dial())
   }
+}
+
+/** What a listener's refusal may have to say; more is not read. */
+const refusalBytesMax = 4096
+
+function readBounded(response: IncomingMessage, onRead: (text: string) => void): void {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  response.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes <= refusalBytesMax) chunks.push(chunk)
+    else response.destroy()
+  })
+  response.once('error', () => undefined)
+  response.once('close', () => onRead(Buffer.concat(chunks).toString('utf8')))
+}
+
+/** Problem details as nodes send them, or something else. */
+function reasonIn(text: string): string {
+  try {
+    const said: unknown = JSON.parse(text)
+    const isProblem = typeof said === 'object' && said !== null && 'detail' in said
+    if (isProblem && typeof said.detail === 'string') {
+      return `forbidden: ${said.detail.slice(0, reasonCharsMax)}`
+    }
+  } catch {
+    // No JSON: then it is no node that answers.
+  }
+  return 'forbidden: the address answers HTTP 403'
 }

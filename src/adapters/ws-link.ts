@@ -2,7 +2,9 @@
  * One WebSocket from its opening to its end: the handshake, then frames both ways. Whatever is
  * wrong with the other side ends this one link with a reason; nothing here throws at its owner.
  */
+import type { Socket } from 'node:net'
 import { WebSocket, type RawData } from 'ws'
+import { assert } from '../base/assert.ts'
 import { frameBytesMax } from '../base/limits.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -10,18 +12,23 @@ import type { LinkInfo } from '../ports/transport.ts'
 import {
   decodeHandshake,
   encodeHandshake,
+  handshakeBytesMax,
   helloProblem,
   isProof,
+  isTold,
   nonceBytes,
   proofOf,
   protocolMax,
   protocolMin,
+  tellOf,
   type Expected,
   type HandshakeMessage,
   type Hello,
+  type Met,
   type Role,
   type Side,
 } from '../wire/handshake.ts'
+import { boundBytes, type ByteBound } from './byte-bound.ts'
 
 /** Frames ⇄ bytes. A reason instead of a frame closes the link. */
 export interface FrameCodec<Frame> {
@@ -63,6 +70,7 @@ export interface LinkContext<Frame> {
   readonly codec: FrameCodec<Frame>
   readonly clock: Clock
   readonly random: Random
+  /** Of those who have this role: the peers' or the clients'. Empty: none. */
   readonly secret: string
   readonly queueBytesMax: number
   readonly counters: TransportCounters
@@ -74,19 +82,20 @@ export type Refuser = 'us' | 'them' | 'a stranger'
 
 export interface LinkParts<Frame> {
   readonly socket: WebSocket
-  /** Bytes that have come in over its connection, those of a frame that is not whole included. */
-  received(): number
+  /** The connection under it, once there is one. */
+  raw(): Socket | undefined
   readonly side: Side
   readonly role: Role
   readonly cluster: string
   readonly node: string
-  readonly info: LinkInfo
+  /** What this side tells of itself, to who has proven to be of the cluster. */
+  info(): LinkInfo
   /** For the log: where the link leads. */
   readonly name: string
   readonly expected: Expected
   /** Checks who has proven to be of the cluster; a reason refuses it. */
-  admit(theirs: Hello): string | undefined
-  onUp(link: WsLink<Frame>, theirs: Hello): void
+  admit(theirs: Met): string | undefined
+  onUp(link: WsLink<Frame>, theirs: Met): void
   onFrame(link: WsLink<Frame>, frame: Frame): void
   /** The other side refused, or this side did: with the reason. Before `onDown`. */
   onRefused(reason: string, by: Refuser): void
@@ -112,18 +121,21 @@ export class WsLink<Frame> {
   #silentTicks = 0
   #quietTicks = 0
   #receivedBytes = 0
-  #isProven = false
   #theirs: Hello | undefined
-  #hasWelcomed = false
-  #isWelcome = false
+  /** Bounds what comes before the other side's proof. */
+  #bound: ByteBound | undefined
+  #isProven = false
+  /** Set once it may: it has told of itself and is admitted. */
+  #met: Met | undefined
+  #isUp = false
   #isDown = false
 
   constructor(context: LinkContext<Frame>, parts: LinkParts<Frame>) {
     this.#context = context
     this.#parts = parts
-    const { side, role, cluster, node, info, socket } = parts
+    const { side, role, cluster, node, socket } = parts
     const nonce = context.random.bytes(nonceBytes)
-    this.#hello = { side, role, cluster, node, info, nonce, protocolMin, protocolMax }
+    this.#hello = { side, role, cluster, node, nonce, protocolMin, protocolMax }
     const { clock } = context
     this.#timer = clock.setTimer(handshakeTimeoutMs, () => this.#onSlow())
     socket.binaryType = 'nodebuffer'
@@ -136,7 +148,7 @@ export class WsLink<Frame> {
   }
 
   get isUp(): boolean {
-    return this.#hasWelcomed && this.#isWelcome && !this.#isDown
+    return this.#isUp && !this.#isDown
   }
 
   /** False when the link is not up or its queue is full: the frame is dropped. */
@@ -172,14 +184,26 @@ export class WsLink<Frame> {
     return gone
   }
 
+  /** There was no link to begin with: the other side answered otherwise. */
+  turnedAway(reason: string): void {
+    if (this.#isDown) return
+    this.#onRefused(reason)
+    this.terminate()
+  }
+
   terminate(): void {
     this.#parts.socket.terminate()
     this.#end()
   }
 
+  /** Whoever dials speaks first. */
   #begin(): void {
     this.#context.counters.connects += 1
-    this.#say({ kind: 'hello', hello: this.#hello })
+    const raw = this.#parts.raw()
+    if (raw !== undefined) {
+      this.#bound = boundBytes(raw, handshakeBytesMax, () => this.#onTooMuch())
+    }
+    if (this.#hello.side === 'dialer') this.#say({ kind: 'hello', hello: this.#hello })
   }
 
   #say(message: HandshakeMessage): void {
@@ -210,6 +234,7 @@ export class WsLink<Frame> {
   }
 
   #onFrame(bytes: Buffer): void {
+    assert(this.#isProven, 'HELLO-1: a frame of who has not proven to be of the cluster')
     const { codec, counters } = this.#context
     const decoded = codec.decode(bytes)
     if (!decoded.ok) return this.#malformed(decoded.reason)
@@ -224,10 +249,10 @@ export class WsLink<Frame> {
         return this.#onHello(message.hello)
       case 'proof':
         return this.#onProof(message.mac)
+      case 'tell':
+        return this.#onTell(message)
       case 'welcome':
-        if (!this.#hasWelcomed) return this.#malformed('a welcome before its time')
-        this.#isWelcome = true
-        return this.#up()
+        return this.#onWelcome()
       case 'refuse':
         this.#onRefused(message.reason)
         return void this.close('refused')
@@ -236,29 +261,65 @@ export class WsLink<Frame> {
 
   #onHello(theirs: Hello): void {
     if (this.#theirs !== undefined) return this.#malformed('a second hello')
+    const isDialer = this.#hello.side === 'dialer'
+    if (!isDialer) this.#say({ kind: 'hello', hello: this.#hello })
     const problem = helloProblem(this.#hello, theirs, this.#parts.expected)
     if (problem !== undefined) return this.#refuse(problem)
     this.#theirs = theirs
-    this.#say({ kind: 'proof', mac: proofOf(this.#context.secret, this.#hello, theirs) })
+    const { secret } = this.#context
+    if (isDialer) this.#say({ kind: 'proof', mac: proofOf(secret, this.#hello, theirs) })
   }
 
+  /** The dialer's, which comes first: who only connects gets nothing to try secrets on. */
   #onProof(mac: Uint8Array): void {
     const theirs = this.#theirs
-    if (theirs === undefined || this.#hasWelcomed) return this.#malformed('a proof out of turn')
-    if (!isProof(mac, this.#context.secret, theirs, this.#hello)) {
-      return this.#refuse('secret: the cluster secrets of the two sides differ')
-    }
-    this.#isProven = true
-    const problem = this.#parts.admit(theirs)
-    if (problem !== undefined) return this.#refuse(problem)
-    this.#hasWelcomed = true
-    this.#say({ kind: 'welcome' })
+    const isInTurn = this.#hello.side === 'listener' && !this.#isProven
+    if (theirs === undefined || !isInTurn) return this.#malformed('a proof out of turn')
+    if (!isProof(mac, this.#context.secret, theirs, this.#hello)) return this.#refuseSecret()
+    this.#prove()
+    this.#tell(theirs)
   }
 
-  #up(): void {
+  /** Of the listener this is its proof as well. */
+  #onTell(told: { readonly info: LinkInfo; readonly mac: Uint8Array }): void {
+    const theirs = this.#theirs
+    const isDialer = this.#hello.side === 'dialer'
+    const isInTurn = this.#met === undefined && this.#isProven !== isDialer
+    if (theirs === undefined || !isInTurn) return this.#malformed('told out of turn')
+    if (!isTold(told, this.#context.secret, theirs, this.#hello)) return this.#refuseSecret()
+    if (isDialer) this.#prove()
+    const met = { ...theirs, info: told.info }
+    const problem = this.#parts.admit(met)
+    if (problem !== undefined) return this.#refuse(problem)
+    this.#met = met
+    if (isDialer) return this.#tell(theirs)
+    this.#say({ kind: 'welcome' })
+    this.#up(met)
+  }
+
+  #onWelcome(): void {
+    const isDialer = this.#hello.side === 'dialer'
+    if (!isDialer || this.#met === undefined) return this.#malformed('a welcome before its time')
+    this.#up(this.#met)
+  }
+
+  #prove(): void {
+    this.#isProven = true
+    this.#bound?.release()
+  }
+
+  #tell(theirs: Hello): void {
+    assert(this.#isProven, 'HELLO-2: a stranger is told what is for the cluster')
+    const info = this.#parts.info()
+    const mac = tellOf(this.#context.secret, this.#hello, theirs, info)
+    this.#say({ kind: 'tell', info, mac })
+  }
+
+  #up(met: Met): void {
+    this.#isUp = true
     this.#timer.cancel()
     this.#watch()
-    if (this.#theirs !== undefined) this.#parts.onUp(this, this.#theirs)
+    this.#parts.onUp(this, met)
   }
 
   /** In ticks, not time: a process that was stopped itself does not take its links for dead. */
@@ -277,7 +338,7 @@ export class WsLink<Frame> {
   }
 
   #count(): void {
-    const bytes = this.#parts.received()
+    const bytes = this.#parts.raw()?.bytesRead ?? 0
     this.#silentTicks = bytes > this.#receivedBytes ? 1 : this.#silentTicks + 1
     this.#quietTicks += 1
     this.#receivedBytes = bytes
@@ -289,6 +350,17 @@ export class WsLink<Frame> {
     this.#say({ kind: 'refuse', reason })
     this.#parts.onRefused(reason, 'us')
     void this.close('refused')
+  }
+
+  #refuseSecret(): void {
+    const whose = this.#hello.role === 'peer' ? "peers' secrets" : 'secrets'
+    const set = this.#hello.role === 'peer' ? 'peer_secret_file' : 'secret'
+    this.#refuse(`secret: the ${whose} of the two sides differ; give both the same ${set}`)
+  }
+
+  #onTooMuch(): void {
+    if (!this.#isDown) this.#malformed(`more than ${handshakeBytesMax} bytes before a proof`)
+    this.terminate()
   }
 
   #malformed(reason: string): void {

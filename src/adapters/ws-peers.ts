@@ -6,7 +6,8 @@
 import type { Server } from 'node:http'
 import type { ClusterId, NodeId } from '../base/ids.ts'
 import type { Endpoint, Transport, TransportHandlers } from '../ports/transport.ts'
-import type { Hello } from '../wire/handshake.ts'
+import type { Met } from '../wire/handshake.ts'
+import type { Connections } from './connections.ts'
 import { WsDialer } from './ws-dialer.ts'
 import {
   WsLink,
@@ -23,12 +24,17 @@ export interface PeerTransportOptions<Frame> extends Omit<LinkContext<Frame>, 'c
   /** The other nodes; this one may stand among them. */
   readonly peers: readonly { readonly node: NodeId; readonly url: string }[]
   readonly server: Server
+  /** Told of links that are a peer's. */
+  readonly connections?: Pick<Connections, 'prove'>
 }
 
 /** What links have in common, whoever dialled. */
-type CommonParts<Frame> = Omit<LinkParts<Frame>, 'socket' | 'received' | 'side' | 'info'>
+type CommonParts<Frame> = Omit<LinkParts<Frame>, 'socket' | 'raw' | 'side'>
 
-/** Links at once, those included whose handshake has not ended: no cluster has so many nodes. */
+/**
+ * Links at once, those included whose handshake has not ended: no cluster has so many nodes. Where the
+ * listener counts its connections, it is the one to bound them: strangers must not keep peers out.
+ */
 const acceptedMax = 1_000
 
 export class WsPeerTransport<Frame> implements Transport<Frame> {
@@ -49,17 +55,20 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
   }
 
   start(handlers: TransportHandlers<Frame>): void {
-    const { server, node, peers } = this.#options
-    this.#unroute = routeUpgrades(server, peerPath, (socket, remote, received) => {
-      if (this.#accepted.size >= acceptedMax) return socket.terminate()
+    const { server, node, peers, connections } = this.#options
+    this.#unroute = routeUpgrades(server, peerPath, (socket, remote, raw) => {
+      const isFull = connections === undefined && this.#accepted.size >= acceptedMax
+      if (isFull) return socket.terminate()
       const parts = this.#partsOf(handlers, remote, undefined)
-      const ends = { socket, received, side: 'listener', info: handlers.self() } as const
+      const admit = (theirs: Met): string | undefined =>
+        parts.admit(theirs) ?? connections?.prove(raw, 'peer')
+      const ends = { socket, raw: () => raw, side: 'listener', admit } as const
       this.#accepted.add(new WsLink(this.#context, { ...parts, ...ends }))
     })
     for (const peer of peers) {
       if (node >= peer.node) continue
       const parts = this.#partsOf(handlers, peer.url, peer.node)
-      const target = { url: peer.url, path: peerPath, info: () => handlers.self() }
+      const target = { url: peer.url, path: peerPath }
       this.#dialers.push(new WsDialer(this.#context, { ...parts, ...target }))
     }
   }
@@ -78,6 +87,7 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
       node: this.#options.node,
       name,
       expected,
+      info: () => handlers.self(),
       admit: (theirs) => handlers.admit(theirs.node, theirs.info),
       onUp: (link, theirs) => this.#onUp(handlers, link, theirs),
       onFrame: (link, frame) => {
@@ -91,7 +101,7 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
     }
   }
 
-  #onUp(handlers: TransportHandlers<Frame>, link: WsLink<Frame>, theirs: Hello): void {
+  #onUp(handlers: TransportHandlers<Frame>, link: WsLink<Frame>, theirs: Met): void {
     const peer = theirs.node
     const older = this.#links.get(peer)
     // Its end is told by way of `onDown`, before the new link's beginning.

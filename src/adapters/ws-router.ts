@@ -1,8 +1,9 @@
 /**
  * WebSocket upgrades of one HTTP server, by path: peers and clients share a listener. An upgrade to
- * any other path is answered with 404 and closed.
+ * any other path is answered with 404 and closed; one that the server's guard refuses, as it says.
  */
-import type { IncomingMessage, Server } from 'node:http'
+import { STATUS_CODES, type IncomingMessage, type Server } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { frameBytesMax } from '../base/limits.ts'
@@ -10,10 +11,26 @@ import { frameBytesMax } from '../base/limits.ts'
 export const peerPath = '/v1/peer'
 export const clientPath = '/v1/client'
 
-/** `received`: the bytes that have come in over the connection, of frames that are not whole too. */
-type Accept = (socket: WebSocket, remote: string, received: () => number) => void
+/** `raw`: the connection under the socket. */
+type Accept = (socket: WebSocket, remote: string, raw: Socket) => void
+
+/** An answer in place of an upgrade. */
+export interface UpgradeRefusal {
+  readonly status: number
+  readonly contentType: string
+  readonly body: string
+}
+
+/** Looks at an upgrade before anything is done for it: undefined lets it through. */
+export type UpgradeGuard = (request: IncomingMessage) => UpgradeRefusal | undefined
 
 const routers = new WeakMap<Server, Map<string, Accept>>()
+const guards = new WeakMap<Server, UpgradeGuard>()
+
+/** Has `guard` look at every upgrade of this server. */
+export function guardUpgrades(server: Server, guard: UpgradeGuard): void {
+  guards.set(server, guard)
+}
 
 /** Sends upgrades of `path` to `accept` until the returned function is called. */
 export function routeUpgrades(server: Server, path: string, accept: Accept): () => void {
@@ -31,27 +48,38 @@ function install(server: Server, routes: ReadonlyMap<string, Accept>): void {
   const sockets = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
+    // Of who has proven to be of the cluster: until then a link takes a handshake's bytes (HELLO-3).
     maxPayload: frameBytesMax,
     clientTracking: false,
   })
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     // A socket that breaks during its upgrade is nobody's business but its own.
     socket.on('error', () => socket.destroy())
+    const refusal = guards.get(server)?.(request)
+    if (refusal !== undefined) return answer(socket, refusal)
     const [path = ''] = (request.url ?? '').split('?')
     const accept = routes.get(path)
-    if (accept === undefined) return notFound(socket)
+    if (accept === undefined) return answer(socket, notFound)
     sockets.handleUpgrade(request, socket, head, (opened) => {
       // One that is not taken may still tell of a broken frame, and nobody else listens.
       opened.on('error', () => undefined)
       const { socket: raw } = request
-      accept(opened, raw.remoteAddress ?? 'unknown', () => raw.bytesRead)
+      accept(opened, raw.remoteAddress ?? 'unknown', raw)
     })
   })
   sockets.on('wsClientError', (_error, socket) => socket.destroy())
 }
 
+const notFound: UpgradeRefusal = { status: 404, contentType: 'text/plain', body: '' }
+
 /** The server's time-outs end with an upgrade: who never closes would keep the socket for good. */
-function notFound(socket: Duplex): void {
+function answer(socket: Duplex, { status, contentType, body }: UpgradeRefusal): void {
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    'Connection: close',
+    `Content-Type: ${contentType}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ]
   socket.once('finish', () => socket.destroy())
-  socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }

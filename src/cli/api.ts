@@ -1,10 +1,16 @@
 /** The HTTP interface that a daemon serves: put together here, above both node and gateway. */
 import { createGateway } from '../gateway/http.ts'
+import { BodyRoom } from '../gateway/request-body.ts'
 import { version } from './version.ts'
 import type { Node } from '../node/compose.ts'
 import type { Fetch } from '../node/http-server.ts'
 
-export function apiOf(node: Node, onBug: (error: Error) => void): Fetch {
-  const gateway = createGateway({ cells: node.cells, onBug, version })
+export function apiOf(
+  node: Node,
+  onBug: (error: Error) => void,
+  requestBytesMax: number,
+): Fetch {
+  const bodies = new BodyRoom(requestBytesMax)
+  const gateway = createGateway({ cells: node.cells, onBug, version, bodies })
   return (request) => gateway.fetch(request)
 }

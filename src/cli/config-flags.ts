@@ -1,6 +1,6 @@
 /** The settings of a node as flags of a command, and a configuration loaded from all sources. */
 import { Option, type Command } from 'commander'
-import { buildConfig } from '../node/config.ts'
+import { allSettings, buildConfig } from '../node/config.ts'
 import type { ConfigSources } from '../node/config-gather.ts'
 import {
   loadConfig,
@@ -8,7 +8,7 @@ import {
   type FileNames,
   type LoadResult,
 } from '../node/config-load.ts'
-import { allSettings, flagOf, type Setting } from '../node/config-settings.ts'
+import { flagOf, type Setting } from '../node/config-settings.ts'
 import type { NodeConfig } from '../node/node-config.ts'
 import { CliError, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'

@@ -1,7 +1,9 @@
 /** Three nodes in one process for the demonstration; any of them can be killed and brought back. */
+import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino, type Logger } from 'pino'
+import { openFilesMax } from '../adapters/open-files.ts'
 import { clusterId, nodeId, type NodeId } from '../base/ids.ts'
 import { defaultLimits } from '../base/limits.ts'
 import { mainSet } from '../node/config-values.ts'
@@ -28,6 +30,8 @@ export class DemoCluster {
   readonly logFile: string
   readonly #data: string
   readonly #logger: Logger
+  /** Only they know it: nobody else becomes a node of the demonstration. */
+  readonly #peerSecret = randomBytes(32).toString('hex')
   readonly #daemons = new Map<NodeId, Daemon>()
 
   /** Starts all three; rejects with a CliError of one sentence when one cannot. */
@@ -56,14 +60,17 @@ export class DemoCluster {
   }
 
   async startNode(id: NodeId): Promise<void> {
+    // They share the process, and its files.
+    const files = openFilesMax()
     try {
       const daemon = await Daemon.start({
         config: this.#configOf(id),
-        files: { secret: undefined, tls: undefined },
+        files: { secret: undefined, peerSecret: this.#peerSecret, tls: undefined },
         logger: this.#logger.child({ node: id }),
         version,
         gateway: apiOf,
         portFlag: '--port (npm start -- --port 4710)',
+        ...(files !== undefined && { openFilesMax: Math.floor(files / nodeNames.length) }),
       })
       this.#daemons.set(id, daemon)
     } catch (error) {

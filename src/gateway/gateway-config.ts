@@ -20,6 +20,13 @@ import type { BuildResult } from '../node/config-load.ts'
 import { scalarText, type ConfigProblem, type Located, type Origin } from '../node/config-source.ts'
 import { nodeSettings, type Setting } from '../node/config-settings.ts'
 import {
+  listenerInForce,
+  listenerLists,
+  listenerSettings,
+  takeListenerSettings,
+  type ListenerSettings,
+} from '../node/listener-settings.ts'
+import {
   countOf,
   hostPort,
   listenOf,
@@ -35,6 +42,7 @@ import {
 
 export interface GatewayConfig extends ListenerConfig {
   readonly name: string
+  readonly listener: ListenerSettings
   /** Absent: the cluster of the first node that answers. */
   readonly cluster: string | undefined
   readonly nodes: readonly string[]
@@ -126,9 +134,13 @@ export const gatewaySettings: readonly Setting[] = [
   ...numbers.map(([name, field, , what]): Setting => {
     return { name, argument: 'NUMBER', what, fallback: String(defaults[field]) }
   }),
+  ...listenerSettings,
 ]
 
-const schema: SettingsSchema = { settings: gatewaySettings, lists: { nodes: addressListText } }
+const schema: SettingsSchema = {
+  settings: gatewaySettings,
+  lists: { nodes: addressListText, ...listenerLists },
+}
 
 /** Merges the sources and checks the whole. */
 export function buildGatewayConfig(sources: ConfigSources): BuildResult<GatewayConfig> {
@@ -148,6 +160,7 @@ export function buildGatewayConfig(sources: ConfigSources): BuildResult<GatewayC
     insecure: take('insecure', truthOf) ?? false,
     logLevel: take('log_level', logLevelOf) ?? ('info' as const),
     ...takeNumbers(take),
+    listener: takeListenerSettings(take),
   }
   if (problems.length > 0 || nodes === undefined) return { ok: false, problems }
   const origins = new Map([...given].map(([name, located]) => [name, located.origin]))
@@ -198,7 +211,7 @@ function inForce(
   config: GatewayConfig,
   origins: ReadonlyMap<string, Origin>,
 ): readonly EffectiveSetting[] {
-  return settingsInForce(origins, [
+  const own = settingsInForce(origins, [
     ['nodes', config.nodes.join(',')],
     ['listen', hostPort(config.listen)],
     ['name', config.name],
@@ -210,6 +223,7 @@ function inForce(
     ['log_level', config.logLevel],
     ...numbers.map(([name, field]): [string, string] => [name, String(config[field])]),
   ])
+  return [...own, ...listenerInForce(config.listener, origins)]
 }
 
 /** How the nodes are asked. */

@@ -2,7 +2,9 @@
  * A gateway as a process has it: stateless, in front of the nodes of a cluster. It serves cells over
  * HTTP and client libraries over the same frames as a node does, and asks the nodes for all of it.
  */
+import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
+import { openFilesMax } from '../adapters/open-files.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { WsClientDialer, WsClientListener } from '../adapters/ws-clients.ts'
@@ -12,11 +14,12 @@ import { clusterId, nodeId } from '../base/ids.ts'
 import { authorization } from '../node/authorization.ts'
 import { ClientServer } from '../node/client-server.ts'
 import type { ConfigFiles } from '../node/config-load.ts'
-import { listen, type BoundServer, type Fetch } from '../node/http-server.ts'
+import { listen, type BoundServer, type Fetch, type Serve } from '../node/http-server.ts'
 import { createMetrics, type NodeMetrics } from '../node/metrics.ts'
+import { planOpenFiles } from '../node/open-files-plan.ts'
 import { isOperation, operationRoutes, type Self } from '../node/operations.ts'
 import { plain } from '../node/plain.ts'
-import { notServing, unauthorized } from '../node/refusals.ts'
+import { notServing, overloaded, unauthorized } from '../node/refusals.ts'
 import { decodeClientFrame, encodeClientFrame } from '../wire/client-codec.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import { clientLimitsOf, type GatewayConfig } from './gateway-config.ts'
@@ -134,12 +137,8 @@ export class GatewayServer {
   }
 
   async #open(): Promise<void> {
-    const { config, files, logger, portFlag } = this.#options
-    const operations = operationRoutes(this.#self(), this.#metrics)
-    const fetch: Fetch = (request) =>
-      isOperation(request) ? operations.fetch(request) : this.#serve(request)
-    this.#server = await listen({ listen: config.listen, tls: files.tls, fetch, portFlag })
-    this.#server.server.maxConnections = config.clientsMax + config.requestsMax
+    const { config, logger } = this.#options
+    this.#server = await this.#listen()
     const { cluster } = this.#links
     // Until the cluster is known its clients are not taken: they might be of another one.
     if (cluster === undefined) this.#links.onKnown = (known) => this.#takeClients(known)
@@ -148,14 +147,36 @@ export class GatewayServer {
     logger.info({ url: this.#server.url, nodes: config.nodes }, 'serving')
   }
 
+  #listen(): Promise<BoundServer> {
+    const { config, files, logger, portFlag } = this.#options
+    const operations = operationRoutes(this.#self(), this.#metrics)
+    const fetch: Serve = (request, socket) =>
+      isOperation(request) ? operations.fetch(request) : this.#serve(request, socket)
+    const { allowedHosts, allowedOrigins, answerBytesMax } = config.listener
+    const plan = planOpenFiles({
+      ...{ openFilesMax: openFilesMax(), stores: 0, others: config.nodes.length },
+      wanted: config.listener,
+    })
+    if (plan.isLess) {
+      const text = 'fewer connections than configured: this process may open so few files'
+      logger.info({ ...plan.connections }, text)
+    }
+    return listen({
+      ...{ listen: config.listen, tls: files.tls, fetch, portFlag, answerBytesMax },
+      ...{ hosts: allowedHosts, origins: allowedOrigins, connections: plan.connections },
+      onError: (error) => logger.warn({ error: error.message }, 'the listener met an error'),
+    })
+  }
+
   /** Client libraries speak to a gateway as to a node. */
   #takeClients(cluster: string): void {
     const { config } = this.#options
     const { name, clientsMax, requestsMax, requestBytesMax } = config
-    const { server } = present(this.#server, 'gateway: it listens')
+    const { server, connections } = present(this.#server, 'gateway: it listens')
     this.#clients = new WsClientListener<ClientFrame>({
       ...this.#linkParts(),
       server,
+      connections,
       clientsMax,
       node: nodeId(name),
       cluster: clusterId(cluster),
@@ -186,7 +207,7 @@ export class GatewayServer {
       isAlive: () => this.#state !== 'failed',
       checks: () => gatewayChecks(this.#parts()),
       status: () => this.status(),
-      figures: () => gatewayFigures(this.#parts()),
+      figures: () => [...gatewayFigures(this.#parts()), ...(this.#server?.figures() ?? [])],
     }
   }
 
@@ -212,9 +233,11 @@ export class GatewayServer {
     }
   }
 
-  async #serve(request: Request): Promise<Response> {
+  async #serve(request: Request, socket: Socket): Promise<Response> {
     if (this.#state !== 'running') return notServing(this.#state, 'gateway')
     if (!this.#mayUse(request)) return unauthorized()
+    const problem = this.#server?.connections.prove(socket, 'client')
+    if (problem !== undefined) return overloaded(problem)
     const startedMs = systemClock.monotonicMs()
     this.#requestsInFlight += 1
     try {

@@ -1,5 +1,4 @@
 /** What single values cannot tell: settings that contradict one another. */
-import { isIPv4 } from 'node:net'
 import {
   clockDriftPpmMax,
   clockLeadMsMin,
@@ -9,6 +8,8 @@ import {
 } from '../base/limits.ts'
 import type { Listen } from './config-values.ts'
 import type { NodeConfig } from './node-config.ts'
+import { checkListenerSettings, type ListenerSettings } from './listener-settings.ts'
+import { isLoopbackName } from './origin-gate.ts'
 import { replicaSetsOf } from './replica-sets.ts'
 import { describeOrigin, type ConfigProblem, type Origin } from './config-source.ts'
 
@@ -18,6 +19,7 @@ export interface ListenerConfig {
   readonly secretFile: string | undefined
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
   readonly insecure: boolean
+  readonly listener?: ListenerSettings
 }
 
 type Complain = (name: string, text: string) => void
@@ -33,7 +35,8 @@ export function checkConfig(
   if (!ids.includes(config.node)) {
     complain('node', `node "${config.node}" is not one of the nodes: ${ids.join(', ')}`)
   }
-  checkListener(config, origins, complain)
+  const lacksPeerSecret = config.nodes.length > 1 && config.peerSecretFile === undefined
+  checkListener(config, origins, complain, lacksPeerSecret ? ['peer_secret_file'] : [])
   checkLimitPairs(config, complain)
   if (origins.has('buffer_copies')) checkBufferCopies(config, complain)
   return problems
@@ -63,17 +66,19 @@ export function complaints(
   }
 }
 
-/** Whoever listens beyond this machine has TLS and a secret, or insists. */
+/** Whoever listens beyond this machine has TLS and secrets, or insists. `lacking`: more that is wanted. */
 export function checkListener(
   config: ListenerConfig,
   origins: ReadonlyMap<string, Origin>,
   complain: Complain,
+  lacking: readonly string[] = [],
 ): void {
+  if (config.listener !== undefined) checkListenerSettings(config.listener, complain)
   const hasCert = origins.has('tls.cert_file')
   if (hasCert !== origins.has('tls.key_file')) {
     complain(hasCert ? 'tls.cert_file' : 'tls.key_file', 'tls wants both cert_file and key_file')
   }
-  const lacks = lackingSecurity(config)
+  const lacks = lackingSecurity(config, lacking)
   if (lacks === undefined || config.insecure || isLoopback(config.listen.host)) return
   const text =
     `listening on ${config.listen.host}, beyond this machine, wants ${lacks}; ` +
@@ -81,15 +86,19 @@ export function checkListener(
   complain('listen', text)
 }
 
-function lackingSecurity(config: ListenerConfig): string | undefined {
+function lackingSecurity(
+  config: ListenerConfig,
+  others: readonly string[],
+): string | undefined {
   const lacking: string[] = []
   if (config.tls === undefined) lacking.push('tls.cert_file and tls.key_file')
   if (config.secretFile === undefined) lacking.push('secret_file')
-  return lacking.length === 0 ? undefined : lacking.join(' and ')
+  const all = [...lacking, ...others]
+  return all.length === 0 ? undefined : all.join(' and ')
 }
 
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
+  return isLoopbackName(host)
 }
 
 /** The same relations that `checkLimits` asserts, said of the settings by name. */

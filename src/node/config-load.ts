@@ -14,12 +14,15 @@ export interface LoadOptions {
 /** What the files named by a configuration hold. */
 export interface ConfigFiles {
   readonly secret: string | undefined
+  /** What nodes prove to one another with. */
+  readonly peerSecret?: string | undefined
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined
 }
 
 /** A configuration that names files. */
 export interface FileNames {
   readonly secretFile: string | undefined
+  readonly peerSecretFile?: string | undefined
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
 }
 
@@ -68,18 +71,30 @@ async function withFiles<Config extends FileNames>(
     problems.push(problemAt(origins, name, `${name} ${path} cannot be read: ${outcome.reason}`))
     return undefined
   }
-  const secret = (await read('secret_file', config.secretFile))?.toString('utf8').trim()
-  if (secret !== undefined && secret.length < secretCharsMin) {
+  const readSecret = async (
+    name: string,
+    path: string | undefined,
+  ): Promise<string | undefined> => {
+    const secret = (await read(name, path))?.toString('utf8').trim()
+    if (secret === undefined || secret.length >= secretCharsMin) return secret
     const text =
-      `the secret in ${config.secretFile} has ${secret.length} characters; ` +
+      `the secret in ${path} has ${secret.length} characters; ` +
       `at least ${secretCharsMin} are wanted (openssl rand -hex 32 makes a good one)`
-    problems.push(problemAt(origins, 'secret_file', text))
+    problems.push(problemAt(origins, name, text))
+    return undefined
+  }
+  const secret = await readSecret('secret_file', config.secretFile)
+  const peerSecret = await readSecret('peer_secret_file', config.peerSecretFile)
+  if (secret !== undefined && secret === peerSecret) {
+    const text =
+      'it holds the same secret as secret_file: every client could pass for a node; make another one'
+    problems.push(problemAt(origins, 'peer_secret_file', text))
   }
   const cert = await read('tls.cert_file', config.tls?.certFile)
   const key = await read('tls.key_file', config.tls?.keyFile)
   if (problems.length > 0) return { ok: false, problems }
   const tls = cert !== undefined && key !== undefined ? { cert, key } : undefined
-  return { ...result, files: { secret, tls } }
+  return { ...result, files: { secret, peerSecret, tls } }
 }
 
 function problemAt(

@@ -34,12 +34,17 @@ export const nodeSettings: readonly Setting[] = [
     what: 'every node of the cluster, this one included; in the file a list of {id, url}',
   },
   { name: 'secret_file', argument: 'FILE', what: 'holds the secret all nodes and clients share' },
+  {
+    name: 'peer_secret_file',
+    argument: 'FILE',
+    what: 'holds the secret that nodes prove themselves to one another with; clients have no part in it',
+  },
   { name: 'tls.cert_file', argument: 'FILE', what: 'certificate chain, PEM' },
   { name: 'tls.key_file', argument: 'FILE', what: 'private key, PEM' },
   {
     name: 'insecure',
     argument: 'true|false',
-    what: 'listen beyond loopback without TLS and a secret',
+    what: 'listen beyond loopback without TLS and secrets',
     fallback: 'false',
   },
   {
@@ -60,6 +65,12 @@ export const nodeSettings: readonly Setting[] = [
     what: 'other replica sets that each keep a copy of a cell whose own set is silent; 0: none',
     fallback: '1',
   },
+  {
+    name: 'request_bytes_max',
+    argument: 'NUMBER',
+    what: 'bodies of the HTTP requests at work, together, in bytes',
+    fallback: '67108864',
+  },
 ]
 
 /** `groupQueueMax` is `limits.group_queue_max` in the file. */
@@ -79,7 +90,8 @@ export const limitSettings: readonly LimitSetting[] = limitNames(defaultLimits).
   limit,
 }))
 
-export const allSettings: readonly Setting[] = [...nodeSettings, ...limitSettings]
+/** Those that every process has that listens are in `listener-settings.ts`. */
+export const ownSettings: readonly Setting[] = [...nodeSettings, ...limitSettings]
 
 export function flagOf(name: string): string {
   return `--${name.replace(/[._]/g, '-')}`

@@ -19,7 +19,7 @@ import {
 import type { BuildResult } from './config-load.ts'
 import type { NodeConfig } from './node-config.ts'
 import { nodeListText, type ConfigProblem, type Origin } from './config-source.ts'
-import { allSettings, limitSettings } from './config-settings.ts'
+import { limitSettings, ownSettings, type Setting } from './config-settings.ts'
 import {
   countOf,
   hostPort,
@@ -32,6 +32,13 @@ import {
   type Listen,
   type NodeAddress,
 } from './config-values.ts'
+import {
+  defaultListenerSettings,
+  listenerInForce,
+  listenerLists,
+  listenerSettings,
+  takeListenerSettings,
+} from './listener-settings.ts'
 
 export type ConfigResult = BuildResult<NodeConfig>
 
@@ -41,7 +48,15 @@ export const drainTimeoutMaxMs = 3_600_000
 /** Timers of Node.js take no more; nobody needs a larger count either. */
 export const numberMax: number = 2 ** 31 - 1
 
-const nodeSchema: SettingsSchema = { settings: allSettings, lists: { nodes: nodeListText } }
+/** A cell has a mebibyte at most, a batch eight: enough for dozens at once. */
+export const requestBytesMaxDefault: number = 64 * 1024 * 1024
+
+export const allSettings: readonly Setting[] = [...ownSettings, ...listenerSettings]
+
+const nodeSchema: SettingsSchema = {
+  settings: allSettings,
+  lists: { nodes: nodeListText, ...listenerLists },
+}
 
 /** Merges the sources and checks the whole. */
 export function buildConfig(sources: ConfigSources): ConfigResult {
@@ -59,13 +74,17 @@ export function buildConfig(sources: ConfigSources): ConfigResult {
   const rest = {
     listen: take('listen', listenOf) ?? listenDefault,
     secretFile: path('secret_file'),
+    peerSecretFile: path('peer_secret_file'),
     tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
     insecure: take('insecure', truthOf) ?? false,
     logLevel: take('log_level', logLevelOf) ?? ('info' as const),
     drainTimeoutMs:
       take('drain_timeout_ms', (at) => countOf(at, 0, drainTimeoutMaxMs)) ?? drainTimeoutDefaultMs,
     bufferCopies: take('buffer_copies', (at) => countOf(at, 0, numberMax)) ?? bufferCopiesDefault,
+    requestBytesMax:
+      take('request_bytes_max', (at) => countOf(at, 1, numberMax)) ?? requestBytesMaxDefault,
     limits: takeLimits(take),
+    listener: takeListenerSettings(take),
   }
   const isWhole =
     cluster !== undefined && node !== undefined && nodes !== undefined && dataText !== undefined
@@ -98,19 +117,22 @@ function effectiveSettings(
   origins: ReadonlyMap<string, Origin>,
 ): readonly EffectiveSetting[] {
   const { listen, limits } = config
-  return settingsInForce(origins, [
+  const own = settingsInForce(origins, [
     ['cluster', config.cluster],
     ['node', config.node],
     ['listen', hostPort(listen)],
     ['data', config.data],
     ['nodes', config.nodes.map(nodeText).join(',')],
     ['secret_file', config.secretFile],
+    ['peer_secret_file', config.peerSecretFile],
     ['tls.cert_file', config.tls?.certFile],
     ['tls.key_file', config.tls?.keyFile],
     ['insecure', String(config.insecure)],
     ['log_level', config.logLevel],
     ['drain_timeout_ms', String(config.drainTimeoutMs)],
     ['buffer_copies', String(config.bufferCopies)],
+    ['request_bytes_max', String(config.requestBytesMax ?? requestBytesMaxDefault)],
     ...limitSettings.map(({ name, limit }): [string, string] => [name, String(limits[limit])]),
   ])
+  return [...own, ...listenerInForce(config.listener ?? defaultListenerSettings, origins)]
 }

@@ -6,8 +6,11 @@
  * work, wait for what is in flight, close. A node that failed stops answering and says why; it is
  * for its process to end, and for a supervisor to start it again.
  */
+import { randomBytes } from 'node:crypto'
+import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import { openLevelStore } from '../adapters/level-storage.ts'
+import { openFilesMax } from '../adapters/open-files.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { present } from '../base/assert.ts'
@@ -17,15 +20,20 @@ import type { Trace, TraceEvent } from '../ports/trace.ts'
 import { DataStore } from '../replica/data-store.ts'
 import { authorization } from './authorization.ts'
 import { Node } from './compose.ts'
+import { isLoopback } from './config-check.ts'
+import { requestBytesMaxDefault } from './config.ts'
 import type { NodeConfig } from './node-config.ts'
 import type { ConfigFiles } from './config-load.ts'
 import { openDataFolder, resetData, type DataFolder } from './data-folder.ts'
 import { drain } from './drain.ts'
-import { listen, type BoundServer, type Fetch } from './http-server.ts'
+import { listen, type BoundServer, type Fetch, type Serve } from './http-server.ts'
 import { openLinks, type Links } from './links.ts'
-import { createMetrics, type NodeMetrics } from './metrics.ts'
-import { notServing, unauthorized } from './refusals.ts'
+import { defaultListenerSettings } from './listener-settings.ts'
+import { createMetrics, type Figure, type NodeMetrics } from './metrics.ts'
+import { planOpenFiles, type FilesPlan } from './open-files-plan.ts'
 import { isOperation, operationRoutes, type Self } from './operations.ts'
+import { stateFolder, userSecret } from './peer-secret.ts'
+import { notServing, overloaded, unauthorized } from './refusals.ts'
 import { keepReplicaSets, replicaSetsOf } from './replica-sets.ts'
 import {
   readinessChecks,
@@ -42,9 +50,15 @@ export interface DaemonOptions {
   readonly logger: Logger
   readonly version: string
   /** Makes the HTTP API of a node; the gateway stands above this folder. */
-  readonly gateway: (node: Node, onBug: (error: Error) => void) => Fetch
+  readonly gateway: (
+    node: Node,
+    onBug: (error: Error) => void,
+    requestBytesMax: number,
+  ) => Fetch
   /** The flag that chooses another port, for the message about a busy one. */
   readonly portFlag: string
+  /** Files that it may have open: its part, where it shares its process. Absent: what the system allows. */
+  readonly openFilesMax?: number
 }
 
 /** After the drain timeout, connections that still talk get this long to end by themselves. */
@@ -123,30 +137,30 @@ export class Daemon {
   }
 
   async #open(): Promise<void> {
-    const { config, files, logger, portFlag } = this.#options
-    const operations = operationRoutes(this.#self(), this.#metrics)
-    const fetch: Fetch = (request) =>
-      isOperation(request) ? operations.fetch(request) : this.#serve(request)
-    this.#server = await listen({ listen: config.listen, tls: files.tls, fetch, portFlag })
+    const { config, logger } = this.#options
+    const plan = this.#planFiles()
+    this.#server = await this.#listen(plan)
     logger.info({ url: this.#server.url, data: config.data }, 'listening; opening the stores')
     const clock = systemClock
     const random = systemRandom
     const trace = tellingOperator(this.#metrics.trace, logger)
+    const { tablesPerStore: openTablesMax } = plan
     const folder = await openDataFolder(config.data, {
       // The log says itself what it has lost, position by position; the data cannot. It keeps what is
       // read again itself, as flushes, and needs less of a cache.
       openLog: (path) =>
-        openLevelStore(path, { checkTables: false, blockCacheBytes: logCacheBytes }),
+        openLevelStore(path, { checkTables: false, blockCacheBytes: logCacheBytes, openTablesMax }),
       // Uncompressed blocks are read where the system has them, and need no cache.
       open: (path) =>
-        openLevelStore(path, { compresses: false, writeBufferBytes: dataBufferBytes }),
+        openLevelStore(path, {
+          ...{ compresses: false, writeBufferBytes: dataBufferBytes, openTablesMax },
+        }),
       probeData: (data) => DataStore.open(data, { clock, trace, limits: config.limits }),
     })
     this.#folder = folder
     const sets = replicaSetsOf(config.nodes)
     if (folder.wasDataReset) this.#noteDataReset()
-    const { server } = this.#server
-    this.#links = openLinks({ server, config, secret: files.secret, logger })
+    this.#links = await this.#openLinks(this.#server)
     this.#node = await Node.open(
       {
         clock,
@@ -169,12 +183,65 @@ export class Daemon {
       (reason) => this.#fail(reason),
     )
     if (this.#failure !== undefined) throw this.#failure
-    this.#gateway = this.#options.gateway(this.#node, (error) => {
+    const noteBug = (error: Error): void =>
       logger.error({ error: error.stack ?? error.message }, 'a bug in the HTTP interface')
-    })
+    const requestBytesMax = config.requestBytesMax ?? requestBytesMaxDefault
+    this.#gateway = this.#options.gateway(this.#node, noteBug, requestBytesMax)
     this.#state = 'running'
     const { storeId, incarnation } = this.#node.status().replica
     logger.info({ storeId, incarnation }, 'serving')
+  }
+
+  #planFiles(): FilesPlan {
+    const { config, logger } = this.#options
+    const plan = planOpenFiles({
+      openFilesMax: this.#options.openFilesMax ?? openFilesMax(),
+      stores: 2,
+      others: config.nodes.length - 1,
+      wanted: config.listener ?? defaultListenerSettings,
+    })
+    const { connections, tablesPerStore } = plan
+    if (plan.isLess) {
+      const text = 'fewer connections than configured: this process may open so few files'
+      logger.info({ ...connections, tablesPerStore }, text)
+    }
+    return plan
+  }
+
+  #listen({ connections }: FilesPlan): Promise<BoundServer> {
+    const { config, files, logger, portFlag } = this.#options
+    const operations = operationRoutes(this.#self(), this.#metrics)
+    const fetch: Serve = (request, socket) =>
+      isOperation(request) ? operations.fetch(request) : this.#serve(request, socket)
+    const { allowedHosts, allowedOrigins, answerBytesMax } =
+      config.listener ?? defaultListenerSettings
+    return listen({
+      ...{ listen: config.listen, tls: files.tls, fetch, portFlag, connections, answerBytesMax },
+      hosts: [...allowedHosts, ...config.nodes.map(({ url }) => new URL(url).hostname)],
+      origins: allowedOrigins,
+      onError: (error) => logger.warn({ error: error.message }, 'the listener met an error'),
+    })
+  }
+
+  async #openLinks({ server, connections }: BoundServer): Promise<Links> {
+    const { config, files, logger } = this.#options
+    const peerSecret = files.peerSecret ?? (await this.#peerSecret())
+    return openLinks({ server, connections, config, secret: files.secret, peerSecret, logger })
+  }
+
+  /** Where the configuration names none. */
+  async #peerSecret(): Promise<string> {
+    const { config, files, logger } = this.#options
+    // It has no peers, and nobody is to pass for one.
+    if (config.nodes.length === 1) return randomBytes(32).toString('hex')
+    if (isLoopback(config.listen.host)) {
+      const found = await userSecret(stateFolder(process.env))
+      if (found.ok) return found.secret
+      logger.warn(`the peers' secret of this user, ${found.reason}; set peer_secret_file`)
+    }
+    const whoever = files.secret === undefined ? 'whoever reaches this address' : 'every client'
+    logger.warn(`no peer_secret_file: ${whoever} can pass for a node of this cluster`)
+    return files.secret ?? ''
   }
 
   #self(): Self {
@@ -185,8 +252,12 @@ export class Daemon {
       isAlive: () => this.#state !== 'failed',
       checks: () => readinessChecks(this.#parts()),
       status: () => this.status(),
-      figures: () => [...statusFigures(this.#parts()), ...(this.#links?.figures() ?? [])],
+      figures: () => [...statusFigures(this.#parts()), ...this.#edgeFigures()],
     }
+  }
+
+  #edgeFigures(): readonly Figure[] {
+    return [...(this.#server?.figures() ?? []), ...(this.#links?.figures() ?? [])]
   }
 
   #noteDataReset(): void {
@@ -214,10 +285,12 @@ export class Daemon {
     }
   }
 
-  async #serve(request: Request): Promise<Response> {
+  async #serve(request: Request, socket: Socket): Promise<Response> {
     const gateway = this.#state === 'running' ? this.#gateway : undefined
     if (gateway === undefined) return notServing(this.#state, 'node')
     if (!this.#mayUse(request)) return unauthorized()
+    const problem = this.#server?.connections.prove(socket, 'client')
+    if (problem !== undefined) return overloaded(problem)
     const startedMs = systemClock.monotonicMs()
     this.#requestsInFlight += 1
     try {

@@ -1,58 +1,218 @@
 /**
  * The one listener of a node: HTTP, and ws by upgrade. It listens before the stores are opened, so
  * that a busy port is told before anything is touched and health can be asked from the first moment.
+ *
+ * Whoever may connect is a stranger at first: what it may hold of connections, bytes and time is bounded
+ * here, and pages of other origins are refused.
  */
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
+import { Connections, type ConnectionLimits } from '../adapters/connections.ts'
+import { systemClock } from '../adapters/system-clock.ts'
+import { guardUpgrades } from '../adapters/ws-router.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Listen } from './config-values.ts'
+import type { Figure } from './metrics.ts'
+import { originGate, type GateRefusal } from './origin-gate.ts'
+import { forbiddenPage, problemContentType } from './refusals.ts'
+import { SlowExchanges } from './slow-exchanges.ts'
 
 export type Fetch = (request: Request) => Promise<Response> | Response
+/** `socket`: the connection it came over. */
+export type Serve = (request: Request, socket: Socket) => Promise<Response> | Response
 
 export interface ListenOptions {
   readonly listen: Listen
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined
-  readonly fetch: Fetch
+  readonly fetch: Serve
   /** The flag that chooses another port, for the message about a busy one. */
   readonly portFlag: string
+  /** Names that lead here, besides the one that is listened on. */
+  readonly hosts: readonly string[]
+  /** Origins of pages that may ask. */
+  readonly origins: readonly string[]
+  readonly connections: ConnectionLimits
+  /** Of HTTP answers that wait to be taken, together. */
+  readonly answerBytesMax: number
+  /** Told of an error of the listener itself, such as no descriptor left for a connection. */
+  readonly onError: (error: Error) => void
 }
 
 export interface BoundServer {
   readonly server: Server
   /** With the port that was really taken. */
   readonly url: string
+  readonly connections: Connections
+  figures(): readonly Figure[]
   /** Takes no more connections; resolves when the last one has ended, or after `graceMs` by force. */
   close(graceMs: number): Promise<void>
 }
 
+/** Bytes of a request's head, and how many headers. */
+const headBytesMax: number = 16 * 1024
+const headersMax = 100
+/** A request's head must be there after so long, all of it after so long. */
+const headTimeoutMs = 5_000
+const requestTimeoutMs = 120_000
+/** A connection on which no request is waited for is kept so long. */
+const keepAliveMs = 5_000
+/** A stranger for whom nothing has been done in so long is ended. */
+const strangerIdleMs = 10_000
+const sweepMs = 1_000
+
+/** What was refused and why, for metrics. */
+interface RefusalCounts {
+  host: number
+  origin: number
+  error: number
+}
+
 /** Rejects with one sentence when the address cannot be listened on. */
 export async function listen(options: ListenOptions): Promise<BoundServer> {
-  const { tls, fetch } = options
-  const listener = getRequestListener(fetch, { overrideGlobalObjects: false })
-  const handle: Parameters<typeof createServer>[1] = (request, response) => {
-    void listener(request, response)
-  }
-  const server = tls === undefined ? createServer(handle) : createSecureServer({ ...tls }, handle)
-  const sockets = trackSockets(server)
+  const { tls } = options
+  const refused: RefusalCounts = { host: 0, origin: 0, error: 0 }
+  const refusalOf = refuser(options, refused)
+  const slow = new SlowExchanges(systemClock, options.answerBytesMax)
+  const connections = new Connections(options.connections, systemClock)
+  const handle = handler(options, refusalOf, slow, connections)
+  const server =
+    tls === undefined
+      ? createServer(serverOptions, handle)
+      : createSecureServer({ ...serverOptions, ...tls, handshakeTimeout: headTimeoutMs }, handle)
+  server.maxHeadersCount = headersMax
+  guardUpgrades(server, (request) => upgradeRefusal(refusalOf(request)))
+  const sockets = trackSockets(server, connections)
   const port = await bind(server, options)
+  server.on('error', (error) => {
+    refused.error += 1
+    options.onError(error)
+  })
+  const sweep = setInterval(() => {
+    slow.sweep()
+    connections.endIdle(strangerIdleMs)
+  }, sweepMs).unref()
   const host = options.listen.host.includes(':') ? `[${options.listen.host}]` : options.listen.host
   return {
     server,
     url: `${tls === undefined ? 'http' : 'https'}://${host}:${port}`,
-    close: (graceMs) => close(server, sockets, graceMs),
+    connections,
+    figures: () => listenerFigures(connections, slow, refused),
+    close: (graceMs) => {
+      clearInterval(sweep)
+      return close(server, sockets, graceMs)
+    },
   }
 }
 
+const serverOptions = {
+  maxHeaderSize: headBytesMax,
+  headersTimeout: headTimeoutMs,
+  requestTimeout: requestTimeoutMs,
+  keepAliveTimeout: keepAliveMs,
+  connectionsCheckingInterval: sweepMs,
+} as const
+
+type RefusalOf = (request: IncomingMessage) => GateRefusal | undefined
+
+function refuser(options: ListenOptions, refused: RefusalCounts): RefusalOf {
+  const hosts = [...options.hosts, options.listen.host]
+  const gate = originGate({ isSecure: options.tls !== undefined, hosts, origins: options.origins })
+  return ({ method = '', headers, socket }) => {
+    const refusal = gate({
+      method,
+      host: headers.host,
+      origin: headers.origin,
+      site: textOf(headers['sec-fetch-site']),
+      mode: textOf(headers['sec-fetch-mode']),
+      localAddress: socket.localAddress,
+      localPort: socket.localPort,
+    })
+    if (refusal !== undefined) refused[refusal.why] += 1
+    return refusal
+  }
+}
+
+function textOf(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : header?.[0]
+}
+
+function upgradeRefusal(refusal: GateRefusal | undefined): ReturnType<typeof pageOf> | undefined {
+  return refusal === undefined ? undefined : pageOf(refusal)
+}
+
+function pageOf({ text }: GateRefusal): {
+  readonly status: number
+  readonly contentType: string
+  readonly body: string
+} {
+  return { status: 403, contentType: problemContentType, body: forbiddenPage(text) }
+}
+
+function handler(
+  { fetch }: ListenOptions,
+  refusalOf: RefusalOf,
+  slow: SlowExchanges,
+  connections: Connections,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  const listener = getRequestListener((request, { incoming }) => fetch(request, incoming.socket), {
+    overrideGlobalObjects: false,
+  })
+  return (request, response) => {
+    const refusal = refusalOf(request)
+    if (refusal !== undefined) return refuse(response, refusal)
+    slow.begin(request, response)
+    void listener(request, response).then(() => {
+      connections.touch(request.socket)
+      slow.answered(response)
+    })
+  }
+}
+
+function refuse(response: ServerResponse, refusal: GateRefusal): void {
+  const { status, contentType, body } = pageOf(refusal)
+  response.writeHead(status, { 'content-type': contentType, connection: 'close' }).end(body)
+}
+
 /** Upgraded connections are no longer the server's; they are remembered here. */
-function trackSockets(server: Server): ReadonlySet<Socket> {
+function trackSockets(server: Server, connections: Connections): ReadonlySet<Socket> {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
+    connections.open(socket)
   })
   return sockets
+}
+
+function listenerFigures(
+  connections: Connections,
+  slow: SlowExchanges,
+  refused: RefusalCounts,
+): readonly Figure[] {
+  const { displaced, idle, refused: full } = connections.counts
+  const { slowBodies, slowAnswers, answersForRoom } = slow.counts
+  const why = { ...refused, full, displaced, idle, slowBodies, slowAnswers, answersForRoom }
+  return [
+    ...(['stranger', 'client', 'peer'] as const).map((of) => ({
+      name: 'trilithon_connections',
+      help: 'Open connections, by what they have proven to be.',
+      value: connections.count(of),
+      labels: { of },
+    })),
+    ...Object.entries(why).map(([reason, value]) => ({
+      name: 'trilithon_turned_away_total',
+      help: 'Requests and connections refused or ended by the listener, by reason.',
+      value,
+      labels: { reason: reason.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`) },
+    })),
+    {
+      name: 'trilithon_waiting_answer_bytes',
+      help: 'Of HTTP answers that wait to be taken.',
+      value: slow.answerBytes,
+    },
+  ]
 }
 
 function bind(server: Server, options: ListenOptions): Promise<number> {

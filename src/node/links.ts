@@ -1,6 +1,7 @@
 /** The two transports of a node on its one listener: links to the other nodes, and from clients. */
 import type { Server } from 'node:http'
 import type { Logger } from 'pino'
+import type { Connections } from '../adapters/connections.ts'
 import { WsClientDialer, WsClientListener } from '../adapters/ws-clients.ts'
 import type { LinkLog, TransportCounters } from '../adapters/ws-link.ts'
 import { WsPeerTransport } from '../adapters/ws-peers.ts'
@@ -26,22 +27,28 @@ export interface Links {
 
 export interface LinksOptions {
   readonly server: Server
+  readonly connections: Connections
   readonly config: NodeConfig
-  /** Absent: none; the other side must have none either. */
+  /** The clients'. Absent: none; the other side must have none either. */
   readonly secret: string | undefined
+  /** What nodes prove themselves to one another with. */
+  readonly peerSecret: string
   readonly logger: Logger
 }
 
 const clientsMax = 10_000
 const clientQueueBytesMax: number = 64 * 1024 * 1024
 
-export function openLinks({ server, config, secret = '', logger }: LinksOptions): Links {
+export function openLinks(options: LinksOptions): Links {
+  const { server, connections, config, secret = '', peerSecret, logger } = options
   const { node, cluster, limits } = config
   const own = config.nodes.find(({ id }) => id === node)
   const log: LinkLog = (message, detail) => logger.info(detail, message)
-  const common = { node, cluster, server, secret, log, clock: systemClock, random: systemRandom }
+  const ports = { log, clock: systemClock, random: systemRandom }
+  const common = { node, cluster, server, connections, secret, ...ports }
   const peers = new WsPeerTransport<PeerFrame>({
     ...common,
+    secret: peerSecret,
     codec: { encode: encodePeerFrame, decode: decodePeerFrame },
     queueBytesMax: limits.peerQueueBytesMax,
     peers: config.nodes

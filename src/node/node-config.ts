@@ -2,6 +2,7 @@
 import type { ClusterId, NodeId } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Listen, LogLevel, NodeAddress } from './config-values.ts'
+import type { ListenerSettings } from './listener-settings.ts'
 
 export interface NodeConfig {
   readonly cluster: ClusterId
@@ -11,6 +12,8 @@ export interface NodeConfig {
   readonly data: string
   readonly nodes: readonly NodeAddress[]
   readonly secretFile: string | undefined
+  /** Of what nodes prove to one another with. Absent: see `peer-secret.ts`. */
+  readonly peerSecretFile?: string | undefined
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
   readonly insecure: boolean
   readonly logLevel: LogLevel
@@ -18,4 +21,8 @@ export interface NodeConfig {
   /** Other replica sets that each take a copy of a cell whose own set is silent; 0: none. */
   readonly bufferCopies: number
   readonly limits: Limits
+  /** Absent: the defaults. */
+  readonly listener?: ListenerSettings
+  /** Bodies of the HTTP requests at work, together; absent: the default. */
+  readonly requestBytesMax?: number
 }

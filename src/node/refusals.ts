@@ -17,6 +17,18 @@ export function unauthorized(): Response {
   return problemResponse(401, 'forbidden', detail, { 'www-authenticate': 'Bearer' })
 }
 
+/** To who has no room here, among others; `text` says why and what to do. */
+export function overloaded(text: string): Response {
+  return problemResponse(503, 'overloaded', text, { 'retry-after': '1', connection: 'close' })
+}
+
+export const problemContentType = 'application/problem+json'
+
+/** The body of a refusal that is made before there is a request to answer. */
+export function forbiddenPage(detail: string): string {
+  return problemText(403, 'forbidden', detail)
+}
+
 /** RFC 9457, as the gateway answers. */
 function problemResponse(
   status: number,
@@ -24,10 +36,13 @@ function problemResponse(
   detail: string,
   headers: Readonly<Record<string, string>>,
 ): Response {
-  const type = `urn:trilithon:problem:${code}`
-  const body = { type, title: detail, status, detail, code, retry: retryByCode[code] }
-  return new Response(JSON.stringify(body), {
+  return new Response(problemText(status, code, detail), {
     status,
-    headers: { 'content-type': 'application/problem+json', ...headers },
+    headers: { 'content-type': problemContentType, ...headers },
   })
+}
+
+function problemText(status: number, code: StoreErrorCode, detail: string): string {
+  const type = `urn:trilithon:problem:${code}`
+  return JSON.stringify({ type, title: detail, status, detail, code, retry: retryByCode[code] })
 }

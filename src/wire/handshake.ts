@@ -1,28 +1,32 @@
 /**
  * The handshake that opens every link, pure: what each side says, checks and proves.
  *
- *   hello    who I am: role, cluster, node, protocol range, a nonce, and what my store says
- *   proof    HMAC-SHA256 over both nonces and names under the cluster's secret
- *   welcome  you are admitted; frames may follow
- *   refuse   why not; the link ends
+ *   dialer → listener   hello    who I am: role, cluster, node, protocol range, a nonce
+ *   listener → dialer   hello    the same
+ *   dialer → listener   proof    HMAC-SHA256 over both hellos under the secret of the dialer's role
+ *   listener → dialer   tell     what my store says, with an HMAC over it and both hellos: its proof, too
+ *   dialer → listener   tell     the same of the dialer, once it has checked the listener's
+ *   listener → dialer   welcome  the link is up; frames may follow
+ *   either way          refuse   why not; the link ends
  *
- * Both sides send a hello at once and a proof on the other's hello. A link is up for a side when it
- * has welcomed the other and was welcomed. Nothing the other side says is used before its proof: a
- * refusal least of all, since the driver may end the node for it. A proof names the side it comes
- * from, so that two listeners cannot be made to prove themselves to each other by somebody between
- * them. Who changes bytes on the way of a true link is kept out by TLS, not here.
+ * The listener proves nothing to a stranger: who only connects gets nothing to try secrets on. Nothing
+ * the other side says is used before its proof: a refusal least of all, since the driver may end the
+ * node for it. A proof names the side it comes from, so that nobody between two sides can hand one of
+ * them its own. Who changes bytes on the way of a true link is kept out by TLS, not here.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { pack, unpack } from '../base/pack.ts'
+import { pack, unpack, type Packable } from '../base/pack.ts'
 import type { LinkInfo } from '../ports/transport.ts'
 
-/** The protocol versions this build speaks. */
-export const protocolMin = 3
-export const protocolMax = 3
+/** The protocol versions this build speaks. 4: the dialer proves itself first. */
+export const protocolMin = 4
+export const protocolMax = 4
 
 export const nonceBytes = 16
-/** A hello and everything else before the first frame stays below this. */
+/** All that a side says before it has proven itself stays below this, its one word or several. */
 export const handshakeBytesMax = 4096
+/** Of a refusal's reason, characters. */
+export const reasonCharsMax = 500
 
 export type Role = 'peer' | 'node' | 'client'
 export type Side = 'dialer' | 'listener'
@@ -39,12 +43,17 @@ export interface Hello {
   /** Empty from a client. */
   readonly node: string
   readonly nonce: Uint8Array
+}
+
+/** A side that has proven itself, with what it told of itself. */
+export interface Met extends Hello {
   readonly info: LinkInfo
 }
 
 export type HandshakeMessage =
   | { readonly kind: 'hello'; readonly hello: Hello }
   | { readonly kind: 'proof'; readonly mac: Uint8Array }
+  | { readonly kind: 'tell'; readonly info: LinkInfo; readonly mac: Uint8Array }
   | { readonly kind: 'welcome' }
   | { readonly kind: 'refuse'; readonly reason: string }
 
@@ -54,13 +63,15 @@ const roles: readonly string[] = ['peer', 'node', 'client'] satisfies Role[]
 export function encodeHandshake(message: HandshakeMessage): Uint8Array {
   switch (message.kind) {
     case 'hello': {
-      const { side, role, cluster, node, nonce, info } = message.hello
+      const { side, role, cluster, node, nonce } = message.hello
       const range = [message.hello.protocolMin, message.hello.protocolMax]
-      const of = [info.storeId, info.incarnation, info.durableFlush, info.wallMicros]
-      return pack([messageFormat, 'hello', side, role, range, cluster, node, nonce, of])
+      // Up to version 3 the store's words stood last: such a side reads on, and says what differs.
+      return pack([messageFormat, 'hello', side, role, range, cluster, node, nonce, []])
     }
     case 'proof':
       return pack([messageFormat, 'proof', message.mac])
+    case 'tell':
+      return pack([messageFormat, 'tell', fieldsOf(message.info), message.mac])
     case 'welcome':
       return pack([messageFormat, 'welcome'])
     case 'refuse':
@@ -68,31 +79,39 @@ export function encodeHandshake(message: HandshakeMessage): Uint8Array {
   }
 }
 
+function fieldsOf({ storeId, incarnation, durableFlush, wallMicros }: LinkInfo): Packable[] {
+  return [storeId, incarnation, durableFlush, wallMicros]
+}
+
 /** The message, or undefined for anything else. */
 export function decodeHandshake(bytes: Uint8Array): HandshakeMessage | undefined {
   if (bytes.length > handshakeBytesMax) return undefined
   const fields = unpack(bytes)
   if (!Array.isArray(fields) || fields[0] !== messageFormat) return undefined
-  const [, kind, first]: unknown[] = fields
+  const [, kind, first, second]: unknown[] = fields
   if (kind === 'welcome') return { kind }
-  if (kind === 'refuse' && typeof first === 'string') return { kind, reason: first.slice(0, 500) }
+  if (kind === 'refuse' && typeof first === 'string') {
+    return { kind, reason: first.slice(0, reasonCharsMax) }
+  }
   if (kind === 'proof' && first instanceof Uint8Array) return { kind, mac: first }
+  if (kind === 'tell' && Array.isArray(first) && second instanceof Uint8Array) {
+    const info = decodeInfo(first)
+    return info && { kind, info, mac: second }
+  }
   if (kind !== 'hello') return undefined
   const hello = decodeHello(fields.slice(2))
   return hello === undefined ? undefined : { kind, hello }
 }
 
 function decodeHello(fields: readonly unknown[]): Hello | undefined {
-  const [side, role, range, cluster, node, nonce, of] = fields
+  const [side, role, range, cluster, node, nonce] = fields
   if (side !== 'dialer' && side !== 'listener') return undefined
-  if (!isRole(role) || !Array.isArray(range) || !Array.isArray(of)) return undefined
+  if (!isRole(role) || !Array.isArray(range)) return undefined
   if (typeof cluster !== 'string' || typeof node !== 'string') return undefined
   if (!(nonce instanceof Uint8Array) || nonce.length !== nonceBytes) return undefined
   const [lowest, highest]: unknown[] = range
   if (!isCount(lowest) || !isCount(highest) || lowest > highest) return undefined
-  const info = decodeInfo(of)
-  const protocol = { protocolMin: lowest, protocolMax: highest }
-  return info && { side, role, ...protocol, cluster, node, nonce, info }
+  return { side, role, protocolMin: lowest, protocolMax: highest, cluster, node, nonce }
 }
 
 function isRole(value: unknown): value is Role {
@@ -150,15 +169,44 @@ function isWrongWay(own: Hello, theirs: Hello): boolean {
 
 /** What `prover` sends to `verifier`: bound to both hellos, so that it is of no use elsewhere. */
 export function proofOf(secret: string, prover: Hello, verifier: Hello): Uint8Array {
+  return macOf(secret, 'proof', prover, verifier, [])
+}
+
+/** The same over what it tells of itself: nobody else's words pass for its own. */
+export function tellOf(secret: string, prover: Hello, verifier: Hello, info: LinkInfo): Uint8Array {
+  return macOf(secret, 'tell', prover, verifier, fieldsOf(info))
+}
+
+export function isProof(mac: Uint8Array, secret: string, prover: Hello, verifier: Hello): boolean {
+  return isSame(mac, proofOf(secret, prover, verifier))
+}
+
+export function isTold(
+  { info, mac }: { readonly info: LinkInfo; readonly mac: Uint8Array },
+  secret: string,
+  prover: Hello,
+  verifier: Hello,
+): boolean {
+  return isSame(mac, tellOf(secret, prover, verifier, info))
+}
+
+function macOf(
+  secret: string,
+  word: 'proof' | 'tell',
+  prover: Hello,
+  verifier: Hello,
+  told: readonly Packable[],
+): Uint8Array {
   const bound = pack([
-    'trilithon handshake',
+    `trilithon handshake ${word}`,
     ...[prover.side, prover.role, prover.cluster, prover.node, prover.nonce],
     ...[verifier.side, verifier.role, verifier.cluster, verifier.node, verifier.nonce],
+    told,
   ])
   return createHmac('sha256', secret).update(bound).digest()
 }
 
-export function isProof(mac: Uint8Array, secret: string, prover: Hello, verifier: Hello): boolean {
-  const wanted = proofOf(secret, prover, verifier)
+/** In a time that tells nothing of where they differ. */
+function isSame(mac: Uint8Array, wanted: Uint8Array): boolean {
   return mac.length === wanted.length && timingSafeEqual(mac, wanted)
 }

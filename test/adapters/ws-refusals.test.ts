@@ -18,6 +18,7 @@ import {
   proofOf,
   protocolMax,
   protocolMin,
+  tellOf,
   type HandshakeMessage,
   type Hello,
 } from '../../src/wire/handshake.ts'
@@ -86,13 +87,14 @@ async function startNode(name: string, peers: Readonly<Record<string, number>>):
 }
 
 const ownHello: Hello = {
-  ...{ side: 'dialer', role: 'peer', protocolMin, protocolMax, cluster, node: 'n0', info },
+  ...{ side: 'dialer', role: 'peer', protocolMin, protocolMax, cluster, node: 'n0' },
   nonce: Buffer.alloc(16, 9),
 }
 
 /** Says hello as `hello` does, proves itself, and resolves with all that was answered. */
 async function converse(url: string, hello: Hello, key = secret): Promise<HandshakeMessage[]> {
   const answers: HandshakeMessage[] = []
+  let theirs: Hello | undefined
   const socket = new WebSocket(url)
   socket.on('open', () => socket.send(encodeHandshake({ kind: 'hello', hello })))
   socket.on('error', () => undefined)
@@ -101,8 +103,13 @@ async function converse(url: string, hello: Hello, key = secret): Promise<Handsh
     if (message === undefined) return
     answers.push(message)
     if (message.kind === 'welcome') socket.close()
-    if (message.kind !== 'hello') return
-    socket.send(encodeHandshake({ kind: 'proof', mac: proofOf(key, hello, message.hello) }))
+    if (message.kind === 'hello') {
+      theirs = message.hello
+      socket.send(encodeHandshake({ kind: 'proof', mac: proofOf(key, hello, theirs) }))
+    }
+    if (message.kind !== 'tell' || theirs === undefined) return
+    const mac = tellOf(key, hello, theirs, info)
+    socket.send(encodeHandshake({ kind: 'tell', info, mac }))
   })
   await new Promise((resolve) => socket.on('close', resolve))
   return answers
@@ -164,7 +171,7 @@ test('clients without the secret or with other versions are told why, too', asyn
   })
   onTestFinished(() => listener.close())
   const url = `ws://127.0.0.1:${port}/v1/client`
-  const client: Hello = { ...ownHello, role: 'client', cluster: '', node: '', info: {} }
+  const client: Hello = { ...ownHello, role: 'client', cluster: '', node: '' }
   expect(reasonIn(await converse(url, client, ''))).toMatch(/^secret: /)
   expect(reasonIn(await converse(url, { ...client, protocolMin: 7, protocolMax: 7 }))).toMatch(
     /^protocol: /,

@@ -8,12 +8,16 @@ import {
   handshakeBytesMax,
   helloProblem,
   isProof,
+  isTold,
   nonceBytes,
   proofOf,
+  protocolMin,
+  tellOf,
   type Expected,
   type HandshakeMessage,
   type Hello,
 } from '../../src/wire/handshake.ts'
+import type { LinkInfo } from '../../src/ports/transport.ts'
 
 const count = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
 const name = fc.stringMatching(/^[a-z0-9-]{0,32}$/)
@@ -25,19 +29,22 @@ const hello: fc.Arbitrary<Hello> = fc
     role: fc.constantFrom('peer', 'node', 'client'),
     range: fc.tuple(count, count).map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const),
     ...{ cluster: name, node: name, nonce },
-    info: fc.oneof(
-      fc.constant({}),
-      fc.record(
-        { storeId: fc.uuid(), incarnation: count, durableFlush: count, wallMicros: count },
-        { requiredKeys: ['storeId', 'incarnation', 'durableFlush'] },
-      ),
-    ),
   })
   .map(({ range: [protocolMin, protocolMax], ...rest }) => ({ ...rest, protocolMin, protocolMax }))
 
+const info: fc.Arbitrary<LinkInfo> = fc.oneof(
+  fc.constant({}),
+  fc.record(
+    { storeId: fc.uuid(), incarnation: count, durableFlush: count, wallMicros: count },
+    { requiredKeys: ['storeId', 'incarnation', 'durableFlush'] },
+  ),
+)
+const mac = fc.uint8Array().map(Buffer.from)
+
 const message: fc.Arbitrary<HandshakeMessage> = fc.oneof(
   fc.record({ kind: fc.constant('hello' as const), hello }),
-  fc.record({ kind: fc.constant('proof' as const), mac: fc.uint8Array().map(Buffer.from) }),
+  fc.record({ kind: fc.constant('proof' as const), mac }),
+  fc.record({ kind: fc.constant('tell' as const), info, mac }),
   fc.record({ kind: fc.constant('welcome' as const) }),
   fc.record({ kind: fc.constant('refuse' as const), reason: fc.string({ maxLength: 100 }) }),
 )
@@ -87,15 +94,10 @@ test.each([
   ['an empty range', pack([1, 'hello', 'dialer', 'peer', [2, 1], 'c', 'n', zeros, []])],
   ['an unknown side', pack([1, 'hello', 'both', 'peer', [1, 1], 'c', 'n', zeros, []])],
   ['an unknown role', pack([1, 'hello', 'dialer', 'boss', [1, 1], 'c', 'n', zeros, []])],
-  ['half a store', pack([1, 'hello', 'dialer', 'peer', [1, 1], 'c', 'n', zeros, ['id', 1]])],
-  [
-    'a negative flush',
-    pack([1, 'hello', 'dialer', 'peer', [1, 1], 'c', 'n', zeros, ['id', 1, -1]]),
-  ],
-  [
-    'a clock before its time',
-    pack([1, 'hello', 'dialer', 'peer', [1, 1], 'c', 'n', zeros, ['id', 1, 1, -1]]),
-  ],
+  ['half a store', pack([1, 'tell', ['id', 1], zeros])],
+  ['a negative flush', pack([1, 'tell', ['id', 1, -1], zeros])],
+  ['a clock before its time', pack([1, 'tell', ['id', 1, 1, -1], zeros])],
+  ['a store without a proof', pack([1, 'tell', ['id', 1, 1]])],
   ['a proof that is text', pack([1, 'proof', 'text'])],
   ['a word too long', pack([1, 'refuse', 'x'.repeat(handshakeBytesMax)])],
 ])('%s is no word of a handshake', (_, bytes) => {
@@ -104,11 +106,11 @@ test.each([
 
 const n1: Hello = {
   ...{ side: 'dialer', role: 'peer', protocolMin: 1, protocolMax: 3, cluster: 'c', node: 'n1' },
-  ...{ nonce: Buffer.alloc(nonceBytes, 1), info: {} },
+  nonce: Buffer.alloc(nonceBytes, 1),
 }
 const n2: Hello = {
   ...{ side: 'listener', role: 'peer', protocolMin: 2, protocolMax: 5, cluster: 'c', node: 'n2' },
-  ...{ nonce: Buffer.alloc(nonceBytes, 2), info: {} },
+  nonce: Buffer.alloc(nonceBytes, 2),
 }
 const client: Hello = { ...n1, role: 'client', cluster: '', node: '' }
 const node: Hello = { ...n2, role: 'node' }
@@ -168,6 +170,32 @@ test('a proof holds for its secret, its two hellos and its direction, and for no
     expect(isProof(mac, 'secret', { ...n1, ...change }, n2)).toBe(false)
     expect(isProof(mac, 'secret', n1, { ...n2, ...change })).toBe(false)
   }
+})
+
+test('what a side tells is bound to its proof: no other words, and no other use of them', () => {
+  const told: LinkInfo = { storeId: 's', incarnation: 1, durableFlush: 7, wallMicros: 3 }
+  const mac = tellOf('secret', n1, n2, told)
+  expect(isTold({ info: told, mac }, 'secret', n1, n2)).toBe(true)
+  expect(isTold({ info: told, mac }, 'secret', n2, n1)).toBe(false)
+  expect(isTold({ info: { ...told, durableFlush: 8 }, mac }, 'secret', n1, n2)).toBe(false)
+  expect(isTold({ info: { ...told, storeId: 't' }, mac }, 'secret', n1, n2)).toBe(false)
+  // A proof says nothing of a store, and nobody makes one say that there is none.
+  const proof = proofOf('secret', n1, n2)
+  expect(isTold({ info: {}, mac: proof }, 'secret', n1, n2)).toBe(false)
+  expect(isProof(tellOf('secret', n1, n2, {}), 'secret', n1, n2)).toBe(false)
+})
+
+test('a hello of version 3, which told of its store, is read, and refused for its version', () => {
+  const range = [3, 3]
+  const told = ['0b2f6f0e-6f0a-4c0e-8f59-6d1f5a2c7e31', 1, 9, 5]
+  const bytes = pack([1, 'hello', 'dialer', 'peer', range, 'c', 'n1', zeros, told])
+  const decoded = decodeHandshake(bytes)
+  expect(decoded).toMatchObject({ kind: 'hello', hello: { node: 'n1', protocolMax: 3 } })
+  if (decoded?.kind !== 'hello') return
+  const own = { ...n2, protocolMin, protocolMax: protocolMin }
+  expect(helloProblem(own, decoded.hello, peerOfC)).toBe(
+    'protocol: this side speaks versions 4 to 4, the other 3 to 3',
+  )
 })
 
 test('without a secret the proofs are those of an empty key: both sides must have none', () => {

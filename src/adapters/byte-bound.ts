@@ -1,0 +1,32 @@
+/** Counts what comes in over a connection, and tells when it is more than it may be. */
+import type { Socket } from 'node:net'
+import { assert } from '../base/assert.ts'
+
+export interface ByteBound {
+  /** Whatever comes from now on is not bounded here. */
+  release(): void
+}
+
+/**
+ * Calls `onExcess` once, when more than `bytesMax` have come in since. Listens after whoever reads the
+ * connection already: who is released by what a chunk says may have more in the same chunk.
+ */
+export function boundBytes(raw: Socket, bytesMax: number, onExcess: () => void): ByteBound {
+  let bytes = 0
+  let isOver = false
+  const release = (): void => {
+    isOver = true
+    raw.off('data', count)
+  }
+  const count = (chunk: Buffer): void => {
+    // An event that is under way still reaches a listener that has just been taken off.
+    if (isOver) return
+    bytes += chunk.length
+    if (bytes <= bytesMax) return
+    release()
+    onExcess()
+    assert(raw.destroyed, 'HELLO-3: a stranger goes on after it has sent too much')
+  }
+  raw.on('data', count)
+  return { release }
+}

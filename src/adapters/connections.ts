@@ -1,0 +1,220 @@
+/**
+ * The connections of a listener, and who may have one more. Whoever connects is a stranger, until a
+ * link or a request has proven to be a client's or a peer's. Strangers have a part of the room, and the
+ * newest of them comes in: for it the oldest one of the address with most of them is ended. So whoever
+ * holds connections without a proof holds them only as long as nobody wants the room.
+ *
+ * DOOR-1  Strangers never take the room of those who have proven themselves, nor the other way about.
+ * DOOR-2  A peer always has room: there are as many as the cluster has nodes.
+ */
+import type { Socket } from 'node:net'
+import { assert } from '../base/assert.ts'
+import type { Clock } from '../ports/clock.ts'
+
+/** All are counts of connections. */
+export interface ConnectionLimits {
+  /** In all, but for those of peers. */
+  readonly connectionsMax: number
+  /** Of clients of one address; those of this machine itself are bounded together only. */
+  readonly connectionsPerAddressMax: number
+  /** Of strangers, among those in all. */
+  readonly unprovenMax: number
+  readonly unprovenPerAddressMax: number
+}
+
+/** What a connection is taken for. */
+export type Standing = 'stranger' | 'client' | 'peer'
+
+/** The part of a socket that this looks at. */
+export type Connection = Pick<
+  Socket,
+  'remoteAddress' | 'remotePort' | 'localAddress' | 'destroy' | 'once' | 'destroyed'
+>
+
+/** What has become of connections, for metrics. */
+export interface ConnectionCounts {
+  opened: number
+  /** Strangers ended for a newer one. */
+  displaced: number
+  /** Strangers ended because they said nothing for too long. */
+  idle: number
+  /** Clients refused because there are too many, in all or from their address. */
+  refused: number
+}
+
+interface Held {
+  readonly key: string
+  readonly address: string
+  readonly connection: Connection
+  standing: Standing
+  activeMs: number
+}
+
+export class Connections {
+  readonly counts: ConnectionCounts = { opened: 0, displaced: 0, idle: 0, refused: 0 }
+  readonly #limits: ConnectionLimits
+  readonly #clock: Clock
+  readonly #held = new Map<string, Held>()
+  /** By address; the oldest first. */
+  readonly #strangers = new Map<string, Set<Held>>()
+  #strangerCount = 0
+  readonly #clients = new Map<string, number>()
+  #clientCount = 0
+
+  constructor(limits: ConnectionLimits, clock: Clock) {
+    this.#limits = limits
+    this.#clock = clock
+  }
+
+  count(standing: Standing): number {
+    if (standing === 'stranger') return this.#strangerCount
+    if (standing === 'client') return this.#clientCount
+    return this.#held.size - this.#strangerCount - this.#clientCount
+  }
+
+  /** Takes a connection that has just been made, and ends an older one for it where there is no room. */
+  open(connection: Connection): void {
+    const key = keyOf(connection)
+    // It is gone already, and nothing is known of it any more.
+    if (key === undefined) return void connection.destroy()
+    this.counts.opened += 1
+    const address = groupOf(connection.remoteAddress ?? '')
+    const activeMs = this.#clock.monotonicMs()
+    const held: Held = { key, address, connection, standing: 'stranger', activeMs }
+    const older = this.#held.get(key)
+    if (older !== undefined) this.#forget(older)
+    this.#held.set(key, held)
+    connection.once('close', () => this.#forget(held))
+    const strangers = this.#strangers.get(address) ?? new Set()
+    this.#strangers.set(address, strangers.add(held))
+    this.#strangerCount += 1
+    const { unprovenMax, unprovenPerAddressMax } = this.#limits
+    if (strangers.size > unprovenPerAddressMax) this.#displace(address)
+    else if (this.#strangerCount > unprovenMax) this.#displace(this.#busiest())
+    assert(this.#strangerCount <= unprovenMax, 'DOOR-1: strangers have more room than theirs')
+  }
+
+  /**
+   * Says that a connection is of somebody who has proven so. The reason, where it may not stay as such:
+   * then it is a stranger's as before.
+   */
+  prove(connection: Connection, as: 'client' | 'peer'): string | undefined {
+    const held = this.#find(connection)
+    if (held === undefined || held.standing !== 'stranger') return undefined
+    const problem = as === 'client' ? this.#fullFor(held.address) : undefined
+    assert(as === 'client' || problem === undefined, 'DOOR-2: a peer is refused for want of room')
+    if (problem !== undefined) {
+      this.counts.refused += 1
+      return problem
+    }
+    this.#noStranger(held)
+    held.standing = as
+    if (as === 'peer') return undefined
+    this.#clients.set(held.address, this.#clientsOf(held.address) + 1)
+    this.#clientCount += 1
+    assert(this.#clientCount <= this.#clientsMax, 'DOOR-1: clients have the room of strangers')
+    return undefined
+  }
+
+  /** Something has been done for a stranger just now: health was asked. */
+  touch(connection: Connection): void {
+    const held = this.#find(connection)
+    if (held !== undefined) held.activeMs = this.#clock.monotonicMs()
+  }
+
+  /** Ends strangers that nothing has been done for in so long. */
+  endIdle(idleMs: number): void {
+    const before = this.#clock.monotonicMs() - idleMs
+    for (const strangers of this.#strangers.values()) {
+      for (const held of strangers) {
+        if (held.activeMs > before) continue
+        this.counts.idle += 1
+        this.#end(held)
+      }
+    }
+  }
+
+  get #clientsMax(): number {
+    return this.#limits.connectionsMax - this.#limits.unprovenMax
+  }
+
+  #clientsOf(address: string): number {
+    return this.#clients.get(address) ?? 0
+  }
+
+  #fullFor(address: string): string | undefined {
+    const { connectionsMax, connectionsPerAddressMax } = this.#limits
+    if (this.#clientCount >= this.#clientsMax) {
+      return `overloaded: ${this.#clientCount} connections are open, as many as may be (of connections_max ${connectionsMax}); ask another node`
+    }
+    if (address === ownMachine || this.#clientsOf(address) < connectionsPerAddressMax)
+      return undefined
+    return `overloaded: your address has ${connectionsPerAddressMax} connections here, as many as one may have (connections_per_address_max)`
+  }
+
+  #find(connection: Connection): Held | undefined {
+    const key = keyOf(connection)
+    return key === undefined ? undefined : this.#held.get(key)
+  }
+
+  #busiest(): string {
+    let busiest = ''
+    let most = 0
+    for (const [address, strangers] of this.#strangers) {
+      if (strangers.size <= most) continue
+      busiest = address
+      most = strangers.size
+    }
+    return busiest
+  }
+
+  #displace(address: string): void {
+    const [oldest] = this.#strangers.get(address) ?? []
+    if (oldest === undefined) return
+    this.counts.displaced += 1
+    this.#end(oldest)
+  }
+
+  #end(held: Held): void {
+    this.#forget(held)
+    held.connection.destroy()
+  }
+
+  #forget(held: Held): void {
+    if (this.#held.get(held.key) !== held) return
+    this.#held.delete(held.key)
+    if (held.standing === 'stranger') this.#noStranger(held)
+    if (held.standing !== 'client') return
+    this.#clientCount -= 1
+    const others = this.#clientsOf(held.address) - 1
+    if (others > 0) this.#clients.set(held.address, others)
+    else this.#clients.delete(held.address)
+  }
+
+  #noStranger(held: Held): void {
+    const strangers = this.#strangers.get(held.address)
+    if (strangers?.delete(held) !== true) return
+    this.#strangerCount -= 1
+    if (strangers.size === 0) this.#strangers.delete(held.address)
+  }
+}
+
+/** Both ends: what TLS makes of a connection is another object, with the same ends. */
+function keyOf({ remoteAddress, remotePort, localAddress }: Connection): string | undefined {
+  if (remoteAddress === undefined) return undefined
+  return `${remoteAddress} ${remotePort ?? 0} ${localAddress ?? ''}`
+}
+
+const ownMachine = 'loopback'
+
+/** Who has one address of IPv6 has as many as it likes: those of a network of 64 bits count as one. */
+function groupOf(address: string): string {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')
+  if (plain.startsWith('127.') || plain === '::1') return ownMachine
+  if (!plain.includes(':')) return plain
+  const [head = '', tail] = plain.split('::')
+  const first = head === '' ? [] : head.split(':')
+  const last = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = Math.max(0, 8 - first.length - last.length)
+  return [...first, ...Array.from({ length: zeros }, () => '0'), ...last].slice(0, 4).join(':')
+}
