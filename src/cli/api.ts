@@ -5,11 +5,7 @@ import { version } from './version.ts'
 import type { Node } from '../node/compose.ts'
 import type { Fetch } from '../node/http-server.ts'
 
-export function apiOf(
-  node: Node,
-  onBug: (error: Error) => void,
-  requestBytesMax: number,
-): Fetch {
+export function apiOf(node: Node, onBug: (error: Error) => void, requestBytesMax: number): Fetch {
   const bodies = new BodyRoom(requestBytesMax)
   const gateway = createGateway({ cells: node.cells, onBug, version, bodies })
   return (request) => gateway.fetch(request)

@@ -86,10 +86,7 @@ export function checkListener(
   complain('listen', text)
 }
 
-function lackingSecurity(
-  config: ListenerConfig,
-  others: readonly string[],
-): string | undefined {
+function lackingSecurity(config: ListenerConfig, others: readonly string[]): string | undefined {
   const lacking: string[] = []
   if (config.tls === undefined) lacking.push('tls.cert_file and tls.key_file')
   if (config.secretFile === undefined) lacking.push('secret_file')

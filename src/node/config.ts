@@ -78,11 +78,7 @@ export function buildConfig(sources: ConfigSources): ConfigResult {
     tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
     insecure: take('insecure', truthOf) ?? false,
     logLevel: take('log_level', logLevelOf) ?? ('info' as const),
-    drainTimeoutMs:
-      take('drain_timeout_ms', (at) => countOf(at, 0, drainTimeoutMaxMs)) ?? drainTimeoutDefaultMs,
-    bufferCopies: take('buffer_copies', (at) => countOf(at, 0, numberMax)) ?? bufferCopiesDefault,
-    requestBytesMax:
-      take('request_bytes_max', (at) => countOf(at, 1, numberMax)) ?? requestBytesMaxDefault,
+    ...takeNumbers(take),
     limits: takeLimits(take),
     listener: takeListenerSettings(take),
   }
@@ -95,6 +91,18 @@ export function buildConfig(sources: ConfigSources): ConfigResult {
   const contradictions = checkConfig(config, origins)
   if (contradictions.length > 0) return { ok: false, problems: contradictions }
   return { ok: true, config, settings: effectiveSettings(config, origins), origins }
+}
+
+function takeNumbers(
+  take: Take,
+): Pick<NodeConfig, 'drainTimeoutMs' | 'bufferCopies' | 'requestBytesMax'> {
+  const count = (name: string, least: number, most: number): number | undefined =>
+    take(name, (at) => countOf(at, least, most))
+  return {
+    drainTimeoutMs: count('drain_timeout_ms', 0, drainTimeoutMaxMs) ?? drainTimeoutDefaultMs,
+    bufferCopies: count('buffer_copies', 0, numberMax) ?? bufferCopiesDefault,
+    requestBytesMax: count('request_bytes_max', 1, numberMax) ?? requestBytesMaxDefault,
+  }
 }
 
 function takeLimits(take: Take): Limits {

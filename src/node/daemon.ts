@@ -50,11 +50,7 @@ export interface DaemonOptions {
   readonly logger: Logger
   readonly version: string
   /** Makes the HTTP API of a node; the gateway stands above this folder. */
-  readonly gateway: (
-    node: Node,
-    onBug: (error: Error) => void,
-    requestBytesMax: number,
-  ) => Fetch
+  readonly gateway: (node: Node, onBug: (error: Error) => void, requestBytesMax: number) => Fetch
   /** The flag that chooses another port, for the message about a busy one. */
   readonly portFlag: string
   /** Files that it may have open: its part, where it shares its process. Absent: what the system allows. */

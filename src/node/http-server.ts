@@ -5,7 +5,13 @@
  * Whoever may connect is a stranger at first: what it may hold of connections, bytes and time is bounded
  * here, and pages of other origins are refused.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
@@ -38,6 +44,30 @@ export interface ListenOptions {
   readonly answerBytesMax: number
   /** Told of an error of the listener itself, such as no descriptor left for a connection. */
   readonly onError: (error: Error) => void
+  /** Absent: `defaultTimes`. */
+  readonly times?: ListenerTimes
+}
+
+/** How long others may take, milliseconds. */
+export interface ListenerTimes {
+  /** For the head of a request, and for a handshake of TLS. */
+  readonly headMs: number
+  /** For all of a request. */
+  readonly requestMs: number
+  /** A connection on which no request is waited for is kept so long. */
+  readonly keepAliveMs: number
+  /** A stranger for whom nothing has been done in so long is ended. */
+  readonly strangerIdleMs: number
+  /** How often that is looked at. */
+  readonly sweepMs: number
+}
+
+export const defaultTimes: ListenerTimes = {
+  headMs: 5_000,
+  requestMs: 120_000,
+  keepAliveMs: 5_000,
+  strangerIdleMs: 10_000,
+  sweepMs: 1_000,
 }
 
 export interface BoundServer {
@@ -53,14 +83,6 @@ export interface BoundServer {
 /** Bytes of a request's head, and how many headers. */
 const headBytesMax: number = 16 * 1024
 const headersMax = 100
-/** A request's head must be there after so long, all of it after so long. */
-const headTimeoutMs = 5_000
-const requestTimeoutMs = 120_000
-/** A connection on which no request is waited for is kept so long. */
-const keepAliveMs = 5_000
-/** A stranger for whom nothing has been done in so long is ended. */
-const strangerIdleMs = 10_000
-const sweepMs = 1_000
 
 /** What was refused and why, for metrics. */
 interface RefusalCounts {
@@ -71,16 +93,17 @@ interface RefusalCounts {
 
 /** Rejects with one sentence when the address cannot be listened on. */
 export async function listen(options: ListenOptions): Promise<BoundServer> {
-  const { tls } = options
+  const { tls, times = defaultTimes } = options
   const refused: RefusalCounts = { host: 0, origin: 0, error: 0 }
   const refusalOf = refuser(options, refused)
   const slow = new SlowExchanges(systemClock, options.answerBytesMax)
   const connections = new Connections(options.connections, systemClock)
   const handle = handler(options, refusalOf, slow, connections)
+  const how = serverOptions(times)
   const server =
     tls === undefined
-      ? createServer(serverOptions, handle)
-      : createSecureServer({ ...serverOptions, ...tls, handshakeTimeout: headTimeoutMs }, handle)
+      ? createServer(how, handle)
+      : createSecureServer({ ...how, ...tls, handshakeTimeout: times.headMs }, handle)
   server.maxHeadersCount = headersMax
   guardUpgrades(server, (request) => upgradeRefusal(refusalOf(request)))
   const sockets = trackSockets(server, connections)
@@ -91,8 +114,8 @@ export async function listen(options: ListenOptions): Promise<BoundServer> {
   })
   const sweep = setInterval(() => {
     slow.sweep()
-    connections.endIdle(strangerIdleMs)
-  }, sweepMs).unref()
+    connections.endIdle(times.strangerIdleMs)
+  }, times.sweepMs).unref()
   const host = options.listen.host.includes(':') ? `[${options.listen.host}]` : options.listen.host
   return {
     server,
@@ -106,13 +129,15 @@ export async function listen(options: ListenOptions): Promise<BoundServer> {
   }
 }
 
-const serverOptions = {
-  maxHeaderSize: headBytesMax,
-  headersTimeout: headTimeoutMs,
-  requestTimeout: requestTimeoutMs,
-  keepAliveTimeout: keepAliveMs,
-  connectionsCheckingInterval: sweepMs,
-} as const
+function serverOptions(times: ListenerTimes): ServerOptions {
+  return {
+    maxHeaderSize: headBytesMax,
+    headersTimeout: times.headMs,
+    requestTimeout: times.requestMs,
+    keepAliveTimeout: times.keepAliveMs,
+    connectionsCheckingInterval: times.sweepMs,
+  }
+}
 
 type RefusalOf = (request: IncomingMessage) => GateRefusal | undefined
 

@@ -138,10 +138,7 @@ function listText(items: readonly string[]): string | undefined {
   return items.length === 0 ? undefined : items.join(',')
 }
 
-function listOf(
-  located: Located,
-  read: (item: Located) => Read<string>,
-): Read<readonly string[]> {
+function listOf(located: Located, read: (item: Located) => Read<string>): Read<readonly string[]> {
   if (located.kind !== 'list') return refuse(located.origin, 'wants a list')
   const all = located.items.map(read)
   const problems = all.flatMap((one) => (one.ok ? [] : one.problems))

@@ -1,6 +1,6 @@
 /**
  * Which requests a listener takes by what browsers say of them. A page from anywhere may send requests
- * to this machine, and by a name of its own that it has lead here (DNS rebinding): where a cluster has
+ * to this machine, and by a name of its own that it has led here (DNS rebinding): where a cluster has
  * no secret it could read and write. So the name that was asked for must be one of this listener's, and
  * a page that asks must be of this listener or allowed by name. Programs send no `Origin`.
  */
@@ -72,8 +72,18 @@ function hostOf(header: string): Host | undefined {
 
 /** In one spelling: no brackets, no capitals, no dot at the end, no IPv4 in the garb of IPv6. */
 export function plainHost(name: string): string {
-  const bare = name.replace(/^\[|\]$/g, '').replace(/\.$/, '')
-  return bare.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')
+  const bare = name
+    .toLowerCase()
+    .replace(/^\[|\]$/g, '')
+    .replace(/\.$/, '')
+    .replace(/^::ffff:(?=\d+\.)/, '')
+  return isIP(bare) === 6 ? shortest(bare) : bare
+}
+
+function shortest(address: string): string {
+  const url = `http://[${address}]/`
+  // One with a zone is none to a URL.
+  return URL.canParse(url) ? new URL(url).hostname.slice(1, -1) : address
 }
 
 export function isLoopbackName(name: string): boolean {
@@ -82,7 +92,7 @@ export function isLoopbackName(name: string): boolean {
 
 function isOwnHost(name: string | undefined, hosts: ReadonlySet<string>, asked: Asked): boolean {
   if (name === undefined) return false
-  // An address that was connected to is no name that somebody else can have lead here.
+  // An address that was connected to is no name that somebody else can have led here.
   return isLoopbackName(name) || hosts.has(name) || name === plainHost(asked.localAddress ?? '')
 }
 

@@ -10,7 +10,7 @@ import { routeUpgrades } from '../../src/adapters/ws-router.ts'
 import { clusterId, nodeId } from '../../src/base/ids.ts'
 import { frameBytesMax } from '../../src/base/limits.ts'
 import type { LinkInfo, TransportHandlers } from '../../src/ports/transport.ts'
-import { encodeHandshake } from '../../src/wire/handshake.ts'
+import { encodeHandshake, nonceBytes, protocolMax, protocolMin } from '../../src/wire/handshake.ts'
 
 const codec: FrameCodec<string> = {
   encode: (frame) => Buffer.from(frame),
@@ -188,6 +188,11 @@ test('two listeners cannot be made to prove themselves to each other by a relay'
     })
     socket.on('error', () => undefined)
   }
+  // Neither speaks first, so the relay begins: with a hello as a node would send it.
+  const side = { side: 'dialer', role: 'peer', protocolMin, protocolMax } as const
+  const names = { cluster: 'c', node: 'n1', nonce: Buffer.alloc(nonceBytes) }
+  const hello = encodeHandshake({ kind: 'hello', hello: { ...side, ...names } })
+  sockets[1]?.on('open', () => sockets[1]?.send(hello))
   await until(() => [...a.log, ...b.log].some((line) => line.includes('side: ')))
   for (const socket of sockets) socket.terminate()
   expect(a.transport.isUp('n2') || b.transport.isUp('n1')).toBe(false)

@@ -6,7 +6,7 @@
  *   try { … cluster.node('a').url … } finally { await cluster.close() }
  */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,6 +17,10 @@ import { freePorts } from '../../sim/processes/free-ports.ts'
 export const programPath: string =
   process.env['TRILITHON_TEST_PROGRAM'] ??
   fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url))
+
+/** Nodes keep the peers' secret of their user there. */
+const stateHome = join(tmpdir(), `trilithon-test-state-${process.pid}`)
+process.once('exit', () => rmSync(stateHome, { recursive: true, force: true }))
 
 const readyTimeoutMs = 20_000
 const exitTimeoutMs = 20_000
@@ -38,6 +42,8 @@ export interface RunOptions {
   readonly environment?: Readonly<Record<string, string>>
   readonly input?: string
   readonly timeoutMs?: number
+  /** Files that it may have open. */
+  readonly openFiles?: number
 }
 
 /** Runs the command to its end; killed when it takes longer than `timeoutMs`. */
@@ -62,9 +68,15 @@ export interface Program {
 /** Starts the command and gathers what it says. */
 export function startProgram(arguments_: readonly string[], options: RunOptions = {}): Program {
   if (!existsSync(programPath)) throw new Error(`${programPath} is missing: npm run build`)
-  const child = spawn(process.execPath, [programPath, ...arguments_], {
+  const limit = options.openFiles === undefined ? '' : `ulimit -n ${options.openFiles};`
+  const command = ['-c', `${limit} exec "$@"`, 'bash', process.execPath, programPath, ...arguments_]
+  const [program, ...rest] = limit === '' ? command.slice(3) : ['bash', ...command]
+  const child = spawn(program ?? '', rest, {
     cwd: options.folder ?? tmpdir(),
-    env: { PATH: process.env['PATH'], NO_COLOR: '1', ...options.environment },
+    env: {
+      ...{ PATH: process.env['PATH'], NO_COLOR: '1', XDG_STATE_HOME: stateHome },
+      ...options.environment,
+    },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   // A program that ends early closes its input; that is its business.
@@ -165,7 +177,7 @@ export interface TestNode {
   /** What its process, or its last one, wrote to stderr. */
   log(): string
   /** Starts a process, without waiting for anything. */
-  spawn(): Program
+  spawn(options?: RunOptions): Program
   /** Starts a process and waits until it is ready; rejects with its log when it ends instead. */
   start(): Promise<void>
   ready(): Promise<void>
@@ -237,9 +249,9 @@ function createNode(place: Place): TestNode {
   let hasEnded = true
   const never: Exit = { code: undefined, signal: undefined }
 
-  function spawnNode(): Program {
+  function spawnNode(options: RunOptions = {}): Program {
     if (!hasEnded) throw new Error(`node ${place.id} runs already`)
-    const started = startProgram(['node', '--config', place.configPath])
+    const started = startProgram(['node', '--config', place.configPath], options)
     program = started
     hasEnded = false
     started.child.once('exit', () => {

@@ -187,7 +187,32 @@ const bad: readonly (readonly [title: string, yaml: string, said: RegExp])[] = [
   [
     'a public address with only a secret',
     `${withLine('listen: 127.0.0.1', 'listen: 10.0.0.1')}secret_file: s\n`,
-    /wants tls\.cert_file and tls\.key_file; set/,
+    /wants tls\.cert_file and tls\.key_file and peer_secret_file; set/,
+  ],
+  [
+    'a public address whose nodes would prove themselves by the secret of clients',
+    `${withLine('listen: 127.0.0.1', 'listen: 10.0.0.1')}secret_file: s\ntls: { cert_file: c, key_file: k }\n`,
+    /^a\.yaml:3:9: listening on 10\.0\.0\.1, .* wants peer_secret_file; set/,
+  ],
+  [
+    'a name with a port among those that lead here',
+    `${good}allowed_hosts: [db.example, "db.example:1"]\n`,
+    /^a\.yaml:9:29: allowed_hosts: wants names of hosts without a port/,
+  ],
+  [
+    'a path among the origins of pages',
+    `${good}allowed_origins: ["https://app.example/x"]\n`,
+    /^a\.yaml:9:19: allowed_origins: wants origins such as/,
+  ],
+  [
+    'strangers who have all the room',
+    `${good}unproven_max: 50\nunproven_per_address_max: 50\nconnections_max: 50\n`,
+    /^a\.yaml:9:15: unproven_max \(50\) must be less than connections_max \(50\)/,
+  ],
+  [
+    'one address that has more room than all strangers',
+    `${good}unproven_max: 50\nunproven_per_address_max: 51\n`,
+    /^a\.yaml:10:27: unproven_per_address_max \(51\) must not exceed unproven_max \(50\)/,
   ],
   ['half of TLS', `${good}tls: { cert_file: c.pem }\n`, /tls wants both cert_file and key_file/],
 ]
@@ -275,6 +300,25 @@ test('a wrong flag is named as the flag, a wrong variable as the variable', () =
   expect(complaints(wrong)).toEqual(['TRILITHON_NODES: nodes: a node lacks its url'])
 })
 
+test('names and origins are taken from lists, flags and the environment, in one spelling', () => {
+  const yaml = `${good}allowed_hosts: [DB.example., "[::1]"]\nallowed_origins: ["https://App.example:443/"]\n`
+  const result = build(
+    yaml,
+    {},
+    { TRILITHON_UNPROVEN_MAX: '7', TRILITHON_UNPROVEN_PER_ADDRESS_MAX: '7' },
+  )
+  expect(complaints(result)).toEqual([])
+  const listener = {
+    ...{ allowedHosts: ['db.example', '::1'], allowedOrigins: ['https://app.example'] },
+    ...{ unprovenMax: 7, connectionsMax: 12_000 },
+  }
+  expect(result).toMatchObject({ config: { listener } })
+  const byFlag = build(good, { allowed_hosts: 'a.example, b.example' })
+  expect(byFlag).toMatchObject({
+    config: { listener: { allowedHosts: ['a.example', 'b.example'] } },
+  })
+})
+
 test('--insecure allows a public address', () => {
   const open = withLine('listen: 127.0.0.1', 'listen: 0.0.0.0')
   expect(complaints(build(open, { insecure: 'true' }))).toEqual([])
@@ -318,6 +362,12 @@ test('files that a configuration names are read, and their absence or emptiness 
     )
     expect(complaints(await load('secret_file: short\n'))[0]).toMatch(
       /has 4 characters; at least 16/,
+    )
+    await writeFile(join(folder, 'peers'), 'fedcba9876543210\n')
+    const both = await load('secret_file: secret\npeer_secret_file: peers\n')
+    expect(both.ok && both.files.peerSecret).toBe('fedcba9876543210')
+    expect(complaints(await load('secret_file: secret\npeer_secret_file: secret\n'))[0]).toMatch(
+      /a\.yaml:10:19: it holds the same secret as secret_file: every client could pass for a node/,
     )
     const missing = await loadConfig(
       {

@@ -1,0 +1,330 @@
+/** The listener as strangers, slow ones and pages of other origins meet it: real sockets on loopback. */
+import { createServer, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { connect, type AddressInfo, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { WebSocket } from 'ws'
+import type { ConnectionLimits } from '../../src/adapters/connections.ts'
+import { systemClock } from '../../src/adapters/system-clock.ts'
+import { systemRandom } from '../../src/adapters/system-random.ts'
+import { WsClientDialer } from '../../src/adapters/ws-clients.ts'
+import { clientPath, routeUpgrades } from '../../src/adapters/ws-router.ts'
+import type { Clock } from '../../src/ports/clock.ts'
+import {
+  defaultTimes,
+  listen,
+  type BoundServer,
+  type ListenOptions,
+} from '../../src/node/http-server.ts'
+import { overloaded } from '../../src/node/refusals.ts'
+import { SlowExchanges } from '../../src/node/slow-exchanges.ts'
+
+const limits: ConnectionLimits = {
+  ...{ connectionsMax: 60, connectionsPerAddressMax: 60 },
+  ...{ unprovenMax: 20, unprovenPerAddressMax: 10 },
+}
+
+/** A listener whose `/v1/…` prove their senders to be clients, as a node's do. */
+async function start(some: Partial<ListenOptions> = {}): Promise<BoundServer> {
+  const options: ListenOptions = {
+    ...{ listen: { host: '127.0.0.1', port: 0 }, tls: undefined, portFlag: '--listen' },
+    ...{ hosts: [], origins: [], connections: limits, answerBytesMax: 1024 * 1024 },
+    onError: () => undefined,
+    fetch: async (asked, socket) => {
+      const { pathname } = new URL(asked.url)
+      if (!pathname.startsWith('/v1/')) return new Response('ok')
+      const problem = bound.connections.prove(socket, 'client')
+      if (problem !== undefined) return overloaded(problem)
+      return new Response(`${pathname} ${(await asked.text()).length}`)
+    },
+    ...some,
+  }
+  const bound: BoundServer = await listen(options)
+  onTestFinished(() => bound.close(0))
+  return bound
+}
+
+function portOf({ url }: BoundServer): number {
+  return Number(new URL(url).port)
+}
+
+interface Answer {
+  readonly status: number | undefined
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+}
+
+/** A request with these headers, `Host` among them, as a browser may be made to send it. */
+function ask(
+  bound: BoundServer,
+  path: string,
+  headers: Record<string, string>,
+  method = 'PUT',
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sending = httpRequest({ port: portOf(bound), host: '127.0.0.1', path, method, headers })
+    sending.on('error', reject)
+    sending.on('response', (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (piece: string) => (text += piece))
+      response.on('end', () =>
+        resolve({ status: response.statusCode, headers: response.headers, text }),
+      )
+    })
+    sending.end(method === 'PUT' ? '{}' : undefined)
+  })
+}
+
+function figure(bound: BoundServer, reason: string): number | undefined {
+  return bound
+    .figures()
+    .find(({ labels }) => labels?.['reason'] === reason || labels?.['of'] === reason)?.value
+}
+
+async function until(isSo: () => boolean, timeoutMs = 8_000): Promise<void> {
+  const end = performance.now() + timeoutMs
+  while (!isSo()) {
+    if (performance.now() > end) throw new Error(`not so in time: ${String(isSo)}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+/** A connection that says nothing but `words`. */
+function visitor(bound: BoundServer, words = ''): Socket {
+  const socket = connect(portOf(bound), '127.0.0.1', () => socket.write(words))
+  socket.on('error', () => undefined).resume()
+  onTestFinished(() => void socket.destroy())
+  return socket
+}
+
+test('requests of pages of other origins, and by names of others, get 403 with what to set, and are counted', async () => {
+  const bound = await start({ hosts: ['db.example'], origins: ['https://app.example'] })
+  const port = portOf(bound)
+  const evil = await ask(bound, '/v1/x', { origin: 'https://evil.example' })
+  expect(evil).toMatchObject({
+    status: 403,
+    headers: { 'content-type': 'application/problem+json' },
+  })
+  expect(JSON.parse(evil.text)).toMatchObject({
+    ...{ code: 'forbidden', retry: 'never', status: 403 },
+    detail: expect.stringMatching(/evil\.example.*allowed_origins/),
+  })
+  const rebound = { host: `evil.example:${port}`, origin: `http://evil.example:${port}` }
+  const led = await ask(bound, '/status', rebound, 'GET')
+  expect([led.status, led.text]).toEqual([403, expect.stringContaining('allowed_hosts')])
+  for (const headers of [
+    {},
+    { host: `localhost:${port}` },
+    { host: 'db.example' },
+    { origin: bound.url },
+    { origin: `http://localhost:${port}` },
+    { host: 'db.example', origin: 'https://app.example' },
+  ]) {
+    expect(await ask(bound, '/v1/x', headers)).toMatchObject({ status: 200, text: '/v1/x 2' })
+  }
+  expect([figure(bound, 'origin'), figure(bound, 'host')]).toEqual([1, 1])
+})
+
+test('WebSockets of pages of other origins are not opened; others are', async () => {
+  const bound = await start()
+  const opened: string[] = []
+  routeUpgrades(bound.server, clientPath, (socket, remote) => {
+    opened.push(remote)
+    socket.terminate()
+  })
+  const address = `${bound.url.replace('http', 'ws')}${clientPath}`
+  const outcome = (headers: Record<string, string>): Promise<string> =>
+    new Promise((resolve) => {
+      const socket = new WebSocket(address, { headers })
+      socket.on('unexpected-response', (_, response) => {
+        let text = ''
+        response.on('data', (piece: Buffer) => (text += piece.toString()))
+        response.on('close', () => resolve(`${response.statusCode} ${text}`))
+      })
+      socket.on('error', () => undefined)
+      socket.on('open', () => resolve('open'))
+    })
+  expect(await outcome({ origin: 'https://evil.example' })).toMatch(/^403 .*allowed_origins/)
+  expect(await outcome({ host: 'evil.example' })).toMatch(/^403 .*allowed_hosts/)
+  expect(opened).toEqual([])
+  expect(await outcome({ origin: bound.url })).toBe('open')
+  expect(await outcome({})).toBe('open')
+})
+
+test('a client whose name for a node is none of its names is told so', async () => {
+  const detail = '"db.example" is no name of this process'
+  const server = createServer()
+  server.on('upgrade', (_, socket) => {
+    const body = JSON.stringify({ detail })
+    socket.end(`HTTP/1.1 403 Forbidden\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const refusals: string[] = []
+  const dialer = new WsClientDialer<string>({
+    codec: { encode: (frame) => Buffer.from(frame), decode: () => ({ ok: true, frame: '' }) },
+    ...{ clock: systemClock, random: systemRandom, secret: '', log: () => undefined },
+    ...{
+      queueBytesMax: 1024,
+      urls: [`http://127.0.0.1:${(server.address() as AddressInfo).port}`],
+    },
+  })
+  onTestFinished(() => dialer.close())
+  dialer.start({
+    ...{ self: () => ({}), admit: () => undefined, onLink: () => undefined },
+    ...{ onFrame: () => undefined, onRefused: (_, reason) => void refusals.push(reason) },
+  })
+  await until(() => refusals.length > 0)
+  expect(refusals[0]).toBe(`forbidden: ${detail} (so it says)`)
+})
+
+test('idle strangers lose their place to newer ones, and a request among them is answered', async () => {
+  const bound = await start()
+  const idle = Array.from({ length: 100 }, () => visitor(bound))
+  await until(() => idle.filter(({ destroyed }) => destroyed).length >= 90)
+  expect(figure(bound, 'stranger')).toBe(10)
+  expect(await ask(bound, '/livez', {}, 'GET')).toMatchObject({ status: 200 })
+  expect(await ask(bound, '/v1/x', {})).toMatchObject({ status: 200 })
+  expect(figure(bound, 'displaced')).toBeGreaterThanOrEqual(91)
+})
+
+test('a full house refuses one client more in words, and still answers health', async () => {
+  const bound = await start({ connections: { ...limits, connectionsMax: 25 } })
+  const words = 'GET /v1/x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'
+  const clients = Array.from({ length: 5 }, () => visitor(bound, words))
+  await until(() => figure(bound, 'client') === 5)
+  const more = await ask(bound, '/v1/x', {})
+  expect(more).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
+  expect(JSON.parse(more.text)).toMatchObject({ code: 'overloaded', retry: 'safe' })
+  expect(await ask(bound, '/readyz', {}, 'GET')).toMatchObject({ status: 200 })
+  expect(figure(bound, 'full')).toBe(1)
+  clients[0]?.destroy()
+  await until(() => figure(bound, 'client') === 4)
+  expect(await ask(bound, '/v1/x', {})).toMatchObject({ status: 200 })
+})
+
+test('who says nothing, or a head that does not end, is ended soon; a head too large at once', async () => {
+  const times = { ...defaultTimes, headMs: 300, strangerIdleMs: 300, sweepMs: 50 }
+  const bound = await start({ times })
+  const silent = visitor(bound)
+  const dripping = visitor(bound, 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: ')
+  const drip = setInterval(() => dripping.write('a'), 20)
+  onTestFinished(() => clearInterval(drip))
+  await until(() => silent.destroyed && dripping.destroyed, 4_000)
+  const large = visitor(bound, `GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: ${'a'.repeat(20_000)}`)
+  let said = ''
+  large.on('data', (piece: Buffer) => (said += piece.toString()))
+  await until(() => large.destroyed)
+  expect(said).toMatch(/^HTTP\/1\.1 431 /)
+  expect(await ask(bound, '/livez', {}, 'GET')).toMatchObject({ status: 200 })
+})
+
+test('an error of the listener itself is told and counted, and stops nothing', async () => {
+  const errors: string[] = []
+  const bound = await start({ onError: ({ message }) => void errors.push(message) })
+  bound.server.emit('error', new Error('accept EMFILE'))
+  expect([errors, figure(bound, 'error')]).toEqual([['accept EMFILE'], 1])
+  expect(await ask(bound, '/livez', {}, 'GET')).toMatchObject({ status: 200 })
+})
+
+class HandClock implements Clock {
+  nowMs = 0
+  wallMicros = (): number => this.nowMs * 1000
+  monotonicMs = (): number => this.nowMs
+  defer = (run: () => void): void => run()
+  setTimer = (): { cancel(): void } => ({ cancel: () => undefined })
+}
+
+/** A server whose exchanges are watched by a clock that the test turns; answers are `answer`. */
+async function watched(
+  answer: string,
+  answerBytesMax = 64 * 1024 * 1024,
+): Promise<{
+  readonly clock: HandClock
+  readonly slow: SlowExchanges
+  readonly open: (words: string) => Socket
+}> {
+  const clock = new HandClock()
+  const slow = new SlowExchanges(clock, answerBytesMax)
+  const server = createServer((request, response) => {
+    slow.begin(request, response)
+    request.resume().once('end', () => {
+      response.end(answer)
+      slow.answered(response)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const open = (words: string): Socket => {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => undefined).write(words)
+    onTestFinished(() => void socket.destroy())
+    return socket
+  }
+  return { clock, slow, open }
+}
+
+test('a body that comes too slowly is ended, one that comes at its rate is not', async () => {
+  const { clock, slow, open } = await watched('done')
+  const head = 'PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n'
+  const [lazy, brisk] = [open(head).resume(), open(head).resume()]
+  brisk.write(Buffer.alloc(500_000))
+  const goOn = async (ms: number): Promise<void> => {
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    clock.nowMs += ms
+    slow.sweep()
+  }
+  await goOn(4_900)
+  expect(slow.counts.slowBodies).toBe(0)
+  await goOn(1_000)
+  await until(() => lazy.destroyed)
+  await goOn(40_000)
+  expect(brisk.destroyed).toBe(false)
+  expect(slow.counts.slowBodies).toBe(1)
+  brisk.write(Buffer.alloc(500_000))
+  await goOn(0)
+  await goOn(90_000)
+  expect(slow.counts.slowBodies).toBe(1)
+})
+
+const large = 'x'.repeat(16 * 1024 * 1024)
+const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+
+test('an answer that nobody takes is counted, and ended in time; one that is taken is not', async () => {
+  const { clock, slow, open } = await watched(large)
+  const reader = open(get).resume()
+  const sleeper = open(get).pause()
+  await until(() => slow.answerBytes > 0 && reader.bytesRead > large.length)
+  await until(() => slow.answerBytes < 1.5 * large.length)
+  expect(slow.answerBytes).toBeGreaterThanOrEqual(large.length)
+  clock.nowMs += 5_000
+  slow.sweep()
+  expect(slow.counts.slowAnswers).toBe(0)
+  clock.nowMs += (1000 * large.length) / (64 * 1024) + 1_000
+  slow.sweep()
+  expect(slow.counts.slowAnswers).toBe(1)
+  expect(slow.answerBytes).toBe(0)
+  expect(reader.destroyed).toBe(false)
+  sleeper.resume()
+  await until(() => sleeper.destroyed)
+})
+
+test('answers that wait are bounded together: the oldest goes for a newer one', async () => {
+  const { slow, open } = await watched(large, 2.5 * large.length)
+  const sleepers: Socket[] = []
+  for (let i = 1; i <= 5; i++) {
+    sleepers.push(open(get).pause())
+    const isSo = (): boolean => {
+      const held = Math.round(slow.answerBytes / large.length)
+      return held === Math.min(i, 2) && slow.counts.answersForRoom === Math.max(0, i - 2)
+    }
+    await until(isSo)
+  }
+  for (const one of sleepers) one.resume()
+  await until(() => sleepers.slice(0, 3).every(({ destroyed }) => destroyed))
+  await until(() => slow.answerBytes === 0)
+  await until(() => sleepers.slice(3).every(({ bytesRead }) => bytesRead > large.length))
+})
