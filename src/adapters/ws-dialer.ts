@@ -66,8 +66,9 @@ export class WsDialer<Frame> {
     let raw: Socket | undefined
     socket.once('upgrade', (response) => (raw = response.socket))
     socket.once('unexpected-response', (_, response) => {
+      const { statusCode = 0 } = response
       // Any other answer is a node's that is starting, or no node's.
-      if (response.statusCode !== 403) return socket.terminate()
+      if (statusCode !== 403) return this.#link?.fail(`the address answers HTTP ${statusCode}`)
       readBounded(response, (text) => this.#link?.turnedAway(reasonIn(text)))
     })
     this.#link = new WsLink(this.#context, {

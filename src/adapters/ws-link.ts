@@ -191,6 +191,13 @@ export class WsLink<Frame> {
     this.terminate()
   }
 
+  /** There will be no link, for this reason: it is dialled again soon. */
+  fail(reason: string): void {
+    if (this.#isDown) return
+    this.#context.log('link broken', { link: this.#parts.name, reason })
+    this.terminate()
+  }
+
   terminate(): void {
     this.#parts.socket.terminate()
     this.#end()

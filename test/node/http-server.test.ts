@@ -1,5 +1,6 @@
 /** The listener as strangers, slow ones and pages of other origins meet it: real sockets on loopback. */
 import { createServer, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { Agent, request as httpsRequest } from 'node:https'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
@@ -17,6 +18,7 @@ import {
 } from '../../src/node/http-server.ts'
 import { overloaded } from '../../src/node/refusals.ts'
 import { SlowExchanges } from '../../src/node/slow-exchanges.ts'
+import { cert, key } from './tls-kit.ts'
 
 const limits: ConnectionLimits = {
   ...{ connectionsMax: 60, connectionsPerAddressMax: 60 },
@@ -216,6 +218,28 @@ test('who says nothing, or a head that does not end, is ended soon; a head too l
   await until(() => large.destroyed)
   expect(said).toMatch(/^HTTP\/1\.1 431 /)
   expect(await ask(bound, '/livez', {}, 'GET')).toMatchObject({ status: 200 })
+})
+
+test('over TLS, connections count as what they have proven to be, those that never speak it too', async () => {
+  const bound = await start({ tls: { cert, key } })
+  const plain = [visitor(bound), visitor(bound)]
+  await until(() => figure(bound, 'stranger') === 2)
+  const agent = new Agent({ keepAlive: true, rejectUnauthorized: false })
+  onTestFinished(() => agent.destroy())
+  const status = (headers: Record<string, string>): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      const asked = httpsRequest(`${bound.url}/v1/x`, { agent, headers }, (response) => {
+        response.resume().once('end', () => resolve(response.statusCode))
+      })
+      asked.on('error', reject).end()
+    })
+  expect(await status({ origin: bound.url })).toBe(200)
+  expect([figure(bound, 'client'), figure(bound, 'stranger')]).toEqual([1, 2])
+  expect(await status({ origin: bound.url.replace('https', 'http') })).toBe(200)
+  expect(await status({ origin: 'https://evil.example' })).toBe(403)
+  for (const one of plain) one.destroy()
+  agent.destroy()
+  await until(() => figure(bound, 'client') === 0 && figure(bound, 'stranger') === 0)
 })
 
 test('an error of the listener itself is told and counted, and stops nothing', async () => {

@@ -1,0 +1,20 @@
+/** A certificate that nobody trusts and its key, which is no secret: for listeners of tests alone. */
+export const cert: Buffer = Buffer.from(`-----BEGIN CERTIFICATE-----
+MIIBnDCCAUGgAwIBAgIUWP+p/c4HeGrTy0Bd+5816U9DFtAwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyNjA3MDcxMVoYDzIxMjYxMTAy
+MDcwNzExWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAATaX/aSWcbg2u90PBAX8X5FsIyPuEgE1xnDOgOmxNQR+0XOFfXZ5i7N
+ywhIktuw6c1A4YRwRiKFnZ+XvvR9ILOFo28wbTAdBgNVHQ4EFgQUdkgahWQ6I+sX
+vROdRfZZToXe+D0wHwYDVR0jBBgwFoAUdkgahWQ6I+sXvROdRfZZToXe+D0wDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDSQAwRgIhAMxD20xYi4B+0cgrGIMDye11FI201APIvPyaW/bC8hMbAiEA
+uxjSD3/e3kZogc1fnh0BPjq+QsjCIsf9YOl5pW1qD2I=
+-----END CERTIFICATE-----
+`)
+
+export const key: Buffer = Buffer.from(`-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgsqSHk9qb9IG2Lzno
+AjCi3wrUfzMto+qQFBP/SgIJ5TShRANCAATaX/aSWcbg2u90PBAX8X5FsIyPuEgE
+1xnDOgOmxNQR+0XOFfXZ5i7NywhIktuw6c1A4YRwRiKFnZ+XvvR9ILOF
+-----END PRIVATE KEY-----
+`)
