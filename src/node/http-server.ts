@@ -80,9 +80,8 @@ export interface BoundServer {
   close(graceMs: number): Promise<void>
 }
 
-/** Bytes of a request's head, and how many headers. */
+/** Of a request's head. */
 const headBytesMax: number = 16 * 1024
-const headersMax = 100
 
 /** What was refused and why, for metrics. */
 interface RefusalCounts {
@@ -104,7 +103,6 @@ export async function listen(options: ListenOptions): Promise<BoundServer> {
     tls === undefined
       ? createServer(how, handle)
       : createSecureServer({ ...how, ...tls, handshakeTimeout: times.headMs }, handle)
-  server.maxHeadersCount = headersMax
   guardUpgrades(server, (request) => upgradeRefusal(refusalOf(request)))
   const sockets = trackSockets(server, connections)
   const port = await bind(server, options)

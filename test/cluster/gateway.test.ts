@@ -312,6 +312,10 @@ test('with a secret, nodes, gateway and their clients must all have it', async (
       const headers = { authorization: `Bearer ${secret}` }
       expect((await fetch(cellPath(gateway.url, rowKey), { ...put, headers })).status).toBe(201)
       expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200)
+      const page = { ...headers, origin: 'https://evil.example' }
+      expect((await fetch(cellPath(gateway.url, rowKey), { ...put, headers: page })).status).toBe(
+        403,
+      )
       expect(await friend.cells('rides').latest(rowKey, 'BASE')).toMatchObject({ body: 1 })
       await expect(stranger.cells('rides').latest(rowKey, 'BASE')).rejects.toMatchObject({
         message: expect.stringContaining('secret'),

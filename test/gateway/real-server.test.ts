@@ -5,6 +5,7 @@ import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
 import { CellStore } from '../../src/cells/cell-store.ts'
 import { createGateway } from '../../src/gateway/http.ts'
+import { BodyRoom } from '../../src/gateway/request-body.ts'
 import { rowKey } from '../cells/kit.ts'
 import { MemoryLog, MemoryReplica } from '../cells/memory-replica.ts'
 
@@ -17,11 +18,13 @@ afterEach(async () => {
   }
 })
 
-async function startServer(): Promise<{ readonly port: number; readonly log: MemoryLog }> {
+async function startServer(
+  bodies: BodyRoom = new BodyRoom(64 * 1024 * 1024),
+): Promise<{ readonly port: number; readonly log: MemoryLog }> {
   const log = new MemoryLog()
   const replica = new MemoryReplica(log, systemClock)
   const cells = new CellStore({ replica, clock: systemClock, random: systemRandom })
-  const listener = getRequestListener(createGateway({ cells }).fetch)
+  const listener = getRequestListener(createGateway({ cells, bodies }).fetch)
   const server = createServer((incoming, outgoing) => void listener(incoming, outgoing))
   servers.push(server)
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
@@ -70,6 +73,36 @@ test.each([
     expect([fine.status, log.entryCount()]).toStrictEqual([201, 1])
   },
 )
+
+test('bodies that wait for their end are bounded together: more are refused as overloaded', async () => {
+  const { port } = await startServer(new BodyRoom(3 * 1024 * 1024))
+  const waiting = [1, 2].map(() => {
+    const headers = { 'content-length': String(1024 * 1024), 'content-type': 'application/json' }
+    const sending = httpRequest({ port, host: '127.0.0.1', path, method: 'PUT', headers })
+    sending.on('error', () => undefined)
+    sending.write(Buffer.alloc(1024 * 1024 - 1, 0x20))
+    return sending
+  })
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  const cells = `${path.split('/cells')[0]}/cells:batchPut`
+  const { status, text } = await new Promise<{ status?: number | undefined; text: string }>(
+    (resolve, reject) => {
+      const headers = { 'content-type': 'application/json' }
+      const sending = httpRequest({ port, host: '127.0.0.1', path: cells, method: 'POST', headers })
+      sending.on('error', reject).on('response', (response) => {
+        let said = ''
+        response.on('data', (piece: Buffer) => (said += piece.toString()))
+        response.on('end', () => resolve({ status: response.statusCode, text: said }))
+      })
+      sending.end(Buffer.alloc(2 * 1024 * 1024, 0x20))
+    },
+  )
+  expect([status, text]).toEqual([503, expect.stringContaining('overloaded')])
+  for (const sending of waiting) sending.destroy()
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  const put = { method: 'PUT', body: JSON.stringify({ a: 'x'.repeat(900_000) }) }
+  expect((await fetch(`http://127.0.0.1:${port}${path}`, put)).status).toBe(201)
+})
 
 test('a sender that breaks off in mid-body leaves nothing behind', async () => {
   const { port, log } = await startServer()
