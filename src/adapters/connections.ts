@@ -7,7 +7,6 @@
  * DOOR-1  Strangers never take the room of those who have proven themselves, nor the other way about.
  * DOOR-2  A peer always has room: there are as many as the cluster has nodes.
  */
-import type { Socket } from 'node:net'
 import { assert } from '../base/assert.ts'
 import type { Clock } from '../ports/clock.ts'
 
@@ -26,10 +25,13 @@ export interface ConnectionLimits {
 export type Standing = 'stranger' | 'client' | 'peer'
 
 /** The part of a socket that this looks at. */
-export type Connection = Pick<
-  Socket,
-  'remoteAddress' | 'remotePort' | 'localAddress' | 'destroy' | 'once' | 'destroyed'
->
+export interface Connection {
+  readonly remoteAddress?: string | undefined
+  readonly remotePort?: number | undefined
+  readonly localAddress?: string | undefined
+  destroy(): unknown
+  once(event: 'close', run: () => void): unknown
+}
 
 /** What has become of connections, for metrics. */
 export interface ConnectionCounts {

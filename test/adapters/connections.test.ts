@@ -17,7 +17,7 @@ class HandClock implements Clock {
 }
 
 /** The end of a connection that a listener has. */
-class FakeConnection implements Pick<Connection, 'remoteAddress'> {
+class FakeConnection implements Connection {
   readonly remoteAddress: string
   readonly remotePort: number
   readonly localAddress = '10.0.0.1'
@@ -29,20 +29,11 @@ class FakeConnection implements Pick<Connection, 'remoteAddress'> {
     this.remotePort = remotePort
   }
 
-  get asConnection(): Connection {
-    const own = this
-    return {
-      ...{ remoteAddress: own.remoteAddress, remotePort: own.remotePort },
-      localAddress: own.localAddress,
-      get destroyed() {
-        return own.destroyed
-      },
-      destroy: () => own.close() as never,
-      once: ((_: string, run: () => void) => (own.#onClose = run)) as never,
-    }
+  once(_event: 'close', run: () => void): void {
+    this.#onClose = run
   }
 
-  close(): void {
+  destroy(): void {
     this.destroyed = true
     this.#onClose()
   }
@@ -64,13 +55,13 @@ class House {
 
   enter(address: string): FakeConnection {
     const one = new FakeConnection(address, this.#port++)
-    this.connections.open(one.asConnection)
+    this.connections.open(one)
     this.open.push(one)
     return one
   }
 
   prove(one: FakeConnection, as: 'client' | 'peer' = 'client'): string | undefined {
-    return this.connections.prove(one.asConnection, as)
+    return this.connections.prove(one, as)
   }
 
   client(address: string): string | undefined {
@@ -102,7 +93,7 @@ test('DOOR-1: clients have their room to themselves, and one too many is told so
   expect(house.connections.count('client')).toBe(6)
   for (let i = 0; i < 20; i++) house.enter('10.0.0.5')
   expect(house.open.slice(0, 6).some(({ destroyed }) => destroyed)).toBe(false)
-  house.open[0]?.close()
+  house.open[0]?.destroy()
   expect(house.client('10.0.0.9')).toBeUndefined()
 })
 
@@ -132,7 +123,7 @@ test('DOOR-2: a peer has room where clients and strangers have none', () => {
   for (let i = 0; i < 9; i++) house.enter('10.0.0.3')
   expect(peer.destroyed).toBe(false)
   expect(house.connections.count('peer')).toBe(1)
-  peer.close()
+  peer.destroy()
   expect(house.connections.count('peer')).toBe(0)
 })
 
@@ -142,7 +133,7 @@ test('a stranger for whom nothing is done is ended; who has proven itself stays'
   if (idle === undefined || asking === undefined || client === undefined) return
   house.prove(client)
   house.clock.nowMs = 8_000
-  house.connections.touch(asking.asConnection)
+  house.connections.touch(asking)
   house.clock.nowMs = 11_000
   house.connections.endIdle(10_000)
   expect([idle.destroyed, asking.destroyed, client.destroyed]).toEqual([true, false, false])
@@ -163,7 +154,7 @@ test('DOOR-1, DOOR-2: whatever comes and goes, counts are those of open connecti
         house.clock.nowMs += 100
         if (what === 'enter') house.enter(address)
         else if (what === 'idle') house.connections.endIdle(2_000)
-        else if (what === 'close') one?.close()
+        else if (what === 'close') one?.destroy()
         else if (one !== undefined && !one.destroyed) house.prove(one, what)
         const open = house.open.filter(({ destroyed }) => !destroyed)
         const { connections } = house
@@ -172,7 +163,7 @@ test('DOOR-1, DOOR-2: whatever comes and goes, counts are those of open connecti
         expect(counted[0]).toBeLessThanOrEqual(4)
         expect(counted[1]).toBeLessThanOrEqual(6)
       }
-      for (const one of house.open) one.close()
+      for (const one of house.open) one.destroy()
       expect(house.connections.count('stranger') + house.connections.count('client')).toBe(0)
     }),
     { numRuns: 300 },

@@ -139,8 +139,8 @@ test('HELLO-1: who has the clients’ secret, or none, says in vain that it is a
     expect(JSON.stringify(answers)).not.toContain(storeId)
   }
   expect(told).toEqual([])
-  const true_ = await converse(url, 'peer', peerSecret)
-  expect(true_.map(({ kind }) => kind)).toEqual(['hello', 'tell', 'welcome'])
+  const node = await converse(url, 'peer', peerSecret)
+  expect(node.map(({ kind }) => kind)).toEqual(['hello', 'tell', 'welcome'])
   expect(told).toContain('admit n1')
 })
 
@@ -187,7 +187,7 @@ async function until(isSo: () => boolean): Promise<void> {
 
 test('HELLO-1, HELLO-2: a false listener is told nothing of a store, admitted by nobody, believed nothing', async () => {
   const falseOne = new WebSocketServer({ host: '127.0.0.1', port: 0 })
-  onTestFinished(() => void falseOne.close())
+  onTestFinished(() => falseOne.close())
   const heard: HandshakeMessage[] = []
   let links = 0
   falseOne.on('connection', (socket) => {

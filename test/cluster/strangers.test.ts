@@ -37,13 +37,13 @@ function putting(
   cluster: TestCluster,
   secret?: string,
 ): () => Promise<{ puts: number; failed: string[] }> {
-  let isOver = false
+  const told = { isOver: false }
   const failed: string[] = []
   const run = async (): Promise<number> => {
     const nodes = cluster.urls
     const client = await connect({ nodes, ...(secret !== undefined && { secret }) })
     let puts = 0
-    while (!isOver) {
+    while (!told.isOver) {
       const cell = { rowKey: randomUUID(), column: 'A', refKey: 0 }
       const body = randomBytes(15_000).toString('base64')
       await client
@@ -59,7 +59,7 @@ function putting(
   }
   const running = run()
   return async () => {
-    isOver = true
+    told.isOver = true
     return { puts: await running, failed }
   }
 }

@@ -1,7 +1,12 @@
 /** The listener as strangers, slow ones and pages of other origins meet it: real sockets on loopback. */
-import { createServer, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type Server,
+} from 'node:http'
 import { Agent, request as httpsRequest } from 'node:https'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import type { ConnectionLimits } from '../../src/adapters/connections.ts'
@@ -47,6 +52,11 @@ async function start(some: Partial<ListenOptions> = {}): Promise<BoundServer> {
 
 function portOf({ url }: BoundServer): number {
   return Number(new URL(url).port)
+}
+
+function portOn(server: Server): number {
+  const address = server.address()
+  return typeof address === 'object' && address !== null ? address.port : 0
 }
 
 interface Answer {
@@ -167,7 +177,7 @@ test('a client whose name for a node is none of its names is told so', async () 
     ...{ clock: systemClock, random: systemRandom, secret: '', log: () => undefined },
     ...{
       queueBytesMax: 1024,
-      urls: [`http://127.0.0.1:${(server.address() as AddressInfo).port}`],
+      urls: [`http://127.0.0.1:${portOn(server)}`],
     },
   })
   onTestFinished(() => dialer.close())
@@ -281,7 +291,7 @@ async function watched(
     server.closeAllConnections()
     server.close()
   })
-  const { port } = server.address() as AddressInfo
+  const port = portOn(server)
   const open = (words: string): Socket => {
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => undefined).write(words)
@@ -351,4 +361,5 @@ test('answers that wait are bounded together: the oldest goes for a newer one', 
   await until(() => sleepers.slice(0, 3).every(({ destroyed }) => destroyed))
   await until(() => slow.answerBytes === 0)
   await until(() => sleepers.slice(3).every(({ bytesRead }) => bytesRead > large.length))
+  expect(slow.counts).toEqual({ slowBodies: 0, slowAnswers: 0, answersForRoom: 3 })
 })
