@@ -127,6 +127,7 @@ export class WsLink<Frame> {
   #isProven = false
   /** Set once it may: it has told of itself and is admitted. */
   #met: Met | undefined
+  #hasRefused = false
   #isUp = false
   #isDown = false
 
@@ -237,6 +238,8 @@ export class WsLink<Frame> {
   /** Whoever has not proven to be of the cluster is not believed: it could end this node. */
   #onRefused(reason: string): void {
     this.#context.log('refused by the other side', { link: this.#parts.name, reason })
+    // What this side has found wrong itself says more than a stranger's answer to it.
+    if (this.#hasRefused && !this.#isProven) return
     this.#parts.onRefused(reason, this.#isProven ? 'them' : 'a stranger')
   }
 
@@ -352,6 +355,7 @@ export class WsLink<Frame> {
   }
 
   #refuse(reason: string): void {
+    this.#hasRefused = true
     this.#context.counters.refused += 1
     this.#context.log('link refused', { link: this.#parts.name, reason })
     this.#say({ kind: 'refuse', reason })

@@ -6,7 +6,6 @@
  * work, wait for what is in flight, close. A node that failed stops answering and says why; it is
  * for its process to end, and for a supervisor to start it again.
  */
-import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import { openLevelStore } from '../adapters/level-storage.ts'
@@ -20,7 +19,6 @@ import type { Trace, TraceEvent } from '../ports/trace.ts'
 import { DataStore } from '../replica/data-store.ts'
 import { authorization } from './authorization.ts'
 import { Node } from './compose.ts'
-import { isLoopback } from './config-check.ts'
 import { requestBytesMaxDefault } from './config.ts'
 import type { NodeConfig } from './node-config.ts'
 import type { ConfigFiles } from './config-load.ts'
@@ -32,7 +30,7 @@ import { defaultListenerSettings } from './listener-settings.ts'
 import { createMetrics, type Figure, type NodeMetrics } from './metrics.ts'
 import { planOpenFiles, type FilesPlan } from './open-files-plan.ts'
 import { isOperation, operationRoutes, type Self } from './operations.ts'
-import { stateFolder, userSecret } from './peer-secret.ts'
+import { peerSecretWithoutFile } from './peer-secret.ts'
 import { notServing, overloaded, unauthorized } from './refusals.ts'
 import { keepReplicaSets, replicaSetsOf } from './replica-sets.ts'
 import {
@@ -221,23 +219,9 @@ export class Daemon {
 
   async #openLinks({ server, connections }: BoundServer): Promise<Links> {
     const { config, files, logger } = this.#options
-    const peerSecret = files.peerSecret ?? (await this.#peerSecret())
+    const say = (text: string): void => logger.warn(text)
+    const peerSecret = files.peerSecret ?? (await peerSecretWithoutFile(config, files, say))
     return openLinks({ server, connections, config, secret: files.secret, peerSecret, logger })
-  }
-
-  /** Where the configuration names none. */
-  async #peerSecret(): Promise<string> {
-    const { config, files, logger } = this.#options
-    // It has no peers, and nobody is to pass for one.
-    if (config.nodes.length === 1) return randomBytes(32).toString('hex')
-    if (isLoopback(config.listen.host)) {
-      const found = await userSecret(stateFolder(process.env))
-      if (found.ok) return found.secret
-      logger.warn(`the peers' secret of this user, ${found.reason}; set peer_secret_file`)
-    }
-    const whoever = files.secret === undefined ? 'whoever reaches this address' : 'every client'
-    logger.warn(`no peer_secret_file: ${whoever} can pass for a node of this cluster`)
-    return files.secret ?? ''
   }
 
   #self(): Self {

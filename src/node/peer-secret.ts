@@ -7,7 +7,28 @@ import { randomBytes } from 'node:crypto'
 import { chmod, link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { isLoopback } from './config-check.ts'
+import type { ConfigFiles } from './config-load.ts'
 import { fileFailure } from './file-failure.ts'
+import type { NodeConfig } from './node-config.ts'
+
+/** Of a node whose configuration names no file; `warn` is told where it keeps nobody out. */
+export async function peerSecretWithoutFile(
+  { nodes, listen }: Pick<NodeConfig, 'nodes' | 'listen'>,
+  { secret }: Pick<ConfigFiles, 'secret'>,
+  warn: (text: string) => void,
+): Promise<string> {
+  // It has no peers, and nobody is to pass for one.
+  if (nodes.length === 1) return randomBytes(32).toString('hex')
+  if (isLoopback(listen.host)) {
+    const found = await userSecret(stateFolder(process.env))
+    if (found.ok) return found.secret
+    warn(`the peers' secret of this user, ${found.reason}; set peer_secret_file`)
+  }
+  const whoever = secret === undefined ? 'whoever reaches this address' : 'every client'
+  warn(`no peer_secret_file: ${whoever} can pass for a node of this cluster`)
+  return secret ?? ''
+}
 
 export type UserSecret =
   | { readonly ok: true; readonly secret: string; readonly path: string }

@@ -3,7 +3,9 @@ import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { stateFolder, userSecret } from '../../src/node/peer-secret.ts'
+import { nodeId } from '../../src/base/ids.ts'
+import { mainSet, type NodeAddress } from '../../src/node/config-values.ts'
+import { peerSecretWithoutFile, stateFolder, userSecret } from '../../src/node/peer-secret.ts'
 
 let folder = ''
 beforeEach(async () => {
@@ -37,6 +39,29 @@ test('one that others may read, is none, or cannot be made, is refused in words'
     ...{ ok: false, reason: expect.stringContaining('holds no secret') },
   })
   expect(await userSecret(join(path, 'below'))).toMatchObject({ ok: false })
+})
+
+test('a node alone has a secret that nobody knows; one beyond loopback is told that clients pass for nodes', async () => {
+  const address = (id: string): NodeAddress => {
+    return { id: nodeId(id), url: `http://10.0.0.1:${id.charCodeAt(0)}`, set: mainSet }
+  }
+  const said: string[] = []
+  const listen = { host: '10.0.0.1', port: 1 }
+  const of = (ids: readonly string[], secret?: string): Promise<string> => {
+    const config = { listen, nodes: ids.map(address) }
+    return peerSecretWithoutFile(config, { secret }, (text) => said.push(text))
+  }
+  expect(await of(['a'], 'clients know it')).toMatch(/^[0-9a-f]{64}$/)
+  expect(await of(['a'])).not.toBe(await of(['a']))
+  expect(said).toEqual([])
+  expect([await of(['a', 'b'], 'clients know it'), await of(['a', 'b'])]).toEqual([
+    'clients know it',
+    '',
+  ])
+  expect(said).toEqual([
+    'no peer_secret_file: every client can pass for a node of this cluster',
+    'no peer_secret_file: whoever reaches this address can pass for a node of this cluster',
+  ])
 })
 
 test('it is kept where the user keeps such things', () => {
