@@ -6,10 +6,10 @@
  *   try { … cluster.node('a').url … } finally { await cluster.close() }
  */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePorts } from '../../sim/processes/free-ports.ts'
 
@@ -18,9 +18,8 @@ export const programPath: string =
   process.env['TRILITHON_TEST_PROGRAM'] ??
   fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url))
 
-/** Nodes keep the peers' secret of their user there. */
-const stateHome = join(tmpdir(), `trilithon-test-state-${process.pid}`)
-process.once('exit', () => rmSync(stateHome, { recursive: true, force: true }))
+/** Nodes keep the peers' secret of their user there; those of a cluster in the cluster's own folder. */
+const stateHome = join(tmpdir(), 'trilithon-test-state')
 
 const readyTimeoutMs = 20_000
 const exitTimeoutMs = 20_000
@@ -251,7 +250,11 @@ function createNode(place: Place): TestNode {
 
   function spawnNode(options: RunOptions = {}): Program {
     if (!hasEnded) throw new Error(`node ${place.id} runs already`)
-    const started = startProgram(['node', '--config', place.configPath], options)
+    const environment = { XDG_STATE_HOME: dirname(place.configPath), ...options.environment }
+    const started = startProgram(['node', '--config', place.configPath], {
+      ...options,
+      environment,
+    })
     program = started
     hasEnded = false
     started.child.once('exit', () => {
