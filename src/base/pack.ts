@@ -41,13 +41,13 @@ export function pack(value: Packable): Buffer {
 }
 
 /**
- * The value packed in all bytes from `start`, or undefined when they are malformed. Byte strings are
- * views of `bytes`.
+ * The value packed in all bytes from `start` to before `end`, or undefined when they are malformed. Byte
+ * strings are views of `bytes`.
  */
-export function unpack(bytes: Uint8Array, start = 0): unknown {
+export function unpack(bytes: Uint8Array, start = 0, end: number = bytes.length): unknown {
   try {
-    const value: unknown =
-      start === 0 ? packr.unpack(bytes) : packr.unpack(bytes, { start, end: bytes.length })
+    const isWhole = start === 0 && end === bytes.length
+    const value: unknown = isWhole ? packr.unpack(bytes) : packr.unpack(bytes, { start, end })
     return value
   } catch {
     // Damage and garbage are values here: the caller says what they mean.

@@ -9,8 +9,9 @@ import { assert } from '../base/assert.ts'
 import { answerBytesMax } from '../txn/bounds.ts'
 import { packedBodyBytesMax } from './body.ts'
 import { unpackedBytes } from './body-bytes.ts'
-import { bodiesReadAtOnceMax } from './bounds.ts'
+import { bodiesReadAtOnceMax, cellReadWork } from './bounds.ts'
 import type { StoredCell } from './cell.ts'
+import type { Pace } from '../ports/slices.ts'
 
 /** A cell's name, number and time at most: of small cells that is the most of them. */
 const besideBodyBytes = 160
@@ -38,6 +39,12 @@ export class AnswerRoom {
   #readCount = 0
   #readBytes = 0
   readonly #waiting: (() => void)[] = []
+  readonly #pace: Pace | undefined
+
+  /** `pace`: of the request; what the answer holds counts among what its node holds. */
+  constructor(pace?: Pace) {
+    this.#pace = pace
+  }
 
   /** Something has found no room. */
   get isFull(): boolean {
@@ -67,6 +74,7 @@ export class AnswerRoom {
       return false
     }
     this.#bytesLeft -= bytes
+    this.#pace?.take(bytes)
     assert(this.#bytesLeft >= 0, 'CELL-6: an answer unpacks to more than it may')
     return true
   }
@@ -90,6 +98,10 @@ export class AnswerRoom {
     for (const wake of this.#waiting.splice(0)) wake()
   }
 
+  spend(work: number): Promise<void> | undefined {
+    return this.#pace?.spend(work)
+  }
+
   /** As many as should just fill the answer; one in any case, when none is under way. */
   #mayBegin(): number {
     const bytes = this.#readCount === 0 ? firstBodyBytes : this.#readBytes / this.#readCount
@@ -99,6 +111,7 @@ export class AnswerRoom {
 
   #giveBack(bytes: number): void {
     this.#bytesLeft += bytes
+    this.#pace?.take(-bytes)
     assert(this.#bytesLeft <= answerBytesMax, 'CELL-6: more room is given back than was taken')
     if (bytes > 0) this.#isFull = false
   }
@@ -139,6 +152,20 @@ export class AnswerShare {
     return asked === 0 || fitting < found.length ? 'full' : found[0]
   }
 
+  /** Before a step of reading for the answer. */
+  spend(work: number): Promise<void> | undefined {
+    return this.#room.spend(work)
+  }
+
+  async #inTurn(turn: Promise<void>, begun: number): Promise<void> {
+    try {
+      await turn
+    } catch (error) {
+      this.#room.end(begun, { count: 0, bytes: 0 })
+      throw error
+    }
+  }
+
   /** Reads so many cells, or fewer, where they might be more than there is room for. */
   async read(
     wanted: number,
@@ -146,6 +173,9 @@ export class AnswerShare {
   ): Promise<CellsRead> {
     const asked = this.#isOver ? 0 : await this.#room.begin(wanted)
     if (asked === 0) return nothing
+    // One alone is paid for with the read that it belongs to.
+    const turn = asked > 1 ? this.#room.spend(asked * cellReadWork) : undefined
+    if (turn !== undefined) await this.#inTurn(turn, asked)
     let found: readonly StoredCell[] = []
     try {
       found = await work(asked)

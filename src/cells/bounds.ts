@@ -25,6 +25,21 @@ export const purgeItemsMax = 200
 /** Shards that calls at one node wait for, together. */
 export const watchedShardsMax = 100_000
 
+/**
+ * What steps cost, in units of about 10 µs (`ports/slices.ts`), as measured: a read of a shard at its moment,
+ * one more cell of it, a row out of its bytes, a page of an index, a put, so many bytes of a body that is
+ * checked, an item that is only looked at.
+ */
+export const shardReadWork = 8
+export const cellReadWork = 3
+/** Of a row: two scans. */
+export const columnWork = 8
+export const indexPageWork = 16
+export const sortedEntryWork = 0.2
+export const putWork = 8
+export const checkedBytesPerWork = 384
+export const packedPartWork = 0.1
+
 assert(packedBodyBytesMax < answerBytesMax, 'limits: a cell does not fit an answer')
 assert(
   answerBytesMax + packedBodyBytesMax < frameBytesMax,
@@ -36,6 +51,8 @@ export const indexesMax = 100
 /** Entries of one place looked at for one page of an index, and entries that one query sorts. */
 export const indexScanMax = 5_000
 export const indexSortMax = 10_000
+/** Entries of one page within a query: so many rows are read in one step, where they are verified. */
+export const indexPageRows = 250
 /** Their values, together. */
 export const indexSortBytesMax: number = 32 * 1024 * 1024
 /** Shards that a build or a comparison works on together: most have few rows, or none. */

@@ -19,7 +19,13 @@ import { Sessions } from '../txn/session.ts'
 import { untilDeadline } from '../txn/time.ts'
 import { AnswerRoom, type AnswerShare } from './answer-room.ts'
 import { checkBody } from './body.ts'
-import { batchConcurrencyMax } from './bounds.ts'
+import {
+  batchConcurrencyMax,
+  cellReadWork,
+  checkedBytesPerWork,
+  putWork,
+  shardReadWork,
+} from './bounds.ts'
 import { getCells, openCellTables, shardKey } from './cell-table.ts'
 import { nameProblem, type StoredCell, type Written } from './cell.ts'
 import { getNow } from './get-now.ts'
@@ -42,7 +48,7 @@ import type {
   PutCells,
   PutItem,
 } from './operation.ts'
-import { mapBounded } from './pool.ts'
+import { mapPaced } from './pool.ts'
 import { putCell } from './put.ts'
 import { purgePage } from './shard-purge.ts'
 import { answerFull, latestCell, rowOf, versionsOf, type ShardView } from './shard-read.ts'
@@ -129,7 +135,7 @@ export class CellStore implements CellService {
     const refused = operationProblem(operation) ?? timeoutProblem(options.timeoutMs)
     if (refused !== undefined) throw errorOf(refused)
     const deadlineMs = this.#ports.clock.monotonicMs() + options.timeoutMs
-    const call: Call = { deadlineMs, seen, signal: options.signal }
+    const call: Call = { deadlineMs, seen, pace: options.pace }
     switch (operation.kind) {
       case 'put':
         return this.#put(operation, options.intents, call)
@@ -182,7 +188,10 @@ export class CellStore implements CellService {
   }
 
   #putAll(operation: PutCells, intents: Intents, call: Call): Promise<Outcome<Written>[]> {
-    return mapBounded(operation.items, batchConcurrencyMax, (item, i) =>
+    const { pace } = call
+    const costOf = ({ body }: PutItem): number => putWork + body.length / checkedBytesPerWork
+    const paid = { most: batchConcurrencyMax, pace, costOf }
+    return mapPaced(operation.items, paid, (item, i) =>
       outcomeOf(() => this.#putOne(operation.datastore, item, intents, i, call)),
     )
   }
@@ -226,9 +235,11 @@ export class CellStore implements CellService {
       if (refused !== undefined) found[place] = { kind: 'problem', problem: refused }
       else add(shards, shardOf(item.rowKey), place)
     }
-    const room = new AnswerRoom()
+    const { pace } = call
+    const room = new AnswerRoom(pace)
+    const paid = { most: batchConcurrencyMax, pace, costOf: () => shardReadWork }
     // One moment for all of a shard.
-    await mapBounded([...shards], batchConcurrencyMax, async ([shard, places]) => {
+    await mapPaced([...shards], paid, async ([shard, places]) => {
       const items = places.flatMap((place) => operation.items[place] ?? [])
       const outcomes = await this.#getOfShard(operation, shard, items, room, call)
       for (const [nth, place] of places.entries()) found[place] = outcomes[nth] ?? answerFull
@@ -257,10 +268,11 @@ export class CellStore implements CellService {
     call: Call,
   ): Promise<readonly Outcome<StoredCell | undefined>[]> {
     if (room.isFull) return items.map(() => answerFull)
+    const paid = { most: batchConcurrencyMax, pace: call.pace, costOf: () => cellReadWork }
     const read = await outcomeOf(() =>
       this.#reader.read(operation, shard, call, (view) =>
         room.attempt((share) =>
-          mapBounded(items, batchConcurrencyMax, (item) => getFitting(view, item, share)),
+          mapPaced(items, paid, (item) => getFitting(view, item, share)),
         ),
       ),
     )
@@ -280,14 +292,16 @@ export class CellStore implements CellService {
 
   async #row(operation: GetRow, call: Call): Promise<Answer> {
     const shard = shardOf(operation.rowKey)
-    const page = await this.#reader.read(operation, shard, call, (view) => rowOf(view, operation))
+    const page = await this.#reader.read(operation, shard, call, (view) =>
+      rowOf(view, operation, new AnswerRoom(call.pace).share()),
+    )
     return { kind: 'row', page }
   }
 
   async #versions(operation: GetVersions, call: Call): Promise<Answer> {
     const shard = shardOf(operation.rowKey)
     const page = await this.#reader.read(operation, shard, call, (view) =>
-      versionsOf(view, operation),
+      versionsOf(view, operation, new AnswerRoom(call.pace)),
     )
     return { kind: 'versions', page }
   }

@@ -2,16 +2,17 @@
 import { StoreError } from '../base/errors.ts'
 import { pageItemsMax } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Pace } from '../ports/slices.ts'
 import type { Tables } from '../tables/tables.ts'
 import { answerBytesMax } from '../txn/bounds.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
 import { AnswerRoom, type AnswerShare } from './answer-room.ts'
-import { batchConcurrencyMax } from './bounds.ts'
+import { batchConcurrencyMax, cellReadWork, shardReadWork } from './bounds.ts'
 import type { StoredCell } from './cell.ts'
 import { queryIndex, type FoundEntry, type FoundPage } from './index-query.ts'
 import type { IndexService } from './index-service.ts'
 import type { Answer, IndexedCells, QueryIndex } from './operation.ts'
-import { mapBounded } from './pool.ts'
+import { mapPaced } from './pool.ts'
 import { latestCell, rowOf, type ShardView } from './shard-read.ts'
 import type { Call, ShardReader } from './shard-reader.ts'
 import { shardOf } from './shard.ts'
@@ -35,8 +36,9 @@ export async function answerQuery(
   const { definition } = await indexes.toAsk(datastore, name)
   const leftMs = (): number => remainingOrTimeout(clock, call.deadlineMs)
   const level = read.level === 'any' ? 'snapshot' : 'current'
+  const { pace } = call
   const query = (limit: number): Promise<FoundPage> =>
-    queryIndex({ tables, definition, level, leftMs }, { ...operation, limit })
+    queryIndex({ tables, definition, level, leftMs, pace }, { ...operation, limit })
   const { entries, cursor } =
     columns === undefined
       ? await query(operation.limit)
@@ -69,8 +71,10 @@ async function pageWithCells(
 ): Promise<CellsPage> {
   for (let { limit } = asked.operation; ;) {
     const { entries, cursor } = await query(limit)
-    const room = new AnswerRoom()
-    const found = await mapBounded(entries, batchConcurrencyMax, async (entry) => {
+    const { pace } = asked.call
+    const room = new AnswerRoom(pace)
+    const paid = { most: batchConcurrencyMax, pace, costOf: () => shardReadWork }
+    const found = await mapPaced(entries, paid, async (entry) => {
       const cells = room.take(entryBytes(entry)) && (await cellsOf(asked, entry.rowKey, room))
       return cells ? { ...entry, cells } : undefined
     })
@@ -91,7 +95,7 @@ function cellsOf(
 ): Promise<readonly StoredCell[] | undefined> {
   return reader.read(operation, shardOf(rowKey), call, (view) =>
     room.attempt((share) =>
-      columns === 'all' ? allOf(view, rowKey, share) : someOf(view, rowKey, columns, share),
+      columns === 'all' ? allOf(view, rowKey, share) : someOf(view, { rowKey, columns, pace: call.pace }, share),
     ),
   )
 }
@@ -111,12 +115,17 @@ async function allOf(
 
 async function someOf(
   view: ShardView,
-  rowKey: string,
-  columns: readonly string[],
+  asked: {
+    readonly rowKey: string
+    readonly columns: readonly string[]
+    readonly pace: Pace | undefined
+  },
   share: AnswerShare,
 ): Promise<readonly StoredCell[] | undefined> {
+  const { rowKey, columns, pace } = asked
   let isFull = false
-  const cells = await mapBounded(columns, batchConcurrencyMax, async (column) => {
+  const paid = { most: batchConcurrencyMax, pace, costOf: () => cellReadWork }
+  const cells = await mapPaced(columns, paid, async (column) => {
     const cell = await share.readOne(() => latestCell(view, { rowKey, column }))
     if (cell !== 'full') return cell
     isFull = true

@@ -7,9 +7,19 @@
  */
 import { StoreError } from '../base/errors.ts'
 import { pageItemsMax } from '../base/limits.ts'
+import type { Pace as RequestPace } from '../ports/slices.ts'
 import type { Tables } from '../tables/tables.ts'
 import { answerBytesMax } from '../txn/bounds.ts'
-import { indexScanMax, indexSortBytesMax, indexSortMax } from './bounds.ts'
+import {
+  cellReadWork,
+  indexPageRows,
+  indexPageWork,
+  indexScanMax,
+  indexSortBytesMax,
+  indexSortMax,
+  packedPartWork,
+  sortedEntryWork,
+} from './bounds.ts'
 import { scanPlace, type IndexedEntry } from './cell-table.ts'
 import type { IndexDefinition, NumberedIndex } from './index-definition.ts'
 import { fieldValues, placeOf, type FieldValues } from './index-row.ts'
@@ -64,6 +74,7 @@ export interface QueryParts {
   readonly level: 'current' | 'snapshot'
   /** What is left for the query, which may take many reads; throws when nothing is. */
   leftMs(): number
+  readonly pace?: RequestPace | undefined
 }
 
 export async function queryIndex(parts: QueryParts, query: IndexQuery): Promise<FoundPage> {
@@ -106,7 +117,7 @@ class Pace {
 
   next(wanted: number, bytesLeft: number): number {
     const mean = Math.max(1, this.#bytes / Math.max(1, this.#count))
-    return Math.min(wanted, pageItemsMax, Math.floor(bytesLeft / mean) + 1)
+    return Math.min(wanted, indexPageRows, Math.floor(bytesLeft / mean) + 1)
   }
 }
 
@@ -169,7 +180,9 @@ class Scan {
     const type = this.#parts.definition.fields[place]?.type ?? 'string'
     const sorting = { place, type, reverse }
     const order = orderOf(sorting)
-    const all = (await this.#all()).sort((a, b) => order(a.entry, b.entry))
+    const found = await this.#all()
+    await this.#spend(found.length * sortedEntryWork)
+    const all = found.sort((a, b) => order(a.entry, b.entry))
     const sorted = all.map(({ entry }) => entry)
     const start = startAt(sorted, cursor, sorting)
     const entries = fullPage(all.slice(start, start + limit))
@@ -197,7 +210,15 @@ class Scan {
     }
   }
 
-  #page(cursor: string | undefined, limit: number): ReturnType<typeof scanPlace> {
+  async #spend(work: number): Promise<void> {
+    const turn = this.#parts.pace?.spend(work)
+    if (turn !== undefined) await turn
+  }
+
+  async #page(cursor: string | undefined, limit: number): ReturnType<typeof scanPlace> {
+    // Verified entries are read with their rows.
+    const { verify: isVerified } = this.#query
+    await this.#spend(indexPageWork + limit * (isVerified ? cellReadWork : packedPartWork))
     const { tables, level, leftMs } = this.#parts
     const { order, reverse, verify } = this.#query
     const { place, range } = this.#where

@@ -1,15 +1,14 @@
 /**
  * Logs of shards as they are asked for: pages of several shards, and the wait for what comes to be in
- * them.
+ * them. Reading goes on in slices; who waits is woken by the shards it waits for, and then reads those.
  */
 import { present } from '../base/assert.ts'
-import { StoreError } from '../base/errors.ts'
 import { errorOf, outcomeOf, type Outcome } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
+import { gone, type Pace } from '../ports/slices.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
 import { AnswerRoom } from './answer-room.ts'
-import { batchConcurrencyMax, watchedShardsMax } from './bounds.ts'
-import type { ShardPosition } from './cell.ts'
+import { batchConcurrencyMax, packedPartWork, shardReadWork } from './bounds.ts'
 import { placeProblem } from './operation-check.ts'
 import {
   positionOf,
@@ -19,9 +18,10 @@ import {
   type ReadFrom,
   type StoredLogPage,
 } from './operation.ts'
-import { mapBounded } from './pool.ts'
+import { mapPaced } from './pool.ts'
 import { logPage } from './shard-log.ts'
 import type { Call, ShardReader } from './shard-reader.ts'
+import { ShardWaits, type Awaited } from './shard-waits.ts'
 import { shardGroup } from './shard.ts'
 
 export interface LogReaderParts {
@@ -30,52 +30,90 @@ export interface LogReaderParts {
   readonly reader: ShardReader
 }
 
+type Pages = Outcome<StoredLogPage>[]
+
+/** Places that are only looked at between two that are paid for. */
+const lookedAtOnce = 256
+/** Pages without a cell have none in common. */
+const noCells: readonly [] = []
+
 export class LogReader {
   readonly #parts: LogReaderParts
-  readonly #waits = new Set<() => void>()
-  #watchedShards = 0
-  #isStopped = false
+  readonly #waits: ShardWaits
 
   constructor(parts: LogReaderParts) {
     this.#parts = parts
+    this.#waits = new ShardWaits(parts)
   }
 
   /** Ends what waits for new cells. */
   stop(): void {
-    this.#isStopped = true
-    for (const wake of this.#waits) wake()
+    this.#waits.stop()
   }
 
   async read(operation: GetLog, call: Call): Promise<Answer> {
     const { clock } = this.#parts
-    const waitUntilMs = Math.min(clock.monotonicMs() + operation.waitMs, call.deadlineMs)
-    let reading: GetLog = operation
-    for (;;) {
-      const pages = await this.#logPages(reading, call)
-      const isFound = pages.some((page) => page.kind === 'problem' || page.value.cells.length > 0)
-      const isGone = call.signal?.aborted === true
-      const isOver = clock.monotonicMs() >= waitUntilMs || this.#isStopped || isGone
-      if (isFound || isOver) return { kind: 'log', items: pages }
-      await this.#change(operation.datastore, reachedBy(pages), waitUntilMs, call.signal)
-      // Who was woken here sees here what woke it.
-      const read: ReadFrom = { level: 'any', atLeast: operation.read.atLeast }
-      reading = {
-        ...reading,
-        read,
-        items: pages.map((page, i) => placeAfter(page, operation.items[i])),
+    const { datastore, items, waitMs } = operation
+    const untilMs = Math.min(clock.monotonicMs() + waitMs, call.deadlineMs)
+    const pages = await this.#read(operation, items, call)
+    if (waitMs > 0 && !pages.some(isNews)) {
+      const wait = this.#waits.begin(datastore, untilMs, call.pace)
+      try {
+        await this.#untilNews(operation, pages, wait, call)
+      } finally {
+        wait.end()
       }
+    }
+    await spend(call.pace, items.length * packedPartWork)
+    return { kind: 'log', items: pages }
+  }
+
+  /** Reads what has gone on, again and again, until there is something in it, or nobody waits any more. */
+  async #untilNews(
+    operation: GetLog,
+    pages: Pages,
+    wait: ReturnType<ShardWaits['begin']>,
+    call: Call,
+  ): Promise<void> {
+    // Who was woken here sees here what woke it.
+    const read: ReadFrom = { level: 'any', atLeast: operation.read.atLeast }
+    for (let places = [...pages.keys()]; ;) {
+      for (const at of places) {
+        if (at % lookedAtOnce === 0) await spend(call.pace, lookedAtOnce * packedPartWork)
+        const known = wait.add(awaited(pages[at], at))
+        if (known !== undefined) await known
+      }
+      places = await wait.next()
+      // Many may have been woken at once, or be over.
+      await spend(call.pace, 1)
+      if (places.length === 0) return
+      const asked = places.map((at) => placeAfter(pages[at], operation.items[at]))
+      const found = await this.#read({ ...operation, read }, asked, call)
+      for (const [nth, at] of places.entries()) {
+        pages[at] = present(found[nth], 'cells: each place has its page')
+      }
+      if (found.some(isNews)) return
     }
   }
 
   /** Most of those who follow many shards follow idle ones: these cost no promise. */
-  async #logPages(operation: GetLog, call: Call): Promise<Outcome<StoredLogPage>[]> {
-    const { items } = operation
-    const pages = items.map((place) => this.#unchanged(operation, place))
-    const open = items.flatMap((place, at) => (pages[at] === undefined ? [{ place, at }] : []))
-    const room = new AnswerRoom()
-    await mapBounded(open, batchConcurrencyMax, async ({ place, at }) => {
+  async #read(operation: GetLog, items: readonly LogPlace[], call: Call): Promise<Pages> {
+    const { pace } = call
+    const pages: (Outcome<StoredLogPage> | undefined)[] = []
+    const open: { readonly place: LogPlace; readonly at: number }[] = []
+    for (const [at, place] of items.entries()) {
+      if (at > 0 && at % lookedAtOnce === 0) await spend(pace, lookedAtOnce * packedPartWork)
+      const page = this.#unchanged(operation, place)
+      pages.push(page)
+      if (page === undefined) open.push({ place, at })
+    }
+    const room = new AnswerRoom(pace)
+    const paid = { most: batchConcurrencyMax, pace, costOf: () => shardReadWork }
+    await mapPaced(open, paid, async ({ place, at }) => {
       pages[at] = await outcomeOf(() => this.#logPage(operation, place, room, call))
     })
+    // What went wrong for want of anybody to hear it is no page.
+    if (pace?.isGone === true) throw gone()
     return pages.map((page) => present(page, 'cells: each place has its page'))
   }
 
@@ -94,7 +132,9 @@ export class LogReader {
       call,
       (view) => room.attempt((share) => logPage(view, place, { limit, share })),
     )
-    return value.isWhole ? { asOf: position, ...value.page } : value.page
+    const { isWhole, page } = value
+    const cells = page.cells.length === 0 ? noCells : page.cells
+    return isWhole ? { ...page, cells, asOf: position } : page
   }
 
   /**
@@ -108,64 +148,31 @@ export class LogReader {
     if ((positionOf(read.atLeast, shard) ?? 0) > asOf) return undefined
     const here = this.#parts.replica.positionHere(shardGroup(datastore, shard))
     if (here === undefined || here > asOf) return undefined
-    return { kind: 'ok', value: { shard, cells: [], next: addedId, asOf } }
+    return { kind: 'ok', value: { shard, cells: noCells, next: addedId, asOf } }
   }
+}
 
-  /** Resolves when one of the shards has gone on since, it is time, or nobody waits any more. */
-  async #change(
-    datastore: string,
-    positions: readonly ShardPosition[],
-    untilMs: number,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    if (this.#watchedShards + positions.length > watchedShardsMax) {
-      throw new StoreError('overloaded', 'too many calls wait for new cells at this node')
-    }
-    const { replica, clock } = this.#parts
-    let wake = (): void => undefined
-    const woken = new Promise<void>((resolve) => (wake = resolve))
-    const timer = clock.setTimer(Math.max(0, untilMs - clock.monotonicMs()), wake)
-    const cancels = positions.map(([shard, position]) =>
-      replica.watch(shardGroup(datastore, shard), position, wake),
-    )
-    this.#watchedShards += positions.length
-    this.#waits.add(wake)
-    signal?.addEventListener('abort', wake)
-    try {
-      // What was applied between the reading and the watching wakes nobody.
-      if (!(await this.#hasGoneOn(datastore, positions))) await woken
-    } finally {
-      this.#waits.delete(wake)
-      signal?.removeEventListener('abort', wake)
-      this.#watchedShards -= positions.length
-      timer.cancel()
-      for (const cancel of cancels) cancel()
-    }
-  }
+async function spend(pace: Pace | undefined, work: number): Promise<void> {
+  const turn = pace?.spend(work)
+  if (turn !== undefined) await turn
+}
 
-  async #hasGoneOn(datastore: string, positions: readonly ShardPosition[]): Promise<boolean> {
-    const { replica } = this.#parts
-    for (const [shard, position] of positions) {
-      const group = shardGroup(datastore, shard)
-      const here = replica.positionHere(group) ?? (await replica.read(group, 'any', 1)).position
-      if (here > position) return true
-    }
-    return false
-  }
+function isNews(page: Outcome<StoredLogPage>): boolean {
+  return page.kind === 'problem' || page.value.cells.length > 0
+}
+
+/** How far a shard had come in which there was nothing to be read. */
+function awaited(page: Outcome<StoredLogPage> | undefined, at: number): Awaited | undefined {
+  if (page?.kind !== 'ok' || page.value.asOf === undefined) return undefined
+  return { at, shard: page.value.shard, position: page.value.asOf }
 }
 
 /** Where to go on: a time, once looked up, is an added id. */
-function placeAfter(page: Outcome<StoredLogPage>, place: LogPlace | undefined): LogPlace {
-  if (page.kind === 'problem') return place ?? { kind: 'after', shard: 0, addedId: 0 }
+function placeAfter(
+  page: Outcome<StoredLogPage> | undefined,
+  place: LogPlace | undefined,
+): LogPlace {
+  if (page?.kind !== 'ok') return place ?? { kind: 'after', shard: 0, addedId: 0 }
   const { shard, next, asOf } = page.value
   return { kind: 'after', shard, addedId: next, ...(asOf !== undefined && { asOf }) }
-}
-
-/** How far shards had come in which there was nothing to be read. */
-function reachedBy(pages: readonly Outcome<StoredLogPage>[]): ShardPosition[] {
-  return pages.flatMap((page): ShardPosition[] =>
-    page.kind === 'ok' && page.value.asOf !== undefined
-      ? [[page.value.shard, page.value.asOf]]
-      : [],
-  )
 }

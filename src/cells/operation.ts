@@ -5,6 +5,7 @@
  */
 import type { Position, Timestamp } from '../base/ids.ts'
 import type { Outcome, Problem } from '../base/problem.ts'
+import type { Pace } from '../ports/slices.ts'
 import type { ReadLevel } from '../replica/local-replica.ts'
 import type { Intents } from '../txn/intents.ts'
 import type { DropProgress } from './index-drop.ts'
@@ -215,8 +216,8 @@ export interface CallOptions {
   readonly timeoutMs: number
   /** For a put; without them whoever carries it out makes its own. */
   readonly intents?: Intents
-  /** Whoever asked has gone: what waits for new cells waits no longer. */
-  readonly signal?: AbortSignal
+  /** How it goes on among others, and until when; absent: at once, to its end. */
+  readonly pace?: Pace | undefined
 }
 
 /** Carries out operations: a node's own `CellStore`, or a client over the network. */
@@ -227,10 +228,17 @@ export interface CellService {
   answerNow?(operation: CellOperation): Answered | undefined
 }
 
-/** The position of a shard among those of an answer. */
+/** Longer lists are looked through once, not for each of their shards: there may be 4,096. */
+const listedMax = 16
+const byShard = new WeakMap<readonly ShardPosition[], ReadonlyMap<number, Position>>()
+
+/** The position of a shard among those of an answer, or of a session. */
 export function positionOf(
   positions: readonly ShardPosition[],
   shard: number,
 ): Position | undefined {
-  return positions.find(([of]) => of === shard)?.[1]
+  if (positions.length <= listedMax) return positions.find(([of]) => of === shard)?.[1]
+  const known = byShard.get(positions) ?? new Map(positions.toReversed())
+  byShard.set(positions, known)
+  return known.get(shard)
 }

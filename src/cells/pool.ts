@@ -1,4 +1,5 @@
-/** Work on the items of a batch, a bounded number of them at once. */
+/** Work on the items of a batch, a bounded number of them at once, and in slices where that takes long. */
+import type { Pace } from '../ports/slices.ts'
 
 /** The results in the items' order; rejects with the first rejection. */
 export async function mapBounded<Item, Result>(
@@ -20,4 +21,84 @@ export async function mapBounded<Item, Result>(
   const workers = Array.from({ length: Math.min(concurrencyMax, items.length) }, worker)
   await Promise.all(workers)
   return results
+}
+
+/** The same in steps that are paid for, each by `costOf` its item, before it begins. */
+export async function mapPaced<Item, Result>(
+  items: readonly Item[],
+  { most, pace, costOf }: {
+    readonly most: number
+    readonly pace: Pace | undefined
+    readonly costOf: (item: Item) => number
+  },
+  work: (item: Item, index: number) => Promise<Result>,
+): Promise<Result[]> {
+  if (pace === undefined || items.length === 1) return mapBounded(items, most, work)
+  const results: Result[] = []
+  const room = new Room(most)
+  for (const [index, item] of items.entries()) {
+    // One of them waits at a time, so a batch that waits for turns costs little.
+    const turn = pace.spend(costOf(item))
+    if (turn !== undefined) await turn
+    const full = room.enter()
+    if (full !== undefined) await full
+    void work(item, index).then(
+      (result) => {
+        results[index] = result
+        room.leave()
+      },
+      (error: unknown) => room.fail(error),
+    )
+  }
+  await room.empty()
+  return results
+}
+
+/** For so many at once. */
+class Room {
+  readonly #most: number
+  #inside = 0
+  #failure: { readonly error: unknown } | undefined
+  /** Waits until so many are inside, or one has failed. */
+  #waiting: { readonly most: number; readonly go: () => void } | undefined
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /** Undefined: there is room. Rejects, as `empty` does, with the first failure. */
+  enter(): Promise<void> | undefined {
+    const hasRoom = this.#failure === undefined && this.#inside < this.#most
+    this.#inside += 1
+    return hasRoom ? undefined : this.#until(this.#most)
+  }
+
+  leave(): void {
+    this.#inside -= 1
+    this.#wake()
+  }
+
+  fail(error: unknown): void {
+    this.#failure ??= { error }
+    this.#wake()
+  }
+
+  empty(): Promise<void> {
+    return this.#until(0)
+  }
+
+  async #until(most: number): Promise<void> {
+    while (this.#failure === undefined && this.#inside > most) {
+      await new Promise<void>((go) => (this.#waiting = { most, go }))
+    }
+    if (this.#failure !== undefined) throw this.#failure.error
+  }
+
+  #wake(): void {
+    const waiting = this.#waiting
+    if (waiting === undefined) return
+    if (this.#failure === undefined && this.#inside > waiting.most) return
+    this.#waiting = undefined
+    waiting.go()
+  }
 }

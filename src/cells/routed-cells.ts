@@ -3,7 +3,8 @@
  * a batch in parts. Whoever asks need not know where a shard is.
  */
 import { present, unreachable } from '../base/assert.ts'
-import { problem, type Outcome, type Problem } from '../base/problem.ts'
+import { problem, problemOf, type Outcome, type Problem } from '../base/problem.ts'
+import { gone } from '../ports/slices.ts'
 import { isRowKey, type ShardLeader, type StoredCell, type Written } from './cell.ts'
 import { operationProblem } from './operation-check.ts'
 import type {
@@ -140,6 +141,7 @@ async function readLogs(
   const timeoutMs = Math.max(1, options.timeoutMs - operation.waitMs)
   const looked = await carryOut({ ...operation, waitMs: 0 }, parts, { ...options, timeoutMs })
   const { answer } = looked
+  if (options.pace?.isGone === true) return refusal(nobody)
   if (operation.waitMs === 0 || answer.kind !== 'log' || answer.items.some(isNews)) return looked
   const items = answer.items.map((page, place) => {
     const known = present(operation.items[place], 'cells: a page is of a place')
@@ -149,23 +151,27 @@ async function readLogs(
     const waitMs = Math.min(leftMs, waitSliceMs)
     leftMs -= waitMs
     const given = { ...options, timeoutMs: timeoutMs + waitMs }
-    const { part, one } = await firstOf({ ...operation, items, waitMs }, parts, given)
-    const isOver = leftMs <= 0 || options.signal?.aborted === true
+    const first = await firstOf({ ...operation, items, waitMs }, parts, given)
+    if (first === undefined) return refusal(nobody)
+    const { part, one } = first
+    const isOver = leftMs <= 0
     if (isOver || !isLogWithoutNews(one)) return over(looked, answer.items, part, one)
   }
 }
 
-/** What each set is asked at once, and the first one answers. */
+/** What each set is asked at once, and the first one answers; undefined: nobody waits for that any more. */
 function firstOf(
   operation: GetLog,
   parts: readonly Part[],
   options: CallOptions,
-): Promise<{ readonly part: Part; readonly one: Answered }> {
+): Promise<{ readonly part: Part; readonly one: Answered } | undefined> {
   return new Promise((resolve, reject) => {
+    const forget = options.pace?.onGone(() => resolve(undefined))
     for (const part of parts) {
       part.service
         .execute(partOf(operation, part.places), options)
         .then((one) => resolve({ part, one }), reject)
+        .finally(() => forget?.())
     }
   })
 }
@@ -260,6 +266,8 @@ function itemOf<Value>(answer: Answer, itemsOf: ItemsOf<Value>, nth: number): Ou
   if (answer.kind === 'problem') return answer
   return itemsOf(answer)?.[nth] ?? lost
 }
+
+const nobody: Problem = problemOf(gone())
 
 const lost: Outcome<never> = {
   kind: 'problem',

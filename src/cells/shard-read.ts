@@ -14,7 +14,7 @@ import type { GroupReader } from '../tables/types.ts'
 import type { View } from '../txn/group-port.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
 import { AnswerRoom, type AnswerShare } from './answer-room.ts'
-import { readRerunsMax } from './bounds.ts'
+import { columnWork, readRerunsMax } from './bounds.ts'
 import type { CellName, ShardName, StoredCell } from './cell.ts'
 import { firstColumn, scanColumn, type CellRow } from './cell-table.ts'
 import { positionOf, type CellPage, type ReadFrom } from './operation.ts'
@@ -130,10 +130,11 @@ export async function versionsOf(
     readonly limit: number
     readonly reverse: boolean
   },
+  room: AnswerRoom = new AnswerRoom(),
 ): Promise<CellPage<number>> {
   const { limit, reverse } = wanted
   let cursor: string | undefined
-  const { cells, over } = await fill(limit + 1, new AnswerRoom().share(), async (_, count) => {
+  const { cells, over } = await fill(limit + 1, room.share(), async (_, count) => {
     const options = { reverse, limit: count, ...(cursor !== undefined && { cursor }) }
     const page = await scanColumn(rows, of, wanted, options)
     cursor = page.cursor
@@ -160,6 +161,8 @@ export async function rowOf(
   for (; column !== undefined; column = await firstColumn(rows, of, rowKey, { gt: column })) {
     const name = { rowKey, column }
     if (cells.length >= limit) return { cells, next: column }
+    const turn = share.spend(columnWork)
+    if (turn !== undefined) await turn
     const cell = await share.readOne(() => latestCell(view, name))
     if (cell === 'full') return { cells, next: column }
     assert(cell !== undefined, 'CELL-2: a column is without its latest')

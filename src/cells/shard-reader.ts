@@ -2,6 +2,7 @@
 import { present } from '../base/assert.ts'
 import type { Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Pace } from '../ports/slices.ts'
 import type { GroupTables } from '../tables/tables.ts'
 import type { ReadFrom } from './operation.ts'
 import { readShard, type Looked, type ShardView } from './shard-read.ts'
@@ -12,8 +13,7 @@ import type { Sightings } from './sightings.ts'
 export interface Call {
   readonly deadlineMs: number
   readonly seen: Sightings
-  /** Nobody waits for its answer any more. */
-  readonly signal?: AbortSignal | undefined
+  readonly pace?: Pace | undefined
 }
 
 interface Asked {

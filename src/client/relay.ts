@@ -24,6 +24,7 @@ import { CommitCall } from './commit-call.ts'
 import type { LinkView } from './links.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
+import type { Pace } from '../ports/slices.ts'
 import type { Transport } from '../ports/transport.ts'
 import {
   isAgendaOperation,
@@ -106,23 +107,23 @@ export class Relay implements CellService {
       case 'log': {
         const answered = this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs)
         // Its node is told nothing: what it finds is for the next one that asks.
-        return operation.waitMs === 0 ? answered : this.#unlessStopped(answered, options.signal)
+        return operation.waitMs === 0 ? answered : this.#unlessStopped(answered, options.pace)
       }
       default:
         return this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs)
     }
   }
 
-  #unlessStopped(answered: Promise<Replied>, signal?: AbortSignal): Promise<Replied> {
+  #unlessStopped(answered: Promise<Replied>, pace?: Pace): Promise<Replied> {
     return new Promise((resolve, reject) => {
       const end = (): void => resolve(refusal(stopping))
       this.#waits.add(end)
       // Who has gone hears nothing, but its request is at work here no longer.
-      signal?.addEventListener('abort', end)
+      const forget = pace?.onGone(end)
       // What is over must not be kept until this process stops: each answer may be of 4 MiB.
       void answered.then(resolve, reject).finally(() => {
         this.#waits.delete(end)
-        signal?.removeEventListener('abort', end)
+        forget?.()
       })
     })
   }

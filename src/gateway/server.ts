@@ -12,7 +12,7 @@ import type { LinkLog } from '../adapters/ws-link.ts'
 import { present } from '../base/assert.ts'
 import { clusterId, nodeId } from '../base/ids.ts'
 import { authorization } from '../node/authorization.ts'
-import { ClientServer } from '../node/client-server.ts'
+import { ClientServer, defaultClientServerLimits } from '../node/client-server.ts'
 import type { ConfigFiles } from '../node/config-load.ts'
 import { listen, type BoundServer, type Fetch, type Serve } from '../node/http-server.ts'
 import { createMetrics, type NodeMetrics } from '../node/metrics.ts'
@@ -191,7 +191,12 @@ export class GatewayServer {
         status: () => plain(this.status()),
         onBug: (error) => this.#noteBug(error, 'a bug in what clients are answered'),
       },
-      { clientRequestsMax: requestsMax, requestsMax, writtenBytesMax: requestBytesMax },
+      {
+        ...defaultClientServerLimits,
+        clientRequestsMax: requestsMax,
+        requestsMax,
+        bytesMax: requestBytesMax,
+      },
     )
     this.#clientServer.start()
   }

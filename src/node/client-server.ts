@@ -3,13 +3,14 @@
  * with one frame a client and turn. Work under way is bounded for each client and in all; above
  * that a request is refused with `overloaded` at once, never queued.
  */
+import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
-import { frameBytesMax } from '../base/limits.ts'
 import { pack } from '../base/pack.ts'
 import { problem, problemOf } from '../base/problem.ts'
 import type { Json } from '../cells/body.ts'
 import type { CellService } from '../cells/operation.ts'
 import type { Clock } from '../ports/clock.ts'
+import { Slices, type Line, type Pace } from '../ports/slices.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
 import { callTimeoutMsMax } from '../txn/bounds.ts'
 import {
@@ -19,45 +20,50 @@ import {
 } from '../queues/agenda-operation.ts'
 import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import {
-  writtenBytes,
   type ClientFrame,
   type GetStatus,
   type MalformedRequest,
   type Operation,
   type Replied,
+  type Reply,
   type Request,
-  type Response,
 } from '../wire/client-message.ts'
-import { replyBytes } from '../wire/client-bytes.ts'
-import { encodeClientFrame } from '../wire/client-codec.ts'
-import { Outbox } from '../wire/outbox.ts'
+import { Answers } from './answers.ts'
+import { defaultIntakeLimits, Intake, type IntakeLimits } from './intake.ts'
+import { costOf } from './request-cost.ts'
 import { SeenRequests } from './seen-requests.ts'
 
 export interface ClientServerLimits {
   /** Requests at work for one client. */
   readonly clientRequestsMax: number
   readonly requestsMax: number
-  /** What the requests at work bring to be written. */
-  readonly writtenBytesMax: number
+  /** What the requests at work hold, with what they bring to be written; those of one client. */
+  readonly clientBytesMax: number
+  readonly bytesMax: number
+  readonly intake: IntakeLimits
 }
 
 export const defaultClientServerLimits: ClientServerLimits = {
   clientRequestsMax: 5_000,
   requestsMax: 20_000,
-  writtenBytesMax: 256 * 1024 * 1024,
+  clientBytesMax: 128 * 1024 * 1024,
+  bytesMax: 256 * 1024 * 1024,
+  intake: defaultIntakeLimits,
 }
 
 export interface ClientServerPorts {
   readonly transport: Transport<ClientFrame>
   readonly cells: CellService
   readonly groups: {
-    execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer>
+    execute(operation: GroupOperation, timeoutMs: number, pace: Pace): Promise<GroupAnswer>
     answerNow?(operation: GroupOperation): GroupAnswer | undefined
   }
   readonly agendas: {
-    execute(operation: AgendaOperation, timeoutMs: number): Promise<AgendaAnswer>
+    execute(operation: AgendaOperation, timeoutMs: number, pace: Pace): Promise<AgendaAnswer>
   }
   readonly clock: Clock
+  /** Of the process; absent: its own. */
+  readonly slices?: Slices
   /** What the node says of itself when a client asks. */
   readonly status: () => Json
   /** Told of what went wrong and is no StoreError: a bug. */
@@ -67,34 +73,44 @@ export interface ClientServerPorts {
 /** What takes time. */
 type Work = Exclude<Operation, GetStatus>
 
-const noFrame = problem('too-large', 'the answer is larger than a frame; ask for less at once', {
-  limit: 'frameBytesMax',
-  limitValue: frameBytesMax,
-})
+/** A client whose link is up, or that had one for as long as its requests are at work. */
+interface Linked {
+  readonly seen: SeenRequests
+  readonly line: Line
+  isDown: boolean
+  requests: number
+  bytes: number
+}
 
 export class ClientServer {
   readonly #ports: ClientServerPorts
   readonly #limits: ClientServerLimits
-  readonly #outbox: Outbox<Response>
-  readonly #atWork = new Map<Endpoint, number>()
+  readonly #slices: Slices
+  readonly #answers: Answers
+  readonly #intake: Intake
   /** Of the links that are up. */
-  readonly #seen = new Map<Endpoint, SeenRequests>()
+  readonly #linked = new Map<Endpoint, Linked>()
   #requests = 0
-  #writtenBytes = 0
+  #bytes = 0
   #isStopping = false
   #onIdle: (() => void) | undefined
 
   constructor(ports: ClientServerPorts, limits: ClientServerLimits = defaultClientServerLimits) {
     this.#ports = ports
     this.#limits = limits
-    this.#outbox = new Outbox<Response>({
-      clock: ports.clock,
-      send: (to, responses) => ports.transport.send(to, { kind: 'responses', responses }),
-      bodyBytes: replyBytes,
-      instead: inFrame,
-      // The client's time-out covers it: it asks again.
-      onDropped: () => undefined,
-    })
+    const { transport, clock, slices = new Slices(clock) } = ports
+    this.#slices = slices
+    this.#answers = new Answers({ transport, clock, slices })
+    this.#intake = new Intake(
+      {
+        slices,
+        take: (client, request) => this.#takeOnce(client, request),
+        refuse: (client, malformed) => this.#refuse(client, malformed),
+        onBug: (client, request, error) => this.#onBug(client, request, error),
+        hold: (client, isHeld) => transport.hold?.(client, isHeld),
+      },
+      limits.intake,
+    )
   }
 
   start(): void {
@@ -103,11 +119,11 @@ export class ClientServer {
       admit: () => (this.#isStopping ? 'stopping' : undefined),
       onRefused: () => undefined,
       onLink: (client, state) => {
-        if (state === 'up') this.#seen.set(client, new SeenRequests())
-        else this.#seen.delete(client)
-        if (state === 'down') this.#outbox.drop(client)
+        if (state === 'up') this.#onUp(client)
+        else this.#onDown(client)
       },
-      onFrame: (client, frame) => this.#onFrame(client, frame),
+      onFrame: (client, frame) => this.#intake.add(client, frame),
+      onDrained: (client) => this.#answers.drained(client),
     })
   }
 
@@ -126,24 +142,33 @@ export class ClientServer {
     })
   }
 
-  #onFrame(client: Endpoint, frame: ClientFrame): void {
-    // A node's transport has answers only to send; one that comes in is a confused client's.
-    if (frame.kind !== 'requests') return
-    for (const one of frame.malformed ?? []) this.#refuse(client, one)
-    const seen = this.#seen.get(client)
-    for (const request of frame.requests) {
-      if (seen?.add(request.id) === false) continue
-      try {
-        this.#take(client, request)
-      } catch (error) {
-        this.#onBug(client, request, error)
-      }
+  #onUp(client: Endpoint): void {
+    const line = this.#slices.open()
+    const seen = new SeenRequests()
+    this.#linked.set(client, { seen, line, isDown: false, requests: 0, bytes: 0 })
+    this.#intake.open(client, line)
+    this.#answers.open(client, line)
+  }
+
+  /** What the client had asked for ends: nobody is there to hear it. */
+  #onDown(client: Endpoint): void {
+    const linked = this.#linked.get(client)
+    this.#linked.delete(client)
+    this.#intake.close(client)
+    if (linked !== undefined) {
+      linked.isDown = true
+      linked.line.close()
     }
+    this.#answers.close(client)
+  }
+
+  #takeOnce(client: Endpoint, request: Request): void {
+    if (this.#linked.get(client)?.seen.add(request.id) === true) this.#take(client, request)
   }
 
   #refuse(client: Endpoint, { id, reason }: MalformedRequest): void {
     const refused = problem('invalid', `the request cannot be read: ${reason}`)
-    this.#outbox.add(client, { id, answer: { kind: 'problem', problem: refused }, positions: [] })
+    this.#answers.add(client, { id, answer: { kind: 'problem', problem: refused }, positions: [] })
   }
 
   /**
@@ -152,7 +177,7 @@ export class ClientServer {
    */
   #onBug(client: Endpoint, { id }: Request, error: unknown): void {
     const own = problem('corrupt', 'this node has met an error of its own; see its log')
-    this.#outbox.add(client, { id, answer: { kind: 'problem', problem: own }, positions: [] })
+    this.#answers.add(client, { id, answer: { kind: 'problem', problem: own }, positions: [] })
     const bug = error instanceof Error ? error : new Error(String(error))
     this.#ports.clock.defer(() => this.#ports.onBug(bug))
   }
@@ -161,17 +186,17 @@ export class ClientServer {
     const { id, operation } = request
     if (operation.kind === 'status') {
       const status = pack(this.#ports.status())
-      return this.#outbox.add(client, { id, answer: { kind: 'status', status }, positions: [] })
+      return this.#answers.add(client, { id, answer: { kind: 'status', status }, positions: [] })
     }
     const refused = this.#refusal(client, operation)
     if (refused !== undefined) {
       const answer = { kind: 'problem', problem: problemOf(refused) } as const
-      return this.#outbox.add(client, { id, answer, positions: [] })
+      return this.#answers.add(client, { id, answer, positions: [] })
     }
     const replied = this.#answerNow(operation)
     if (replied === undefined) return void this.#carryOut(client, request, operation)
     const { answer, positions } = replied
-    this.#outbox.add(client, { id, answer, positions })
+    this.#answers.add(client, { id, answer, positions })
   }
 
   /** What waits for nothing takes no promise, and is at work for no time. */
@@ -185,70 +210,79 @@ export class ClientServer {
 
   #refusal(client: Endpoint, operation: Work): StoreError | undefined {
     if (this.#isStopping) return new StoreError('closed', 'this node is stopping; ask another one')
-    const { clientRequestsMax, requestsMax, writtenBytesMax } = this.#limits
-    const atWork = this.#atWork.get(client) ?? 0
+    const { clientRequestsMax, requestsMax, clientBytesMax, bytesMax } = this.#limits
+    const linked = this.#linked.get(client)
+    const { bytes } = costOf(operation)
     const isFull =
-      atWork >= clientRequestsMax ||
+      (linked?.requests ?? 0) >= clientRequestsMax ||
       this.#requests >= requestsMax ||
-      (this.#requests > 0 && this.#writtenBytes + writtenBytes(operation) > writtenBytesMax)
+      (this.#requests > 0 && this.#bytes + bytes > bytesMax) ||
+      (linked !== undefined && linked.requests > 0 && linked.bytes + bytes > clientBytesMax)
     if (!isFull) return undefined
     return new StoreError('overloaded', 'too much is at work at this node; try again later')
   }
 
   async #carryOut(client: Endpoint, request: Request, operation: Work): Promise<void> {
-    const bytes = writtenBytes(operation)
-    this.#count(client, 1, bytes)
+    const linked = this.#linked.get(client)
+    if (linked === undefined) return
+    const { bytes } = costOf(operation)
+    const task = linked.line.task()
+    this.#count(linked, 1, bytes)
     try {
-      await this.#answer(client, request, operation)
+      const answer = await this.#answer(client, request, operation, task)
+      const isGone = linked.isDown && isInVain(answer)
+      assert(!isGone, 'COST-4: it was waited for new cells when nobody was there to have them')
     } catch (error) {
       this.#onBug(client, request, error)
     }
-    this.#count(client, -1, -bytes)
+    task.end()
+    this.#count(linked, -1, -bytes)
     if (this.#requests === 0) this.#onIdle?.()
   }
 
-  async #answer(client: Endpoint, request: Request, operation: Work): Promise<void> {
+  async #answer(
+    client: Endpoint,
+    request: Request,
+    operation: Work,
+    pace: Pace,
+  ): Promise<Reply> {
     const { id, intents } = request
     const timeoutMs = Math.min(Math.max(1, request.timeoutMs), callTimeoutMsMax)
-    const { answer, positions, leaders } = await this.#execute(operation, timeoutMs, intents)
-    this.#outbox.add(
+    const { answer, positions, leaders } = await this.#execute(operation, timeoutMs, intents, pace)
+    this.#answers.add(
       client,
       leaders === undefined ? { id, answer, positions } : { id, answer, positions, leaders },
     )
+    return answer
   }
 
   async #execute(
     operation: Work,
     timeoutMs: number,
     intents: Request['intents'],
+    pace: Pace,
   ): Promise<Replied> {
     if (isGroupOperation(operation)) {
-      return { answer: await this.#ports.groups.execute(operation, timeoutMs), positions: [] }
+      return { answer: await this.#ports.groups.execute(operation, timeoutMs, pace), positions: [] }
     }
     if (isAgendaOperation(operation)) {
-      return { answer: await this.#ports.agendas.execute(operation, timeoutMs), positions: [] }
+      const answer = await this.#ports.agendas.execute(operation, timeoutMs, pace)
+      return { answer, positions: [] }
     }
-    const options = intents === undefined ? { timeoutMs } : { timeoutMs, intents }
+    const options = intents === undefined ? { timeoutMs, pace } : { timeoutMs, intents, pace }
     return this.#ports.cells.execute(operation, options)
   }
 
-  #count(client: Endpoint, requests: number, bytes: number): void {
+  #count(linked: Linked, requests: number, bytes: number): void {
     this.#requests += requests
-    this.#writtenBytes += bytes
-    const atWork = (this.#atWork.get(client) ?? 0) + requests
-    if (atWork === 0) this.#atWork.delete(client)
-    else this.#atWork.set(client, atWork)
+    this.#bytes += bytes
+    linked.requests += requests
+    linked.bytes += bytes
   }
 }
 
-/**
- * What no frame holds is not sent: whoever asked would wait for it, and then ask the next node for the same.
- * Answers are weighed as more than they are, so only what seems too large is looked at.
- */
-function inFrame(response: Response): Response {
-  const { id } = response
-  if (replyBytes(response) <= frameBytesMax) return response
-  const frame = encodeClientFrame({ kind: 'responses', responses: [response] })
-  if (frame.length <= frameBytesMax) return response
-  return { id, answer: { kind: 'problem', problem: noFrame }, positions: [] }
+/** Nothing came to be in the shards. */
+function isInVain(answer: Reply): boolean {
+  if (answer.kind !== 'log') return false
+  return answer.items.every((page) => page.kind === 'ok' && page.value.cells.length === 0)
 }

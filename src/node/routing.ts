@@ -16,6 +16,7 @@ import { SeenPositions } from '../client/seen-positions.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
+import type { Pace } from '../ports/slices.ts'
 import type { Transport } from '../ports/transport.ts'
 import type { AgendaAnswer, AgendaOperation } from '../queues/agenda-operation.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
@@ -27,7 +28,7 @@ import { mergedGroups, mergedListing, mergedSums } from './merged-sets.ts'
 
 /** Carries out what is asked of groups, and of their agendas: a node's own services. */
 export interface Executor<Operation, Answer> {
-  execute(operation: Operation, timeoutMs: number): Promise<Answer>
+  execute(operation: Operation, timeoutMs: number, pace?: Pace): Promise<Answer>
   /** The answer, where it can be given in this call; undefined: `execute` finds it. */
   answerNow?(operation: Operation): Answer | undefined
 }
@@ -64,19 +65,21 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
       placement.setCount === 1
         ? new LocalGroups(replica)
         : new ClientGroups((one, ms) => this.execute(one, ms), new SeenPositions())
-    this.agendas = { execute: (operation, timeoutMs) => this.#askAgendas(operation, timeoutMs) }
+    this.agendas = { execute: (...asked) => this.#askAgendas(...asked) }
   }
 
-  execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
+  execute(operation: GroupOperation, timeoutMs: number, pace?: Pace): Promise<GroupAnswer> {
     const { placement, replica, groups } = this.#parts
     if (operation.kind === 'list-groups') {
-      if (this.#isOne || operation.isOfSet === true) return groups.execute(operation, timeoutMs)
+      if (this.#isOne || operation.isOfSet === true) {
+        return groups.execute(operation, timeoutMs, pace)
+      }
       const ofSet = { ...operation, isOfSet: true } as const
       const asked = this.#others.map((set) => set.groups.execute(ofSet, timeoutMs))
       return mergedGroups(operation, [groups.execute(ofSet, timeoutMs), ...asked])
     }
     const group = groupOf(operation)
-    if (replica.holds(group)) return groups.execute(operation, timeoutMs)
+    if (replica.holds(group)) return groups.execute(operation, timeoutMs, pace)
     return this.#set(placement.setOf(group)).groups.execute(operation, timeoutMs)
   }
 
@@ -118,13 +121,17 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
   }
 
   /** Who waits for a topic hears of this set's groups; lists are of all sets. */
-  #askAgendas(operation: AgendaOperation, timeoutMs: number): Promise<AgendaAnswer> {
+  #askAgendas(
+    operation: AgendaOperation,
+    timeoutMs: number,
+    pace?: Pace,
+  ): Promise<AgendaAnswer> {
     const { agendas } = this.#parts
     const isLocal = operation.kind === 'watch-agenda' || operation.isOfSet === true
-    if (this.#isOne || isLocal) return agendas.execute(operation, timeoutMs)
+    if (this.#isOne || isLocal) return agendas.execute(operation, timeoutMs, pace)
     const ofSet = { ...operation, isOfSet: true } as const
     const asked = this.#others.map((set) => set.agendas.execute(ofSet, timeoutMs))
-    const own = agendas.execute(ofSet, timeoutMs)
+    const own = agendas.execute(ofSet, timeoutMs, pace)
     return operation.kind === 'list-agenda'
       ? mergedListing(operation, own, asked)
       : mergedSums([own, ...asked])

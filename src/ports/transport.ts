@@ -31,6 +31,8 @@ export interface TransportHandlers<Frame> {
   onRefused(peer: Endpoint, reason: string): void
   onLink(peer: Endpoint, state: 'up' | 'down', info: LinkInfo): void
   onFrame(from: Endpoint, frame: Frame): void
+  /** A peer that much waited for has taken some of it. */
+  onDrained?(peer: Endpoint): void
 }
 
 export interface Transport<Frame> {
@@ -39,5 +41,9 @@ export interface Transport<Frame> {
   /** Sends when a link is up and its queue has room; false when the frame was dropped instead. */
   send(to: Endpoint, frame: Frame): boolean
   isUp(peer: Endpoint): boolean
+  /** Bytes that were sent and wait to be taken; absent: it is not known. `onDrained` tells of less. */
+  queuedBytes?(to: Endpoint): number
+  /** Held: nothing is read from this peer, so that it waits; absent: that cannot be done. */
+  hold?(from: Endpoint, isHeld: boolean): void
   close(): Promise<void>
 }

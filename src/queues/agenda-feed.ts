@@ -1,5 +1,6 @@
 /** What was put under one topic lately, at one node, who waits for more, and who asked lately. */
 import type { Clock, Timer } from '../ports/clock.ts'
+import type { Pace } from '../ports/slices.ts'
 import type { ListedGroup } from '../replica/local-replica.ts'
 
 /** Changes remembered. */
@@ -84,15 +85,23 @@ export class Feed {
     return [...new Map(changes.map((listed) => [listed.group, listed])).values()]
   }
 
-  /** Resolves when there is a change after that one, or after `waitMs`. */
-  wait(since: number, waitMs: number): Promise<void> {
+  /** Resolves when there is a change after that one, after `waitMs`, or when nobody waits any more. */
+  wait(since: number, waitMs: number, pace?: Pace): Promise<void> {
     if (since < this.#last) return Promise.resolve()
     return new Promise((resolve) => {
-      const timer = this.#clock.setTimer(waitMs, () => {
+      const end = (): void => {
         this.#waiters.delete(waiter)
-        resolve()
-      })
-      const waiter: Waiter = { resolve, timer }
+        waiter.timer.cancel()
+        waiter.resolve()
+      }
+      const forget = pace?.onGone(end)
+      const waiter: Waiter = {
+        resolve: () => {
+          forget?.()
+          resolve()
+        },
+        timer: this.#clock.setTimer(waitMs, end),
+      }
       this.#waiters.add(waiter)
     })
   }

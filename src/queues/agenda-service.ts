@@ -9,6 +9,7 @@ import { StoreError } from '../base/errors.ts'
 import type { GroupId, NodeId, Timestamp } from '../base/ids.ts'
 import { outcomeOf } from '../base/problem.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
+import type { Pace } from '../ports/slices.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
 import { isAtEnd, type ListedGroup, type LocalReplica, type Row } from '../replica/local-replica.ts'
 import {
@@ -40,6 +41,10 @@ const countedGroupsMax = 1_000
 const countedRowsMax = 100_000
 const pageRows = 1_000
 const pageBytesMax = 1024 * 1024
+/** Costs in units of `ports/slices.ts`: looking at a group, counting a page, telling who waited of changes. */
+const groupWork = 8
+const pageWork = 100
+const watchWork = 10
 
 export class AgendaService {
   readonly #ports: AgendaServicePorts
@@ -55,8 +60,12 @@ export class AgendaService {
   }
 
   /** Resolves with the answer; whatever goes wrong is a problem in it. */
-  async execute(operation: AgendaOperation, timeoutMs: number): Promise<AgendaAnswer> {
-    const answered = await outcomeOf(() => this.#execute(operation, timeoutMs))
+  async execute(
+    operation: AgendaOperation,
+    timeoutMs: number,
+    pace?: Pace,
+  ): Promise<AgendaAnswer> {
+    const answered = await outcomeOf(() => this.#execute(operation, timeoutMs, pace))
     return answered.kind === 'ok' ? answered.value : answered
   }
 
@@ -68,28 +77,40 @@ export class AgendaService {
     this.#feeds.clear()
   }
 
-  async #execute(operation: AgendaOperation, timeoutMs: number): Promise<AgendaAnswer> {
+  async #execute(
+    operation: AgendaOperation,
+    timeoutMs: number,
+    pace: Pace | undefined,
+  ): Promise<AgendaAnswer> {
     if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
     if (operation.kind !== 'sum-agenda') checkTopic(operation.topic)
     switch (operation.kind) {
       case 'list-agenda':
-        return { kind: 'list-agenda', groups: await this.#list(operation) }
+        return { kind: 'list-agenda', groups: await this.#list(operation, pace) }
       case 'watch-agenda':
-        return this.#watch(operation, timeoutMs)
+        return this.#watch(operation, timeoutMs, pace)
       case 'sum-agenda':
-        return { kind: 'sum-agenda', node: this.#ports.node, topics: await this.#sum(operation) }
+        return {
+          kind: 'sum-agenda',
+          node: this.#ports.node,
+          topics: await this.#sum(operation, pace),
+        }
       default:
         return unreachable(operation)
     }
   }
 
   /** Those that have nothing any more are looked at here, where it costs least, and left out. */
-  async #list({ topic, after, limit }: ListAgenda): Promise<readonly ListedGroup[]> {
+  async #list(
+    { topic, after, limit }: ListAgenda,
+    pace: Pace | undefined,
+  ): Promise<readonly ListedGroup[]> {
     const found: ListedGroup[] = []
     const { agenda } = this.#ports.replica
     for (let from = after; found.length < limit;) {
       const page = await agenda.list(topic, from, limit)
       for (const listed of page) {
+        await spend(pace, groupWork)
         if (found.length < limit && (await this.#hasRows(topic, listed.group))) found.push(listed)
       }
       if (page.length < limit) return found
@@ -106,14 +127,20 @@ export class AgendaService {
     return rows.length > 0
   }
 
-  async #watch(operation: WatchAgenda, timeoutMs: number): Promise<AgendaAnswer> {
+  async #watch(
+    operation: WatchAgenda,
+    timeoutMs: number,
+    pace: Pace | undefined,
+  ): Promise<AgendaAnswer> {
     const { topic, member, mark, waitMs, isLeaving } = operation
     const feed = this.#feedOf(topic)
     const since = this.#readMark(mark)
     if (isLeaving) feed.leave(member)
     else feed.see(member)
     const longestMs = Math.min(waitMs, timeoutMs, agendaWaitMsMax)
-    if (since !== undefined && !feed.isLost(since)) await feed.wait(since, longestMs)
+    if (since !== undefined && !feed.isLost(since)) await feed.wait(since, longestMs, pace)
+    // All who wait are woken at once.
+    await spend(pace, watchWork)
     // More may have come at once than is remembered.
     const isGap = since === undefined || feed.isLost(since)
     const groups = isGap ? [] : feed.since(since)
@@ -153,30 +180,39 @@ export class AgendaService {
     this.#sweep = this.#ports.clock.setTimer(feedIdleMs, () => this.#forgetIdle())
   }
 
-  async #sum({ prefix }: SumAgenda): Promise<readonly TopicSum[]> {
+  async #sum(
+    { prefix }: SumAgenda,
+    pace: Pace | undefined,
+  ): Promise<readonly TopicSum[]> {
     const topics = await this.#ports.replica.agenda.topics(topicsMax)
     const sums: TopicSum[] = []
     for (const topic of topics) {
       if (!topic.startsWith(prefix)) continue
-      const sum = await this.#sumOf(topic)
+      const sum = await this.#sumOf(topic, pace)
       if (sum.rows > 0) sums.push(sum)
     }
     return sums
   }
 
-  async #sumOf(topic: string): Promise<TopicSum> {
-    const listed = await this.#list({ kind: 'list-agenda', topic, limit: countedGroupsMax })
+  async #sumOf(topic: string, pace: Pace | undefined): Promise<TopicSum> {
+    const listed = await this.#list({ kind: 'list-agenda', topic, limit: countedGroupsMax }, pace)
     const sum = new RowCount()
-    for (const { group } of listed) await this.#count(topic, group, sum)
+    for (const { group } of listed) await this.#count(topic, group, sum, pace)
     const isWhole = sum.rows < countedRowsMax && listed.length < countedGroupsMax
     const { rows, oldest } = sum
     return { topic, groups: listed.length, rows, isWhole, ...(oldest !== undefined && { oldest }) }
   }
 
-  async #count(topic: string, group: GroupId, sum: RowCount): Promise<void> {
+  async #count(
+    topic: string,
+    group: GroupId,
+    sum: RowCount,
+    pace: Pace | undefined,
+  ): Promise<void> {
     let range: { readonly gt?: Uint8Array; readonly gte?: Uint8Array; readonly lt: Uint8Array } =
       rangeOf(topic)
     while (sum.rows < countedRowsMax) {
+      await spend(pace, pageWork)
       const asked = { limit: pageRows, bytesMax: pageBytesMax, ...range }
       const rows = await this.#ports.replica.scan(group, asked)
       sum.add(rows)
@@ -189,6 +225,11 @@ export class AgendaService {
 }
 
 const readTimeoutMs = 1_000
+
+async function spend(pace: Pace | undefined, work: number): Promise<void> {
+  const turn = pace?.spend(work)
+  if (turn !== undefined) await turn
+}
 
 /** Whoever asks may have made the name up. */
 function checkTopic(topic: string): void {

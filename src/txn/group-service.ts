@@ -8,6 +8,7 @@ import type { GroupId, Timestamp } from '../base/ids.ts'
 import { keyBytesMax, listedGroupsMax } from '../base/limits.ts'
 import { outcomeNow, outcomeOf, problem, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Pace } from '../ports/slices.ts'
 import {
   bytesOf,
   type LocalReplica,
@@ -32,6 +33,9 @@ import { remainingMs } from './time.ts'
 
 /** Rows that are read without a pause; more of them let others have a turn first. */
 const rowsNowMax = 16
+/** What a row that is read, and a page of a range, cost, in units of `ports/slices.ts`. */
+const rowWork = 2
+const pageWork = 100
 
 export interface GroupServicePorts {
   readonly replica: LocalReplica
@@ -51,8 +55,12 @@ export class GroupService {
   }
 
   /** Resolves with the answer; whatever goes wrong is a problem in it. */
-  async execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
-    const answered = await outcomeOf(() => this.#execute(operation, timeoutMs))
+  async execute(
+    operation: GroupOperation,
+    timeoutMs: number,
+    pace?: Pace,
+  ): Promise<GroupAnswer> {
+    const answered = await outcomeOf(() => this.#execute(operation, timeoutMs, pace))
     return answered.kind === 'ok' ? answered.value : answered
   }
 
@@ -77,7 +85,11 @@ export class GroupService {
     this.#locks.stop()
   }
 
-  async #execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
+  async #execute(
+    operation: GroupOperation,
+    timeoutMs: number,
+    pace: Pace | undefined,
+  ): Promise<GroupAnswer> {
     if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
     const refused = timeoutProblem(timeoutMs)
     if (refused !== undefined) return { kind: 'problem', problem: refused }
@@ -85,7 +97,7 @@ export class GroupService {
     if (groupRefused !== undefined) return { kind: 'problem', problem: groupRefused }
     switch (operation.kind) {
       case 'read-group':
-        return this.#read(operation, timeoutMs)
+        return this.#read(operation, timeoutMs, pace)
       case 'commit-group':
         return this.#commit(operation, timeoutMs)
       case 'outcome-group': {
@@ -94,7 +106,7 @@ export class GroupService {
         return { kind: 'outcome-group', outcome }
       }
       case 'lock-group':
-        return this.#lock(operation, timeoutMs)
+        return this.#lock(operation, timeoutMs, pace)
       case 'unlock-group': {
         const { group, name, token } = operation
         return { kind: 'unlock-group', wasHeld: this.#locks.release(group, name, token) }
@@ -110,19 +122,33 @@ export class GroupService {
     }
   }
 
-  async #lock(operation: LockGroup, timeoutMs: number): Promise<GroupAnswer> {
+  async #lock(
+    operation: LockGroup,
+    timeoutMs: number,
+    pace: Pace | undefined,
+  ): Promise<GroupAnswer> {
     const { group, name, holdMs, waitMs } = operation
     const leader = this.#ports.replica.leaderElsewhere(group)
     if (leader !== undefined) return { kind: 'lock-group', leader }
     const longestMs = Math.min(holdMs, lockHoldMsMax)
-    const token = await this.#locks.acquire(group, name, longestMs, Math.min(waitMs, timeoutMs))
+    const longestWaitMs = Math.min(waitMs, timeoutMs)
+    const token = await this.#locks.acquire(group, name, longestMs, longestWaitMs, pace)
+    // It came to be had in the turn in which its link broke.
+    if (pace?.isGone === true && token !== undefined) this.#locks.release(group, name, token)
     return token === undefined ? { kind: 'lock-group' } : { kind: 'lock-group', token }
   }
 
-  async #read(operation: ReadGroup, timeoutMs: number): Promise<GroupAnswer> {
+  async #read(
+    operation: ReadGroup,
+    timeoutMs: number,
+    pace: Pace | undefined,
+  ): Promise<GroupAnswer> {
     const { group, from, atLeast, keys, range } = operation
     const view = await this.#groups.view(group, from, timeoutMs, atLeast)
-    const rows = await this.#rowsAt(group, view, keys)
+    const rows = await this.#rowsAt(group, view, keys, pace)
+    // Also after the rows: both are of one answer.
+    const turn = range && pace?.spend(pageWork)
+    if (turn !== undefined) await turn
     if (range === undefined) return { kind: 'read-group', view, rows }
     return { kind: 'read-group', view, rows, page: await this.#groups.scan(group, view, range) }
   }
@@ -132,10 +158,11 @@ export class GroupService {
     group: GroupId,
     view: View,
     keys: readonly Uint8Array[],
+    pace: Pace | undefined,
   ): Promise<readonly (Row | undefined)[]> {
-    const full = new FullRows()
+    const full = new FullRows(pace)
     for (let at = 0; at < keys.length; at += rowsNowMax) {
-      if (at > 0) await this.#pause()
+      if (at > 0) await (pace === undefined ? this.#pause() : pace.spend(rowsNowMax * rowWork))
       const some = await this.#groups.get(group, view, keys.slice(at, at + rowsNowMax))
       if (!full.add(some)) break
     }
@@ -178,13 +205,19 @@ function pointOf(from: ReadFrom): ReadLevel | Timestamp | undefined {
 /** Whole rows up to the bound of an answer, and at least one. */
 class FullRows {
   readonly rows: (Row | undefined)[] = []
+  readonly #pace: Pace | undefined
   #bytes = 0
+
+  constructor(pace?: Pace) {
+    this.#pace = pace
+  }
 
   /** False: no room was left for all of them. */
   add(rows: readonly (Row | undefined)[]): boolean {
     for (const row of rows) {
       if (row !== undefined) this.#bytes += bytesOf(row)
       if (this.#bytes > answerBytesMax && this.rows.length > 0) return false
+      if (row !== undefined) this.#pace?.take(bytesOf(row))
       this.rows.push(row)
     }
     return true

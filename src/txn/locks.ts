@@ -9,6 +9,7 @@
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
+import type { Pace } from '../ports/slices.ts'
 
 /** Locks held at one node. */
 export const locksMax = 10_000
@@ -57,17 +58,18 @@ export class AdvisoryLocks {
 
   /**
    * Resolves with a token when the lock is the caller's, for `holdMs`; with undefined when it was not
-   * to be had within `waitMs`. First come, first served.
+   * to be had within `waitMs`, or nobody waits for it any more. First come, first served.
    */
   async acquire(
     group: GroupId,
     name: string,
     holdMs: number,
     waitMs: number,
+    pace?: Pace,
   ): Promise<number | undefined> {
     const key = keyOf(group, name)
     const lock = this.#locks.get(key)
-    if (lock !== undefined) return this.#wait(lock, holdMs, waitMs)
+    if (lock !== undefined) return this.#wait(lock, holdMs, waitMs, pace)
     if (this.#locks.size >= locksMax) throw full('locks are held', 'locksMax', locksMax)
     const token = (this.#drawn += 1)
     const made = { token, expiry: this.#expiry(key, token, holdMs), waiters: new Set<Waiter>() }
@@ -75,16 +77,30 @@ export class AdvisoryLocks {
     return token
   }
 
-  #wait(lock: Lock, holdMs: number, waitMs: number): Promise<number | undefined> {
+  #wait(
+    lock: Lock,
+    holdMs: number,
+    waitMs: number,
+    pace: Pace | undefined,
+  ): Promise<number | undefined> {
     if (lock.waiters.size >= lockWaitersMax) {
       throw full('calls wait for this lock', 'lockWaitersMax', lockWaitersMax)
     }
     return new Promise((resolve) => {
-      const timer = this.#clock.setTimer(waitMs, () => {
+      const end = (): void => {
         lock.waiters.delete(waiter)
-        resolve(undefined)
-      })
-      const waiter: Waiter = { holdMs, resolve, timer }
+        waiter.timer.cancel()
+        waiter.resolve(undefined)
+      }
+      const forget = pace?.onGone(end)
+      const waiter: Waiter = {
+        holdMs,
+        resolve: (token) => {
+          forget?.()
+          resolve(token)
+        },
+        timer: this.#clock.setTimer(waitMs, end),
+      }
       lock.waiters.add(waiter)
     })
   }

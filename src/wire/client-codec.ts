@@ -5,11 +5,13 @@
  * `invalid`, and the link stays: there are others' requests on it. What a field means (is this text a UUID?) is for those who
  * carry a request out to say, so that the answer can tell.
  */
+import { assert } from '../base/assert.ts'
 import { frameBytesMax } from '../base/limits.ts'
 import { pack, unpack } from '../base/pack.ts'
 import type { ClientFrame, MalformedRequest, Request } from './client-message.ts'
 import { packRequest, readRequest } from './client-requests.ts'
 import { packResponse, readResponse } from './client-responses.ts'
+import { PackedRequests, unpackedFrameBytesMax } from './packed-requests.ts'
 import * as field from './peer-fields.ts'
 
 const frameFormat = 1
@@ -24,7 +26,22 @@ export function encodeClientFrame(frame: ClientFrame): Uint8Array {
   if (frame.kind === 'requests') {
     return pack([frameFormat, kindRequests, frame.requests.map(packRequest)])
   }
+  assert(frame.kind === 'responses', 'wire: requests that came in are not sent on')
   return pack([frameFormat, kindResponses, frame.responses.map(packResponse)])
+}
+
+/** The start of a packed frame of requests: a list of three, its format and its kind. */
+const requestsStart: readonly number[] = [0x93, frameFormat, kindRequests]
+
+/** The same for a node, which takes requests up one by one: those of a large frame are unpacked then. */
+export function openClientFrame(bytes: Uint8Array): DecodedClientFrame {
+  if (bytes.length <= unpackedFrameBytesMax) return decodeClientFrame(bytes)
+  if (bytes.length > frameBytesMax) return { ok: false, reason: 'the frame is too long' }
+  const isOfRequests = requestsStart.every((byte, at) => bytes[at] === byte)
+  if (!isOfRequests) return { ok: false, reason: 'a large frame is not of requests' }
+  const requests = PackedRequests.open(bytes, requestsStart.length)
+  if (typeof requests === 'string') return { ok: false, reason: requests }
+  return { ok: true, frame: { kind: 'packed', requests } }
 }
 
 export function decodeClientFrame(bytes: Uint8Array): DecodedClientFrame {

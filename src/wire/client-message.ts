@@ -38,6 +38,16 @@ export interface Response extends Replied {
   readonly id: number
 }
 
+/** Requests that came in, in order: each is unpacked when it is taken. */
+export interface RequestSource {
+  /** Not taken yet. */
+  readonly count: number
+  /** What they hold of memory, about. */
+  readonly bytes: number
+  /** The next one; undefined: that was all. */
+  next(): Request | MalformedRequest | undefined
+}
+
 /** What a client and a node send one another at once: what one turn of the loop gave. */
 export type ClientFrame =
   | {
@@ -47,6 +57,8 @@ export type ClientFrame =
       readonly malformed?: readonly MalformedRequest[]
     }
   | { readonly kind: 'responses'; readonly responses: readonly Response[] }
+  /** Many requests, or large ones, that came in; never sent. */
+  | { readonly kind: 'packed'; readonly requests: RequestSource }
 
 /** Bytes that a request brings to be written: what queues of requests are bounded by. */
 export function writtenBytes(operation: Operation): number {

@@ -24,8 +24,11 @@ export function list(value: unknown, what: string, length?: number): readonly un
 
 /** A safe integer, `min` at least. */
 export function count(value: unknown, what: string, min = 0): number {
-  const isCount = typeof value === 'number' && Number.isSafeInteger(value) && value >= min
-  return isCount ? value : refuse(`${what} is no number from ${min}`)
+  return isCount(value, min) ? value : refuse(`${what} is no number from ${min}`)
+}
+
+export function isCount(value: unknown, min = 0): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= min
 }
 
 export function position(value: unknown): number {

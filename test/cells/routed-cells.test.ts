@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { cellBytesMax } from '../../src/base/limits.ts'
 import { CellStore } from '../../src/cells/cell-store.ts'
 import type { CellService, GetLog, StoredLogPage } from '../../src/cells/operation.ts'
+import { Slices } from '../../src/ports/slices.ts'
 import { RoutedCells } from '../../src/cells/routed-cells.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import { problem, valueOf, type Outcome } from '../../src/base/problem.ts'
@@ -144,11 +145,12 @@ test('a wait for several sets ends with whoever asked', async () => {
   const cells = new RoutedCells({ services: [store, other], own: store, setOf })
   const items = [0, 1].map((shard) => ({ kind: 'after', shard, addedId: 0 }) as const)
   const operation = { kind: 'log', datastore, items, limit: 1, waitMs: 60_000, read: any } as const
-  const gone = new AbortController()
-  clock.setTimer(3_000, () => gone.abort())
+  const line = new Slices(clock).open()
+  clock.setTimer(3_000, () => line.close())
   const startMicros = world.nowMicros
-  await settled(world, cells.execute(operation, { timeoutMs: 62_000, signal: gone.signal }))
-  expect(world.nowMicros - startMicros).toBeLessThan(3_100_000)
+  const asked = cells.execute(operation, { timeoutMs: 62_000, pace: line.task() })
+  expect(await settled(world, asked)).toMatchObject({ answer: { problem: { code: 'closed' } } })
+  expect(world.nowMicros - startMicros).toBeLessThan(3_001_000)
 })
 
 test('CELL-6: what several sets answer together fits one answer, and nothing of a log is passed over', async () => {

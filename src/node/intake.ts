@@ -1,0 +1,192 @@
+/**
+ * Requests of client links on their way to be taken up: in the order in which they came, several in one turn
+ * or, where they are many or much is under way, over several turns. What waits is kept as it came, in bytes;
+ * a link of which too much waits is not read from until that is less.
+ *
+ * COST-2  Of each client requests are taken up in their order, each once, and what waits is bounded: when
+ *         there is too much the link is not read, and its client waits.
+ */
+import { assert } from '../base/assert.ts'
+import type { Endpoint } from '../ports/transport.ts'
+import type { Line, Slices } from '../ports/slices.ts'
+import type {
+  ClientFrame,
+  MalformedRequest,
+  Request,
+  RequestSource,
+} from '../wire/client-message.ts'
+import { costOf } from './request-cost.ts'
+
+export interface IntakeLimits {
+  /** Bytes of requests that wait of one client, and of all: above it nothing more is read. */
+  readonly clientBytesMax: number
+  readonly bytesMax: number
+}
+
+export const defaultIntakeLimits: IntakeLimits = {
+  clientBytesMax: 1024 * 1024,
+  bytesMax: 64 * 1024 * 1024,
+}
+
+export interface IntakePorts {
+  readonly slices: Slices
+  take(client: Endpoint, request: Request): void
+  refuse(client: Endpoint, malformed: MalformedRequest): void
+  /** A bug: what is behind it is taken up all the same. */
+  onBug(client: Endpoint, request: Request, error: unknown): void
+  /** Stops reading from a link, and goes on; absent: it cannot be done. */
+  hold?(client: Endpoint, isHeld: boolean): void
+}
+
+/** A frame that is unpacked already holds about so much for each of its requests. */
+const unpackedRequestBytes = 512
+
+/** What has come of one client. */
+interface Arrivals {
+  readonly client: Endpoint
+  readonly line: Line
+  readonly frames: RequestSource[]
+  bytes: number
+  isGoingOn: boolean
+  isHeld: boolean
+}
+
+export class Intake {
+  readonly #ports: IntakePorts
+  readonly #limits: IntakeLimits
+  readonly #arrivals = new Map<Endpoint, Arrivals>()
+  #bytes = 0
+
+  constructor(ports: IntakePorts, limits: IntakeLimits = defaultIntakeLimits) {
+    this.#ports = ports
+    this.#limits = limits
+  }
+
+  /** Bytes of frames that wait. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** A link is up; its requests go on in `line`. */
+  open(client: Endpoint, line: Line): void {
+    const own = { frames: [], bytes: 0, isGoingOn: false, isHeld: false }
+    this.#arrivals.set(client, { client, line, ...own })
+  }
+
+  /** The link is down: what waits is not taken up. */
+  close(client: Endpoint): void {
+    const arrivals = this.#arrivals.get(client)
+    if (arrivals === undefined) return
+    this.#arrivals.delete(client)
+    arrivals.frames.length = 0
+    this.#weigh(arrivals, -arrivals.bytes)
+  }
+
+  add(client: Endpoint, frame: ClientFrame): void {
+    // A node's transport has answers only to send; one that comes in is a confused client's.
+    if (frame.kind === 'responses') return
+    const arrivals = this.#arrivals.get(client)
+    if (arrivals === undefined) return
+    if (!arrivals.isGoingOn && this.#isTaken(arrivals, frame)) return
+    const source = frame.kind === 'packed' ? frame.requests : new UnpackedRequests(frame)
+    arrivals.frames.push(source)
+    this.#weigh(arrivals, source.bytes)
+    if (!arrivals.isGoingOn) this.#goOn(arrivals)
+  }
+
+  /** Most frames hold one request, and come while nothing waits. */
+  #isTaken(arrivals: Arrivals, frame: ClientFrame): boolean {
+    if (frame.kind !== 'requests' || frame.requests.length !== 1) return false
+    const [request] = frame.requests
+    if (request === undefined || frame.malformed !== undefined) return false
+    if (!arrivals.line.mayBegin) return false
+    const begun = arrivals.line.begin(costOf(request.operation).begin)
+    assert(begun === true, 'COST-2: a request that may begin waits')
+    this.#take(arrivals, request)
+    return true
+  }
+
+  /** Takes up what there is, as far as this turn has room for it, and the rest in later ones. */
+  #goOn(arrivals: Arrivals): void {
+    arrivals.isGoingOn = true
+    for (;;) {
+      const request = this.#next(arrivals)
+      if (request === undefined) break
+      const begun = arrivals.line.begin('reason' in request ? 1 : costOf(request.operation).begin)
+      if (begun === true) this.#take(arrivals, request)
+      else return void this.#takeLater(arrivals, request, begun)
+    }
+    arrivals.isGoingOn = false
+  }
+
+  #next(arrivals: Arrivals): Request | MalformedRequest | undefined {
+    const { frames } = arrivals
+    for (let [frame] = frames; frame !== undefined; [frame] = frames) {
+      const request = frame.next()
+      if (request !== undefined) return request
+      frames.shift()
+      this.#weigh(arrivals, -frame.bytes)
+    }
+    return undefined
+  }
+
+  async #takeLater(
+    arrivals: Arrivals,
+    request: Request | MalformedRequest,
+    begun: Promise<void>,
+  ): Promise<void> {
+    try {
+      await begun
+    } catch {
+      // The client is gone.
+      return
+    }
+    this.#take(arrivals, request)
+    this.#goOn(arrivals)
+  }
+
+  #take({ client, line }: Arrivals, request: Request | MalformedRequest): void {
+    assert(!line.isClosed, 'COST-4: a request is taken up of a client that is gone')
+    if ('reason' in request) return this.#ports.refuse(client, request)
+    try {
+      this.#ports.take(client, request)
+    } catch (error) {
+      this.#ports.onBug(client, request, error)
+    }
+  }
+
+  #weigh(arrivals: Arrivals, bytes: number): void {
+    arrivals.bytes += bytes
+    this.#bytes += bytes
+    assert(arrivals.bytes >= 0 && this.#bytes >= 0, 'COST-2: more was taken up than has come')
+    this.#watch(arrivals)
+  }
+
+  #watch(arrivals: Arrivals): void {
+    const { clientBytesMax, bytesMax } = this.#limits
+    const isMuch = this.#bytes > bytesMax && arrivals.bytes > 0
+    const isHeld = arrivals.bytes > clientBytesMax || isMuch
+    if (isHeld === arrivals.isHeld) return
+    arrivals.isHeld = isHeld
+    this.#ports.hold?.(arrivals.client, isHeld)
+  }
+}
+
+class UnpackedRequests implements RequestSource {
+  readonly bytes: number
+  readonly #requests: readonly (Request | MalformedRequest)[]
+  #taken = 0
+
+  constructor({ requests, malformed }: ClientFrame & { readonly kind: 'requests' }) {
+    this.#requests = malformed === undefined ? requests : [...malformed, ...requests]
+    this.bytes = this.#requests.length * unpackedRequestBytes
+  }
+
+  get count(): number {
+    return this.#requests.length - this.#taken
+  }
+
+  next(): Request | MalformedRequest | undefined {
+    return this.#requests[this.#taken++]
+  }
+}
