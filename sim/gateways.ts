@@ -9,6 +9,7 @@ import { defaultClientLimits } from '../src/client/caller.ts'
 import { Relay } from '../src/client/relay.ts'
 import { createGateway } from '../src/gateway/http.ts'
 import type { Clock } from '../src/ports/clock.ts'
+import { Slices } from '../src/ports/slices.ts'
 import type { Transport } from '../src/ports/transport.ts'
 import type { ClientFrame } from '../src/wire/client-message.ts'
 import type { Referee } from './checkers/referee.ts'
@@ -161,6 +162,7 @@ export class Gateways {
     const relay = new Relay({ ...ports, random: random.fork('relay') }, this.#limits(options))
     const app = createGateway({
       cells: relay,
+      slices: new Slices(clock),
       timeoutMs: this.#parts.timeoutMs,
       onBug: (error) => this.#parts.onFailed(error),
     })

@@ -4,7 +4,7 @@ import { deliveryBounds } from '../src/queues/bounds.ts'
 import { relayBounds } from '../src/tables/bounds.ts'
 import { agendaBounds } from '../src/txn/agenda-worker.ts'
 import { Node } from '../src/node/compose.ts'
-import { decodeClientFrame, encodeClientFrame } from '../src/wire/client-codec.ts'
+import { decodeClientFrame, encodeClientFrame, openClientFrame } from '../src/wire/client-codec.ts'
 import { Cluster } from './cluster.ts'
 import type { SimCluster } from './comparison.ts'
 import { eventsMaxOf } from './event-bound.ts'
@@ -76,7 +76,9 @@ export function makeCluster(
     clientCodec: {
       encode: encodeClientFrame,
       decode(bytes) {
-        const decoded = decodeClientFrame(bytes)
+        // Nodes open what they are asked; what they answer is decoded.
+        const opened = openClientFrame(bytes)
+        const decoded = opened.ok ? opened : decodeClientFrame(bytes)
         return decoded.ok ? decoded.frame : undefined
       },
     },

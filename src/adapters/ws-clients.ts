@@ -66,6 +66,7 @@ export class WsClientListener<Frame> implements Transport<Frame> {
         onRefused: (reason, by) => {
           if (by === 'them') handlers.onRefused(client, reason)
         },
+        onDrained: () => handlers.onDrained?.(client),
         onDown: () => {
           this.#links.delete(client)
           if (this.#linked.delete(client)) handlers.onLink(client, 'down', {})
@@ -81,6 +82,14 @@ export class WsClientListener<Frame> implements Transport<Frame> {
 
   isUp(peer: Endpoint): boolean {
     return this.#links.get(peer)?.isUp ?? false
+  }
+
+  queuedBytes(to: Endpoint): number {
+    return this.#links.get(to)?.queuedBytes ?? 0
+  }
+
+  hold(from: Endpoint, isHeld: boolean): void {
+    this.#links.get(from)?.hold(isHeld)
   }
 
   get clients(): number {

@@ -99,6 +99,8 @@ export interface LinkParts<Frame> {
   onFrame(link: WsLink<Frame>, frame: Frame): void
   /** The other side refused, or this side did: with the reason. Before `onDown`. */
   onRefused(reason: string, by: Refuser): void
+  /** Much was queued, and the other side has taken some of it. */
+  onDrained?(): void
   /** Once, whether it was up or not. */
   onDown(link: WsLink<Frame>): void
 }
@@ -107,6 +109,10 @@ const handshakeTimeoutMs = 2_000
 /** A link on which no byte came for so many ticks, pings notwithstanding, is dead. */
 const silentTicksMax = 3
 const tickMs = 2_000
+/** A link whose queue gets no shorter for so many ticks is dead as well, whatever the other side sends. */
+const stuckTicksMax = 5
+/** A queue below this is on its way; of one above it is told when it gets shorter. */
+const passingBytesMax = 64 * 1024
 /** Between a close and the end of a socket whose other side does not answer it. */
 const closeGraceMs = 500
 /** Codes 4000 to 4999 are an application's own. */
@@ -121,6 +127,14 @@ export class WsLink<Frame> {
   #silentTicks = 0
   #quietTicks = 0
   #receivedBytes = 0
+  /** Nothing of what is queued was taken. */
+  #stuckTicks = 0
+  #sentBytes = 0
+  #takenBytes = 0
+  #isHeld = false
+  readonly #onWritten = (): void => {
+    if (this.isUp) this.#parts.onDrained?.()
+  }
   #theirs: Hello | undefined
   /** Bounds what comes before the other side's proof. */
   #bound: ByteBound | undefined
@@ -169,8 +183,22 @@ export class WsLink<Frame> {
     }
     counters.framesSent += 1
     counters.bytesSent += bytes.length
-    socket.send(bytes)
+    this.#sentBytes += bytes.length
+    if (socket.bufferedAmount + bytes.length > passingBytesMax) socket.send(bytes, this.#onWritten)
+    else socket.send(bytes)
     return true
+  }
+
+  /** Bytes that the other side has not made room for yet. */
+  get queuedBytes(): number {
+    return this.#parts.socket.bufferedAmount
+  }
+
+  /** Held: nothing is read, until it is not any more. */
+  hold(isHeld: boolean): void {
+    this.#isHeld = isHeld
+    if (isHeld) this.#parts.socket.pause()
+    else this.#parts.socket.resume()
   }
 
   /** Resolves when the socket is gone. */
@@ -341,6 +369,10 @@ export class WsLink<Frame> {
         this.#context.log('link closed: silent', { link: this.#parts.name })
         return this.terminate()
       }
+      if (this.#stuckTicks > stuckTicksMax) {
+        this.#context.log('link closed: what it is sent is not read', { link: this.#parts.name })
+        return this.terminate()
+      }
       // Also while a large frame comes in: to its sender, who waits behind it, this is all that comes.
       if (this.#quietTicks > 1) this.#parts.socket.ping()
       this.#watch()
@@ -349,7 +381,13 @@ export class WsLink<Frame> {
 
   #count(): void {
     const bytes = this.#parts.raw()?.bytesRead ?? 0
-    this.#silentTicks = bytes > this.#receivedBytes ? 1 : this.#silentTicks + 1
+    const isSilent = bytes <= this.#receivedBytes && !this.#isHeld
+    this.#silentTicks = isSilent ? this.#silentTicks + 1 : 1
+    const { queuedBytes } = this
+    const takenBytes = this.#sentBytes - queuedBytes
+    const isStuck = queuedBytes > passingBytesMax && takenBytes <= this.#takenBytes
+    this.#stuckTicks = isStuck ? this.#stuckTicks + 1 : 0
+    this.#takenBytes = takenBytes
     this.#quietTicks += 1
     this.#receivedBytes = bytes
   }

@@ -57,24 +57,27 @@ export class PackScan {
 
   /** Goes behind a value, but for what it holds: so many values follow. */
   #head(): number | undefined {
-    const bytes = this.#bytes
-    const first = bytes[this.#at]
+    const first = this.#bytes[this.#at]
     if (first === undefined) return undefined
     this.#at += 1
     if (first < 0x80 || first >= 0xe0) return 0
+    if (first >= 0xc0) return this.#long(first)
     if (first < 0x90) return 2 * (first & 0x0f)
     if (first < 0xa0) return first & 0x0f
-    if (first < 0xc0) {
-      this.#at += first & 0x1f
-      return 0
-    }
+    this.#at += first & 0x1f
+    return 0
+  }
+
+  /** Of a value with a length in front, or of a fixed one. */
+  #long(first: number): number | undefined {
+    const bytes = this.#bytes
     const more = following[first - 0xc0] ?? -1
     if (more < 0 || this.#at + more > bytes.length) return undefined
     const length = more > 0 && more <= 4 ? bytes.readUIntBE(this.#at, more) : 0
     this.#at += more
-    if (first >= 0xdc) return first >= 0xde ? 2 * length : length
-    const isExtension = first >= 0xc7 && first <= 0xc9
-    if (isExtension) this.#at += 1 + length
+    if (first >= 0xde) return 2 * length
+    if (first >= 0xdc) return length
+    if (first >= 0xc7 && first <= 0xc9) this.#at += 1 + length
     else if (isLong(first)) this.#at += length
     return 0
   }

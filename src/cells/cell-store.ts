@@ -271,9 +271,7 @@ export class CellStore implements CellService {
     const paid = { most: batchConcurrencyMax, pace: call.pace, costOf: () => cellReadWork }
     const read = await outcomeOf(() =>
       this.#reader.read(operation, shard, call, (view) =>
-        room.attempt((share) =>
-          mapPaced(items, paid, (item) => getFitting(view, item, share)),
-        ),
+        room.attempt((share) => mapPaced(items, paid, (item) => getFitting(view, item, share))),
       ),
     )
     return read.kind === 'problem' ? items.map(() => read) : read.value

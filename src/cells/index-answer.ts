@@ -95,7 +95,9 @@ function cellsOf(
 ): Promise<readonly StoredCell[] | undefined> {
   return reader.read(operation, shardOf(rowKey), call, (view) =>
     room.attempt((share) =>
-      columns === 'all' ? allOf(view, rowKey, share) : someOf(view, { rowKey, columns, pace: call.pace }, share),
+      columns === 'all'
+        ? allOf(view, rowKey, share)
+        : someOf(view, { rowKey, columns, pace: call.pace }, share),
     ),
   )
 }

@@ -26,7 +26,11 @@ export async function mapBounded<Item, Result>(
 /** The same in steps that are paid for, each by `costOf` its item, before it begins. */
 export async function mapPaced<Item, Result>(
   items: readonly Item[],
-  { most, pace, costOf }: {
+  {
+    most,
+    pace,
+    costOf,
+  }: {
     readonly most: number
     readonly pace: Pace | undefined
     readonly costOf: (item: Item) => number

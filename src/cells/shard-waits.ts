@@ -87,7 +87,9 @@ export class ShardWaits {
     // What was applied between the reading and the watching wakes nobody.
     const here = replica.positionHere(group)
     if (here === undefined) {
-      return replica.read(group, 'any', 1).then((point) => this.#check(record, position, point.position))
+      return replica
+        .read(group, 'any', 1)
+        .then((point) => this.#check(record, position, point.position))
     }
     this.#check(record, position, here)
     return undefined

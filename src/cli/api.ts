@@ -7,6 +7,6 @@ import type { Fetch } from '../node/http-server.ts'
 
 export function apiOf(node: Node, onBug: (error: Error) => void, requestBytesMax: number): Fetch {
   const bodies = new BodyRoom(requestBytesMax)
-  const gateway = createGateway({ cells: node.cells, onBug, version, bodies })
+  const gateway = createGateway({ cells: node.cells, slices: node.slices, onBug, version, bodies })
   return (request) => gateway.fetch(request)
 }

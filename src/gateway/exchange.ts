@@ -3,6 +3,7 @@ import type { Context } from 'hono'
 import { StoreError } from '../base/errors.ts'
 import type { Answer, CellOperation, CellService, ReadFrom } from '../cells/operation.ts'
 import { errorOf, valueOf, type Outcome } from '../base/problem.ts'
+import type { Pace } from '../ports/slices.ts'
 import { notAnAnswer } from '../client/call.ts'
 import type { Query } from './parameters.ts'
 import { refuse } from './problems.ts'
@@ -18,6 +19,10 @@ export interface Exchange {
   readonly room: BodyShare
   readonly cells: CellService
   readonly timeoutMs: number
+  /** How it goes on among others. */
+  readonly pace: Pace
+  /** Ends it when its connection breaks off. */
+  watchConnection(): void
 }
 
 export type Handler = (exchange: Exchange) => Promise<Response>
@@ -43,9 +48,11 @@ export async function ask<Kind extends CellOperation['kind']>(
   readonly headers: Record<string, string>
 }> {
   const timeoutMs = exchange.timeoutMs + waitMs
-  // It costs something to listen to, so only by who may wait for long.
-  const gone = waitMs > 0 ? { signal: exchange.context.req.raw.signal } : {}
-  const { answer, positions } = await exchange.cells.execute(operation, { timeoutMs, ...gone })
+  const { cells, pace } = exchange
+  // It costs something to listen to, so not for what is over at once.
+  const isLight = 'items' in operation && operation.items.length === 1 && waitMs === 0
+  if (!isLight) exchange.watchConnection()
+  const { answer, positions } = await cells.execute(operation, { timeoutMs, pace })
   if (answer.kind === 'problem') throw errorOf(answer.problem)
   if (!isAnswer(answer, operation.kind)) throw errorOf(notAnAnswer)
   return { answer, headers: positionHeaders(operation.datastore, positions) }
@@ -69,7 +76,15 @@ export function json(
   status: number,
   headers: Readonly<Record<string, string>>,
 ): Response {
-  return new Response(`${JSON.stringify(body)}\n`, {
+  return jsonText(JSON.stringify(body), status, headers)
+}
+
+export function jsonText(
+  text: string,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+): Response {
+  return new Response(`${text}\n`, {
     status,
     headers: { 'content-type': 'application/json', ...headers },
   })

@@ -8,6 +8,7 @@ import { Hono, type Context } from 'hono'
 import { StoreError } from '../base/errors.ts'
 import type { CellService } from '../cells/operation.ts'
 import { problem, problemOf } from '../base/problem.ts'
+import type { Slices } from '../ports/slices.ts'
 import { openApiDocument } from './openapi.ts'
 import { Query } from './parameters.ts'
 import { HttpProblem, problemResponse } from './problems.ts'
@@ -21,6 +22,8 @@ export interface GatewayOptions {
   readonly timeoutMs?: number
   /** Requests at work; above it they are refused. Default 5000. */
   readonly requestsMax?: number
+  /** Of the process, which shares them with client links. */
+  readonly slices: Slices
   /** Room for their bodies together; default 256 MiB. */
   readonly bodies?: BodyRoom
   /** Of the program, for its description. */
@@ -58,9 +61,19 @@ export function createGateway(options: GatewayOptions): Hono {
       const others = route.others === undefined ? [] : new URL(url).searchParams.keys()
       const query = new Query(url, [...known, ...others])
       const room = bodies.open()
+      const line = options.slices.open()
+      const pace = line.task()
+      const gone = (): void => line.close()
+      const watchConnection = (): void => {
+        const { signal } = context.req.raw
+        if (signal.aborted) gone()
+        else signal.addEventListener('abort', gone, { once: true })
+      }
+      const exchange = { context, cells, timeoutMs, query, room, pace, watchConnection }
       try {
-        return await route.handler({ context, cells, timeoutMs, query, room })
+        return await route.handler(exchange)
       } finally {
+        pace.end()
         room.close()
       }
     })

@@ -5,11 +5,11 @@
 import { pageItemsMax } from '../base/limits.ts'
 import { indexComparisons, type IndexFilter } from '../cells/index-query.ts'
 import type { IndexAnswer, IndexedCells } from '../cells/operation.ts'
-import { ask, json, readFrom, segment, type Exchange } from './exchange.ts'
+import { ask, json, jsonText, readFrom, segment, type Exchange } from './exchange.ts'
 import { isoOf } from './iso-time.ts'
 import { columnOf, type Query } from './parameters.ts'
 import { refuse } from './problems.ts'
-import { cellJson } from './render.ts'
+import { cellJson, listText } from './render.ts'
 
 const known = ['select', 'columns', 'order', 'cursor', 'limit', 'read', 'verify'] as const
 
@@ -35,8 +35,12 @@ export async function queryIndex(exchange: Exchange): Promise<Response> {
   if (wrong !== undefined) {
     return refuse(`select: there is no field ${wrong}, only ${answer.fields.join(', ')}`)
   }
-  const entries = answer.entries.map((entry) => entryJson(answer, entry, select))
-  return json({ entries, cursor: answer.cursor ?? null }, 200, headers)
+  const entries = await listText(exchange.pace, answer.entries, {
+    bytesOf: ({ cells = [] }) => cells.reduce((sum, { body }) => sum + body.length, 0),
+    textOf: (entry) => JSON.stringify(entryJson(answer, entry, select)),
+  })
+  const next = JSON.stringify(answer.cursor ?? null)
+  return jsonText(`{"entries":${entries},"cursor":${next}}`, 200, headers)
 }
 
 export async function dropIndex(exchange: Exchange): Promise<Response> {

@@ -1,13 +1,13 @@
 /** Reading cells over HTTP: one, a column's versions, a row, shard logs, batches. */
 import { pageItemsMax } from '../base/limits.ts'
 import { batchBytesMax } from '../cells/bounds.ts'
-import type { LogPlace } from '../cells/operation.ts'
+import type { LogPlace, StoredLogPage } from '../cells/operation.ts'
 import { problem } from '../base/problem.ts'
 import { getItemsOf, shardsBodyOf } from './batch-body.ts'
-import { ask, json, only, readFrom, segment, type Exchange } from './exchange.ts'
+import { ask, json, jsonText, only, readFrom, segment, type Exchange } from './exchange.ts'
 import { columnOf, refKeyOf, rowKeyOf, shardNumberOf } from './parameters.ts'
 import { HttpProblem, refuse } from './problems.ts'
-import { cellJson, itemsJson, logPageJson, pageJson } from './render.ts'
+import { cellJson, itemsText, logPageText, pageText } from './render.ts'
 import { readJson, requireJson } from './request-body.ts'
 
 const batchLimit = { name: 'batchBytesMax', bytesMax: batchBytesMax }
@@ -61,7 +61,7 @@ async function versions(
     reverse: query.flag('reverse'),
     ...(from !== undefined && { from }),
   })
-  return json(pageJson(answer.page), 200, headers)
+  return jsonText(await pageText(exchange.pace, answer.page), 200, headers)
 }
 
 export async function getRow(exchange: Exchange): Promise<Response> {
@@ -78,7 +78,7 @@ export async function getRow(exchange: Exchange): Promise<Response> {
   if (answer.page.cells.length === 0 && from === undefined) {
     throw new HttpProblem(problem('not-found', 'this row has no cell'), 404, headers)
   }
-  return json(pageJson(answer.page), 200, headers)
+  return jsonText(await pageText(exchange.pace, answer.page), 200, headers)
 }
 
 export async function getLog(exchange: Exchange): Promise<Response> {
@@ -104,7 +104,7 @@ export async function getLog(exchange: Exchange): Promise<Response> {
     },
     waitMs,
   )
-  return json(logPageJson(only(answer.items)), 200, headers)
+  return jsonText(await logPageText(exchange.pace, only(answer.items)), 200, headers)
 }
 
 export async function batchGet(exchange: Exchange): Promise<Response> {
@@ -113,10 +113,11 @@ export async function batchGet(exchange: Exchange): Promise<Response> {
   const datastore = segment(exchange, 'datastore')
   const read = readFrom(exchange)
   const { answer } = await ask(exchange, { kind: 'get', datastore, read, items })
-  const body = itemsJson(answer.items, (cell) => ({
-    cell: cell === undefined ? null : cellJson(cell),
-  }))
-  return json(body, 200, {})
+  const body = await itemsText(exchange.pace, answer.items, {
+    bytesOf: (cell) => cell?.body.length ?? 0,
+    textOf: (cell) => JSON.stringify({ cell: cell === undefined ? null : cellJson(cell) }),
+  })
+  return jsonText(body, 200, {})
 }
 
 export async function batchLog(exchange: Exchange): Promise<Response> {
@@ -128,5 +129,6 @@ export async function batchLog(exchange: Exchange): Promise<Response> {
   const read = readFrom(exchange)
   const operation = { kind: 'log', datastore, read, items: places, limit, waitMs } as const
   const { answer } = await ask(exchange, operation, Math.max(0, waitMs))
-  return json(itemsJson(answer.items, logPageJson), 200, {})
+  const textOf = (page: StoredLogPage): Promise<string> => logPageText(exchange.pace, page)
+  return jsonText(await itemsText(exchange.pace, answer.items, { textOf }), 200, {})
 }

@@ -4,6 +4,7 @@ import { unpackBody, type Json } from '../cells/body.ts'
 import type { StoredCell, Written } from '../cells/cell.ts'
 import type { CellPage, StoredLogPage } from '../cells/operation.ts'
 import type { Outcome } from '../base/problem.ts'
+import type { Pace } from '../ports/slices.ts'
 import { isoOf } from './iso-time.ts'
 import { problemDetails } from './problems.ts'
 
@@ -31,23 +32,71 @@ export function writtenJson(written: Written): object {
   return { shard, addedId, createdAt: isoOf(createdAt), created }
 }
 
-export function pageJson(page: CellPage<string | number>): object {
-  const cells = page.cells.map(cellJson)
-  return page.next === undefined ? { cells } : { cells, next: page.next }
-}
+/** What unpacking and writing a body takes, by its packed bytes, in units of `ports/slices.ts`. */
+const renderedBytesPerWork = 1024
 
-export function logPageJson(page: StoredLogPage): object {
-  return { shard: page.shard, cells: page.cells.map(cellJson), next: page.next }
-}
-
-/** The items of a batch: what `render` makes of each, or `{problem}`. */
-export function itemsJson<Value>(
-  items: readonly Outcome<Value>[],
-  render: (value: Value) => object,
-): object {
-  return {
-    items: items.map((item) =>
-      item.kind === 'ok' ? render(item.value) : { problem: problemDetails(item.problem) },
-    ),
+/** A JSON list of what `render` makes of each item, in steps: an answer of 4 MiB takes long to write. */
+export async function listText<Item>(
+  pace: Pace | undefined,
+  items: readonly Item[],
+  {
+    bytesOf,
+    textOf,
+  }: {
+    readonly bytesOf: (item: Item) => number
+    readonly textOf: (item: Item) => string | Promise<string>
+  },
+): Promise<string> {
+  const texts: string[] = []
+  for (const item of items) {
+    const turn = pace?.spend(1 + bytesOf(item) / renderedBytesPerWork)
+    if (turn !== undefined) await turn
+    const text = textOf(item)
+    texts.push(typeof text === 'string' ? text : await text)
   }
+  return `[${texts.join(',')}]`
+}
+
+/** `{"cells":[…]}` without its end. */
+async function cellsText(pace: Pace | undefined, cells: readonly StoredCell[]): Promise<string> {
+  const bytesOf = ({ body }: StoredCell): number => body.length
+  const textOf = (cell: StoredCell): string => JSON.stringify(cellJson(cell))
+  return `"cells":${await listText(pace, cells, { bytesOf, textOf })}`
+}
+
+export async function pageText(
+  pace: Pace | undefined,
+  { cells, next }: CellPage<string | number>,
+): Promise<string> {
+  const end = next === undefined ? '' : `,"next":${JSON.stringify(next)}`
+  return `{${await cellsText(pace, cells)}${end}}`
+}
+
+export async function logPageText(
+  pace: Pace | undefined,
+  { shard, cells, next }: StoredLogPage,
+): Promise<string> {
+  return `{"shard":${shard},${await cellsText(pace, cells)},"next":${next}}`
+}
+
+/** The items of a batch: what `textOf` makes of each, or `{problem}`. */
+export async function itemsText<Value>(
+  pace: Pace | undefined,
+  items: readonly Outcome<Value>[],
+  {
+    bytesOf = () => 0,
+    textOf,
+  }: {
+    readonly bytesOf?: (value: Value) => number
+    readonly textOf: (value: Value) => string | Promise<string>
+  },
+): Promise<string> {
+  const list = await listText(pace, items, {
+    bytesOf: (item) => (item.kind === 'ok' ? bytesOf(item.value) : 0),
+    textOf: (item) =>
+      item.kind === 'ok'
+        ? textOf(item.value)
+        : JSON.stringify({ problem: problemDetails(item.problem) }),
+  })
+  return `{"items":${list}}`
 }

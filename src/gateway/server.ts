@@ -20,7 +20,8 @@ import { planOpenFiles } from '../node/open-files-plan.ts'
 import { isOperation, operationRoutes, type Self } from '../node/operations.ts'
 import { plain } from '../node/plain.ts'
 import { notServing, overloaded, unauthorized } from '../node/refusals.ts'
-import { decodeClientFrame, encodeClientFrame } from '../wire/client-codec.ts'
+import { Slices } from '../ports/slices.ts'
+import { decodeClientFrame, encodeClientFrame, openClientFrame } from '../wire/client-codec.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import { clientLimitsOf, type GatewayConfig } from './gateway-config.ts'
 import {
@@ -60,6 +61,7 @@ export class GatewayServer {
   readonly #links: OneCluster<ClientFrame>
   readonly #relay: Relay
   readonly #bodies: BodyRoom
+  readonly #slices = new Slices(systemClock)
   readonly #api: Fetch
   #state: GatewayState = 'starting'
   #server: BoundServer | undefined
@@ -92,6 +94,7 @@ export class GatewayServer {
       cells: this.#relay,
       version,
       bodies: this.#bodies,
+      slices: this.#slices,
       timeoutMs: config.timeoutMs,
       requestsMax: config.requestsMax,
       onBug: (error) => this.#noteBug(error, 'a bug in the HTTP interface'),
@@ -175,6 +178,7 @@ export class GatewayServer {
     const { server, connections } = present(this.#server, 'gateway: it listens')
     this.#clients = new WsClientListener<ClientFrame>({
       ...this.#linkParts(),
+      codec: { encode: encodeClientFrame, decode: openClientFrame },
       server,
       connections,
       clientsMax,
@@ -188,6 +192,7 @@ export class GatewayServer {
         groups: this.#relay.groups,
         agendas: this.#relay.agendas,
         clock: systemClock,
+        slices: this.#slices,
         status: () => plain(this.status()),
         onBug: (error) => this.#noteBug(error, 'a bug in what clients are answered'),
       },

@@ -6,9 +6,9 @@ import type { Written } from '../cells/cell.ts'
 import { packCells } from '../cells/new-cells.ts'
 import { errorOf, type Outcome } from '../base/problem.ts'
 import { purgeBodyOf, putItemsOf } from './batch-body.ts'
-import { ask, json, only, segment, type Exchange } from './exchange.ts'
+import { ask, json, jsonText, only, segment, type Exchange } from './exchange.ts'
 import { columnOf, refKeyOf, rowKeyOf, shardNumberOf } from './parameters.ts'
-import { itemsJson, writtenJson } from './render.ts'
+import { itemsText, writtenJson } from './render.ts'
 import { readJson, requireJson } from './request-body.ts'
 
 const cellLimit = { name: 'cellBytesMax', bytesMax: cellBytesMax }
@@ -57,9 +57,7 @@ export async function batchPut(exchange: Exchange): Promise<Response> {
     const { answer } = await ask(exchange, { kind: 'put', datastore, items })
     answered = answer.items
   }
-  return json(
-    itemsJson(packed.outcomes(answered), (written) => writtenJson(written)),
-    200,
-    {},
-  )
+  const textOf = (written: Written): string => JSON.stringify(writtenJson(written))
+  const outcomes = packed.outcomes(answered)
+  return jsonText(await itemsText(exchange.pace, outcomes, { textOf }), 200, {})
 }

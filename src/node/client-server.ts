@@ -240,12 +240,7 @@ export class ClientServer {
     if (this.#requests === 0) this.#onIdle?.()
   }
 
-  async #answer(
-    client: Endpoint,
-    request: Request,
-    operation: Work,
-    pace: Pace,
-  ): Promise<Reply> {
+  async #answer(client: Endpoint, request: Request, operation: Work, pace: Pace): Promise<Reply> {
     const { id, intents } = request
     const timeoutMs = Math.min(Math.max(1, request.timeoutMs), callTimeoutMsMax)
     const { answer, positions, leaders } = await this.#execute(operation, timeoutMs, intents, pace)

@@ -5,6 +5,7 @@
 import type { ClusterId, NodeId } from '../base/ids.ts'
 import { CellStore } from '../cells/cell-store.ts'
 import type { CellService } from '../cells/operation.ts'
+import { defaultSliceLimits, Slices, type SliceLimits } from '../ports/slices.ts'
 import type { Transport } from '../ports/transport.ts'
 import { Driver, type DriverOptions, type DriverPorts } from '../replica/driver.ts'
 import { heldClock } from '../replica/peer-clocks.ts'
@@ -14,7 +15,7 @@ import { AgendaService } from '../queues/agenda-service.ts'
 import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import { Background, type BackgroundOptions, type BackgroundStatus } from './background.ts'
-import { ClientServer } from './client-server.ts'
+import { ClientServer, type ClientServerLimits } from './client-server.ts'
 import { plain, type PlainObject } from './plain.ts'
 import { Routing } from './routing.ts'
 
@@ -29,6 +30,9 @@ export interface NodeOptions extends DriverOptions, BackgroundOptions {
   readonly hasCellIndexes?: boolean
   /** So long it goes by definitions of these that it has read; as usual when absent. */
   readonly cellIndexTrustMs?: number
+  /** What one turn does for clients; as usual when absent, and so is what they may ask at once. */
+  readonly slices?: SliceLimits
+  readonly clientLimits?: ClientServerLimits
   /** Called when the stores are known to be this node's, before it votes; it may reject. */
   readonly beforeStart?: () => Promise<void>
 }
@@ -44,6 +48,8 @@ export interface NodeStatus extends BackgroundStatus {
 }
 
 export class Node {
+  /** Of all that clients ask of it, over links and over HTTP. */
+  readonly slices: Slices
   readonly #driver: Driver
   readonly #store: CellStore
   readonly #groups: GroupService
@@ -112,7 +118,11 @@ export class Node {
     this.#background = new Background({ groups, cells, trace, onBug, ...common, ...options })
     const status = (): PlainObject => plain(this.status())
     const services = { cells: this.cells, groups: this.#routing, agendas: this.#routing.agendas }
-    this.#server = new ClientServer({ transport, ...services, clock, status, onBug: onFailure })
+    const { slices: sliceLimits = defaultSliceLimits } = options
+    const slices = new Slices(clock, sliceLimits)
+    this.slices = slices
+    const edge = { transport, clock, slices, status, onBug: onFailure }
+    this.#server = new ClientServer({ ...services, ...edge }, options.clientLimits)
   }
 
   /** Of all shards, whichever set holds them. */

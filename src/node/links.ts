@@ -10,7 +10,7 @@ import { systemRandom } from '../adapters/system-random.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import type { Transport } from '../ports/transport.ts'
 import type { PeerFrame } from '../replication/message.ts'
-import { decodeClientFrame, encodeClientFrame } from '../wire/client-codec.ts'
+import { decodeClientFrame, encodeClientFrame, openClientFrame } from '../wire/client-codec.ts'
 import { decodePeerFrame, encodePeerFrame } from '../wire/peer-codec.ts'
 import type { NodeConfig } from './node-config.ts'
 import type { Figure } from './metrics.ts'
@@ -55,17 +55,23 @@ export function openLinks(options: LinksOptions): Links {
       .filter(({ set }) => set === own?.set)
       .map(({ id, url }) => ({ node: id, url })),
   })
-  const clientLinks = {
-    codec: { encode: encodeClientFrame, decode: decodeClientFrame },
+  const clients = new WsClientListener<ClientFrame>({
+    ...common,
+    codec: { encode: encodeClientFrame, decode: openClientFrame },
     queueBytesMax: clientQueueBytesMax,
-  }
-  const clients = new WsClientListener<ClientFrame>({ ...common, ...clientLinks, clientsMax })
+    clientsMax,
+  })
   const elsewhere = new Map<number, WsClientDialer<ClientFrame>>()
   const sets = [...new Set(config.nodes.map(({ set }) => set))]
   for (const [number, name] of sets.entries()) {
     if (name === own?.set) continue
     const urls = config.nodes.filter(({ set }) => set === name).map(({ url }) => url)
-    elsewhere.set(number, new WsClientDialer<ClientFrame>({ ...common, ...clientLinks, urls }))
+    const codec = { encode: encodeClientFrame, decode: decodeClientFrame }
+    const queueBytesMax = clientQueueBytesMax
+    elsewhere.set(
+      number,
+      new WsClientDialer<ClientFrame>({ ...common, codec, queueBytesMax, urls }),
+    )
   }
   return {
     peers,

@@ -121,11 +121,7 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
   }
 
   /** Who waits for a topic hears of this set's groups; lists are of all sets. */
-  #askAgendas(
-    operation: AgendaOperation,
-    timeoutMs: number,
-    pace?: Pace,
-  ): Promise<AgendaAnswer> {
+  #askAgendas(operation: AgendaOperation, timeoutMs: number, pace?: Pace): Promise<AgendaAnswer> {
     const { agendas } = this.#parts
     const isLocal = operation.kind === 'watch-agenda' || operation.isOfSet === true
     if (this.#isOne || isLocal) return agendas.execute(operation, timeoutMs, pace)

@@ -60,11 +60,7 @@ export class AgendaService {
   }
 
   /** Resolves with the answer; whatever goes wrong is a problem in it. */
-  async execute(
-    operation: AgendaOperation,
-    timeoutMs: number,
-    pace?: Pace,
-  ): Promise<AgendaAnswer> {
+  async execute(operation: AgendaOperation, timeoutMs: number, pace?: Pace): Promise<AgendaAnswer> {
     const answered = await outcomeOf(() => this.#execute(operation, timeoutMs, pace))
     return answered.kind === 'ok' ? answered.value : answered
   }
@@ -180,10 +176,7 @@ export class AgendaService {
     this.#sweep = this.#ports.clock.setTimer(feedIdleMs, () => this.#forgetIdle())
   }
 
-  async #sum(
-    { prefix }: SumAgenda,
-    pace: Pace | undefined,
-  ): Promise<readonly TopicSum[]> {
+  async #sum({ prefix }: SumAgenda, pace: Pace | undefined): Promise<readonly TopicSum[]> {
     const topics = await this.#ports.replica.agenda.topics(topicsMax)
     const sums: TopicSum[] = []
     for (const topic of topics) {

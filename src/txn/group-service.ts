@@ -55,11 +55,7 @@ export class GroupService {
   }
 
   /** Resolves with the answer; whatever goes wrong is a problem in it. */
-  async execute(
-    operation: GroupOperation,
-    timeoutMs: number,
-    pace?: Pace,
-  ): Promise<GroupAnswer> {
+  async execute(operation: GroupOperation, timeoutMs: number, pace?: Pace): Promise<GroupAnswer> {
     const answered = await outcomeOf(() => this.#execute(operation, timeoutMs, pace))
     return answered.kind === 'ok' ? answered.value : answered
   }

@@ -1,6 +1,7 @@
 /** A gateway over a cell store and a replica in memory, in virtual time. */
 import type { Hono } from 'hono'
 import type { CellService } from '../../src/cells/operation.ts'
+import { Slices } from '../../src/ports/slices.ts'
 import { createGateway, type GatewayOptions } from '../../src/gateway/http.ts'
 import { createBench, settled, type Bench } from '../cells/kit.ts'
 import type { MemoryReplica } from '../cells/memory-replica.ts'
@@ -29,7 +30,11 @@ const jsonHeaders = { 'content-type': 'application/json' }
 export function createGatewayBench(options: Partial<GatewayOptions> = {}): GatewayBench {
   const bench = createBench()
   const { store, replica } = bench.node('n1')
-  const app = createGateway({ cells: store, ...options })
+  const app = createGateway({
+    cells: store,
+    slices: new Slices(bench.clockOf('gateway')),
+    ...options,
+  })
   const send = async (method: string, path: string, init: Init = {}): Promise<Answered> => {
     const { json, ...rest } = init
     const url =

@@ -4,6 +4,7 @@ import { afterEach, expect, test } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
 import { CellStore } from '../../src/cells/cell-store.ts'
+import { Slices } from '../../src/ports/slices.ts'
 import { createGateway } from '../../src/gateway/http.ts'
 import { BodyRoom } from '../../src/gateway/request-body.ts'
 import { rowKey } from '../cells/kit.ts'
@@ -24,7 +25,8 @@ async function startServer(
   const log = new MemoryLog()
   const replica = new MemoryReplica(log, systemClock)
   const cells = new CellStore({ replica, clock: systemClock, random: systemRandom })
-  const listener = getRequestListener(createGateway({ cells, bodies }).fetch)
+  const slices = new Slices(systemClock)
+  const listener = getRequestListener(createGateway({ cells, slices, bodies }).fetch)
   const server = createServer((incoming, outgoing) => void listener(incoming, outgoing))
   servers.push(server)
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))

@@ -7,6 +7,7 @@ import type { CellName } from '../../src/cells/cell.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import { defaultClientLimits, type ClientLimits } from '../../src/client/caller.ts'
 import { Client } from '../../src/client/client.ts'
+import { Slices } from '../../src/ports/slices.ts'
 import { createGateway } from '../../src/gateway/http.ts'
 import { OneCluster } from '../../src/gateway/one-cluster.ts'
 import { Relay } from '../../src/client/relay.ts'
@@ -225,7 +226,7 @@ test('GATE-2: calls above the bound are refused at once with 503, and when to co
   const { world } = cluster.bench
   const relay = gateways[0]?.relay
   if (relay === undefined) throw new Error('there is a gateway')
-  const app = createGateway({ cells: relay })
+  const app = createGateway({ cells: relay, slices: new Slices(cluster.bench.clockOf('http')) })
   const log = '/v1/datastores/trips/shards/1/cells?wait=30'
   const waits = [log, log].map((path) => Promise.resolve(app.request(path)))
   await passMs(world, 300)
@@ -242,7 +243,8 @@ test('GATE-2: calls above the bound are refused at once with 503, and when to co
 test('who goes away while it waits at a gateway is at work there no longer', async () => {
   const { cluster, gateways } = createGateways({ count: 1 })
   const { world } = cluster.bench
-  const app = createGateway({ cells: present(gateways[0], 'there is a gateway').relay })
+  const cells = present(gateways[0], 'there is a gateway').relay
+  const app = createGateway({ cells, slices: new Slices(cluster.bench.clockOf('http')) })
   const gone = new AbortController()
   const log = '/v1/datastores/trips/shards/1/cells?wait=30'
   const waiting = Promise.resolve(app.request(log, { signal: gone.signal }))
