@@ -6,6 +6,7 @@
 import type { Edit, Mutant } from './mutant.ts'
 import { bufferMutants } from './mutants-buffer.ts'
 import { cellMutants } from './mutants-cells.ts'
+import { costMutants } from './mutants-cost.ts'
 import { gatewayMutants } from './mutants-gateway.ts'
 import { historyMutants } from './mutants-history.ts'
 import { indexMutants } from './mutants-indexes.ts'
@@ -182,6 +183,7 @@ export const mutants: readonly Mutant[] = [
   ...mvccMutants,
   ...leaseMutants,
   ...bufferMutants,
+  ...costMutants,
   ...gatewayMutants,
   ...logMutants,
   ...tableMutants,

@@ -89,7 +89,9 @@ export function makeCluster(
     open: (ports, nodeOptions, fail) => {
       const { groupsAtOnceMax } = relayBounds
       const relay = { ...agendaBounds, groupsAtOnceMax, ...options.relay }
-      const own = { delivery, relay, hasCellIndexes, cellIndexTrustMs, ...nodeOptions }
+      const { heavy } = options.workload
+      const slices = heavy === undefined ? {} : { slices: heavy.slices }
+      const own = { delivery, relay, hasCellIndexes, cellIndexTrustMs, ...slices, ...nodeOptions }
       return Node.open(ports, own, fail)
     },
     makeDisk: (world, name, priorities, onDurable) =>

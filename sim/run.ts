@@ -13,6 +13,7 @@ import { setsOf } from './endpoints.ts'
 import { Comparison, type SimCluster } from './comparison.ts'
 import type { History } from './history/operation.ts'
 import { GatewayQueries } from './gateway-queries.ts'
+import { HeavyWorkload } from './heavy-workload.ts'
 import { Gateways } from './gateways.ts'
 import { PastWorkload } from './past-workload.ts'
 import { QueueWorkload } from './queue-workload.ts'
@@ -165,8 +166,9 @@ class Run {
     const { indexes } = judge
     this.#cellIndex = new CellIndexWorkload({ ...onNetwork, load, indexes, isInService })
     const queries = new GatewayQueries({ ...onNetwork, load, gateways: this.#gateways })
+    const heavy = new HeavyWorkload(onNetwork)
     // Gateways first: the others ask them.
-    const direct = [this.#gateways, queries, this.#blind, this.#lists, this.#past]
+    const direct = [this.#gateways, queries, this.#blind, this.#lists, this.#past, heavy]
     this.#sessions = [...direct, this.#tables, this.#triggers, this.#queues, this.#cellIndex]
   }
 

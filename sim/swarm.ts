@@ -9,6 +9,7 @@ import { drawPriorities, type PriorityOptions } from './priorities.ts'
 import { SeededRandom } from './random.ts'
 import { nodeName } from './endpoints.ts'
 import { drawGateways, type GatewayOptions } from './gateway-draw.ts'
+import { drawHeavy, type HeavyOptions } from './heavy-draw.ts'
 import { brokenKinds, type Broken } from './nemesis.ts'
 import { drawFaultRates, isOn, type FaultRates, type Switches } from './swarm-faults.ts'
 import type { LinkConditions } from './weather.ts'
@@ -84,6 +85,8 @@ export interface WorkloadOptions {
   readonly indexClientCount: number
   /** Absent: nobody asks over HTTP. */
   readonly gateways?: GatewayOptions
+  /** Somebody asks for much at once. */
+  readonly heavy?: HeavyOptions
   /** How long a call is tried in all, and one node is given. */
   readonly timeoutMs: number
   readonly tryTimeoutMs: number
@@ -240,6 +243,7 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
     queues: drawQueues(random.fork('queues')),
     indexClientCount: random.fork('cell index').pick([0, 0, 2, 3]),
     ...drawGateways(random.fork('gateways'), clientCount),
+    ...drawHeavy(random.fork('heavy')),
   }
 }
 

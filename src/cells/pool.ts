@@ -46,13 +46,16 @@ export async function mapPaced<Item, Result>(
     if (turn !== undefined) await turn
     const full = room.enter()
     if (full !== undefined) await full
-    void work(item, index).then(
-      (result) => {
-        results[index] = result
-        room.leave()
-      },
-      (error: unknown) => room.fail(error),
-    )
+    pace.enter()
+    void work(item, index)
+      .finally(() => pace.leave())
+      .then(
+        (result) => {
+          results[index] = result
+          room.leave()
+        },
+        (error: unknown) => room.fail(error),
+      )
   }
   await room.empty()
   return results

@@ -20,6 +20,9 @@ export interface SliceLimits {
   /** Bytes of answers that are being made or wait to be sent; above it `growingMax` requests go on. */
   readonly answerBytesMax: number
   readonly growingMax: number
+  /** Steps that have begun and wait for others, of one client and of all: above it no request begins. */
+  readonly clientStepsMax: number
+  readonly stepsMax: number
 }
 
 export const defaultSliceLimits: SliceLimits = {
@@ -27,6 +30,8 @@ export const defaultSliceLimits: SliceLimits = {
   turnMs: 5,
   answerBytesMax: 256 * 1024 * 1024,
   growingMax: 16,
+  clientStepsMax: 256,
+  stepsMax: 8_192,
 }
 
 /** Work of a turn below this is not timed: most turns do little, and looking at a clock takes time too. */
@@ -42,6 +47,9 @@ export interface Pace {
   spend(work: number): Promise<void> | undefined
   /** So many bytes more are held for its answer; given back by whoever sends that. */
   take(bytes: number): void
+  /** A step has begun that may wait for others, or has ended. */
+  enter(): void
+  leave(): void
   /** Calls `end` once, when nobody waits for the answer any more; returns a canceller. Throws if that is so. */
   onGone(end: () => void): () => void
 }
@@ -61,10 +69,13 @@ export class Slices {
   readonly #ready = new Set<Line>()
   /** Those that go on when less is held. */
   readonly #blocked = new Set<Line>()
+  /** Those that begin something when fewer steps are under way. */
+  readonly #crowded = new Set<Line>()
   /** Requests that hold bytes, the oldest first. */
   readonly #holders = new Set<Task>()
   readonly #openAt: number
   #answerBytes = 0
+  #steps = 0
   #work = 0
   #largestStep = 0
   #isOpen = false
@@ -89,6 +100,29 @@ export class Slices {
     const { turnWorkMax, turnMs } = this.limits
     if (this.#work >= turnWorkMax) return true
     return this.#isOpen && this.#clock.monotonicMs() - this.#fromMs >= turnMs
+  }
+
+  /** Steps that are under way, of all clients. */
+  get steps(): number {
+    return this.#steps
+  }
+
+  count(steps: number): void {
+    this.#steps += steps
+    if (steps < 0 && this.#crowded.size > 0) this.#admit()
+  }
+
+  /** Begins when fewer steps are under way. */
+  crowd(line: Line): void {
+    this.#crowded.add(line)
+  }
+
+  #admit(): void {
+    if (this.#steps >= this.limits.stepsMax) return
+    const [line] = this.#crowded
+    if (line === undefined) return
+    this.#crowded.delete(line)
+    this.queue(line)
   }
 
   get isFull(): boolean {
@@ -150,6 +184,7 @@ export class Slices {
   unqueue(line: Line): void {
     this.#ready.delete(line)
     this.#blocked.delete(line)
+    this.#crowded.delete(line)
   }
 
   #unblock(): void {
@@ -184,6 +219,7 @@ export class Slices {
       this.#ready.delete(line)
       const waiter = line.next()
       if (line.isBlocked) this.#blocked.add(line)
+      else if (line.isCrowded) line.waitForRoom()
       else if (line.isWaiting) this.#ready.add(line)
       passed = waiter === undefined ? passed + 1 : 0
       if (waiter === undefined) continue
@@ -202,6 +238,7 @@ export class Line {
   #servedIn = -1
   #isHeld = false
   #isClosed = false
+  #steps = 0
   readonly #ends = new Set<() => void>()
 
   constructor(slices: Slices) {
@@ -233,7 +270,31 @@ export class Line {
 
   /** Whether a request that comes now begins at once. */
   get mayBegin(): boolean {
-    return !this.isWaiting && !this.#isHeld && !this.#slices.isSpent
+    if (this.isWaiting || this.#isHeld || this.#slices.isSpent) return false
+    return this.#steps === 0 || this.#hasRoom
+  }
+
+  /** All that waits is a request that may not begin yet. */
+  get isCrowded(): boolean {
+    return this.#going.length === 0 && this.#beginning !== undefined && !this.#hasRoom
+  }
+
+  /** Whoever has nothing under way may begin something, however much the others have. */
+  get #hasRoom(): boolean {
+    if (this.#steps === 0) return true
+    const { clientStepsMax, stepsMax } = this.#slices.limits
+    return this.#steps < clientStepsMax && this.#slices.steps < stepsMax
+  }
+
+  /** Its own steps end, or others'. */
+  waitForRoom(): void {
+    if (this.#steps < this.#slices.limits.clientStepsMax) this.#slices.crowd(this)
+  }
+
+  count(steps: number): void {
+    this.#steps += steps
+    this.#slices.count(steps)
+    if (steps < 0 && this.#beginning !== undefined && this.#hasRoom) this.#queue()
   }
 
   /** For one request that has begun. */
@@ -285,6 +346,7 @@ export class Line {
     }
     // What went on in this turn may not have come to its next step yet.
     if (this.#going.length > 0 || this.#servedIn === slices.turn) return undefined
+    if (!this.#hasRoom) return undefined
     const beginning = this.#beginning
     this.#beginning = undefined
     return beginning
@@ -345,6 +407,14 @@ export class Task implements Pace {
 
   spend(work: number): Promise<void> | undefined {
     return this.#line.spend(this, work)
+  }
+
+  enter(): void {
+    this.#line.count(1)
+  }
+
+  leave(): void {
+    this.#line.count(-1)
   }
 
   onGone(end: () => void): () => void {

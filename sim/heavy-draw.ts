@@ -1,0 +1,37 @@
+/** Much that is asked for at once, and how little of it a node does in one turn, as drawn from a seed. */
+import { defaultSliceLimits, type SliceLimits } from '../src/ports/slices.ts'
+import type { SeededRandom } from './random.ts'
+
+export interface HeavyOptions {
+  readonly bursts: number
+  /** Polls of one burst, and the shards that each waits for. */
+  readonly polls: number
+  readonly places: number
+  readonly batchItems: number
+  readonly waitMs: number
+  readonly slices: SliceLimits
+}
+
+/** Of the runs. */
+const heavyRate = 150_000
+
+export function drawHeavy(random: SeededRandom): { readonly heavy?: HeavyOptions } {
+  if (!random.chance(heavyRate)) return {}
+  return {
+    heavy: {
+      bursts: random.int(2, 5),
+      polls: random.pick([3, 20, 60]),
+      places: random.pick([4, 16, 64]),
+      batchItems: random.pick([20, 100, 400]),
+      waitMs: random.pick([200, 2_000, 8_000]),
+      slices: {
+        ...defaultSliceLimits,
+        turnWorkMax: random.pick([1, 16, 64, 400]),
+        answerBytesMax: random.pick([1_000, 100_000, defaultSliceLimits.answerBytesMax]),
+        growingMax: random.pick([1, 4]),
+        clientStepsMax: random.pick([1, 16, 256]),
+        stepsMax: random.pick([4, 64, 8_192]),
+      },
+    },
+  }
+}
