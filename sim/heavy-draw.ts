@@ -27,7 +27,7 @@ export function drawHeavy(random: SeededRandom): { readonly heavy?: HeavyOptions
       slices: {
         ...defaultSliceLimits,
         turnWorkMax: random.pick([1, 16, 64, 400]),
-        answerBytesMax: random.pick([1_000, 100_000, defaultSliceLimits.answerBytesMax]),
+        answerBytesMax: random.pick([100, 2_000, defaultSliceLimits.answerBytesMax]),
         growingMax: random.pick([1, 4]),
         clientStepsMax: random.pick([1, 16, 256]),
         stepsMax: random.pick([4, 64, 8_192]),

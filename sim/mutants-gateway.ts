@@ -116,11 +116,12 @@ export const gatewayMutants: readonly Mutant[] = [
       inGateways,
       {
         file: 'src/gateway/render.ts',
-        find: '    items: items.map((item) =>\n',
+        find: '  const list = await listText(pace, items, {\n',
         replace:
-          '    items: items\n' +
-          "      .map((item) => (item.kind === 'ok' ? item : (items.find((one) => one.kind === 'ok') ?? item)))\n" +
-          '      .map((item) =>\n',
+          '  const told = items.map((item) =>\n' +
+          "    item.kind === 'ok' ? item : (items.find((one) => one.kind === 'ok') ?? item),\n" +
+          '  )\n' +
+          '  const list = await listText(pace, told, {\n',
       },
     ],
   },

@@ -111,7 +111,7 @@ class Run {
       },
       pauseClient: (...struck) => this.#gateways.pause(...struck),
     })
-    const { world, referee, judge, coverage, hosts, clientNetwork } = this.#cluster
+    const { world, referee, judge, coverage, hosts, clientNetwork, load } = this.#cluster
     this.#referee = referee
     const onFailed = (error: unknown): void => world.fail(error)
     const onOperation = (operation: Operation): void => {
@@ -126,7 +126,7 @@ class Run {
     this.#workload = new CellWorkload({
       ...{ world, coverage, network: clientNetwork, checker: judge.cells },
       ...{ options: options.workload, nodes, onOperation, tell },
-      ...{ load: this.#cluster.load, gateways: this.#gateways },
+      ...{ load, gateways: this.#gateways },
       operations: operations?.filter(isCellOperation),
       mayBeCorrupt: () => this.#mayBeCorrupt(),
       nodesByClient: plan.nodesByClient,
@@ -160,15 +160,14 @@ class Run {
     const isInService = this.#isInService.bind(this)
     const { historyMs } = options.limits
     this.#tables = new TableWorkload({ ...onNetwork, historyMs, isInService })
-    const { load } = this.#cluster
     this.#triggers = new TriggerWorkload({ ...onNetwork, load })
     this.#queues = new QueueWorkload(onNetwork)
     const { indexes } = judge
     this.#cellIndex = new CellIndexWorkload({ ...onNetwork, load, indexes, isInService })
     const queries = new GatewayQueries({ ...onNetwork, load, gateways: this.#gateways })
-    const heavy = new HeavyWorkload(onNetwork)
+    const asking = [queries, new HeavyWorkload(onNetwork)]
     // Gateways first: the others ask them.
-    const direct = [this.#gateways, queries, this.#blind, this.#lists, this.#past, heavy]
+    const direct = [this.#gateways, ...asking, this.#blind, this.#lists, this.#past]
     this.#sessions = [...direct, this.#tables, this.#triggers, this.#queues, this.#cellIndex]
   }
 

@@ -10,6 +10,8 @@ export const batchBytesMax: number = 8 * 1024 * 1024
 export const requestBytesMax: number = 16 * 1024
 /** Items of a batch that are at work at once. */
 export const batchConcurrencyMax = 256
+/** Logs that one call reads at once: a call may be of all shards, and what is under way lives long in memory. */
+export const logsAtOnceMax = 64
 /** Bodies that are read at once for one answer, however small they are. */
 export const bodiesReadAtOnceMax = 256
 /** A put that meets entries it has not seen is validated anew so often. */

@@ -8,7 +8,7 @@ import type { Clock } from '../ports/clock.ts'
 import { gone, type Pace } from '../ports/slices.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
 import { AnswerRoom } from './answer-room.ts'
-import { batchConcurrencyMax, packedPartWork, shardReadWork } from './bounds.ts'
+import { logsAtOnceMax, packedPartWork, shardReadWork } from './bounds.ts'
 import { placeProblem } from './operation-check.ts'
 import {
   positionOf,
@@ -108,7 +108,7 @@ export class LogReader {
       if (page === undefined) open.push({ place, at })
     }
     const room = new AnswerRoom(pace)
-    const paid = { most: batchConcurrencyMax, pace, costOf: () => shardReadWork }
+    const paid = { most: logsAtOnceMax, pace, costOf: () => shardReadWork }
     await mapPaced(open, paid, async ({ place, at }) => {
       pages[at] = await outcomeOf(() => this.#logPage(operation, place, room, call))
     })

@@ -96,7 +96,8 @@ export class ShardWaits {
   }
 
   /** Who is not woken waits no longer. */
-  unwatch({ hub, place, wait, at }: WaitRecord): void {
+  unwatch(record: WaitRecord): void {
+    const { hub, place, wait, at } = record
     const { records } = hub
     assert(records[place]?.wait === wait, 'COST-5: a place is not where it waits')
     const last = records.pop()
@@ -105,12 +106,14 @@ export class ShardWaits {
       last.place = place
     }
     this.#places -= 1
+    wait.drop(record)
     if (records.length > 0) return
     this.#hubs.delete(hub.group)
     hub.cancel()
   }
 
   forget(wait: ShardWait): void {
+    assert(wait.places === 0, 'COST-5: a call that is over waits for shards')
     this.#waits.delete(wait)
   }
 
@@ -132,7 +135,10 @@ export class ShardWaits {
   #wake(hub: Hub): void {
     this.#hubs.delete(hub.group)
     this.#places -= hub.records.length
-    for (const record of hub.records) record.wait.wake(record)
+    for (const record of hub.records) {
+      record.wait.drop(record)
+      record.wait.wake(record)
+    }
   }
 }
 
@@ -144,6 +150,7 @@ export class ShardWait {
   readonly #forgetGone: (() => void) | undefined
   /** By the places of the call. */
   readonly #records: (WaitRecord | undefined)[] = []
+  #places = 0
   #changed: number[] = []
   #timer: Timer | undefined
   #wakeUp: (() => void) | undefined
@@ -154,6 +161,11 @@ export class ShardWait {
     this.#datastore = datastore
     this.#pace = pace
     this.#forgetGone = pace?.onGone(() => this.over())
+  }
+
+  /** That it waits for. */
+  get places(): number {
+    return this.#places
   }
 
   limit(timer: Timer): void {
@@ -193,7 +205,14 @@ export class ShardWait {
   }
 
   keep(record: WaitRecord): void {
+    this.#places += 1
     this.#records[record.at] = record
+  }
+
+  /** The record is among those of its shard no longer. */
+  drop({ at }: WaitRecord): void {
+    this.#places -= 1
+    this.#records[at] = undefined
   }
 
   isKept({ at, hub }: WaitRecord): boolean {
@@ -202,7 +221,6 @@ export class ShardWait {
 
   wake({ at }: WaitRecord): void {
     assert(this.#pace?.isGone !== true || this.#isOver, 'COST-4: it waits for who has gone')
-    this.#records[at] = undefined
     this.#changed.push(at)
     this.#wakeUp?.()
   }

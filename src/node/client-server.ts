@@ -132,6 +132,16 @@ export class ClientServer {
     return this.#requests
   }
 
+  /** Bytes that they hold. */
+  get heldBytes(): number {
+    return this.#bytes
+  }
+
+  /** Bytes of requests that wait to be taken up. */
+  get waitingBytes(): number {
+    return this.#intake.bytes
+  }
+
   /** Refuses what comes from now on, and resolves when what is at work has been answered. */
   drain(): Promise<void> {
     this.#isStopping = true

@@ -16,6 +16,8 @@ import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import { Background, type BackgroundOptions, type BackgroundStatus } from './background.ts'
 import { ClientServer, type ClientServerLimits } from './client-server.ts'
+import { costFigures } from './cost-figures.ts'
+import type { Figure } from './metrics.ts'
 import { plain, type PlainObject } from './plain.ts'
 import { Routing } from './routing.ts'
 
@@ -144,6 +146,11 @@ export class Node {
       ...this.#background.status,
       replica: this.#driver.status(),
     }
+  }
+
+  /** For metrics: what clients ask of it. */
+  figures(): readonly Figure[] {
+    return costFigures(this.#server, this.slices)
   }
 
   /** Takes nothing new, and resolves when what is at work is answered and applied. */

@@ -237,7 +237,8 @@ export class Daemon {
   }
 
   #edgeFigures(): readonly Figure[] {
-    return [...(this.#server?.figures() ?? []), ...(this.#links?.figures() ?? [])]
+    const [server, links, node] = [this.#server, this.#links, this.#node]
+    return [server, links, node].flatMap((one) => one?.figures() ?? [])
   }
 
   #noteDataReset(): void {

@@ -1,0 +1,92 @@
+/** One client asks for much at once, at real nodes: they go on answering others, and give all of it back. */
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { connect } from '../../src/index.ts'
+import type { LogPlace } from '../../src/cells/operation.ts'
+import { startCluster } from './harness.ts'
+
+const megabyte = 1024 * 1024
+
+/** How long `/livez` took at most, until it is stopped. */
+class LifeWatch {
+  readonly #url: string
+  readonly #watching: Promise<void>
+  #longestMs = 0
+  #isOver = false
+
+  constructor(url: string) {
+    this.#url = url
+    this.#watching = this.#watch()
+  }
+
+  async stop(): Promise<number> {
+    this.#isOver = true
+    await this.#watching
+    return this.#longestMs
+  }
+
+  async #watch(): Promise<void> {
+    while (!this.#isOver) {
+      const startMs = performance.now()
+      await (await fetch(`${this.#url}/livez`)).text()
+      this.#longestMs = Math.max(this.#longestMs, performance.now() - startMs)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+}
+
+/** Of a node in a process of its own. */
+async function residentBytes(pid: number | undefined): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024
+}
+
+function placesOf(count: number): LogPlace[] {
+  return Array.from({ length: count }, (_, shard) => ({ kind: 'after', shard, addedId: 0 }))
+}
+
+test('polls of many shards leave a node time for others, and little in its memory', async () => {
+  const cluster = await startCluster()
+  try {
+    const { url, pid } = cluster.node('a')
+    const client = await connect({ nodes: [url], timeoutMs: 30_000 })
+    const cells = client.cells('x')
+    // Once, so that what is kept of shards is there.
+    await cells.batchShardLog(placesOf(64), { limit: 10 })
+    const before = await residentBytes(pid)
+    const life = new LifeWatch(url)
+    const polls = Array.from({ length: 150 }, () =>
+      cells.batchShardLog(placesOf(64), { waitMs: 2_000, limit: 10 }),
+    )
+    const answers = await Promise.all(polls)
+    for (const pages of answers) expect(pages).toHaveLength(64)
+    const longestMs = await life.stop()
+    expect(longestMs).toBeLessThan(1_000)
+    expect((await residentBytes(pid)) - before).toBeLessThan(150 * megabyte)
+    await client.close()
+  } finally {
+    await cluster.close()
+  }
+}, 60_000)
+
+test('COST-4: a client that goes away leaves nothing at work', async () => {
+  const cluster = await startCluster()
+  try {
+    const { url } = cluster.node('a')
+    const client = await connect({ nodes: [url], timeoutMs: 30_000 })
+    const cells = client.cells('x')
+    const polls = Array.from({ length: 50 }, () =>
+      cells.batchShardLog(placesOf(64), { waitMs: 20_000, limit: 10 }).catch(() => undefined),
+    )
+    const atWork = async (): Promise<number> => {
+      const text = await (await fetch(`${url}/metrics`)).text()
+      return Number(/^trilithon_client_requests\S* (\d+)/m.exec(text)?.[1] ?? -1)
+    }
+    await expect.poll(atWork, { timeout: 10_000 }).toBe(50)
+    await client.close()
+    await Promise.all(polls)
+    await expect.poll(atWork, { timeout: 5_000 }).toBe(0)
+  } finally {
+    await cluster.close()
+  }
+}, 60_000)
