@@ -1,5 +1,5 @@
 /** Much that is asked for at once, and how little of it a node does in one turn, as drawn from a seed. */
-import { defaultSliceLimits, type SliceLimits } from '../src/ports/slices.ts'
+import { defaultSliceLimits, type SliceLimits } from '../src/ports/turn-budget.ts'
 import type { SeededRandom } from './random.ts'
 
 export interface HeavyOptions {

@@ -7,7 +7,7 @@ export const costMutants: readonly Mutant[] = [
     title: 'slices: a turn goes on with whatever there is',
     edits: [
       {
-        file: 'src/ports/slices.ts',
+        file: 'src/ports/turn-budget.ts',
         find: '    if (this.#work >= turnWorkMax) return true\n',
         replace: '',
       },
@@ -48,17 +48,6 @@ export const costMutants: readonly Mutant[] = [
   },
   {
     id: 'C05',
-    title: 'slices: who waits for less to be held is not told when there is',
-    edits: [
-      {
-        file: 'src/ports/slices.ts',
-        find: '    if (bytes < 0 && this.#blocked.size > 0) this.#unblock()\n',
-        replace: '',
-      },
-    ],
-  },
-  {
-    id: 'C06',
     title: 'shard-waits: a poll that is over stays among those that wait for its shards',
     edits: [
       {

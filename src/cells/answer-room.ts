@@ -11,7 +11,7 @@ import { packedBodyBytesMax } from './body.ts'
 import { unpackedBytes } from './body-bytes.ts'
 import { bodiesReadAtOnceMax, cellReadWork } from './bounds.ts'
 import type { StoredCell } from './cell.ts'
-import type { Pace } from '../ports/slices.ts'
+import type { Pace } from '../ports/pace.ts'
 
 /** A cell's name, number and time at most: of small cells that is the most of them. */
 const besideBodyBytes = 160

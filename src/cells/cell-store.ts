@@ -182,9 +182,15 @@ export class CellStore implements CellService {
       return { kind: 'put', items: await this.#putAll(operation, given, call) }
     }
     const open = this.#sessions.openMany(operation.items.length)
-    const items = await this.#putAll(operation, open.intents(open.sequences), call)
-    open.settle(!items.some(isUnknown))
-    return { kind: 'put', items }
+    let isKnown = false
+    try {
+      const items = await this.#putAll(operation, open.intents(open.sequences), call)
+      isKnown = !items.some(isUnknown)
+      return { kind: 'put', items }
+    } finally {
+      // Who goes away leaves some of them under way.
+      open.settle(isKnown)
+    }
   }
 
   #putAll(operation: PutCells, intents: Intents, call: Call): Promise<Outcome<Written>[]> {

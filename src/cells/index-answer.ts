@@ -2,7 +2,7 @@
 import { StoreError } from '../base/errors.ts'
 import { pageItemsMax } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Pace } from '../ports/slices.ts'
+import type { Pace } from '../ports/pace.ts'
 import type { Tables } from '../tables/tables.ts'
 import { answerBytesMax } from '../txn/bounds.ts'
 import { remainingOrTimeout } from '../txn/time.ts'

@@ -7,7 +7,7 @@
  */
 import { StoreError } from '../base/errors.ts'
 import { pageItemsMax } from '../base/limits.ts'
-import type { Pace as RequestPace } from '../ports/slices.ts'
+import type { Pace as RequestPace } from '../ports/pace.ts'
 import type { Tables } from '../tables/tables.ts'
 import { answerBytesMax } from '../txn/bounds.ts'
 import {

@@ -5,7 +5,7 @@
 import { present } from '../base/assert.ts'
 import { errorOf, outcomeOf, type Outcome } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
-import { gone, type Pace } from '../ports/slices.ts'
+import { gone, type Pace } from '../ports/pace.ts'
 import type { LocalReplica } from '../replica/local-replica.ts'
 import { AnswerRoom } from './answer-room.ts'
 import { logsAtOnceMax, packedPartWork, shardReadWork } from './bounds.ts'

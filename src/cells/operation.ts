@@ -5,7 +5,7 @@
  */
 import type { Position, Timestamp } from '../base/ids.ts'
 import type { Outcome, Problem } from '../base/problem.ts'
-import type { Pace } from '../ports/slices.ts'
+import type { Pace } from '../ports/pace.ts'
 import type { ReadLevel } from '../replica/local-replica.ts'
 import type { Intents } from '../txn/intents.ts'
 import type { DropProgress } from './index-drop.ts'

@@ -1,5 +1,5 @@
 /** Work on the items of a batch, a bounded number of them at once, and in slices where that takes long. */
-import type { Pace } from '../ports/slices.ts'
+import type { Pace } from '../ports/pace.ts'
 
 /** The results in the items' order; rejects with the first rejection. */
 export async function mapBounded<Item, Result>(

@@ -4,7 +4,7 @@
  */
 import { present, unreachable } from '../base/assert.ts'
 import { problem, problemOf, type Outcome, type Problem } from '../base/problem.ts'
-import { gone } from '../ports/slices.ts'
+import { gone } from '../ports/pace.ts'
 import { isRowKey, type ShardLeader, type StoredCell, type Written } from './cell.ts'
 import { operationProblem } from './operation-check.ts'
 import type {

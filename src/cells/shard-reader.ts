@@ -2,7 +2,7 @@
 import { present } from '../base/assert.ts'
 import type { Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Pace } from '../ports/slices.ts'
+import type { Pace } from '../ports/pace.ts'
 import type { GroupTables } from '../tables/tables.ts'
 import type { ReadFrom } from './operation.ts'
 import { readShard, type Looked, type ShardView } from './shard-read.ts'

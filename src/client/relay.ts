@@ -24,7 +24,7 @@ import { CommitCall } from './commit-call.ts'
 import type { LinkView } from './links.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { Pace } from '../ports/slices.ts'
+import type { Pace } from '../ports/pace.ts'
 import type { Transport } from '../ports/transport.ts'
 import {
   isAgendaOperation,

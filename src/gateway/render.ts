@@ -4,7 +4,7 @@ import { unpackBody, type Json } from '../cells/body.ts'
 import type { StoredCell, Written } from '../cells/cell.ts'
 import type { CellPage, StoredLogPage } from '../cells/operation.ts'
 import type { Outcome } from '../base/problem.ts'
-import type { Pace } from '../ports/slices.ts'
+import type { Pace } from '../ports/pace.ts'
 import { isoOf } from './iso-time.ts'
 import { problemDetails } from './problems.ts'
 

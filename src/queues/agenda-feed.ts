@@ -1,6 +1,6 @@
 /** What was put under one topic lately, at one node, who waits for more, and who asked lately. */
 import type { Clock, Timer } from '../ports/clock.ts'
-import type { Pace } from '../ports/slices.ts'
+import type { Pace } from '../ports/pace.ts'
 import type { ListedGroup } from '../replica/local-replica.ts'
 
 /** Changes remembered. */

@@ -9,7 +9,7 @@ import { StoreError } from '../base/errors.ts'
 import type { GroupId, NodeId, Timestamp } from '../base/ids.ts'
 import { outcomeOf } from '../base/problem.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
-import type { Pace } from '../ports/slices.ts'
+import type { Pace } from '../ports/pace.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
 import { isAtEnd, type ListedGroup, type LocalReplica, type Row } from '../replica/local-replica.ts'
 import {

@@ -8,7 +8,7 @@ import type { GroupId, Timestamp } from '../base/ids.ts'
 import { keyBytesMax, listedGroupsMax } from '../base/limits.ts'
 import { outcomeNow, outcomeOf, problem, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Pace } from '../ports/slices.ts'
+import type { Pace } from '../ports/pace.ts'
 import {
   bytesOf,
   type LocalReplica,
@@ -146,7 +146,9 @@ export class GroupService {
     const turn = range && pace?.spend(pageWork)
     if (turn !== undefined) await turn
     if (range === undefined) return { kind: 'read-group', view, rows }
-    return { kind: 'read-group', view, rows, page: await this.#groups.scan(group, view, range) }
+    const page = await this.#groups.scan(group, view, range)
+    pace?.take(page.rows.reduce((bytes, row) => bytes + bytesOf(row), 0))
+    return { kind: 'read-group', view, rows, page }
   }
 
   /** Some keys at a time: no more is held than an answer has room for, and others have turns. */

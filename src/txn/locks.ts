@@ -9,7 +9,7 @@
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
-import type { Pace } from '../ports/slices.ts'
+import type { Pace } from '../ports/pace.ts'
 
 /** Locks held at one node. */
 export const locksMax = 10_000

@@ -1,6 +1,8 @@
 /** How the turns of a node are shared: how much one does, who goes on, and what ends with its client. */
 import { expect, test } from 'vitest'
-import { defaultSliceLimits, Slices, type Pace, type SliceLimits } from '../../src/ports/slices.ts'
+import type { Pace } from '../../src/ports/pace.ts'
+import { Slices } from '../../src/ports/slices.ts'
+import { defaultSliceLimits, type SliceLimits } from '../../src/ports/turn-budget.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 
 /** A loop whose turns are taken by hand, with a clock that stands still unless it is moved. */
