@@ -7,7 +7,8 @@
  * What is left out, and why nothing is lost by it:
  * - No action loses a message: one that is never delivered is lost, and time-outs wait for nothing.
  * - A restart comes with its crash: a node that is down does what one does that gets no message.
- * - A message is dropped when its delivery does nothing, now and later (`isDead`).
+ * - A message is dropped when its delivery does nothing, now and later (`isDead`). That a number means one
+ *   question over all restarts is taken for granted in scopes with leases alone; elsewhere it is found out.
  * - When no crash can come any more, a write whose answers all go to other nodes is done at once: it
  *   commutes with whatever else can happen, at its node and elsewhere.
  */
@@ -377,9 +378,11 @@ export class Model {
     const flight = this.#flights.at(number)
     const { message, to } = flight
     const node = vector[to] ?? 0
+    if (message.kind === 'highest' && this.#mayAskAnew(vector, to)) return false
     if (answers.has(message.kind)) return this.#isDeadAnswer(node, to, number, crashes)
     switch (message.kind) {
       case 'query':
+        if (this.#mayAskAnew(vector, flight.from)) return false
         return this.#isForgotten(vector[flight.from] ?? 0, to, message.read)
       case 'prepare':
       case 'accept': {
@@ -390,6 +393,17 @@ export class Model {
       default:
         return false
     }
+  }
+
+  /**
+   * Whether the node may restart, or has, and will ask again: what answers its old questions is dead only as
+   * long as no new one has the number of an old one.
+   */
+  #mayAskAnew(vector: readonly number[], node: number): boolean {
+    const { crashes, reads, leases } = this.setting.scope
+    if (crashes === 0 || leases !== undefined) return false
+    const { read } = unpackBudget(vector[budgetAt] ?? 0)
+    return reads.some((at, nth) => at === node && ((read >> nth) & 1) === 0)
   }
 
   #isDeadAnswer(node: number, to: number, number: number, crashes: number): boolean {

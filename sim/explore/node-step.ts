@@ -8,6 +8,7 @@
  */
 import { AssertionError, assert, present } from '../../src/base/assert.ts'
 import { equalBytes } from '../../src/base/bytes.ts'
+import { numbersFrom } from '../../src/base/drawn-numbers.ts'
 import type { NodeId, Position } from '../../src/base/ids.ts'
 import type { LeaseMessage } from '../../src/lease/message.ts'
 import type { BallotValue } from '../../src/paxos/acceptor.ts'
@@ -256,7 +257,7 @@ class NodeStep {
       ...{ trace: silentTrace, wall: 1 + this.#proposed, stamp: 1 + this.#proposed, now: nowMs },
       ...{ mayPropose: true, isAdmitted: true, leases: this.#leases },
       isSuspected: () => this.#setting.scope.isEachForItself,
-      drawNumber: () => this.#incarnation * 1000 + (this.#drawn += 1),
+      drawNumber: () => numbersFrom(this.#incarnation) + (this.#drawn += 1),
       emit: (effect) => this.#effects.push(effect),
     }
   }

@@ -123,6 +123,15 @@ export const scopes: readonly Scope[] = [
     timers: ['chase'],
   },
   {
+    ...nothing,
+    name: 'read-restarts',
+    title: 'a write, and a read at a node that restarts and reads once more',
+    submissions: [submission(0, 'a')],
+    reads: [2, 2],
+    crashes: 1,
+    timers: [],
+  },
+  {
     ...leased,
     name: 'lease',
     title: 'a write, and a read that registers its node',

@@ -4,6 +4,7 @@
  */
 import { present } from '../base/assert.ts'
 import { compareText } from '../base/bytes.ts'
+import { numbersFrom } from '../base/drawn-numbers.ts'
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import { pack, unpack } from '../base/pack.ts'
@@ -80,7 +81,7 @@ export class Peers {
   constructor(options: PeersOptions) {
     this.#options = options
     this.clocks = new PeerClocks(options.nodes, options.limits)
-    this.#asked = options.incarnation * 2 ** 32
+    this.#asked = numbersFrom(options.incarnation)
     const now = options.clock.monotonicMs()
     const others = options.nodes.filter((node) => node !== options.node)
     this.#peers = new Map(

@@ -7,6 +7,7 @@
  * group, all of whose state is in the data store, may leave memory.
  */
 import { assert } from '../base/assert.ts'
+import { numbersFrom } from '../base/drawn-numbers.ts'
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Leases } from '../lease/leases.ts'
@@ -89,7 +90,7 @@ export class Replica {
   constructor(options: ReplicaOptions) {
     this.#options = options
     this.#hand = this.#groups.entries()
-    this.#drawn = options.incarnation * 2 ** 32
+    this.#drawn = numbersFrom(options.incarnation)
     const { node, incarnation, limits, trace, leases } = options
     this.#context = {
       node,
