@@ -85,9 +85,9 @@ export class MachineClock {
   }
 }
 
-/** What a node's clocks show, for somebody who looks at them from outside. */
-export function readingOf(
-  { nowMicros }: SimProcess,
+/** What a node's clocks show at a moment, for somebody who looks at them from outside. */
+export function readingAt(
+  nowMicros: number,
   { driftPpm, offsetMicros }: ClockSkew,
   machine: MachineClock,
 ): { readonly now: number; readonly wall: number } {
@@ -131,7 +131,7 @@ export function createClock(
   return {
     wallMicros() {
       const wall = wallOf(owner.nowMicros, skew, machine)
-      owner.onClockRead()
+      owner.onWallRead()
       return wall
     },
     monotonicMs() {

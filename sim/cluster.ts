@@ -30,6 +30,7 @@ import { NodeHost, type HostDisk, type Program } from './node-host.ts'
 import type { SimProcess } from './sim-process.ts'
 import type { SwarmOptions } from './swarm.ts'
 import { noPriorities, Priorities } from './priorities.ts'
+import { noTimes } from './turn-costs.ts'
 import { Weather } from './weather.ts'
 import { World } from './world.ts'
 
@@ -126,6 +127,10 @@ const peerCodec: FrameCodec<PeerFrame> = {
     const decoded = decodePeerFrame(bytes)
     return decoded.ok ? decoded.frame : undefined
   },
+  messagesIn: ({ messages }) => messages.length,
+  asks: ({ messages }) => messages.some(({ kind }) => kind === 'forward'),
+  // What clocks show is said all the time, and would leave room for nothing else.
+  hasContent: ({ messages }) => messages.some(({ kind }) => kind !== 'clock'),
 }
 
 export class Cluster<P extends Program, ClientFrame> {
@@ -165,10 +170,12 @@ export class Cluster<P extends Program, ClientFrame> {
     const { watch } = parts
     const narrator = watch && new Narrator(() => world.nowMicros, watch)
     const { referee } = this
-    this.judge = new Judge({ placement: this.placement, referee, coverage, narrator })
+    const { times = noTimes } = options
+    this.judge = new Judge({ placement: this.placement, referee, coverage, narrator, times })
     this.#priorities = new Priorities(options.priorities ?? noPriorities, world, coverage)
     const weather = new Weather(options.link, this.#priorities)
-    const common = { world, weather, coverage }
+    const hasEchoes = faults.some(({ kind }) => kind === 'echo')
+    const common = { world, weather, coverage, hasEchoes }
     const { judge } = this
     this.#peerNetwork = new Network({
       ...common,
@@ -209,6 +216,7 @@ export class Cluster<P extends Program, ClientFrame> {
       loseNextReply: (node) => {
         this.clientNetwork.loseNext(node)
       },
+      echo: (...echoed) => this.#echo(...echoed),
       leader: () => judge.model.leader,
       onDataReplaced: (node) => {
         this.#onDataReplaced(node)
@@ -217,6 +225,11 @@ export class Cluster<P extends Program, ClientFrame> {
       killClient: parts.killClient,
       pauseClient: parts.pauseClient,
     })
+  }
+
+  #echo(node: string, framesMax: number): void {
+    this.#peerNetwork.echo(node, framesMax)
+    this.clientNetwork.echo(node, framesMax)
   }
 
   /** What nodes have said to one another about groups so far, and what they proposed. */
@@ -354,6 +367,10 @@ export class Cluster<P extends Program, ClientFrame> {
       ...{ coverage, name, disks: { log, data } },
       onFailed: (reason) => {
         this.#tend(host, reason)
+      },
+      times: options.times ?? noTimes,
+      onTurn: (turn) => {
+        judge.turns.onTurn(name, world.nowMicros, turn)
       },
       skew: skews[index] ?? { offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 },
       open: ({ process, clock, random, trace, fail }) => {

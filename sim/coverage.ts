@@ -16,6 +16,7 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   stop: ['stop'],
   pause: ['pause'],
   stall: ['stall'],
+  'stall-in-read': ['stall-in-read'],
   suspend: ['suspend'],
   drop: ['drop'],
   duplicate: ['duplicate'],
@@ -34,8 +35,10 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   'isolate-client': ['isolate-client'],
   reset: ['reset'],
   'lose-reply': ['lost-reply'],
+  echo: ['crash before echo', 'echo', 'echo after a moment', 'echo after seconds'],
   'slow-node': ['slow-node'],
   'slow-disk': ['slow-disk'],
+  'slow-read': ['slow-read'],
   'fsync-error': ['fsync-error'],
   'no-space': ['no-space'],
   'torn-write': ['torn-write'],
@@ -58,6 +61,8 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   'gateway-pause': ['gateway-pause'],
   'client-death': ['client-death'],
   priorities: ['priorities', 'demoted'],
+  'turn-costs': ['waited for a turn'],
+  'read-waits': ['waited for a read'],
 }
 
 /** What happens whatever is switched off: damage that is noticed, writes that are lost in a crash. */

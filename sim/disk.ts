@@ -8,6 +8,7 @@ import { compareText, fromLatin1, latin1 } from '../src/base/bytes.ts'
 import { StoreError } from '../src/base/errors.ts'
 import type { KeyValue, OrderedStore, Put, Range } from '../src/ports/storage.ts'
 import { OrderedMap, type KeyRange } from './ordered-map.ts'
+import type { Work } from './turn-costs.ts'
 
 /** Few, so that much happens between the chunks of a scan. */
 const scanChunkRows = 8
@@ -29,6 +30,10 @@ export type DiskImage = ReadonlyMap<string, Uint8Array>
 export interface DiskOptions {
   /** Runs `complete` when the disk has done its write: at once or much later, as the owner likes. */
   readonly schedule: (complete: () => void) => void
+  /** Resolves when the next rows of a scan are at hand; undefined: they are. Absent: always. */
+  readonly waitToRead?: () => Promise<void> | undefined
+  /** Told of what is read and written, as it is given to the process and taken from it. */
+  readonly onWork?: (work: Work, count: number, bytes: number) => void
   /**
    * Called for every write that has become durable, in order, with what is on the disk of it.
    * `isWhole`: that is what was written; else a crash cut a value short.
@@ -160,6 +165,15 @@ export class SimDisk {
     return this.#durable.keysIn(range)
   }
 
+  /** Resolves when the next rows of a scan are at hand; undefined: they are. */
+  waitToRead(): Promise<void> | undefined {
+    return this.#options.waitToRead?.()
+  }
+
+  onWork(work: Work, count: number, bytes: number): void {
+    this.#options.onWork?.(work, count, bytes)
+  }
+
   begin(pending: PendingWrite, store: OpenDisk): void {
     const fault = this.#nextFault === 'none' ? this.#standingFault : this.#nextFault
     this.#nextFault = 'none'
@@ -224,7 +238,9 @@ class OpenDisk implements OrderedStore {
 
   getSync(key: Uint8Array): Uint8Array | undefined {
     if (this.#gone !== undefined) throw this.#gone
-    return this.#valueOf(latin1(key))
+    const value = this.#valueOf(latin1(key))
+    this.#disk.onWork('get', 1, value?.length ?? 0)
+    return value
   }
 
   /** In memory of its own, as LevelDB gives it: what a reader does to it stays with the reader. */
@@ -238,6 +254,7 @@ class OpenDisk implements OrderedStore {
     assert(this.pending === undefined, 'DISK: one write at a time')
     if (this.#fence !== undefined) return Promise.reject(this.#fence)
     const kept = puts.map(keptPut)
+    this.#disk.onWork('put', puts.length, bytesOf(puts))
     this.#overlay = new Map()
     for (const { name, value } of kept) this.#overlay.set(name, value)
     const written = new Promise<void>((resolve, reject) => {
@@ -256,8 +273,12 @@ class OpenDisk implements OrderedStore {
   async *#give(rows: readonly KeyValue[]): AsyncIterable<readonly KeyValue[]> {
     if (this.#gone !== undefined) throw this.#gone
     for (let at = 0; at < rows.length; at += scanChunkRows) {
-      await Promise.resolve()
-      yield rows.slice(at, at + scanChunkRows)
+      await this.#disk.waitToRead()
+      if (this.#gone !== undefined) throw this.#gone
+      const chunk = rows.slice(at, at + scanChunkRows)
+      this.#disk.onWork('chunk', 1, 0)
+      this.#disk.onWork('row', chunk.length, bytesOf(chunk))
+      yield chunk
     }
   }
 
@@ -310,6 +331,12 @@ class OpenDisk implements OrderedStore {
     this.#gone ??= new StoreError('closed', reason)
     this.#fence ??= this.#gone
   }
+}
+
+function bytesOf(rows: readonly Put[]): number {
+  let bytes = 0
+  for (const { key, value } of rows) bytes += key.length + (value?.length ?? 0)
+  return bytes
 }
 
 function isWithin(name: string, { gte, gt, lt }: KeyRange): boolean {

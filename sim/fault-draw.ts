@@ -50,8 +50,9 @@ function afterQuiet(fault: Fault, { faultRates }: SwarmOptions): Fault {
 }
 
 /** Nobody asks for anything, and one node may be away meanwhile; then all ask at once. */
-function drawQuiet({ seed, faultRates, nodeCount }: SwarmOptions): Fault[] {
-  const { quietAtMicros: atMicros, quietMicros } = faultRates
+function drawQuiet(options: SwarmOptions): Fault[] {
+  const { seed, faultRates, nodeCount } = options
+  const { quietAtMicros: atMicros, quietMicros, meanMicros } = faultRates
   if (quietMicros === 0) return []
   const random = new SeededRandom(`${seed}/faults/quiet`)
   const node = nodeName(random.int(0, nodeCount - 1))
@@ -59,6 +60,23 @@ function drawQuiet({ seed, faultRates, nodeCount }: SwarmOptions): Fault[] {
   return [
     { kind: 'idle', atMicros, lengthMicros: quietMicros },
     ...(random.chance(600_000) ? [away] : []),
+    ...(meanMicros['echo'] === undefined ? [] : echoesOf(options)),
     { kind: 'storm', atMicros: atMicros + quietMicros, lengthMicros: 1_000_000, name: 'burst' },
   ]
+}
+
+/** What was said before comes once more after it: of intents that are over, of sessions that are forgotten. */
+function echoesOf({ seed, faultRates, nodeCount }: SwarmOptions): Fault[] {
+  const { quietAtMicros, quietMicros, lengthMicros } = faultRates
+  const random = new SeededRandom(`${seed}/faults/quiet/echoes`)
+  const nodes = Array.from({ length: nodeCount }, (_, i) => nodeName(i))
+  // The later ones when groups have gone on: their time is that of their entries.
+  const afterMicros = [200_000, 1_000_000, 4_000_000]
+  const echoes = afterMicros.flatMap((after) =>
+    nodes.map((node): Fault => {
+      const atMicros = quietAtMicros + quietMicros + after + random.int(0, 500_000)
+      return { kind: 'echo', atMicros, node, framesMax: 100 }
+    }),
+  )
+  return echoes.filter(({ atMicros }) => atMicros < lengthMicros)
 }

@@ -40,6 +40,7 @@ export const drawings: ReadonlyMap<string, Drawing> = new Map<string, Drawing>([
   ['stop', (at, draw) => [{ ...crashOf(draw.random.pick(draw.nodes), at, draw), kind: 'stop' }]],
   ['pause', (at, draw) => [pauseOf('pause', at, draw)]],
   ['stall', (at, draw) => [pauseOf('stall', at, draw)]],
+  ['stall-in-read', (at, draw) => [pauseOf('stall-in-read', at, draw)]],
   ['suspend', drawSuspend],
   ['clog', drawClog],
   ['swizzle', drawSwizzle],
@@ -54,8 +55,10 @@ export const drawings: ReadonlyMap<string, Drawing> = new Map<string, Drawing>([
     (at, draw) => [{ kind: 'reset', atMicros: at, between: draw.random.pick(waysOf(draw)) }],
   ],
   ['lose-reply', (at, { random, nodes }) => [replyOf(random.pick(nodes), at)]],
+  ['echo', drawEcho],
   ['slow-node', (at, draw) => [slowOf('slow-node', at, draw)]],
   ['slow-disk', (at, draw) => [slowOf('slow-disk', at, draw)]],
+  ['slow-read', drawSlowRead],
   ['fsync-error', drawFsyncError],
   ['no-space', drawNoSpace],
   ['torn-write', drawTornWrite],
@@ -185,7 +188,11 @@ function drawCrashInRecovery(atMicros: number, { random, nodes }: Draw): Fault[]
     : [crashes]
 }
 
-function pauseOf(kind: 'pause' | 'stall', atMicros: number, { random, nodes, rates }: Draw): Fault {
+function pauseOf(
+  kind: 'pause' | 'stall' | 'stall-in-read',
+  atMicros: number,
+  { random, nodes, rates }: Draw,
+): Fault {
   const lengthMicros = random.exponential(rates.pauseLengthMeanMicros)
   return { kind, atMicros, node: random.pick(nodes), lengthMicros }
 }
@@ -284,10 +291,35 @@ function replyOf(node: string, atMicros: number): Fault {
   return { kind: 'lose-reply', atMicros, node }
 }
 
+/** Also for who has just restarted, as links come up: what was said to its former life. */
+function drawEcho(atMicros: number, { random, nodes, rates }: Draw): Fault[] {
+  const node = random.pick(nodes)
+  const framesMax = random.pick([1, 4, 16])
+  if (random.chance(half)) return [{ kind: 'echo', atMicros, node, framesMax }]
+  const downMicros = random.pick([0, 5_000, 200_000])
+  const end = rates.lengthMicros - rates.quietMicros
+  const moments = [5_000, 20_000, 80_000, 300_000].map((after) => atMicros + downMicros + after)
+  return [
+    { kind: 'crash', name: 'crash before echo', atMicros, node, downMicros },
+    ...moments
+      .filter((moment) => moment < end)
+      .map((moment): Fault => ({ kind: 'echo', atMicros: moment, node, framesMax: 16 })),
+  ]
+}
+
 function slowOf(kind: 'slow-node' | 'slow-disk', atMicros: number, draw: Draw): Fault {
   const { random, nodes } = draw
   const extraMicros = random.pick([5_000, 50_000, 400_000])
   return { kind, atMicros, node: random.pick(nodes), lengthMicros: spellOf(draw), extraMicros }
+}
+
+/** As long as messages take, about, or much longer: a lease, a pin, a page may end meanwhile. */
+function drawSlowRead(atMicros: number, draw: Draw): Fault[] {
+  const { random, nodes } = draw
+  const disk = random.chance(800_000) ? 'data' : 'log'
+  const extraMicros = random.pick([2_000, 50_000, 400_000])
+  const node = random.pick(nodes)
+  return [{ kind: 'slow-read', atMicros, node, disk, lengthMicros: spellOf(draw), extraMicros }]
 }
 
 function drawFsyncError(atMicros: number, draw: Draw): Fault[] {

@@ -50,6 +50,8 @@ export type ProcessFault =
   | (Lasting & { readonly kind: 'pause'; readonly node: string })
   /** A pause that begins when the clock is read next: what is done on the reading is done late. */
   | (Lasting & { readonly kind: 'stall'; readonly node: string })
+  /** A pause that begins as rows of its disks are asked for next: what follows from them is done late. */
+  | (Lasting & { readonly kind: 'stall-in-read'; readonly node: string })
   /** The machine is suspended: a pause in which its monotonic clock, and what waits by it, stands still. */
   | (Lasting & { readonly kind: 'suspend'; readonly node: string })
 
@@ -65,12 +67,21 @@ export type NetworkFault =
   | (Moment & { readonly kind: 'reset'; readonly between: Way })
   /** The next answer to a client is lost with its connection: what it answers was done. */
   | (Moment & { readonly kind: 'lose-reply'; readonly node: string })
+  /** Of what was sent to the node lately, up to so many frames a way come once more. */
+  | (Moment & { readonly kind: 'echo'; readonly node: string; readonly framesMax: number })
   /** Nothing arrives on these ways before the end; then all of it does. */
   | (Lasting & { readonly kind: 'clog'; readonly ways: readonly Way[] })
   /** Everything to and from the node takes so much longer. */
   | (Lasting & { readonly kind: 'slow-node'; readonly node: string; readonly extraMicros: number })
 
 export type DiskFault =
+  /** Rows that are asked for are not at hand, and take about so long; all else goes on meanwhile. */
+  | (Lasting & {
+      readonly kind: 'slow-read'
+      readonly node: string
+      readonly disk: DiskName
+      readonly extraMicros: number
+    })
   | (Lasting & { readonly kind: 'slow-disk'; readonly node: string; readonly extraMicros: number })
   /** The next write fails; it may be on the disk all the same. The node stops, and comes back. */
   | (Downing & { readonly kind: 'fsync-error'; readonly disk: DiskName })
@@ -148,13 +159,21 @@ export function inOrder(faults: readonly Fault[]): readonly Fault[] {
 }
 
 export const processKinds: readonly ProcessFault['kind'][] = [
-  ...(['crash', 'crash-in-recovery', 'stop', 'pause', 'stall', 'suspend'] as const),
+  ...([
+    'crash',
+    'crash-in-recovery',
+    'stop',
+    'pause',
+    'stall',
+    'stall-in-read',
+    'suspend',
+  ] as const),
 ]
 export const networkKinds: readonly NetworkFault['kind'][] = [
-  ...(['cut', 'isolate-leader', 'reset', 'lose-reply', 'clog', 'slow-node'] as const),
+  ...(['cut', 'isolate-leader', 'reset', 'lose-reply', 'echo', 'clog', 'slow-node'] as const),
 ]
 export const diskKinds: readonly DiskFault['kind'][] = [
-  ...(['slow-disk', 'fsync-error', 'no-space', 'torn-write', 'bit-rot'] as const),
+  ...(['slow-disk', 'slow-read', 'fsync-error', 'no-space', 'torn-write', 'bit-rot'] as const),
   ...(['misdirected-write', 'stale-disk', 'empty-disk', 'swapped-disks'] as const),
 ]
 export const clockKinds: readonly ClockFault['kind'][] = ['clock-jump', 'clock-strobe']

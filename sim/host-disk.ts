@@ -5,6 +5,7 @@ import type { HostDisk } from './node-host.ts'
 import type { Priorities } from './priorities.ts'
 import type { SimProcess } from './sim-process.ts'
 import type { DiskConditions } from './swarm.ts'
+import type { TimeOptions } from './turn-costs.ts'
 import type { World } from './world.ts'
 
 /** Parts per million of pending writes that a crash finds done after all. */
@@ -13,14 +14,17 @@ const keptRate = 400_000
 export function createHostDisk(
   world: World,
   name: string,
-  conditions: DiskConditions,
+  conditions: DiskConditions & Pick<TimeOptions, 'waits' | 'readMeanMicros'>,
   priorities: Priorities,
   onDurable: (puts: readonly Put[], isWhole: boolean) => void,
 ): HostDisk {
   const random = world.random.fork(`disk ${name}`)
   const label = `write ${name}`
+  const reads = random.fork('reads')
+  const readLabel = `read ${name}`
   let owner: SimProcess | undefined
   let extraMicros = 0
+  let extraReadMicros = 0
   let nextFate: Fate | undefined
   const disk = new SimDisk({
     schedule(complete) {
@@ -30,11 +34,23 @@ export function createHostDisk(
       owner?.schedule(delayMicros, label, complete)
       hostDisk.onWrite()
     },
+    waitToRead() {
+      const process = owner
+      const mustWait = hostDisk.onRead() || extraReadMicros > 0 || reads.chance(conditions.waits)
+      if (process === undefined || !mustWait) return undefined
+      hostDisk.onReadWait()
+      const extra = extraReadMicros > 0 ? reads.exponential(extraReadMicros) : 0
+      const delayMicros = reads.exponential(conditions.readMeanMicros) + extra
+      return new Promise((resolve) => void process.schedule(delayMicros, readLabel, resolve))
+    },
+    onWork: (work, count, bytes) => owner?.work(work, count, bytes),
     onDurable,
   })
   const hostDisk: HostDisk = {
     disk,
     onWrite: () => undefined,
+    onRead: () => false,
+    onReadWait: () => undefined,
     open(process: SimProcess): OrderedStore {
       owner = process
       return disk.open()
@@ -47,6 +63,9 @@ export function createHostDisk(
     },
     slowDown(micros) {
       extraMicros = micros
+    },
+    slowReads(micros) {
+      extraReadMicros = micros
     },
     decideFate(fate) {
       nextFate = fate

@@ -11,7 +11,7 @@ import type { LogChecker } from './checkers/log-checker.ts'
 import type { Coverage } from './coverage.ts'
 import type { NodeHost, Program } from './node-host.ts'
 
-type Host<P extends Program> = Pick<NodeHost<P>, 'name' | 'program' | 'reading'>
+type Host<P extends Program> = Pick<NodeHost<P>, 'name' | 'program' | 'nowMicros' | 'readingAt'>
 
 export interface LeaseWatchParts<P extends Program> {
   readonly hosts: readonly Host<P>[]
@@ -40,11 +40,12 @@ export class LeaseWatch<P extends Program> {
   /** An entry becomes visible at a node: nobody else may serve the group alone without it. */
   onVisible(node: string, group: string, position: number): void {
     const { hosts, checker, coverage } = this.#parts
+    const atMicros = this.#moment()
     for (const host of hosts) {
       const { name } = host
       const leases = name === node ? undefined : this.#leasesOf(host)
-      const reading = leases && host.reading
-      if (leases === undefined || reading === undefined) continue
+      if (leases === undefined) continue
+      const reading = host.readingAt(atMicros)
       const through = leases.leasedThrough(groupOfBytes(fromLatin1(group)), reading)
       if (through === undefined) continue
       coverage.count('lease holder looked at')
@@ -54,11 +55,12 @@ export class LeaseWatch<P extends Program> {
 
   /** A node has handled a frame: whatever anybody counts on, its grantor knows of. */
   onHandled(node: string): void {
-    const handler = this.#see(node)
+    const atMicros = this.#moment()
+    const handler = this.#see(node, atMicros)
     // One that is down lists everybody when it comes back.
     if (handler === undefined) return
     for (const { name } of this.#parts.hosts) {
-      const other = name === node ? undefined : this.#see(name)
+      const other = name === node ? undefined : this.#see(name, atMicros)
       if (other === undefined) continue
       this.#look(handler, other)
       this.#look(other, handler)
@@ -66,11 +68,17 @@ export class LeaseWatch<P extends Program> {
   }
 
   /** Undefined when it is down, or has stopped. */
-  #see(name: string): Seen | undefined {
+  #see(name: string, atMicros: number): Seen | undefined {
     const { id, host } = present(this.#byName.get(name), 'lease-watch: a node of the cluster')
     const leases = this.#leasesOf(host)
-    const reading = leases && host.reading
-    return leases && reading && { id, leases, reading }
+    return leases && { id, leases, reading: host.readingAt(atMicros) }
+  }
+
+  /** All are looked at where the busiest of them is: what it takes for over may last until then. */
+  #moment(): number {
+    let latest = 0
+    for (const { nowMicros = 0 } of this.#parts.hosts) latest = Math.max(latest, nowMicros)
+    return latest
   }
 
   /** What a holder counts on of a grantor. */

@@ -17,6 +17,8 @@ import { nodeMutants } from './mutants-node.ts'
 import { ownMutants } from './mutants-own.ts'
 import { queueMutants } from './mutants-queues.ts'
 import { tableMutants } from './mutants-tables.ts'
+import { copyMutants } from './mutants-copies.ts'
+import { timeMutants } from './mutants-time.ts'
 import { triggerMutants } from './mutants-triggers.ts'
 import { validationMutants } from './mutants-validation.ts'
 
@@ -190,4 +192,6 @@ export const mutants: readonly Mutant[] = [
   ...triggerMutants,
   ...cellMutants,
   ...indexMutants,
+  ...timeMutants,
+  ...copyMutants,
 ]

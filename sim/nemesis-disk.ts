@@ -16,6 +16,8 @@ export function strikeDisk(fault: DiskFault, context: Context): void {
   switch (fault.kind) {
     case 'slow-disk':
       return slow(fault, context)
+    case 'slow-read':
+      return slowRead(fault, context)
     case 'fsync-error':
       return fsyncError(fault, context)
     case 'no-space':
@@ -41,10 +43,22 @@ export function strikeDisk(fault: DiskFault, context: Context): void {
 export function calmDisks({ disks }: Victim): void {
   for (const host of [disks.log, disks.data]) {
     host.slowDown(0)
+    host.slowReads(0)
     host.decideFate(undefined)
     host.disk.failWrites('none')
     host.disk.failNextWrite('none')
   }
+}
+
+function slowRead(fault: FaultOf<'slow-read'>, context: Context): void {
+  const victim = context.victim(fault.node)
+  if (victim === undefined) return
+  context.count(fault)
+  const disk = victim.disks[fault.disk]
+  disk.slowReads(fault.extraMicros)
+  context.after(fault.lengthMicros, 'fast reads', () => {
+    disk.slowReads(0)
+  })
 }
 
 function slow(fault: FaultOf<'slow-disk'>, context: Context): void {

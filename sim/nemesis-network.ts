@@ -22,6 +22,8 @@ export function strikeNetwork(fault: NetworkFault, context: Context): void {
     }
     case 'lose-reply':
       return context.loseNextReply(fault.node)
+    case 'echo':
+      return context.echo(fault.node, fault.framesMax)
     case 'clog':
       context.count(fault)
       for (const [from, to] of fault.ways) {

@@ -18,6 +18,13 @@ export function strikeProcess(fault: ProcessFault, context: Context): void {
       context.count(fault)
       return victim[fault.kind](fault.lengthMicros)
     }
+    case 'stall-in-read': {
+      const victim = context.standing(fault.node)
+      return victim?.onNextRead(() => {
+        context.count(fault)
+        victim.pause(fault.lengthMicros)
+      })
+    }
     case 'stall':
       return context.standing(fault.node)?.stall(fault.lengthMicros, () => {
         context.count(fault)

@@ -5,42 +5,12 @@
  */
 import { assert, present } from '../src/base/assert.ts'
 import type { LinkInfo, Transport, TransportHandlers } from '../src/ports/transport.ts'
-import type { Coverage } from './coverage.ts'
+import { ageOf, Echoes } from './echoes.ts'
+import type { NetworkParts } from './network-parts.ts'
 import type { SeededRandom } from './random.ts'
 import type { SimProcess } from './sim-process.ts'
-import type { Weather } from './weather.ts'
-import type { World } from './world.ts'
 
-export interface FrameCodec<Frame> {
-  encode(frame: Frame): Uint8Array
-  /** Undefined when the bytes are not a frame: between the world's own nodes that is a bug. */
-  decode(bytes: Uint8Array): Frame | undefined
-}
-
-/** Sees frames at the two moments that matter to a checker. */
-export interface FrameObserver<Frame> {
-  onSent(from: string, to: string, frame: Frame, bytes: number): void
-  onDelivered(from: string, to: string, frame: Frame, sentMicros: number): void
-  /** The endpoint has done what a frame asks of it. */
-  onHandled?(to: string, frame: Frame): void
-}
-
-export interface NetworkParts<Frame> {
-  readonly world: World
-  readonly weather: Weather
-  readonly coverage: Coverage
-  readonly codec: FrameCodec<Frame>
-  readonly observer: FrameObserver<Frame>
-  /** Tells the streams and labels of several networks apart. */
-  readonly name: string
-  /** What is sent arrives once or not at all, and never in another life of its link. */
-  readonly isStream?: boolean
-  /**
-   * What comes twice comes only while its link lives: who is told over a link that a request has no
-   * effect can rely on it, since that link is one connection.
-   */
-  readonly keepsCopies?: boolean
-}
+export type { FrameCodec, FrameObserver } from './network-parts.ts'
 
 /** One connection between two endpoints, made again and again by the one that dials. */
 interface Link {
@@ -57,8 +27,15 @@ interface SentFrame {
   /** Of the link that it was sent over. */
   readonly epoch: number
   readonly bytes: Uint8Array
+  readonly sentMicros: number
   /** It comes a second time. */
   isDoubled: boolean
+  /** A copy that comes long after, whatever has become of its link. */
+  readonly isEcho?: boolean
+}
+
+interface KeptFrame<Frame> extends SentFrame {
+  readonly port: Port<Frame>
 }
 
 /** Who is not answered so often waits longer: outages may last for minutes, dials take a while. */
@@ -66,9 +43,11 @@ const vainDialsMax = 500
 const vainPauseMicros = 1_000_000
 
 /** One direction of a link. */
-interface Way {
+interface Way<Frame> {
   readonly label: string
   readonly random: SeededRandom
+  /** What it has carried lately, where copies come long after. */
+  readonly echoes: Echoes<KeptFrame<Frame>>
   /** Slower than others for good. */
   readonly isFar: boolean
   /** Its own, once somebody has dialled. */
@@ -85,7 +64,7 @@ export class Network<Frame> {
   /** By both its ends. */
   readonly #linksByEnd = new Map<string, Link[]>()
   /** By the sender and the receiver. */
-  readonly #ways = new Map<string, Map<string, Way>>()
+  readonly #ways = new Map<string, Map<string, Way<Frame>>>()
   /** Endpoints whose next frame is lost with its link. */
   readonly #losers = new Set<string>()
 
@@ -155,14 +134,39 @@ export class Network<Frame> {
     if (epoch === undefined || way.underWay >= conditions.framesUnderWayMax) return false
     const bytes = codec.encode(frame)
     world.hash.bytes(bytes)
+    from.process.work('frame', 1, bytes.length)
     observer.onSent(from.name, to, frame, bytes.length)
     // What is written to a connection that is lost already, but not noticed to be, goes nowhere.
     if (this.#linkOf(way, from.name, to)?.epoch !== epoch) coverage.count('sent in vain')
     else if (this.#isLost(from.name, to)) coverage.count('lost-reply')
     else if (weather.isCut(from.name, to)) coverage.count('cut')
     else if (way.random.chance(conditions.drop)) coverage.count('drop')
-    else this.#depart(way, from, to, epoch, bytes)
+    else
+      this.#depart(way, from, to, frame, {
+        epoch,
+        bytes,
+        sentMicros: world.nowMicros,
+        isDoubled: false,
+      })
     return true
+  }
+
+  /**
+   * Of what was sent to an endpoint lately, up to so many frames a way come once more, when who sent them has
+   * his answer, has gone on, or has died.
+   */
+  echo(to: string, framesMax: number): void {
+    const { world, coverage, keepsCopies } = this.parts
+    for (const ways of this.#ways.values()) {
+      const way = ways.get(to)
+      for (const frame of way?.echoes.take(world.nowMicros, framesMax) ?? []) {
+        const { port, epoch, sentMicros } = frame
+        if (keepsCopies === true && port.epochByPeer.get(to) !== epoch) continue
+        coverage.count('echo')
+        coverage.count(`echo after ${ageOf(world.nowMicros - sentMicros)}`)
+        if (way) this.#deliverLater(way, port, to, frame, this.#delayOf(way, port.name, to))
+      }
+    }
   }
 
   #isLost(from: string, to: string): boolean {
@@ -171,10 +175,13 @@ export class Network<Frame> {
     return true
   }
 
-  #depart(way: Way, from: Port<Frame>, to: string, epoch: number, bytes: Uint8Array): void {
-    const { coverage, weather } = this.parts
+  #depart(way: Way<Frame>, from: Port<Frame>, to: string, frame: Frame, sent: SentFrame): void {
+    const { coverage, weather, codec } = this.parts
     const { conditions } = weather
-    const sent = { epoch, bytes, isDoubled: false }
+    if (this.parts.hasEchoes === true && codec.hasContent?.(frame) !== false) {
+      const kept = { port: from, ...sent, isDoubled: true, isEcho: true }
+      way.echoes.keep(kept, codec.asks?.(frame) === true)
+    }
     this.#deliverLater(way, from, to, sent, this.#delayFrom(from, way, to))
     if (this.parts.isStream === true || !way.random.chance(conditions.duplicate)) return
     coverage.count('duplicate')
@@ -186,12 +193,12 @@ export class Network<Frame> {
     this.#deliverLater(way, from, to, sent, delayMicros)
   }
 
-  /** What a process does while it stands still leaves it afterwards. */
-  #delayFrom({ name, process }: Port<Frame>, way: Way, to: string): number {
-    return process.pausedMicros + this.#delayOf(way, name, to)
+  /** What a process does while it stands still leaves it afterwards, and what a turn sends at its end. */
+  #delayFrom({ name, process }: Port<Frame>, way: Way<Frame>, to: string): number {
+    return this.#delayOf(way, name, to, process.heldUpMicros)
   }
 
-  #delayOf(way: Way, from: string, to: string): number {
+  #delayOf(way: Way<Frame>, from: string, to: string, heldUpMicros = 0): number {
     const { weather, world, coverage } = this.parts
     const { conditions } = weather
     const { nowMicros } = world
@@ -210,7 +217,7 @@ export class Network<Frame> {
     }
     // The one or the other: both together would last for minutes.
     delay = Math.max(delay, slowMicros)
-    let at = Math.max(nowMicros + delay, weather.clearAtMicros(from, to))
+    let at = Math.max(nowMicros + heldUpMicros + delay, weather.clearAtMicros(from, to))
     if (way.random.chance(conditions.reorder)) {
       if (at < way.inOrderMicros) coverage.count('reorder')
     } else {
@@ -221,17 +228,16 @@ export class Network<Frame> {
   }
 
   #deliverLater(
-    way: Way,
+    way: Way<Frame>,
     { name: from, process }: Port<Frame>,
     to: string,
     sent: SentFrame,
     delayMicros: number,
   ): void {
     const { world, weather, coverage, isStream = false, keepsCopies = false } = this.parts
-    const sentMicros = world.nowMicros
     way.underWay += 1
-    const isDrawn = !isStream && way.random.chance(weather.conditions.survive)
-    const { epoch, bytes } = sent
+    const { epoch, bytes, sentMicros, isEcho } = sent
+    const isDrawn = isEcho === true || (!isStream && way.random.chance(weather.conditions.survive))
     world.schedule(delayMicros, way.label, () => {
       way.underWay -= 1
       const port = this.#ports.get(to)
@@ -380,17 +386,17 @@ export class Network<Frame> {
     return this.#linksByEnd.get(name) ?? []
   }
 
-  #bothWays({ dialer, listener }: Link): readonly Way[] {
+  #bothWays({ dialer, listener }: Link): readonly Way<Frame>[] {
     return [this.#wayOf(dialer, listener), this.#wayOf(listener, dialer)]
   }
 
   /** Links are made once, and stay. */
-  #linkOf(way: Way, from: string, to: string): Link | undefined {
+  #linkOf(way: Way<Frame>, from: string, to: string): Link | undefined {
     way.link ??= this.#linkBetween(from, to)
     return way.link
   }
 
-  #wayOf(from: string, to: string): Way {
+  #wayOf(from: string, to: string): Way<Frame> {
     let ways = this.#ways.get(from)
     if (ways === undefined) {
       ways = new Map()
@@ -404,11 +410,12 @@ export class Network<Frame> {
     return way
   }
 
-  #makeWay(from: string, to: string): Way {
+  #makeWay(from: string, to: string): Way<Frame> {
     const label = `${this.parts.name} ${from}>${to}`
     const random = this.parts.world.random.fork(label)
     const isFar = random.fork('far').chance(this.parts.weather.conditions.far ?? 0)
-    return { label, random, isFar, link: undefined, underWay: 0, inOrderMicros: 0 }
+    const echoes = new Echoes<KeptFrame<Frame>>(random.fork('echoes'))
+    return { label, random, isFar, echoes, link: undefined, underWay: 0, inOrderMicros: 0 }
   }
 }
 
@@ -474,6 +481,8 @@ class Port<Frame> implements Transport<Frame> {
     const { codec, observer } = this.#network.parts
     this.process.enter('frame', () => {
       const frame = present(codec.decode(bytes), 'network: a frame does not decode')
+      this.process.work('frame', 1, bytes.length)
+      this.process.work('message', codec.messagesIn?.(frame) ?? 1)
       observer.onDelivered(from, this.name, frame, sentMicros)
       this.handlers.onFrame(from, frame)
       observer.onHandled?.(this.name, frame)

@@ -7,11 +7,12 @@ import type { Clock } from '../src/ports/clock.ts'
 import type { Random } from '../src/ports/random.ts'
 import type { OrderedStore } from '../src/ports/storage.ts'
 import type { Trace, TraceEvent } from '../src/ports/trace.ts'
-import { createClock, MachineClock, readingOf, type ClockSkew } from './clock.ts'
+import { createClock, MachineClock, readingAt, type ClockSkew } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import type { Fate, SimDisk } from './disk.ts'
 import type { DiskName } from './fault.ts'
-import { SimProcess } from './sim-process.ts'
+import { SimProcess, type Turn } from './sim-process.ts'
+import { CostMeter, isStep, type TimeOptions } from './turn-costs.ts'
 import type { World } from './world.ts'
 
 /** What a node's program gets, besides its transports. */
@@ -38,6 +39,12 @@ export interface HostDisk {
   decideFate(fate: Fate | undefined): void
   /** Called when a write begins. */
   onWrite: () => void
+  /** Every read waits so much longer, on average; 0: as usual. */
+  slowReads(extraMicros: number): void
+  /** Called when rows are asked for that may not be at hand. Returns whether they are not. */
+  onRead: () => boolean
+  /** Called when a read begins to wait for the disk. */
+  onReadWait: () => void
 }
 
 export type HostDisks = Readonly<Record<DiskName, HostDisk>>
@@ -54,6 +61,7 @@ export interface HostParts<P extends Program> {
   readonly name: string
   readonly skew: ClockSkew
   readonly disks: HostDisks
+  readonly times: TimeOptions
   /** Starts the program on what the disks hold. */
   open(ports: HostPorts): Promise<P>
   /** The process is gone. */
@@ -62,6 +70,8 @@ export interface HostParts<P extends Program> {
   /** The program is open, and has found nothing wrong. */
   onOpen(): void
   onTrace(event: TraceEvent): void
+  /** A turn is over that cost something. */
+  onTurn(turn: Turn): void
   /** The program would not start, or has to stop; its process is still there. */
   onFailed(error: unknown): void
 }
@@ -75,6 +85,7 @@ export class NodeHost<P extends Program> {
   #program: P | undefined
   #starts = 0
   #strike: ((disk: DiskName) => void) | undefined
+  #readStrike: (() => void) | undefined
   /** Why it must not start: for a while, or for good. */
   #held: 'held' | 'retired' | undefined
 
@@ -86,6 +97,10 @@ export class NodeHost<P extends Program> {
       parts.disks[name].onWrite = () => {
         this.#strike?.(name)
       }
+      parts.disks[name].onRead = () => this.#onRead()
+      parts.disks[name].onReadWait = () => {
+        parts.coverage.count('waited for a read')
+      }
     }
   }
 
@@ -94,10 +109,18 @@ export class NodeHost<P extends Program> {
     return this.#program
   }
 
-  /** Its clocks now, without its noticing; undefined while it is down. */
+  /** Its clocks as it saw them last, without its noticing; undefined while it is down. */
   get reading(): { readonly now: number; readonly wall: number } | undefined {
-    const process = this.#process
-    return process && readingOf(process, this.#parts.skew, this.machine)
+    return this.#process && this.readingAt(this.#process.seenMicros)
+  }
+
+  /** The moment at which it is: ahead of the world's while it is busy; undefined while it is down. */
+  get nowMicros(): number | undefined {
+    return this.#process?.nowMicros
+  }
+
+  readingAt(nowMicros: number): { readonly now: number; readonly wall: number } {
+    return readingAt(nowMicros, this.#parts.skew, this.machine)
   }
 
   isUp(): boolean {
@@ -126,9 +149,17 @@ export class NodeHost<P extends Program> {
   /** Starts the node, unless it is up, held or retired. */
   restart(): void {
     if (this.#process !== undefined || this.#held !== undefined) return
-    const { world, skew, name, open, onStart, onOpen } = this.#parts
+    const { world, coverage, skew, name, times, open, onStart, onOpen, onTurn } = this.#parts
     this.#starts += 1
-    const process = new SimProcess(world, name)
+    const process = new SimProcess(
+      world,
+      name,
+      times.costFactor > 0 ? new CostMeter(times) : undefined,
+    )
+    process.onTurn = onTurn
+    process.onWait = () => {
+      coverage.count('waited for a turn')
+    }
     this.#process = process
     const random = world.random.fork(`${name} start ${this.#starts}`)
     onStart()
@@ -168,6 +199,18 @@ export class NodeHost<P extends Program> {
       this.#strike = undefined
       strike()
     }
+  }
+
+  /** Calls `strike` when rows of one of its disks are asked for next, which are not at hand then. */
+  onNextRead(strike: () => void): void {
+    this.#readStrike = strike
+  }
+
+  #onRead(): boolean {
+    const strike = this.#readStrike
+    this.#readStrike = undefined
+    strike?.()
+    return strike !== undefined
   }
 
   pause(lengthMicros: number): void {
@@ -213,6 +256,7 @@ export class NodeHost<P extends Program> {
     this.#process = undefined
     this.#program = undefined
     this.#strike = undefined
+    this.#readStrike = undefined
     onDown()
     for (const disk of [disks.log, disks.data]) {
       const lost = disk.crash()
@@ -227,6 +271,7 @@ export class NodeHost<P extends Program> {
         assert(process.isAlive, 'node-host: a dead process leaves a trace')
         world.hash.text(name)
         world.hash.value(event)
+        if (isStep(event)) process.work('step', 1)
         onTrace(event)
       },
       mark(mark) {

@@ -1,5 +1,6 @@
 /** What a run of one seed came to, as plain data: printed, sent between processes, compared. */
 import type { Violation } from './checkers/referee.ts'
+import type { LongestTurn } from './checkers/turn-checker.ts'
 
 /**
  * - `safety`: a rule was broken, or data were lost
@@ -19,6 +20,8 @@ export interface RunResult {
   readonly commits: number
   readonly simulatedSeconds: number
   readonly wallSeconds: number
+  /** Absent: turns took no time. */
+  readonly longestTurn?: LongestTurn | undefined
   readonly coverage: Readonly<Record<string, number>>
   /** Everything that was drawn from the seed. */
   readonly swarm: string

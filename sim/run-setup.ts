@@ -17,6 +17,7 @@ import type { Surroundings } from './nemesis-context.ts'
 import type { Operation } from './scenario-operation.ts'
 import { drawSwarm, type SwarmOptions } from './swarm.ts'
 import type { Switches } from './swarm-faults.ts'
+import { noTimes } from './turn-costs.ts'
 
 export interface RunHooks {
   /** Gets the run told line by line. */
@@ -64,6 +65,7 @@ export function makeCluster(
 ): SimCluster {
   const { pageRows, receiversAtOnce, receivedMax, deliveryTimeoutMs } = options.workload.queues
   const timeoutMs = deliveryTimeoutMs
+  const { times = noTimes } = options
   const hasCellIndexes = options.workload.indexClientCount > 0
   const cellIndexTrustMs = options.workload.schemaTrustMs
   const delivery = { ...deliveryBounds, pageRows, receiversAtOnce, receivedMax, timeoutMs }
@@ -81,6 +83,9 @@ export function makeCluster(
         const decoded = opened.ok ? opened : decodeClientFrame(bytes)
         return decoded.ok ? decoded.frame : undefined
       },
+      asks: ({ kind }) => kind === 'requests',
+      messagesIn: (frame) =>
+        frame.kind === 'requests' ? frame.requests.length : frame.responses.length,
     },
     killClient,
     pauseClient,
@@ -95,7 +100,7 @@ export function makeCluster(
       return Node.open(ports, own, fail)
     },
     makeDisk: (world, name, priorities, onDurable) =>
-      createHostDisk(world, name, options.disk, priorities, onDurable),
+      createHostDisk(world, name, { ...options.disk, ...times }, priorities, onDurable),
   })
 }
 

@@ -241,6 +241,7 @@ class Run {
       events: world.eventCount,
       commits: judge.model.commits,
       simulatedSeconds: world.nowMicros / second,
+      longestTurn: judge.turns.longest,
       ...{ wallSeconds, coverage: coverage.counts(), swarm: describeSwarm(this.#options) },
     }
   }

@@ -6,6 +6,7 @@ import { defaultLimits } from '../src/base/limits.ts'
 import { noFaultRates } from './swarm-faults.ts'
 import { noPriorities } from './priorities.ts'
 import type { SwarmOptions, WorkloadOptions } from './swarm.ts'
+import { noTimes } from './turn-costs.ts'
 import type { LinkConditions } from './weather.ts'
 
 const second = 1_000_000
@@ -20,6 +21,7 @@ export function calmOptions(seed: number): SwarmOptions {
     workload: calmWorkload,
     link: calmLink,
     disk: { writeMinMicros: 100, writeMeanMicros: 0 },
+    times: noTimes,
     priorities: noPriorities,
     faultRates: noFaultRates(10 * second),
     healing: { isCoreFirst: false, coreOrder: [], rest: 'down' },
@@ -134,7 +136,7 @@ export function calmFor(nodeCount: number): SwarmOptions {
 }
 
 /** Members that go together: half of them would mean nothing. */
-const wholes: readonly string[] = ['healing', 'priorities', 'relay', 'workload.gateways']
+const wholes: readonly string[] = ['healing', 'priorities', 'relay', 'times', 'workload.gateways']
 
 function leavesOf(value: unknown, path = ''): Map<string, unknown> {
   if (wholes.includes(path)) return new Map([[path, JSON.stringify(value)]])

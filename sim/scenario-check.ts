@@ -10,6 +10,7 @@ import { endpointsOf, faultShapes } from './scenario-fault.ts'
 import type { Operation } from './scenario-operation.ts'
 import { isRecord, misfitOf, optional } from './scenario-shape.ts'
 import { misfitOfFault, misfitOfOperation, misfitOfOptions } from './scenario-values.ts'
+import { noTimes } from './turn-costs.ts'
 
 /** Marks a member whose shape is anything. */
 const anything = (): undefined => undefined
@@ -86,6 +87,7 @@ function optionsShape(): unknown {
       gateways: optional(gatewayShape),
     },
     link: { ...calm.link, far: optional(0), farFactor: optional(0) },
+    times: optional(noTimes),
     priorities: optional({ base: 0, changesAtMicros: [0] }),
     relay: optional({ lookMs: 0, patienceMs: 0 }),
     faultRates: { ...calm.faultRates, meanMicros: anything },

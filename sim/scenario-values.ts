@@ -11,12 +11,15 @@ import type { Operation } from './scenario-operation.ts'
 import { isRecord } from './scenario-shape.ts'
 import { allLists } from './append-rows.ts'
 import { storeNames } from './table-workload.ts'
+import { always } from './random.ts'
 import type { SwarmOptions } from './swarm.ts'
+import { costFactorMax, type TimeOptions } from './turn-costs.ts'
 
 /** Clients that a scenario may name; more than that would be another kind of test. */
 const clientsMax = 1_000
 
 const disksByKind: Readonly<Partial<Record<Fault['kind'], readonly string[]>>> = {
+  'slow-read': ['log', 'data'],
   'fsync-error': ['log', 'data'],
   'no-space': ['log', 'data'],
   'bit-rot': ['log', 'data'],
@@ -85,7 +88,7 @@ export function misfitOfOptions(
   options: SwarmOptions,
   nodes: ReadonlySet<string>,
 ): string | undefined {
-  const { healing, workload, priorities } = options
+  const { healing, workload, priorities, times } = options
   if (workload.clientCount > clientsMax)
     return `workload.clientCount: expected at most ${clientsMax}`
   const { tableStoreCount } = workload
@@ -95,6 +98,7 @@ export function misfitOfOptions(
   if (stranger !== undefined) return `healing.coreOrder: there is no ${stranger}`
   return (
     oneOf(healing.rest, brokenKinds, 'healing.rest') ??
+    (times && misfitOfTimes(times)) ??
     (priorities && misfitOfPriorities(priorities)) ??
     misfitOfNumbers(options, '')
   )
@@ -106,6 +110,11 @@ function misfitOfPriorities({ base, changesAtMicros }: PriorityOptions): string 
   return changesAtMicros.length > most.changes
     ? `priorities.changesAtMicros: expected at most ${most.changes}`
     : undefined
+}
+
+function misfitOfTimes({ costFactor, waits }: TimeOptions): string | undefined {
+  if (costFactor > costFactorMax) return `times.costFactor: expected at most ${costFactorMax}`
+  return waits > always ? `times.waits: expected at most ${always}` : undefined
 }
 
 /** The first number below zero, but for those that may be. */

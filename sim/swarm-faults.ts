@@ -20,6 +20,7 @@ const rarities: readonly Rarity[] = [
   ['stop', 400_000, 2, 15],
   ['pause', 600_000, 1, 10],
   ['stall', 300_000, 1, 8],
+  ['stall-in-read', 300_000, 1, 8],
   ['suspend', 150_000, 1, 8],
   // NET-5 to NET-10
   ['clog', 600_000, 1, 6],
@@ -32,9 +33,11 @@ const rarities: readonly Rarity[] = [
   ['isolate-client', 200_000, 2, 12],
   ['reset', 600_000, 1, 5],
   ['lose-reply', 400_000, 1, 4],
+  ['echo', 400_000, 1, 4],
   ['slow-node', 300_000, 2, 12],
   // DISK-2 to DISK-10
   ['slow-disk', 300_000, 2, 12],
+  ['slow-read', 400_000, 1, 8],
   ['fsync-error', 200_000, 3, 15],
   ['no-space', 200_000, 4, 20],
   ['torn-write', 90_000, 4, 20],
@@ -69,6 +72,8 @@ export const conditionNames: readonly string[] = [
   ...['offset', 'drift', 'lateness'],
   // Waits shorter than what they wait for takes: in a share of the seeds
   'tight-timeouts',
+  // Turns that take time, and reads that wait for their disk
+  ...['turn-costs', 'read-waits'],
   'sets',
   // Reads without asking, and with them all that can go wrong with leases
   'leases',

@@ -12,6 +12,8 @@ import { drawGateways, type GatewayOptions } from './gateway-draw.ts'
 import { drawHeavy, type HeavyOptions } from './heavy-draw.ts'
 import { brokenKinds, type Broken } from './nemesis.ts'
 import { drawFaultRates, isOn, type FaultRates, type Switches } from './swarm-faults.ts'
+import { drawTimes } from './times-draw.ts'
+import type { TimeOptions } from './turn-costs.ts'
 import type { LinkConditions } from './weather.ts'
 
 export interface DiskConditions {
@@ -113,6 +115,8 @@ export interface SwarmOptions {
   readonly workload: WorkloadOptions
   readonly link: LinkConditions
   readonly disk: DiskConditions
+  /** What turns cost and reads take; absent: nothing. */
+  readonly times?: TimeOptions
   /** Absent: delays are as they are drawn. */
   readonly priorities?: PriorityOptions
   readonly faultRates: FaultRates
@@ -157,6 +161,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
     workload: { ...drawWorkload(random.fork('workload')), ...(isSplit && noReplicaSessions) },
     link,
     disk,
+    times: drawTimes(random.fork('times'), switches),
     ...(isByPriority && {
       priorities: drawPriorities(priorityRandom, usualMicrosOf(link, disk), faultRates),
     }),

@@ -32,6 +32,8 @@ export class World {
   #eventCount = 0
   #failure: { readonly error: unknown } | undefined
   #watcher: Watcher | undefined
+  #label = ''
+  #endings: (() => void)[] = []
 
   /** `eventsMax` bounds a run that would not end: a storm of messages, a loop of timers. */
   constructor(seed: number, eventsMax: number) {
@@ -45,6 +47,16 @@ export class World {
 
   get eventCount(): number {
     return this.#eventCount
+  }
+
+  /** Of the event that runs, or ran last. */
+  get label(): string {
+    return this.#label
+  }
+
+  /** Calls `act` when this event and every promise that it has resolved have run to their end. */
+  atTurnEnd(act: () => void): void {
+    this.#endings.push(act)
   }
 
   watch(watcher: Watcher): void {
@@ -99,6 +111,7 @@ export class World {
 
   /** Runs an event, unless that was it: then it tells why. */
   #runNext(isDone: () => boolean, deadlineMicros: number): Ending | undefined {
+    if (this.#endings.length > 0) this.#endTurn()
     if (this.#failure !== undefined) throw this.#failure.error
     if (this.#eventCount >= this.#eventsMax) return 'events'
     if (isDone()) return 'done'
@@ -118,10 +131,17 @@ export class World {
     }
   }
 
+  #endTurn(): void {
+    const endings = this.#endings
+    this.#endings = []
+    for (const act of endings) act()
+  }
+
   #begin(event: WorldEvent): void {
     assert(event.timeMicros >= this.#nowMicros, 'world: time went back')
     this.#nowMicros = event.timeMicros
     this.#eventCount += 1
+    this.#label = event.label
     this.hash.number(event.timeMicros)
     this.hash.text(event.label)
     this.#watcher?.(event.timeMicros, event.label)

@@ -9,6 +9,7 @@ import type { TraceEvent } from '../../src/ports/trace.ts'
 import type { PeerFrame } from '../../src/replication/message.ts'
 import type { Coverage } from '../coverage.ts'
 import type { Narrator } from '../narrator.ts'
+import type { TimeOptions } from '../turn-costs.ts'
 import { AcceptorChecker } from './acceptor-checker.ts'
 import { AgendaChecker } from './agenda-checker.ts'
 import { CellChecker } from './cell-checker.ts'
@@ -22,6 +23,7 @@ import { LogModel } from './log-model.ts'
 import { PositionBook, type PositionView } from './position-book.ts'
 import { ProposalChecker } from './proposal-checker.ts'
 import type { Referee } from './referee.ts'
+import { TurnChecker } from './turn-checker.ts'
 import { ballotOf, bytesOf, commitOf, numberOf, textOf } from './trace-fields.ts'
 
 export interface JudgeParts {
@@ -30,6 +32,7 @@ export interface JudgeParts {
   readonly coverage: Coverage
   /** Told of everything, when somebody wants to read it. */
   readonly narrator: Narrator | undefined
+  readonly times: TimeOptions
 }
 
 export class Judge {
@@ -41,6 +44,7 @@ export class Judge {
   readonly agendas: AgendaChecker
   readonly indexes: IndexChecker
   readonly clocks: ClockChecker
+  readonly turns: TurnChecker
   /** Called after an entry was applied and checked. */
   onApplied: (node: string, group: string) => void = () => undefined
   /** Called as an entry becomes visible somewhere: who might still serve the group without it? */
@@ -52,7 +56,7 @@ export class Judge {
   readonly #referee: Referee
   readonly #forgotten = new Set<string>()
 
-  constructor({ placement, referee, coverage, narrator }: JudgeParts) {
+  constructor({ placement, referee, coverage, narrator, times }: JudgeParts) {
     this.#narrator = narrator
     this.#referee = referee
     this.book = new PositionBook(placement)
@@ -73,6 +77,7 @@ export class Judge {
     this.agendas = new AgendaChecker(referee)
     this.indexes = new IndexChecker(referee, coverage)
     this.clocks = new ClockChecker(book, referee)
+    this.turns = new TurnChecker(referee, times)
     model.onWrite = (write) => this.indexes.onWrite(write)
   }
 

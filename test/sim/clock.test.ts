@@ -48,7 +48,7 @@ test('TIME-7: after a stall begins at a reading, nothing runs until it is over',
   process.stall(500, () => (strikes += 1))
   process.schedule(10, 'reads', () => {
     expect(clock.monotonicMs()).toBe(0.01)
-    expect(process.pausedMicros).toBe(500)
+    expect(process.heldUpMicros).toBe(500)
     process.schedule(0, 'acts', () => ran.push(world.nowMicros))
   })
   await world.run(never, 10_000)

@@ -8,6 +8,7 @@ test.each([
   ['G03', 'duel', 'PAX-5', 15],
   ['G08', 'duel', 'PAX-3', 5],
   ['G09-ranges', 'phantom', 'TXN-2', 7],
+  ['K01-all', 'read-restarts', 'LEASE-3', 9],
   ['G04', 'lease-cold', 'LEASE-2', 7],
   ['G06', 'lease-urged', 'LEASE-1', 10],
   ['G16', 'lease', 'LEASE-1', 7],

@@ -26,6 +26,12 @@ class Node implements ObservedLeases {
     this.reading = { now, wall: now * 1000 }
   }
 
+  readonly nowMicros: number = 0
+
+  readingAt(): Reading {
+    return this.reading
+  }
+
   get program(): Node | undefined {
     return this.isUp ? this : undefined
   }

@@ -15,6 +15,7 @@ import {
 } from '../../src/replica/row-format.ts'
 import { Judge } from '../../sim/checkers/judge.ts'
 import { RowSum } from '../../sim/checkers/row-sum.ts'
+import { noTimes } from '../../sim/turn-costs.ts'
 import { Referee } from '../../sim/checkers/referee.ts'
 import { Coverage } from '../../sim/coverage.ts'
 
@@ -62,6 +63,7 @@ class Court {
   readonly judge = new Judge({
     ...{ placement: staticPlacement(nodes), referee: this.referee, coverage: new Coverage() },
     narrator: undefined,
+    times: noTimes,
   })
 
   get rules(): string[] {

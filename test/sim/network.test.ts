@@ -27,13 +27,19 @@ interface Place {
   readonly coverage: Coverage
 }
 
-function place(conditions: Partial<LinkConditions>, seed = 1, keepsCopies = false): Place {
+function place(
+  conditions: Partial<LinkConditions>,
+  seed = 1,
+  keepsCopies = false,
+  hasEchoes = false,
+): Place {
   const world = new World(seed, 1_000_000)
   const weather = new Weather({ ...calm, ...conditions })
   const coverage = new Coverage()
   const observer = { onSent: () => undefined, onDelivered: () => undefined }
   const name = 'peers'
-  const network = new Network({ world, weather, coverage, codec, observer, name, keepsCopies })
+  const kinds = { keepsCopies, hasEchoes }
+  const network = new Network({ world, weather, coverage, codec, observer, name, ...kinds })
   return { world, weather, network, coverage }
 }
 
@@ -299,4 +305,23 @@ test('TIME-7: what a process sends in a stall leaves it when the stall is over',
   })
   await here.world.run(never, second)
   expect(arrivals).toEqual([540_100])
+})
+
+test('an echo brings what was sent long ago once more, and to a link of a client only while it lives', async () => {
+  const sent = expected('n1', 3)
+  for (const keepsCopies of [false, true]) {
+    const there = place({}, 1, keepsCopies, true)
+    const [first, other] = [join(there, 'n1', ['n2']), join(there, 'n2', [])]
+    sendMany(there, first, 'n2', 3)
+    there.world.schedule(2 * second, 'echo', () => there.network.echo('n2', 2))
+    there.world.schedule(3 * second, 'reset', () => there.network.reset('n1', 'n2'))
+    there.world.schedule(5 * second, 'echo', () => there.network.echo('n2', 64))
+    await there.world.run(never, 10 * second)
+    const [early, late] = [other.frames.slice(3, 5), other.frames.slice(5)]
+    expect(other.frames.slice(0, 3)).toEqual(sent)
+    expect(early.length).toBe(2)
+    expect(early.every((frame) => sent.includes(frame))).toBe(true)
+    expect(late.toSorted()).toEqual(keepsCopies ? [] : sent)
+    expect(there.coverage.counts()['echo']).toBe(keepsCopies ? 2 : 5)
+  }
 })

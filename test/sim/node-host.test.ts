@@ -4,6 +4,7 @@ import type { Timer } from '../../src/ports/clock.ts'
 import { epochMicros } from '../../sim/clock.ts'
 import { Coverage } from '../../sim/coverage.ts'
 import { NodeHost, type HostDisk, type HostPorts, type Program } from '../../sim/node-host.ts'
+import { noTimes } from '../../sim/turn-costs.ts'
 import { World } from '../../sim/world.ts'
 
 const ignore = (): void => undefined
@@ -14,6 +15,7 @@ function idleDisk(): HostDisk {
     throw new Error('the disk is not used')
   }
   return {
+    ...{ slowReads: ignore, onRead: () => false, onReadWait: ignore },
     ...{ crash: () => 0, onWrite: ignore, slowDown: ignore, decideFate: ignore, open: unasked },
     get disk() {
       return unasked()
@@ -33,6 +35,7 @@ function hosted(): {
     ...{ world, coverage: new Coverage(), name: 'n1' },
     skew: { offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 },
     disks: { log: idleDisk(), data: idleDisk() },
+    ...{ times: noTimes, onTurn: ignore },
     open: (given) => {
       ports = given
       return Promise.resolve({ stop: () => Promise.resolve() })

@@ -112,6 +112,8 @@ const refusals: readonly (readonly [from: string, to: string, reason: string])[]
   ['"nodeCount": 3', '"nodeCount": 4', 'plan.options.skews: expected one a node'],
   ['"rest":"down"', '"rest":"lost"', 'healing.rest: expected one of down, cut'],
   ['"coreOrder":[]', '"coreOrder":["n7"]', 'healing.coreOrder: there is no n7'],
+  ['"costFactor":0', '"costFactor":1001', 'times.costFactor: expected at most 1000'],
+  ['"waits":0', '"waits":1000001', 'times.waits: expected at most 1000000'],
   ['"base":1,', '"base":0,', 'plan.options.priorities.base: expected 1 to 10'],
   ['"base":1,', '', 'plan.options.priorities.base: is missing'],
   ['"changesAtMicros":[]', '"changesAtMicros":[-1]', 'changesAtMicros.0: is below zero'],

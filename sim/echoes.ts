@@ -1,0 +1,47 @@
+/** What a way of the network has carried lately, to come once more when nobody counts on it any more. */
+import type { SeededRandom } from './random.ts'
+
+/** Frames that are kept of one way, and how old they are at least when they come once more. */
+const keptFramesMax = 64
+const echoAgeMicros = 20_000
+/** Of those that ask for something to be done, one in so many is kept for long. */
+const keptLongEvery = 4
+
+interface Dated {
+  readonly sentMicros: number
+}
+
+export class Echoes<Frame extends Dated> {
+  readonly #random: SeededRandom
+  /** The last ones, each in its place of a ring. */
+  readonly #kept: Frame[] = []
+  #count = 0
+  readonly #keptLong: Frame[] = []
+  #asked = 0
+
+  constructor(random: SeededRandom) {
+    this.#random = random
+  }
+
+  /** `asks`: what it asks for could be done twice. */
+  keep(frame: Frame, asks: boolean): void {
+    this.#kept[this.#count % keptFramesMax] = frame
+    this.#count += 1
+    if (!asks) return
+    const nth = (this.#asked += 1)
+    if (nth % keptLongEvery === 0) this.#keptLong[(nth / keptLongEvery - 1) % keptFramesMax] = frame
+  }
+
+  /** Some of those that are old enough, in any order. */
+  take(nowMicros: number, framesMax: number): readonly Frame[] {
+    const kept = [...new Set([...this.#kept, ...this.#keptLong])]
+    const old = kept.filter(({ sentMicros }) => nowMicros - sentMicros >= echoAgeMicros)
+    return this.#random.shuffle(old).slice(0, framesMax)
+  }
+}
+
+/** Roughly, for marks. */
+export function ageOf(micros: number): string {
+  if (micros < 1_000_000) return 'a moment'
+  return micros < 120_000_000 ? 'seconds' : 'minutes'
+}

@@ -1,0 +1,34 @@
+/** Planted bugs that need a copy that comes long after, or a number that begins anew after a restart. */
+import type { Edit, Mutant } from './mutant.ts'
+
+const numbersBeginAnew: Edit = {
+  file: 'src/base/drawn-numbers.ts',
+  find: '  return incarnation * drawnMax\n',
+  replace: '  return 0 * incarnation * drawnMax\n',
+}
+
+export const copyMutants: readonly Mutant[] = [
+  {
+    id: 'K01',
+    title: 'what a node draws numbers for is numbered from 1 again after a restart',
+    edits: [numbersBeginAnew],
+  },
+  {
+    id: 'K01-all',
+    title: 'the same, in every order of few events',
+    scopes: ['read-restarts'],
+    edits: [numbersBeginAnew],
+  },
+  {
+    id: 'K02',
+    title: 'an answer that comes late brings an earlier term of a lease back',
+    edits: [
+      {
+        file: 'src/lease/holder.ts',
+        find: 'if (held === undefined || isOlder(message.term, held)) return false',
+        replace:
+          'if (held === undefined || (isOlder(message.term, held) && message.term.number < 0)) return false',
+      },
+    ],
+  },
+]
