@@ -83,9 +83,12 @@ export function makeCluster(
         const decoded = opened.ok ? opened : decodeClientFrame(bytes)
         return decoded.ok ? decoded.frame : undefined
       },
-      asks: ({ kind }) => kind === 'requests',
-      messagesIn: (frame) =>
-        frame.kind === 'requests' ? frame.requests.length : frame.responses.length,
+      asks: ({ kind }) => kind !== 'responses',
+      messagesIn(frame) {
+        if (frame.kind === 'requests') return frame.requests.length
+        // The node opens the requests of a packed frame one by one, later.
+        return frame.kind === 'packed' ? 1 : frame.responses.length
+      },
     },
     killClient,
     pauseClient,
