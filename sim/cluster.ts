@@ -170,8 +170,9 @@ export class Cluster<P extends Program, ClientFrame> {
     const { watch } = parts
     const narrator = watch && new Narrator(() => world.nowMicros, watch)
     const { referee } = this
-    const { times = noTimes } = options
-    this.judge = new Judge({ placement: this.placement, referee, coverage, narrator, times })
+    const { placement } = this
+    const { limits, times = noTimes } = options
+    this.judge = new Judge({ placement, limits, referee, coverage, narrator, times })
     this.#priorities = new Priorities(options.priorities ?? noPriorities, world, coverage)
     const weather = new Weather(options.link, this.#priorities)
     const hasEchoes = faults.some(({ kind }) => kind === 'echo')

@@ -81,7 +81,7 @@ const rules: Readonly<Record<string, string>> = {
   'LIVE-3': 'In a healed world no replica stays behind; none starts behind its own log.',
   'LIVE-4': 'In a healed world no hole is left open.',
   'LIVE-5': 'Messages are bounded: there is no storm.',
-  'LIVE-6': 'No turn of a node costs more than a bound: whatever is long goes in slices.',
+  'LIVE-6': 'What a node does in one turn, and for one peer in a frame, is bounded.',
   'META-1': 'The same plan takes the same course, however often it is run.',
   'META-2': 'A campaign in which something expected never happened proves nothing.',
   'META-3': 'Nothing fails that nobody expects.',

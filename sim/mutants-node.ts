@@ -88,11 +88,11 @@ export const nodeMutants: readonly Mutant[] = [
     title: 'catch-up: what was accepted is passed on as if it were chosen',
     edits: [
       {
-        file: 'src/replica/supply.ts',
-        find: '    const ballot = log.position(group, position)?.chosen\n',
+        file: 'src/replica/log-index.ts',
+        find: 'return { ballot: this.#ballotIn(cells, row + chosenAt), place',
         replace:
-          '    const header = log.position(group, position)\n' +
-          '    const ballot = header?.chosen ?? header?.accepted\n',
+          'const at = (cells[row + chosenAt] ?? none) === none ? acceptedAt : chosenAt\n' +
+          '      return { ballot: this.#ballotIn(cells, row + at), place',
       },
       {
         file: 'src/replication/catch-up.ts',
@@ -129,7 +129,7 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replica/group-list.ts',
-        find: 'data.groups(prefix, after, limit, replica.known())',
+        find: 'data.groups(prefix, after, limit, known())',
         replace: 'data.groups(prefix, after, limit, [])',
       },
     ],

@@ -411,6 +411,18 @@ function phaseMsOf(link: LinkConditions, disk: DiskConditions): number {
   return Math.ceil((2 * delayMicros + disk.writeMinMicros + disk.writeMeanMicros) / 1_000)
 }
 
+/** How much of what nobody waits for a turn does. The defaults are more than most runs have of it. */
+function drawSlices(
+  random: SeededRandom,
+): Pick<Limits, 'questionsMax' | 'fetchesMax' | 'slicePiecesMax' | 'sliceBytesMax'> {
+  return {
+    questionsMax: random.pick([1, 4, defaultLimits.questionsMax]),
+    fetchesMax: random.pick([1, 2, defaultLimits.fetchesMax]),
+    slicePiecesMax: random.pick([1, 4, defaultLimits.slicePiecesMax]),
+    sliceBytesMax: random.pick([1, 1_000, defaultLimits.sliceBytesMax]),
+  }
+}
+
 /**
  * Mostly the defaults; each knob is now and then 1 or tiny. What a proposer waits for at first stays
  * above `phaseMs`, what a phase takes; with 0, only its growing patience gets it through.
@@ -446,6 +458,7 @@ function drawLimits(random: SeededRandom, phaseMs: number, disk: DiskConditions)
     catchUpEntriesMax: part(usual.catchUpEntriesMax, [1, 2, 5]),
     catchUpBytesMax: part(usual.catchUpBytesMax, [1, 1_000]),
     digestGroupsMax: knob(usual.digestGroupsMax, [1, 2]),
+    ...drawSlices(random.fork('slices')),
     backoffMs,
     backoffMaxMs: Math.max(backoffMs, 20 * phaseMs, knob(usual.backoffMaxMs, [100, 300])),
     phaseTimeoutMs: Math.max(3 * phaseMs, knob(usual.phaseTimeoutMs, [60, 200, 1_500])),

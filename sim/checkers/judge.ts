@@ -20,6 +20,7 @@ import { recordsLeftOf, recordsOf } from './flush-records.ts'
 import { IndexChecker } from './index-checker.ts'
 import { LogChecker } from './log-checker.ts'
 import { LogModel } from './log-model.ts'
+import { PaceChecker, type PaceLimits } from './pace-checker.ts'
 import { PositionBook, type PositionView } from './position-book.ts'
 import { ProposalChecker } from './proposal-checker.ts'
 import type { Referee } from './referee.ts'
@@ -28,6 +29,7 @@ import { ballotOf, bytesOf, commitOf, numberOf, textOf } from './trace-fields.ts
 
 export interface JudgeParts {
   readonly placement: Placement
+  readonly limits: PaceLimits
   readonly referee: Referee
   readonly coverage: Coverage
   /** Told of everything, when somebody wants to read it. */
@@ -52,11 +54,12 @@ export class Judge {
   readonly #proposals: ProposalChecker
   readonly #acceptors: AcceptorChecker
   readonly #digests: DigestChecker
+  readonly #pace: PaceChecker
   readonly #narrator: Narrator | undefined
   readonly #referee: Referee
   readonly #forgotten = new Set<string>()
 
-  constructor({ placement, referee, coverage, narrator, times }: JudgeParts) {
+  constructor({ placement, limits, referee, coverage, narrator, times }: JudgeParts) {
     this.#narrator = narrator
     this.#referee = referee
     this.book = new PositionBook(placement)
@@ -73,6 +76,7 @@ export class Judge {
     this.log = new LogChecker({ book, referee, model, durablePosition })
     const isForgotten = (node: string): boolean => this.#forgotten.has(node)
     this.#digests = new DigestChecker({ referee, positionOf: durablePosition, isForgotten })
+    this.#pace = new PaceChecker(limits, referee)
     this.cells = new CellChecker(referee)
     this.agendas = new AgendaChecker(referee)
     this.indexes = new IndexChecker(referee, coverage)
@@ -125,6 +129,7 @@ export class Judge {
       'A node whose log went back in time was let in again.',
       () => ({ from, to }),
     )
+    this.#pace.onSent(from, to, frame)
     for (const message of frame.messages) {
       this.#acceptors.onSent(from, message)
       this.#proposals.onSent(from, message)

@@ -30,6 +30,7 @@ export function leaving(
     trace: silentTrace,
     source: noSource,
     leases,
+    fetchPatienceMs: () => 0,
   })
   return replica.leaving(message, nowMs)
 }

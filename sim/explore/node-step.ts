@@ -257,6 +257,7 @@ class NodeStep {
       ...{ trace: silentTrace, wall: 1 + this.#proposed, stamp: 1 + this.#proposed, now: nowMs },
       ...{ mayPropose: true, isAdmitted: true, leases: this.#leases },
       isSuspected: () => this.#setting.scope.isEachForItself,
+      fetchPatienceMs: () => 0,
       drawNumber: () => numbersFrom(this.#incarnation) + (this.#drawn += 1),
       emit: (effect) => this.#effects.push(effect),
     }

@@ -77,6 +77,16 @@ export interface Limits {
   readonly catchUpBytesMax: number
   /** Groups named in one digest answer. A peer of whose groups so many are still lacking is not asked for more. */
   readonly digestGroupsMax: number
+  /** Groups whose entries a peer may ask for before it is answered. */
+  readonly questionsMax: number
+  /** Groups whose entries this node asks a peer for at once; the others wait until those have come. */
+  readonly fetchesMax: number
+  /** What nobody waits for takes no more of one turn: time, pieces of work, bytes. */
+  readonly sliceMs: number
+  readonly slicePiecesMax: number
+  readonly sliceBytesMax: number
+  /** So many times as long as a slice took, the next one waits while others are at work. */
+  readonly sliceRests: number
   /** A proposer that lost waits this long at first; doubled at each loss up to the maximum. */
   readonly backoffMs: number
   readonly backoffMaxMs: number
@@ -137,6 +147,12 @@ export const defaultLimits: Limits = {
   catchUpEntriesMax: 256,
   catchUpBytesMax: 4 * 1024 * 1024,
   digestGroupsMax: 4_096,
+  questionsMax: 1_024,
+  fetchesMax: 16,
+  sliceMs: 4,
+  slicePiecesMax: 256,
+  sliceBytesMax: 1024 * 1024,
+  sliceRests: 2,
   backoffMs: 10,
   backoffMaxMs: 2_000,
   phaseTimeoutMs: 500,

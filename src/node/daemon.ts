@@ -29,6 +29,7 @@ import { openLinks, type Links } from './links.ts'
 import { defaultListenerSettings } from './listener-settings.ts'
 import { createMetrics, type Figure, type NodeMetrics } from './metrics.ts'
 import { planOpenFiles, type FilesPlan } from './open-files-plan.ts'
+import { watchStalls, type Stall, type Stalls } from './stalls.ts'
 import { isOperation, operationRoutes, type Self } from './operations.ts'
 import { peerSecretWithoutFile } from './peer-secret.ts'
 import { notServing, overloaded, unauthorized } from './refusals.ts'
@@ -74,6 +75,7 @@ export class Daemon {
   readonly #startedAtMs = systemClock.monotonicMs()
   #state: NodeState = 'starting'
   #server: BoundServer | undefined
+  #stalls: Stalls | undefined
   #folder: DataFolder | undefined
   #links: Links | undefined
   #node: Node | undefined
@@ -137,7 +139,8 @@ export class Daemon {
     logger.info({ url: this.#server.url, data: config.data }, 'listening; opening the stores')
     const clock = systemClock
     const random = systemRandom
-    const trace = tellingOperator(this.#metrics.trace, logger)
+    this.#stalls = this.#watchStalls(tellingOperator(this.#metrics.trace, logger))
+    const { trace } = this.#stalls
     const { tablesPerStore: openTablesMax } = plan
     const folder = await openDataFolder(config.data, {
       // The log says itself what it has lost, position by position; the data cannot. It keeps what is
@@ -222,6 +225,20 @@ export class Daemon {
     const say = (text: string): void => logger.warn(text)
     const peerSecret = files.peerSecret ?? (await peerSecretWithoutFile(config, files, say))
     return openLinks({ server, connections, config, secret: files.secret, peerSecret, logger })
+  }
+
+  #watchStalls(trace: Trace): Stalls {
+    const cpuMicros = (): number => {
+      const { user, system } = process.cpuUsage()
+      return user + system
+    }
+    const parts = {
+      clock: systemClock,
+      cpuMicros,
+      onStall: (ms: number) => this.#metrics.countStall(ms),
+      tell: (stall: Stall) => this.#options.logger.warn(stall, 'nobody was answered meanwhile'),
+    }
+    return watchStalls(parts, trace)
   }
 
   #self(): Self {
@@ -338,6 +355,7 @@ export class Daemon {
     await this.#links?.close()
     await closed
     await this.#folder?.close()
+    this.#stalls?.stop()
     this.#metrics.close()
     if (this.#isDataDamaged) {
       await resetData(this.#options.config.data)

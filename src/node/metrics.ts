@@ -14,6 +14,8 @@ export interface NodeMetrics {
   readonly trace: Trace
   /** Counts a request of the HTTP interface. */
   countRequest(request: CountedRequest): void
+  /** Counts a turn of the loop in which nobody was answered for so long. */
+  countStall(ms: number): void
   /** The whole page, and its content type. */
   page(figures: readonly Figure[]): Promise<{ readonly text: string; readonly contentType: string }>
   close(): void
@@ -40,12 +42,14 @@ export function createMetrics(labels: Readonly<Record<string, string>>): NodeMet
   delay.enable()
   const counts = new Map<string, Count>()
   const requests = requestFigures(registry)
+  const countStall = stallFigures(registry)
   addProcessFigures(registry, delay)
   addEventCounter(registry, counts)
   const gaugeByName = new Map<string, Gauge>()
   return {
     trace: countingTrace(counts),
     countRequest: requests,
+    countStall,
     page: async (figures) => {
       setFigures(registry, gaugeByName, figures)
       return { text: await registry.metrics(), contentType: registry.contentType }
@@ -97,6 +101,26 @@ function requestFigures(registry: Registry): (request: CountedRequest) => void {
   })
   return ({ method, status, seconds: took }) => {
     seconds.observe({ method, status: String(status) }, took)
+  }
+}
+
+function stallFigures(registry: Registry): (ms: number) => void {
+  const seconds = new Histogram({
+    name: 'trilithon_stall_seconds',
+    help: 'Turns of the event loop of more than 0.05 s: nobody is answered meanwhile.',
+    buckets: [0.1, 0.2, 0.5, 1, 2, 5, 10],
+    registers: [registry],
+  })
+  const longest = new Gauge({
+    name: 'trilithon_longest_stall_seconds',
+    help: 'The longest of these turns since the start.',
+    registers: [registry],
+  })
+  let longestMs = 0
+  return (ms) => {
+    seconds.observe(ms / 1000)
+    longestMs = Math.max(longestMs, ms)
+    longest.set(longestMs / 1000)
   }
 }
 

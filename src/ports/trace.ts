@@ -12,6 +12,12 @@ export interface Trace {
   emit(event: TraceEvent): void
   /** Counts a reached branch worth knowing about; a campaign that never reaches it fails. */
   mark(name: string): void
+  /**
+   * What this turn does from here on, and that it is done: for whoever measures turns. Work in work is
+   * counted as what is inside. Absent: nobody does.
+   */
+  begin?(work: string): void
+  end?(): void
 }
 
 export const silentTrace: Trace = { emit: () => undefined, mark: () => undefined }

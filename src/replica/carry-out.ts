@@ -6,29 +6,30 @@
  * ask for the next step at once.
  */
 import { unreachable } from '../base/assert.ts'
-import type { GroupId, Position } from '../base/ids.ts'
-import type { Limits } from '../base/limits.ts'
+import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { Effect } from '../replication/effect.ts'
 import type { GroupMessage } from '../replication/message.ts'
 import type { DataStore } from './data-store.ts'
 import type { Deadlines } from './deadlines.ts'
+import type { Fetches } from './fetches.ts'
 import type { LeaseKeeper } from './lease-keeper.ts'
 import type { LogStore } from './log-store.ts'
 import type { Peers } from './peers.ts'
 import type { Replica } from './replica.ts'
 import type { Requests } from './requests.ts'
-import { suppliedBy } from './supply.ts'
+import type { Supply } from './supply.ts'
 
 export interface CarryOutParts {
-  readonly limits: Limits
   readonly clock: Clock
   readonly trace: Trace
   readonly log: LogStore
   readonly data: DataStore
   readonly replica: Replica
   readonly peers: Peers
+  readonly fetches: Fetches
+  readonly supply: Supply
   readonly keeper: LeaseKeeper
   readonly requests: Requests
   readonly wakes: Deadlines<GroupId>
@@ -56,10 +57,10 @@ export class CarryOut {
   }
 
   #carryOut(effect: Effect, group: GroupId): void {
-    const { log, peers, keeper, requests, wakes, trace } = this.#parts
+    const { log, keeper, requests, wakes, trace } = this.#parts
     switch (effect.kind) {
       case 'send':
-        return peers.send(effect.to, this.#leaving(effect.message))
+        return this.#send(effect.to, this.#leaving(effect.message))
       case 'deliver':
         return this.#parts.deliver(this.#leaving(effect.message))
       case 'renew':
@@ -83,10 +84,16 @@ export class CarryOut {
       case 'wake':
         return wakes.add(effect.group, effect.at)
       case 'supply':
-        return this.#supply(effect)
+        return this.#parts.supply.ask(effect)
       default:
         return unreachable(effect)
     }
+  }
+
+  #send(to: NodeId, message: GroupMessage): void {
+    const { peers, fetches, replica } = this.#parts
+    if (message.kind !== 'fetch') return peers.send(to, message)
+    fetches.ask(to, message, replica.isAwaited(message.group))
   }
 
   /** An acceptance names who holds a lease when it leaves, which is after its flush. */
@@ -102,13 +109,5 @@ export class CarryOut {
     data.commit(effect)
     trace.emit({ kind: 'apply', group, position, value })
     this.#applied.push({ group, position })
-  }
-
-  /** A peer that comes back asks for a lot at once; what finds no room it asks for again (`catch-up.ts`). */
-  #supply(effect: Effect & { kind: 'supply' }): void {
-    const { peers, log, limits, trace } = this.#parts
-    const { to } = effect
-    if (!peers.hasRoomFor(to)) return trace.mark('no room to supply a peer')
-    peers.send(to, suppliedBy(log, limits, effect))
   }
 }

@@ -95,7 +95,14 @@ export class DataStore {
     const { historyMs, snapshotHoldMs, rowCacheBytesMax } = limits
     this.#applier = new Applier({
       ...{ clock, limits, overlay: this.#overlay },
-      compose: () => this.#nextBatch(),
+      compose: () => {
+        options.trace.begin?.('applier')
+        try {
+          return this.#nextBatch()
+        } finally {
+          options.trace.end?.()
+        }
+      },
       write: (puts) => store.write(puts),
       onWritten: (batch) => this.#onWritten(batch),
       onFailed: (error) => this.#failed(errorOf(error)),

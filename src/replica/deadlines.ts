@@ -8,8 +8,11 @@ const bucketMs = 5
 /** What is further away than this falls due in coarser steps, so that buckets stay few. */
 const farMs = 1_000
 const farBuckets = 20
+/** What falls due at once, after a turn that was long, say, is not done in one turn either (LIVE-6). */
+const dueMax = 1_024
+const turnMsMax = 5
 
-export class Deadlines<Item> {
+export class Deadlines<Item extends object | string | number> {
   readonly #clock: Clock
   readonly #onDue: (item: Item, nowMs: number) => void
   readonly #buckets = new Map<number, Item[]>()
@@ -45,15 +48,30 @@ export class Deadlines<Item> {
     this.#timer = this.#clock.setTimer(delayMs, () => this.#fire())
   }
 
+  /** The rest is for the next turn; what came meanwhile is due later. */
+  #putBack(bucket: number, items: readonly Item[]): void {
+    const newer = this.#buckets.get(bucket) ?? []
+    this.#buckets.set(bucket, [...items, ...newer])
+  }
+
   #fire(): void {
     this.#timerBucket = Number.POSITIVE_INFINITY
     const nowMs = this.#clock.monotonicMs()
     const current = Math.floor(nowMs / bucketMs)
     const due = [...this.#buckets.keys()].filter((bucket) => bucket <= current)
+    let left = dueMax
     for (const bucket of due.sort((a, b) => a - b)) {
       const items = this.#buckets.get(bucket) ?? []
       this.#buckets.delete(bucket)
-      for (const item of items) this.#onDue(item, nowMs)
+      for (let at = 0; at < items.length; at++) {
+        if (left <= 0 || this.#clock.monotonicMs() - nowMs >= turnMsMax) {
+          this.#putBack(bucket, items.slice(at))
+          break
+        }
+        left -= 1
+        const item = items[at]
+        if (item !== undefined) this.#onDue(item, nowMs)
+      }
     }
     let next = Number.POSITIVE_INFINITY
     for (const bucket of this.#buckets.keys()) next = Math.min(next, bucket)

@@ -15,7 +15,7 @@ import type { OrderedStore } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo, Transport } from '../ports/transport.ts'
 import type { GroupEvent } from '../replication/group.ts'
-import type { Message, PeerFrame } from '../replication/message.ts'
+import type { Entries, Message, PeerFrame } from '../replication/message.ts'
 import { encodeTransaction, intentOf } from '../replication/transaction.ts'
 import { LocalAgenda } from './agenda.ts'
 import { Arrivals } from './arrivals.ts'
@@ -23,6 +23,7 @@ import { CarryOut } from './carry-out.ts'
 import { errorOf } from './damage.ts'
 import { DataStore } from './data-store.ts'
 import { Deadlines } from './deadlines.ts'
+import { Fetches } from './fetches.ts'
 import { listGroups } from './group-list.ts'
 import { Headroom } from './headroom.ts'
 import type {
@@ -51,7 +52,8 @@ import { Rounds } from './rounds.ts'
 import { SettledRows } from './settled.ts'
 import { Steps } from './steps.ts'
 import { excessOf, transactionOf } from './submission-size.ts'
-import { digestFor } from './supply.ts'
+import { Slices } from './slices.ts'
+import { Supply } from './supply.ts'
 import { takeUpLog } from './take-up.ts'
 
 export interface DriverPorts {
@@ -83,6 +85,9 @@ export class Driver implements LocalReplica {
   readonly #source: StoredRecords
   readonly #replica: Replica
   readonly #peers: Peers
+  readonly #slices: Slices
+  readonly #fetches: Fetches
+  readonly #supply: Supply
   readonly #rollCall: RollCall
   readonly #keeper: LeaseKeeper
   readonly #requests: Requests
@@ -102,6 +107,8 @@ export class Driver implements LocalReplica {
   )
   readonly #headroom: Headroom
   readonly #effects: CarryOut
+  /** What was done so far for clients, and for nodes that wait. */
+  #foreground = 0
   #failure: Error | undefined
   #isStopped = false
 
@@ -137,9 +144,26 @@ export class Driver implements LocalReplica {
     })
     this.#headroom = new Headroom({ limits: options.limits, log, data, held: () => this.#replica })
     const { leases } = this.#keeper
-    this.#replica = new Replica({ incarnation, trace, source, leases, ...options })
+    this.#slices = new Slices({
+      ...{ clock, trace, limits: options.limits, foreground: () => this.#foreground },
+      onFailed: (error) => this.#fail(errorOf(error)),
+    })
+    this.#fetches = new Fetches({
+      ...{ limits: options.limits, clock, trace, slices: this.#slices },
+      send: (to, message) => this.#peers.send(to, message),
+      applied: (group) => this.#replica.appliedInMemory(group)?.position,
+      hasRoom: () => this.#headroom.mayFetch,
+      onTurn: (group, position, informer) =>
+        this.#step(group, { kind: 'exists', position, informer }),
+    })
+    const fetchPatienceMs = this.#fetches.patienceMs.bind(this.#fetches)
+    const held = { source, leases, fetchPatienceMs }
+    this.#replica = new Replica({ incarnation, trace, ...held, ...options })
     this.#wakes = new Deadlines(clock, (group, nowMs) => {
-      if (this.#replica.isAwaitingTime(group, nowMs)) this.#step(group, { kind: 'wake' })
+      if (!this.#replica.isAwaitingTime(group, nowMs)) return
+      trace.begin?.('deadlines')
+      this.#step(group, { kind: 'wake' })
+      trace.end?.()
     })
     this.#rounds = new Rounds(clock)
     this.#requests = new Requests(clock, (group, read) =>
@@ -158,12 +182,18 @@ export class Driver implements LocalReplica {
       ...{ clock, trace, transport: ports.peers, meta: data, log },
       onSuspicion: (peer, isSuspected) => this.#onSuspicion(peer, isSuspected),
       isHeld: (group) => this.#isHeld(group),
-      onExists: (group, position, informer) =>
-        this.#step(group, { kind: 'exists', position, informer }),
+      onNamed: (group, position, informer) => this.#fetches.name(group, position, informer),
+      later: (lane, work) => this.#slices.add(lane, work),
       onDigested: (peer, digested) => this.#rollCall.onDigest(peer, digested),
     })
+    this.#supply = new Supply({
+      ...{ log, limits: options.limits, trace, slices: this.#slices },
+      send: (to, message) => this.#peers.send(to, message),
+      hasRoomFor: (to) => this.#peers.hasRoomFor(to),
+    })
     this.#effects = new CarryOut({
-      ...{ limits: options.limits, clock, trace, log, data, replica: this.#replica },
+      ...{ clock, trace, log, data, replica: this.#replica },
+      ...{ fetches: this.#fetches, supply: this.#supply },
       ...{ peers: this.#peers, keeper: this.#keeper, requests: this.#requests, wakes: this.#wakes },
       deliver: (message) =>
         this.#step(message.group, { kind: 'message', from: options.node, message }),
@@ -176,7 +206,8 @@ export class Driver implements LocalReplica {
       ...{ clock, againMs: options.limits.heartbeatMs, others },
     })
     this.#rollCall = rollCall
-    const listing = { rollCall, data, replica: this.#replica, isOver: () => this.#isOver }
+    const known = (): GroupId[] => [...this.#replica.known(), ...this.#fetches.named()]
+    const listing = { rollCall, data, known, isOver: () => this.#isOver }
     this.groups = (...asked) => listGroups(listing, ...asked)
     this.#watchStores()
     this.agenda = new LocalAgenda(data.listing, clock, (group) =>
@@ -222,7 +253,12 @@ export class Driver implements LocalReplica {
       onLink: (peer, state, info) => this.#onLink(peer, state, info),
       onFrame: (from, frame) => this.#onFrame(from, frame),
     })
-    this.#rounds.every(heartbeatMs, () => this.#guarded(() => this.#peers.beat()))
+    this.#rounds.every(heartbeatMs, () =>
+      this.#guarded(() => {
+        this.#peers.beat()
+        this.#fetches.go()
+      }),
+    )
     this.#rounds.every(digestMs, () => this.#guarded(() => this.#peers.askDigests()))
   }
 
@@ -246,6 +282,7 @@ export class Driver implements LocalReplica {
   submit(submission: Submission, timeoutMs: number): Promise<Outcome> {
     const { group, readPosition, reads, ranges } = submission
     if (this.#isOver) return Promise.resolve({ kind: 'unknown' })
+    this.#foreground += 1
     if (this.#requests.count >= this.#options.limits.nodeQueueMax) {
       return Promise.resolve({ kind: 'overloaded' })
     }
@@ -263,6 +300,7 @@ export class Driver implements LocalReplica {
   }
 
   read(...asked: Parameters<LocalReplica['read']>): ReturnType<LocalReplica['read']> {
+    this.#foreground += 1
     return this.#reads.read(...asked)
   }
 
@@ -346,6 +384,7 @@ export class Driver implements LocalReplica {
     this.#requests.stop()
     this.#rollCall.stop()
     this.#keeper.stop()
+    this.#slices.stop()
     this.#peers.flush()
     await this.#log.stop()
     await this.#data.stop()
@@ -357,9 +396,12 @@ export class Driver implements LocalReplica {
     if (this.#isOver) return
     const peer = this.#peers.onFrame(from, frame)
     if (peer === undefined) return
+    const { trace } = this.#ports
+    trace.begin?.('messages of peers')
     this.#guarded(() => {
       for (const message of frame.messages) this.#onMessage(peer, message)
     })
+    trace.end?.()
   }
 
   /** What the log says of settled positions is read from the data store, which may be damaged. */
@@ -374,7 +416,7 @@ export class Driver implements LocalReplica {
   #onMessage(from: NodeId, message: Message): void {
     switch (message.kind) {
       case 'digest-request':
-        return this.#peers.send(from, digestFor(this.#log, this.#options.limits, message))
+        return this.#supply.askDigest(from, message)
       case 'digest':
         return this.#peers.onDigest(from, message)
       case 'clock':
@@ -384,11 +426,38 @@ export class Driver implements LocalReplica {
       case 'hand-back':
       case 'slow':
         return this.#keeper.onMessage(from, message)
+      case 'entries':
+        return this.#onEntries(from, message)
+      case 'fetch':
+        if (!this.#isHeld(message.group)) return
+        return this.#step(message.group, { kind: 'message', from, message })
       default:
         if (!this.#isHeld(message.group)) return
+        this.#foreground += 1
         if (!this.#headroom.mayTake(message)) return this.#ports.trace.mark('no room to take more')
         return this.#step(message.group, { kind: 'message', from, message })
     }
+  }
+
+  /** What the peer was asked for. More than that is not kept: it is asked for again. */
+  #onEntries(from: NodeId, message: Entries): void {
+    if (!this.#isHeld(message.group)) return
+    const lane = `entries of ${from}`
+    if (this.#slices.waiting(lane) >= 2 * this.#options.limits.fetchesMax) {
+      return this.#ports.trace.mark('entries that nobody asked for')
+    }
+    this.#slices.add(lane, { name: 'entries', pieces: this.#takeEntries(from, message) })
+  }
+
+  *#takeEntries(from: NodeId, message: Entries): Generator<number, void> {
+    const { group, entries } = message
+    // First: what it asks for next waits for its turn.
+    this.#fetches.answered(from, group)
+    if (!this.#headroom.mayTake(message)) return this.#ports.trace.mark('no room to take more')
+    this.#step(group, { kind: 'message', from, message })
+    let bytes = 0
+    for (const { value } of entries) bytes += value.length
+    yield bytes
   }
 
   /** A peer with another configuration: what is not held here is neither voted on nor fetched here. */
@@ -399,6 +468,7 @@ export class Driver implements LocalReplica {
   }
 
   #onSuspicion(peer: NodeId, isSuspected: boolean): void {
+    if (isSuspected) this.#fetches.forget(peer)
     for (const group of this.#replica.suspect(peer, isSuspected)) {
       this.#step(group, { kind: 'suspect', peer })
     }
@@ -436,6 +506,7 @@ export class Driver implements LocalReplica {
 
   #onApplied(): void {
     this.#log.onBatchWritten()
+    this.#fetches.go()
     if (this.#log.isBehind) this.#data.wantBatch()
   }
 

@@ -41,6 +41,8 @@ const flushWeight = 4
 const gatheredWeight = 10_000
 /** Flushes read again for one answer. */
 const readFlushesMax = 64
+/** So much of what is held is looked at in one piece of work. */
+const pieceWeight = 256
 
 export class FlushLedger {
   readonly #firstFlush: number
@@ -145,17 +147,19 @@ export class FlushLedger {
    * Groups written in the flushes after `after`, whole flushes as long as there are at most `limit`
    * groups. The first flush is always given, or nobody could get past it; a flush is bounded too.
    * `read` gives those of a flush that is not held; one that cannot be read is passed, and told of.
+   * Yields after each flush that was read, or after some that are held: others may go on meanwhile.
    */
-  since(
+  *since(
     after: number,
     limit: number,
     durableFlush: number,
     read: (number: number) => readonly Written[] | undefined,
-  ): WrittenSince {
+  ): Generator<number, WrittenSince> {
     const found = new Map<GroupId, Position>()
     let through = Math.max(after, this.#firstFlush - 1)
     let left = readFlushesMax
     let isWhole = true
+    let weight = 0
     while (through < durableFlush) {
       const number = through + 1
       const isHeld = number >= this.#firstHeld
@@ -165,6 +169,10 @@ export class FlushLedger {
       isWhole &&= written !== nothingRead
       addTo(found, written)
       through = number
+      weight += isHeld ? flushWeight + written.groups.length : pieceWeight
+      if (weight < pieceWeight) continue
+      weight = 0
+      yield 0
     }
     return { through, isWhole, groups: [...found] }
   }

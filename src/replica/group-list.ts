@@ -2,23 +2,23 @@
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { DataStore } from './data-store.ts'
-import type { Replica } from './replica.ts'
 import type { RollCall } from './roll-call.ts'
 
 export interface GroupListParts {
   readonly rollCall: RollCall
   readonly data: DataStore
-  readonly replica: Replica
+  /** Groups that may have nothing in the data store yet. */
+  known(): readonly GroupId[]
   isOver(): boolean
 }
 
 export async function listGroups(
-  { rollCall, data, replica, isOver }: GroupListParts,
+  { rollCall, data, known, isOver }: GroupListParts,
   ...[prefix, after, limit, timeoutMs]: [string, GroupId | undefined, number, number]
 ): Promise<readonly GroupId[]> {
   const isKnown = await rollCall.take(timeoutMs)
   if (isOver()) throw new StoreError('closed', 'this node is stopping; ask another one')
-  if (isKnown) return data.groups(prefix, after, limit, replica.known())
+  if (isKnown) return data.groups(prefix, after, limit, known())
   throw new StoreError(
     'unavailable',
     'too few nodes said in time which groups they have; try again when a majority can be reached',

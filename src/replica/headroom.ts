@@ -49,6 +49,11 @@ export class Headroom {
     }
   }
 
+  /** Whether peers may be asked for more: half of the room is left to what nobody asked for. */
+  get mayFetch(): boolean {
+    return this.#isWithin(0.5)
+  }
+
   #isWithin(factor: number): boolean {
     const { limits, log, data } = this.#parts
     const isLogWithin = log.queueBytes < limits.logQueueBytesMax * factor

@@ -289,6 +289,23 @@ export class LogIndex {
     return cells[row] === position ? placeAt(cells, row) : this.#rows.row(group, position)?.place
   }
 
+  /** At which ballot the position was chosen, if that is known, and where its value stands. */
+  chosen(
+    group: GroupId,
+    position: Position,
+  ):
+    | { readonly ballot: Ballot | undefined; readonly place: Place | 'faulty' | undefined }
+    | undefined {
+    const found = this.#held(group)
+    const { cells } = found
+    const row = lowerBound(found, position)
+    if (cells[row] === position) {
+      return { ballot: this.#ballotIn(cells, row + chosenAt), place: placeAt(cells, row) }
+    }
+    const kept = this.#rows.row(group, position)
+    return kept && { ballot: kept.chosen, place: kept.place }
+  }
+
   /** The position's value turned out to be damaged. Of what is not held here, each read finds that. */
   damage(group: GroupId, position: Position): void {
     const found = this.#held(group)

@@ -12,6 +12,7 @@
  */
 import { assert } from '../base/assert.ts'
 import type { ClusterId, GroupId, NodeId, Position } from '../base/ids.ts'
+import type { Ballot } from '../paxos/ballot.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { OrderedStore } from '../ports/storage.ts'
@@ -219,7 +220,9 @@ export class LogStore {
     flush.isClosed = true
     const { number } = flush
     const stamp = { number, incarnation: this.identity.incarnation, previousCrc: this.#lastCrc }
+    this.#options.trace.begin?.('log')
     const { bytes, crc } = encodeFlush(stamp, flush.records, flush.groupNumbers)
+    this.#options.trace.end?.()
     this.#lastCrc = crc
     this.#ledger.close({ number, incarnation: this.identity.incarnation, crc })
     void this.#store.write([{ key: flushKey(number), value: bytes }]).then(
@@ -234,10 +237,12 @@ export class LogStore {
     const { number, records } = flush
     this.#options.trace.emit({ kind: 'flushed', number, records: records.length })
     // It stays in the queue meanwhile: whoever is appended by a waiter comes after all of these.
+    this.#options.trace.begin?.('answers after a flush')
     for (const after of flush.waiters) {
       assert(flush.number <= this.#durableFlush, 'PAX-4: answered before it was durable')
       after()
     }
+    this.#options.trace.end?.()
     this.#queue.shift()
     this.#schedule()
     if (this.#queue.length === 0) this.#onStopped()
@@ -263,10 +268,24 @@ export class LogStore {
     return this.#index.header(group, position)
   }
 
+  /** What was chosen at a position; undefined where that is not known, or its value damaged. */
+  chosen(
+    group: GroupId,
+    position: Position,
+  ): { readonly ballot: Ballot; readonly value: Uint8Array } | undefined {
+    const { ballot, place } = this.#index.chosen(group, position) ?? {}
+    if (ballot === undefined || place === undefined || place === 'faulty') return undefined
+    const value = this.#valueAt(group, position, place)
+    return value === 'faulty' ? undefined : { ballot, value }
+  }
+
   /** The decided value where one is known, else the accepted one. `faulty`: the disk damaged it. */
   value(group: GroupId, position: Position): Uint8Array | 'faulty' | undefined {
     const place = this.#index.place(group, position)
-    if (place === undefined || place === 'faulty') return place
+    return place === undefined || place === 'faulty' ? place : this.#valueAt(group, position, place)
+  }
+
+  #valueAt(group: GroupId, position: Position, place: Place): Uint8Array | 'faulty' {
     const value = this.#pending(place) ?? this.#reader.read(place)
     if (value !== undefined) return value
     this.#index.damage(group, position)
@@ -305,8 +324,9 @@ export class LogStore {
   /**
    * The groups written in the durable flushes after `after`, with their highest positions: about
    * `limit` of them, in whole flushes; `through` is the last flush covered, `isWhole`: all could be read.
+   * A piece of work after the other, each of which yields.
    */
-  since(after: number, limit: number): WrittenSince {
+  since(after: number, limit: number): Generator<number, WrittenSince> {
     return this.#ledger.since(after, limit, this.#durableFlush, (number) => this.#writtenIn(number))
   }
 

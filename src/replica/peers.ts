@@ -16,6 +16,7 @@ import { DigestMark, type OwnLog } from './digest-mark.ts'
 import { PeerClocks, clockTellMs } from './peer-clocks.ts'
 import { PeerOutbox } from './peer-outbox.ts'
 import type { Digested } from './roll-call.ts'
+import type { Work } from './slices.ts'
 
 /** Small values kept with the data store. */
 export interface MetaStore {
@@ -39,7 +40,9 @@ export interface PeersOptions {
   /** Whether the group is one of this node's. */
   isHeld(group: GroupId): boolean
   /** A peer has this position of such a group, and this node's log does not. */
-  onExists(group: GroupId, position: Position, informer: NodeId): void
+  onNamed(group: GroupId, position: Position, informer: NodeId): void
+  /** Nobody waits for the work: it is done piece by piece (`slices.ts`), in order within its lane. */
+  later(lane: string, work: Work): void
   /** A digest was taken up. */
   onDigested(peer: NodeId, digested: Digested): void
 }
@@ -338,17 +341,29 @@ export class Peers {
   onDigest(from: NodeId, digest: Digest): void {
     const peer = this.#peers.get(from)
     if (peer === undefined) return
-    if (digest.after === peer.digestedThrough) this.#takeUp(peer, digest)
-    const { knownThrough: through, durableFlush: durable } = peer
-    this.#options.onDigested(from, { asked: digest.asked, through, durable })
+    this.#options.later(`digest of ${from}`, { name: 'digest', pieces: this.#takeIn(peer, digest) })
   }
 
-  #takeUp(peer: Peer, { after, through, isWhole, groups }: Digest): void {
-    const { log, isHeld, onExists, trace } = this.#options
-    const lacking = groups.filter(([group, position]) => log.highest(group) < position)
-    const coming = lacking.filter(([group]) => isHeld(group))
-    peer.mark.take(through, coming, isWhole && coming.length === lacking.length)
-    for (const [group, position] of coming) onExists(group, position, peer.node)
+  *#takeIn(peer: Peer, digest: Digest): Generator<number, void> {
+    if (digest.after === peer.digestedThrough) yield* this.#takeUp(peer, digest)
+    const { node, knownThrough: through, durableFlush: durable } = peer
+    this.#options.onDigested(node, { asked: digest.asked, through, durable })
+  }
+
+  *#takeUp(peer: Peer, { after, through, isWhole, groups }: Digest): Generator<number, void> {
+    const { log, isHeld, onNamed, trace } = this.#options
+    const coming: (readonly [GroupId, Position])[] = []
+    let isAll = isWhole
+    for (const named of groups) {
+      const [group, position] = named
+      // A look at a group that is not in memory reads its record.
+      yield 0
+      if (log.highest(group) >= position) continue
+      if (isHeld(group)) coming.push(named)
+      else isAll = false
+    }
+    peer.mark.take(through, coming, isAll)
+    for (const [group, position] of coming) onNamed(group, position, peer.node)
     peer.digestedThrough = through
     // What was not named, nobody else knows of, perhaps: from there on this peer counts for no list of groups.
     if (!isWhole) trace.mark('a digest that is not whole')

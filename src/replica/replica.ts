@@ -53,6 +53,8 @@ export interface ReplicaOptions {
   readonly trace: Trace
   readonly source: RecordSource
   readonly leases: Leases
+  /** How long entries of the group that are asked for may still take (`fetches.ts`); 0: they are not. */
+  fetchPatienceMs(group: GroupId): number
 }
 
 /** The position up to which a group is applied, its timestamp, and the group's horizon there. */
@@ -104,6 +106,7 @@ export class Replica {
       mayPropose: false,
       isAdmitted: false,
       isSuspected: (peer) => this.#suspected.has(peer),
+      fetchPatienceMs: (group) => options.fetchPatienceMs(group),
       drawNumber: () => (this.#drawn += 1),
       emit: (effect) => this.#effects.push(effect),
     }
@@ -250,6 +253,13 @@ export class Replica {
       if (log.chase !== undefined || highestKnown(log) > 0) found.push(group)
     }
     return found
+  }
+
+  /** Whether somebody waits for what the group lacks. */
+  isAwaited(group: GroupId): boolean {
+    const log = this.#groups.get(group)?.log
+    if (log === undefined) return false
+    return log.queue.size > 0 || log.readsTargeted.length > 0 || log.readsWaiting.length > 0
   }
 
   /** Who is to propose the open position; undefined when the group is not in memory. */

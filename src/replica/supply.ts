@@ -1,34 +1,140 @@
-/** Answers peers that ask for what they lack: out of the log, as much as the bounds allow. */
+/**
+ * Answers peers that ask for what they lack: out of the log, an entry or a flush a piece (`slices.ts`).
+ *
+ * LIVE-6  Of what a peer asks for, no turn reads more than a slice. Its questions wait in a lane of its own,
+ *         so many at most: what finds no room is asked for again (`fetches.ts`).
+ */
+import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
+import type { Trace } from '../ports/trace.ts'
 import type { Effect } from '../replication/effect.ts'
-import type { ChosenEntry, Digest, DigestRequest, Entries } from '../replication/message.ts'
-import type { LogStore } from './log-store.ts'
+import type { ChosenEntry, DigestRequest, Entries, Message } from '../replication/message.ts'
+import type { WrittenSince } from './flush-ledger.ts'
+import type { Slices } from './slices.ts'
 
-/** Committed entries, contiguous from the first one asked for; none when that is not known, or damaged, here. */
-export function suppliedBy(
-  log: LogStore,
-  { catchUpEntriesMax, catchUpBytesMax }: Limits,
-  { group, epoch, from, through, committed }: Effect & { kind: 'supply' },
-): Entries {
-  const entries: ChosenEntry[] = []
-  let bytes = 0
-  for (let position = from; position <= through; position++) {
-    const ballot = log.position(group, position)?.chosen
-    const value = ballot === undefined ? undefined : log.value(group, position)
-    if (ballot === undefined || value === undefined || value === 'faulty') break
-    if (entries.length >= catchUpEntriesMax) break
-    if (entries.length > 0 && bytes + value.length > catchUpBytesMax) break
-    entries.push({ position, ballot, value })
-    bytes += value.length
-  }
-  return { kind: 'entries', group, epoch, from, entries, committed }
+export type Question = Effect & { readonly kind: 'supply' }
+
+/** The log, as far as it is read here. */
+export interface SupplyLog {
+  /** The entry that was chosen there; undefined where that is not known, or damaged. */
+  chosen(group: GroupId, position: Position): Omit<ChosenEntry, 'position'> | undefined
+  /** The groups written since a flush: see `FlushLedger.since`. */
+  since(after: number, limit: number): Generator<number, WrittenSince>
 }
 
-/** The groups that this node's flushes have written in since. */
-export function digestFor(
-  log: LogStore,
-  { digestGroupsMax }: Limits,
-  { after, asked }: DigestRequest,
-): Digest {
-  return { kind: 'digest', after, asked, ...log.since(after, digestGroupsMax) }
+export interface SupplyParts {
+  readonly log: SupplyLog
+  readonly limits: Pick<
+    Limits,
+    | 'catchUpEntriesMax'
+    | 'catchUpBytesMax'
+    | 'digestGroupsMax'
+    | 'questionsMax'
+    | 'slicePiecesMax'
+    | 'sliceBytesMax'
+  >
+  readonly trace: Trace
+  readonly slices: Pick<Slices, 'add'>
+  send(to: NodeId, message: Message): void
+  /** Whether the peer may be sent, in this turn, what it can ask for again. */
+  hasRoomFor(to: NodeId): boolean
+}
+
+/** An answer is one piece of work where it is taken up: it brings this part of what one turn may do at most. */
+const answersPerSlice = 4
+
+/** What a peer has asked for, and has not been answered. */
+interface Asked {
+  /** By group: what is asked again takes the place of what was asked before. */
+  readonly questions: Map<GroupId, Question>
+  /** The last one; whoever asks anew has no use for the answer to an older one. */
+  digest: DigestRequest | undefined
+  isAnswering: boolean
+  isNaming: boolean
+}
+
+export class Supply {
+  readonly #parts: SupplyParts
+  readonly #asked = new Map<NodeId, Asked>()
+
+  constructor(parts: SupplyParts) {
+    this.#parts = parts
+  }
+
+  /** The peer lacks these entries. */
+  ask(question: Question): void {
+    const { to, group } = question
+    const { limits, slices, trace } = this.#parts
+    const asked = this.#of(to)
+    if (asked.questions.size >= limits.questionsMax && !asked.questions.has(group)) {
+      return trace.mark('no room to supply a peer')
+    }
+    asked.questions.set(group, question)
+    if (asked.isAnswering) return
+    asked.isAnswering = true
+    slices.add(`supply ${to}`, { name: 'supply', pieces: this.#answer(asked) })
+  }
+
+  /** The peer asks which groups were written. */
+  askDigest(to: NodeId, request: DigestRequest): void {
+    const asked = this.#of(to)
+    asked.digest = request
+    if (asked.isNaming) return
+    asked.isNaming = true
+    this.#parts.slices.add(`digest ${to}`, { name: 'digest', pieces: this.#name(to, asked) })
+  }
+
+  #of(to: NodeId): Asked {
+    let asked = this.#asked.get(to)
+    if (asked === undefined) {
+      asked = { questions: new Map(), digest: undefined, isAnswering: false, isNaming: false }
+      this.#asked.set(to, asked)
+    }
+    return asked
+  }
+
+  *#answer(asked: Asked): Generator<number, void> {
+    const { send, hasRoomFor, trace } = this.#parts
+    for (;;) {
+      const [question] = asked.questions.values()
+      if (question === undefined) break
+      asked.questions.delete(question.group)
+      const answer = yield* this.#suppliedBy(question)
+      if (hasRoomFor(question.to)) send(question.to, answer)
+      else trace.mark('no room to supply a peer')
+    }
+    asked.isAnswering = false
+  }
+
+  /** Committed entries, contiguous from the first one asked for, as many as the bounds allow. */
+  *#suppliedBy(question: Question): Generator<number, Entries> {
+    const { log, limits } = this.#parts
+    const { group, epoch, from, through, committed } = question
+    const share = Math.ceil(limits.slicePiecesMax / answersPerSlice)
+    const entriesMax = Math.min(limits.catchUpEntriesMax, share)
+    const bytesMax = Math.min(limits.catchUpBytesMax, limits.sliceBytesMax / answersPerSlice)
+    const entries: ChosenEntry[] = []
+    let bytes = 0
+    for (let position = from; position <= through; position++) {
+      if (entries.length >= entriesMax) break
+      const found = log.chosen(group, position)
+      if (found === undefined) break
+      if (entries.length > 0 && bytes + found.value.length > bytesMax) break
+      entries.push({ position, ...found })
+      bytes += found.value.length
+      yield found.value.length
+    }
+    return { kind: 'entries', group, epoch, from, entries, committed }
+  }
+
+  *#name(to: NodeId, asked: Asked): Generator<number, void> {
+    const { log, limits, send } = this.#parts
+    for (let request = asked.digest; request !== undefined; request = asked.digest) {
+      asked.digest = undefined
+      const { after, asked: number } = request
+      const written = yield* log.since(after, limits.digestGroupsMax)
+      send(to, { kind: 'digest', after, asked: number, ...written })
+    }
+    asked.isNaming = false
+  }
 }

@@ -94,6 +94,12 @@ export function endChase(log: GroupLog): void {
 /** Time to look elsewhere: every peer in turn, then the proposer. */
 export function onChaseDeadline(log: GroupLog, context: Context, current: Chase): void {
   const { limits, now } = context
+  const patienceMs = context.fetchPatienceMs(log.group)
+  if (patienceMs > 0) {
+    // Asked again, or of somebody else, whoever has much to answer would have twice as much.
+    current.deadline = now + spread(context, patienceMs, 0, 0, log.group)
+    return context.trace.mark('entries on their way are waited for')
+  }
   const peers = log.set.voters.filter((voter) => voter !== context.node)
   current.stage += 1
   current.asking = undefined
@@ -101,9 +107,9 @@ export function onChaseDeadline(log: GroupLog, context: Context, current: Chase)
   const isPeersTurn = current.stage <= peers.length && peer !== undefined
   const delay = isPeersTurn ? limits.settleMs : limits.phaseTimeoutMs
   const attempt = Math.min(current.stage, 6)
-  const patienceMs = delay * Math.max(1, attempt - peers.length)
+  const waitMs = delay * Math.max(1, attempt - peers.length)
   // Apart from other groups' deadlines: a peer that is asked for all at once answers a few.
-  current.deadline = now + spread(context, patienceMs, 0, attempt, log.group)
+  current.deadline = now + spread(context, waitMs, 0, attempt, log.group)
   if (isPeersTurn) return ask(log, context, current, peer)
   if (current.stage % (peers.length + 1) === 0 && peer !== undefined) {
     ask(log, context, current, peer)

@@ -114,6 +114,8 @@ export interface Context {
   /** This node's leases, as far as a group may ask of them. */
   readonly leases: GroupLeases
   isSuspected(node: NodeId): boolean
+  /** How long a peer that is asked for the group's entries may still take; 0: none is. */
+  fetchPatienceMs(group: GroupId): number
   /** A number that this node has never drawn before, in no incarnation. */
   drawNumber(): number
   emit(effect: Effect): void

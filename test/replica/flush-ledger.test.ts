@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import { FlushLedger, type Written } from '../../src/replica/flush-ledger.ts'
 import { noPositions } from '../../src/replica/log-index.ts'
+import { whole } from './whole.ts'
 
 const group = groupOfBytes(Buffer.from('g'))
 
@@ -32,10 +33,12 @@ function since(
   readonly groups: readonly Written[]
 } {
   const read: number[] = []
-  const answer = ledger.since(after, 10, durable, (number) => {
-    read.push(number)
-    return [[group, number]]
-  })
+  const answer = whole(
+    ledger.since(after, 10, durable, (number) => {
+      read.push(number)
+      return [[group, number]]
+    }),
+  )
   return { read, ...answer }
 }
 

@@ -17,6 +17,7 @@ import {
   textOf,
 } from './log-fixture.ts'
 import { disks, flipBit, onDisk, type Disk } from './stores.ts'
+import { whole } from './whole.ts'
 
 /** Three flushes; the second holds two values, whose bytes stand at its end. */
 async function written(on: Disk): Promise<OrderedStore> {
@@ -172,21 +173,24 @@ describe.each(disks)('on %s', (_, disk) => {
     onDisk(disk, async (on) => {
       const { data, store } = await settled(on)
       const log = await openLog(store, {}, data)
-      expect(log.since(0, 100)).toMatchObject({ through: 3, isWhole: true })
+      expect(whole(log.since(0, 100))).toMatchObject({ through: 3, isWhole: true })
       // Of a value that is damaged it is still known where it stood.
       await flipBit(store, flushKey(2), -1)
       const withValue = await openLog(store, {}, data)
-      const whole = [withValue.since(0, 100), withValue.since(1, 1)]
-      expect(whole.map(({ isWhole, groups }) => [isWhole, groups.length])).toEqual([
+      const flushes = [whole(withValue.since(0, 100)), whole(withValue.since(1, 1))]
+      expect(flushes.map(({ isWhole, groups }) => [isWhole, groups.length])).toEqual([
         [true, 2],
         [true, 2],
       ])
       await flipBit(store, flushKey(2), 40)
       const damaged = await openLog(store, {}, data)
-      expect(damaged.since(0, 100)).toEqual({
+      expect(whole(damaged.since(0, 100))).toEqual({
         ...{ through: 3, isWhole: false, groups: [[group('a'), 3]] },
       })
-      expect([damaged.since(2, 100).isWhole, damaged.since(3, 100).isWhole]).toEqual([true, true])
+      expect([whole(damaged.since(2, 100)).isWhole, whole(damaged.since(3, 100)).isWhole]).toEqual([
+        true,
+        true,
+      ])
     }))
 
   test('PAX-2: of what is settled each read finds the damage, and a row tells what it was', () =>
@@ -206,7 +210,7 @@ describe.each(disks)('on %s', (_, disk) => {
       expect(() => again.append([promise('b', 1, -1)], () => undefined)).toThrow('PAX-2')
       await durable(again, chosen('b', 1, 3, 'healed'))
       expect(textOf(again.value(group('b'), 1))).toBe('healed')
-      expect(again.since(0, 100)).toEqual({
+      expect(whole(again.since(0, 100))).toEqual({
         ...{ through: 4, isWhole: false },
         groups: [
           [group('a'), 3],

@@ -8,6 +8,7 @@ import type { Transport } from '../../src/ports/transport.ts'
 import { Peers } from '../../src/replica/peers.ts'
 import type { Digest, Message, PeerFrame } from '../../src/replication/message.ts'
 import { encodePeerFrame } from '../../src/wire/peer-codec.ts'
+import { whole } from './whole.ts'
 
 const [node, peer] = [nodeId('n1'), nodeId('n2')]
 const stored = new Map<string, Uint8Array>()
@@ -46,7 +47,8 @@ function start(
     },
     onSuspicion: () => undefined,
     isHeld: (group) => group !== elsewhere,
-    onExists: () => undefined,
+    onNamed: () => undefined,
+    later: (_, { pieces }) => whole(pieces),
     onDigested: (_, { through }) => known.push(through),
   })
   peers.onLink(peer, 'up', { storeId: 'of n2', incarnation: 1, durableFlush: 12 })

@@ -5,6 +5,8 @@ import type { Message, PeerFrame } from '../../src/replication/message.ts'
 export class ToldTransport implements Transport<PeerFrame> {
   /** All messages sent so far, or since the test emptied it. */
   readonly sent: Message[] = []
+  /** The same, frame by frame. */
+  readonly frames: (readonly Message[])[] = []
   #handlers: TransportHandlers<PeerFrame> | undefined
   #isLinked = false
 
@@ -23,6 +25,7 @@ export class ToldTransport implements Transport<PeerFrame> {
 
   send(_to: string, frame: PeerFrame): boolean {
     this.sent.push(...frame.messages)
+    this.frames.push(frame.messages)
     return this.#isLinked
   }
 

@@ -65,7 +65,8 @@ export class CoreNode implements RecordSource {
     const { node, incarnation } = this
     const nodes = placement.nodes
     const leases = new Leases({ node, nodes, incarnation, limits, startedMs: 0 })
-    return new Replica({ node, incarnation, placement, limits, trace, source: this, leases })
+    const own = { node, incarnation, placement, limits, trace, source: this, leases }
+    return new Replica({ ...own, fetchPatienceMs: () => 0 })
   }
 
   load(): GroupRecord {

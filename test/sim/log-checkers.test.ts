@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
+import { defaultLimits } from '../../src/base/limits.ts'
 import { staticPlacement } from '../../src/placement/placement.ts'
 import type { Put } from '../../src/ports/storage.ts'
 import { encodeEntry } from '../../src/replication/entry.ts'
@@ -62,8 +63,7 @@ class Court {
   readonly referee = new Referee(() => 0)
   readonly judge = new Judge({
     ...{ placement: staticPlacement(nodes), referee: this.referee, coverage: new Coverage() },
-    narrator: undefined,
-    times: noTimes,
+    ...{ narrator: undefined, limits: defaultLimits, times: noTimes },
   })
 
   get rules(): string[] {

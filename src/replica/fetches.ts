@@ -1,0 +1,207 @@
+/**
+ * What this node asks peers for, of all its groups together: entries that it lacks, at the pace at which
+ * it takes them up. A node that was away lacks something in thousands of groups; who asks for all of it at
+ * once is answered for minutes with what it asks for again meanwhile.
+ *
+ * LIVE-6  A peer is asked for so many groups at once (`fetchesMax`); the next one is asked for when what
+ *         was asked for has come and is taken up. Groups that somebody waits for come first.
+ *
+ * Groups that a digest named are gone after (`../replication/catch-up.ts`) when there is room, and are not
+ * in memory before. Whoever lists groups counts them in (LOG-8).
+ */
+import type { GroupId, NodeId, Position } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { Fetch } from '../replication/message.ts'
+import type { Slices } from './slices.ts'
+
+/** A peer that answers others of this node's questions is given so many times as long for one. */
+const answeringPatience = 4
+
+export interface FetchesParts {
+  readonly limits: Pick<Limits, 'fetchesMax' | 'settleMs' | 'phaseTimeoutMs'>
+  readonly clock: Clock
+  readonly trace: Trace
+  send(to: NodeId, message: Fetch): void
+  /** How far the group is applied, if it is in memory. */
+  applied(group: GroupId): Position | undefined
+  /** Whether the log and the data store keep up with what has come. */
+  hasRoom(): boolean
+  readonly slices: Pick<Slices, 'add'>
+  /** There is room to go after what a digest named: the group takes a step. */
+  onTurn(group: GroupId, position: Position, informer: NodeId): void
+}
+
+/** What one peer is asked for, or will be. */
+interface Asking {
+  readonly urgent: Map<GroupId, Fetch>
+  readonly waiting: Map<GroupId, Fetch>
+  /** Since when. */
+  readonly inFlight: Map<GroupId, number>
+  /** Named by its digests, and not gone after yet. */
+  readonly named: Map<GroupId, Position>
+  /** Its last answer, or when it was asked first. */
+  heardMs: number
+}
+
+export class Fetches {
+  readonly #parts: FetchesParts
+  readonly #asking = new Map<NodeId, Asking>()
+  #isGoing = false
+  #isTakingNamed = false
+
+  constructor(parts: FetchesParts) {
+    this.#parts = parts
+  }
+
+  /** Groups that a digest named, and that are not in memory for that yet. */
+  named(): readonly GroupId[] {
+    return [...this.#asking.values()].flatMap(({ named }) => [...named.keys()])
+  }
+
+  /** A digest says that the informer has this position. */
+  name(group: GroupId, position: Position, informer: NodeId): void {
+    const { named } = this.#of(informer)
+    if ((named.get(group) ?? 0) < position) named.set(group, position)
+    this.go()
+  }
+
+  /** The group lacks entries; `isUrgent`: somebody waits for them. */
+  ask(to: NodeId, message: Fetch, isUrgent: boolean): void {
+    const { group } = message
+    for (const { urgent, waiting } of this.#asking.values()) {
+      urgent.delete(group)
+      waiting.delete(group)
+    }
+    const asking = this.#of(to)
+    if (isUrgent) asking.urgent.set(group, message)
+    else asking.waiting.set(group, message)
+    this.go()
+  }
+
+  /** The peer's answer is taken up. */
+  answered(from: NodeId, group: GroupId): void {
+    const asking = this.#asking.get(from)
+    if (asking?.inFlight.delete(group) === true) asking.heardMs = this.#parts.clock.monotonicMs()
+    this.go()
+  }
+
+  /** The peer is gone: it answers nothing, and what waits for it asks somebody else. */
+  forget(peer: NodeId): void {
+    const { urgent, waiting, inFlight } = this.#of(peer)
+    for (const each of [urgent, waiting, inFlight]) each.clear()
+  }
+
+  /**
+   * How long an answer for the group may still take, or its question to leave: so long nobody else need
+   * be asked. The more a peer is asked for, the longer it takes. 0: nobody is asked.
+   */
+  patienceMs(group: GroupId): number {
+    const { clock, limits } = this.#parts
+    for (const { urgent, waiting, inFlight } of this.#asking.values()) {
+      if (urgent.has(group) || waiting.has(group)) return limits.phaseTimeoutMs
+      const sinceMs = inFlight.get(group)
+      if (sinceMs === undefined) continue
+      const wholeMs = Math.min(limits.settleMs * inFlight.size, limits.phaseTimeoutMs)
+      const leftMs = sinceMs + wholeMs - clock.monotonicMs()
+      if (leftMs > 0) return leftMs
+    }
+    return 0
+  }
+
+  /** Asks for as much as there is room for. Called when there may be room again, and every now and then. */
+  go(): void {
+    if (this.#isGoing) return
+    this.#isGoing = true
+    try {
+      for (const [peer, asking] of this.#asking) this.#goOn(peer, asking)
+    } finally {
+      this.#isGoing = false
+    }
+    if (this.#isTakingNamed || this.#nextNamed() === undefined) return
+    this.#isTakingNamed = true
+    this.#parts.slices.add('named', { name: 'digest', pieces: this.#takeNamed() })
+  }
+
+  #of(peer: NodeId): Asking {
+    let asking = this.#asking.get(peer)
+    if (asking === undefined) {
+      const heardMs = this.#parts.clock.monotonicMs()
+      const [urgent, waiting] = [new Map<GroupId, Fetch>(), new Map<GroupId, Fetch>()]
+      asking = { urgent, waiting, inFlight: new Map(), named: new Map(), heardMs }
+      this.#asking.set(peer, asking)
+    }
+    return asking
+  }
+
+  #goOn(peer: NodeId, asking: Asking): void {
+    const { urgent, waiting, inFlight } = asking
+    if (urgent.size + waiting.size === 0) return
+    this.#forgetLost(asking)
+    while (this.#hasRoomFor(asking)) {
+      const [next] = urgent.size > 0 ? urgent.values() : waiting.values()
+      if (next === undefined) return
+      urgent.delete(next.group)
+      waiting.delete(next.group)
+      this.#send(peer, inFlight, next)
+    }
+    this.#parts.trace.mark('entries are asked for later')
+  }
+
+  #send(peer: NodeId, inFlight: Map<GroupId, number>, message: Fetch): void {
+    const { applied, send, clock } = this.#parts
+    const { group, through } = message
+    const from = Math.max(message.from, (applied(group) ?? 0) + 1)
+    // It has come otherwise.
+    if (from > through) return
+    inFlight.set(group, clock.monotonicMs())
+    send(peer, { ...message, from })
+  }
+
+  #hasRoomFor({ inFlight }: Asking): boolean {
+    return inFlight.size < this.#parts.limits.fetchesMax && this.#parts.hasRoom()
+  }
+
+  /** What a peer has not answered for long is lost; sooner where it has answered nothing since. */
+  #forgetLost({ inFlight, heardMs }: Asking): void {
+    const { clock, limits, trace } = this.#parts
+    const nowMs = clock.monotonicMs()
+    for (const [group, sinceMs] of inFlight) {
+      const patienceMs = limits.phaseTimeoutMs * (heardMs > sinceMs ? answeringPatience : 1)
+      if (nowMs - sinceMs < patienceMs) continue
+      trace.mark('a question for entries lost')
+      inFlight.delete(group)
+    }
+  }
+
+  /** Goes after what digests named, one group a piece, for as long as there is room. */
+  *#takeNamed(): Generator<number, void> {
+    for (let next = this.#nextNamed(); next !== undefined; next = this.#nextNamed()) {
+      const { peer, named, group, position } = next
+      named.delete(group)
+      this.#parts.onTurn(group, position, peer)
+      yield 0
+    }
+    this.#isTakingNamed = false
+  }
+
+  #nextNamed():
+    | (Pick<Asking, 'named'> & {
+        readonly peer: NodeId
+        readonly group: GroupId
+        readonly position: Position
+      })
+    | undefined {
+    const { limits, hasRoom } = this.#parts
+    if (!hasRoom()) return undefined
+    for (const [peer, { urgent, waiting, inFlight, named }] of this.#asking) {
+      const [first] = named
+      if (first === undefined) continue
+      if (urgent.size + waiting.size + inFlight.size >= limits.fetchesMax) continue
+      const [group, position] = first
+      return { peer, named, group, position }
+    }
+    return undefined
+  }
+}
