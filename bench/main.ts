@@ -33,6 +33,8 @@ import { BenchError } from './common.ts'
 import { benchGateway, describeGateway, type GatewayOptions } from './gateway.ts'
 import { benchQueues, type QueuesOptions } from './queues/queues.ts'
 import { benchRoundTrips } from './round-trips.ts'
+import { writeReturnsPage } from './returns/page.ts'
+import { benchReturns, describeReturns, type ReturnsOptions } from './returns/returns.ts'
 import { benchScale, type ScaleOptions } from './scale/scale.ts'
 import { benchSchemaless, type SchemalessOptions } from './schemaless/schemaless.ts'
 import { buildsTalk, commitsTalk, compareTalk, scaleTalk, ycsbTalk } from './talk.ts'
@@ -221,6 +223,26 @@ program
     print(report, { json }, describeSchemaless)
     const failures = [...report.puts, report.lag].some((one) => one.failures > 0)
     if (failures) process.exitCode = failedExitCode
+  })
+
+program
+  .command('returns')
+  .description('commits while one of three nodes goes and comes back, and how fast it catches up')
+  .option('--clients <n>', 'requests under way at once', clientCount, 24)
+  .option('--minutes <n>', 'how long the load goes on', seconds, 10)
+  .option('--every <n>', 'seconds from one kill to the next', seconds, 60)
+  .option('--away <n>', 'seconds that the node is away', seconds, 30)
+  .option('--page <file>', 'write an HTML page with charts')
+  .option('--json', 'print the report as JSON')
+  .action(async ({ json, page, ...options }: ReturnsOptions & JsonFlag & { page?: string }) => {
+    if (page !== undefined) await checkPlace(page)
+    const report = await untilStopped((signal) =>
+      benchReturns(options, signal, (text) => process.stderr.write(`${text}\n`)),
+    )
+    if (report === undefined) return
+    print(report, { json }, describeReturns)
+    if (Object.keys(report.failures).length > 0) process.exitCode = failedExitCode
+    if (page !== undefined) await writeReturnsPage(page, stampedWith(build, report))
   })
 
 interface JsonFlag {

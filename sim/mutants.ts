@@ -15,6 +15,7 @@ import { logMutants } from './mutants-log.ts'
 import { mvccMutants } from './mutants-mvcc.ts'
 import { nodeMutants } from './mutants-node.ts'
 import { ownMutants } from './mutants-own.ts'
+import { paceMutants } from './mutants-pace.ts'
 import { queueMutants } from './mutants-queues.ts'
 import { tableMutants } from './mutants-tables.ts'
 import { copyMutants } from './mutants-copies.ts'
@@ -178,6 +179,7 @@ export const mutants: readonly Mutant[] = [
     rules: clientRules,
   },
   ...ownMutants,
+  ...paceMutants,
   ...queueMutants,
   ...nodeMutants,
   ...historyMutants,

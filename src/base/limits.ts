@@ -148,7 +148,7 @@ export const defaultLimits: Limits = {
   catchUpBytesMax: 4 * 1024 * 1024,
   digestGroupsMax: 4_096,
   questionsMax: 1_024,
-  fetchesMax: 16,
+  fetchesMax: 32,
   sliceMs: 4,
   slicePiecesMax: 256,
   sliceBytesMax: 1024 * 1024,

@@ -361,6 +361,7 @@ export class Driver implements LocalReplica {
       groupsInMemory: this.#replica.groupsInMemory,
       requests: this.#requests.count,
       overlayBytes: this.#data.overlayBytes,
+      lackingGroups: this.#fetches.lacking,
       openSnapshots: this.#data.pins.count(clock.monotonicMs()),
       leasedGroups: this.#keeper.leases.heldGroups,
       grantedGroups: this.#keeper.leases.grantedGroups,

@@ -9,6 +9,7 @@
  * Groups that a digest named are gone after (`../replication/catch-up.ts`) when there is room, and are not
  * in memory before. Whoever lists groups counts them in (LOG-8).
  */
+import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -58,6 +59,15 @@ export class Fetches {
   /** Groups that a digest named, and that are not in memory for that yet. */
   named(): readonly GroupId[] {
     return [...this.#asking.values()].flatMap(({ named }) => [...named.keys()])
+  }
+
+  /** Groups whose entries are asked for, or will be; one of two peers counts twice. */
+  get lacking(): number {
+    let groups = 0
+    for (const { urgent, waiting, inFlight, named } of this.#asking.values()) {
+      groups += urgent.size + waiting.size + inFlight.size + named.size
+    }
+    return groups
   }
 
   /** A digest says that the informer has this position. */
@@ -150,12 +160,13 @@ export class Fetches {
   }
 
   #send(peer: NodeId, inFlight: Map<GroupId, number>, message: Fetch): void {
-    const { applied, send, clock } = this.#parts
+    const { applied, send, clock, limits } = this.#parts
     const { group, through } = message
     const from = Math.max(message.from, (applied(group) ?? 0) + 1)
     // It has come otherwise.
     if (from > through) return
     inFlight.set(group, clock.monotonicMs())
+    assert(inFlight.size <= limits.fetchesMax, 'LIVE-6: more is asked for than can be taken up')
     send(peer, { ...message, from })
   }
 

@@ -18,6 +18,9 @@ import { PeerOutbox } from './peer-outbox.ts'
 import type { Digested } from './roll-call.ts'
 import type { Work } from './slices.ts'
 
+/** A turn that is so long makes others' clocks look as if they were behind. */
+const lateMs = 100
+
 /** Small values kept with the data store. */
 export interface MetaStore {
   meta(name: string): Uint8Array | undefined
@@ -77,6 +80,9 @@ export class Peers {
   #admittedBy = 0
   /** Digests asked for. */
   #asked: number
+  /** The last beat, and whether it was late. */
+  #beatMs: number
+  #isLate = false
   #isFlushing = false
   /** Only notices wait, and leave a turn later. */
   #isWaiting = false
@@ -86,6 +92,7 @@ export class Peers {
     this.clocks = new PeerClocks(options.nodes, options.limits)
     this.#asked = numbersFrom(options.incarnation)
     const now = options.clock.monotonicMs()
+    this.#beatMs = now
     const others = options.nodes.filter((node) => node !== options.node)
     this.#peers = new Map(
       others.toSorted(compareText).map((node) => [node, this.#remember(node, now)]),
@@ -270,6 +277,8 @@ export class Peers {
   beat(): void {
     const { clock, limits } = this.#options
     const now = clock.monotonicMs()
+    this.#isLate = now - this.#beatMs > this.#lateMs
+    this.#beatMs = now
     this.#watchClock(now)
     for (const peer of this.#peers.values()) {
       if (now - peer.clockToldMs >= clockTellMs) this.#tellClock(peer)
@@ -285,9 +294,17 @@ export class Peers {
     this.send(peer.node, { kind: 'clock', wall: clock.wallMicros() })
   }
 
-  /** What a peer's wall clock showed as it said so. */
+  /** What a peer's wall clock showed as it said so. One that waited behind a long turn tells nothing. */
   onClock(from: NodeId, wall: Timestamp): void {
-    this.clocks.hear(from, wall, this.#options.clock.monotonicMs())
+    const { clock, trace } = this.#options
+    const now = clock.monotonicMs()
+    if (this.#isLate || now - this.#beatMs > this.#lateMs) trace.mark('a clock that came late')
+    else this.clocks.hear(from, wall, now)
+  }
+
+  /** A beat that is so far from the one before was held up: so was what came meanwhile. */
+  get #lateMs(): number {
+    return this.#options.limits.heartbeatMs + lateMs
   }
 
   #watchClock(now: number): void {

@@ -9,6 +9,8 @@ export interface ReplicaStatus {
   readonly groupsInMemory: number
   readonly requests: number
   readonly overlayBytes: number
+  /** Groups whose entries this node lacks, as far as it knows, and asks peers for. */
+  readonly lackingGroups: number
   /** Snapshots that delay collection here. */
   readonly openSnapshots: number
   /** Groups that this node may serve current reads of without asking. */

@@ -1,0 +1,81 @@
+/** A report of returns as one HTML page that needs nothing else: commits and latency over time, as SVG. */
+import { writeFile } from 'node:fs/promises'
+import { html, raw } from 'hono/html'
+import { describeBuild, type Stamped } from '../build.ts'
+import { describeReturns, type ReturnsReport } from './returns.ts'
+
+const width = 1_000
+const height = 260
+
+/** Values by second as a line, over bands in which the node was away or caught up. */
+function chart(report: ReturnsReport, values: readonly number[], unit: string): string {
+  const most = Math.max(1, ...values)
+  const last = Math.max(1, values.length - 1)
+  const x = (second: number): string => ((second / last) * width).toFixed(1)
+  const y = (value: number): string => (height - (value / most) * height).toFixed(1)
+  const band = (from: number, to: number, colour: string): string =>
+    `<rect x="${x(from)}" y="0" width="${(Number(x(to)) - Number(x(from))).toFixed(1)}" height="${height}" fill="${colour}"/>`
+  const bands = report.returns.map(({ killed, started, caughtUp }) => {
+    const end = caughtUp ?? killed + report.options.every
+    return band(killed, started, '#eee') + band(started, end, '#fde7c7')
+  })
+  const points = values.map((value, second) => `${x(second)},${y(value)}`).join(' ')
+  return `<figure><svg viewBox="0 0 ${width} ${height}" role="img">${bands.join('')}<polyline points="${points}" fill="none" stroke="#246" stroke-width="1.2"/></svg><figcaption>${unit}; up to ${Math.round(most)}, over ${values.length} s</figcaption></figure>`
+}
+
+export async function writeReturnsPage(
+  page: string,
+  report: Stamped<ReturnsReport>,
+): Promise<void> {
+  const { seconds } = report
+  const build = report.build === undefined ? '' : describeBuild(report.build)
+  const charts = [
+    chart(
+      report,
+      seconds.map(({ commits }) => commits),
+      'commits per second',
+    ),
+    chart(
+      report,
+      seconds.map(({ p99Ms }) => p99Ms),
+      '99th percentile of latency, ms',
+    ),
+    chart(
+      report,
+      seconds.map(({ maxMs }) => maxMs),
+      'the slowest answer, ms',
+    ),
+  ]
+  const text = html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width" />
+        <title>A node that comes back</title>
+        <style>
+          body {
+            font:
+              16px/1.5 system-ui,
+              sans-serif;
+            max-width: 1000px;
+            margin: 2em auto;
+            padding: 0 1em;
+          }
+          svg {
+            width: 100%;
+            border: 1px solid #ccc;
+          }
+          figure {
+            margin: 1.5em 0;
+          }
+        </style>
+      </head>
+      <body>
+        <h1>A node that comes back</h1>
+        <p>Grey: it is away. Yellow: it is back, and lacks something. ${build}</p>
+        <pre>${describeReturns(report)}</pre>
+        ${raw(charts.join('\n'))}
+      </body>
+    </html>`
+  await writeFile(page, String(await text))
+}

@@ -1,0 +1,70 @@
+/** Planted bugs in how a node paces what it does for a peer that was away, and what it asks peers for. */
+import type { Mutant } from './mutant.ts'
+
+const slices = 'src/replica/slices.ts'
+const fetches = 'src/replica/fetches.ts'
+const supply = 'src/replica/supply.ts'
+const driver = 'src/replica/driver.ts'
+
+export const paceMutants: readonly Mutant[] = [
+  {
+    id: 'U01',
+    title: 'pace: a slice goes on until all work is done',
+    edits: [
+      {
+        file: slices,
+        find: 'while (this.#lanes.size > 0 && !this.#isOver(spent))',
+        replace: 'while (this.#lanes.size > 0)',
+      },
+    ],
+  },
+  {
+    id: 'U02',
+    title: 'pace: a peer is given all that it asked for in one turn',
+    edits: [{ file: supply, find: '      yield found.value.length\n', replace: '' }],
+  },
+  {
+    id: 'U03',
+    title: 'pace: a node that was away asks for everything at once',
+    edits: [
+      {
+        file: fetches,
+        find: 'return inFlight.size < this.#parts.limits.fetchesMax && this.#parts.hasRoom()',
+        replace: 'return inFlight.size >= 0 && this.#parts.hasRoom()',
+      },
+    ],
+  },
+  {
+    id: 'U04',
+    title: 'pace: a question that was lost keeps its place for good',
+    edits: [
+      {
+        file: fetches,
+        find: '      if (nowMs - sinceMs < patienceMs) continue\n',
+        replace: '      if (nowMs - sinceMs >= 0 && patienceMs > 0) continue\n',
+      },
+    ],
+  },
+  {
+    id: 'U05',
+    title: 'pace: groups that a digest named, and that wait for their turn, are not listed',
+    edits: [
+      {
+        file: driver,
+        find: '[...this.#replica.known(), ...this.#fetches.named()]',
+        replace: '[...this.#replica.known()]',
+      },
+    ],
+  },
+  {
+    id: 'U06',
+    title: 'pace: what the digest of a peer named is forgotten when the peer is gone',
+    edits: [
+      {
+        file: fetches,
+        find: 'const { urgent, waiting, inFlight } = this.#of(peer)\n    for (const each of [urgent, waiting, inFlight]) each.clear()',
+        replace: 'this.#asking.delete(peer)',
+      },
+    ],
+  },
+]
