@@ -51,7 +51,7 @@ export const paceMutants: readonly Mutant[] = [
     edits: [
       {
         file: driver,
-        find: '[...this.#replica.known(), ...this.#fetches.named()]',
+        find: '[...this.#replica.known(), ...fetches.named()]',
         replace: '[...this.#replica.known()]',
       },
     ],

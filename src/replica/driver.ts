@@ -15,7 +15,7 @@ import type { OrderedStore } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo, Transport } from '../ports/transport.ts'
 import type { GroupEvent } from '../replication/group.ts'
-import type { Entries, Message, PeerFrame } from '../replication/message.ts'
+import type { Message, PeerFrame } from '../replication/message.ts'
 import { encodeTransaction, intentOf } from '../replication/transaction.ts'
 import { LocalAgenda } from './agenda.ts'
 import { Arrivals } from './arrivals.ts'
@@ -23,7 +23,6 @@ import { CarryOut } from './carry-out.ts'
 import { errorOf } from './damage.ts'
 import { DataStore } from './data-store.ts'
 import { Deadlines } from './deadlines.ts'
-import { Fetches } from './fetches.ts'
 import { listGroups } from './group-list.ts'
 import { Headroom } from './headroom.ts'
 import type {
@@ -41,6 +40,7 @@ import { LeaseKeeper } from './lease-keeper.ts'
 import { openMeta } from './log-recovery.ts'
 import { LogStore } from './log-store.ts'
 import type { PeerClocks } from './peer-clocks.ts'
+import { PeerWork } from './peer-work.ts'
 import { Peers } from './peers.ts'
 import { StoredRecords } from './record-source.ts'
 import { Reads } from './reads.ts'
@@ -52,8 +52,6 @@ import { Rounds } from './rounds.ts'
 import { SettledRows } from './settled.ts'
 import { Steps } from './steps.ts'
 import { excessOf, transactionOf } from './submission-size.ts'
-import { Slices } from './slices.ts'
-import { Supply } from './supply.ts'
 import { takeUpLog } from './take-up.ts'
 
 export interface DriverPorts {
@@ -85,9 +83,7 @@ export class Driver implements LocalReplica {
   readonly #source: StoredRecords
   readonly #replica: Replica
   readonly #peers: Peers
-  readonly #slices: Slices
-  readonly #fetches: Fetches
-  readonly #supply: Supply
+  readonly #work: PeerWork
   readonly #rollCall: RollCall
   readonly #keeper: LeaseKeeper
   readonly #requests: Requests
@@ -107,8 +103,6 @@ export class Driver implements LocalReplica {
   )
   readonly #headroom: Headroom
   readonly #effects: CarryOut
-  /** What was done so far for clients, and for nodes that wait. */
-  #foreground = 0
   #failure: Error | undefined
   #isStopped = false
 
@@ -144,27 +138,12 @@ export class Driver implements LocalReplica {
     })
     this.#headroom = new Headroom({ limits: options.limits, log, data, held: () => this.#replica })
     const { leases } = this.#keeper
-    this.#slices = new Slices({
-      ...{ clock, trace, limits: options.limits, foreground: () => this.#foreground },
-      onFailed: (error) => this.#fail(errorOf(error)),
-    })
-    this.#fetches = new Fetches({
-      ...{ limits: options.limits, clock, trace, slices: this.#slices },
-      send: (to, message) => this.#peers.send(to, message),
-      applied: (group) => this.#replica.appliedInMemory(group)?.position,
-      hasRoom: () => this.#headroom.mayFetch,
-      onTurn: (group, position, informer) =>
-        this.#step(group, { kind: 'exists', position, informer }),
-    })
-    const fetchPatienceMs = this.#fetches.patienceMs.bind(this.#fetches)
+    this.#work = this.#peerWork()
+    const { fetches, slices, supply } = this.#work
+    const fetchPatienceMs = fetches.patienceMs.bind(fetches)
     const held = { source, leases, fetchPatienceMs }
     this.#replica = new Replica({ incarnation, trace, ...held, ...options })
-    this.#wakes = new Deadlines(clock, (group, nowMs) => {
-      if (!this.#replica.isAwaitingTime(group, nowMs)) return
-      trace.begin?.('deadlines')
-      this.#step(group, { kind: 'wake' })
-      trace.end?.()
-    })
+    this.#wakes = new Deadlines(clock, (group, nowMs) => this.#onDue(group, nowMs))
     this.#rounds = new Rounds(clock)
     this.#requests = new Requests(clock, (group, read) =>
       this.#step(group, { kind: 'cancel-read', read }),
@@ -182,18 +161,13 @@ export class Driver implements LocalReplica {
       ...{ clock, trace, transport: ports.peers, meta: data, log },
       onSuspicion: (peer, isSuspected) => this.#onSuspicion(peer, isSuspected),
       isHeld: (group) => this.#isHeld(group),
-      onNamed: (group, position, informer) => this.#fetches.name(group, position, informer),
-      later: (lane, work) => this.#slices.add(lane, work),
+      onNamed: fetches.name.bind(fetches),
+      later: slices.add.bind(slices),
       onDigested: (peer, digested) => this.#rollCall.onDigest(peer, digested),
-    })
-    this.#supply = new Supply({
-      ...{ log, limits: options.limits, trace, slices: this.#slices },
-      send: (to, message) => this.#peers.send(to, message),
-      hasRoomFor: (to) => this.#peers.hasRoomFor(to),
     })
     this.#effects = new CarryOut({
       ...{ clock, trace, log, data, replica: this.#replica },
-      ...{ fetches: this.#fetches, supply: this.#supply },
+      ...{ fetches, supply },
       ...{ peers: this.#peers, keeper: this.#keeper, requests: this.#requests, wakes: this.#wakes },
       deliver: (message) =>
         this.#step(message.group, { kind: 'message', from: options.node, message }),
@@ -206,13 +180,33 @@ export class Driver implements LocalReplica {
       ...{ clock, againMs: options.limits.heartbeatMs, others },
     })
     this.#rollCall = rollCall
-    const known = (): GroupId[] => [...this.#replica.known(), ...this.#fetches.named()]
+    const known = (): GroupId[] => [...this.#replica.known(), ...fetches.named()]
     const listing = { rollCall, data, known, isOver: () => this.#isOver }
     this.groups = (...asked) => listGroups(listing, ...asked)
     this.#watchStores()
     this.agenda = new LocalAgenda(data.listing, clock, (group) =>
       this.#holdings.isFirst(group, (one) => this.#peers.isAlive(one)),
     )
+  }
+
+  #peerWork(): PeerWork {
+    const { clock, trace } = this.#ports
+    return new PeerWork({
+      ...{ limits: this.#options.limits, clock, trace, log: this.#log, headroom: this.#headroom },
+      send: (to, message) => this.#peers.send(to, message),
+      hasRoomFor: (to) => this.#peers.hasRoomFor(to),
+      applied: (group) => this.#replica.appliedInMemory(group)?.position,
+      step: (group, event) => this.#step(group, event),
+      onFailed: (error) => this.#fail(errorOf(error)),
+    })
+  }
+
+  #onDue(group: GroupId, nowMs: number): void {
+    const { trace } = this.#ports
+    if (!this.#replica.isAwaitingTime(group, nowMs)) return
+    trace.begin?.('deadlines')
+    this.#step(group, { kind: 'wake' })
+    trace.end?.()
   }
 
   #watchStores(): void {
@@ -256,7 +250,7 @@ export class Driver implements LocalReplica {
     this.#rounds.every(heartbeatMs, () =>
       this.#guarded(() => {
         this.#peers.beat()
-        this.#fetches.go()
+        this.#work.fetches.go()
       }),
     )
     this.#rounds.every(digestMs, () => this.#guarded(() => this.#peers.askDigests()))
@@ -282,7 +276,7 @@ export class Driver implements LocalReplica {
   submit(submission: Submission, timeoutMs: number): Promise<Outcome> {
     const { group, readPosition, reads, ranges } = submission
     if (this.#isOver) return Promise.resolve({ kind: 'unknown' })
-    this.#foreground += 1
+    this.#work.noteForeground()
     if (this.#requests.count >= this.#options.limits.nodeQueueMax) {
       return Promise.resolve({ kind: 'overloaded' })
     }
@@ -300,7 +294,7 @@ export class Driver implements LocalReplica {
   }
 
   read(...asked: Parameters<LocalReplica['read']>): ReturnType<LocalReplica['read']> {
-    this.#foreground += 1
+    this.#work.noteForeground()
     return this.#reads.read(...asked)
   }
 
@@ -361,7 +355,7 @@ export class Driver implements LocalReplica {
       groupsInMemory: this.#replica.groupsInMemory,
       requests: this.#requests.count,
       overlayBytes: this.#data.overlayBytes,
-      lackingGroups: this.#fetches.lacking,
+      lackingGroups: this.#work.fetches.lacking,
       openSnapshots: this.#data.pins.count(clock.monotonicMs()),
       leasedGroups: this.#keeper.leases.heldGroups,
       grantedGroups: this.#keeper.leases.grantedGroups,
@@ -385,7 +379,7 @@ export class Driver implements LocalReplica {
     this.#requests.stop()
     this.#rollCall.stop()
     this.#keeper.stop()
-    this.#slices.stop()
+    this.#work.slices.stop()
     this.#peers.flush()
     await this.#log.stop()
     await this.#data.stop()
@@ -417,7 +411,7 @@ export class Driver implements LocalReplica {
   #onMessage(from: NodeId, message: Message): void {
     switch (message.kind) {
       case 'digest-request':
-        return this.#supply.askDigest(from, message)
+        return this.#work.supply.askDigest(from, message)
       case 'digest':
         return this.#peers.onDigest(from, message)
       case 'clock':
@@ -428,37 +422,17 @@ export class Driver implements LocalReplica {
       case 'slow':
         return this.#keeper.onMessage(from, message)
       case 'entries':
-        return this.#onEntries(from, message)
+        if (!this.#isHeld(message.group)) return
+        return this.#work.onEntries(from, message)
       case 'fetch':
         if (!this.#isHeld(message.group)) return
         return this.#step(message.group, { kind: 'message', from, message })
       default:
         if (!this.#isHeld(message.group)) return
-        this.#foreground += 1
+        this.#work.noteForeground()
         if (!this.#headroom.mayTake(message)) return this.#ports.trace.mark('no room to take more')
         return this.#step(message.group, { kind: 'message', from, message })
     }
-  }
-
-  /** What the peer was asked for. More than that is not kept: it is asked for again. */
-  #onEntries(from: NodeId, message: Entries): void {
-    if (!this.#isHeld(message.group)) return
-    const lane = `entries of ${from}`
-    if (this.#slices.waiting(lane) >= 2 * this.#options.limits.fetchesMax) {
-      return this.#ports.trace.mark('entries that nobody asked for')
-    }
-    this.#slices.add(lane, { name: 'entries', pieces: this.#takeEntries(from, message) })
-  }
-
-  *#takeEntries(from: NodeId, message: Entries): Generator<number, void> {
-    const { group, entries } = message
-    // First: what it asks for next waits for its turn.
-    this.#fetches.answered(from, group)
-    if (!this.#headroom.mayTake(message)) return this.#ports.trace.mark('no room to take more')
-    this.#step(group, { kind: 'message', from, message })
-    let bytes = 0
-    for (const { value } of entries) bytes += value.length
-    yield bytes
   }
 
   /** A peer with another configuration: what is not held here is neither voted on nor fetched here. */
@@ -469,7 +443,7 @@ export class Driver implements LocalReplica {
   }
 
   #onSuspicion(peer: NodeId, isSuspected: boolean): void {
-    if (isSuspected) this.#fetches.forget(peer)
+    if (isSuspected) this.#work.fetches.forget(peer)
     for (const group of this.#replica.suspect(peer, isSuspected)) {
       this.#step(group, { kind: 'suspect', peer })
     }
@@ -507,7 +481,7 @@ export class Driver implements LocalReplica {
 
   #onApplied(): void {
     this.#log.onBatchWritten()
-    this.#fetches.go()
+    this.#work.fetches.go()
     if (this.#log.isBehind) this.#data.wantBatch()
   }
 

@@ -13,7 +13,14 @@ function partsWith(clockLeadMs: number, isClockAhead: boolean): StatusParts {
     ...{ dataResets: 0, indexes: undefined },
     replica: {
       ...{ storeId: 's', incarnation: 1, durableFlush: 0, settledFlush: 0, groupsInMemory: 0 },
-      ...{ requests: 0, overlayBytes: 0, lackingGroups: 0, openSnapshots: 0, leasedGroups: 0, grantedGroups: 0 },
+      ...{
+        requests: 0,
+        overlayBytes: 0,
+        lackingGroups: 0,
+        openSnapshots: 0,
+        leasedGroups: 0,
+        grantedGroups: 0,
+      },
       ...{ clockLeadMs, isClockAhead, failure: undefined, peers: [] },
     },
   }
