@@ -56,15 +56,4 @@ export const paceMutants: readonly Mutant[] = [
       },
     ],
   },
-  {
-    id: 'U06',
-    title: 'pace: what the digest of a peer named is forgotten when the peer is gone',
-    edits: [
-      {
-        file: fetches,
-        find: 'const { urgent, waiting, inFlight } = this.#of(peer)\n    for (const each of [urgent, waiting, inFlight]) each.clear()',
-        replace: 'this.#asking.delete(peer)',
-      },
-    ],
-  },
 ]

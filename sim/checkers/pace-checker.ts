@@ -11,7 +11,7 @@ import type { Referee } from './referee.ts'
 export type PaceLimits = Pick<Limits, 'slicePiecesMax' | 'sliceBytesMax' | 'fetchesMax'>
 
 /** Slices that may share a frame, and one for an answer that the slices before had begun. */
-const slicesPerFrame = 4
+const slicesPerFrame = 3
 
 export class PaceChecker {
   readonly #limits: PaceLimits

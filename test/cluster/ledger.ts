@@ -24,14 +24,14 @@ export interface Ledger {
 /** Puts cells until `isOver`, with `writers` of them at work at once. */
 export async function writeUntil(
   urls: readonly string[],
-  isOver: () => boolean,
+  isOver: (ledger: Ledger) => boolean,
   writers = 16,
 ): Promise<Ledger> {
   const ledger: Ledger = { acknowledged: [], unknown: [], failures: new Map() }
   const client = await connect({ nodes: urls, timeoutMs: 20_000 })
   const cells = client.cells(datastore)
   const write = async (writer: number): Promise<void> => {
-    for (let number = 0; !isOver(); number++) {
+    for (let number = 0; !isOver(ledger); number++) {
       const entry: Entry = { rowKey: randomUUID(), body: { writer, number } }
       try {
         await cells.put({
