@@ -107,8 +107,8 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replica/peers.ts',
-        find: 'log.highest(group) < position)',
-        replace: 'log.highest(group) < Math.min(position, 1))',
+        find: 'log.highest(group) >= position) continue',
+        replace: 'log.highest(group) >= Math.min(position, 1)) continue',
       },
     ],
   },
