@@ -3,7 +3,7 @@ import type { Mutant } from './mutant.ts'
 
 export const costMutants: readonly Mutant[] = [
   {
-    id: 'C01',
+    id: 'E01',
     title: 'slices: a turn goes on with whatever there is',
     edits: [
       {
@@ -14,7 +14,7 @@ export const costMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'C02',
+    id: 'E02',
     title: 'client-server: what a client had asked for goes on when its link is down',
     edits: [
       {
@@ -25,7 +25,7 @@ export const costMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'C03',
+    id: 'E03',
     title: 'intake: all requests of a frame are taken up in the turn in which it comes',
     edits: [
       {
@@ -36,7 +36,7 @@ export const costMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'C04',
+    id: 'E04',
     title: 'client-server: what an answer held is never given back',
     edits: [
       {
@@ -47,7 +47,7 @@ export const costMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'C05',
+    id: 'E05',
     title: 'shard-waits: a poll that is over stays among those that wait for its shards',
     edits: [
       {

@@ -100,10 +100,10 @@ export const timeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replica/supply.ts',
-        find: '    if (entries.length >= catchUpEntriesMax) break\n',
+        find: '      if (entries.length >= entriesMax) break\n',
         replace:
-          '    for (let at = from; at < position; at++) log.value(group, at)\n' +
-          '    if (entries.length >= catchUpEntriesMax) break\n',
+          '      for (let at = from; at < position; at++) log.chosen(group, at)\n' +
+          '      if (entries.length >= entriesMax) break\n',
       },
     ],
   },

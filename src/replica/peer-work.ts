@@ -55,7 +55,12 @@ export class PeerWork {
 
   /** What the peer was asked for. More than that is not kept: it is asked for again. */
   onEntries(from: NodeId, message: Entries): void {
-    const { limits, trace } = this.#parts
+    const { limits, trace, step } = this.#parts
+    if (message.entries.length === 0) {
+      // Nothing to take up, and it must not come after the notice that makes the group ask anew.
+      this.fetches.answered(from, message.group)
+      return step(message.group, { kind: 'message', from, message })
+    }
     const lane = `entries of ${from}`
     if (this.slices.waiting(lane) >= 2 * limits.fetchesMax) {
       return trace.mark('entries that nobody asked for')

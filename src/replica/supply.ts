@@ -65,6 +65,7 @@ export class Supply {
   ask(question: Question): void {
     const { to, group } = question
     const { limits, slices, trace } = this.#parts
+    if (question.through < question.from) return this.#answerEmpty(question)
     const asked = this.#of(to)
     if (asked.questions.size >= limits.questionsMax && !asked.questions.has(group)) {
       return trace.mark('no room to supply a peer')
@@ -94,16 +95,24 @@ export class Supply {
   }
 
   *#answer(asked: Asked): Generator<number, void> {
-    const { send, hasRoomFor, trace } = this.#parts
     for (;;) {
       const [question] = asked.questions.values()
       if (question === undefined) break
       asked.questions.delete(question.group)
-      const answer = yield* this.#suppliedBy(question)
-      if (hasRoomFor(question.to)) send(question.to, answer)
-      else trace.mark('no room to supply a peer')
+      this.#send(question.to, yield* this.#suppliedBy(question))
     }
     asked.isAnswering = false
+  }
+
+  /** It reads nothing, and leaves before the notice of what is committed next: the peer then asks anew. */
+  #answerEmpty({ to, group, epoch, from, committed }: Question): void {
+    this.#send(to, { kind: 'entries', group, epoch, from, entries: [], committed })
+  }
+
+  #send(to: NodeId, answer: Entries): void {
+    const { send, hasRoomFor, trace } = this.#parts
+    if (hasRoomFor(to)) send(to, answer)
+    else trace.mark('no room to supply a peer')
   }
 
   /** Committed entries, contiguous from the first one asked for, as many as the bounds allow. */
