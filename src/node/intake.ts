@@ -101,8 +101,13 @@ export class Intake {
     if (request === undefined || frame.malformed !== undefined) return false
     if (!arrivals.line.mayBegin) return false
     const begun = arrivals.line.begin(costOf(request.operation).begin)
-    assert(begun === true, 'COST-2: a request that may begin waits')
-    this.#take(arrivals, request)
+    if (begun === true) {
+      this.#take(arrivals, request)
+    } else {
+      // The turn's time ran out since the look above.
+      arrivals.isGoingOn = true
+      void this.#takeLater(arrivals, request, begun)
+    }
     return true
   }
 

@@ -9,7 +9,8 @@ import { Intake } from '../../src/node/intake.ts'
 import { costOf } from '../../src/node/request-cost.ts'
 import { Answers, clientAnswerBytesMax } from '../../src/node/answers.ts'
 import { Slices } from '../../src/ports/slices.ts'
-import { defaultSliceLimits } from '../../src/ports/turn-budget.ts'
+import { defaultSliceLimits, type SliceLimits } from '../../src/ports/turn-budget.ts'
+import type { Clock } from '../../src/ports/clock.ts'
 import type { ClientFrame } from '../../src/wire/client-message.ts'
 import type { Transport } from '../../src/ports/transport.ts'
 import { createBench } from '../cells/kit.ts'
@@ -31,9 +32,20 @@ function frameOf(requests: readonly Request[]): ClientFrame {
   return opened.frame
 }
 
-function createIntake(bounds = { clientBytesMax: 100_000, bytesMax: 1_000_000 }) {
+/** A clock that goes on by a millisecond whenever it is looked at. */
+function hastening(clock: Clock): Clock {
+  let looks = 0
+  const hasty: Clock = Object.create(clock)
+  return Object.assign(hasty, { monotonicMs: () => clock.monotonicMs() + (looks += 1) })
+}
+
+function createIntake(
+  bounds = { clientBytesMax: 100_000, bytesMax: 1_000_000 },
+  limits: Partial<SliceLimits> = { turnWorkMax: 20 },
+  clockOver = (clock: Clock) => clock,
+) {
   const { world, clockOf } = createBench()
-  const slices = new Slices(clockOf('n1'), { ...defaultSliceLimits, turnWorkMax: 20 })
+  const slices = new Slices(clockOver(clockOf('n1')), { ...defaultSliceLimits, ...limits })
   const taken: { readonly id: number; readonly event: number }[] = []
   const held: string[] = []
   const intake = new Intake(
@@ -70,6 +82,17 @@ test('COST-2: a frame of many requests is taken up over many turns, in order, an
   expect(held).toEqual(['c1 true', 'c1 false'])
   expect(intake.bytes).toBe(0)
 })
+
+test.each([4, 5, 6, 7])(
+  'COST-2: requests that come as the %i ms of a turn run out are taken up in a later turn, in order',
+  async (turnMs) => {
+    const { intake, taken, run } = createIntake(undefined, { turnMs }, hastening)
+    for (let id = 1; id <= 60; id++) intake.add('c1', frameOf([poll(id, 8)]))
+    expect(taken.length).toBeLessThan(60)
+    await run()
+    expect(taken.map(({ id }) => id)).toEqual(Array.from({ length: 60 }, (_, nth) => nth + 1))
+  },
+)
 
 test('COST-4: of a client that is gone nothing more is taken up, and nothing is kept', async () => {
   const { intake, line, taken, run } = createIntake()
