@@ -50,6 +50,7 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   'swapped-disks': ['swapped-disks'],
   offset: ['offset'],
   drift: ['drift'],
+  'clock-behind': ['a clock that is behind was noticed', 'stamped ahead of its own clock'],
   'jump-forward': ['jump-forward'],
   'jump-back': ['jump-back'],
   'wall-jump': ['wall-jump'],

@@ -252,4 +252,37 @@ export const nodeMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'K01',
+    title: 'a clock that is behind is not noticed',
+    edits: [
+      {
+        file: 'src/replica/peer-clocks.ts',
+        find: "    if (this.lagMs(reading) * 1_000 > mostOf('behind')) return 'behind'\n",
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'K02',
+    title: 'a node whose clock is behind goes by its own',
+    edits: [
+      {
+        file: 'src/replica/peer-clocks.ts',
+        find: 'const held = Math.max(Math.min(wall, latest), earliest)',
+        replace: 'const held = Math.min(wall, Math.max(latest, earliest))',
+      },
+    ],
+  },
+  {
+    id: 'K03',
+    title: 'a client whose request looks too long by the clock of a node is refused for good',
+    edits: [
+      {
+        file: 'src/txn/intents.ts',
+        find: "  return problem('unavailable', message)\n",
+        replace: "  return problem('invalid', message)\n",
+      },
+    ],
+  },
 ]

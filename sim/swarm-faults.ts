@@ -69,7 +69,7 @@ export const conditionNames: readonly string[] = [
   // Ways and disks by rank, in a share of the seeds
   'priorities',
   // TIME-1, TIME-2, and timers that are late
-  ...['offset', 'drift', 'lateness'],
+  ...['offset', 'clock-behind', 'drift', 'lateness'],
   // Waits shorter than what they wait for takes: in a share of the seeds
   'tight-timeouts',
   // Turns that take time, and reads that wait for their disk

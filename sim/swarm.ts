@@ -151,6 +151,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const skews = Array.from({ length: nodeCount }, (_, i) =>
     drawSkew(random.fork(`skew ${i}`), switches),
   )
+  drawBehind(random.fork('behind'), skews, switches)
   const leases = drawLeases(random.fork('leases'), skews, switches)
   return {
     seed,
@@ -396,6 +397,22 @@ function drawSkew(random: SeededRandom, switches: Switches): ClockSkew {
     offsetMicros: isOn('offset', switches) ? own.offset : 0,
     driftPpm: isOn('drift', switches) ? own.drift : 0,
     timerLatenessMicros: isOn('lateness', switches) ? own.lateness : 0,
+  }
+}
+
+/** Of the runs, those in which some nodes of a set, no majority, are behind the others by seconds to hours. */
+const behindRate = 120_000
+
+function drawBehind(random: SeededRandom, skews: ClockSkew[], switches: Switches): void {
+  const lag = random.pick([2, 30, 900, 10_800]) * second
+  const isDrawn = random.chance(behindRate) && isOn('clock-behind', switches)
+  for (const [place, skew] of skews.entries()) {
+    // Of each set of three the first, of one of five the second as well, now and then.
+    const isOne = place % 3 === 0 && (place === 0 || skews.length === 6)
+    const isSecond = skews.length === 5 && place === 1 && random.chance(500_000)
+    const lagMicros = random.int(lag / 2, lag)
+    if (!isDrawn || !(isOne || isSecond)) continue
+    skews[place] = { ...skew, offsetMicros: skew.offsetMicros - lagMicros }
   }
 }
 

@@ -3,20 +3,37 @@
  *
  * CLOCK-1  An entry of a leader's own is stamped by its clock as it is held back, or right after the one
  *          before. Above ballot zero the value may be another's, who knew of other clocks.
+ * CLOCK-2  In a world that is well, each node goes by a time that is no further from a majority's true
+ *          clocks than it may be, either way, and says how it is off.
  */
 import type { TraceEvent } from '../../src/ports/trace.ts'
 import { decodeEntry } from '../../src/replication/entry.ts'
 import type { PositionBook } from './position-book.ts'
+import type { Coverage } from '../coverage.ts'
 import type { Referee } from './referee.ts'
 import { ballotOf, bytesOf, numberOf, textOf } from './trace-fields.ts'
+
+/** A node as it is seen from outside: its true clock, and what it makes of it, microseconds. */
+export interface SeenClock {
+  readonly node: string
+  readonly wall: number
+  readonly held: number
+  readonly isAhead: boolean
+  readonly isBehind: boolean
+}
+
+/** For what clocks drift between two answers, and what answers take in a well world. */
+const slackMicros = 1_500_000
 
 export class ClockChecker {
   readonly #book: PositionBook
   readonly #referee: Referee
+  readonly #coverage: Coverage
 
-  constructor(book: PositionBook, referee: Referee) {
+  constructor(book: PositionBook, referee: Referee, coverage: Coverage) {
     this.#book = book
     this.#referee = referee
+    this.#coverage = coverage
   }
 
   /** `node` proposes; `held` is its clock, undefined until it is open. */
@@ -35,8 +52,47 @@ export class ClockChecker {
     )
   }
 
+  /** Whether `onWell` would find nothing wrong now. */
+  isWell(set: readonly SeenClock[], leadMsMax: number): boolean {
+    return set.every((one) => wrongOf(one, set, leadMsMax) === undefined)
+  }
+
+  /** All nodes of a replica set, in a world that has been well for a while. */
+  onWell(set: readonly SeenClock[], leadMsMax: number): void {
+    for (const one of set) {
+      const wrong = wrongOf(one, set, leadMsMax)
+      const { rule, sentence } = wrong ?? { rule: 'CLOCK-2', sentence: '' }
+      this.#referee.check(wrong === undefined, rule, sentence, () => ({ ...wrong?.detail }))
+      if (one.isBehind) this.#coverage.count('a clock that is behind was noticed')
+    }
+  }
+
   #stampBefore(group: string, position: number): number {
     const before = position === 1 ? undefined : this.#book.of(group, position - 1).chosen
     return (before && decodeEntry(before.value)?.timestamp) ?? 0
   }
+}
+
+interface Wrong {
+  readonly rule: 'CLOCK-1' | 'CLOCK-2'
+  readonly sentence: string
+  readonly detail: object
+}
+
+function wrongOf(one: SeenClock, set: readonly SeenClock[], leadMsMax: number): Wrong | undefined {
+  const majority = Math.floor(set.length / 2) + 1
+  const others = set.filter(({ node }) => node !== one.node).map(({ wall }) => wall)
+  const rising = others.toSorted((a, b) => a - b)
+  const mostMicros = leadMsMax * 1_000 + slackMicros
+  const latest = (rising[majority - 1] ?? Infinity) + mostMicros
+  const earliest = (rising.at(-majority) ?? -Infinity) - mostMicros
+  const { wall, held, isAhead, isBehind } = one
+  const detail = { ...one, latest, earliest }
+  const far = "A node goes by a time that is further from most others' than it may be."
+  const untold = 'A node whose clock is wrong has not noticed.'
+  if (held > latest) return { rule: 'CLOCK-1', sentence: far, detail }
+  if (held < earliest) return { rule: 'CLOCK-2', sentence: far, detail }
+  if (wall > latest && !isAhead) return { rule: 'CLOCK-1', sentence: untold, detail }
+  if (wall < earliest && !isBehind) return { rule: 'CLOCK-2', sentence: untold, detail }
+  return undefined
 }

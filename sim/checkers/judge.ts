@@ -80,7 +80,7 @@ export class Judge {
     this.cells = new CellChecker(referee)
     this.agendas = new AgendaChecker(referee)
     this.indexes = new IndexChecker(referee, coverage)
-    this.clocks = new ClockChecker(book, referee)
+    this.clocks = new ClockChecker(book, referee, coverage)
     this.turns = new TurnChecker(referee, times)
     model.onWrite = (write) => this.indexes.onWrite(write)
   }

@@ -378,8 +378,9 @@ function tellingOperator(trace: Trace, logger: Logger): Trace {
       // A start that reads all of a long log takes a while: whoever waits for it sees how far it is.
       if (event.kind === 'folding') logger.info(fieldsOf(event), 'reading the log')
       if (event.kind !== 'clock') return
-      if (event['is'] === 'ahead') logger.warn(fieldsOf(event), 'the wall clock is ahead: set it')
-      else logger.info(fieldsOf(event), 'the wall clock is right again')
+      const { is } = event
+      if (is === 'right') logger.info(fieldsOf(event), 'the wall clock is right again')
+      else logger.warn(fieldsOf(event), `the wall clock is ${String(is)}: set it`)
     },
     mark: (name) => trace.mark(name),
   }

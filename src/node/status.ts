@@ -156,6 +156,10 @@ function messagesOf(
     const lead = `${(replica.clockLeadMs / 1000).toFixed(1)} s ahead of most others'`
     messages.push(`this node's wall clock is ${lead}: set it; commits go by the others' meanwhile`)
   }
+  if (replica.isClockBehind) {
+    const lag = `${(replica.clockLagMs / 1000).toFixed(1)} s behind most others'`
+    messages.push(`this node's wall clock is ${lag}: set it; commits go by the others' meanwhile`)
+  }
   if (dataResets > 0) {
     messages.push(
       'data/ was damaged and has been rebuilt from the log; the old one is data.damaged',

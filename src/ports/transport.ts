@@ -18,8 +18,6 @@ export interface LinkInfo {
   readonly incarnation?: number
   /** The highest flush number that is durable in the sender's log. */
   readonly durableFlush?: number
-  /** What the sender's wall clock showed then, microseconds. */
-  readonly wallMicros?: number
 }
 
 export interface TransportHandlers<Frame> {

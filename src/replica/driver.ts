@@ -265,8 +265,7 @@ export class Driver implements LocalReplica {
 
   #self(): LinkInfo {
     const { storeId, incarnation } = this.#log.identity
-    const wallMicros = this.#ports.clock.wallMicros()
-    return { storeId, incarnation, durableFlush: this.#log.durableFlush, wallMicros }
+    return { storeId, incarnation, durableFlush: this.#log.durableFlush }
   }
 
   holds(group: GroupId): boolean {
@@ -415,7 +414,7 @@ export class Driver implements LocalReplica {
       case 'digest':
         return this.#peers.onDigest(from, message)
       case 'clock':
-        return this.#peers.onClock(from, message.wall)
+        return this.#peers.onClock(from, message)
       case 'renew':
       case 'renewed':
       case 'hand-back':

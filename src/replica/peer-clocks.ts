@@ -4,41 +4,53 @@
  * CLOCK-1  A node whose wall clock is further ahead of those of a majority than `clockLeadMsMax` stamps
  *          entries by these clocks and that much more, and says so; by one more than the entry before
  *          where that is later still.
+ * CLOCK-2  A node whose wall clock is further behind those of a majority stamps entries by these clocks
+ *          and that much less, and says so; never beyond them.
  *
- * A message names what its sender's clock showed as it left. That clock shows more as it comes, by the
- * time that it took: each message tells too low a time, and the highest of the last ones is the nearest.
- * It is kept as a distance from this node's monotonic clock, so that leaps of its own wall clock are seen
- * at once. What is held back needlessly does no harm: a slower clock is as good as any.
+ * A node asks each peer what its clock shows. The peer looked between the question and its answer, so
+ * its clock is known within the time that both took together: within nothing, or within seconds where
+ * one of them waited in a loop that stood still, in a buffer or on the way. What waited proves little by
+ * itself, and never too much: only what holds for the whole of that time counts.
+ *
+ * Clocks are kept as distances from this node's monotonic clock, so that leaps of its own wall clock are
+ * seen at once. A link that is lost changes nothing: that clock has gone on.
  */
+import { assert } from '../base/assert.ts'
 import type { NodeId, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Reading } from '../lease/reading.ts'
 import { majorityOf } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
 
-/** A node tells each peer its clock so often, beside each new link. */
+/** A node asks each peer for its clock so often, beside each new link. */
 export const clockTellMs = 1_000
-/** What was heard longer ago than twice this counts no more once more is heard: a clock may have been set back. */
+/** An answer that took longer is of no use. */
+export const clockAnswerMsMax = 10_000
+/** What was said longer ago counts no more once more is said: clocks drift. */
 const windowMs = 10_000
 
-/** Distances in microseconds. */
+/** What a peer's clock is of this node's monotonic one, microseconds; the truth is one of these. */
 interface Heard {
-  highest: number
-  /** Of the window before. */
-  highestBefore: number
-  sinceMs: number
+  readonly lowest: number
+  readonly highest: number
+  readonly atMs: number
 }
+
+/** How a wall clock is off. */
+export type ClockFault = 'ahead' | 'behind'
 
 export class PeerClocks {
   readonly #majority: number
   readonly #leadMicrosMax: number
-  readonly #heard = new Map<NodeId, Heard>()
+  readonly #heard = new Map<NodeId, readonly Heard[]>()
   #heardMs = 0
   /** The clocks of a majority are no further ahead of this node's monotonic one; infinite: nobody knows. */
-  #distance: number = Number.POSITIVE_INFINITY
-  #isAhead = false
-  /** It is too far ahead as far as is known; without what has been heard since, that may be a mistake. */
-  #beyondSinceMs: number | undefined
+  #highest: number = Number.POSITIVE_INFINITY
+  /** And at least so far ahead. */
+  #lowest: number = Number.NEGATIVE_INFINITY
+  #fault: ClockFault | undefined
+  /** It is too far off as far as is known; without what has been heard since, that may be a mistake. */
+  #beyond: { readonly fault: ClockFault; readonly sinceMs: number } | undefined
 
   /** `nodes`: all of the replica set, this one among them. */
   constructor(nodes: readonly NodeId[], { clockLeadMsMax }: Pick<Limits, 'clockLeadMsMax'>) {
@@ -46,67 +58,97 @@ export class PeerClocks {
     this.#leadMicrosMax = clockLeadMsMax * 1_000
   }
 
-  /** A link that is lost changes nothing: that clock has gone on. */
-  hear(peer: NodeId, wall: Timestamp, nowMs: number): void {
-    const distance = wall - nowMs * 1_000
-    const heard = this.#heard.get(peer)
-    if (heard === undefined) this.#heard.set(peer, newHeard(distance, nowMs))
-    else takeIn(heard, distance, nowMs)
-    this.#heardMs = nowMs
-    const distances = [...this.#heard.values()].map(distanceOf).sort((a, b) => a - b)
-    this.#distance = distances[this.#majority - 1] ?? Number.POSITIVE_INFINITY
+  /** `wall`: what the peer's clock showed, after it was asked and before the answer came. */
+  hear(peer: NodeId, wall: Timestamp, askedMs: number, cameMs: number): void {
+    const one = { lowest: wall - cameMs * 1_000, highest: wall - askedMs * 1_000, atMs: cameMs }
+    const before = this.#heard.get(peer) ?? []
+    // What does not fit was said of a clock that has been set since.
+    const left = before.filter(
+      ({ atMs, lowest, highest }) =>
+        atMs > cameMs - windowMs && lowest <= one.highest && highest >= one.lowest,
+    )
+    this.#heard.set(peer, [...left, one])
+    this.#heardMs = cameMs
+    const all = [...this.#heard.values()]
+    const highest = all.map(highestOf).sort((a, b) => a - b)
+    const lowest = all.map(lowestOf).sort((a, b) => b - a)
+    this.#highest = highest[this.#majority - 1] ?? Number.POSITIVE_INFINITY
+    this.#lowest = lowest[this.#majority - 1] ?? Number.NEGATIVE_INFINITY
   }
 
-  /** The wall clock, held back where it is too far ahead: what entries are stamped by. */
+  /** The wall clock, held to those of a majority where it is too far from them: what entries are stamped by. */
   held({ wall, now }: Reading): Timestamp {
-    return Math.min(wall, Math.floor(now * 1_000 + this.#distance + this.#leadMicrosMax))
+    const latest = Math.floor(now * 1_000 + this.#highest + this.#leadMicrosMax)
+    const earliest = Math.ceil(now * 1_000 + this.#lowest - this.#leadMicrosMax)
+    const held = Math.max(Math.min(wall, latest), earliest)
+    assert(
+      held <= wall || held <= now * 1_000 + this.#lowest,
+      "CLOCK-2: a clock is put forward beyond a majority's",
+    )
+    return held
   }
 
-  /** By how much a majority's clocks are behind, and about the time that their messages take; 0: they are not. */
+  /** By how much a majority's clocks are behind at least; 0: they are not, or nobody knows. */
   leadMs({ wall, now }: Reading): number {
-    return Math.max(0, Math.round((wall - now * 1_000 - this.#distance) / 1_000))
+    return Math.max(0, Math.round((wall - now * 1_000 - this.#highest) / 1_000))
+  }
+
+  /** By how much they are ahead at least. */
+  lagMs({ wall, now }: Reading): number {
+    return Math.max(0, Math.round((now * 1_000 + this.#lowest - wall) / 1_000))
   }
 
   /** For status: whether that is too much is as `look` found it last. */
-  status(reading: Reading): { readonly clockLeadMs: number; readonly isClockAhead: boolean } {
-    return { clockLeadMs: this.leadMs(reading), isClockAhead: this.#isAhead }
+  status(reading: Reading): ClockStatus {
+    return {
+      clockLeadMs: this.leadMs(reading),
+      clockLagMs: this.lagMs(reading),
+      isClockAhead: this.#fault === 'ahead',
+      isClockBehind: this.#fault === 'behind',
+    }
   }
 
   /**
-   * Whether the clock has come to be too far ahead, or to be right again; undefined: neither. Somebody must have
+   * Whether the clock has come to be too far off, or to be right again; undefined: neither. Somebody must have
    * said so for a while: after a suspension, or a pause, what was heard before says nothing.
    */
-  look(reading: Reading): 'ahead' | 'right' | undefined {
-    const leadMicros = this.leadMs(reading) * 1_000
-    const isBeyond = leadMicros > (this.#isAhead ? this.#leadMicrosMax / 2 : this.#leadMicrosMax)
-    this.#beyondSinceMs = isBeyond ? (this.#beyondSinceMs ?? reading.now) : undefined
-    const isAhead = isBeyond && this.#heardMs > (this.#beyondSinceMs ?? 0) + clockTellMs
-    if (this.#isAhead ? isBeyond : !isAhead) return undefined
-    this.#isAhead = isAhead
-    return isAhead ? 'ahead' : 'right'
+  look(reading: Reading): ClockFault | 'right' | undefined {
+    const beyond = this.#beyondNow(reading)
+    const isSame = beyond !== undefined && beyond === this.#beyond?.fault
+    if (!isSame) this.#beyond = beyond && { fault: beyond, sinceMs: reading.now }
+    if (beyond === this.#fault) return undefined
+    const isKnown = this.#heardMs > (this.#beyond?.sinceMs ?? 0) + clockTellMs
+    if (beyond !== undefined && !isKnown) return undefined
+    this.#fault = beyond
+    return beyond ?? 'right'
+  }
+
+  /** A clock that was too far off is right once it is within half of what it may be. */
+  #beyondNow(reading: Reading): ClockFault | undefined {
+    const mostOf = (fault: ClockFault): number =>
+      this.#fault === fault ? this.#leadMicrosMax / 2 : this.#leadMicrosMax
+    if (this.leadMs(reading) * 1_000 > mostOf('ahead')) return 'ahead'
+    if (this.lagMs(reading) * 1_000 > mostOf('behind')) return 'behind'
+    return undefined
   }
 }
 
-function newHeard(distance: number, nowMs: number): Heard {
-  return { highest: distance, highestBefore: Number.NEGATIVE_INFINITY, sinceMs: nowMs }
+export interface ClockStatus {
+  readonly clockLeadMs: number
+  readonly clockLagMs: number
+  readonly isClockAhead: boolean
+  readonly isClockBehind: boolean
 }
 
-function takeIn(heard: Heard, distance: number, nowMs: number): void {
-  const ageMs = nowMs - heard.sinceMs
-  if (ageMs < windowMs) {
-    heard.highest = Math.max(heard.highest, distance)
-    return
-  }
-  heard.highestBefore = ageMs < 2 * windowMs ? heard.highest : Number.NEGATIVE_INFINITY
-  heard.highest = distance
-  heard.sinceMs = nowMs
+function highestOf(heard: readonly Heard[]): number {
+  return Math.min(...heard.map(({ highest }) => highest))
 }
 
-function distanceOf({ highest, highestBefore }: Heard): number {
-  return Math.max(highest, highestBefore)
+function lowestOf(heard: readonly Heard[]): number {
+  return Math.max(...heard.map(({ lowest }) => lowest))
 }
 
-/** The clock, with its wall clock held back: a node dates requests by what it would stamp their entries by. */
+/** The clock, with its wall clock held to the others': a node dates requests by what it would stamp their entries by. */
 export function heldClock(clock: Clock, clocks: PeerClocks): Clock {
   return {
     wallMicros: () => clocks.held({ wall: clock.wallMicros(), now: clock.monotonicMs() }),

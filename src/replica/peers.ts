@@ -5,21 +5,24 @@
 import { present } from '../base/assert.ts'
 import { compareText } from '../base/bytes.ts'
 import { numbersFrom } from '../base/drawn-numbers.ts'
-import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
+import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import { pack, unpack } from '../base/pack.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo, Transport } from '../ports/transport.ts'
-import type { Digest, DigestRequest, Message, PeerFrame } from '../replication/message.ts'
+import type {
+  ClockTold,
+  Digest,
+  DigestRequest,
+  Message,
+  PeerFrame,
+} from '../replication/message.ts'
 import { DigestMark, type OwnLog } from './digest-mark.ts'
-import { PeerClocks, clockTellMs } from './peer-clocks.ts'
+import { PeerClocks, clockAnswerMsMax, clockTellMs } from './peer-clocks.ts'
 import { PeerOutbox } from './peer-outbox.ts'
 import type { Digested } from './roll-call.ts'
 import type { Work } from './slices.ts'
-
-/** A turn that is so long makes others' clocks look as if they were behind. */
-const lateMs = 100
 
 /** Small values kept with the data store. */
 export interface MetaStore {
@@ -55,7 +58,9 @@ interface Peer {
   readonly outbox: PeerOutbox
   lastHeardMs: number
   lastSentMs: number
-  clockToldMs: number
+  clockAskedMs: number
+  /** Questions that are not answered: when they left, by their numbers, which rise. */
+  readonly clockAsks: Map<number, number>
   isSuspected: boolean
   /** All groups of the peer's flushes through here were named to this node, of those that it can read. */
   digestedThrough: number
@@ -78,11 +83,8 @@ export class Peers {
   readonly #options: PeersOptions
   readonly #peers: ReadonlyMap<NodeId, Peer>
   #admittedBy = 0
-  /** Digests asked for. */
+  /** Digests and clocks asked for. */
   #asked: number
-  /** The last beat, and whether it was late. */
-  #beatMs: number
-  #isLate = false
   #isFlushing = false
   /** Only notices wait, and leave a turn later. */
   #isWaiting = false
@@ -92,7 +94,6 @@ export class Peers {
     this.clocks = new PeerClocks(options.nodes, options.limits)
     this.#asked = numbersFrom(options.incarnation)
     const now = options.clock.monotonicMs()
-    this.#beatMs = now
     const others = options.nodes.filter((node) => node !== options.node)
     this.#peers = new Map(
       others.toSorted(compareText).map((node) => [node, this.#remember(node, now)]),
@@ -110,7 +111,8 @@ export class Peers {
       outbox: new PeerOutbox(),
       lastHeardMs: now,
       lastSentMs: now,
-      clockToldMs: now,
+      clockAskedMs: now,
+      clockAsks: new Map(),
       isSuspected: false,
       hasAdmitted: false,
       digestedThrough,
@@ -222,8 +224,7 @@ export class Peers {
     peer.hasAdmitted = true
     this.#learn(peer, info.storeId, info.durableFlush ?? 0)
     this.heard(peer.node)
-    this.#tellClock(peer)
-    if (info.wallMicros !== undefined) this.onClock(peer.node, info.wallMicros)
+    this.#askClock(peer)
     this.askDigest(peer.node)
     return peer.node
   }
@@ -277,34 +278,43 @@ export class Peers {
   beat(): void {
     const { clock, limits } = this.#options
     const now = clock.monotonicMs()
-    this.#isLate = now - this.#beatMs > this.#lateMs
-    this.#beatMs = now
     this.#watchClock(now)
     for (const peer of this.#peers.values()) {
-      if (now - peer.clockToldMs >= clockTellMs) this.#tellClock(peer)
+      if (now - peer.clockAskedMs >= clockTellMs) this.#askClock(peer)
       else if (now - peer.lastSentMs >= limits.heartbeatMs) this.#sendFrame(peer, [])
       if (now - peer.lastHeardMs >= limits.suspectMs) this.#setSuspected(peer, true)
       if (peer.isPutOff) this.#request(peer)
     }
   }
 
-  #tellClock(peer: Peer): void {
+  #askClock(peer: Peer): void {
     const { clock } = this.#options
-    peer.clockToldMs = clock.monotonicMs()
-    this.send(peer.node, { kind: 'clock', wall: clock.wallMicros() })
-  }
-
-  /** What a peer's wall clock showed as it said so. One that waited behind a long turn tells nothing. */
-  onClock(from: NodeId, wall: Timestamp): void {
-    const { clock, trace } = this.#options
     const now = clock.monotonicMs()
-    if (this.#isLate || now - this.#beatMs > this.#lateMs) trace.mark('a clock that came late')
-    else this.clocks.hear(from, wall, now)
+    const asked = (this.#asked += 1)
+    peer.clockAskedMs = now
+    for (const [number, leftMs] of peer.clockAsks) {
+      if (now - leftMs > clockAnswerMsMax) peer.clockAsks.delete(number)
+    }
+    peer.clockAsks.set(asked, now)
+    this.send(peer.node, { kind: 'clock', wall: clock.wallMicros(), asked, answers: 0 })
   }
 
-  /** A beat that is so far from the one before was held up: so was what came meanwhile. */
-  get #lateMs(): number {
-    return this.#options.limits.heartbeatMs + lateMs
+  /** A peer asks for this node's clock, or says what its own showed. */
+  onClock(from: NodeId, { wall, asked, answers }: ClockTold): void {
+    const peer = this.#peers.get(from)
+    if (peer === undefined) return
+    const { clock } = this.#options
+    if (asked > 0) {
+      this.send(from, { kind: 'clock', wall: clock.wallMicros(), asked: 0, answers: asked })
+    }
+    const leftMs = peer.clockAsks.get(answers)
+    if (leftMs === undefined) return
+    // What was asked before may be answered later: that clock may have been set since.
+    for (const number of peer.clockAsks.keys()) {
+      if (number <= answers) peer.clockAsks.delete(number)
+    }
+    const now = clock.monotonicMs()
+    if (now - leftMs <= clockAnswerMsMax) this.clocks.hear(from, wall, leftMs, now)
   }
 
   #watchClock(now: number): void {
@@ -312,8 +322,9 @@ export class Peers {
     const reading = { wall: clock.wallMicros(), now }
     const is = this.clocks.look(reading)
     if (is === undefined) return
-    trace.mark(is === 'ahead' ? 'the wall clock is ahead' : 'the wall clock is right again')
-    trace.emit({ kind: 'clock', is, leadMs: this.clocks.leadMs(reading) })
+    trace.mark(is === 'right' ? 'the wall clock is right again' : `the wall clock is ${is}`)
+    const { clocks } = this
+    trace.emit({ kind: 'clock', is, leadMs: clocks.leadMs(reading), lagMs: clocks.lagMs(reading) })
   }
 
   /** Called every `digestMs`. */

@@ -17,10 +17,12 @@ export interface ReplicaStatus {
   readonly leasedGroups: number
   /** Groups that peers may serve so as far as this node knows, each peer's counted. */
   readonly grantedGroups: number
-  /** How far this node's wall clock is ahead of a majority's, and what messages take, milliseconds; 0: it is not. */
+  /** How far this node's wall clock is ahead of a majority's at least, or behind them, milliseconds; 0: it is not. */
   readonly clockLeadMs: number
+  readonly clockLagMs: number
   /** By more than `clockLeadMsMax`. */
   readonly isClockAhead: boolean
+  readonly isClockBehind: boolean
   readonly failure: string | undefined
   readonly peers: ReturnType<Peers['list']>
 }

@@ -102,7 +102,7 @@ export interface Context {
   readonly wall: Timestamp
   /** The monotonic clock at this event, in milliseconds. */
   readonly now: number
-  /** What entries are stamped by: the wall clock, where it is not too far ahead of the others' (CLOCK-1). */
+  /** What entries are stamped by: the wall clock, held to the others' where it is too far from them (CLOCK-1, CLOCK-2). */
   readonly stamp: Timestamp
   /** Whether this node may take proposals on (its overlay and log have room). */
   readonly mayPropose: boolean

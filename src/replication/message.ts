@@ -192,10 +192,14 @@ export interface ForwardReply extends Envelope {
   readonly verdict: Verdict
 }
 
-/** What the sender's wall clock showed as this left. */
+/** What the sender's wall clock showed as this left; a question, an answer, or both. */
 export interface ClockTold {
   readonly kind: 'clock'
   readonly wall: Timestamp
+  /** The number under which the sender asks the same; 0: it does not. */
+  readonly asked: number
+  /** The number of the question that this answers; 0: none. */
+  readonly answers: number
 }
 
 /** What is said of the leases for one group. */

@@ -17,7 +17,7 @@ export interface Intents {
 
 const sessionPattern = /^[A-Za-z0-9-]{1,64}$/
 
-/** Why the intents of `writes` writes cannot be taken, by this node's clock. */
+/** Why the intents of `writes` writes cannot be taken, here and now. */
 export function intentsProblem(
   intents: Intents,
   writes: number,
@@ -31,11 +31,20 @@ export function intentsProblem(
   if (sequences.some((sequence) => sequence < floor)) {
     return problem('invalid', "a write's sequence is not below its session's floor")
   }
-  const leftMs = (expiresAt - wallMicros) / 1000
-  const clocks = 'compare the clocks of the client and of the node'
-  if (leftMs < 0) return problem('expired', `the request is out of date: try again, or ${clocks}`)
-  if (leftMs <= intentLifetimeMsMax) return undefined
-  return problem('invalid', `the request claims to be good for longer than 15 minutes: ${clocks}`)
+  return clockProblem(expiresAt, wallMicros)
+}
+
+/**
+ * CLOCK-2  By its clock alone a node refuses nobody for good: it may be the one that is wrong, and not know.
+ *
+ * Where the request is good for too long by this node's clock, another node is asked. Whether it is out
+ * of date is for its group to say, which goes by its log.
+ */
+function clockProblem(expiresAt: Timestamp, nodeMicros: Timestamp): Problem | undefined {
+  if ((expiresAt - nodeMicros) / 1000 <= intentLifetimeMsMax) return undefined
+  const message =
+    'the request is good for longer than 15 minutes by the clock of this node: another one may take it; else compare the clocks of the client and of the nodes'
+  return problem('unavailable', message)
 }
 
 export function timeoutProblem(timeoutMs: number): Problem | undefined {

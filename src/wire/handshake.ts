@@ -79,8 +79,8 @@ export function encodeHandshake(message: HandshakeMessage): Uint8Array {
   }
 }
 
-function fieldsOf({ storeId, incarnation, durableFlush, wallMicros }: LinkInfo): Packable[] {
-  return [storeId, incarnation, durableFlush, wallMicros]
+function fieldsOf({ storeId, incarnation, durableFlush }: LinkInfo): Packable[] {
+  return [storeId, incarnation, durableFlush]
 }
 
 /** The message, or undefined for anything else. */
@@ -119,13 +119,11 @@ function isRole(value: unknown): value is Role {
 }
 
 function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
-  const [storeId, incarnation, durableFlush, wallMicros] = of
+  const [storeId, incarnation, durableFlush] = of
   if (of.every((one) => one === null || one === undefined)) return {}
   if (typeof storeId !== 'string' || !isCount(incarnation)) return undefined
   if (!isCount(durableFlush)) return undefined
-  const own = { storeId, incarnation, durableFlush }
-  if (wallMicros === null || wallMicros === undefined) return own
-  return isCount(wallMicros) ? { ...own, wallMicros } : undefined
+  return { storeId, incarnation, durableFlush }
 }
 
 function isCount(value: unknown): value is number {

@@ -70,7 +70,7 @@ const fieldCounts: Readonly<Record<PackedMessage['kind'], number>> = {
   renewed: 6,
   'hand-back': 2,
   slow: 2,
-  clock: 2,
+  clock: 4,
 }
 
 /** Messages about one ballot at one position. */
@@ -91,7 +91,7 @@ export function packMessage(message: PackedMessage): Packable {
     case 'digest-request':
       return [kinds[message.kind], message.after, message.asked]
     case 'clock':
-      return [kinds[message.kind], message.wall]
+      return [kinds[message.kind], message.wall, message.asked, message.answers]
     case 'renew':
     case 'renewed':
     case 'hand-back':
@@ -175,7 +175,12 @@ export function readMessage(value: unknown): PackedMessage {
         asked: field.count(fields[2], 'asked'),
       }
     case 'clock':
-      return { kind, wall: field.count(fields[1], 'wall') }
+      return {
+        kind,
+        wall: field.count(fields[1], 'wall'),
+        asked: field.count(fields[2], 'asked'),
+        answers: field.count(fields[3], 'answers'),
+      }
     case 'renew':
     case 'renewed':
     case 'hand-back':

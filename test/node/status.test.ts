@@ -1,12 +1,13 @@
 /** What a node says of itself in words. */
 import { expect, test } from 'vitest'
+import type { ClockStatus } from '../../src/replica/peer-clocks.ts'
 import { nodeId } from '../../src/base/ids.ts'
 import { statusFigures, statusReport, type StatusParts } from '../../src/node/status.ts'
 
 const node = nodeId('n1')
 
 /** A node of one, that is well but for its clock. */
-function partsWith(clockLeadMs: number, isClockAhead: boolean): StatusParts {
+function partsWith(clock: Partial<ClockStatus>): StatusParts {
   return {
     ...{ node, cluster: 'c', nodes: [{ id: node, url: 'http://127.0.0.1:1', set: 'main' }] },
     ...{ version: '0', url: 'http://127.0.0.1:1', state: 'running', startedAtMs: 0, nowMs: 0 },
@@ -21,17 +22,29 @@ function partsWith(clockLeadMs: number, isClockAhead: boolean): StatusParts {
         leasedGroups: 0,
         grantedGroups: 0,
       },
-      ...{ clockLeadMs, isClockAhead, failure: undefined, peers: [] },
+      ...{ clockLeadMs: 0, clockLagMs: 0, isClockAhead: false, isClockBehind: false, ...clock },
+      ...{ failure: undefined, peers: [] },
     },
   }
 }
 
+test('CLOCK-2: a status says that the clock is behind, by how much, and what to do', () => {
+  const parts = partsWith({ clockLagMs: 7_200_000, isClockBehind: true })
+  const [message, ...others] = statusReport(parts).messages
+  expect(message).toMatch(/wall clock is 7200.0 s behind most others': set it/)
+  expect(others).toEqual([])
+  const lag = statusFigures(parts).find(({ name }) => name === 'trilithon_replica_clock_lag_ms')
+  expect(lag?.value).toBe(7_200_000)
+})
+
 test('CLOCK-1: a status says that the clock is ahead, by how much, and what to do', () => {
-  expect(statusReport(partsWith(120, false)).messages).toEqual([])
-  const [message, ...others] = statusReport(partsWith(3_600_000, true)).messages
+  expect(statusReport(partsWith({ clockLeadMs: 120 })).messages).toEqual([])
+  const [message, ...others] = statusReport(
+    partsWith({ clockLeadMs: 3_600_000, isClockAhead: true }),
+  ).messages
   expect(message).toMatch(/wall clock is 3600.0 s ahead of most others': set it/)
   expect(others).toEqual([])
-  const figures = statusFigures(partsWith(120, false))
+  const figures = statusFigures(partsWith({ clockLeadMs: 120 }))
   const lead = figures.find(({ name }) => name === 'trilithon_replica_clock_lead_ms')
   expect(lead?.value).toBe(120)
 })

@@ -35,7 +35,7 @@ const hello: fc.Arbitrary<Hello> = fc
 const info: fc.Arbitrary<LinkInfo> = fc.oneof(
   fc.constant({}),
   fc.record(
-    { storeId: fc.uuid(), incarnation: count, durableFlush: count, wallMicros: count },
+    { storeId: fc.uuid(), incarnation: count, durableFlush: count },
     { requiredKeys: ['storeId', 'incarnation', 'durableFlush'] },
   ),
 )
@@ -173,7 +173,7 @@ test('a proof holds for its secret, its two hellos and its direction, and for no
 })
 
 test('what a side tells is bound to its proof: no other words, and no other use of them', () => {
-  const told: LinkInfo = { storeId: 's', incarnation: 1, durableFlush: 7, wallMicros: 3 }
+  const told: LinkInfo = { storeId: 's', incarnation: 1, durableFlush: 7 }
   const mac = tellOf('secret', n1, n2, told)
   expect(isTold({ info: told, mac }, 'secret', n1, n2)).toBe(true)
   expect(isTold({ info: told, mac }, 'secret', n2, n1)).toBe(false)

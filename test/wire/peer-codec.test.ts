@@ -146,7 +146,7 @@ const messageByKind: {
   }),
   'hand-back': fc.record({ kind: fc.constant('hand-back'), term }),
   slow: fc.record({ kind: fc.constant('slow'), holder: node }),
-  clock: fc.record({ kind: fc.constant('clock'), wall: count }),
+  clock: fc.record({ kind: fc.constant('clock'), wall: count, asked: count, answers: count }),
 }
 
 const message: fc.Arbitrary<Message> = fc.oneof(...Object.values(messageByKind))
