@@ -73,6 +73,9 @@ const always: readonly string[] = [
   ...['restart', 'lost-write', 'put again', 'intent sent again'],
   ...['tables: committed', 'tables: read at', 'tables: read held open', 'tables: run again'],
   ...['queues: handled', 'queues: batch', 'queues: delayed', 'queues: dead', 'queues: redriven'],
+  ...['queues: dead again', 'queues: redriven while handlers fail'],
+  ...['queues: own delayed called', 'queues: delayed called'],
+  ...['triggers: replay forgets', 'triggers: a shard was given on in order'],
   ...['queues: handler died', 'queues: handled after failures'],
   ...['tables: opened version 1', 'tables: opened version 2', 'tables: index', 'tables: tree'],
 ]

@@ -152,4 +152,42 @@ export const queueMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'Q12',
+    title: 'a dead letter that is brought back keeps its failures',
+    edits: [
+      {
+        file: 'src/queues/dead-letters.ts',
+        find: '{ ...message, failures: 0, redriven: message.redriven + 1 }',
+        replace: '{ ...message, redriven: message.redriven + 1 }',
+      },
+    ],
+  },
+  {
+    id: 'Q13',
+    title: 'a message to the own group is not delayed',
+    edits: [
+      {
+        file: 'src/queues/send.ts',
+        find: 'if (receiver === this.#transaction.group && delayMs === 0) {',
+        replace: 'if (receiver === this.#transaction.group) {',
+      },
+    ],
+  },
+  {
+    id: 'Q14',
+    title: 'a delayed message is handled a second before it is due',
+    edits: [
+      {
+        file: 'src/queues/take.ts',
+        find: 'if (due !== undefined && due > this.#now) {',
+        replace: 'if (due !== undefined && due > this.#now + 1_000_000) {',
+      },
+      {
+        file: 'src/queues/take.ts',
+        find: 'messages.every(({ due = now }) => due <= now),',
+        replace: 'messages.every(({ due = now }) => due <= now + 1_000_000),',
+      },
+    ],
+  },
 ]

@@ -107,6 +107,7 @@ export class QueueWorkload {
     const { options } = this.#parts
     for (let i = 1; i <= options.queues.sessionCount; i++) this.#startSession(`mail-${i}`)
     for (let i = 1; i <= options.queues.handlerCount; i++) this.#startHandler(`hand-${i}`, 1)
+    if (options.queues.redriveMeanMicros) void this.#redriveEarly().catch(this.#parts.onFailed)
   }
 
   /** The operation under way is brought to its end; handlers go on. */
@@ -170,6 +171,24 @@ export class QueueWorkload {
     await client.close()
   }
 
+  /** The same while handlers still fail, by somebody who does not know better. */
+  async #redriveEarly(): Promise<void> {
+    const { world, coverage, options } = this.#parts
+    const random = world.random.fork('early postmaster')
+    const { client } = this.#connect('early', 1, random)
+    while (!this.#isEnding) {
+      await world.sleep(1 + random.exponential(options.queues.redriveMeanMicros ?? 0))
+      try {
+        const count = await client.queues.deadLetters(random.pick(queueNames)).redriveAll()
+        if (count > 0) coverage.count('queues: redriven while handlers fail', count)
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error
+        coverage.count(`queues: redrive ${error.code}`)
+      }
+    }
+    await client.close()
+  }
+
   async #until(isSo: () => boolean): Promise<void> {
     while (!isSo()) await this.#parts.world.sleep(looksMicros)
   }
@@ -207,14 +226,19 @@ export class QueueWorkload {
     const { world, options, tell, onFailed } = this.#parts
     const { attemptsMax, batch, concurrency, retryMs, lifeMeanMicros } = options.queues
     const random = world.random.fork(`${name} life ${life}`)
-    const { client, process } = this.#connect(name, life, random)
+    const { client, clock, process } = this.#connect(name, life, random)
     const common = { batch, concurrency, attemptsMax, retryMs, retryMaxMs: 1_000 }
     const handlers = queueNames.map((queue) =>
       client.queues.handle({
         queue,
         ...common,
         timeoutMs: patienceMs,
-        handle: (transaction, messages) => this.#handle(queue, transaction, messages),
+        handle: (transaction, messages) => {
+          for (const { message } of messages) {
+            this.#checker.onCalled(Buffer.from(message.body).toString(), clock.wallMicros())
+          }
+          return this.#handle(queue, transaction, messages)
+        },
         onFailed: (_group, error) => {
           if (!(error instanceof Unhandled) && !this.#isOfTheWorld(error)) onFailed(error)
         },

@@ -7,7 +7,7 @@ import { AppendWorkload, type NamedReplica } from './append-workload.ts'
 import { CellIndexWorkload } from './cell-index-workload.ts'
 import { CellWorkload } from './cell-workload.ts'
 import { judgeHistory } from './checkers/history-checker.ts'
-import type { SeenClock } from './checkers/clock-checker.ts'
+import { lookAtClocks } from './seen-clocks.ts'
 import type { Referee } from './checkers/referee.ts'
 import { majorityOf } from '../src/placement/placement.ts'
 import { setsOf } from './endpoints.ts'
@@ -46,8 +46,6 @@ const drainMicros = 500 * second
 /** For a core to write and read every group, through each of its nodes. */
 const coreMicros = 60 * second
 const convergeMicros = 120 * second
-/** For a node to ask the others for their clocks a few times. */
-const clocksMicros = 15 * second
 /** Events between two looks at whether the replicas agree. */
 const convergenceLookEvents = 64
 
@@ -358,20 +356,9 @@ class Run {
   }
 
   /** Each node knows by now how its clock is off, and goes by the others' where that is too much. */
-  async #lookAtClocks(): Promise<void> {
-    const { world, hosts, judge } = this.#cluster
+  #lookAtClocks(): Promise<void> {
     const { clockLeadMsMax } = this.#options.limits
-    const sets = setsOf(hosts.length, this.#options.setCount)
-    const seen = sets.map((set) => (): readonly SeenClock[] => {
-      const all = hosts.flatMap((host) =>
-        set.some((one) => one === host.name) ? seenClockOf(host) : [],
-      )
-      // Where one is missing, the others may not know.
-      return all.length === set.length ? all : []
-    })
-    const isKnown = (): boolean => seen.every((of) => judge.clocks.isWell(of(), clockLeadMsMax))
-    await world.run(() => this.#isBroken() || isKnown(), world.nowMicros + clocksMicros)
-    for (const of of seen) judge.clocks.onWell(of(), clockLeadMsMax)
+    return lookAtClocks(this.#cluster, this.#options.setCount, clockLeadMsMax)
   }
 
   /** Behind all writes: what is there then is handled, and the workers leave. */
@@ -510,13 +497,4 @@ class Run {
       ...detail,
     }))
   }
-}
-
-function seenClockOf({ name, reading, program }: SimCluster['hosts'][number]): SeenClock[] {
-  if (reading === undefined || program === undefined) return []
-  const { clocks } = program.replica
-  const { isClockAhead, isClockBehind } = clocks.status(reading)
-  const { wall } = reading
-  const said = { isAhead: isClockAhead, isBehind: isClockBehind }
-  return [{ node: name, wall, held: clocks.held(reading), ...said }]
 }

@@ -5,6 +5,7 @@
 import { checkLimits, defaultLimits, leaseMsMin, type Limits } from '../src/base/limits.ts'
 import { agendaBounds, type AgendaBounds } from '../src/txn/agenda-worker.ts'
 import type { ClockSkew } from './clock.ts'
+import { coreOf, drawBehind } from './behind-draw.ts'
 import { drawPriorities, type PriorityOptions } from './priorities.ts'
 import { SeededRandom } from './random.ts'
 import { nodeName } from './endpoints.ts'
@@ -32,6 +33,8 @@ export interface QueueOptions {
   /** How long a handler's process lives; 0: to the end. */
   readonly lifeMeanMicros: number
   readonly hasPoison: boolean
+  /** Between two times that all dead letters are brought back while handlers fail; absent: never. */
+  readonly redriveMeanMicros?: number
   readonly batch: number
   readonly concurrency: number
   readonly attemptsMax: number
@@ -167,7 +170,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
       priorities: drawPriorities(priorityRandom, usualMicrosOf(link, disk), faultRates),
     }),
     faultRates: leases.leaseMs === 0 ? faultRates : withHonestClocks(faultRates),
-    healing: drawHealing(random.fork('healing'), nodeCount),
+    healing: { ...drawHealing(random.fork('healing'), nodeCount), ...coreOf(skews) },
     relay: drawRelay(random.fork('relay')),
     skews,
     limits: { ...limits, ...leases, ...drawBatches(random) },
@@ -305,6 +308,7 @@ function drawQueues(random: SeededRandom): QueueOptions {
     handlerCount: random.int(1, 3),
     lifeMeanMicros: random.pick([0, second, 5 * second]),
     hasPoison: random.chance(500_000),
+    ...drawEarly(random.fork('early')),
     batch: random.pick([1, 2, 20]),
     concurrency: random.pick([1, 4]),
     attemptsMax: random.int(3, 4),
@@ -314,6 +318,10 @@ function drawQueues(random: SeededRandom): QueueOptions {
     receivedMax: random.pick([1, 2, 1_000]),
     deliveryTimeoutMs: random.pick([100, 1_000, 10_000]),
   }
+}
+
+function drawEarly(random: SeededRandom): Pick<QueueOptions, 'redriveMeanMicros'> {
+  return random.chance(600_000) ? { redriveMeanMicros: random.pick([second / 2, 2 * second]) } : {}
 }
 
 function drawPast(
@@ -397,22 +405,6 @@ function drawSkew(random: SeededRandom, switches: Switches): ClockSkew {
     offsetMicros: isOn('offset', switches) ? own.offset : 0,
     driftPpm: isOn('drift', switches) ? own.drift : 0,
     timerLatenessMicros: isOn('lateness', switches) ? own.lateness : 0,
-  }
-}
-
-/** Of the runs, those in which some nodes of a set, no majority, are behind the others by seconds to hours. */
-const behindRate = 120_000
-
-function drawBehind(random: SeededRandom, skews: ClockSkew[], switches: Switches): void {
-  const lag = random.pick([2, 30, 900, 10_800]) * second
-  const isDrawn = random.chance(behindRate) && isOn('clock-behind', switches)
-  for (const [place, skew] of skews.entries()) {
-    // Of each set of three the first, of one of five the second as well, now and then.
-    const isOne = place % 3 === 0 && (place === 0 || skews.length === 6)
-    const isSecond = skews.length === 5 && place === 1 && random.chance(500_000)
-    const lagMicros = random.int(lag / 2, lag)
-    if (!isDrawn || !(isOne || isSecond)) continue
-    skews[place] = { ...skew, offsetMicros: skew.offsetMicros - lagMicros }
   }
 }
 

@@ -154,6 +154,9 @@ export class TriggerWorkload {
     await Promise.all(stops)
     coverage.count('triggers: handlers called', this.#checker.calls)
     coverage.count('triggers: cells marked', this.#checker.marks)
+    const { replays, inOrder } = this.#checker
+    if (replays > 0) coverage.count('triggers: replay forgets', replays)
+    if (inOrder > 0) coverage.count('triggers: a shard was given on in order', inOrder)
   }
 
   /** While nobody does anything for long, no worker is there either: its heartbeat is never idle. */
@@ -287,10 +290,20 @@ export class TriggerWorkload {
     })
   }
 
-  async #called(cell: TriggerCell, { process, random }: Connected): Promise<void> {
+  async #called(
+    cell: TriggerCell,
+    { process, random }: Connected,
+    generation: number,
+  ): Promise<void> {
     const { coverage } = this.#parts
     const { shard, addedId } = cell
-    this.#checker.onCalled(shard, addedId)
+    const by = {
+      ...{ worker: process.name, generation, isOver: false },
+      isAlive: () => process.isAlive,
+    }
+    const call = this.#checker.onCalled(shard, addedId, by)
+    // One that takes longer has failed; it may still be at work, and nobody can help that.
+    process.schedule(handlerMs * 900, 'handler late', call.end)
     const micros = 1 + random.exponential(random.pick([100, 10_000, 200_000]))
     const isHung = !this.#isWell && random.chance(20_000)
     const isFailing = !this.#isWell && (random.chance(this.#failing) || isPoison(addedId))
@@ -299,11 +312,12 @@ export class TriggerWorkload {
       await new Promise<never>(() => undefined)
     }
     await new Promise<void>((resolve) => void process.schedule(micros, 'handler', resolve))
+    call.end()
     if (isFailing) {
       coverage.count('triggers: handler fails')
       throw new Error('the handler fails')
     }
-    this.#checker.onHandled(shard, addedId)
+    call.handled()
   }
 
   #bringUp(name: string, life: number): void {
@@ -311,12 +325,18 @@ export class TriggerWorkload {
     const connected = this.#connect(endpointOf(name, life))
     const { client, clock, random, process } = connected
     const [only] = this.#service.triggers
-    const handle = (cell: TriggerCell): Promise<void> => this.#called(cell, connected)
+    /** Under which each shard's last call was announced, just before it. */
+    const generations = new Map<number, number>()
+    const handle = (cell: TriggerCell): Promise<void> =>
+      this.#called(cell, connected, generations.get(cell.shard) ?? 0)
     const own = { ...this.#service, triggers: only === undefined ? [] : [{ ...only, handle }] }
     const tables = this.#tablesOf(connected)
     const ports = { cells: client.cells(datastore), tables, clock, random: random.fork('worker') }
     const { name: worker } = process
-    const onEvent = (event: TriggerEvent): void => this.#parts.tell(name, wordsOf(event))
+    const onEvent = (event: TriggerEvent): void => {
+      if (event.kind === 'calls') generations.set(event.cell.shard, event.claim.generation)
+      this.#parts.tell(name, wordsOf(event))
+    }
     const options = { limits: this.#limits, shards: this.#shards, worker, onEvent }
     const living = { name, life, process, worker: new Worker(own, ports, options) }
     this.#living.set(name, living)

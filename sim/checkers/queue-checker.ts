@@ -6,7 +6,8 @@
  * QUE-2  It is handled once, or dead, and what was handled adds up.
  * QUE-3  Those of one sender to one queue of one group, equally delayed, are handled in their order.
  * QUE-4  Once nobody sends, all are handled, and nothing is left on any agenda.
- * QUE-6  It is dead only when its handler has failed often enough.
+ * QUE-6  It is dead only when its handler has failed often enough, since it was brought back if it was dead before.
+ * QUE-7  It is handled no sooner than its delay after the commit that sent it.
  */
 import { topicOf, topicTextOf } from '../../src/base/agenda-key.ts'
 import { latin1 } from '../../src/base/bytes.ts'
@@ -34,6 +35,8 @@ export const totalKey = 'total'
 interface Known extends SentMessage {
   readonly stream: Known[]
   readonly sender: string
+  /** Of the commit that sent it. */
+  readonly sentAt: number
   handled: number
   /** Times that it died. */
   deaths: number
@@ -86,14 +89,25 @@ export class QueueChecker {
     this.#failures.set(name, (this.#failures.get(name) ?? 0) + 1)
   }
 
-  onEffect({ group, position, transaction }: ModelEffect): void {
+  /** A handler is called with the message; `now`: of its process's wall clock. */
+  onCalled(name: string, now: number): void {
+    const known = this.#messages.get(name)
+    if (known === undefined || known.delayMs === 0 || known.deaths > 0) return
+    const due = known.sentAt + known.delayMs * 1_000
+    const sentence = 'A message is handled before its delay is over.'
+    this.#check(now >= due, 'QUE-7', sentence, { name, now, due })
+    const isOwn = known.sender === known.receiver
+    this.#coverage.count(isOwn ? 'queues: own delayed called' : 'queues: delayed called')
+  }
+
+  onEffect({ group, position, timestamp, transaction }: ModelEffect): void {
     if (!this.#groups.has(group)) return
     const where = { group, position }
     let handledCount = 0
     let total: number | undefined
     for (const mutation of transaction.mutations) {
       const key = latin1(mutation.key)
-      if (key.startsWith(sentMark)) this.#onSent(group, key, mutation, where)
+      if (key.startsWith(sentMark)) this.#onSent(group, key, mutation, { ...where, timestamp })
       if (key.startsWith(handledMark)) handledCount += this.#onHandled(group, key, mutation, where)
       if (key === totalKey) total = Number(textOf(mutation))
       const topic = topicOf(topicTextOf(key) ?? '')
@@ -106,7 +120,12 @@ export class QueueChecker {
     this.#check(total === sum, 'QUE-2', sentence, { ...where, total, sum })
   }
 
-  #onSent(group: string, key: string, mutation: Mutation, where: object): void {
+  #onSent(
+    group: string,
+    key: string,
+    mutation: Mutation,
+    where: { readonly timestamp: number },
+  ): void {
     const run = textOf(mutation)
     const messages = this.#runs.get(`${key.slice(sentMark.length)} ${run}`)
     const sentence = 'The log holds a transaction that no sender made.'
@@ -116,7 +135,8 @@ export class QueueChecker {
       const streamName = JSON.stringify([group, receiver, queue, delayMs])
       const stream = this.#streams.get(streamName) ?? []
       this.#streams.set(streamName, stream)
-      const known = { ...message, stream, sender: group, handled: 0, deaths: 0 }
+      const { timestamp: sentAt } = where
+      const known = { ...message, stream, sender: group, sentAt, handled: 0, deaths: 0 }
       stream.push(known)
       this.#messages.set(name, known)
       this.#open += 1
@@ -170,7 +190,8 @@ export class QueueChecker {
     this.#check(isTried, 'QUE-6', early, { ...where, name, failures })
     if (known.deaths === 0) this.#open -= 1
     known.deaths += 1
-    this.#coverage.count('queues: dead')
+    this.#failures.delete(name)
+    this.#coverage.count(known.deaths > 1 ? 'queues: dead again' : 'queues: dead')
   }
 
   /** Everybody has done their work: nothing is left. */

@@ -8,6 +8,8 @@
  * TRIG-4  The generation of an offset never goes back, and under one it has one owner.
  * TRIG-5  An assignment gives a shard to one worker, under a generation that no other had it by.
  * TRIG-6  No trigger runs with more marked cells than its threshold.
+ * TRIG-7  The count of marked cells is that of their rows, in the offset always, and in the service at the end.
+ * TRIG-8  A shard is at work in one worker at a time, unless that was missed for a lease; there, one cell.
  */
 import { latin1 } from '../../src/base/bytes.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
@@ -26,7 +28,12 @@ type Fields = Readonly<Record<string, unknown>>
 interface ShardFacts {
   /** Cells of the trigger's column: added ids, rising. */
   readonly cells: number[]
+  /** Since the last replay that went behind them. */
   readonly handled: Set<number>
+  /** Those that were handled some time. */
+  readonly called: Set<number>
+  /** Counts replays. */
+  replays: number
   readonly marked: Set<number>
   /** Those that were marked some time: a replay takes a mark away before who passed it knows. */
   readonly passed: Set<number>
@@ -36,6 +43,22 @@ interface ShardFacts {
 interface Holder {
   readonly owner: string
   readonly generation: number
+}
+
+/** Who calls a handler. */
+export interface Caller {
+  readonly worker: string
+  readonly generation: number
+  isAlive(): boolean
+  isOver: boolean
+}
+
+/** A call under way. */
+export interface Called {
+  /** It ends, or its time is over. */
+  end(): void
+  /** It ends well. */
+  handled(): void
 }
 
 const schema = compileSchema(cellVersion)
@@ -56,6 +79,15 @@ export class TriggerChecker {
   readonly #holders = new Map<number, Holder>()
   /** By the names of cells. */
   readonly #addedIds = new Map<string, number>()
+  readonly #atWork = new Map<number, readonly Caller[]>()
+  /** Workers whose row was taken away, and the newest generation then. */
+  readonly #missed = new Map<string, number>()
+  #generation = 0
+  /** What the service counts. */
+  toldMarked = 0
+  /** Times that a replay went back, and that a shard was given on by one who gave it up. */
+  replays = 0
+  inOrder = 0
   /** Times that a call was made, and cells marked: what a run reached. */
   calls = 0
   marks = 0
@@ -101,11 +133,12 @@ export class TriggerChecker {
     for (const one of rows) if (one.table === 'TriggerOffset') this.#onOffset(one.key, one.row)
   }
 
-  /** A handler is called. */
-  onCalled(shard: number, addedId: number): void {
+  /** A handler is called. The call is over when `end` is called, or its process is gone. */
+  onCalled(shard: number, addedId: number, by: Caller): Called {
+    this.#onAtWork(shard, by)
     const facts = this.#of(shard)
     this.calls += 1
-    const isPassed = (id: number): boolean => facts.handled.has(id) || facts.passed.has(id)
+    const isPassed = (id: number): boolean => facts.called.has(id) || facts.passed.has(id)
     const left = facts.cells.find((id) => id < addedId && !isPassed(id))
     this.#check(
       left === undefined,
@@ -113,11 +146,29 @@ export class TriggerChecker {
       'A handler is called for a cell while one before it is not done with.',
       { shard, addedId, left },
     )
+    const { replays } = facts
+    const end = (): void => void (by.isOver = true)
+    return { end, handled: () => this.#onHandled(facts, addedId, replays) }
   }
 
-  /** And ends well. */
-  onHandled(shard: number, addedId: number): void {
-    this.#of(shard).handled.add(addedId)
+  #onAtWork(shard: number, by: Caller): void {
+    const before = (this.#atWork.get(shard) ?? []).filter((one) => !one.isOver && one.isAlive())
+    const isMissed = ({ worker, generation }: Caller): boolean =>
+      (this.#missed.get(worker) ?? -1) >= generation
+    const other = isMissed(by) ? undefined : before.find((one) => !isMissed(one))
+    this.#check(
+      other === undefined,
+      'TRIG-8',
+      'A handler is called for a shard in which another call is under way.',
+      { shard, by: by.worker, other: other?.worker, of: [by.generation, other?.generation] },
+    )
+    this.#atWork.set(shard, [...before, by])
+  }
+
+  /** A call ends well. What was replayed meanwhile is to be handled again. */
+  #onHandled(facts: ShardFacts, addedId: number, replays: number): void {
+    facts.called.add(addedId)
+    if (facts.replays === replays) facts.handled.add(addedId)
   }
 
   /** Everything was to be handled by now. */
@@ -126,10 +177,15 @@ export class TriggerChecker {
     this.#check(open.length === 0, 'TRIG-2', 'A cell was not handled, and is not marked.', { open })
     const late = 'An offset is not where its trigger has come to.'
     this.#check(behind.length === 0, 'TRIG-2', late, { behind })
+    const { markedCount: rows, toldMarked: told } = this
+    const wrong = 'A service has been told of another number of marked cells than there are.'
+    this.#check(told === rows, 'TRIG-7', wrong, { told, rows })
   }
 
   get isDrained(): boolean {
-    return this.open.length === 0 && this.behind.length === 0
+    return (
+      this.open.length === 0 && this.behind.length === 0 && this.markedCount === this.toldMarked
+    )
   }
 
   #onRow({ table, key, row }: { table: string; key: Fields; row: Fields | undefined }): void {
@@ -142,6 +198,8 @@ export class TriggerChecker {
         return this.#onService(key, row)
       case 'Trigger':
         return this.#onTrigger(key, row)
+      case 'TriggerWorker':
+        return this.#onWorker(key, row)
       default:
     }
   }
@@ -185,6 +243,16 @@ export class TriggerChecker {
     const before = facts.offset
     facts.offset = row
     const after = numberOf(row, 'after')
+    const isBack = after < numberOf(before, 'after')
+    if (isBack && numberOf(row, 'revision') > numberOf(before, 'revision')) {
+      facts.replays += 1
+      for (const id of [...facts.handled]) if (id > after) facts.handled.delete(id)
+      this.replays += 1
+    }
+    const marked = numberOf(row, 'marked')
+    const count = 'The count of marked cells in an offset is not that of their rows.'
+    const rows = facts.marked.size
+    this.#check(marked === rows, 'TRIG-7', count, { shard, marked, rows })
     const passed = facts.cells.find((id) => id <= after && !isDone(facts, id))
     this.#check(
       passed === undefined,
@@ -217,13 +285,16 @@ export class TriggerChecker {
           'A shard is given to a worker under a generation that has had an owner.',
           { shard, before, owner, generation },
         )
+        if (!isSame && before !== undefined && !this.#missed.has(before.owner)) this.inOrder += 1
         this.#holders.set(shard, { owner, generation })
+        this.#generation = Math.max(this.#generation, generation)
       }
     }
   }
 
   #onTrigger(key: Fields, row: Fields | undefined): void {
     if (!this.#isOwn(key) || row === undefined) return
+    this.toldMarked = numberOf(row, 'marked')
     const over = numberOf(row, 'marked') - numberOf(row, 'forgiven')
     this.#check(
       row['state'] !== 'running' || over <= numberOf(row, 'marks_max'),
@@ -231,6 +302,12 @@ export class TriggerChecker {
       'A trigger runs with more marked cells than its threshold.',
       row,
     )
+  }
+
+  /** Who is taken away was missed for a lease, or has left. */
+  #onWorker(key: Fields, row: Fields | undefined): void {
+    if (key['service'] !== this.#parts.service || row !== undefined) return
+    this.#missed.set(String(key['worker']), this.#generation)
   }
 
   #contextOf(group: string): GroupContext | undefined {
@@ -248,6 +325,8 @@ export class TriggerChecker {
       facts = {
         cells: [],
         handled: new Set(),
+        called: new Set(),
+        replays: 0,
         marked: new Set(),
         passed: new Set(),
         offset: undefined,

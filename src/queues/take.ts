@@ -46,6 +46,10 @@ export async function take(
   transaction.relyOn(messages.map(({ key }) => key))
   const isTakenOnce = new Set(messages.map(({ id }) => id)).size === messages.length
   assert(isTakenOnce, 'QUE-2: a transaction takes a message once')
+  assert(
+    messages.every(({ due = now }) => due <= now),
+    'QUE-7: a message is taken before its delay is over',
+  )
   const later = [atOnce.nextAt, delayed.nextAt].filter((at) => at !== undefined)
   const nextAt = later.length === 0 ? undefined : Math.min(...later)
   const isCut = messages.length > 0 && (atOnce.isCut || delayed.isCut)

@@ -158,7 +158,7 @@ test('a message to its own group is there with the commit, and needs no delivery
   expect([...kept]).toEqual([[group('a'), ['mine']]])
 })
 
-test('a delayed message is handled when it is due, and equal delays keep their order', async () => {
+test('QUE-7: a delayed message is handled when it is due, and equal delays keep their order', async () => {
   const post = new Post()
   const kept = keeper(post)
   const delayed = (body: string, delayMs: number) => ({

@@ -180,7 +180,7 @@ test('workers share the shards; what one that died had is taken over from the st
   await two.stop()
 })
 
-test('a worker that leaves hands its shards over at once, and no cell is handled twice', async () => {
+test('TRIG-8: a worker that leaves hands its shards over at once, and no cell is handled twice', async () => {
   const bench = new TriggerBench()
   const a = noting(() => bench.cluster.bench.world.sleep(50_000))
   const b = noting()
@@ -238,7 +238,7 @@ test('shards that cannot be reached, more than are opened at once, keep no other
   await living.stop()
 })
 
-test('by hand: pause, resume, skip and replay, from any place', async () => {
+test('TRIG-7: by hand: pause, resume, skip and replay, from any place', async () => {
   const bench = new TriggerBench()
   const { admin } = bench
   const handled = noting(

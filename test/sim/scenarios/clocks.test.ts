@@ -1,4 +1,4 @@
-/** Wall clocks that are ahead of the others: whose time a group goes by. */
+/** Wall clocks that are ahead of the others, or behind them: whose time a group goes by. */
 import { expect, test } from 'vitest'
 import { epochMicros } from '../../../sim/clock.ts'
 import { ledByFirst, run, threeNodes, type Story } from './story.ts'
@@ -24,7 +24,7 @@ test('CLOCK-1: a leader whose clock is an hour ahead takes no group ahead with i
   for (const position of [1, 2]) {
     const proposal = story.first({ verb: 'does', kind: 'propose', position })
     expect(proposal.who).toBe('n1')
-    expect(stampAt(story, position)).toBeLessThanOrEqual(proposal.timeMicros + leadMicros)
+    expect(stampAt(story, position)).toBeLessThanOrEqual(proposal.timeMicros + leadMicros + 10_000)
   }
   // Else each would be refused as out of date: their requests are dated by the client's clock.
   expect(story.whenNoted('c2', 'BASE/1 is written')).toBeLessThan(1_600)
@@ -54,4 +54,17 @@ test('CLOCK-1: a node that is ahead of one other alone goes by its own clock', a
   )
   expect(stampAt(story, 1)).toBeGreaterThanOrEqual(1_500_000)
   expect(stampAt(story, 1)).toBeLessThan(1_600_000)
+})
+
+test('CLOCK-2: a leader whose clock is an hour behind goes by the others, and takes what clients date', async () => {
+  const story = await run(
+    threeNodes('CLOCK-2: an hour behind')
+      .skew('n1', { offsetMicros: -hour })
+      .at(100)
+      .put('c1', { refKey: 0 }),
+  )
+  const proposal = story.first({ verb: 'does', kind: 'propose', position: 1 })
+  expect(proposal.who).toBe('n1')
+  expect(stampAt(story, 1)).toBeGreaterThanOrEqual(proposal.timeMicros - leadMicros - 10_000)
+  expect(story.whenNoted('c1', 'BASE/0 is written')).toBeLessThan(200)
 })
