@@ -253,7 +253,7 @@ export const nodeMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'K01',
+    id: 'S71',
     title: 'a clock that is behind is not noticed',
     edits: [
       {
@@ -264,7 +264,7 @@ export const nodeMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'K02',
+    id: 'S72',
     title: 'a node whose clock is behind goes by its own',
     edits: [
       {
@@ -275,7 +275,7 @@ export const nodeMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'K03',
+    id: 'S73',
     title: 'a client whose request looks too long by the clock of a node is refused for good',
     edits: [
       {

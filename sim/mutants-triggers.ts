@@ -186,17 +186,6 @@ export const triggerMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'R15',
-    title: 'who has the shard does not learn of a replay, and goes on where it was',
-    edits: [
-      {
-        file: 'src/triggers/offset-store.ts',
-        find: "      if (row.revision !== held.revision) return { kind: 'moved', offset: row }\n",
-        replace: '',
-      },
-    ],
-  },
-  {
     id: 'R16',
     title: 'a shard is given up while its handler is at work',
     edits: [
@@ -204,17 +193,6 @@ export const triggerMutants: readonly Mutant[] = [
         file: 'src/triggers/worker.ts',
         find: '    await Promise.all(this.#runs.map((run) => run.quiet()))\n',
         replace: '    await Promise.resolve()\n',
-      },
-    ],
-  },
-  {
-    id: 'R17',
-    title: 'a shard that comes back is worked on beside what is still at work in it',
-    edits: [
-      {
-        file: 'src/triggers/trigger-run.ts',
-        find: '    this.#open(run, this.#stopping.get(shard))\n',
-        replace: '    this.#open(run, undefined)\n',
       },
     ],
   },
