@@ -85,6 +85,7 @@ function optionsShape(): unknown {
       purges: optional(0),
       readBack: optional(0),
       gateways: optional(gatewayShape),
+      queues: { ...calm.workload.queues, redriveMeanMicros: optional(0) },
     },
     link: { ...calm.link, far: optional(0), farFactor: optional(0) },
     times: optional(noTimes),

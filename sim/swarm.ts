@@ -33,7 +33,7 @@ export interface QueueOptions {
   /** How long a handler's process lives; 0: to the end. */
   readonly lifeMeanMicros: number
   readonly hasPoison: boolean
-  /** Between two times that all dead letters are brought back while handlers fail; absent: never. */
+  /** Between two times that all dead letters are brought back while handlers fail; 0: never. */
   readonly redriveMeanMicros?: number
   readonly batch: number
   readonly concurrency: number
@@ -308,7 +308,7 @@ function drawQueues(random: SeededRandom): QueueOptions {
     handlerCount: random.int(1, 3),
     lifeMeanMicros: random.pick([0, second, 5 * second]),
     hasPoison: random.chance(500_000),
-    ...drawEarly(random.fork('early')),
+    redriveMeanMicros: random.fork('early').pick([0, 0, second / 2, 2 * second]),
     batch: random.pick([1, 2, 20]),
     concurrency: random.pick([1, 4]),
     attemptsMax: random.int(3, 4),
@@ -318,10 +318,6 @@ function drawQueues(random: SeededRandom): QueueOptions {
     receivedMax: random.pick([1, 2, 1_000]),
     deliveryTimeoutMs: random.pick([100, 1_000, 10_000]),
   }
-}
-
-function drawEarly(random: SeededRandom): Pick<QueueOptions, 'redriveMeanMicros'> {
-  return random.chance(600_000) ? { redriveMeanMicros: random.pick([second / 2, 2 * second]) } : {}
 }
 
 function drawPast(

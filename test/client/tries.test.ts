@@ -60,8 +60,33 @@ test('CELL-4: a node whose clock is ahead has not the last word of a put whose a
   expect(cluster.bench.log.entryCount()).toBe(1)
 })
 
-test('CELL-4: a put whose answer was lost is unknown when all the others say is that it is out of date', async () => {
+test('CLOCK-2: a node whose clock is ahead answers a put whose answer was lost, and refuses nothing by its clock', async () => {
   const cluster = createCluster({ aheadMs: { n1: elevenMinutes } })
+  const { world } = cluster.bench
+  const client = cluster.client({ tryTimeoutMs: 300 })
+  expect(await servingNode(cluster, client)).toBe('n2')
+  cluster.weather.cut('n2', 'client')
+  const writing = client.cells('trips').put({ ...base, body: 1 }, { timeoutMs: 1_500 })
+  expect(await settled(world, writing)).toMatchObject({ addedId: 1, created: true })
+  expect(cluster.bench.log.entryCount()).toBe(1)
+})
+
+test('CLOCK-2: a node whose clock is behind has a put taken to another one', async () => {
+  const cluster = createCluster({ aheadMs: { n2: -elevenMinutes } })
+  const { world } = cluster.bench
+  const client = cluster.client()
+  expect(await servingNode(cluster, client)).toBe('n2')
+  const cells = client.cells('trips')
+  const writing = cells.put({ ...base, body: 1 }, { timeoutMs: 5_000 })
+  expect(await settled(world, writing)).toMatchObject({ addedId: 1, created: true })
+  expect(sessionsOf(cluster)).toHaveLength(2)
+})
+
+test('CELL-4: a put whose answer was lost is unknown when all the others say is that it is out of date', async () => {
+  const expired: Answer = { kind: 'problem', problem: problem('expired', 'it is out of date') }
+  const wrap = (store: CellService, name: string): CellService =>
+    name === 'n1' ? answering(store, expired) : store
+  const cluster = createCluster({ wrap })
   const { world } = cluster.bench
   const client = cluster.client({ tryTimeoutMs: 300 })
   const cells = client.cells('trips')
