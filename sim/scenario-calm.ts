@@ -136,7 +136,14 @@ export function calmFor(nodeCount: number): SwarmOptions {
 }
 
 /** Members that go together: half of them would mean nothing. */
-const wholes: readonly string[] = ['healing', 'priorities', 'relay', 'times', 'workload.gateways']
+const wholes: readonly string[] = [
+  'healing',
+  'priorities',
+  'relay',
+  'times',
+  'workload.gateways',
+  'workload.heavy',
+]
 
 function leavesOf(value: unknown, path = ''): Map<string, unknown> {
   if (wholes.includes(path)) return new Map([[path, JSON.stringify(value)]])

@@ -3,7 +3,9 @@
  * and clients named exist and that the bounds do not contradict one another.
  */
 import { checkLimits } from '../src/base/limits.ts'
+import { defaultSliceLimits } from '../src/ports/turn-budget.ts'
 import { aroundNodes, clientName, nodeName } from './endpoints.ts'
+import type { HeavyOptions } from './heavy-draw.ts'
 import type { RunPlan } from './run.ts'
 import { calmOptions } from './scenario-calm.ts'
 import { endpointsOf, faultShapes } from './scenario-fault.ts'
@@ -75,6 +77,15 @@ const gatewayShape = {
   openMs: 0,
 }
 
+const heavyShape: HeavyOptions = {
+  bursts: 0,
+  polls: 0,
+  places: 0,
+  batchItems: 0,
+  waitMs: 0,
+  slices: defaultSliceLimits,
+}
+
 function optionsShape(): unknown {
   const calm = calmOptions(1)
   return {
@@ -85,6 +96,7 @@ function optionsShape(): unknown {
       purges: optional(0),
       readBack: optional(0),
       gateways: optional(gatewayShape),
+      heavy: optional(heavyShape),
       queues: { ...calm.workload.queues, redriveMeanMicros: optional(0) },
     },
     link: { ...calm.link, far: optional(0), farFactor: optional(0) },
