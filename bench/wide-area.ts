@@ -49,11 +49,12 @@ export class WideArea {
     this.#nodes = distances.map((_, region) => nodeName(region))
   }
 
+  /** A failure is noticed at once: when it is drawn, a gap says how much was drawn before, not what it costs. */
   static async open(distances: Distances): Promise<WideArea> {
     const calm = calmFor(distances.length)
     const options = {
       ...{ ...calm, nodeCount: distances.length },
-      link: { ...calm.link, between: waysOf(distances) },
+      link: { ...calm.link, noticeMeanMicros: 0, between: waysOf(distances) },
       disk: { writeMinMicros: 50, writeMeanMicros: 0 },
     }
     const cluster = makeCluster({ options, faults: [] }, {}, nobody)
