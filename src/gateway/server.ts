@@ -152,7 +152,7 @@ export class GatewayServer {
 
   #listen(): Promise<BoundServer> {
     const { config, files, logger, portFlag } = this.#options
-    const operations = operationRoutes(this.#self(), this.#metrics)
+    const operations = operationRoutes(this.#self(), this.#metrics, systemClock)
     const fetch: Serve = (request, socket) =>
       isOperation(request) ? operations.fetch(request) : this.#serve(request, socket)
     const { allowedHosts, allowedOrigins, answerBytesMax } = config.listener

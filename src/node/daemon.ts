@@ -207,7 +207,7 @@ export class Daemon {
 
   #listen({ connections }: FilesPlan): Promise<BoundServer> {
     const { config, files, logger, portFlag } = this.#options
-    const operations = operationRoutes(this.#self(), this.#metrics)
+    const operations = operationRoutes(this.#self(), this.#metrics, systemClock)
     const fetch: Serve = (request, socket) =>
       isOperation(request) ? operations.fetch(request) : this.#serve(request, socket)
     const { allowedHosts, allowedOrigins, answerBytesMax } =

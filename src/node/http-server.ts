@@ -21,6 +21,7 @@ import { guardUpgrades } from '../adapters/ws-router.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Listen } from './config-values.ts'
 import type { Figure } from './metrics.ts'
+import { OneByOne } from './one-by-one.ts'
 import { originGate, type GateRefusal } from './origin-gate.ts'
 import { forbiddenPage, problemContentType } from './refusals.ts'
 import { SlowExchanges } from './slow-exchanges.ts'
@@ -97,7 +98,10 @@ export async function listen(options: ListenOptions): Promise<BoundServer> {
   const refusalOf = refuser(options, refused)
   const slow = new SlowExchanges(systemClock, options.answerBytesMax)
   const connections = new Connections(options.connections, systemClock)
-  const handle = handler(options, refusalOf, slow, connections)
+  const inTurn = new OneByOne(systemClock)
+  const serve = handler(options, refusalOf, slow, connections)
+  const handle = (request: IncomingMessage, response: ServerResponse): void =>
+    inTurn.run(request.socket, response, () => serve(request, response))
   const how = serverOptions(times)
   const server =
     tls === undefined
@@ -119,7 +123,7 @@ export async function listen(options: ListenOptions): Promise<BoundServer> {
     server,
     url: `${tls === undefined ? 'http' : 'https'}://${host}:${port}`,
     connections,
-    figures: () => listenerFigures(connections, slow, refused),
+    figures: () => listenerFigures(connections, slow, { ...refused, ...inTurn.counts }),
     close: (graceMs) => {
       clearInterval(sweep)
       return close(server, sockets, graceMs)
@@ -212,7 +216,7 @@ function trackSockets(server: Server, connections: Connections): ReadonlySet<Soc
 function listenerFigures(
   connections: Connections,
   slow: SlowExchanges,
-  refused: RefusalCounts,
+  refused: Readonly<Record<string, number>>,
 ): readonly Figure[] {
   const { displaced, idle, refused: full } = connections.counts
   const { slowBodies, slowAnswers, answersForRoom } = slow.counts

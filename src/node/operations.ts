@@ -4,6 +4,7 @@
  * draining.
  */
 import { Hono } from 'hono'
+import type { Clock } from '../ports/clock.ts'
 import type { Figure, NodeMetrics } from './metrics.ts'
 import type { Check } from './status.ts'
 
@@ -70,7 +71,37 @@ export interface Self {
   figures(): readonly Figure[]
 }
 
-export function operationRoutes(self: Self, metrics: NodeMetrics): Hono {
+/**
+ * Pages that take a while to make, and that anybody may ask for as often as they like: one is shown for
+ * `agesPerMaking` times as long as it took, so that making them takes no more than that part of all time.
+ */
+const agesPerMaking = 20
+
+export function sharing<Page>(
+  clock: Pick<Clock, 'monotonicMs'>,
+  make: () => Promise<Page>,
+): () => Promise<Page> {
+  let page: Promise<Page> | undefined
+  let untilMs = 0
+  return () => {
+    const fromMs = clock.monotonicMs()
+    if (page !== undefined && fromMs < untilMs) return page
+    untilMs = Number.POSITIVE_INFINITY
+    page = make().finally(() => {
+      const nowMs = clock.monotonicMs()
+      untilMs = nowMs + agesPerMaking * (nowMs - fromMs)
+    })
+    return page
+  }
+}
+
+export function operationRoutes(
+  self: Self,
+  metrics: NodeMetrics,
+  clock: Pick<Clock, 'monotonicMs'>,
+): Hono {
+  const metricsPage = sharing(clock, () => metrics.page(self.figures()))
+  const statusPage = sharing(clock, async () => JSON.stringify(self.status()))
   const app = new Hono()
   app.get('/', (context) => {
     const paths = '/v1/datastores/… /openapi.json /livez /readyz?verbose /metrics /status'
@@ -89,9 +120,11 @@ export function operationRoutes(self: Self, metrics: NodeMetrics): Hono {
     const told = isVerbose || !isReady ? lines.join('') + verdict : verdict
     return context.text(told, isReady ? 200 : 503)
   })
-  app.get('/status', (context) => context.json(self.status()))
+  app.get('/status', async (context) =>
+    context.body(await statusPage(), 200, { 'content-type': 'application/json' }),
+  )
   app.get('/metrics', async (context) => {
-    const page = await metrics.page(self.figures())
+    const page = await metricsPage()
     return context.body(page.text, 200, { 'content-type': page.contentType })
   })
   return app

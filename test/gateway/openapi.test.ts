@@ -1,5 +1,6 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { systemClock } from '../../src/adapters/system-clock.ts'
 import { expect, test } from 'vitest'
 import { shardOf } from '../../src/cells/shard.ts'
 import { openApiDocument } from '../../src/gateway/openapi.ts'
@@ -69,7 +70,7 @@ test('every route of the applications is in the document, and every path of it i
     ...{ name: () => '', isAlive: () => true, checks: () => [] },
     ...{ status: () => ({}), figures: () => [] },
   }
-  const operations = operationRoutes(self, metrics)
+  const operations = operationRoutes(self, metrics, systemClock)
   metrics.close()
   const routed = [...app.routes, ...operations.routes]
     .filter(({ method, path }) => method !== 'ALL' && path !== '/openapi.json')

@@ -363,3 +363,47 @@ test('answers that wait are bounded together: the oldest goes for a newer one', 
   await until(() => sleepers.slice(3).every(({ bytesRead }) => bytesRead > large.length))
   expect(slow.counts).toEqual({ slowBodies: 0, slowAnswers: 0, answersForRoom: 3 })
 })
+
+test('of the requests of one connection each is begun when the one before it is answered', async () => {
+  const begun: string[] = []
+  let atWork = 0
+  let most = 0
+  const bound = await start({
+    fetch: async (asked) => {
+      begun.push(new URL(asked.url).pathname)
+      atWork += 1
+      most = Math.max(most, atWork)
+      await new Promise((resolve) => setTimeout(resolve, 2))
+      atWork -= 1
+      return new Response('ok')
+    },
+  })
+  const paths = Array.from({ length: 20 }, (_, at) => `/${at}`)
+  const socket = connect(portOf(bound), '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  let text = ''
+  socket.setEncoding('latin1').on('data', (piece: string) => (text += piece))
+  socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join(''))
+  await expect.poll(() => text.split('HTTP/1.1 200').length - 1, { timeout: 5_000 }).toBe(20)
+  expect(begun).toEqual(paths)
+  expect(most).toBe(1)
+})
+
+test('a connection that brings more requests than may wait is ended, and few of them are begun', async () => {
+  let begun = 0
+  const bound = await start({
+    fetch: () => {
+      begun += 1
+      return new Response('ok')
+    },
+  })
+  const socket = connect(portOf(bound), '127.0.0.1')
+  const gone = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  socket.on('error', () => undefined).resume()
+  socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(1_500))
+  await gone
+  expect(begun).toBeLessThan(1_500 / 2)
+  expect(bound.figures()).toContainEqual(
+    expect.objectContaining({ labels: { reason: 'hasty' }, value: 1 }),
+  )
+})
