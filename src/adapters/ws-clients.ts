@@ -105,6 +105,8 @@ export class WsClientListener<Frame> implements Transport<Frame> {
 export interface ClientDialerOptions<Frame> extends Omit<LinkContext<Frame>, 'counters'> {
   /** `http://host:port` of each node that may be asked; the endpoints' names, as given. */
   readonly urls: readonly string[]
+  /** The nodes there, by URL, where they are known: what the log calls them. */
+  readonly nodes?: ReadonlyMap<string, string>
   /** Absent: whichever cluster answers. */
   readonly cluster?: string
 }
@@ -119,7 +121,7 @@ export class WsClientDialer<Frame> implements Transport<Frame> {
   }
 
   start(handlers: TransportHandlers<Frame>): void {
-    const { urls, cluster = '' } = this.#options
+    const { urls, nodes, cluster = '' } = this.#options
     const context = { ...this.#options, counters: this.counters }
     for (const url of urls) {
       let isUp = false
@@ -129,7 +131,7 @@ export class WsClientDialer<Frame> implements Transport<Frame> {
         role: 'client',
         cluster,
         node: '',
-        name: url,
+        name: nodes?.get(url) ?? url,
         expected: { role: 'node', ...(cluster === '' ? {} : { cluster }) },
         info: () => handlers.self(),
         admit: ({ info, node, cluster }) => handlers.admit(url, { ...info, node, cluster }),
@@ -138,9 +140,9 @@ export class WsClientDialer<Frame> implements Transport<Frame> {
           handlers.onLink(url, 'up', { node: theirs.node })
         },
         onFrame: (_link, frame) => handlers.onFrame(url, frame),
-        onRefused: (reason, by) => {
+        onRefused: (reason, by, node) => {
           // A stranger's words, too: they end nothing, and are all that tells why there is no link.
-          handlers.onRefused(url, by === 'a stranger' ? `${reason} (so it says)` : reason)
+          handlers.onRefused(url, by === 'a stranger' ? `${reason} (so it says)` : reason, node)
         },
         onDown: () => {
           if (isUp) handlers.onLink(url, 'down', {})

@@ -80,9 +80,9 @@ export class WsDialer<Frame> {
         this.#failures = 0
         this.#parts.onUp(link, theirs)
       },
-      onRefused: (reason, by) => {
+      onRefused: (reason, by, node) => {
         this.#wasRefused = true
-        this.#parts.onRefused(reason, by)
+        this.#parts.onRefused(reason, by, node)
       },
       onDown: (link) => this.#onDown(link),
     })

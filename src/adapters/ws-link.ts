@@ -97,8 +97,11 @@ export interface LinkParts<Frame> {
   admit(theirs: Met): string | undefined
   onUp(link: WsLink<Frame>, theirs: Met): void
   onFrame(link: WsLink<Frame>, frame: Frame): void
-  /** The other side refused, or this side did: with the reason. Before `onDown`. */
-  onRefused(reason: string, by: Refuser): void
+  /**
+   * The other side refused, or this side did: with the reason. Before `onDown`. `node`: the one on the
+   * other side, as far as is known; empty of a client, and of who has said nothing.
+   */
+  onRefused(reason: string, by: Refuser, node: string): void
   /** Much was queued, and the other side has taken some of it. */
   onDrained?(): void
   /** Once, whether it was up or not. */
@@ -106,6 +109,8 @@ export interface LinkParts<Frame> {
 }
 
 const handshakeTimeoutMs = 2_000
+/** Of what the other side calls itself, in words about it. */
+const nodeCharsMax = 64
 /** A link on which no byte came for so many ticks, pings notwithstanding, is dead. */
 const silentTicksMax = 3
 const tickMs = 2_000
@@ -136,6 +141,8 @@ export class WsLink<Frame> {
     if (this.isUp) this.#parts.onDrained?.()
   }
   #theirs: Hello | undefined
+  /** The node on the other side: who is expected there, or who it says it is. */
+  #theirNode: string
   /** Bounds what comes before the other side's proof. */
   #bound: ByteBound | undefined
   #isProven = false
@@ -148,6 +155,7 @@ export class WsLink<Frame> {
   constructor(context: LinkContext<Frame>, parts: LinkParts<Frame>) {
     this.#context = context
     this.#parts = parts
+    this.#theirNode = parts.expected.node ?? ''
     const { side, role, cluster, node, socket } = parts
     const nonce = context.random.bytes(nonceBytes)
     this.#hello = { side, role, cluster, node, nonce, protocolMin, protocolMax }
@@ -178,7 +186,7 @@ export class WsLink<Frame> {
     if (bytes.length > frameBytesMax) {
       // The other side would close the link over it, each time it is sent.
       counters.framesDropped += 1
-      this.#context.log('frame too large to send', { link: this.#parts.name, bytes: bytes.length })
+      this.#log('frame too large to send', { bytes: bytes.length })
       return false
     }
     counters.framesSent += 1
@@ -223,7 +231,7 @@ export class WsLink<Frame> {
   /** There will be no link, for this reason: it is dialled again soon. */
   fail(reason: string): void {
     if (this.#isDown) return
-    this.#context.log('link broken', { link: this.#parts.name, reason })
+    this.#log('link broken', { reason })
     this.terminate()
   }
 
@@ -265,10 +273,10 @@ export class WsLink<Frame> {
 
   /** Whoever has not proven to be of the cluster is not believed: it could end this node. */
   #onRefused(reason: string): void {
-    this.#context.log('refused by the other side', { link: this.#parts.name, reason })
+    this.#log('refused by the other side', { reason })
     // What this side has found wrong itself says more than a stranger's answer to it.
     if (this.#hasRefused && !this.#isProven) return
-    this.#parts.onRefused(reason, this.#isProven ? 'them' : 'a stranger')
+    this.#parts.onRefused(reason, this.#isProven ? 'them' : 'a stranger', this.#theirNode)
   }
 
   #onFrame(bytes: Buffer): void {
@@ -301,6 +309,7 @@ export class WsLink<Frame> {
     if (this.#theirs !== undefined) return this.#malformed('a second hello')
     const isDialer = this.#hello.side === 'dialer'
     if (!isDialer) this.#say({ kind: 'hello', hello: this.#hello })
+    this.#theirNode = theirs.node.slice(0, nodeCharsMax)
     const problem = helloProblem(this.#hello, theirs, this.#parts.expected)
     if (problem !== undefined) return this.#refuse(problem)
     this.#theirs = theirs
@@ -366,11 +375,11 @@ export class WsLink<Frame> {
       if (this.#isDown) return
       this.#count()
       if (this.#silentTicks > silentTicksMax) {
-        this.#context.log('link closed: silent', { link: this.#parts.name })
+        this.#log('link closed: silent')
         return this.terminate()
       }
       if (this.#stuckTicks > stuckTicksMax) {
-        this.#context.log('link closed: what it is sent is not read', { link: this.#parts.name })
+        this.#log('link closed: what it is sent is not read')
         return this.terminate()
       }
       // Also while a large frame comes in: to its sender, who waits behind it, this is all that comes.
@@ -395,9 +404,9 @@ export class WsLink<Frame> {
   #refuse(reason: string): void {
     this.#hasRefused = true
     this.#context.counters.refused += 1
-    this.#context.log('link refused', { link: this.#parts.name, reason })
+    this.#log('link refused', { reason })
     this.#say({ kind: 'refuse', reason })
-    this.#parts.onRefused(reason, 'us')
+    this.#parts.onRefused(reason, 'us', this.#theirNode)
     void this.close('refused')
   }
 
@@ -414,13 +423,18 @@ export class WsLink<Frame> {
 
   #malformed(reason: string): void {
     this.#context.counters.malformed += 1
-    this.#context.log('link closed: malformed', { link: this.#parts.name, reason })
+    this.#log('link closed: malformed', { reason })
     void this.close('malformed')
+  }
+
+  #log(message: string, detail: { readonly [field: string]: unknown } = {}): void {
+    const node = this.#theirNode === '' ? {} : { node: this.#theirNode }
+    this.#context.log(message, { link: this.#parts.name, ...node, ...detail })
   }
 
   #onSlow(): void {
     if (this.isUp || this.#isDown) return
-    this.#context.log('link closed: no handshake in time', { link: this.#parts.name })
+    this.#log('link closed: no handshake in time')
     this.terminate()
   }
 
@@ -430,7 +444,7 @@ export class WsLink<Frame> {
     if ('code' in error && error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') {
       this.#context.counters.malformed += 1
     }
-    this.#context.log('link broken', { link: this.#parts.name, reason: error.message })
+    this.#log('link broken', { reason: error.message })
   }
 
   #onClose(): void {

@@ -67,7 +67,7 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
     })
     for (const peer of peers) {
       if (node >= peer.node) continue
-      const parts = this.#partsOf(handlers, peer.url, peer.node)
+      const parts = this.#partsOf(handlers, peer.node, peer.node)
       const target = { url: peer.url, path: peerPath }
       this.#dialers.push(new WsDialer(this.#context, { ...parts, ...target }))
     }
@@ -94,8 +94,8 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
         const peer = this.#peers.get(link)
         if (peer !== undefined) handlers.onFrame(peer, frame)
       },
-      onRefused: (reason, by) => {
-        if (by === 'them') handlers.onRefused(node ?? name, reason)
+      onRefused: (reason, by, theirNode) => {
+        if (by === 'them') handlers.onRefused(theirNode, reason)
       },
       onDown: (link) => this.#onDown(handlers, link),
     }

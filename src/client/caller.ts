@@ -140,7 +140,7 @@ export class Caller {
     ports.transport.start({
       self: () => ({}),
       admit: () => undefined,
-      onRefused: (node, reason) => this.#links.onRefused(node, reason),
+      onRefused: (...refused) => this.#links.onRefused(...refused),
       onLink: (node, state, info) => this.#onLink(node, state, info.node),
       onFrame: (node, frame) => this.#onFrame(node, frame),
     })

@@ -50,7 +50,7 @@ export class Links {
     this.#limits = limits
   }
 
-  /** Why the last node that would not have us would not. */
+  /** Why the last node that would not have us would not: by its id, since callers of a node may read this. */
   get refusal(): string | undefined {
     return this.#refusal
   }
@@ -89,8 +89,10 @@ export class Links {
     if (place !== undefined) place.isUp = false
   }
 
-  onRefused(endpoint: Endpoint, reason: string): void {
-    this.#refusal = `${endpoint}: ${reason}`
+  /** `named`: the id of the node there, as far as it has said. */
+  onRefused(endpoint: Endpoint, reason: string, named?: string): void {
+    const node = named ?? this.#places.get(endpoint)?.node
+    this.#refusal = node === undefined || node === '' ? reason : `node ${node}: ${reason}`
   }
 
   /** A try at this node begins. */

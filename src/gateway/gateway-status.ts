@@ -100,12 +100,10 @@ function messagesOf(parts: GatewayParts): readonly string[] {
   const messages: string[] = []
   if (parts.state === 'draining')
     messages.push('this gateway is stopping; requests go to the others')
-  for (const { id, url, isUp, breaker } of nodesOf(parts)) {
-    if (!isUp) messages.push(`node ${id} at ${url} cannot be reached: start it, or look at its log`)
+  for (const { id, isUp, breaker } of nodesOf(parts)) {
+    if (!isUp) messages.push(`node ${id} cannot be reached: start it, or look at its log`)
     else if (breaker === 'open') {
-      messages.push(
-        `node ${id} at ${url} has failed too often in a row, and is passed over for now`,
-      )
+      messages.push(`node ${id} has failed too often in a row, and is passed over for now`)
     }
   }
   return messages

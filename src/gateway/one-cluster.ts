@@ -23,7 +23,7 @@ export class OneCluster<Frame> implements Transport<Frame> {
     this.#transport.start({
       self: () => handlers.self(),
       admit: (peer, info) => this.#problem(info.cluster) ?? handlers.admit(peer, info),
-      onRefused: (peer, reason) => handlers.onRefused(peer, reason),
+      onRefused: (...refused) => handlers.onRefused(...refused),
       onLink: (peer, state, info) => handlers.onLink(peer, state, info),
       onFrame: (from, frame) => handlers.onFrame(from, frame),
     })

@@ -65,12 +65,14 @@ export function openLinks(options: LinksOptions): Links {
   const sets = [...new Set(config.nodes.map(({ set }) => set))]
   for (const [number, name] of sets.entries()) {
     if (name === own?.set) continue
-    const urls = config.nodes.filter(({ set }) => set === name).map(({ url }) => url)
+    const nodes = new Map(
+      config.nodes.filter(({ set }) => set === name).map(({ id, url }) => [url, id]),
+    )
     const codec = { encode: encodeClientFrame, decode: decodeClientFrame }
     const queueBytesMax = clientQueueBytesMax
     elsewhere.set(
       number,
-      new WsClientDialer<ClientFrame>({ ...common, codec, queueBytesMax, urls }),
+      new WsClientDialer<ClientFrame>({ ...common, codec, queueBytesMax, nodes, urls: [...nodes.keys()] }),
     )
   }
   return {

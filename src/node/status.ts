@@ -142,8 +142,8 @@ function messagesOf(
   if (state === 'draining') messages.push('this node is stopping; requests go to the others')
   if (replica?.failure !== undefined) messages.push(`this node failed: ${replica.failure}`)
   if (replica === undefined) return [...messages, 'the stores are being opened']
-  for (const { id, url, isUp } of nodes) {
-    if (!isUp) messages.push(`node ${id} at ${url} cannot be reached: start it, or look at its log`)
+  for (const { id, isUp } of nodes) {
+    if (!isUp) messages.push(`node ${id} cannot be reached: start it, or look at its log`)
   }
   if (canLose < 0) {
     messages.push(

@@ -25,8 +25,11 @@ export interface TransportHandlers<Frame> {
   self(): LinkInfo
   /** Checks a peer that wants a link: undefined to go on, else the reason it is told. */
   admit(peer: Endpoint, info: LinkInfo): string | undefined
-  /** The peer would not have us, for the reason it gave (such as `stale-disk`). */
-  onRefused(peer: Endpoint, reason: string): void
+  /**
+   * The peer would not have us, for the reason it gave (such as `stale-disk`). `node`: its id, where its
+   * endpoint goes by another name and it has said so.
+   */
+  onRefused(peer: Endpoint, reason: string, node?: string): void
   onLink(peer: Endpoint, state: 'up' | 'down', info: LinkInfo): void
   onFrame(from: Endpoint, frame: Frame): void
   /** A peer that much waited for has taken some of it. */
