@@ -60,6 +60,20 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`
 }
 
+const byteUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+
+/** Bytes as people say them: `512 B`, `3.4 MiB`, `120 GiB`. */
+export function byteText(bytes: number): string {
+  let value = bytes
+  let unit = 0
+  while (value >= 1024 && unit < byteUnits.length - 1) {
+    value /= 1024
+    unit += 1
+  }
+  const digits = unit === 0 || value >= 100 ? 0 : 1
+  return `${value.toFixed(digits)} ${byteUnits[unit] ?? ''}`
+}
+
 /** Columns padded to their widest text; the last one is left ragged. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = []

@@ -4,7 +4,7 @@
  */
 import type { Command } from 'commander'
 import { exitUnavailable, CliError } from './exit.ts'
-import { duration, print, printJson, say, styledData, table } from './output.ts'
+import { byteText, duration, print, printJson, say, styledData, table } from './output.ts'
 import { addUrlFlag, urlsOf } from './url-flags.ts'
 import type { Options } from './options.ts'
 
@@ -24,6 +24,8 @@ interface NodeReport {
   readonly version: string
   readonly uptimeSeconds: number
   readonly nodes: readonly { readonly id: string; readonly url: string }[]
+  /** Bytes; absent until they were measured, and of a gateway. */
+  readonly disk?: { readonly logBytes: number; readonly dataBytes: number }
   readonly messages: readonly string[]
 }
 
@@ -65,16 +67,22 @@ async function showStatus(options: Options): Promise<void> {
 function show(cluster: string, asked: readonly Asked[], spare: number): void {
   const verdict = spare < 0 ? 'has no majority' : `can lose ${spare} more ${nodesWord(spare)}`
   print(styledData('bold', `cluster ${cluster} ${verdict}`))
-  const head = ['node', 'state', 'up for', 'version', 'url']
+  const head = ['node', 'state', 'up for', 'version', 'log', 'data', 'url']
   const rows = asked.map(({ id, url, report }) => {
-    if (report === undefined) return [id, 'no answer', '', '', url]
-    const { state, ready, uptimeSeconds, version } = report
-    return [id, ready ? 'ready' : state, duration(uptimeSeconds * 1000), version, url]
+    if (report === undefined) return [id, 'no answer', '', '', '', '', url]
+    const { state, ready, uptimeSeconds, version, disk } = report
+    const upFor = duration(uptimeSeconds * 1000)
+    const bytes = [sizeText(disk?.logBytes), sizeText(disk?.dataBytes)]
+    return [id, ready ? 'ready' : state, upFor, version, ...bytes, url]
   })
   print(table([head, ...rows]))
   for (const { id, report } of asked) {
     for (const message of report?.messages ?? []) say(`${id}: ${message}`)
   }
+}
+
+function sizeText(bytes: number | undefined): string {
+  return bytes === undefined ? '-' : byteText(bytes)
 }
 
 function nodesWord(count: number): string {
@@ -103,5 +111,11 @@ function isReport(value: unknown): value is NodeReport {
   const hasNames = 'node' in value && 'cluster' in value && 'state' in value && 'version' in value
   const hasFigures = 'ready' in value && 'uptimeSeconds' in value
   const hasLists = 'nodes' in value && Array.isArray(value.nodes) && 'messages' in value
-  return hasNames && hasFigures && hasLists
+  return hasNames && hasFigures && hasLists && (!('disk' in value) || isDisk(value.disk))
+}
+
+function isDisk(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const { logBytes, dataBytes }: { logBytes?: unknown; dataBytes?: unknown } = value
+  return typeof logBytes === 'number' && typeof dataBytes === 'number'
 }

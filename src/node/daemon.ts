@@ -23,6 +23,7 @@ import { requestBytesMaxDefault } from './config.ts'
 import type { NodeConfig } from './node-config.ts'
 import type { ConfigFiles } from './config-load.ts'
 import { openDataFolder, resetData, type DataFolder } from './data-folder.ts'
+import { DiskWatch } from './disk-use.ts'
 import { drain } from './drain.ts'
 import { listen, type BoundServer, type Fetch, type Serve } from './http-server.ts'
 import { openLinks, type Links } from './links.ts'
@@ -77,6 +78,7 @@ export class Daemon {
   #server: BoundServer | undefined
   #stalls: Stalls | undefined
   #folder: DataFolder | undefined
+  #disk: DiskWatch | undefined
   #links: Links | undefined
   #node: Node | undefined
   #gateway: Fetch | undefined
@@ -155,6 +157,7 @@ export class Daemon {
       probeData: (data) => DataStore.open(data, { clock, trace, limits: config.limits }),
     })
     this.#folder = folder
+    this.#disk = new DiskWatch(config.data, clock)
     const sets = replicaSetsOf(config.nodes)
     if (folder.wasDataReset) this.#noteDataReset()
     this.#links = await this.#openLinks(this.#server)
@@ -276,6 +279,7 @@ export class Daemon {
       startedAtMs: this.#startedAtMs,
       nowMs: systemClock.monotonicMs(),
       dataResets: this.#dataResets,
+      disk: this.#disk?.use,
       replica: this.#node?.status().replica,
       queues: this.#node?.status().queues,
       buffer: this.#node?.status().buffer,
@@ -355,6 +359,7 @@ export class Daemon {
     await this.#links?.close()
     await closed
     await this.#folder?.close()
+    this.#disk?.stop()
     this.#stalls?.stop()
     this.#metrics.close()
     if (this.#isDataDamaged) {

@@ -72,7 +72,13 @@ export function openLinks(options: LinksOptions): Links {
     const queueBytesMax = clientQueueBytesMax
     elsewhere.set(
       number,
-      new WsClientDialer<ClientFrame>({ ...common, codec, queueBytesMax, nodes, urls: [...nodes.keys()] }),
+      new WsClientDialer<ClientFrame>({
+        ...common,
+        codec,
+        queueBytesMax,
+        nodes,
+        urls: [...nodes.keys()],
+      }),
     )
   }
   return {

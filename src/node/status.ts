@@ -7,6 +7,7 @@ import type { ReplicaStatus } from '../replica/replica-status.ts'
 import type { RelayFigures } from '../tables/index-relay.ts'
 import type { QueuesStatus } from './background.ts'
 import type { BufferCounts } from './buffering.ts'
+import type { DiskUse } from './disk-use.ts'
 import { mainSet, type NodeAddress } from './config-values.ts'
 import type { Figure } from './metrics.ts'
 
@@ -29,6 +30,8 @@ export interface StatusParts {
   readonly startedAtMs: number
   readonly nowMs: number
   readonly dataResets: number
+  /** Absent until it was measured. */
+  readonly disk?: DiskUse | undefined
   /** Absent while the stores are being opened. */
   readonly replica: ReplicaStatus | undefined
   /** Absent with it. */
@@ -53,6 +56,8 @@ export interface StatusReport {
   readonly canLose: number
   readonly nodes: readonly SeenNode[]
   readonly replica: Omit<ReplicaStatus, 'peers'> | undefined
+  /** Of the node's folder; absent until it was measured. */
+  readonly disk: DiskUse | undefined
   readonly queues: QueuesStatus | undefined
   /** Of global indexes: what this node has relayed, and with which lag. */
   readonly indexes: RelayFigures | undefined
@@ -84,6 +89,7 @@ export function statusReport(parts: StatusParts): StatusReport {
     canLose,
     nodes,
     replica: parts.replica && withoutPeers(parts.replica),
+    disk: parts.disk,
     queues: parts.queues,
     indexes: parts.indexes,
     messages: messagesOf(parts, nodes, canLose),
@@ -168,6 +174,15 @@ function messagesOf(
   return messages
 }
 
+function diskFigures(disk: DiskUse | undefined): readonly Figure[] {
+  if (disk === undefined) return []
+  const help = "Bytes of the files of the node's stores, as they were measured last."
+  const figure = (store: string, value: number): Figure => ({
+    ...{ name: 'trilithon_disk_bytes', help, value, labels: { store } },
+  })
+  return [figure('log', disk.logBytes), figure('data', disk.dataBytes)]
+}
+
 /** The same as figures, for `/metrics`. */
 export function statusFigures(parts: StatusParts): readonly Figure[] {
   const report = statusReport(parts)
@@ -188,6 +203,7 @@ export function statusFigures(parts: StatusParts): readonly Figure[] {
       value: parts.dataResets,
     },
   ]
+  figures.push(...diskFigures(parts.disk))
   for (const { id, isUp, isSelf } of report.nodes) {
     if (isSelf) continue
     const help = '1 when the peer is linked and heard of.'
