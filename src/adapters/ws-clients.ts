@@ -8,6 +8,7 @@ import type { Endpoint, Transport, TransportHandlers } from '../ports/transport.
 import type { Connections } from './connections.ts'
 import { WsDialer } from './ws-dialer.ts'
 import { WsLink, zeroCounters, type LinkContext, type TransportCounters } from './ws-link.ts'
+import { UnfinishedMessages, type Unfinished } from './unfinished.ts'
 import { clientPath, routeUpgrades } from './ws-router.ts'
 
 export interface ClientListenerOptions<Frame> extends Omit<LinkContext<Frame>, 'counters'> {
@@ -18,6 +19,8 @@ export interface ClientListenerOptions<Frame> extends Omit<LinkContext<Frame>, '
   readonly clientsMax: number
   /** Says whether the listener has room for one more of them. Absent: it has. */
   readonly connections?: Pick<Connections, 'prove'>
+  /** Bytes of messages that have come in part, of all clients. Absent: `unfinishedBytesMax`. */
+  readonly unfinishedBytesMax?: number
 }
 
 /** Handshakes under way beyond the clients that are linked, where the listener does not bound them. */
@@ -30,11 +33,13 @@ export class WsClientListener<Frame> implements Transport<Frame> {
   readonly #links = new Map<Endpoint, WsLink<Frame>>()
   /** Clients whose links are up. */
   readonly #linked = new Set<Endpoint>()
+  readonly #unfinished: UnfinishedMessages
   #named = 0
   #unroute: () => void = () => undefined
 
   constructor(options: ClientListenerOptions<Frame>) {
     this.#options = options
+    this.#unfinished = new UnfinishedMessages(options.unfinishedBytesMax)
   }
 
   start(handlers: TransportHandlers<Frame>): void {
@@ -44,6 +49,7 @@ export class WsClientListener<Frame> implements Transport<Frame> {
       const isFull = connections === undefined && this.#links.size >= clientsMax + handshakesMax
       if (isFull) return socket.terminate()
       const client = `c${(this.#named += 1)}`
+      let unfinished: Unfinished | undefined
       const link = new WsLink<Frame>(context, {
         socket,
         raw: () => raw,
@@ -58,16 +64,24 @@ export class WsClientListener<Frame> implements Transport<Frame> {
           if (this.#linked.size >= clientsMax) return `overloaded: ${clientsMax} clients have links`
           return handlers.admit(client, theirs.info) ?? connections?.prove(raw, 'client')
         },
-        onUp: () => {
+        onUp: (link) => {
           this.#linked.add(client)
+          unfinished = this.#unfinished.watch(raw, () => {
+            this.counters.endedForRoom += 1
+            link.fail('it had sent the longest at a message while too much of such had come')
+          })
           handlers.onLink(client, 'up', {})
         },
-        onFrame: (_link, frame) => handlers.onFrame(client, frame),
+        onFrame: (_link, frame) => {
+          unfinished?.finished()
+          handlers.onFrame(client, frame)
+        },
         onRefused: (reason, by) => {
           if (by === 'them') handlers.onRefused(client, reason)
         },
         onDrained: () => handlers.onDrained?.(client),
         onDown: () => {
+          unfinished?.release()
           this.#links.delete(client)
           if (this.#linked.delete(client)) handlers.onLink(client, 'down', {})
         },

@@ -46,6 +46,8 @@ export interface TransportCounters {
   framesSent: number
   framesReceived: number
   framesDropped: number
+  /** Links ended because too much of unfinished messages had come. */
+  endedForRoom: number
   bytesSent: number
   bytesReceived: number
 }
@@ -58,6 +60,7 @@ export function zeroCounters(): TransportCounters {
     framesSent: 0,
     framesReceived: 0,
     framesDropped: 0,
+    endedForRoom: 0,
     bytesSent: 0,
     bytesReceived: 0,
   }
