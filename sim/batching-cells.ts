@@ -57,6 +57,16 @@ export class BatchingCells implements CellCalls {
     return this.#cells.shardLog(...asked)
   }
 
+  batchGet(...asked: Parameters<CellCalls['batchGet']>): ReturnType<CellCalls['batchGet']> {
+    return this.#cells.batchGet(...asked)
+  }
+
+  batchShardLog(
+    ...asked: Parameters<CellCalls['batchShardLog']>
+  ): ReturnType<CellCalls['batchShardLog']> {
+    return this.#cells.batchShardLog(...asked)
+  }
+
   purgeShard(...asked: Parameters<CellCalls['purgeShard']>): Promise<PurgedPage> {
     return this.#cells.purgeShard(...asked)
   }

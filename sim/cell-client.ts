@@ -2,12 +2,14 @@
  * A client of the world: an application on the real client library. It puts cells, also where
  * others put theirs, reads on every path, and tells the checker what it was told.
  */
-import { canonicalJson, type Json } from '../src/cells/body.ts'
-import type { Cell, CellName } from '../src/cells/cell.ts'
-import { assert, unreachable } from '../src/base/assert.ts'
+import type { Json } from '../src/cells/body.ts'
+import type { CellName } from '../src/cells/cell.ts'
+import { assert } from '../src/base/assert.ts'
 import { retryByCode, StoreError } from '../src/base/errors.ts'
 import { hotShardOf as shardOf } from './hot-rows.ts'
-import type { CellChecker, ReadInfo, SeenCell } from './checkers/cell-checker.ts'
+import { drawRead, drawReadBack } from './cell-read-draw.ts'
+import { CellReads, textOf, type Asked } from './cell-reads.ts'
+import type { CellChecker } from './checkers/cell-checker.ts'
 import type { Coverage } from './coverage.ts'
 import type { PurgedPage } from '../src/client/options.ts'
 import type { CellCalls } from './history/record-client.ts'
@@ -55,13 +57,6 @@ export interface CellClientParts {
   tell(what: string): void
 }
 
-/** Leaves out who asks and when: whoever performs an operation knows. */
-type Asked = CellOperation extends infer O
-  ? O extends CellOperation
-    ? Omit<O, 'client' | 'atMicros'>
-    : never
-  : never
-
 type PurgeAsked = Extract<Asked, { readonly kind: 'purge' }>
 
 const columns = ['BASE', 'STATUS'] as const
@@ -70,24 +65,22 @@ const purgePageCells = 20
 /** Tries of one put, after each of which the application is told that it may try again. */
 const putTriesMax = 3
 const pageLimits = [1, 3, 20, 1000] as const
+/** Parts per million of reads: pages one after another, batches, logs since a time. */
+const rareReads = 350_000
 const half = 500_000
 /** Parts per million of bodies, while there are huge ones. */
 const hugeBodies = 50_000
 
-interface VersionRange {
-  readonly from: number
-  readonly limit: number
-  readonly reverse: boolean
-}
-
 export class CellClient {
   readonly #parts: CellClientParts
+  readonly #reads: CellReads
   #operation = 0
   #left = 0
   #isEnding = false
 
   constructor(parts: CellClientParts) {
     this.#parts = parts
+    this.#reads = new CellReads(parts, (error) => this.#codeOf(error, 'read'))
   }
 
   /** What is left to do of `run`. */
@@ -157,7 +150,8 @@ export class CellClient {
       assert(row !== undefined, 'cell-client: a shard has a row')
       const refKey = frontier.advance(row, columns[0])
       await this.#untilDone(() => this.#put({ rowKey: row, column: columns[0], refKey }))
-      await this.#untilDone(() => this.#readLog(shard, 0, 1000, true))
+      const all = { kind: 'log', shard, after: 0, limit: 1000, isCurrent: true } as const
+      await this.#untilDone(() => this.#reads.do(all))
     }
   }
 
@@ -193,13 +187,11 @@ export class CellClient {
   }
 
   /** Any replica will do: the session has been told of the cell, and is not shown less (CELL-5). */
-  async #readBack({ rowKey: row, ...name }: CellName): Promise<void> {
+  async #readBack(name: CellName): Promise<void> {
     const { random, options } = this.#parts
     const { readBack = 0 } = options
     const own = random.fork(`read back ${this.#left}`)
-    if (!own.chance(readBack)) return
-    if (own.chance(half)) await this.#do({ kind: 'get', isCurrent: false, row, ...partOf(name) })
-    else await this.#do({ kind: 'latest', isCurrent: false, row, column: name.column })
+    if (own.chance(readBack)) await this.#do(drawReadBack({ ...this.#parts, random: own }, name))
   }
 
   /** Mostly a body of its own; now and then one that others would write as well. */
@@ -253,8 +245,11 @@ export class CellClient {
     }
   }
 
+  /** Mostly one of a few plain reads; the others draw from a stream of their own. */
   #readSomewhere(): Promise<boolean> {
     const { random, rows, options, frontier } = this.#parts
+    const own = random.fork(`read what ${this.#left}`)
+    if (own.chance(rareReads)) return this.#readRarely(own)
     const row = random.pick(rows)
     const column = random.pick(columns)
     const isCurrent = !random.chance(options.anyReads)
@@ -278,6 +273,16 @@ export class CellClient {
     }
   }
 
+  /** What was read of several shards is, now and then, read again at once from any replica. */
+  async #readRarely(random: SeededRandom): Promise<boolean> {
+    const asked = drawRead({ ...this.#parts, random })
+    const isRead = await this.#do(asked)
+    if (isRead && asked.kind === 'gets' && random.chance(half)) {
+      await this.#do({ ...asked, isCurrent: false })
+    }
+    return isRead
+  }
+
   /** True when there is nothing left to try. */
   #do(asked: Asked): Promise<boolean> {
     const { name: client, world, onOperation } = this.#parts
@@ -287,20 +292,10 @@ export class CellClient {
         const { row: rowKey, column, refKey, body } = asked
         return this.#put({ rowKey, column, refKey }, body)
       }
-      case 'get':
-        return this.#readCell({ rowKey: asked.row, ...partOf(asked) }, asked.isCurrent)
-      case 'latest':
-        return this.#readLatest(asked.row, asked.column, asked.isCurrent)
-      case 'row':
-        return this.#readRow(asked.row, asked.isCurrent)
-      case 'versions':
-        return this.#readVersions(asked.row, asked.column, asked, asked.isCurrent)
-      case 'log':
-        return this.#readLog(asked.shard, asked.after, asked.limit, asked.isCurrent)
       case 'purge':
         return this.#purge(asked)
       default:
-        return unreachable(asked)
+        return this.#reads.do(asked)
     }
   }
 
@@ -337,89 +332,6 @@ export class CellClient {
     return random.int(random.chance(800_000) ? Math.max(0, highest - 5) : 0, highest)
   }
 
-  #readCell(name: CellName, isCurrent: boolean): Promise<boolean> {
-    const { cells, checker } = this.#parts
-    const { rowKey: row, column, refKey } = name
-    return this.#read(isCurrent, async (options, info) => {
-      const found = await cells.get(name, options)
-      const asked = { shard: shardOf(row), row, column, refKey }
-      this.#tellCells(found === undefined ? [] : [found])
-      checker.onGot(asked, found && seenOf(found), info)
-    })
-  }
-
-  #readLatest(row: string, column: string, isCurrent: boolean): Promise<boolean> {
-    const { cells, checker } = this.#parts
-    return this.#read(isCurrent, async (options, info) => {
-      const found = await cells.latest(row, column, options)
-      this.#tellCells(found === undefined ? [] : [found])
-      checker.onLatest(row, column, shardOf(row), found && seenOf(found), info)
-    })
-  }
-
-  #readRow(row: string, isCurrent: boolean): Promise<boolean> {
-    const { cells, checker } = this.#parts
-    return this.#read(isCurrent, async (options, info) => {
-      const { cells: found } = await cells.latestAll(row, options)
-      this.#tellCells(found)
-      for (const column of columns) {
-        const latest = found.find((cell) => cell.column === column)
-        checker.onLatest(row, column, shardOf(row), latest && seenOf(latest), info)
-      }
-    })
-  }
-
-  #readVersions(
-    row: string,
-    column: string,
-    { from, limit, reverse }: VersionRange,
-    isCurrent: boolean,
-  ): Promise<boolean> {
-    const { cells, checker } = this.#parts
-    const range = { from, limit, reverse }
-    return this.#read(isCurrent, async (options, info) => {
-      const page = await cells.versions(row, column, { from, limit, reverse, ...options })
-      this.#tellCells(page.cells)
-      checker.onVersions({ shard: shardOf(row), row, column }, range, page.cells.map(seenOf), info)
-    })
-  }
-
-  #readLog(shard: number, after: number, limit: number, isCurrent: boolean): Promise<boolean> {
-    const { cells, checker } = this.#parts
-    return this.#read(isCurrent, async (options, info) => {
-      const page = await cells.shardLog(shard, { after, limit, ...options })
-      this.#tellCells(page.cells)
-      checker.onShardRead(shard, { after, limit }, page.cells.map(seenOf), info)
-    })
-  }
-
-  #tellCells(found: readonly Cell[]): void {
-    const shown = found.slice(0, 5).map(({ column, refKey, addedId }) => {
-      return `${column}/${refKey} (added id ${addedId})`
-    })
-    const more = found.length > shown.length ? ` and ${found.length - shown.length} more` : ''
-    this.#parts.tell(`is shown ${shown.length === 0 ? 'nothing' : shown.join(', ')}${more}`)
-  }
-
-  /** True when an answer came. */
-  async #read(
-    isCurrent: boolean,
-    work: (
-      options: { readonly read: 'current' | 'any'; readonly timeoutMs: number },
-      info: ReadInfo,
-    ) => Promise<void>,
-  ): Promise<boolean> {
-    const { checker, name: client, options } = this.#parts
-    const info: ReadInfo = { client, startTick: checker.begin(), isCurrent }
-    try {
-      await work({ read: isCurrent ? 'current' : 'any', timeoutMs: options.timeoutMs }, info)
-      return true
-    } catch (error) {
-      this.#parts.tell(`is told ${this.#codeOf(error, 'read')} for its read`)
-      return false
-    }
-  }
-
   /** What the world may do is a StoreError; anything else is a bug and ends the run. */
   #codeOf(error: unknown, what: string): StoreError['code'] {
     if (!(error instanceof StoreError)) throw error
@@ -439,16 +351,4 @@ function partOf({ column, refKey }: Pick<CellName, 'column' | 'refKey'>): {
   readonly refKey: number
 } {
   return { column, refKey }
-}
-
-export function seenOf(cell: Cell): SeenCell {
-  const { rowKey: row, column, refKey, addedId, createdAt, body } = cell
-  const shard = shardOf(row)
-  return { shard, row, column, refKey, addedId, createdAt: String(createdAt), body: textOf(body) }
-}
-
-export function textOf(body: Json): string {
-  const text = canonicalJson(body)
-  assert(text.kind === 'ok', 'cell-client: a body is JSON')
-  return text.text
 }

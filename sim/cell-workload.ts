@@ -4,11 +4,13 @@ import type { Clock } from '../src/ports/clock.ts'
 import type { ClientFrame } from '../src/wire/client-message.ts'
 import { Client } from '../src/client/client.ts'
 import { BatchingCells } from './batching-cells.ts'
-import { CellClient, Frontier, textOf, type CellClientParts } from './cell-client.ts'
+import { CellClient, Frontier, type CellClientParts } from './cell-client.ts'
+import { textOf } from './cell-reads.ts'
 import type { CellChecker } from './checkers/cell-checker.ts'
 import { createClock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import { clientName, endpointOf } from './endpoints.ts'
+import { KnownColumns } from './history/cell-micros.ts'
 import { HistoryLog } from './history/history-log.ts'
 import type { History } from './history/operation.ts'
 import { recordCells, type CellCalls, type Sink } from './history/record-client.ts'
@@ -64,7 +66,7 @@ interface Living {
 
 /** What clients of one way to the cells have of their own. */
 type OwnParts = Pick<CellClientParts, 'options' | 'onOperation'> &
-  Pick<Sink, 'isSession' | 'mayBeItsOwn'>
+  Pick<Sink, 'isSession' | 'hasBatchSession' | 'mayBeItsOwn'>
 
 export class CellWorkload {
   readonly shards: readonly number[]
@@ -74,6 +76,7 @@ export class CellWorkload {
   readonly #rows: readonly string[]
   readonly #looks: SeededRandom
   readonly #log: HistoryLog
+  readonly #columns = new KnownColumns()
   /** Shards that may lose cells. */
   readonly #purged: ReadonlySet<number>
   #isEnding = false
@@ -239,6 +242,8 @@ export class CellWorkload {
     const { options } = this.#parts
     return this.#clientOf(name, random, cells, {
       options,
+      // Over HTTP answers to batches tell no positions.
+      hasBatchSession: http === undefined,
       mayBeItsOwn: (written) => http?.wasSentAgain(written) === true,
       onOperation: (operation) => {
         this.#parts.onOperation({ ...operation, client })
@@ -284,14 +289,16 @@ export class CellWorkload {
     name: string,
     random: SeededRandom,
     calls: CellCalls,
-    { isSession, mayBeItsOwn, ...own }: OwnParts,
+    { isSession, hasBatchSession, mayBeItsOwn, ...own }: OwnParts,
   ): CellClient {
     const { world, checker, coverage, load } = this.#parts
     const sink: Sink = {
       client: name,
       isSession,
+      hasBatchSession,
       mayBeItsOwn,
       log: this.#log,
+      columns: this.#columns,
       isPurged: (shard) => this.#purged.has(shard),
     }
     return new CellClient({

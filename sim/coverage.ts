@@ -71,6 +71,8 @@ const always: readonly string[] = [
   ...['gateway: PUT 201', 'gateway: PUT 200', 'gateway: PUT 409', 'gateway: PUT 504'],
   ...['gateway: batch of puts', 'gateway: batch of gets', 'gateway: query of an index'],
   ...['restart', 'lost-write', 'put again', 'intent sent again'],
+  ...['cells: any row', 'cells: any versions', 'cells: any log', 'cells: another page'],
+  ...['cells: batch of gets', 'cells: batch of logs', 'cells: any gets', 'cells: any logs'],
   ...['tables: committed', 'tables: read at', 'tables: read held open', 'tables: run again'],
   ...['queues: handled', 'queues: batch', 'queues: delayed', 'queues: dead', 'queues: redriven'],
   ...['queues: dead again', 'queues: redriven while handlers fail'],

@@ -6,7 +6,8 @@ import { StoreError } from '../src/base/errors.ts'
 import { errorOf, problem, valueOf, type Outcome } from '../src/base/problem.ts'
 import type { Json } from '../src/cells/body.ts'
 import type { Cell, CellName, NewCell, Written } from '../src/cells/cell.ts'
-import type { LogPage, Page, PurgedPage, ReadOptions } from '../src/client/options.ts'
+import type { LogPlace } from '../src/cells/operation.ts'
+import type { LogOptions, LogPage, Page, PurgedPage, ReadOptions } from '../src/client/options.ts'
 import { isoOf, timestampOf } from '../src/gateway/iso-time.ts'
 import type { CellJson } from '../src/gateway/render.ts'
 import { positionHeader } from '../src/gateway/session-position.ts'
@@ -34,6 +35,11 @@ type WrittenJson =
 
 interface PageJson {
   readonly cells: readonly CellJson[]
+}
+
+interface LogJson extends PageJson {
+  readonly shard: number
+  readonly next: number
 }
 
 interface FoundJson {
@@ -94,11 +100,14 @@ export class HttpCells implements CellCalls {
     return this.#oneCell(rowKey, `/cells/${rowKey}/${column}`, options)
   }
 
-  async latestAll(rowKey: string, options?: ReadOptions): Promise<Page<string>> {
-    const text = await this.#orNothing(rowKey, `/cells/${rowKey}`, options)
-    if (text === undefined) return { cells: [] }
-    const page: PageJson = JSON.parse(text)
-    return { cells: page.cells.map(cellOf) }
+  async latestAll(
+    rowKey: string,
+    options: Parameters<CellCalls['latestAll']>[1] = {},
+  ): Promise<Page<string>> {
+    const { from, limit } = options
+    const query = { ...(from !== undefined && { from }), ...(limit !== undefined && { limit }) }
+    const text = await this.#orNothing(rowKey, `/cells/${rowKey}`, options, query)
+    return text === undefined ? { cells: [] } : pageOf<string>(text)
   }
 
   async versions(
@@ -110,8 +119,7 @@ export class HttpCells implements CellCalls {
     const query = { all: true, from, limit, reverse }
     const shard = hotShardOf(rowKey)
     const told = await this.#read(`/cells/${rowKey}/${column}`, shard, options, query)
-    const page: PageJson = JSON.parse(textOf(told))
-    return { cells: page.cells.map(cellOf) }
+    return pageOf<number>(textOf(told))
   }
 
   async shardLog(
@@ -120,9 +128,8 @@ export class HttpCells implements CellCalls {
   ): Promise<LogPage> {
     const { after = 0, limit = 1000 } = options
     const told = await this.#read(`/shards/${shard}/cells`, shard, options, { after, limit })
-    const page: PageJson & { readonly next: number } = JSON.parse(textOf(told))
-    const { cells, next } = page
-    return { shard, next, cells: cells.map(cellOf) }
+    const page: LogJson = JSON.parse(textOf(told))
+    return logPageOf(page)
   }
 
   async purgeShard(
@@ -154,20 +161,38 @@ export class HttpCells implements CellCalls {
     })
   }
 
-  /** Current. One without a ref key is its column's latest. */
+  /** One without a ref key is its column's latest. */
   async batchGet(
     cells: readonly {
       readonly rowKey: string
       readonly column: string
       readonly refKey?: number
     }[],
+    { read = 'current' }: ReadOptions = {},
   ): Promise<readonly Outcome<Cell | undefined>[]> {
     const body = { cells: cells.map((one) => ({ ...one })) }
-    const told = await this.#ask('POST', '/cells:batchGet', { body })
+    const told = await this.#ask('POST', `/cells:batchGet?read=${read}`, { body })
     const { items }: ItemsJson<FoundJson> = JSON.parse(textOf(told))
     return items.map((item) =>
       outcomeOf(item, ({ cell }) => (cell === null ? undefined : cellOf(cell))),
     )
+  }
+
+  async batchShardLog(
+    places: readonly LogPlace[],
+    { read = 'current', limit = 1000 }: LogOptions = {},
+  ): Promise<readonly Outcome<LogPage>[]> {
+    const shards = places.map((place) => {
+      const { shard } = place
+      return place.kind === 'after'
+        ? { shard, after: place.addedId }
+        : { shard, since: isoOf(place.timestamp) }
+    })
+    const told = await this.#ask('POST', `/shards:batchGet?read=${read}`, {
+      body: { shards, limit },
+    })
+    const { items }: ItemsJson<LogJson> = JSON.parse(textOf(told))
+    return items.map((item) => outcomeOf(item, logPageOf))
   }
 
   async #oneCell(rowKey: string, path: string, options?: ReadOptions): Promise<Cell | undefined> {
@@ -182,8 +207,9 @@ export class HttpCells implements CellCalls {
     rowKey: string,
     path: string,
     options?: ReadOptions,
+    query: Readonly<Record<string, string | number>> = {},
   ): Promise<string | undefined> {
-    const told = await this.#read(path, hotShardOf(rowKey), options, {})
+    const told = await this.#read(path, hotShardOf(rowKey), options, query)
     return told.answer.status === 404 ? undefined : textOf(told)
   }
 
@@ -211,7 +237,7 @@ export class HttpCells implements CellCalls {
     const text = body === undefined ? {} : { body: JSON.stringify(body) }
     const headers = { ...position, ...(body !== undefined && json) }
     const request = { method, path: `/v1/datastores/${datastore}${path}`, headers, ...text }
-    const told = await caller.ask(request, method !== 'GET' && path !== '/cells:batchGet')
+    const told = await caller.ask(request, method !== 'GET' && !path.includes(':batchGet'))
     const at = this.#note(told)
     if (isKnown && at !== undefined) this.#parts.onPosition(shard ?? 0, seen, at)
     return told
@@ -258,6 +284,15 @@ function writtenOf(written: WrittenJson): Written {
 
 function cellOf({ createdAt, ...cell }: CellJson): Cell {
   return { createdAt: timeOf(createdAt), ...cell }
+}
+
+function pageOf<Next>(text: string): Page<Next> {
+  const { cells, next }: PageJson & { readonly next?: Next } = JSON.parse(text)
+  return { cells: cells.map(cellOf), ...(next !== undefined && { next }) }
+}
+
+function logPageOf({ shard, next, cells }: LogJson): LogPage {
+  return { shard, next, cells: cells.map(cellOf) }
 }
 
 function timeOf(text: string): number {

@@ -17,6 +17,7 @@ import { nodeMutants } from './mutants-node.ts'
 import { ownMutants } from './mutants-own.ts'
 import { paceMutants } from './mutants-pace.ts'
 import { queueMutants } from './mutants-queues.ts'
+import { sessionMutants } from './mutants-sessions.ts'
 import { tableMutants } from './mutants-tables.ts'
 import { copyMutants } from './mutants-copies.ts'
 import { timeMutants } from './mutants-time.ts'
@@ -196,4 +197,5 @@ export const mutants: readonly Mutant[] = [
   ...indexMutants,
   ...timeMutants,
   ...copyMutants,
+  ...sessionMutants,
 ]

@@ -25,9 +25,15 @@ const operationShapes: Readonly<Record<Operation['kind'], unknown>> = {
   put: { kind: 'put', client: '', atMicros: 0, row: '', column: '', refKey: 0, body: anything },
   get: { kind: 'get', ...reads, row: '', column: '', refKey: 0 },
   latest: { kind: 'latest', ...reads, row: '', column: '' },
-  row: { kind: 'row', ...reads, row: '' },
-  versions: { kind: 'versions', ...reads, row: '', column: '', from: 0, limit: 0, reverse: false },
-  log: { kind: 'log', ...reads, shard: 0, after: 0, limit: 0 },
+  row: { kind: 'row', ...reads, row: '', limit: optional(0) },
+  versions: {
+    kind: 'versions',
+    ...{ ...reads, row: '', column: '', from: 0, limit: 0, reverse: false },
+    isWhole: optional(false),
+  },
+  log: { kind: 'log', ...reads, shard: 0, after: 0, limit: 0, isWhole: optional(false) },
+  gets: { kind: 'gets', ...reads, rows: [''], column: '' },
+  logs: { kind: 'logs', ...reads, shards: [0], after: [0], limit: 0 },
   purge: {
     kind: 'purge',
     client: '',

@@ -36,12 +36,13 @@ export type CellOperation =
       readonly column: string
     }
   | {
-      /** The newest cell of every column. */
+      /** The newest cell of every column; with a limit, page by page. */
       readonly kind: 'row'
       readonly client: string
       readonly atMicros: number
       readonly isCurrent: boolean
       readonly row: string
+      readonly limit?: number
     }
   | {
       readonly kind: 'versions'
@@ -53,6 +54,8 @@ export type CellOperation =
       readonly from: number
       readonly limit: number
       readonly reverse: boolean
+      /** Page by page to the end; else one page. */
+      readonly isWhole?: boolean
     }
   | {
       readonly kind: 'log'
@@ -61,6 +64,27 @@ export type CellOperation =
       readonly isCurrent: boolean
       readonly shard: number
       readonly after: number
+      readonly limit: number
+      /** Page by page to the end; else one page. */
+      readonly isWhole?: boolean
+    }
+  | {
+      /** The newest cell of a column in several rows, at once. */
+      readonly kind: 'gets'
+      readonly client: string
+      readonly atMicros: number
+      readonly isCurrent: boolean
+      readonly rows: readonly string[]
+      readonly column: string
+    }
+  | {
+      /** A page of the log of several shards, at once; `after` is in their order. */
+      readonly kind: 'logs'
+      readonly client: string
+      readonly atMicros: number
+      readonly isCurrent: boolean
+      readonly shards: readonly number[]
+      readonly after: readonly number[]
       readonly limit: number
     }
   | {
@@ -119,6 +143,8 @@ export function describeAsked(operation: Operation): string {
   }
   const level = kind === 'put' || operation.isCurrent ? kind : `${kind} (any)`
   if (kind === 'log') return `${level} of shard ${operation.shard} after ${operation.after}`
+  if (kind === 'logs') return `${level} of shards ${operation.shards.join(', ')}`
+  if (kind === 'gets') return `${level} of ${operation.column} in ${operation.rows.length} rows`
   const row = `${level} of row ${operation.row.slice(0, 8)}`
   if (kind === 'row') return row
   if (kind === 'latest') return `${row} ${operation.column}`

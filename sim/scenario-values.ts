@@ -61,6 +61,12 @@ export function misfitOfOperation(operation: Operation): string | undefined {
     case 'log':
     case 'purge':
       return operation.shard < bucketCount ? undefined : `shard: expected below ${bucketCount}`
+    case 'logs': {
+      const isKnown = operation.shards.every((shard) => shard < bucketCount)
+      return isKnown ? undefined : `shards: expected below ${bucketCount}`
+    }
+    case 'gets':
+      return operation.rows.every(isUuid) ? undefined : 'rows: expected UUIDs'
     default:
       return isUuid(operation.row) ? undefined : 'row: expected a UUID'
   }

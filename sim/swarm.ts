@@ -244,7 +244,7 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
     tryTimeoutMs: random.pick([100, 500, 2_000]),
     listSessionCount: random.pick([0, 2, 4, 6]),
     listOperations: random.int(15, 40),
-    ...(random.fork('read back').chance(400_000) && { readBack: 400_000 }),
+    ...(random.fork('read back').chance(600_000) && { readBack: 500_000 }),
     ...drawPurges(random.fork('purges')),
     ...drawPast(random.fork('past')),
     ...drawTables(random.fork('tables')),

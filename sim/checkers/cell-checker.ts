@@ -225,6 +225,14 @@ export class CellChecker {
     }
   }
 
+  /** Where the next page begins, of one of at most `limit` columns or versions. */
+  onCursor(next: string | number, found: readonly SeenCell[], limit: number): void {
+    const shown = found.map(({ column, refKey }) => (typeof next === 'string' ? column : refKey))
+    const sentence = 'A page says where the next one begins, and has been there.'
+    const isFull = found.length > 0 && found.length <= limit
+    this.#check(isFull && !shown.includes(next), 'CELL-2', sentence, { next, shown, limit })
+  }
+
   /** A shard's cells after an added id. */
   onShardRead(
     shard: number,

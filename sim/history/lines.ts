@@ -7,7 +7,8 @@
  *
  * Micro-operations: ["append", key, element, index?], ["r", key, [element …] or null, {"after": index,
  * "more": true}?], ["w", key, version, value?], ["latest", key, version or null, value?],
- * ["get", key, version, whether it is there, value?]. An `unknown` outcome has no `end`.
+ * ["get", key, version, whether it is there, value?], ["range", key, from, to or null,
+ * [[version, value?] …] or null]. An `unknown` outcome has no `end`.
  */
 import type { Element, History, HistoryOperation, MicroOperation } from './operation.ts'
 
@@ -57,6 +58,11 @@ function tupleOf(micro: MicroOperation): readonly unknown[] {
       return ['latest', micro.key, micro.version ?? null, ...valueOf(micro.value)]
     case 'get':
       return ['get', micro.key, micro.version, micro.isPresent, ...valueOf(micro.value)]
+    case 'range': {
+      const { key, from, to = null, versions } = micro
+      const seen = versions?.map(({ version, value }) => [version, ...valueOf(value)]) ?? null
+      return ['range', key, from, to, seen]
+    }
   }
 }
 

@@ -47,6 +47,20 @@ export type MicroOperation =
       readonly isPresent: boolean
       readonly value?: Element
     }
+  /** Of the versions `from` to `to` these are there, and no others; none when nobody was told. */
+  | {
+      readonly kind: 'range'
+      readonly key: string
+      readonly from: number
+      /** Absent: to the highest. */
+      readonly to?: number
+      readonly versions?: readonly SeenVersion[]
+    }
+
+export interface SeenVersion {
+  readonly version: number
+  readonly value?: Element
+}
 
 /** `fail`: it did not happen and never will. `unknown`: it may have happened, or happen yet. */
 export type Outcome = 'ok' | 'fail' | 'unknown'

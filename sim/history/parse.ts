@@ -9,6 +9,7 @@ import type {
   Level,
   MicroOperation,
   Outcome,
+  SeenVersion,
 } from './operation.ts'
 
 export interface LineProblem {
@@ -117,8 +118,10 @@ function parseMicro(tuple: unknown): MicroOperation | string {
     case 'latest':
     case 'get':
       return parseRegister(name, String(key), rest)
+    case 'range':
+      return parseRange(String(key), rest)
     default:
-      return 'it must begin with "append", "r", "w", "latest" or "get"'
+      return 'it must begin with "append", "r", "w", "latest", "get" or "range"'
   }
 }
 
@@ -151,6 +154,22 @@ function parseRead(key: string, [elements, range]: readonly unknown[]): MicroOpe
     return 'what was read must be a list of texts and numbers, or null'
   }
   return { ...common, elements }
+}
+
+function parseRange(key: string, [from, to, seen]: readonly unknown[]): MicroOperation | string {
+  if (!isCount(from)) return 'a range must begin with a whole number from 0'
+  if (to !== null && !isCount(to)) return 'a range must end with a whole number from 0, or null'
+  const common = { kind: 'range', key, from, ...(to !== null && { to }) } as const
+  if (seen === null || seen === undefined) return common
+  if (!Array.isArray(seen)) return 'versions must be a list such as [[3, "c"]], or null'
+  const list: readonly unknown[] = seen
+  const versions = list.flatMap((one): SeenVersion[] => {
+    const [version, value]: readonly unknown[] = Array.isArray(one) ? one : []
+    return isCount(version) ? [{ version, ...optionalValue(value) }] : []
+  })
+  if (versions.length < list.length) return 'a version must be a list such as [3, "c"]'
+  const isOutside = versions.some(({ version }) => version < from || version > (to ?? Infinity))
+  return isOutside ? 'a version is outside its range' : { ...common, versions }
 }
 
 function optionalValue(value: unknown): { readonly value?: Element } {

@@ -1,6 +1,6 @@
 /** What is known of each register: who wrote which version, and who saw what. */
 import type { Anomalies } from './anomaly.ts'
-import type { Element, History, MicroOperation, Outcome } from './operation.ts'
+import type { Element, History, MicroOperation, Outcome, SeenVersion } from './operation.ts'
 import { quoted } from './words.ts'
 
 export interface RegisterView {
@@ -24,13 +24,12 @@ export function registersOf(
   anomalies: Anomalies,
 ): ReadonlyMap<string, RegisterFacts> {
   const registers = new Map<string, RegisterFacts>()
+  const ranges: RangeView[] = []
   const writes = new Map<RegisterFacts, Map<number, Write[]>>()
   const registerOf = (key: string): RegisterFacts => {
-    const known = registers.get(key)
-    if (known !== undefined) return known
-    const facts = { key, writers: new Map(), views: [], values: new Map() }
+    const facts = registers.get(key) ?? { key, writers: new Map(), views: [], values: new Map() }
+    if (!registers.has(key)) writes.set(facts, new Map())
     registers.set(key, facts)
-    writes.set(facts, new Map())
     return facts
   }
   for (const [operation, { micro, outcome }] of history.entries()) {
@@ -39,18 +38,51 @@ export function registersOf(
       const facts = registerOf(one.key)
       if (one.kind === 'write') {
         const byVersion = writes.get(facts)
-        const write = { operation, outcome, value: one.value }
-        byVersion?.set(one.version, [...(byVersion.get(one.version) ?? []), write])
+        const all = byVersion?.get(one.version) ?? []
+        byVersion?.set(one.version, [...all, { operation, outcome, value: one.value }])
       }
       if (outcome !== 'ok') continue
+      ranges.push(...rangeOf(facts, operation, one))
+      if (one.kind === 'range') continue
       noteView(facts, operation, one)
       noteValue(facts, operation, one, anomalies)
     }
   }
+  for (const range of ranges) noteValues(range, anomalies)
   for (const [facts, byVersion] of writes) {
     for (const [version, all] of byVersion) settleWriter(facts, version, all, anomalies)
   }
+  for (const range of ranges) noteRange(range)
   return registers
+}
+
+interface RangeView {
+  readonly facts: RegisterFacts
+  readonly operation: number
+  readonly from: number
+  readonly to: number
+  readonly versions: readonly SeenVersion[]
+}
+
+function rangeOf(facts: RegisterFacts, operation: number, micro: MicroOperation): RangeView[] {
+  if (micro.kind !== 'range' || micro.versions === undefined) return []
+  const { from, to = Infinity, versions } = micro
+  return [{ facts, operation, from, to, versions }]
+}
+
+function noteValues({ facts, operation, versions }: RangeView, anomalies: Anomalies): void {
+  for (const seen of versions) noteValue(facts, operation, seen, anomalies)
+}
+
+/** As if each version that is there, or that anybody wrote, had been asked for. */
+function noteRange({ facts, operation, from, to, versions }: RangeView): void {
+  const { views, writers } = facts
+  const seen = new Set(versions.map(({ version }) => version))
+  for (const version of new Set([...seen, ...writers.keys()])) {
+    if (version < from || version > to) continue
+    const isPresent = seen.has(version)
+    views.push({ operation, latest: undefined, asked: { version, isPresent } })
+  }
 }
 
 interface Write {
@@ -107,11 +139,9 @@ function noteView({ views }: RegisterFacts, operation: number, micro: MicroOpera
 function noteValue(
   { values, key }: RegisterFacts,
   operation: number,
-  micro: MicroOperation,
+  { version, value }: Partial<SeenVersion>,
   anomalies: Anomalies,
 ): void {
-  if (micro.kind === 'append' || micro.kind === 'read') return
-  const { version, value } = micro
   if (version === undefined || value === undefined) return
   const known = values.get(version)
   if (known === undefined) values.set(version, { value, operation })

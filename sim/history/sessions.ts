@@ -85,10 +85,27 @@ function* sightsOfRegister(history: History, register: RegisterFacts): Generator
     const what = `found ${version < 0 ? 'no version' : `version ${version}`} of ${key}`
     const atMost = isWhole ? version + 1 : Infinity
     if (isWhole || version >= 0) yield { operation, key, atLeast: version + 1, atMost, what }
+    if (asked !== undefined) yield sightOfVersion(key, operation, asked)
   }
   for (const [version, operation] of writers) {
     if (operation === undefined || history[operation]?.outcome !== 'ok') continue
     const what = `wrote version ${version} of ${key}`
     yield { operation, key, atLeast: version + 1, atMost: Infinity, what }
+    yield { operation, key: versionKey(key, version), atLeast: 1, atMost: Infinity, what }
   }
+}
+
+/** One version, which once seen stays. */
+function sightOfVersion(
+  key: string,
+  operation: number,
+  { version, isPresent }: { readonly version: number; readonly isPresent: boolean },
+): Sight {
+  const what = `found version ${version} of ${key}${isPresent ? '' : ' absent'}`
+  const [atLeast, atMost] = isPresent ? [1, Infinity] : [0, 0]
+  return { operation, key: versionKey(key, version), atLeast, atMost, what }
+}
+
+function versionKey(key: string, version: number): string {
+  return `${key}\n${version}`
 }

@@ -38,5 +38,12 @@ function microText(micro: MicroOperation): string {
       return `latest of ${micro.key} is ${micro.version === undefined ? 'none' : `version ${micro.version}`}`
     case 'get':
       return `version ${micro.version} of ${micro.key} is ${micro.isPresent ? 'there' : 'absent'}`
+    case 'range': {
+      const { key, from, to, versions } = micro
+      const stretch = `versions of ${key} from ${from}${to === undefined ? '' : ` to ${to}`}`
+      return versions === undefined
+        ? stretch
+        : `${stretch} are ${listText(versions.map(({ version }) => version))}`
+    }
   }
 }

@@ -1,0 +1,44 @@
+/** What a recorder of cells stands between: the calls of an application, and the history they go into. */
+import type { Written } from '../../src/cells/cell.ts'
+import type { ClientCells } from '../../src/client/cells.ts'
+import type { KnownColumns } from './cell-micros.ts'
+import type { HistoryLog, OpenOperation } from './history-log.ts'
+import type { Level, MicroOperation } from './operation.ts'
+
+/** The calls that an application makes. */
+export type CellCalls = Pick<
+  ClientCells,
+  | 'put'
+  | 'get'
+  | 'latest'
+  | 'latestAll'
+  | 'versions'
+  | 'shardLog'
+  | 'batchGet'
+  | 'batchShardLog'
+  | 'purgeShard'
+>
+
+export interface Sink {
+  /** The name of the session: one for each client, which remembers what it has seen. */
+  readonly client: string
+  readonly log: HistoryLog
+  /** False where nothing is promised from one call to the next: each is a session of its own. */
+  readonly isSession?: boolean | undefined
+  /** False where answers to batches do not tell what they have seen. */
+  readonly hasBatchSession?: boolean | undefined
+  /** Whether a put that found its cell may have found what an earlier try of its own wrote. */
+  readonly mayBeItsOwn?: ((written: Written) => boolean) | undefined
+  /** Shards that lose cells to purges are no lists: nothing is recorded of them. */
+  readonly isPurged?: (shard: number) => boolean
+  /** What any of the clients has put or seen; absent: of this one alone. */
+  readonly columns?: KnownColumns
+}
+
+/** An operation of the session, or of one that is nothing else. */
+export type Begin = (
+  micro: readonly MicroOperation[],
+  shard: number,
+  level: Level,
+  isOfSession?: boolean,
+) => OpenOperation
