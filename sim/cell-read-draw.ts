@@ -22,9 +22,15 @@ export function drawRead({ random, rows, options, checker }: ReadDrawParts): Ask
   const row = random.pick(rows)
   const column = random.pick(columns)
   const limit = random.pick(pageLimits)
-  switch (random.int(0, 4)) {
+  switch (random.int(0, 6)) {
     case 0:
       return { kind: 'row', isCurrent, row, limit: 1 }
+    case 4:
+    case 5: {
+      const shard = shardOf(row)
+      const time = drawTime(random, checker, shard)
+      return { kind: 'since', isCurrent, shard, time, limit }
+    }
     case 1: {
       const reverse = random.chance(half)
       const from = reverse ? Number.MAX_SAFE_INTEGER : 0
@@ -71,6 +77,13 @@ export function drawReadBack(
       return { kind: 'versions', isCurrent, row, column, ...range }
     }
   }
+}
+
+/** A moment beside that of a cell, or its own; of all times when no cell is known. */
+function drawTime(random: SeededRandom, checker: CellChecker, shard: number): number {
+  const highest = checker.highestAddedId(shard)
+  const after = checker.timeAfter(shard, random.int(Math.max(0, highest - 12), highest)) ?? 0
+  return Math.max(0, after + random.pick([-2, -1, -1, 0, 0, 1]))
 }
 
 function some(random: SeededRandom, rows: readonly string[]): readonly string[] {

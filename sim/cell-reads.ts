@@ -68,6 +68,8 @@ export class CellReads {
         return this.#readVersions(asked)
       case 'log':
         return this.#readLog(asked)
+      case 'since':
+        return this.#readSince(asked)
       case 'gets':
         return this.#readCells(asked)
       case 'logs':
@@ -161,6 +163,20 @@ export class CellReads {
   ): void {
     this.#tellCells(page.cells)
     this.#parts.checker.onShardRead(page.shard, range, page.cells.map(seenOf), info)
+  }
+
+  /** The first cell of the time or later, and what comes behind it. */
+  #readSince({ shard, time, limit, isCurrent }: Read<'since'>): Promise<boolean> {
+    const { cells, checker, coverage } = this.#parts
+    return this.#read(isCurrent, async (options, info) => {
+      const page = await cells.shardLog(shard, { since: time, limit, ...options })
+      coverage.count('cells: log since a time')
+      const [first] = page.cells
+      checker.onLogSince(shard, time, { next: page.next, first: first && seenOf(first) }, info)
+      // What is behind its first cell is a log like any other.
+      const after = first === undefined ? page.next : first.addedId - 1
+      this.#onLogPage(page, { after, limit }, info)
+    })
   }
 
   /** The latest of a column in several rows, one by one. */

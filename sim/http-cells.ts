@@ -126,8 +126,9 @@ export class HttpCells implements CellCalls {
     shard: number,
     options: Parameters<CellCalls['shardLog']>[1] = {},
   ): Promise<LogPage> {
-    const { after = 0, limit = 1000 } = options
-    const told = await this.#read(`/shards/${shard}/cells`, shard, options, { after, limit })
+    const { after = 0, since, limit = 1000 } = options
+    const place = since === undefined ? { after } : { since: isoOf(since) }
+    const told = await this.#read(`/shards/${shard}/cells`, shard, options, { ...place, limit })
     const page: LogJson = JSON.parse(textOf(told))
     return logPageOf(page)
   }

@@ -4,6 +4,7 @@
  * that nothing is reported without a bug.
  */
 import type { Edit, Mutant } from './mutant.ts'
+import { askedMutants } from './mutants-asked.ts'
 import { bufferMutants } from './mutants-buffer.ts'
 import { cellMutants } from './mutants-cells.ts'
 import { costMutants } from './mutants-cost.ts'
@@ -198,4 +199,5 @@ export const mutants: readonly Mutant[] = [
   ...timeMutants,
   ...copyMutants,
   ...sessionMutants,
+  ...askedMutants,
 ]

@@ -15,6 +15,7 @@ import { Comparison, type SimCluster } from './comparison.ts'
 import type { History } from './history/operation.ts'
 import { GatewayQueries } from './gateway-queries.ts'
 import { HeavyWorkload } from './heavy-workload.ts'
+import { IntentWorkload } from './intent-workload.ts'
 import { Gateways } from './gateways.ts'
 import { PastWorkload } from './past-workload.ts'
 import { QueueWorkload } from './queue-workload.ts'
@@ -155,7 +156,7 @@ class Run {
     this.#past = this.#makePast(onFailed)
     const onNetwork = {
       ...{ world, coverage, referee, judge, network: clientNetwork, tell, onFailed },
-      ...{ options: options.workload, nodes },
+      ...{ options: options.workload, nodes, indexes: judge.indexes },
       mayBeCorrupt: () => this.#mayBeCorrupt(),
     }
     const isInService = this.#isInService.bind(this)
@@ -163,10 +164,9 @@ class Run {
     this.#tables = new TableWorkload({ ...onNetwork, historyMs, isInService })
     this.#triggers = new TriggerWorkload({ ...onNetwork, load })
     this.#queues = new QueueWorkload(onNetwork)
-    const { indexes } = judge
-    this.#cellIndex = new CellIndexWorkload({ ...onNetwork, load, indexes, isInService })
+    this.#cellIndex = new CellIndexWorkload({ ...onNetwork, load, isInService })
     const queries = new GatewayQueries({ ...onNetwork, load, gateways: this.#gateways })
-    const asking = [queries, new HeavyWorkload(onNetwork)]
+    const asking = [queries, new HeavyWorkload(onNetwork), new IntentWorkload(onNetwork)]
     // Gateways first: the others ask them.
     const direct = [this.#gateways, ...asking, this.#blind, this.#lists, this.#past]
     this.#sessions = [...direct, this.#tables, this.#triggers, this.#queues, this.#cellIndex]

@@ -32,6 +32,7 @@ const operationShapes: Readonly<Record<Operation['kind'], unknown>> = {
     isWhole: optional(false),
   },
   log: { kind: 'log', ...reads, shard: 0, after: 0, limit: 0, isWhole: optional(false) },
+  since: { kind: 'since', ...reads, shard: 0, time: 0, limit: 0 },
   gets: { kind: 'gets', ...reads, rows: [''], column: '' },
   logs: { kind: 'logs', ...reads, shards: [0], after: [0], limit: 0 },
   purge: {

@@ -69,6 +69,16 @@ export type CellOperation =
       readonly isWhole?: boolean
     }
   | {
+      /** A page of the log of a shard, from a time on that cells are stamped with. */
+      readonly kind: 'since'
+      readonly client: string
+      readonly atMicros: number
+      readonly isCurrent: boolean
+      readonly shard: number
+      readonly time: number
+      readonly limit: number
+    }
+  | {
       /** The newest cell of a column in several rows, at once. */
       readonly kind: 'gets'
       readonly client: string
@@ -143,6 +153,7 @@ export function describeAsked(operation: Operation): string {
   }
   const level = kind === 'put' || operation.isCurrent ? kind : `${kind} (any)`
   if (kind === 'log') return `${level} of shard ${operation.shard} after ${operation.after}`
+  if (kind === 'since') return `${level} of shard ${operation.shard} from ${operation.time} on`
   if (kind === 'logs') return `${level} of shards ${operation.shards.join(', ')}`
   if (kind === 'gets') return `${level} of ${operation.column} in ${operation.rows.length} rows`
   const row = `${level} of row ${operation.row.slice(0, 8)}`

@@ -59,6 +59,7 @@ export function misfitOfOperation(operation: Operation): string | undefined {
     case 'lists':
       return oneOf(operation.group, ['p', 'q'], 'group') ?? misfitOfMicro(operation.micro)
     case 'log':
+    case 'since':
     case 'purge':
       return operation.shard < bucketCount ? undefined : `shard: expected below ${bucketCount}`
     case 'logs': {

@@ -233,6 +233,29 @@ export class CellChecker {
     this.#check(isFull && !shown.includes(next), 'CELL-2', sentence, { next, shown, limit })
   }
 
+  /**
+   * A log from a time on begins with the first cell of that time or a later one; `next` of an empty one is
+   * the last cell before it. Exact: cells are stamped in the order of their added ids.
+   */
+  onLogSince(
+    shard: number,
+    time: number,
+    { next, first }: { readonly next: number; readonly first: SeenCell | undefined },
+    { client }: ReadInfo,
+  ): void {
+    const isLate = first === undefined || Number(first.createdAt) >= time
+    const early = 'A log since a time begins with a cell of before.'
+    this.#check(isLate, 'CELL-3', early, { client, shard, time, first })
+    const upTo = first === undefined ? next : first.addedId - 1
+    for (const [addedId, name] of this.#shardOf(shard).names) {
+      const fact = this.#facts.get(name)
+      if (fact?.seen === undefined || addedId > upTo) continue
+      if (Number(fact.seen.cell.createdAt) < time || this.#mayBeGone(fact)) continue
+      const late = 'A log since a time leaves out a cell of that time or a later one.'
+      this.#check(false, 'CELL-3', late, { client, shard, time, upTo, missing: fact.seen.cell })
+    }
+  }
+
   /** A shard's cells after an added id. */
   onShardRead(
     shard: number,

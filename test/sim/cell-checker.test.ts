@@ -222,3 +222,32 @@ test('CELL-5: a session that is shown an earlier position than it named is found
   court.checker.onPosition('c1', 1, 7, 6)
   expect(court.rules).toEqual(['CELL-5'])
 })
+
+test('CELL-3: a log since a time begins with the first cell of that time, or later', () => {
+  const begun = (time: number, next: number, first?: SeenCell): string[] => {
+    const court = new Court()
+    for (const addedId of [1, 2, 3]) court.put(cell(addedId, addedId))
+    court.checker.onLogSince(1, time, { next, first }, court.reader())
+    return court.rules
+  }
+  expect(begun(1002, 2, cell(2, 2))).toEqual([])
+  expect(begun(0, 1, cell(1, 1))).toEqual([])
+  expect(begun(1004, 3)).toEqual([])
+  expect(begun(1003, 2, cell(2, 2))).toEqual(['CELL-3'])
+  expect(begun(1002, 3, cell(3, 3))).toEqual(['CELL-3'])
+  expect(begun(1003, 3)).toEqual(['CELL-3'])
+})
+
+test('CELL-2: a page that names a place it has shown, or that has room left, is found', () => {
+  const judged = (next: number | string, limit: number): string[] => {
+    const court = new Court()
+    court.put(cell(1, 1))
+    court.put(cell(2, 2))
+    court.checker.onCursor(next, [cell(1, 1), cell(2, 2)], limit)
+    return court.rules
+  }
+  expect(judged(3, 2)).toEqual([])
+  expect(judged(2, 2)).toEqual(['CELL-2'])
+  expect(judged('BASE', 2)).toEqual(['CELL-2'])
+  expect(judged(3, 1)).toEqual(['CELL-2'])
+})

@@ -32,6 +32,7 @@ const operations: readonly Operation[] = [
   { kind: 'row', ...read, row },
   { kind: 'versions', ...read, ...place, ...page },
   { kind: 'log', ...read, shard: 0, after: 0, limit: 10 },
+  { kind: 'since', ...read, shard: 0, time: 7, limit: 2 },
   { kind: 'gets', ...read, rows: [row], column: 'BASE' },
   { kind: 'logs', ...read, shards: [0, 1], after: [0, 3], limit: 2 },
   { kind: 'blind', client: 'blind-1', atMicros: 7_000, group: 'x', sequence: 1 },
@@ -133,13 +134,13 @@ const refusals: readonly (readonly [from: string, to: string, reason: string])[]
   ['["n1","n2"]', '["n1"]', 'plan.faults[1].pair 1: expected two different names'],
   ['["n1","n2"]', '["n1","n1"]', 'plan.faults[1].pair 1: expected two different names'],
   ['"client":"c1"', '"client":"c99"', 'plan.operations[0]: there is no c99'],
-  ['"client":"blind-1"', '"client":"c1"', 'plan.operations[8]: there is no c1'],
+  ['"client":"blind-1"', '"client":"c1"', 'plan.operations[9]: there is no c1'],
   [`"row":"${row}"`, '"row":"r"', 'plan.operations[0].row: expected a UUID'],
   ['"refKey":1', '"refKey":-1', 'plan.operations[0].refKey: is below zero'],
   ['"shard":0', '"shard":4096', 'plan.operations[5].shard: expected below 4096'],
-  ['"group":"x"', '"group":"z"', 'plan.operations[8].group: expected one of x, y'],
-  ['"list":"a"', '"list":"z"', 'plan.operations[9].micro[0].list: expected one of a, b'],
-  [',"element":"e1"', '', 'plan.operations[9].micro[0].element: is missing'],
+  ['"group":"x"', '"group":"z"', 'plan.operations[9].group: expected one of x, y'],
+  ['"list":"a"', '"list":"z"', 'plan.operations[10].micro[0].list: expected one of a, b'],
+  [',"element":"e1"', '', 'plan.operations[10].micro[0].element: is missing'],
   ['"c1":["n1","n2"]', '"c1":[]', 'plan.nodesByClient: a client knows one node or more'],
   ['"faults": [', '"faults": [null,', 'plan.faults[0].kind: expected one of'],
 ]
@@ -181,5 +182,5 @@ test('a calm world has no knobs; each option that is otherwise is one, and can b
   expect(knobsOf(calmed(odd, ['link.drop']))).toEqual(['endsWithRestart', 'link.tail'])
   expect(calmed(odd, knobsOf(odd))).toEqual(calm)
   const size = sizeOf({ options: odd, faults: sample.plan.faults, operations })
-  expect(size).toEqual({ faults: 3, operations: 10, knobs: 3, events: 16 })
+  expect(size).toEqual({ faults: 3, operations: 11, knobs: 3, events: 17 })
 })

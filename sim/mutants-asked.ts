@@ -1,0 +1,71 @@
+/** Planted bugs in what is asked for seldom: what became of an intent, and a log since a time. */
+import type { Mutant } from './mutant.ts'
+
+export const askedMutants: readonly Mutant[] = [
+  {
+    id: 'V05',
+    title: 'a log since a time leaves out the cells of that very time',
+    edits: [
+      {
+        file: 'src/cells/shard-log.ts',
+        find: 'if (entry.createdAt < time) low = entry.addedId',
+        replace: 'if (entry.createdAt <= time) low = entry.addedId',
+      },
+    ],
+  },
+  {
+    id: 'V06',
+    title: 'a log since the time of its last cell is empty',
+    edits: [
+      {
+        file: 'src/cells/shard-log.ts',
+        find: 'last === undefined || last.createdAt < time) return',
+        replace: 'last === undefined || last.createdAt <= time) return',
+      },
+    ],
+  },
+  {
+    id: 'V07',
+    title: 'an intent of a session that a group does not know is forgotten before its time',
+    edits: [
+      {
+        file: 'src/replica/intent-outcome.ts',
+        find: 'expiresAt !== undefined && timestamp <= expiresAt',
+        replace: 'expiresAt !== undefined && timestamp <= expiresAt - 2_000_000',
+      },
+    ],
+  },
+  {
+    id: 'V08',
+    title: 'what became of an intent is told by what the node happens to have',
+    edits: [
+      {
+        file: 'src/replica/driver.ts',
+        find: "    await this.read(group, 'current', timeoutMs)\n    return this.#replica.outcome",
+        replace: "    await this.read(group, 'any', timeoutMs)\n    return this.#replica.outcome",
+      },
+    ],
+  },
+  {
+    id: 'V09',
+    title: 'of an intent that its session has settled it is told that it is not in effect',
+    edits: [
+      {
+        file: 'src/replica/intent-outcome.ts',
+        find: "if (sequence < session.floor) return { kind: 'forgotten', position, timestamp }",
+        replace: "if (sequence < session.floor) return { kind: 'none', position, timestamp }",
+      },
+    ],
+  },
+  {
+    id: 'V10',
+    title: 'a session is forgotten two seconds before the last of its intents has expired',
+    edits: [
+      {
+        file: 'src/replication/apply.ts',
+        find: 'if (session.expiresAt < state.timestamp)',
+        replace: 'if (session.expiresAt < state.timestamp + 2_000_000)',
+      },
+    ],
+  },
+]
