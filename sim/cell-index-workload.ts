@@ -14,6 +14,7 @@ import { openCellTables } from '../src/cells/cell-table.ts'
 import type { NumberedIndex } from '../src/cells/index-definition.ts'
 import { shardOf } from '../src/cells/shard.ts'
 import { Client } from '../src/client/client.ts'
+import type { CellIndexEntry, IndexQueryOptions, IndexWhere } from '../src/client/cell-indexes.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { ClientFrame } from '../src/wire/client-message.ts'
 import { CellIndexLife } from './cell-index-life.ts'
@@ -189,7 +190,7 @@ export class CellIndexWorkload {
     const { referee, indexes, coverage, world } = this.#parts
     const [expected, found] = [
       live === undefined ? [] : await this.#expected(client),
-      live === undefined ? [] : await this.#found(client),
+      live === undefined ? [] : await this.#found(client, world.random.fork(`${node} pages`)),
     ]
     const clock = this.#clock(new SimProcess(world, `index-left-${node}`))
     const tables = openCellTables(client.groups, {
@@ -220,15 +221,18 @@ export class CellIndexWorkload {
     return entries
   }
 
-  async #found(client: Client): Promise<string[]> {
+  /** By pages that are smaller than what there is, in whatever order: cursors lead to the end. */
+  async #found(client: Client, random: SeededRandom): Promise<string[]> {
     const { fields, values } = this.#life.shape
     const shardField = fields[0]?.[1] ?? ''
+    const [, last] = fields.at(-1) ?? []
     const found: string[] = []
     for (const value of values) {
-      const { entries } = await client
-        .cells(datastore)
-        .index(name)
-        .query({ [shardField]: value })
+      const isSorted = random.chance(500_000)
+      const order = { ...(isSorted && last !== undefined && { order: last }) }
+      const asked = { limit: random.pick([1, 2, 3, 1_000]), reverse: random.chance(500_000) }
+      const entries = await allEntries(client, { [shardField]: value }, { ...order, ...asked })
+      if (entries.length > asked.limit) this.#parts.coverage.count(pagesMark(isSorted))
       for (const { rowKey, fields: held } of entries) {
         found.push(JSON.stringify([rowKey, ...fields.map(([, field]) => held[field])]))
       }
@@ -285,4 +289,30 @@ export class CellIndexWorkload {
     const limits = { ...own, ...longer }
     return new Client({ transport, clock, random: random.fork('chance') }, limits)
   }
+}
+
+function pagesMark(isSorted: boolean): string {
+  return isSorted ? 'cells: sorted pages of an index compared' : 'cells: pages of an index compared'
+}
+
+/** No index of such a world has more pages. */
+const pagesMax = 100
+
+/** All pages of a query; more than there can be are given as they are. */
+async function allEntries(
+  client: Client,
+  where: IndexWhere,
+  options: IndexQueryOptions,
+): Promise<readonly CellIndexEntry[]> {
+  const index = client.cells(datastore).index(name)
+  const entries: CellIndexEntry[] = []
+  let cursor: string | undefined
+  for (let page = 1; page <= pagesMax; page++) {
+    const place = cursor === undefined ? {} : { cursor }
+    const answer = await index.query(where, { ...options, ...place })
+    entries.push(...answer.entries)
+    cursor = answer.cursor
+    if (cursor === undefined) break
+  }
+  return entries
 }

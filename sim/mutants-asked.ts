@@ -1,4 +1,4 @@
-/** Planted bugs in what is asked for seldom: what became of an intent, and a log since a time. */
+/** Planted bugs in what is asked for seldom: what became of an intent, a log since a time, pages. */
 import type { Mutant } from './mutant.ts'
 
 export const askedMutants: readonly Mutant[] = [
@@ -65,6 +65,30 @@ export const askedMutants: readonly Mutant[] = [
         file: 'src/replication/apply.ts',
         find: 'if (session.expiresAt < state.timestamp)',
         replace: 'if (session.expiresAt < state.timestamp + 2_000_000)',
+      },
+    ],
+  },
+  {
+    id: 'X01',
+    title: 'a full page of an index says that nothing is behind it',
+    edits: [
+      {
+        file: 'src/cells/index-query.ts',
+        find: '    return cursor === undefined ? { entries } : { entries, cursor }\n  }\n\n  async sorted',
+        replace:
+          '    return entries.length === limit ? { entries } : { entries, cursor }\n  }\n\n  async sorted',
+      },
+    ],
+  },
+  {
+    id: 'X02',
+    title:
+      'an index that is asked in another order loses the last entry where it is a page by itself',
+    edits: [
+      {
+        file: 'src/cells/index-query.ts',
+        find: 'start + entries.length === all.length',
+        replace: 'start + entries.length >= all.length - (start > 0 ? 1 : 0)',
       },
     ],
   },
