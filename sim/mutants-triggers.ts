@@ -196,4 +196,16 @@ export const triggerMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'R17',
+    title:
+      'that the last mark of a shard is gone is told by who took it away alone, who may have died',
+    edits: [
+      {
+        file: 'src/triggers/shard-run.ts',
+        find: '    if (marked === 0 && wereNone && !this.#isMiscounted) return []\n',
+        replace: '    if (marked === 0) return []\n',
+      },
+    ],
+  },
 ]

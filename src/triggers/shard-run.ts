@@ -39,6 +39,8 @@ export interface ShardRunParts {
   mayRun(): boolean
   /** So many cells of the shard are marked. Resolves when the service knows, or cannot be told now. */
   report(shard: number, marked: number): Promise<void>
+  /** None of its cells is marked, as it is opened: the service may count some that its last worker died over. */
+  onNoneMarked(shard: number): void
   /** It can take more cells. */
   onReady(run: ShardRun): void
   /** A cell is done with, of the answer that it came in. */
@@ -72,6 +74,8 @@ export class ShardRun {
   #queue: Waiting[] = []
   #again: MarkedCell[] = []
   #peeked: Offset | undefined
+  /** The service counts cells that are not marked. */
+  #isMiscounted = false
   #offset: Offset | undefined
   /** The last cell that is done with, and the offset that is saved; undefined before the first page. */
   #done: number | undefined
@@ -117,6 +121,15 @@ export class ShardRun {
     this.#parts.onReady(this)
     // Cells that are to be tried again are looked for under a claim.
     if (row !== undefined && row.marked > 0) this.go()
+    else if (row !== undefined) this.#parts.onNoneMarked(shard)
+  }
+
+  /** The service counts cells of it that are not marked: it is told again, under a claim (TRIG-7). */
+  recount(): void {
+    this.#isMiscounted = true
+    const { claim, report } = this.#parts
+    if (this.#offset === undefined) this.go()
+    else void report(claim.shard, this.#offset.marked)
   }
 
   /** Nothing, when it was stopped or opened anew while it waited. */
@@ -182,7 +195,8 @@ export class ShardRun {
   }
 
   get #hasRetries(): boolean {
-    return this.#offset === undefined ? (this.#peeked?.marked ?? 0) > 0 : this.#again.length > 0
+    if (this.#offset !== undefined) return this.#again.length > 0
+    return this.#isMiscounted || (this.#peeked?.marked ?? 0) > 0
   }
 
   #mayRun(): boolean {
@@ -234,9 +248,11 @@ export class ShardRun {
     this.#asked += 1
   }
 
-  /** Says again how many there are, since who marked them may have died before it did. */
+  /** Says again how many there are, or that none is left, since who changed that may have died before it did. */
   async #lookForMarked({ marked }: Offset): Promise<MarkedCell[]> {
-    if (marked === 0) return []
+    const wereNone = (this.#peeked?.marked ?? 0) === 0
+    if (marked === 0 && wereNone && !this.#isMiscounted) return []
+    this.#isMiscounted = false
     const { offsets, claim, report } = this.#parts
     const found = await this.#untilDone(() => offsets.marked(claim.shard))
     await report(claim.shard, marked)

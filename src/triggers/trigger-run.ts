@@ -25,6 +25,8 @@ export interface TriggerRunParts {
   readonly limits: TriggerLimits
   /** Tells the service how many cells of a shard are marked, and gives the trigger's row then. */
   report(trigger: string, shard: number, marked: number): Promise<TriggerRow>
+  /** Shards of which the service counts marked cells. */
+  marks(trigger: string): Promise<readonly { readonly shard: number; readonly marked: number }[]>
   onEvent(event: TriggerEvent): void
   onFailed(error: unknown): void
 }
@@ -43,6 +45,9 @@ export class TriggerRun {
   readonly #unreported = new Map<number, number>()
   #marksUnreported = 0
   #reporting: Promise<void> | undefined
+  /** Shards that were opened without a marked cell; the service may count some. */
+  readonly #unmarked = new Set<number>()
+  #isComparing = false
   /** Something was not done, since the trigger was not to run. */
   #wasHeld = true
   #isEnding = false
@@ -78,6 +83,7 @@ export class TriggerRun {
     if (before !== undefined && before.revision !== row.revision) this.#reopen()
     if (this.#wasHeld && this.#mayRun()) this.#goOn()
     void this.#reportAll()
+    this.#compareAll()
   }
 
   /** These shards are this worker's, each under its generation, and no others. */
@@ -128,6 +134,7 @@ export class TriggerRun {
       limits,
       mayRun: () => this.#mayRun(),
       report: (of, marked) => this.#report(of, marked),
+      onNoneMarked: (of) => this.#compare(of),
       onReady: (ready) => this.#tailOf(ready)?.add(ready),
       onDisplaced: (displaced) => {
         this.#lost.set(shard, generation)
@@ -204,6 +211,39 @@ export class TriggerRun {
       if (this.#unreported.get(shard) === marked) this.#unreported.delete(shard)
       if (this.#unreported.size === 0) this.#marksUnreported = 0
       this.onRow(row)
+    }
+  }
+
+  #compare(shard: number): void {
+    this.#unmarked.add(shard)
+    this.#compareAll()
+  }
+
+  /**
+   * One look for all shards, and only while the service counts any cell: who had a shard before may have died
+   * when its last mark was gone, and before the service knew.
+   */
+  #compareAll(): void {
+    if ((this.#row?.marked ?? 0) === 0) return this.#unmarked.clear()
+    if (this.#unmarked.size === 0 || this.#isEnding || this.#isComparing) return
+    this.#isComparing = true
+    this.#recount()
+      .catch((error: unknown) => {
+        if (!isOutage(error)) this.#parts.onFailed(error)
+      })
+      .finally(() => (this.#isComparing = false))
+  }
+
+  /** After an outage the next look is with the next word of the service. */
+  async #recount(): Promise<void> {
+    const shards = [...this.#unmarked]
+    const counted = new Set<number>()
+    for (const { shard, marked } of await this.#parts.marks(this.name)) {
+      if (marked > 0) counted.add(shard)
+    }
+    for (const shard of shards) {
+      this.#unmarked.delete(shard)
+      if (counted.has(shard)) this.#runs.get(shard)?.recount()
     }
   }
 }

@@ -146,6 +146,7 @@ export class Worker {
       limits: this.#limits,
       offsets: new OffsetStore(tables, datastore, name, this.#limits.callMs),
       report: (...told) => this.#store.report(...told),
+      marks: (of) => this.#store.marks(of),
       onEvent: this.#onEvent,
       onFailed: (error) => this.#fail(error),
     })

@@ -3,7 +3,6 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import type { StatusReport } from '../../src/node/status.ts'
 import { createCluster, eventually, type TestCluster, type TestNode } from './harness.ts'
 import { writeUntil, type Ledger } from './ledger.ts'
 
@@ -16,8 +15,8 @@ async function startWith(cluster: TestCluster, node: TestNode, aheadMs: number):
   node.spawn({ environment: { NODE_OPTIONS: `--import=${pathToFileURL(path).href}` } })
 }
 
-async function statusOf({ url }: TestNode): Promise<StatusReport> {
-  return (await (await fetch(`${url}/status`)).json()) as StatusReport
+async function statusOf({ url }: TestNode): Promise<string> {
+  return (await fetch(`${url}/status`)).text()
 }
 
 async function metricOf({ url }: TestNode, name: string): Promise<number> {
@@ -61,23 +60,19 @@ test(
         expect(await putAt(node)).toMatchObject({ body: { by: node.id } })
       const told = await eventually('both have noticed', async () => {
         const [a, c] = [await statusOf(behind), await statusOf(ahead)]
-        return a.replica?.isClockBehind === true && c.replica?.isClockAhead === true
+        return a.includes('"isClockBehind":true') && c.includes('"isClockAhead":true')
           ? { a, c }
           : undefined
       })
-      expect(told.a.messages.join()).toMatch(
-        /wall clock is 7\d\d\d\.\d s behind most others': set it/,
-      )
-      expect(told.c.messages.join()).toMatch(
-        /wall clock is 7\d\d\d\.\d s ahead of most others': set it/,
-      )
+      expect(told.a).toMatch(/wall clock is 7\d\d\d\.\d s behind most others': set it/)
+      expect(told.c).toMatch(/wall clock is 7\d\d\d\.\d s ahead of most others': set it/)
       const lagMs = await metricOf(behind, 'trilithon_replica_clock_lag_ms')
       const leadMs = await metricOf(ahead, 'trilithon_replica_clock_lead_ms')
       for (const ms of [lagMs, leadMs]) expect(Math.abs(ms - 2 * hourMs)).toBeLessThan(60_000)
       expect(behind.log()).toContain('the wall clock is behind: set it')
       expect(ahead.log()).toContain('the wall clock is ahead: set it')
       const right = await statusOf(cluster.node('b'))
-      expect(right.messages).toEqual([])
+      expect(right).toContain('"messages":[]')
       expect(cluster.node('b').log()).not.toContain('wall clock')
       // Once more, now that they go by the others' clocks.
       const later = await Promise.all(urlsOf.map((urls) => writeUntil(urls, enough, 4)))

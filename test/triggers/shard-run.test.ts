@@ -75,7 +75,7 @@ function runOf(
     limits: { ...defaultTriggerLimits, ...quick },
     mayRun: () => true,
     report: () => Promise.resolve(),
-    ...{ onReady: () => undefined, onEvent: () => undefined },
+    ...{ onReady: () => undefined, onNoneMarked: () => undefined, onEvent: () => undefined },
     ...{ onDisplaced: () => expect.fail(), onFailed: (error) => expect.fail(String(error)) },
     ...more,
   })
