@@ -6,7 +6,13 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePorts } from '../../sim/processes/free-ports.ts'
-import { runProgram, startCluster, type ProgramResult, type TestCluster } from './harness.ts'
+import {
+  eventually,
+  runProgram,
+  startCluster,
+  type ProgramResult,
+  type TestCluster,
+} from './harness.ts'
 
 let cluster: TestCluster
 let folder = ''
@@ -140,4 +146,23 @@ test('a completion script names the commands', async () => {
   const { stdout, code } = await runProgram(['completion', 'bash'])
   expect(code).toBe(0)
   expect(stdout).toMatch(/'cells'\) words='get latest put tail load/)
+})
+
+test('status, its JSON and the metrics tell what the stores take of the disk', async () => {
+  const [url = ''] = cluster.urls
+  const line = await eventually('it was measured', async () => {
+    const { stdout } = await runProgram(['status', '--url', url])
+    const [, row = ''] = stdout.split('\n').slice(1)
+    return row.includes('iB') || / \d+ B/.test(row) ? row : undefined
+  })
+  expect(line).toMatch(/^a +ready .* [\d.]+ ([KM]i)?B +[\d.]+ ([KM]i)?B +http/)
+  const told = await runProgram(['status', '--url', url, '--json'])
+  const count = expect.any(Number)
+  const disk = { logBytes: count, dataBytes: count }
+  expect(JSON.parse(told.stdout)).toMatchObject({ nodes: [{ id: 'a', report: { disk } }] })
+  const page = await (await fetch(`${url}/metrics`)).text()
+  for (const store of ['log', 'data'])
+    expect(page).toMatch(
+      new RegExp(`^trilithon_disk_bytes\\{[^}]*store="${store}"[^}]*\\} [1-9]\\d*$`, 'm'),
+    )
 })
