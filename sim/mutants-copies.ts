@@ -31,4 +31,15 @@ export const copyMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'K03',
+    title: 'a copy of a client’s request is carried out beside its original',
+    edits: [
+      {
+        file: 'src/node/client-server.ts',
+        find: '.seen.add(request.id) === true)',
+        replace: '.seen.add(request.id) !== undefined)',
+      },
+    ],
+  },
 ]
