@@ -88,7 +88,7 @@ export const askedMutants: readonly Mutant[] = [
       {
         file: 'src/cells/index-query.ts',
         find: 'start + entries.length === all.length',
-        replace: 'start + entries.length >= all.length - (start > 0 ? 1 : 0)',
+        replace: 'start + entries.length >= all.length - 1',
       },
     ],
   },
