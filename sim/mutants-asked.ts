@@ -69,6 +69,19 @@ export const askedMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'V11',
+    title: 'a session that began anew is taken for one that remembers all',
+    rules: ['TXN-5'],
+    edits: [
+      {
+        file: 'src/replica/intent-outcome.ts',
+        find: 'const isUndecided = expiresAt !== undefined && timestamp <= expiresAt',
+        replace:
+          'const isUndecided = session !== undefined || (expiresAt !== undefined && timestamp <= expiresAt)',
+      },
+    ],
+  },
+  {
     id: 'X01',
     title: 'a full page of an index says that nothing is behind it',
     edits: [

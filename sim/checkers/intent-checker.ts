@@ -89,11 +89,12 @@ export class IntentChecker {
   }
 
   /** It may have been in effect: nothing is remembered that would tell. */
-  #onForgotten(asked: IntentAsked, { timestamp }: Point, detail: object): void {
+  #onForgotten(asked: IntentAsked, { position, timestamp }: Point, detail: object): void {
     const isSettled = asked.sequence < (this.#floors.get(sessionOf(asked)) ?? 0)
     const mayBeForgotten = isSettled || timestamp > asked.expiresAt
-    // Who does not name its time cannot tell a session that never wrote from one that is forgotten.
-    const isKnown = asked.isTimed || this.#effectOf(asked) !== undefined
+    // Who does not name its time cannot tell an intent that is not in effect from one that is forgotten.
+    const at = this.#effectOf(asked)
+    const isKnown = asked.isTimed || (at !== undefined && at <= position)
     const sentence = 'An intent is told to be forgotten that may still be asked for.'
     this.#check(mayBeForgotten || !isKnown, 'TXN-5', sentence, detail)
   }

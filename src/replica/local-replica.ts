@@ -51,13 +51,11 @@ export type IntentName = Pick<Intent, 'session' | 'sequence'> & Partial<Pick<Int
  * What a group holds of an intent, as of `position` (its entry's `timestamp`).
  * - `committed`, `expired`: that became of it, for good. `committed` comes with what the first
  *   verdict said: attempt, sequences.
- * - `none`: it is not in effect as of `position`. It may yet take effect, by a copy still on its way,
- *   in an entry whose timestamp is not after its `expiresAt`; never, if that is before `timestamp`.
- * - `forgotten`: the group holds nothing that would tell. Either its session has said, by its floor,
- *   that it knows the outcome: then no copy takes effect any more. Or the session is not remembered:
- *   it never wrote to the group, or log time has passed all of its intents. Whoever asks without
- *   `expiresAt` cannot tell these apart, and a copy may take effect until then; whoever names
- *   `expiresAt` hears `forgotten` only once it has passed, and `none` before.
+ * - `none`: it is not in effect as of `position`, and its `expiresAt` has not passed: it may yet take effect,
+ *   by a copy still on its way.
+ * - `forgotten`: the group holds nothing that would tell. Its session has said, by its floor, that it knows the
+ *   outcome; or it never wrote to the group; or log time has passed `expiresAt`, and what was recorded may be
+ *   gone. No copy takes effect any more, but where whoever asks names no `expiresAt`: then one still may.
  */
 export type IntentOutcome =
   | RecordedOutcome

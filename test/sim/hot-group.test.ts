@@ -109,7 +109,8 @@ test('LOG-3: whoever asks any node hears what became of an intent', async () => 
   // Sent again through another node, with another content: the first outcome, its numbers included.
   const again = writeOf('s', 'b', { ...numbered, attempt: 2 })
   expect(await within(cluster, n2.submit(again, timeoutMs))).toEqual(first)
-  expect(await ask('s', 2)).toMatchObject({ kind: 'none', position: 1 })
+  expect(await ask('s', 2, expiresAt)).toMatchObject({ kind: 'none', position: 1 })
+  expect(await ask('s', 2)).toMatchObject({ kind: 'forgotten', position: 1 })
   expect(await ask('stranger', 1)).toMatchObject({ kind: 'forgotten', position: 1 })
   expect(await ask('stranger', 1, expiresAt)).toMatchObject({ kind: 'none', position: 1 })
   expect(await ask('stranger', 1, epochMicros)).toMatchObject({ kind: 'forgotten' })

@@ -80,6 +80,8 @@ test('TXN-5: only what is settled, or over, is forgotten', () => {
   // Who does not name its time may be told so of a session that never wrote there.
   expect(new Court().asks(other, forgotten, false)).toEqual([])
   expect(new Court().asks(done, forgotten, false)).toEqual(['TXN-5'])
+  const before = { ...forgotten, position: 1, timestamp: 100 }
+  expect(new Court().asks(done, before, false)).toEqual([])
   const settled = new Court()
   settled.checker.onSent({ ...done, sequence: 3 }, 2)
   expect(settled.asks(done, forgotten)).toEqual([])
