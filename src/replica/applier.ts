@@ -3,6 +3,8 @@
  * commit path (PERFORMANCE lesson 3). What a batch holds is its owner's matter.
  *
  * A batch waits for company, unless there is one full, or somebody waits for the end.
+ *
+ * LIVE-6  One turn puts together what it has time for; the next batch then follows without a wait.
  */
 import { StoreError } from '../base/errors.ts'
 import type { Limits } from '../base/limits.ts'
@@ -10,7 +12,14 @@ import type { Clock, Timer } from '../ports/clock.ts'
 import type { Put } from '../ports/storage.ts'
 import type { Overlay } from './overlay.ts'
 
-export interface ApplierPorts<Batch extends { readonly puts: readonly Put[] }> {
+/** What is written at once. */
+export interface ComposedBatch {
+  readonly puts: readonly Put[]
+  /** There was no time for all of it: the next one need not wait for company. */
+  readonly isCut: boolean
+}
+
+export interface ApplierPorts<Batch extends ComposedBatch> {
   readonly clock: Clock
   readonly limits: Pick<Limits, 'applierBatchBytesMax' | 'applierDelayMs'>
   readonly overlay: Pick<Overlay, 'bytes' | 'commits' | 'oldestCommit'>
@@ -29,12 +38,13 @@ interface Drain {
   readonly reject: (reason: Error) => void
 }
 
-export class Applier<Batch extends { readonly puts: readonly Put[] }> {
+export class Applier<Batch extends ComposedBatch> {
   readonly #ports: ApplierPorts<Batch>
   #drains: Drain[] = []
   #underWay: Promise<void> | undefined
   #isScheduled = false
   #isWanted = false
+  #wasCut = false
   #timer: Timer | undefined
   #isStopping = false
   #failure: Error | undefined
@@ -95,7 +105,8 @@ export class Applier<Batch extends { readonly puts: readonly Put[] }> {
     if (overlay.oldestCommit === undefined && !this.#isWanted) return
     this.#isScheduled = true
     // What comes meanwhile shares the batch: fewer syncs, and one state record for many entries.
-    if (this.#drains.length > 0 || this.#isFull) clock.defer(() => this.#apply())
+    const isDue = this.#drains.length > 0 || this.#isFull || this.#wasCut
+    if (isDue) clock.defer(() => this.#apply())
     else this.#timer = clock.setTimer(limits.applierDelayMs, () => this.#apply())
   }
 
@@ -115,6 +126,7 @@ export class Applier<Batch extends { readonly puts: readonly Put[] }> {
     this.#isWanted = false
     try {
       const batch = this.#ports.compose()
+      this.#wasCut = batch.isCut
       this.#underWay = this.#ports.write(batch.puts).then(
         () => this.#onWritten(batch),
         (error: unknown) => {

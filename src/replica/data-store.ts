@@ -54,6 +54,8 @@ interface Batch {
   readonly puts: readonly Put[]
   /** Versions that it moves to history. */
   readonly superseded: number
+  /** Its time was over, and there is more. */
+  readonly isCut: boolean
 }
 
 export class DataStore {
@@ -285,18 +287,28 @@ export class DataStore {
     return oldestReadable(horizon, this.pins.oldest(group, this.#options.clock.monotonicMs()))
   }
 
+  /** As many groups as its share of the turn has room for; the rest of that is the log's and the store's. */
   #nextBatch(): Batch {
-    const groups = this.#overlay.take(this.#options.limits.applierBatchBytesMax)
+    const { clock, limits, trace } = this.#options
+    const untilMs = clock.monotonicMs() + limits.sliceMs / 2
+    const groupPuts: Put[] = []
+    let superseded = 0
+    let isCut = false
+    const read = (key: Uint8Array): Stored | undefined => this.#read(key)
+    const groups = this.#overlay.take(limits.applierBatchBytesMax, (group) => {
+      const oldest = this.#oldest(group.group, group.horizon)
+      superseded += putGroup(groupPuts, group, oldest, read)
+      isCut = clock.monotonicMs() >= untilMs
+      return !isCut
+    })
+    isCut &&= this.#overlay.hasMore
+    if (isCut) trace.mark('a batch of the applier is cut')
     this.onBatch(groups)
     this.#takenNames = this.#names
     this.#names = new Map()
     const puts = this.#rowPuts
     this.#rowPuts = []
-    const read = (key: Uint8Array): Stored | undefined => this.#read(key)
-    let superseded = 0
-    for (const group of groups) {
-      superseded += putGroup(puts, group, this.#oldest(group.group, group.horizon), read)
-    }
+    for (const put of groupPuts) puts.push(put)
     puts.push(...this.listing.puts(groups))
     for (const key of this.#sweep.take()) puts.push({ key })
     for (const [name, value] of this.#takenNames) {
@@ -305,7 +317,7 @@ export class DataStore {
     }
     this.#lastBatch += 1
     puts.push(markerOf(this.#lastBatch))
-    return { groups, puts, superseded }
+    return { groups, puts, superseded, isCut }
   }
 
   #onWritten(batch: Batch): void {

@@ -29,7 +29,7 @@ export interface SettlingParts {
 }
 
 /** Groups of flushes that one batch passes: it bounds the rows beside those of the batch's own groups. */
-const passedGroupsMax = 8_192
+const passedGroupsMax = 1_024
 /** Groups carried over; the next one holds the mark up. */
 const carriedGroupsMax = 1_000
 

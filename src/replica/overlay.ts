@@ -97,6 +97,11 @@ export class Overlay {
     return undefined
   }
 
+  /** Something waits that no batch has taken. */
+  get hasMore(): boolean {
+    return this.#dirty.size > 0
+  }
+
   /** All that have something here. */
   groups(): Iterable<GroupId> {
     return this.#groups.keys()
@@ -182,8 +187,11 @@ export class Overlay {
     return range.reverse === true ? found.reverse() : found
   }
 
-  /** Whole groups for one batch, about `bytesMax` of them; none when nothing waits. */
-  take(bytesMax: number): readonly TakenGroup[] {
+  /**
+   * Whole groups for one batch, about `bytesMax` of them; none when nothing waits. `mayGoOn` is told of
+   * each as it is taken, and says whether one more may be.
+   */
+  take(bytesMax: number, mayGoOn: (taken: TakenGroup) => boolean = always): readonly TakenGroup[] {
     assert(this.#takenCommit === undefined, 'replica: two batches under way')
     this.#takenCommit = this.oldestCommit
     const taken: TakenGroup[] = []
@@ -194,6 +202,7 @@ export class Overlay {
       const one = this.#takeGroup(group, overlay)
       bytes += one.state.length
       taken.push(one)
+      if (!mayGoOn(one)) break
     }
     return taken
   }
@@ -268,6 +277,10 @@ function versionAt(
   let version = newest
   while (version !== undefined && version.timestamp > at) version = version.previous
   return version
+}
+
+function always(): boolean {
+  return true
 }
 
 function noState(): Uint8Array {

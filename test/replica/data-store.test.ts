@@ -4,6 +4,7 @@ import { systemClock } from '../../src/adapters/system-clock.ts'
 import { AssertionError } from '../../src/base/assert.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
 import type { GroupId, Position } from '../../src/base/ids.ts'
+import type { Clock } from '../../src/ports/clock.ts'
 import type { OrderedStore, Put } from '../../src/ports/storage.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { batchMarkersMax } from '../../src/replica/batch-marker.ts'
@@ -374,3 +375,38 @@ test('LOG-1: a commit that skips a position stops the node', async () => {
     expect(() => commit(data, a, 1)).toThrow(AssertionError)
   })
 })
+
+test('LIVE-6: a batch ends when its share of a turn is over, and the next one follows at once', async () => {
+  const [, disk] = disks[0] ?? ['', () => Promise.reject(new Error('no disk'))]
+  await onDisk(disk, async (on) => {
+    const store = new GatedStore(await on.open())
+    let nowMs = 0
+    let timers = 0
+    // Each look at it takes a millisecond; a group that is taken has two.
+    const clock: Clock = {
+      wallMicros: () => 0,
+      monotonicMs: () => (nowMs += 1),
+      defer: (run) => systemClock.defer(run),
+      setTimer: (_, run) => {
+        timers += 1
+        return systemClock.setTimer(0, run)
+      },
+    }
+    const limits = { ...defaultLimits, sliceMs: 8 }
+    const data = await DataStore.open(store, { clock, trace: silentTrace, limits })
+    const groups = Array.from({ length: 10 }, (_, at) => group(`of a turn ${at}`))
+    for (const one of groups) commit(data, one, 1, put('x', 'one'))
+    await store.hasBegun(groups.length / 2)
+    await data.drain()
+    const states = store.begun.map((puts) =>
+      groups.filter((one) => puts.some(({ key }) => isSame(key, stateKey(groupPrefix(one))))),
+    )
+    expect(states.map(({ length }) => length)).toEqual([2, 2, 2, 2, 2])
+    expect(states.flat()).toEqual(groups)
+    expect(timers).toBe(1)
+  })
+})
+
+function isSame(one: Uint8Array, other: Uint8Array): boolean {
+  return Buffer.compare(one, other) === 0
+}
