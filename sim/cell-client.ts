@@ -245,7 +245,7 @@ export class CellClient {
     }
   }
 
-  /** Mostly one of a few plain reads; the others draw from a stream of their own. */
+  /** Rare reads draw from a stream of their own, so that they change no other draw of the seed. */
   #readSomewhere(): Promise<boolean> {
     const { random, rows, options, frontier } = this.#parts
     const own = random.fork(`read what ${this.#left}`)
@@ -273,7 +273,7 @@ export class CellClient {
     }
   }
 
-  /** What was read of several shards is, now and then, read again at once from any replica. */
+  /** After half of the batches the client reads the same rows again, from any replica: no row may go back. */
   async #readRarely(random: SeededRandom): Promise<boolean> {
     const asked = drawRead({ ...this.#parts, random })
     const isRead = await this.#do(asked)

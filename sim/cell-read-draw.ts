@@ -25,12 +25,6 @@ export function drawRead({ random, rows, options, checker }: ReadDrawParts): Ask
   switch (random.int(0, 6)) {
     case 0:
       return { kind: 'row', isCurrent, row, limit: 1 }
-    case 4:
-    case 5: {
-      const shard = shardOf(row)
-      const time = drawTime(random, checker, shard)
-      return { kind: 'since', isCurrent, shard, time, limit }
-    }
     case 1: {
       const reverse = random.chance(half)
       const from = reverse ? Number.MAX_SAFE_INTEGER : 0
@@ -42,6 +36,12 @@ export function drawRead({ random, rows, options, checker }: ReadDrawParts): Ask
     }
     case 3:
       return { kind: 'gets', isCurrent, rows: some(random, rows), column }
+    case 4:
+    case 5: {
+      const shard = shardOf(row)
+      const time = drawTime(random, checker, shard)
+      return { kind: 'since', isCurrent, shard, time, limit }
+    }
     default: {
       const shards = [...new Set(some(random, rows).map(shardOf))]
       const after = shards.map((shard) => nearEnd(random, checker.highestAddedId(shard)))
@@ -56,7 +56,7 @@ export function drawReadBack(
   { rowKey: row, column, refKey }: CellName,
 ): Asked {
   const isCurrent = false
-  // What else is asked for comes first.
+  // The written row comes last: the session must remember the position of each item, not of the first alone.
   const asked = [...some(random, rows).filter((one) => one !== row), row]
   switch (random.int(0, 6)) {
     case 0:

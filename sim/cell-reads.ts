@@ -1,6 +1,6 @@
 /**
- * The reads that a client of cells makes: one cell, a column's latest, a row, versions, logs; page by
- * page, or several at once. What is shown goes to the checker, each page and each item by itself.
+ * The reads of a simulated client of cells: one cell, the latest of a column, a row, versions and logs, page
+ * by page or in batches. The client hands each page, and each item of a batch, to the checker.
  */
 import { assert, unreachable } from '../src/base/assert.ts'
 import { StoreError } from '../src/base/errors.ts'
@@ -15,7 +15,7 @@ import { hotShardOf as shardOf } from './hot-rows.ts'
 import type { CellOperation } from './scenario-operation.ts'
 import type { WorkloadOptions } from './swarm.ts'
 
-/** Leaves out who asks and when: whoever performs an operation knows. */
+/** An operation of a scenario without its client and its time. */
 export type Asked = CellOperation extends infer O
   ? O extends CellOperation
     ? Omit<O, 'client' | 'atMicros'>
@@ -48,7 +48,7 @@ export class CellReads {
   readonly #parts: CellReadsParts
   readonly #codeOf: (error: unknown) => StoreError['code']
 
-  /** `codeOf`: of what the world may be the reason of; throws all else. */
+  /** `codeOf`: the code of an error that faults of the run explain; throws any other error. */
   constructor(parts: CellReadsParts, codeOf: (error: unknown) => StoreError['code']) {
     this.#parts = parts
     this.#codeOf = codeOf
@@ -102,7 +102,7 @@ export class CellReads {
     this.#parts.checker.onLatest(row, column, shardOf(row), found && seenOf(found), info)
   }
 
-  /** Of each page the columns from its first to where the next one begins. */
+  /** A page says something only of the columns from where it begins to where the next one begins. */
   #readRow({ row, limit, isCurrent }: Read<'row'>): Promise<boolean> {
     const { cells } = this.#parts
     const sized = limit === undefined ? {} : { limit }
@@ -135,7 +135,7 @@ export class CellReads {
     })
   }
 
-  /** A page that is full, and no other, tells where the next one begins. */
+  /** A cursor must lead on: a page that has one shows something, and not the place it names. */
   #checkNext(
     next: string | number | undefined,
     found: readonly Cell[],
@@ -173,13 +173,13 @@ export class CellReads {
       coverage.count('cells: log since a time')
       const [first] = page.cells
       checker.onLogSince(shard, time, { next: page.next, first: first && seenOf(first) }, info)
-      // What is behind its first cell is a log like any other.
+      // From its first cell on, the checker treats the page as one that was asked for by position.
       const after = first === undefined ? page.next : first.addedId - 1
       this.#onLogPage(page, { after, limit }, info)
     })
   }
 
-  /** The latest of a column in several rows, one by one. */
+  /** A batch that gets the latest cell of a column in several rows. */
   #readCells({ rows, column, isCurrent }: Read<'gets'>): Promise<boolean> {
     const { cells, coverage } = this.#parts
     return this.#read(isCurrent, async (options, info) => {
@@ -211,7 +211,7 @@ export class CellReads {
     })
   }
 
-  /** Undefined for an item that the world was in the way of. */
+  /** Undefined for an item that failed for a fault of the run. */
   #answered<Value>(outcome: Outcome<Value> | undefined): { readonly value: Value } | undefined {
     assert(outcome !== undefined, 'cell-reads: each item of a batch is answered')
     if (outcome.kind === 'ok') return outcome

@@ -1,7 +1,7 @@
 /**
- * Programs that name their intents, on the real client library: transactions whose intents live for
- * milliseconds, seconds or long, and questions what became of one: after an unknown outcome always, of
- * others now and then. The answers are judged by the log (`checkers/intent-checker.ts`).
+ * Programs on the real client library that choose their intents themselves, some of which expire within
+ * milliseconds. After each `unknown-outcome` a program asks the group for the outcome of the intent; of other
+ * intents it asks at random. `checkers/intent-checker.ts` compares the answers with the log.
  */
 import { StoreError } from '../src/base/errors.ts'
 import { groupOfBytes, type GroupId } from '../src/base/ids.ts'

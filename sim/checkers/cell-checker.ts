@@ -228,9 +228,9 @@ export class CellChecker {
   /** Where the next page begins, of one of at most `limit` columns or versions. */
   onCursor(next: string | number, found: readonly SeenCell[], limit: number): void {
     const shown = found.map(({ column, refKey }) => (typeof next === 'string' ? column : refKey))
-    const sentence = 'A page says where the next one begins, and has been there.'
-    const isFull = found.length > 0 && found.length <= limit
-    this.#check(isFull && !shown.includes(next), 'CELL-2', sentence, { next, shown, limit })
+    const sentence = 'A cursor does not lead on: its page is empty, too long, or shows that place.'
+    const isSound = found.length > 0 && found.length <= limit
+    this.#check(isSound && !shown.includes(next), 'CELL-2', sentence, { next, shown, limit })
   }
 
   /**

@@ -1,10 +1,11 @@
 /**
- * What became of intents, as the library says it, against the log: who asks after an unknown outcome is
- * told what the log has of the intent, and what is told for good stays so.
+ * Compares the answers of `groups.outcome`, and the ends of calls, with the log.
  *
- * TXN-5   A call that is refused never takes effect. Of answers: `committed` is of an intent that took effect there; `expired`, and `none` or `forgotten` after
- *         its time, of one that never does; `forgotten` is told of none that might yet take effect.
- * LEASE-3 The answer is as of all that was acknowledged before it was asked for.
+ * TXN-5   An intent whose call was refused never takes effect. The answer `committed` names the position where
+ *         the intent took effect. After `expired` the intent never takes effect. The group answers `none`
+ *         only before `expiresAt` of an intent without effect so far, and `forgotten` only when the intent
+ *         is below its session's floor, or `expiresAt` has passed or was not named.
+ * LEASE-3 The answer covers every position that was acknowledged before the question.
  */
 import type { IntentOutcome } from '../../src/replica/local-replica.ts'
 import type { LogModel } from './log-model.ts'
@@ -18,7 +19,7 @@ export interface SentIntent {
   readonly expiresAt: number
 }
 
-/** When somebody asked: the highest position of the group that anybody had been told of. */
+/** A question, with the highest position of the group that any program had been told of before. */
 export type IntentAsked = SentIntent & { readonly floorPosition: number; readonly isTimed: boolean }
 
 export class IntentChecker {
@@ -27,7 +28,7 @@ export class IntentChecker {
   readonly #told = new Map<string, number>()
   /** The highest floor that each session has sent to each group. */
   readonly #floors = new Map<string, number>()
-  /** Intents that surely never take effect, or did not, by what was told. */
+  /** Intents that a node said will never take effect, with its words. */
   readonly #never: { readonly sent: SentIntent; readonly told: string }[] = []
 
   constructor(model: LogModel, referee: Referee) {
@@ -44,15 +45,15 @@ export class IntentChecker {
     this.#floors.set(name, Math.max(floor, this.#floors.get(name) ?? 0))
   }
 
-  /** Its own call was told that it is committed. */
+  /** The call was answered with `committed`. */
   onCommitted(sent: SentIntent, position: number): void {
     this.#see(sent.group, position)
     const at = this.#effectOf(sent)
-    const sentence = 'A commit is told of an intent that took effect elsewhere, or nowhere.'
+    const sentence = 'A call was told a position at which its intent did not take effect.'
     this.#check(at === position, 'TXN-5', sentence, { sent, position, at })
   }
 
-  /** Its own call was told that nothing was carried out, and nothing will be. */
+  /** The call was refused for good. */
   onRefused(sent: SentIntent, code: string): void {
     this.#onNever(sent, code)
   }
@@ -60,7 +61,7 @@ export class IntentChecker {
   onOutcome(asked: IntentAsked, outcome: IntentOutcome): void {
     if (outcome.kind === 'expired') {
       const past = this.#model.of(asked.group).timestamp > asked.expiresAt
-      const early = 'An intent is told to have expired before its time.'
+      const early = 'The answer is `expired`, and log time has not passed `expiresAt`.'
       this.#check(past, 'TXN-5', early, { asked, logTime: this.#model.of(asked.group).timestamp })
       return this.#onNever(asked, 'expired')
     }
@@ -69,12 +70,13 @@ export class IntentChecker {
     const detail = { asked, outcome, at }
     if (kind === 'committed') {
       const isThere = at === position && this.#timeOf(asked.group, position) === timestamp
-      const sentence = 'An intent is told to be committed where it did not take effect.'
+      const sentence =
+        'The answer `committed` names a position at which the intent did not take effect.'
       this.#check(isThere, 'TXN-5', sentence, detail)
       return this.#see(asked.group, position)
     }
     const isCurrent = position >= asked.floorPosition
-    const stale = 'What became of an intent is told as of before what was acknowledged.'
+    const stale = 'An outcome was read at a position before one that was already acknowledged.'
     this.#check(isCurrent, 'LEASE-3', stale, detail)
     this.#see(asked.group, position)
     if (kind === 'none') this.#onNone(asked, { position, timestamp }, detail)
@@ -83,19 +85,21 @@ export class IntentChecker {
 
   #onNone(asked: IntentAsked, { position, timestamp }: Point, detail: object): void {
     const at = this.#effectOf(asked)
-    const sentence = 'An intent is told not to be in effect, and is.'
+    const sentence = 'The answer is `none`, and the intent is in effect.'
     this.#check(at === undefined || at > position, 'TXN-5', sentence, detail)
-    if (timestamp > asked.expiresAt) this.#onNever(asked, 'none, after its time')
+    const isInTime = asked.isTimed && timestamp <= asked.expiresAt
+    const late = 'The answer is `none`, and a session may have been forgotten since.'
+    this.#check(isInTime, 'TXN-5', late, detail)
   }
 
-  /** It may have been in effect: nothing is remembered that would tell. */
+  /** The intent may have taken effect: the group remembers nothing of it. */
   #onForgotten(asked: IntentAsked, { position, timestamp }: Point, detail: object): void {
     const isSettled = asked.sequence < (this.#floors.get(sessionOf(asked)) ?? 0)
     const mayBeForgotten = isSettled || timestamp > asked.expiresAt
     // Who does not name its time cannot tell an intent that is not in effect from one that is forgotten.
     const at = this.#effectOf(asked)
     const isKnown = asked.isTimed || (at !== undefined && at <= position)
-    const sentence = 'An intent is told to be forgotten that may still be asked for.'
+    const sentence = 'The answer is `forgotten`, and the group must still remember the intent.'
     this.#check(mayBeForgotten || !isKnown, 'TXN-5', sentence, detail)
   }
 
@@ -104,14 +108,14 @@ export class IntentChecker {
     this.#checkNever(sent, told)
   }
 
-  /** What was told for good is so at the end. */
+  /** Final answers must still be true at the end. */
   atEnd(): void {
     for (const { sent, told } of this.#never) this.#checkNever(sent, told)
   }
 
   #checkNever(sent: SentIntent, told: string): void {
     const at = this.#effectOf(sent)
-    const sentence = 'An intent is told never to take effect, and did.'
+    const sentence = 'An intent took effect that a node had said never will.'
     this.#check(at === undefined, 'TXN-5', sentence, { sent, told, at })
   }
 

@@ -53,9 +53,9 @@ export type IntentName = Pick<Intent, 'session' | 'sequence'> & Partial<Pick<Int
  *   verdict said: attempt, sequences.
  * - `none`: it is not in effect as of `position`, and its `expiresAt` has not passed: it may yet take effect,
  *   by a copy still on its way.
- * - `forgotten`: the group holds nothing that would tell. Its session has said, by its floor, that it knows the
- *   outcome; or it never wrote to the group; or log time has passed `expiresAt`, and what was recorded may be
- *   gone. No copy takes effect any more, but where whoever asks names no `expiresAt`: then one still may.
+ * - `forgotten`: the group remembers no outcome, and one may have been recorded before. The intent is below its
+ *   session's floor, or log time has passed `expiresAt`: then no copy takes effect any more. Or the caller named
+ *   no `expiresAt`: then a copy may still take effect.
  */
 export type IntentOutcome =
   | RecordedOutcome
