@@ -14,10 +14,9 @@
  */
 import { latin1 } from '../src/base/bytes.ts'
 import { StoreError } from '../src/base/errors.ts'
-import { unpack } from '../src/base/pack.ts'
 import { decodeFlush, flushesFrom } from '../src/replica/flush.ts'
 import { decodeMeta, metaKey } from '../src/replica/log-meta.ts'
-import { decodeStored, nameKey } from '../src/replica/row-format.ts'
+import { decodeMemory, memoryKey } from '../src/replica/peer-memory.ts'
 import type { DiskImage, SimDisk } from './disk.ts'
 
 /** What has to be done about a node that would not start, or stopped by itself. */
@@ -97,9 +96,8 @@ export class Atlas {
   forgetLog(node: string, image: DiskImage): boolean {
     const set = this.#setOf(node)
     const keepers = [...this.#disks].filter(([name]) => name !== node && set.includes(name))
-    if (keepers.some(([name]) => this.#hurtData.has(name))) return false
     const isRemembered = keepers.every(
-      ([, { data }]) => storedFlushOf(data, node) > lastFlushOf(image),
+      ([, { log }]) => storedFlushOf(log, node) > lastFlushOf(image),
     )
     if (!isRemembered || !this.hurtLog(node)) return false
     this.#forgetful.add(node)
@@ -107,10 +105,9 @@ export class Atlas {
     return true
   }
 
-  /** The same for a data disk. With it goes what the node knows of its peers' logs. */
+  /** The same for a data disk: what its node knows of its peers' logs is not lost with it. */
   hurtData(node: string): boolean {
-    const isKeeper = [...this.#forgetful].some((forgetful) => forgetful !== node)
-    if (isKeeper || this.#swapped.size > 0) return false
+    if (this.#swapped.size > 0) return false
     this.#hurtData.add(node)
     this.#onceHurtData.add(node)
     return true
@@ -175,13 +172,9 @@ function isIdentity(meta: Uint8Array): boolean {
   }
 }
 
-/** How far `peer`'s log was, as a data disk durably knows it. */
-function storedFlushOf(data: SimDisk, peer: string): number {
-  const key = nameKey(`peer/${peer}`)
-  const value = data.durableValue(latin1(key))
-  const stored = value === undefined ? 'damaged' : decodeStored(key, value)
-  const fields = typeof stored === 'object' ? unpack(stored.payload) : undefined
-  if (!Array.isArray(fields)) return 0
-  const [storeId, flush]: unknown[] = fields
-  return typeof storeId === 'string' && typeof flush === 'number' ? flush : 0
+/** How far `peer`'s log was, as a log disk durably knows it. */
+function storedFlushOf(log: SimDisk, peer: string): number {
+  const value = log.durableValue(latin1(memoryKey))
+  const known = value === undefined ? undefined : decodeMemory(value)
+  return known?.find(({ node }) => node === peer)?.durableFlush ?? 0
 }

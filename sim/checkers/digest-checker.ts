@@ -26,7 +26,7 @@ export interface DigestCheckerParts {
   isForgotten(node: string): boolean
 }
 
-const peerText = latin1(nameKey('peer/'))
+const peerText = latin1(nameKey('digest/'))
 const peerByte = peerText.charCodeAt(0)
 
 export class DigestChecker {
@@ -69,7 +69,7 @@ export class DigestChecker {
       const stored = decodeStored(key, value)
       assert(typeof stored === 'object', 'digest-checker: a durable value does not decode')
       const fields = unpack(stored.payload)
-      const through: unknown = Array.isArray(fields) ? fields[4] : undefined
+      const through: unknown = Array.isArray(fields) ? fields[2] : undefined
       if (typeof through === 'number') this.#check(node, name.slice(peerText.length), through)
     }
   }

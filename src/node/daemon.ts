@@ -382,6 +382,9 @@ function tellingOperator(trace: Trace, logger: Logger): Trace {
       trace.emit(event)
       // A start that reads all of a long log takes a while: whoever waits for it sees how far it is.
       if (event.kind === 'folding') logger.info(fieldsOf(event), 'reading the log')
+      if (event.kind === 'false-claim') {
+        logger.error(fieldsOf(event), 'a false claim: a peer refuses what this log refutes')
+      }
       if (event.kind !== 'clock') return
       const { is } = event
       if (is === 'right') logger.info(fieldsOf(event), 'the wall clock is right again')

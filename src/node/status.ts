@@ -166,6 +166,16 @@ function messagesOf(
     const lag = `${(replica.clockLagMs / 1000).toFixed(1)} s behind most others'`
     messages.push(`this node's wall clock is ${lag}: set it; commits go by the others' meanwhile`)
   }
+  if (!replica.remembersPeers) {
+    messages.push(
+      'this node has lost its memory of who votes with which store: it takes part again once a majority of the others has told it',
+    )
+  }
+  if (replica.falseClaims > 0) {
+    messages.push(
+      'a peer refuses this node for what its own log refutes: see "false claim" in its log, and mend that peer',
+    )
+  }
   if (dataResets > 0) {
     messages.push(
       'data/ was damaged and has been rebuilt from the log; the old one is data.damaged',

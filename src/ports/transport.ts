@@ -4,6 +4,7 @@
  * over; nothing above this port trusts it further. But no second copy comes over a later link of a
  * client's: those are one connection each, and a refusal rests on it (TXN-5).
  */
+import type { RememberedStore } from '../base/remembered.ts'
 
 /** A node's id on peer links; on client links the node's id, or a client's as its node names it. */
 export type Endpoint = string
@@ -18,6 +19,8 @@ export interface LinkInfo {
   readonly incarnation?: number
   /** The highest flush number that is durable in the sender's log. */
   readonly durableFlush?: number
+  /** What the sender durably remembers of the other nodes' stores; absent: it has lost its memory. */
+  readonly known?: readonly RememberedStore[]
 }
 
 export interface TransportHandlers<Frame> {

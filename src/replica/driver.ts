@@ -44,6 +44,7 @@ import { PeerWork } from './peer-work.ts'
 import { Peers } from './peers.ts'
 import { StoredRecords } from './record-source.ts'
 import { Reads } from './reads.ts'
+import { claimIn } from './refusal.ts'
 import { Replica, type ObservedLeases, type Reading } from './replica.ts'
 import type { ReplicaStatus } from './replica-status.ts'
 import { Requests } from './requests.ts'
@@ -103,6 +104,7 @@ export class Driver implements LocalReplica {
   )
   readonly #headroom: Headroom
   readonly #effects: CarryOut
+  #falseClaims = 0
   #failure: Error | undefined
   #isStopped = false
 
@@ -159,6 +161,8 @@ export class Driver implements LocalReplica {
       storeId: log.identity.storeId,
       ...{ node: options.node, incarnation, nodes, limits: options.limits },
       ...{ clock, trace, transport: ports.peers, meta: data, log },
+      ...{ memory: log.memory, remember: () => log.remember() },
+      onJoined: (...joined) => this.#onJoined(...joined),
       onSuspicion: (peer, isSuspected) => this.#onSuspicion(peer, isSuspected),
       isHeld: (group) => this.#isHeld(group),
       onNamed: fetches.name.bind(fetches),
@@ -257,15 +261,20 @@ export class Driver implements LocalReplica {
   }
 
   #onLink(from: string, state: 'up' | 'down', info: LinkInfo): void {
-    const peer = this.#peers.onLink(from, state, info)
-    if (peer === undefined || state === 'down') return
+    if (!this.#isOver) this.#peers.onLink(from, state, info)
+  }
+
+  #onJoined(peer: NodeId, info: LinkInfo, held: readonly PeerFrame[]): void {
     this.#onSuspicion(peer, false)
     this.#keeper.onLink(peer, info.incarnation ?? 0)
+    for (const frame of held) this.#onFrame(peer, frame)
   }
 
   #self(): LinkInfo {
     const { storeId, incarnation } = this.#log.identity
-    return { storeId, incarnation, durableFlush: this.#log.durableFlush }
+    const { memory, durableFlush } = this.#log
+    const known = memory.isWhole ? { known: memory.kept } : {}
+    return { storeId, incarnation, durableFlush, ...known }
   }
 
   holds(group: GroupId): boolean {
@@ -359,6 +368,8 @@ export class Driver implements LocalReplica {
       leasedGroups: this.#keeper.leases.heldGroups,
       grantedGroups: this.#keeper.leases.grantedGroups,
       ...this.#peers.clocks.status({ wall: clock.wallMicros(), now: clock.monotonicMs() }),
+      remembersPeers: this.#log.memory.isWhole,
+      falseClaims: this.#falseClaims,
       failure: this.#failure?.message,
       peers: this.#peers.list(),
     }
@@ -450,11 +461,20 @@ export class Driver implements LocalReplica {
 
   #onRefused(peer: string, reason: string): void {
     this.#ports.trace.mark('refused by a peer')
-    const isFatal = reason.startsWith('stale-disk') || reason.startsWith('unknown-store')
-    if (!isFatal) return
+    const { storeId, incarnation } = this.#log.identity
+    const { openedFlush } = this.#log
+    const claim = claimIn(reason, { storeId, incarnation, openedFlush })
+    if (claim === 'refuted') this.#onFalseClaim(peer, reason)
+    if (claim !== 'fatal') return
     this.#fail(
       new StoreError('corrupt', `${peer} will not vote with this store any more (${reason})`),
     )
+  }
+
+  #onFalseClaim(peer: string, reason: string): void {
+    this.#falseClaims += 1
+    this.#ports.trace.mark('a false claim about this log')
+    this.#ports.trace.emit({ kind: 'false-claim', peer, reason })
   }
 
   /** Stopped, or failed: a node in doubt of itself answers nobody. */

@@ -24,6 +24,7 @@ import {
 import type { FlushLedger } from './flush-ledger.ts'
 import type { LogIndex } from './log-index.ts'
 import { checkOwner, decodeMeta, encodeMeta, metaKey, type LogMeta } from './log-meta.ts'
+import { decodeMemory, encodeMemory, memoryKey, type Remembered } from './peer-memory.ts'
 import { getChecked, scanRows } from './read-store.ts'
 import type { FlushMark } from './settled.ts'
 
@@ -54,8 +55,23 @@ export async function openMeta(
   const last = found ?? { ...fresh, storeId: storeId(randomUuid(random)) }
   const longestLeaseMs = Math.max(last.longestLeaseMs, owner.leaseMs)
   const meta = { ...last, incarnation: last.incarnation + 1, longestLeaseMs }
-  await store.write([{ key: metaKey, value: encodeMeta(meta) }])
+  const puts = [{ key: metaKey, value: encodeMeta(meta) }]
+  // A log that begins now remembers that it has met nobody.
+  if (found === undefined) puts.push({ key: memoryKey, value: encodeMemory([]) })
+  await store.write(puts)
   return meta
+}
+
+/** What the log remembers of peers; undefined when that is lost, or older than the record. */
+export function readMemory(
+  store: OrderedStore,
+  lastFlush: number,
+): readonly Remembered[] | undefined {
+  const bytes = getChecked(store, memoryKey)
+  if (bytes === 'damaged') return undefined
+  if (bytes !== undefined) return decodeMemory(bytes)
+  // Who has written nothing has never voted, nor counted a vote.
+  return lastFlush === 0 ? [] : undefined
 }
 
 /** Flushes without the record of whose they are: that record was lost. */

@@ -24,8 +24,9 @@ import { FlushReader } from './flush-reader.ts'
 import { bytesOf, gathering, hasRoom, type Gathering } from './gathering.ts'
 import { LogIndex, type PositionHeader } from './log-index.ts'
 import type { Identity, LogMeta } from './log-meta.ts'
-import { openMeta, recoverFlushes, settledEnd } from './log-recovery.ts'
+import { openMeta, readMemory, recoverFlushes, settledEnd } from './log-recovery.ts'
 import { LogSettling, type Settled } from './log-settling.ts'
+import { PeerMemory } from './peer-memory.ts'
 import { nothingSettled, type FlushMark, type Place, type SettledPositions } from './settled.ts'
 
 export type { PositionHeader } from './log-index.ts'
@@ -51,6 +52,7 @@ interface Opened {
   readonly ledger: FlushLedger
   readonly settling: LogSettling
   readonly end: FlushMark
+  readonly memory: PeerMemory
 }
 
 export class LogStore {
@@ -58,8 +60,12 @@ export class LogStore {
   readonly identity: Identity
   /** Of all leases that this store has given, in any incarnation. */
   readonly longestLeaseMs: number
+  /** Who votes with which store. */
+  readonly memory: PeerMemory
   /** A write failed: nothing more is answered, and the node must stop. Called once. */
   onFailure: (reason: Error) => void = () => undefined
+  /** The last flush that was there when the log was opened. */
+  readonly openedFlush: number
   readonly #store: OrderedStore
   readonly #options: LogStoreOptions
   readonly #index: LogIndex
@@ -73,6 +79,9 @@ export class LogStore {
   #lastFlush: number
   #lastCrc: number
   #isScheduled = false
+  /** The memory of peers is being written, without a flush. */
+  #isRemembering = false
+  #isMemoryDue = false
   #isStopping = false
   #hasFailed = false
   #stopped: Promise<void> | undefined
@@ -98,12 +107,16 @@ export class LogStore {
     const end = await recoverFlushes(store, meta, from, index, ledger, trace)
     const { storeId, incarnation, cluster, node, longestLeaseMs } = meta
     const identity = { storeId, incarnation, cluster, node }
-    return new LogStore(store, options, { identity, longestLeaseMs, index, ledger, settling, end })
+    const memory = new PeerMemory(readMemory(store, end.number))
+    const found = { identity, longestLeaseMs, index, ledger, settling, end, memory }
+    return new LogStore(store, options, found)
   }
 
   private constructor(store: OrderedStore, options: LogStoreOptions, opened: Opened) {
     this.identity = opened.identity
     this.longestLeaseMs = opened.longestLeaseMs
+    this.memory = opened.memory
+    this.openedFlush = opened.end.number
     this.#store = store
     this.#options = options
     this.#index = opened.index
@@ -169,6 +182,13 @@ export class LogStore {
     this.#gather(records)
   }
 
+  /** Has the news of peers made durable, along with a flush where one is due. */
+  remember(): void {
+    if (this.#isStopping || this.#hasFailed || !this.memory.isUnsaved) return
+    this.#isMemoryDue = true
+    this.#schedule()
+  }
+
   #lastForced(): Gathering | undefined {
     return this.#queue.findLast((flush) => flush.isForced)
   }
@@ -204,17 +224,24 @@ export class LogStore {
 
   #schedule(): void {
     const first = this.#queue[0]
-    if (this.#isScheduled || first === undefined || first.isClosed) return
-    // Notes alone wait for company, except before a full gathering and at the end.
-    if (!first.isForced && this.#queue.length === 1 && !this.#isStopping) return
+    if (this.#isScheduled || this.#isRemembering || first?.isClosed === true) return
+    if (!this.#isFlushDue && !this.#isMemoryDue) return
     this.#isScheduled = true
     this.#options.clock.defer(() => this.#write())
   }
 
+  /** Notes alone wait for company, except before a full gathering and at the end. */
+  get #isFlushDue(): boolean {
+    const first = this.#queue[0]
+    if (first === undefined) return false
+    return first.isForced || this.#queue.length > 1 || this.#isStopping
+  }
+
   #write(): void {
     this.#isScheduled = false
+    if (this.#hasFailed) return
     const flush = this.#queue[0]
-    if (flush === undefined || this.#hasFailed) return
+    if (!this.#isFlushDue || flush === undefined) return this.#writeMemory()
     assert(!flush.isClosed, 'replica: two flushes in flight')
     assert(flush.number === this.#durableFlush + 1, 'replica: flushes become durable in order')
     flush.isClosed = true
@@ -225,14 +252,38 @@ export class LogStore {
     this.#options.trace.end?.()
     this.#lastCrc = crc
     this.#ledger.close({ number, incarnation: this.identity.incarnation, crc })
-    void this.#store.write([{ key: flushKey(number), value: bytes }]).then(
+    const news = this.memory.take()
+    this.#isMemoryDue = false
+    const put = { key: flushKey(number), value: bytes }
+    void this.#store.write(news === undefined ? [put] : [news, put]).then(
       () => this.#onWritten(flush),
       (error: unknown) => this.#onFailed(error),
     )
   }
 
+  #writeMemory(): void {
+    this.#isMemoryDue = false
+    const news = this.memory.take()
+    if (news === undefined) return
+    this.#isRemembering = true
+    void this.#store.write([news]).then(
+      () => {
+        this.#isRemembering = false
+        this.memory.onWritten()
+        this.#schedule()
+        this.#endWhenIdle()
+      },
+      (error: unknown) => this.#onFailed(error),
+    )
+  }
+
+  #endWhenIdle(): void {
+    if (this.#queue.length === 0 && !this.#isRemembering) this.#onStopped()
+  }
+
   #onWritten(flush: Gathering): void {
     this.#durableFlush = flush.number
+    this.memory.onWritten()
     this.#queueBytes -= flush.bytes
     const { number, records } = flush
     this.#options.trace.emit({ kind: 'flushed', number, records: records.length })
@@ -245,7 +296,7 @@ export class LogStore {
     this.#options.trace.end?.()
     this.#queue.shift()
     this.#schedule()
-    if (this.#queue.length === 0) this.#onStopped()
+    this.#endWhenIdle()
   }
 
   #onFailed(error: unknown): void {
@@ -348,7 +399,8 @@ export class LogStore {
     this.#schedule()
     this.#stopped ??= new Promise((resolve) => {
       this.#onStopped = resolve
-      if (this.#queue.length === 0 || this.#hasFailed) resolve()
+      if (this.#hasFailed) resolve()
+      else this.#endWhenIdle()
     })
     return this.#stopped
   }

@@ -2,12 +2,13 @@
  * The other nodes as this one sees them: one frame per peer and turn, heartbeats, suspicion, who may
  * join, and what this node may have missed of them. Per peer, never per group.
  */
-import { present } from '../base/assert.ts'
+import { assert, present } from '../base/assert.ts'
 import { compareText } from '../base/bytes.ts'
 import { numbersFrom } from '../base/drawn-numbers.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import { pack, unpack } from '../base/pack.ts'
+import type { RememberedStore } from '../base/remembered.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo, Transport } from '../ports/transport.ts'
@@ -20,6 +21,7 @@ import type {
 } from '../replication/message.ts'
 import { DigestMark, type OwnLog } from './digest-mark.ts'
 import { PeerClocks, clockAnswerMsMax, clockTellMs } from './peer-clocks.ts'
+import type { PeerMemory } from './peer-memory.ts'
 import { PeerOutbox } from './peer-outbox.ts'
 import type { Digested } from './roll-call.ts'
 import type { Work } from './slices.ts'
@@ -42,6 +44,12 @@ export interface PeersOptions {
   /** This node's log, and the id of its store. */
   readonly log: OwnLog
   readonly storeId: string
+  /** What the log remembers of who may vote. */
+  readonly memory: PeerMemory
+  /** Has the news in `memory` made durable. */
+  remember(): void
+  /** The peer's link may be used; these frames have come over it meanwhile. */
+  onJoined(peer: NodeId, info: LinkInfo, held: readonly PeerFrame[]): void
   onSuspicion(peer: NodeId, isSuspected: boolean): void
   /** Whether the group is one of this node's. */
   isHeld(group: GroupId): boolean
@@ -69,20 +77,28 @@ interface Peer {
   readonly mark: DigestMark
   /** A digest is to be asked for when enough of what the last ones named has come. */
   isPutOff: boolean
-  /** It has let this node's store in since the start. */
+  /** It has let this node's store in since the start, and remembers it. */
   hasAdmitted: boolean
-  /** The highest durable flush number heard of it, and the store that said so. */
-  storeId: string | undefined
+  /** The highest durable flush number heard of it. */
   durableFlush: number
-  /** That is news, and not with the data store yet. */
+  /** Of links that came and went. */
+  link: number
+  /** Its store stands in this node's log, durably: the link is used. */
+  isJoined: boolean
+  readonly held: PeerFrame[]
+  /** How far its digests need not be asked for is news, and not with the data store yet. */
   isUnsaved: boolean
 }
+
+/** Frames of a link that is not used yet: what comes beyond that is as if lost on the way. */
+const heldFramesMax = 64
 
 export class Peers {
   readonly clocks: PeerClocks
   readonly #options: PeersOptions
   readonly #peers: ReadonlyMap<NodeId, Peer>
   #admittedBy = 0
+  readonly #vouchers = new Map<NodeId, readonly RememberedStore[]>()
   /** Digests and clocks asked for. */
   #asked: number
   #isFlushing = false
@@ -95,15 +111,16 @@ export class Peers {
     this.#asked = numbersFrom(options.incarnation)
     const now = options.clock.monotonicMs()
     const others = options.nodes.filter((node) => node !== options.node)
+    this.#takeOver()
     this.#peers = new Map(
       others.toSorted(compareText).map((node) => [node, this.#remember(node, now)]),
     )
   }
 
   #remember(node: NodeId, now: number): Peer {
-    const { meta, log, trace, storeId: ownStore } = this.#options
-    const known = unpack(meta.meta(`peer/${node}`) ?? new Uint8Array())
-    const [storeId, durableFlush, ...mark]: unknown[] = Array.isArray(known) ? known : []
+    const { meta, log, trace, memory, storeId: ownStore } = this.#options
+    const known = unpack(meta.meta(`digest/${node}`) ?? new Uint8Array())
+    const mark: readonly unknown[] = Array.isArray(known) ? known : []
     const digestedThrough = markOf(mark, log, ownStore)
     if (digestedThrough > 0) trace.mark('digests go on where they were')
     return {
@@ -121,9 +138,27 @@ export class Peers {
       isUnsaved: mark.length > 0 && digestedThrough === 0,
       mark: new DigestMark(log, digestedThrough),
       isPutOff: false,
-      storeId: typeof storeId === 'string' ? storeId : undefined,
-      durableFlush: typeof durableFlush === 'number' ? durableFlush : 0,
+      durableFlush: memory.of(node)?.durableFlush ?? 0,
+      ...{ link: 0, isJoined: false, held: [] },
     }
+  }
+
+  /** Versions before kept this with the data store: the log takes it over, once. */
+  #takeOver(): void {
+    const { meta, memory, node: own, nodes, trace } = this.#options
+    if (memory.isWhole) return
+    let count = 0
+    for (const node of nodes) {
+      const known = unpack(meta.meta(`peer/${node}`) ?? new Uint8Array())
+      const [storeId, durableFlush]: unknown[] = Array.isArray(known) ? known : []
+      if (node === own || typeof storeId !== 'string' || typeof durableFlush !== 'number') continue
+      memory.learn({ node, storeId, durableFlush, incarnation: 0 })
+      // It grows old there: a log that loses its memory later must not believe it.
+      meta.setMeta(`peer/${node}`, pack([]))
+      count += 1
+    }
+    if (count > 0) memory.restore()
+    else trace.mark('a log without its memory of peers')
   }
 
   /**
@@ -193,6 +228,8 @@ export class Peers {
 
   #sendFrame(peer: Peer, messages: readonly Message[]): void {
     const { transport, clock, trace } = this.#options
+    // Nothing leaves for a store that this node could forget to have let in.
+    if (!peer.isJoined) return trace.mark('frame dropped')
     peer.lastSentMs = clock.monotonicMs()
     const frame = { durableFlush: this.#options.log.durableFlush, messages }
     if (!transport.send(peer.node, frame) && messages.length > 0) trace.mark('frame dropped')
@@ -203,59 +240,125 @@ export class Peers {
     const peer = [...this.#peers.values()].find((one) => one.node === node)
     if (peer === undefined) return `unknown-node: this cluster has no node ${node}`
     if (info.storeId === undefined) return 'malformed: no store id'
-    if (peer.storeId !== undefined && peer.storeId !== info.storeId) {
-      return `unknown-store: ${node} voted with store ${peer.storeId}; an emptied or exchanged data folder must not vote under its name`
+    const { memory } = this.#options
+    if (!areCredible(info)) return 'malformed: no log can have come so far'
+    if (!memory.isWhole) this.#askVoucher(peer.node, info)
+    if (!memory.isWhole) return forgetful
+    const known = memory.of(peer.node)
+    if (known === undefined) return undefined
+    if (known.storeId !== info.storeId) {
+      return `unknown-store: ${node} voted with store ${known.storeId}; an emptied or exchanged data folder must not vote under its name`
     }
-    if ((info.durableFlush ?? 0) < peer.durableFlush) {
-      return `stale-disk: ${node} once had flush ${peer.durableFlush} on disk and now has ${info.durableFlush ?? 0}`
+    if ((info.durableFlush ?? 0) < known.durableFlush) {
+      return `stale-disk: ${node} once had flush ${known.durableFlush} on disk and now has ${info.durableFlush ?? 0}`
+    }
+    if ((info.incarnation ?? 0) < known.incarnation) {
+      return `stale-disk: ${node} once was in incarnation ${known.incarnation} and now is in ${info.incarnation ?? 0}`
     }
     return undefined
+  }
+
+  /**
+   * LOG-11: of what this node has forgotten, a majority knows. Who does not know this node's own store
+   * has met nobody of this cluster, and vouches for nothing. What is told twice is taken at its highest.
+   */
+  #askVoucher(peer: NodeId, { known }: LinkInfo): void {
+    const { memory, node, nodes, storeId, trace } = this.#options
+    if (known === undefined) return
+    if (!known.some((one) => one.node === node && one.storeId === storeId)) return
+    this.#vouchers.set(peer, known)
+    const wanted = Math.min(nodes.length - 1, Math.floor(nodes.length / 2) + 1)
+    if (this.#vouchers.size < wanted) return
+    for (const list of this.#vouchers.values()) this.#takeIn(list)
+    trace.mark('a memory of peers is whole again')
+    memory.restore()
+    this.#options.remember()
+  }
+
+  /** What others durably remember of nodes that this one may not have heard of for long. */
+  #takeIn(list: readonly RememberedStore[]): void {
+    const { memory, node } = this.#options
+    for (const one of list) {
+      if (one.node !== node && this.#peers.has(one.node) && areCredible(one)) memory.learn(one)
+    }
   }
 
   /** Returns the peer as a node of the cluster, or undefined. */
   onLink(node: string, state: 'up' | 'down', info: LinkInfo): NodeId | undefined {
     const peer = [...this.#peers.values()].find((one) => one.node === node)
     if (peer === undefined) return undefined
+    const link = (peer.link += 1)
+    peer.isJoined = false
+    peer.held.length = 0
     if (state === 'down') {
       this.#setSuspected(peer, true)
       return peer.node
     }
-    if (!peer.hasAdmitted) this.#admittedBy += 1
-    peer.hasAdmitted = true
-    this.#learn(peer, info.storeId, info.durableFlush ?? 0)
-    this.heard(peer.node)
-    this.#askClock(peer)
-    this.askDigest(peer.node)
+    const { storeId, durableFlush = 0, incarnation = 0, known = [] } = info
+    if (storeId !== undefined) {
+      this.#options.memory.learn({ node: peer.node, storeId, durableFlush, incarnation })
+    }
+    this.#takeIn(known)
+    peer.durableFlush = Math.max(peer.durableFlush, durableFlush)
+    this.#options.memory.whenKept(() => {
+      if (peer.link === link) this.#join(peer, info)
+    })
+    this.#options.remember()
     return peer.node
   }
 
+  /** The peer's store stands in this node's log: from now on its votes count here. */
+  #join(peer: Peer, info: LinkInfo): void {
+    const kept = this.#options.memory.kept.find(({ node }) => node === peer.node)
+    assert(
+      kept?.storeId === info.storeId &&
+        kept?.durableFlush !== undefined &&
+        kept.durableFlush >= (info.durableFlush ?? 0),
+      'LOG-10: a store has a link that a crash would make this node forget',
+    )
+    peer.isJoined = true
+    this.heard(peer.node)
+    this.#askClock(peer)
+    this.askDigest(peer.node)
+    this.#options.onJoined(peer.node, info, peer.held.splice(0))
+  }
+
   /** Remembers how far the peer's log once was: a disk that is behind that must not vote again. */
-  #learn(peer: Peer, storeId: string | undefined, durableFlush: number): void {
-    if (storeId !== undefined) peer.storeId = storeId
-    if (peer.storeId === undefined || durableFlush <= peer.durableFlush) return
+  #learn(peer: Peer, durableFlush: number): void {
+    if (durableFlush <= peer.durableFlush || !areCredible({ durableFlush })) return
     peer.durableFlush = durableFlush
-    peer.isUnsaved = true
+    const { memory } = this.#options
+    const known = memory.of(peer.node)
+    if (known !== undefined) memory.learn({ ...known, durableFlush })
   }
 
   /** Has what was learnt since the last time go along with the data store's next batch. */
   save(): void {
     const { meta, storeId: ownStore } = this.#options
     for (const peer of this.#peers.values()) {
-      const { node, storeId, durableFlush, mark } = peer
-      if (!peer.isUnsaved || storeId === undefined) continue
+      const { node, mark } = peer
+      if (!peer.isUnsaved) continue
       peer.isUnsaved = false
-      meta.setMeta(
-        `peer/${node}`,
-        pack([storeId, durableFlush, ownStore, mark.knownIn, mark.through]),
-      )
+      meta.setMeta(`digest/${node}`, pack([ownStore, mark.knownIn, mark.through]))
     }
   }
 
-  /** A frame came from this peer. Returns it as a node of the cluster, or undefined. */
+  /**
+   * A frame came from this peer. Returns it as a node of the cluster, or undefined: it is of no node, or
+   * is kept until the peer has joined.
+   */
   onFrame(from: string, frame: PeerFrame): NodeId | undefined {
     const peer = [...this.#peers.values()].find((one) => one.node === from)
     if (peer === undefined) return undefined
-    this.#learn(peer, undefined, frame.durableFlush)
+    if (!peer.isJoined) {
+      if (peer.held.length < heldFramesMax) peer.held.push(frame)
+      else this.#options.trace.mark('frame dropped')
+      return undefined
+    }
+    // A peer says nothing before this node's store stands in its log.
+    if (!peer.hasAdmitted) this.#admittedBy += 1
+    peer.hasAdmitted = true
+    this.#learn(peer, frame.durableFlush)
     this.heard(peer.node)
     return peer.node
   }
@@ -279,6 +382,8 @@ export class Peers {
     const { clock, limits } = this.#options
     const now = clock.monotonicMs()
     this.#watchClock(now)
+    // With a commit it goes along; an idle node keeps it, too.
+    this.#options.remember()
     for (const peer of this.#peers.values()) {
       if (now - peer.clockAskedMs >= clockTellMs) this.#askClock(peer)
       else if (now - peer.lastSentMs >= limits.heartbeatMs) this.#sendFrame(peer, [])
@@ -398,6 +503,20 @@ export class Peers {
     else if (peer.knownThrough === after) peer.knownThrough = through
     if (through > after) this.askDigest(peer.node)
   }
+}
+
+const forgetful =
+  'forgetful: this node has lost its memory of who votes with which store; it lets nobody in before a majority has told it'
+
+/** More flushes than a node that wrote one each 10 µs for a century: whoever names such a number lies, or errs. */
+const flushesMax = 3e14
+
+/** Whether the log of a node can have come so far. */
+export function areCredible({
+  durableFlush = 0,
+  incarnation = 0,
+}: Pick<LinkInfo, 'durableFlush' | 'incarnation'>): boolean {
+  return durableFlush <= flushesMax && incarnation <= flushesMax
 }
 
 /** How far digests need not be asked for: what another log knew, or a longer one, this one does not. */

@@ -23,6 +23,10 @@ export interface ReplicaStatus {
   /** By more than `clockLeadMsMax`. */
   readonly isClockAhead: boolean
   readonly isClockBehind: boolean
+  /** False: the log has lost who votes with which store; nobody is let in before a majority has told it. */
+  readonly remembersPeers: boolean
+  /** Refusals of peers that this node's own log refutes. */
+  readonly falseClaims: number
   readonly failure: string | undefined
   readonly peers: ReturnType<Peers['list']>
 }

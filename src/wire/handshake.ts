@@ -16,6 +16,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { pack, unpack, type Packable } from '../base/pack.ts'
+import { rememberedOf, rowOf } from '../base/remembered.ts'
 import type { LinkInfo } from '../ports/transport.ts'
 
 /** The protocol versions this build speaks. 4: the dialer proves itself first. */
@@ -79,8 +80,8 @@ export function encodeHandshake(message: HandshakeMessage): Uint8Array {
   }
 }
 
-function fieldsOf({ storeId, incarnation, durableFlush }: LinkInfo): Packable[] {
-  return [storeId, incarnation, durableFlush]
+function fieldsOf({ storeId, incarnation, durableFlush, known }: LinkInfo): Packable[] {
+  return [storeId, incarnation, durableFlush, known?.map(rowOf)]
 }
 
 /** The message, or undefined for anything else. */
@@ -119,11 +120,13 @@ function isRole(value: unknown): value is Role {
 }
 
 function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
-  const [storeId, incarnation, durableFlush] = of
+  const [storeId, incarnation, durableFlush, known] = of
   if (of.every((one) => one === null || one === undefined)) return {}
   if (typeof storeId !== 'string' || !isCount(incarnation)) return undefined
   if (!isCount(durableFlush)) return undefined
-  return { storeId, incarnation, durableFlush }
+  const remembered = Array.isArray(known) ? rememberedOf(known) : undefined
+  const memory = remembered === undefined ? {} : { known: remembered }
+  return { storeId, incarnation, durableFlush, ...memory }
 }
 
 function isCount(value: unknown): value is number {

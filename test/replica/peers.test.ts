@@ -5,6 +5,7 @@ import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
 import { defaultLimits, frameBytesMax } from '../../src/base/limits.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import type { Transport } from '../../src/ports/transport.ts'
+import { PeerMemory } from '../../src/replica/peer-memory.ts'
 import { Peers } from '../../src/replica/peers.ts'
 import type { Digest, Message, PeerFrame } from '../../src/replication/message.ts'
 import { encodePeerFrame } from '../../src/wire/peer-codec.ts'
@@ -37,6 +38,7 @@ function start(
     isUp: () => true,
     close: () => Promise.resolve(),
   }
+  const memory = new PeerMemory([])
   const peers = new Peers({
     ...{ node, incarnation: 1, nodes: [node, peer], limits, storeId },
     ...{ clock: systemClock, trace: silentTrace, transport },
@@ -45,6 +47,9 @@ function start(
       meta: (name) => stored.get(name),
       setMeta: (name, value) => void stored.set(name, value),
     },
+    memory,
+    remember: () => keep(memory),
+    onJoined: () => undefined,
     onSuspicion: () => undefined,
     isHeld: (group) => group !== elsewhere,
     onNamed: () => undefined,
@@ -58,6 +63,11 @@ function start(
     return sent.flatMap((one) => (one.kind === 'digest-request' ? [one.after] : []))
   }
   return { peers, frames, known, asked }
+}
+
+/** Its write is durable at once. */
+function keep(memory: PeerMemory): void {
+  if (memory.take() !== undefined) memory.onWritten()
 }
 
 test('LOG-9: a start asks for digests from where the last one knew everything, if it has the same log', () => {

@@ -1,0 +1,34 @@
+/** What a node remembers of another one's store: it stands in logs, and is told in handshakes. */
+import { isNodeId, type NodeId } from './ids.ts'
+
+export interface RememberedStore {
+  readonly node: NodeId
+  /** The store that it votes with. */
+  readonly storeId: string
+  /** How far its log had come. */
+  readonly durableFlush: number
+  readonly incarnation: number
+}
+
+export type RememberedRow = readonly [string, string, number, number]
+
+export function rowOf(one: RememberedStore): RememberedRow {
+  return [one.node, one.storeId, one.durableFlush, one.incarnation]
+}
+
+/** The rows as they are packed; undefined when one of them is something else. */
+export function rememberedOf(rows: readonly unknown[]): readonly RememberedStore[] | undefined {
+  const found: RememberedStore[] = []
+  for (const row of rows) {
+    if (!Array.isArray(row)) return undefined
+    const [node, storeId, durableFlush, incarnation]: unknown[] = row
+    if (typeof node !== 'string' || !isNodeId(node) || typeof storeId !== 'string') return undefined
+    if (!isCount(durableFlush) || !isCount(incarnation)) return undefined
+    found.push({ node, storeId, durableFlush, incarnation })
+  }
+  return found
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}

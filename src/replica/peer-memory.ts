@@ -1,0 +1,126 @@
+/**
+ * What guards who may vote: with which store each peer votes, how far its log and its incarnation had
+ * come. It stands in `log/`, beside the flushes, and is written along with them: a reset of `data/`
+ * loses nothing of it, and a commit pays no write of its own for it.
+ *
+ * LOG-10  A peer has a link only once its store, and how far its log is, stand in this node's log.
+ * LOG-11  A node that has a log and has lost this record lets nobody in before a majority, itself not
+ *         counted, has told it what they remember.
+ */
+import { bufferOf, crc32 } from '../base/bytes.ts'
+import type { NodeId } from '../base/ids.ts'
+import { pack, unpack } from '../base/pack.ts'
+import { rememberedOf, rowOf, type RememberedStore } from '../base/remembered.ts'
+import type { Put } from '../ports/storage.ts'
+
+export const memoryKey: Uint8Array = Buffer.from('peers')
+
+const memoryFormat = 1
+const crcBytes = 4
+
+export type Remembered = RememberedStore
+
+export function encodeMemory(list: readonly Remembered[]): Uint8Array {
+  const packed = pack([memoryFormat, ...list.map(rowOf)])
+  const bytes = Buffer.allocUnsafe(crcBytes + packed.length)
+  bytes.writeUInt32BE(crc32(packed))
+  bytes.set(packed, crcBytes)
+  return bytes
+}
+
+/** Undefined for bytes that are not such a record, whole. */
+export function decodeMemory(bytes: Uint8Array): readonly Remembered[] | undefined {
+  if (bytes.length <= crcBytes) return undefined
+  const packed = bytes.subarray(crcBytes)
+  if (bufferOf(bytes).readUInt32BE() !== crc32(packed)) return undefined
+  const fields = unpack(packed)
+  if (!Array.isArray(fields) || fields[0] !== memoryFormat) return undefined
+  return rememberedOf(fields.slice(1))
+}
+
+interface Waiter {
+  /** Of the state that is to be durable. */
+  readonly change: number
+  readonly after: () => void
+}
+
+export class PeerMemory {
+  #known: ReadonlyMap<NodeId, Remembered>
+  /** The same, durably. */
+  #kept: ReadonlyMap<NodeId, Remembered>
+  #isWhole: boolean
+  #changes = 0
+  #changesTaken = 0
+  #changesKept = 0
+  #taken: ReadonlyMap<NodeId, Remembered> | undefined
+  #waiters: Waiter[] = []
+
+  /** Undefined: this log had such a record, and has it no longer, or comes from before there was one. */
+  constructor(kept: readonly Remembered[] | undefined) {
+    this.#known = new Map(kept?.map((one) => [one.node, one]))
+    this.#kept = this.#known
+    this.#isWhole = kept !== undefined
+  }
+
+  /** Whether this node can tell a store that must not vote. */
+  get isWhole(): boolean {
+    return this.#isWhole
+  }
+
+  /** There is news that is not durable. */
+  get isUnsaved(): boolean {
+    return this.#changes > this.#changesKept
+  }
+
+  /** What may be told to others: it is still true after a crash. */
+  get kept(): readonly Remembered[] {
+    return [...this.#kept.values()]
+  }
+
+  of(node: NodeId): Remembered | undefined {
+    return this.#known.get(node)
+  }
+
+  /** Takes the news up, as far as it is any: a number never falls, and a known store is not exchanged. */
+  learn(news: Remembered): void {
+    const known = this.#known.get(news.node)
+    if (known !== undefined && known.storeId !== news.storeId) return
+    const durableFlush = Math.max(news.durableFlush, known?.durableFlush ?? 0)
+    const incarnation = Math.max(news.incarnation, known?.incarnation ?? 0)
+    if (known?.durableFlush === durableFlush && known.incarnation === incarnation) return
+    const next = { ...news, durableFlush, incarnation }
+    this.#known = new Map(this.#known).set(news.node, next)
+    this.#changes += 1
+  }
+
+  /** The memory is whole again: of what is known now, nothing is missing. */
+  restore(): void {
+    this.#isWhole = true
+    this.#changes += 1
+  }
+
+  /** What is to go along with a write, if there is news. Of a memory that is not whole nothing is kept. */
+  take(): Put | undefined {
+    if (!this.#isWhole || !this.isUnsaved) return undefined
+    this.#changesTaken = this.#changes
+    this.#taken = this.#known
+    return { key: memoryKey, value: encodeMemory([...this.#known.values()]) }
+  }
+
+  /** The write that took the last news along is durable. */
+  onWritten(): void {
+    if (this.#taken === undefined) return
+    this.#kept = this.#taken
+    this.#taken = undefined
+    this.#changesKept = this.#changesTaken
+    const done = this.#waiters.filter(({ change }) => change <= this.#changesKept)
+    this.#waiters = this.#waiters.filter(({ change }) => change > this.#changesKept)
+    for (const { after } of done) after()
+  }
+
+  /** Calls `after` when all that is known now is durable: at once, if it is. */
+  whenKept(after: () => void): void {
+    if (!this.isUnsaved) return after()
+    this.#waiters.push({ change: this.#changes, after })
+  }
+}

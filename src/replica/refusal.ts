@@ -1,0 +1,41 @@
+/**
+ * Why a peer would not have this node's store: whether that ends the node. It does for good, so the
+ * claim is held against what this node itself knows first.
+ *
+ * LOG-12  A node retires for a claim about its log only where its own log does not refute it.
+ */
+import { areCredible } from './peers.ts'
+
+/** This node, as it was when its log was opened: what came later may have come to an old log. */
+export interface OwnWord {
+  readonly storeId: string
+  readonly incarnation: number
+  readonly openedFlush: number
+}
+
+export type Claim = 'none' | 'refuted' | 'fatal'
+
+const flushClaim = /^stale-disk: \S+ once had flush (\d+) /
+const incarnationClaim = /^stale-disk: \S+ once was in incarnation (\d+) /
+const storeClaim = /^unknown-store: \S+ voted with store ([^;]+);/
+
+/**
+ * `refuted`: this log has that flush and had it when it was opened, or is in that incarnation, or is that
+ * store; or no log can have come so far.
+ */
+export function claimIn(reason: string, own: OwnWord): Claim {
+  if (!reason.startsWith('stale-disk') && !reason.startsWith('unknown-store')) return 'none'
+  const [flush, incarnation] = [flushClaim, incarnationClaim].map((form) => numberIn(form, reason))
+  if (flush !== undefined) return judged(flush, own.openedFlush)
+  if (incarnation !== undefined) return judged(incarnation, own.incarnation)
+  return storeClaim.exec(reason)?.[1] === own.storeId ? 'refuted' : 'fatal'
+}
+
+function numberIn(form: RegExp, reason: string): number | undefined {
+  const found = form.exec(reason)?.[1]
+  return found === undefined ? undefined : Number(found)
+}
+
+function judged(claimed: number, own: number): Claim {
+  return claimed <= own || !areCredible({ durableFlush: claimed }) ? 'refuted' : 'fatal'
+}
