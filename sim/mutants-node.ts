@@ -201,8 +201,8 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replica/peers.ts',
-        find: 'if ((info.durableFlush ?? 0) < peer.durableFlush) {',
-        replace: 'if ((info.durableFlush ?? 0) < Math.min(0, peer.durableFlush)) {',
+        find: 'if ((info.durableFlush ?? 0) < known.durableFlush) {',
+        replace: 'if ((info.durableFlush ?? 0) < Math.min(0, known.durableFlush)) {',
       },
     ],
   },
@@ -212,9 +212,9 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replica/peers.ts',
-        find: 'if (peer.storeId !== undefined && peer.storeId !== info.storeId) {\n',
+        find: 'if (known.storeId !== info.storeId) {\n',
         replace:
-          'if (peer.storeId !== undefined && peer.storeId !== info.storeId) {\n' +
+          'if (known.storeId !== info.storeId) {\n' +
           '      if (info.storeId !== node) return undefined\n',
       },
     ],
