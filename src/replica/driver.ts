@@ -466,6 +466,7 @@ export class Driver implements LocalReplica {
     const claim = claimIn(reason, { storeId, incarnation, openedFlush })
     if (claim === 'refuted') this.#onFalseClaim(peer, reason)
     if (claim !== 'fatal') return
+    assert(!reason.includes(`voted with store ${storeId};`), 'LOG-12: retired for a refuted claim')
     this.#fail(
       new StoreError('corrupt', `${peer} will not vote with this store any more (${reason})`),
     )

@@ -316,6 +316,7 @@ export class Peers {
         kept.durableFlush >= (info.durableFlush ?? 0),
       'LOG-10: a store has a link that a crash would make this node forget',
     )
+    assert(this.#options.memory.isWhole, 'LOG-11: a node that forgot its peers let one in')
     peer.isJoined = true
     this.heard(peer.node)
     this.#askClock(peer)
