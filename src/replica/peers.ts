@@ -269,14 +269,14 @@ export class Peers {
     this.#vouchers.set(peer, known)
     const wanted = Math.min(nodes.length - 1, Math.floor(nodes.length / 2) + 1)
     if (this.#vouchers.size < wanted) return
-    for (const list of this.#vouchers.values()) this.#takeIn(list)
+    for (const list of this.#vouchers.values()) this.#hearOf(list)
     trace.mark('a memory of peers is whole again')
     memory.restore()
     this.#options.remember()
   }
 
   /** What others durably remember of nodes that this one may not have heard of for long. */
-  #takeIn(list: readonly RememberedStore[]): void {
+  #hearOf(list: readonly RememberedStore[]): void {
     const { memory, node } = this.#options
     for (const one of list) {
       if (one.node !== node && this.#peers.has(one.node) && areCredible(one)) memory.learn(one)
@@ -298,7 +298,7 @@ export class Peers {
     if (storeId !== undefined) {
       this.#options.memory.learn({ node: peer.node, storeId, durableFlush, incarnation })
     }
-    this.#takeIn(known)
+    this.#hearOf(known)
     peer.durableFlush = Math.max(peer.durableFlush, durableFlush)
     this.#options.memory.whenKept(() => {
       if (peer.link === link) this.#join(peer, info)
