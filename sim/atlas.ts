@@ -12,9 +12,9 @@
  *
  * A node that rightly refuses its log stays down for the rest of the run.
  */
-import { latin1 } from '../src/base/bytes.ts'
+import { fromLatin1, latin1 } from '../src/base/bytes.ts'
 import { StoreError } from '../src/base/errors.ts'
-import { decodeFlush, flushesFrom } from '../src/replica/flush.ts'
+import { decodeFlush, flushesFrom, numberOfKey } from '../src/replica/flush.ts'
 import { decodeMeta, metaKey } from '../src/replica/log-meta.ts'
 import { decodeMemory, memoryKey } from '../src/replica/peer-memory.ts'
 import type { DiskImage, SimDisk } from './disk.ts'
@@ -131,6 +131,22 @@ export class Atlas {
   /** A write of this node will be refused. */
   refuse(node: string): void {
     this.#refusing.add(node)
+  }
+
+  /** LOG-10: who has not durably noted how far a peer's log is, in words; in the end all have. */
+  notesLacking(nodes: readonly string[]): readonly string[] {
+    const sound = nodes.filter((node) => this.isSound(node))
+    const lacking: string[] = []
+    for (const node of sound) {
+      for (const peer of this.#setOf(node)) {
+        const [own, its] = [this.#disks.get(node)?.log, this.#disks.get(peer)?.log]
+        if (node === peer || !sound.includes(peer) || own === undefined || its === undefined) continue
+        const [noted, last] = [storedFlushOf(own, peer), its.durableKeys(flushesFrom(1)).at(-1)]
+        const wanted = last === undefined ? 0 : numberOfKey(fromLatin1(last))
+        if (noted < wanted) lacking.push(`${node} has noted flush ${noted} of ${peer}'s ${wanted}`)
+      }
+    }
+    return lacking
   }
 
   /** What a node's end by itself calls for. */

@@ -184,6 +184,7 @@ export class Comparison {
       ...(waiting === 0 ? [] : [`${waiting} cells wait in buffers`]),
       ...closed.map((host) => `${host.name} is not open`),
       ...forgetful.map((host) => `${host.name} has an old disk, and nobody refuses it`),
+      ...atlas.notesLacking(inService.map((host) => host.name)),
       ...groups,
     ]
   }

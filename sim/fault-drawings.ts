@@ -340,10 +340,14 @@ function drawTornWrite(atMicros: number, draw: Draw): Fault[] {
   return [{ kind: 'torn-write', atMicros, node, downMicros, kept: random.int(0, million - 1) }]
 }
 
+/** Damage of the last value of a disk, in parts per million of all damage. */
+const lastRate = 150_000
+
 function drawBitRot(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
   const disk = diskOf(draw)
-  const place = placeOf(draw)
+  // The last value of a log is what it remembers of peers.
+  const place = random.chance(lastRate) ? million : placeOf(draw)
   return [{ kind: 'bit-rot', atMicros, node: random.pick(nodes), disk, place, bit: bitOf(draw) }]
 }
 

@@ -200,9 +200,9 @@ export const nodeMutants: readonly Mutant[] = [
     title: 'joining: a disk that is behind what it once said may vote again',
     edits: [
       {
-        file: 'src/replica/peers.ts',
-        find: 'if ((info.durableFlush ?? 0) < known.durableFlush) {',
-        replace: 'if ((info.durableFlush ?? 0) < Math.min(0, known.durableFlush)) {',
+        file: 'src/replica/admission.ts',
+        find: '  const isSameIncarnation = known.incarnation === incarnation\n',
+        replace: '  const isSameIncarnation = known.durableFlush >= 0\n  if (isSameIncarnation) return undefined\n',
       },
     ],
   },
@@ -211,11 +211,10 @@ export const nodeMutants: readonly Mutant[] = [
     title: 'joining: an empty store is taken for a new node under the old name',
     edits: [
       {
-        file: 'src/replica/peers.ts',
-        find: 'if (known.storeId !== info.storeId) {\n',
+        file: 'src/replica/admission.ts',
+        find: 'if (known.storeId !== storeId) {\n',
         replace:
-          'if (known.storeId !== info.storeId) {\n' +
-          '      if (info.storeId !== node) return undefined\n',
+          'if (known.storeId !== storeId) {\n' + '    if (storeId !== node) return undefined\n',
       },
     ],
   },

@@ -14,6 +14,7 @@ import { indexMutants } from './mutants-indexes.ts'
 import { leaseMutants } from './mutants-leases.ts'
 import { logMutants } from './mutants-log.ts'
 import { mvccMutants } from './mutants-mvcc.ts'
+import { memoryMutants } from './mutants-memory.ts'
 import { nodeMutants } from './mutants-node.ts'
 import { ownMutants } from './mutants-own.ts'
 import { paceMutants } from './mutants-pace.ts'
@@ -184,6 +185,7 @@ export const mutants: readonly Mutant[] = [
   ...paceMutants,
   ...queueMutants,
   ...nodeMutants,
+  ...memoryMutants,
   ...historyMutants,
   ...validationMutants,
   ...mvccMutants,

@@ -8,12 +8,14 @@ export interface RememberedStore {
   /** How far its log had come. */
   readonly durableFlush: number
   readonly incarnation: number
+  /** Drawn when it started: tells two runs of one incarnation apart. */
+  readonly run: number
 }
 
-export type RememberedRow = readonly [string, string, number, number]
+export type RememberedRow = readonly [string, string, number, number, number]
 
 export function rowOf(one: RememberedStore): RememberedRow {
-  return [one.node, one.storeId, one.durableFlush, one.incarnation]
+  return [one.node, one.storeId, one.durableFlush, one.incarnation, one.run]
 }
 
 /** The rows as they are packed; undefined when one of them is something else. */
@@ -21,10 +23,10 @@ export function rememberedOf(rows: readonly unknown[]): readonly RememberedStore
   const found: RememberedStore[] = []
   for (const row of rows) {
     if (!Array.isArray(row)) return undefined
-    const [node, storeId, durableFlush, incarnation]: unknown[] = row
+    const [node, storeId, durableFlush, incarnation, run]: unknown[] = row
     if (typeof node !== 'string' || !isNodeId(node) || typeof storeId !== 'string') return undefined
-    if (!isCount(durableFlush) || !isCount(incarnation)) return undefined
-    found.push({ node, storeId, durableFlush, incarnation })
+    if (!isCount(durableFlush) || !isCount(incarnation) || !isCount(run)) return undefined
+    found.push({ node, storeId, durableFlush, incarnation, run })
   }
   return found
 }

@@ -19,6 +19,8 @@ export interface LinkInfo {
   readonly incarnation?: number
   /** The highest flush number that is durable in the sender's log. */
   readonly durableFlush?: number
+  /** Drawn as the sender started: a folder of the past may count the same incarnation again. */
+  readonly run?: number
   /** What the sender durably remembers of the other nodes' stores; absent: it has lost its memory. */
   readonly known?: readonly RememberedStore[]
 }

@@ -272,9 +272,9 @@ export class Driver implements LocalReplica {
 
   #self(): LinkInfo {
     const { storeId, incarnation } = this.#log.identity
-    const { memory, durableFlush } = this.#log
+    const { memory, durableFlush, run } = this.#log
     const known = memory.isWhole ? { known: memory.kept } : {}
-    return { storeId, incarnation, durableFlush, ...known }
+    return { storeId, incarnation, durableFlush, run, ...known }
   }
 
   holds(group: GroupId): boolean {

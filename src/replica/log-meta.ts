@@ -56,6 +56,7 @@ export function decodeMeta(bytes: Uint8Array): LogMeta {
   const [format, storeId, incarnation, cluster, node, ...place]: unknown[] = fields
   // A store that was last opened before there were leases has given none.
   const [firstFlush, previousCrc, longestLeaseMs = 0] = place
+  if (!isNumber(format)) throw notWhole()
   if (format !== logFormat) throw unknownFormat('log', format)
   const isOwned =
     isText(storeId) && isStoreId(storeId) && isText(cluster) && isClusterId(cluster) && isText(node)

@@ -44,6 +44,9 @@ export interface LogStoreOptions {
   readonly leaseMs: number
 }
 
+/** Two runs of one incarnation draw the same number once in so many. */
+const runsMax = 2 ** 48
+
 /** What opening a log brings together. */
 interface Opened {
   readonly identity: Identity
@@ -64,6 +67,8 @@ export class LogStore {
   readonly memory: PeerMemory
   /** A write failed: nothing more is answered, and the node must stop. Called once. */
   onFailure: (reason: Error) => void = () => undefined
+  /** Drawn when it was opened. */
+  readonly run: number
   /** The last flush that was there when the log was opened. */
   readonly openedFlush: number
   readonly #store: OrderedStore
@@ -116,6 +121,7 @@ export class LogStore {
     this.identity = opened.identity
     this.longestLeaseMs = opened.longestLeaseMs
     this.memory = opened.memory
+    this.run = options.random.int(1, runsMax)
     this.openedFlush = opened.end.number
     this.#store = store
     this.#options = options

@@ -1,11 +1,7 @@
 /**
  * What guards who may vote: with which store each peer votes, how far its log and its incarnation had
  * come. It stands in `log/`, beside the flushes, and is written along with them: a reset of `data/`
- * loses nothing of it, and a commit pays no write of its own for it.
- *
- * LOG-10  A peer has a link only once its store, and how far its log is, stand in this node's log.
- * LOG-11  A node that has a log and has lost this record lets nobody in before a majority, itself not
- *         counted, has told it what they remember.
+ * loses nothing of it, and a commit pays no write of its own for it. Who is let in for it: `admission.ts`.
  */
 import { bufferOf, crc32 } from '../base/bytes.ts'
 import type { NodeId } from '../base/ids.ts'
@@ -15,7 +11,8 @@ import type { Put } from '../ports/storage.ts'
 
 export const memoryKey: Uint8Array = Buffer.from('peers')
 
-const memoryFormat = 1
+/** A word, so that a record which came to the place of another is not taken for it. */
+const memoryFormat = 'peers 1'
 const crcBytes = 4
 
 export type Remembered = RememberedStore
@@ -87,8 +84,9 @@ export class PeerMemory {
     if (known !== undefined && known.storeId !== news.storeId) return
     const durableFlush = Math.max(news.durableFlush, known?.durableFlush ?? 0)
     const incarnation = Math.max(news.incarnation, known?.incarnation ?? 0)
+    const run = known === undefined || news.incarnation > known.incarnation ? news.run : known.run
     if (known?.durableFlush === durableFlush && known.incarnation === incarnation) return
-    const next = { ...news, durableFlush, incarnation }
+    const next = { ...news, durableFlush, incarnation, run }
     this.#known = new Map(this.#known).set(news.node, next)
     this.#changes += 1
   }

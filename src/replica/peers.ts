@@ -2,13 +2,12 @@
  * The other nodes as this one sees them: one frame per peer and turn, heartbeats, suspicion, who may
  * join, and what this node may have missed of them. Per peer, never per group.
  */
-import { assert, present } from '../base/assert.ts'
+import { present } from '../base/assert.ts'
 import { compareText } from '../base/bytes.ts'
 import { numbersFrom } from '../base/drawn-numbers.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import { pack, unpack } from '../base/pack.ts'
-import type { RememberedStore } from '../base/remembered.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo, Transport } from '../ports/transport.ts'
@@ -19,18 +18,13 @@ import type {
   Message,
   PeerFrame,
 } from '../replication/message.ts'
+import { Admission, areCredible, type MetaStore } from './admission.ts'
 import { DigestMark, type OwnLog } from './digest-mark.ts'
 import { PeerClocks, clockAnswerMsMax, clockTellMs } from './peer-clocks.ts'
 import type { PeerMemory } from './peer-memory.ts'
 import { PeerOutbox } from './peer-outbox.ts'
 import type { Digested } from './roll-call.ts'
 import type { Work } from './slices.ts'
-
-/** Small values kept with the data store. */
-export interface MetaStore {
-  meta(name: string): Uint8Array | undefined
-  setMeta(name: string, value: Uint8Array): void
-}
 
 export interface PeersOptions {
   readonly node: NodeId
@@ -98,7 +92,7 @@ export class Peers {
   readonly #options: PeersOptions
   readonly #peers: ReadonlyMap<NodeId, Peer>
   #admittedBy = 0
-  readonly #vouchers = new Map<NodeId, readonly RememberedStore[]>()
+  readonly #admission: Admission
   /** Digests and clocks asked for. */
   #asked: number
   #isFlushing = false
@@ -111,7 +105,7 @@ export class Peers {
     this.#asked = numbersFrom(options.incarnation)
     const now = options.clock.monotonicMs()
     const others = options.nodes.filter((node) => node !== options.node)
-    this.#takeOver()
+    this.#admission = new Admission(options)
     this.#peers = new Map(
       others.toSorted(compareText).map((node) => [node, this.#remember(node, now)]),
     )
@@ -141,24 +135,6 @@ export class Peers {
       durableFlush: memory.of(node)?.durableFlush ?? 0,
       ...{ link: 0, isJoined: false, held: [] },
     }
-  }
-
-  /** Versions before kept this with the data store: the log takes it over, once. */
-  #takeOver(): void {
-    const { meta, memory, node: own, nodes, trace } = this.#options
-    if (memory.isWhole) return
-    let count = 0
-    for (const node of nodes) {
-      const known = unpack(meta.meta(`peer/${node}`) ?? new Uint8Array())
-      const [storeId, durableFlush]: unknown[] = Array.isArray(known) ? known : []
-      if (node === own || typeof storeId !== 'string' || typeof durableFlush !== 'number') continue
-      memory.learn({ node, storeId, durableFlush, incarnation: 0 })
-      // It grows old there: a log that loses its memory later must not believe it.
-      meta.setMeta(`peer/${node}`, pack([]))
-      count += 1
-    }
-    if (count > 0) memory.restore()
-    else trace.mark('a log without its memory of peers')
   }
 
   /**
@@ -237,50 +213,7 @@ export class Peers {
 
   /** Why this peer may not have a link, or undefined when it may. */
   admit(node: string, info: LinkInfo): string | undefined {
-    const peer = [...this.#peers.values()].find((one) => one.node === node)
-    if (peer === undefined) return `unknown-node: this cluster has no node ${node}`
-    if (info.storeId === undefined) return 'malformed: no store id'
-    const { memory } = this.#options
-    if (!areCredible(info)) return 'malformed: no log can have come so far'
-    if (!memory.isWhole) this.#askVoucher(peer.node, info)
-    if (!memory.isWhole) return forgetful
-    const known = memory.of(peer.node)
-    if (known === undefined) return undefined
-    if (known.storeId !== info.storeId) {
-      return `unknown-store: ${node} voted with store ${known.storeId}; an emptied or exchanged data folder must not vote under its name`
-    }
-    if ((info.durableFlush ?? 0) < known.durableFlush) {
-      return `stale-disk: ${node} once had flush ${known.durableFlush} on disk and now has ${info.durableFlush ?? 0}`
-    }
-    if ((info.incarnation ?? 0) < known.incarnation) {
-      return `stale-disk: ${node} once was in incarnation ${known.incarnation} and now is in ${info.incarnation ?? 0}`
-    }
-    return undefined
-  }
-
-  /**
-   * LOG-11: of what this node has forgotten, a majority knows. Who does not know this node's own store
-   * has met nobody of this cluster, and vouches for nothing. What is told twice is taken at its highest.
-   */
-  #askVoucher(peer: NodeId, { known }: LinkInfo): void {
-    const { memory, node, nodes, storeId, trace } = this.#options
-    if (known === undefined) return
-    if (!known.some((one) => one.node === node && one.storeId === storeId)) return
-    this.#vouchers.set(peer, known)
-    const wanted = Math.min(nodes.length - 1, Math.floor(nodes.length / 2) + 1)
-    if (this.#vouchers.size < wanted) return
-    for (const list of this.#vouchers.values()) this.#hearOf(list)
-    trace.mark('a memory of peers is whole again')
-    memory.restore()
-    this.#options.remember()
-  }
-
-  /** What others durably remember of nodes that this one may not have heard of for long. */
-  #hearOf(list: readonly RememberedStore[]): void {
-    const { memory, node } = this.#options
-    for (const one of list) {
-      if (one.node !== node && this.#peers.has(one.node) && areCredible(one)) memory.learn(one)
-    }
+    return this.#admission.problemOf(node, info)
   }
 
   /** Returns the peer as a node of the cluster, or undefined. */
@@ -294,12 +227,8 @@ export class Peers {
       this.#setSuspected(peer, true)
       return peer.node
     }
-    const { storeId, durableFlush = 0, incarnation = 0, known = [] } = info
-    if (storeId !== undefined) {
-      this.#options.memory.learn({ node: peer.node, storeId, durableFlush, incarnation })
-    }
-    this.#hearOf(known)
-    peer.durableFlush = Math.max(peer.durableFlush, durableFlush)
+    this.#admission.learn(peer.node, info)
+    peer.durableFlush = Math.max(peer.durableFlush, info.durableFlush ?? 0)
     this.#options.memory.whenKept(() => {
       if (peer.link === link) this.#join(peer, info)
     })
@@ -309,14 +238,7 @@ export class Peers {
 
   /** The peer's store stands in this node's log: from now on its votes count here. */
   #join(peer: Peer, info: LinkInfo): void {
-    const kept = this.#options.memory.kept.find(({ node }) => node === peer.node)
-    assert(
-      kept?.storeId === info.storeId &&
-        kept?.durableFlush !== undefined &&
-        kept.durableFlush >= (info.durableFlush ?? 0),
-      'LOG-10: a store has a link that a crash would make this node forget',
-    )
-    assert(this.#options.memory.isWhole, 'LOG-11: a node that forgot its peers let one in')
+    this.#admission.checkKept(peer.node, info)
     peer.isJoined = true
     this.heard(peer.node)
     this.#askClock(peer)
@@ -328,9 +250,7 @@ export class Peers {
   #learn(peer: Peer, durableFlush: number): void {
     if (durableFlush <= peer.durableFlush || !areCredible({ durableFlush })) return
     peer.durableFlush = durableFlush
-    const { memory } = this.#options
-    const known = memory.of(peer.node)
-    if (known !== undefined) memory.learn({ ...known, durableFlush })
+    this.#admission.raise(peer.node, durableFlush)
   }
 
   /** Has what was learnt since the last time go along with the data store's next batch. */
@@ -504,20 +424,6 @@ export class Peers {
     else if (peer.knownThrough === after) peer.knownThrough = through
     if (through > after) this.askDigest(peer.node)
   }
-}
-
-const forgetful =
-  'forgetful: this node has lost its memory of who votes with which store; it lets nobody in before a majority has told it'
-
-/** More flushes than a node that wrote one each 10 µs for a century: whoever names such a number lies, or errs. */
-const flushesMax = 3e14
-
-/** Whether the log of a node can have come so far. */
-export function areCredible({
-  durableFlush = 0,
-  incarnation = 0,
-}: Pick<LinkInfo, 'durableFlush' | 'incarnation'>): boolean {
-  return durableFlush <= flushesMax && incarnation <= flushesMax
 }
 
 /** How far digests need not be asked for: what another log knew, or a longer one, this one does not. */

@@ -4,7 +4,7 @@
  *
  * LOG-12  A node retires for a claim about its log only where its own log does not refute it.
  */
-import { areCredible } from './peers.ts'
+import { areCredible } from './admission.ts'
 
 /** This node, as it was when its log was opened: what came later may have come to an old log. */
 export interface OwnWord {

@@ -80,8 +80,8 @@ export function encodeHandshake(message: HandshakeMessage): Uint8Array {
   }
 }
 
-function fieldsOf({ storeId, incarnation, durableFlush, known }: LinkInfo): Packable[] {
-  return [storeId, incarnation, durableFlush, known?.map(rowOf)]
+function fieldsOf({ storeId, incarnation, durableFlush, run, known }: LinkInfo): Packable[] {
+  return [storeId, incarnation, durableFlush, run, known?.map(rowOf)]
 }
 
 /** The message, or undefined for anything else. */
@@ -120,13 +120,14 @@ function isRole(value: unknown): value is Role {
 }
 
 function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
-  const [storeId, incarnation, durableFlush, known] = of
+  const [storeId, incarnation, durableFlush, run, known] = of
   if (of.every((one) => one === null || one === undefined)) return {}
   if (typeof storeId !== 'string' || !isCount(incarnation)) return undefined
   if (!isCount(durableFlush)) return undefined
+  const ownRun = isCount(run) ? { run } : {}
   const remembered = Array.isArray(known) ? rememberedOf(known) : undefined
   const memory = remembered === undefined ? {} : { known: remembered }
-  return { storeId, incarnation, durableFlush, ...memory }
+  return { storeId, incarnation, durableFlush, ...ownRun, ...memory }
 }
 
 function isCount(value: unknown): value is number {

@@ -4,7 +4,7 @@ import { nodeId } from '../../src/base/ids.ts'
 import { decodeMemory, encodeMemory, PeerMemory } from '../../src/replica/peer-memory.ts'
 import { claimIn } from '../../src/replica/refusal.ts'
 
-const one = { node: nodeId('n2'), storeId: 'of n2', durableFlush: 12, incarnation: 3 }
+const one = { node: nodeId('n2'), storeId: 'of n2', durableFlush: 12, incarnation: 3, run: 9 }
 
 test('LOG-10: whoever waits for the memory is called when its write is durable, and not before', () => {
   const memory = new PeerMemory([])
