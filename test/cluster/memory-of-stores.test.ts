@@ -61,7 +61,7 @@ test(
       c.spawn()
       await c.exited()
       expect(c.log()).toContain('unknown-store')
-      expect(b.log()).toContain('reset')
+      expect(b.log()).toContain('rebuilt from the log')
       expect((await fetch(`${b.url}/readyz`)).status).not.toBe(200)
     })
   },
