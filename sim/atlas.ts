@@ -140,7 +140,8 @@ export class Atlas {
     for (const node of sound) {
       for (const peer of this.#setOf(node)) {
         const [own, its] = [this.#disks.get(node)?.log, this.#disks.get(peer)?.log]
-        if (node === peer || !sound.includes(peer) || own === undefined || its === undefined) continue
+        if (node === peer || !sound.includes(peer) || own === undefined || its === undefined)
+          continue
         const [noted, last] = [storedFlushOf(own, peer), its.durableKeys(flushesFrom(1)).at(-1)]
         const wanted = last === undefined ? 0 : numberOfKey(fromLatin1(last))
         if (noted < wanted) lacking.push(`${node} has noted flush ${noted} of ${peer}'s ${wanted}`)

@@ -202,7 +202,8 @@ export const nodeMutants: readonly Mutant[] = [
       {
         file: 'src/replica/admission.ts',
         find: '  const isSameIncarnation = known.incarnation === incarnation\n',
-        replace: '  const isSameIncarnation = known.durableFlush >= 0\n  if (isSameIncarnation) return undefined\n',
+        replace:
+          '  const isSameIncarnation = known.durableFlush >= 0\n  if (isSameIncarnation) return undefined\n',
       },
     ],
   },
@@ -213,8 +214,7 @@ export const nodeMutants: readonly Mutant[] = [
       {
         file: 'src/replica/admission.ts',
         find: 'if (known.storeId !== storeId) {\n',
-        replace:
-          'if (known.storeId !== storeId) {\n' + '    if (storeId !== node) return undefined\n',
+        replace: 'if (known.storeId !== storeId) {\n    if (storeId !== node) return undefined\n',
       },
     ],
   },

@@ -4,7 +4,6 @@
  * differ.
  */
 import { assert } from '../base/assert.ts'
-import { StoreError } from '../base/errors.ts'
 import type { ClusterId, GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import { Holdings } from '../placement/holdings.ts'
@@ -44,7 +43,7 @@ import { PeerWork } from './peer-work.ts'
 import { Peers } from './peers.ts'
 import { StoredRecords } from './record-source.ts'
 import { Reads } from './reads.ts'
-import { claimIn } from './refusal.ts'
+import { Refusals, selfOf } from './refusal.ts'
 import { Replica, type ObservedLeases, type Reading } from './replica.ts'
 import type { ReplicaStatus } from './replica-status.ts'
 import { Requests } from './requests.ts'
@@ -104,7 +103,7 @@ export class Driver implements LocalReplica {
   )
   readonly #headroom: Headroom
   readonly #effects: CarryOut
-  #falseClaims = 0
+  readonly #refusals: Refusals
   #failure: Error | undefined
   #isStopped = false
 
@@ -171,8 +170,8 @@ export class Driver implements LocalReplica {
     })
     this.#effects = new CarryOut({
       ...{ clock, trace, log, data, replica: this.#replica },
-      ...{ fetches, supply },
-      ...{ peers: this.#peers, keeper: this.#keeper, requests: this.#requests, wakes: this.#wakes },
+      ...{ fetches, supply, peers: this.#peers, keeper: this.#keeper },
+      ...{ requests: this.#requests, wakes: this.#wakes },
       deliver: (message) =>
         this.#step(message.group, { kind: 'message', from: options.node, message }),
     })
@@ -187,6 +186,7 @@ export class Driver implements LocalReplica {
     const known = (): GroupId[] => [...this.#replica.known(), ...fetches.named()]
     const listing = { rollCall, data, known, isOver: () => this.#isOver }
     this.groups = (...asked) => listGroups(listing, ...asked)
+    this.#refusals = new Refusals(log, trace, (error) => this.#fail(error))
     this.#watchStores()
     this.agenda = new LocalAgenda(data.listing, clock, (group) =>
       this.#holdings.isFirst(group, (one) => this.#peers.isAlive(one)),
@@ -245,9 +245,9 @@ export class Driver implements LocalReplica {
     const { peers } = this.#ports
     const { heartbeatMs, digestMs } = this.#options.limits
     peers.start({
-      self: () => this.#self(),
+      self: () => selfOf(this.#log),
       admit: (peer, info) => this.#peers.admit(peer, info),
-      onRefused: (peer, reason) => this.#onRefused(peer, reason),
+      onRefused: (peer, reason) => this.#refusals.hear(peer, reason),
       onLink: (peer, state, info) => this.#onLink(peer, state, info),
       onFrame: (from, frame) => this.#onFrame(from, frame),
     })
@@ -268,13 +268,6 @@ export class Driver implements LocalReplica {
     this.#onSuspicion(peer, false)
     this.#keeper.onLink(peer, info.incarnation ?? 0)
     for (const frame of held) this.#onFrame(peer, frame)
-  }
-
-  #self(): LinkInfo {
-    const { storeId, incarnation } = this.#log.identity
-    const { memory, durableFlush, run } = this.#log
-    const known = memory.isWhole ? { known: memory.kept } : {}
-    return { storeId, incarnation, durableFlush, run, ...known }
   }
 
   holds(group: GroupId): boolean {
@@ -369,7 +362,7 @@ export class Driver implements LocalReplica {
       grantedGroups: this.#keeper.leases.grantedGroups,
       ...this.#peers.clocks.status({ wall: clock.wallMicros(), now: clock.monotonicMs() }),
       remembersPeers: this.#log.memory.isWhole,
-      falseClaims: this.#falseClaims,
+      falseClaims: this.#refusals.falseClaims,
       failure: this.#failure?.message,
       peers: this.#peers.list(),
     }
@@ -457,25 +450,6 @@ export class Driver implements LocalReplica {
     for (const group of this.#replica.suspect(peer, isSuspected)) {
       this.#step(group, { kind: 'suspect', peer })
     }
-  }
-
-  #onRefused(peer: string, reason: string): void {
-    this.#ports.trace.mark('refused by a peer')
-    const { storeId, incarnation } = this.#log.identity
-    const { openedFlush } = this.#log
-    const claim = claimIn(reason, { storeId, incarnation, openedFlush })
-    if (claim === 'refuted') this.#onFalseClaim(peer, reason)
-    if (claim !== 'fatal') return
-    assert(!reason.includes(`voted with store ${storeId};`), 'LOG-12: retired for a refuted claim')
-    this.#fail(
-      new StoreError('corrupt', `${peer} will not vote with this store any more (${reason})`),
-    )
-  }
-
-  #onFalseClaim(peer: string, reason: string): void {
-    this.#falseClaims += 1
-    this.#ports.trace.mark('a false claim about this log')
-    this.#ports.trace.emit({ kind: 'false-claim', peer, reason })
   }
 
   /** Stopped, or failed: a node in doubt of itself answers nobody. */

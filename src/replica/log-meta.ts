@@ -56,13 +56,18 @@ export function decodeMeta(bytes: Uint8Array): LogMeta {
   const [format, storeId, incarnation, cluster, node, ...place]: unknown[] = fields
   // A store that was last opened before there were leases has given none.
   const [firstFlush, previousCrc, longestLeaseMs = 0] = place
-  if (!isNumber(format)) throw notWhole()
-  if (format !== logFormat) throw unknownFormat('log', format)
+  checkFormat(format)
   const isOwned =
     isText(storeId) && isStoreId(storeId) && isText(cluster) && isClusterId(cluster) && isText(node)
   const isPlaced = isNumber(firstFlush) && isNumber(previousCrc) && isNumber(longestLeaseMs)
   if (!isOwned || !isNumber(incarnation) || !isPlaced || !isNodeId(node)) throw notWhole()
   return { storeId, incarnation, cluster, node, firstFlush, previousCrc, longestLeaseMs }
+}
+
+/** Another record has no number there: it came to the place of this one. */
+function checkFormat(format: unknown): void {
+  if (!isNumber(format)) throw notWhole()
+  if (format !== logFormat) throw unknownFormat('log', format)
 }
 
 function isSound(bytes: Uint8Array): boolean {

@@ -4,7 +4,51 @@
  *
  * LOG-12  A node retires for a claim about its log only where its own log does not refute it.
  */
+import { StoreError } from '../base/errors.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { LinkInfo } from '../ports/transport.ts'
 import { areCredible } from './admission.ts'
+import type { LogStore } from './log-store.ts'
+
+/** What this node says of its store as a link begins. */
+export function selfOf({ identity, memory, durableFlush, run }: LogStore): LinkInfo {
+  const { storeId, incarnation } = identity
+  const known = memory.isWhole ? { known: memory.kept } : {}
+  return { storeId, incarnation, durableFlush, run, ...known }
+}
+
+/** What peers say as they refuse this node. */
+export class Refusals {
+  /** Those that this node's own log refutes. */
+  falseClaims = 0
+  readonly #own: OwnWord
+  readonly #trace: Trace
+  readonly #retire: (error: StoreError) => void
+
+  constructor(
+    { identity, openedFlush }: LogStore,
+    trace: Trace,
+    retire: (error: StoreError) => void,
+  ) {
+    const { storeId, incarnation } = identity
+    this.#own = { storeId, incarnation, openedFlush }
+    this.#trace = trace
+    this.#retire = retire
+  }
+
+  hear(peer: string, reason: string): void {
+    this.#trace.mark('refused by a peer')
+    const claim = claimIn(reason, this.#own)
+    if (claim === 'refuted') {
+      this.falseClaims += 1
+      this.#trace.mark('a false claim about this log')
+      this.#trace.emit({ kind: 'false-claim', peer, reason })
+    }
+    if (claim !== 'fatal') return
+    const text = `${peer} will not vote with this store any more (${reason})`
+    this.#retire(new StoreError('corrupt', text))
+  }
+}
 
 /** This node, as it was when its log was opened: what came later may have come to an old log. */
 export interface OwnWord {
