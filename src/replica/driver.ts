@@ -128,7 +128,7 @@ export class Driver implements LocalReplica {
     const { clock, trace } = ports
     this.#holdings = new Holdings(options.placement, options.node)
     const { nodes } = this.#holdings
-    const { incarnation } = log.identity
+    const { incarnation, storeId } = log.identity
     const source = new StoredRecords(log, data)
     this.#source = source
     this.#keeper = new LeaseKeeper({
@@ -157,8 +157,7 @@ export class Driver implements LocalReplica {
       begin: (group, read) => this.#step(group, { kind: 'read', read }),
     })
     this.#peers = new Peers({
-      storeId: log.identity.storeId,
-      ...{ node: options.node, incarnation, nodes, limits: options.limits },
+      ...{ node: options.node, incarnation, nodes, limits: options.limits, storeId },
       ...{ clock, trace, transport: ports.peers, meta: data, log },
       ...{ memory: log.memory, remember: () => log.remember() },
       onJoined: (...joined) => this.#onJoined(...joined),
@@ -169,9 +168,8 @@ export class Driver implements LocalReplica {
       onDigested: (peer, digested) => this.#rollCall.onDigest(peer, digested),
     })
     this.#effects = new CarryOut({
-      ...{ clock, trace, log, data, replica: this.#replica },
-      ...{ fetches, supply, peers: this.#peers, keeper: this.#keeper },
-      ...{ requests: this.#requests, wakes: this.#wakes },
+      ...{ clock, trace, log, data, replica: this.#replica, fetches, supply },
+      ...{ peers: this.#peers, keeper: this.#keeper, requests: this.#requests, wakes: this.#wakes },
       deliver: (message) =>
         this.#step(message.group, { kind: 'message', from: options.node, message }),
     })

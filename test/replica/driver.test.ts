@@ -240,24 +240,24 @@ test.each(disks)(
         const placement = staticPlacement([node, other])
         const names = Array.from({ length: 20 }, (_one, n) => groupOfBytes(Buffer.from(`g${n}`)))
         const led = names.filter((name) => placement.replicasOf(name).firstFull === other)
-        const ports = { clock: systemClock, random: systemRandom, trace: silentTrace, peers }
+        const marks: string[] = []
+        const trace = { ...silentTrace, mark: (name: string) => void marks.push(name) }
+        const ports = { clock: systemClock, random: systemRandom, trace, peers }
         const driver = await Driver.open(
           { ...ports, log: await log.open(), data: await data.open() },
           { node, cluster, placement, limits: defaultLimits },
         )
         await driver.start()
-        const sentFor = async (sequence: number): Promise<readonly string[]> => {
-          peers.sent.length = 0
+        const doneFor = async (sequence: number): Promise<readonly string[]> => {
+          marks.length = 0
           const of = present(led[sequence], 'a group that n2 leads')
           await driver.submit({ ...submission(sequence), group: of }, 50)
-          return peers.sent
-            .map(({ kind }) => kind)
-            .filter((kind) => ['forward', 'prepare'].includes(kind))
+          return marks.filter((name) => ['forwarded', 'prepare'].includes(name))
         }
         try {
-          expect(await sentFor(1)).toEqual(['prepare'])
-          peers.link(other)
-          expect(await sentFor(2)).toEqual(['forward'])
+          expect(await doneFor(1)).toEqual(['prepare'])
+          await peers.join(other)
+          expect(await doneFor(2)).toEqual(['forwarded'])
         } finally {
           await driver.stop()
         }

@@ -76,7 +76,7 @@ test('LIVE-6: a peer that asks for all at once is given a slice a turn', () =>
   withNode({}, async (driver, peers) => {
     const names = Array.from({ length: 20 }, (_, n) => groupCalled(`g${n}`))
     const value = entry(1, 1024 * 1024)
-    peers.link(other)
+    await peers.join(other)
     for (const group of names) {
       const entries = [{ position: 1, ballot, value }]
       const message = { kind: 'entries', group, epoch: 1, from: 1, entries, committed: 1 } as const
@@ -161,7 +161,7 @@ test('LIVE-5: what nobody waits for any more takes no room, unless a copy may ta
         'such a group',
       )
     const [led, others] = [ledBy(node), ledBy(third)]
-    peers.link(other)
+    await peers.join(other)
     const kinds = async (group: GroupId, ...sequences: number[]): Promise<readonly string[]> => {
       const outcomes = await Promise.all(sequences.map((one) => submit(driver, group, one)))
       return outcomes.map(({ kind }) => kind)
@@ -199,7 +199,7 @@ test('DISK-4: whose disk does not keep up takes no more than its bound, and the 
       })
       const accepted = (): readonly Message[] =>
         peers.sent.filter(({ kind }) => kind === 'accepted')
-      peers.link(other)
+      await peers.join(other)
       gate.hold()
       peers.tell(other, { durableFlush: 1, messages: accepts })
       await new Promise((resolve) => setTimeout(resolve, 20))

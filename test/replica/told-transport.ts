@@ -19,6 +19,24 @@ export class ToldTransport implements Transport<PeerFrame> {
     this.#handlers?.onLink(peer, 'up', { storeId: 'its store', incarnation: 1, durableFlush: 0 })
   }
 
+  /**
+   * The same, and waits until the node uses the link: it asks the peer for its clock then. The peer says
+   * something in its turn, and has let the node in so.
+   */
+  async join(peer: string): Promise<void> {
+    const before = this.#clocks
+    this.link(peer)
+    for (let turn = 0; this.#clocks === before; turn++) {
+      if (turn === 5_000) throw new Error(`${peer} is not let in`)
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+    this.tell(peer, { durableFlush: 0, messages: [] })
+  }
+
+  get #clocks(): number {
+    return this.sent.filter(({ kind }) => kind === 'clock').length
+  }
+
   tell(from: string, frame: PeerFrame): void {
     this.#handlers?.onFrame(from, frame)
   }

@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { latin1 } from '../../src/base/bytes.ts'
-import { pack } from '../../src/base/pack.ts'
+import { nodeId } from '../../src/base/ids.ts'
 import { encodeFlush, flushKey } from '../../src/replica/flush.ts'
-import { encodeStored, nameKey } from '../../src/replica/row-format.ts'
+import { encodeMemory, memoryKey } from '../../src/replica/peer-memory.ts'
 import { Atlas, lastFlushOf, type NodeDisks } from '../../sim/atlas.ts'
 import { SimDisk, type DiskImage } from '../../sim/disk.ts'
 
@@ -14,11 +14,11 @@ function disksOf(count: number): Map<string, NodeDisks> {
   return new Map(names.map((name) => [name, { log: disk(), data: disk() }]))
 }
 
-/** What a data disk remembers of a peer. */
+/** What a log disk remembers of a peer. */
 async function remember(disks: NodeDisks | undefined, peer: string, flush: number): Promise<void> {
-  const key = nameKey(`peer/${peer}`)
-  const store = disks?.data.open()
-  await store?.write([{ key, value: encodeStored(key, 0, pack(['store', flush])) }])
+  const one = { node: nodeId(peer), storeId: 'store', durableFlush: flush, incarnation: 1, run: 1 }
+  const store = disks?.log.open()
+  await store?.write([{ key: memoryKey, value: encodeMemory([one]) }])
   await store?.close()
 }
 
@@ -54,16 +54,25 @@ test('DISK-7: a log goes back only when all others durably remember how far it w
   expect(atlas.isForgetful('n1')).toBe(true)
 })
 
-test('DISK-7: whoever remembers an old log is not made to forget', async () => {
+test('DISK-7, LOG-10: a data disk that is lost takes nothing with it of what its node remembers of old logs', async () => {
   const disks = disksOf(3)
   const atlas = new Atlas(disks)
   for (const keeper of ['n2', 'n3']) await remember(disks.get(keeper), 'n1', 9)
   expect(atlas.hurtData('n2')).toBe(true)
-  expect(atlas.forgetLog('n1', logImage(0)), 'n2 may forget before it is asked').toBe(false)
-  atlas.mendData('n2')
   expect(atlas.forgetLog('n1', logImage(0))).toBe(true)
-  expect(atlas.hurtData('n2')).toBe(false)
+  expect(atlas.hurtData('n3')).toBe(true)
+  expect(atlas.hurtLog('n2'), 'who remembers keeps its log').toBe(false)
   expect(atlas.swap(['n1', 'n2'])).toBe(false)
+})
+
+test('LOG-10: in the end a node has noted how far the logs of its peers are', async () => {
+  const disks = disksOf(2)
+  const atlas = new Atlas(disks)
+  disks.get('n1')?.log.restore(logImage(5))
+  await remember(disks.get('n2'), 'n1', 4)
+  expect(atlas.notesLacking(['n1', 'n2'])).toEqual(["n2 has noted flush 4 of n1's 5"])
+  await remember(disks.get('n2'), 'n1', 5)
+  expect(atlas.notesLacking(['n1', 'n2'])).toEqual([])
 })
 
 test('a node ends by itself for a reason that was dealt to it, or the run fails', () => {
