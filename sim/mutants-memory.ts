@@ -1,4 +1,4 @@
-/** Planted bugs of what a node remembers of its peers' stores (LOG-10, LOG-11). */
+/** Planted bugs of what a node remembers of its peers' stores (LOG-10 to LOG-12). */
 import type { Mutant } from './mutant.ts'
 
 export const memoryMutants: readonly Mutant[] = [
@@ -54,6 +54,17 @@ export const memoryMutants: readonly Mutant[] = [
         file: 'src/replica/admission.ts',
         find: '  if (isSameIncarnation && known.run === run) return undefined\n',
         replace: '',
+      },
+    ],
+  },
+  {
+    id: 'MEM7',
+    title: 'joining: a node retires for whatever a peer says of its store',
+    edits: [
+      {
+        file: 'src/replica/refusal.ts',
+        find: '  if (flush !== undefined) return judged(flush, own.openedFlush)\n',
+        replace: "  if (flush !== undefined) return 'fatal'\n",
       },
     ],
   },

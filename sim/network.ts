@@ -7,6 +7,7 @@ import { assert, present } from '../src/base/assert.ts'
 import type { LinkInfo, Transport, TransportHandlers } from '../src/ports/transport.ts'
 import { ageOf, Echoes } from './echoes.ts'
 import type { NetworkParts } from './network-parts.ts'
+import { falseClaim } from './false-claims.ts'
 import type { SeededRandom } from './random.ts'
 import type { SimProcess } from './sim-process.ts'
 
@@ -274,7 +275,9 @@ export class Network<Frame> {
   #answer(link: Link, epoch: number, dialerInfo: LinkInfo): void {
     const listener = this.#ports.get(link.listener)
     if (listener?.isStarted !== true || link.epoch !== epoch) return
-    const reason = listener.handlers.admit(link.dialer, dialerInfo)
+    const reason =
+      listener.handlers.admit(link.dialer, dialerInfo) ??
+      falseClaim(this.#wayOf(link.dialer, link.listener).random, link.dialer, dialerInfo)
     const info = listener.handlers.self()
     this.#pass(link.listener, link.dialer, () => {
       const dialer = this.#ports.get(link.dialer)
@@ -470,9 +473,10 @@ class Port<Frame> implements Transport<Frame> {
   }
 
   unlinked(peer: string, epoch: number): void {
-    if (this.epochByPeer.get(peer) !== epoch) return
-    this.epochByPeer.delete(peer)
+    // A process that is held up notices later, and there may be a new link by then.
     this.process.enter('lost', () => {
+      if (this.epochByPeer.get(peer) !== epoch) return
+      this.epochByPeer.delete(peer)
       this.handlers.onLink(peer, 'down', {})
     })
   }

@@ -4,6 +4,7 @@
  *
  * LOG-12  A node retires for a claim about its log only where its own log does not refute it.
  */
+import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo } from '../ports/transport.ts'
@@ -45,6 +46,8 @@ export class Refusals {
       this.#trace.emit({ kind: 'false-claim', peer, reason })
     }
     if (claim !== 'fatal') return
+    const isRefuted = claimIn(reason, this.#own) === 'refuted'
+    assert(!isRefuted, 'LOG-12: a node retires for a claim that its own log refutes')
     const text = `${peer} will not vote with this store any more (${reason})`
     this.#retire(new StoreError('corrupt', text))
   }
