@@ -41,7 +41,7 @@ const forgetful =
 
 export class Admission {
   readonly #parts: AdmissionParts
-  readonly #vouchers = new Map<NodeId, readonly RememberedStore[]>()
+  readonly #vouchers = new Map<NodeId, LinkInfo>()
 
   constructor(parts: AdmissionParts) {
     this.#parts = parts
@@ -80,22 +80,34 @@ export class Admission {
   }
 
   /**
-   * Of what this node has forgotten, a majority knows. Who does not know this node's own store has met
-   * nobody of this cluster, and vouches for nothing. What is told twice is taken at its highest.
+   * Of what this node has forgotten, a majority knows. A peer's word counts as long as no other's speaks
+   * against its store: one that was emptied remembers nobody. A peer sends nothing before the receiver
+   * stands in its log; so where all others are there, and none knows this node, nobody ever voted here.
+   * What is told twice is taken at its highest.
    */
-  #askVoucher(peer: NodeId, { known }: LinkInfo): void {
-    const { memory, node, nodes, storeId, trace, remember } = this.#parts
-    if (known === undefined) return
-    if (!known.some((one) => one.node === node && one.storeId === storeId)) return
-    this.#vouchers.set(peer, known)
-    const wanted = Math.min(nodes.length - 1, Math.floor(nodes.length / 2) + 1)
-    if (this.#vouchers.size < wanted) return
-    for (const one of [...this.#vouchers.values()].flat()) {
+  #askVoucher(peer: NodeId, info: LinkInfo): void {
+    const { memory, node, nodes, trace, remember } = this.#parts
+    if (info.known !== undefined) this.#vouchers.set(peer, info)
+    const vouchers = [...this.#vouchers].filter(([one, said]) => !this.#isDoubted(one, said))
+    const others = nodes.length - 1
+    if (vouchers.length < Math.min(others, Math.floor(nodes.length / 2) + 1)) return
+    if (vouchers.length < others && !vouchers.some(([, said]) => this.#knowsOwn(said))) return
+    for (const one of vouchers.flatMap(([, { known = [] }]) => known)) {
       if (one.node !== node && nodes.includes(one.node) && areCredible(one)) memory.learn(one)
     }
     trace.mark('a memory of peers is whole again')
     memory.restore()
     remember()
+  }
+
+  #knowsOwn({ known = [] }: LinkInfo): boolean {
+    const { node, storeId } = this.#parts
+    return known.some((one) => one.node === node && one.storeId === storeId)
+  }
+
+  #isDoubted(peer: NodeId, info: LinkInfo): boolean {
+    const told = [...this.#vouchers.values()].flatMap(({ known = [] }) => known)
+    return told.some((one) => one.node === peer && staleness(one, info) !== undefined)
   }
 
   /** What a peer that is let in says of itself. Of others its word counts only to a node that has lost its own. */
