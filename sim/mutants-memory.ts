@@ -20,7 +20,7 @@ export const memoryMutants: readonly Mutant[] = [
       {
         file: 'src/replica/admission.ts',
         find: '    if (!memory.isWhole) return forgetful\n',
-        replace: '    if (!memory.isWhole) memory.restore()\n',
+        replace: '    if (!memory.isWhole) memory.restore(0, nodes.length - 1)\n',
       },
     ],
   },

@@ -62,7 +62,8 @@ export class Admission {
       count += 1
     }
     // Who is alone has nobody to forget.
-    if (count > 0 || nodes.length === 1) memory.restore()
+    const others = nodes.length - 1
+    if (count > 0 || others === 0) memory.restore(others, others)
     else trace.mark('a log without its memory of peers')
   }
 
@@ -96,7 +97,7 @@ export class Admission {
       if (one.node !== node && nodes.includes(one.node) && areCredible(one)) memory.learn(one)
     }
     trace.mark('a memory of peers is whole again')
-    memory.restore()
+    memory.restore(vouchers.length, others)
     remember()
   }
 

@@ -3,6 +3,7 @@
  * come. It stands in `log/`, beside the flushes, and is written along with them: a reset of `data/`
  * loses nothing of it, and a commit pays no write of its own for it. Who is let in for it: `admission.ts`.
  */
+import { assert } from '../base/assert.ts'
 import { bufferOf, crc32 } from '../base/bytes.ts'
 import type { NodeId } from '../base/ids.ts'
 import { pack, unpack } from '../base/pack.ts'
@@ -91,8 +92,10 @@ export class PeerMemory {
     this.#changes += 1
   }
 
-  /** The memory is whole again: of what is known now, nothing is missing. */
-  restore(): void {
+  /** The memory is whole again: so many of `others` nodes have told what they know, or it was all kept elsewhere. */
+  restore(told: number, others: number): void {
+    const isMajority = told >= Math.min(others, Math.floor((others + 1) / 2) + 1)
+    assert(isMajority, 'LOG-11: a memory of peers is taken for whole before a majority has told it')
     this.#isWhole = true
     this.#changes += 1
   }

@@ -29,7 +29,8 @@ test('LOG-11: a record that is damaged is no memory, and nothing is kept of it b
   const memory = new PeerMemory(undefined)
   memory.learn(one)
   expect([memory.isWhole, memory.take()]).toEqual([false, undefined])
-  memory.restore()
+  expect(() => memory.restore(1, 2)).toThrow('LOG-11')
+  memory.restore(2, 2)
   expect(memory.take()).not.toBe(undefined)
 })
 
