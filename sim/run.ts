@@ -7,7 +7,7 @@ import { AppendWorkload, type NamedReplica } from './append-workload.ts'
 import { CellIndexWorkload } from './cell-index-workload.ts'
 import { CellWorkload } from './cell-workload.ts'
 import { judgeHistory } from './checkers/history-checker.ts'
-import { lookAtClocks } from './seen-clocks.ts'
+import { lookAtClocks, nodesInTime } from './seen-clocks.ts'
 import type { Referee } from './checkers/referee.ts'
 import { majorityOf } from '../src/placement/placement.ts'
 import { setsOf } from './endpoints.ts'
@@ -267,11 +267,11 @@ class Run {
   }
 
   #areClientsDone(): boolean {
-    return this.#workload.isDone(this.#cluster.inService.map((host) => host.name))
+    return this.#workload.isDone(nodesInTime(this.#cluster, this.#options))
   }
 
   #areSessionsDone(): boolean {
-    // In this order: it is asked after every event, and sessions answer at once.
+    // Sessions first: this is asked after every event, and they answer at once.
     return this.#sessions.every((one) => one.isDone()) && this.#areClientsDone()
   }
 

@@ -1,7 +1,9 @@
 /** What clocks show and what nodes make of them, seen from outside. */
 import type { SeenClock } from './checkers/clock-checker.ts'
+import { epochMicros } from './clock.ts'
 import type { SimCluster } from './comparison.ts'
 import { setsOf } from './endpoints.ts'
+import type { SwarmOptions } from './swarm.ts'
 
 type Host = SimCluster['hosts'][number]
 
@@ -21,6 +23,24 @@ export async function lookAtClocks(
   for (const of of seen) judge.clocks.onWell(of(), leadMsMax)
 }
 
+/**
+ * The nodes in service that may be expected to take what clients date (CLOCK-2): each whose clock is right, or
+ * whose whole set is there to tell it otherwise. A minority of its set cannot tell a node that it is wrong.
+ */
+export function nodesInTime(
+  { world, hosts, inService }: SimCluster,
+  { setCount, limits }: Pick<SwarmOptions, 'setCount' | 'limits'>,
+): readonly string[] {
+  const sets: readonly (readonly string[])[] = setsOf(hosts.length, setCount)
+  const names: readonly string[] = inService.map(({ name }) => name)
+  const isWhole = (node: string): boolean =>
+    sets.some((set) => set.includes(node) && set.every((one) => names.includes(one)))
+  const wall = epochMicros + world.nowMicros
+  const isRight = (host: Host): boolean =>
+    seenClockOf(host).every(({ held }) => Math.abs(held - wall) <= limits.clockLeadMsMax * 1_000)
+  return inService.filter((host) => isWhole(host.name) || isRight(host)).map(({ name }) => name)
+}
+
 /** For each replica set its nodes as they are when it is asked; none where one is missing: the others may not know. */
 function seenClocks(
   hosts: readonly Host[],
@@ -32,7 +52,7 @@ function seenClocks(
   })
 }
 
-function seenClockOf({ name, reading, program }: SimCluster['hosts'][number]): SeenClock[] {
+function seenClockOf({ name, reading, program }: Host): SeenClock[] {
   if (reading === undefined || program === undefined) return []
   const { clocks } = program.replica
   const { isClockAhead, isClockBehind } = clocks.status(reading)
