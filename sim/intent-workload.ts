@@ -11,6 +11,7 @@ import type { Clock } from '../src/ports/clock.ts'
 import type { Intent } from '../src/replica/local-replica.ts'
 import { runTransaction } from '../src/txn/run.ts'
 import type { ClientFrame } from '../src/wire/client-message.ts'
+import type { NamedReplica } from './append-workload.ts'
 import { IntentChecker, type SentIntent } from './checkers/intent-checker.ts'
 import type { Judge } from './checkers/judge.ts'
 import type { Referee } from './checkers/referee.ts'
@@ -30,15 +31,22 @@ export interface IntentWorkloadParts {
   readonly judge: Judge
   readonly options: WorkloadOptions
   readonly nodes: readonly string[]
+  /** The replicas of the nodes that are up now. */
+  replicas(): readonly NamedReplica[]
   mayBeCorrupt(): boolean
   onFailed(error: unknown): void
 }
 
 const sessionCount = 2
-const operationsPerSession = 14
+const operationsPerSession = 24
 const lifetimesMs = [50, 500, 3_000, 3_000, 600_000] as const
 /** In the healed world. */
 const answerTimeoutMs = 10_000
+/** Of a replica that is asked itself; one that crashed never answers. */
+const replicaTimeoutMs = 1_000
+const patienceMicros = 2_000_000
+/** Of intents that were sent: the sessions of the earlier of them have been quiet for a while. */
+const recentMax = 6
 
 interface Session {
   readonly name: string
@@ -90,9 +98,30 @@ export class IntentWorkload {
       await world.sleep(1 + random.exponential(2 * options.thinkMeanMicros))
       await this.#transact(session)
       if (random.chance(300_000)) await this.#ask(session, random.pick(session.sent), 1_000)
+      if (random.chance(400_000)) await this.#askReplica(session)
     }
     await this.#settle(session)
     this.#checker.atEnd()
+  }
+
+  /** Any replica, which need not have heard of it yet, about one of the last. */
+  async #askReplica({ random, sent }: Session): Promise<void> {
+    const { coverage } = this.#parts
+    const up = this.#parts.replicas()
+    if (up.length === 0) return
+    const asked = random.pick(sent.slice(-recentMax))
+    const { group, session, sequence, expiresAt } = asked
+    const floorPosition = this.#checker.toldPosition(group)
+    const intent = { session, sequence, expiresAt }
+    const { replica } = random.pick(up)
+    try {
+      const outcome = await this.#within(replica.outcome(groupOf(group), intent, replicaTimeoutMs))
+      if (outcome === undefined) return
+      coverage.count(`intents: a replica tells ${outcome.kind}`)
+      this.#checker.onOutcome({ ...asked, isTimed: true, floorPosition }, outcome)
+    } catch (error) {
+      coverage.count(`intents: question ${this.#codeOf(error)}`)
+    }
   }
 
   /** Each that is not known is asked for until there is an answer. */
@@ -114,6 +143,8 @@ export class IntentWorkload {
     const sent = { group: random.pick(groups), ...intent }
     session.sent.push(sent)
     this.#checker.onSent(sent, intent.floor)
+    // It is not in effect yet, and may be.
+    if (random.chance(150_000)) await this.#ask(session, sent, 1_000)
     const isKnown = (): boolean => session.open.delete(intent.sequence)
     const intents = { open: () => ({ intent, settle: () => undefined }) }
     try {
@@ -134,8 +165,9 @@ export class IntentWorkload {
   }
 
   #draw(session: Session): Intent {
-    const { clock, lifetimeMs, open } = session
-    if (open.size > 3) {
+    const { clock, lifetimeMs, open, random } = session
+    // What a session has sent is asked for also when it sends nothing any more.
+    if (open.size > 3 || (open.size === 0 && random.chance(200_000))) {
       session.life += 1
       session.sequence = 0
       open.clear()
@@ -156,8 +188,7 @@ export class IntentWorkload {
     const intent = { session: name, sequence, ...(isTimed && { expiresAt }) }
     const floorPosition = this.#checker.toldPosition(sent.group)
     try {
-      const group = groups.find((one) => one === sent.group) ?? groups[0]
-      const outcome = await client.groups.outcome(group, intent, timeoutMs)
+      const outcome = await client.groups.outcome(groupOf(sent.group), intent, timeoutMs)
       coverage.count(`intents: told ${outcome.kind}`)
       this.#checker.onOutcome({ isTimed, floorPosition, ...sent }, outcome)
       const isFinal = outcome.kind === 'committed' || outcome.kind === 'expired'
@@ -167,6 +198,16 @@ export class IntentWorkload {
       coverage.count(`intents: question ${this.#codeOf(error)}`)
       return false
     }
+  }
+
+  /** Undefined when there is no answer. */
+  #within<T>(work: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      const patience = this.#parts.world.schedule(patienceMicros, 'give up', () => {
+        resolve(undefined)
+      })
+      work.then(resolve, reject).finally(() => patience.cancel())
+    })
   }
 
   /** What the world may do; anything else ends the run. */
@@ -198,6 +239,10 @@ export class IntentWorkload {
 
 const rowKey = Buffer.from('row')
 const groups: readonly [GroupId, GroupId] = [groupNamed('a'), groupNamed('b')]
+
+function groupOf(name: string): GroupId {
+  return groups.find((one) => one === name) ?? groups[0]
+}
 
 function groupNamed(name: string): GroupId {
   return groupOfBytes(encodeTuple(['intents', name]))

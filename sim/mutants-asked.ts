@@ -82,6 +82,22 @@ export const askedMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'V12',
+    title: 'a transaction takes effect for a minute after its intent has expired',
+    edits: [
+      {
+        file: 'src/replication/compose.ts',
+        find: '  if (state.timestamp > transaction.expiresAt)\n',
+        replace: '  if (state.timestamp > transaction.expiresAt + 60_000_000)\n',
+      },
+      {
+        file: 'src/replication/apply.ts',
+        find: 'if (state.timestamp > transaction.expiresAt) return',
+        replace: 'if (state.timestamp > transaction.expiresAt + 60_000_000) return',
+      },
+    ],
+  },
+  {
     id: 'X01',
     title: 'a full page of an index says that nothing is behind it',
     edits: [

@@ -157,7 +157,7 @@ class Run {
     const onNetwork = {
       ...{ world, coverage, referee, judge, network: clientNetwork, tell, onFailed },
       ...{ options: options.workload, nodes, indexes: judge.indexes },
-      mayBeCorrupt: () => this.#mayBeCorrupt(),
+      ...{ mayBeCorrupt: () => this.#mayBeCorrupt(), replicas: () => this.#replicas() },
     }
     const isInService = this.#isInService.bind(this)
     const { historyMs } = options.limits
