@@ -33,6 +33,8 @@ export interface IntentWorkloadParts {
   readonly nodes: readonly string[]
   /** The replicas of the nodes that are up now. */
   replicas(): readonly NamedReplica[]
+  /** Whether a node holds a group. */
+  holds(node: string, group: GroupId): boolean
   mayBeCorrupt(): boolean
   onFailed(error: unknown): void
 }
@@ -107,15 +109,16 @@ export class IntentWorkload {
   /** Any replica, which need not have heard of it yet, about one of the last. */
   async #askReplica({ random, sent }: Session): Promise<void> {
     const { coverage } = this.#parts
-    const up = this.#parts.replicas()
-    if (up.length === 0) return
     const asked = random.pick(sent.slice(-recentMax))
-    const { group, session, sequence, expiresAt } = asked
-    const floorPosition = this.#checker.toldPosition(group)
+    const { session, sequence, expiresAt } = asked
+    const group = groupOf(asked.group)
+    const up = this.#parts.replicas().filter(({ name }) => this.#parts.holds(name, group))
+    if (up.length === 0) return
+    const floorPosition = this.#checker.toldPosition(asked.group)
     const intent = { session, sequence, expiresAt }
     const { replica } = random.pick(up)
     try {
-      const outcome = await this.#within(replica.outcome(groupOf(group), intent, replicaTimeoutMs))
+      const outcome = await this.#within(replica.outcome(group, intent, replicaTimeoutMs))
       if (outcome === undefined) return
       coverage.count(`intents: a replica tells ${outcome.kind}`)
       this.#checker.onOutcome({ ...asked, isTimed: true, floorPosition }, outcome)

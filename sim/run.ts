@@ -144,20 +144,20 @@ class Run {
       onFailed,
     })
     const { listSessionCount, listOperations, anyReads } = options.workload
+    const holds = this.#cluster.holds.bind(this.#cluster)
+    const onReplicas = { holds, replicas: () => this.#replicas() }
     this.#lists = new AppendWorkload({
       ...{ world, coverage, referee, sessionCount: listSessionCount, thinkMeanMicros, anyReads },
       ...{ operationsPerSession: listOperations, onOperation },
       operations: operations?.filter((one) => one.kind === 'lists'),
       isInService: (node) => this.#isInService(node),
-      holds: (node, group) => this.#cluster.holds(node, group),
-      replicas: () => this.#replicas(),
-      onFailed,
+      ...{ ...onReplicas, onFailed },
     })
     this.#past = this.#makePast(onFailed)
     const onNetwork = {
       ...{ world, coverage, referee, judge, network: clientNetwork, tell, onFailed },
       ...{ options: options.workload, nodes, indexes: judge.indexes },
-      ...{ mayBeCorrupt: () => this.#mayBeCorrupt(), replicas: () => this.#replicas() },
+      ...{ mayBeCorrupt: () => this.#mayBeCorrupt(), ...onReplicas },
     }
     const isInService = this.#isInService.bind(this)
     const { historyMs } = options.limits
