@@ -54,19 +54,25 @@ export function rowKeyOf(row: number): string {
   return `00000000-0000-4000-8000-00000000000${row}`
 }
 
+export interface DrawnQuery {
+  readonly where: IndexWhere
+  /** Of the shard field. */
+  readonly value: string | number
+  fits(entry: Readonly<Record<string, unknown>>): boolean
+}
+
 /** A query that either of the shapes may have an answer to, and what its entries must be. */
-export function drawQuery(
-  random: SeededRandom,
-  { fields }: Shape,
-): { readonly where: IndexWhere; fits(entry: Readonly<Record<string, unknown>>): boolean } {
-  const [one, least] = [random.pick(cities), random.int(1, atMax)]
+export function drawQuery(random: SeededRandom, { fields }: Shape): DrawnQuery {
+  const [one, least] = [random.pick(cities), random.chance(500_000) ? 1 : random.int(1, atMax)]
   return fields[0]?.[1] === 'city'
     ? {
         where: { city: one, at: { gte: least } },
+        value: one,
         fits: (entry) => entry['city'] === one && Number(entry['at']) >= least,
       }
     : {
         where: { at: least, city: one },
+        value: least,
         fits: (entry) => entry['at'] === least && entry['city'] === one,
       }
 }

@@ -6,6 +6,7 @@
  *
  * IDX-2  A verified query gives nothing that contradicts it.
  * IDX-7  At the end an index has of each row what its latest cells say.
+ * IDX-10 What stood in it from before a verified query until its end is in the pages of the answer.
  * IDX-9  At the end no row has anything in an index that was dropped.
  */
 import { StoreError, type StoreErrorCode } from '../src/base/errors.ts'
@@ -17,20 +18,23 @@ import { Client } from '../src/client/client.ts'
 import type { CellIndexEntry, IndexQueryOptions, IndexWhere } from '../src/client/cell-indexes.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { ClientFrame } from '../src/wire/client-message.ts'
+import { cellEntriesOf } from './cell-index-entries.ts'
 import { CellIndexLife } from './cell-index-life.ts'
 import {
   atMax,
   cities,
   datastore,
   drawQuery,
+  type DrawnQuery,
   entryOf,
   leftOvers,
   name,
   rowCount,
   rowKeyOf,
 } from './cell-index-shapes.ts'
-import type { IndexChecker } from './checkers/index-checker.ts'
+import type { IndexChecker, StandingEntry } from './checkers/index-checker.ts'
 import type { Referee } from './checkers/referee.ts'
+import { checkWhole } from './checkers/whole-answer.ts'
 import { createClock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import type { Load } from './load.ts'
@@ -153,17 +157,51 @@ export class CellIndexWorkload {
   }
 
   async #ask(client: Client, random: SeededRandom): Promise<void> {
-    const { referee, coverage, options } = this.#parts
-    const { where, fits } = drawQuery(random, this.#life.shape)
-    const asked = { verify: true, limit: random.pick([1, 3, 100]), timeoutMs: options.timeoutMs }
-    const index = client.cells(datastore).index(name)
-    const page = await this.#told(() => index.query(where, asked), ['not-found', 'invalid'])
-    if (page === undefined) return
+    const { referee, coverage, options, indexes } = this.#parts
+    const query = drawQuery(random, this.#life.shape)
+    const { where, fits } = query
+    const limit = random.pick([1, 3, 100])
+    const asked = { verify: true, limit, timeoutMs: options.timeoutMs }
+    const before = await this.#live(client)
+    const { moment } = indexes
+    const all = (): ReturnType<typeof allEntries> => allEntries(client, where, asked)
+    const entries = await this.#told(all, ['not-found', 'invalid'])
+    if (entries === undefined) return
     coverage.count('cells: verified query of an index')
-    for (const { fields } of page.entries) {
+    for (const { fields } of entries) {
       const sentence = 'A query of an index over cells gave what contradicts it.'
       referee.check(fits(fields), 'IDX-2', sentence, () => ({ where, fields }))
     }
+    // Taken at once: what changes later is of no concern to this answer.
+    const standing = indexes.standingSince(moment)
+    const after = before === undefined ? undefined : await this.#live(client)
+    if (before === undefined || after?.number !== before.number) return
+    this.#checkWhole(before, query, standing, entries)
+  }
+
+  /** What stood before the query and until its end is in its pages. */
+  #checkWhole(
+    definition: NumberedIndex,
+    { value, where, fits }: DrawnQuery,
+    standing: readonly StandingEntry[],
+    entries: readonly CellIndexEntry[],
+  ): void {
+    const { referee, coverage } = this.#parts
+    const stood = cellEntriesOf(definition, value, standing).filter(({ fields }) => fits(fields))
+    if (stood.length > 0) coverage.count('cells: an answer of an index was to have what stood')
+    checkWhole(referee, 'IDX-10', {
+      index: definition.name,
+      query: where,
+      standing: stood.map(({ rowKey }) => rowKey),
+      found: entries.map(({ rowKey }) => rowKey),
+    })
+  }
+
+  /** The index that can be asked, as its datastore's own set has it. */
+  async #live(client: Client): Promise<NumberedIndex | undefined> {
+    const known = await this.#told(() => client.cellIndexes(datastore).list())
+    const own = known?.find(({ definition }) => definition.name === name)
+    return own === undefined || own.isBuilding || own.isDropping ? undefined : own.definition
   }
 
   async #compare(node: string): Promise<void> {

@@ -74,6 +74,8 @@ const always: readonly string[] = [
   ...['cells: any row', 'cells: any versions', 'cells: any log', 'cells: another page'],
   ...['cells: batch of gets', 'cells: batch of logs', 'cells: any gets', 'cells: any logs'],
   ...['cells: log since a time', 'intents: committed', 'intents: expired', 'intents: told none'],
+  ...['cells: an answer of an index was to have what stood'],
+  ...['tables: an answer was to have what stood, IDX-10'],
   ...['cells: pages of an index compared', 'cells: sorted pages of an index compared'],
   ...['intents: unknown-outcome', 'intents: told committed', 'intents: told forgotten'],
   ...['tables: committed', 'tables: read at', 'tables: read held open', 'tables: run again'],

@@ -44,6 +44,7 @@ const rules: Readonly<Record<string, string>> = {
   'IDX-7': 'What a row has in an index over cells is what its latest cells say.',
   'IDX-8': 'A set never goes back to older definitions of indexes, and goes by its own alone.',
   'IDX-9': 'A dropped index leaves nothing, and nothing comes back.',
+  'IDX-10': 'A query of an index leaves out nothing that stood in it all the while.',
   'QUE-1': 'A message exists if and only if the transaction that sent it took effect.',
   'QUE-2': 'What a handler does with a message takes effect once.',
   'QUE-3': 'Equally delayed messages of one sender to one queue of a group keep their order.',

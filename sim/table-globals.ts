@@ -4,6 +4,7 @@
  *
  * IDX-1  At the end the entries are those of the rows.
  * IDX-2  A verified read gives nothing that was not so while it was made.
+ * IDX-10 What stood from before it until its end is in its pages.
  */
 import type { Timestamp } from '../src/base/ids.ts'
 import type { Client } from '../src/client/client.ts'
@@ -18,6 +19,7 @@ import type { IndexChecker } from './checkers/index-checker.ts'
 import type { Referee } from './checkers/referee.ts'
 import type { TableChecker } from './checkers/table-checker.ts'
 import { textOf } from './checkers/table-model.ts'
+import { checkWhole, type WholeRule } from './checkers/whole-answer.ts'
 import type { Coverage } from './coverage.ts'
 import type { SeededRandom } from './random.ts'
 import type { Named } from './table-step.ts'
@@ -62,8 +64,10 @@ export class TableGlobals {
 
   /** Asks for entries, and that their rows have them still. */
   async look(db: Tables): Promise<void> {
-    const { random, checker, stores, coverage, timeoutMs } = this.#parts
+    const { random, checker, stores, coverage, timeoutMs, indexes } = this.#parts
     const [index, query] = this.#draw()
+    const isAtRest = indexes.pending === 0
+    const began = stores.map((store) => checker.momentsOf(store).at(-1) ?? 0)
     const told = new Map(stores.map((store) => [store, checker.toldAt(store)]))
     const found = await entriesOf(db, index, query, {
       verify: true,
@@ -72,6 +76,8 @@ export class TableGlobals {
     })
     coverage.count('tables: verified read of a global index')
     for (const item of found) this.#checkEntry(index, query, item, told)
+    // With nothing on its way, the index had what the rows said.
+    if (isAtRest) this.#checkWhole('IDX-10', { index, query }, began, found)
   }
 
   #draw(): readonly [GlobalIndexModel, Named] {
@@ -93,15 +99,31 @@ export class TableGlobals {
     const text = textOf(item)
     const states = checker.statesSince(store, told.get(store) ?? 0)
     const wasSo = states.some((state) => globalEntries(state, index).includes(text))
-    const fits = Object.entries(query).every(([name, value]) =>
-      text.includes(`${name}:${JSON.stringify(value)}`),
-    )
+    const fits = fitsQuery(text, query)
     referee.check(
       wasSo && fits,
       'IDX-2',
       'A verified read of an index gave what was not so while it was made.',
       () => ({ index: index.name, query, entry: text }),
     )
+  }
+
+  /** What all states of the rows say since then is in the answer. */
+  #checkWhole(
+    rule: WholeRule,
+    { index, query }: { readonly index: GlobalIndexModel; readonly query: Named },
+    began: readonly Timestamp[],
+    found: readonly object[],
+  ): void {
+    const { checker, referee, stores, coverage } = this.#parts
+    const standing = stores.flatMap((store, nth) => {
+      const [first, ...later] = checker
+        .statesSince(store, began[nth] ?? 0)
+        .map((state) => globalEntries(state, index).filter((text) => fitsQuery(text, query)))
+      return (first ?? []).filter((text) => later.every((texts) => texts.includes(text)))
+    })
+    if (standing.length > 0) coverage.count(`tables: an answer was to have what stood, ${rule}`)
+    checkWhole(referee, rule, { index: index.name, query, standing, found: found.map(textOf) })
   }
 
   /** Fills the index that came later, as soon as no session goes by the schema before. */
@@ -116,10 +138,12 @@ export class TableGlobals {
 
   /** True when all of each index was compared; false when changes are on their way. */
   async compareAll(db: Tables, hasLater: boolean): Promise<boolean> {
-    const { indexes, checker, referee, stores, timeoutMs, coverage } = this.#parts
+    const { indexes, checker, referee, stores, timeoutMs, coverage, random } = this.#parts
     if (indexes.pending > 0) return false
     for (const index of hasLater ? [...globalIndexes, laterIndex] : globalIndexes) {
-      const found = await entriesOf(db, index, {}, { timeoutMs })
+      const asked = { limit: random.pick([1, 2, 3, 100]), reverse: random.chance(500_000) }
+      const found = await entriesOf(db, index, {}, { timeoutMs, ...asked })
+      if (found.length > asked.limit) coverage.count('tables: pages of a global index compared')
       if (indexes.pending > 0) return false
       const states = stores.map((store) => checker.stateAt(store, Number.MAX_SAFE_INTEGER))
       const expected = states.flatMap((state) => globalEntries(state, index)).toSorted()
@@ -136,6 +160,12 @@ export class TableGlobals {
     indexes.atRest()
     return true
   }
+}
+
+function fitsQuery(text: string, query: Named): boolean {
+  return Object.entries(query).every(([name, value]) =>
+    text.includes(`${name}:${JSON.stringify(value)}`),
+  )
 }
 
 async function entriesOf(

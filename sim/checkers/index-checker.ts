@@ -23,11 +23,23 @@ interface Said {
 }
 
 interface EntryHistory {
+  /** The index's group, and the entry's key in it. */
+  readonly target: string
+  readonly key: string
+  /** The number of the write that said or made something of it last. */
+  changedBy: number
   readonly said: Said[]
   /** What the index's group has of it: the change it was made by, and what it holds. */
   hasOf: number
   has: Uint8Array | undefined
   isOnAgenda: boolean
+}
+
+/** An entry as the index's group has it: its key, and what it holds without its stamp. */
+export interface StandingEntry {
+  readonly group: string
+  readonly key: string
+  readonly value: Uint8Array
 }
 
 /** Clocks are read in steps; beyond that a lag is exact. */
@@ -43,6 +55,7 @@ export class IndexChecker {
   readonly #bySource = new Map<string, EntryHistory>()
   readonly #targets = new Set<string>()
   #onAgendas = 0
+  #writes = 0
 
   constructor(referee: Referee, coverage: Coverage) {
     this.#referee = referee
@@ -54,7 +67,21 @@ export class IndexChecker {
     return this.#onAgendas
   }
 
+  /** Now, as the number of the last write that was seen. */
+  get moment(): number {
+    return this.#writes
+  }
+
+  /** What an index has, and its row says, without any change since that moment. */
+  standingSince(moment: number): readonly StandingEntry[] {
+    return [...this.#entries.values()].flatMap(({ target, key, changedBy, said, has }) => {
+      const isStanding = changedBy <= moment && isSame(said.at(-1)?.value, has)
+      return has !== undefined && isStanding ? [{ group: target, key, value: has }] : []
+    })
+  }
+
   onWrite(write: RowWrite): void {
+    this.#writes += 1
     if (write.key.startsWith(opening)) this.#onAgenda(write)
     else if (this.#targets.has(write.group)) this.#onEntry(write)
   }
@@ -69,12 +96,16 @@ export class IndexChecker {
     // What one entry of the log says twice, it has said last.
     if (history.said.at(-1)?.at === timestamp) history.said.pop()
     history.said.push({ at: timestamp, value: state.value })
+    history.changedBy = this.#writes
     this.#setOnAgenda(history, true)
     this.#coverage.count(state.value === undefined ? 'index: an entry goes' : 'index: an entry')
   }
 
   #begin(place: string, target: string, entryKey: string): EntryHistory {
-    const history = { said: [], hasOf: 0, has: undefined, isOnAgenda: false }
+    const history: EntryHistory = {
+      ...{ target, key: entryKey, changedBy: this.#writes },
+      ...{ said: [], hasOf: 0, has: undefined, isOnAgenda: false },
+    }
     this.#bySource.set(place, history)
     this.#entries.set(placeOf(target, entryKey), history)
     return history
@@ -114,6 +145,7 @@ export class IndexChecker {
     if (of === history.hasOf) this.#coverage.count('index: a change relayed twice')
     history.hasOf = of ?? history.hasOf
     history.has = held
+    history.changedBy = this.#writes
   }
 
   /** A node says that it has relayed a change; `wall` is its clock. */

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { IndexChecker } from '../../sim/checkers/index-checker.ts'
 import { Referee } from '../../sim/checkers/referee.ts'
+import { checkWhole } from '../../sim/checkers/whole-answer.ts'
 import { Coverage } from '../../sim/coverage.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import { bytesOfGroup, groupOfBytes } from '../../src/base/ids.ts'
@@ -33,6 +34,10 @@ class Court {
     const value = text === undefined ? undefined : stampedEntry(madeAt, Buffer.from(text))
     const group = latin1(bytesOfGroup(target))
     this.checker.onWrite({ group, key: latin1(entryKey), value, timestamp: madeAt + 1 })
+  }
+
+  answer(standing: readonly string[], found: readonly string[]): void {
+    checkWhole(this.referee, 'IDX-10', { index: 'ByName', query: {}, standing, found })
   }
 
   tell(madeAt: number): void {
@@ -75,4 +80,26 @@ test('IDX-3: an entry that went twice is gone by the later of the two', () => {
   // From then on what was before it comes too late.
   court.relay(30, 'b')
   expect(court.rules).toEqual(['IDX-4'])
+})
+
+test('IDX-10: what stood all the while is in the answer, and what changed need not be', () => {
+  const court = new Court()
+  court.say(10, 'a')
+  court.relay(10, 'a')
+  const { moment } = court.checker
+  const standing = court.checker.standingSince(moment).map(({ value }) => latin1(value))
+  expect(standing).toEqual(['a'])
+  court.answer(standing, ['a', 'b'])
+  expect(court.rules).toEqual([])
+  court.answer(standing, ['b'])
+  expect(court.rules).toEqual(['IDX-10'])
+  // It goes while the query is under way.
+  court.say(20)
+  expect(court.checker.standingSince(moment)).toEqual([])
+})
+
+test('IDX-10: an entry that is still on its way does not stand', () => {
+  const court = new Court()
+  court.say(10, 'a')
+  expect(court.checker.standingSince(court.checker.moment)).toEqual([])
 })
