@@ -35,6 +35,8 @@ export interface CellIndexLifeParts {
   isEnding(): boolean
   /** Undefined when the world was in the way. */
   told<Value>(call: () => Promise<Value>): Promise<Value | undefined>
+  /** Before a try of a build: gives what is to be done when the index is ready. */
+  onBuild(): () => Promise<void>
   /** Work that nobody waits for. */
   begin(work: Promise<void>): void
 }
@@ -135,7 +137,12 @@ export class CellIndexLife {
 
   async #build(): Promise<void> {
     await this.#wait()
-    await this.#until(() => this.#indexes.build(name, { graceMs: 0, shards }).catch(unlessGone))
+    let ready = this.#parts.onBuild()
+    const build = async (): Promise<void> => {
+      ready = this.#parts.onBuild()
+      await this.#indexes.build(name, { graceMs: 0, shards }).catch(unlessGone)
+    }
+    if (await this.#until(build)) await this.#parts.told(ready)
   }
 
   async #rebuildOnce(): Promise<void> {

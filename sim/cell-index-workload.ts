@@ -5,6 +5,7 @@
  * cells say, which are read one by one.
  *
  * IDX-2  A verified query gives nothing that contradicts it.
+ * IDX-6  When an index is ready, it has what rows say that nobody has written to since.
  * IDX-7  At the end an index has of each row what its latest cells say.
  * IDX-10 What stood in it from before a verified query until its end is in the pages of the answer.
  * IDX-9  At the end no row has anything in an index that was dropped.
@@ -33,6 +34,7 @@ import {
   rowKeyOf,
 } from './cell-index-shapes.ts'
 import type { IndexChecker, StandingEntry } from './checkers/index-checker.ts'
+import { QuietRows } from './checkers/quiet-rows.ts'
 import type { Referee } from './checkers/referee.ts'
 import { checkWhole } from './checkers/whole-answer.ts'
 import { createClock } from './clock.ts'
@@ -69,9 +71,11 @@ const upkeepTimes = { timeoutMs: 20_000, tryTimeoutMs: 10_000 }
 export class CellIndexWorkload {
   readonly #parts: CellIndexWorkloadParts
   readonly #life: CellIndexLife
+  readonly #rows = new QuietRows()
   #busy = 0
   #isEnding = false
   #purges = 0
+  #builds = 0
 
   constructor(parts: CellIndexWorkloadParts) {
     this.#parts = parts
@@ -82,6 +86,7 @@ export class CellIndexWorkload {
       isEnding: () => this.#isEnding,
       told: (call) => this.#told(call),
       begin: (work) => this.#begin(work),
+      onBuild: () => this.#lookWhenReady(),
     })
   }
 
@@ -139,21 +144,45 @@ export class CellIndexWorkload {
       refKey: random.int(0, refKeyMax) + refKeyRise * this.#purges,
       body,
     }
-    await this.#told(() => client.cells(datastore).put(cell, { timeoutMs: options.timeoutMs }))
+    const call = { timeoutMs: options.timeoutMs }
+    const done = await this.#written([cell.rowKey], () => client.cells(datastore).put(cell, call))
+    // What was buffered comes home some time.
+    if (done?.buffered === true) this.#rows.begin([cell.rowKey])
+  }
+
+  /** A write to these rows, which are quiet again when it is known what became of it. */
+  #written<Value>(
+    rows: readonly string[],
+    write: () => Promise<Value>,
+  ): Promise<Value | undefined> {
+    this.#rows.begin(rows)
+    return this.#told(async () => {
+      try {
+        const value = await write()
+        this.#rows.end(rows)
+        return value
+      } catch (error) {
+        const isKnown = error instanceof StoreError && error.code !== 'unknown-outcome'
+        if (isKnown) this.#rows.end(rows)
+        throw error
+      }
+    })
   }
 
   /** All versions, the latest too: what their rows have in the index goes with them. */
   async #purge(client: Client, random: SeededRandom): Promise<void> {
     const { options, coverage } = this.#parts
     const shard = shardOf(rowKeyOf(random.int(1, rowCount)))
+    const rows = allRows.filter((row) => shardOf(row) === shard)
     const asked = {
       before: Number.MAX_SAFE_INTEGER,
       keepLatest: false,
       timeoutMs: options.timeoutMs,
     }
     this.#purges += 1
-    const page = await this.#told(() => client.cells(datastore).purgeShard(shard, asked))
-    if (page !== undefined && page.purged > 0) coverage.count('cells: indexed ones purged')
+    const page = await this.#written(rows, () => client.cells(datastore).purgeShard(shard, asked))
+    if (page === undefined) return
+    if (page.purged > 0) coverage.count('cells: indexed ones purged')
   }
 
   async #ask(client: Client, random: SeededRandom): Promise<void> {
@@ -202,6 +231,28 @@ export class CellIndexWorkload {
     const known = await this.#told(() => client.cellIndexes(datastore).list())
     const own = known?.find(({ definition }) => definition.name === name)
     return own === undefined || own.isBuilding || own.isDropping ? undefined : own.definition
+  }
+
+  /**
+   * An index that has just been built, page by page, against rows that nobody has written to since the
+   * build began.
+   */
+  #lookWhenReady(): () => Promise<void> {
+    const { moment } = this.#rows
+    return async () => {
+      const { referee, coverage, world, nodes } = this.#parts
+      const who = `index-ready-${++this.#builds}`
+      const client = this.#connect(who, nodes, upkeepTimes)
+      const found = await this.#found(client, world.random.fork(`${who} pages`))
+      const expected = await this.#expected(client)
+      const quiet = allRows.filter((row) => this.#rows.isQuietSince(row, moment))
+      const isQuiet = (entry: string): boolean => quiet.some((row) => entry.includes(row))
+      const [seen, said] = [found.filter(isQuiet).toSorted(), expected.filter(isQuiet).toSorted()]
+      if (said.length > 0) coverage.count('cells: an index looked at when it was ready')
+      const sentence = 'An index was asked that has not what rows say, or has what none says.'
+      const isSame = seen.join('\n') === said.join('\n')
+      referee.check(isSame, 'IDX-6', sentence, () => ({ quiet, expected: said, found: seen }))
+    }
   }
 
   async #compare(node: string): Promise<void> {
@@ -328,6 +379,8 @@ export class CellIndexWorkload {
     return new Client({ transport, clock, random: random.fork('chance') }, limits)
   }
 }
+
+const allRows = Array.from({ length: rowCount }, (_, k) => rowKeyOf(k + 1))
 
 function pagesMark(isSorted: boolean): string {
   return isSorted ? 'cells: sorted pages of an index compared' : 'cells: pages of an index compared'

@@ -147,4 +147,29 @@ export const askedMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'X05',
+    title: 'an index over cells is ready before what its build has said is relayed',
+    rules: ['IDX-6'],
+    edits: [
+      {
+        file: 'src/cells/index-build.ts',
+        find: '    await untilRelayedFrom(port, shardGroupOf(of), indexAgenda, { clock })\n',
+        replace:
+          '    if (rows < 0) await untilRelayedFrom(port, shardGroupOf(of), indexAgenda, { clock })\n',
+      },
+    ],
+  },
+  {
+    id: 'X06',
+    title: 'a later index of a table is ready before what its build has said is relayed',
+    rules: ['IDX-6'],
+    edits: [
+      {
+        file: 'src/tables/index-upkeep.ts',
+        find: '  await untilRelayed(parts, groups)\n',
+        replace: '  if (groups < 0) await untilRelayed(parts, groups)\n',
+      },
+    ],
+  },
 ]

@@ -2,6 +2,7 @@
  * What sessions of tables ask of global indexes: verified reads while everything goes on, the build of
  * one that came later, and at the end all entries of each, against the rows of all stores.
  *
+ * IDX-6  When a later index is ready, it has all rows, and none that are gone.
  * IDX-1  At the end the entries are those of the rows.
  * IDX-2  A verified read gives nothing that was not so while it was made.
  * IDX-10 What stood from before it until its end is in its pages.
@@ -127,13 +128,35 @@ export class TableGlobals {
   }
 
   /** Fills the index that came later, as soon as no session goes by the schema before. */
-  async build(graceMs: number): Promise<void> {
-    const { client, coverage } = this.#parts
+  async build(db: Tables, graceMs: number): Promise<void> {
+    const { client, coverage, checker, stores } = this.#parts
     const indexes = client.indexes(schemaName)
     const known = await indexes.list()
     if (known.find(({ name }) => name === laterIndex.name)?.state !== 'building') return
+    const began = stores.map((store) => checker.momentsOf(store).at(-1) ?? 0)
     await indexes.build(laterIndex.name, { graceMs })
     coverage.count('tables: a global index built')
+    await this.#lookWhenReady(db, began)
+  }
+
+  /** All rows that stood since the build began are in it, and, when nothing is on its way, no others. */
+  async #lookWhenReady(db: Tables, began: readonly Timestamp[]): Promise<void> {
+    const { checker, referee, stores, timeoutMs, random, indexes, coverage } = this.#parts
+    const isAtRest = indexes.pending === 0
+    const found = await entriesOf(
+      db,
+      laterIndex,
+      {},
+      { timeoutMs, limit: random.pick([1, 2, 100]) },
+    )
+    this.#checkWhole('IDX-6', { index: laterIndex, query: {} }, began, found)
+    if (!isAtRest) return
+    coverage.count('tables: an index looked at when it was ready')
+    const states = stores.flatMap((store, nth) => checker.statesSince(store, began[nth] ?? 0))
+    const known = new Set(states.flatMap((state) => globalEntries(state, laterIndex)))
+    const gone = found.map(textOf).filter((text) => !known.has(text))
+    const sentence = 'An index was asked that has entries of rows that are gone.'
+    referee.check(gone.length === 0, 'IDX-6', sentence, () => ({ index: laterIndex.name, gone }))
   }
 
   /** True when all of each index was compared; false when changes are on their way. */

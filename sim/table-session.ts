@@ -106,7 +106,7 @@ export class TableSession {
     if (globals === undefined || !globals.random.chance(200_000)) return
     await this.#told(() => globals.look(db), 'global read')
     if (version === 1 || !changesSchema || !globals.random.chance(500_000)) return
-    await this.#told(() => globals.build(schemaTrustMs * 1.3 + timeoutMs), 'build')
+    await this.#told(() => globals.build(db, schemaTrustMs * 1.3 + timeoutMs), 'build')
   }
 
   /**
@@ -136,7 +136,7 @@ export class TableSession {
     if (globals === undefined) return
     while (!isOver()) {
       const isCompared = await this.#told(async () => {
-        if (version === 2) await globals.build(0)
+        if (version === 2) await globals.build(db, 0)
         return globals.compareAll(db, version === 2)
       }, 'global comparison')
       if (isCompared === true) return

@@ -1,6 +1,7 @@
 /** What the checker of global indexes finds, and what it must not take for a fault. */
 import { expect, test } from 'vitest'
 import { IndexChecker } from '../../sim/checkers/index-checker.ts'
+import { QuietRows } from '../../sim/checkers/quiet-rows.ts'
 import { Referee } from '../../sim/checkers/referee.ts'
 import { checkWhole } from '../../sim/checkers/whole-answer.ts'
 import { Coverage } from '../../sim/coverage.ts'
@@ -102,4 +103,27 @@ test('IDX-10: an entry that is still on its way does not stand', () => {
   const court = new Court()
   court.say(10, 'a')
   expect(court.checker.standingSince(court.checker.moment)).toEqual([])
+})
+
+test('IDX-6: a row is quiet when no write to it has begun since, and none is left unknown', () => {
+  const rows = new QuietRows()
+  rows.begin(['a', 'b'])
+  rows.end(['a', 'b'])
+  rows.begin(['b'])
+  const { moment } = rows
+  expect(rows.isQuietSince('a', moment)).toBe(true)
+  // Its outcome is not known: it may come still.
+  expect(rows.isQuietSince('b', moment)).toBe(false)
+  rows.begin(['a'])
+  rows.end(['a'])
+  expect(rows.isQuietSince('a', moment)).toBe(false)
+})
+
+test('IDX-6: an index that is ready without a row that was there is found', () => {
+  const referee = new Referee(() => 0)
+  const asked = { index: 'ByName', query: {}, standing: ['a', 'b'] }
+  checkWhole(referee, 'IDX-6', { ...asked, found: ['b', 'a'] })
+  expect(referee.violations).toEqual([])
+  checkWhole(referee, 'IDX-6', { ...asked, found: ['b'] })
+  expect(referee.violations.map(({ rule }) => rule)).toEqual(['IDX-6'])
 })
