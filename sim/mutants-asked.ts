@@ -122,19 +122,6 @@ export const askedMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'X03',
-    title: 'a verified page that has left something out says that nothing is behind it',
-    rules: ['IDX-10'],
-    edits: [
-      {
-        file: 'src/tables/global-read.ts',
-        find: '      items: fitting.map(({ found: { decoded }, fresh }) => this.#entry(decoded, fresh)),\n      cursor,\n',
-        replace:
-          '      items: fitting.map(({ found: { decoded }, fresh }) => this.#entry(decoded, fresh)),\n      cursor: fitting.length < found.length ? undefined : cursor,\n',
-      },
-    ],
-  },
-  {
     id: 'X04',
     title: 'a verified read leaves out entries that an older change of their row made',
     rules: ['IDX-10'],
@@ -144,31 +131,6 @@ export const askedMutants: readonly Mutant[] = [
         find: '    const fresh = { value: stampedEntry(timestamp, entry.value), timestamp }\n',
         replace:
           '    const fresh = { value: stampedEntry(timestamp, entry.value), timestamp }\n    if (compareBytes(found.stored.value, fresh.value) !== 0) return undefined\n',
-      },
-    ],
-  },
-  {
-    id: 'X05',
-    title: 'an index over cells is ready before what its build has said is relayed',
-    rules: ['IDX-6'],
-    edits: [
-      {
-        file: 'src/cells/index-build.ts',
-        find: '    await untilRelayedFrom(port, shardGroupOf(of), indexAgenda, { clock })\n',
-        replace:
-          '    if (rows < 0) await untilRelayedFrom(port, shardGroupOf(of), indexAgenda, { clock })\n',
-      },
-    ],
-  },
-  {
-    id: 'X06',
-    title: 'a later index of a table is ready before what its build has said is relayed',
-    rules: ['IDX-6'],
-    edits: [
-      {
-        file: 'src/tables/index-upkeep.ts',
-        find: '  await untilRelayed(parts, groups)\n',
-        replace: '  if (groups < 0) await untilRelayed(parts, groups)\n',
       },
     ],
   },
