@@ -13,8 +13,8 @@ export const paceMutants: readonly Mutant[] = [
     edits: [
       {
         file: slices,
-        find: 'while (this.#lanes.size > 0 && !this.#isOver(spent))',
-        replace: 'while (this.#lanes.size > 0)',
+        find: '        if (this.#isOver(spent)) break\n',
+        replace: '',
       },
     ],
   },
@@ -29,8 +29,8 @@ export const paceMutants: readonly Mutant[] = [
     edits: [
       {
         file: fetches,
-        find: 'return inFlight.size < this.#parts.limits.fetchesMax && this.#parts.hasRoom()',
-        replace: 'return inFlight.size >= 0 && this.#parts.hasRoom()',
+        find: 'return inFlight.size - awaitedInFlight < limits.fetchesMax && hasRoom()',
+        replace: 'return inFlight.size >= 0 && hasRoom()',
       },
     ],
   },

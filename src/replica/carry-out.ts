@@ -47,6 +47,7 @@ export class CarryOut {
 
   run(effects: readonly Effect[], group: GroupId): void {
     for (const effect of effects) this.#carryOut(effect, group)
+    this.#parts.fetches.onStep(group)
   }
 
   /** Wakes those who wait for what has been applied since the last call. */
@@ -91,9 +92,9 @@ export class CarryOut {
   }
 
   #send(to: NodeId, message: GroupMessage): void {
-    const { peers, fetches, replica } = this.#parts
-    if (message.kind !== 'fetch') return peers.send(to, message)
-    fetches.ask(to, message, replica.isAwaited(message.group))
+    const { peers, fetches } = this.#parts
+    if (message.kind === 'fetch') fetches.ask(to, message)
+    else peers.send(to, message)
   }
 
   /** An acceptance names who holds a lease when it leaves, which is after its flush. */

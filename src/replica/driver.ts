@@ -198,6 +198,7 @@ export class Driver implements LocalReplica {
       send: (to, message) => this.#peers.send(to, message),
       hasRoomFor: (to) => this.#peers.hasRoomFor(to),
       applied: (group) => this.#replica.appliedInMemory(group)?.position,
+      isAwaited: (group) => this.#replica.isAwaited(group),
       step: (group, event) => this.#step(group, event),
       onFailed: (error) => this.#fail(errorOf(error)),
     })

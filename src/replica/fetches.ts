@@ -4,7 +4,8 @@
  * once is answered for minutes with what it asks for again meanwhile.
  *
  * LIVE-6  A peer is asked for so many groups at once (`fetchesMax`); the next one is asked for when what
- *         was asked for has come and is taken up. Groups that somebody waits for come first.
+ *         was asked for has come and is taken up. Groups that a client waits for come first: so many of
+ *         them are asked for beside the others.
  *
  * Groups that a digest named are gone after (`../replication/catch-up.ts`) when there is room, and are not
  * in memory before. Whoever lists groups counts them in (LOG-8).
@@ -27,6 +28,8 @@ export interface FetchesParts {
   send(to: NodeId, message: Fetch): void
   /** How far the group is applied, if it is in memory. */
   applied(group: GroupId): Position | undefined
+  /** Whether a client waits for what the group lacks. */
+  isAwaited(group: GroupId): boolean
   /** Whether the log and the data store keep up with what has come. */
   hasRoom(): boolean
   readonly slices: Pick<Slices, 'add'>
@@ -34,12 +37,19 @@ export interface FetchesParts {
   onTurn(group: GroupId, position: Position, informer: NodeId): void
 }
 
+/** What left, and when. */
+interface Sent {
+  readonly message: Fetch
+  readonly sinceMs: number
+}
+
 /** What one peer is asked for, or will be. */
 interface Asking {
-  readonly urgent: Map<GroupId, Fetch>
+  readonly awaited: Map<GroupId, Fetch>
   readonly waiting: Map<GroupId, Fetch>
-  /** Since when. */
-  readonly inFlight: Map<GroupId, number>
+  readonly inFlight: Map<GroupId, Sent>
+  /** So many of those in flight are awaited. */
+  awaitedInFlight: number
   /** Named by its digests, and not gone after yet. */
   readonly named: Map<GroupId, Position>
   /** Its last answer, or when it was asked first. */
@@ -64,8 +74,8 @@ export class Fetches {
   /** Groups whose entries are asked for, or will be; one of two peers counts twice. */
   get lacking(): number {
     let groups = 0
-    for (const { urgent, waiting, inFlight, named } of this.#asking.values()) {
-      groups += urgent.size + waiting.size + inFlight.size + named.size
+    for (const { awaited, waiting, inFlight, named } of this.#asking.values()) {
+      groups += awaited.size + waiting.size + inFlight.size + named.size
     }
     return groups
   }
@@ -77,30 +87,44 @@ export class Fetches {
     this.go()
   }
 
-  /** The group lacks entries; `isUrgent`: somebody waits for them. */
-  ask(to: NodeId, message: Fetch, isUrgent: boolean): void {
-    const { group } = message
-    for (const { urgent, waiting } of this.#asking.values()) {
-      urgent.delete(group)
+  /** The group lacks entries. */
+  ask(to: NodeId, message: Fetch): void {
+    const { group, isAwaited } = message
+    for (const { awaited, waiting } of this.#asking.values()) {
+      awaited.delete(group)
       waiting.delete(group)
     }
-    const asking = this.#of(to)
-    if (isUrgent) asking.urgent.set(group, message)
-    else asking.waiting.set(group, message)
+    const { awaited, waiting } = this.#of(to)
+    if (isAwaited) awaited.set(group, message)
+    else waiting.set(group, message)
     this.go()
+  }
+
+  /** The group took a step: a client may wait by now for what is not asked for as awaited. */
+  onStep(group: GroupId): void {
+    for (const [peer, { waiting, inFlight }] of this.#asking) {
+      const message = waiting.get(group) ?? inFlight.get(group)?.message
+      if (message === undefined || message.isAwaited || !this.#parts.isAwaited(group)) continue
+      this.#parts.trace.mark('entries on their way are awaited')
+      this.ask(peer, { ...message, isAwaited: true })
+    }
   }
 
   /** The peer's answer is taken up. */
   answered(from: NodeId, group: GroupId): void {
     const asking = this.#asking.get(from)
-    if (asking?.inFlight.delete(group) === true) asking.heardMs = this.#parts.clock.monotonicMs()
+    if (asking !== undefined && land(asking, group)) {
+      asking.heardMs = this.#parts.clock.monotonicMs()
+    }
     this.go()
   }
 
   /** The peer is gone: it answers nothing, and what waits for it asks somebody else. */
   forget(peer: NodeId): void {
-    const { urgent, waiting, inFlight } = this.#of(peer)
-    for (const each of [urgent, waiting, inFlight]) each.clear()
+    const asking = this.#of(peer)
+    const { awaited, waiting, inFlight } = asking
+    for (const each of [awaited, waiting, inFlight]) each.clear()
+    asking.awaitedInFlight = 0
   }
 
   /**
@@ -109,9 +133,9 @@ export class Fetches {
    */
   patienceMs(group: GroupId): number {
     const { clock, limits } = this.#parts
-    for (const { urgent, waiting, inFlight } of this.#asking.values()) {
-      if (urgent.has(group) || waiting.has(group)) return limits.phaseTimeoutMs
-      const sinceMs = inFlight.get(group)
+    for (const { awaited, waiting, inFlight } of this.#asking.values()) {
+      if (awaited.has(group) || waiting.has(group)) return limits.phaseTimeoutMs
+      const { sinceMs } = inFlight.get(group) ?? {}
       if (sinceMs === undefined) continue
       const wholeMs = Math.min(limits.settleMs * inFlight.size, limits.phaseTimeoutMs)
       const leftMs = sinceMs + wholeMs - clock.monotonicMs()
@@ -138,51 +162,60 @@ export class Fetches {
     let asking = this.#asking.get(peer)
     if (asking === undefined) {
       const heardMs = this.#parts.clock.monotonicMs()
-      const [urgent, waiting] = [new Map<GroupId, Fetch>(), new Map<GroupId, Fetch>()]
-      asking = { urgent, waiting, inFlight: new Map(), named: new Map(), heardMs }
+      const [awaited, waiting] = [new Map<GroupId, Fetch>(), new Map<GroupId, Fetch>()]
+      const [inFlight, named] = [new Map<GroupId, Sent>(), new Map<GroupId, Position>()]
+      asking = { awaited, waiting, inFlight, awaitedInFlight: 0, named, heardMs }
       this.#asking.set(peer, asking)
     }
     return asking
   }
 
   #goOn(peer: NodeId, asking: Asking): void {
-    const { urgent, waiting, inFlight } = asking
-    if (urgent.size + waiting.size === 0) return
+    const { awaited, waiting } = asking
+    if (awaited.size + waiting.size === 0) return
     this.#forgetLost(asking)
-    while (this.#hasRoomFor(asking)) {
-      const [next] = urgent.size > 0 ? urgent.values() : waiting.values()
-      if (next === undefined) return
-      urgent.delete(next.group)
-      waiting.delete(next.group)
-      this.#send(peer, inFlight, next)
+    for (const queue of [awaited, waiting]) {
+      for (const [group, message] of queue) {
+        if (!this.#hasRoomFor(asking, message)) break
+        queue.delete(group)
+        this.#send(peer, asking, message)
+      }
     }
-    this.#parts.trace.mark('entries are asked for later')
+    if (awaited.size + waiting.size > 0) this.#parts.trace.mark('entries are asked for later')
   }
 
-  #send(peer: NodeId, inFlight: Map<GroupId, number>, message: Fetch): void {
+  #send(peer: NodeId, asking: Asking, message: Fetch): void {
     const { applied, send, clock, limits } = this.#parts
-    const { group, through } = message
+    const { group, through, isAwaited } = message
     const from = Math.max(message.from, (applied(group) ?? 0) + 1)
+    land(asking, group)
     // It has come otherwise.
     if (from > through) return
-    inFlight.set(group, clock.monotonicMs())
-    assert(inFlight.size <= limits.fetchesMax, 'LIVE-6: more is asked for than can be taken up')
+    asking.inFlight.set(group, { message, sinceMs: clock.monotonicMs() })
+    if (isAwaited) asking.awaitedInFlight += 1
+    const usual = asking.inFlight.size - asking.awaitedInFlight
+    const most = Math.max(usual, asking.awaitedInFlight)
+    assert(most <= limits.fetchesMax, 'LIVE-6: more is asked for than can be taken up')
     send(peer, { ...message, from })
   }
 
-  #hasRoomFor({ inFlight }: Asking): boolean {
-    return inFlight.size < this.#parts.limits.fetchesMax && this.#parts.hasRoom()
+  /** What a client waits for finds room beside what nobody waits for, and where the disk is behind. */
+  #hasRoomFor({ inFlight, awaitedInFlight }: Asking, { isAwaited }: Fetch): boolean {
+    const { limits, hasRoom } = this.#parts
+    if (isAwaited) return awaitedInFlight < limits.fetchesMax
+    return inFlight.size - awaitedInFlight < limits.fetchesMax && hasRoom()
   }
 
   /** What a peer has not answered for long is lost; sooner where it has answered nothing since. */
-  #forgetLost({ inFlight, heardMs }: Asking): void {
+  #forgetLost(asking: Asking): void {
     const { clock, limits, trace } = this.#parts
+    const { inFlight, heardMs } = asking
     const nowMs = clock.monotonicMs()
-    for (const [group, sinceMs] of inFlight) {
+    for (const [group, { sinceMs }] of inFlight) {
       const patienceMs = limits.phaseTimeoutMs * (heardMs > sinceMs ? answeringPatience : 1)
       if (nowMs - sinceMs < patienceMs) continue
       trace.mark('a question for entries lost')
-      inFlight.delete(group)
+      land(asking, group)
     }
   }
 
@@ -206,13 +239,22 @@ export class Fetches {
     | undefined {
     const { limits, hasRoom } = this.#parts
     if (!hasRoom()) return undefined
-    for (const [peer, { urgent, waiting, inFlight, named }] of this.#asking) {
+    for (const [peer, { awaited, waiting, inFlight, named }] of this.#asking) {
       const [first] = named
       if (first === undefined) continue
-      if (urgent.size + waiting.size + inFlight.size >= limits.fetchesMax) continue
+      if (awaited.size + waiting.size + inFlight.size >= limits.fetchesMax) continue
       const [group, position] = first
       return { peer, named, group, position }
     }
     return undefined
   }
+}
+
+/** It is in flight no longer; whether it was. */
+function land(asking: Asking, group: GroupId): boolean {
+  const sent = asking.inFlight.get(group)
+  if (sent === undefined) return false
+  asking.inFlight.delete(group)
+  if (sent.message.isAwaited) asking.awaitedInFlight -= 1
+  return true
 }

@@ -1,6 +1,6 @@
 /**
- * What peers ask of this node and this node of peers, and nobody waits for: slices (LIVE-6), and who is
- * in them.
+ * What peers ask of this node and this node of peers, and hardly a client waits for: slices (LIVE-6), and who
+ * is in them.
  */
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
@@ -23,6 +23,8 @@ export interface PeerWorkParts {
   hasRoomFor(to: NodeId): boolean
   /** How far the group is applied, if it is in memory. */
   applied(group: GroupId): Position | undefined
+  /** Whether a client waits for what the group lacks. */
+  isAwaited(group: GroupId): boolean
   step(group: GroupId, event: GroupEvent): void
   onFailed(error: unknown): void
 }
@@ -36,12 +38,13 @@ export class PeerWork {
 
   constructor(parts: PeerWorkParts) {
     this.#parts = parts
-    const { limits, clock, trace, log, headroom, send, hasRoomFor, applied, step } = parts
+    const { limits, clock, trace, log, headroom, send, hasRoomFor, step } = parts
+    const { applied, isAwaited } = parts
     const foreground = (): number => this.#foreground
     this.slices = new Slices({ clock, trace, limits, foreground, onFailed: parts.onFailed })
     const { slices } = this
     this.fetches = new Fetches({
-      ...{ limits, clock, trace, slices, send, applied },
+      ...{ limits, clock, trace, slices, send, applied, isAwaited },
       hasRoom: () => headroom.mayFetch,
       onTurn: (group, position, informer) => step(group, { kind: 'exists', position, informer }),
     })
@@ -55,17 +58,18 @@ export class PeerWork {
 
   /** What the peer was asked for. More than that is not kept: it is asked for again. */
   onEntries(from: NodeId, message: Entries): void {
-    const { limits, trace, step } = this.#parts
+    const { limits, trace, step, isAwaited } = this.#parts
     if (message.entries.length === 0) {
       // Nothing to take up, and it must not come after the notice that makes the group ask anew.
       this.fetches.answered(from, message.group)
       return step(message.group, { kind: 'message', from, message })
     }
     const lane = `entries of ${from}`
-    if (this.slices.waiting(lane) >= 2 * limits.fetchesMax) {
+    if (this.slices.waiting(lane) >= 3 * limits.fetchesMax) {
       return trace.mark('entries that nobody asked for')
     }
-    this.slices.add(lane, { name: 'entries', pieces: this.#take(from, message) })
+    const pieces = this.#take(from, message)
+    this.slices.add(lane, { name: 'entries', pieces }, isAwaited(message.group))
   }
 
   *#take(from: NodeId, message: Entries): Generator<number, void> {

@@ -20,6 +20,7 @@ import type { Accepted as Acceptance } from '../replication/message.ts'
 import { advance } from '../replication/learn.ts'
 import {
   highestKnown,
+  isAwaited,
   isQuiescent,
   never,
   nextDeadline,
@@ -258,8 +259,7 @@ export class Replica {
   /** Whether somebody waits for what the group lacks. */
   isAwaited(group: GroupId): boolean {
     const log = this.#groups.get(group)?.log
-    if (log === undefined) return false
-    return log.queue.size > 0 || log.readsTargeted.length > 0 || log.readsWaiting.length > 0
+    return log !== undefined && isAwaited(log)
   }
 
   /** Who is to propose the open position; undefined when the group is not in memory. */

@@ -1,9 +1,10 @@
 /**
- * Work that no client waits for: answers to a peer that was away, digests, what comes from those who are
- * asked. It is done in slices, one a turn; what clients and other nodes wait for has its turn in between.
+ * Work that hardly a client waits for: answers to a peer that was away, digests, what comes from those who
+ * are asked. It is done in slices, one a turn; what clients and other nodes wait for has its turn in between.
  *
  * LIVE-6  One turn does so much of it at most: it ends with the first piece that reaches `sliceMs`,
  *         `slicePiecesMax` or `sliceBytesMax`. Where others are at work, it rests for a while after that.
+ *         What a client waits for comes first, and without a rest.
  *
  * Work is an iterator: each `next` does one small piece and yields the bytes that it took. Works of one
  * lane follow one another; the lanes take turns, piece by piece, so that no peer waits for another one.
@@ -34,6 +35,9 @@ export interface SlicesPorts {
   onFailed(error: unknown): void
 }
 
+/** By lane, in order of their turns. */
+type Lanes = Map<string, Work[]>
+
 /** What a slice has done so far. */
 interface Spent {
   pieces: number
@@ -43,8 +47,9 @@ interface Spent {
 
 export class Slices {
   readonly #ports: SlicesPorts
-  /** In order of their turns. */
-  readonly #lanes = new Map<string, Work[]>()
+  /** A client waits for what these do. */
+  readonly #awaited: Lanes = new Map()
+  readonly #lanes: Lanes = new Map()
   #isScheduled = false
   #isStopped = false
   #timer: Timer | undefined
@@ -58,14 +63,17 @@ export class Slices {
 
   /** Works of the lane that are not over. */
   waiting(lane: string): number {
-    return this.#lanes.get(lane)?.length ?? 0
+    return (this.#lanes.get(lane)?.length ?? 0) + (this.#awaited.get(lane)?.length ?? 0)
   }
 
-  add(lane: string, work: Work): void {
+  /** `isAwaited`: a client waits for it. */
+  add(lane: string, work: Work, isAwaited = false): void {
     if (this.#isStopped) return
-    const works = this.#lanes.get(lane)
-    if (works === undefined) this.#lanes.set(lane, [work])
+    const lanes = isAwaited ? this.#awaited : this.#lanes
+    const works = lanes.get(lane)
+    if (works === undefined) lanes.set(lane, [work])
     else works.push(work)
+    if (isAwaited) this.#endRest()
     this.#schedule()
   }
 
@@ -73,24 +81,38 @@ export class Slices {
     this.#isStopped = true
     this.#timer?.cancel()
     this.#lanes.clear()
+    this.#awaited.clear()
+  }
+
+  #endRest(): void {
+    if (this.#timer === undefined) return
+    this.#timer.cancel()
+    this.#timer = undefined
+    this.#isScheduled = false
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#isStopped || this.#lanes.size === 0) return
+    const { size } = this.#awaited
+    if (this.#isScheduled || this.#isStopped || this.#lanes.size + size === 0) return
     this.#isScheduled = true
     const { clock } = this.#ports
     const restMs = this.#restedMs - clock.monotonicMs()
-    if (restMs > 0) this.#timer = clock.setTimer(restMs, () => this.#slice())
-    else clock.defer(() => this.#slice())
+    if (size > 0 || restMs <= 0) clock.defer(() => this.#slice())
+    else this.#timer = clock.setTimer(restMs, () => this.#slice())
   }
 
   #slice(): void {
     const { clock, trace, limits, foreground, onFailed } = this.#ports
     this.#isScheduled = false
+    this.#timer = undefined
     if (this.#isStopped) return
     const spent: Spent = { pieces: 0, bytes: 0, sinceMs: clock.monotonicMs() }
+    const isResting = spent.sinceMs < this.#restedMs
     try {
-      while (this.#lanes.size > 0 && !this.#isOver(spent)) this.#takePiece(spent)
+      for (let lanes = this.#next(isResting); lanes !== undefined; lanes = this.#next(isResting)) {
+        if (this.#isOver(spent)) break
+        this.#takePiece(lanes, spent)
+      }
     } catch (error) {
       this.stop()
       return onFailed(error)
@@ -100,8 +122,16 @@ export class Slices {
     const isForegroundBusy = foreground() !== this.#foregroundSeen
     this.#foregroundSeen = foreground()
     if (isForegroundBusy) this.#restedMs = nowMs + (nowMs - spent.sinceMs) * limits.sliceRests
-    if (this.#lanes.size > 0) trace.mark(isForegroundBusy ? 'a slice rests' : 'a slice is over')
+    if (this.#next(false) !== undefined) {
+      trace.mark(isForegroundBusy ? 'a slice rests' : 'a slice is over')
+    }
     this.#schedule()
+  }
+
+  /** Whose piece comes next. */
+  #next(isResting: boolean): Lanes | undefined {
+    if (this.#awaited.size > 0) return this.#awaited
+    return this.#lanes.size > 0 && !isResting ? this.#lanes : undefined
   }
 
   #isOver({ pieces, bytes, sinceMs }: Spent): boolean {
@@ -111,11 +141,11 @@ export class Slices {
   }
 
   /** One piece of the lane whose turn it is, which then comes last. */
-  #takePiece(spent: Spent): void {
-    const [next] = this.#lanes
+  #takePiece(lanes: Lanes, spent: Spent): void {
+    const [next] = lanes
     if (next === undefined) return
     const [lane, works] = next
-    this.#lanes.delete(lane)
+    lanes.delete(lane)
     const [work] = works
     if (work === undefined) return
     this.#ports.trace.begin?.(work.name)
@@ -124,6 +154,6 @@ export class Slices {
     spent.pieces += 1
     if (done === true) works.shift()
     else spent.bytes += value
-    if (works.length > 0) this.#lanes.set(lane, works)
+    if (works.length > 0) lanes.set(lane, works)
   }
 }

@@ -43,13 +43,19 @@ export interface SupplyParts {
 /** An answer is one piece of work where it is taken up: it brings this part of what one turn may do at most. */
 const answersPerSlice = 4
 
+/** Questions that one work answers. By group: what is asked again takes the place of what was asked before. */
+interface Line {
+  readonly questions: Map<GroupId, Question>
+  isAnswering: boolean
+}
+
 /** What a peer has asked for, and has not been answered. */
 interface Asked {
-  /** By group: what is asked again takes the place of what was asked before. */
-  readonly questions: Map<GroupId, Question>
+  readonly usual: Line
+  /** A client waits for these there: they come first. */
+  readonly awaited: Line
   /** The last one; whoever asks anew has no use for the answer to an older one. */
   digest: DigestRequest | undefined
-  isAnswering: boolean
   isNaming: boolean
 }
 
@@ -66,14 +72,21 @@ export class Supply {
     const { to, group } = question
     const { limits, slices, trace } = this.#parts
     if (question.through < question.from) return this.#answerEmpty(question)
-    const asked = this.#of(to)
-    if (asked.questions.size >= limits.questionsMax && !asked.questions.has(group)) {
+    const { usual, awaited } = this.#of(to)
+    const known = [awaited, usual].find(({ questions }) => questions.has(group))
+    if (
+      known === undefined &&
+      usual.questions.size + awaited.questions.size >= limits.questionsMax
+    ) {
       return trace.mark('no room to supply a peer')
     }
-    asked.questions.set(group, question)
-    if (asked.isAnswering) return
-    asked.isAnswering = true
-    slices.add(`supply ${to}`, { name: 'supply', pieces: this.#answer(asked) })
+    const isAwaited = question.isAwaited || known === awaited
+    if (isAwaited) usual.questions.delete(group)
+    const line = isAwaited ? awaited : usual
+    line.questions.set(group, question)
+    if (line.isAnswering) return
+    line.isAnswering = true
+    slices.add(`supply ${to}`, { name: 'supply', pieces: this.#answer(line) }, isAwaited)
   }
 
   /** The peer asks which groups were written. */
@@ -88,20 +101,20 @@ export class Supply {
   #of(to: NodeId): Asked {
     let asked = this.#asked.get(to)
     if (asked === undefined) {
-      asked = { questions: new Map(), digest: undefined, isAnswering: false, isNaming: false }
+      asked = { usual: newLine(), awaited: newLine(), digest: undefined, isNaming: false }
       this.#asked.set(to, asked)
     }
     return asked
   }
 
-  *#answer(asked: Asked): Generator<number, void> {
+  *#answer(line: Line): Generator<number, void> {
     for (;;) {
-      const [question] = asked.questions.values()
+      const [question] = line.questions.values()
       if (question === undefined) break
-      asked.questions.delete(question.group)
+      line.questions.delete(question.group)
       this.#send(question.to, yield* this.#suppliedBy(question))
     }
-    asked.isAnswering = false
+    line.isAnswering = false
   }
 
   /** It reads nothing, and leaves before the notice of what is committed next: the peer then asks anew. */
@@ -146,4 +159,8 @@ export class Supply {
     }
     asked.isNaming = false
   }
+}
+
+function newLine(): Line {
+  return { questions: new Map(), isAnswering: false }
 }

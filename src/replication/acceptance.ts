@@ -9,7 +9,7 @@ import type { Ballot } from '../paxos/ballot.ts'
 import type { Context, Effect, LogRecord } from './effect.ts'
 import { spread } from './effect.ts'
 import { never, type GroupLog } from './log.ts'
-import type { Accept, GroupMessage, Prepare } from './message.ts'
+import type { Accept, Fetch, GroupMessage, Prepare } from './message.ts'
 
 /** What a position's log record says when it may already be applied and out of memory. */
 export type RecordLookup = (position: Position) => LookedUp
@@ -152,7 +152,7 @@ function votingRecord(
   if (position <= applied && record?.kind === 'present' && 'chosen' in record && record.chosen) {
     // Decided long ago: the proposer is behind. Teach it instead of voting again.
     context.trace.mark('vote asked at an applied position')
-    supply(log, context, from, position, applied)
+    supply(log, context, from, { from: position, through: applied, isAwaited: true })
     return undefined
   }
   if (position > applied && log.records.size >= context.limits.openPositionsMax) {
@@ -183,13 +183,14 @@ export function supply(
   log: GroupLog,
   context: Context,
   to: NodeId,
-  from: Position,
-  through: Position,
+  asked: Pick<Fetch, 'from' | 'through' | 'isAwaited'>,
 ): void {
   if (to === context.node) return
   const { group, set, state } = log
   const { epoch } = set
-  context.emit({ kind: 'supply', to, group, epoch, from, through, committed: state.position })
+  const { from, through, isAwaited } = asked
+  const committed = state.position
+  context.emit({ kind: 'supply', to, group, epoch, from, through, committed, isAwaited })
 }
 
 function keep(log: GroupLog, position: Position, acceptor: Acceptor): void {

@@ -12,7 +12,7 @@ import type { NodeId, Position } from '../base/ids.ts'
 import { supply } from './acceptance.ts'
 import { spread, type Context } from './effect.ts'
 import { decide, giveUp, settle } from './learn.ts'
-import { highestKnown, never, type Chase, type GroupLog } from './log.ts'
+import { highestKnown, isAwaited, never, type Chase, type GroupLog } from './log.ts'
 import type { Committed, Entries, Fetch } from './message.ts'
 import { startPrepare } from './propose.ts'
 
@@ -45,13 +45,14 @@ function ask(log: GroupLog, context: Context, current: Chase, peer: NodeId): voi
   current.asking = peer
   const from = state.position + 1
   const { through } = current
-  const message = { kind: 'fetch', group, epoch: set.epoch, from, through } as const
+  const { epoch } = set
+  const message: Fetch = { kind: 'fetch', group, epoch, from, through, isAwaited: isAwaited(log) }
   context.emit({ kind: 'send', to: peer, message })
 }
 
 export function onFetch(log: GroupLog, context: Context, from: NodeId, message: Fetch): void {
   const through = Math.min(message.through, log.state.position)
-  supply(log, context, from, message.from, through)
+  supply(log, context, from, { ...message, through })
 }
 
 export function onEntries(log: GroupLog, context: Context, from: NodeId, message: Entries): void {

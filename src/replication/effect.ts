@@ -85,6 +85,8 @@ export type Effect =
       readonly from: Position
       readonly through: Position
       readonly committed: Position
+      /** Somebody waits for them there. */
+      readonly isAwaited: boolean
     }
 
 export type GroupLeases = Pick<

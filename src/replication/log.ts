@@ -228,6 +228,11 @@ export function pendingOf(log: GroupLog, intent: string): Pending | undefined {
   return log.queue.get(intent) ?? log.away.get(intent)
 }
 
+/** Whether a client waits for what this replica lacks. */
+export function isAwaited({ queue, readsTargeted, readsWaiting }: GroupLog): boolean {
+  return queue.size > 0 || readsTargeted.length > 0 || readsWaiting.length > 0
+}
+
 /** Nothing under way: the record on disk says all there is, so the group may leave memory. */
 export function isQuiescent(log: GroupLog): boolean {
   return (

@@ -115,6 +115,8 @@ export interface Fetch extends Envelope {
   readonly from: Position
   /** Wanted through here; the answer may hold less. */
   readonly through: Position
+  /** A client of the asking node waits for them. */
+  readonly isAwaited: boolean
 }
 
 /** Committed entries, contiguous from `from`; none when the first is not known here. */

@@ -100,7 +100,8 @@ export function onRevoke(
   const { group, set } = log
   // Somebody has finished it, and waited for every holder then: nobody has to be waited for any more.
   const isCommitted = position <= log.state.position
-  if (isCommitted) supply(log, context, from, position, position)
+  const asked = { from: position, through: position, isAwaited: true }
+  if (isCommitted) supply(log, context, from, asked)
   if (!isCommitted && !context.leases.revoke(group, position, holder, context.now)) {
     return context.trace.mark('a registration is being revoked')
   }

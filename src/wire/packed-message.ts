@@ -54,7 +54,7 @@ const fieldCounts: Readonly<Record<PackedMessage['kind'], number>> = {
   accepted: 6,
   refused: 6,
   faulty: 5,
-  fetch: 5,
+  fetch: 6,
   entries: 6,
   query: 5,
   highest: 6,
@@ -107,7 +107,7 @@ function packGroupMessage(message: PackedGroupMessage): Packable[] {
   const kind = kinds[message.kind]
   switch (message.kind) {
     case 'fetch':
-      return [kind, group, epoch, message.from, message.through]
+      return [kind, group, epoch, message.from, message.through, message.isAwaited]
     case 'entries': {
       const entries = message.entries.map(packEntry)
       return [kind, group, epoch, message.from, entries, message.committed]
@@ -200,7 +200,8 @@ function readGroupMessage(
   switch (kind) {
     case 'fetch': {
       const from = field.position(fields[3])
-      return { kind, group, epoch, from, through: field.count(fields[4], 'through') }
+      const through = field.count(fields[4], 'through')
+      return { kind, group, epoch, from, through, isAwaited: flag(fields[5], 'is awaited') }
     }
     case 'entries': {
       const from = field.position(fields[3])

@@ -11,7 +11,7 @@ import type { OrderedStore } from '../../src/ports/storage.ts'
 import { Driver } from '../../src/replica/driver.ts'
 import type { Outcome } from '../../src/replica/local-replica.ts'
 import { encodeEntry } from '../../src/replication/entry.ts'
-import type { Entries, Message } from '../../src/replication/message.ts'
+import type { Entries, Fetch, Message } from '../../src/replication/message.ts'
 import { encodeTransaction } from '../../src/replication/transaction.ts'
 import { disks, GatedStore, onDisk } from './stores.ts'
 import { ToldTransport } from './told-transport.ts'
@@ -88,9 +88,14 @@ test('LIVE-6: a peer that asks for all at once is given a slice a turn', () =>
     const lacking = new Set(names)
     for (let turn = 1; lacking.size > 0; turn++) {
       peers.sent.length = 0
-      const messages = [...lacking].map(
-        (group) => ({ kind: 'fetch', group, epoch: 1, from: 1, through: 1 }) as const,
-      )
+      const messages = [...lacking].map((group): Fetch => ({
+        kind: 'fetch',
+        group,
+        epoch: 1,
+        from: 1,
+        through: 1,
+        isAwaited: false,
+      }))
       peers.tell(other, { durableFlush: 1, messages })
       await new Promise((resolve) => setTimeout(resolve, 10))
       const supplied = peers.sent.filter(isEntries)

@@ -114,53 +114,63 @@ test('LIVE-6: where others are at work the next slice waits, and else it does no
 })
 
 function fetchesOf(fetchesMax: number, hasRoom = () => true) {
+  const awaited = { name: '' }
   const [slices, clock] = slicesOf({})
   const sent: string[] = []
   const fetches = new Fetches({
     ...{ limits: { ...defaultLimits, fetchesMax }, clock, trace: silentTrace, slices, hasRoom },
-    send: (to, { group, from }) => void sent.push(`${to} ${group} ${from}`),
+    send: (to, { group, from, isAwaited }) =>
+      void sent.push(`${to} ${group} ${from}${isAwaited ? ' awaited' : ''}`),
     applied: (group) => (group === groupOf('done') ? 9 : undefined),
+    isAwaited: (group) => group === groupOf(awaited.name),
     onTurn: (group, position, informer) =>
-      fetches.ask(informer, { ...fetchOf(group), through: position }, false),
+      fetches.ask(informer, { ...fetchOf(group), through: position }),
   })
-  return { fetches, clock, sent }
+  return { fetches, clock, sent, awaited }
 }
 
 function groupOf(name: string): GroupId {
   return groupOfBytes(Buffer.from(name))
 }
 
-function fetchOf(group: GroupId): Fetch {
-  return { kind: 'fetch', group, epoch: 1, from: 1, through: 9 }
+function fetchOf(group: GroupId, isAwaited = false): Fetch {
+  return { kind: 'fetch', group, epoch: 1, from: 1, through: 9, isAwaited }
 }
 
-test('LIVE-6: the next group is asked for when an answer is taken up, those that are waited for first', () => {
-  const { fetches, sent } = fetchesOf(2)
-  for (const name of ['a', 'b', 'c', 'd']) fetches.ask(peer, fetchOf(groupOf(name)), false)
-  fetches.ask(peer, fetchOf(groupOf('urgent')), true)
-  fetches.ask(other, fetchOf(groupOf('e')), false)
-  expect(sent).toEqual(['n2 a 1', 'n2 b 1', 'n3 e 1'])
+test('LIVE-6: the next group is asked for when an answer is taken up, and one that a client waits for at once', () => {
+  const { fetches, sent, awaited } = fetchesOf(2)
+  for (const name of ['a', 'b', 'c', 'd']) fetches.ask(peer, fetchOf(groupOf(name)))
+  fetches.ask(peer, fetchOf(groupOf('urgent'), true))
+  fetches.ask(other, fetchOf(groupOf('e')))
+  expect(sent).toEqual(['n2 a 1', 'n2 b 1', 'n2 urgent 1 awaited', 'n3 e 1'])
   fetches.answered(peer, groupOf('b'))
   fetches.answered(peer, groupOf('b'))
-  fetches.answered(peer, groupOf('a'))
-  expect(sent.slice(3)).toEqual(['n2 urgent 1', 'n2 c 1'])
+  expect(sent.slice(4)).toEqual(['n2 c 1'])
+  // A client begins to wait for what is in flight, and for what is not asked for yet.
+  for (const name of ['a', 'd']) {
+    awaited.name = name
+    for (let step = 0; step < 2; step++) fetches.onStep(groupOf(name))
+  }
+  expect(sent.slice(5)).toEqual(['n2 a 1 awaited', 'n2 d 1'])
+  fetches.answered(peer, groupOf('urgent'))
+  expect(sent.slice(7)).toEqual(['n2 d 1 awaited'])
   // What has come otherwise is not asked for.
-  fetches.ask(other, fetchOf(groupOf('done')), false)
-  expect(sent.length).toBe(5)
+  fetches.ask(other, fetchOf(groupOf('done')))
+  expect(sent.length).toBe(8)
   expect(fetches.patienceMs(groupOf('done'))).toBe(0)
   expect(fetches.patienceMs(groupOf('d'))).toBeGreaterThan(0)
 })
 
 test('LIVE-6: a peer that answers nothing loses its questions, and one that is gone is not waited for', () => {
   const { fetches, sent, clock } = fetchesOf(1)
-  fetches.ask(peer, fetchOf(groupOf('a')), false)
-  fetches.ask(peer, fetchOf(groupOf('b')), false)
+  fetches.ask(peer, fetchOf(groupOf('a')))
+  fetches.ask(peer, fetchOf(groupOf('b')))
   expect(fetches.patienceMs(groupOf('a'))).toBe(defaultLimits.settleMs)
   clock.nowMs += defaultLimits.phaseTimeoutMs
   expect(fetches.patienceMs(groupOf('a'))).toBe(0)
   fetches.go()
   expect(sent).toEqual(['n2 a 1', 'n2 b 1'])
-  fetches.ask(peer, fetchOf(groupOf('c')), false)
+  fetches.ask(peer, fetchOf(groupOf('c')))
   fetches.forget(peer)
   expect(fetches.patienceMs(groupOf('c'))).toBe(0)
 })
@@ -180,4 +190,22 @@ test('LOG-8: what a digest named is listed until the group is in memory, also wh
   fetches.answered(peer, groupOf('a'))
   while (clock.turn());
   expect([fetches.named(), sent.at(-1)]).toEqual([[], 'n2 c 1'])
+})
+
+test('LIVE-6: what a client waits for comes before all else, and ends a rest', () => {
+  let foreground = 0
+  const [slices, clock] = slicesOf({ slicePiecesMax: 2, sliceRests: 2 }, () => foreground)
+  const done: string[] = []
+  const takes = (): void => void (clock.nowMs += 3)
+  slices.add('a', { name: 'work', pieces: pieces(done, 'a', 5, 0, takes) })
+  foreground += 1
+  clock.turn()
+  expect([done.length, clock.turn()]).toEqual([2, false])
+  slices.add('a', { name: 'work', pieces: pieces(done, 'awaited', 3, 0, takes) }, true)
+  while (clock.turn());
+  expect(done.slice(2)).toEqual(['awaited', 'awaited', 'awaited'])
+  // The rest goes on, from when the last of these was done.
+  clock.wait(6)
+  while (clock.turn());
+  expect(done.slice(5)).toEqual(['a', 'a', 'a'])
 })

@@ -83,7 +83,7 @@ const messageByKind: {
   }),
   fetch: fc.record({
     ...{ kind: fc.constant('fetch'), ...envelope },
-    ...{ from: positive, through: count },
+    ...{ from: positive, through: count, isAwaited: fc.boolean() },
   }),
   entries: fc.record({
     ...{ kind: fc.constant('entries'), ...envelope },
