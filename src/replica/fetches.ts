@@ -52,6 +52,8 @@ interface Asking {
   awaitedInFlight: number
   /** Named by its digests, and not gone after yet. */
   readonly named: Map<GroupId, Position>
+  /** As much is asked for as may be: named groups wait until half of it has come, and go together. */
+  isFull: boolean
   /** Its last answer, or when it was asked first. */
   heardMs: number
 }
@@ -164,7 +166,7 @@ export class Fetches {
       const heardMs = this.#parts.clock.monotonicMs()
       const [awaited, waiting] = [new Map<GroupId, Fetch>(), new Map<GroupId, Fetch>()]
       const [inFlight, named] = [new Map<GroupId, Sent>(), new Map<GroupId, Position>()]
-      asking = { awaited, waiting, inFlight, awaitedInFlight: 0, named, heardMs }
+      asking = { awaited, waiting, inFlight, awaitedInFlight: 0, named, isFull: false, heardMs }
       this.#asking.set(peer, asking)
     }
     return asking
@@ -212,6 +214,8 @@ export class Fetches {
     const { inFlight, heardMs } = asking
     const nowMs = clock.monotonicMs()
     for (const [group, { sinceMs }] of inFlight) {
+      // In the order in which they left: those behind it are younger.
+      if (nowMs - sinceMs < limits.phaseTimeoutMs) return
       const patienceMs = limits.phaseTimeoutMs * (heardMs > sinceMs ? answeringPatience : 1)
       if (nowMs - sinceMs < patienceMs) continue
       trace.mark('a question for entries lost')
@@ -239,10 +243,14 @@ export class Fetches {
     | undefined {
     const { limits, hasRoom } = this.#parts
     if (!hasRoom()) return undefined
-    for (const [peer, { awaited, waiting, inFlight, named }] of this.#asking) {
+    for (const [peer, asking] of this.#asking) {
+      const { awaited, waiting, inFlight, named } = asking
       const [first] = named
       if (first === undefined) continue
-      if (awaited.size + waiting.size + inFlight.size >= limits.fetchesMax) continue
+      const size = awaited.size + waiting.size + inFlight.size
+      if (size >= limits.fetchesMax) asking.isFull = true
+      else if (size <= limits.fetchesMax / 2) asking.isFull = false
+      if (asking.isFull) continue
       const [group, position] = first
       return { peer, named, group, position }
     }

@@ -11,7 +11,7 @@
 import type { NodeId, Position } from '../base/ids.ts'
 import { supply } from './acceptance.ts'
 import { spread, type Context } from './effect.ts'
-import { decide, giveUp, settle } from './learn.ts'
+import { decide, decideAll, giveUp, settle } from './learn.ts'
 import { highestKnown, isAwaited, never, type Chase, type GroupLog } from './log.ts'
 import type { Committed, Entries, Fetch } from './message.ts'
 import { startPrepare } from './propose.ts'
@@ -57,9 +57,7 @@ export function onFetch(log: GroupLog, context: Context, from: NodeId, message: 
 
 export function onEntries(log: GroupLog, context: Context, from: NodeId, message: Entries): void {
   const before = log.state.position
-  for (const { position, ballot, value } of message.entries) {
-    decide(log, context, position, ballot, value)
-  }
+  decideAll(log, context, message.entries)
   if (log.chase?.asking === from) log.chase.asking = undefined
   const last = message.entries.at(-1)
   if (last === undefined || last.position <= before) return

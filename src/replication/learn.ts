@@ -9,7 +9,7 @@ import { equalBytes } from '../base/bytes.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { equalBallots, type Ballot } from '../paxos/ballot.ts'
 import { applyEntry, type Applied } from './apply.ts'
-import { spread, type Context } from './effect.ts'
+import { spread, type Context, type LogRecord } from './effect.ts'
 import { decodeEntry, type Entry } from './entry.ts'
 import {
   highestKnown,
@@ -20,7 +20,7 @@ import {
   type Pending,
 } from './log.ts'
 import { rememberCommit } from './horizon.ts'
-import type { Verdict } from './message.ts'
+import type { ChosenEntry, Verdict } from './message.ts'
 import { encodeState, type RecordedOutcome } from './state.ts'
 import { intentOf } from './transaction.ts'
 import type { WriteSet } from './window.ts'
@@ -37,7 +37,29 @@ export function decide(
   ballot: Ballot,
   value?: Uint8Array,
 ): void {
-  if (position <= log.state.position) return
+  const record = learn(log, context, position, ballot, value)
+  if (record !== undefined) context.emit({ kind: 'persist', records: [record], after: [] })
+}
+
+/** The same of entries that a peer has supplied: what is new here becomes durable at once. */
+export function decideAll(log: GroupLog, context: Context, entries: readonly ChosenEntry[]): void {
+  const records: LogRecord[] = []
+  for (const { position, ballot, value } of entries) {
+    const record = learn(log, context, position, ballot, value)
+    if (record !== undefined) records.push(record)
+  }
+  if (records.length > 0) context.emit({ kind: 'persist', records, after: [] })
+}
+
+/** Gives what has to be made durable of it. */
+function learn(
+  log: GroupLog,
+  context: Context,
+  position: Position,
+  ballot: Ballot,
+  value?: Uint8Array,
+): LogRecord | undefined {
+  if (position <= log.state.position) return undefined
   const known = log.decisions.get(position)
   const own = acceptedValue(log, position, ballot)
   const found = value ?? own
@@ -45,19 +67,16 @@ export function decide(
     if (found !== undefined) {
       assert(equalBytes(known.value, found), 'PAX-1: two values decided at one position')
     }
-    return
+    return undefined
   }
   log.decisions.set(position, found === undefined ? { ballot } : { ballot, value: found })
-  if (found === undefined) return
+  if (found === undefined) return undefined
   const { group } = log
   context.trace.emit({ kind: 'chosen', group, position, ballot, value: found })
-  if (own === undefined) {
-    // Learnt from a peer: kept in the log, so that this replica can pass it on after a restart.
-    const record = { kind: 'chosen', group, position, ballot, value: found } as const
-    context.emit({ kind: 'persist', records: [record], after: [] })
-  } else {
-    context.emit({ kind: 'note', record: { kind: 'chosen', group, position, ballot } })
-  }
+  // Learnt from a peer: kept in the log, so that this replica can pass it on after a restart.
+  if (own === undefined) return { kind: 'chosen', group, position, ballot, value: found }
+  context.emit({ kind: 'note', record: { kind: 'chosen', group, position, ballot } })
+  return undefined
 }
 
 function acceptedValue(log: GroupLog, position: Position, ballot: Ballot): Uint8Array | undefined {

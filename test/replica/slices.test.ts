@@ -6,6 +6,7 @@ import type { Clock } from '../../src/ports/clock.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { Fetches } from '../../src/replica/fetches.ts'
 import { Slices } from '../../src/replica/slices.ts'
+import { Supply } from '../../src/replica/supply.ts'
 import type { Fetch } from '../../src/replication/message.ts'
 
 /** A clock that a test moves; turns and timers run when it says so. */
@@ -208,4 +209,33 @@ test('LIVE-6: what a client waits for comes before all else, and ends a rest', (
   clock.wait(6)
   while (clock.turn());
   expect(done.slice(5)).toEqual(['a', 'a', 'a'])
+})
+
+test('LIVE-6: a peer is supplied first with what a client waits for there, also where it asked before', () => {
+  const [slices, clock] = slicesOf({ slicePiecesMax: 1 })
+  const sent: string[] = []
+  const value = new Uint8Array(1)
+  const supply = new Supply({
+    ...{ limits: defaultLimits, trace: silentTrace, slices },
+    log: {
+      chosen: () => ({ ballot: { round: 0, node: peer, incarnation: 1 }, value }),
+      *since() {
+        yield 0
+        return { through: 0, isWhole: true, groups: [] }
+      },
+    },
+    send: (_, message) => void (message.kind === 'entries' && sent.push(message.group)),
+    hasRoomFor: () => true,
+  })
+  const ask = (name: string, isAwaited: boolean): void =>
+    supply.ask({
+      ...{ kind: 'supply', to: peer, group: groupOf(name), epoch: 1 },
+      ...{ from: 1, through: 3, committed: 3, isAwaited },
+    })
+  for (const name of ['a', 'b', 'c', 'd']) ask(name, false)
+  clock.turn()
+  for (const name of ['e', 'c']) ask(name, true)
+  ask('e', false)
+  while (clock.turn());
+  expect(sent).toEqual(['e', 'c', 'a', 'b', 'd'])
 })
