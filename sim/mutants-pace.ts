@@ -21,7 +21,14 @@ export const paceMutants: readonly Mutant[] = [
   {
     id: 'U02',
     title: 'pace: a peer is given all that it asked for in one turn',
-    edits: [{ file: supply, find: '      yield found.value.length\n', replace: '' }],
+    edits: [
+      { file: supply, find: '      yield found.value.length\n', replace: '' },
+      {
+        file: supply,
+        find: 'const entriesMax = Math.min(limits.catchUpEntriesMax, share)',
+        replace: 'const entriesMax = Math.max(limits.catchUpEntriesMax, share)',
+      },
+    ],
   },
   {
     id: 'U03',

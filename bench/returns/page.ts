@@ -19,8 +19,14 @@ function chart(report: ReturnsReport, values: readonly number[], unit: string): 
     const end = caughtUp ?? killed + report.options.every
     return band(killed, started, '#eee') + band(started, end, '#fde7c7')
   })
+  const label = (at: number, y: number, text: string): string =>
+    `<text x="${at}" y="${y}" font-size="12" fill="#555">${text}</text>`
+  const minutes = Array.from({ length: Math.floor(last / 60) }, (_, n) =>
+    label(Number(x((n + 1) * 60)), height + 14, `${n + 1} min`),
+  )
+  const axes = [label(2, 12, String(Math.round(most))), label(2, height + 14, '0'), ...minutes]
   const points = values.map((value, second) => `${x(second)},${y(value)}`).join(' ')
-  return `<figure><svg viewBox="0 0 ${width} ${height}" role="img">${bands.join('')}<polyline points="${points}" fill="none" stroke="#246" stroke-width="1.2"/></svg><figcaption>${unit}; up to ${Math.round(most)}, over ${values.length} s</figcaption></figure>`
+  return `<figure><svg viewBox="0 0 ${width} ${height + 18}" role="img">${bands.join('')}${axes.join('')}<polyline points="${points}" fill="none" stroke="#246" stroke-width="1.2"/></svg><figcaption>${unit}; up to ${Math.round(most)}, over ${values.length} s</figcaption></figure>`
 }
 
 export async function writeReturnsPage(

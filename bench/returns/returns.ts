@@ -70,7 +70,8 @@ interface Answer {
 
 const rowsPerClient = 20
 const catchUpWaitMs = 300_000
-const pollMs = 100
+const pollMs = 50
+const digestWaitMs = 3_000
 
 export type ReturnsWatcher = (text: string) => void
 
@@ -204,8 +205,9 @@ class Returns {
       await waitReady(node, { signal: this.#signal })
       const ready = this.#second
       const endMs = this.#startMs + (killed + every) * 1_000
-      const isCaughtUp = await untilCaughtUp(place, endMs, this.#signal)
-      const caughtUp = this.#second
+      const caughtUpMs = await untilCaughtUp(place, endMs, this.#signal)
+      const isCaughtUp = caughtUpMs !== undefined
+      const caughtUp = isCaughtUp ? (caughtUpMs - this.#startMs) / 1_000 : this.#second
       this.#returns.push({ killed, started, ready, ...(isCaughtUp && { caughtUp }) })
       const after = `${(caughtUp - started).toFixed(1)} s`
       this.#say(isCaughtUp ? `caught up ${after} after its start` : `still lacks some ${after} on`)
@@ -267,9 +269,9 @@ class Returns {
     const node = this.#cluster.start(place)
     await waitReady(node, { signal: this.#signal, pollMs: 10 })
     const readyMs = performance.now()
-    const isCaughtUp = await untilCaughtUp(place, readyMs + catchUpWaitMs, this.#signal)
-    if (!isCaughtUp) throw new BenchError('the node did not catch up with an idle cluster')
-    const seconds = (performance.now() - readyMs) / 1_000
+    const endMs = await untilCaughtUp(place, readyMs + catchUpWaitMs, this.#signal)
+    if (endMs === undefined) throw new BenchError('the node did not catch up with an idle cluster')
+    const seconds = (endMs - readyMs) / 1_000
     const page = await (await fetch(`${place.url}/metrics`)).text()
     const entries = Number(
       /trilithon_events_total\{event="apply"[^}]*\} (\d+)/.exec(page)?.[1] ?? 0,
@@ -280,12 +282,16 @@ class Returns {
 
 type Phase = keyof ReturnsReport['p99Ms']
 
-/** Looks twice: a digest may name more. False: not in time. */
+/** When it was first seen to lack nothing, and then for a while: a digest may name more. Undefined: not in time. */
 async function untilCaughtUp(
   place: NodePlace,
   endMs: number,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<number | undefined> {
+  // Before the first digest has come, it lacks nothing as far as it knows.
+  const digestedMs = performance.now() + digestWaitMs
+  let hasLacked = false
+  let sinceMs: number | undefined
   let looks = 0
   let applied = -1
   while (performance.now() < endMs) {
@@ -297,11 +303,14 @@ async function untilCaughtUp(
     const text = answer === undefined ? '' : await answer.text()
     const lacking = Number(/"lackingGroups":(\d+)/.exec(text)?.[1] ?? Number.NaN)
     const flush = Number(/"durableFlush":(\d+)/.exec(text)?.[1] ?? Number.NaN)
-    looks = lacking === 0 && flush >= applied ? looks + 1 : 0
+    const isWhole = lacking === 0 && flush >= applied
+    hasLacked ||= lacking > 0
+    looks = isWhole ? looks + 1 : 0
+    sinceMs = isWhole ? (sinceMs ?? performance.now()) : undefined
     applied = flush
-    if (looks >= 3) return true
+    if (looks >= 3 && (hasLacked || performance.now() >= digestedMs)) return sinceMs
   }
-  return false
+  return undefined
 }
 
 export function describeReturns({

@@ -232,7 +232,7 @@ export class Driver implements LocalReplica {
   /** Takes up what the log holds beyond the data store, then joins the others. */
   async start(): Promise<void> {
     await takeUpLog({
-      limits: this.#options.limits,
+      ...{ limits: this.#options.limits, clock: this.#ports.clock },
       ...{ log: this.#log, data: this.#data, source: this.#source, replica: this.#replica },
       wake: (group) => this.#step(group, { kind: 'wake' }),
     })

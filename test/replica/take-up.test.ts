@@ -1,5 +1,5 @@
 /** A start whose data store is made anew: the log is taken up in parts, and nothing of it is forgotten. */
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
 import { clusterId, nodeId } from '../../src/base/ids.ts'
@@ -79,7 +79,7 @@ test.each(bounds)('LOG-7 PAX-2: a long log is taken up in parts: %s', (_, limits
       first.peers.link(other)
       tell(first.peers, { ...entries, committed: count }, { kind: 'accept', ...open })
       tell(first.peers, { kind: 'prepare', ...promised })
-      await new Promise((resolve) => setTimeout(resolve, 20))
+      await vi.waitFor(() => expect(first.driver.positionHere(group('g'))).toBe(count), 5_000)
       await first.driver.stop()
 
       await onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), async (anew) => {
