@@ -12,6 +12,8 @@ export type PaceLimits = Pick<Limits, 'slicePiecesMax' | 'sliceBytesMax' | 'fetc
 
 /** Slices that may share a frame, and one for an answer that the slices before had begun. */
 const slicesPerFrame = 3
+/** What clients wait for is asked for beside the rest: `fetchesMax` groups of either. */
+const roomsForFetches = 2
 
 export class PaceChecker {
   readonly #limits: PaceLimits
@@ -37,7 +39,7 @@ export class PaceChecker {
     const isWithin =
       entries <= slicesPerFrame * slicePiecesMax &&
       bytes <= slicesPerFrame * (sliceBytesMax + largest) &&
-      fetches <= slicesPerFrame * fetchesMax
+      fetches <= slicesPerFrame * roomsForFetches * fetchesMax
     this.#referee.check(isWithin, 'LIVE-6', 'A node did too much for a peer in one turn.', () => ({
       ...{ from, to, entries, bytes, fetches },
     }))
