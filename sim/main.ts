@@ -3,39 +3,42 @@
  * progress to stderr; the exit code says what was found.
  */
 import { Command, CommanderError } from 'commander'
-import { addAudit } from './commands/audit.ts'
-import { addCheckDeterminism } from './commands/check-determinism.ts'
-import { addExplore } from './commands/explore.ts'
 import { usageExitCode, type AddCommand } from './commands/flags.ts'
-import { addExplain } from './commands/explain.ts'
-import { addHistory } from './commands/history.ts'
-import { addMutants } from './commands/mutants.ts'
-import { addNightly } from './commands/nightly.ts'
-import { addProcesses } from './commands/processes.ts'
-import { addReplay } from './commands/replay.ts'
-import { addRun } from './commands/run.ts'
-import { addShrink } from './commands/shrink.ts'
 
-const commands: readonly AddCommand[] = [
-  addRun,
-  addReplay,
-  addShrink,
-  addExplain,
-  addHistory,
-  addProcesses,
-  addAudit,
-  addNightly,
-  addMutants,
-  addExplore,
-  addCheckDeterminism,
-]
+/**
+ * What adds each command, in the order of the help. A file is loaded when its command is asked for: all
+ * of them, with all that is simulated, take three times as long as the one that judges a history.
+ */
+const commands: ReadonlyMap<string, () => Promise<AddCommand>> = new Map([
+  ['run', async () => (await import('./commands/run.ts')).addRun],
+  ['replay', async () => (await import('./commands/replay.ts')).addReplay],
+  ['shrink', async () => (await import('./commands/shrink.ts')).addShrink],
+  ['explain', async () => (await import('./commands/explain.ts')).addExplain],
+  ['history', async () => (await import('./commands/history.ts')).addHistory],
+  ['processes', async () => (await import('./commands/processes.ts')).addProcesses],
+  ['audit', async () => (await import('./commands/audit.ts')).addAudit],
+  ['nightly', async () => (await import('./commands/nightly.ts')).addNightly],
+  ['mutants', async () => (await import('./commands/mutants.ts')).addMutants],
+  ['explore', async () => (await import('./commands/explore.ts')).addExplore],
+  [
+    'check-determinism',
+    async () => (await import('./commands/check-determinism.ts')).addCheckDeterminism,
+  ],
+])
+
+/** Help and a slip of the pen are about all of them. */
+function commandsFor(word = ''): readonly (() => Promise<AddCommand>)[] {
+  const asked = commands.get(word)
+  return asked === undefined ? [...commands.values()] : [asked]
+}
 
 async function main(): Promise<number> {
   let exitCode = 0
   const program = new Command('sim')
     .description('Runs the real code in a simulated world of faults.')
     .exitOverride()
-  for (const add of commands) add(program, (code) => (exitCode = code))
+  for (const load of commandsFor(process.argv[2]))
+    (await load())(program, (code) => (exitCode = code))
   try {
     await program.parseAsync()
   } catch (error) {

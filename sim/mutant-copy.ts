@@ -1,22 +1,83 @@
-/** Copies of the sources with a bug planted in them, and what is run there. */
+/** Copies of the built program with a bug planted in them, and what is run there. */
 import { spawn } from 'node:child_process'
-import { cp, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Edit, Mutant } from './mutant.ts'
 
-/** A copy of the sources with the mutant's edits. Fails when an edit does not fit exactly once. */
-export async function plant(mutant: Mutant, copy: string): Promise<void> {
+const planted = ['src', 'sim', 'schema']
+const buildSecondsMax = 120
+/** What is run, and nothing else: a mutant may leave a name unused, and is checked by nobody. */
+const outputOnly = { noCheck: true, declaration: false, isolatedDeclarations: false }
+/** Each file by itself, whatever it imports. */
+const alone = { noResolve: true, noLib: true, types: [], sourceMap: false }
+
+/**
+ * A copy of the built program with the mutant's edits: the files that it edits are compiled anew, all
+ * others are as they were built. Fails when an edit does not fit exactly once, and where a source has
+ * changed since it was built.
+ */
+export async function plant(mutant: Mutant, copy: string, signal?: AbortSignal): Promise<void> {
   const root = await packageRoot()
-  for (const name of ['src', 'sim', 'schema', 'package.json', 'tsconfig.json']) {
-    // A link would be copied as one, and the bug planted in what it leads to.
-    await cp(join(root, name), join(copy, name), { recursive: true, dereference: true })
-  }
+  await Promise.all(planted.map((folder) => copyBuilt(root, copy, folder)))
+  await copyFile(join(root, 'package.json'), join(copy, 'package.json'))
   await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))
+  const files = await editedFiles(mutant, root, copy)
+  if (files.length > 0) await compile(files, root, copy, signal)
+}
+
+/** Copies what was built of a folder of the sources. */
+async function copyBuilt(root: string, copy: string, folder: string): Promise<void> {
+  const built = join('dist', folder)
+  await mkdir(join(copy, built), { recursive: true })
+  const entries = await readdir(join(root, built), { withFileTypes: true })
+  await Promise.all(
+    entries.map(async (entry) => {
+      const { name } = entry
+      if (entry.isDirectory()) return copyBuilt(root, copy, join(folder, name))
+      if (!name.endsWith('.js')) return
+      const [source, file] = [join(folder, name.replace(/js$/, 'ts')), join(built, name)]
+      await expectBuilt(join(root, source), join(root, file))
+      await copyFile(join(root, file), join(copy, file))
+    }),
+  )
+}
+
+async function expectBuilt(source: string, file: string): Promise<void> {
+  const [written, made] = await Promise.all([stat(source).catch(() => undefined), stat(file)])
+  if (written !== undefined && written.mtimeMs <= made.mtimeMs) return
+  throw new Error(`${source} has changed since it was built: npm run build`)
+}
+
+/** Writes the sources that the mutant edits, and gives their paths. */
+async function editedFiles(mutant: Mutant, root: string, copy: string): Promise<string[]> {
+  const sources = new Map<string, string>()
   for (const edit of mutant.edits) {
-    const path = join(copy, edit.file)
-    await writeFile(path, applyEdit(await readFile(path, 'utf8'), edit))
+    const source = sources.get(edit.file) ?? (await readFile(join(root, edit.file), 'utf8'))
+    sources.set(edit.file, applyEdit(source, edit))
   }
+  for (const [file, source] of sources) {
+    await mkdir(dirname(join(copy, file)), { recursive: true })
+    await writeFile(join(copy, file), source)
+  }
+  return [...sources.keys()]
+}
+
+async function compile(
+  files: readonly string[],
+  root: string,
+  copy: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  const compilerOptions = { ...outputOnly, ...alone, rootDir: copy, outDir: join(copy, 'dist') }
+  const config = { extends: join(root, 'tsconfig.json'), compilerOptions, files, include: [] }
+  await writeFile(join(copy, 'tsconfig.json'), JSON.stringify(config))
+  const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+  const built = files.map((file) => join(copy, 'dist', file.replace(/ts$/, 'js')))
+  const before = await Promise.all(built.map((file) => readFile(file, 'utf8')))
+  await output([tsc, '-p', copy], copy, { secondsMax: buildSecondsMax, signal })
+  const after = await Promise.all(built.map((file) => readFile(file, 'utf8')))
+  if (after.some((text, i) => text === before[i])) throw new Error('a mutant does not build')
 }
 
 export function applyEdit(source: string, edit: Edit): string {
@@ -45,20 +106,6 @@ async function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   )
-}
-
-const buildSecondsMax = 120
-/** What is run, and nothing else: a mutant may leave a name unused, and is checked by nobody. */
-const outputOnly = ['--noCheck', '--sourceMap', 'false']
-const noDeclarations = ['--declaration', 'false', '--isolatedDeclarations', 'false']
-
-export async function build(copy: string, signal?: AbortSignal): Promise<void> {
-  const tsc = join(copy, 'node_modules', 'typescript', 'bin', 'tsc')
-  const words = [tsc, '-p', join(copy, 'tsconfig.json'), ...outputOnly, ...noDeclarations]
-  await output(words, copy, { secondsMax: buildSecondsMax, signal })
-  if (!(await exists(join(copy, 'dist', 'sim', 'main.js')))) {
-    throw new Error('a mutant does not build')
-  }
 }
 
 export interface OutputOptions {

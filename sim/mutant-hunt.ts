@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { v8Flags } from './campaign.ts'
 import { huntByExploring } from './explore/hunt.ts'
 import type { Mutant } from './mutant.ts'
-import { build, output, plant } from './mutant-copy.ts'
+import { output, plant } from './mutant-copy.ts'
 
 export interface HuntOptions {
   readonly from: number
@@ -61,8 +61,7 @@ export async function hunt(mutant: Mutant, options: HuntOptions): Promise<HuntRe
 async function huntInSeeds(mutant: Mutant, options: HuntOptions): Promise<HuntResult> {
   const copy = await mkdtemp(join(tmpdir(), `trilithon-${mutant.id}-`))
   try {
-    await plant(mutant, copy)
-    await build(copy, options.signal)
+    await plant(mutant, copy, options.signal)
     const startedAt = process.hrtime.bigint()
     const reports = await runSeeds(copy, mutant, options)
     const result = resultOf(mutant, reports, secondsSince(startedAt))

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Mutant } from '../mutant.ts'
-import { build, plant } from '../mutant-copy.ts'
+import { plant } from '../mutant-copy.ts'
 import { mutants } from '../mutants.ts'
 import { refuse, say } from './flags.ts'
 
@@ -30,7 +30,6 @@ async function inMutant(
   try {
     say(`planting ${mutant.id}: ${mutant.title}`)
     await plant(mutant, copy)
-    await build(copy)
     return await use(join(copy, 'dist', 'src', 'cli', 'main.js'))
   } finally {
     await rm(copy, { recursive: true, force: true })

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Mutant } from '../mutant.ts'
-import { build, output, plant } from '../mutant-copy.ts'
+import { output, plant } from '../mutant-copy.ts'
 import type { ExploreReport } from './explore.ts'
 import type { ScheduleResult } from './pct.ts'
 
@@ -85,8 +85,7 @@ async function exploreThere(
 ): Promise<string> {
   const copy = await mkdtemp(join(tmpdir(), `trilithon-${mutant.id}-`))
   try {
-    await plant(mutant, copy)
-    await build(copy, signal)
+    await plant(mutant, copy, signal)
     const main = join(copy, 'dist', 'sim', 'main.js')
     const counted = rules.length === 0 ? [] : ['--rules', ...rules]
     const all = ['explore', '--scope', ...scopes, ...words, '--json', ...counted]
