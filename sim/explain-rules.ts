@@ -31,6 +31,7 @@ const rules: Readonly<Record<string, string>> = {
   'MVCC-2': 'Timestamps rise strictly with the position.',
   'CLOCK-1': 'A node whose clock is ahead takes no group ahead with it.',
   'CLOCK-2': 'A node whose clock is behind notices, and goes by the clocks of the others.',
+  'CLOCK-3': 'A node is ready once it has heard of the clocks of others, or waited for them.',
   'TXN-1': 'Transactions of a group fit one order, which sessions and real time fit too.',
   'TXN-2': 'Absent keys and ranges that a transaction has read are unchanged when it takes effect.',
   'TXN-4': 'All of a transaction takes effect, or none of it.',

@@ -1,4 +1,5 @@
 /** What is there at the end, read for the reckoning: logs, entries of the index, offsets of triggers. */
+import { errorOf } from '../../src/base/problem.ts'
 import { shardCount } from '../../src/cells/shard.ts'
 import { mapBounded } from '../../src/cells/pool.ts'
 import type { Client } from '../../src/client/client.ts'
@@ -10,29 +11,54 @@ import type { Logs, SeenCell, SeenEntry, Span } from './reckoning.ts'
 import { datastore, indexName, tripColumn } from './trips.ts'
 
 const readTimeoutMs = 30_000
-const shardsAtOnce = 64
+const shardsAtOnce = 256
+const batchesAtOnce = 2
 const zonesAtOnce = 8
 
 /** The logs of all shards through one node; with `any`, as it alone has them. */
 export async function logsAt(url: string, read: ReadLevel): Promise<Logs> {
   const client = await connect({ nodes: [url], timeoutMs: readTimeoutMs })
   try {
-    const shards = Array.from({ length: shardCount }, (_, shard) => shard)
-    const logs = await mapBounded(shards, shardsAtOnce, (shard) => logOf(client, shard, read))
-    return new Map(logs.flatMap((log, shard) => (log.length === 0 ? [] : [[shard, log]])))
+    const logs: Map<number, readonly SeenCell[]> = new Map()
+    let places = Array.from({ length: shardCount }, (_, shard) => ({ shard, addedId: 0 }))
+    while (places.length > 0) {
+      const batches = Array.from({ length: Math.ceil(places.length / shardsAtOnce) }, (_, i) =>
+        places.slice(i * shardsAtOnce, (i + 1) * shardsAtOnce),
+      )
+      const next = await mapBounded(batches, batchesAtOnce, (some) =>
+        readPages(client, some, read, logs),
+      )
+      places = next.flat()
+    }
+    return logs
   } finally {
     await client.close()
   }
 }
 
-async function logOf(client: Client, shard: number, read: ReadLevel): Promise<readonly SeenCell[]> {
-  const log: SeenCell[] = []
-  for (let after = 0; ;) {
-    const page = await client.cells(datastore).shardLog(shard, { after, read })
-    if (page.cells.length === 0) return log
-    log.push(...page.cells.map((cell) => ({ ...cell, shard })))
-    after = page.next
-  }
+interface Place {
+  readonly shard: number
+  readonly addedId: number
+}
+
+/** Adds a page of each of these logs; gives the places of those that may have more. */
+async function readPages(
+  client: Client,
+  places: readonly Place[],
+  read: ReadLevel,
+  logs: Map<number, readonly SeenCell[]>,
+): Promise<Place[]> {
+  const asked = places.map((place) => ({ kind: 'after', ...place }) as const)
+  const pages = await client.cells(datastore).batchShardLog(asked, { read })
+  return pages.flatMap((outcome, i) => {
+    const { shard = -1 } = places[i] ?? {}
+    if (outcome.kind === 'problem') throw errorOf(outcome.problem)
+    const { cells, next, asOf } = outcome.value
+    if (cells.length > 0) {
+      logs.set(shard, [...(logs.get(shard) ?? []), ...cells.map((cell) => ({ ...cell, shard }))])
+    }
+    return asOf === undefined ? [{ shard, addedId: next }] : []
+  })
 }
 
 /** All entries of these zones. */

@@ -111,6 +111,7 @@ export function readinessChecks(parts: StatusParts): readonly Check[] {
   const nodes = seenNodes(parts)
   const up = nodes.filter(({ isUp }) => isUp).length
   const hasMajority = spareNodes(nodes) >= 0
+  const areClocksAwaited = parts.replica?.areClocksAwaited === true
   return [
     { name: 'stores', ok: isOpen, text: isOpen ? 'open' : 'being opened' },
     {
@@ -119,6 +120,11 @@ export function readinessChecks(parts: StatusParts): readonly Check[] {
       text: parts.state === 'running' ? 'taking requests' : `this node is ${parts.state}`,
     },
     { name: 'majority', ok: hasMajority, text: `${up} of ${nodes.length} nodes are reachable` },
+    {
+      name: 'clocks',
+      ok: !areClocksAwaited,
+      text: areClocksAwaited ? "others' clocks are being asked for" : 'nobody is waited for',
+    },
   ]
 }
 

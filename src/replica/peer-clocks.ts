@@ -6,6 +6,8 @@
  *          where that is later still.
  * CLOCK-2  A node whose wall clock is further behind those of a majority stamps entries by these clocks
  *          and that much less, and says so; never beyond them.
+ * CLOCK-3  A node is not ready before a majority has told its clocks, or it has waited `clockWaitMs`
+ *          for them: until then it goes by its own, however far that is ahead.
  *
  * A node asks each peer what its clock shows. The peer looked between the question and its answer, so
  * its clock is known within the time that both took together: within nothing, or within seconds where
@@ -26,6 +28,8 @@ import type { Clock } from '../ports/clock.ts'
 export const clockTellMs = 1_000
 /** An answer that took longer is of no use. */
 export const clockAnswerMsMax = 10_000
+/** So long after its start a node is not ready for want of others' clocks: some of them may be down. */
+export const clockWaitMs = 2_500
 /** What was said longer ago counts no more once more is said: clocks drift. */
 const windowMs = 10_000
 
@@ -42,6 +46,8 @@ export type ClockFault = 'ahead' | 'behind'
 export class PeerClocks {
   readonly #majority: number
   readonly #leadMicrosMax: number
+  /** Before this a node waits for clocks of others; there may be too few others to make up a majority. */
+  readonly #waitUntilMs: number
   readonly #heard = new Map<NodeId, readonly Heard[]>()
   #heardMs = 0
   /** The clocks of a majority are no further ahead of this node's monotonic one; infinite: nobody knows. */
@@ -52,10 +58,16 @@ export class PeerClocks {
   /** It is too far off as far as is known; without what has been heard since, that may be a mistake. */
   #beyond: { readonly fault: ClockFault; readonly sinceMs: number } | undefined
 
-  /** `nodes`: all of the replica set, this one among them. */
-  constructor(nodes: readonly NodeId[], { clockLeadMsMax }: Pick<Limits, 'clockLeadMsMax'>) {
+  /** `nodes`: all of the replica set, this one among them; `startMs`: of the monotonic clock. */
+  constructor(
+    nodes: readonly NodeId[],
+    { clockLeadMsMax }: Pick<Limits, 'clockLeadMsMax'>,
+    startMs: number,
+  ) {
     this.#majority = majorityOf(nodes)
     this.#leadMicrosMax = clockLeadMsMax * 1_000
+    const hasOthers = nodes.length - 1 >= this.#majority
+    this.#waitUntilMs = hasOthers ? startMs + clockWaitMs : Number.NEGATIVE_INFINITY
   }
 
   /** `wall`: what the peer's clock showed, after it was asked and before the answer came. */
@@ -74,6 +86,10 @@ export class PeerClocks {
     const lowest = all.map(lowestOf).sort((a, b) => b - a)
     this.#highest = highest[this.#majority - 1] ?? Number.POSITIVE_INFINITY
     this.#lowest = lowest[this.#majority - 1] ?? Number.NEGATIVE_INFINITY
+    assert(
+      all.length < this.#majority || Number.isFinite(this.#highest),
+      'CLOCK-3: a majority has told its clocks, and they are waited for',
+    )
   }
 
   /** The wall clock, held to those of a majority where it is too far from them: what entries are stamped by. */
@@ -98,6 +114,11 @@ export class PeerClocks {
     return Math.max(0, Math.round((now * 1_000 + this.#lowest - wall) / 1_000))
   }
 
+  /** CLOCK-3: too few have told their clocks yet, and may still do so in time. */
+  isAwaited(nowMs: number): boolean {
+    return this.#highest === Number.POSITIVE_INFINITY && nowMs < this.#waitUntilMs
+  }
+
   /** For status: whether that is too much is as `look` found it last. */
   status(reading: Reading): ClockStatus {
     return {
@@ -105,6 +126,7 @@ export class PeerClocks {
       clockLagMs: this.lagMs(reading),
       isClockAhead: this.#fault === 'ahead',
       isClockBehind: this.#fault === 'behind',
+      areClocksAwaited: this.isAwaited(reading.now),
     }
   }
 
@@ -138,6 +160,8 @@ export interface ClockStatus {
   readonly clockLagMs: number
   readonly isClockAhead: boolean
   readonly isClockBehind: boolean
+  /** Too few others have told what their clocks show, and the node has not waited for it long enough. */
+  readonly areClocksAwaited: boolean
 }
 
 function highestOf(heard: readonly Heard[]): number {

@@ -101,9 +101,9 @@ export class Peers {
 
   constructor(options: PeersOptions) {
     this.#options = options
-    this.clocks = new PeerClocks(options.nodes, options.limits)
     this.#asked = numbersFrom(options.incarnation)
     const now = options.clock.monotonicMs()
+    this.clocks = new PeerClocks(options.nodes, options.limits, now)
     const others = options.nodes.filter((node) => node !== options.node)
     this.#admission = new Admission(options)
     this.#peers = new Map(

@@ -23,6 +23,8 @@ export interface ReplicaStatus {
   /** By more than `clockLeadMsMax`. */
   readonly isClockAhead: boolean
   readonly isClockBehind: boolean
+  /** CLOCK-3: too few others have told their clocks yet. */
+  readonly areClocksAwaited: boolean
   /** False: the log has lost who votes with which store; nobody is let in before a majority has told it. */
   readonly remembersPeers: boolean
   /** Refusals of peers that this node's own log refutes. */

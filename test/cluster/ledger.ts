@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { StoreError } from '../../src/base/errors.ts'
+import { errorOf } from '../../src/base/problem.ts'
 import { connect } from '../../src/client/connect.ts'
 import { shardCount } from '../../src/cells/shard.ts'
 
@@ -20,6 +21,9 @@ export interface Ledger {
   readonly unknown: Entry[]
   readonly failures: Map<string, number>
 }
+
+/** Between two puts of a writer: hundreds of puts a second, and time for others on the machine. */
+const restMs = 15
 
 /** Puts cells until `isOver`, with `writers` of them at work at once. */
 export async function writeUntil(
@@ -46,6 +50,7 @@ export async function writeUntil(
         ledger.failures.set(error.code, (ledger.failures.get(error.code) ?? 0) + 1)
         if (error.retry === 'check-first') ledger.unknown.push(entry)
       }
+      await pause(restMs)
     }
   }
   try {
@@ -63,15 +68,22 @@ export interface Contents {
   readonly logs: Map<number, readonly string[]>
 }
 
+/** Shards whose logs are asked for at once. */
+const shardsAtOnce = 512
+
 export async function contentsAt(url: string, name: string = datastore): Promise<Contents> {
   const client = await connect({ nodes: [url], timeoutMs: 30_000 })
   const cells = client.cells(name)
   const contents: Contents = { bodies: new Map(), logs: new Map() }
   try {
-    const shards = Array.from({ length: shardCount }, (_, shard) => shard)
-    for (let from = 0; from < shards.length; from += 256) {
-      const some = shards.slice(from, from + 256)
-      await Promise.all(some.map((shard) => readShard(cells, shard, contents)))
+    let places = Array.from({ length: shardCount }, (_, shard) => ({ shard, addedId: 0 }))
+    while (places.length > 0) {
+      const next: typeof places = []
+      for (let from = 0; from < places.length; from += shardsAtOnce) {
+        const some = places.slice(from, from + shardsAtOnce)
+        next.push(...(await readPages(cells, some, contents)))
+      }
+      places = next
     }
     return contents
   } finally {
@@ -79,19 +91,36 @@ export async function contentsAt(url: string, name: string = datastore): Promise
   }
 }
 
-type ShardReader = Pick<ReturnType<Awaited<ReturnType<typeof connect>>['cells']>, 'shardLog'>
+type ShardReader = Pick<ReturnType<Awaited<ReturnType<typeof connect>>['cells']>, 'batchShardLog'>
 
-async function readShard(cells: ShardReader, shard: number, contents: Contents): Promise<void> {
-  const log: string[] = []
-  for (let after = 0; ;) {
-    const page = await cells.shardLog(shard, { after, limit: 1000, read: 'any' })
-    for (const cell of page.cells) {
+interface Place {
+  readonly shard: number
+  readonly addedId: number
+}
+
+/** A page of each of these logs; gives the places of those that may have more. */
+async function readPages(
+  cells: ShardReader,
+  places: readonly Place[],
+  { bodies, logs }: Contents,
+): Promise<Place[]> {
+  const asked = places.map((place) => ({ kind: 'after', ...place }) as const)
+  const pages = await cells.batchShardLog(asked, { limit: 1000, read: 'any' })
+  return pages.flatMap((outcome, i) => {
+    const { shard = -1 } = places[i] ?? {}
+    if (outcome.kind === 'problem') throw errorOf(outcome.problem)
+    const { cells: page, next, asOf } = outcome.value
+    const log = [...(logs.get(shard) ?? [])]
+    for (const cell of page) {
       if (cell.addedId !== log.length + 1) throw new Error(`shard ${shard}: added ids have a gap`)
       log.push(cell.rowKey)
-      contents.bodies.set(`${cell.rowKey}/${cell.column}/${cell.refKey}`, cell.body)
+      bodies.set(`${cell.rowKey}/${cell.column}/${cell.refKey}`, cell.body)
     }
-    if (page.next === after) break
-    after = page.next
-  }
-  if (log.length > 0) contents.logs.set(shard, log)
+    if (log.length > 0) logs.set(shard, log)
+    return asOf === undefined ? [{ shard, addedId: next }] : []
+  })
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -2,7 +2,12 @@
 import { expect, test } from 'vitest'
 import type { ClockStatus } from '../../src/replica/peer-clocks.ts'
 import { nodeId } from '../../src/base/ids.ts'
-import { statusFigures, statusReport, type StatusParts } from '../../src/node/status.ts'
+import {
+  readinessChecks,
+  statusFigures,
+  statusReport,
+  type StatusParts,
+} from '../../src/node/status.ts'
 
 const node = nodeId('n1')
 
@@ -16,7 +21,8 @@ function partsWith(clock: Partial<ClockStatus>): StatusParts {
       ...{ storeId: 's', incarnation: 1, durableFlush: 0, settledFlush: 0, groupsInMemory: 0 },
       ...{ requests: 0, overlayBytes: 0, lackingGroups: 0, openSnapshots: 0 },
       ...{ leasedGroups: 0, grantedGroups: 0, remembersPeers: true, falseClaims: 0 },
-      ...{ clockLeadMs: 0, clockLagMs: 0, isClockAhead: false, isClockBehind: false, ...clock },
+      ...{ clockLeadMs: 0, clockLagMs: 0, isClockAhead: false, isClockBehind: false },
+      ...{ areClocksAwaited: false, ...clock },
       ...{ failure: undefined, peers: [] },
     },
   }
@@ -41,4 +47,13 @@ test('CLOCK-1: a status says that the clock is ahead, by how much, and what to d
   const figures = statusFigures(partsWith({ clockLeadMs: 120 }))
   const lead = figures.find(({ name }) => name === 'trilithon_replica_clock_lead_ms')
   expect(lead?.value).toBe(120)
+})
+
+test('CLOCK-3: a node that waits for the clocks of others is not ready, and says why', () => {
+  expect(statusReport(partsWith({})).ready).toBe(true)
+  const waiting = partsWith({ areClocksAwaited: true })
+  expect(statusReport(waiting).ready).toBe(false)
+  expect(readinessChecks(waiting).filter(({ ok }) => !ok)).toEqual([
+    { name: 'clocks', ok: false, text: "others' clocks are being asked for" },
+  ])
 })

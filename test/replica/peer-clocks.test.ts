@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { nodeId } from '../../src/base/ids.ts'
-import { PeerClocks } from '../../src/replica/peer-clocks.ts'
+import { PeerClocks, clockWaitMs } from '../../src/replica/peer-clocks.ts'
 
 const [own, x, y] = [nodeId('n1'), nodeId('n2'), nodeId('n3')]
 const [z, v] = [nodeId('n4'), nodeId('n5')]
@@ -12,7 +12,7 @@ const rightAt = (nowMs: number): number => 1_000_000_000 + nowMs * 1_000
 const second = 1_000_000
 
 test('CLOCK-1: of three nodes, both others have to be behind', () => {
-  const clocks = new PeerClocks([own, x, y], limits)
+  const clocks = new PeerClocks([own, x, y], limits, 0)
   const ahead = rightAt(0) + 3 * second
   expect(clocks.held({ wall: ahead, now: 0 })).toBe(ahead)
   expect(clocks.leadMs({ wall: ahead, now: 0 })).toBe(0)
@@ -26,7 +26,7 @@ test('CLOCK-1: of three nodes, both others have to be behind', () => {
 })
 
 test('CLOCK-1: of five nodes, three others have to be behind', () => {
-  const clocks = new PeerClocks([own, x, y, z, v], limits)
+  const clocks = new PeerClocks([own, x, y, z, v], limits, 0)
   const wall = rightAt(0) + 10 * second
   clocks.hear(x, wall, 0, 0)
   clocks.hear(y, rightAt(0), 0, 0)
@@ -46,14 +46,14 @@ function told(clocks: PeerClocks, leadsMs: readonly number[]): readonly (string 
 }
 
 test('CLOCK-1: a clock is told to be ahead, and to be right again, once each', () => {
-  const clocks = new PeerClocks([own, x, y], limits)
+  const clocks = new PeerClocks([own, x, y], limits, 0)
   const leads = [400, 600, 600, 600, 600, 400, 600, 260, 250, 0]
   const said = told(clocks, leads).map((word) => word ?? '')
   expect(said).toEqual(['', '', '', 'ahead', '', '', '', '', 'right', ''])
 })
 
 test('CLOCK-1: after a suspension a right clock is not told to be ahead', () => {
-  const clocks = new PeerClocks([own, x, y], limits)
+  const clocks = new PeerClocks([own, x, y], limits, 0)
   told(clocks, [0, 0, 0])
   // The machine slept for an hour, its monotonic clock with it; links are up again five seconds later.
   const wallAt = (now: number): number => rightAt(now) + 3_600 * second
@@ -67,7 +67,7 @@ test('CLOCK-1: after a suspension a right clock is not told to be ahead', () => 
 })
 
 test('CLOCK-1: clocks that were set back are believed at once', () => {
-  const clocks = new PeerClocks([own, x, y], limits)
+  const clocks = new PeerClocks([own, x, y], limits, 0)
   const setBack = 60 * second
   for (const peer of [x, y]) clocks.hear(peer, rightAt(0), 0, 0)
   expect(clocks.leadMs({ wall: rightAt(900), now: 900 })).toBe(0)
@@ -76,7 +76,7 @@ test('CLOCK-1: clocks that were set back are believed at once', () => {
 })
 
 test('CLOCK-1: an answer that waited is no evidence of a wrong clock', () => {
-  const clocks = new PeerClocks([own, x, y], limits)
+  const clocks = new PeerClocks([own, x, y], limits, 0)
   for (let nowMs = 0; nowMs < 30_000; nowMs += 1_000) {
     // The peers looked at once; this node came to read it seven seconds later.
     for (const peer of [x, y]) clocks.hear(peer, rightAt(nowMs), nowMs, nowMs + 7_000)
@@ -87,7 +87,7 @@ test('CLOCK-1: an answer that waited is no evidence of a wrong clock', () => {
 })
 
 test('CLOCK-2: of three nodes, both others have to be ahead', () => {
-  const clocks = new PeerClocks([own, x, y], limits)
+  const clocks = new PeerClocks([own, x, y], limits, 0)
   const behind = rightAt(0) - 3 * second
   clocks.hear(x, rightAt(0) + 3_600 * second, 0, 0)
   expect(clocks.held({ wall: behind, now: 0 })).toBe(behind)
@@ -99,7 +99,7 @@ test('CLOCK-2: of three nodes, both others have to be ahead', () => {
 })
 
 test('CLOCK-2: a clock is told to be behind, ahead, and right again, once each', () => {
-  const clocks = new PeerClocks([own, x, y], limits)
+  const clocks = new PeerClocks([own, x, y], limits, 0)
   const leads = [-400, -600, -600, -600, -600, -400, -260, -240, 0, 600, 600, 600, 0]
   const said = told(clocks, leads).map((word) => word ?? '')
   expect(said).toEqual(['', '', '', 'behind', '', '', '', 'right', '', '', '', 'ahead', 'right'])
@@ -115,7 +115,7 @@ test('CLOCK-2: whatever was answered, and however late, a clock is held to what 
   const offset = fc.integer({ min: -7_200_000, max: 7_200_000 })
   fc.assert(
     fc.property(offset, offset, offset, fc.array(answer, { maxLength: 30 }), (mine, a, b, all) => {
-      const clocks = new PeerClocks([own, x, y], limits)
+      const clocks = new PeerClocks([own, x, y], limits, 0)
       let nowMs = 0
       for (const { peer, tookMs, lookedAt, pauseMs } of all) {
         const askedMs = nowMs + pauseMs
@@ -142,7 +142,7 @@ test('CLOCK-1: a clock within the bound is never held back, however late the oth
   })
   fc.assert(
     fc.property(fc.array(heard, { maxLength: 40 }), (all) => {
-      const clocks = new PeerClocks([own, x, y], limits)
+      const clocks = new PeerClocks([own, x, y], limits, 0)
       let nowMs = 0
       for (const { peer, offsetMs, lateMs, pauseMs } of all) {
         nowMs += pauseMs
@@ -152,3 +152,23 @@ test('CLOCK-1: a clock within the bound is never held back, however late the oth
     }),
   )
 })
+
+test('CLOCK-3: clocks are awaited until a majority has told its own, and not for long', () => {
+  const clocks = new PeerClocks([own, x, y], limits, 100)
+  const isAwaited = (now: number): boolean =>
+    clocks.status({ wall: rightAt(now), now }).areClocksAwaited
+  expect([isAwaited(100), isAwaited(99 + clockWaitMs), isAwaited(100 + clockWaitMs)]).toEqual([
+    ...[true, true, false],
+  ])
+  clocks.hear(x, rightAt(150), 150, 150)
+  expect(isAwaited(150)).toBe(true)
+  clocks.hear(y, rightAt(160), 160, 160)
+  expect(isAwaited(160)).toBe(false)
+})
+
+test.each([[[own]], [[own, x]]])(
+  'CLOCK-3: of %j nobody is awaited: none is a majority',
+  (nodes) => {
+    expect(new PeerClocks(nodes, limits, 0).isAwaited(0)).toBe(false)
+  },
+)

@@ -2,13 +2,21 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { compareRuns } from '../../sim/result.ts'
+import { compareRuns, type RunResult } from '../../sim/result.ts'
 import { runSeed } from '../../sim/run.ts'
 import { sim, simInterrupted } from './command.ts'
 
 /** From here on seeds are short: a second each. */
-const short = 700_499
-const fewShort = 700_064
+const short = 701_212
+const fewShort = 701_483
+
+/** What the command line comes to is compared with it. */
+let shortAlone: RunResult | undefined
+
+async function runShort(): Promise<RunResult> {
+  shortAlone ??= await runSeed(short)
+  return shortAlone
+}
 
 test('wrong usage ends with 2 and says what was expected', async () => {
   for (const args of [['run'], ['run', '--seeds', '5..1'], ['run', '--seed', 'x'], ['unknown']]) {
@@ -40,7 +48,7 @@ test('META-1: seeds spread over processes take the same course as one after anot
   let events = 0
   let commits = 0
   for (const seed of [short, short + 1]) {
-    const alone = await runSeed(seed)
+    const alone = seed === short ? await runShort() : await runSeed(seed)
     events += alone.events
     commits += alone.commits
   }
@@ -75,7 +83,7 @@ test('a campaign that is interrupted twice ends at once, and none of its process
 }, 60_000)
 
 test('META-1: two runs of a seed with different hashes are reported as such', async () => {
-  const result = await runSeed(short)
+  const result = await runShort()
   expect(compareRuns(result, result)).toBe(result)
   const other = compareRuns(result, { ...result, hash: '0000000000000000' })
   expect(other.outcome).toBe('nondeterminism')

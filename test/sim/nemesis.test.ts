@@ -19,7 +19,11 @@ function planOf(faults: readonly Fault[], more: Partial<RunPlan['options']> = {}
       skews: Array.from({ length: 3 }, () => ({
         ...{ offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 },
       })),
-      workload: { ...options.workload, thinkMeanMicros: 30_000, operationsPerClient: 60 },
+      relay: { lookMs: 500, patienceMs: 0 },
+      workload: {
+        ...{ ...options.workload, thinkMeanMicros: 30_000, operationsPerClient: 40 },
+        tableSessionCount: 1,
+      },
       ...more,
     },
     faults,

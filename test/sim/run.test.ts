@@ -1,30 +1,40 @@
 import { expect, test } from 'vitest'
 import { drawPlan, runPlan, runSeed, runSeedChecked } from '../../sim/run.ts'
+import type { RunResult } from '../../sim/result.ts'
 import { faultNames } from '../../sim/swarm-faults.ts'
 import { describeSwarm, drawSwarm } from '../../sim/swarm.ts'
 
 /** Two seeds that take a second each, with most kinds of faults and of work in them. */
 const [one, other] = [700_143, 700_554] as const
 
+/** What other runs of them are compared with. */
+const known = new Map<number, RunResult>()
+
+async function firstRun(seed: number): Promise<RunResult> {
+  const result = known.get(seed) ?? (await runSeed(seed))
+  known.set(seed, result)
+  return result
+}
+
 test('META-1: a seed run twice takes the same course, event for event', async () => {
-  const first = await runSeed(one)
+  const first = await firstRun(one)
   const second = await runSeed(one)
   expect(second.hash).toBe(first.hash)
   expect(second.events).toBe(first.events)
   expect(second.coverage).toEqual(first.coverage)
-  expect((await runSeed(other)).hash).not.toBe(first.hash)
+  expect((await firstRun(other)).hash).not.toBe(first.hash)
 }, 120_000)
 
 test('META-1: being watched changes nothing', async () => {
   const lines: string[] = []
   const watched = await runSeed(other, { watch: (line) => lines.push(line) })
-  expect(watched.hash).toBe((await runSeed(other)).hash)
+  expect(watched.hash).toBe((await firstRun(other)).hash)
   expect(lines.length).toBeGreaterThan(1_000)
 }, 120_000)
 
-test('the code as it is comes through its first seeds clean, each the same twice', async () => {
+test('the code as it is comes through its first seeds clean, one of them twice', async () => {
   for (let seed = 1; seed <= 3; seed++) {
-    const result = await runSeedChecked(seed, true)
+    const result = await runSeedChecked(seed, seed === 1)
     expect(result.violations, `seed ${seed}`).toEqual([])
     expect(result.outcome).toBe('clean')
     expect(result.commits).toBeGreaterThan(50)
@@ -36,7 +46,7 @@ test('META-1: a plan is plain data: what comes back from JSON takes the same cou
   expect(plan.faults.length).toBeGreaterThan(3)
   const copy: typeof plan = JSON.parse(JSON.stringify(plan))
   expect(copy).toEqual(plan)
-  expect((await runPlan(copy)).hash).toBe((await runSeed(one)).hash)
+  expect((await runPlan(copy)).hash).toBe((await firstRun(one)).hash)
 }, 120_000)
 
 test('the options of a seed are drawn from it alone, and told on one line', () => {
