@@ -80,7 +80,14 @@ test('DISK-6, DISK-10: a damaged data disk is noticed, made anew from the log, a
 })
 
 test('DISK-2, DISK-6: a log with a damaged header is refused by its node, and the others go on', async () => {
-  const torn: Fault = { kind: 'torn-write', atMicros: at, node, downMicros: 1_000, kept: 100_000 }
+  const early = 1.5 * second
+  const torn: Fault = {
+    kind: 'torn-write',
+    atMicros: early,
+    node,
+    downMicros: 1_000,
+    kept: 100_000,
+  }
   const { coverage, commits } = await cleanRun(planOf([torn]))
   expect(coverage['torn-write']).toBe(1)
   expect(coverage['node: retire']).toBe(1)
