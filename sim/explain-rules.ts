@@ -97,6 +97,8 @@ const rules: Readonly<Record<string, string>> = {
   'DOOR-1': 'Strangers and clients have a room of their own each, and neither ever has more.',
   'DOOR-2': 'Who has proven to be a peer always has room.',
   'DOOR-3': 'What has come of unfinished messages is bounded in bytes.',
+  'DOOR-4': 'Of the strangers of an address the one goes first that is idle for longest.',
+  'DOOR-5': 'Strangers write a bounded number of lines a second into the log.',
   'LIVE-1': 'In a healed world everything that was begun comes to an end.',
   'LIVE-2': 'In a healed world every replica can be read.',
   'LIVE-3': 'In a healed world no replica stays behind; none starts behind its own log.',

@@ -1,11 +1,13 @@
 /**
  * The connections of a listener, and who may have one more. Whoever connects is a stranger, until a
  * link or a request has proven to be a client's or a peer's. Strangers have a part of the room, and the
- * newest of them comes in: for it the oldest one of the address with most of them is ended. So whoever
- * holds connections without a proof holds them only as long as nobody wants the room.
+ * newest of them comes in: for it one of the address with most of them is ended, the one for which nothing
+ * has been done for longest. So whoever holds connections without a proof holds them only as long as nobody
+ * wants the room, and whoever uses them is not pushed out by others of its address who do not.
  *
  * DOOR-1  Strangers never take the room of those who have proven themselves, nor the other way about.
  * DOOR-2  A peer always has room: there are as many as the cluster has nodes.
+ * DOOR-4  Of the strangers of an address the one is ended first for which nothing has been done for longest.
  */
 import { assert } from '../base/assert.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -57,7 +59,7 @@ export class Connections {
   readonly #limits: ConnectionLimits
   readonly #clock: Clock
   readonly #held = new Map<string, Held>()
-  /** By address; the oldest first. */
+  /** By address; first the one for which nothing has been done for longest. */
   readonly #strangers = new Map<string, Set<Held>>()
   #strangerCount = 0
   readonly #clients = new Map<string, number>()
@@ -121,7 +123,10 @@ export class Connections {
   /** Something has been done for a stranger just now: health was asked. */
   touch(connection: Connection): void {
     const held = this.#find(connection)
-    if (held !== undefined) held.activeMs = this.#clock.monotonicMs()
+    if (held === undefined) return
+    held.activeMs = this.#clock.monotonicMs()
+    const strangers = this.#strangers.get(held.address)
+    if (strangers?.delete(held) === true) strangers.add(held)
   }
 
   /** Ends strangers that nothing has been done for in so long. */
@@ -171,10 +176,14 @@ export class Connections {
   }
 
   #displace(address: string): void {
-    const [oldest] = this.#strangers.get(address) ?? []
-    if (oldest === undefined) return
+    const [first, second] = this.#strangers.get(address) ?? []
+    if (first === undefined) return
+    assert(
+      second === undefined || first.activeMs <= second.activeMs,
+      'DOOR-4: a stranger is ended before one for which less has been done',
+    )
     this.counts.displaced += 1
-    this.#end(oldest)
+    this.#end(first)
   }
 
   #end(held: Held): void {

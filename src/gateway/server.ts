@@ -8,7 +8,6 @@ import { openFilesMax } from '../adapters/open-files.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { WsClientDialer, WsClientListener } from '../adapters/ws-clients.ts'
-import type { LinkLog } from '../adapters/ws-link.ts'
 import { present } from '../base/assert.ts'
 import { clusterId, nodeId } from '../base/ids.ts'
 import { authorization } from '../node/authorization.ts'
@@ -20,6 +19,7 @@ import { planOpenFiles } from '../node/open-files-plan.ts'
 import { isOperation, operationRoutes, type Self } from '../node/operations.ts'
 import { plain } from '../node/plain.ts'
 import { notServing, overloaded, unauthorized } from '../node/refusals.ts'
+import { sparingLog } from '../node/sparing-log.ts'
 import { Slices } from '../ports/slices.ts'
 import { decodeClientFrame, encodeClientFrame, openClientFrame } from '../wire/client-codec.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
@@ -134,7 +134,7 @@ export class GatewayServer {
 
   #linkParts(): Omit<ConstructorParameters<typeof WsClientDialer<ClientFrame>>[0], 'urls'> {
     const { files, logger } = this.#options
-    const log: LinkLog = (message, detail) => logger.info(detail, message)
+    const log = sparingLog(systemClock, new Set(), (text, detail) => logger.info(detail, text))
     const { secret = '' } = files
     return { secret, codec, queueBytesMax, log, clock: systemClock, random: systemRandom }
   }
@@ -156,6 +156,7 @@ export class GatewayServer {
     const fetch: Serve = (request, socket) =>
       isOperation(request) ? operations.fetch(request) : this.#serve(request, socket)
     const { allowedHosts, allowedOrigins, answerBytesMax } = config.listener
+    const warn = sparingLog(systemClock, new Set(), (text, detail) => logger.warn(detail, text))
     const plan = planOpenFiles({
       ...{ openFilesMax: openFilesMax(), stores: 0, others: config.nodes.length },
       wanted: config.listener,
@@ -167,7 +168,7 @@ export class GatewayServer {
     return listen({
       ...{ listen: config.listen, tls: files.tls, fetch, portFlag, answerBytesMax },
       ...{ hosts: allowedHosts, origins: allowedOrigins, connections: plan.connections },
-      onError: (error) => logger.warn({ error: error.message }, 'the listener met an error'),
+      onError: ({ message: error }) => warn('the listener met an error', { error }),
     })
   }
 

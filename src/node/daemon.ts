@@ -30,6 +30,7 @@ import { openLinks, type Links } from './links.ts'
 import { defaultListenerSettings } from './listener-settings.ts'
 import { createMetrics, type Figure, type NodeMetrics } from './metrics.ts'
 import { planOpenFiles, type FilesPlan } from './open-files-plan.ts'
+import { sparingLog } from './sparing-log.ts'
 import { watchStalls, type Stall, type Stalls } from './stalls.ts'
 import { isOperation, operationRoutes, type Self } from './operations.ts'
 import { peerSecretWithoutFile } from './peer-secret.ts'
@@ -215,11 +216,12 @@ export class Daemon {
       isOperation(request) ? operations.fetch(request) : this.#serve(request, socket)
     const { allowedHosts, allowedOrigins, answerBytesMax } =
       config.listener ?? defaultListenerSettings
+    const warn = sparingLog(systemClock, new Set(), (text, detail) => logger.warn(detail, text))
     return listen({
       ...{ listen: config.listen, tls: files.tls, fetch, portFlag, connections, answerBytesMax },
       hosts: [...allowedHosts, ...config.nodes.map(({ url }) => new URL(url).hostname)],
       origins: allowedOrigins,
-      onError: (error) => logger.warn({ error: error.message }, 'the listener met an error'),
+      onError: ({ message: error }) => warn('the listener met an error', { error }),
     })
   }
 

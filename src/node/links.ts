@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import type { Logger } from 'pino'
 import type { Connections } from '../adapters/connections.ts'
 import { WsClientDialer, WsClientListener } from '../adapters/ws-clients.ts'
-import type { LinkLog, TransportCounters } from '../adapters/ws-link.ts'
+import type { TransportCounters } from '../adapters/ws-link.ts'
 import { WsPeerTransport } from '../adapters/ws-peers.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
@@ -14,6 +14,7 @@ import { decodeClientFrame, encodeClientFrame, openClientFrame } from '../wire/c
 import { decodePeerFrame, encodePeerFrame } from '../wire/peer-codec.ts'
 import type { NodeConfig } from './node-config.ts'
 import type { Figure } from './metrics.ts'
+import { sparingLog } from './sparing-log.ts'
 
 export interface Links {
   readonly peers: Transport<PeerFrame>
@@ -43,7 +44,8 @@ export function openLinks(options: LinksOptions): Links {
   const { server, connections, config, secret = '', peerSecret, logger } = options
   const { node, cluster, limits } = config
   const own = config.nodes.find(({ id }) => id === node)
-  const log: LinkLog = (message, detail) => logger.info(detail, message)
+  const known = new Set<string>(config.nodes.map(({ id }) => id))
+  const log = sparingLog(systemClock, known, (message, detail) => logger.info(detail, message))
   const ports = { log, clock: systemClock, random: systemRandom }
   const common = { node, cluster, server, connections, secret, ...ports }
   const peers = new WsPeerTransport<PeerFrame>({

@@ -87,10 +87,14 @@ export function sharing<Page>(
     const fromMs = clock.monotonicMs()
     if (page !== undefined && fromMs < untilMs) return page
     untilMs = Number.POSITIVE_INFINITY
-    page = make().finally(() => {
-      const nowMs = clock.monotonicMs()
-      untilMs = nowMs + agesPerMaking * (nowMs - fromMs)
-    })
+    const making = make()
+    page = making
+    const age = (): number => clock.monotonicMs() + agesPerMaking * (clock.monotonicMs() - fromMs)
+    making.then(
+      () => (untilMs = age()),
+      // A page that failed is shown to those who have waited for it, and made anew for the next one.
+      () => (page = undefined),
+    )
     return page
   }
 }

@@ -83,6 +83,17 @@ test('DOOR-1: a stranger too many ends the oldest one of its address, or of the 
   expect(house.connections.counts).toMatchObject({ opened: 6, displaced: 2 })
 })
 
+test('DOOR-4: a stranger that is served stays, and one of its address that does nothing goes', () => {
+  const house = new House()
+  const [served, idle, other] = ['10.0.0.2', '10.0.0.2', '10.0.0.2'].map((of) => house.enter(of))
+  house.clock.nowMs = 1_000
+  house.connections.touch(served ?? expect.fail())
+  house.enter('10.0.0.2')
+  expect([served, idle, other].map((one) => one?.destroyed)).toEqual([false, true, false])
+  house.enter('10.0.0.2')
+  expect([served?.destroyed, other?.destroyed]).toEqual([false, true])
+})
+
 test('DOOR-1: clients have their room to themselves, and one too many is told so and stays a stranger', () => {
   const house = new House()
   const addresses = ['10.0.0.2', '10.0.0.3']

@@ -16,3 +16,19 @@ test('a page is shown for twenty times as long as it took to make', async () => 
   nowMs = 105
   expect(await page()).toBe(2)
 })
+
+test('a page that failed is made anew for the next who asks', async () => {
+  let nowMs = 0
+  let made = 0
+  const page = sharing({ monotonicMs: () => nowMs }, async () => {
+    nowMs += 5
+    made += 1
+    if (made === 1) throw new Error('no figures')
+    return made
+  })
+  const both = await Promise.allSettled([page(), page()])
+  expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  expect(made).toBe(1)
+  expect(await page()).toBe(2)
+  expect(await page()).toBe(2)
+})
