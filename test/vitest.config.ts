@@ -1,5 +1,6 @@
 /**
- * How the tests run: files on two workers, one after another on each. Files on a worker share modules, which
+ * How the tests run: files on three workers, one after another on each: of three, one mostly waits for a
+ * process or for time to pass, and two cores are at work. Files on a worker share modules, which
  * keep nothing that a test rests on: making them anew for each file took a fifth of the time.
  *
  * What they test is the built program in dist/, loaded by Node itself: through the runner's modules, where
@@ -8,6 +9,7 @@
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type Plugin, type ViteUserConfig } from 'vitest/config'
+import { LongestFirst } from './longest-first.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const built = ['src', 'sim', 'schema', 'bench'].map((folder) => join(root, folder, '/'))
@@ -35,7 +37,8 @@ const config: ViteUserConfig = defineConfig({
     globalSetup: ['test/build.ts'],
     server: { deps: { external: [/\/dist\/(src|sim|schema|bench)\//] } },
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     isolate: false,
     watch: false,
     allowOnly: false,

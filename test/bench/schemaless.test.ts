@@ -9,7 +9,7 @@ function isReport(report: unknown): report is SchemalessReport {
 }
 
 test('puts, the lag of an index and triggers are measured', { timeout: 120_000 }, async () => {
-  const tiny = ['--clients', '8', '--seconds', '1', '--rounds', '1', '--backlog', '300']
+  const tiny = ['--clients', '8', '--seconds', '0.4', '--rounds', '1', '--backlog', '300']
   const { code, stdout, stderr } = await runBench(['schemaless', ...tiny, '--json'])
   expect(code, stderr).toBe(0)
   const report: unknown = JSON.parse(stdout)

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, startCluster, type TestCluster } from './harness.ts'
 import { contentsAt, writeUntil, type Contents, type Ledger } from './ledger.ts'
 
-const seconds = Number(process.env['CHAOS_SECONDS'] ?? 12)
+const seconds = Number(process.env['CHAOS_SECONDS'] ?? 9)
 
 let cluster: TestCluster
 beforeAll(async () => {

@@ -125,6 +125,7 @@ test(
         // The one nearer to the leader may win time and again; that is no matter here.
         await count(others, 2, name, { rerunsMax: 1_000 })
         counted.push(name)
+        await pause(restMs)
       }
     })()
     let [seen, reads, mine] = [0, 0, 0]
@@ -135,6 +136,7 @@ test(
         expect(found.names).toHaveLength(found.value)
         seen = found.value
         reads += 1
+        await pause(restMs)
         if (reads % 10 > 0) continue
         seen = (await count(db, 2, randomUUID())).value
         mine += 1
@@ -154,6 +156,13 @@ test(
     expect((await stateAt(db, 2, 'current')).value).toBe(counted.length + mine)
   },
 )
+
+/** Between two steps of a session: it is at work all the time, and not all that the machine does. */
+const restMs = 5
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
 
 /** Resolves when five more have been done. */
 async function progress(done: () => number): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * The example on three real nodes: an invitation to a thousand calendars, while a node and a process
+ * The example on three real nodes: an invitation to hundreds of calendars, while a node and a process
  * that handles are killed. Every guest has the event, and every answer was counted, once.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
@@ -12,7 +12,8 @@ import { connect, rootKey, type Client } from '../../src/index.ts'
 import { eventually, runProgram, startCluster, type TestCluster } from '../cluster/harness.ts'
 import { countAccepted, handleAll, invite, openCalendars } from './invitations.ts'
 
-const guestCount = 1_000
+/** More than a node looks for receivers at once. */
+const guestCount = 500
 const timeoutMs = 150_000
 const program = fileURLToPath(new URL('./invitations.ts', import.meta.url))
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -47,7 +48,7 @@ async function startHandler(): Promise<ChildProcess> {
 }
 
 test(
-  'QUE-2, QUE-4: an invitation reaches a thousand calendars once, though a node and a handler are killed',
+  'QUE-2, QUE-4: an invitation reaches hundreds of calendars once, though a node and a handler are killed',
   { timeout: timeoutMs + 60_000 },
   async () => {
     const db = await openCalendars(client)

@@ -1,0 +1,54 @@
+/**
+ * The order of test files: those that take longest first, so that no worker is left alone with one of them
+ * at the end while the others have nothing to do.
+ */
+import { existsSync } from 'node:fs'
+import { relative } from 'node:path'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Seconds that they took on two cores; all others take less than ten. */
+const seconds: Readonly<Record<string, number>> = {
+  'test/cluster/audit.test.ts': 70,
+  'test/cluster/replica-sets.test.ts': 56,
+  'test/cluster/indexes.test.ts': 50,
+  'test/bench/schemaless.test.ts': 42,
+  'test/sim/explore-mutants.test.ts': 38,
+  'test/sim/command-line.test.ts': 35,
+  'test/bench/round-trips.test.ts': 30,
+  'test/cluster/damage.test.ts': 28,
+  'test/sim/explore.test.ts': 27,
+  'test/cluster/gateway.test.ts': 26,
+  'test/bench/scale.test.ts': 25,
+  'test/cluster/chaos.test.ts': 25,
+  'test/cluster/demo.test.ts': 24,
+  'test/cluster/sessions.test.ts': 23,
+  'test/cluster/trigger-commands.test.ts': 22,
+  'test/bench/stop.test.ts': 22,
+  'test/cluster/cluster.test.ts': 21,
+  'test/sim/nemesis.test.ts': 20,
+  'test/cluster/commands.test.ts': 18,
+  'test/cluster/billing.test.ts': 17,
+  'test/adapters/level-tables.test.ts': 17,
+  'test/examples/invitations.test.ts': 16,
+  'test/cluster/readme.test.ts': 14,
+  'test/sim/run.test.ts': 13,
+  'test/cluster/refusals.test.ts': 13,
+  'test/sim/processes.test.ts': 13,
+  'test/cluster/returns.test.ts': 13,
+  'test/bench/builds.test.ts': 12,
+  'test/sim/mutants.test.ts': 11,
+}
+
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { root } = this.ctx.config
+    const gone = Object.keys(seconds).filter((file) => !existsSync(`${root}/${file}`))
+    if (gone.length > 0)
+      throw new Error(`test/longest-first.ts: no longer there: ${gone.join(', ')}`)
+    const secondsOf = ({ moduleId }: TestSpecification): number =>
+      seconds[relative(root, moduleId)] ?? 0
+    // Of the others the largest come first, as far as is known.
+    const others = await super.sort(files)
+    return others.toSorted((one, other) => secondsOf(other) - secondsOf(one))
+  }
+}
