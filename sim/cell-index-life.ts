@@ -140,13 +140,16 @@ export class CellIndexLife {
     let ready = this.#parts.onBuild()
     const build = async (): Promise<void> => {
       ready = this.#parts.onBuild()
-      await this.#indexes.build(name, { graceMs: 0, shards }).catch(unlessGone)
+      const rowsAtOnce = this.#parts.random.pick([1, 2, 50])
+      await this.#indexes.build(name, { graceMs: 0, shards, rowsAtOnce }).catch(unlessGone)
     }
     if (await this.#until(build)) await this.#parts.told(ready)
   }
 
   async #rebuildOnce(): Promise<void> {
-    await this.#parts.told(() => this.#indexes.rebuild(name, { shards }).catch(unlessGone))
+    await this.#parts.told(() =>
+      this.#indexes.rebuild(name, { shards, rowsAtOnce: 1 }).catch(unlessGone),
+    )
   }
 
   async #drop(): Promise<boolean> {

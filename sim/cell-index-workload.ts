@@ -32,6 +32,7 @@ import {
   name,
   rowCount,
   rowKeyOf,
+  sharedRows,
 } from './cell-index-shapes.ts'
 import type { IndexChecker, StandingEntry } from './checkers/index-checker.ts'
 import { QuietRows } from './checkers/quiet-rows.ts'
@@ -40,6 +41,8 @@ import { checkWhole } from './checkers/whole-answer.ts'
 import { createClock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import type { Load } from './load.ts'
+import { loneMicros, type LoneOptions } from './lone-draw.ts'
+import { writeAlone } from './lone-writer.ts'
 import type { Network } from './network.ts'
 import type { SeededRandom } from './random.ts'
 import { SimProcess } from './sim-process.ts'
@@ -76,6 +79,8 @@ export class CellIndexWorkload {
   #isEnding = false
   #purges = 0
   #builds = 0
+  /** A node that is cut off may be the only one to have a write. */
+  #isLeftAlone = false
 
   constructor(parts: CellIndexWorkloadParts) {
     this.#parts = parts
@@ -110,9 +115,29 @@ export class CellIndexWorkload {
   async #run(): Promise<void> {
     const { options } = this.#parts
     const life = this.#life
+    if (options.lone !== undefined) await this.#leaveAlone(options.lone)
     if (!(await life.declare())) return
     for (let i = 1; i <= options.indexClientCount; i++) this.#begin(this.#write(`index-${i}`))
     await life.run()
+  }
+
+  /** Somebody writes at one node alone, until after that has been cut off. */
+  async #leaveAlone(lone: LoneOptions): Promise<void> {
+    const { world, options } = this.#parts
+    const rowKey = rowKeyOf(rowCount)
+    const client = this.#connect('index-lone', [lone.node])
+    const put = async (refKey: number): Promise<boolean> => {
+      const cell = { rowKey, column: 'BASE', refKey, body: { city: cities[0], at: 1 } }
+      const call = { timeoutMs: options.timeoutMs }
+      await this.#written([rowKey], () => client.cells(datastore).put(cell, call))
+      return this.#rows.isQuietSince(rowKey, Number.MAX_SAFE_INTEGER)
+    }
+    this.#begin(
+      writeAlone({ world, ...lone, put, isEnding: () => this.#isEnding }).then((isLeft) => {
+        this.#isLeftAlone = isLeft
+      }),
+    )
+    await world.sleep(Math.max(0, lone.atMicros + loneMicros - world.nowMicros))
   }
 
   async #write(who: string): Promise<void> {
@@ -139,7 +164,7 @@ export class CellIndexWorkload {
       ? { city: random.chance(900_000) ? random.pick(cities) : 0, at: random.int(1, atMax) }
       : { done: random.chance(500_000) }
     const cell = {
-      rowKey: rowKeyOf(random.int(1, rowCount)),
+      rowKey: rowKeyOf(random.int(1, sharedRows)),
       column: isBase ? 'BASE' : 'STATUS',
       refKey: random.int(0, refKeyMax) + refKeyRise * this.#purges,
       body,
@@ -172,7 +197,7 @@ export class CellIndexWorkload {
   /** All versions, the latest too: what their rows have in the index goes with them. */
   async #purge(client: Client, random: SeededRandom): Promise<void> {
     const { options, coverage } = this.#parts
-    const shard = shardOf(rowKeyOf(random.int(1, rowCount)))
+    const shard = shardOf(rowKeyOf(random.int(1, sharedRows)))
     const rows = allRows.filter((row) => shardOf(row) === shard)
     const asked = {
       before: Number.MAX_SAFE_INTEGER,
@@ -241,6 +266,8 @@ export class CellIndexWorkload {
     const { moment } = this.#rows
     return async () => {
       const { referee, coverage, world, nodes } = this.#parts
+      if (this.#isLeftAlone)
+        coverage.count('cells: a write waited at one node while an index was built')
       const who = `index-ready-${++this.#builds}`
       const client = this.#connect(who, nodes, upkeepTimes)
       const found = await this.#found(client, world.random.fork(`${who} pages`))

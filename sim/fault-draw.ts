@@ -5,6 +5,7 @@
 import { aroundNodes, gatewayNames, nodeName, setsOf } from './endpoints.ts'
 import { inOrder, type Fault } from './fault.ts'
 import { drawings, type Draw, type Drawing } from './fault-drawings.ts'
+import { loneCut } from './lone-draw.ts'
 import { SeededRandom } from './random.ts'
 import type { SwarmOptions } from './swarm.ts'
 
@@ -22,7 +23,11 @@ export function drawFaults(options: SwarmOptions): readonly Fault[] {
   const faults = [...drawings].flatMap(([name, drawing]) =>
     drawKind({ ...around, rates: options.faultRates, random: random.fork(name) }, name, drawing),
   )
-  return inOrder([...faults.map((fault) => afterQuiet(fault, options)), ...drawQuiet(options)])
+  return inOrder([
+    ...faults.map((fault) => afterQuiet(fault, options)),
+    ...drawQuiet(options),
+    ...loneCut(options),
+  ])
 }
 
 function drawKind(draw: Draw, name: string, drawing: Drawing): Fault[] {

@@ -5,6 +5,7 @@
  */
 import type { Edit, Mutant } from './mutant.ts'
 import { askedMutants } from './mutants-asked.ts'
+import { buildMutants } from './mutants-builds.ts'
 import { bufferMutants } from './mutants-buffer.ts'
 import { cellMutants } from './mutants-cells.ts'
 import { costMutants } from './mutants-cost.ts'
@@ -202,4 +203,5 @@ export const mutants: readonly Mutant[] = [
   ...copyMutants,
   ...sessionMutants,
   ...askedMutants,
+  ...buildMutants,
 ]

@@ -143,6 +143,7 @@ const wholes: readonly string[] = [
   'times',
   'workload.gateways',
   'workload.heavy',
+  'workload.lone',
 ]
 
 function leavesOf(value: unknown, path = ''): Map<string, unknown> {

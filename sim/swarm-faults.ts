@@ -72,6 +72,8 @@ export const conditionNames: readonly string[] = [
   ...['offset', 'clock-behind', 'drift', 'lateness'],
   // Waits shorter than what they wait for takes: in a share of the seeds
   'tight-timeouts',
+  // A node is alone with a write while an index is built
+  'lone-write',
   // Turns that take time, and reads that wait for their disk
   ...['turn-costs', 'read-waits'],
   'sets',

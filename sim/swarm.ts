@@ -11,8 +11,10 @@ import { SeededRandom } from './random.ts'
 import { nodeName } from './endpoints.ts'
 import { drawGateways, type GatewayOptions } from './gateway-draw.ts'
 import { drawHeavy, type HeavyOptions } from './heavy-draw.ts'
+import { withLone, type LoneOptions } from './lone-draw.ts'
 import { brokenKinds, type Broken } from './nemesis.ts'
 import { drawFaultRates, isOn, type FaultRates, type Switches } from './swarm-faults.ts'
+import { drawPurges } from './purge-draw.ts'
 import { drawTimes } from './times-draw.ts'
 import type { TimeOptions } from './turn-costs.ts'
 import type { LinkConditions } from './weather.ts'
@@ -88,6 +90,7 @@ export interface WorkloadOptions {
   readonly schemaTrustMs: number
   /** Clients of a datastore that has an index. */
   readonly indexClientCount: number
+  readonly lone?: LoneOptions
   /** Absent: nobody asks over HTTP. */
   readonly gateways?: GatewayOptions
   /** Somebody asks for much at once. */
@@ -156,13 +159,15 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   )
   drawBehind(random.fork('behind'), skews, switches)
   const leases = drawLeases(random.fork('leases'), skews, switches)
+  const drawn = drawWorkload(random.fork('workload'))
+  const workload = isSplit ? { ...drawn, ...noReplicaSessions } : drawn
   return {
     seed,
     nodeCount,
     setCount: isSplit ? 2 : 1,
     inspections: random.pick([0, 5_000, 50_000]),
     endsWithRestart: random.chance(400_000),
-    workload: { ...drawWorkload(random.fork('workload')), ...(isSplit && noReplicaSessions) },
+    workload: withLone(random.fork('lone'), workload, faultRates, switches),
     link,
     disk,
     times: drawTimes(random.fork('times'), switches),
@@ -275,11 +280,6 @@ type TableOptions = Pick<
   | 'hasGlobalIndexes'
   | 'schemaTrustMs'
 >
-
-/** A shard that is purged is left out of histories, so most runs do without. */
-function drawPurges(random: SeededRandom): Pick<WorkloadOptions, 'purges'> {
-  return random.chance(300_000) ? { purges: random.pick([30_000, 100_000]) } : {}
-}
 
 function drawTables(random: SeededRandom): TableOptions {
   return {

@@ -24,6 +24,7 @@ import { checkWhole, type WholeRule } from './checkers/whole-answer.ts'
 import type { Coverage } from './coverage.ts'
 import type { SeededRandom } from './random.ts'
 import type { Named } from './table-step.ts'
+import type { World } from './world.ts'
 
 export interface TableGlobalsParts {
   readonly random: SeededRandom
@@ -34,8 +35,13 @@ export interface TableGlobalsParts {
   readonly coverage: Coverage
   readonly stores: readonly string[]
   readonly timeoutMs: number
+  readonly world: World
+  /** Those that build the later index now, of all sessions, and when each begins to fill it. */
+  readonly builders: Map<TableGlobals, number>
   /** A session may have written by a schema without the later index, and not know whether it did. */
   mayHaveLateWrites(): boolean
+  /** The later index is filled, after such a grace. */
+  onBuilt(graceMs: number): void
 }
 
 /** As programs do whose types are known only when they run. */
@@ -51,6 +57,8 @@ interface PlainTables {
 const tags = ['x', 'y', 'z'] as const
 const labels = ['left', 'middle', 'right', 'top'] as const
 export const schemaName = 'Shop'
+/** Before an index is filled, sessions that have waited for it are at work again. */
+const nearMicros = 100_000
 
 export class TableGlobals {
   readonly #parts: TableGlobalsParts
@@ -68,7 +76,7 @@ export class TableGlobals {
     const { random, checker, stores, coverage, timeoutMs, indexes } = this.#parts
     const [index, query] = this.#draw()
     const isAtRest = indexes.pending === 0
-    const began = stores.map((store) => checker.momentsOf(store).at(-1) ?? 0)
+    const began = this.#newest()
     const told = new Map(stores.map((store) => [store, checker.toldAt(store)]))
     const found = await entriesOf(db, index, query, {
       verify: true,
@@ -127,16 +135,48 @@ export class TableGlobals {
     checkWhole(referee, rule, { index: index.name, query, standing, found: found.map(textOf) })
   }
 
+  /** Whether a session builds the later index: the others go on writing until it is ready. */
+  get isBuilding(): boolean {
+    return this.#parts.builders.size > 0
+  }
+
+  /** So long nothing is filled, as far as is known. */
+  get microsToFilling(): number {
+    const { builders, world } = this.#parts
+    return Math.max(0, Math.min(...builders.values()) - nearMicros - world.nowMicros)
+  }
+
   /** Fills the index that came later, as soon as no session goes by the schema before. */
   async build(db: Tables, graceMs: number): Promise<void> {
-    const { client, coverage, checker, stores } = this.#parts
+    const { client, coverage, builders, random, world } = this.#parts
     const indexes = client.indexes(schemaName)
     const known = await indexes.list()
     if (known.find(({ name }) => name === laterIndex.name)?.state !== 'building') return
-    const began = stores.map((store) => checker.momentsOf(store).at(-1) ?? 0)
-    await indexes.build(laterIndex.name, { graceMs })
+    const began = this.#newest()
+    let filling: readonly Timestamp[] = []
+    const onProgress = ({ phase }: { readonly phase: string }): void => {
+      if (phase === 'filling' && filling.length === 0) filling = this.#newest()
+    }
+    // Pages are smaller than what there is, as a rule.
+    const rowsAtOnce = random.pick([1, 2, 50])
+    builders.set(this, world.nowMicros + graceMs * 1_000)
+    try {
+      await indexes.build(laterIndex.name, { graceMs, rowsAtOnce, onProgress })
+    } finally {
+      builders.delete(this)
+    }
     coverage.count('tables: a global index built')
+    this.#parts.onBuilt(graceMs)
+    if (this.#newest().some((at, nth) => at > (filling[nth] ?? at))) {
+      coverage.count('tables: rows changed while an index was filled')
+    }
     await this.#lookWhenReady(db, began)
+  }
+
+  /** The newest moment of each store. */
+  #newest(): readonly Timestamp[] {
+    const { checker, stores } = this.#parts
+    return stores.map((store) => checker.momentsOf(store).at(-1) ?? 0)
   }
 
   /** All rows that stood since the build began are in it, and, when nothing is on its way, no others. */

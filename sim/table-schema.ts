@@ -1,6 +1,6 @@
 /**
  * The schema that the sessions of tables work on, in two versions: the second one adds an optional
- * property and a table. As text and as a checked model, since nothing here may export inferred tables.
+ * property, a table, and where there are global indexes one more, which stores properties, the new one too. As text and as a checked model, since nothing here may export inferred tables.
  */
 import { parseSchema } from '../schema/ddl-parse.ts'
 import type { Schema } from '../schema/model.ts'
@@ -65,7 +65,7 @@ CREATE GLOBAL INDEX AllShelvesByLabel ON Shelf(label) SHARDS 2;
 CREATE GLOBAL INDEX AllVisitsByWho ON Visit(who) SHARDS 1;
 `
 const secondGlobals = `
-CREATE GLOBAL INDEX AllItemsByNote ON Item(note) SHARDS 2;
+CREATE GLOBAL INDEX AllItemsByNote ON Item(note) STORING (price, origin) SHARDS 2 SPREAD 2;
 `
 
 export type ShopVersion = 1 | 2

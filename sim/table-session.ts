@@ -12,6 +12,7 @@ import { knownCount } from './checkers/table-model.ts'
 import type { Coverage } from './coverage.ts'
 import type { GroupMaker } from './group-maker.ts'
 import type { SeededRandom } from './random.ts'
+import { loneMicros, type LoneOptions } from './lone-draw.ts'
 import { allReads, drawReads, drawTransaction, markStep } from './table-draw.ts'
 import type { TableGlobals } from './table-globals.ts'
 import type { ShopVersion } from './table-schema.ts'
@@ -31,6 +32,8 @@ export interface TableSessionParts {
   /** How long a version is kept at least: some reads are held open for about as long. */
   readonly historyMs: number
   readonly stores: readonly string[]
+  /** Those that sessions write. */
+  readonly writtenStores: readonly string[]
   /** Most transactions are of the first store. */
   readonly isHot: boolean
   /** Whether this one gives the cluster the next version, in the middle of its work. */
@@ -39,6 +42,7 @@ export interface TableSessionParts {
   /** Absent where there are no global indexes. */
   readonly globals: TableGlobals | undefined
   readonly schemaTrustMs: number
+  readonly lone: LoneOptions | undefined
   readonly maker: GroupMaker
   /** What was written by the first version may have been, or not. */
   onUnknown(): void
@@ -90,23 +94,57 @@ export class TableSession {
     const { operations, changesSchema, world, random, thinkMeanMicros } = this.#parts
     let opened = await this.#open(1)
     const changeAt = Math.ceil(operations / 3)
-    for (let i = 1; i <= operations && opened !== undefined; i++) {
+    let build = Promise.resolve()
+    for (let i = 1; this.#isBusy(i) && opened !== undefined; i++) {
+      if (i > operations) await world.sleep(this.#parts.globals?.microsToFilling ?? 0)
       await world.sleep(1 + random.exponential(thinkMeanMicros))
-      if (changesSchema && i === changeAt) opened = await this.#open(2)
-      if (opened === undefined || this.#isEnding) return
+      if (changesSchema && i === changeAt) {
+        await this.#waitToBeAlone()
+        opened = await this.#open(2)
+        if (opened !== undefined) build = this.#buildAtOnce(opened)
+      }
+      if (opened === undefined || this.#isEnding) break
       if (random.chance(650_000)) await this.#transact(opened, i)
       else await this.#look(opened, this.#pickStore(), random.pick(levels))
       await this.#lookGlobally(opened)
       await this.#told(() => this.#parts.maker.act(), 'list of groups')
     }
+    await build
+  }
+
+  /** Until a node that is cut off has what it alone accepts. */
+  async #waitToBeAlone(): Promise<void> {
+    const { lone, world } = this.#parts
+    if (lone === undefined) return
+    await world.sleep(Math.max(0, lone.atMicros + loneMicros - world.nowMicros))
+  }
+
+  #isBusy(operation: number): boolean {
+    const { operations, globals } = this.#parts
+    return operation <= operations || (globals?.isBuilding === true && !this.#isEnding)
+  }
+
+  /** So long nobody can know that all others go by the new schema. */
+  get #graceMs(): number {
+    const { schemaTrustMs, timeoutMs } = this.#parts
+    return schemaTrustMs * 1.3 + timeoutMs
+  }
+
+  /** The later index is built at once, while all write: in half of the seeds, and where a node is alone. */
+  async #buildAtOnce({ db }: Opened): Promise<void> {
+    const { globals, lone } = this.#parts
+    const isAtOnce = globals?.random.fork('at once').chance(500_000) === true
+    if (globals === undefined || !(isAtOnce || lone !== undefined)) return
+    await this.#told(() => globals.build(db, this.#graceMs), 'build')
   }
 
   async #lookGlobally({ db, version }: Opened): Promise<void> {
-    const { globals, changesSchema, schemaTrustMs, timeoutMs } = this.#parts
+    const { globals, changesSchema } = this.#parts
     if (globals === undefined || !globals.random.chance(200_000)) return
     await this.#told(() => globals.look(db), 'global read')
-    if (version === 1 || !changesSchema || !globals.random.chance(500_000)) return
-    await this.#told(() => globals.build(db, schemaTrustMs * 1.3 + timeoutMs), 'build')
+    if (version === 1 || !changesSchema || globals.isBuilding) return
+    if (!globals.random.chance(500_000)) return
+    await this.#told(() => globals.build(db, this.#graceMs), 'build')
   }
 
   /**
@@ -313,9 +351,9 @@ export class TableSession {
   }
 
   #pickStore(): string {
-    const { stores, isHot, random } = this.#parts
-    const [first = ''] = stores
-    return isHot && random.chance(800_000) ? first : random.pick(stores)
+    const { writtenStores, isHot, random } = this.#parts
+    const [first = ''] = writtenStores
+    return isHot && random.chance(800_000) ? first : random.pick(writtenStores)
   }
 
   /** Undefined when the world was in the way; what it cannot be the reason of ends the run. */

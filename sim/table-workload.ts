@@ -17,6 +17,7 @@ import type { Network } from './network.ts'
 import { SimProcess } from './sim-process.ts'
 import type { WorkloadOptions } from './swarm.ts'
 import type { SeededRandom } from './random.ts'
+import { loneStore, LoneTables } from './lone-tables.ts'
 import { TableGlobals } from './table-globals.ts'
 import { globalShopSchemas, shopSchemas } from './table-schema.ts'
 import { TableSession } from './table-session.ts'
@@ -48,7 +49,12 @@ export class TableWorkload {
   readonly #isHot: boolean
   readonly #sessions: TableSession[] = []
   readonly #made = new Set<GroupId>()
+  readonly #builders = new Map<TableGlobals, number>()
   #hasUnknown = false
+  #isEnding = false
+  #lone: LoneTables | undefined
+  /** The later index was filled when nobody could write any more who did not keep it. */
+  #isBuiltInTime = false
   #busy = 0
 
   constructor(parts: TableWorkloadParts) {
@@ -75,10 +81,27 @@ export class TableWorkload {
       this.#sessions.push(session)
       this.#begin(session.run())
     }
+    if (options.tableSessionCount > 0 && options.hasGlobalIndexes) this.#leaveAlone()
+  }
+
+  #leaveAlone(): void {
+    const { world, options, mayBeCorrupt } = this.#parts
+    const { lone, timeoutMs } = options
+    if (lone === undefined) return
+    const { client } = this.#connect('table-lone', [lone.node])
+    this.#lone = new LoneTables({
+      ...{ world, client, lone, timeoutMs, mayBeCorrupt, checker: this.#checker },
+      isEnding: () => this.#isEnding,
+      onUnknown: () => {
+        this.#hasUnknown = true
+      },
+    })
+    this.#begin(this.#lone.run())
   }
 
   /** The operation under way is brought to its end; no other is begun. */
   end(): void {
+    this.#isEnding = true
     for (const session of this.#sessions) session.end()
   }
 
@@ -94,6 +117,12 @@ export class TableWorkload {
   }
 
   get #stores(): readonly string[] {
+    const { lone, hasGlobalIndexes } = this.#parts.options
+    const isAlone = lone !== undefined && hasGlobalIndexes
+    return isAlone ? [...this.#writtenStores, loneStore] : this.#writtenStores
+  }
+
+  get #writtenStores(): readonly string[] {
     return storeNames.slice(0, this.#parts.options.tableStoreCount)
   }
 
@@ -133,6 +162,8 @@ export class TableWorkload {
       timeoutMs: options.timeoutMs,
       isHot: this.#isHot,
       stores: this.#stores,
+      writtenStores: this.#writtenStores,
+      lone: options.lone,
       mayBeCorrupt: () => this.#parts.mayBeCorrupt(),
       tell: (what) => {
         this.#parts.tell(name, what)
@@ -141,8 +172,9 @@ export class TableWorkload {
   }
 
   #globals(random: SeededRandom, client: Client): TableGlobals {
-    const { referee, coverage, judge, options } = this.#parts
+    const { world, referee, coverage, judge, options } = this.#parts
     return new TableGlobals({
+      world,
       random,
       client,
       checker: this.#checker,
@@ -151,7 +183,14 @@ export class TableWorkload {
       coverage,
       stores: this.#stores,
       timeoutMs: options.timeoutMs,
-      mayHaveLateWrites: () => this.#hasUnknown,
+      builders: this.#builders,
+      mayHaveLateWrites: () => this.#hasUnknown && !this.#isBuiltInTime,
+      onBuilt: (graceMs) => {
+        this.#isBuiltInTime = graceMs > 0
+        if (this.#lone?.isLeft === true) {
+          coverage.count('tables: a write waited at one node while an index was built')
+        }
+      },
     })
   }
 

@@ -29,13 +29,13 @@ export const globalIndexes: readonly GlobalIndexModel[] = [
   { name: 'AllVisitsByWho', table: 'Visit', key: ['store', 'visit'], parts: ['who'], storing: [] },
 ]
 
-/** It comes with the second version. */
+/** It comes with the second version, and so does one of the properties that it stores. */
 export const laterIndex: GlobalIndexModel = {
   name: 'AllItemsByNote',
   table: 'Item',
   key: ['store', 'shelf', 'item'],
   parts: ['note'],
-  storing: [],
+  storing: ['price', 'origin'],
 }
 
 /** The entries of a state's rows, each as a text. */

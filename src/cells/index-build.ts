@@ -41,6 +41,8 @@ export interface CellBuildParts {
   readonly definition: NumberedIndex
   /** Throws when the index is dropped, as far as is known since a short time. */
   checkKept(): void | Promise<void>
+  /** Cells or entries that one read gives; absent: as many as is usual. */
+  readonly rowsAtOnce?: number | undefined
   /** All that the datastore may have. */
   readonly shards: readonly number[]
   onProgress(progress: Progress): void
@@ -190,12 +192,12 @@ async function* rowsOf(parts: CellBuildParts, of: ShardName, look: Look): AsyncG
 
 /** Rows that have something in the index, and no cells. */
 async function* rowsLeft(
-  { tables, definition }: CellBuildParts,
+  { tables, definition, rowsAtOnce = cellsAtOnce }: CellBuildParts,
   of: ShardName,
   { level, ...call }: Look,
 ): AsyncGenerator<string> {
   for (let cursor: string | undefined; ;) {
-    const options = { limit: cellsAtOnce, ...(cursor !== undefined && { cursor }) }
+    const options = { limit: rowsAtOnce, ...(cursor !== undefined && { cursor }) }
     const pageOf = async (rows: GroupReader): Promise<{ without: string[]; next?: string }> => {
       const page = await scanIndexed(rows, of, storedName(definition), options)
       const without: string[] = []
@@ -212,13 +214,13 @@ async function* rowsLeft(
 }
 
 async function* rowsWithCells(
-  { tables }: CellBuildParts,
+  { tables, rowsAtOnce = cellsAtOnce }: CellBuildParts,
   of: ShardName,
   { level, ...call }: Look,
 ): AsyncGenerator<string> {
   let last: string | undefined
   for (let cursor: string | undefined; ;) {
-    const options = { limit: cellsAtOnce, ...(cursor !== undefined && { cursor }) }
+    const options = { limit: rowsAtOnce, ...(cursor !== undefined && { cursor }) }
     const { value: page } = await tables.read(
       shardKey(of),
       level,

@@ -27,7 +27,7 @@ import type { IntentSource } from '../txn/session.ts'
 import { pause } from '../txn/time.ts'
 import { notAnAnswer } from './call.ts'
 import type { ClientGroups } from './groups.ts'
-import type { BuildOptions } from './indexes.ts'
+import { checkedPage, type BuildOptions } from './indexes.ts'
 import type { ReadOptions } from './options.ts'
 
 /** A value, or comparisons: `{ city_uuid: '…', trip_created_at: { gte: '2016-01-01T00:00:00Z' } }`. */
@@ -283,7 +283,7 @@ export class ClientCellIndexes {
 
   #build(
     definition: NumberedIndex,
-    { onProgress = () => undefined, shards = allShards }: CellBuildOptions,
+    { onProgress = () => undefined, shards = allShards, rowsAtOnce }: CellBuildOptions,
   ): Parameters<typeof buildCellIndex>[0] {
     const { tables, groups, clock, random, intents, trustMs } = this.#parts
     const kept = new KeptIndexes({ tables, clock, trustMs })
@@ -295,6 +295,7 @@ export class ClientCellIndexes {
       intents,
       definition,
       shards,
+      rowsAtOnce: checkedPage(rowsAtOnce),
       onProgress,
       checkKept: () => {
         const known = kept.of(definition.datastore)

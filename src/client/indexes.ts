@@ -3,6 +3,7 @@ import { StoreError } from '../base/errors.ts'
 import { unknownWord } from '../base/suggest.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
+import { upkeepBounds } from '../tables/bounds.ts'
 import { compileSchema } from '../tables/compile.ts'
 import type { CompiledSchema } from '../tables/compiled.ts'
 import { compareIndex, makeIndex, type GlobalIndexReport } from '../tables/index-compare.ts'
@@ -34,6 +35,11 @@ export interface BuildOptions {
   /** How long programs that do not know the index may still write; by default as long as is safe. */
   readonly graceMs?: number
   readonly onProgress?: (progress: Progress) => void
+  /**
+   * Rows, cells or entries that one step looks at, from 1 to `rowsAtOnceMax`; absent: as many as is usual.
+   * With fewer, a writer of the same group meets a step less often.
+   */
+  readonly rowsAtOnce?: number
 }
 
 export interface BuildReport {
@@ -102,7 +108,7 @@ export class ClientIndexes {
 
   async #upkeep(
     name: string,
-    { onProgress = () => undefined }: BuildOptions,
+    { onProgress = () => undefined, rowsAtOnce }: BuildOptions,
   ): Promise<{ readonly parts: UpkeepParts; readonly view: SchemaView }> {
     const { compiled, view } = await this.#schema()
     const index = compiled.globals.get(name)
@@ -121,11 +127,24 @@ export class ClientIndexes {
       table,
       index,
       onProgress,
+      rowsAtOnce: checkedPage(rowsAtOnce),
       options: { clock, random, intents, timeoutMs },
       list: (prefix, after, limit) => groups.list(prefix, after, limit, timeoutMs),
     }
     return { parts, view }
   }
+}
+
+/** Throws `invalid` for a number of rows that no step looks at. */
+export function checkedPage(rowsAtOnce: number | undefined): number | undefined {
+  const { rowsAtOnceMax } = upkeepBounds
+  if (rowsAtOnce === undefined) return undefined
+  if (Number.isInteger(rowsAtOnce) && rowsAtOnce >= 1 && rowsAtOnce <= rowsAtOnceMax)
+    return rowsAtOnce
+  throw new StoreError(
+    'invalid',
+    `rowsAtOnce is ${rowsAtOnce}, not an integer from 1 to ${rowsAtOnceMax}`,
+  )
 }
 
 function notBuilt(index: string): StoreError {

@@ -256,7 +256,7 @@ async function* pagesOf(
   group: GroupId,
   range: KeyRange,
 ): AsyncGenerator<readonly StoredRow[]> {
-  const limit = upkeepBounds.changesAtOnceMax
+  const limit = parts.rowsAtOnce ?? upkeepBounds.changesAtOnceMax
   for (let { gte } = range; ;) {
     const rows = await readsOf(parts).scan(group, { gte, lt: range.lt }, false, limit)
     yield rows

@@ -29,6 +29,8 @@ export interface UpkeepParts {
   readonly table: CompiledTable
   readonly index: CompiledGlobal
   readonly options: TransactionOptions
+  /** Rows or entries that one step looks at; absent: as many as is usual. */
+  readonly rowsAtOnce?: number | undefined
   /** Names of groups that begin so, behind `after`. */
   list(prefix: GroupId, after: GroupId | undefined, limit: number): Promise<readonly GroupId[]>
   /** Called after each step. */
@@ -119,10 +121,11 @@ export async function countGroups(parts: UpkeepParts): Promise<number> {
 async function fillFrom(parts: UpkeepParts, group: GroupId): Promise<number> {
   const context = contextOf(parts, group)
   if (context === undefined) return 0
+  const limit = parts.rowsAtOnce ?? upkeepBounds.rowsAtOnceMax
   let rest: KeyRange | undefined = rowRange
   let rows = 0
   while (rest !== undefined) {
-    const { value } = await fillPage(parts, context, rest, upkeepBounds.rowsAtOnceMax)
+    const { value } = await fillPage(parts, context, rest, limit)
     rows += value.count
     rest = value.next && { gte: value.next, lt: rowRange.lt }
   }
