@@ -41,7 +41,7 @@ import { checkWhole } from './checkers/whole-answer.ts'
 import { createClock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import type { Load } from './load.ts'
-import { loneMicros, type LoneOptions } from './lone-draw.ts'
+import { loneMicros, notAlone, type LoneOptions } from './lone-draw.ts'
 import { writeAlone } from './lone-writer.ts'
 import type { Network } from './network.ts'
 import type { SeededRandom } from './random.ts'
@@ -70,6 +70,8 @@ const putsPerClient = 25
 const homecomingMicros = 5_000_000
 /** A step of looking after indexes is many reads and writes, one after another. */
 const upkeepTimes = { timeoutMs: 20_000, tryTimeoutMs: 10_000 }
+/** Where an index is to be built before the world heals. */
+const hastyTimes = { timeoutMs: 20_000, tryTimeoutMs: 500 }
 
 export class CellIndexWorkload {
   readonly #parts: CellIndexWorkloadParts
@@ -86,7 +88,11 @@ export class CellIndexWorkload {
     this.#parts = parts
     this.#life = new CellIndexLife({
       ...parts,
-      client: () => this.#connect('index-declarer', parts.nodes, upkeepTimes),
+      client: () => {
+        const { lone } = parts.options
+        const times = lone === undefined ? upkeepTimes : hastyTimes
+        return this.#connect('index-declarer', notAlone(parts.nodes, lone), times)
+      },
       random: parts.world.random.fork('index life'),
       isEnding: () => this.#isEnding,
       told: (call) => this.#told(call),
@@ -126,8 +132,10 @@ export class CellIndexWorkload {
     const { world, options } = this.#parts
     const rowKey = rowKeyOf(rowCount)
     const client = this.#connect('index-lone', [lone.node])
-    const put = async (refKey: number): Promise<boolean> => {
-      const cell = { rowKey, column: 'BASE', refKey, body: { city: cities[0], at: 1 } }
+    const put = async (refKey: number, isLast: boolean): Promise<boolean> => {
+      // Before that the row is in no index: whoever builds one writes nothing in its shard.
+      const city = isLast ? cities[0] : 0
+      const cell = { rowKey, column: 'BASE', refKey, body: { city, at: 1 } }
       const call = { timeoutMs: options.timeoutMs }
       await this.#written([rowKey], () => client.cells(datastore).put(cell, call))
       return this.#rows.isQuietSince(rowKey, Number.MAX_SAFE_INTEGER)
@@ -265,9 +273,11 @@ export class CellIndexWorkload {
   #lookWhenReady(): () => Promise<void> {
     const { moment } = this.#rows
     return async () => {
-      const { referee, coverage, world, nodes } = this.#parts
-      if (this.#isLeftAlone)
+      const { referee, coverage, world, nodes, options } = this.#parts
+      const { lone } = options
+      if (this.#isLeftAlone && lone !== undefined && world.nowMicros < lone.untilMicros) {
         coverage.count('cells: a write waited at one node while an index was built')
+      }
       const who = `index-ready-${++this.#builds}`
       const client = this.#connect(who, nodes, upkeepTimes)
       const found = await this.#found(client, world.random.fork(`${who} pages`))

@@ -20,7 +20,9 @@ export function drawFaults(options: SwarmOptions): readonly Fault[] {
   const gateways = gatewayNames(options.workload.gateways)
   const sets = setsOf(options.nodeCount, options.setCount)
   const around = { nodes, sets, clients, gateways }
-  const faults = [...drawings].flatMap(([name, drawing]) =>
+  // Where a node is to be alone with a write, all others go on.
+  const kinds = options.workload.lone === undefined ? [...drawings] : []
+  const faults = kinds.flatMap(([name, drawing]) =>
     drawKind({ ...around, rates: options.faultRates, random: random.fork(name) }, name, drawing),
   )
   return inOrder([

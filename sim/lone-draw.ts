@@ -12,34 +12,35 @@ export interface LoneOptions {
   readonly node: string
   /** From then on it hears no other node, and none hears it. */
   readonly atMicros: number
+  readonly untilMicros: number
 }
 
 /** Of the runs, if they have indexes. */
-const loneRate = 250_000
+const loneRate = 160_000
 /** After that moment whoever asks the node alone has put what it alone will accept. */
 export const loneMicros = 300_000
 
-/** Where it is drawn, programs look soon at schemas again: their grace is over before the world heals. */
+/** Where it is drawn, no call takes long, and programs look soon at schemas again: their grace is over before the world heals. */
 export function withLone(
   random: SeededRandom,
   workload: WorkloadOptions,
-  { quietMicros }: FaultRates,
+  { quietMicros, lengthMicros }: FaultRates,
   switches: Switches,
 ): WorkloadOptions {
   const { indexClientCount, tableSessionCount, hasGlobalIndexes } = workload
   const hasIndexes = indexClientCount > 0 || (tableSessionCount > 0 && hasGlobalIndexes)
   const isDrawn = random.chance(loneRate) && isOn('lone-write', switches)
-  const lone = { node: nodeName(random.int(0, 2)), atMicros: random.int(500_000, 1_500_000) }
+  const atMicros = random.int(2_000_000, 3_500_000)
+  const lone = { node: nodeName(random.int(0, 2)), atMicros, untilMicros: lengthMicros }
   const schemaTrustMs = random.pick([100, 1_000])
-  const timeoutMs = random.pick([1_000, 1_000, workload.timeoutMs])
   if (!isDrawn || !hasIndexes || quietMicros > 0) return workload
-  return { ...workload, schemaTrustMs, timeoutMs, schemaChanges: 1, lone }
+  return { ...workload, schemaTrustMs, timeoutMs: 1_000, schemaChanges: 1, lone }
 }
 
 /** It ends when the world heals, or with another cut of the same ways. */
-export function loneCut({ workload, faultRates, nodeCount }: SwarmOptions): Fault[] {
+export function loneCut({ workload, nodeCount }: SwarmOptions): Fault[] {
   if (workload.lone === undefined) return []
-  const { node, atMicros } = workload.lone
+  const { node, atMicros, untilMicros } = workload.lone
   const others = Array.from({ length: nodeCount }, (_, i) => nodeName(i)).filter(
     (it) => it !== node,
   )
@@ -47,6 +48,15 @@ export function loneCut({ workload, faultRates, nodeCount }: SwarmOptions): Faul
     [node, other],
     [other, node],
   ])
-  const lengthMicros = faultRates.lengthMicros - atMicros
+  const lengthMicros = untilMicros - atMicros
   return [{ kind: 'cut', name: 'lone-write', atMicros, lengthMicros, ways, resets: false }]
+}
+
+/** Those that still hear one another, of whoever looks after indexes meanwhile. */
+export function notAlone(
+  nodes: readonly string[],
+  lone: LoneOptions | undefined,
+): readonly string[] {
+  const others = nodes.filter((node) => node !== lone?.node)
+  return others.length === 0 ? nodes : others
 }

@@ -40,6 +40,12 @@ const excused: readonly string[] = [
   'schema-mismatch',
 ]
 const rootKey = { table: 'Store', key: { store: loneStore } } as const
+/** A node that is asked for it all the time has a lease, and reads it when it is alone, too. */
+const look: TableStep = {
+  kind: 'get',
+  table: 'Item',
+  keys: [{ store: loneStore, shelf: 1, item: 'a' }],
+}
 const key = { store: loneStore, shelf: 1, item: 'a' }
 
 export class LoneTables {
@@ -60,7 +66,7 @@ export class LoneTables {
     const db = await this.#open()
     if (db === undefined) return
     checker.onGroup(db.group(rootKey), loneStore)
-    const put = (number: number): Promise<boolean> => this.#put(db, number)
+    const put = (number: number, isLast: boolean): Promise<boolean> => this.#put(db, number, isLast)
     this.#isLeft = await writeAlone({ world, ...lone, put, isEnding })
   }
 
@@ -75,14 +81,13 @@ export class LoneTables {
     return undefined
   }
 
-  /** An item with a note, and away with it: half of the time the store has none. */
-  async #put(db: Tables, number: number): Promise<boolean> {
+  /** The last one is an item with a note: before that the store has none. */
+  async #put(db: Tables, number: number, isLast: boolean): Promise<boolean> {
     const { checker, timeoutMs } = this.#parts
     const operation = `${name}.${number}`
-    const step: TableStep =
-      number % 2 === 1
-        ? { kind: 'put', table: 'Item', row: { ...key, price: 1, tag: [], note: 'left' } }
-        : { kind: 'delete', table: 'Item', key }
+    const items: readonly TableStep[] = isLast
+      ? [{ kind: 'put', table: 'Item', row: { ...key, price: 1, tag: [], note: 'left' } }]
+      : []
     const atLeast = checker.toldAt(loneStore)
     let [runs, isKnown] = [0, true]
     const committed = await this.#told(
@@ -91,7 +96,7 @@ export class LoneTables {
           rootKey,
           async (tx) => {
             const own = ++runs
-            const steps = [step, markStep(loneStore, operation, own)]
+            const steps = [look, ...items, markStep(loneStore, operation, own)]
             const run: TableRun = { version: 1, steps, results: [] }
             const results: unknown[] = []
             for (const one of steps) results.push(await performStep(tx, one))

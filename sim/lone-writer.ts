@@ -1,32 +1,34 @@
 /** Who writes at one node alone, one write after another, until that node is cut off from the others. */
-import { loneMicros } from './lone-draw.ts'
 import type { World } from './world.ts'
 
 export interface LoneWriterParts {
   readonly world: World
   /** When the node is cut off. */
   readonly atMicros: number
-  /** Resolves with whether it is known what became of it. */
-  put(number: number): Promise<boolean>
+  /** Resolves with whether it is known what became of it. The last one is begun when the node is alone. */
+  put(number: number, isLast: boolean): Promise<boolean>
   isEnding(): boolean
 }
 
 const thinkMicros = 2_000
+/** A write takes less than this, or less than so many times what the one before took. */
+const usualMicros = 30_000
+const slackFactor = 3
 
 /**
- * Resolves with whether the last write was begun about when the node was cut off and its outcome is not
- * known: the node may have accepted it, and nobody else.
+ * Resolves with whether it is not known what became of the last write: the node may have accepted it, and
+ * nobody else. The others keep the node at the head of its group, and are done when it is cut off.
  */
-export async function writeAlone({
-  world,
-  atMicros,
-  put,
-  isEnding,
-}: LoneWriterParts): Promise<boolean> {
-  for (let number = 1; world.nowMicros < atMicros + loneMicros && !isEnding(); number++) {
-    const isKnown = await put(number)
-    if (!isKnown && world.nowMicros >= atMicros) return true
+export async function writeAlone(parts: LoneWriterParts): Promise<boolean> {
+  const { world, atMicros, put, isEnding } = parts
+  let number = 1
+  for (let tookMicros = usualMicros; !isEnding(); number++) {
+    const beganAt = world.nowMicros
+    if (beganAt + Math.max(usualMicros, slackFactor * tookMicros) > atMicros) break
+    await put(number, false)
+    tookMicros = world.nowMicros - beganAt
     await world.sleep(thinkMicros)
   }
-  return false
+  await world.sleep(Math.max(thinkMicros, atMicros + thinkMicros - world.nowMicros))
+  return !isEnding() && !(await put(number, true))
 }

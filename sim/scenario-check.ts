@@ -104,7 +104,7 @@ function optionsShape(): unknown {
       readBack: optional(0),
       gateways: optional(gatewayShape),
       heavy: optional(heavyShape),
-      lone: optional({ node: '', atMicros: 0 }),
+      lone: optional({ node: '', atMicros: 0, untilMicros: 0 }),
       queues: { ...calm.workload.queues, redriveMeanMicros: optional(0) },
     },
     link: { ...calm.link, far: optional(0), farFactor: optional(0) },

@@ -10,6 +10,8 @@ const tags = ['x', 'y', 'z'] as const
 const labels = ['left', 'middle', 'right', 'top'] as const
 const limits = [1, 2, 3, 100] as const
 const pricesMax = 6
+/** Parts per million. */
+const half = 500_000
 
 export interface Drawing {
   readonly random: SeededRandom
@@ -31,6 +33,17 @@ export function drawTransaction(drawing: Drawing, who: string): readonly TableSt
   }))
   const steps = isBlind ? [] : random.shuffle([drawWrite(drawing), ...others])
   return [...steps, ...visits]
+}
+
+/** One change of what the later index has or stores, while that is filled. */
+export function drawIndexed(drawing: Drawing): readonly TableStep[] {
+  const { random, store, version } = drawing
+  if (random.chance(300_000)) return [{ kind: 'put', table: 'Item', row: drawItem(drawing) }]
+  const patch =
+    version === 2 && random.chance(half)
+      ? { origin: random.pick(labels) }
+      : { price: random.int(0, pricesMax) }
+  return [{ kind: 'update', table: 'Item', key: drawItemKey(random, store), patch }]
 }
 
 /** Every transaction that writes says in a row which run of which operation it is. */

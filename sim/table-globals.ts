@@ -20,7 +20,7 @@ import type { IndexChecker } from './checkers/index-checker.ts'
 import type { Referee } from './checkers/referee.ts'
 import type { TableChecker } from './checkers/table-checker.ts'
 import { textOf } from './checkers/table-model.ts'
-import { checkWhole, type WholeRule } from './checkers/whole-answer.ts'
+import { checkNoneGone, checkWhole, standingIn, type WholeRule } from './checkers/whole-answer.ts'
 import type { Coverage } from './coverage.ts'
 import type { SeededRandom } from './random.ts'
 import type { Named } from './table-step.ts'
@@ -125,12 +125,9 @@ export class TableGlobals {
     found: readonly object[],
   ): void {
     const { checker, referee, stores, coverage } = this.#parts
-    const standing = stores.flatMap((store, nth) => {
-      const [first, ...later] = checker
-        .statesSince(store, began[nth] ?? 0)
-        .map((state) => globalEntries(state, index).filter((text) => fitsQuery(text, query)))
-      return (first ?? []).filter((text) => later.every((texts) => texts.includes(text)))
-    })
+    const standing = stores
+      .flatMap((store, nth) => standingIn(checker.statesSince(store, began[nth] ?? 0), index))
+      .filter((text) => fitsQuery(text, query))
     if (standing.length > 0) coverage.count(`tables: an answer was to have what stood, ${rule}`)
     checkWhole(referee, rule, { index: index.name, query, standing, found: found.map(textOf) })
   }
@@ -193,10 +190,7 @@ export class TableGlobals {
     if (!isAtRest) return
     coverage.count('tables: an index looked at when it was ready')
     const states = stores.flatMap((store, nth) => checker.statesSince(store, began[nth] ?? 0))
-    const known = new Set(states.flatMap((state) => globalEntries(state, laterIndex)))
-    const gone = found.map(textOf).filter((text) => !known.has(text))
-    const sentence = 'An index was asked that has entries of rows that are gone.'
-    referee.check(gone.length === 0, 'IDX-6', sentence, () => ({ index: laterIndex.name, gone }))
+    checkNoneGone(referee, laterIndex, states, found.map(textOf))
   }
 
   /** True when all of each index was compared; false when changes are on their way. */

@@ -13,7 +13,7 @@ import type { Coverage } from './coverage.ts'
 import type { GroupMaker } from './group-maker.ts'
 import type { SeededRandom } from './random.ts'
 import { loneMicros, type LoneOptions } from './lone-draw.ts'
-import { allReads, drawReads, drawTransaction, markStep } from './table-draw.ts'
+import { allReads, drawIndexed, drawReads, drawTransaction, markStep } from './table-draw.ts'
 import type { TableGlobals } from './table-globals.ts'
 import type { ShopVersion } from './table-schema.ts'
 import { performRead, performStep, type TableRead, type TableRun } from './table-step.ts'
@@ -70,6 +70,7 @@ const atOnce = { level: 'current', pauseMeanMicros: 0, at: 0 } as const
 const holdMeanMicrosMin = 5_000
 const holdMeanMicrosMax = 250_000
 const momentsBackMax = 12
+const buildTriesMax = 5
 const levels = ['current', 'snapshot', 'at', 'at'] as const
 /** Parts per million. */
 const snapshotsAfterCommit = 250_000
@@ -101,9 +102,13 @@ export class TableSession {
       if (changesSchema && i === changeAt) {
         await this.#waitToBeAlone()
         opened = await this.#open(2)
-        if (opened !== undefined) build = this.#buildAtOnce(opened)
+        if (opened !== undefined) build = this.#build(opened)
       }
       if (opened === undefined || this.#isEnding) break
+      if (i > operations) {
+        await this.#transact(opened, i, drawIndexed)
+        continue
+      }
       if (random.chance(650_000)) await this.#transact(opened, i)
       else await this.#look(opened, this.#pickStore(), random.pick(levels))
       await this.#lookGlobally(opened)
@@ -130,12 +135,17 @@ export class TableSession {
     return schemaTrustMs * 1.3 + timeoutMs
   }
 
-  /** The later index is built at once, while all write: in half of the seeds, and where a node is alone. */
-  async #buildAtOnce({ db }: Opened): Promise<void> {
-    const { globals, lone } = this.#parts
-    const isAtOnce = globals?.random.fork('at once').chance(500_000) === true
-    if (globals === undefined || !(isAtOnce || lone !== undefined)) return
-    await this.#told(() => globals.build(db, this.#graceMs), 'build')
+  /** The later index is built while all write. */
+  async #build({ db }: Opened): Promise<void> {
+    const { globals, world } = this.#parts
+    for (let left = buildTriesMax; left > 0 && !this.#isEnding; left--) {
+      const build = async (): Promise<boolean> => {
+        await globals?.build(db, this.#graceMs)
+        return true
+      }
+      if ((await this.#told(build, 'build')) === true) return
+      await world.sleep(20_000)
+    }
   }
 
   async #lookGlobally({ db, version }: Opened): Promise<void> {
@@ -230,11 +240,15 @@ export class TableSession {
     return { db, version: before.version === 1 ? 1 : 2 }
   }
 
-  async #transact({ db, version }: Opened, number: number): Promise<void> {
+  async #transact(
+    { db, version }: Opened,
+    number: number,
+    draw: typeof drawTransaction = drawTransaction,
+  ): Promise<void> {
     const { name, checker, random, timeoutMs, coverage } = this.#parts
     const store = this.#pickStore()
     const operation = `${name}.${number}`
-    const steps = drawTransaction({ random, store, version }, name)
+    const steps = draw({ random, store, version }, name)
     const atLeast = this.#floorOf(store)
     let runs = 0
     const work = async (

@@ -17,6 +17,7 @@ import type { Network } from './network.ts'
 import { SimProcess } from './sim-process.ts'
 import type { WorkloadOptions } from './swarm.ts'
 import type { SeededRandom } from './random.ts'
+import { notAlone } from './lone-draw.ts'
 import { loneStore, LoneTables } from './lone-tables.ts'
 import { TableGlobals } from './table-globals.ts'
 import { globalShopSchemas, shopSchemas } from './table-schema.ts'
@@ -76,8 +77,10 @@ export class TableWorkload {
     for (let i = 1; i <= options.tableSessionCount; i++) {
       const name = `table-${i}`
       const random = world.random.fork(name)
-      const known = random.shuffle(nodes).slice(0, random.int(1, nodes.length))
-      const session = this.#open(name, known, i <= options.schemaChanges)
+      const drawn = random.shuffle(nodes).slice(0, random.int(1, nodes.length))
+      const changesSchema = i <= options.schemaChanges
+      const known = changesSchema && options.lone ? notAlone(nodes, options.lone) : drawn
+      const session = this.#open(name, known, changesSchema)
       this.#sessions.push(session)
       this.#begin(session.run())
     }
@@ -187,7 +190,9 @@ export class TableWorkload {
       mayHaveLateWrites: () => this.#hasUnknown && !this.#isBuiltInTime,
       onBuilt: (graceMs) => {
         this.#isBuiltInTime = graceMs > 0
-        if (this.#lone?.isLeft === true) {
+        const { lone } = options
+        const isAlone = lone !== undefined && world.nowMicros < lone.untilMicros
+        if (isAlone && this.#lone?.isLeft === true) {
           coverage.count('tables: a write waited at one node while an index was built')
         }
       },

@@ -190,7 +190,8 @@ export class TurnBudget {
   }
 
   #endTurn(): void {
-    const isBounded = this.#work < this.limits.turnWorkMax + Math.max(1, this.#largestStep)
+    // Sums of parts are rounded: what is a hair below the limit may come to it with the last step.
+    const isBounded = this.#work <= this.limits.turnWorkMax + Math.max(1, this.#largestStep)
     assert(isBounded, 'COST-1: a turn has done more than it may')
     this.#isOpen = false
     this.#work = 0

@@ -44,6 +44,17 @@ async function work(
   }
 }
 
+test('COST-1: a sum that is rounded down is within the limit with the last step, too', async () => {
+  const { slices, turn, isIdle } = createLoop({ turnWorkMax: 16 })
+  const line = slices.open()
+  for (const part of [5, 5, 1.2, 1.2, 1.2, 1.2, 1.2])
+    expect(line.task().spend(part)).toBeUndefined()
+  // In doubles these are a hair less than 16, and with 100 more they are 116.
+  expect(line.task().spend(100)).toBeUndefined()
+  await turn()
+  expect(isIdle()).toBe(true)
+})
+
 test('COST-1: a turn does so much and no more, though the clock stands still', async () => {
   const { slices, turn, isIdle } = createLoop()
   const done: string[] = []

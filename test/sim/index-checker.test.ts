@@ -3,7 +3,9 @@ import { expect, test } from 'vitest'
 import { IndexChecker } from '../../sim/checkers/index-checker.ts'
 import { QuietRows } from '../../sim/checkers/quiet-rows.ts'
 import { Referee } from '../../sim/checkers/referee.ts'
-import { checkWhole } from '../../sim/checkers/whole-answer.ts'
+import { globalEntries, laterIndex } from '../../sim/checkers/global-model.ts'
+import { modelStep, type TableState } from '../../sim/checkers/table-model.ts'
+import { checkNoneGone, checkWhole, standingIn } from '../../sim/checkers/whole-answer.ts'
 import { Coverage } from '../../sim/coverage.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import { bytesOfGroup, groupOfBytes } from '../../src/base/ids.ts'
@@ -125,5 +127,42 @@ test('IDX-6: an index that is ready without a row that was there is found', () =
   checkWhole(referee, 'IDX-6', { ...asked, found: ['b', 'a'] })
   expect(referee.violations).toEqual([])
   checkWhole(referee, 'IDX-6', { ...asked, found: ['b'] })
+  expect(referee.violations.map(({ rule }) => rule)).toEqual(['IDX-6'])
+})
+
+/** The states of a store, one after each write of an item. */
+function statesAfter(...prices: readonly (number | undefined)[]): readonly TableState[] {
+  const key = { store: 'north', shelf: 1, item: 'a' }
+  const states: TableState[] = []
+  for (const price of prices) {
+    const before = states.at(-1) ?? new Map()
+    const step =
+      price === undefined
+        ? ({ kind: 'delete', table: 'Item', key } as const)
+        : ({ kind: 'put', table: 'Item', row: { ...key, price, note: 'left' } } as const)
+    states.push(modelStep(before, step, 2).state)
+  }
+  return states
+}
+
+test('IDX-6: an entry of a later index stands while its row and what it stores stay the same', () => {
+  const [still = ''] = globalEntries(statesAfter(3)[0] ?? new Map(), laterIndex)
+  expect(still).toContain('price:3')
+  expect(standingIn(statesAfter(3, 3), laterIndex)).toEqual([still])
+  // Another price is another entry.
+  expect(standingIn(statesAfter(3, 4), laterIndex)).toEqual([])
+  expect(standingIn(statesAfter(3, undefined, 3), laterIndex)).toEqual([])
+  expect(standingIn([], laterIndex)).toEqual([])
+})
+
+test('IDX-6: what a later index has of no row of any moment of its build is found', () => {
+  const referee = new Referee(() => 0)
+  const states = statesAfter(3, 4, undefined)
+  const told = states.flatMap((state) => globalEntries(state, laterIndex))
+  expect(told).toHaveLength(2)
+  checkNoneGone(referee, laterIndex, states, told)
+  expect(referee.violations).toEqual([])
+  // The build began when the item had its second price.
+  checkNoneGone(referee, laterIndex, states.slice(1), told)
   expect(referee.violations.map(({ rule }) => rule)).toEqual(['IDX-6'])
 })

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { parseSchema } from '../../schema/ddl-parse.ts'
 import type { Schema } from '../../schema/model.ts'
 import type { GroupId } from '../../src/base/ids.ts'
+import { checkedPage } from '../../src/client/indexes.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { compileSchema } from '../../src/tables/compile.ts'
 import { compareIndex, makeIndex, removeLeftOvers } from '../../src/tables/index-compare.ts'
@@ -96,6 +97,11 @@ function remove(db: PlainTables, car: number): Promise<unknown> {
   return db.transaction({ table: 'Car', key: { car } }, (tx) => tx.delete(Car, { car }))
 }
 
+test('a step of a build looks at one row at least, and at no more than a transaction has room for', () => {
+  expect([undefined, 1, 50].map(checkedPage)).toEqual([undefined, 1, 50])
+  for (const wrong of [0, 1.5, 51]) expect(() => checkedPage(wrong)).toThrow('rowsAtOnce')
+})
+
 test('IDX-6: an index on rows that are there is asked when all are in it, those of programs before it too', async () => {
   const bench = globalBench()
   const { node, run, rest } = bench
@@ -125,7 +131,10 @@ test('IDX-6: an index on rows that are there is asked when all are in it, those 
     ...{ groups: 7, rows: 6, removed: 1 },
   })
   await run(markBuilt(n1.groups, 'Fleet', 'CarsByCity', options))
-  expect(await run(compareIndex(parts))).toEqual({ groups: 7, rows: 6, entries: 6, faults: [] })
+  const compared = { groups: 7, rows: 6, entries: 6, faults: [] }
+  expect(await run(compareIndex(parts))).toEqual(compared)
+  // A row or an entry a step: each page begins behind the one before it.
+  expect(await run(compareIndex({ ...parts, rowsAtOnce: 1 }))).toEqual(compared)
   const page = await run(after.index(Car, 'CarsByCity', { city: 'Rome' }))
   expect(page.items).toEqual([
     { car: 1, city: 'Rome' },
