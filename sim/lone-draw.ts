@@ -32,9 +32,8 @@ export function withLone(
   const isDrawn = random.chance(loneRate) && isOn('lone-write', switches)
   const atMicros = random.int(2_000_000, 3_500_000)
   const lone = { node: nodeName(random.int(0, 2)), atMicros, untilMicros: lengthMicros }
-  const schemaTrustMs = random.pick([100, 1_000])
   if (!isDrawn || !hasIndexes || quietMicros > 0) return workload
-  return { ...workload, schemaTrustMs, timeoutMs: 1_000, schemaChanges: 1, lone }
+  return { ...workload, schemaTrustMs: 1_000, timeoutMs: 1_000, schemaChanges: 1, lone }
 }
 
 /** It ends when the world heals, or with another cut of the same ways. */
