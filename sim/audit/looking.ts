@@ -11,8 +11,8 @@ import type { Logs, SeenCell, SeenEntry, Span } from './reckoning.ts'
 import { datastore, indexName, tripColumn } from './trips.ts'
 
 const readTimeoutMs = 30_000
-const shardsAtOnce = 256
-const batchesAtOnce = 2
+const shardsAtOnce = 64
+const batchesAtOnce = 4
 const zonesAtOnce = 8
 
 /** The logs of all shards through one node; with `any`, as it alone has them. */

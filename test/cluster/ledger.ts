@@ -69,19 +69,22 @@ export interface Contents {
 }
 
 /** Shards whose logs are asked for at once. */
-const shardsAtOnce = 512
+const shardsAtOnce = 128
+/** Those that a busy node has not come to are asked for again, so long. */
+const readMsMax = 60_000
 
 export async function contentsAt(url: string, name: string = datastore): Promise<Contents> {
   const client = await connect({ nodes: [url], timeoutMs: 30_000 })
   const cells = client.cells(name)
   const contents: Contents = { bodies: new Map(), logs: new Map() }
+  const untilMs = performance.now() + readMsMax
   try {
     let places = Array.from({ length: shardCount }, (_, shard) => ({ shard, addedId: 0 }))
     while (places.length > 0) {
       const next: typeof places = []
       for (let from = 0; from < places.length; from += shardsAtOnce) {
         const some = places.slice(from, from + shardsAtOnce)
-        next.push(...(await readPages(cells, some, contents)))
+        next.push(...(await readPages(cells, some, contents, untilMs)))
       }
       places = next
     }
@@ -103,12 +106,17 @@ async function readPages(
   cells: ShardReader,
   places: readonly Place[],
   { bodies, logs }: Contents,
+  untilMs: number,
 ): Promise<Place[]> {
   const asked = places.map((place) => ({ kind: 'after', ...place }) as const)
   const pages = await cells.batchShardLog(asked, { limit: 1000, read: 'any' })
   return pages.flatMap((outcome, i) => {
     const { shard = -1 } = places[i] ?? {}
-    if (outcome.kind === 'problem') throw errorOf(outcome.problem)
+    if (outcome.kind === 'problem') {
+      const error = errorOf(outcome.problem)
+      if (error.retry === 'never' || performance.now() > untilMs) throw error
+      return places.slice(i, i + 1)
+    }
     const { cells: page, next, asOf } = outcome.value
     const log = [...(logs.get(shard) ?? [])]
     for (const cell of page) {
