@@ -6,7 +6,6 @@ import { nodeName } from './endpoints.ts'
 import type { Fault, Way } from './fault.ts'
 import type { SeededRandom } from './random.ts'
 import { isOn, type FaultRates, type Switches } from './swarm-faults.ts'
-import type { SwarmOptions, WorkloadOptions } from './swarm.ts'
 
 export interface LoneOptions {
   readonly node: string
@@ -15,18 +14,26 @@ export interface LoneOptions {
   readonly untilMicros: number
 }
 
+/** Of a workload, what it has to do with indexes. */
+interface Indexed {
+  readonly indexClientCount: number
+  readonly tableSessionCount: number
+  readonly hasGlobalIndexes: boolean
+  readonly lone?: LoneOptions
+}
+
 /** Of the runs, if they have indexes. */
 const loneRate = 160_000
 /** After that moment whoever asks the node alone has put what it alone will accept. */
 export const loneMicros = 300_000
 
 /** Where it is drawn, no call takes long, and programs look soon at schemas again: their grace is over before the world heals. */
-export function withLone(
+export function withLone<Workload extends Indexed>(
   random: SeededRandom,
-  workload: WorkloadOptions,
+  workload: Workload,
   { quietMicros, lengthMicros }: FaultRates,
   switches: Switches,
-): WorkloadOptions {
+): Workload {
   const { indexClientCount, tableSessionCount, hasGlobalIndexes } = workload
   const hasIndexes = indexClientCount > 0 || (tableSessionCount > 0 && hasGlobalIndexes)
   const isDrawn = random.chance(loneRate) && isOn('lone-write', switches)
@@ -37,7 +44,11 @@ export function withLone(
 }
 
 /** It ends when the world heals, or with another cut of the same ways. */
-export function loneCut({ workload, nodeCount }: SwarmOptions): Fault[] {
+export function loneCut(options: {
+  readonly workload: Indexed
+  readonly nodeCount: number
+}): Fault[] {
+  const { workload, nodeCount } = options
   if (workload.lone === undefined) return []
   const { node, atMicros, untilMicros } = workload.lone
   const others = Array.from({ length: nodeCount }, (_, i) => nodeName(i)).filter(
