@@ -122,19 +122,6 @@ export const askedMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'X03',
-    title: 'a verified page that has left something out says that nothing is behind it',
-    rules: ['IDX-10'],
-    edits: [
-      {
-        file: 'src/tables/global-read.ts',
-        find: '      items: fitting.map(({ found: { decoded }, fresh }) => this.#entry(decoded, fresh)),\n      cursor,\n',
-        replace:
-          '      items: fitting.map(({ found: { decoded }, fresh }) => this.#entry(decoded, fresh)),\n      cursor: fitting.length < found.length ? undefined : cursor,\n',
-      },
-    ],
-  },
-  {
     id: 'X04',
     title: 'a verified read leaves out entries that an older change of their row made',
     rules: ['IDX-10'],
