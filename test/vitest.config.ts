@@ -1,7 +1,7 @@
 /**
- * How the tests run: files on three workers, one after another on each: of three, one mostly waits for a
- * process or for time to pass, and two cores are at work. Files on a worker share modules, which
- * keep nothing that a test rests on: making them anew for each file took a fifth of the time.
+ * How the tests run: files on two workers, one after another on each, the longest first. Files on a worker
+ * share modules, which keep nothing that a test rests on: making them anew for each file took a fifth of the
+ * time.
  *
  * What they test is the built program in dist/, loaded by Node itself: through the runner's modules, where
  * each use of an import is a look-up, a simulation takes a third longer.
@@ -37,7 +37,7 @@ const config: ViteUserConfig = defineConfig({
     globalSetup: ['test/build.ts'],
     server: { deps: { external: [/\/dist\/(src|sim|schema|bench)\//] } },
     pool: 'forks',
-    maxWorkers: 3,
+    maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
     isolate: false,
     watch: false,
