@@ -60,12 +60,12 @@ export function masked(crc: number): number {
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0
 }
 
-/** Whether some beginning of `bytes`, of one byte or more, has this masked checksum. */
-export function hasPrefixOf(bytes: Uint8Array, maskedCrc: number): boolean {
+/** How long the beginning of `bytes`, of one byte or more, is that has this masked checksum. */
+export function prefixOf(bytes: Uint8Array, maskedCrc: number): number | undefined {
   let crc = ~0
-  for (const byte of bytes) {
-    crc = (crc >>> 8) ^ of((crc ^ byte) & 0xff)
-    if (masked(~crc >>> 0) === maskedCrc) return true
+  for (let at = 0; at < bytes.length; at++) {
+    crc = (crc >>> 8) ^ of((crc ^ (bytes[at] ?? 0)) & 0xff)
+    if (masked(~crc >>> 0) === maskedCrc) return at + 1
   }
-  return false
+  return undefined
 }

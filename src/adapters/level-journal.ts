@@ -9,7 +9,7 @@
  * - a checksum fits another length than the one beside it, which it does not cover.
  * All else is a torn end, which is legal. A damaged last record may look like one.
  */
-import { crc32c, hasPrefixOf, masked } from './crc32c.ts'
+import { crc32c, masked, prefixOf } from './crc32c.ts'
 import type { Damage } from './level-table.ts'
 import type { PacedFile } from './paced-file.ts'
 
@@ -55,7 +55,9 @@ export async function readJournal(
       const found = fragmentAt(block, at)
       if (found === undefined) {
         const isFirstBad = tornAt === undefined
-        if (isFirstBad && hasOtherLength(block, at)) return damaged(records, start + at)
+        if (isFirstBad && soundByOtherLength(block, at) !== undefined) {
+          return damaged(records, start + at)
+        }
         tornAt ??= start + at
         // What its length says may be so; a second bad place in a block ends what can be made out.
         at = isFirstBad ? endAt(block, at) : block.length
@@ -77,6 +79,80 @@ function damaged(records: number, offset: number): Journal {
   return { records, tornAt: undefined, damage: { offset, what } }
 }
 
+/**
+ * Called in order with every record of a damaged journal, whole or as it is: undefined for one or more that cannot
+ * be made out. A checksum that fails says nothing of the length beside it, which mostly is right:
+ * what is in the record is for whoever knows it to judge. `isNewest`: its end may be torn.
+ */
+export async function salvageJournal(
+  file: PacedFile,
+  isNewest: boolean,
+  onRecord: (bytes: Uint8Array | undefined) => void,
+): Promise<void> {
+  const records = new Reassembly(onRecord)
+  for (let start = 0; start < file.size; start += blockBytes) {
+    const block = await file.at(start, blockBytes)
+    for (let at = 0; hasMore(block, at);) {
+      const found = fragmentAt(block, at) ?? soundByOtherLength(block, at) ?? claimedAt(block, at)
+      records.add(found?.fragment)
+      at = found?.end ?? nextSoundAt(block, at)
+    }
+  }
+  records.end(isNewest)
+}
+
+/** What stands there if the length is right; undefined where it cannot be. */
+function claimedAt(block: Uint8Array, at: number): Found | undefined {
+  const [end, kind = 0] = [endAt(block, at), block[at + 6]]
+  const isPossible = end <= block.length && end > at + headerBytes && kind > 0 && kind <= kinds.last
+  return isPossible ? foundAt(block, at, end) : undefined
+}
+
+/** Where a sound fragment begins after `at`; the end of the block, if none does. */
+function nextSoundAt(block: Uint8Array, at: number): number {
+  for (let next = at + 1; hasMore(block, next); next++) {
+    if (claimedAt(block, next) !== undefined && fragmentAt(block, next) !== undefined) return next
+  }
+  return block.length
+}
+
+/** Puts fragments together to records. */
+class Reassembly {
+  readonly #onRecord: (bytes: Uint8Array | undefined) => void
+  #pieces: Uint8Array[] = []
+  /** Something was passed over since the last record. */
+  #isBroken = false
+
+  constructor(onRecord: (bytes: Uint8Array | undefined) => void) {
+    this.#onRecord = onRecord
+  }
+
+  add(fragment: Fragment | undefined): void {
+    const isWithin = this.#pieces.length > 0
+    if (fragment === undefined || fragment.isFirst === isWithin) {
+      this.#pieces = []
+      this.#isBroken = true
+    }
+    if (fragment === undefined || (!fragment.isFirst && this.#pieces.length === 0)) return
+    this.#tellBroken()
+    this.#pieces.push(Uint8Array.from(fragment.bytes))
+    if (!fragment.isLast) return
+    this.#onRecord(Buffer.concat(this.#pieces))
+    this.#pieces = []
+  }
+
+  /** What is broken at the end of the newest journal was never whole, as far as anybody can tell here. */
+  end(isNewest: boolean): void {
+    if (this.#pieces.length > 0) this.#isBroken = true
+    if (!isNewest) this.#tellBroken()
+  }
+
+  #tellBroken(): void {
+    if (this.#isBroken) this.#onRecord(undefined)
+    this.#isBroken = false
+  }
+}
+
 /** What is shorter than a header at the end of a whole block is filled with zeros. */
 function hasMore(block: Uint8Array, at: number): boolean {
   return at < block.length && blockBytes - at >= headerBytes
@@ -88,6 +164,10 @@ function fragmentAt(block: Uint8Array, at: number): Found | undefined {
   if (end > block.length || masked(crc32c(block.subarray(at + 6, end))) !== crcAt(block, at)) {
     return undefined
   }
+  return foundAt(block, at, end)
+}
+
+function foundAt(block: Uint8Array, at: number, end: number): Found {
   const kind = block[at + 6]
   const isFirst = kind === kinds.full || kind === kinds.first
   const isLast = kind === kinds.full || kind === kinds.last
@@ -104,7 +184,8 @@ function crcAt(block: Uint8Array, at: number): number {
   return (a | (b << 8) | (c << 16) | (d << 24)) >>> 0
 }
 
-/** Whether the checksum at `at` was taken over another length than it says there. */
-function hasOtherLength(block: Uint8Array, at: number): boolean {
-  return hasPrefixOf(block.subarray(at + 6), crcAt(block, at))
+/** The fragment at `at` when its checksum was taken over another length than it says there. */
+function soundByOtherLength(block: Uint8Array, at: number): Found | undefined {
+  const length = prefixOf(block.subarray(at + 6), crcAt(block, at))
+  return length === undefined ? undefined : foundAt(block, at, at + 6 + length)
 }

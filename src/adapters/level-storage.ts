@@ -10,8 +10,9 @@ import { assert } from '../base/assert.ts'
 import { compareBytes } from '../base/bytes.ts'
 import type { StoreError } from '../base/errors.ts'
 import { closedError, openError, readError, rootlessError, writeError } from './level-errors.ts'
-import { checkTables, type CheckProgress } from './level-tables.ts'
-import type { KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
+import { damageBefore, keepDamaged } from './level-salvage.ts'
+import { checkTables, damagedJournals, type CheckProgress } from './level-tables.ts'
+import type { JournalDamage, KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
 
 type Level = ClassicLevel<Uint8Array, Uint8Array>
 type Rows = Iterator<Level, Uint8Array, Uint8Array>
@@ -27,6 +28,8 @@ export interface LevelOptions {
   readonly compresses?: boolean
   /** Reads all of the store first and refuses it when a checksum does not match. Absent: it does. */
   readonly checkTables?: boolean
+  /** Where all of the store is not read first: what is damaged in its journals is told as `damage`. Absent: it is not. */
+  readonly tellsDamage?: boolean
   /** How far that is, after each table. */
   readonly onCheckProgress?: (progress: CheckProgress) => void
 }
@@ -61,6 +64,7 @@ export async function openLevelStore(
   if (options.checkTables !== false) {
     await checkTables(path, onCheckProgress === undefined ? {} : { onProgress: onCheckProgress })
   }
+  const damage = options.tellsDamage === true ? await journalDamage(path) : undefined
   const level: Level = new ClassicLevel(path, { keyEncoding: 'view', valueEncoding: 'view' })
   try {
     await level.open({
@@ -75,7 +79,17 @@ export async function openLevelStore(
   } catch (error) {
     throw openError(path, error)
   }
-  return new LevelStore(path, level)
+  return new LevelStore(path, level, damage)
+}
+
+/** What LevelDB is about to pass over, or has, and nobody has put back. */
+async function journalDamage(path: string): Promise<JournalDamage | undefined> {
+  const before = await damageBefore(path)
+  if (before !== undefined) return before
+  const damaged = await damagedJournals(path)
+  if (damaged === undefined) return undefined
+  await keepDamaged(path, damaged)
+  return damageBefore(path)
 }
 
 /**
@@ -88,15 +102,17 @@ async function hasLostItsRoot(path: string): Promise<boolean> {
 }
 
 class LevelStore implements OrderedStore {
+  readonly damage: JournalDamage | undefined
   readonly #path: string
   readonly #level: Level
   #isWriting = false
   #isClosed = false
   #fence: StoreError | undefined
 
-  constructor(path: string, level: Level) {
+  constructor(path: string, level: Level, damage: JournalDamage | undefined) {
     this.#path = path
     this.#level = level
+    this.damage = damage
   }
 
   getSync(key: Uint8Array): Uint8Array | undefined {

@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { StoreError } from '../base/errors.ts'
 import { closedError, damageError, openError, readError } from './level-errors.ts'
 import { readJournal } from './level-journal.ts'
+import type { DamagedJournals } from './level-salvage.ts'
 import { ManifestReader, type Version } from './level-manifest.ts'
 import { checkTable, type Damage } from './level-table.ts'
 import { Pace, PacedFile } from './paced-file.ts'
@@ -59,6 +60,19 @@ export async function scrub(path: string, options: ScrubOptions): Promise<CheckP
   } catch (error) {
     if (error instanceof StoreError) throw error
     throw options.signal?.aborted === true ? closedError(path) : readError(path, error)
+  }
+}
+
+/**
+ * Reads the manifest and the journals of a folder before LevelDB does, which passes over what is damaged
+ * there and forgets it: some milliseconds, since a journal is as long as a write buffer. Rejects with `corrupt`
+ * for a manifest that is damaged, or a journal that is missing. Gives the journals with damage, and all newer ones.
+ */
+export async function damagedJournals(path: string): Promise<DamagedJournals | undefined> {
+  try {
+    return await new FolderCheck(path, new Pace({}), {}).damagedJournals()
+  } catch (error) {
+    throw error instanceof StoreError ? error : openError(path, error)
   }
 }
 
@@ -114,7 +128,35 @@ class FolderCheck {
     return version
   }
 
-  async #checkLogs({ log, previousLog }: Version): Promise<void> {
+  async damagedJournals(): Promise<DamagedJournals | undefined> {
+    const version = await this.#readVersion()
+    if (version === undefined) return undefined
+    const logs = await this.#logs(version)
+    let what: string | undefined
+    let names: string[] = []
+    let hasNewer = false
+    for (const [index, { name }] of logs.entries()) {
+      const { records, damage } = await this.#readLog(name, hasNewer)
+      hasNewer = hasNewer || records > 0
+      if (damage === undefined) continue
+      what = `${name} at byte ${damage.offset}: ${damage.what}`
+      names = logs.slice(0, index + 1).map((log) => log.name)
+    }
+    return what === undefined ? undefined : { what, names: names.toReversed() }
+  }
+
+  async #checkLogs(version: Version): Promise<void> {
+    // The newest first: once it holds something, the ones before it were complete.
+    let hasNewer = false
+    for (const { name } of await this.#logs(version)) {
+      const { records, damage } = await this.#readLog(name, hasNewer)
+      this.#refuse(name, damage)
+      hasNewer = hasNewer || records > 0
+    }
+  }
+
+  /** Those that LevelDB will read, the newest first. */
+  async #logs({ log, previousLog }: Version): Promise<readonly { readonly name: string }[]> {
     const logs = (await readdir(this.#path))
       .map((name) => ({ name, number: Number(/^(\d+)\.log$/.exec(name)?.[1]) }))
       .filter(({ number }) => number >= log || (number === previousLog && number > 0))
@@ -124,21 +166,17 @@ class FolderCheck {
     if (isMissing && (await this.#readVersion())?.log === log) {
       this.#refuse(fileName(log, 'log'), { offset: 0, what: 'it is missing' })
     }
-    // The newest first: once it holds something, the ones before it were complete.
-    let hasNewer = false
-    for (const { name } of logs) hasNewer = (await this.#checkLog(name, hasNewer)) || hasNewer
+    return logs
   }
 
-  /** Whether the log holds anything. */
-  async #checkLog(name: string, hasNewer: boolean): Promise<boolean> {
+  async #readLog(
+    name: string,
+    hasNewer: boolean,
+  ): Promise<{ readonly records: number; readonly damage: Damage | undefined }> {
     const journal = await this.#withFile(name, (file) => readJournal(file))
-    if (journal === undefined) return false
-    const { records, tornAt, damage } = journal
-    this.#refuse(name, damage)
-    if (tornAt !== undefined && hasNewer) {
-      this.#refuse(name, { offset: tornAt, what: 'its end is torn, and a newer log goes on' })
-    }
-    return records > 0
+    const { records = 0, tornAt, damage } = journal ?? {}
+    if (damage !== undefined || tornAt === undefined || !hasNewer) return { records, damage }
+    return { records, damage: { offset: tornAt, what: 'its end is torn, and a newer log goes on' } }
   }
 
   async #checkTable(number: number, size: number): Promise<void> {

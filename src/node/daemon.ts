@@ -149,7 +149,10 @@ export class Daemon {
       // The log says itself what it has lost, position by position; the data cannot. It keeps what is
       // read again itself, as flushes, and needs less of a cache.
       openLog: (path) =>
-        openLevelStore(path, { checkTables: false, blockCacheBytes: logCacheBytes, openTablesMax }),
+        openLevelStore(path, {
+          ...{ checkTables: false, tellsDamage: true },
+          ...{ blockCacheBytes: logCacheBytes, openTablesMax },
+        }),
       // Uncompressed blocks are read where the system has them, and need no cache.
       open: (path) =>
         openLevelStore(path, {
@@ -384,6 +387,9 @@ function tellingOperator(trace: Trace, logger: Logger): Trace {
       trace.emit(event)
       // A start that reads all of a long log takes a while: whoever waits for it sees how far it is.
       if (event.kind === 'folding') logger.info(fieldsOf(event), 'reading the log')
+      if (event.kind === 'log-damage') {
+        logger.error(fieldsOf(event), 'log/ was found damaged: see "A damaged log" in operating.md')
+      }
       if (event.kind === 'false-claim') {
         logger.error(fieldsOf(event), 'a false claim: a peer refuses what this log refutes')
       }

@@ -26,7 +26,22 @@ export interface KeyValue {
   readonly value: Uint8Array
 }
 
+/**
+ * What is left of batches that were durable, where a store was found damaged as it was opened, and may
+ * have passed over some of them. Whoever knows what values look like puts back what is sound.
+ */
+export interface JournalDamage {
+  /** Which files, where and how, in words. */
+  readonly what: string
+  /** From a place before the damage to the end, in order. Undefined: one or more that cannot be made out. */
+  readonly batches: readonly (readonly Put[] | undefined)[]
+  /** What was to be put back is durable: the damage is not told of again. Until then every open tells it. */
+  done(): Promise<void>
+}
+
 export interface OrderedStore {
+  /** Absent: nothing of that kind was found. Nothing vouches for the bytes in it. */
+  readonly damage?: JournalDamage | undefined
   /** The value as it was last written, by a write that has resolved or is under way. */
   getSync(key: Uint8Array): Uint8Array | undefined
   /**

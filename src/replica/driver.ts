@@ -36,6 +36,7 @@ import type {
   Submission,
 } from './local-replica.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
+import { figuresOf } from './log-mending.ts'
 import { openMeta } from './log-recovery.ts'
 import { LogStore } from './log-store.ts'
 import type { PeerClocks } from './peer-clocks.ts'
@@ -114,7 +115,7 @@ export class Driver implements LocalReplica {
     const { flushBytesMax, carryAfterFlushes, leaseMs } = limits
     const own = { node, cluster, clock, random, trace, flushBytesMax, carryAfterFlushes, leaseMs }
     // Whose the folder is comes first: of somebody else's nothing is believed, nor put aside.
-    const meta = await openMeta(ports.log, own, random)
+    const meta = await openMeta(ports.log, own, random, trace)
     const data = await DataStore.open(ports.data, { clock, trace, limits })
     const log = await LogStore.open(ports.log, own, new SettledRows(data), meta)
     return new Driver(ports, options, log, data)
@@ -361,6 +362,7 @@ export class Driver implements LocalReplica {
       grantedGroups: this.#keeper.leases.grantedGroups,
       ...this.#peers.clocks.status({ wall: clock.wallMicros(), now: clock.monotonicMs() }),
       remembersPeers: this.#log.memory.isWhole,
+      ...figuresOf(this.#log.damages),
       falseClaims: this.#refusals.falseClaims,
       failure: this.#failure?.message,
       peers: this.#peers.list(),

@@ -38,6 +38,13 @@ export interface LogMeta extends Identity {
   readonly longestLeaseMs: number
 }
 
+/** Who opens a log, and how long the leases last that it gives from now on, milliseconds. */
+export interface Owner {
+  readonly cluster: ClusterId
+  readonly node: NodeId
+  readonly leaseMs: number
+}
+
 export function encodeMeta(meta: LogMeta): Uint8Array {
   const { storeId, incarnation, cluster, node, firstFlush, previousCrc, longestLeaseMs } = meta
   const place = [firstFlush, previousCrc, longestLeaseMs]
@@ -62,6 +69,16 @@ export function decodeMeta(bytes: Uint8Array): LogMeta {
   const isPlaced = isNumber(firstFlush) && isNumber(previousCrc) && isNumber(longestLeaseMs)
   if (!isOwned || !isNumber(incarnation) || !isPlaced || !isNodeId(node)) throw notWhole()
   return { storeId, incarnation, cluster, node, firstFlush, previousCrc, longestLeaseMs }
+}
+
+/** The same, and undefined for whatever is no such record, or damaged. */
+export function metaOf(bytes: Uint8Array): LogMeta | undefined {
+  try {
+    return decodeMeta(bytes)
+  } catch (error) {
+    if (error instanceof StoreError) return undefined
+    throw error
+  }
 }
 
 /** Another record has no number there: it came to the place of this one. */

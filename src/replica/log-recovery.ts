@@ -8,7 +8,7 @@
  * say what that is, so that damage there costs the positions that are read. A missing tail cannot be seen here: peers know it by the flush number.
  */
 import { equalBytes } from '../base/bytes.ts'
-import { storeId, type ClusterId, type NodeId } from '../base/ids.ts'
+import { storeId } from '../base/ids.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
 import type { KeyValue, OrderedStore } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
@@ -23,28 +23,31 @@ import {
 } from './flush.ts'
 import type { FlushLedger } from './flush-ledger.ts'
 import type { LogIndex } from './log-index.ts'
-import { checkOwner, decodeMeta, encodeMeta, metaKey, type LogMeta } from './log-meta.ts'
+import {
+  checkOwner,
+  decodeMeta,
+  encodeMeta,
+  metaKey,
+  type LogMeta,
+  type Owner,
+} from './log-meta.ts'
+import { mendLog } from './log-mending.ts'
 import { decodeMemory, encodeMemory, memoryKey, type Remembered } from './peer-memory.ts'
 import { getChecked, scanRows } from './read-store.ts'
 import type { FlushMark } from './settled.ts'
 
-export interface Owner {
-  readonly cluster: ClusterId
-  readonly node: NodeId
-  /** How long the leases last that it gives from now on. */
-  readonly leaseMs: number
-}
-
 /**
  * The folder's record with the incarnation raised, durably, before anything else is done: a number
  * drawn in this incarnation can never have been drawn before. Nothing is written to a folder of
- * somebody else.
+ * somebody else. A journal that was damaged is mended first.
  */
 export async function openMeta(
   store: OrderedStore,
   owner: Owner,
   random: Random,
+  trace: Trace,
 ): Promise<LogMeta> {
+  await mendLog(store, owner, trace)
   const bytes = getChecked(store, metaKey)
   if (bytes === 'damaged') throw corruptLog('the record of its identity cannot be read')
   if (bytes === undefined) await refuseOrphans(store)

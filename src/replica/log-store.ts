@@ -25,6 +25,7 @@ import { bytesOf, gathering, hasRoom, type Gathering } from './gathering.ts'
 import { LogIndex, type PositionHeader } from './log-index.ts'
 import type { Identity, LogMeta } from './log-meta.ts'
 import { openMeta, readMemory, recoverFlushes, settledEnd } from './log-recovery.ts'
+import { tellDamages, type LogDamage } from './log-mending.ts'
 import { LogSettling, type Settled } from './log-settling.ts'
 import { PeerMemory } from './peer-memory.ts'
 import { nothingSettled, type FlushMark, type Place, type SettledPositions } from './settled.ts'
@@ -56,6 +57,7 @@ interface Opened {
   readonly settling: LogSettling
   readonly end: FlushMark
   readonly memory: PeerMemory
+  readonly damages: readonly LogDamage[]
 }
 
 export class LogStore {
@@ -65,6 +67,8 @@ export class LogStore {
   readonly longestLeaseMs: number
   /** Who votes with which store. */
   readonly memory: PeerMemory
+  /** What it was found to have lost, at this start or an earlier one. */
+  readonly damages: readonly LogDamage[]
   /** A write failed: nothing more is answered, and the node must stop. Called once. */
   onFailure: (reason: Error) => void = () => undefined
   /** Drawn when it was opened. */
@@ -104,7 +108,7 @@ export class LogStore {
     claimed?: LogMeta,
   ): Promise<LogStore> {
     const { random, trace, carryAfterFlushes } = options
-    const meta = claimed ?? (await openMeta(store, options, random))
+    const meta = claimed ?? (await openMeta(store, options, random, trace))
     const from = settledEnd(store, meta, rows.mark())
     const index = new LogIndex(rows)
     const ledger = new FlushLedger(meta.firstFlush, from.number)
@@ -113,7 +117,8 @@ export class LogStore {
     const { storeId, incarnation, cluster, node, longestLeaseMs } = meta
     const identity = { storeId, incarnation, cluster, node }
     const memory = new PeerMemory(readMemory(store, end.number))
-    const found = { identity, longestLeaseMs, index, ledger, settling, end, memory }
+    const damages = tellDamages(store, trace)
+    const found = { identity, longestLeaseMs, index, ledger, settling, end, memory, damages }
     return new LogStore(store, options, found)
   }
 
@@ -121,6 +126,7 @@ export class LogStore {
     this.identity = opened.identity
     this.longestLeaseMs = opened.longestLeaseMs
     this.memory = opened.memory
+    this.damages = opened.damages
     this.run = options.random.int(1, runsMax)
     this.openedFlush = opened.end.number
     this.#store = store

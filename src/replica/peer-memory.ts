@@ -18,8 +18,16 @@ const crcBytes = 4
 
 export type Remembered = RememberedStore
 
+/** Stands in the place of a memory that may be older than what was in it: it reads as damaged. */
+export function encodeLostMemory(): Uint8Array {
+  return withCrc(pack(['lost']))
+}
+
 export function encodeMemory(list: readonly Remembered[]): Uint8Array {
-  const packed = pack([memoryFormat, ...list.map(rowOf)])
+  return withCrc(pack([memoryFormat, ...list.map(rowOf)]))
+}
+
+function withCrc(packed: Uint8Array): Uint8Array {
   const bytes = Buffer.allocUnsafe(crcBytes + packed.length)
   bytes.writeUInt32BE(crc32(packed))
   bytes.set(packed, crcBytes)

@@ -27,6 +27,10 @@ export interface ReplicaStatus {
   readonly areClocksAwaited: boolean
   /** False: the log has lost who votes with which store; nobody is let in before a majority has told it. */
   readonly remembersPeers: boolean
+  /** How often `log/` was found damaged; flushes lost with that; where each was, in words. */
+  readonly logDamages: number
+  readonly lostFlushes: number
+  readonly logDamage: readonly string[]
   /** Refusals of peers that this node's own log refutes. */
   readonly falseClaims: number
   readonly failure: string | undefined

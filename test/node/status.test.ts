@@ -21,6 +21,7 @@ function partsWith(clock: Partial<ClockStatus>): StatusParts {
       ...{ storeId: 's', incarnation: 1, durableFlush: 0, settledFlush: 0, groupsInMemory: 0 },
       ...{ requests: 0, overlayBytes: 0, lackingGroups: 0, openSnapshots: 0 },
       ...{ leasedGroups: 0, grantedGroups: 0, remembersPeers: true, falseClaims: 0 },
+      ...{ logDamages: 0, lostFlushes: 0, logDamage: [] },
       ...{ clockLeadMs: 0, clockLagMs: 0, isClockAhead: false, isClockBehind: false },
       ...{ areClocksAwaited: false, ...clock },
       ...{ failure: undefined, peers: [] },

@@ -1,0 +1,99 @@
+/**
+ * What is left of a damaged journal. LevelDB passes over a record that does not match its checksum, over the rest of
+ * its block, and moves what it has read into a table; afterwards nothing tells of it. So before it opens the
+ * folder, the journals are copied beside it, and whoever owns the store is told of all that can be made out there.
+ *
+ * The copies are told of at each open until their owner has said that all of it is put back: a crash in
+ * between loses nothing. They stay for inspection until there is other damage.
+ */
+import { copyFile, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import type { JournalDamage, Put } from '../ports/storage.ts'
+import { Cursor } from './level-format.ts'
+import { salvageJournal } from './level-journal.ts'
+import { Pace, PacedFile } from './paced-file.ts'
+
+/** Which journals are damaged or newer than one that is, the oldest first. */
+export interface DamagedJournals {
+  /** Of the first one: where and how. */
+  readonly what: string
+  readonly names: readonly string[]
+}
+
+/** Says what was found, until that is put back. */
+const pendingName = 'pending'
+const mendedName = 'mended'
+const batchHeaderBytes = 12
+const tags = { deletion: 0, value: 1 } as const
+
+/** What an earlier open found, and nobody has put back. */
+export async function damageBefore(path: string): Promise<JournalDamage | undefined> {
+  const aside = asideOf(path)
+  const what = await readFile(join(aside, pendingName), 'utf8').catch(() => undefined)
+  if (what === undefined) return undefined
+  const names = (await readdir(aside)).filter((name) => name.endsWith('.log')).toSorted()
+  const pace = new Pace({})
+  const batches: (readonly Put[] | undefined)[] = []
+  for (const name of names) {
+    const file = await PacedFile.open(join(aside, name), pace)
+    if (file === undefined) continue
+    try {
+      await salvageJournal(file, name === names.at(-1), (bytes) => {
+        batches.push(bytes && putsOf(bytes))
+      })
+    } finally {
+      await file.close()
+    }
+  }
+  return { what, batches, done: () => rename(join(aside, pendingName), join(aside, mendedName)) }
+}
+
+/** Keeps the journals of a store that is about to be opened. */
+export async function keepDamaged(path: string, { what, names }: DamagedJournals): Promise<void> {
+  const aside = asideOf(path)
+  await rm(aside, { recursive: true, force: true })
+  await mkdir(aside)
+  for (const name of names) {
+    await copyFile(join(path, name), join(aside, name))
+    await synced(join(aside, name))
+  }
+  const note = await open(join(aside, pendingName), 'wx')
+  try {
+    await note.writeFile(what)
+    await note.sync()
+  } finally {
+    await note.close()
+  }
+  await synced(aside)
+  await synced(dirname(path))
+}
+
+function asideOf(path: string): string {
+  return join(dirname(path), `${basename(path)}.damaged`)
+}
+
+async function synced(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** A batch: sequence 8, count 4, then kind, key and value of each put. Undefined where it is no such thing, to the byte. */
+function putsOf(bytes: Uint8Array): readonly Put[] | undefined {
+  if (bytes.length < batchHeaderBytes) return undefined
+  const count = new DataView(bytes.buffer, bytes.byteOffset).getUint32(8, true)
+  const cursor = new Cursor(bytes.subarray(batchHeaderBytes))
+  const puts: Put[] = []
+  while (!cursor.isAtEnd && puts.length <= count) {
+    const tag = cursor.bytes(1)?.[0]
+    const key = cursor.string()
+    if (key === undefined || (tag !== tags.value && tag !== tags.deletion)) return undefined
+    const value = tag === tags.value ? cursor.string() : undefined
+    if (tag === tags.value && value === undefined) return undefined
+    puts.push(value === undefined ? { key } : { key, value })
+  }
+  return puts.length === count && cursor.isAtEnd ? puts : undefined
+}

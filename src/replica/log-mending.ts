@@ -1,0 +1,197 @@
+/**
+ * What becomes of a log whose journal was damaged while nobody looked. The store passes over batches then, and
+ * what it shows may be older than what was durable, without a gap: a promise gone, a memory of peers of
+ * yesterday. What is left of the batches is put back as far as its own checksums vouch for it.
+ *
+ * LOG-13  A log whose journal was damaged is used only where a flush after each batch that cannot be made out tells by
+ *         its number what is missing; a memory of peers that may be older than such a batch counts as lost.
+ */
+import { assert } from '../base/assert.ts'
+import { bufferOf, crc32, latin1 } from '../base/bytes.ts'
+import { pack, unpack } from '../base/pack.ts'
+import type { JournalDamage, OrderedStore, Put } from '../ports/storage.ts'
+import type { Trace } from '../ports/trace.ts'
+import { corruptLog } from './damage.ts'
+import { decodeFlush, flushKey } from './flush.ts'
+import { checkOwner, metaKey, metaOf, type Owner } from './log-meta.ts'
+import { decodeMemory, encodeLostMemory, memoryKey } from './peer-memory.ts'
+import { getChecked } from './read-store.ts'
+
+/** What a log was once found to have lost, as it is kept in it. */
+export interface LogDamage {
+  /** Which files, where and how. */
+  readonly what: string
+  /** Flushes that nobody can read any more; what they held stands in the rows, or the log is not used. */
+  readonly lostFlushes: readonly number[]
+  /** Who votes with which store has to be told by others. */
+  readonly isMemoryLost: boolean
+}
+
+const damagesKey: Uint8Array = Buffer.from('damages')
+/** A word, so that a record which came to the place of another is not taken for it. */
+const damagesFormat = 'damages 1'
+const crcBytes = 4
+/** The last ones are kept. */
+const damagesMax = 20
+/** Of one damage so many are named. */
+const lostFlushesMax = 1000
+
+/**
+ * Before anything else is read of the log. Rejects with `corrupt` where it must not be used, with `invalid` where it
+ * is somebody else's: nothing is written to it then.
+ */
+export async function mendLog(store: OrderedStore, owner: Owner, trace: Trace): Promise<void> {
+  const { damage } = store
+  if (damage === undefined) return
+  const { what } = damage
+  const left = sift(damage)
+  for (const meta of [getChecked(store, metaKey), left.puts.get(latin1(metaKey))?.value]) {
+    const known = meta === undefined || meta === 'damaged' ? undefined : metaOf(meta)
+    if (known !== undefined) checkOwner(known, owner.cluster, owner.node)
+  }
+  if (left.mayEndEarly) {
+    throw corruptLog(`${what}; what cannot be read there may have been its last flush`)
+  }
+  const lostFlushes = left.afterGaps.flatMap((number) => missingBefore(store, left.puts, number))
+  const { isMemoryOld: isMemoryLost } = left
+  if (isMemoryLost) left.puts.set(latin1(memoryKey), lostMemory)
+  const found = { what, lostFlushes: lostFlushes.slice(0, lostFlushesMax), isMemoryLost }
+  const damages = [...(readDamages(store) ?? []), found].slice(-damagesMax)
+  const isOld = isMemoryLost && left.puts.get(latin1(memoryKey)) !== lostMemory
+  assert(!isOld && !left.mayEndEarly, 'LOG-13: a log is used that may be older than it was')
+  await store.write([...left.puts.values(), { key: damagesKey, value: encodeDamages(damages) }])
+  await damage.done()
+  trace.mark('a damaged journal mended')
+  if (isMemoryLost) trace.mark('a memory of peers lost with the journal')
+  if (lostFlushes.length > 0) trace.mark('a flush lost with the journal')
+}
+
+const lostMemory: Put = { key: memoryKey, value: encodeLostMemory() }
+
+/** What was made out of a journal. */
+interface Left {
+  /** What is to be put back, by key: the newest of each. */
+  readonly puts: Map<string, Put>
+  /** The flushes that come next after something that cannot be made out. */
+  readonly afterGaps: readonly number[]
+  /** No flush comes after something that cannot be made out. */
+  readonly mayEndEarly: boolean
+  /** No memory of peers does. */
+  readonly isMemoryOld: boolean
+}
+
+function sift({ batches }: JournalDamage): Left {
+  const puts = new Map<string, Put>()
+  const afterGaps: number[] = []
+  let [mayEndEarly, isMemoryOld, isAfterGap] = [false, false, false]
+  for (const batch of batches) {
+    const known = batch?.map(madeOut)
+    let flush: number | undefined
+    let hasMemory = false
+    for (const one of known ?? []) {
+      if (one === undefined) continue
+      puts.set(latin1(one.put.key), one.put)
+      flush ??= one.flush
+      hasMemory ||= one.put.key === memoryKey
+    }
+    const isWhole = known !== undefined && !known.includes(undefined)
+    // A batch has one flush at most.
+    if (flush !== undefined && isAfterGap) afterGaps.push(flush)
+    if (flush !== undefined) [mayEndEarly, isAfterGap] = [false, false]
+    else if (!isWhole) [mayEndEarly, isAfterGap] = [true, true]
+    if (hasMemory) isMemoryOld = false
+    else if (!isWhole) isMemoryOld = true
+  }
+  return { puts, afterGaps, mayEndEarly, isMemoryOld }
+}
+
+/** Where the value belongs, by what it is: its key may be what is damaged. */
+function madeOut({ value }: Put): { readonly put: Put; readonly flush?: number } | undefined {
+  if (value === undefined) return undefined
+  const flush = decodeFlush(value)?.number
+  if (flush !== undefined) return { put: { key: flushKey(flush), value }, flush }
+  const key = keyOf(value)
+  return key && { put: { key, value } }
+}
+
+function keyOf(value: Uint8Array): Uint8Array | undefined {
+  if (metaOf(value) !== undefined) return metaKey
+  if (decodeDamages(value) !== undefined) return damagesKey
+  return decodeMemory(value) === undefined && !isLostMemory(value) ? undefined : memoryKey
+}
+
+function isLostMemory(value: Uint8Array): boolean {
+  return bufferOf(value).equals(lostMemory.value ?? new Uint8Array())
+}
+
+/** Flushes right before this one that are neither in the store nor put back. */
+function missingBefore(
+  store: OrderedStore,
+  puts: ReadonlyMap<string, Put>,
+  number: number,
+): readonly number[] {
+  const missing: number[] = []
+  for (let before = number - 1; before > 0; before--) {
+    const key = flushKey(before)
+    if (puts.has(latin1(key)) || getChecked(store, key) !== undefined) break
+    missing.unshift(before)
+  }
+  return missing
+}
+
+/** The same, told to whoever watches the node. */
+export function tellDamages(store: OrderedStore, trace: Trace): readonly LogDamage[] {
+  const unreadable = { what: 'what was damaged before', lostFlushes: [], isMemoryLost: false }
+  const damages = readDamages(store) ?? [unreadable]
+  for (const { what, lostFlushes, isMemoryLost } of damages) {
+    trace.emit({ kind: 'log-damage', what, lostFlushes: lostFlushes.length, isMemoryLost })
+  }
+  return damages
+}
+
+/** For status. */
+export function figuresOf(damages: readonly LogDamage[]): {
+  readonly logDamages: number
+  readonly lostFlushes: number
+  readonly logDamage: readonly string[]
+} {
+  const lostFlushes = damages.reduce((sum, one) => sum + one.lostFlushes.length, 0)
+  return {
+    logDamages: damages.length,
+    lostFlushes,
+    logDamage: damages.map(({ what }) => what),
+  }
+}
+
+/** What this log was once found to have lost; undefined where that cannot be read. */
+export function readDamages(store: OrderedStore): readonly LogDamage[] | undefined {
+  const bytes = getChecked(store, damagesKey)
+  if (bytes === undefined) return []
+  return bytes === 'damaged' ? undefined : decodeDamages(bytes)
+}
+
+function encodeDamages(damages: readonly LogDamage[]): Uint8Array {
+  const rows = damages.map(({ what, lostFlushes, isMemoryLost }) => [
+    what,
+    isMemoryLost,
+    ...lostFlushes,
+  ])
+  const packed = pack([damagesFormat, ...rows])
+  const bytes = Buffer.allocUnsafe(crcBytes + packed.length)
+  bytes.writeUInt32BE(crc32(packed))
+  bytes.set(packed, crcBytes)
+  return bytes
+}
+
+function decodeDamages(bytes: Uint8Array): readonly LogDamage[] | undefined {
+  if (bytes.length <= crcBytes) return undefined
+  const packed = bytes.subarray(crcBytes)
+  if (bufferOf(bytes).readUInt32BE() !== crc32(packed)) return undefined
+  const fields = unpack(packed)
+  if (!Array.isArray(fields) || fields[0] !== damagesFormat) return undefined
+  return fields.slice(1).flatMap((row: unknown): LogDamage[] => {
+    const [what, isMemoryLost, ...lost]: unknown[] = Array.isArray(row) ? row : []
+    if (typeof what !== 'string' || typeof isMemoryLost !== 'boolean') return []
+    return [{ what, isMemoryLost, lostFlushes: lost.filter((one) => typeof one === 'number') }]
+  })
+}
