@@ -16,6 +16,7 @@ import type { Message, PeerFrame } from '../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../src/wire/peer-codec.ts'
 import { Atlas } from './atlas.ts'
 import { Judge } from './checkers/judge.ts'
+import { checkMended } from './checkers/journal-checker.ts'
 import { Referee } from './checkers/referee.ts'
 import { Coverage } from './coverage.ts'
 import { aroundNodes, outgoing, setsOf } from './endpoints.ts'
@@ -74,6 +75,7 @@ export interface ClusterParts<P extends Program, ClientFrame> {
     name: string,
     priorities: Priorities,
     onDurable: (puts: readonly Put[], isWhole: boolean) => void,
+    keepsJournal?: boolean,
   ): HostDisk
   killClient(client: string, downMicros: number): void
   pauseClient(client: string, lengthMicros: number): void
@@ -357,8 +359,12 @@ export class Cluster<P extends Program, ClientFrame> {
     const { limits, skews } = options
     const ofSet = this.placement.nodesOf(this.placement.setOfNode(name))
     const before = ofSet.slice(0, ofSet.indexOf(name))
-    const log = makeDisk(world, `${name} log`, this.#priorities, (puts, isWhole) =>
-      judge.onLogDurable(name, puts, isWhole),
+    const log = makeDisk(
+      world,
+      `${name} log`,
+      this.#priorities,
+      (puts, isWhole) => judge.onLogDurable(name, puts, isWhole),
+      true,
     )
     const data = makeDisk(world, `${name} data`, this.#priorities, (puts) =>
       judge.onDataDurable(name, puts),
@@ -393,6 +399,7 @@ export class Cluster<P extends Program, ClientFrame> {
       },
       onStart: () => judge.onStart(name),
       onOpen: () => {
+        checkMended(name, log.disk, this.referee)
         if (this.atlas.isSound(name) && !this.atlas.hasHurtData(name)) judge.onOpen(name)
       },
       onTrace: (event) => {

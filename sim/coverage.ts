@@ -49,6 +49,10 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   'torn-write': ['torn-write'],
   'bit-rot': ['bit-rot log', 'bit-rot data'],
   'rot-in-outage': ['rot-in-outage log'],
+  'journal-rot': [
+    ...['journal-rot', 'a damaged journal mended', 'a flush lost with the journal'],
+    'a memory of peers lost with the journal',
+  ],
   'misdirected-write': ['misdirected-write log', 'misdirected-write data'],
   'stale-disk': ['stale-disk both', 'stale-disk data'],
   'empty-disk': ['empty-disk both', 'empty-disk data'],

@@ -6,7 +6,8 @@
 import { assert } from '../src/base/assert.ts'
 import { compareText, fromLatin1, latin1 } from '../src/base/bytes.ts'
 import { StoreError } from '../src/base/errors.ts'
-import type { KeyValue, OrderedStore, Put, Range } from '../src/ports/storage.ts'
+import type { JournalDamage, KeyValue, OrderedStore, Put, Range } from '../src/ports/storage.ts'
+import { DiskJournal, type JournalRot } from './disk-journal.ts'
 import { OrderedMap, type KeyRange } from './ordered-map.ts'
 import type { Work } from './turn-costs.ts'
 
@@ -39,6 +40,8 @@ export interface DiskOptions {
    * `isWhole`: that is what was written; else a crash cut a value short.
    */
   readonly onDurable?: (puts: readonly Put[], isWhole: boolean) => void
+  /** The last batches are kept as a journal, which may rot. */
+  readonly keepsJournal?: boolean
 }
 
 /** A put in memory of the disk's own, which nobody changes. */
@@ -59,6 +62,9 @@ type Doubtful = Pick<PendingWrite, 'puts'>
 export class SimDisk {
   readonly #options: DiskOptions
   readonly #durable = new OrderedMap<Uint8Array>()
+  readonly #journal: DiskJournal | undefined
+  /** As it was when its journal rotted. */
+  #undamaged: DiskImage | undefined
   #open: OpenDisk | undefined
   #nextFault: WriteFault = 'none'
   /** What every write meets. */
@@ -66,12 +72,13 @@ export class SimDisk {
 
   constructor(options: DiskOptions) {
     this.#options = options
+    if (options.keepsJournal === true) this.#journal = new DiskJournal(this.#durable)
   }
 
   /** The store as a process that starts now finds it. */
   open(): OrderedStore {
     assert(this.#open === undefined, 'disk: opened by two processes')
-    this.#open = new OpenDisk(this)
+    this.#open = new OpenDisk(this, this.#journal?.open())
     return this.#open
   }
 
@@ -134,6 +141,21 @@ export class SimDisk {
     return true
   }
 
+  /** Its journal rots, which the next process sees; not while one has it open. False: there is none, or it is rotten. */
+  rot(rot: JournalRot): boolean {
+    assert(this.#open === undefined, 'disk: a process has its journal in memory')
+    if (this.#journal?.damage(rot) !== true) return false
+    this.#undamaged = this.image()
+    return true
+  }
+
+  /** As it was when its journal rotted, once; undefined when it did not since. */
+  takeUndamaged(): DiskImage | undefined {
+    const image = this.#undamaged
+    this.#undamaged = undefined
+    return image
+  }
+
   image(): DiskImage {
     return new Map(this.#durable.entries())
   }
@@ -142,6 +164,8 @@ export class SimDisk {
   restore(image: DiskImage): void {
     assert(this.#open === undefined, 'disk: exchanged under a living process')
     this.#durable.clear()
+    this.#journal?.clear()
+    this.#undamaged = undefined
     for (const [key, value] of image) this.#durable.set(key, value)
   }
 
@@ -191,11 +215,14 @@ export class SimDisk {
   }
 
   #makeDurable(puts: readonly KeptPut[], isWhole = true): void {
+    // What is put back was durable once.
+    const isOld = this.#journal?.isTold === true
+    this.#journal?.add(puts)
     for (const { name, value } of puts) {
       if (value === undefined) this.#durable.delete(name)
       else this.#durable.set(name, value)
     }
-    this.#options.onDurable?.(puts, isWhole)
+    if (!isOld) this.#options.onDurable?.(puts, isWhole)
   }
 }
 
@@ -223,6 +250,7 @@ class OpenDisk implements OrderedStore {
   pending: PendingWrite | undefined
   /** A write whose fsync failed: its process must not count on it, the disk may have it yet. */
   doubtful: Doubtful | undefined
+  readonly damage: JournalDamage | undefined
   readonly #disk: SimDisk
   /** The pending write by key; undefined stands for deleted. */
   #overlay = new Map<string, Uint8Array | undefined>()
@@ -232,8 +260,9 @@ class OpenDisk implements OrderedStore {
   #gone: StoreError | undefined
   #settled: Promise<unknown> = Promise.resolve()
 
-  constructor(disk: SimDisk) {
+  constructor(disk: SimDisk, damage: JournalDamage | undefined) {
     this.#disk = disk
+    this.damage = damage
   }
 
   getSync(key: Uint8Array): Uint8Array | undefined {

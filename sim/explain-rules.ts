@@ -21,6 +21,7 @@ const rules: Readonly<Record<string, string>> = {
   'LOG-10': 'A peer has a link only once its store, and how far its log is, stand in the log here.',
   'LOG-11': 'A node that has lost that record lets nobody in before a majority has told it.',
   'LOG-12': 'A node retires for a claim about its log only where the log does not refute it.',
+  'LOG-13': 'A log whose journal was damaged is used only where it shows what is missing.',
   'LEASE-1': 'Who serves a read by itself has every position that was acknowledged before.',
   'LEASE-2': 'A lease ends later at who granted it than at who holds it.',
   'LEASE-3': 'A current read sees every commit acknowledged before it began.',

@@ -64,6 +64,7 @@ export const drawings: ReadonlyMap<string, Drawing> = new Map<string, Drawing>([
   ['torn-write', drawTornWrite],
   ['bit-rot', drawBitRot],
   ['rot-in-outage', drawRotInOutage],
+  ['journal-rot', drawJournalRot],
   ['misdirected-write', drawMisdirectedWrite],
   ['stale-disk', drawStaleDisk],
   ['empty-disk', drawEmptyDisk],
@@ -364,6 +365,20 @@ function drawRotInOutage(atMicros: number, draw: Draw): Fault[] {
     return { kind: 'bit-rot', atMicros, node, disk: 'log', place, bit, isInValues: true }
   })
   return [...rot, ...crashesOf(nodes, atMicros + 1, draw)]
+}
+
+/** Of damaged batches, in parts per million: nothing of them can be made out. */
+const illegibleRate = 400_000
+/** The last ones stand there alone, and nothing tells of them but what is left. */
+const endRate = 300_000
+
+function drawJournalRot(atMicros: number, draw: Draw): Fault[] {
+  const { random, nodes } = draw
+  const { node, downMicros } = crashOf(random.pick(nodes), atMicros, draw)
+  const place = random.chance(endRate) ? random.int(950_000, million - 1) : placeOf(draw)
+  const how = { place, bit: bitOf(draw), passedOver: random.pick([0, 1, 4]) }
+  const isIllegible = random.chance(illegibleRate) ? ({ isIllegible: true } as const) : {}
+  return [{ kind: 'journal-rot', atMicros, node, downMicros, ...how, ...isIllegible }]
 }
 
 function drawMisdirectedWrite(atMicros: number, draw: Draw): Fault[] {

@@ -99,6 +99,14 @@ export type DiskFault =
       /** Of a log: in the values that flushes carry, of those that carry some. */
       readonly isInValues?: true
     })
+  /** A batch of the log's journal rots while its node is down: `JournalRot`. */
+  | (Downing & {
+      readonly kind: 'journal-rot'
+      readonly place: number
+      readonly bit: number
+      readonly passedOver: number
+      readonly isIllegible?: true
+    })
   /** A write that went to another place: the value at `from` now stands at `to`. */
   | (Moment & {
       readonly kind: 'misdirected-write'
@@ -174,7 +182,7 @@ export const networkKinds: readonly NetworkFault['kind'][] = [
 ]
 export const diskKinds: readonly DiskFault['kind'][] = [
   ...(['slow-disk', 'slow-read', 'fsync-error', 'no-space', 'torn-write', 'bit-rot'] as const),
-  ...(['misdirected-write', 'stale-disk', 'empty-disk', 'swapped-disks'] as const),
+  ...(['journal-rot', 'misdirected-write', 'stale-disk', 'empty-disk', 'swapped-disks'] as const),
 ]
 export const clockKinds: readonly ClockFault['kind'][] = ['clock-jump', 'clock-strobe']
 

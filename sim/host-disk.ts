@@ -17,6 +17,7 @@ export function createHostDisk(
   conditions: DiskConditions & Pick<TimeOptions, 'waits' | 'readMeanMicros'>,
   priorities: Priorities,
   onDurable: (puts: readonly Put[], isWhole: boolean) => void,
+  keepsJournal = false,
 ): HostDisk {
   const random = world.random.fork(`disk ${name}`)
   const label = `write ${name}`
@@ -45,6 +46,7 @@ export function createHostDisk(
     },
     onWork: (work, count, bytes) => owner?.work(work, count, bytes),
     onDurable,
+    keepsJournal,
   })
   const hostDisk: HostDisk = {
     disk,

@@ -15,6 +15,7 @@ import { indexMutants } from './mutants-indexes.ts'
 import { leaseMutants } from './mutants-leases.ts'
 import { logMutants } from './mutants-log.ts'
 import { mvccMutants } from './mutants-mvcc.ts'
+import { journalMutants } from './mutants-journal.ts'
 import { memoryMutants } from './mutants-memory.ts'
 import { nodeMutants } from './mutants-node.ts'
 import { ownMutants } from './mutants-own.ts'
@@ -187,6 +188,7 @@ export const mutants: readonly Mutant[] = [
   ...queueMutants,
   ...nodeMutants,
   ...memoryMutants,
+  ...journalMutants,
   ...historyMutants,
   ...validationMutants,
   ...mvccMutants,

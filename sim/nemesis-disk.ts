@@ -26,6 +26,8 @@ export function strikeDisk(fault: DiskFault, context: Context): void {
       return tornWrite(fault, context)
     case 'bit-rot':
       return bitRot(fault, context)
+    case 'journal-rot':
+      return journalRot(fault, context)
     case 'misdirected-write':
       return misdirectedWrite(fault, context)
     case 'stale-disk':
@@ -124,6 +126,16 @@ function bitRot(fault: FaultOf<'bit-rot'>, context: Context): void {
   // The values of a flush stand at its end.
   const at = 8 * value.length - bits + (bit % bits)
   if (bits > 0 && disk.flipBit(fromLatin1(key), at)) countOn(fault, name, context)
+}
+
+/** What was durable is told to the next process only. */
+function journalRot(fault: FaultOf<'journal-rot'>, context: Context): void {
+  const { node, downMicros } = fault
+  const victim = context.victim(node)
+  if (victim === undefined || !context.atlas.hurtLog(node)) return
+  if (victim.isUp()) victim.crash()
+  if (victim.disks.log.disk.rot(fault)) context.count(fault)
+  context.strikeDown(victim, downMicros)
 }
 
 function keysWithValues(disk: SimDisk): readonly string[] {

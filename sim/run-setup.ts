@@ -102,8 +102,15 @@ export function makeCluster(
       const own = { delivery, relay, hasCellIndexes, cellIndexTrustMs, ...slices, ...nodeOptions }
       return Node.open(ports, own, fail)
     },
-    makeDisk: (world, name, priorities, onDurable) =>
-      createHostDisk(world, name, { ...options.disk, ...times }, priorities, onDurable),
+    makeDisk: (world, name, priorities, onDurable, keepsJournal) =>
+      createHostDisk(
+        world,
+        name,
+        { ...options.disk, ...times },
+        priorities,
+        onDurable,
+        keepsJournal,
+      ),
   })
 }
 

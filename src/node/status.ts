@@ -177,10 +177,26 @@ function messagesOf(
       'this node has lost its memory of who votes with which store: it takes part again once a majority of the others has told it',
     )
   }
-  if (replica.logDamages > 0) messages.push(damageOf(replica))
   if (replica.falseClaims > 0) {
     messages.push(
       'a peer refuses this node for what its own log refutes: see "false claim" in its log, and mend that peer',
+    )
+  }
+  return [...messages, ...damagesOf(replica, dataResets)]
+}
+
+function damagesOf(
+  { logDamages, logDamage, lostFlushes }: ReplicaStatus,
+  dataResets: number,
+): readonly string[] {
+  const messages: string[] = []
+  if (logDamages > 0) {
+    const lost =
+      lostFlushes === 0
+        ? 'nothing of what it promised is lost'
+        : `${lostFlushes} flushes are lost, and what this node promised in them stands in data/ alone: keep data/`
+    messages.push(
+      `log/ was found damaged (${logDamage.at(-1)}); ${lost}; check this disk, and see "A damaged log" in operating.md`,
     )
   }
   if (dataResets > 0) {
@@ -189,14 +205,6 @@ function messagesOf(
     )
   }
   return messages
-}
-
-function damageOf({ logDamage, lostFlushes }: ReplicaStatus): string {
-  const lost =
-    lostFlushes === 0
-      ? 'all of it was put back'
-      : `${lostFlushes} flushes are lost, and what they held stands in data/ only: keep data/`
-  return `log/ was found damaged (${logDamage.at(-1)}); ${lost}; look at this disk, and see "A damaged log" in operating.md`
 }
 
 function diskFigures(disk: DiskUse | undefined): readonly Figure[] {

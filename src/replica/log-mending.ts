@@ -27,7 +27,7 @@ export interface LogDamage {
   readonly isMemoryLost: boolean
 }
 
-const damagesKey: Uint8Array = Buffer.from('damages')
+export const damagesKey: Uint8Array = Buffer.from('damages')
 /** A word, so that a record which came to the place of another is not taken for it. */
 const damagesFormat = 'damages 1'
 const crcBytes = 4
@@ -183,7 +183,8 @@ function encodeDamages(damages: readonly LogDamage[]): Uint8Array {
   return bytes
 }
 
-function decodeDamages(bytes: Uint8Array): readonly LogDamage[] | undefined {
+/** Undefined for bytes that are not such a record, whole. */
+export function decodeDamages(bytes: Uint8Array): readonly LogDamage[] | undefined {
   if (bytes.length <= crcBytes) return undefined
   const packed = bytes.subarray(crcBytes)
   if (bufferOf(bytes).readUInt32BE() !== crc32(packed)) return undefined

@@ -1,0 +1,50 @@
+/**
+ * LOG-13: a node that serves with a log whose journal had rotted has all flushes that were durable, remembers of each
+ * peer what it remembered, or that it has forgotten, and keeps in its log that something was found.
+ */
+import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
+import { flushesFrom, numberOfKey } from '../../src/replica/flush.ts'
+import { damagesKey, decodeDamages } from '../../src/replica/log-mending.ts'
+import { decodeMemory, memoryKey } from '../../src/replica/peer-memory.ts'
+import type { DiskImage, SimDisk } from '../disk.ts'
+import type { Referee } from './referee.ts'
+
+/** The node is open, and has found nothing wrong that would keep it from serving. */
+export function checkMended(node: string, log: SimDisk, referee: Referee): void {
+  const before = log.takeUndamaged()
+  if (before === undefined) return
+  const now = log.image()
+  const check = (holds: boolean, sentence: string): void => {
+    referee.check(holds, 'LOG-13', sentence, () => ({ node }))
+  }
+  check(damagesIn(now) > damagesIn(before), 'A log does not keep that its journal was damaged.')
+  check(lastFlushIn(now) >= lastFlushIn(before), 'A log is used that has lost its last flushes.')
+  check(!isOlder(now, before), 'A node goes by an older memory of its peers than it had.')
+}
+
+function damagesIn(image: DiskImage): number {
+  const value = image.get(latin1(damagesKey))
+  return (value && decodeDamages(value)?.length) ?? 0
+}
+
+function lastFlushIn(image: DiskImage): number {
+  const { gte, lt } = flushesFrom(1)
+  const keys = [...image.keys()].filter((key) => key >= latin1(gte) && key < latin1(lt))
+  return Math.max(0, ...keys.map((key) => numberOfKey(fromLatin1(key))))
+}
+
+function isOlder(now: DiskImage, before: DiskImage): boolean {
+  const own = memoryIn(now)
+  if (own === undefined) return false
+  return (
+    memoryIn(before)?.some((one) => {
+      const known = own.find(({ node }) => node === one.node)
+      return known === undefined || known.durableFlush < one.durableFlush
+    }) === true
+  )
+}
+
+function memoryIn(image: DiskImage): ReturnType<typeof decodeMemory> {
+  const value = image.get(latin1(memoryKey))
+  return value && decodeMemory(value)
+}
