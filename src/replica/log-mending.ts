@@ -12,8 +12,8 @@ import { pack, unpack } from '../base/pack.ts'
 import type { JournalDamage, OrderedStore, Put } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import { corruptLog } from './damage.ts'
-import { decodeFlush, flushKey } from './flush.ts'
-import { checkOwner, metaKey, metaOf, type Owner } from './log-meta.ts'
+import { decodeFlush, flushKey, type FlushStamp } from './flush.ts'
+import { checkOwner, metaKey, metaOf, type LogMeta, type Owner } from './log-meta.ts'
 import { decodeMemory, encodeLostMemory, memoryKey } from './peer-memory.ts'
 import { getChecked } from './read-store.ts'
 
@@ -45,12 +45,14 @@ export async function mendLog(store: OrderedStore, owner: Owner, trace: Trace): 
   if (damage === undefined) return
   const { what } = damage
   const left = sift(damage)
-  for (const meta of [getChecked(store, metaKey), left.puts.get(latin1(metaKey))?.value]) {
-    const known = meta === undefined || meta === 'damaged' ? undefined : metaOf(meta)
-    if (known !== undefined) checkOwner(known, owner.cluster, owner.node)
-  }
+  for (const meta of metasIn(store, left)) checkOwner(meta, owner.cluster, owner.node)
   if (left.mayEndEarly) {
     throw corruptLog(`${what}; what cannot be read there may have been its last flush`)
+  }
+  const known = metasIn(store, left).map((meta) => meta.incarnation)
+  // Raised by now it would be no older than its flushes, and still tell of shorter leases than were given.
+  if (left.incarnation > Math.max(0, ...known)) {
+    throw corruptLog(`${what}; the record of its identity was there`)
   }
   const lostFlushes = left.afterGaps.flatMap((number) => missingBefore(store, left.puts, number))
   const { isMemoryOld: isMemoryLost } = left
@@ -68,10 +70,21 @@ export async function mendLog(store: OrderedStore, owner: Owner, trace: Trace): 
 
 const lostMemory: Put = { key: memoryKey, value: encodeLostMemory() }
 
+/** Those that are to be had of the folder's own record, which may be of several openings. */
+function metasIn(store: OrderedStore, { puts }: Left): readonly LogMeta[] {
+  const found = [getChecked(store, metaKey), puts.get(latin1(metaKey))?.value]
+  return found.flatMap((bytes) => {
+    const meta = bytes === undefined || bytes === 'damaged' ? undefined : metaOf(bytes)
+    return meta === undefined ? [] : [meta]
+  })
+}
+
 /** What was made out of a journal. */
 interface Left {
   /** What is to be put back, by key: the newest of each. */
   readonly puts: Map<string, Put>
+  /** The highest that a flush names. */
+  readonly incarnation: number
   /** The flushes that come next after something that cannot be made out. */
   readonly afterGaps: readonly number[]
   /** No flush comes after something that cannot be made out. */
@@ -83,6 +96,7 @@ interface Left {
 function sift({ batches }: JournalDamage): Left {
   const puts = new Map<string, Put>()
   const afterGaps: number[] = []
+  let incarnation = 0
   let [mayEndEarly, isMemoryOld, isAfterGap] = [false, false, false]
   for (const batch of batches) {
     const known = batch?.map(madeOut)
@@ -91,7 +105,8 @@ function sift({ batches }: JournalDamage): Left {
     for (const one of known ?? []) {
       if (one === undefined) continue
       puts.set(latin1(one.put.key), one.put)
-      flush ??= one.flush
+      flush ??= one.flush?.number
+      incarnation = Math.max(incarnation, one.flush?.incarnation ?? 0)
       hasMemory ||= one.put.key === memoryKey
     }
     const isWhole = known !== undefined && !known.includes(undefined)
@@ -102,14 +117,19 @@ function sift({ batches }: JournalDamage): Left {
     if (hasMemory) isMemoryOld = false
     else if (!isWhole) isMemoryOld = true
   }
-  return { puts, afterGaps, mayEndEarly, isMemoryOld }
+  return { puts, incarnation, afterGaps, mayEndEarly, isMemoryOld }
+}
+
+interface MadeOut {
+  readonly put: Put
+  readonly flush?: FlushStamp
 }
 
 /** Where the value belongs, by what it is: its key may be what is damaged. */
-function madeOut({ value }: Put): { readonly put: Put; readonly flush?: number } | undefined {
+function madeOut({ value }: Put): MadeOut | undefined {
   if (value === undefined) return undefined
-  const flush = decodeFlush(value)?.number
-  if (flush !== undefined) return { put: { key: flushKey(flush), value }, flush }
+  const flush = decodeFlush(value)
+  if (flush !== undefined) return { put: { key: flushKey(flush.number), value }, flush }
   const key = keyOf(value)
   return key && { put: { key, value } }
 }

@@ -27,6 +27,7 @@ import {
   checkOwner,
   decodeMeta,
   encodeMeta,
+  metaCopyKey,
   metaKey,
   type LogMeta,
   type Owner,
@@ -58,10 +59,12 @@ export async function openMeta(
   const last = found ?? { ...fresh, storeId: storeId(randomUuid(random)) }
   const longestLeaseMs = Math.max(last.longestLeaseMs, owner.leaseMs)
   const meta = { ...last, incarnation: last.incarnation + 1, longestLeaseMs }
-  const puts = [{ key: metaKey, value: encodeMeta(meta) }]
+  const value = encodeMeta(meta)
+  const puts = [{ key: metaKey, value }]
   // A log that begins now remembers that it has met nobody.
   if (found === undefined) puts.push({ key: memoryKey, value: encodeMemory([]) })
   await store.write(puts)
+  await store.write([{ key: metaCopyKey, value }])
   return meta
 }
 
