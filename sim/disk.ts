@@ -65,6 +65,8 @@ export class SimDisk {
   readonly #journal: DiskJournal | undefined
   /** As it was when its journal rotted. */
   #undamaged: DiskImage | undefined
+  /** The next write puts back what was damaged. */
+  #isMending = false
   #open: OpenDisk | undefined
   #nextFault: WriteFault = 'none'
   /** What every write meets. */
@@ -78,7 +80,9 @@ export class SimDisk {
   /** The store as a process that starts now finds it. */
   open(): OrderedStore {
     assert(this.#open === undefined, 'disk: opened by two processes')
-    this.#open = new OpenDisk(this, this.#journal?.open())
+    const damage = this.#journal?.open()
+    this.#isMending = damage !== undefined
+    this.#open = new OpenDisk(this, damage)
     return this.#open
   }
 
@@ -216,7 +220,8 @@ export class SimDisk {
 
   #makeDurable(puts: readonly KeptPut[], isWhole = true): void {
     // What is put back was durable once.
-    const isOld = this.#journal?.isTold === true
+    const isOld = this.#isMending
+    this.#isMending = false
     this.#journal?.add(puts)
     for (const { name, value } of puts) {
       if (value === undefined) this.#durable.delete(name)
