@@ -19,8 +19,8 @@ export const journalMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replica/log-mending.ts',
-        find: '    else if (!isWhole) [mayEndEarly, isAfterGap] = [true, true]\n',
-        replace: '',
+        find: '    } else if (!isWhole) mayEndEarly = true\n',
+        replace: '    }\n',
       },
     ],
   },

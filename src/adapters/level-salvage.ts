@@ -39,7 +39,9 @@ export async function damageBefore(path: string): Promise<JournalDamage | undefi
     if (file === undefined) continue
     try {
       await salvageJournal(file, name === names.at(-1), (bytes) => {
-        batches.push(bytes && putsOf(bytes))
+        const { puts, isWhole } = putsOf(bytes ?? new Uint8Array())
+        if (puts.length > 0) batches.push(puts)
+        if (!isWhole) batches.push(undefined)
       })
     } finally {
       await file.close()
@@ -81,19 +83,21 @@ async function synced(path: string): Promise<void> {
   }
 }
 
-/** A batch: sequence 8, count 4, then kind, key and value of each put. Undefined where it is no such thing, to the byte. */
-function putsOf(bytes: Uint8Array): readonly Put[] | undefined {
-  if (bytes.length < batchHeaderBytes) return undefined
-  const count = new DataView(bytes.buffer, bytes.byteOffset).getUint32(8, true)
-  const cursor = new Cursor(bytes.subarray(batchHeaderBytes))
+/**
+ * A batch: sequence 8, count 4, then kind, key and value of each put. As many as can be made out; whole are those
+ * that reach to the last byte, whatever the count says.
+ */
+function putsOf(bytes: Uint8Array): { readonly puts: readonly Put[]; readonly isWhole: boolean } {
   const puts: Put[] = []
-  while (!cursor.isAtEnd && puts.length <= count) {
+  const cursor = new Cursor(bytes.subarray(batchHeaderBytes))
+  while (!cursor.isAtEnd) {
     const tag = cursor.bytes(1)?.[0]
     const key = cursor.string()
-    if (key === undefined || (tag !== tags.value && tag !== tags.deletion)) return undefined
-    const value = tag === tags.value ? cursor.string() : undefined
-    if (tag === tags.value && value === undefined) return undefined
+    const isPut = tag === tags.value
+    const value = isPut ? cursor.string() : undefined
+    const isMadeOut = key !== undefined && (isPut ? value !== undefined : tag === tags.deletion)
+    if (!isMadeOut) return { puts, isWhole: false }
     puts.push(value === undefined ? { key } : { key, value })
   }
-  return puts.length === count && cursor.isAtEnd ? puts : undefined
+  return { puts, isWhole: bytes.length >= batchHeaderBytes }
 }

@@ -97,24 +97,20 @@ function sift({ batches }: JournalDamage): Left {
   const puts = new Map<string, Put>()
   const afterGaps: number[] = []
   let incarnation = 0
-  let [mayEndEarly, isMemoryOld, isAfterGap] = [false, false, false]
+  let [mayEndEarly, isMemoryOld] = [false, false]
   for (const batch of batches) {
-    const known = batch?.map(madeOut)
-    let flush: number | undefined
-    let hasMemory = false
-    for (const one of known ?? []) {
-      if (one === undefined) continue
-      puts.set(latin1(one.put.key), one.put)
-      flush ??= one.flush?.number
-      incarnation = Math.max(incarnation, one.flush?.incarnation ?? 0)
-      hasMemory ||= one.put.key === memoryKey
-    }
-    const isWhole = known !== undefined && !known.includes(undefined)
+    const known = batch?.map(madeOut) ?? [undefined]
+    const isWhole = !known.includes(undefined)
+    const found = known.filter((one) => one !== undefined)
+    for (const { put } of found) puts.set(latin1(put.key), put)
     // A batch has one flush at most.
-    if (flush !== undefined && isAfterGap) afterGaps.push(flush)
-    if (flush !== undefined) [mayEndEarly, isAfterGap] = [false, false]
-    else if (!isWhole) [mayEndEarly, isAfterGap] = [true, true]
-    if (hasMemory) isMemoryOld = false
+    const flush = found.find((one) => one.flush !== undefined)?.flush
+    if (flush !== undefined) {
+      if (mayEndEarly) afterGaps.push(flush.number)
+      incarnation = Math.max(incarnation, flush.incarnation)
+      mayEndEarly = false
+    } else if (!isWhole) mayEndEarly = true
+    if (found.some(({ put }) => put.key === memoryKey)) isMemoryOld = false
     else if (!isWhole) isMemoryOld = true
   }
   return { puts, incarnation, afterGaps, mayEndEarly, isMemoryOld }

@@ -20,7 +20,7 @@ const logFormat = 2
 const crcBytes = 4
 
 export const metaKey: Uint8Array = Buffer.from('meta')
-/** The same again, in a write of its own: damage of the one leaves the other. */
+/** The same again, written along: a damaged bit leaves the other one. */
 export const metaCopyKey: Uint8Array = Buffer.from('meta again')
 
 /** Whose log this is. */

@@ -63,8 +63,8 @@ export async function openMeta(
   const puts = [{ key: metaKey, value }]
   // A log that begins now remembers that it has met nobody.
   if (found === undefined) puts.push({ key: memoryKey, value: encodeMemory([]) })
+  puts.push({ key: metaCopyKey, value })
   await store.write(puts)
-  await store.write([{ key: metaCopyKey, value }])
   return meta
 }
 

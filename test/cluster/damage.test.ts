@@ -32,8 +32,8 @@ async function damage(file: string, kind: Damage, share: number): Promise<void> 
 
 /** The node has mended its log, and says so wherever an operator looks. */
 async function expectTold(node: TestNode): Promise<void> {
-  const { stdout } = await runProgram(['status', '--url', node.url])
-  expect(stdout).toMatch(/log\/ was found damaged \(\d+\.log at byte \d+: /)
+  const { stderr } = await runProgram(['status', '--url', node.url])
+  expect(stderr).toMatch(/b: log\/ was found damaged \(\d+\.log at byte \d+: /)
   const metrics = await (await fetch(new URL('/metrics', node.url))).text()
   expect(metrics).toMatch(/^trilithon_replica_log_damages\{[^}]*\} 1$/m)
   expect(node.log()).toMatch(/log\/ was found damaged/)
