@@ -1,10 +1,10 @@
 /**
- * LOG-13: a node that serves with a log whose journal had rotted has all flushes that were durable, remembers of each
- * peer what it remembered, or that it has forgotten, and keeps in its log that something was found.
+ * LOG-13: a node that serves with a log whose journal had rotted has its last flush, remembers of each peer what it
+ * remembered, or that it has to be told, and keeps in its log that something was found.
  */
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { flushesFrom, numberOfKey } from '../../src/replica/flush.ts'
-import { damagesKey, decodeDamages } from '../../src/replica/log-mending.ts'
+import { damagesKey, decodeDamages, type LogDamage } from '../../src/replica/log-mending.ts'
 import { decodeMemory, memoryKey } from '../../src/replica/peer-memory.ts'
 import type { DiskImage, SimDisk } from '../disk.ts'
 import type { Referee } from './referee.ts'
@@ -17,14 +17,21 @@ export function checkMended(node: string, log: SimDisk, referee: Referee): void 
   const check = (holds: boolean, sentence: string): void => {
     referee.check(holds, 'LOG-13', sentence, () => ({ node }))
   }
-  check(damagesIn(now) > damagesIn(before), 'A log does not keep that its journal was damaged.')
+  check(
+    damagesOf(now).length > damagesOf(before).length,
+    'A log does not keep that its journal was damaged.',
+  )
   check(lastFlushIn(now) >= lastFlushIn(before), 'A log is used that has lost its last flushes.')
-  check(!isOlder(now, before), 'A node goes by an older memory of its peers than it had.')
+  const isToldAnew = damagesOf(now).at(-1)?.isMemoryLost === true
+  check(
+    isToldAnew || !isOlder(now, before),
+    'A node goes by an older memory of its peers than it had.',
+  )
 }
 
-function damagesIn(image: DiskImage): number {
+function damagesOf(image: DiskImage): readonly LogDamage[] {
   const value = image.get(latin1(damagesKey))
-  return (value && decodeDamages(value)?.length) ?? 0
+  return (value && decodeDamages(value)) ?? []
 }
 
 function lastFlushIn(image: DiskImage): number {
