@@ -58,7 +58,9 @@ export async function mendLog(store: OrderedStore, owner: Owner, trace: Trace): 
   const { isMemoryOld: isMemoryLost } = left
   if (isMemoryLost) left.puts.set(latin1(memoryKey), lostMemory)
   const found = { what, lostFlushes: lostFlushes.slice(0, lostFlushesMax), isMemoryLost }
-  const damages = [...(readDamages(store) ?? []), found].slice(-damagesMax)
+  const told = left.puts.get(latin1(damagesKey))?.value
+  const before = told === undefined ? readDamages(store) : decodeDamages(told)
+  const damages = [...(before ?? []), found].slice(-damagesMax)
   const isOld = isMemoryLost && left.puts.get(latin1(memoryKey)) !== lostMemory
   assert(!isOld && !left.mayEndEarly, 'LOG-13: a log is used that may be older than it was')
   await store.write([...left.puts.values(), { key: damagesKey, value: encodeDamages(damages) }])
