@@ -119,7 +119,7 @@ test('health, figures and status are told in their forms', async () => {
     return text.includes('3 of 3 nodes') ? text : undefined
   })
   expect(readiness).toMatch(
-    /^\[\+\] stores: open\n\[\+\] accepting: .*\n\[\+\] majority: 3 of 3 nodes.*\nready\n$/,
+    /^\[\+\] stores: open\n\[\+\] accepting: .*\n\[\+\] majority: 3 of 3 nodes.*\n\[\+\] clocks: .*\nready\n$/,
   )
   expect(await (await fetch(`${url}/livez`)).text()).toBe('ok\n')
   const metrics = await (await fetch(`${url}/metrics`)).text()

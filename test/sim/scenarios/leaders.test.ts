@@ -8,7 +8,9 @@ import type { ScenarioBuilder } from '../../../sim/scenario-builder.ts'
 import { ledByFirst, run, threeNodes, valueOf, ways } from './story.ts'
 
 /** With this seed the write under way in the crash is lost; with others it is on the disk. */
-const forgetfulSeed = 2
+const forgetfulSeed = 3
+/** The same of the write at position 1. */
+const forgetfulFirstSeed = 2
 
 /**
  * n1 proposes A for position 2 at 201, to n3 alone, and dies before its own acceptance is durable. It
@@ -56,6 +58,7 @@ test('R10 PAX-6: a leader that forgot its ballot zero in a crash prepares, and f
 test('R10 PAX-6: at position 1 nobody hears of a value that its leader could forget', async () => {
   const story = await run(
     threeNodes('R10: position 1')
+      .seed(forgetfulFirstSeed)
       .disk({ writeMinMicros: 3_000 })
       .at(100)
       .put('c1', { refKey: 0 }, 'first')
