@@ -51,7 +51,7 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   'rot-in-outage': ['rot-in-outage log'],
   'journal-rot': [
     ...['journal-rot', 'a damaged journal mended', 'a flush lost with the journal'],
-    'a memory of peers lost with the journal',
+    ...['a memory of peers lost with the journal', 'crash in mending'],
   ],
   'misdirected-write': ['misdirected-write log', 'misdirected-write data'],
   'stale-disk': ['stale-disk both', 'stale-disk data'],

@@ -372,13 +372,17 @@ const illegibleRate = 400_000
 /** The last ones stand there alone, and nothing tells of them but what is left. */
 const endRate = 300_000
 
+const diesMendingRate = 400_000
+
 function drawJournalRot(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
   const { node, downMicros } = crashOf(random.pick(nodes), atMicros, draw)
   const place = random.chance(endRate) ? random.int(950_000, million - 1) : placeOf(draw)
   const how = { place, bit: bitOf(draw), passedOver: random.pick([0, 1, 4]) }
   const isIllegible = random.chance(illegibleRate) ? ({ isIllegible: true } as const) : {}
-  return [{ kind: 'journal-rot', atMicros, node, downMicros, ...how, ...isIllegible }]
+  const diesMending = random.chance(diesMendingRate) ? ({ diesMending: true } as const) : {}
+  const who = { kind: 'journal-rot', atMicros, node, downMicros } as const
+  return [{ ...who, ...how, ...isIllegible, ...diesMending }]
 }
 
 function drawMisdirectedWrite(atMicros: number, draw: Draw): Fault[] {

@@ -106,6 +106,8 @@ export type DiskFault =
       readonly bit: number
       readonly passedOver: number
       readonly isIllegible?: true
+      /** The node dies once more in the write that puts back what is left. */
+      readonly diesMending?: true
     })
   /** A write that went to another place: the value at `from` now stands at `to`. */
   | (Moment & {

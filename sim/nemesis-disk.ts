@@ -134,8 +134,17 @@ function journalRot(fault: FaultOf<'journal-rot'>, context: Context): void {
   const victim = context.victim(node)
   if (victim === undefined || !context.atlas.hurtLog(node)) return
   if (victim.isUp()) victim.crash()
-  if (victim.disks.log.disk.rot(fault)) context.count(fault)
+  const isRotten = victim.disks.log.disk.rot(fault)
+  if (isRotten) context.count(fault)
   context.strikeDown(victim, downMicros)
+  if (!isRotten || fault.diesMending !== true) return
+  victim.onNextWrite(() => {
+    context.after(0, 'crash in mending', () => {
+      if (!victim.isUp()) return
+      context.coverage.count('crash in mending')
+      context.strikeDown(victim, downMicros)
+    })
+  }, 'log')
 }
 
 function keysWithValues(disk: SimDisk): readonly string[] {

@@ -30,7 +30,10 @@ export const faultShapes: Readonly<Record<FaultKind, unknown>> = {
   'no-space': { ...lasting, ...onDisk },
   'torn-write': { ...downing, kept: 0 },
   'bit-rot': { ...moment, ...onDisk, place: 0, bit: 0, isInValues: optional(true) },
-  'journal-rot': { ...downing, place: 0, bit: 0, passedOver: 0, isIllegible: optional(true) },
+  'journal-rot': {
+    ...{ ...downing, place: 0, bit: 0, passedOver: 0 },
+    ...{ isIllegible: optional(true), diesMending: optional(true) },
+  },
   'misdirected-write': { ...moment, ...onDisk, from: 0, to: 0 },
   'stale-disk': { ...downing, disk: '', imageAtMicros: 0 },
   'empty-disk': { ...downing, disk: '' },
