@@ -43,7 +43,7 @@ const rarities: readonly Rarity[] = [
   ['torn-write', 90_000, 4, 20],
   ['bit-rot', 150_000, 2, 15],
   ['rot-in-outage', 150_000, 2, 12],
-  ['journal-rot', 200_000, 2, 12],
+  ['journal-rot', 300_000, 2, 10],
   ['misdirected-write', 120_000, 3, 15],
   ['stale-disk', 150_000, 2, 15],
   ['empty-disk', 150_000, 3, 15],
