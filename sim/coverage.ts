@@ -32,11 +32,7 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   bridge: ['bridge'],
   ring: ['ring'],
   'isolate-leader': ['isolate-leader'],
-  'lone-write': [
-    'lone-write',
-    'cells: a write waited at one node while an index was built',
-    'tables: a write waited at one node while an index was built',
-  ],
+  'lone-write': ['lone-write', 'cells: a write waited at one node while an index was built'],
   'isolate-client': ['isolate-client'],
   reset: ['reset'],
   'lose-reply': ['lost-reply'],

@@ -43,7 +43,15 @@ export function withLone<Workload extends Indexed>(
   return { ...workload, schemaTrustMs: 1_000, timeoutMs: 1_000, schemaChanges: 1, lone }
 }
 
-/** It ends when the world heals, or with another cut of the same ways. */
+/** So long before the cut ends the node crashes: in memory it holds the write as long as an intent lives. */
+const forgetMicros = 1_000_000
+const downMicros = 10_000
+
+/**
+ * The cut ends when the world heals, or with another cut of the same ways. What the node still has of the
+ * write then stands on its disk alone: a program that sent it again could do so only until its intent
+ * expires, and the grace that a build waits for is shorter in a run than an intent lives (`schemaGraceMs`).
+ */
 export function loneCut(options: {
   readonly workload: Indexed
   readonly nodeCount: number
@@ -59,7 +67,11 @@ export function loneCut(options: {
     [other, node],
   ])
   const lengthMicros = untilMicros - atMicros
-  return [{ kind: 'cut', name: 'lone-write', atMicros, lengthMicros, ways, resets: false }]
+  const name = 'lone-write'
+  return [
+    { kind: 'cut', name, atMicros, lengthMicros, ways, resets: false },
+    { kind: 'crash', name, atMicros: untilMicros - forgetMicros, node, downMicros },
+  ]
 }
 
 /** Those that still hear one another, of whoever looks after indexes meanwhile. */

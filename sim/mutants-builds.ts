@@ -38,16 +38,4 @@ export const buildMutants: readonly Mutant[] = [
       },
     ],
   },
-  {
-    id: 'X12',
-    title:
-      'a build of a later index does not settle what one node alone may have accepted in a group',
-    edits: [
-      {
-        file: 'src/tables/index-upkeep.ts',
-        find: '  transaction.takePosition()\n',
-        replace: '',
-      },
-    ],
-  },
 ]
