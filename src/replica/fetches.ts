@@ -5,7 +5,7 @@
  *
  * LIVE-6  A peer is asked for so many groups at once (`fetchesMax`); the next one is asked for when what
  *         was asked for has come and is taken up. Groups that a client waits for come first: so many of
- *         them are asked for beside the others.
+ *         them may be under way beside those that no client waits for.
  *
  * Groups that a digest named are gone after (`../replication/catch-up.ts`) when there is room, and are not
  * in memory before. Whoever lists groups counts them in (LOG-8).

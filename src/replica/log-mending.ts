@@ -7,8 +7,7 @@
  *         its number what is missing; a memory of peers that may be older than such a batch counts as lost.
  */
 import { assert } from '../base/assert.ts'
-import { bufferOf, crc32, latin1 } from '../base/bytes.ts'
-import { pack, unpack } from '../base/pack.ts'
+import { bufferOf, latin1 } from '../base/bytes.ts'
 import type { JournalDamage, OrderedStore, Put } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import { corruptLog } from './damage.ts'
@@ -16,6 +15,7 @@ import { decodeFlush, flushKey, type FlushStamp } from './flush.ts'
 import { checkOwner, metaKey, metaOf, type LogMeta, type Owner } from './log-meta.ts'
 import { decodeMemory, encodeLostMemory, memoryKey } from './peer-memory.ts'
 import { getChecked } from './read-store.ts'
+import { fieldsOf, sealRecord } from './sealed-record.ts'
 
 /** What a log was once found to have lost, as it is kept in it. */
 export interface LogDamage {
@@ -28,9 +28,7 @@ export interface LogDamage {
 }
 
 export const damagesKey: Uint8Array = Buffer.from('damages')
-/** A word, so that a record which came to the place of another is not taken for it. */
 const damagesFormat = 'damages 1'
-const crcBytes = 4
 /** The last ones are kept. */
 const damagesMax = 20
 /** Of one damage so many are named. */
@@ -194,21 +192,12 @@ function encodeDamages(damages: readonly LogDamage[]): Uint8Array {
     isMemoryLost,
     ...lostFlushes,
   ])
-  const packed = pack([damagesFormat, ...rows])
-  const bytes = Buffer.allocUnsafe(crcBytes + packed.length)
-  bytes.writeUInt32BE(crc32(packed))
-  bytes.set(packed, crcBytes)
-  return bytes
+  return sealRecord(damagesFormat, rows)
 }
 
 /** Undefined for bytes that are not such a record, whole. */
 export function decodeDamages(bytes: Uint8Array): readonly LogDamage[] | undefined {
-  if (bytes.length <= crcBytes) return undefined
-  const packed = bytes.subarray(crcBytes)
-  if (bufferOf(bytes).readUInt32BE() !== crc32(packed)) return undefined
-  const fields = unpack(packed)
-  if (!Array.isArray(fields) || fields[0] !== damagesFormat) return undefined
-  return fields.slice(1).flatMap((row: unknown): LogDamage[] => {
+  return fieldsOf(bytes, damagesFormat)?.flatMap((row: unknown): LogDamage[] => {
     const [what, isMemoryLost, ...lost]: unknown[] = Array.isArray(row) ? row : []
     if (typeof what !== 'string' || typeof isMemoryLost !== 'boolean') return []
     return [{ what, isMemoryLost, lostFlushes: lost.filter((one) => typeof one === 'number') }]

@@ -3,7 +3,6 @@
  * begin. Written when the folder is first used, and again at every open, which raises the
  * incarnation.
  */
-import { bufferOf, crc32 } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import {
   isClusterId,
@@ -13,11 +12,10 @@ import {
   type NodeId,
   type StoreId,
 } from '../base/ids.ts'
-import { pack, unpack } from '../base/pack.ts'
 import { corruptLog, unknownFormat } from './damage.ts'
+import { openRecord, sealRecord } from './sealed-record.ts'
 
 const logFormat = 2
-const crcBytes = 4
 
 export const metaKey: Uint8Array = Buffer.from('meta')
 /** The same again, written along: a damaged bit leaves the other one. */
@@ -50,19 +48,14 @@ export interface Owner {
 export function encodeMeta(meta: LogMeta): Uint8Array {
   const { storeId, incarnation, cluster, node, firstFlush, previousCrc, longestLeaseMs } = meta
   const place = [firstFlush, previousCrc, longestLeaseMs]
-  const packed = pack([logFormat, storeId, incarnation, cluster, node, ...place])
-  const bytes = Buffer.allocUnsafe(crcBytes + packed.length)
-  bytes.writeUInt32BE(crc32(packed))
-  bytes.set(packed, crcBytes)
-  return bytes
+  return sealRecord(logFormat, [storeId, incarnation, cluster, node, ...place])
 }
 
 /** Throws `corrupt` for damaged bytes, `invalid` for a format unknown here. */
 export function decodeMeta(bytes: Uint8Array): LogMeta {
-  const packed = bytes.subarray(crcBytes)
-  const fields = isSound(bytes) ? unpack(packed) : undefined
-  if (!Array.isArray(fields)) throw corruptLog('the record of its identity is damaged')
-  const [format, storeId, incarnation, cluster, node, ...place]: unknown[] = fields
+  const fields = openRecord(bytes)
+  if (fields === undefined) throw corruptLog('the record of its identity is damaged')
+  const [format, storeId, incarnation, cluster, node, ...place] = fields
   // A store that was last opened before there were leases has given none.
   const [firstFlush, previousCrc, longestLeaseMs = 0] = place
   checkFormat(format)
@@ -87,11 +80,6 @@ export function metaOf(bytes: Uint8Array): LogMeta | undefined {
 function checkFormat(format: unknown): void {
   if (!isNumber(format)) throw notWhole()
   if (format !== logFormat) throw unknownFormat('log', format)
-}
-
-function isSound(bytes: Uint8Array): boolean {
-  if (bytes.length <= crcBytes) return false
-  return bufferOf(bytes).readUInt32BE() === crc32(bytes.subarray(crcBytes))
 }
 
 function notWhole(): StoreError {

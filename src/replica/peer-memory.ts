@@ -4,44 +4,30 @@
  * loses nothing of it, and a commit pays no write of its own for it. Who is let in for it: `admission.ts`.
  */
 import { assert } from '../base/assert.ts'
-import { bufferOf, crc32 } from '../base/bytes.ts'
 import type { NodeId } from '../base/ids.ts'
-import { pack, unpack } from '../base/pack.ts'
 import { rememberedOf, rowOf, type RememberedStore } from '../base/remembered.ts'
 import type { Put } from '../ports/storage.ts'
+import { fieldsOf, sealRecord } from './sealed-record.ts'
 
 export const memoryKey: Uint8Array = Buffer.from('peers')
 
-/** A word, so that a record which came to the place of another is not taken for it. */
 const memoryFormat = 'peers 1'
-const crcBytes = 4
 
 export type Remembered = RememberedStore
 
-/** Stands in the place of a memory that may be older than what was in it: it reads as damaged. */
+/** Takes the place of a record that may be older than the one which is lost: it reads as damaged. */
 export function encodeLostMemory(): Uint8Array {
-  return withCrc(pack(['lost']))
+  return sealRecord('lost', [])
 }
 
 export function encodeMemory(list: readonly Remembered[]): Uint8Array {
-  return withCrc(pack([memoryFormat, ...list.map(rowOf)]))
-}
-
-function withCrc(packed: Uint8Array): Uint8Array {
-  const bytes = Buffer.allocUnsafe(crcBytes + packed.length)
-  bytes.writeUInt32BE(crc32(packed))
-  bytes.set(packed, crcBytes)
-  return bytes
+  return sealRecord(memoryFormat, list.map(rowOf))
 }
 
 /** Undefined for bytes that are not such a record, whole. */
 export function decodeMemory(bytes: Uint8Array): readonly Remembered[] | undefined {
-  if (bytes.length <= crcBytes) return undefined
-  const packed = bytes.subarray(crcBytes)
-  if (bufferOf(bytes).readUInt32BE() !== crc32(packed)) return undefined
-  const fields = unpack(packed)
-  if (!Array.isArray(fields) || fields[0] !== memoryFormat) return undefined
-  return rememberedOf(fields.slice(1))
+  const rows = fieldsOf(bytes, memoryFormat)
+  return rows && rememberedOf(rows)
 }
 
 interface Waiter {
