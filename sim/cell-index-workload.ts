@@ -5,7 +5,7 @@
  * cells say, which are read one by one.
  *
  * IDX-2  A verified query gives nothing that contradicts it.
- * IDX-6  When an index is ready, it has what rows say that nobody has written to since.
+ * IDX-6  A ready index holds what the cells of each row say that had no write since the build began.
  * IDX-7  At the end an index has of each row what its latest cells say.
  * IDX-10 What stood in it from before a verified query until its end is in the pages of the answer.
  * IDX-9  At the end no row has anything in an index that was dropped.
@@ -48,6 +48,7 @@ import type { SeededRandom } from './random.ts'
 import { SimProcess } from './sim-process.ts'
 import type { WorkloadOptions } from './swarm.ts'
 import type { World } from './world.ts'
+import { toldBy } from './told.ts'
 
 export interface CellIndexWorkloadParts {
   readonly world: World
@@ -72,6 +73,10 @@ const homecomingMicros = 5_000_000
 const upkeepTimes = { timeoutMs: 20_000, tryTimeoutMs: 10_000 }
 /** Where an index is to be built before the world heals. */
 const hastyTimes = { timeoutMs: 20_000, tryTimeoutMs: 500 }
+
+const excused: readonly StoreErrorCode[] = [
+  ...(['conflict', 'closed', 'expired', 'snapshot-too-old', 'already-exists'] as const),
+]
 
 export class CellIndexWorkload {
   readonly #parts: CellIndexWorkloadParts
@@ -179,7 +184,7 @@ export class CellIndexWorkload {
     }
     const call = { timeoutMs: options.timeoutMs }
     const done = await this.#written([cell.rowKey], () => client.cells(datastore).put(cell, call))
-    // What was buffered comes home some time.
+    // The buffer may write the cell to its shard at any later time.
     if (done?.buffered === true) this.#rows.begin([cell.rowKey])
   }
 
@@ -267,8 +272,8 @@ export class CellIndexWorkload {
   }
 
   /**
-   * An index that has just been built, page by page, against rows that nobody has written to since the
-   * build began.
+   * Reads an index page by page as soon as it is built, and compares it with the cells of those rows that
+   * had no write since the build began.
    */
   #lookWhenReady(): () => Promise<void> {
     const { moment } = this.#rows
@@ -367,22 +372,15 @@ export class CellIndexWorkload {
   }
 
   /** Undefined when the world was in the way. */
-  async #told<Value>(
+  #told<Value>(
     call: () => Promise<Value>,
     alsoExcused: readonly StoreErrorCode[] = [],
   ): Promise<Value | undefined> {
-    try {
-      return await call()
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error
-      const { code, retry } = error
-      this.#parts.coverage.count(`cells: indexed ${code}`)
-      const excused = ['conflict', 'closed', 'expired', 'snapshot-too-old', 'already-exists']
-      const isDamage = code === 'corrupt' && this.#parts.mayBeCorrupt()
-      const isExcused = excused.includes(code) || alsoExcused.includes(code)
-      if (retry === 'never' && !isExcused && !isDamage) throw error
-      return undefined
-    }
+    const { coverage, mayBeCorrupt } = this.#parts
+    return toldBy(call, {
+      ...{ codes: [...excused, ...alsoExcused], mayBeCorrupt },
+      onFailed: (code) => coverage.count(`cells: indexed ${code}`),
+    })
   }
 
   #begin(work: Promise<void>): void {

@@ -3,7 +3,7 @@
  * cut off. The store has rows, and none of them an entry in the index that comes later: whoever fills that
  * index puts nothing there, and a write that one node alone has accepted must not come after it.
  */
-import { StoreError } from '../src/base/errors.ts'
+import type { StoreErrorCode } from '../src/base/errors.ts'
 import type { Client } from '../src/client/client.ts'
 import type { Tables } from '../src/tables/tables.ts'
 import type { TableChecker } from './checkers/table-checker.ts'
@@ -13,6 +13,7 @@ import { markStep } from './table-draw.ts'
 import { performStep, type TableRun, type TableStep } from './table-step.ts'
 import { globalShopSchemas } from './table-schema.ts'
 import type { World } from './world.ts'
+import { toldBy } from './told.ts'
 
 /** The store, and its group. */
 export const loneStore = 'east'
@@ -32,7 +33,7 @@ export interface LoneTablesParts {
 
 const name = 'table-lone'
 /** Codes that the world may be the reason of, beside those that say that a call may be made again. */
-const excused: readonly string[] = [
+const excused: readonly StoreErrorCode[] = [
   'conflict',
   'closed',
   'expired',
@@ -112,19 +113,11 @@ export class LoneTables {
   }
 
   /** Undefined when the world was in the way. */
-  async #told<Value>(
+  #told<Value>(
     call: () => Promise<Value>,
     onFailed: (code: string) => void = () => undefined,
   ): Promise<Value | undefined> {
-    try {
-      return await call()
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error
-      const { code, retry } = error
-      const isDamage = code === 'corrupt' && this.#parts.mayBeCorrupt()
-      if (retry === 'never' && !excused.includes(code) && !isDamage) throw error
-      onFailed(code)
-      return undefined
-    }
+    const { mayBeCorrupt } = this.#parts
+    return toldBy(call, { codes: excused, mayBeCorrupt, onFailed })
   }
 }

@@ -3,7 +3,7 @@
  * the schema, makes transactions and reads of every kind, and tells the checker what it was told.
  */
 import type { Schema } from '../schema/model.ts'
-import { StoreError } from '../src/base/errors.ts'
+import { StoreError, type StoreErrorCode } from '../src/base/errors.ts'
 import type { Timestamp } from '../src/base/ids.ts'
 import type { Client } from '../src/client/client.ts'
 import type { Tables } from '../src/tables/tables.ts'
@@ -18,6 +18,7 @@ import type { TableGlobals } from './table-globals.ts'
 import type { ShopVersion } from './table-schema.ts'
 import { performRead, performStep, type TableRead, type TableRun } from './table-step.ts'
 import type { World } from './world.ts'
+import { toldBy } from './told.ts'
 
 export interface TableSessionParts {
   readonly name: string
@@ -75,7 +76,7 @@ const levels = ['current', 'snapshot', 'at', 'at'] as const
 /** Parts per million. */
 const snapshotsAfterCommit = 250_000
 /** Codes that the world may be the reason of, beside those that say that a call may be made again. */
-const excused: readonly string[] = ['conflict', 'closed', 'expired', 'snapshot-too-old']
+const excused: readonly StoreErrorCode[] = ['conflict', 'closed', 'expired', 'snapshot-too-old']
 
 export class TableSession {
   readonly #parts: TableSessionParts
@@ -371,25 +372,19 @@ export class TableSession {
   }
 
   /** Undefined when the world was in the way; what it cannot be the reason of ends the run. */
-  async #told<Value>(
+  #told<Value>(
     call: () => Promise<Value>,
     what: string,
     onFailed: (code: string) => Promise<void> | void = () => undefined,
   ): Promise<Value | undefined> {
-    try {
-      return await call()
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error
-      const { code, retry } = error
-      this.#parts.coverage.count(`tables: ${what} ${code}`)
-      const isOfTheWorld =
-        retry !== 'never' ||
-        excused.includes(code) ||
-        (code === 'corrupt' && this.#parts.mayBeCorrupt())
-      if (!isOfTheWorld) throw error
-      await onFailed(code)
-      return undefined
-    }
+    const { coverage, mayBeCorrupt } = this.#parts
+    return toldBy(call, {
+      ...{ codes: excused, mayBeCorrupt },
+      onFailed: (code) => {
+        coverage.count(`tables: ${what} ${code}`)
+        return onFailed(code)
+      },
+    })
   }
 }
 
