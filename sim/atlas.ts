@@ -133,7 +133,7 @@ export class Atlas {
     this.#refusing.add(node)
   }
 
-  /** LOG-10: who has not durably noted how far a peer's log is, in words; in the end all have. */
+  /** LOG-10, at the end of a run: the nodes whose log does not say how far a peer's log is, a sentence each. */
   notesLacking(nodes: readonly string[]): readonly string[] {
     const sound = nodes.filter((node) => this.isSound(node))
     const lacking: string[] = []

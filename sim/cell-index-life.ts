@@ -35,7 +35,7 @@ export interface CellIndexLifeParts {
   isEnding(): boolean
   /** Undefined when the world was in the way. */
   told<Value>(call: () => Promise<Value>): Promise<Value | undefined>
-  /** Before a try of a build: gives what is to be done when the index is ready. */
+  /** Called before each try of a build. The function that it returns is called once the index is ready. */
   onBuild(): () => Promise<void>
   /** Work that nobody waits for. */
   begin(work: Promise<void>): void

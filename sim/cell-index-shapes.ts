@@ -11,7 +11,7 @@ export const datastore = 'indexed'
 export const name = 'by_city'
 export const cities = ['Oslo', 'Rome', 'Bern'] as const
 export const atMax = 9
-/** All write to these; the last one is of whoever is alone with a write. */
+/** Every client writes to these rows. Behind them comes one more, to which only the lone writer writes. */
 export const sharedRows = 5
 export const rowCount: number = sharedRows + 1
 

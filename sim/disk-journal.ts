@@ -1,7 +1,7 @@
 /**
  * The journal of a simulated disk: its last batches, as LevelDB has them in a file of its own until it opens the
- * folder anew. What rots there is not seen by the process that wrote it. The next one finds a store in which
- * the damaged batch and some behind it are passed over, and is told what is left of all of them.
+ * folder anew. The process that wrote the journal does not see damage in it. The next process opens a store
+ * without the damaged batch and some behind it, and is given the parts of these that are still sound.
  */
 import { present } from '../src/base/assert.ts'
 import type { JournalDamage, Put } from '../src/ports/storage.ts'
@@ -64,7 +64,7 @@ export class DiskJournal {
     return true
   }
 
-  /** What was found is not put back yet. */
+  /** The process was given what is left of damaged batches, and has not written it back yet. */
   get isTold(): boolean {
     return this.#damage !== undefined
   }

@@ -12,7 +12,7 @@ export type PaceLimits = Pick<Limits, 'slicePiecesMax' | 'sliceBytesMax' | 'fetc
 
 /** Slices that may share a frame, and one for an answer that the slices before had begun. */
 const slicesPerFrame = 3
-/** What clients wait for is asked for beside the rest: `fetchesMax` groups of either. */
+/** A node fetches `fetchesMax` groups for its clients, and as many more that no client waits for. */
 const roomsForFetches = 2
 
 export class PaceChecker {

@@ -1,6 +1,6 @@
 /**
- * Which rows nobody has written to since a moment: what they say is known then, whoever reads it when. A
- * write whose outcome is not known may still take effect, so its rows are never quiet again.
+ * The rows that had no write since a given moment. All reads of such a row since then give the same. A write
+ * of unknown outcome may take effect at any time, so its rows never count as quiet again.
  */
 export class QuietRows {
   readonly #open = new Map<string, number>()
