@@ -52,6 +52,10 @@ export class Comparison {
     const { inService, judge } = this.#cluster
     this.#looks = []
     for (const host of inService) {
+      if (host.disks.data.disk.hasToldDamage && host.program !== undefined) {
+        const text = `DISK-15: node ${host.name} goes on with a data disk that it knows is damaged`
+        this.#cluster.world.fail(new Error(text))
+      }
       for (const group of judge.book.groups) {
         if (!this.#cluster.holds(host.name, groupOf(group))) continue
         this.#begin(host, (program) => this.#inspect(host, program, groupOf(group)))

@@ -6,7 +6,15 @@
 import { assert } from '../src/base/assert.ts'
 import { compareText, fromLatin1, latin1 } from '../src/base/bytes.ts'
 import { StoreError } from '../src/base/errors.ts'
-import type { JournalDamage, KeyValue, OrderedStore, Put, Range } from '../src/ports/storage.ts'
+import type {
+  CheckPace,
+  JournalDamage,
+  KeySpan,
+  KeyValue,
+  OrderedStore,
+  Put,
+  Range,
+} from '../src/ports/storage.ts'
 import { DiskJournal, type JournalRot } from './disk-journal.ts'
 import { OrderedMap, type KeyRange } from './ordered-map.ts'
 import type { Work } from './turn-costs.ts'
@@ -33,6 +41,8 @@ export interface DiskOptions {
   readonly schedule: (complete: () => void) => void
   /** Resolves when the next rows of a scan are at hand; undefined: they are. Absent: always. */
   readonly waitToRead?: () => Promise<void> | undefined
+  /** Resolves when a check at leisure has read all that it is to read. Absent: at once. */
+  readonly waitToScrub?: () => Promise<void> | undefined
   /** Told of what is read and written, as it is given to the process and taken from it. */
   readonly onWork?: (work: Work, count: number, bytes: number) => void
   /**
@@ -69,6 +79,10 @@ export class SimDisk {
   #isMending = false
   #open: OpenDisk | undefined
   #nextFault: WriteFault = 'none'
+  /** Keys of which the disk does not show what was written, without a word. */
+  readonly #hurt = new Set<string>()
+  /** A check has told its process of damage, and the disk is still the same. */
+  hasToldDamage = false
   /** What every write meets. */
   #standingFault: WriteFault = 'none'
 
@@ -129,11 +143,13 @@ export class SimDisk {
     const damaged = Buffer.from(value)
     damaged[bit >> 3] = (damaged[bit >> 3] ?? 0) ^ (1 << (bit & 7))
     this.#durable.set(name, damaged)
+    this.#hurt.add(name)
     return true
   }
 
   /** Drops a key silently, as LevelDB drops a damaged piece of its log. */
   dropKey(key: Uint8Array): boolean {
+    this.#hurt.add(latin1(key))
     return this.#durable.delete(latin1(key))
   }
 
@@ -142,6 +158,7 @@ export class SimDisk {
     const value = this.#durable.get(latin1(from))
     if (value === undefined || this.#durable.get(latin1(to)) === undefined) return false
     this.#durable.set(latin1(to), value)
+    this.#hurt.add(latin1(to))
     return true
   }
 
@@ -170,6 +187,8 @@ export class SimDisk {
     this.#durable.clear()
     this.#journal?.clear()
     this.#undamaged = undefined
+    this.#hurt.clear()
+    this.hasToldDamage = false
     for (const [key, value] of image) this.#durable.set(key, value)
   }
 
@@ -193,9 +212,21 @@ export class SimDisk {
     return this.#durable.keysIn(range)
   }
 
+  /** How many keys there are in the spans; undefined: one of them is hurt. */
+  soundKeys(spans: readonly KeySpan[] | 'all'): number | undefined {
+    if (spans === 'all') return this.#hurt.size > 0 ? undefined : this.size
+    const ranges = spans.map((span) => textRange(span))
+    if ([...this.#hurt].some((name) => ranges.some((one) => isWithin(name, one)))) return undefined
+    return ranges.reduce((sum, one) => sum + this.durableKeysIn(one).length, 0)
+  }
+
   /** Resolves when the next rows of a scan are at hand; undefined: they are. */
   waitToRead(): Promise<void> | undefined {
     return this.#options.waitToRead?.()
+  }
+
+  waitToScrub(): Promise<void> | undefined {
+    return this.#options.waitToScrub?.()
   }
 
   onWork(work: Work, count: number, bytes: number): void {
@@ -224,6 +255,7 @@ export class SimDisk {
     this.#isMending = false
     this.#journal?.add(puts)
     for (const { name, value } of puts) {
+      this.#hurt.delete(name)
       if (value === undefined) this.#durable.delete(name)
       else this.#durable.set(name, value)
     }
@@ -341,6 +373,20 @@ class OpenDisk implements OrderedStore {
     const names: string[] = []
     for (const name of this.#overlay.keys()) if (isWithin(name, range)) names.push(name)
     return names
+  }
+
+  /** Like a reader of the files: what became damaged behind it, the next check finds. */
+  async check(spans: readonly KeySpan[] | 'all', pace?: CheckPace): Promise<void> {
+    await (pace === undefined ? this.#disk.waitToRead() : this.#disk.waitToScrub())
+    if (this.#gone !== undefined || pace?.isOver() === true) {
+      throw this.#gone ?? new StoreError('closed', 'nobody waits for this check any more')
+    }
+    const keys = this.#disk.soundKeys(spans)
+    if (keys === undefined) {
+      this.#disk.hasToldDamage = true
+      throw new StoreError('corrupt', 'a block does not match its checksum')
+    }
+    pace?.onProgress(keys, 1)
   }
 
   async close(): Promise<void> {

@@ -10,6 +10,8 @@ import type { World } from './world.ts'
 
 /** Parts per million of pending writes that a crash finds done after all. */
 const keptRate = 400_000
+/** How long one look of a scrub at a whole disk takes. */
+const scrubMeanMicros = 3_000_000
 
 export function createHostDisk(
   world: World,
@@ -23,6 +25,8 @@ export function createHostDisk(
   const label = `write ${name}`
   const reads = random.fork('reads')
   const readLabel = `read ${name}`
+  const scrubs = random.fork('scrubs')
+  const scrubLabel = `scrub ${name}`
   let owner: SimProcess | undefined
   let extraMicros = 0
   let extraReadMicros = 0
@@ -43,6 +47,12 @@ export function createHostDisk(
       const extra = extraReadMicros > 0 ? reads.exponential(extraReadMicros) : 0
       const delayMicros = reads.exponential(conditions.readMeanMicros) + extra
       return new Promise((resolve) => void process.schedule(delayMicros, readLabel, resolve))
+    },
+    waitToScrub() {
+      const process = owner
+      if (process === undefined) return undefined
+      const delayMicros = scrubs.exponential(scrubMeanMicros)
+      return new Promise((resolve) => void process.schedule(delayMicros, scrubLabel, resolve))
     },
     onWork: (work, count, bytes) => owner?.work(work, count, bytes),
     onDurable,

@@ -17,6 +17,7 @@ import { logMutants } from './mutants-log.ts'
 import { mvccMutants } from './mutants-mvcc.ts'
 import { journalMutants } from './mutants-journal.ts'
 import { memoryMutants } from './mutants-memory.ts'
+import { scrubMutants } from './mutants-scrub.ts'
 import { nodeMutants } from './mutants-node.ts'
 import { ownMutants } from './mutants-own.ts'
 import { paceMutants } from './mutants-pace.ts'
@@ -189,6 +190,7 @@ export const mutants: readonly Mutant[] = [
   ...nodeMutants,
   ...memoryMutants,
   ...journalMutants,
+  ...scrubMutants,
   ...historyMutants,
   ...validationMutants,
   ...mvccMutants,

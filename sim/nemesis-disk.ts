@@ -3,9 +3,11 @@
  * say: a fault that it does not allow is skipped.
  */
 import { present, unreachable } from '../src/base/assert.ts'
-import { fromLatin1 } from '../src/base/bytes.ts'
+import { fromLatin1, latin1 } from '../src/base/bytes.ts'
 import { decodeFlush, flushesFrom } from '../src/replica/flush.ts'
+import { allPositions, allStates, positionBytes } from '../src/replica/row-format.ts'
 import { isUsedLog } from './atlas.ts'
+import { parseGroupKey } from './checkers/data-disks.ts'
 import type { SimDisk } from './disk.ts'
 import type { DiskFault, DiskName, Fault } from './fault.ts'
 import type { Context, DiskImages, FaultOf, Victim } from './nemesis-context.ts'
@@ -118,6 +120,7 @@ function bitRot(fault: FaultOf<'bit-rot'>, context: Context): void {
   const { node, disk: name, place, bit, isInValues = false } = fault
   const victim = context.victim(node)
   if (victim === undefined) return
+  if (name === 'data' && bit % hiddenEvery === 0) return hide(fault, victim, context)
   const { disk } = victim.disks[name]
   const key = isInValues ? keyAmong(keysWithValues(disk), place) : keyAt(disk, place)
   if (key === undefined || !mayHurt(node, name, context)) return
@@ -145,6 +148,29 @@ function journalRot(fault: FaultOf<'journal-rot'>, context: Context): void {
       context.strikeDown(victim, downMicros)
     })
   }, 'log')
+}
+
+/** One in so many bits of a data disk stands within keys. */
+const hiddenEvery = 3
+
+/**
+ * A block of keys is damaged while its node is down, so that what was under them is not shown: what
+ * the log says of all positions of a group, and in half of the cases the group's state record, too.
+ */
+function hide(fault: FaultOf<'bit-rot'>, victim: Victim, context: Context): void {
+  const { node, place, bit } = fault
+  const { disk } = victim.disks.data
+  const stateKey = keyAmong(disk.durableKeys(allStates), place)
+  if (stateKey === undefined || !mayHurt(node, 'data', context)) return
+  const state = fromLatin1(stateKey)
+  const group = parseGroupKey(state)?.group ?? ''
+  const positions = disk.durableKeys(allPositions).map(fromLatin1)
+  const hidden = positions.filter((key) => latin1(key).slice(4, -positionBytes) === group)
+  if (bit % (2 * hiddenEvery) === 0) hidden.push(state)
+  if (victim.isUp()) victim.crash()
+  for (const key of hidden) disk.dropKey(key)
+  countOn(fault, 'data', context)
+  victim.restart()
 }
 
 function keysWithValues(disk: SimDisk): readonly string[] {

@@ -28,6 +28,8 @@ interface GroupOnDisk {
 }
 
 const groupByte = 'g'.charCodeAt(0)
+const stateByte = 's'.charCodeAt(0)
+/** Stands for the subspace of state records, whose keys have none. */
 const stateSubspace = 0
 const rowSubspace = 1
 const historySubspace = 2
@@ -125,19 +127,22 @@ export function parseGroupKey(
 ): { readonly group: string; readonly subspace: number; readonly rest: Uint8Array } | undefined {
   const end = groupEnd(key)
   if (end === undefined) return undefined
+  if (key[0] === stateByte) {
+    return { group: groupIn(key, end), subspace: stateSubspace, rest: key.subarray(key.length) }
+  }
   return { group: groupIn(key, end), subspace: key[end + 2] ?? -1, rest: key.subarray(end + 3) }
 }
 
 /** Of a row of a group: what comes behind the group, when that is a row of its. */
 export function rowIn(key: Uint8Array): { readonly end: number; readonly row: string } | undefined {
   const end = groupEnd(key)
-  if (end === undefined || key[end + 2] !== rowSubspace) return undefined
+  if (end === undefined || key[0] !== groupByte || key[end + 2] !== rowSubspace) return undefined
   return { end, row: latin1(key.subarray(end + 3)) }
 }
 
 /** Where the group of a key ends; undefined for rows that belong to no group. */
 function groupEnd(key: Uint8Array): number | undefined {
-  if (key[0] !== groupByte) return undefined
+  if (key[0] !== groupByte && key[0] !== stateByte) return undefined
   let end = key.indexOf(0, 1)
   // A zero that belongs to the group is followed by this.
   while (end >= 0 && key[end + 1] === 0xff) end = key.indexOf(0, end + 2)

@@ -91,18 +91,24 @@ export function decodeFooter(bytes: Uint8Array): Footer | undefined {
   return expected.equals(bytes) ? { metaIndex, index } : undefined
 }
 
-/** The handles that an index or meta index holds, in its order. */
-export function decodeHandles(block: Uint8Array): readonly Handle[] | undefined {
+/** What an index says of a block: no key in it comes behind `key`. */
+export interface IndexEntry {
+  readonly key: Uint8Array
+  readonly handle: Handle
+}
+
+/** What an index or meta index holds, in its order. */
+export function decodeIndex(block: Uint8Array): readonly IndexEntry[] | undefined {
   const entriesBytes = lengthOfEntries(block)
   if (entriesBytes === undefined) return undefined
   const cursor = new Cursor(block.subarray(0, entriesBytes))
-  const handles: Handle[] = []
+  const entries: IndexEntry[] = []
   while (!cursor.isAtEnd) {
-    const handle = nextHandle(cursor)
-    if (handle === undefined) return undefined
-    handles.push(handle)
+    const entry = nextEntry(cursor, entries.at(-1)?.key)
+    if (entry === undefined) return undefined
+    entries.push(entry)
   }
-  return handles
+  return entries
 }
 
 /** A block ends with the places it can be entered at, and their count. */
@@ -114,14 +120,16 @@ function lengthOfEntries(block: Uint8Array): number | undefined {
 }
 
 /** An entry: how much of its key is the last one's, lengths of key and value, key, value. */
-function nextHandle(cursor: Cursor): Handle | undefined {
+function nextEntry(cursor: Cursor, before: Uint8Array = new Uint8Array()): IndexEntry | undefined {
   const shared = cursor.varint()
   const keyBytes = cursor.varint()
   const valueBytes = cursor.varint()
   if (shared === undefined || keyBytes === undefined || valueBytes === undefined) return undefined
-  if (cursor.bytes(keyBytes) === undefined) return undefined
+  const rest = cursor.bytes(keyBytes)
   const value = cursor.bytes(valueBytes)
-  return value === undefined ? undefined : new Cursor(value).handle()
+  const handle = value === undefined ? undefined : new Cursor(value).handle()
+  if (rest === undefined || handle === undefined || shared > before.length) return undefined
+  return { key: Buffer.concat([before.subarray(0, shared), rest]), handle }
 }
 
 /** What a block held before Snappy. */

@@ -3,12 +3,15 @@
  * from something that a crash cut short; LevelDB deletes it, whatever it looks like.
  */
 import { Cursor } from './level-format.ts'
+import { userKey, type Extent } from './level-spans.ts'
 import type { Fragment } from './level-journal.ts'
 
 /** What a store consists of. */
 export interface Version {
   /** Bytes of each table, by its number. */
   readonly tables: ReadonlyMap<number, number>
+  /** The first and the last key of each. */
+  readonly extents: ReadonlyMap<number, Extent>
   /** Logs before this one are in tables, except `previousLog`. 0: no log was ever named. */
   readonly log: number
   readonly previousLog: number
@@ -31,6 +34,7 @@ const manifestBytesMax = 256 * 1024 * 1024
 interface Table {
   readonly level: number
   readonly size: number
+  readonly extent: Extent
 }
 
 /** Takes a manifest's fragments, and gives the version they lead to. */
@@ -46,7 +50,13 @@ export class ManifestReader {
   get version(): Version | undefined {
     if (this.#isDamaged) return undefined
     const sizes = [...this.#tables].map(([number, { size }]) => [number, size] as const)
-    return { tables: new Map(sizes), log: this.#log, previousLog: this.#previousLog }
+    const extents = [...this.#tables].map(([number, { extent }]) => [number, extent] as const)
+    return {
+      tables: new Map(sizes),
+      extents: new Map(extents),
+      log: this.#log,
+      previousLog: this.#previousLog,
+    }
   }
 
   add({ bytes, isFirst, isLast }: Fragment): void {
@@ -111,7 +121,8 @@ function newTable(edit: Cursor): [number, Table] | undefined {
   const level = edit.varint()
   const number = edit.varint()
   const size = edit.varint()
-  const keys = [edit.string(), edit.string()]
+  const [first, last] = [edit.string(), edit.string()]
   if (level === undefined || number === undefined || size === undefined) return undefined
-  return keys.includes(undefined) ? undefined : [number, { level, size }]
+  if (first === undefined || last === undefined) return undefined
+  return [number, { level, size, extent: { first: userKey(first), last: userKey(last) } }]
 }

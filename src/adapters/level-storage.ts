@@ -11,8 +11,16 @@ import { compareBytes } from '../base/bytes.ts'
 import type { StoreError } from '../base/errors.ts'
 import { closedError, openError, readError, rootlessError, writeError } from './level-errors.ts'
 import { damageBefore, keepDamaged } from './level-salvage.ts'
-import { checkTables, damagedJournals, type CheckProgress } from './level-tables.ts'
-import type { JournalDamage, KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
+import { checkSpans, checkTables, damagedJournals, type CheckProgress } from './level-tables.ts'
+import type {
+  CheckPace,
+  JournalDamage,
+  KeySpan,
+  KeyValue,
+  OrderedStore,
+  Put,
+  Range,
+} from '../ports/storage.ts'
 
 type Level = ClassicLevel<Uint8Array, Uint8Array>
 type Rows = Iterator<Level, Uint8Array, Uint8Array>
@@ -30,6 +38,8 @@ export interface LevelOptions {
   readonly checkTables?: boolean
   /** Where all of the store is not read first: what is damaged in its journals is told as `damage`. Absent: it is not. */
   readonly tellsDamage?: boolean
+  /** Of the tables it then reads only what may hold such keys, and how long the others are. */
+  readonly checkedSpans?: readonly KeySpan[]
   /** How far that is, after each table. */
   readonly onCheckProgress?: (progress: CheckProgress) => void
 }
@@ -62,7 +72,10 @@ export async function openLevelStore(
   if (await hasLostItsRoot(path)) throw rootlessError(path)
   const { onCheckProgress } = options
   if (options.checkTables !== false) {
-    await checkTables(path, onCheckProgress === undefined ? {} : { onProgress: onCheckProgress })
+    const spans = options.checkedSpans ?? 'all'
+    await checkTables(path, {
+      ...(onCheckProgress === undefined ? { spans } : { spans, onProgress: onCheckProgress }),
+    })
   }
   const damage = options.tellsDamage === true ? await journalDamage(path) : undefined
   const level: Level = new ClassicLevel(path, { keyEncoding: 'view', valueEncoding: 'view' })
@@ -79,7 +92,7 @@ export async function openLevelStore(
   } catch (error) {
     throw openError(path, error)
   }
-  return new LevelStore(path, level, damage)
+  return new LevelStore(path, level, { damage, checkedSpans: options.checkedSpans })
 }
 
 /** What LevelDB is about to pass over, or has, and nobody has put back. */
@@ -101,18 +114,27 @@ async function hasLostItsRoot(path: string): Promise<boolean> {
   return !names.includes('CURRENT') && names.some((name) => /^\d+\.(?:ldb|log)$/.test(name))
 }
 
+/** What was looked for before the store was opened. */
+interface Found {
+  readonly damage: JournalDamage | undefined
+  readonly checkedSpans: readonly KeySpan[] | undefined
+}
+
 class LevelStore implements OrderedStore {
   readonly damage: JournalDamage | undefined
   readonly #path: string
   readonly #level: Level
+  /** Checked before LevelDB saw them: a compaction may have written them anew since. */
+  readonly #checkedSpans: readonly KeySpan[] | undefined
   #isWriting = false
   #isClosed = false
   #fence: StoreError | undefined
 
-  constructor(path: string, level: Level, damage: JournalDamage | undefined) {
+  constructor(path: string, level: Level, found: Found) {
     this.#path = path
     this.#level = level
-    this.damage = damage
+    this.damage = found.damage
+    this.#checkedSpans = found.checkedSpans
   }
 
   getSync(key: Uint8Array): Uint8Array | undefined {
@@ -152,6 +174,11 @@ class LevelStore implements OrderedStore {
       ? undefined
       : this.#level.iterator({ ...tightened(range), highWaterMarkBytes })
     return new LevelScan(iterator, (error) => this.#readError(error))
+  }
+
+  async check(spans: readonly KeySpan[] | 'all', pace?: CheckPace): Promise<void> {
+    if (this.#isClosed) throw closedError(this.#path)
+    if (spans !== this.#checkedSpans) await checkSpans(this.#path, spans, pace)
   }
 
   #readError(error: unknown): StoreError {

@@ -5,17 +5,20 @@
  *   data blocks · filter · meta index (where the filter is) · index (where the data is) · footer
  */
 import { crc32c, masked } from './crc32c.ts'
+import type { KeySpan } from '../ports/storage.ts'
+import { concerned } from './level-spans.ts'
 import type { PacedFile } from './paced-file.ts'
 import {
   blockTrailerBytes,
   compressions,
   decodedBytesMax,
   decodeFooter,
-  decodeHandles,
+  decodeIndex,
   decompress,
   footerBytes,
   type Footer,
   type Handle,
+  type IndexEntry,
 } from './level-format.ts'
 
 /** Where a file is not what it was written as. */
@@ -24,19 +27,24 @@ export interface Damage {
   readonly what: string
 }
 
-/** The first damage found in a table of `sizeExpected` bytes. */
+/**
+ * The first damage found in a table of `sizeExpected` bytes. `spans`: what says where blocks are, and
+ * blocks that may hold such keys; none: only how long it is.
+ */
 export async function checkTable(
   file: PacedFile,
   sizeExpected: number,
+  spans: readonly KeySpan[] | 'all' = 'all',
 ): Promise<Damage | undefined> {
   const { size } = file
   if (size !== sizeExpected) {
     return { offset: size, what: `it has ${size} bytes and was written with ${sizeExpected}` }
   }
+  if (spans.length === 0) return undefined
   const offset = size - footerBytes
   const footer = offset < 0 ? undefined : decodeFooter(await file.at(offset, footerBytes))
   if (footer === undefined) return { offset: Math.max(0, offset), what: 'its footer is damaged' }
-  return (await checkIndexes(file, footer)) ?? checkBlocks(file, footer)
+  return (await checkIndexes(file, footer)) ?? checkBlocks(file, footer, spans)
 }
 
 /** The two blocks before the footer: what says where the others are must be sound first. */
@@ -51,17 +59,24 @@ async function checkIndexes(
   return (await checkBlock(file, metaIndex)) ?? checkBlock(file, index)
 }
 
-async function checkBlocks(file: PacedFile, footer: Footer): Promise<Damage | undefined> {
-  const data = await readHandles(file, footer.index)
-  const meta = await readHandles(file, footer.metaIndex)
+async function checkBlocks(
+  file: PacedFile,
+  footer: Footer,
+  spans: readonly KeySpan[] | 'all',
+): Promise<Damage | undefined> {
+  const data = await readEntries(file, footer.index)
+  const meta = await readEntries(file, footer.metaIndex)
   if (data === undefined) return { offset: footer.index.offset, what: 'its index is damaged' }
   if (meta === undefined) {
     return { offset: footer.metaIndex.offset, what: 'its meta index is damaged' }
   }
+  // The filter is one of `meta`.
+  const asked = new Set([...(spans === 'all' ? data : concerned(data, spans)), ...meta])
   let end = 0
-  for (const handle of [...data, ...meta]) {
+  for (const entry of [...data, ...meta]) {
+    const { handle } = entry
     if (handle.offset !== end) return { offset: end, what: 'no block is listed here' }
-    const damage = await checkBlock(file, handle)
+    const damage = asked.has(entry) ? await checkBlock(file, handle) : undefined
     if (damage !== undefined) return damage
     end = endOf(handle)
   }
@@ -105,10 +120,10 @@ async function checksum(
 }
 
 /** What a sound block lists. */
-async function readHandles(
+async function readEntries(
   file: PacedFile,
   { offset, size }: Handle,
-): Promise<readonly Handle[] | undefined> {
+): Promise<readonly IndexEntry[] | undefined> {
   const stored = Buffer.alloc(size + 1)
   for (let at = 0; at < stored.length;) {
     const piece = await file.some(offset + at, stored.length - at)
@@ -118,5 +133,5 @@ async function readHandles(
   }
   const contents = stored.subarray(0, size)
   const block = stored[size] === compressions.snappy ? decompress(contents) : contents
-  return block === undefined ? undefined : decodeHandles(block)
+  return block === undefined ? undefined : decodeIndex(block)
 }

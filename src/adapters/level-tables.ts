@@ -15,6 +15,8 @@ import { closedError, damageError, openError, readError } from './level-errors.t
 import { readJournal } from './level-journal.ts'
 import type { DamagedJournals } from './level-salvage.ts'
 import { ManifestReader, type Version } from './level-manifest.ts'
+import { isConcerned } from './level-spans.ts'
+import type { CheckPace, KeySpan } from '../ports/storage.ts'
 import { checkTable, type Damage } from './level-table.ts'
 import { Pace, PacedFile } from './paced-file.ts'
 
@@ -27,6 +29,8 @@ export interface CheckProgress {
 }
 
 export interface CheckOptions {
+  /** Of all else only how long each table is. Absent: everything is read. */
+  readonly spans?: readonly KeySpan[] | 'all'
   /** Called after each table, and at the end. */
   readonly onProgress?: (progress: CheckProgress) => void
 }
@@ -76,6 +80,24 @@ export async function damagedJournals(path: string): Promise<DamagedJournals | u
   }
 }
 
+/** The same of some spans beside other work, as `OrderedStore.check` has it. */
+export async function checkSpans(
+  path: string,
+  spans: readonly KeySpan[] | 'all',
+  pace: CheckPace | undefined,
+): Promise<void> {
+  const onProgress = ({ bytesRead, tables, tablesTotal }: CheckProgress): void =>
+    pace?.onProgress(bytesRead, tables / tablesTotal)
+  try {
+    await new FolderCheck(path, new Pace(pace === undefined ? {} : { pace }), {
+      spans,
+      onProgress,
+    }).run()
+  } catch (error) {
+    throw error instanceof StoreError ? error : readError(path, error)
+  }
+}
+
 class FolderCheck {
   readonly #path: string
   readonly #pace: Pace
@@ -95,12 +117,20 @@ class FolderCheck {
       this.#tablesTotal = version.tables.size
       await this.#checkLogs(version)
       for (const [number, size] of version.tables) {
-        await this.#checkTable(number, size)
+        await this.#checkTable(number, size, this.#spansIn(version, number))
         this.#tables += 1
         this.#options.onProgress?.(this.#progress())
       }
     }
     return this.#progress()
+  }
+
+  /** Those of the spans asked for that the table may have keys of. */
+  #spansIn({ extents }: Version, number: number): readonly KeySpan[] | 'all' {
+    const { spans = 'all' } = this.#options
+    const extent = extents.get(number)
+    if (spans === 'all' || extent === undefined) return 'all'
+    return spans.filter((span) => isConcerned(extent, [span]))
   }
 
   #progress(): CheckProgress {
@@ -179,10 +209,14 @@ class FolderCheck {
     return { records, damage: { offset: tornAt, what: 'its end is torn, and a newer log goes on' } }
   }
 
-  async #checkTable(number: number, size: number): Promise<void> {
+  async #checkTable(
+    number: number,
+    size: number,
+    spans: readonly KeySpan[] | 'all',
+  ): Promise<void> {
     for (const ending of ['ldb', 'sst']) {
       const name = fileName(number, ending)
-      const damage = await this.#withFile(name, (file) => checkTable(file, size))
+      const damage = await this.#withFile(name, (file) => checkTable(file, size, spans))
       this.#refuse(name, damage)
     }
   }

@@ -5,6 +5,8 @@
 import { open, type FileHandle } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { assert } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
+import type { CheckPace } from '../ports/storage.ts'
 
 /** About half a millisecond of checksums. */
 export const chunkBytes: number = 512 * 1024
@@ -14,6 +16,8 @@ export interface PaceOptions {
   readonly bytesPerSecond?: number
   /** Ends a wait. */
   readonly signal?: AbortSignal
+  /** The same as the user of a store asks for it. */
+  readonly pace?: CheckPace
 }
 
 /** How fast, and into which memory, the files of one check are read. */
@@ -22,6 +26,8 @@ export class Pace {
   readonly #options: PaceOptions
   readonly #startMs = performance.now()
   #bytesRead = 0
+  /** When the last chunk was paid for with a wait. */
+  #paidMs = performance.now()
 
   constructor(options: PaceOptions) {
     const { bytesPerSecond = 1 } = options
@@ -48,6 +54,16 @@ export class Pace {
       if (waitMs >= 1) await delay(waitMs, undefined, options).catch(() => undefined)
     }
     signal?.throwIfAborted()
+    await this.#wait(bytes)
+  }
+
+  async #wait(bytes: number): Promise<void> {
+    const { pace } = this.#options
+    if (pace === undefined) return
+    const waitMs = (bytes * 1000) / pace.bytesPerSecond() - (performance.now() - this.#paidMs)
+    if (waitMs >= 1) await delay(waitMs)
+    this.#paidMs = performance.now()
+    if (pace.isOver()) throw new StoreError('closed', 'nobody waits for this check any more')
   }
 }
 

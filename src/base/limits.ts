@@ -87,6 +87,10 @@ export interface Limits {
   readonly sliceBytesMax: number
   /** So many times as long as a slice took, the next one waits while others are at work. */
   readonly sliceRests: number
+  /** So much of the data store is scrubbed in a second; an eighth of it while others are at work. */
+  readonly scrubBytesPerSecond: number
+  /** Between the end of a scrub and the next one. */
+  readonly scrubPauseMs: number
   /** A proposer that lost waits this long at first; doubled at each loss up to the maximum. */
   readonly backoffMs: number
   readonly backoffMaxMs: number
@@ -153,6 +157,8 @@ export const defaultLimits: Limits = {
   slicePiecesMax: 256,
   sliceBytesMax: 1024 * 1024,
   sliceRests: 2,
+  scrubBytesPerSecond: 16 * 1024 * 1024,
+  scrubPauseMs: 24 * 3_600_000,
   backoffMs: 10,
   backoffMaxMs: 2_000,
   phaseTimeoutMs: 500,

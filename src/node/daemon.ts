@@ -17,6 +17,7 @@ import { StoreError } from '../base/errors.ts'
 import { placementOver } from '../placement/placement.ts'
 import type { Trace, TraceEvent } from '../ports/trace.ts'
 import { DataStore } from '../replica/data-store.ts'
+import { votingSpans } from '../replica/row-format.ts'
 import { authorization } from './authorization.ts'
 import { Node } from './compose.ts'
 import { requestBytesMaxDefault } from './config.ts'
@@ -157,6 +158,8 @@ export class Daemon {
       open: (path) =>
         openLevelStore(path, {
           ...{ compresses: false, writeBufferBytes: dataBufferBytes, openTablesMax },
+          // The rest is scrubbed once the node serves: it may be hundreds of GB.
+          checkedSpans: votingSpans,
         }),
       probeData: (data) => DataStore.open(data, { clock, trace, limits: config.limits }),
     })

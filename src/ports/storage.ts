@@ -39,6 +39,22 @@ export interface JournalDamage {
   done(): Promise<void>
 }
 
+/** Keys from `gte` on, before `lt`. */
+export interface KeySpan {
+  readonly gte: Uint8Array
+  readonly lt: Uint8Array
+}
+
+/** How a check goes on beside the work of others. Absent: as fast as the disk. */
+export interface CheckPace {
+  /** As of the call. */
+  bytesPerSecond(): number
+  /** Nobody wants it any more: it rejects with `closed`. */
+  isOver(): boolean
+  /** What was read so far in this check, and which part of all that is to be read, 0 to 1. */
+  onProgress(bytesRead: number, part: number): void
+}
+
 export interface OrderedStore {
   /** Absent: nothing of that kind was found. Nothing vouches for the bytes in it. */
   readonly damage?: JournalDamage | undefined
@@ -55,6 +71,12 @@ export interface OrderedStore {
    * Not one by one: waiting for each row costs more than reading it.
    */
   scan(range: Range): AsyncIterable<readonly KeyValue[]>
+  /**
+   * Resolves when what may hold keys of these spans was read and is what was written; rejects with
+   * `corrupt` when it is not: a record there may be damaged, an older one, or not shown at all. `all`:
+   * everything. Absent: the store can tell no such damage.
+   */
+  check?(spans: readonly KeySpan[] | 'all', pace?: CheckPace): Promise<void>
   /** Gives the store back; later calls reject. Idempotent. */
   close(): Promise<void>
 }

@@ -51,6 +51,7 @@ import { Requests } from './requests.ts'
 import { RollCall } from './roll-call.ts'
 import { Rounds } from './rounds.ts'
 import { SettledRows } from './settled.ts'
+import { checkCarried, checkVotes } from './start-check.ts'
 import { Steps } from './steps.ts'
 import { excessOf, transactionOf } from './submission-size.ts'
 import { takeUpLog } from './take-up.ts'
@@ -116,8 +117,11 @@ export class Driver implements LocalReplica {
     const own = { node, cluster, clock, random, trace, flushBytesMax, carryAfterFlushes, leaseMs }
     // Whose the folder is comes first: of somebody else's nothing is believed, nor put aside.
     const meta = await openMeta(ports.log, own, random, trace)
+    await checkVotes(ports.data)
     const data = await DataStore.open(ports.data, { clock, trace, limits })
-    const log = await LogStore.open(ports.log, own, new SettledRows(data), meta)
+    const settled = new SettledRows(data)
+    await checkCarried(ports.data, settled.carried())
+    const log = await LogStore.open(ports.log, own, settled, meta)
     return new Driver(ports, options, log, data)
   }
 
@@ -198,6 +202,8 @@ export class Driver implements LocalReplica {
       ...{ limits: this.#options.limits, clock, trace, log: this.#log, headroom: this.#headroom },
       send: (to, message) => this.#peers.send(to, message),
       hasRoomFor: (to) => this.#peers.hasRoomFor(to),
+      store: this.#ports.data,
+      onPositionsSound: () => (this.#source.arePositionsSound = true),
       applied: (group) => this.#replica.appliedInMemory(group)?.position,
       isAwaited: (group) => this.#replica.isAwaited(group),
       step: (group, event) => this.#step(group, event),
@@ -238,7 +244,9 @@ export class Driver implements LocalReplica {
       wake: (group) => this.#step(group, { kind: 'wake' }),
     })
     if (this.#log.settledFlush < this.#log.durableFlush) this.#data.wantBatch()
-    if (!this.#isStopped) this.#join()
+    if (this.#isStopped) return
+    this.#work.scrubber.start()
+    this.#join()
   }
 
   #join(): void {
@@ -364,6 +372,7 @@ export class Driver implements LocalReplica {
       remembersPeers: this.#log.memory.isWhole,
       ...figuresOf(this.#log.damages),
       falseClaims: this.#refusals.falseClaims,
+      ...this.#work.scrubber.figures,
       failure: this.#failure?.message,
       peers: this.#peers.list(),
     }
@@ -379,6 +388,7 @@ export class Driver implements LocalReplica {
     if (this.#isStopped) return
     this.#isStopped = true
     this.#rounds.stop()
+    this.#work.scrubber.stop()
     this.#wakes.stop()
     this.#requests.stop()
     this.#rollCall.stop()

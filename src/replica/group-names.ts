@@ -1,9 +1,9 @@
-/** Which groups this node has rows or a state of: their names, in order, from a prefix on. */
+/** Which groups this node has a state record of: their names, in order, from a prefix on. */
 import { compareBytes, compareText } from '../base/bytes.ts'
 import { groupOfBytes, type GroupId } from '../base/ids.ts'
 import { afterPrefix } from '../base/tuple.ts'
 import type { KeyValue, Range } from '../ports/storage.ts'
-import { groupPrefix } from './row-format.ts'
+import { groupPrefix, stateKey } from './row-format.ts'
 
 /** What closes a group's name in a key: 00 01. */
 const endBytes = 2
@@ -24,17 +24,17 @@ export async function groupNames(
   const isAsked = (name: GroupId): boolean =>
     name.startsWith(prefix) && (after === undefined || compareText(name, after) > 0)
   const names = new Set([...pending()].filter(isAsked))
-  const opening = groupPrefix(groupOfBytes(Buffer.from(prefix, 'latin1')))
+  const opening = stateKey(groupPrefix(groupOfBytes(Buffer.from(prefix, 'latin1'))))
   const start = opening.subarray(0, opening.length - endBytes)
   const lt = afterPrefix(start)
-  const behind = after === undefined ? start : afterPrefix(groupPrefix(after))
+  const behind = after === undefined ? start : afterPrefix(stateKey(groupPrefix(after)))
   // What comes behind `after` may still come before all that begin so.
   let gte = behind !== undefined && compareBytes(behind, start) < 0 ? start : behind
   for (let found = 0; found < limit && gte !== undefined; found++) {
     const name: GroupId | undefined = await firstName(scan, { gte, ...(lt && { lt }) })
     if (name === undefined) break
     names.add(name)
-    gte = afterPrefix(groupPrefix(name))
+    gte = afterPrefix(stateKey(groupPrefix(name)))
   }
   return [...names].sort(compareText).slice(0, limit)
 }
@@ -46,7 +46,7 @@ async function firstName(scan: NamePorts['scan'], range: Range): Promise<GroupId
   return undefined
 }
 
-/** `g <group, escaped> 00 01 …` */
+/** `s <group, escaped> 00 01` */
 function nameIn(key: Uint8Array): GroupId {
   const bytes: number[] = []
   for (let at = 1; at < key.length; at++) {

@@ -1,15 +1,17 @@
 /**
  * What peers ask of this node and this node of peers, and hardly a client waits for: slices (LIVE-6), and who
- * is in them.
+ * is in them; and the scrub, which gives way to clients and peers, too.
  */
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { OrderedStore } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { Entries, Message } from '../replication/message.ts'
 import { Fetches } from './fetches.ts'
 import type { Headroom } from './headroom.ts'
+import { Scrubber } from './scrubber.ts'
 import { Slices } from './slices.ts'
 import { Supply, type SupplyLog } from './supply.ts'
 
@@ -18,6 +20,9 @@ export interface PeerWorkParts {
   readonly clock: Clock
   readonly trace: Trace
   readonly log: SupplyLog
+  /** The data store, which is scrubbed. */
+  readonly store: OrderedStore
+  onPositionsSound(): void
   readonly headroom: Pick<Headroom, 'mayFetch' | 'mayTake'>
   send(to: NodeId, message: Message): void
   hasRoomFor(to: NodeId): boolean
@@ -33,6 +38,7 @@ export class PeerWork {
   readonly slices: Slices
   readonly fetches: Fetches
   readonly supply: Supply
+  readonly scrubber: Scrubber
   readonly #parts: PeerWorkParts
   #foreground = 0
 
@@ -49,6 +55,9 @@ export class PeerWork {
       onTurn: (group, position, informer) => step(group, { kind: 'exists', position, informer }),
     })
     this.supply = new Supply({ log, limits, trace, slices, send, hasRoomFor })
+    const { store, onPositionsSound, onFailed } = parts
+    const scrub = { store, clock, trace, limits, foreground, onPositionsSound, onFailed }
+    this.scrubber = new Scrubber(scrub)
   }
 
   /** Something was done for a client, or for a node that waits. */

@@ -25,6 +25,11 @@ export class StoredRecords implements RecordSource {
    * logs, whose groups may be larger than memory.
    */
   partMax: Part | undefined
+  /**
+   * Every row of an applied position was checked since the start. Before that only what was chosen is
+   * told of them, and nobody gets a vote there (DISK-14).
+   */
+  arePositionsSound = false
   readonly #log: LogStore
   readonly #data: DataStore
 
@@ -83,7 +88,10 @@ export class StoredRecords implements RecordSource {
 
   lookup(group: GroupId, position: Position): LookedUp {
     const header = this.#log.position(group, position)
-    return header === undefined ? { kind: 'absent' } : this.#read(group, header)
+    const looked: LookedUp = header === undefined ? { kind: 'absent' } : this.#read(group, header)
+    // What was chosen stays so. Else an older row may stand there, or none be shown.
+    if (this.arePositionsSound || (looked.kind === 'present' && looked.chosen)) return looked
+    return { kind: 'faulty' }
   }
 
   isSettled(group: GroupId): boolean {

@@ -1,7 +1,8 @@
 import type { Peers } from './peers.ts'
+import type { ScrubFigures } from './scrubber.ts'
 
 /** What an operator sees of a replica. Counts and bytes as of the call. */
-export interface ReplicaStatus {
+export interface ReplicaStatus extends ScrubFigures {
   readonly storeId: string
   readonly incarnation: number
   readonly durableFlush: number

@@ -1,7 +1,8 @@
 /**
  * How the data store writes things down. Keys:
  *
- *   g <group, escaped> 0        the group's state record
+ *   s <group, escaped>          the group's state record: all of them lie together, so that a start may
+ *                               check them without the rows (`start-check.ts`)
  *   g <group, escaped> 1 <key>  newest version of a row
  *   g <group, escaped> 2 …      a version that was superseded: key, escaped, then its start with
  *                               all bits turned over, so that of each row the newest comes first
@@ -22,11 +23,12 @@ import { assert } from '../base/assert.ts'
 import { bufferOf, crc32, readCount, writeCount } from '../base/bytes.ts'
 import { afterPrefix } from '../base/tuple.ts'
 import { groupOfBytes, type GroupId, type Position, type Timestamp } from '../base/ids.ts'
+import type { KeySpan } from '../ports/storage.ts'
 
 const valueFormat = 2
 const groupTag = 'g'.charCodeAt(0)
 const headBytes = 15
-const stateSubspace = 0
+const stateTag = 's'.charCodeAt(0)
 const rowSubspace = 1
 const historySubspace = 2
 const startBytes = 8
@@ -130,9 +132,16 @@ export function decodeVersionKey(rest: Uint8Array): { readonly key: Buffer; star
   return { key: key.subarray(0, length), start: readCount(start, 0) }
 }
 
+/** `prefix`: the group's. */
 export function stateKey(prefix: Uint8Array): Buffer {
-  return subspaceKey(prefix, stateSubspace)
+  const key = Buffer.from(prefix)
+  key[0] = stateTag
+  return key
 }
+
+/** Keys of state records, or of rows, of all groups. */
+export const allStates: KeySpan = { gte: Buffer.from('s'), lt: Buffer.from('t') }
+export const allGroups: KeySpan = { gte: Buffer.from('g'), lt: Buffer.from('h') }
 
 /** What opens the keys of a group's rows; `afterRows` is the first key beyond them. */
 export function rowsPrefix(prefix: Uint8Array): Buffer {
@@ -182,7 +191,7 @@ export function markerKey(slot: number): Buffer {
   return key
 }
 
-export const allMarkers: { readonly gte: Uint8Array; readonly lt: Uint8Array } = {
+export const allMarkers: KeySpan = {
   gte: Buffer.from('b'),
   lt: Buffer.from('c'),
 }
@@ -192,7 +201,7 @@ export function nameKey(name: string): Buffer {
 }
 
 /** Safe integers have 53 bits. */
-const positionBytes = 7
+export const positionBytes = 7
 
 export function positionKey(group: GroupId, position: Position): Buffer {
   const prefixBytes = positionPrefix.length
@@ -205,6 +214,17 @@ export function positionKey(group: GroupId, position: Position): Buffer {
 }
 
 const positionPrefix = Buffer.from('mat/', 'latin1')
+
+/** What the log says of positions: a row for each that was ever settled. */
+export const allPositions: KeySpan = { gte: positionPrefix, lt: Buffer.from('mat0', 'latin1') }
+
+/** What votes rest on and is small: markers, the node's own values, state records. */
+export const votingSpans: readonly KeySpan[] = [
+  allMarkers,
+  { gte: Buffer.from('m', 'latin1'), lt: allPositions.gte },
+  { gte: allPositions.lt, lt: Buffer.from('n', 'latin1') },
+  allStates,
+]
 
 export function encodeStored(key: Uint8Array, stamp: number, payload: Uint8Array): Buffer {
   const bytes = Buffer.allocUnsafe(headBytes + payload.length)

@@ -22,6 +22,7 @@ function partsWith(clock: Partial<ClockStatus>): StatusParts {
       ...{ requests: 0, overlayBytes: 0, lackingGroups: 0, openSnapshots: 0 },
       ...{ leasedGroups: 0, grantedGroups: 0, remembersPeers: true, falseClaims: 0 },
       ...{ logDamages: 0, lostFlushes: 0, logDamage: [] },
+      ...{ scrubbedBytes: 0, scrubbedPart: 0, scrubPasses: 0 },
       ...{ clockLeadMs: 0, clockLagMs: 0, isClockAhead: false, isClockBehind: false },
       ...{ areClocksAwaited: false, ...clock },
       ...{ failure: undefined, peers: [] },

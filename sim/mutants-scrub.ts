@@ -1,0 +1,38 @@
+/** Planted bugs of what is checked of the data store at a start and by its scrub (DISK-14, DISK-15). */
+import type { Mutant } from './mutant.ts'
+
+export const scrubMutants: readonly Mutant[] = [
+  {
+    id: 'SCR1',
+    title: 'start: a node votes before the state records of its groups are checked',
+    edits: [
+      {
+        file: 'src/replica/start-check.ts',
+        find: '  await checked(store.check?.(votingSpans))\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'SCR2',
+    title: 'scrub: damage that is found is taken for good',
+    edits: [
+      {
+        file: 'src/replica/scrubber.ts',
+        find: '      onFailed(error)\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'SCR3',
+    title: 'start: a node votes at applied positions before their rows are checked',
+    edits: [
+      {
+        file: 'src/replica/record-source.ts',
+        find: '  arePositionsSound = false\n',
+        replace: '  arePositionsSound = true\n',
+      },
+    ],
+  },
+]
