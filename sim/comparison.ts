@@ -2,6 +2,7 @@
  * All replicas against the model and against one another, once everything is quiet: who is left
  * behind, what each one's rows are, what each one's cells are when read through it.
  */
+import { AssertionError } from '../src/base/assert.ts'
 import { StoreError } from '../src/base/errors.ts'
 import { groupOfBytes, type GroupId } from '../src/base/ids.ts'
 import { fromLatin1, latin1 } from '../src/base/bytes.ts'
@@ -54,7 +55,7 @@ export class Comparison {
     for (const host of inService) {
       if (host.disks.data.disk.hasToldDamage && host.program !== undefined) {
         const text = `DISK-15: node ${host.name} goes on with a data disk that it knows is damaged`
-        this.#cluster.world.fail(new Error(text))
+        this.#cluster.world.fail(new AssertionError(text))
       }
       for (const group of judge.book.groups) {
         if (!this.#cluster.holds(host.name, groupOf(group))) continue

@@ -81,6 +81,7 @@ export class SimDisk {
   #nextFault: WriteFault = 'none'
   /** Keys of which the disk does not show what was written, without a word. */
   readonly #hurt = new Set<string>()
+  #hurtAtOpen: readonly string[] = []
   /** A check has told its process of damage, and the disk is still the same. */
   hasToldDamage = false
   /** What every write meets. */
@@ -97,6 +98,7 @@ export class SimDisk {
     const damage = this.#journal?.open()
     this.#isMending = damage !== undefined
     this.#open = new OpenDisk(this, damage)
+    this.#hurtAtOpen = [...this.#hurt]
     return this.#open
   }
 
@@ -210,6 +212,12 @@ export class SimDisk {
 
   durableKeysIn(range: KeyRange): string[] {
     return this.#durable.keysIn(range)
+  }
+
+  /** Whether its process began on what was written, as far as these keys go. */
+  wasSoundAtOpen(spans: readonly KeySpan[]): boolean {
+    const ranges = spans.map((span) => textRange(span))
+    return !this.#hurtAtOpen.some((name) => ranges.some((one) => isWithin(name, one)))
   }
 
   /** How many keys there are in the spans; undefined: one of them is hurt. */

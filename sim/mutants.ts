@@ -166,7 +166,7 @@ export const mutants: readonly Mutant[] = [
         replace:
           '      const { write } = this.#ports\n' +
           '      const isState = ({ key }: Put): boolean =>\n' +
-          '        key[0] === 0x67 && key.at(-1) === 0 && key.at(-2) === 1 && key.at(-3) === 0\n' +
+          '        key[0] === 0x73\n' +
           '      const rows = batch.puts.filter((put) => !isState(put))\n' +
           '      const states = batch.puts.filter(isState)\n' +
           '      this.#underWay = write(rows).then(() => write(states)).then(\n',
