@@ -2,12 +2,12 @@
  * A node of the world over its crashes and restarts: its disks stay, everything else is made anew.
  * A crash drops the process with its timers and links; the disks lose what was not durable.
  */
-import { votingSpans } from '../src/replica/row-format.ts'
-import { assert, AssertionError } from '../src/base/assert.ts'
+import { assert } from '../src/base/assert.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Random } from '../src/ports/random.ts'
 import type { OrderedStore } from '../src/ports/storage.ts'
 import type { Trace, TraceEvent } from '../src/ports/trace.ts'
+import { startDamage } from './checkers/start-checker.ts'
 import { createClock, MachineClock, readingAt, type ClockSkew } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import type { Fate, SimDisk } from './disk.ts'
@@ -175,16 +175,10 @@ export class NodeHost<P extends Program> {
       if (!process.isAlive) return
       this.#program = program
       if (hasFailed) return
-      this.#checkStart()
+      const damage = startDamage(this.#parts.name, this.disks.data.disk)
+      if (damage !== undefined) this.#parts.world.fail(damage)
       onOpen()
     }, fail)
-  }
-
-  /** DISK-14: of damage in what votes rest on, a node that takes part knew nothing. */
-  #checkStart(): void {
-    if (this.disks.data.disk.wasSoundAtOpen(votingSpans)) return
-    const { world, name } = this.#parts
-    world.fail(new AssertionError(`DISK-14: ${name} takes part on damaged state records`))
   }
 
   /** In an event of its own: whoever says so is in the midst of the process's work. */
