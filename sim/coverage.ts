@@ -49,6 +49,7 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
     ...['journal-rot', 'a damaged journal mended', 'a flush lost with the journal'],
     ...['a memory of peers lost with the journal', 'crash in mending'],
   ],
+  'rot-of-keys': ['rot-of-keys data'],
   'misdirected-write': ['misdirected-write log', 'misdirected-write data'],
   'stale-disk': ['stale-disk both', 'stale-disk data'],
   'empty-disk': ['empty-disk both', 'empty-disk data'],

@@ -1,6 +1,6 @@
 /** How each kind of fault is drawn: whom it strikes, and for how long. */
 import { present } from '../src/base/assert.ts'
-import type { DiskName, Fault, Way } from './fault.ts'
+import { hiddenEvery, type DiskName, type Fault, type Way } from './fault.ts'
 import type { SeededRandom } from './random.ts'
 import type { FaultRates } from './swarm-faults.ts'
 
@@ -65,6 +65,7 @@ export const drawings: ReadonlyMap<string, Drawing> = new Map<string, Drawing>([
   ['bit-rot', drawBitRot],
   ['rot-in-outage', drawRotInOutage],
   ['journal-rot', drawJournalRot],
+  ['rot-of-keys', drawRotOfKeys],
   ['misdirected-write', drawMisdirectedWrite],
   ['stale-disk', drawStaleDisk],
   ['empty-disk', drawEmptyDisk],
@@ -383,6 +384,15 @@ function drawJournalRot(atMicros: number, draw: Draw): Fault[] {
   const diesMending = random.chance(diesMendingRate) ? ({ diesMending: true } as const) : {}
   const who = { kind: 'journal-rot', atMicros, node, downMicros } as const
   return [{ ...who, ...how, ...isIllegible, ...diesMending }]
+}
+
+/** Keys of one data disk are not shown any more; in half of the cases of all disks, in one outage. */
+function drawRotOfKeys(atMicros: number, draw: Draw): Fault[] {
+  const { random, nodes } = draw
+  const struck = random.chance(half) ? nodes : [random.pick(nodes)]
+  const place = placeOf(draw)
+  const bit = hiddenEvery * random.int(0, million)
+  return struck.map((node) => ({ kind: 'bit-rot', atMicros, node, disk: 'data', place, bit }))
 }
 
 function drawMisdirectedWrite(atMicros: number, draw: Draw): Fault[] {

@@ -179,6 +179,9 @@ export const processKinds: readonly ProcessFault['kind'][] = [
     'suspend',
   ] as const),
 ]
+/** Of a data disk: one in so many bits stands for keys, which are then not shown any more. */
+export const hiddenEvery = 3
+
 export const networkKinds: readonly NetworkFault['kind'][] = [
   ...(['cut', 'isolate-leader', 'reset', 'lose-reply', 'echo', 'clog', 'slow-node'] as const),
 ]

@@ -9,7 +9,7 @@ import { allPositions, allStates, positionBytes } from '../src/replica/row-forma
 import { isUsedLog } from './atlas.ts'
 import { parseGroupKey } from './checkers/data-disks.ts'
 import type { SimDisk } from './disk.ts'
-import type { DiskFault, DiskName, Fault } from './fault.ts'
+import { hiddenEvery, type DiskFault, type DiskName, type Fault } from './fault.ts'
 import type { Context, DiskImages, FaultOf, Victim } from './nemesis-context.ts'
 
 const million = 1_000_000
@@ -149,9 +149,6 @@ function journalRot(fault: FaultOf<'journal-rot'>, context: Context): void {
     })
   }, 'log')
 }
-
-/** One in so many bits of a data disk stands within keys. */
-const hiddenEvery = 3
 
 /**
  * A block of keys is damaged while its node is down, so that what was under them is not shown: what

@@ -44,6 +44,7 @@ const rarities: readonly Rarity[] = [
   ['bit-rot', 150_000, 2, 15],
   ['rot-in-outage', 150_000, 2, 12],
   ['journal-rot', 300_000, 2, 10],
+  ['rot-of-keys', 250_000, 2, 10],
   ['misdirected-write', 120_000, 3, 15],
   ['stale-disk', 150_000, 2, 15],
   ['empty-disk', 150_000, 3, 15],

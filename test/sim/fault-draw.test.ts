@@ -128,6 +128,6 @@ test('what befalls gateways and replica sets is drawn where there are some', () 
     if (options.setCount === 1) expect(names.has('set-down')).toBe(false)
   }
   const all = new Set(drawn.flatMap((options) => drawFaults(options).map(nameOf)))
-  const expected = ['gateway-death', 'gateway-pause', 'set-down', 'rot-in-outage']
+  const expected = ['gateway-death', 'gateway-pause', 'set-down', 'rot-in-outage', 'rot-of-keys']
   expect([...all]).toEqual(expect.arrayContaining(expected))
 })
