@@ -26,6 +26,8 @@ interface NodeReport {
   readonly nodes: readonly { readonly id: string; readonly url: string }[]
   /** Bytes; absent until they were measured, and of a gateway. */
   readonly disk?: { readonly logBytes: number; readonly dataBytes: number }
+  /** Absent of a gateway, and while the stores are being opened. */
+  readonly replica?: { readonly scrubbedPart?: number; readonly scrubPasses?: number }
   readonly messages: readonly string[]
 }
 
@@ -67,13 +69,13 @@ async function showStatus(options: Options): Promise<void> {
 function show(cluster: string, asked: readonly Asked[], spare: number): void {
   const verdict = spare < 0 ? 'has no majority' : `can lose ${spare} more ${nodesWord(spare)}`
   print(styledData('bold', `cluster ${cluster} ${verdict}`))
-  const head = ['node', 'state', 'up for', 'version', 'log', 'data', 'url']
+  const head = ['node', 'state', 'up for', 'version', 'log', 'data', 'scrubbed', 'url']
   const rows = asked.map(({ id, url, report }) => {
-    if (report === undefined) return [id, 'no answer', '', '', '', '', url]
-    const { state, ready, uptimeSeconds, version, disk } = report
+    if (report === undefined) return [id, 'no answer', '', '', '', '', '', url]
+    const { state, ready, uptimeSeconds, version, disk, replica } = report
     const upFor = duration(uptimeSeconds * 1000)
     const bytes = [sizeText(disk?.logBytes), sizeText(disk?.dataBytes)]
-    return [id, ready ? 'ready' : state, upFor, version, ...bytes, url]
+    return [id, ready ? 'ready' : state, upFor, version, ...bytes, scrubText(replica), url]
   })
   print(table([head, ...rows]))
   for (const { id, report } of asked) {
@@ -83,6 +85,16 @@ function show(cluster: string, asked: readonly Asked[], spare: number): void {
 
 function sizeText(bytes: number | undefined): string {
   return bytes === undefined ? '-' : byteText(bytes)
+}
+
+/** How far the check of `data/` has come, and that it went through before: `40 %`, `40 %, 2 passes`. */
+export function scrubText(replica: NodeReport['replica']): string {
+  const { scrubbedPart, scrubPasses = 0 } = replica ?? {}
+  // Of an earlier version, or of a gateway.
+  if (typeof scrubbedPart !== 'number') return '-'
+  const part = `${Math.floor(100 * scrubbedPart)} %`
+  if (scrubPasses === 0) return part
+  return `${part}, ${scrubPasses} ${scrubPasses === 1 ? 'pass' : 'passes'}`
 }
 
 function nodesWord(count: number): string {

@@ -51,7 +51,7 @@ import { Requests } from './requests.ts'
 import { RollCall } from './roll-call.ts'
 import { Rounds } from './rounds.ts'
 import { SettledRows } from './settled.ts'
-import { checkCarried, checkVotes } from './start-check.ts'
+import { checkCarried, checkFolded, checkVotes } from './start-check.ts'
 import { Steps } from './steps.ts'
 import { excessOf, transactionOf } from './submission-size.ts'
 import { takeUpLog } from './take-up.ts'
@@ -121,6 +121,7 @@ export class Driver implements LocalReplica {
     const data = await DataStore.open(ports.data, { clock, trace, limits })
     const settled = new SettledRows(data)
     await checkCarried(ports.data, settled.carried())
+    await checkFolded(ports.data, ports.log, settled)
     const log = await LogStore.open(ports.log, own, settled, meta)
     return new Driver(ports, options, log, data)
   }

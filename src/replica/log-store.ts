@@ -84,6 +84,8 @@ export class LogStore {
   /** Not durable yet, in order; the first one may be in flight. */
   readonly #queue: Gathering[] = []
   #queueBytes = 0
+  /** Records that were appended or noted since it was opened, counted call by call. */
+  #changes = 0
   #durableFlush: number
   #lastFlush: number
   #lastCrc: number
@@ -170,6 +172,11 @@ export class LogStore {
     return this.#settling.isBehind
   }
 
+  /** Grows with whatever is written: what was read before may be another thing now. */
+  get changes(): number {
+    return this.#changes
+  }
+
   /** Bytes that are not durable yet. */
   get queueBytes(): number {
     return this.#queueBytes
@@ -206,6 +213,7 @@ export class LogStore {
   }
 
   #gather(records: readonly LogRecord[]): Gathering {
+    this.#changes += 1
     let bytes = 0
     for (const record of records) bytes += bytesOf(record)
     const flush = this.#gatheringFor(records.length, bytes)

@@ -16,6 +16,13 @@ interface Part {
   readonly bytes: number
 }
 
+interface Ahead {
+  readonly group: GroupId
+  readonly record: GroupRecord
+  /** Of the log, when the reading began. */
+  readonly changes: number
+}
+
 /** In the place of what is not read yet: neither a vote nor "nothing accepted", as after damage. */
 const unread: PositionRecord = { kind: 'faulty' }
 
@@ -32,6 +39,8 @@ export class StoredRecords implements RecordSource {
   arePositionsSound = false
   readonly #log: LogStore
   readonly #data: DataStore
+  /** Read in slices, and given to the next load, where the stores still say the same. */
+  #ahead: Ahead | undefined
 
   constructor(log: LogStore, data: DataStore) {
     this.#log = log
@@ -39,6 +48,32 @@ export class StoredRecords implements RecordSource {
   }
 
   load(group: GroupId): GroupRecord {
+    const ahead = this.#ahead
+    this.#ahead = undefined
+    if (ahead?.group === group && this.#isCurrent(ahead)) return ahead.record
+    const reading = this.#reading(group)
+    for (;;) {
+      const { done, value } = reading.next()
+      if (done === true) return value
+    }
+  }
+
+  /**
+   * Reads what the next load of the group gives, position by position. `partMax` bounds only what can be
+   * applied: behind a hole, which damage makes, everything is read.
+   */
+  *readAhead(group: GroupId): Generator<undefined, void> {
+    const { changes } = this.#log
+    const record = yield* this.#reading(group)
+    this.#ahead = { group, record, changes }
+  }
+
+  /** Nothing was written, nor applied, while it was read. */
+  #isCurrent({ group, record, changes }: Ahead): boolean {
+    return changes === this.#log.changes && record.state.position === this.#state(group).position
+  }
+
+  *#reading(group: GroupId): Generator<undefined, GroupRecord> {
     const state = this.#state(group)
     this.#checkNewest(group, state.position)
     const records = new Map<Position, PositionRecord>()
@@ -53,6 +88,7 @@ export class StoredRecords implements RecordSource {
         records.set(position, unread).set(this.#log.highest(group), unread)
         return { state, records, decisions, isPart: true }
       }
+      yield undefined
       const looked = this.#read(group, header)
       if (looked.kind === 'absent') continue
       records.set(position, looked)

@@ -1,0 +1,14 @@
+/** What `trilithon status` says of a node beside its state. */
+import { expect, test } from 'vitest'
+import { scrubText } from '../../src/cli/status.ts'
+
+test('DISK-15: status shows how far the scrub is, and whether one went through before', () => {
+  const texts = [
+    scrubText(undefined),
+    scrubText({}),
+    scrubText({ scrubbedPart: 0.409, scrubPasses: 0 }),
+    scrubText({ scrubbedPart: 1, scrubPasses: 1 }),
+    scrubText({ scrubbedPart: 0.02, scrubPasses: 2 }),
+  ]
+  expect(texts).toEqual(['-', '-', '40 %', '100 %, 1 pass', '2 %, 2 passes'])
+})

@@ -1,0 +1,53 @@
+/** What the stores say of a position whose record has left memory. */
+import { expect, test } from 'vitest'
+import { systemClock } from '../../src/adapters/system-clock.ts'
+import { defaultLimits } from '../../src/base/limits.ts'
+import { silentTrace } from '../../src/ports/trace.ts'
+import { DataStore } from '../../src/replica/data-store.ts'
+import { StoredRecords } from '../../src/replica/record-source.ts'
+import { accept, ballot, chosen, durable, group, openLog, promise } from './log-fixture.ts'
+import { disks, onDisk } from './stores.ts'
+
+const name = group('a')
+const options = { clock: systemClock, trace: silentTrace, limits: defaultLimits }
+
+test.each(disks)(
+  'DISK-14: nobody gets a vote at a position before its row is checked: %s',
+  (_, disk) =>
+    onDisk(disk, (ofLog) =>
+      onDisk(disk, async (ofData) => {
+        const log = await openLog(await ofLog.open())
+        await durable(log, accept('a', 1, 0, 'one'), chosen('a', 1, 0), promise('a', 2, 7))
+        await durable(log, accept('a', 3, 0, 'three'))
+        const source = new StoredRecords(log, await DataStore.open(await ofData.open(), options))
+        const looked = (): unknown[] => [1, 2, 3, 4].map((at) => source.lookup(name, at))
+        const one = { kind: 'present', chosen: true }
+        const faulty = { kind: 'faulty' }
+        expect(looked()).toMatchObject([one, faulty, faulty, faulty])
+        source.arePositionsSound = true
+        const promised = { kind: 'present', chosen: false, acceptor: { promised: ballot(7) } }
+        const accepted = { kind: 'present', chosen: false, acceptor: { promised: ballot(0) } }
+        expect(looked()).toMatchObject([one, promised, accepted, { kind: 'absent' }])
+      }),
+    ),
+)
+
+test('LIVE-6: what is read ahead is what a load gives, until something is written', () =>
+  onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), (ofLog) =>
+    onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), async (ofData) => {
+      const log = await openLog(await ofLog.open())
+      // Behind a hole, at 1.
+      await durable(log, accept('a', 2, 0, 'two'), chosen('a', 2, 0), accept('a', 3, 0, 'three'))
+      const source = new StoredRecords(log, await DataStore.open(await ofData.open(), options))
+      const plain = source.load(name)
+      expect([...plain.records.keys()]).toEqual([2, 3])
+      const pieces = [...source.readAhead(name)].length
+      expect(pieces).toBe(2)
+      const ahead = source.load(name)
+      expect(ahead).toEqual(plain)
+      for (const _ of source.readAhead(name));
+      await durable(log, promise('a', 3, 9))
+      const { records } = source.load(name)
+      expect(records.get(3)).toMatchObject({ acceptor: { promised: ballot(9) } })
+    }),
+  ))
