@@ -3,6 +3,7 @@ import type { OrderedStore, Put } from '../src/ports/storage.ts'
 import { SimDisk, type Fate } from './disk.ts'
 import type { HostDisk } from './node-host.ts'
 import type { Priorities } from './priorities.ts'
+import type { SeededRandom } from './random.ts'
 import type { SimProcess } from './sim-process.ts'
 import type { DiskConditions } from './swarm.ts'
 import type { TimeOptions } from './turn-costs.ts'
@@ -26,7 +27,6 @@ export function createHostDisk(
   const reads = random.fork('reads')
   const readLabel = `read ${name}`
   const scrubs = random.fork('scrubs')
-  const scrubLabel = `scrub ${name}`
   let owner: SimProcess | undefined
   let extraMicros = 0
   let extraReadMicros = 0
@@ -48,12 +48,7 @@ export function createHostDisk(
       const delayMicros = reads.exponential(conditions.readMeanMicros) + extra
       return new Promise((resolve) => void process.schedule(delayMicros, readLabel, resolve))
     },
-    waitToScrub() {
-      const process = owner
-      if (process === undefined) return undefined
-      const delayMicros = scrubs.exponential(scrubMeanMicros)
-      return new Promise((resolve) => void process.schedule(delayMicros, scrubLabel, resolve))
-    },
+    waitToScrub: () => scrubTime(owner, name, scrubs),
     onWork: (work, count, bytes) => owner?.work(work, count, bytes),
     onDurable,
     keepsJournal,
@@ -84,4 +79,14 @@ export function createHostDisk(
     },
   }
   return hostDisk
+}
+
+function scrubTime(
+  process: SimProcess | undefined,
+  name: string,
+  random: SeededRandom,
+): Promise<void> | undefined {
+  if (process === undefined) return undefined
+  const delayMicros = random.exponential(scrubMeanMicros)
+  return new Promise((resolve) => void process.schedule(delayMicros, `scrub ${name}`, resolve))
 }
