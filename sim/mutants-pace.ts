@@ -2,6 +2,7 @@
 import type { Mutant } from './mutant.ts'
 
 const slices = 'src/replica/slices.ts'
+const learn = 'src/replication/learn.ts'
 const fetches = 'src/replica/fetches.ts'
 const supply = 'src/replica/supply.ts'
 const driver = 'src/replica/driver.ts'
@@ -60,6 +61,28 @@ export const paceMutants: readonly Mutant[] = [
         file: driver,
         find: '[...this.#replica.known(), ...fetches.named()]',
         replace: '[...this.#replica.known()]',
+      },
+    ],
+  },
+  {
+    id: 'U06',
+    title: 'pace: whatever is decided behind a hole is applied in the step that fills it',
+    edits: [
+      {
+        file: learn,
+        find: '    if (isStrideOver(log, context)) {\n',
+        replace: '    if (isStrideOver(log, context) && position < 0) {\n',
+      },
+    ],
+  },
+  {
+    id: 'U07',
+    title: 'pace: a group is not woken for what its last step has left to apply',
+    edits: [
+      {
+        file: 'src/replication/log.ts',
+        find: '    log.applyDeadline,\n',
+        replace: '',
       },
     ],
   },

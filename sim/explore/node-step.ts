@@ -16,7 +16,7 @@ import type { Ballot } from '../../src/paxos/ballot.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { spread, type Context, type Effect, type LogRecord } from '../../src/replication/effect.ts'
 import { stepGroup, type GroupEvent } from '../../src/replication/group.ts'
-import { advance } from '../../src/replication/learn.ts'
+import { takeUp } from '../../src/replication/learn.ts'
 import {
   highestKnown,
   restoreLog,
@@ -401,7 +401,7 @@ class NodeStep {
   /** What the table of groups does with a group that it has just fetched. */
   #open(): void {
     const context = this.#context()
-    advance(this.#log, context)
+    takeUp(this.#log, context)
     if (highestKnown(this.#log) <= this.#log.state.position) return
     const delay = spread(context, context.limits.sweepMs, this.#log.state.position, 0)
     this.#log.sweepDeadline = context.now + delay

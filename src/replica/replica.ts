@@ -17,7 +17,7 @@ import type { Trace } from '../ports/trace.ts'
 import { spread, type Context, type Effect } from '../replication/effect.ts'
 import { stepGroup, type GroupEvent } from '../replication/group.ts'
 import type { Accepted as Acceptance } from '../replication/message.ts'
-import { advance } from '../replication/learn.ts'
+import { takeUp } from '../replication/learn.ts'
 import {
   highestKnown,
   isAwaited,
@@ -273,6 +273,12 @@ export class Replica {
     return this.#groups.get(group)?.isPart === true
   }
 
+  /** Whether more of the group is decided than its last step has applied. */
+  isApplying(group: GroupId): boolean {
+    const log = this.#groups.get(group)?.log
+    return log !== undefined && log.applyDeadline !== never
+  }
+
   /** That part is applied and durable: the next step reads on from there. */
   forgetPart(group: GroupId): void {
     const log = this.#groups.get(group)?.log
@@ -292,7 +298,7 @@ export class Replica {
     const log = restoreLog(group, placement.replicasOf(group), state, records, limits)
     for (const [position, decision] of decisions) log.decisions.set(position, decision)
     this.#groups.set(group, { log, isPart, isUsed: true })
-    advance(log, context)
+    takeUp(log, context)
     if (highestKnown(log) > log.state.position) {
       log.sweepDeadline = context.now + spread(context, limits.sweepMs, log.state.position, 0)
     }

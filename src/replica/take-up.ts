@@ -44,6 +44,10 @@ async function takeUpGroup(parts: TakeUpParts, group: GroupId, turn: Turn): Prom
   for (;;) {
     for (const _ of source.readAhead(group)) if (turn.isOver) await turn.end()
     wake(group)
+    while (replica.isApplying(group)) {
+      await turn.end()
+      wake(group)
+    }
     if (!replica.holdsPart(group)) return
     await data.drain()
     replica.forgetPart(group)

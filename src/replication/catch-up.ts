@@ -70,6 +70,8 @@ export function goOn(log: GroupLog, context: Context, from: NodeId, message: Ent
   const { chase: current } = log
   if (current === undefined || current.asking !== undefined) return
   if (message.entries.at(-1)?.position !== log.state.position) return
+  // What is behind is here, and not applied yet.
+  if (log.applyDeadline !== never) return
   if (current.through > log.state.position) ask(log, context, current, from)
 }
 
@@ -93,6 +95,11 @@ export function endChase(log: GroupLog): void {
 /** Time to look elsewhere: every peer in turn, then the proposer. */
 export function onChaseDeadline(log: GroupLog, context: Context, current: Chase): void {
   const { limits, now } = context
+  if (log.applyDeadline !== never) {
+    // Neither peers nor a prepare have more of it: it is here.
+    current.deadline = now + spread(context, limits.settleMs, log.state.position, 0, log.group)
+    return
+  }
   const patienceMs = context.fetchPatienceMs(log.group)
   if (patienceMs > 0) {
     // Asked again, or of somebody else, whoever has much to answer would have twice as much.

@@ -12,7 +12,7 @@ import { readAhead } from './compose.ts'
 import { spread, type Context } from './effect.ts'
 import { checkLog } from './invariants.ts'
 import { advance } from './learn.ts'
-import { never, type GroupLog } from './log.ts'
+import { never, noStride, type GroupLog } from './log.ts'
 import type { Accept, Committed, Forward, GroupLeaseMessage, GroupMessage } from './message.ts'
 import * as propose from './propose.ts'
 import * as readLease from './read-lease.ts'
@@ -54,6 +54,7 @@ export function stepGroup(
     catchUp.goOn(log, context, event.from, event.message)
   }
   checkLog(log, context)
+  log.stride = noStride
 }
 
 /** A vote for what is decided and applied: with three voters, one answer of each entry. */

@@ -1,7 +1,7 @@
 /** What must hold of a group's log after every step, in one place. Cheap enough to run always. */
 import { assert } from '../base/assert.ts'
 import type { Context } from './effect.ts'
-import type { GroupLog } from './log.ts'
+import { never, type GroupLog } from './log.ts'
 
 export function checkLog(log: GroupLog, context: Context): void {
   const applied = log.state.position
@@ -10,11 +10,11 @@ export function checkLog(log: GroupLog, context: Context): void {
   }
   for (const [position, decision] of log.decisions) {
     assert(position > applied, 'LOG-1: a decision outlives its application')
-    assert(
-      position > applied + 1 || decision.value === undefined,
-      'LOG-1: a decision waits in vain',
-    )
+    const mayWait = position > applied + 1 || log.applyDeadline !== never
+    assert(mayWait || decision.value === undefined, 'LOG-1: a decision waits in vain')
   }
+  const { entries } = log.stride
+  assert(entries <= context.limits.catchUpEntriesMax, 'LIVE-7: a step applies beyond its bound')
   assert(log.chase === undefined || log.chase.through > applied, 'LOG-5: a chase has no end')
   assert(
     log.waitingBytes > 0 === log.queue.size + log.away.size > 0,

@@ -14,6 +14,7 @@ import { decodeEntry, type Entry } from './entry.ts'
 import {
   highestKnown,
   never,
+  noStride,
   pendingOf,
   type Decision,
   type GroupLog,
@@ -87,13 +88,30 @@ function acceptedValue(log: GroupLog, position: Position, ballot: Ballot): Uint8
   return accepted.value
 }
 
-/** Applies every decided position whose turn has come; never past a hole. */
+/** What a group that was just read from the stores can apply; the step that follows goes on. */
+export function takeUp(log: GroupLog, context: Context): void {
+  advance(log, context)
+  log.stride = noStride
+}
+
+/**
+ * Applies decided positions whose turn has come, never past a hole, and in one step no more than one answer
+ * of a peer brings (LIVE-7): behind a hole that is filled there may be a whole log. The group is woken for the rest.
+ */
 export function advance(log: GroupLog, context: Context): void {
   const before = log.state.position
+  log.applyDeadline = never
   for (;;) {
     const position = log.state.position + 1
     const decision = log.decisions.get(position)
     if (decision?.value === undefined) break
+    if (isStrideOver(log, context)) {
+      log.applyDeadline = context.now
+      context.trace.mark('what is decided is applied in a later step')
+      break
+    }
+    const { entries, bytes } = log.stride
+    log.stride = { entries: entries + 1, bytes: bytes + decision.value.length }
     apply(log, context, position, decision, decision.value)
   }
   if (log.state.position === before) return
@@ -102,6 +120,10 @@ export function advance(log: GroupLog, context: Context): void {
   const undecided = highestKnown(log) > log.state.position
   const delay = spread(context, context.limits.sweepMs, log.state.position, 0)
   log.sweepDeadline = undecided ? context.now + delay : never
+}
+
+function isStrideOver({ stride }: GroupLog, { limits }: Context): boolean {
+  return stride.entries >= limits.catchUpEntriesMax || stride.bytes >= limits.catchUpBytesMax
 }
 
 function apply(

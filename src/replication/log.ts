@@ -121,6 +121,14 @@ export interface Chase {
   deadline: number
 }
 
+/** What one step has applied. */
+export interface Stride {
+  readonly entries: number
+  readonly bytes: number
+}
+
+export const noStride: Stride = { entries: 0, bytes: 0 }
+
 export interface GroupLog {
   readonly group: GroupId
   readonly set: ReplicaSet
@@ -162,6 +170,10 @@ export interface GroupLog {
   idleDeadline: number
   /** Positions up to here exist, as somebody said: no current read shows less. */
   floor: Position
+  /** What was applied in this step so far. */
+  stride: Stride
+  /** When to go on with what is decided and has a value: one step applies only so much. */
+  applyDeadline: number
   /** When to look after an accepted position that stays undecided. */
   sweepDeadline: number
   /** Wake-ups asked for and not yet come: the earliest last, and each was earlier than all before it. */
@@ -205,6 +217,8 @@ export function restoreLog(
     lease: undefined,
     idleDeadline: never,
     floor: 0,
+    stride: noStride,
+    applyDeadline: never,
     sweepDeadline: never,
     wakes: [],
   }
@@ -267,6 +281,7 @@ export function nextDeadline(log: GroupLog): number {
     log.readRound?.deadline ?? never,
     log.chase?.deadline ?? never,
     log.retryDeadline,
+    log.applyDeadline,
     log.sweepDeadline,
     log.idleDeadline,
   )
