@@ -11,7 +11,13 @@ import { compareBytes } from '../base/bytes.ts'
 import type { StoreError } from '../base/errors.ts'
 import { closedError, openError, readError, rootlessError, writeError } from './level-errors.ts'
 import { damageBefore, keepDamaged } from './level-salvage.ts'
-import { checkSpans, checkTables, damagedJournals, type CheckProgress } from './level-tables.ts'
+import {
+  checkSpans,
+  checkTables,
+  damagedJournals,
+  keepUnchecked,
+  type CheckProgress,
+} from './level-tables.ts'
 import type {
   CheckPace,
   JournalDamage,
@@ -72,7 +78,8 @@ export async function openLevelStore(
   if (await hasLostItsRoot(path)) throw rootlessError(path)
   const { onCheckProgress } = options
   if (options.checkTables !== false) {
-    const spans = options.checkedSpans ?? 'all'
+    const isKept = options.checkedSpans !== undefined && (await keepUnchecked(path))
+    const spans = (isKept ? options.checkedSpans : undefined) ?? 'all'
     await checkTables(path, {
       ...(onCheckProgress === undefined ? { spans } : { spans, onProgress: onCheckProgress }),
     })

@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { StoreError } from '../base/errors.ts'
 import { closedError, damageError, openError, readError } from './level-errors.ts'
 import { readJournal } from './level-journal.ts'
+import { keepTables, keptTables, letGo, tableName } from './level-kept.ts'
 import type { DamagedJournals } from './level-salvage.ts'
 import { ManifestReader, type Version } from './level-manifest.ts'
 import { isConcerned } from './level-spans.ts'
@@ -92,9 +93,21 @@ export async function checkSpans(
     await new FolderCheck(path, new Pace(pace === undefined ? {} : { pace }), {
       spans,
       onProgress,
-    }).run()
+    }).runBeside()
   } catch (error) {
     throw error instanceof StoreError ? error : readError(path, error)
+  }
+}
+
+/**
+ * Keeps the tables of a store that is about to be opened until `checkSpans` has read all of them. False
+ * where the file system cannot: whoever opens the store has to read everything first.
+ */
+export async function keepUnchecked(path: string): Promise<boolean> {
+  try {
+    return await new FolderCheck(path, new Pace({}), {}).keep()
+  } catch (error) {
+    throw error instanceof StoreError ? error : openError(path, error)
   }
 }
 
@@ -111,18 +124,47 @@ class FolderCheck {
     this.#options = options
   }
 
-  async run(): Promise<CheckProgress> {
+  async keep(): Promise<boolean> {
+    const version = await this.#readVersion()
+    return version === undefined || keepTables(this.#path, [...version.tables.keys()])
+  }
+
+  run(): Promise<CheckProgress> {
+    return this.#run(new Map())
+  }
+
+  /** While the store is open: first its tables as they were then, which it may have compacted since. */
+  async runBeside(): Promise<CheckProgress> {
+    return this.#run(await keptTables(this.#path))
+  }
+
+  async #run(kept: ReadonlyMap<number, string>): Promise<CheckProgress> {
     const version = await this.#readVersion()
     if (version !== undefined) {
-      this.#tablesTotal = version.tables.size
+      const others = [...version.tables].filter(([number]) => !kept.has(number))
+      this.#tablesTotal = kept.size + others.length
       await this.#checkLogs(version)
-      for (const [number, size] of version.tables) {
+      for (const name of kept.values()) await this.#checkKept(name)
+      for (const [number, size] of others) {
         await this.#checkTable(number, size, this.#spansIn(version, number))
-        this.#tables += 1
-        this.#options.onProgress?.(this.#progress())
+        this.#count()
       }
     }
     return this.#progress()
+  }
+
+  #count(): void {
+    this.#tables += 1
+    this.#options.onProgress?.(this.#progress())
+  }
+
+  async #checkKept(name: string): Promise<void> {
+    const { spans = 'all' } = this.#options
+    // How long it is was checked before the store was opened.
+    const damage = await this.#withFile(name, (file) => checkTable(file, file.size, spans))
+    this.#refuse(name, damage)
+    if (spans === 'all') await letGo(this.#path, name)
+    this.#count()
   }
 
   /** Those of the spans asked for that the table may have keys of. */
@@ -194,7 +236,7 @@ class FolderCheck {
     const isMissing = log > 0 && !logs.some(({ number }) => number === log)
     // An open store may have gone on to another log since.
     if (isMissing && (await this.#readVersion())?.log === log) {
-      this.#refuse(fileName(log, 'log'), { offset: 0, what: 'it is missing' })
+      this.#refuse(tableName(log, 'log'), { offset: 0, what: 'it is missing' })
     }
     return logs
   }
@@ -215,7 +257,7 @@ class FolderCheck {
     spans: readonly KeySpan[] | 'all',
   ): Promise<void> {
     for (const ending of ['ldb', 'sst']) {
-      const name = fileName(number, ending)
+      const name = tableName(number, ending)
       const damage = await this.#withFile(name, (file) => checkTable(file, size, spans))
       this.#refuse(name, damage)
     }
@@ -235,8 +277,4 @@ class FolderCheck {
     if (damage === undefined) return
     throw damageError(this.#path, `${name} at byte ${damage.offset}: ${damage.what}`)
   }
-}
-
-function fileName(number: number, ending: string): string {
-  return `${String(number).padStart(6, '0')}.${ending}`
 }
