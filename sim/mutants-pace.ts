@@ -75,15 +75,4 @@ export const paceMutants: readonly Mutant[] = [
       },
     ],
   },
-  {
-    id: 'U07',
-    title: 'pace: a group is not woken for what its last step has left to apply',
-    edits: [
-      {
-        file: 'src/replication/log.ts',
-        find: '    log.applyDeadline,\n',
-        replace: '',
-      },
-    ],
-  },
 ]

@@ -25,17 +25,6 @@ export const scrubMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'SCR3',
-    title: 'start: a node votes at applied positions before their rows are checked',
-    edits: [
-      {
-        file: 'src/replica/record-source.ts',
-        find: '  arePositionsSound = false\n',
-        replace: '  arePositionsSound = true\n',
-      },
-    ],
-  },
-  {
     id: 'SCR4',
     title: 'start: the fold goes on from rows of applied positions that nobody has checked',
     edits: [
