@@ -38,4 +38,73 @@ export const buildMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'X13',
+    title: 'a build of a later index reads a group once, and puts all its pages as they were then',
+    edits: [
+      {
+        file: 'src/tables/index-upkeep.ts',
+        find: 'async function putPage(\n',
+        replace: 'const seen = new Map()\n\nasync function putPage(\n',
+      },
+      {
+        file: 'src/tables/index-upkeep.ts',
+        find: "import { StoreError } from '../base/errors.ts'\n",
+        replace:
+          "import { compareBytes } from '../base/bytes.ts'\nimport { StoreError } from '../base/errors.ts'\n",
+      },
+      {
+        file: 'src/tables/index-upkeep.ts',
+        find: '  const page = await transaction.scan(range)\n',
+        replace: [
+          "  const place = String(context.group) + ' ' + index.name",
+          '  if (range.gte === rowRange.gte) {',
+          '    seen.set(place, (await transaction.peek({ ...range, limit: 1_000 })).rows)',
+          '  }',
+          '  const all = seen.get(place) ?? []',
+          '  const from = all.findIndex(({ key }) => compareBytes(key, range.gte) >= 0)',
+          '  const rest = from < 0 ? [] : all.slice(from)',
+          '  const page = {',
+          '    rows: rest.slice(0, range.limit),',
+          '    isWhole: rest.length <= (range.limit ?? rest.length),',
+          '  }',
+          '',
+        ].join('\n'),
+      },
+    ],
+  },
+  {
+    id: 'X14',
+    title:
+      'a build of an index over cells puts rows of a shard as they were before the first of them',
+    edits: [
+      {
+        file: 'src/cells/index-build.ts',
+        find: "    for await (const rowKey of rowsOf(parts, of, { level: 'snapshot', atLeast })) {\n      await fillRow(parts, of, rowKey)\n",
+        replace: [
+          '    const said = new Map()',
+          "    for await (const rowKey of rowsOf(parts, of, { level: 'snapshot', atLeast })) {",
+          "      const { value } = await parts.tables.read(shardKey(of), 'current', (reads) =>",
+          '        indexRowsOf(reads, of, rowKey, [parts.definition]),',
+          '      )',
+          '      said.set(rowKey, value)',
+          '    }',
+          '    for (const [rowKey, row] of said) {',
+          '      await fillRow(parts, of, rowKey, row)',
+          '',
+        ].join('\n'),
+      },
+      {
+        file: 'src/cells/index-build.ts',
+        find: 'async function fillRow(parts: CellBuildParts, of: ShardName, rowKey: string): Promise<void> {\n',
+        replace:
+          'async function fillRow(parts: CellBuildParts, of: ShardName, rowKey: string, said: any): Promise<void> {\n',
+      },
+      {
+        file: 'src/cells/index-build.ts',
+        find: 'await indexRowsOf(tx, of, rowKey, [definition]))\n',
+        replace: 'said)\n',
+      },
+    ],
+  },
 ]

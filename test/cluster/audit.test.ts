@@ -42,7 +42,7 @@ test(
     withFolder(async (folder) => {
       const file = join(folder, 'trips.csv')
       await writeFile(file, tripsFile())
-      const { code, stdout, stderr } = audit(file, '--seconds', '12', '--seed', '3', '--json')
+      const { code, stdout, stderr } = audit(file, '--seconds', '8', '--seed', '3', '--json')
       expect(code, `${stdout}\n${stderr}`).toBe(0)
       expect(JSON.parse(stdout)).toMatchObject({
         ...{ outcome: 'clean', trips: tripCount, indexEntries: tripCount, violations: [] },

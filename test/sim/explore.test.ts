@@ -61,9 +61,9 @@ test.each(['lease', 'lease-cold', 'lease-revoked', 'lease-urged', 'lease-grantor
 
 test('LEASE-1: two positions under leases, and a crash, as far as there is time', () => {
   for (const name of ['lease-second', 'lease-crash', 'lease-ticks']) {
-    const report = explore({ scope: scope(name), statesMax: 50_000 })
+    const report = explore({ scope: scope(name), statesMax: 20_000 })
     expect(report.breach).toBeUndefined()
-    expect(report.states).toBeGreaterThan(40_000)
+    expect(report.states).toBeGreaterThan(16_000)
   }
 }, 120_000)
 
