@@ -3,7 +3,7 @@
  * What a node runs is given from outside; here are only its ports.
  */
 import { fromLatin1 } from '../src/base/bytes.ts'
-import { clusterId, type ClusterId, type GroupId, type NodeId } from '../src/base/ids.ts'
+import { clusterId, nodeId, type ClusterId, type GroupId, type NodeId } from '../src/base/ids.ts'
 import { placementOver, type Placement } from '../src/placement/placement.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Random } from '../src/ports/random.ts'
@@ -82,7 +82,7 @@ export interface ClusterParts<P extends Program, ClientFrame> {
   /** What this node counts on of leases, and has granted; undefined: nothing any more. */
   leasesOf(program: P): ObservedLeases | undefined
   /** What it knows of the others' clocks. */
-  clocksOf(program: P): Pick<PeerClocks, 'held'>
+  clocksOf(program: P): Pick<PeerClocks, 'held' | 'isAwaited'>
 }
 
 export interface Traffic {
@@ -313,6 +313,19 @@ export class Cluster<P extends Program, ClientFrame> {
     return program && reading && this.#parts.clocksOf(program).held(reading)
   }
 
+  /** Looks whether the node is ready, where others of its set could make up a majority (CLOCK-3). */
+  #lookAtReadiness({ name, program, reading }: NodeHost<P>): void {
+    const { placement, judge, world } = this
+    if (program === undefined || reading === undefined) return
+    const set = placement.setOfNode(nodeId(name))
+    if (placement.nodesOf(set).length < 3) return
+    const clocks = this.#parts.clocksOf(program)
+    judge.clocks.onSeen(name, world.nowMicros, {
+      isReady: () => !clocks.isAwaited(reading.now),
+      held: (wall) => clocks.held({ ...reading, wall }),
+    })
+  }
+
   /** A node would not start, or stopped by itself: what its operator, or its daemon, would do. */
   #tend(host: NodeHost<P>, error: unknown): void {
     const { world, coverage, atlas } = this
@@ -397,7 +410,10 @@ export class Cluster<P extends Program, ClientFrame> {
         this.clientNetwork.detach(name)
         this.clientNetwork.detach(this.#outgoing(name))
       },
-      onStart: () => judge.onStart(name),
+      onStart: () => {
+        judge.onStart(name)
+        judge.clocks.onStart(name, world.nowMicros)
+      },
       onOpen: () => {
         checkMended(name, log.disk, this.referee)
         if (this.atlas.isSound(name) && !this.atlas.hasHurtData(name)) judge.onOpen(name)
@@ -406,6 +422,7 @@ export class Cluster<P extends Program, ClientFrame> {
         if (event.kind === 'propose') {
           this.#traffic.proposals += 1
           judge.clocks.onProposed(name, event, this.#heldWall(host))
+          this.#lookAtReadiness(host)
         }
         if (event.kind === 'index-relayed') {
           judge.indexes.onRelayed(name, event, this.#heldWall(host))

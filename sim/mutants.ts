@@ -7,6 +7,7 @@ import type { Edit, Mutant } from './mutant.ts'
 import { askedMutants } from './mutants-asked.ts'
 import { buildMutants } from './mutants-builds.ts'
 import { bufferMutants } from './mutants-buffer.ts'
+import { clockMutants } from './mutants-clocks.ts'
 import { cellMutants } from './mutants-cells.ts'
 import { costMutants } from './mutants-cost.ts'
 import { gatewayMutants } from './mutants-gateway.ts'
@@ -189,6 +190,7 @@ export const mutants: readonly Mutant[] = [
   ...queueMutants,
   ...nodeMutants,
   ...memoryMutants,
+  ...clockMutants,
   ...journalMutants,
   ...scrubMutants,
   ...historyMutants,

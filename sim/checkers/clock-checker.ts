@@ -5,6 +5,7 @@
  *          before. Above ballot zero the value may be another's, who knew of other clocks.
  * CLOCK-2  In a world that is well, each node goes by a time that is no further from a majority's true
  *          clocks than it may be, either way, and says how it is off.
+ * CLOCK-3  Soon after its start a node is ready only when it holds its clock to those of a majority.
  */
 import type { TraceEvent } from '../../src/ports/trace.ts'
 import { decodeEntry } from '../../src/replication/entry.ts'
@@ -22,6 +23,17 @@ export interface SeenClock {
   readonly isBehind: boolean
 }
 
+/** A node that is up: whether it is ready, and what it makes of a wall clock. */
+export interface SeenReadiness {
+  isReady(): boolean
+  held(wall: number): number
+}
+
+/** Less than `clockWaitMs`, whatever the node's own clock does. */
+const waitMicros = 2_000_000
+/** No node is told of clocks so late, microseconds. */
+const farWall = Number.MAX_SAFE_INTEGER / 2
+
 /** For what clocks drift between two answers, and what answers take in a well world. */
 const slackMicros = 1_500_000
 
@@ -29,11 +41,30 @@ export class ClockChecker {
   readonly #book: PositionBook
   readonly #referee: Referee
   readonly #coverage: Coverage
+  readonly #startMicros = new Map<string, number>()
 
   constructor(book: PositionBook, referee: Referee, coverage: Coverage) {
     this.#book = book
     this.#referee = referee
     this.#coverage = coverage
+  }
+
+  onStart(node: string, atMicros: number): void {
+    this.#startMicros.set(node, atMicros)
+  }
+
+  /** A node at work, which two others of its set or more can tell their clocks. */
+  onSeen(node: string, atMicros: number, { isReady, held }: SeenReadiness): void {
+    const upMicros = atMicros - (this.#startMicros.get(node) ?? -Infinity)
+    if (upMicros >= waitMicros) return
+    const isHeld = held(farWall) < farWall
+    if (!isHeld) this.#coverage.count('at work before others have told their clocks')
+    this.#referee.check(
+      isHeld || !isReady(),
+      'CLOCK-3',
+      'A node is ready before a majority has told it its clocks.',
+      () => ({ node, upMicros }),
+    )
   }
 
   /** `node` proposes; `held` is its clock, undefined until it is open. */
