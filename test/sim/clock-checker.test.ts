@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { nodeId } from '../../src/base/ids.ts'
+import { staticPlacement } from '../../src/placement/placement.ts'
+import { ClockChecker } from '../../sim/checkers/clock-checker.ts'
+import { PositionBook } from '../../sim/checkers/position-book.ts'
+import { Referee } from '../../sim/checkers/referee.ts'
+import { Coverage } from '../../sim/coverage.ts'
+
+const free = (wall: number): number => wall
+const bounded = (wall: number): number => Math.min(wall, 1_000)
+
+test.each([
+  ['ready at once', 10_000, true, free, ['CLOCK-3']],
+  ['not ready at once', 10_000, false, free, []],
+  ['ready at once, and held to others', 10_000, true, bounded, []],
+  ['ready after long', 2_600_000, true, free, []],
+])('CLOCK-3: a node is judged that is %s', (_, upMicros, isReady, held, rules) => {
+  const referee = new Referee(() => 0)
+  const book = new PositionBook(staticPlacement(['n1', 'n2', 'n3'].map(nodeId)))
+  const checker = new ClockChecker(book, referee, new Coverage())
+  checker.onStart('n1', 5_000_000)
+  checker.onSeen('n1', 5_000_000 + upMicros, { isReady: () => isReady, held })
+  expect(referee.violations.map(({ rule }) => rule)).toEqual(rules)
+})
