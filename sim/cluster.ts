@@ -315,12 +315,12 @@ export class Cluster<P extends Program, ClientFrame> {
 
   /** Looks whether the node is ready, where others of its set could make up a majority (CLOCK-3). */
   #lookAtReadiness({ name, program, reading }: NodeHost<P>): void {
-    const { placement, judge, world } = this
+    const { placement, judge } = this
     if (program === undefined || reading === undefined) return
     const set = placement.setOfNode(nodeId(name))
     if (placement.nodesOf(set).length < 3) return
     const clocks = this.#parts.clocksOf(program)
-    judge.clocks.onSeen(name, world.nowMicros, {
+    judge.clocks.onSeen(name, reading.now, {
       isReady: () => !clocks.isAwaited(reading.now),
       held: (wall) => clocks.held({ ...reading, wall }),
     })
@@ -412,7 +412,7 @@ export class Cluster<P extends Program, ClientFrame> {
       },
       onStart: () => {
         judge.onStart(name)
-        judge.clocks.onStart(name, world.nowMicros)
+        judge.clocks.onStart(name, host.readingAt(world.nowMicros).now)
       },
       onOpen: () => {
         checkMended(name, log.disk, this.referee)

@@ -29,8 +29,8 @@ export interface SeenReadiness {
   held(wall: number): number
 }
 
-/** Less than `clockWaitMs`, whatever the node's own clock does. */
-const waitMicros = 2_000_000
+/** Less than `clockWaitMs`. */
+const waitMs = 2_000
 /** No node is told of clocks so late, microseconds. */
 const farWall = Number.MAX_SAFE_INTEGER / 2
 
@@ -41,7 +41,7 @@ export class ClockChecker {
   readonly #book: PositionBook
   readonly #referee: Referee
   readonly #coverage: Coverage
-  readonly #startMicros = new Map<string, number>()
+  readonly #startMs = new Map<string, number>()
 
   constructor(book: PositionBook, referee: Referee, coverage: Coverage) {
     this.#book = book
@@ -49,21 +49,22 @@ export class ClockChecker {
     this.#coverage = coverage
   }
 
-  onStart(node: string, atMicros: number): void {
-    this.#startMicros.set(node, atMicros)
+  /** By the node's own monotonic clock, which may leap, and by which it waits. */
+  onStart(node: string, atMs: number): void {
+    this.#startMs.set(node, atMs)
   }
 
   /** A node at work, which two others of its set or more can tell their clocks. */
-  onSeen(node: string, atMicros: number, { isReady, held }: SeenReadiness): void {
-    const upMicros = atMicros - (this.#startMicros.get(node) ?? -Infinity)
-    if (upMicros >= waitMicros) return
+  onSeen(node: string, atMs: number, { isReady, held }: SeenReadiness): void {
+    const upMs = atMs - (this.#startMs.get(node) ?? -Infinity)
+    if (upMs >= waitMs) return
     const isHeld = held(farWall) < farWall
     if (!isHeld) this.#coverage.count('at work before others have told their clocks')
     this.#referee.check(
       isHeld || !isReady(),
       'CLOCK-3',
       'A node is ready before a majority has told it its clocks.',
-      () => ({ node, upMicros }),
+      () => ({ node, upMs }),
     )
   }
 
