@@ -14,6 +14,7 @@ import { gatewayMutants } from './mutants-gateway.ts'
 import { historyMutants } from './mutants-history.ts'
 import { indexMutants } from './mutants-indexes.ts'
 import { leaseMutants } from './mutants-leases.ts'
+import { loadMutants } from './mutants-load.ts'
 import { logMutants } from './mutants-log.ts'
 import { mvccMutants } from './mutants-mvcc.ts'
 import { journalMutants } from './mutants-journal.ts'
@@ -200,6 +201,7 @@ export const mutants: readonly Mutant[] = [
   ...bufferMutants,
   ...costMutants,
   ...gatewayMutants,
+  ...loadMutants,
   ...logMutants,
   ...tableMutants,
   ...triggerMutants,

@@ -54,6 +54,8 @@ export interface StoreErrorDetail {
   readonly store?: 'log' | 'data'
   /** The index asked is not whole yet: no node has an answer before somebody has built it. */
   readonly index?: 'building'
+  /** Of `overloaded`: asked sooner than this it would be refused again, as it seems. */
+  readonly retryAfterMs?: number
   /** How often it was tried before this was said. */
   readonly attempts?: number
   /** Of a transaction whose outcome is not known: what to ask for it by (`groups.outcome`). */

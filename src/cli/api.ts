@@ -7,6 +7,7 @@ import type { Fetch } from '../node/http-server.ts'
 
 export function apiOf(node: Node, onBug: (error: Error) => void, requestBytesMax: number): Fetch {
   const bodies = new BodyRoom(requestBytesMax)
-  const gateway = createGateway({ cells: node.cells, slices: node.slices, onBug, version, bodies })
+  const { cells, admission, slices } = node
+  const gateway = createGateway({ cells, admission, slices, onBug, version, bodies })
   return (request) => gateway.fetch(request)
 }

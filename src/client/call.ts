@@ -23,7 +23,7 @@ export type Try =
   /** It never left: nothing happened. */
   | { readonly kind: 'unsent' }
   /** Time-out, or the link broke: it may have been carried out. */
-  | { readonly kind: 'lost' }
+  | { readonly kind: 'lost'; readonly isLinkDown?: boolean }
 
 export interface Sending {
   readonly operation: Operation
@@ -66,6 +66,20 @@ const retried: Readonly<Record<StoreErrorCode, boolean>> = {
 /** A node whose own disk is damaged says so before it stops; the others have what it lost. */
 export function isDamageOf(problem: Problem): boolean {
   return problem.code === 'corrupt' && problem.detail.store !== undefined
+}
+
+/** The node has too much to do, for this request or for any; when to come again, where it says so. */
+export function overloadOf(answer: Reply): Problem | undefined {
+  if (answer.kind === 'problem') return isOverload(answer) ? answer.problem : undefined
+  if (!('items' in answer)) return undefined
+  const items: readonly Outcome<unknown>[] = answer.items
+  const [first] = items
+  if (first?.kind !== 'problem' || !items.every(isOverload)) return undefined
+  return first.problem
+}
+
+function isOverload(outcome: Outcome<unknown>): boolean {
+  return outcome.kind === 'problem' && outcome.problem.code === 'overloaded'
 }
 
 /** Every node says so, however well it works, until the index is built. */

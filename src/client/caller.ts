@@ -4,9 +4,10 @@
  *
  * CALL-1  A call ends once, and no try begins for it after that. The answer to a try that was given up may
  *         end it; it never begins another try.
+ * LOAD-7  What waits at a node on a live link is not sent again: not before it is answered, its link
+ *         breaks, or the time that its node was told is over.
  *
- * All that one turn of the loop asks goes in one frame. Calls under way are bounded in number and
- * bytes; above that a call is refused with `overloaded` at once.
+ * What a turn asks goes in one frame. Calls under way are bounded; above that one is refused at once.
  */
 import { assert } from '../base/assert.ts'
 import { problem, type Problem } from '../base/problem.ts'
@@ -19,6 +20,7 @@ import { schemaTrustMs } from '../tables/bounds.ts'
 import type { TransactionScope } from '../txn/scope.ts'
 import { requestBytes } from '../wire/client-bytes.ts'
 import {
+  isWrite,
   writtenBytes,
   type ClientFrame,
   type Operation,
@@ -27,13 +29,25 @@ import {
   type Response,
 } from '../wire/client-message.ts'
 import { Outbox } from '../wire/outbox.ts'
-import type { Call, Sending, Try } from './call.ts'
+import { overloadOf, type Call, type Try } from './call.ts'
+import {
+  asItIs,
+  closed,
+  isFree,
+  leftMs,
+  refusal,
+  tooManyCalls,
+  tooMuchToDo,
+  type Calling,
+} from './calling.ts'
 import { endingOf, isRefused } from './ending.ts'
 import { LateTries } from './late-tries.ts'
 import { Leaders } from './leaders.ts'
 import { Links, type Ending, type LinkView } from './links.ts'
 import { Numbered } from './numbered.ts'
+import { RetryBudget, type RetryLimits } from './retry-budget.ts'
 import { groupLed, spreadOf } from './spread.ts'
+import type { ThrottleLimits } from './throttle.ts'
 import { TimeOut } from './time-out.ts'
 
 export interface ClientPorts {
@@ -44,7 +58,7 @@ export interface ClientPorts {
   readonly scope?: TransactionScope
 }
 
-export interface ClientLimits {
+export interface ClientLimits extends RetryLimits, ThrottleLimits {
   /** A call that names no time-out of its own ends after this. */
   readonly timeoutMs: number
   /** One node is given so long, then another one is asked; longer after every third try. */
@@ -76,35 +90,16 @@ export const defaultClientLimits: ClientLimits = {
   callsMax: 4_096,
   putBytesMax: 64 * 1024 * 1024,
   schemaTrustMs,
+  retriesPerAnswer: 0.2,
+  retriesMax: 1_024,
+  retriesFree: 16,
+  freeEveryMs: 1_000,
+  sentPerTaken: 1.5,
+  windowMs: 2_000,
 }
 
 /** Tries that one node is given `tryTimeoutMs` for; then twice as long, and so on. */
 const triesBeforeLonger = 3
-
-/** A call under way, with its latest try. */
-interface Calling {
-  readonly call: Call
-  readonly operation: Operation
-  /** What it brings to be written. */
-  readonly bytes: number
-  readonly deadlineMs: number
-  /** What it asks its node to wait for. */
-  readonly waitMs: number
-  readonly end: (replied: Replied) => void
-  readonly reject: (reason: unknown) => void
-  tries: number
-  /** How long the try may take, and when it is over. */
-  tryMs: number
-  lostAtMs: number
-  /** Who is asked. */
-  endpoint: Endpoint | undefined
-  /** Who has just been asked in vain. */
-  last: Endpoint | undefined
-  /** The number of the latest request, and what it asked. */
-  id: number
-  sending: Sending | undefined
-  isOver: boolean
-}
 
 export class Caller {
   readonly #ports: ClientPorts
@@ -116,6 +111,7 @@ export class Caller {
   readonly #pending: Numbered<Calling>
   readonly #late: LateTries<Calling>
   readonly #timeOut: TimeOut
+  readonly #budget: RetryBudget
   #calls = 0
   #putBytes = 0
   #isClosed = false
@@ -125,7 +121,9 @@ export class Caller {
     this.#limits = limits
     const { failuresMax, avoidMs, avoidMaxMs } = limits
     const openMaxMs = Math.max(avoidMs, avoidMaxMs)
-    this.#links = new Links(ports.clock, { failuresMax, openMs: avoidMs, openMaxMs })
+    const breaker = { failuresMax, openMs: avoidMs, openMaxMs }
+    this.#links = new Links(ports.clock, { ...limits, ...breaker })
+    this.#budget = new RetryBudget(limits, ports.clock.monotonicMs())
     this.#pending = new Numbered(limits.callsMax)
     this.#late = new LateTries(limits.callsMax)
     this.#timeOut = new TimeOut(ports.clock, (nowMs) => this.#giveUp(nowMs))
@@ -207,6 +205,8 @@ export class Caller {
         last: undefined,
         id: 0,
         sending: undefined,
+        waitsUntilMs: 0,
+        isUnsure: false,
         isOver: false,
       }
       this.#try(one, nowMs)
@@ -248,7 +248,7 @@ export class Caller {
     one.tries += 1
     one.tryMs = Math.min(leftMs(one, nowMs), this.#tryMs(one.tries) + one.waitMs)
     const endpoint = this.#pick(one.operation, nowMs, one.last)
-    if (endpoint !== undefined) return this.#send(one, endpoint, nowMs)
+    if (endpoint !== undefined) return this.#sendIfFree(one, endpoint, nowMs)
     void this.#links.whenUp(one.tryMs).then(() => this.#tryLater(one))
   }
 
@@ -259,7 +259,7 @@ export class Caller {
     const endpoint = this.#pick(one.operation, nowMs, one.last)
     // The wait for a link is not made up for after the deadline.
     one.tryMs = Math.min(one.tryMs, leftMs(one, nowMs))
-    if (endpoint !== undefined) return this.#send(one, endpoint, nowMs)
+    if (endpoint !== undefined) return this.#sendIfFree(one, endpoint, nowMs)
     one.endpoint = undefined
     this.#onTried(one, { kind: 'unsent' })
   }
@@ -288,6 +288,28 @@ export class Caller {
     return problem('unavailable', `${what}; try again`, { attempts })
   }
 
+  /** To the node picked, to another one where that is overloaded, or to nobody where all are. */
+  #sendIfFree(one: Calling, picked: Endpoint, nowMs: number): void {
+    const { operation } = one
+    const isOfWrites = isWrite(operation)
+    const endpoint = this.#links.unhurried(picked, isOfWrites, spreadOf(operation), nowMs)
+    const throttle = this.#links.throttleOf(endpoint, isOfWrites)
+    throttle?.onAsked(nowMs)
+    const chance = (millionths: number): boolean =>
+      this.#ports.random.int(1, 1_000_000) <= millionths
+    const mayGo = operation.kind === 'status' || throttle?.maySend(nowMs, chance) !== false
+    if (mayGo) return this.#send(one, endpoint, nowMs)
+    one.endpoint = undefined
+    const retryAfterMs = Math.max(1, Math.ceil(throttle?.leftMs(nowMs) ?? 0))
+    this.#onHeld(one, retryAfterMs, nowMs)
+  }
+
+  /** All nodes have too much to do: nothing is sent. Of what is unsure more is to be found out. */
+  #onHeld(one: Calling, retryAfterMs: number, nowMs: number): void {
+    if (one.isUnsure) return this.#tryAfter(one, this.#jittered(retryAfterMs), nowMs)
+    this.#finish(one, problem('overloaded', tooMuchToDo, { retryAfterMs, attempts: one.tries - 1 }))
+  }
+
   #send(one: Calling, endpoint: Endpoint, nowMs: number): void {
     assert(!one.isOver, 'CALL-1: a call that is over is sent again')
     const id = this.#pending.add(one)
@@ -298,6 +320,8 @@ export class Caller {
     this.#timeOut.by(one.lostAtMs)
     // The node is to say what it knows before it is given up.
     const timeoutMs = Math.max(1, one.tryMs - Math.min(200, Math.ceil(one.tryMs / 10)))
+    assert(nowMs >= one.waitsUntilMs, 'LOAD-7: what waits on a live link is sent again')
+    one.waitsUntilMs = nowMs + timeoutMs
     one.sending = one.call.next()
     const { operation, intents } = one.sending
     const own = intents === undefined ? {} : { intents }
@@ -329,9 +353,11 @@ export class Caller {
   #onTried(one: Calling, result: Try): void {
     try {
       const ending = this.#noteEnding(one, result)
+      if (result.kind !== 'lost' || result.isLinkDown === true) one.waitsUntilMs = 0
+      if (result.kind === 'lost') one.isUnsure = true
       if (one.call.take(result, one.sending)) return this.#finish(one, closed)
       one.last = ending === 'answered' && !isRefused(result) ? undefined : one.endpoint
-      this.#tryAgain(one)
+      this.#tryAgain(one, result)
     } catch (error) {
       this.#fail(one, error)
     }
@@ -341,22 +367,68 @@ export class Caller {
     if (endpoint === undefined) return 'untold'
     const ending = endingOf(result, tryMs)
     this.#links.end(endpoint, ending)
-    if (result.kind === 'answered') this.#noteLeaders(operation, result.answered)
+    if (result.kind !== 'answered') return ending
+    this.#noteLeaders(operation, result.answered)
+    this.#noteLoad(endpoint, operation, result.answered, ending)
     return ending
   }
 
-  #tryAgain(one: Calling): void {
+  /** What is refused for a group's sake tells nothing of the node's other groups. */
+  #noteLoad(endpoint: Endpoint, operation: Operation, { answer }: Replied, ending: Ending): void {
+    const throttle = this.#links.throttleOf(endpoint, isWrite(operation))
+    const nowMs = this.#ports.clock.monotonicMs()
+    const { retryAfterMs, group } = overloadOf(answer)?.detail ?? {}
+    if (retryAfterMs !== undefined && group === undefined) {
+      return throttle?.onRefused(nowMs, this.#jittered(retryAfterMs))
+    }
+    throttle?.onTaken(nowMs)
+    if (ending === 'answered') this.#budget.onAnswered()
+  }
+
+  /** Those who are told the same do not come again at the same time. */
+  #jittered(ms: number): number {
+    return this.#ports.random.int(Math.ceil(ms), Math.ceil(ms * 1.25))
+  }
+
+  #tryAgain(one: Calling, result: Try): void {
     if (this.#isClosed) return this.#finish(one, closed)
-    const { clock } = this.#ports
-    const { tries, deadlineMs } = one
-    const delayMs = this.#backoffMs(tries)
-    const nowMs = clock.monotonicMs()
-    if (nowMs + delayMs >= deadlineMs) return this.#finish(one, this.#noAnswer(tries))
-    if (delayMs === 0) return this.#try(one, nowMs)
-    clock.setTimer(delayMs, () => {
+    const nowMs = this.#ports.clock.monotonicMs()
+    const overload = result.kind === 'answered' ? overloadOf(result.answered.answer) : undefined
+    if (!isFree(result) && !this.#budget.take(nowMs)) {
+      // It has its answer: too much is asked. What is unsure waits until another try may be paid for.
+      if (overload !== undefined && !one.isUnsure)
+        return this.#finish(one, this.#noAnswer(one.tries))
+      return this.#waitForBudget(one, result, nowMs)
+    }
+    const { retryAfterMs = 0 } = overload?.detail ?? {}
+    const isElsewhere = retryAfterMs === 0 || this.#isAnyUnhurried(one, nowMs)
+    const backoffMs = this.#backoffMs(one.tries)
+    this.#tryAfter(one, isElsewhere ? backoffMs : this.#jittered(retryAfterMs), nowMs)
+  }
+
+  #isAnyUnhurried({ operation, endpoint }: Calling, nowMs: number): boolean {
+    if (endpoint === undefined) return false
+    const isOfWrites = isWrite(operation)
+    return this.#links.unhurried(endpoint, isOfWrites, spreadOf(operation), nowMs) !== endpoint
+  }
+
+  #waitForBudget(one: Calling, result: Try, nowMs: number): void {
+    const { backoffMaxMs } = this.#limits
+    const delayMs = this.#ports.random.int(Math.ceil(backoffMaxMs / 2), backoffMaxMs)
+    this.#after(one, delayMs, nowMs, () => this.#tryAgain(one, result))
+  }
+
+  #tryAfter(one: Calling, delayMs: number, nowMs: number): void {
+    if (delayMs === 0 && nowMs < one.deadlineMs) return this.#try(one, nowMs)
+    this.#after(one, delayMs, nowMs, () => this.#try(one, this.#ports.clock.monotonicMs()))
+  }
+
+  #after(one: Calling, delayMs: number, nowMs: number, next: () => void): void {
+    if (nowMs + delayMs >= one.deadlineMs) return this.#finish(one, this.#noAnswer(one.tries))
+    this.#ports.clock.setTimer(delayMs, () => {
       if (one.isOver) return
       if (this.#isClosed) this.#finish(one, closed)
-      else this.#try(one, clock.monotonicMs())
+      else next()
     })
   }
 
@@ -389,7 +461,7 @@ export class Caller {
     this.#links.onDown(node)
     this.#outbox.drop(node)
     for (const id of this.#pending.where(({ endpoint }) => endpoint === node)) {
-      this.#end(id, { kind: 'lost' })
+      this.#end(id, { kind: 'lost', isLinkDown: true })
     }
   }
 
@@ -425,25 +497,4 @@ export class Caller {
     const isUnderWay = this.#pending.take(id) !== undefined
     if (isUnderWay && endpoint !== undefined) this.#links.end(endpoint, 'untold')
   }
-}
-
-const closed: Problem = problem('closed', 'this client is closed')
-
-const tooManyCalls: Problem = problem(
-  'overloaded',
-  'too many calls are under way in this client; wait for some of them',
-)
-
-function leftMs({ deadlineMs }: Calling, nowMs: number): number {
-  return Math.max(1, Math.ceil(deadlineMs - nowMs))
-}
-
-function asItIs(replied: Replied): Replied {
-  return replied
-}
-
-/** It was not begun, and has come to its end all the same. */
-function refusal(refused: Problem, call: Call): Replied {
-  call.finish(refused)
-  return { answer: { kind: 'problem', problem: refused }, positions: [] }
 }

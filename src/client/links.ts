@@ -10,6 +10,7 @@ import { compareText } from '../base/bytes.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Endpoint } from '../ports/transport.ts'
 import { Breaker, type BreakerLimits, type BreakerState } from './breaker.ts'
+import { Throttle, type ThrottleLimits } from './throttle.ts'
 
 /** How a try at a node ended, as far as it tells of the node. */
 export type Ending = 'answered' | 'useless' | 'lost' | 'untold'
@@ -31,12 +32,15 @@ interface Place {
   node: string
   isUp: boolean
   readonly breaker: Breaker
+  /** Of writes, which a node refuses sooner, and of the rest. */
+  readonly writes: Throttle
+  readonly reads: Throttle
   readonly tries: Record<Ending, number>
 }
 
 export class Links {
   readonly #clock: Clock
-  readonly #limits: BreakerLimits
+  readonly #limits: BreakerLimits & ThrottleLimits
   readonly #places = new Map<Endpoint, Place>()
   /** Endpoints by the ids of the nodes that answer there. */
   readonly #endpoints = new Map<string, Endpoint>()
@@ -45,7 +49,7 @@ export class Links {
   readonly #waiters = new Set<() => void>()
   #refusal: string | undefined
 
-  constructor(clock: Clock, limits: BreakerLimits) {
+  constructor(clock: Clock, limits: BreakerLimits & ThrottleLimits) {
     this.#clock = clock
     this.#limits = limits
   }
@@ -74,6 +78,8 @@ export class Links {
     place.isUp = true
     // Whoever has just shaken hands is alive.
     place.breaker.reset()
+    place.writes.reset()
+    place.reads.reset()
     this.#endpoints.set(node, endpoint)
     this.#refusal = undefined
     for (const wake of [...this.#waiters]) wake()
@@ -81,7 +87,9 @@ export class Links {
 
   #newPlace(endpoint: Endpoint, node: string): Place {
     const tries = { answered: 0, useless: 0, lost: 0, untold: 0 }
-    return { endpoint, node, isUp: false, breaker: new Breaker(this.#limits), tries }
+    const breaker = new Breaker(this.#limits)
+    const throttles = { writes: new Throttle(this.#limits), reads: new Throttle(this.#limits) }
+    return { endpoint, node, isUp: false, breaker, ...throttles, tries }
   }
 
   onDown(endpoint: Endpoint): void {
@@ -132,6 +140,28 @@ export class Links {
     }
     if (isAlike) good.sort(compareText)
     return good.length > 0 ? good[spread % good.length] : this.#notGood(not)
+  }
+
+  /** How it is told of the load of the node there; undefined: nobody was linked there. */
+  throttleOf(endpoint: Endpoint, isWrite: boolean): Throttle | undefined {
+    const place = this.#places.get(endpoint)
+    return isWrite ? place?.writes : place?.reads
+  }
+
+  /** This node, or, where it has said that it has too much to do, one of those that have not. */
+  unhurried(picked: Endpoint, isWrite: boolean, spread: number, nowMs: number): Endpoint {
+    if (this.#isUnhurried(picked, isWrite, nowMs)) return picked
+    const good = this.#good
+    good.length = 0
+    for (const place of this.#places.values()) {
+      const { endpoint } = place
+      if (mayTry(place, nowMs) && this.#isUnhurried(endpoint, isWrite, nowMs)) good.push(endpoint)
+    }
+    return good[spread % Math.max(1, good.length)] ?? picked
+  }
+
+  #isUnhurried(endpoint: Endpoint, isWrite: boolean, nowMs: number): boolean {
+    return (this.throttleOf(endpoint, isWrite)?.leftMs(nowMs) ?? 0) <= 0
   }
 
   #notGood(not: Endpoint | undefined): Endpoint | undefined {

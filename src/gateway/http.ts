@@ -7,7 +7,8 @@
 import { Hono, type Context } from 'hono'
 import { StoreError } from '../base/errors.ts'
 import type { CellService } from '../cells/operation.ts'
-import { problem, problemOf } from '../base/problem.ts'
+import type { Admission, LaneName } from '../node/admission.ts'
+import { errorOf, problem, problemOf } from '../base/problem.ts'
 import type { Slices } from '../ports/slices.ts'
 import { openApiDocument } from './openapi.ts'
 import { Query } from './parameters.ts'
@@ -24,6 +25,8 @@ export interface GatewayOptions {
   readonly requestsMax?: number
   /** Of the process, which shares them with client links. */
   readonly slices: Slices
+  /** Says when a request begins, as for those that come over links; absent: all begin as they come. */
+  readonly admission?: Admission
   /** Room for their bodies together; default 256 MiB. */
   readonly bodies?: BodyRoom
   /** Of the program, for its description. */
@@ -36,6 +39,11 @@ const timeoutMsDefault = 10_000
 const requestsMaxDefault = 5_000
 const bodiesBytesMaxDefault: number = 256 * 1024 * 1024
 
+const retryAfterMsDefault = 1_000
+
+/** Those that write, of one cell or many. */
+const writingRoutes: ReadonlySet<string> = new Set(['putCell', 'batchPutCells', 'purgeShard'])
+
 const openApiPath = '/openapi.json'
 
 export function createGateway(options: GatewayOptions): Hono {
@@ -45,7 +53,8 @@ export function createGateway(options: GatewayOptions): Hono {
   let requests = 0
   app.use(async (_, next) => {
     if (requests >= requestsMax) {
-      throw new StoreError('overloaded', 'too many requests are at work here; try again later')
+      const message = 'too many requests are at work here; try again later'
+      throw new StoreError('overloaded', message, { retryAfterMs: retryAfterMsDefault })
     }
     requests += 1
     try {
@@ -60,6 +69,11 @@ export function createGateway(options: GatewayOptions): Hono {
       const known = Object.keys(route.query)
       const others = route.others === undefined ? [] : new URL(url).searchParams.keys()
       const query = new Query(url, [...known, ...others])
+      const fromMs = options.admission?.nowMs ?? 0
+      const pass = await options.admission?.pass(laneOf(route), timeoutMs)
+      if (pass !== undefined && 'code' in pass) throw errorOf(pass)
+      const waitedMs = Math.floor((options.admission?.nowMs ?? 0) - fromMs)
+      const leftMs = Math.max(1, timeoutMs - waitedMs)
       const room = bodies.open()
       const line = options.slices.open()
       const pace = line.task()
@@ -69,12 +83,13 @@ export function createGateway(options: GatewayOptions): Hono {
         if (signal.aborted) gone()
         else signal.addEventListener('abort', gone, { once: true })
       }
-      const exchange = { context, cells, timeoutMs, query, room, pace, watchConnection }
+      const exchange = { context, cells, timeoutMs: leftMs, query, room, pace, watchConnection }
       try {
         return await route.handler(exchange)
       } finally {
         pace.end()
         room.close()
+        pass?.leave()
       }
     })
   }
@@ -97,6 +112,11 @@ export function createGateway(options: GatewayOptions): Hono {
     return problemResponse(bug, instance)
   })
   return app
+}
+
+/** By what it does, not by its method: batches of reads are posted, too. */
+function laneOf({ operationId }: Route): LaneName {
+  return writingRoutes.has(operationId) ? 'writes' : 'reads'
 }
 
 function fullPath(path: string): string {

@@ -59,6 +59,8 @@ export interface ProblemDetails {
   readonly limitValue?: number
   readonly actual?: number
   readonly attempts?: number
+  /** Of `overloaded`: asked sooner it would be refused again, as it seems; `Retry-After` says it in whole seconds. */
+  readonly retryAfterMs?: number
   /** The index asked is not built yet: asking again helps when somebody has. */
   readonly index?: 'building'
 }
@@ -68,7 +70,7 @@ export function problemDetails(
   status: number = statusByCode[of.code],
   instance?: string,
 ): ProblemDetails {
-  const { group, limit, limitValue, actual, attempts, index } = of.detail
+  const { group, limit, limitValue, actual, attempts, index, retryAfterMs } = of.detail
   return {
     type: `urn:trilithon:problem:${of.code}`,
     title: titleByCode[of.code],
@@ -82,6 +84,7 @@ export function problemDetails(
     ...(limitValue !== undefined && { limitValue }),
     ...(actual !== undefined && { actual }),
     ...(attempts !== undefined && { attempts }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(index !== undefined && { index }),
   }
 }
@@ -115,7 +118,8 @@ export function problemResponse(
   status: number = statusByCode[of.code],
   headers: Readonly<Record<string, string>> = {},
 ): Response {
-  const wait: Record<string, string> = status === 503 ? { 'retry-after': '1' } : {}
+  const seconds = Math.max(1, Math.ceil((of.detail.retryAfterMs ?? 0) / 1_000))
+  const wait: Record<string, string> = status === 503 ? { 'retry-after': String(seconds) } : {}
   return new Response(`${JSON.stringify(problemDetails(of, status, instance))}\n`, {
     status,
     headers: { 'content-type': 'application/problem+json', ...wait, ...headers },

@@ -129,9 +129,10 @@ const problem: JsonSchema = {
       limitValue: { type: 'number' },
       actual: { type: 'number' },
       attempts: { type: 'integer' },
+      retryAfterMs: { type: 'integer', description: 'Of overloaded: when to try again.' },
       index: { type: 'string', enum: ['building'] },
     },
-    ['instance', 'group', 'limit', 'limitValue', 'actual', 'attempts', 'index'],
+    ['instance', 'group', 'limit', 'limitValue', 'actual', 'attempts', 'retryAfterMs', 'index'],
   ),
   description: 'Problem details (RFC 9457).',
 }

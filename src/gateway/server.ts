@@ -10,6 +10,7 @@ import { systemRandom } from '../adapters/system-random.ts'
 import { WsClientDialer, WsClientListener } from '../adapters/ws-clients.ts'
 import { present } from '../base/assert.ts'
 import { clusterId, nodeId } from '../base/ids.ts'
+import { Admission } from '../node/admission.ts'
 import { authorization } from '../node/authorization.ts'
 import { ClientServer, defaultClientServerLimits } from '../node/client-server.ts'
 import type { ConfigFiles } from '../node/config-load.ts'
@@ -62,6 +63,7 @@ export class GatewayServer {
   readonly #relay: Relay
   readonly #bodies: BodyRoom
   readonly #slices = new Slices(systemClock)
+  readonly #admission = new Admission(systemClock)
   readonly #api: Fetch
   #state: GatewayState = 'starting'
   #server: BoundServer | undefined
@@ -93,6 +95,7 @@ export class GatewayServer {
     const api = createGateway({
       cells: this.#relay,
       version,
+      admission: this.#admission,
       bodies: this.#bodies,
       slices: this.#slices,
       timeoutMs: config.timeoutMs,
@@ -194,6 +197,7 @@ export class GatewayServer {
         agendas: this.#relay.agendas,
         clock: systemClock,
         slices: this.#slices,
+        admission: this.#admission,
         status: () => plain(this.status()),
         onBug: (error) => this.#noteBug(error, 'a bug in what clients are answered'),
       },

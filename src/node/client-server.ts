@@ -1,12 +1,11 @@
 /**
  * The node's end of client links: takes requests, has cells and groups carry them out, and answers
- * with one frame a client and turn. Work under way is bounded for each client and in all; above
- * that a request is refused with `overloaded` at once, never queued.
+ * with one frame a client and turn. When a request begins is for `admission.ts` to say; what waits and is at
+ * work is bounded for each client and in all, and above that refused with `overloaded` at once.
  */
 import { assert } from '../base/assert.ts'
-import { StoreError } from '../base/errors.ts'
 import { pack } from '../base/pack.ts'
-import { problem, problemOf } from '../base/problem.ts'
+import { problem, type Problem } from '../base/problem.ts'
 import type { Json } from '../cells/body.ts'
 import type { CellService } from '../cells/operation.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -21,6 +20,7 @@ import {
 } from '../queues/agenda-operation.ts'
 import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import {
+  isWrite,
   type ClientFrame,
   type GetStatus,
   type MalformedRequest,
@@ -29,8 +29,10 @@ import {
   type Reply,
   type Request,
 } from '../wire/client-message.ts'
+import { Admission, type LaneName, type Pass } from './admission.ts'
 import { Answers } from './answers.ts'
 import { defaultIntakeLimits, Intake, type IntakeLimits } from './intake.ts'
+import { isOverloaded, withRetryAfter } from './overloaded.ts'
 import { costOf } from './request-cost.ts'
 import { SeenRequests } from './seen-requests.ts'
 
@@ -65,6 +67,8 @@ export interface ClientServerPorts {
   readonly clock: Clock
   /** Of the process; absent: its own. */
   readonly slices?: Slices
+  /** Of all that clients ask of this process, whichever way it comes; absent: one of its own. */
+  readonly admission?: Admission
   /** What the node says of itself when a client asks. */
   readonly status: () => Json
   /** Told of what went wrong and is no StoreError: a bug. */
@@ -83,9 +87,21 @@ interface Linked {
   bytes: number
 }
 
+/** A request that waits or is at work. */
+interface Asked {
+  readonly client: Endpoint
+  readonly linked: Linked
+  readonly request: Request
+  readonly operation: Work
+  readonly bytes: number
+}
+
+const stopping: Problem = problem('closed', 'this node is stopping; ask another one')
+
 export class ClientServer {
   readonly #ports: ClientServerPorts
   readonly #limits: ClientServerLimits
+  readonly #admission: Admission
   readonly #slices: Slices
   readonly #answers: Answers
   readonly #intake: Intake
@@ -99,6 +115,7 @@ export class ClientServer {
   constructor(ports: ClientServerPorts, limits: ClientServerLimits = defaultClientServerLimits) {
     this.#ports = ports
     this.#limits = limits
+    this.#admission = ports.admission ?? new Admission(ports.clock)
     const { transport, clock, slices = new Slices(clock) } = ports
     this.#slices = slices
     this.#answers = new Answers({ transport, clock, slices })
@@ -128,7 +145,7 @@ export class ClientServer {
     })
   }
 
-  /** Requests at work. */
+  /** Requests that wait or are at work. */
   get requests(): number {
     return this.#requests
   }
@@ -146,6 +163,7 @@ export class ClientServer {
   /** Refuses what comes from now on, and resolves when what is at work has been answered. */
   drain(): Promise<void> {
     this.#isStopping = true
+    this.#admission.refuseAll(stopping)
     return new Promise((resolve) => {
       const last = (): void => this.#ports.clock.defer(() => resolve())
       if (this.#requests === 0) last()
@@ -200,14 +218,49 @@ export class ClientServer {
       return this.#answers.add(client, { id, answer: { kind: 'status', status }, positions: [] })
     }
     const refused = this.#refusal(client, operation)
-    if (refused !== undefined) {
-      const answer = { kind: 'problem', problem: problemOf(refused) } as const
-      return this.#answers.add(client, { id, answer, positions: [] })
+    if (refused !== undefined) return this.#tell(client, id, refused)
+    const linked = this.#linked.get(client)
+    if (linked === undefined) return
+    const { bytes } = costOf(operation)
+    const asked: Asked = { client, linked, request, operation, bytes }
+    this.#count(linked, 1, bytes)
+    this.#admission.enter({
+      lane: laneOf(operation),
+      timeoutMs: Math.min(Math.max(1, request.timeoutMs), callTimeoutMsMax),
+      begin: (leftMs) => this.#begin(asked, leftMs),
+      refuse: (why) => {
+        this.#tell(client, id, why)
+        this.#end(asked)
+      },
+    })
+  }
+
+  #tell(client: Endpoint, id: number, why: Problem): void {
+    this.#answers.add(client, { id, answer: { kind: 'problem', problem: why }, positions: [] })
+  }
+
+  /** True when it is at work; false when that was all. Nothing is begun for a client that is gone. */
+  #begin(asked: Asked, leftMs: number): boolean {
+    try {
+      if (!asked.linked.isDown && this.#start(asked, leftMs)) return true
+    } catch (error) {
+      this.#onBug(asked.client, asked.request, error)
     }
+    this.#end(asked)
+    return false
+  }
+
+  #start(asked: Asked, leftMs: number): boolean {
+    const { client, request, operation } = asked
     const replied = this.#answerNow(operation)
-    if (replied === undefined) return void this.#carryOut(client, request, operation)
+    if (replied === undefined) {
+      const pass = isWrite(operation) ? this.#admission.beginWork() : undefined
+      void this.#carryOut(asked, leftMs, pass)
+      return true
+    }
     const { answer, positions } = replied
-    this.#answers.add(client, { id, answer, positions })
+    this.#answers.add(client, { id: request.id, answer, positions })
+    return false
   }
 
   /** What waits for nothing takes no promise, and is at work for no time. */
@@ -219,8 +272,8 @@ export class ClientServer {
     return answer && { answer, positions: [] }
   }
 
-  #refusal(client: Endpoint, operation: Work): StoreError | undefined {
-    if (this.#isStopping) return new StoreError('closed', 'this node is stopping; ask another one')
+  #refusal(client: Endpoint, operation: Work): Problem | undefined {
+    if (this.#isStopping) return stopping
     const { clientRequestsMax, requestsMax, clientBytesMax, bytesMax } = this.#limits
     const linked = this.#linked.get(client)
     const { bytes } = costOf(operation)
@@ -229,43 +282,46 @@ export class ClientServer {
       this.#requests >= requestsMax ||
       (this.#requests > 0 && this.#bytes + bytes > bytesMax) ||
       (linked !== undefined && linked.requests > 0 && linked.bytes + bytes > clientBytesMax)
-    if (!isFull) return undefined
-    return new StoreError('overloaded', 'too much is at work at this node; try again later')
+    return isFull ? this.#admission.overloaded() : undefined
   }
 
-  async #carryOut(client: Endpoint, request: Request, operation: Work): Promise<void> {
-    const linked = this.#linked.get(client)
-    if (linked === undefined) return
-    const { bytes } = costOf(operation)
+  async #carryOut(asked: Asked, leftMs: number, pass: Pass | undefined): Promise<void> {
+    const { client, linked, request } = asked
     const task = linked.line.task()
-    this.#count(linked, 1, bytes)
+    let isRefused = false
     try {
-      const answer = await this.#answer(client, request, operation, task)
+      const replied = await this.#execute(asked, leftMs, task)
+      const { answer } = replied
+      isRefused = isOverloaded(answer)
+      this.#answer(asked, replied)
       const isGone = linked.isDown && isInVain(answer)
       assert(!isGone, 'COST-4: it was waited for new cells when nobody was there to have them')
     } catch (error) {
       this.#onBug(client, request, error)
     }
     task.end()
+    pass?.leave(isRefused)
+    this.#end(asked)
+  }
+
+  #end({ linked, bytes }: Asked): void {
     this.#count(linked, -1, -bytes)
     if (this.#requests === 0) this.#onIdle?.()
   }
 
-  async #answer(client: Endpoint, request: Request, operation: Work, pace: Pace): Promise<Reply> {
-    const { id, intents } = request
-    const timeoutMs = Math.min(Math.max(1, request.timeoutMs), callTimeoutMsMax)
-    const { answer, positions, leaders } = await this.#execute(operation, timeoutMs, intents, pace)
+  #answer({ client, request, operation }: Asked, replied: Replied): void {
+    const { id } = request
+    const { positions, leaders } = replied
+    const answer = withRetryAfter(replied.answer, operation, this.#admission)
     this.#answers.add(
       client,
       leaders === undefined ? { id, answer, positions } : { id, answer, positions, leaders },
     )
-    return answer
   }
 
   async #execute(
-    operation: Work,
+    { operation, request: { intents } }: Asked,
     timeoutMs: number,
-    intents: Request['intents'],
     pace: Pace,
   ): Promise<Replied> {
     if (isGroupOperation(operation)) {
@@ -291,4 +347,8 @@ export class ClientServer {
 function isInVain(answer: Reply): boolean {
   if (answer.kind !== 'log') return false
   return answer.items.every((page) => page.kind === 'ok' && page.value.cells.length === 0)
+}
+
+function laneOf(operation: Work): LaneName {
+  return isWrite(operation) ? 'writes' : 'reads'
 }

@@ -15,6 +15,7 @@ import type { ReplicaStatus } from '../replica/replica-status.ts'
 import { AgendaService } from '../queues/agenda-service.ts'
 import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
+import { Admission, type AdmissionFigures } from './admission.ts'
 import { Background, type BackgroundOptions, type BackgroundStatus } from './background.ts'
 import { ClientServer, type ClientServerLimits } from './client-server.ts'
 import { costFigures } from './cost-figures.ts'
@@ -47,12 +48,15 @@ export interface NodeStatus extends BackgroundStatus {
   readonly isDraining: boolean
   /** Requests of clients that are at work. */
   readonly clientRequests: number
+  readonly admission: AdmissionFigures
   readonly replica: ReplicaStatus
 }
 
 export class Node {
   /** Of all that clients ask of it, over links and over HTTP. */
   readonly slices: Slices
+  /** For all that clients ask, over links and HTTP. */
+  readonly admission: Admission
   readonly #driver: Driver
   readonly #store: CellStore
   readonly #groups: GroupService
@@ -124,7 +128,9 @@ export class Node {
     const { slices: sliceLimits = defaultSliceLimits } = options
     const slices = new Slices(clock, sliceLimits)
     this.slices = slices
-    const edge = { transport, clock, slices, status, onBug: onFailure }
+    const admission = new Admission(ports.clock)
+    this.admission = admission
+    const edge = { transport, clock, slices, admission, status, onBug: onFailure }
     this.#server = new ClientServer({ ...services, ...edge }, options.clientLimits)
   }
 
@@ -144,6 +150,7 @@ export class Node {
       cluster,
       isDraining: this.#isDraining,
       clientRequests: this.#server.requests,
+      admission: this.admission.figures,
       ...this.#background.status,
       replica: this.#driver.status(),
     }

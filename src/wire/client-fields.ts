@@ -72,10 +72,11 @@ export function cell(value: unknown): StoredCell {
 
 export function packProblem(problem: Problem): Packable {
   const { group, limit, limitValue, actual, store, index, attempts } = problem.detail
+  const { retryAfterMs } = problem.detail
   // It may quote what somebody sent: one that is too long to be read would end the link.
   const message = problem.message.slice(0, messageCharsMax)
-  // A damaged store has no index to tell of. Whoever does not know the word passes over it.
-  const state = store ?? index
+  // At most one of these is told of. Whoever does not know the word, or the number, passes over it.
+  const state = store ?? index ?? retryAfterMs
   return [problem.code, message, group, limit, limitValue, actual, state, attempts]
 }
 
@@ -92,6 +93,7 @@ export function problem(value: unknown): Problem {
     ...(!field.isAbsent(actual) && { actual: number(actual, 'actual') }),
     ...((state === 'log' || state === 'data') && { store: state }),
     ...(state === 'building' && { index: state }),
+    ...(typeof state === 'number' && { retryAfterMs: field.count(state, 'retry after') }),
     ...(!field.isAbsent(attempts) && { attempts: field.count(attempts, 'attempts') }),
   }
   return { code, message: text(message, 'message', messageCharsMax), detail }

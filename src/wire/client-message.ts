@@ -74,3 +74,8 @@ export function writtenBytes(operation: Operation): number {
       return 0
   }
 }
+
+/** Writes are what all replicas have work with: nodes take fewer of them at once than of the rest. */
+export function isWrite({ kind }: Operation): boolean {
+  return kind === 'put' || kind === 'commit-group' || kind === 'purge'
+}

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import * as fc from 'fast-check'
+import { defaultClientLimits } from '../../src/client/caller.ts'
 import { Breaker } from '../../src/client/breaker.ts'
 import { Links } from '../../src/client/links.ts'
 import { createBench, passMs } from '../cells/kit.ts'
@@ -54,7 +55,7 @@ test('BRK-1: whatever the breakers, somebody is asked as long as a link is up', 
     fc.asyncProperty(fc.array(event, { maxLength: 60 }), async (events) => {
       const { world, clockOf } = createBench()
       const clock = clockOf('client')
-      const links = new Links(clock, limits)
+      const links = new Links(clock, { ...defaultClientLimits, ...limits })
       const up = new Set<string>()
       for (const one of events) {
         if (one.kind === 'pass') await passMs(world, one.ms)
@@ -84,7 +85,7 @@ test('BRK-1: whatever the breakers, somebody is asked as long as a link is up', 
 test('a node whose breaker is open is passed over, and asked when there is no other', () => {
   const clock = createBench().clockOf('client')
   const nowMs = clock.monotonicMs()
-  const links = new Links(clock, { ...limits, failuresMax: 1 })
+  const links = new Links(clock, { ...defaultClientLimits, ...limits, failuresMax: 1 })
   links.onUp('x', 'a')
   links.onUp('y', 'b')
   expect(links.pick(0, nowMs, 'b')).toBe('y')

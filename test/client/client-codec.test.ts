@@ -64,7 +64,7 @@ function record(
 }
 
 const details: fc.Arbitrary<Problem['detail']> = record<
-  Omit<Problem['detail'], 'intent' | 'index'>
+  Omit<Problem['detail'], 'intent' | 'index' | 'retryAfterMs'>
 >(
   {
     group: shard.map((of) => shardGroup('trips', of)),

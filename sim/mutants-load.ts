@@ -1,0 +1,27 @@
+/** Planted bugs in what nodes and clients do where more is asked than can be done. */
+import type { Mutant } from './mutant.ts'
+
+export const loadMutants: readonly Mutant[] = [
+  {
+    id: 'O1',
+    title: 'caller: what waits at a node is given up before its time, and sent to the next one',
+    edits: [
+      {
+        file: 'src/client/caller.ts',
+        find: '      const isLate = lostAtMs <= nowMs\n',
+        replace: '      const isLate = lostAtMs - 1_000 <= nowMs\n',
+      },
+    ],
+  },
+  {
+    id: 'O2',
+    title: 'retry budget: a retry is taken whether or not there is one left',
+    edits: [
+      {
+        file: 'src/client/retry-budget.ts',
+        find: '    if (this.#left < 1) return false\n',
+        replace: '',
+      },
+    ],
+  },
+]

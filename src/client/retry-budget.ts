@@ -1,0 +1,58 @@
+/**
+ * How often a client may try again. Retries are load that nobody asked for: where nodes are slow because
+ * they have too much to do, clients that ask everything twice keep them so for good. So retries are paid
+ * for by calls that were answered, a part of one by each; and a few are free, for a client that asks little.
+ * Pure: time is an argument.
+ *
+ * LOAD-6  No more retries than the budget.
+ */
+import { assert } from '../base/assert.ts'
+
+export interface RetryLimits {
+  /** What an answered call adds, in retries. */
+  readonly retriesPerAnswer: number
+  /** Kept at most. */
+  readonly retriesMax: number
+  /** There from the beginning, and again by and by, however little is answered. */
+  readonly retriesFree: number
+  /** One of those in so many milliseconds. */
+  readonly freeEveryMs: number
+}
+
+export class RetryBudget {
+  readonly #limits: RetryLimits
+  #left: number
+  #grownAtMs: number
+
+  constructor(limits: RetryLimits, nowMs: number) {
+    this.#limits = limits
+    this.#left = limits.retriesFree
+    this.#grownAtMs = nowMs
+  }
+
+  /** What is left, in retries. */
+  get left(): number {
+    return this.#left
+  }
+
+  onAnswered(): void {
+    const { retriesPerAnswer, retriesMax } = this.#limits
+    this.#left = Math.min(retriesMax, this.#left + retriesPerAnswer)
+  }
+
+  /** Whether one more may go; it is paid for then. */
+  take(nowMs: number): boolean {
+    this.#grow(nowMs)
+    if (this.#left < 1) return false
+    this.#left -= 1
+    assert(this.#left >= 0, 'LOAD-6: more retries than there is a budget for')
+    return true
+  }
+
+  #grow(nowMs: number): void {
+    const { retriesFree, freeEveryMs } = this.#limits
+    const grown = (nowMs - this.#grownAtMs) / freeEveryMs
+    this.#grownAtMs = nowMs
+    if (this.#left < retriesFree) this.#left = Math.min(retriesFree, this.#left + grown)
+  }
+}

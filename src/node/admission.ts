@@ -1,0 +1,295 @@
+/**
+ * What begins at this node, and when. All of a node is one loop: requests that are begun as they come make
+ * its turns long, and then everything waits for everything, the messages of its peers among it, without
+ * which nothing ends. So a turn begins a bounded part of what has come, the rest waits in lanes for a
+ * bounded time, and what cannot be served in its time is refused at once, without work.
+ *
+ *   reads    wait for a turn.
+ *   writes   wait for a turn, and for room among the writes at work: their number follows how long they take.
+ *
+ * See SPEC.md, "Overload": LOAD-1 to LOAD-5.
+ */
+import { assert } from '../base/assert.ts'
+import { problem, type Problem } from '../base/problem.ts'
+import type { Clock, Timer } from '../ports/clock.ts'
+import { Lane, type LaneLimits, type Waiting } from './lane.ts'
+import { defaultWorkLimits, WorkLimit, type WorkLimits } from './work-limit.ts'
+
+export interface AdmissionLimits extends LaneLimits {
+  readonly work: WorkLimits
+  /** A turn of the loop begins so many at most, and none when it has lasted so long. */
+  readonly turnBeginsMax: number
+  readonly turnMs: number
+  /** What refusals name lies between these. */
+  readonly retryAfterMsMin: number
+  readonly retryAfterMsMax: number
+}
+
+export const defaultAdmissionLimits: AdmissionLimits = {
+  targetMs: 200,
+  intervalMs: 500,
+  waitingMax: 20_000,
+  work: defaultWorkLimits,
+  turnBeginsMax: 64,
+  turnMs: 10,
+  retryAfterMsMin: 50,
+  retryAfterMsMax: 1_000,
+}
+
+/** Turns that are shorter tell nothing of those who come in the next one. */
+const longTurnMs = 20
+
+export type LaneName = 'reads' | 'writes'
+
+export interface Entrant {
+  readonly lane: LaneName
+  /** Its time, from when it came. */
+  readonly timeoutMs: number
+  /** Its turn has come; what is left of its time. False: that was all, at once and without waiting. */
+  begin(leftMs: number): boolean
+  refuse(why: Problem): void
+}
+
+interface Queued extends Waiting {
+  readonly entrant: Entrant
+}
+
+/** What has been at work and is told here when it ends. */
+export interface Pass {
+  /** `isRefused`: it was found out that there is no room, so the time it took tells nothing. */
+  leave(isRefused?: boolean): void
+}
+
+export interface AdmissionFigures {
+  readonly waiting: Readonly<Record<LaneName, number>>
+  /** Since the node started. */
+  readonly refused: Readonly<Record<LaneName, number>>
+  readonly writesAtWork: number
+  readonly writesMax: number
+}
+
+export class Admission {
+  readonly #clock: Clock
+  readonly #limits: AdmissionLimits
+  readonly #lanes: Readonly<Record<LaneName, Lane<Queued>>>
+  readonly #work: WorkLimit
+  readonly #refused = { reads: 0, writes: 0 }
+  /** Begun and refused, in the window that is under way; refusals for each that was begun in the one before. */
+  #begunLately = 0
+  #refusedLately = 0
+  #windowFromMs = 0
+  #refusedPerBegun = 0
+  #isTurnOpen = false
+  #turnFromMs = 0
+  #begunInTurn = 0
+  /** How long the turn before took, where what is read now may have waited for its end. */
+  #lateMs = 0
+  #timer: Timer | undefined
+  #timerMs = Number.POSITIVE_INFINITY
+
+  constructor(clock: Clock, limits: AdmissionLimits = defaultAdmissionLimits) {
+    this.#clock = clock
+    this.#limits = limits
+    this.#lanes = { reads: new Lane(limits), writes: new Lane(limits) }
+    this.#work = new WorkLimit(limits.work)
+  }
+
+  get figures(): AdmissionFigures {
+    const { reads, writes } = this.#lanes
+    return {
+      waiting: { reads: reads.length, writes: writes.length },
+      refused: { ...this.#refused },
+      writesAtWork: this.#work.atWork,
+      writesMax: this.#work.max,
+    }
+  }
+
+  /** Of its clock, for whoever counts what is left of a request's time. */
+  get nowMs(): number {
+    return this.#clock.monotonicMs()
+  }
+
+  /** Begins now, or in its turn, or is refused: the entrant is told which. */
+  enter(entrant: Entrant): void {
+    const nowMs = this.#clock.monotonicMs()
+    this.#openTurn(nowMs)
+    const { lane: name, timeoutMs } = entrant
+    const lane = this.#lanes[name]
+    if (lane.length === 0 && this.#hasRoom(name) && this.#mayBegin(nowMs)) {
+      this.#begin(entrant, timeoutMs)
+      return
+    }
+    // It may have waited in its socket for as long as the turn before took.
+    const deadlineMs = nowMs + timeoutMs - this.#lateMs
+    if (!lane.add({ entrant, sinceMs: nowMs, deadlineMs }, nowMs)) return this.#refuse(entrant)
+    this.#watch(lane.dueMs)
+  }
+
+  /** A write that begins: its end is to be told. */
+  beginWork(): Pass {
+    const fromMs = this.#clock.monotonicMs()
+    this.#work.begin()
+    let isOver = false
+    return {
+      leave: (isRefused = false) => {
+        assert(!isOver, 'LOAD-3: work ends twice')
+        isOver = true
+        const nowMs = this.#clock.monotonicMs()
+        this.#work.end(nowMs, isRefused ? undefined : nowMs - fromMs)
+        if (this.#lanes.writes.length > 0) this.#openTurn(nowMs)
+      },
+    }
+  }
+
+  /** Of an HTTP request, say: resolves when its turn has come, or with why it does not come. */
+  pass(lane: LaneName, timeoutMs: number): Promise<Pass | Problem> {
+    return new Promise((resolve) => {
+      this.enter({
+        lane,
+        timeoutMs,
+        begin: () => {
+          resolve(lane === 'writes' ? this.beginWork() : freePass)
+          return true
+        },
+        refuse: resolve,
+      })
+    })
+  }
+
+  /** Why one that comes now would be refused, as far as is known: cheap, for who has nothing else to ask. */
+  refusalNow(name: LaneName): Problem | undefined {
+    const nowMs = this.#clock.monotonicMs()
+    const lane = this.#lanes[name]
+    if (!lane.isFull(nowMs)) return undefined
+    this.#countRefusal(name)
+    return this.overloaded()
+  }
+
+  /** What whoever is refused is told. */
+  overloaded(message: string = tooMuch): Problem {
+    return problem('overloaded', message, { retryAfterMs: this.retryAfterMs() })
+  }
+
+  /**
+   * When it may be worth another try: what waits takes so long to be gone, and the more are refused for each
+   * that is served, the fewer of them should come again by then.
+   */
+  retryAfterMs(): number {
+    const { retryAfterMsMin, retryAfterMsMax, targetMs } = this.#limits
+    const nowMs = this.#clock.monotonicMs()
+    const { reads, writes } = this.#lanes
+    const isAnyStanding = reads.isStanding(nowMs) || writes.isStanding(nowMs)
+    const leastMs = isAnyStanding ? targetMs : targetMs / 4
+    const waitedMs = Math.max(reads.waitedMs(nowMs), writes.waitedMs(nowMs), leastMs)
+    const afterMs = Math.round(waitedMs * (1 + this.#refusedPerBegun))
+    return Math.min(retryAfterMsMax, Math.max(retryAfterMsMin, afterMs))
+  }
+
+  /** The node stops: whoever waits is told so. */
+  refuseAll(why: Problem): void {
+    for (const lane of Object.values(this.#lanes)) lane.clear(({ entrant }) => entrant.refuse(why))
+  }
+
+  #hasRoom(name: LaneName): boolean {
+    return name === 'reads' || this.#work.hasRoom
+  }
+
+  #mayBegin(nowMs: number): boolean {
+    const { turnBeginsMax, turnMs } = this.#limits
+    return this.#begunInTurn < turnBeginsMax && nowMs - this.#turnFromMs < turnMs
+  }
+
+  #begin(entrant: Entrant, leftMs: number): void {
+    this.#begunLately += 1
+    assert(this.#begunInTurn < this.#limits.turnBeginsMax, 'LOAD-4: a turn begins too much')
+    if (entrant.begin(leftMs)) this.#begunInTurn += 1
+  }
+
+  #refuse(entrant: Entrant): void {
+    this.#countRefusal(entrant.lane)
+    const why = this.overloaded()
+    assert((why.detail.retryAfterMs ?? 0) > 0, 'LOAD-5: a refusal does not say when to come again')
+    entrant.refuse(why)
+  }
+
+  #countRefusal(name: LaneName): void {
+    this.#refused[name] += 1
+    this.#refusedLately += 1
+  }
+
+  #openTurn(nowMs: number): void {
+    if (this.#isTurnOpen) return
+    this.#isTurnOpen = true
+    this.#turnFromMs = nowMs
+    this.#begunInTurn = 0
+    this.#clock.defer(() => this.#endTurn())
+  }
+
+  #endTurn(): void {
+    const nowMs = this.#clock.monotonicMs()
+    this.#isTurnOpen = false
+    this.#noteTurn(nowMs - this.#turnFromMs)
+    this.#noteWindow(nowMs)
+    this.#shed(nowMs)
+    const { reads, writes } = this.#lanes
+    if (reads.length === 0 && (writes.length === 0 || !this.#work.hasRoom)) return
+    // What begins here is of the turn that comes: so whoever comes in it finds less of it left.
+    this.#openTurn(nowMs)
+    this.#beginWaiting()
+  }
+
+  #noteTurn(tookMs: number): void {
+    this.#lateMs = tookMs >= longTurnMs ? tookMs : 0
+    if (this.#lateMs > 0) this.#clock.defer(() => (this.#lateMs = 0))
+  }
+
+  /** In turns, lane by lane: neither waits for the end of the other. */
+  #beginWaiting(): void {
+    for (let isAny = true; isAny;) {
+      isAny = false
+      for (const name of ['writes', 'reads'] as const) {
+        const nowMs = this.#clock.monotonicMs()
+        if (!this.#mayBegin(nowMs)) return
+        if (!this.#hasRoom(name)) continue
+        const one = this.#lanes[name].next(nowMs, this.#onLate)
+        if (one === undefined) continue
+        isAny = true
+        this.#begin(one.entrant, Math.max(1, Math.floor(one.deadlineMs - nowMs)))
+      }
+    }
+  }
+
+  readonly #onLate = ({ entrant }: Queued): void => this.#refuse(entrant)
+
+  #shed(nowMs: number): void {
+    for (const lane of Object.values(this.#lanes)) {
+      lane.shed(nowMs, this.#onLate)
+      this.#watch(lane.dueMs)
+    }
+  }
+
+  /** Nothing may end for long: who waits is told in time all the same. */
+  #watch(atMs: number): void {
+    if (atMs >= this.#timerMs) return
+    this.#timer?.cancel()
+    this.#timerMs = atMs
+    // A part of a millisecond later: it is over then.
+    const delayMs = Math.max(0, Math.ceil(atMs - this.#clock.monotonicMs()) + 1)
+    this.#timer = this.#clock.setTimer(delayMs, () => {
+      this.#timerMs = Number.POSITIVE_INFINITY
+      this.#openTurn(this.#clock.monotonicMs())
+    })
+  }
+
+  #noteWindow(nowMs: number): void {
+    if (nowMs - this.#windowFromMs < this.#limits.intervalMs) return
+    this.#refusedPerBegun = this.#refusedLately / Math.max(1, this.#begunLately)
+    this.#begunLately = 0
+    this.#refusedLately = 0
+    this.#windowFromMs = nowMs
+  }
+}
+
+const tooMuch = 'too much is at work at this node; try again later'
+
+const freePass: Pass = { leave: () => undefined }

@@ -1,0 +1,145 @@
+/**
+ * Requests of one kind that wait for their turn, first come, first served, each for a bounded time. Pure:
+ * time is an argument.
+ *
+ * As in CoDel ("Controlling Queue Delay", Nichols and Jacobson) a queue is judged by how long those at its
+ * head have waited. One that is empty now and then takes up a burst: `intervalMs` of waiting is let pass.
+ * One whose head has waited for longer than `targetMs` for a whole interval stands: what waits in it gains
+ * nobody anything. Then nothing waits for longer than the target, and what would is refused as it comes.
+ *
+ * LOAD-1  Nothing begins that has waited for longer than `intervalMs`.
+ * LOAD-2  Nothing begins whose deadline has passed.
+ */
+import { assert } from '../base/assert.ts'
+
+export interface LaneLimits {
+  readonly targetMs: number
+  readonly intervalMs: number
+  /** Requests. */
+  readonly waitingMax: number
+}
+
+export interface Waiting {
+  /** When it came to this node, and when nobody waits for its answer any more. */
+  readonly sinceMs: number
+  readonly deadlineMs: number
+}
+
+/** Places in front that are empty are given back when there are so many. */
+const compactAt = 1_024
+
+export class Lane<One extends Waiting> {
+  readonly #limits: LaneLimits
+  #waiting: One[] = []
+  #head = 0
+  /** Since when the head has waited for longer than the target; undefined: it has not. */
+  #lateSinceMs: number | undefined
+  /** In the interval that is under way, and how many in each millisecond of the one before. */
+  #begun = 0
+  #begunFromMs = 0
+  #begunPerMs = 0
+
+  constructor(limits: LaneLimits) {
+    this.#limits = limits
+  }
+
+  get length(): number {
+    return this.#waiting.length - this.#head
+  }
+
+  /** How long the first in line has waited. */
+  waitedMs(nowMs: number): number {
+    const first = this.#waiting[this.#head]
+    return first === undefined ? 0 : nowMs - first.sinceMs
+  }
+
+  /** Until when the first in line may wait; `Infinity` when nobody does. */
+  get dueMs(): number {
+    const first = this.#waiting[this.#head]
+    if (first === undefined) return Number.POSITIVE_INFINITY
+    return Math.min(first.sinceMs + this.#limits.intervalMs, first.deadlineMs)
+  }
+
+  isStanding(nowMs: number): boolean {
+    const { intervalMs } = this.#limits
+    return this.#lateSinceMs !== undefined && nowMs - this.#lateSinceMs >= intervalMs
+  }
+
+  /** In one that stands there is room for what begins within the target. */
+  isFull(nowMs: number): boolean {
+    const { targetMs, waitingMax } = this.#limits
+    if (this.length >= waitingMax) return true
+    return this.isStanding(nowMs) && this.length >= this.#begunPerMs * targetMs
+  }
+
+  /** Whether this one waits from now on; else it is to be refused at once: its turn would come too late. */
+  add(one: One, nowMs: number): boolean {
+    const waitMs = this.waitedMs(nowMs)
+    if (this.isFull(nowMs) || nowMs + waitMs >= one.deadlineMs) return false
+    this.#waiting.push(one)
+    return true
+  }
+
+  /** The next to begin; those before it that have waited for too long are told so. */
+  next(nowMs: number, onLate: (one: One) => void): One | undefined {
+    this.shed(nowMs, onLate)
+    const one = this.#take()
+    if (one === undefined) return undefined
+    this.#begun += 1
+    assert(nowMs - one.sinceMs <= this.#limits.intervalMs, 'LOAD-1: it has waited for too long')
+    assert(nowMs < one.deadlineMs, 'LOAD-2: nobody waits for it any more')
+    return one
+  }
+
+  /** Tells those that have waited for too long, and takes them out. */
+  shed(nowMs: number, onLate: (one: One) => void): void {
+    this.#note(nowMs)
+    while (this.#isLate(nowMs)) {
+      const one = this.#take()
+      if (one !== undefined) onLate(one)
+      this.#note(nowMs)
+    }
+  }
+
+  /** Takes all of them out. */
+  clear(onOut: (one: One) => void): void {
+    for (let one = this.#take(); one !== undefined; one = this.#take()) onOut(one)
+  }
+
+  /** One that stands does so until it is well below the target: else it would be taken for a burst again. */
+  #note(nowMs: number): void {
+    this.#noteRate(nowMs)
+    const { targetMs } = this.#limits
+    const waitedMs = this.waitedMs(nowMs)
+    const calmMs = this.isStanding(nowMs) ? targetMs / 2 : targetMs
+    if (waitedMs < calmMs) this.#lateSinceMs = undefined
+    else this.#lateSinceMs ??= nowMs
+  }
+
+  #noteRate(nowMs: number): void {
+    const passedMs = nowMs - this.#begunFromMs
+    if (passedMs < this.#limits.intervalMs) return
+    this.#begunPerMs = this.#begun / passedMs
+    this.#begun = 0
+    this.#begunFromMs = nowMs
+  }
+
+  #isLate(nowMs: number): boolean {
+    const first = this.#waiting[this.#head]
+    if (first === undefined) return false
+    const { targetMs, intervalMs } = this.#limits
+    const boundMs = this.isStanding(nowMs) ? targetMs : intervalMs
+    return nowMs - first.sinceMs > boundMs || nowMs >= first.deadlineMs
+  }
+
+  #take(): One | undefined {
+    const one = this.#waiting[this.#head]
+    if (one === undefined) return undefined
+    this.#head += 1
+    if (this.#head === this.#waiting.length || this.#head >= compactAt) {
+      this.#waiting = this.#waiting.slice(this.#head)
+      this.#head = 0
+    }
+    return one
+  }
+}

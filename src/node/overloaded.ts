@@ -1,0 +1,63 @@
+/**
+ * Answers that say that there was no room, by whichever part of the node: each tells when to come again.
+ *
+ * LOAD-5  Whoever is refused for load is told so, and when it may be worth another try.
+ */
+import { problem, type Outcome } from '../base/problem.ts'
+import type { Operation, Reply } from '../wire/client-message.ts'
+import type { Admission } from './admission.ts'
+
+type Times = Pick<Admission, 'retryAfterMs'>
+
+const noRoom =
+  'this group has no room for another transaction: too many wait in it, or it still remembers too many; try again later'
+
+/** Nothing of it was carried out, for want of room. */
+export function isOverloaded(answer: Reply): boolean {
+  if (answer.kind === 'problem') return answer.problem.code === 'overloaded'
+  if (answer.kind === 'commit-group') return answer.outcome.kind === 'overloaded'
+  if (answer.kind !== 'put') return false
+  return answer.items.every((item) => item.kind === 'problem' && item.problem.code === 'overloaded')
+}
+
+export function withRetryAfter(answer: Reply, operation: Operation, times: Times): Reply {
+  switch (answer.kind) {
+    case 'problem':
+      return timed(answer, times)
+    case 'commit-group': {
+      if (answer.outcome.kind !== 'overloaded') return answer
+      // Of the group, not of the node: its other groups may have room.
+      const detail = operation.kind === 'commit-group' ? { group: operation.submission.group } : {}
+      return timed({ kind: 'problem', problem: problem('overloaded', noRoom, detail) }, times)
+    }
+    case 'put':
+      return { kind: 'put', items: timedItems(answer.items, times) }
+    case 'get':
+      return { kind: 'get', items: timedItems(answer.items, times) }
+    case 'log':
+      return { kind: 'log', items: timedItems(answer.items, times) }
+    default:
+      return answer
+  }
+}
+
+function timedItems<Value>(
+  items: readonly Outcome<Value>[],
+  times: Times,
+): readonly Outcome<Value>[] {
+  if (!items.some(isUntimed)) return items
+  return items.map((item) => (item.kind === 'problem' ? timed(item, times) : item))
+}
+
+function isUntimed(outcome: Outcome<unknown>): boolean {
+  if (outcome.kind !== 'problem') return false
+  const { code, detail } = outcome.problem
+  return code === 'overloaded' && detail.retryAfterMs === undefined
+}
+
+function timed<Of extends Outcome<never>>(outcome: Of, times: Times): Of {
+  if (outcome.kind !== 'problem' || !isUntimed(outcome)) return outcome
+  const { problem: of } = outcome
+  const detail = { ...of.detail, retryAfterMs: times.retryAfterMs() }
+  return { ...outcome, problem: { ...of, detail } }
+}

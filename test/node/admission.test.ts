@@ -1,0 +1,136 @@
+/** What begins at a node when more comes than it can do: bounded parts in bounded time, and the rest is refused. */
+import { expect, test } from 'vitest'
+import * as fc from 'fast-check'
+import type { Problem } from '../../src/base/problem.ts'
+import { Admission, defaultAdmissionLimits, type Pass } from '../../src/node/admission.ts'
+import { Lane } from '../../src/node/lane.ts'
+import { defaultWorkLimits, WorkLimit } from '../../src/node/work-limit.ts'
+import { createBench, passMs } from '../cells/kit.ts'
+
+const limits = { targetMs: 200, intervalMs: 500, waitingMax: 1_000 }
+
+test('LOAD-1 LOAD-2: whatever comes and begins, nothing begins too late', () => {
+  const event = fc.record({
+    afterMs: fc.integer({ min: 0, max: 300 }),
+    timeoutMs: fc.integer({ min: 1, max: 2_000 }),
+    begins: fc.integer({ min: 0, max: 3 }),
+  })
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 100 }), (events) => {
+      const lane = new Lane<{ readonly sinceMs: number; readonly deadlineMs: number }>(limits)
+      let nowMs = 0
+      let [came, ended] = [0, 0]
+      for (const { afterMs, timeoutMs, begins } of events) {
+        nowMs += afterMs
+        came += 1
+        if (!lane.add({ sinceMs: nowMs, deadlineMs: nowMs + timeoutMs }, nowMs)) ended += 1
+        for (let i = 0; i < begins; i++) {
+          const one = lane.next(nowMs, () => (ended += 1))
+          if (one === undefined) break
+          ended += 1
+          expect(nowMs - one.sinceMs).toBeLessThanOrEqual(limits.intervalMs)
+          expect(nowMs).toBeLessThan(one.deadlineMs)
+        }
+      }
+      lane.clear(() => (ended += 1))
+      expect(ended).toBe(came)
+    }),
+  )
+})
+
+test('LOAD-1: a burst is taken up; where a queue stands, what comes is refused at once', () => {
+  const lane = new Lane<{ readonly sinceMs: number; readonly deadlineMs: number }>(limits)
+  const add = (nowMs: number): boolean =>
+    lane.add({ sinceMs: nowMs, deadlineMs: nowMs + 10_000 }, nowMs)
+  let late = 0
+  for (let i = 0; i < 100; i++) expect(add(0)).toBe(true)
+  lane.shed(499, () => (late += 1))
+  expect(late).toBe(0)
+  lane.shed(501, () => (late += 1))
+  expect(late).toBe(100)
+  // One more than is begun comes each 10 ms, for as long as it takes the queue to stand.
+  let refused = 0
+  for (let nowMs = 1_000; nowMs < 4_000; nowMs += 10) {
+    if (!add(nowMs)) refused += 1
+    if (!add(nowMs)) refused += 1
+    lane.next(nowMs, () => (late += 1))
+  }
+  expect(refused).toBeGreaterThan(50)
+  expect(lane.waitedMs(4_000)).toBeLessThanOrEqual(limits.targetMs + 20)
+})
+
+test('LOAD-3: the limit follows how long work takes, and finds what a node can do', () => {
+  const limit = new WorkLimit(defaultWorkLimits)
+  // A node that ends one in 2 ms, whatever is at work: 500 a second.
+  const ends: number[] = []
+  const begun: number[] = []
+  for (let nowMs = 0; nowMs < 20_000; nowMs += 2) {
+    while (limit.hasRoom) {
+      limit.begin()
+      begun.push(nowMs)
+      ends.push((ends.at(-1) ?? nowMs) + 2)
+    }
+    while (ends.length > 0 && (ends[0] ?? 0) <= nowMs) {
+      ends.shift()
+      limit.end(nowMs, nowMs - (begun.shift() ?? 0))
+    }
+    if (ends.length > 0 && (ends[0] ?? 0) < nowMs) ends[0] = nowMs
+  }
+  // What waits 250 ms there are 125.
+  expect(limit.max).toBeGreaterThan(60)
+  expect(limit.max).toBeLessThan(256)
+})
+
+test('LOAD-3: far replicas make commits long, and no fewer are at work for it', () => {
+  const limit = new WorkLimit(defaultWorkLimits)
+  for (let nowMs = 0; nowMs < 20_000; nowMs += 300) {
+    for (let i = 0; i < 100; i++) limit.begin()
+    for (let i = 0; i < 100; i++) limit.end(nowMs + 300, 300)
+  }
+  expect(limit.max).toBeGreaterThanOrEqual(defaultWorkLimits.startMax)
+})
+
+test('LOAD-4: a turn begins a part of what has come, and the next ones the rest', async () => {
+  const { world, clockOf } = createBench()
+  const clock = clockOf('n1')
+  const admission = new Admission(clock, { ...defaultAdmissionLimits, turnBeginsMax: 10 })
+  let begun = 0
+  const refuse = (): void => expect.unreachable()
+  for (let i = 0; i < 100; i++) {
+    admission.enter({
+      ...{ lane: 'reads', timeoutMs: 1_000, refuse },
+      begin: () => (begun += 1) > 0,
+    })
+  }
+  expect(begun).toBe(10)
+  await passMs(world, 50)
+  expect(begun).toBe(100)
+})
+
+test('LOAD-5: whoever is refused is told when to come again, later where more is refused', async () => {
+  const { world, clockOf } = createBench()
+  const clock = clockOf('n1')
+  const work = { ...defaultWorkLimits, startMax: 1, leastMax: 1 }
+  const admission = new Admission(clock, { ...defaultAdmissionLimits, work })
+  const passes: Pass[] = []
+  const told: Problem[] = []
+  for (let round = 0; round < 300; round++) {
+    for (let i = 0; i < 10; i++) {
+      void admission.pass('writes', 2_000).then((pass) => {
+        if ('code' in pass) told.push(pass)
+        else passes.push(pass)
+      })
+    }
+    await passMs(world, 10)
+    passes.shift()?.leave()
+  }
+  expect(told.length).toBeGreaterThan(2_000)
+  for (const { code, detail } of told) {
+    expect(code).toBe('overloaded')
+    expect(detail.retryAfterMs).toBeGreaterThanOrEqual(defaultAdmissionLimits.retryAfterMsMin)
+    expect(detail.retryAfterMs).toBeLessThanOrEqual(defaultAdmissionLimits.retryAfterMsMax)
+  }
+  const longest = Math.max(...told.map(({ detail }) => detail.retryAfterMs ?? 0))
+  expect(longest).toBe(defaultAdmissionLimits.retryAfterMsMax)
+  expect(admission.figures.refused.writes).toBe(told.length)
+})
