@@ -8,6 +8,8 @@ import { Hono, type Context } from 'hono'
 import { StoreError } from '../base/errors.ts'
 import type { CellService } from '../cells/operation.ts'
 import type { Admission, LaneName } from '../node/admission.ts'
+import { endOfProblem } from '../node/overloaded.ts'
+import type { WorkEnd } from '../node/work-limit.ts'
 import { errorOf, problem, problemOf } from '../base/problem.ts'
 import type { Slices } from '../ports/slices.ts'
 import { openApiDocument } from './openapi.ts'
@@ -69,28 +71,24 @@ export function createGateway(options: GatewayOptions): Hono {
       const known = Object.keys(route.query)
       const others = route.others === undefined ? [] : new URL(url).searchParams.keys()
       const query = new Query(url, [...known, ...others])
-      const fromMs = options.admission?.nowMs ?? 0
-      const pass = await options.admission?.pass(laneOf(route), timeoutMs)
-      if (pass !== undefined && 'code' in pass) throw errorOf(pass)
-      const waitedMs = Math.floor((options.admission?.nowMs ?? 0) - fromMs)
-      const leftMs = Math.max(1, timeoutMs - waitedMs)
-      const room = bodies.open()
-      const line = options.slices.open()
-      const pace = line.task()
-      const gone = (): void => line.close()
-      const watchConnection = (): void => {
-        const { signal } = context.req.raw
-        if (signal.aborted) gone()
-        else signal.addEventListener('abort', gone, { once: true })
-      }
-      const exchange = { context, cells, timeoutMs: leftMs, query, room, pace, watchConnection }
-      try {
-        return await route.handler(exchange)
-      } finally {
-        pace.end()
-        room.close()
-        pass?.leave()
-      }
+      return admitted(options, laneOf(route), timeoutMs, async (leftMs) => {
+        const room = bodies.open()
+        const line = options.slices.open()
+        const pace = line.task()
+        const gone = (): void => line.close()
+        const watchConnection = (): void => {
+          const { signal } = context.req.raw
+          if (signal.aborted) gone()
+          else signal.addEventListener('abort', gone, { once: true })
+        }
+        const exchange = { context, cells, timeoutMs: leftMs, query, room, pace, watchConnection }
+        try {
+          return await route.handler(exchange)
+        } finally {
+          pace.end()
+          room.close()
+        }
+      })
     })
   }
   app.get(openApiPath, (context) => context.json(openApiDocument(version)))
@@ -112,6 +110,31 @@ export function createGateway(options: GatewayOptions): Hono {
     return problemResponse(bug, instance)
   })
   return app
+}
+
+/** Has it wait for its turn, and tells what became of it; throws `overloaded` when its turn does not come. */
+async function admitted(
+  { admission }: GatewayOptions,
+  lane: LaneName,
+  timeoutMs: number,
+  handle: (leftMs: number) => Promise<Response>,
+): Promise<Response> {
+  if (admission === undefined) return handle(timeoutMs)
+  const fromMs = admission.nowMs
+  const pass = await admission.pass(lane, timeoutMs)
+  if ('code' in pass) throw errorOf(pass)
+  let end: WorkEnd = 'failed'
+  try {
+    const waitedMs = Math.floor(admission.nowMs - fromMs)
+    const response = await handle(Math.max(1, timeoutMs - waitedMs))
+    if (response.status < 500) end = 'done'
+    return response
+  } catch (error) {
+    if (error instanceof StoreError) end = endOfProblem(problemOf(error))
+    throw error
+  } finally {
+    pass.leave(end)
+  }
 }
 
 /** By what it does, not by its method: batches of reads are posted, too. */

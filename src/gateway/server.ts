@@ -11,6 +11,7 @@ import { WsClientDialer, WsClientListener } from '../adapters/ws-clients.ts'
 import { present } from '../base/assert.ts'
 import { clusterId, nodeId } from '../base/ids.ts'
 import { Admission } from '../node/admission.ts'
+import { admissionFigures } from '../node/admission-figures.ts'
 import { authorization } from '../node/authorization.ts'
 import { ClientServer, defaultClientServerLimits } from '../node/client-server.ts'
 import type { ConfigFiles } from '../node/config-load.ts'
@@ -222,7 +223,11 @@ export class GatewayServer {
       isAlive: () => this.#state !== 'failed',
       checks: () => gatewayChecks(this.#parts()),
       status: () => this.status(),
-      figures: () => [...gatewayFigures(this.#parts()), ...(this.#server?.figures() ?? [])],
+      figures: () => [
+        ...gatewayFigures(this.#parts()),
+        ...admissionFigures(this.#admission),
+        ...(this.#server?.figures() ?? []),
+      ],
     }
   }
 

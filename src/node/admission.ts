@@ -13,7 +13,7 @@ import { assert } from '../base/assert.ts'
 import { problem, type Problem } from '../base/problem.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import { Lane, type LaneLimits, type Waiting } from './lane.ts'
-import { defaultWorkLimits, WorkLimit, type WorkLimits } from './work-limit.ts'
+import { defaultWorkLimits, WorkLimit, type WorkEnd, type WorkLimits } from './work-limit.ts'
 
 export interface AdmissionLimits extends LaneLimits {
   readonly work: WorkLimits
@@ -43,6 +43,8 @@ export type LaneName = 'reads' | 'writes'
 
 export interface Entrant {
   readonly lane: LaneName
+  /** When it came to this process; absent: now. */
+  readonly sinceMs?: number
   /** Its time, from when it came. */
   readonly timeoutMs: number
   /** Its turn has come; what is left of its time. False: that was all, at once and without waiting. */
@@ -56,8 +58,7 @@ interface Queued extends Waiting {
 
 /** What has been at work and is told here when it ends. */
 export interface Pass {
-  /** `isRefused`: it was found out that there is no room, so the time it took tells nothing. */
-  leave(isRefused?: boolean): void
+  leave(end: WorkEnd): void
 }
 
 export interface AdmissionFigures {
@@ -113,15 +114,17 @@ export class Admission {
   enter(entrant: Entrant): void {
     const nowMs = this.#clock.monotonicMs()
     this.#openTurn(nowMs)
-    const { lane: name, timeoutMs } = entrant
+    const { lane: name, timeoutMs, sinceMs = nowMs } = entrant
     const lane = this.#lanes[name]
+    // It may have waited in its socket for as long as the turn before took.
+    const deadlineMs = sinceMs + timeoutMs - this.#lateMs
+    const isLate = nowMs >= deadlineMs || nowMs - sinceMs > this.#limits.intervalMs
+    if (isLate) return this.#refuse(entrant)
     if (lane.length === 0 && this.#hasRoom(name) && this.#mayBegin(nowMs)) {
-      this.#begin(entrant, timeoutMs)
+      this.#begin(entrant, Math.max(1, Math.floor(deadlineMs - nowMs)))
       return
     }
-    // It may have waited in its socket for as long as the turn before took.
-    const deadlineMs = nowMs + timeoutMs - this.#lateMs
-    if (!lane.add({ entrant, sinceMs: nowMs, deadlineMs }, nowMs)) return this.#refuse(entrant)
+    if (!lane.add({ entrant, sinceMs, deadlineMs }, nowMs)) return this.#refuse(entrant)
     this.#watch(lane.dueMs)
   }
 
@@ -131,11 +134,11 @@ export class Admission {
     this.#work.begin()
     let isOver = false
     return {
-      leave: (isRefused = false) => {
+      leave: (end) => {
         assert(!isOver, 'LOAD-3: work ends twice')
         isOver = true
         const nowMs = this.#clock.monotonicMs()
-        this.#work.end(nowMs, isRefused ? undefined : nowMs - fromMs)
+        this.#work.end(nowMs, fromMs, end)
         if (this.#lanes.writes.length > 0) this.#openTurn(nowMs)
       },
     }

@@ -32,9 +32,10 @@ import {
 import { Admission, type LaneName, type Pass } from './admission.ts'
 import { Answers } from './answers.ts'
 import { defaultIntakeLimits, Intake, type IntakeLimits } from './intake.ts'
-import { isOverloaded, withRetryAfter } from './overloaded.ts'
+import { endOf, withRetryAfter } from './overloaded.ts'
 import { costOf } from './request-cost.ts'
 import { SeenRequests } from './seen-requests.ts'
+import type { WorkEnd } from './work-limit.ts'
 
 export interface ClientServerLimits {
   /** Requests at work for one client. */
@@ -122,7 +123,8 @@ export class ClientServer {
     this.#intake = new Intake(
       {
         slices,
-        take: (client, request) => this.#takeOnce(client, request),
+        clock,
+        take: (client, request, sinceMs) => this.#takeOnce(client, request, sinceMs),
         refuse: (client, malformed) => this.#refuse(client, malformed),
         onBug: (client, request, error) => this.#onBug(client, request, error),
         hold: (client, isHeld) => transport.hold?.(client, isHeld),
@@ -191,8 +193,9 @@ export class ClientServer {
     this.#answers.close(client)
   }
 
-  #takeOnce(client: Endpoint, request: Request): void {
-    if (this.#linked.get(client)?.seen.add(request.id) === true) this.#take(client, request)
+  #takeOnce(client: Endpoint, request: Request, sinceMs: number): void {
+    const isNew = this.#linked.get(client)?.seen.add(request.id) === true
+    if (isNew) this.#take(client, request, sinceMs)
   }
 
   #refuse(client: Endpoint, { id, reason }: MalformedRequest): void {
@@ -211,7 +214,7 @@ export class ClientServer {
     this.#ports.clock.defer(() => this.#ports.onBug(bug))
   }
 
-  #take(client: Endpoint, request: Request): void {
+  #take(client: Endpoint, request: Request, sinceMs: number): void {
     const { id, operation } = request
     if (operation.kind === 'status') {
       const status = pack(this.#ports.status())
@@ -226,6 +229,7 @@ export class ClientServer {
     this.#count(linked, 1, bytes)
     this.#admission.enter({
       lane: laneOf(operation),
+      sinceMs,
       timeoutMs: Math.min(Math.max(1, request.timeoutMs), callTimeoutMsMax),
       begin: (leftMs) => this.#begin(asked, leftMs),
       refuse: (why) => {
@@ -288,11 +292,11 @@ export class ClientServer {
   async #carryOut(asked: Asked, leftMs: number, pass: Pass | undefined): Promise<void> {
     const { client, linked, request } = asked
     const task = linked.line.task()
-    let isRefused = false
+    let end: WorkEnd = 'failed'
     try {
       const replied = await this.#execute(asked, leftMs, task)
       const { answer } = replied
-      isRefused = isOverloaded(answer)
+      end = endOf(answer)
       this.#answer(asked, replied)
       const isGone = linked.isDown && isInVain(answer)
       assert(!isGone, 'COST-4: it was waited for new cells when nobody was there to have them')
@@ -300,7 +304,7 @@ export class ClientServer {
       this.#onBug(client, request, error)
     }
     task.end()
-    pass?.leave(isRefused)
+    pass?.leave(end)
     this.#end(asked)
   }
 

@@ -16,6 +16,7 @@ import { AgendaService } from '../queues/agenda-service.ts'
 import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import { Admission, type AdmissionFigures } from './admission.ts'
+import { admissionFigures } from './admission-figures.ts'
 import { Background, type BackgroundOptions, type BackgroundStatus } from './background.ts'
 import { ClientServer, type ClientServerLimits } from './client-server.ts'
 import { costFigures } from './cost-figures.ts'
@@ -158,7 +159,7 @@ export class Node {
 
   /** For metrics: what clients ask of it. */
   figures(): readonly Figure[] {
-    return costFigures(this.#server, this.slices)
+    return [...costFigures(this.#server, this.slices), ...admissionFigures(this.admission)]
   }
 
   /** Takes nothing new, and resolves when what is at work is answered and applied. */

@@ -7,6 +7,7 @@
  *         there is too much the link is not read, and its client waits.
  */
 import { assert } from '../base/assert.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { Endpoint } from '../ports/transport.ts'
 import type { Line, Slices } from '../ports/slices.ts'
 import type {
@@ -15,7 +16,7 @@ import type {
   Request,
   RequestSource,
 } from '../wire/client-message.ts'
-import { costOf } from './request-cost.ts'
+import { intakeWorkOf } from './request-cost.ts'
 
 export interface IntakeLimits {
   /** Bytes of requests that wait of one client, and of all: above it nothing more is read. */
@@ -30,7 +31,9 @@ export const defaultIntakeLimits: IntakeLimits = {
 
 export interface IntakePorts {
   readonly slices: Slices
-  take(client: Endpoint, request: Request): void
+  readonly clock: Pick<Clock, 'monotonicMs'>
+  /** `sinceMs`: when it came. */
+  take(client: Endpoint, request: Request, sinceMs: number): void
   refuse(client: Endpoint, malformed: MalformedRequest): void
   /** A bug: what is behind it is taken up all the same. */
   onBug(client: Endpoint, request: Request, error: unknown): void
@@ -41,11 +44,23 @@ export interface IntakePorts {
 /** A frame that is unpacked already holds about so much for each of its requests. */
 const unpackedRequestBytes = 512
 
+/** A frame that waits, and since when. */
+interface Waiting {
+  readonly source: RequestSource
+  readonly sinceMs: number
+}
+
+/** One request of it. */
+interface Arrived {
+  readonly request: Request | MalformedRequest
+  readonly sinceMs: number
+}
+
 /** What has come of one client. */
 interface Arrivals {
   readonly client: Endpoint
   readonly line: Line
-  readonly frames: RequestSource[]
+  readonly frames: Waiting[]
   bytes: number
   isGoingOn: boolean
   isHeld: boolean
@@ -89,7 +104,7 @@ export class Intake {
     if (arrivals === undefined) return
     if (!arrivals.isGoingOn && this.#isTaken(arrivals, frame)) return
     const source = frame.kind === 'packed' ? frame.requests : new UnpackedRequests(frame)
-    arrivals.frames.push(source)
+    arrivals.frames.push({ source, sinceMs: this.#ports.clock.monotonicMs() })
     this.#weigh(arrivals, source.bytes)
     if (!arrivals.isGoingOn) this.#goOn(arrivals)
   }
@@ -100,13 +115,14 @@ export class Intake {
     const [request] = frame.requests
     if (request === undefined || frame.malformed !== undefined) return false
     if (!arrivals.line.mayBegin) return false
-    const begun = arrivals.line.begin(costOf(request.operation).begin)
+    const begun = arrivals.line.begin(intakeWorkOf(request.operation))
+    const arrived = { request, sinceMs: this.#ports.clock.monotonicMs() }
     if (begun === true) {
-      this.#take(arrivals, request)
+      this.#take(arrivals, arrived)
     } else {
       // The turn's time ran out since the look above.
       arrivals.isGoingOn = true
-      void this.#takeLater(arrivals, request, begun)
+      void this.#takeLater(arrivals, arrived, begun)
     }
     return true
   }
@@ -115,46 +131,43 @@ export class Intake {
   #goOn(arrivals: Arrivals): void {
     arrivals.isGoingOn = true
     for (;;) {
-      const request = this.#next(arrivals)
-      if (request === undefined) break
-      const begun = arrivals.line.begin('reason' in request ? 1 : costOf(request.operation).begin)
-      if (begun === true) this.#take(arrivals, request)
-      else return void this.#takeLater(arrivals, request, begun)
+      const arrived = this.#next(arrivals)
+      if (arrived === undefined) break
+      const begun = arrivals.line.begin(workOf(arrived))
+      if (begun === true) this.#take(arrivals, arrived)
+      else return void this.#takeLater(arrivals, arrived, begun)
     }
     arrivals.isGoingOn = false
   }
 
-  #next(arrivals: Arrivals): Request | MalformedRequest | undefined {
+  #next(arrivals: Arrivals): Arrived | undefined {
     const { frames } = arrivals
     for (let [frame] = frames; frame !== undefined; [frame] = frames) {
-      const request = frame.next()
-      if (request !== undefined) return request
+      const { source, sinceMs } = frame
+      const request = source.next()
+      if (request !== undefined) return { request, sinceMs }
       frames.shift()
-      this.#weigh(arrivals, -frame.bytes)
+      this.#weigh(arrivals, -source.bytes)
     }
     return undefined
   }
 
-  async #takeLater(
-    arrivals: Arrivals,
-    request: Request | MalformedRequest,
-    begun: Promise<void>,
-  ): Promise<void> {
+  async #takeLater(arrivals: Arrivals, arrived: Arrived, begun: Promise<void>): Promise<void> {
     try {
       await begun
     } catch {
       // The client is gone.
       return
     }
-    this.#take(arrivals, request)
+    this.#take(arrivals, arrived)
     this.#goOn(arrivals)
   }
 
-  #take({ client, line }: Arrivals, request: Request | MalformedRequest): void {
+  #take({ client, line }: Arrivals, { request, sinceMs }: Arrived): void {
     assert(!line.isClosed, 'COST-4: a request is taken up of a client that is gone')
     if ('reason' in request) return this.#ports.refuse(client, request)
     try {
-      this.#ports.take(client, request)
+      this.#ports.take(client, request, sinceMs)
     } catch (error) {
       this.#ports.onBug(client, request, error)
     }
@@ -175,6 +188,10 @@ export class Intake {
     arrivals.isHeld = isHeld
     this.#ports.hold?.(arrivals.client, isHeld)
   }
+}
+
+function workOf({ request }: Arrived): number {
+  return 'reason' in request ? 1 : intakeWorkOf(request.operation)
 }
 
 class UnpackedRequests implements RequestSource {

@@ -3,17 +3,39 @@
  *
  * LOAD-5  Whoever is refused for load is told so, and when it may be worth another try.
  */
-import { problem, type Outcome } from '../base/problem.ts'
+import { problem, type Outcome, type Problem } from '../base/problem.ts'
 import type { Operation, Reply } from '../wire/client-message.ts'
 import type { Admission } from './admission.ts'
+import type { WorkEnd } from './work-limit.ts'
 
 type Times = Pick<Admission, 'retryAfterMs'>
 
 const noRoom =
   'this group has no room for another transaction: too many wait in it, or it still remembers too many; try again later'
 
+/** What became of a write, as far as it tells of the node's load. */
+export function endOf(answer: Reply): WorkEnd {
+  if (isOverloaded(answer)) return 'refused'
+  return isInVain(answer) ? 'failed' : 'done'
+}
+
+export function endOfProblem(of: Problem): WorkEnd {
+  return endOf({ kind: 'problem', problem: of })
+}
+
+/** No majority took it in its time. */
+function isInVain(answer: Reply): boolean {
+  if (answer.kind === 'problem') return isVain(answer.problem)
+  if (answer.kind !== 'put') return false
+  return answer.items.every((item) => item.kind === 'problem' && isVain(item.problem))
+}
+
+function isVain({ code }: Problem): boolean {
+  return code === 'unavailable' || code === 'unknown-outcome'
+}
+
 /** Nothing of it was carried out, for want of room. */
-export function isOverloaded(answer: Reply): boolean {
+function isOverloaded(answer: Reply): boolean {
   if (answer.kind === 'problem') return answer.problem.code === 'overloaded'
   if (answer.kind === 'commit-group') return answer.outcome.kind === 'overloaded'
   if (answer.kind !== 'put') return false

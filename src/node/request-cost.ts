@@ -101,6 +101,20 @@ export function costOf<Of extends Kind>(
   return cost
 }
 
+/** Those that may wait in a lane once they are taken up: what they begin is counted there. */
+const laneKinds: ReadonlySet<Kind> = new Set<Kind>(['put', 'get', 'commit-group'])
+/** To look at one, and to have it wait or refuse it. */
+const lookWork = 1
+
+/**
+ * What it takes to take it up. One proposal, or a read of one cell, is paid for when it begins (`admission.ts`):
+ * if each took its part of a turn here, those that are to be refused would wait for that as long as the others.
+ */
+export function intakeWorkOf(operation: Operation): number {
+  const { begin } = costOf(operation)
+  return begin <= 2 * proposalWork && laneKinds.has(operation.kind) ? lookWork : begin
+}
+
 /** Unpacking and looking at so many parts. */
 function listWork(count: number): number {
   return 1 + count * packedPartWork

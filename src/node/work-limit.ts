@@ -25,14 +25,20 @@ export interface WorkLimits {
 }
 
 export const defaultWorkLimits: WorkLimits = {
-  startMax: 256,
-  leastMax: 16,
+  startMax: 64,
+  leastMax: 32,
   mostMax: 4_096,
-  targetMs: 250,
+  targetMs: 400,
   slowFactor: 3,
   targetMsMax: 1_000,
   windowMs: 100,
 }
+
+/**
+ * How work ended: `refused` at once, for want of room elsewhere, which tells nothing of how long it takes;
+ * `failed`: nobody could do it in its time.
+ */
+export type WorkEnd = 'done' | 'failed' | 'refused'
 
 /** Fewer tell nothing of the others. */
 const samplesMin = 8
@@ -40,8 +46,9 @@ const samplesMin = 8
 const samplesMax = 512
 /** At most so much is taken off in one window. */
 const shrinkMin = 0.7
-/** In a window, one part of so many more. */
+/** In a window, one part of so many more; while work takes less than half of its target, one of fewer. */
 const growthParts = 8
+const fastGrowthParts = 2
 /** The usual time moves by so much of what it is off. */
 const usualParts = 16
 
@@ -78,10 +85,13 @@ export class WorkLimit {
     this.#peak = Math.max(this.#peak, this.#atWork)
   }
 
-  /** `tookMs`: undefined when it was refused, which tells nothing of what work takes. */
-  end(nowMs: number, tookMs: number | undefined): void {
+  /** `fromMs`: when it began. */
+  end(nowMs: number, fromMs: number, end: WorkEnd): void {
     this.#atWork -= 1
-    if (tookMs !== undefined && this.#tookMs.length < samplesMax) this.#tookMs.push(tookMs)
+    assert(this.#atWork >= 0, 'LOAD-3: more work has ended than began')
+    // What began before the limit was changed tells of the time before: by it the limit would be changed twice.
+    const isOfWindow = fromMs >= this.#windowFromMs && end !== 'refused'
+    if (isOfWindow && this.#tookMs.length < samplesMax) this.#tookMs.push(nowMs - fromMs)
     const isOver = nowMs - this.#windowFromMs >= this.#limits.windowMs
     if (isOver && this.#tookMs.length >= samplesMin) this.#look(nowMs)
   }
@@ -96,7 +106,8 @@ export class WorkLimit {
       const shrunk = Math.floor(this.#max * Math.max(shrinkMin, targetMs / half))
       this.#max = Math.max(leastMax, shrunk)
     } else if (wasReached) {
-      this.#max = Math.min(mostMax, this.#max + Math.ceil(this.#max / growthParts))
+      const parts = half * 2 < targetMs ? fastGrowthParts : growthParts
+      this.#max = Math.min(mostMax, this.#max + Math.ceil(this.#max / parts))
     }
     assert(this.#max >= leastMax, 'LOAD-3: the limit is below its least')
     this.#tookMs.length = 0

@@ -51,6 +51,7 @@ function createIntake(
   const intake = new Intake(
     {
       slices,
+      clock: clockOf('n1'),
       take: (_, { id }) => void taken.push({ id, event: world.eventCount }),
       refuse: (_, { id }) => void taken.push({ id, event: world.eventCount }),
       onBug: () => undefined,
