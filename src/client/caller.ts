@@ -394,10 +394,10 @@ export class Caller {
     if (this.#isClosed) return this.#finish(one, closed)
     const nowMs = this.#ports.clock.monotonicMs()
     const overload = result.kind === 'answered' ? overloadOf(result.answered.answer) : undefined
-    if (!isFree(result) && !this.#budget.take(nowMs)) {
+    const isRefused = overload !== undefined && !one.isUnsure
+    if (!isFree(result) && !this.#budget.take(nowMs, isRefused)) {
       // It has its answer: too much is asked. What is unsure waits until another try may be paid for.
-      if (overload !== undefined && !one.isUnsure)
-        return this.#finish(one, this.#noAnswer(one.tries))
+      if (isRefused) return this.#finish(one, this.#noAnswer(one.tries))
       return this.#waitForBudget(one, result, nowMs)
     }
     const { retryAfterMs = 0 } = overload?.detail ?? {}

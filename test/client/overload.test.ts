@@ -15,6 +15,7 @@ test('LOAD-6: retries are a part of what was answered, and a few', () => {
     while (budget.take(nowMs)) taken += 1
     return taken
   }
+  expect(budget.take(0, true)).toBe(false)
   expect(takeAll(0)).toBe(16)
   for (let i = 0; i < 100; i++) budget.onAnswered()
   expect(takeAll(0)).toBeGreaterThanOrEqual(19)
