@@ -33,6 +33,8 @@ import { BenchError } from './common.ts'
 import { benchGateway, describeGateway, type GatewayOptions } from './gateway.ts'
 import { benchQueues, type QueuesOptions } from './queues/queues.ts'
 import { benchRoundTrips } from './round-trips.ts'
+import { benchOverload, describeOverload, type OverloadOptions } from './overload/overload.ts'
+import { writeOverloadPage } from './overload/page.ts'
 import { writeReturnsPage } from './returns/page.ts'
 import { benchReturns, describeReturns, type ReturnsOptions } from './returns/returns.ts'
 import { benchScale, type ScaleOptions } from './scale/scale.ts'
@@ -223,6 +225,23 @@ program
     print(report, { json }, describeSchemaless)
     const failures = [...report.puts, report.lag].some((one) => one.failures > 0)
     if (failures) process.exitCode = failedExitCode
+  })
+
+program
+  .command('overload')
+  .description('what is acknowledged when several times as much is asked as three nodes can do')
+  .option('--connections <n>', 'links, a third of them to each node', positive, 300)
+  .option('--seconds <n>', 'how long each rate is offered', seconds, 10)
+  .option('--page <file>', 'write an HTML page with a chart')
+  .option('--json', 'print the report as JSON')
+  .action(async ({ json, page, ...options }: OverloadOptions & JsonFlag & { page?: string }) => {
+    if (page !== undefined) await checkPlace(page)
+    const report = await untilStopped((signal) =>
+      benchOverload(options, signal, (text) => process.stderr.write(`${text}\n`)),
+    )
+    if (report === undefined) return
+    print(report, { json }, describeOverload)
+    if (page !== undefined) await writeOverloadPage(page, stampedWith(build, report))
   })
 
 program

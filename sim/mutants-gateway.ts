@@ -16,10 +16,10 @@ export const gatewayMutants: readonly Mutant[] = [
       inGateways,
       {
         file: 'src/gateway/problems.ts',
-        find: '  const { group, limit, limitValue, actual, attempts, index } = of.detail\n',
+        find: '  const { group, limit, limitValue, actual, attempts, index, retryAfterMs } = of.detail\n',
         replace:
           "  if (of.code === 'unknown-outcome') of = { ...of, code: 'unavailable' }\n" +
-          '  const { group, limit, limitValue, actual, attempts, index } = of.detail\n',
+          '  const { group, limit, limitValue, actual, attempts, index, retryAfterMs } = of.detail\n',
       },
     ],
   },

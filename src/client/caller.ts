@@ -93,7 +93,7 @@ export const defaultClientLimits: ClientLimits = {
   retriesPerAnswer: 0.2,
   retriesMax: 1_024,
   retriesFree: 16,
-  freeEveryMs: 1_000,
+  freeEveryMs: 10_000,
   sentPerTaken: 1.5,
   windowMs: 2_000,
 }

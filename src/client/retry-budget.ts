@@ -41,12 +41,12 @@ export class RetryBudget {
   }
 
   /**
-   * Whether one more may go; it is paid for then. `isRefused`: for want of room. Those have to be earned: from
-   * thousands of clients a free one each would be as much again as what was refused.
+   * Whether one more may go; it is paid for then. `isRefused`: for want of room. Of what is free those have half,
+   * which comes again slowly: from thousands of clients it would be as much again as what was refused.
    */
   take(nowMs: number, isRefused = false): boolean {
     this.#grow(nowMs)
-    if (isRefused && this.#left < 1 + this.#limits.retriesFree) return false
+    if (isRefused && this.#left < 1 + this.#limits.retriesFree / 2) return false
     if (this.#left < 1) return false
     this.#left -= 1
     assert(this.#left >= 0, 'LOAD-6: more retries than there is a budget for')

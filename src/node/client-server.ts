@@ -194,8 +194,8 @@ export class ClientServer {
   }
 
   #takeOnce(client: Endpoint, request: Request, sinceMs: number): void {
-    const isNew = this.#linked.get(client)?.seen.add(request.id) === true
-    if (isNew) this.#take(client, request, sinceMs)
+    if (this.#linked.get(client)?.seen.add(request.id) === true)
+      this.#take(client, request, sinceMs)
   }
 
   #refuse(client: Endpoint, { id, reason }: MalformedRequest): void {
@@ -227,10 +227,12 @@ export class ClientServer {
     const { bytes } = costOf(operation)
     const asked: Asked = { client, linked, request, operation, bytes }
     this.#count(linked, 1, bytes)
+    // Who asks to wait is not refused for having waited; what is left of its time is less.
+    const waitedMs = isWait(operation) ? this.#admission.nowMs - sinceMs : 0
     this.#admission.enter({
       lane: laneOf(operation),
-      sinceMs,
-      timeoutMs: Math.min(Math.max(1, request.timeoutMs), callTimeoutMsMax),
+      sinceMs: sinceMs + waitedMs,
+      timeoutMs: Math.min(Math.max(1, request.timeoutMs), callTimeoutMsMax) - waitedMs,
       begin: (leftMs) => this.#begin(asked, leftMs),
       refuse: (why) => {
         this.#tell(client, id, why)
@@ -351,6 +353,10 @@ export class ClientServer {
 function isInVain(answer: Reply): boolean {
   if (answer.kind !== 'log') return false
   return answer.items.every((page) => page.kind === 'ok' && page.value.cells.length === 0)
+}
+
+function isWait(operation: Work): boolean {
+  return 'waitMs' in operation && operation.waitMs > 0
 }
 
 function laneOf(operation: Work): LaneName {

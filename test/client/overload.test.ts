@@ -15,11 +15,14 @@ test('LOAD-6: retries are a part of what was answered, and a few', () => {
     while (budget.take(nowMs)) taken += 1
     return taken
   }
-  expect(budget.take(0, true)).toBe(false)
-  expect(takeAll(0)).toBe(16)
+  let refused = 0
+  while (budget.take(0, true)) refused += 1
+  // The last few are for calls that do not know what became of them.
+  expect(refused).toBe(8)
+  expect(takeAll(0)).toBe(8)
   for (let i = 0; i < 100; i++) budget.onAnswered()
   expect(takeAll(0)).toBeGreaterThanOrEqual(19)
-  expect(takeAll(10_000)).toBeLessThanOrEqual(11)
+  expect(takeAll(10_000)).toBeLessThanOrEqual(2)
   expect(takeAll(3_600_000)).toBe(16)
 })
 
