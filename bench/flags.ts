@@ -1,6 +1,6 @@
 /** Values of flags: what they are, or what is wanted instead. */
 import { InvalidArgumentError } from 'commander'
-import { defaultClientLimits } from '../src/client/caller.ts'
+import { defaultClientLimits } from '../src/client/client-limits.ts'
 import { peers, type PeerName } from './compare/compare.ts'
 import type { Load } from './load-process.ts'
 import { accountsMax, entriesMax } from './scale/accounts.ts'

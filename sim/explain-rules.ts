@@ -101,6 +101,9 @@ const rules: Readonly<Record<string, string>> = {
   'LOAD-5': 'Whoever is refused for load is told so, and when to try again.',
   'LOAD-6': 'No more is tried again than the budget.',
   'LOAD-7': 'What waits at a node on a live link is not sent again.',
+  'LOAD-8': 'No more requests are at a node than the window of the client.',
+  'LOAD-9':
+    'What a client holds back begins in its order and in its time, or ends with `overloaded`.',
   'HELLO-1': 'Nothing that the other side says counts before it has proven itself.',
   'HELLO-2': 'The dialer proves itself first, and is told nothing of the store before.',
   'HELLO-3': 'Before its proof a side takes a bounded number of bytes.',

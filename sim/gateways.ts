@@ -5,7 +5,7 @@
  *
  * LIVE-1  In a healed world a gateway passes over no node that works: its breakers close.
  */
-import { defaultClientLimits } from '../src/client/caller.ts'
+import { defaultClientLimits } from '../src/client/client-limits.ts'
 import { Relay } from '../src/client/relay.ts'
 import { createGateway } from '../src/gateway/http.ts'
 import type { Clock } from '../src/ports/clock.ts'

@@ -1,7 +1,7 @@
 /** A client made from a command's flags, given to `use` and closed whatever happens. */
 import type { Command } from 'commander'
 import { callTimeoutMsMax } from '../txn/bounds.ts'
-import type { ClientLimits } from '../client/caller.ts'
+import type { ClientLimits } from '../client/client-limits.ts'
 import type { Client } from '../client/client.ts'
 import { connect } from '../client/connect.ts'
 import { CliError, exitUsage } from './exit.ts'

@@ -7,7 +7,8 @@
  * LOAD-7  What waits at a node on a live link is not sent again: not before it is answered, its link
  *         breaks, or the time that its node was told is over.
  *
- * What a turn asks goes in one frame. Calls under way are bounded; above that one is refused at once.
+ * What a turn asks goes in one frame. Calls under way are bounded; above that one is refused at once. What
+ * nodes have no room for waits in `holding.ts`.
  */
 import { assert } from '../base/assert.ts'
 import { problem, type Problem } from '../base/problem.ts'
@@ -16,11 +17,9 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
 import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
-import { schemaTrustMs } from '../tables/bounds.ts'
 import type { TransactionScope } from '../txn/scope.ts'
 import { requestBytes } from '../wire/client-bytes.ts'
 import {
-  isWrite,
   writtenBytes,
   type ClientFrame,
   type Operation,
@@ -29,25 +28,31 @@ import {
   type Response,
 } from '../wire/client-message.ts'
 import { Outbox } from '../wire/outbox.ts'
-import { overloadOf, type Call, type Try } from './call.ts'
+import type { Call, Try } from './call.ts'
 import {
   asItIs,
   closed,
+  heldBack,
   isFree,
+  laneOf,
   leftMs,
+  loadOf,
   refusal,
+  tryMsOf,
   tooManyCalls,
-  tooMuchToDo,
   type Calling,
+  type Lane,
+  type Load,
 } from './calling.ts'
+import type { ClientLimits } from './client-limits.ts'
 import { endingOf, isRefused } from './ending.ts'
+import { Holding, type HoldingFigures } from './holding.ts'
 import { LateTries } from './late-tries.ts'
 import { Leaders } from './leaders.ts'
 import { Links, type Ending, type LinkView } from './links.ts'
 import { Numbered } from './numbered.ts'
-import { RetryBudget, type RetryLimits } from './retry-budget.ts'
+import { RetryBudget } from './retry-budget.ts'
 import { groupLed, spreadOf } from './spread.ts'
-import type { ThrottleLimits } from './throttle.ts'
 import { TimeOut } from './time-out.ts'
 
 export interface ClientPorts {
@@ -57,49 +62,6 @@ export interface ClientPorts {
   /** Tells code inside the function of a transaction from other code; without it, it is not told. */
   readonly scope?: TransactionScope
 }
-
-export interface ClientLimits extends RetryLimits, ThrottleLimits {
-  /** A call that names no time-out of its own ends after this. */
-  readonly timeoutMs: number
-  /** One node is given so long, then another one is asked; longer after every third try. */
-  readonly tryTimeoutMs: number
-  /** So many tries in a row that a node did not answer open its breaker: others are asked then. */
-  readonly failuresMax: number
-  /** It stays open for so long at first, then twice as long after each probe in vain, up to the maximum. */
-  readonly avoidMs: number
-  readonly avoidMaxMs: number
-  /** Before the second retry; doubled at each further one up to the maximum, half of it by chance. */
-  readonly backoffMs: number
-  readonly backoffMaxMs: number
-  /** Calls under way. */
-  readonly callsMax: number
-  /** Bodies of the puts under way. */
-  readonly putBytesMax: number
-  /** A schema that was opened is looked at again before something is written so long after. */
-  readonly schemaTrustMs: number
-}
-
-export const defaultClientLimits: ClientLimits = {
-  timeoutMs: 10_000,
-  tryTimeoutMs: 2_000,
-  failuresMax: 1,
-  avoidMs: 2_000,
-  avoidMaxMs: 16_000,
-  backoffMs: 20,
-  backoffMaxMs: 1_000,
-  callsMax: 4_096,
-  putBytesMax: 64 * 1024 * 1024,
-  schemaTrustMs,
-  retriesPerAnswer: 0.2,
-  retriesMax: 1_024,
-  retriesFree: 16,
-  freeEveryMs: 10_000,
-  sentPerTaken: 1.5,
-  windowMs: 2_000,
-}
-
-/** Tries that one node is given `tryTimeoutMs` for; then twice as long, and so on. */
-const triesBeforeLonger = 3
 
 export class Caller {
   readonly #ports: ClientPorts
@@ -112,6 +74,7 @@ export class Caller {
   readonly #late: LateTries<Calling>
   readonly #timeOut: TimeOut
   readonly #budget: RetryBudget
+  readonly #holding: Holding
   #calls = 0
   #putBytes = 0
   #isClosed = false
@@ -119,14 +82,26 @@ export class Caller {
   constructor(ports: ClientPorts, limits: ClientLimits) {
     this.#ports = ports
     this.#limits = limits
-    const { failuresMax, avoidMs, avoidMaxMs } = limits
-    const openMaxMs = Math.max(avoidMs, avoidMaxMs)
-    const breaker = { failuresMax, openMs: avoidMs, openMaxMs }
-    this.#links = new Links(ports.clock, { ...limits, ...breaker })
+    const { avoidMs: openMs, avoidMaxMs } = limits
+    this.#links = new Links(ports.clock, {
+      ...limits,
+      openMs,
+      openMaxMs: Math.max(openMs, avoidMaxMs),
+    })
     this.#budget = new RetryBudget(limits, ports.clock.monotonicMs())
     this.#pending = new Numbered(limits.callsMax)
     this.#late = new LateTries(limits.callsMax)
     this.#timeOut = new TimeOut(ports.clock, (nowMs) => this.#giveUp(nowMs))
+    this.#holding = new Holding(
+      {
+        clock: ports.clock,
+        send: (one, nowMs) => this.#sendIfRoom(one, nowMs),
+        inFlight: (lane) => this.#links.inFlight(lane),
+        roomAtMs: (lane, nowMs) => this.#links.roomAtMs(lane, nowMs),
+        onLate: (one) => this.#finish(one, heldBack()),
+      },
+      limits,
+    )
     this.#outbox = new Outbox<Request>({
       clock: ports.clock,
       send: (to, requests) => ports.transport.send(to, { kind: 'requests', requests }),
@@ -154,6 +129,11 @@ export class Caller {
     return this.#calls
   }
 
+  /** Calls that wait here until nodes have room for them, and those that were refused here. */
+  get held(): HoldingFigures {
+    return this.#holding.figures
+  }
+
   /** The node that would be asked now; undefined when no link is up. */
   placeOf(operation: Operation): Endpoint | undefined {
     return this.#pick(operation, this.#ports.clock.monotonicMs())
@@ -163,6 +143,7 @@ export class Caller {
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
+    for (const one of this.#holding.stop()) this.#finish(one, closed)
     for (const id of this.#pending.where(() => true)) this.#end(id, { kind: 'lost' })
     this.#timeOut.stop()
     this.#links.stop()
@@ -193,8 +174,11 @@ export class Caller {
       const one: Calling = {
         call,
         operation,
+        lane: laneOf(operation),
         bytes,
+        cameMs: nowMs,
         deadlineMs: nowMs + timeoutMs,
+        heldUntilMs: undefined,
         waitMs: 'waitMs' in operation ? operation.waitMs : 0,
         end: (replied) => resolve(conclude(replied, operation)),
         reject,
@@ -209,7 +193,8 @@ export class Caller {
         isUnsure: false,
         isOver: false,
       }
-      this.#try(one, nowMs)
+      const refusedMs = this.#holding.enter(one, nowMs)
+      if (refusedMs !== undefined) this.#finish(one, heldBack(refusedMs))
     })
   }
 
@@ -244,30 +229,34 @@ export class Caller {
     one.reject(error)
   }
 
-  #try(one: Calling, nowMs: number): void {
+  /** To the node that it is best asked of, or to one that has room; false: none has. */
+  #sendIfRoom(one: Calling, nowMs: number): boolean {
+    const { operation, lane, last } = one
+    const picked = this.#pick(operation, nowMs, last)
+    one.tryMs = Math.min(leftMs(one, nowMs), tryMsOf(one.tries + 1, this.#limits) + one.waitMs)
+    if (picked === undefined) {
+      void this.#links.whenUp(one.tryMs).then(() => this.#tryLater(one))
+      return true
+    }
+    const isFreeOfLoad = lane === undefined || this.#links.hasRoom(picked, lane, nowMs)
+    const endpoint = isFreeOfLoad
+      ? picked
+      : this.#links.roomy(lane, spreadOf(operation), nowMs, last)
+    if (endpoint === undefined) return false
     one.tries += 1
-    one.tryMs = Math.min(leftMs(one, nowMs), this.#tryMs(one.tries) + one.waitMs)
-    const endpoint = this.#pick(one.operation, nowMs, one.last)
-    if (endpoint !== undefined) return this.#sendIfFree(one, endpoint, nowMs)
-    void this.#links.whenUp(one.tryMs).then(() => this.#tryLater(one))
+    this.#send(one, endpoint, nowMs)
+    return true
   }
 
   /** A link has come up, or the time of the try is over. */
   #tryLater(one: Calling): void {
     if (one.isOver) return
     const nowMs = this.#ports.clock.monotonicMs()
-    const endpoint = this.#pick(one.operation, nowMs, one.last)
-    // The wait for a link is not made up for after the deadline.
-    one.tryMs = Math.min(one.tryMs, leftMs(one, nowMs))
-    if (endpoint !== undefined) return this.#sendIfFree(one, endpoint, nowMs)
+    const isUp = this.#pick(one.operation, nowMs, one.last) !== undefined
+    if (isUp && nowMs < one.deadlineMs) return this.#holding.enterAgain(one, nowMs)
+    one.tries += 1
     one.endpoint = undefined
     this.#onTried(one, { kind: 'unsent' })
-  }
-
-  /** Longer and longer: on a network slower than thought, no try would ever be long enough. */
-  #tryMs(tries: number): number {
-    const doublings = Math.floor((tries - 1) / triesBeforeLonger)
-    return this.#limits.tryTimeoutMs * 2 ** Math.min(doublings, 16)
   }
 
   /** The first retry is at once: at another node, where there is one. */
@@ -288,32 +277,10 @@ export class Caller {
     return problem('unavailable', `${what}; try again`, { attempts })
   }
 
-  /** To the node picked, to another one where that is overloaded, or to nobody where all are. */
-  #sendIfFree(one: Calling, picked: Endpoint, nowMs: number): void {
-    const { operation } = one
-    const isOfWrites = isWrite(operation)
-    const endpoint = this.#links.unhurried(picked, isOfWrites, spreadOf(operation), nowMs)
-    const throttle = this.#links.throttleOf(endpoint, isOfWrites)
-    throttle?.onAsked(nowMs)
-    const chance = (millionths: number): boolean =>
-      this.#ports.random.int(1, 1_000_000) <= millionths
-    const mayGo = operation.kind === 'status' || throttle?.maySend(nowMs, chance) !== false
-    if (mayGo) return this.#send(one, endpoint, nowMs)
-    one.endpoint = undefined
-    const retryAfterMs = Math.max(1, Math.ceil(throttle?.leftMs(nowMs) ?? 0))
-    this.#onHeld(one, retryAfterMs, nowMs)
-  }
-
-  /** All nodes have too much to do: nothing is sent. Of what is unsure more is to be found out. */
-  #onHeld(one: Calling, retryAfterMs: number, nowMs: number): void {
-    if (one.isUnsure) return this.#tryAfter(one, this.#jittered(retryAfterMs), nowMs)
-    this.#finish(one, problem('overloaded', tooMuchToDo, { retryAfterMs, attempts: one.tries - 1 }))
-  }
-
   #send(one: Calling, endpoint: Endpoint, nowMs: number): void {
     assert(!one.isOver, 'CALL-1: a call that is over is sent again')
     const id = this.#pending.add(one)
-    this.#links.begin(endpoint, nowMs)
+    this.#links.begin(endpoint, nowMs, one.lane)
     one.id = id
     one.endpoint = endpoint
     one.lostAtMs = nowMs + one.tryMs
@@ -355,34 +322,43 @@ export class Caller {
       const ending = this.#noteEnding(one, result)
       if (result.kind !== 'lost' || result.isLinkDown === true) one.waitsUntilMs = 0
       if (result.kind === 'lost') one.isUnsure = true
+      if (one.isUnsure) one.heldUntilMs = one.deadlineMs
       if (one.call.take(result, one.sending)) return this.#finish(one, closed)
       one.last = ending === 'answered' && !isRefused(result) ? undefined : one.endpoint
       this.#tryAgain(one, result)
     } catch (error) {
       this.#fail(one, error)
+    } finally {
+      this.#onRoom(one)
     }
   }
 
-  #noteEnding({ endpoint, operation, tryMs }: Calling, result: Try): Ending {
+  #onRoom({ lane }: Calling): void {
+    if (lane !== undefined) this.#holding.onEnded(lane, this.#ports.clock.monotonicMs())
+  }
+
+  #noteEnding(one: Calling, result: Try): Ending {
+    const { endpoint, operation, lane, tryMs } = one
     if (endpoint === undefined) return 'untold'
     const ending = endingOf(result, tryMs)
-    this.#links.end(endpoint, ending)
+    this.#links.end(endpoint, ending, lane)
     if (result.kind !== 'answered') return ending
     this.#noteLeaders(operation, result.answered)
-    this.#noteLoad(endpoint, operation, result.answered, ending)
+    if (ending === 'answered' && loadOf(result) === undefined) this.#budget.onAnswered()
+    if (lane !== undefined) this.#noteLoad(one, endpoint, lane, loadOf(result))
     return ending
   }
 
-  /** What is refused for a group's sake tells nothing of the node's other groups. */
-  #noteLoad(endpoint: Endpoint, operation: Operation, { answer }: Replied, ending: Ending): void {
-    const throttle = this.#links.throttleOf(endpoint, isWrite(operation))
+  #noteLoad(one: Calling, endpoint: Endpoint, lane: Lane, load: Load | undefined): void {
     const nowMs = this.#ports.clock.monotonicMs()
-    const { retryAfterMs, group } = overloadOf(answer)?.detail ?? {}
-    if (retryAfterMs !== undefined && group === undefined) {
-      return throttle?.onRefused(nowMs, this.#jittered(retryAfterMs))
+    if (load?.isOfNode !== true) {
+      this.#links.onTaken(endpoint, lane)
+      return this.#holding.onAnswered(lane, nowMs)
     }
-    throttle?.onTaken(nowMs)
-    if (ending === 'answered') this.#budget.onAnswered()
+    const sentAtMs = one.lostAtMs - one.tryMs
+    const retryAfterMs = this.#jittered(load.retryAfterMs)
+    this.#links.onOverloaded(endpoint, lane, { nowMs, sentAtMs, retryAfterMs })
+    this.#holding.onRefused(lane, nowMs)
   }
 
   /** Those who are told the same do not come again at the same time. */
@@ -393,23 +369,36 @@ export class Caller {
   #tryAgain(one: Calling, result: Try): void {
     if (this.#isClosed) return this.#finish(one, closed)
     const nowMs = this.#ports.clock.monotonicMs()
-    const overload = result.kind === 'answered' ? overloadOf(result.answered.answer) : undefined
-    const isRefused = overload !== undefined && !one.isUnsure
+    const load = loadOf(result)
+    if (load?.isOfNode === true) return this.#comeBack(one, load, nowMs)
+    const isRefused = load !== undefined && !one.isUnsure
     if (!isFree(result) && !this.#budget.take(nowMs, isRefused)) {
-      // It has its answer: too much is asked. What is unsure waits until another try may be paid for.
+      // It has its answer: its group is asked too much. What is unsure waits until another try may be paid for.
       if (isRefused) return this.#finish(one, this.#noAnswer(one.tries))
       return this.#waitForBudget(one, result, nowMs)
     }
-    const { retryAfterMs = 0 } = overload?.detail ?? {}
-    const isElsewhere = retryAfterMs === 0 || this.#isAnyUnhurried(one, nowMs)
-    const backoffMs = this.#backoffMs(one.tries)
-    this.#tryAfter(one, isElsewhere ? backoffMs : this.#jittered(retryAfterMs), nowMs)
+    const { retryAfterMs = 0 } = load ?? {}
+    const delayMs = retryAfterMs === 0 ? this.#backoffMs(one.tries) : this.#jittered(retryAfterMs)
+    this.#tryAfter(one, delayMs, nowMs)
   }
 
-  #isAnyUnhurried({ operation, endpoint }: Calling, nowMs: number): boolean {
-    if (endpoint === undefined) return false
-    const isOfWrites = isWrite(operation)
-    return this.#links.unhurried(endpoint, isOfWrites, spreadOf(operation), nowMs) !== endpoint
+  /** Refused for load: windows bound how often. */
+  #comeBack(one: Calling, { retryAfterMs }: Load, nowMs: number): void {
+    const { lane } = one
+    one.last = one.endpoint
+    if (lane === undefined) return this.#tryAfter(one, this.#jittered(retryAfterMs), nowMs)
+    const isElsewhere = this.#links.isAnyUnhurried(lane, nowMs)
+    const delayMs = isElsewhere ? 0 : this.#jittered(retryAfterMs)
+    if (nowMs + delayMs >= this.#holding.untilMs(one, lane)) return this.#finish(one, heldBack())
+    if (isElsewhere) return this.#holding.enterAgain(one, nowMs)
+    this.#holding.setAside(lane, nowMs)
+    this.#ports.clock.setTimer(delayMs, () => {
+      const thenMs = this.#ports.clock.monotonicMs()
+      this.#holding.takeBack(lane, thenMs)
+      if (one.isOver) return
+      if (this.#isClosed) return this.#finish(one, closed)
+      this.#holding.enterAgain(one, thenMs)
+    })
   }
 
   #waitForBudget(one: Calling, result: Try, nowMs: number): void {
@@ -419,8 +408,10 @@ export class Caller {
   }
 
   #tryAfter(one: Calling, delayMs: number, nowMs: number): void {
-    if (delayMs === 0 && nowMs < one.deadlineMs) return this.#try(one, nowMs)
-    this.#after(one, delayMs, nowMs, () => this.#try(one, this.#ports.clock.monotonicMs()))
+    if (delayMs === 0 && nowMs < one.deadlineMs) return this.#holding.enterAgain(one, nowMs)
+    this.#after(one, delayMs, nowMs, () =>
+      this.#holding.enterAgain(one, this.#ports.clock.monotonicMs()),
+    )
   }
 
   #after(one: Calling, delayMs: number, nowMs: number, next: () => void): void {
@@ -457,7 +448,10 @@ export class Caller {
 
   #onLink(node: Endpoint, state: 'up' | 'down', id: string | undefined): void {
     if (this.#isClosed) return
-    if (state === 'up') return this.#links.onUp(node, id ?? node)
+    if (state === 'up') {
+      this.#links.onUp(node, id ?? node)
+      return this.#holding.onUp(this.#ports.clock.monotonicMs())
+    }
     this.#links.onDown(node)
     this.#outbox.drop(node)
     for (const id of this.#pending.where(({ endpoint }) => endpoint === node)) {
@@ -493,8 +487,11 @@ export class Caller {
   }
 
   /** Nobody waits for the latest try any more: it says nothing of its node. */
-  #leave({ id, endpoint }: Calling): void {
+  #leave(one: Calling): void {
+    const { id, endpoint, lane } = one
     const isUnderWay = this.#pending.take(id) !== undefined
-    if (isUnderWay && endpoint !== undefined) this.#links.end(endpoint, 'untold')
+    if (!isUnderWay || endpoint === undefined) return
+    this.#links.end(endpoint, 'untold', lane)
+    this.#onRoom(one)
   }
 }

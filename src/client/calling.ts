@@ -1,16 +1,25 @@
 /** A call under way, as the caller keeps it over its tries. */
 import { problem, type Problem } from '../base/problem.ts'
+import type { ClientLimits } from './client-limits.ts'
 import type { Endpoint } from '../ports/transport.ts'
-import type { Operation, Replied } from '../wire/client-message.ts'
-import { isClosed, type Call, type Sending, type Try } from './call.ts'
+import { isWrite, type Operation, type Replied } from '../wire/client-message.ts'
+import { isClosed, overloadOf, type Call, type Sending, type Try } from './call.ts'
+
+/** Nodes refuse writes sooner than the rest. */
+export type Lane = 'reads' | 'writes'
 
 /** A call under way, with its latest try. */
 export interface Calling {
   readonly call: Call
   readonly operation: Operation
+  /** Which windows bound it; undefined: none, for it waits at its node, or asks for nothing but words. */
+  readonly lane: Lane | undefined
   /** What it brings to be written. */
   readonly bytes: number
+  readonly cameMs: number
   readonly deadlineMs: number
+  /** Until when it may wait here for a node that has room; undefined: it has not been held back. */
+  heldUntilMs: number | undefined
   /** What it asks its node to wait for. */
   readonly waitMs: number
   readonly end: (replied: Replied) => void
@@ -33,12 +42,49 @@ export interface Calling {
   isOver: boolean
 }
 
-export const tooMuchToDo = 'the nodes have too much to do, and took little of late; try again later'
+export function laneOf(operation: Operation): Lane | undefined {
+  const isWaiting = 'waitMs' in operation && operation.waitMs > 0
+  if (isWaiting || operation.kind === 'status') return undefined
+  return isWrite(operation) ? 'writes' : 'reads'
+}
+
+/** A try was refused for load. */
+export interface Load {
+  readonly retryAfterMs: number
+  /** Not of one group alone, which tells nothing of the node's others. */
+  readonly isOfNode: boolean
+}
+
+/** What those are told who are refused by their own client. */
+export const heldMsMin = 50
+export const heldMsMax = 1_000
+
+/** Of nodes that do not say when to come again. */
+const retryAfterMsDefault = 100
+
+export function loadOf(result: Try): Load | undefined {
+  const { detail } = (result.kind === 'answered' && overloadOf(result.answered.answer)) || {}
+  if (detail === undefined) return undefined
+  const { retryAfterMs = retryAfterMsDefault, group } = detail
+  return { retryAfterMs, isOfNode: group === undefined }
+}
 
 /** What does not wait anywhere any more, through no fault of load: the link broke, or the node stops. */
 export function isFree(result: Try): boolean {
   if (result.kind === 'answered') return isClosed(result.answered.answer)
   return result.kind === 'unsent' || result.isLinkDown === true
+}
+
+/** Tries that one node is given `tryTimeoutMs` for; then twice as long, and so on. */
+const triesBeforeLonger = 3
+
+/** Longer and longer: on a network slower than thought, no try would ever be long enough. */
+export function tryMsOf(
+  tries: number,
+  { tryTimeoutMs }: Pick<ClientLimits, 'tryTimeoutMs'>,
+): number {
+  const doublings = Math.floor((tries - 1) / triesBeforeLonger)
+  return tryTimeoutMs * 2 ** Math.min(doublings, 16)
 }
 
 export function leftMs({ deadlineMs }: Calling, nowMs: number): number {
@@ -50,7 +96,15 @@ export const closed: Problem = problem('closed', 'this client is closed')
 export const tooManyCalls: Problem = problem(
   'overloaded',
   'too many calls are under way in this client; wait for some of them',
+  { retryAfterMs: retryAfterMsDefault },
 )
+
+/** Of a call that the nodes had no room for. */
+export function heldBack(retryAfterMs: number = heldMsMax): Problem {
+  return problem('overloaded', tooMuchToDo, { retryAfterMs })
+}
+
+const tooMuchToDo = 'the nodes have more to do than they can; try again later'
 
 /** It was not begun, and has come to its end all the same. */
 export function refusal(refused: Problem, call: Call): Replied {

@@ -10,7 +10,8 @@ import { compareText } from '../base/bytes.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Endpoint } from '../ports/transport.ts'
 import { Breaker, type BreakerLimits, type BreakerState } from './breaker.ts'
-import { Throttle, type ThrottleLimits } from './throttle.ts'
+import type { Lane } from './calling.ts'
+import { Window, type WindowLimits } from './window.ts'
 
 /** How a try at a node ended, as far as it tells of the node. */
 export type Ending = 'answered' | 'useless' | 'lost' | 'untold'
@@ -27,20 +28,25 @@ export interface LinkView {
   readonly tries: Readonly<Record<Ending, number>>
 }
 
+/** Of a request, for load. */
+export interface Refusal {
+  readonly nowMs: number
+  readonly sentAtMs: number
+  readonly retryAfterMs: number
+}
+
 interface Place {
   readonly endpoint: Endpoint
   node: string
   isUp: boolean
   readonly breaker: Breaker
-  /** Of writes, which a node refuses sooner, and of the rest. */
-  readonly writes: Throttle
-  readonly reads: Throttle
+  readonly windows: Readonly<Record<Lane, Window>>
   readonly tries: Record<Ending, number>
 }
 
 export class Links {
   readonly #clock: Clock
-  readonly #limits: BreakerLimits & ThrottleLimits
+  readonly #limits: BreakerLimits & WindowLimits
   readonly #places = new Map<Endpoint, Place>()
   /** Endpoints by the ids of the nodes that answer there. */
   readonly #endpoints = new Map<string, Endpoint>()
@@ -49,7 +55,7 @@ export class Links {
   readonly #waiters = new Set<() => void>()
   #refusal: string | undefined
 
-  constructor(clock: Clock, limits: BreakerLimits & ThrottleLimits) {
+  constructor(clock: Clock, limits: BreakerLimits & WindowLimits) {
     this.#clock = clock
     this.#limits = limits
   }
@@ -78,8 +84,8 @@ export class Links {
     place.isUp = true
     // Whoever has just shaken hands is alive.
     place.breaker.reset()
-    place.writes.reset()
-    place.reads.reset()
+    place.windows.writes.reset()
+    place.windows.reads.reset()
     this.#endpoints.set(node, endpoint)
     this.#refusal = undefined
     for (const wake of [...this.#waiters]) wake()
@@ -88,8 +94,8 @@ export class Links {
   #newPlace(endpoint: Endpoint, node: string): Place {
     const tries = { answered: 0, useless: 0, lost: 0, untold: 0 }
     const breaker = new Breaker(this.#limits)
-    const throttles = { writes: new Throttle(this.#limits), reads: new Throttle(this.#limits) }
-    return { endpoint, node, isUp: false, breaker, ...throttles, tries }
+    const windows = { writes: new Window(this.#limits), reads: new Window(this.#limits) }
+    return { endpoint, node, isUp: false, breaker, windows, tries }
   }
 
   onDown(endpoint: Endpoint): void {
@@ -103,15 +109,18 @@ export class Links {
     this.#refusal = node === undefined || node === '' ? reason : `node ${node}: ${reason}`
   }
 
-  /** A try at this node begins. */
-  begin(endpoint: Endpoint, nowMs: number): void {
-    this.#places.get(endpoint)?.breaker.begin(nowMs)
+  /** A try at this node begins, in this window, if it is one that windows bound. */
+  begin(endpoint: Endpoint, nowMs: number, lane?: Lane): void {
+    const place = this.#places.get(endpoint)
+    place?.breaker.begin(nowMs)
+    if (lane !== undefined) place?.windows[lane].begin(nowMs)
   }
 
   /** A try at this node has ended. */
-  end(endpoint: Endpoint, ending: Ending): void {
+  end(endpoint: Endpoint, ending: Ending, lane?: Lane): void {
     const place = this.#places.get(endpoint)
     if (place === undefined) return
+    if (lane !== undefined) place.windows[lane].end()
     place.tries[ending] += 1
     if (ending === 'answered') place.breaker.succeed()
     else if (ending === 'untold') place.breaker.forget()
@@ -142,26 +151,57 @@ export class Links {
     return good.length > 0 ? good[spread % good.length] : this.#notGood(not)
   }
 
-  /** How it is told of the load of the node there; undefined: nobody was linked there. */
-  throttleOf(endpoint: Endpoint, isWrite: boolean): Throttle | undefined {
-    const place = this.#places.get(endpoint)
-    return isWrite ? place?.writes : place?.reads
+  hasRoom(endpoint: Endpoint, lane: Lane, nowMs: number): boolean {
+    return this.#places.get(endpoint)?.windows[lane].hasRoom(nowMs) === true
   }
 
-  /** This node, or, where it has said that it has too much to do, one of those that have not. */
-  unhurried(picked: Endpoint, isWrite: boolean, spread: number, nowMs: number): Endpoint {
-    if (this.#isUnhurried(picked, isWrite, nowMs)) return picked
+  /** One of those that have room, if there is any; `not`: only where no other one has. */
+  roomy(lane: Lane, spread: number, nowMs: number, not?: Endpoint): Endpoint | undefined {
     const good = this.#good
     good.length = 0
     for (const place of this.#places.values()) {
-      const { endpoint } = place
-      if (mayTry(place, nowMs) && this.#isUnhurried(endpoint, isWrite, nowMs)) good.push(endpoint)
+      const { endpoint, windows } = place
+      const isRoomy = mayTry(place, nowMs) && windows[lane].hasRoom(nowMs)
+      if (isRoomy && endpoint !== not) good.push(endpoint)
     }
-    return good[spread % Math.max(1, good.length)] ?? picked
+    if (good.length > 0) return good[spread % good.length]
+    return not !== undefined && this.hasRoom(not, lane, nowMs) ? not : undefined
   }
 
-  #isUnhurried(endpoint: Endpoint, isWrite: boolean, nowMs: number): boolean {
-    return (this.throttleOf(endpoint, isWrite)?.leftMs(nowMs) ?? 0) <= 0
+  /** Whether a node has room that has not lately refused for load. */
+  isAnyUnhurried(lane: Lane, nowMs: number): boolean {
+    return [...this.#places.values()].some((place) => {
+      const window = place.windows[lane]
+      return mayTry(place, nowMs) && window.hasRoom(nowMs) && !window.isHurried(nowMs)
+    })
+  }
+
+  /** When the first of the windows that rest may have room again; `nowMs`: none rests. */
+  roomAtMs(lane: Lane, nowMs: number): number {
+    let atMs = Number.POSITIVE_INFINITY
+    for (const { isUp, windows } of this.#places.values()) {
+      const { roomAtMs } = windows[lane]
+      if (isUp && roomAtMs > nowMs) atMs = Math.min(atMs, roomAtMs)
+    }
+    return Number.isFinite(atMs) ? atMs : nowMs
+  }
+
+  /** Requests of this kind at all nodes. */
+  inFlight(lane: Lane): number {
+    let count = 0
+    for (const { windows } of this.#places.values()) count += windows[lane].inFlight
+    return count
+  }
+
+  /** The node there has taken a request. */
+  onTaken(endpoint: Endpoint, lane: Lane): void {
+    this.#places.get(endpoint)?.windows[lane].onTaken()
+  }
+
+  /** The node there has refused a request for load. */
+  onOverloaded(endpoint: Endpoint, lane: Lane, refusal: Refusal): void {
+    const { nowMs, sentAtMs, retryAfterMs } = refusal
+    this.#places.get(endpoint)?.windows[lane].onRefused(nowMs, sentAtMs, retryAfterMs)
   }
 
   #notGood(not: Endpoint | undefined): Endpoint | undefined {

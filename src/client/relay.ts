@@ -19,8 +19,10 @@ import type {
   PutCells,
 } from '../cells/operation.ts'
 import { notAnAnswer, PutCall, ReadCall } from './call.ts'
-import { Caller, type ClientLimits } from './caller.ts'
+import { Caller } from './caller.ts'
+import { type ClientLimits } from './client-limits.ts'
 import { CommitCall } from './commit-call.ts'
+import type { HoldingFigures } from './holding.ts'
 import type { LinkView } from './links.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -69,6 +71,11 @@ export class Relay implements CellService {
     const { calls } = this.#caller
     assert(calls <= this.#callsMax, 'GATE-2: more calls are under way than there may be')
     return calls
+  }
+
+  /** Calls that wait here until nodes have room for them. */
+  get held(): HoldingFigures {
+    return this.#caller.held
   }
 
   nodes(): readonly LinkView[] {

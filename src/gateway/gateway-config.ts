@@ -3,7 +3,7 @@
  * `nodes` are addresses alone; a node's own list, with ids, is taken too.
  */
 import { isClusterId, isNodeId } from '../base/ids.ts'
-import { defaultClientLimits, type ClientLimits } from '../client/caller.ts'
+import { defaultClientLimits, type ClientLimits } from '../client/client-limits.ts'
 import { callTimeoutMsMax } from '../txn/bounds.ts'
 import { checkListener, complaints, type ListenerConfig } from '../node/config-check.ts'
 import {

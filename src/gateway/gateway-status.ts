@@ -1,4 +1,5 @@
 /** What a gateway says of itself: ready or not, its nodes and their breakers, and what is wrong. */
+import type { HoldingFigures } from '../client/holding.ts'
 import type { LinkView } from '../client/links.ts'
 import type { Figure } from '../node/metrics.ts'
 import type { Check } from '../node/status.ts'
@@ -19,6 +20,8 @@ export interface GatewayParts {
   readonly requests: number
   readonly requestBytes: number
   readonly clients: number
+  /** Requests that wait here until nodes have room for them. */
+  readonly held: HoldingFigures
 }
 
 export interface GatewayNode {
@@ -126,8 +129,18 @@ export function gatewayFigures(parts: GatewayParts): readonly Figure[] {
     figure('gateway_request_bytes', 'Bodies of the HTTP requests at work.', requestBytes),
     figure('gateway_clients', 'Links of client libraries.', clients),
   ]
+  figures.push(...heldFigures(parts))
   for (const node of nodesOf(parts)) figures.push(...nodeFigures(node, links))
   return figures
+}
+
+function heldFigures({ held: { waiting, refused } }: GatewayParts): Figure[] {
+  const waits = 'Requests that wait here until nodes have room for them.'
+  const ends = 'Requests that were refused here, because nodes had no room for them in time.'
+  return (['writes', 'reads'] as const).flatMap((lane) => [
+    { ...figure('gateway_held', waits, waiting[lane]), labels: { lane } },
+    { ...figure('gateway_held_refused_total', ends, refused[lane]), labels: { lane } },
+  ])
 }
 
 function nodeFigures(node: GatewayNode, links: readonly LinkView[]): Figure[] {

@@ -250,6 +250,7 @@ export class GatewayServer {
       requests: this.#relay.calls,
       requestBytes: this.#bodies.bytes,
       clients: this.#clients?.clients ?? 0,
+      held: this.#relay.held,
     }
   }
 

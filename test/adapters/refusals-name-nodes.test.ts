@@ -134,6 +134,7 @@ test('a gateway names a node that it has met by its id', () => {
   const parts = {
     ...({ name: 'g', cluster: 'c', version: '0', url: '', state: 'running', uptimeMs: 0 } as const),
     ...{ nodes: [endpoint], requests: 0, requestBytes: 0, clients: 0 },
+    held: { waiting: { writes: 0, reads: 0 }, refused: { writes: 0, reads: 0 } },
   } as const
   for (const isUp of [true, false]) {
     const { messages } = gatewayReport({ ...parts, links: [{ ...link, isUp }] })

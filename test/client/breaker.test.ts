@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import * as fc from 'fast-check'
-import { defaultClientLimits } from '../../src/client/caller.ts'
+import { defaultClientLimits } from '../../src/client/client-limits.ts'
 import { Breaker } from '../../src/client/breaker.ts'
 import { Links } from '../../src/client/links.ts'
 import { createBench, passMs } from '../cells/kit.ts'

@@ -1,9 +1,11 @@
 /** A client whose nodes have too much to do: it retries little, holds back, and asks nothing twice at once. */
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
-import { defaultClientLimits } from '../../src/client/caller.ts'
+import { overloadOf } from '../../src/client/call.ts'
+import { defaultClientLimits } from '../../src/client/client-limits.ts'
 import { RetryBudget } from '../../src/client/retry-budget.ts'
-import { Throttle } from '../../src/client/throttle.ts'
+import { CallQueue } from '../../src/client/call-queue.ts'
+import { Window } from '../../src/client/window.ts'
 import type { CellService } from '../../src/cells/operation.ts'
 import { passMs, rowKey, settled } from '../cells/kit.ts'
 import { createCluster, type FakeCluster } from './cluster.ts'
@@ -26,23 +28,125 @@ test('LOAD-6: retries are a part of what was answered, and a few', () => {
   expect(takeAll(3_600_000)).toBe(16)
 })
 
-test('a throttle lets through about what is taken, and all of it once nobody is refused', () => {
-  const throttle = new Throttle({ sentPerTaken: 1.5, windowMs: 2_000 })
-  let at = 0
-  // Spread evenly: no chance is needed to see a part.
-  const chance = (millionths: number): boolean => (at += 618_034) % 1_000_000 < millionths
-  let [sent, taken] = [0, 0]
-  for (let nowMs = 0; nowMs < 10_000; nowMs += 1) {
-    throttle.onAsked(nowMs)
-    if (!throttle.maySend(nowMs, chance)) continue
-    sent += 1
-    if (nowMs % 10 === 0 || taken * 10 < nowMs) {
-      taken += 1
-      throttle.onTaken(nowMs)
-    } else throttle.onRefused(nowMs, 500)
+test('LOAD-8: a window grows with answers, halves once a round trip, and rests when it is one', () => {
+  const window = new Window({ windowStart: 8, windowMax: 64 })
+  const fill = (nowMs: number): number => {
+    let begun = 0
+    for (; window.hasRoom(nowMs); begun++) window.begin(nowMs)
+    return begun
   }
-  expect(sent).toBeLessThan(taken * 2)
-  expect(throttle.maySend(10_600, () => true)).toBe(true)
+  const answer = (count: number): void => {
+    for (let i = 0; i < count; i++) {
+      window.onTaken()
+      window.end()
+    }
+  }
+  expect(fill(0)).toBe(8)
+  answer(8)
+  // It was filled, and half of it again: what is known to be enough is not made larger.
+  expect(window.size).toBeGreaterThan(10)
+  for (let round = 0; round < 20; round++) answer(fill(round))
+  expect(window.size).toBe(64)
+  expect(fill(100)).toBe(64)
+  for (let i = 0; i < 64; i++) {
+    window.end()
+    window.onRefused(200, 100, 50)
+  }
+  expect(window.size).toBe(32)
+  for (let nowMs = 300; window.size > 1; nowMs += 100) {
+    expect(fill(nowMs)).toBe(window.size)
+    const { inFlight } = window
+    for (let i = 0; i < inFlight; i++) window.end()
+    window.onRefused(nowMs + 50, nowMs, 50)
+    expect(window.isHurried(nowMs + 99)).toBe(true)
+    expect(nowMs).toBeLessThan(1_500)
+  }
+  const restsUntilMs = window.roomAtMs
+  expect(window.hasRoom(restsUntilMs - 1)).toBe(false)
+  expect(fill(restsUntilMs)).toBe(1)
+  answer(1)
+  expect(window.size).toBe(2)
+})
+
+interface One {
+  readonly nth: number
+  readonly cameMs: number
+  readonly deadlineMs: number
+  heldUntilMs: number | undefined
+  isUnsure: boolean
+  isOver: boolean
+}
+
+function oneOf(nth: number, deadlineMs: number, isOver = false): One {
+  return { nth, cameMs: 0, deadlineMs, heldUntilMs: undefined, isUnsure: false, isOver }
+}
+
+const queueLimits = { standingMs: 1_000, fewMax: 8, burstMs: 500, loadMs: 2_000 }
+
+/** A client that is answered so often a second, and asked so often; when it refused first, and how long others waited. */
+function standing(perSecond: number, answered: number): { refusedMs: number; longestMs: number } {
+  const queue = new CallQueue<One>(queueLimits)
+  let [came, done, refusedMs, longestMs] = [0, 0, Number.POSITIVE_INFINITY, 0]
+  for (let nowMs = 0; nowMs < 20_000; nowMs++) {
+    for (; came < (perSecond * nowMs) / 1_000; came++) {
+      const deadlineMs = nowMs + 10_000
+      const isWaiting = queue.length > 0
+      if (isWaiting && queue.refusalMs(deadlineMs, nowMs) !== undefined) {
+        refusedMs = Math.min(refusedMs, nowMs)
+      } else queue.addLast(oneOf(came, deadlineMs), nowMs)
+    }
+    queue.onRefused(nowMs)
+    if (queue.shed(nowMs).length > 0) refusedMs = Math.min(refusedMs, nowMs)
+    for (; done < (answered * nowMs) / 1_000; done++) {
+      const one = queue.first(nowMs, () => expect.unreachable())
+      if (one === undefined) continue
+      if (nowMs > 15_000) longestMs = Math.max(longestMs, nowMs - (one.deadlineMs - 10_000))
+      queue.take(one, nowMs)
+      queue.onAnswered(nowMs)
+    }
+  }
+  return { refusedMs, longestMs }
+}
+
+test('LOAD-9: where more comes than is answered, what would wait long is refused as it comes', () => {
+  for (const times of [2, 4, 10]) {
+    const { refusedMs, longestMs } = standing(times * 200, 200)
+    expect(refusedMs).toBeLessThan(2_000)
+    expect(longestMs).toBeLessThan(1_500)
+  }
+  expect(standing(190, 200).refusedMs).toBe(Number.POSITIVE_INFINITY)
+})
+
+test('LOAD-9: a burst is served by and by, in its order', () => {
+  const queue = new CallQueue<One>(queueLimits)
+  for (let nth = 0; nth < 4_000; nth++) {
+    expect(queue.refusalMs(10_000, 0)).toBeUndefined()
+    queue.addLast(oneOf(nth, 10_000), 0)
+  }
+  queue.onRefused(0)
+  const order: number[] = []
+  for (let nowMs = 1; nowMs <= 4_000; nowMs++) {
+    const one = queue.first(nowMs, () => expect.unreachable())
+    if (one === undefined) break
+    queue.take(one, nowMs)
+    queue.onAnswered(nowMs)
+    // A part is refused, and comes back at once.
+    if (nowMs % 2 === 0) queue.addFirst({ ...one, nth: 10_000 + one.nth }, nowMs)
+    else order.push(one.nth % 10_000)
+  }
+  expect(order).toEqual(order.toSorted((a, b) => a - b))
+  expect(queue.length).toBe(4_000 - order.length)
+})
+
+test('LOAD-9: what is over, or whose time is, is in nobody’s way', () => {
+  const queue = new CallQueue<One>(queueLimits)
+  const late: number[] = []
+  const [ended, short, long] = [oneOf(0, 1_000, true), oneOf(1, 10), oneOf(2, 1_000)] as const
+  for (const one of [ended, short, long]) queue.addLast(one, 0)
+  expect(queue.first(10, ({ nth }) => late.push(nth))).toBe(long)
+  expect(late).toEqual([1])
+  expect(queue.drop(() => true, 20)).toEqual([long])
+  expect(queue.length).toBe(0)
 })
 
 test('LOAD-7: what waits at a node is sent again when its time there is over, and not before', async () => {
@@ -116,27 +220,42 @@ async function offer(cluster: FakeCluster, perSecond: number, clients: number): 
     }
   }
   await at(perSecond, 5, () => (offered.ok += 1))
-  await at(200, 2, () => undefined)
-  await at(200, 1, () => (offered.okAfter += 1))
+  await at(100, 2, () => undefined)
+  await at(100, 1, () => (offered.okAfter += 1))
   await world.sleep(12_000_000)
   return offered
 }
 
 test.each([
   [4, 2],
-  [10, 200],
+  [10, 100],
 ])(
   'LOAD-5 LOAD-6: at %i times what nodes can do, from %i clients, they do it',
   async (by, clients) => {
-    // Two nodes with 200 a second each, in 5 s.
-    const capacity = 2 * 200 * 5
-    const cluster: FakeCluster = createCluster({ wrap: slow(() => cluster, 5) })
+    // Two nodes with 100 a second each, in 5 s.
+    const capacity = 2 * 100 * 5
+    const cluster: FakeCluster = createCluster({ wrap: slow(() => cluster, 10) })
     const { world } = cluster.bench
-    const { ok, refused, others, okAfter } = await settled(world, offer(cluster, by * 400, clients))
+    const { ok, refused, others, okAfter } = await settled(world, offer(cluster, by * 200, clients))
     expect(ok).toBeGreaterThan(0.8 * capacity)
     expect(refused.length).toBeGreaterThan(0.5 * (by - 1) * capacity)
     for (const { detail } of refused) expect(detail.retryAfterMs).toBeGreaterThan(0)
     expect(others.length).toBeLessThan(0.02 * by * capacity)
-    expect(okAfter).toBeGreaterThan(0.95 * 200)
+    expect(okAfter).toBeGreaterThan(0.95 * 100)
   },
 )
+
+test('LOAD-9: what one program asks for all at once is served, whole and in time', async () => {
+  const cluster: FakeCluster = createCluster({ wrap: slow(() => cluster, 10) })
+  const { world } = cluster.bench
+  const client = cluster.client()
+  const put = (nth: number): Promise<unknown> =>
+    client.cells('burst').put({ rowKey: rowKey(nth), column: 'A', refKey: 0, body: { nth } })
+  const puts = Array.from({ length: 600 }, (_, nth) => put(nth))
+  await settled(world, Promise.all(puts))
+  // Nodes had no room for all of them at once, and have said so.
+  const isRefusal = ({ frame }: (typeof cluster.frames)[number]): boolean =>
+    frame.kind === 'responses' &&
+    frame.responses.some(({ answer }) => overloadOf(answer) !== undefined)
+  expect(cluster.frames.some(isRefusal)).toBe(true)
+})

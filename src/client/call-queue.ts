@@ -1,0 +1,237 @@
+/**
+ * Calls of one kind that a client holds back until a window has room, first come, first served, while their
+ * time lasts. Pure: time is an argument.
+ *
+ * Whoever asks for thousands of things at once is served by and by, as long as `heldPart` of their time is
+ * enough. Where more comes than is answered a queue only makes all wait, and those most who come after the
+ * load: so once nodes have refused for load and calls come faster than they are answered, one that would wait
+ * longer than `standingMs` is refused as it comes, and so are the last of those that came before this was known.
+ * A client that asks for few things at once cannot tell: its calls wait for so long, and then end.
+ *
+ * LOAD-9  A call that is held back begins in its order and in its time, or ends with `overloaded`.
+ */
+import { assert } from '../base/assert.ts'
+
+export interface QueueLimits {
+  /** The longest wait where calls come faster than they are answered, or are few. */
+  readonly standingMs: number
+  /** So many at once are few. */
+  readonly fewMax: number
+  /** A queue that has not lasted so long is a burst, and tells nothing yet. */
+  readonly burstMs: number
+  /** So long after a node has refused for load, it is taken to be so still. */
+  readonly loadMs: number
+}
+
+export interface Held {
+  readonly cameMs: number
+  readonly deadlineMs: number
+  /** Until when it may wait; set when it is held back for the first time. */
+  heldUntilMs: number | undefined
+  /** Some try of it may have been carried out: it is to find out. */
+  readonly isUnsure: boolean
+  /** It has ended while it waited: a late answer came. */
+  readonly isOver: boolean
+}
+
+interface Rates {
+  readonly came: number
+  readonly answered: number
+}
+
+/** More of them come than are answered when it is by such a factor. */
+const fasterFactor = 1.25
+/** Of the rates of before, so much counts in the next window. */
+const keptPart = 0.25
+/** In one window, so many tell nothing. */
+const slackCalls = 1
+/** Of its time a call may wait for so much: the rest is for its nodes. */
+const heldPart = 0.75
+/** Places in front that are empty are given back when there are so many. */
+const compactAt = 1_024
+
+export class CallQueue<One extends Held> {
+  readonly #limits: QueueLimits
+  #waiting: One[] = []
+  #head = 0
+  /** Those that a node has refused, and that came back: they are before all others. */
+  #front: One[] = []
+  /** Those that are to come back later. */
+  #aside = 0
+  #loadedUntilMs = Number.NEGATIVE_INFINITY
+  #standsFromMs: number | undefined
+  #windowFromMs = 0
+  #came = 0
+  #answered = 0
+  /** A millisecond, while the queue stands; undefined: it has not for long enough. */
+  #rates: Rates | undefined
+
+  constructor(limits: QueueLimits) {
+    this.#limits = limits
+  }
+
+  get length(): number {
+    return this.#waiting.length - this.#head + this.#front.length
+  }
+
+  /** A node has refused one for load. It comes back by `addFirst`, unless it ends before that. */
+  onRefused(nowMs: number): void {
+    this.#loadedUntilMs = nowMs + this.#limits.loadMs
+  }
+
+  setAside(nowMs: number): void {
+    this.#aside += 1
+    this.#note(nowMs)
+  }
+
+  takeBack(nowMs: number): void {
+    this.#aside -= 1
+    assert(this.#aside >= 0, 'LOAD-9: more calls come back than were set aside')
+    this.#note(nowMs)
+  }
+
+  onAnswered(nowMs: number): void {
+    this.#note(nowMs)
+    this.#answered += 1
+  }
+
+  /**
+   * Of a call that comes now and would have to wait: undefined, or how much later it would not wait for
+   * too long, in milliseconds.
+   */
+  refusalMs(deadlineMs: number, nowMs: number): number | undefined {
+    this.#note(nowMs)
+    this.#came += 1
+    const rates = this.#rates
+    if (rates === undefined || nowMs >= this.#loadedUntilMs) return undefined
+    const heldMs = (deadlineMs - nowMs) * heldPart
+    const mostMs = this.#isFaster(rates) ? Math.min(this.#limits.standingMs, heldMs) : heldMs
+    const waitMs = (this.length + this.#aside) / rates.answered
+    return waitMs > mostMs ? Math.max(1, waitMs - mostMs) : undefined
+  }
+
+  /** It cannot go now. `inFlight`: so many of this client are at nodes. Gives until when it may wait. */
+  hold(one: One, inFlight: number): number {
+    const { cameMs, deadlineMs, heldUntilMs } = one
+    if (heldUntilMs !== undefined) return heldUntilMs
+    const { standingMs, fewMax } = this.#limits
+    const isFew = this.length + this.#aside + inFlight <= fewMax
+    const heldMs = (deadlineMs - cameMs) * heldPart
+    one.heldUntilMs = cameMs + (isFew ? Math.min(standingMs, heldMs) : heldMs)
+    return one.heldUntilMs
+  }
+
+  addLast(one: One, nowMs: number): void {
+    this.#waiting.push(one)
+    this.#note(nowMs)
+  }
+
+  /** One that has waited here before. */
+  addFirst(one: One, nowMs: number): void {
+    this.#front.push(one)
+    this.#note(nowMs)
+  }
+
+  /** The next one; it is still in the queue. Those whose time is over are in nobody's way. */
+  first(nowMs: number, onLate: (one: One) => void): One | undefined {
+    for (let one = this.#first(); one !== undefined; one = this.#first()) {
+      if (!one.isOver && nowMs < untilOf(one)) return one
+      this.#takeFirst(nowMs)
+      if (!one.isOver) onLate(one)
+    }
+    return undefined
+  }
+
+  /** Takes that one out: it begins. */
+  take(one: One, nowMs: number): void {
+    assert(this.#first() === one, 'LOAD-9: a call is served out of its turn')
+    assert(nowMs < untilOf(one), 'LOAD-9: a call begins when its time is over')
+    this.#takeFirst(nowMs)
+  }
+
+  /** Takes out those of whom it holds. */
+  drop(isDropped: (one: One) => boolean, nowMs: number): readonly One[] {
+    const waiting = this.#waiting.slice(this.#head)
+    const isKept = (one: One): boolean => !one.isOver && !isDropped(one)
+    const dropped = [...this.#front, ...waiting].filter((one) => !one.isOver && isDropped(one))
+    this.#front = this.#front.filter(isKept)
+    this.#waiting = waiting.filter(isKept)
+    this.#head = 0
+    this.#note(nowMs)
+    return dropped
+  }
+
+  /** Takes out the last ones where they would wait for longer than `standingMs`. */
+  shed(nowMs: number): readonly One[] {
+    const rates = this.#rates
+    if (rates === undefined || nowMs >= this.#loadedUntilMs || !this.#isFaster(rates)) return []
+    const room = Math.max(1, Math.ceil(rates.answered * this.#limits.standingMs))
+    const excess = this.length + this.#aside - room
+    if (excess <= 0) return []
+    const kept = Math.max(this.#head, this.#waiting.length - excess)
+    const last = this.#waiting.splice(kept)
+    const isShed = (one: One, at: number): boolean =>
+      !one.isUnsure && at >= this.#front.length - (excess - last.length)
+    const shed = [...this.#front.filter(isShed), ...last].filter(({ isOver }) => !isOver)
+    this.#front = this.#front.filter((one, at) => !isShed(one, at))
+    this.#note(nowMs)
+    return shed
+  }
+
+  #isFaster({ came, answered }: Rates): boolean {
+    return came > fasterFactor * answered + slackCalls / this.#limits.burstMs
+  }
+
+  #first(): One | undefined {
+    return this.#front[0] ?? this.#waiting[this.#head]
+  }
+
+  #takeFirst(nowMs: number): void {
+    if (this.#front.shift() === undefined) {
+      this.#head += 1
+      if (this.#head === this.#waiting.length || this.#head >= compactAt) {
+        this.#waiting = this.#waiting.slice(this.#head)
+        this.#head = 0
+      }
+    }
+    this.#note(nowMs)
+  }
+
+  /** Rates are of a queue that stands: what comes to one that is empty tells nothing of what could be done. */
+  #note(nowMs: number): void {
+    if (this.length + this.#aside === 0) {
+      this.#standsFromMs = undefined
+      this.#rates = undefined
+      return
+    }
+    if (this.#standsFromMs === undefined) {
+      this.#standsFromMs = nowMs
+      this.#startWindow(nowMs)
+    }
+    const passedMs = nowMs - this.#windowFromMs
+    if (passedMs >= this.#limits.burstMs) this.#endWindow(nowMs, passedMs)
+  }
+
+  #endWindow(nowMs: number, passedMs: number): void {
+    const answered = this.#answered / passedMs
+    // What came in the first window may be a burst, with nothing behind it.
+    const came = this.#rates === undefined ? answered : this.#came / passedMs
+    const before = this.#rates ?? { came, answered }
+    this.#rates = {
+      came: keptPart * before.came + (1 - keptPart) * came,
+      answered: keptPart * before.answered + (1 - keptPart) * answered,
+    }
+    this.#startWindow(nowMs)
+  }
+
+  #startWindow(nowMs: number): void {
+    this.#windowFromMs = nowMs
+    this.#came = 0
+    this.#answered = 0
+  }
+}
+
+/** Until when it may wait. */
+export function untilOf({ heldUntilMs, deadlineMs }: Held): number {
+  return heldUntilMs ?? deadlineMs
+}

@@ -1,0 +1,49 @@
+/** The bounds of a client. */
+import { schemaTrustMs } from '../tables/bounds.ts'
+import type { QueueLimits } from './call-queue.ts'
+import type { RetryLimits } from './retry-budget.ts'
+import type { WindowLimits } from './window.ts'
+
+export interface ClientLimits extends RetryLimits, WindowLimits, QueueLimits {
+  /** A call that names no time-out of its own ends after this. */
+  readonly timeoutMs: number
+  /** One node is given so long, then another one is asked; longer after every third try. */
+  readonly tryTimeoutMs: number
+  /** So many tries in a row that a node did not answer open its breaker: others are asked then. */
+  readonly failuresMax: number
+  /** It stays open for so long at first, then twice as long after each probe in vain, up to the maximum. */
+  readonly avoidMs: number
+  readonly avoidMaxMs: number
+  /** Before the second retry; doubled at each further one up to the maximum, half of it by chance. */
+  readonly backoffMs: number
+  readonly backoffMaxMs: number
+  /** Calls under way. */
+  readonly callsMax: number
+  /** Bodies of the puts under way. */
+  readonly putBytesMax: number
+  /** A schema that was opened is looked at again before something is written so long after. */
+  readonly schemaTrustMs: number
+}
+
+export const defaultClientLimits: ClientLimits = {
+  timeoutMs: 10_000,
+  tryTimeoutMs: 2_000,
+  failuresMax: 1,
+  avoidMs: 2_000,
+  avoidMaxMs: 16_000,
+  backoffMs: 20,
+  backoffMaxMs: 1_000,
+  callsMax: 4_096,
+  putBytesMax: 64 * 1024 * 1024,
+  schemaTrustMs,
+  retriesPerAnswer: 0.2,
+  retriesMax: 1_024,
+  retriesFree: 16,
+  freeEveryMs: 10_000,
+  windowStart: 256,
+  windowMax: 4_096,
+  standingMs: 1_000,
+  fewMax: 8,
+  burstMs: 500,
+  loadMs: 2_000,
+}
