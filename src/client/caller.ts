@@ -7,8 +7,7 @@
  * LOAD-7  What waits at a node on a live link is not sent again: not before it is answered, its link
  *         breaks, or the time that its node was told is over.
  *
- * What a turn asks goes in one frame. Calls under way are bounded; above that one is refused at once. What
- * nodes have no room for waits in `holding.ts`.
+ * What a turn asks goes in one frame. Calls under way are bounded; what has no room waits in `holding.ts`.
  */
 import { assert } from '../base/assert.ts'
 import { problem, type Problem } from '../base/problem.ts'
@@ -342,23 +341,27 @@ export class Caller {
     if (endpoint === undefined) return 'untold'
     const ending = endingOf(result, tryMs)
     this.#links.end(endpoint, ending, lane)
+    const load = loadOf(result)
+    if (lane !== undefined) this.#noteLoad(one, endpoint, lane, result, load)
     if (result.kind !== 'answered') return ending
     this.#noteLeaders(operation, result.answered)
-    if (ending === 'answered' && loadOf(result) === undefined) this.#budget.onAnswered()
-    if (lane !== undefined) this.#noteLoad(one, endpoint, lane, loadOf(result))
+    if (ending === 'answered' && load === undefined) this.#budget.onAnswered()
     return ending
   }
 
-  #noteLoad(one: Calling, endpoint: Endpoint, lane: Lane, load: Load | undefined): void {
+  #noteLoad(one: Calling, endpoint: Endpoint, lane: Lane, result: Try, load?: Load): void {
     const nowMs = this.#ports.clock.monotonicMs()
-    if (load?.isOfNode !== true) {
-      this.#links.onTaken(endpoint, lane)
-      return this.#holding.onAnswered(lane, nowMs)
-    }
     const sentAtMs = one.lostAtMs - one.tryMs
-    const retryAfterMs = this.#jittered(load.retryAfterMs)
-    this.#links.onOverloaded(endpoint, lane, { nowMs, sentAtMs, retryAfterMs })
-    this.#holding.onRefused(lane, nowMs)
+    if (load?.isOfNode === true) {
+      const retryAfterMs = this.#jittered(load.retryAfterMs)
+      this.#links.onOverloaded(endpoint, lane, { nowMs, sentAtMs, retryAfterMs })
+      this.#holding.onRefused(lane, nowMs)
+    } else if (result.kind === 'answered') {
+      this.#links.onTaken(endpoint, lane)
+      this.#holding.onAnswered(lane, nowMs)
+    } else if (result.kind === 'lost' && result.isLinkDown !== true) {
+      this.#links.onLost(endpoint, lane, nowMs, sentAtMs)
+    }
   }
 
   /** Those who are told the same do not come again at the same time. */

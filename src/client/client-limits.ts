@@ -40,7 +40,7 @@ export const defaultClientLimits: ClientLimits = {
   retriesMax: 1_024,
   retriesFree: 16,
   freeEveryMs: 10_000,
-  windowStart: 256,
+  windowStart: 64,
   windowMax: 4_096,
   standingMs: 1_000,
   fewMax: 8,

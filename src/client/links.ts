@@ -198,6 +198,11 @@ export class Links {
     this.#places.get(endpoint)?.windows[lane].onTaken()
   }
 
+  /** The node there has not answered one, which it was sent at `sentAtMs`. */
+  onLost(endpoint: Endpoint, lane: Lane, nowMs: number, sentAtMs: number): void {
+    this.#places.get(endpoint)?.windows[lane].onLost(nowMs, sentAtMs)
+  }
+
   /** The node there has refused a request for load. */
   onOverloaded(endpoint: Endpoint, lane: Lane, refusal: Refusal): void {
     const { nowMs, sentAtMs, retryAfterMs } = refusal

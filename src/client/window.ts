@@ -1,7 +1,7 @@
 /**
  * How many requests of one kind a client has at one node at a time. Nobody tells it what the node can do, nor
  * how many others ask: as in TCP the window grows with what is answered, and halves when the node refuses for
- * want of room. What has no place in it waits in the client (`call-queue.ts`), where it costs the node
+ * want of room, or is silent. What has no place in it waits in the client (`call-queue.ts`), where it costs the node
  * nothing. Pure: time is an argument.
  *
  * LOAD-8  No more requests are at a node than its window; it halves once a round trip, and is never below one.
@@ -75,6 +75,15 @@ export class Window {
   /** The node has refused one for want of room, which it was sent at `sentAtMs`. */
   onRefused(nowMs: number, sentAtMs: number, retryAfterMs: number): void {
     this.#untilMs = Math.max(this.#untilMs, nowMs + retryAfterMs)
+    this.#halve(nowMs, sentAtMs)
+  }
+
+  /** The node has not answered one in its time, on a link that is up. */
+  onLost(nowMs: number, sentAtMs: number): void {
+    this.#halve(nowMs, sentAtMs)
+  }
+
+  #halve(nowMs: number, sentAtMs: number): void {
     // What was sent before the last time it was halved tells of the window before.
     if (sentAtMs < this.#halvedAtMs) return
     this.#halvedAtMs = nowMs
