@@ -54,7 +54,7 @@ test('LOAD-5: under several times what they can do, nodes do it, refuse the rest
     await offer(5_000)
     const okUnderLoad = told.ok
     clearInterval(health)
-    expect(okUnderLoad).toBeGreaterThan(100)
+    expect(okUnderLoad).toBeGreaterThan(20)
     expect(told.codes['overloaded']).toBeGreaterThan(500)
     expect(told.untimed).toBe(0)
     // What became of nearly all is known: it was done, or refused before it began.
