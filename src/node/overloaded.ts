@@ -3,15 +3,13 @@
  *
  * LOAD-5  Whoever is refused for load is told so, and when it may be worth another try.
  */
-import { problem, type Outcome, type Problem } from '../base/problem.ts'
+import type { Outcome, Problem } from '../base/problem.ts'
+import { noRoom } from '../txn/no-room.ts'
 import type { Operation, Reply } from '../wire/client-message.ts'
 import type { Admission } from './admission.ts'
 import type { WorkEnd } from './work-limit.ts'
 
 type Times = Pick<Admission, 'retryAfterMs'>
-
-const noRoom =
-  'this group has no room for another transaction: too many wait in it, or it still remembers too many; try again later'
 
 /** What became of a write, as far as it tells of the node's load. */
 export function endOf(answer: Reply): WorkEnd {
@@ -48,9 +46,9 @@ export function withRetryAfter(answer: Reply, operation: Operation, times: Times
       return timed(answer, times)
     case 'commit-group': {
       if (answer.outcome.kind !== 'overloaded') return answer
-      // Of the group, not of the node: its other groups may have room.
-      const detail = operation.kind === 'commit-group' ? { group: operation.submission.group } : {}
-      return timed({ kind: 'problem', problem: problem('overloaded', noRoom, detail) }, times)
+      if (operation.kind !== 'commit-group') return answer
+      const why = noRoom(operation.submission.group, answer.outcome)
+      return timed({ kind: 'problem', problem: why }, times)
     }
     case 'put':
       return { kind: 'put', items: timedItems(answer.items, times) }

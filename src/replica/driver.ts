@@ -288,7 +288,7 @@ export class Driver implements LocalReplica {
     if (this.#isOver) return Promise.resolve({ kind: 'unknown' })
     this.#work.noteForeground()
     if (this.#requests.count >= this.#options.limits.nodeQueueMax) {
-      return Promise.resolve({ kind: 'overloaded' })
+      return Promise.resolve({ kind: 'overloaded', isOfNode: true })
     }
     const transaction = transactionOf(submission)
     const bytes = encodeTransaction(transaction)

@@ -46,7 +46,13 @@ export type Verdict =
       readonly by?: { readonly session: string; readonly sequence: number }
     }
   | { readonly kind: 'expired' }
-  | { readonly kind: 'overloaded' }
+  | Overloaded
+
+/** There is no room: in its group, or at this node for any group, which other nodes are not told. */
+export interface Overloaded {
+  readonly kind: 'overloaded'
+  readonly isOfNode?: true
+}
 
 interface Envelope {
   readonly group: GroupId

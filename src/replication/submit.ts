@@ -9,7 +9,7 @@ import { spread, type Context } from './effect.ts'
 import { orderRanges, rangeOfText } from './key-range.ts'
 import { giveUp, settle, tell } from './learn.ts'
 import { never, pendingOf, type GroupLog, type Pending, type Waiter } from './log.ts'
-import type { Forward, ForwardReply, KeyRange } from './message.ts'
+import type { Forward, ForwardReply, KeyRange, Overloaded } from './message.ts'
 import { leaderOf } from './propose.ts'
 import { intentOf, type Transaction } from './transaction.ts'
 
@@ -43,12 +43,19 @@ export function submit(
   const before = pendingOf(log, intent)
   if (before !== undefined) return join(log, context, before, { submitted, waiter })
   const pending = pendingFrom(submitted, waiter, context.drawNumber())
-  if (!hasRoomFor(log, context, pending) || !context.mayPropose) {
+  const overloaded = whyNoRoom(log, context, pending)
+  if (overloaded !== undefined) {
     context.trace.mark('overloaded')
-    return answer({ kind: 'overloaded' })
+    return answer(overloaded)
   }
   log.queue.set(intent, pending)
   log.waitingBytes += pending.roomBytes
+}
+
+/** Whoever is told that it is the node asks another one, and this one less. */
+function whyNoRoom(log: GroupLog, context: Context, pending: Pending): Overloaded | undefined {
+  if (!context.mayPropose) return { kind: 'overloaded', isOfNode: true }
+  return hasRoomFor(log, context, pending) ? undefined : { kind: 'overloaded' }
 }
 
 function pendingFrom(submitted: Submitted, waiter: Waiter, forwardId: number): Pending {

@@ -6,7 +6,7 @@
 import { unreachable } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
-import { outcomeOf } from '../base/problem.ts'
+import { errorOf, outcomeOf } from '../base/problem.ts'
 import type { Random } from '../ports/random.ts'
 import type { Intent, Outcome, Submission } from '../replica/local-replica.ts'
 import {
@@ -21,6 +21,7 @@ import { CallIntent } from './call-intent.ts'
 import { conflictError, type Conflict } from './conflict.ts'
 import type { GroupPort } from './group-port.ts'
 import { RawTransaction } from './raw-transaction.ts'
+import { noRoom } from './no-room.ts'
 import { PortReads } from './reads.ts'
 import type { ReadOptions } from './run-read.ts'
 import type { IntentSource } from './session.ts'
@@ -236,11 +237,7 @@ function refusal(
     case 'expired':
       return new StoreError('expired', isGiven ? givenTooOld : tooOld, { group })
     case 'overloaded':
-      return new StoreError(
-        'overloaded',
-        'this group has no room for another transaction: too many wait in it, or it still remembers too many; try again later',
-        { group },
-      )
+      return errorOf(noRoom(group, outcome))
     case 'unknown': {
       const message =
         'no majority of the replicas answered in time; the transaction may yet take effect: look before you do it again'
