@@ -1,4 +1,5 @@
 /** Much that is asked for at once, and how little of it a node does in one turn, as drawn from a seed. */
+import { drawOpenLoad, type LoadOptions } from './load-draw.ts'
 import { defaultSliceLimits, type SliceLimits } from '../src/ports/turn-budget.ts'
 import type { SeededRandom } from './random.ts'
 
@@ -12,12 +13,21 @@ export interface HeavyOptions {
   readonly slices: SliceLimits
 }
 
+export interface MuchOptions {
+  /** Somebody asks for much at once. */
+  readonly heavy?: HeavyOptions
+  /** When all has healed, more is asked than can be done. */
+  readonly openLoad?: LoadOptions
+}
+
 /** Of the runs. */
 const heavyRate = 150_000
 
-export function drawHeavy(random: SeededRandom): { readonly heavy?: HeavyOptions } {
-  if (!random.chance(heavyRate)) return {}
+export function drawHeavy(random: SeededRandom): MuchOptions {
+  const load = drawOpenLoad(random.fork('open load'))
+  if (!random.chance(heavyRate)) return load
   return {
+    ...load,
     heavy: {
       bursts: random.int(2, 5),
       polls: random.pick([3, 20, 60]),

@@ -231,6 +231,11 @@ export class NodeHost<P extends Program> {
     this.#process?.resume()
   }
 
+  /** Until it restarts, its work takes so many times as long. */
+  slowBy(factor: number): void {
+    this.#process?.slowBy(factor)
+  }
+
   stall(lengthMicros: number, onStruck: () => void): void {
     this.#process?.stall(lengthMicros, onStruck)
   }

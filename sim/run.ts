@@ -15,6 +15,7 @@ import { Comparison, type SimCluster } from './comparison.ts'
 import type { History } from './history/operation.ts'
 import { GatewayQueries } from './gateway-queries.ts'
 import { HeavyWorkload } from './heavy-workload.ts'
+import { offerLoad } from './load-phase.ts'
 import { IntentWorkload } from './intent-workload.ts'
 import { Gateways } from './gateways.ts'
 import { PastWorkload } from './past-workload.ts'
@@ -212,9 +213,7 @@ class Run {
   async run(): Promise<RunResult> {
     const startedAt = process.hrtime.bigint()
     const { world } = this.#cluster
-    const onRejection = (error: unknown): void => {
-      world.fail(error)
-    }
+    const onRejection = (error: unknown): void => world.fail(error)
     process.on('unhandledRejection', onRejection)
     let outcome: RunOutcome
     try {
@@ -254,6 +253,7 @@ class Run {
     await this.#corePhase()
     if (this.#isBroken()) return this.#verdict()
     await this.#healedPhase()
+    if (!this.#isBroken()) await offerLoad(this.#cluster, this.#options, () => this.#isBroken())
     if (this.#isBroken()) return this.#verdict()
     await this.#compareAll('after everything healed')
     if (!this.#isBroken()) await this.#lookAtClocks()

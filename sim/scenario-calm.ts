@@ -144,6 +144,7 @@ const wholes: readonly string[] = [
   'workload.gateways',
   'workload.heavy',
   'workload.lone',
+  'workload.openLoad',
 ]
 
 function leavesOf(value: unknown, path = ''): Map<string, unknown> {

@@ -105,6 +105,7 @@ function optionsShape(): unknown {
       gateways: optional(gatewayShape),
       heavy: optional(heavyShape),
       lone: optional({ node: '', atMicros: 0, untilMicros: 0 }),
+      openLoad: optional({ times: 0, clients: 0 }),
       queues: { ...calm.workload.queues, redriveMeanMicros: optional(0) },
     },
     link: { ...calm.link, far: optional(0), farFactor: optional(0) },

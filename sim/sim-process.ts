@@ -50,6 +50,8 @@ export class SimProcess {
   onWait: () => void = () => undefined
   readonly #world: World
   readonly #meter: CostMeter | undefined
+  /** By how much its work takes longer. */
+  #slowness = 1
   #isAlive = true
   #pausedUntilMicros = 0
   /** Since when it works without a break, and for how long that takes it. */
@@ -161,7 +163,12 @@ export class SimProcess {
   work(work: Work, count: number, bytes = 0): void {
     if (this.#meter === undefined) return
     if (this.#turnEvent !== this.#world.eventCount) this.#beginTurn()
-    this.#busyNanos += this.#meter.note(work, count, bytes)
+    this.#busyNanos += this.#slowness * this.#meter.note(work, count, bytes)
+  }
+
+  /** From now on its work takes so many times as long. */
+  slowBy(factor: number): void {
+    this.#slowness = factor
   }
 
   #beginTurn(): void {
@@ -174,7 +181,8 @@ export class SimProcess {
     this.#nanosBefore = this.#busyNanos
     const { label } = this.#world
     this.#world.atTurnEnd(() => {
-      const micros = Math.floor((this.#busyNanos - this.#nanosBefore) / 1_000)
+      const nanos = (this.#busyNanos - this.#nanosBefore) / this.#slowness
+      const micros = Math.floor(nanos / 1_000)
       const work = this.#meter?.take() ?? {}
       if (this.#isAlive) this.onTurn({ label, micros, work })
     })

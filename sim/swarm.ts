@@ -10,7 +10,7 @@ import { drawPriorities, type PriorityOptions } from './priorities.ts'
 import { SeededRandom } from './random.ts'
 import { nodeName } from './endpoints.ts'
 import { drawGateways, type GatewayOptions } from './gateway-draw.ts'
-import { drawHeavy, type HeavyOptions } from './heavy-draw.ts'
+import { drawHeavy, type MuchOptions } from './heavy-draw.ts'
 import { withLone, type LoneOptions } from './lone-draw.ts'
 import { brokenKinds, type Broken } from './nemesis.ts'
 import { drawFaultRates, isOn, type FaultRates, type Switches } from './swarm-faults.ts'
@@ -49,7 +49,7 @@ export interface QueueOptions {
   readonly deliveryTimeoutMs: number
 }
 
-export interface WorkloadOptions {
+export interface WorkloadOptions extends MuchOptions {
   readonly clientCount: number
   readonly operationsPerClient: number
   readonly thinkMeanMicros: number
@@ -93,8 +93,6 @@ export interface WorkloadOptions {
   readonly lone?: LoneOptions
   /** Absent: nobody asks over HTTP. */
   readonly gateways?: GatewayOptions
-  /** Somebody asks for much at once. */
-  readonly heavy?: HeavyOptions
   /** How long a call is tried in all, and one node is given. */
   readonly timeoutMs: number
   readonly tryTimeoutMs: number

@@ -186,7 +186,7 @@ export function checkTopLevel(root: string): string[] {
  */
 function checkerFiles(root: string): readonly string[] {
   const besides = filesUnder(root, 'sim', '.ts').filter((path) =>
-    ['sim/run.ts', 'sim/comparison.ts', 'sim/group-maker.ts'].includes(path),
+    ['sim/run.ts', 'sim/comparison.ts', 'sim/group-maker.ts', 'sim/load-phase.ts'].includes(path),
   )
   return ['sim/checkers', 'schema']
     .flatMap((folder) => filesUnder(root, folder, '.ts'))

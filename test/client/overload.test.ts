@@ -1,6 +1,8 @@
 /** A client whose nodes have too much to do: it retries little, holds back, and asks nothing twice at once. */
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
+import { groupOfBytes } from '../../src/base/ids.ts'
+import { problem } from '../../src/base/problem.ts'
 import { overloadOf } from '../../src/client/call.ts'
 import { defaultClientLimits } from '../../src/client/client-limits.ts'
 import { RetryBudget } from '../../src/client/retry-budget.ts'
@@ -258,4 +260,48 @@ test('LOAD-9: what one program asks for all at once is served, whole and in time
     frame.kind === 'responses' &&
     frame.responses.some(({ answer }) => overloadOf(answer) !== undefined)
   expect(cluster.frames.some(isRefusal)).toBe(true)
+})
+
+/** Of puts that come one after another, each refused once with `detail`, how many are served. */
+async function servedOf(puts: number, detail: StoreError['detail']): Promise<number> {
+  const refused = new Set<string>()
+  const cluster: FakeCluster = createCluster({
+    wrap: (store) => {
+      const execute = store.execute.bind(store)
+      return Object.assign(store, {
+        answerNow: () => undefined,
+        execute: (...asked: Parameters<CellService['execute']>) => {
+          const text = JSON.stringify(asked[0])
+          if (refused.has(text)) return execute(...asked)
+          refused.add(text)
+          const answer = {
+            kind: 'problem',
+            problem: problem('overloaded', 'full', detail),
+          } as const
+          return Promise.resolve({ answer, positions: [] })
+        },
+      })
+    },
+  })
+  const { world } = cluster.bench
+  const cells = cluster.client().cells('load')
+  let served = 0
+  for (let nth = 0; nth < puts; nth++) {
+    const cell = { rowKey: rowKey(nth), column: 'A', refKey: 0, body: { nth } }
+    const put = cells.put(cell).then(
+      () => (served += 1),
+      (error: unknown) => expect(error).toMatchObject({ code: 'overloaded' }),
+    )
+    await settled(world, put)
+  }
+  expect(refused.size).toBe(puts)
+  return served
+}
+
+test('LOAD-10: what a node refuses is asked again however little is left to retry with', async () => {
+  expect(await servedOf(30, { retryAfterMs: 50 })).toBe(30)
+  // A full group is full at every node: that is paid for.
+  expect(
+    await servedOf(30, { retryAfterMs: 50, group: groupOfBytes(Buffer.from('load')) }),
+  ).toBeLessThan(20)
 })

@@ -1,6 +1,8 @@
 /** Directed tests of the protocol's races, on the pure core. Titles carry the rules of SPEC.md. */
 import { expect, test } from 'vitest'
 import { decodeState } from '../../src/replication/state.ts'
+import { groupOfBytes } from '../../src/base/ids.ts'
+import { noRoom } from '../../src/txn/no-room.ts'
 import { CoreCluster, type InFlight } from './core-cluster.ts'
 
 const between =
@@ -340,11 +342,15 @@ test('LOG-4: a leader without room is not believed while another copy of the wri
   expect(cluster.at(1).verdicts.get(request)).toMatchObject({ kind: 'committed', position: 1 })
 })
 
-test('a write is refused for want of room where it has not left its node', () => {
+test('a write is refused for want of room where it has not left its node, by the node and not by its group', () => {
   const cluster = new CoreCluster()
   cluster.at(0).hasRoom = false
   const request = cluster.submit(0, { key: 'a' })
-  expect(cluster.at(0).verdicts.get(request)).toEqual({ kind: 'overloaded' })
+  const overloaded = { kind: 'overloaded', isOfNode: true } as const
+  expect(cluster.at(0).verdicts.get(request)).toEqual(overloaded)
+  const group = groupOfBytes(Buffer.from('load'))
+  expect(noRoom(group, overloaded).detail).toEqual({})
+  expect(noRoom(group, {}).detail).toEqual({ group })
   expect(cluster.inFlight).toEqual([])
 })
 
