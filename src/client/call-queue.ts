@@ -6,14 +6,15 @@
  * enough. Where more comes than is answered a queue only makes all wait, and those most who come after the
  * load: so once nodes have refused for load and calls come faster than they are answered, one that would wait
  * longer than `standingMs` is refused as it comes, and so are the last of those that came before this was known.
- * A client that asks for few things at once cannot tell: its calls wait for so long, and then end.
+ * A client that asks for few things at once cannot tell: its calls wait for so long, and then end, but only where nodes
+ * refuse for load. Slow nodes that do not say so may have stood still for a moment: such calls wait as the others do.
  *
  * LOAD-9  A call that is held back begins in its order and in its time, or ends with `overloaded`.
  */
 import { assert } from '../base/assert.ts'
 
 export interface QueueLimits {
-  /** The longest wait where calls come faster than they are answered, or are few. */
+  /** The longest wait where calls come faster than they are answered, or are few and nodes refuse. */
   readonly standingMs: number
   /** So many at once are few. */
   readonly fewMax: number
@@ -28,6 +29,8 @@ export interface Held {
   readonly deadlineMs: number
   /** Until when it may wait; set when it is held back for the first time. */
   heldUntilMs: number | undefined
+  /** Of few, set at the same time: after it, it ends where nodes refuse for load. */
+  fewUntilMs: number | undefined
   /** Some try of it may have been carried out: it is to find out. */
   readonly isUnsure: boolean
   /** It has ended while it waited: a late answer came. */
@@ -47,6 +50,8 @@ const keptPart = 0.25
 const slackCalls = 1
 /** Of its time a call may wait for so much: the rest is for its nodes. */
 const heldPart = 0.75
+/** How often few are looked at that have waited for `standingMs`, and no node has refused. */
+const lookMs = 100
 /** Places in front that are empty are given back when there are so many. */
 const compactAt = 1_024
 
@@ -103,22 +108,35 @@ export class CallQueue<One extends Held> {
     this.#note(nowMs)
     this.#came += 1
     const rates = this.#rates
-    if (rates === undefined || nowMs >= this.#loadedUntilMs) return undefined
+    if (rates === undefined || !this.#isLoaded(nowMs)) return undefined
     const heldMs = (deadlineMs - nowMs) * heldPart
     const mostMs = this.#isFaster(rates) ? Math.min(this.#limits.standingMs, heldMs) : heldMs
     const waitMs = (this.length + this.#aside) / rates.answered
     return waitMs > mostMs ? Math.max(1, waitMs - mostMs) : undefined
   }
 
-  /** It cannot go now. `inFlight`: so many of this client are at nodes. Gives until when it may wait. */
-  hold(one: One, inFlight: number): number {
+  /** It cannot go now. `inFlight`: so many of this client are at nodes. */
+  hold(one: One, nowMs: number, inFlight: number): void {
     const { cameMs, deadlineMs, heldUntilMs } = one
-    if (heldUntilMs !== undefined) return heldUntilMs
+    if (heldUntilMs !== undefined) return
     const { standingMs, fewMax } = this.#limits
     const isFew = this.length + this.#aside + inFlight <= fewMax
-    const heldMs = (deadlineMs - cameMs) * heldPart
-    one.heldUntilMs = cameMs + (isFew ? Math.min(standingMs, heldMs) : heldMs)
-    return one.heldUntilMs
+    one.heldUntilMs = cameMs + (deadlineMs - cameMs) * heldPart
+    // What it was at a node before tells nothing of load.
+    if (isFew) one.fewUntilMs = nowMs + standingMs
+  }
+
+  /** When it may have waited for too long, as far as is known at `nowMs`. */
+  dueMs(one: One, nowMs: number): number {
+    const { fewUntilMs = Number.POSITIVE_INFINITY } = one
+    const soonestMs = nowMs < fewUntilMs ? fewUntilMs : nowMs + lookMs
+    return Math.min(untilOf(one), soonestMs)
+  }
+
+  isLate(one: One, nowMs: number): boolean {
+    if (nowMs >= untilOf(one)) return true
+    const { fewUntilMs = Number.POSITIVE_INFINITY } = one
+    return nowMs >= fewUntilMs && this.#isLoaded(nowMs)
   }
 
   addLast(one: One, nowMs: number): void {
@@ -135,7 +153,7 @@ export class CallQueue<One extends Held> {
   /** The next one; it is still in the queue. Those whose time is over are in nobody's way. */
   first(nowMs: number, onLate: (one: One) => void): One | undefined {
     for (let one = this.#first(); one !== undefined; one = this.#first()) {
-      if (!one.isOver && nowMs < untilOf(one)) return one
+      if (!one.isOver && !this.isLate(one, nowMs)) return one
       this.#takeFirst(nowMs)
       if (!one.isOver) onLate(one)
     }
@@ -145,7 +163,7 @@ export class CallQueue<One extends Held> {
   /** Takes that one out: it begins. */
   take(one: One, nowMs: number): void {
     assert(this.#first() === one, 'LOAD-9: a call is served out of its turn')
-    assert(nowMs < untilOf(one), 'LOAD-9: a call begins when its time is over')
+    assert(!this.isLate(one, nowMs), 'LOAD-9: a call begins when its time is over')
     this.#takeFirst(nowMs)
   }
 
@@ -164,7 +182,7 @@ export class CallQueue<One extends Held> {
   /** Takes out the last ones where they would wait for longer than `standingMs`. */
   shed(nowMs: number): readonly One[] {
     const rates = this.#rates
-    if (rates === undefined || nowMs >= this.#loadedUntilMs || !this.#isFaster(rates)) return []
+    if (rates === undefined || !this.#isLoaded(nowMs) || !this.#isFaster(rates)) return []
     const room = Math.max(1, Math.ceil(rates.answered * this.#limits.standingMs))
     const excess = this.length + this.#aside - room
     if (excess <= 0) return []
@@ -176,6 +194,10 @@ export class CallQueue<One extends Held> {
     this.#front = this.#front.filter((one, at) => !isShed(one, at))
     this.#note(nowMs)
     return shed
+  }
+
+  #isLoaded(nowMs: number): boolean {
+    return nowMs < this.#loadedUntilMs
   }
 
   #isFaster({ came, answered }: Rates): boolean {
@@ -231,7 +253,7 @@ export class CallQueue<One extends Held> {
   }
 }
 
-/** Until when it may wait. */
-export function untilOf({ heldUntilMs, deadlineMs }: Held): number {
+/** Until when it may wait at the longest. */
+function untilOf({ heldUntilMs, deadlineMs }: Held): number {
   return heldUntilMs ?? deadlineMs
 }

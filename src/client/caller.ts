@@ -30,6 +30,7 @@ import { Outbox } from '../wire/outbox.ts'
 import type { Call, Try } from './call.ts'
 import {
   asItIs,
+  backoffMsOf,
   closed,
   heldBack,
   isFree,
@@ -39,6 +40,7 @@ import {
   refusal,
   tryMsOf,
   tooManyCalls,
+  waitToTheEnd,
   type Calling,
   type Lane,
   type Load,
@@ -178,6 +180,7 @@ export class Caller {
         cameMs: nowMs,
         deadlineMs: nowMs + timeoutMs,
         heldUntilMs: undefined,
+        fewUntilMs: undefined,
         waitMs: 'waitMs' in operation ? operation.waitMs : 0,
         end: (replied) => resolve(conclude(replied, operation)),
         reject,
@@ -258,14 +261,6 @@ export class Caller {
     this.#onTried(one, { kind: 'unsent' })
   }
 
-  /** The first retry is at once: at another node, where there is one. */
-  #backoffMs(tries: number): number {
-    if (tries === 1) return 0
-    const { backoffMs, backoffMaxMs } = this.#limits
-    const longestMs = Math.min(backoffMaxMs, backoffMs * 2 ** Math.min(tries - 2, 16))
-    return this.#ports.random.int(Math.ceil(longestMs / 2), longestMs)
-  }
-
   #noAnswer(attempts: number): Problem {
     const { refusal: reason } = this.#links
     const isDown = this.#links.pick(0, this.#ports.clock.monotonicMs()) === undefined
@@ -321,7 +316,7 @@ export class Caller {
       const ending = this.#noteEnding(one, result)
       if (result.kind !== 'lost' || result.isLinkDown === true) one.waitsUntilMs = 0
       if (result.kind === 'lost') one.isUnsure = true
-      if (one.isUnsure) one.heldUntilMs = one.deadlineMs
+      if (one.isUnsure) waitToTheEnd(one)
       if (one.call.take(result, one.sending)) return this.#finish(one, closed)
       one.last = ending === 'answered' && !isRefused(result) ? undefined : one.endpoint
       this.#tryAgain(one, result)
@@ -381,7 +376,10 @@ export class Caller {
       return this.#waitForBudget(one, result, nowMs)
     }
     const { retryAfterMs = 0 } = load ?? {}
-    const delayMs = retryAfterMs === 0 ? this.#backoffMs(one.tries) : this.#jittered(retryAfterMs)
+    const delayMs =
+      retryAfterMs === 0
+        ? backoffMsOf(one.tries, this.#limits, this.#ports.random)
+        : this.#jittered(retryAfterMs)
     this.#tryAfter(one, delayMs, nowMs)
   }
 
@@ -392,7 +390,9 @@ export class Caller {
     if (lane === undefined) return this.#tryAfter(one, this.#jittered(retryAfterMs), nowMs)
     const isElsewhere = this.#links.isAnyUnhurried(lane, nowMs)
     const delayMs = isElsewhere ? 0 : this.#jittered(retryAfterMs)
-    if (nowMs + delayMs >= this.#holding.untilMs(one, lane)) return this.#finish(one, heldBack())
+    if (!this.#holding.mayWait(one, lane, nowMs, nowMs + delayMs)) {
+      return this.#finish(one, heldBack(retryAfterMs))
+    }
     if (isElsewhere) return this.#holding.enterAgain(one, nowMs)
     this.#holding.setAside(lane, nowMs)
     this.#ports.clock.setTimer(delayMs, () => {

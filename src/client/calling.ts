@@ -1,6 +1,7 @@
 /** A call under way, as the caller keeps it over its tries. */
 import { problem, type Problem } from '../base/problem.ts'
 import type { ClientLimits } from './client-limits.ts'
+import type { Random } from '../ports/random.ts'
 import type { Endpoint } from '../ports/transport.ts'
 import { isWrite, type Operation, type Replied } from '../wire/client-message.ts'
 import { isClosed, overloadOf, type Call, type Sending, type Try } from './call.ts'
@@ -20,6 +21,8 @@ export interface Calling {
   readonly deadlineMs: number
   /** Until when it may wait here for a node that has room; undefined: it has not been held back. */
   heldUntilMs: number | undefined
+  /** The same where nodes refuse for load, and this client asks for few things. */
+  fewUntilMs: number | undefined
   /** What it asks its node to wait for. */
   readonly waitMs: number
   readonly end: (replied: Replied) => void
@@ -85,6 +88,23 @@ export function tryMsOf(
 ): number {
   const doublings = Math.floor((tries - 1) / triesBeforeLonger)
   return tryTimeoutMs * 2 ** Math.min(doublings, 16)
+}
+
+/** The first retry is at once: at another node, where there is one. */
+export function backoffMsOf(
+  tries: number,
+  { backoffMs, backoffMaxMs }: Pick<ClientLimits, 'backoffMs' | 'backoffMaxMs'>,
+  random: Random,
+): number {
+  if (tries === 1) return 0
+  const longestMs = Math.min(backoffMaxMs, backoffMs * 2 ** Math.min(tries - 2, 16))
+  return random.int(Math.ceil(longestMs / 2), longestMs)
+}
+
+/** Its caller is to learn what became of it. */
+export function waitToTheEnd(one: Calling): void {
+  one.heldUntilMs = one.deadlineMs
+  one.fewUntilMs = undefined
 }
 
 export function leftMs({ deadlineMs }: Calling, nowMs: number): number {

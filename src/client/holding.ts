@@ -4,7 +4,7 @@
  * waits in its queue (`call-queue.ts`), or is refused when it would wait for too long.
  */
 import type { Clock } from '../ports/clock.ts'
-import { CallQueue, untilOf, type QueueLimits } from './call-queue.ts'
+import { CallQueue, type QueueLimits } from './call-queue.ts'
 import { heldMsMax, heldMsMin, type Calling, type Lane } from './calling.ts'
 import { TimeOut } from './time-out.ts'
 
@@ -62,7 +62,8 @@ export class Holding {
       this.#refused[lane] += 1
       return Math.min(heldMsMax, Math.max(heldMsMin, Math.ceil(refusalMs)))
     }
-    this.#deadlines.by(queue.hold(one, this.#ports.inFlight(lane)))
+    queue.hold(one, nowMs, this.#ports.inFlight(lane))
+    this.#deadlines.by(queue.dueMs(one, nowMs))
     queue.addLast(one, nowMs)
     this.#watchRoom(lane, nowMs)
     return undefined
@@ -72,8 +73,9 @@ export class Holding {
   enterAgain(one: Calling, nowMs: number): void {
     const { lane } = one
     if (lane === undefined) return void this.#ports.send(one, nowMs)
-    this.#queues[lane].addFirst(one, nowMs)
-    this.#deadlines.by(untilOf(one))
+    const queue = this.#queues[lane]
+    queue.addFirst(one, nowMs)
+    this.#deadlines.by(queue.dueMs(one, nowMs))
     this.#goOn(lane, nowMs)
   }
 
@@ -82,9 +84,11 @@ export class Holding {
     if (this.#queues[lane].length > 0) this.#goOn(lane, nowMs)
   }
 
-  /** Of one that a node has refused: until when it may wait for another try. */
-  untilMs(one: Calling, lane: Lane): number {
-    return this.#queues[lane].hold(one, this.#ports.inFlight(lane))
+  /** Of one that a node has refused: whether it may wait for another try, which begins at `atMs`. */
+  mayWait(one: Calling, lane: Lane, nowMs: number, atMs: number): boolean {
+    const queue = this.#queues[lane]
+    queue.hold(one, nowMs, this.#ports.inFlight(lane))
+    return !queue.isLate(one, atMs)
   }
 
   /** A call that a node has refused waits elsewhere for as long as it was told. */
@@ -152,12 +156,13 @@ export class Holding {
   #endLate(nowMs: number): number {
     let nextMs = Number.POSITIVE_INFINITY
     for (const lane of lanes) {
+      const queue = this.#queues[lane]
       const isLate = (one: Calling): boolean => {
-        const untilMs = untilOf(one)
-        if (untilMs > nowMs) nextMs = Math.min(nextMs, untilMs)
-        return untilMs <= nowMs
+        if (queue.isLate(one, nowMs)) return true
+        nextMs = Math.min(nextMs, queue.dueMs(one, nowMs))
+        return false
       }
-      for (const one of this.#queues[lane].drop(isLate, nowMs)) this.#ports.onLate(one)
+      for (const one of queue.drop(isLate, nowMs)) this.#ports.onLate(one)
     }
     return nextMs
   }

@@ -1,8 +1,9 @@
 /**
  * How many requests of one kind a client has at one node at a time. Nobody tells it what the node can do, nor
  * how many others ask: as in TCP the window grows with what is answered, and halves when the node refuses for
- * want of room, or is silent. What has no place in it waits in the client (`call-queue.ts`), where it costs the node
- * nothing. Pure: time is an argument.
+ * want of room, or is silent. Silence alone leaves room for a few: the node may have stood still for a moment.
+ * What has no place in it waits in the client (`call-queue.ts`), where it costs the node nothing. Pure: time is an
+ * argument.
  *
  * LOAD-8  No more requests are at a node than its window; it halves once a round trip, and is never below one.
  */
@@ -12,6 +13,8 @@ export interface WindowLimits {
   /** Requests at a node whose answers nobody has seen yet: doubled by each round trip that is not refused. */
   readonly windowStart: number
   readonly windowMax: number
+  /** What is not answered in time halves it down to so much. */
+  readonly fewMax: number
 }
 
 /** Once a node has refused, a round trip adds one part of so many, and one at least. */
@@ -75,20 +78,20 @@ export class Window {
   /** The node has refused one for want of room, which it was sent at `sentAtMs`. */
   onRefused(nowMs: number, sentAtMs: number, retryAfterMs: number): void {
     this.#untilMs = Math.max(this.#untilMs, nowMs + retryAfterMs)
-    this.#halve(nowMs, sentAtMs)
+    this.#halve(nowMs, sentAtMs, 1)
   }
 
   /** The node has not answered one in its time, on a link that is up. */
   onLost(nowMs: number, sentAtMs: number): void {
-    this.#halve(nowMs, sentAtMs)
+    if (this.#size > this.#limits.fewMax) this.#halve(nowMs, sentAtMs, this.#limits.fewMax)
   }
 
-  #halve(nowMs: number, sentAtMs: number): void {
+  #halve(nowMs: number, sentAtMs: number, least: number): void {
     // What was sent before the last time it was halved tells of the window before.
     if (sentAtMs < this.#halvedAtMs) return
     this.#halvedAtMs = nowMs
     // This one itself is at the node no more.
-    this.#size = Math.max(1, Math.min(this.#size, this.#inFlight + 1) / 2)
+    this.#size = Math.max(least, Math.min(this.#size, this.#inFlight + 1) / 2)
     this.#doublesBelow = this.#size
     assert(this.size >= 1, 'LOAD-8: a window is closed for good')
   }

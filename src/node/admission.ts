@@ -29,6 +29,7 @@ export const defaultAdmissionLimits: AdmissionLimits = {
   targetMs: 200,
   intervalMs: 500,
   waitingMax: 20_000,
+  fewMax: 32,
   work: defaultWorkLimits,
   turnBeginsMax: 64,
   turnMs: 10,
@@ -118,8 +119,8 @@ export class Admission {
     const lane = this.#lanes[name]
     // It may have waited in its socket for as long as the turn before took.
     const deadlineMs = sinceMs + timeoutMs - this.#lateMs
-    const isLate = nowMs >= deadlineMs || nowMs - sinceMs > this.#limits.intervalMs
-    if (isLate) return this.#refuse(entrant)
+    const hasWaitedLong = !lane.isCalm && nowMs - sinceMs > this.#limits.intervalMs
+    if (nowMs >= deadlineMs || hasWaitedLong) return this.#refuse(entrant)
     if (lane.length === 0 && this.#hasRoom(name) && this.#mayBegin(nowMs)) {
       this.#begin(entrant, Math.max(1, Math.floor(deadlineMs - nowMs)))
       return

@@ -7,7 +7,10 @@
  * One whose head has waited for longer than `targetMs` for a whole interval stands: what waits in it gains
  * nobody anything. Then nothing waits for longer than the target, and what would is refused as it comes.
  *
- * LOAD-1  Nothing begins that has waited for longer than `intervalMs`.
+ * The last `fewMax` are no queue, however long they wait: their node has stood still for a moment, or is slow. They
+ * cost nobody anything, and wait while their time lasts.
+ *
+ * LOAD-1  Nothing begins that has waited for longer than `intervalMs`, but for the last few.
  * LOAD-2  Nothing begins whose deadline has passed.
  */
 import { assert } from '../base/assert.ts'
@@ -17,6 +20,8 @@ export interface LaneLimits {
   readonly intervalMs: number
   /** Requests. */
   readonly waitingMax: number
+  /** So many are not refused for how long they wait. */
+  readonly fewMax: number
 }
 
 export interface Waiting {
@@ -53,8 +58,18 @@ export class Lane<One extends Waiting> {
     return first === undefined ? 0 : nowMs - first.sinceMs
   }
 
-  /** Until when the first in line may wait; `Infinity` when nobody does. */
+  /** No more wait than are let wait for as long as their time lasts. */
+  get isCalm(): boolean {
+    return this.length <= this.#limits.fewMax
+  }
+
+  /** Until when the first in line may wait, or, of few, any of them; `Infinity` when nobody does. */
   get dueMs(): number {
+    if (this.length === 0) return Number.POSITIVE_INFINITY
+    if (this.isCalm) {
+      const deadlines = this.#waiting.slice(this.#head).map(({ deadlineMs }) => deadlineMs)
+      return Math.min(...deadlines)
+    }
     const first = this.#waiting[this.#head]
     if (first === undefined) return Number.POSITIVE_INFINITY
     return Math.min(first.sinceMs + this.#limits.intervalMs, first.deadlineMs)
@@ -67,15 +82,17 @@ export class Lane<One extends Waiting> {
 
   /** In one that stands there is room for what begins within the target. */
   isFull(nowMs: number): boolean {
-    const { targetMs, waitingMax } = this.#limits
+    const { targetMs, waitingMax, fewMax } = this.#limits
     if (this.length >= waitingMax) return true
+    if (this.length < fewMax) return false
     return this.isStanding(nowMs) && this.length >= this.#begunPerMs * targetMs
   }
 
   /** Whether this one waits from now on; else it is to be refused at once: its turn would come too late. */
   add(one: One, nowMs: number): boolean {
-    const waitMs = this.waitedMs(nowMs)
-    if (this.isFull(nowMs) || nowMs + waitMs >= one.deadlineMs) return false
+    if (this.isFull(nowMs)) return false
+    const waitMs = this.length < this.#limits.fewMax ? 0 : this.waitedMs(nowMs)
+    if (nowMs + waitMs >= one.deadlineMs) return false
     this.#waiting.push(one)
     return true
   }
@@ -83,10 +100,12 @@ export class Lane<One extends Waiting> {
   /** The next to begin; those before it that have waited for too long are told so. */
   next(nowMs: number, onLate: (one: One) => void): One | undefined {
     this.shed(nowMs, onLate)
+    const { isCalm } = this
     const one = this.#take()
     if (one === undefined) return undefined
     this.#begun += 1
-    assert(nowMs - one.sinceMs <= this.#limits.intervalMs, 'LOAD-1: it has waited for too long')
+    const isInTime = isCalm || nowMs - one.sinceMs <= this.#limits.intervalMs
+    assert(isInTime, 'LOAD-1: it has waited for too long')
     assert(nowMs < one.deadlineMs, 'LOAD-2: nobody waits for it any more')
     return one
   }
@@ -99,6 +118,16 @@ export class Lane<One extends Waiting> {
       if (one !== undefined) onLate(one)
       this.#note(nowMs)
     }
+    if (nowMs >= this.dueMs) this.#shedFew(nowMs, onLate)
+  }
+
+  /** Of few, whose times are their own. */
+  #shedFew(nowMs: number, onLate: (one: One) => void): void {
+    const waiting = this.#waiting.slice(this.#head)
+    this.#waiting = waiting.filter(({ deadlineMs }) => nowMs < deadlineMs)
+    this.#head = 0
+    for (const one of waiting) if (nowMs >= one.deadlineMs) onLate(one)
+    this.#note(nowMs)
   }
 
   /** Takes all of them out. */
@@ -128,8 +157,9 @@ export class Lane<One extends Waiting> {
     const first = this.#waiting[this.#head]
     if (first === undefined) return false
     const { targetMs, intervalMs } = this.#limits
+    if (nowMs >= first.deadlineMs) return true
     const boundMs = this.isStanding(nowMs) ? targetMs : intervalMs
-    return nowMs - first.sinceMs > boundMs || nowMs >= first.deadlineMs
+    return !this.isCalm && nowMs - first.sinceMs > boundMs
   }
 
   #take(): One | undefined {

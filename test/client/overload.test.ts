@@ -31,7 +31,7 @@ test('LOAD-6: retries are a part of what was answered, and a few', () => {
 })
 
 test('LOAD-8: a window grows with answers, halves once a round trip, and rests when it is one', () => {
-  const window = new Window({ windowStart: 8, windowMax: 64 })
+  const window = new Window({ windowStart: 8, windowMax: 64, fewMax: 4 })
   const fill = (nowMs: number): number => {
     let begun = 0
     for (; window.hasRoom(nowMs); begun++) window.begin(nowMs)
@@ -70,17 +70,31 @@ test('LOAD-8: a window grows with answers, halves once a round trip, and rests w
   expect(window.size).toBe(2)
 })
 
+test('LOAD-8: a node that is silent is asked for a few things still', () => {
+  const window = new Window({ windowStart: 16, windowMax: 64, fewMax: 4 })
+  for (let nowMs = 0; nowMs < 10; nowMs++) {
+    window.begin(nowMs)
+    window.end()
+    window.onLost(nowMs, nowMs)
+  }
+  expect(window.size).toBe(4)
+  window.onRefused(10, 10, 50)
+  expect(window.size).toBeLessThan(4)
+})
+
 interface One {
   readonly nth: number
   readonly cameMs: number
   readonly deadlineMs: number
   heldUntilMs: number | undefined
+  fewUntilMs: number | undefined
   isUnsure: boolean
   isOver: boolean
 }
 
 function oneOf(nth: number, deadlineMs: number, isOver = false): One {
-  return { nth, cameMs: 0, deadlineMs, heldUntilMs: undefined, isUnsure: false, isOver }
+  const unset = { heldUntilMs: undefined, fewUntilMs: undefined }
+  return { nth, cameMs: 0, deadlineMs, ...unset, isUnsure: false, isOver }
 }
 
 const queueLimits = { standingMs: 1_000, fewMax: 8, burstMs: 500, loadMs: 2_000 }
@@ -149,6 +163,52 @@ test('LOAD-9: what is over, or whose time is, is in nobody’s way', () => {
   expect(late).toEqual([1])
   expect(queue.drop(() => true, 20)).toEqual([long])
   expect(queue.length).toBe(0)
+})
+
+test('LOAD-9: few calls end early where nodes refuse for load, and not where nodes are slow', () => {
+  for (const isRefused of [true, false]) {
+    const queue = new CallQueue<One>(queueLimits)
+    const one = oneOf(0, 10_000)
+    queue.hold(one, 500, 4)
+    queue.addLast(one, 500)
+    expect(queue.dueMs(one, 500)).toBe(1_500)
+    if (isRefused) queue.onRefused(1_200)
+    expect(queue.isLate(one, 1_499)).toBe(false)
+    expect(queue.isLate(one, 1_500)).toBe(isRefused)
+    expect(queue.isLate(one, 7_499)).toBe(false)
+    expect(queue.isLate(one, 7_500)).toBe(true)
+  }
+})
+
+test('LOAD-9: a node that stands still for seconds has no light client told of load', async () => {
+  let stillUntilMs = 0
+  const cluster: FakeCluster = createCluster({
+    wrap: (store) => {
+      const execute = store.execute.bind(store)
+      return Object.assign(store, {
+        answerNow: () => undefined,
+        execute: async (...asked: Parameters<CellService['execute']>) => {
+          const { world } = cluster.bench
+          const leftMs = stillUntilMs - world.nowMicros / 1_000
+          await world.sleep(1_000 * Math.max(20, Math.ceil(leftMs)))
+          return execute(...asked)
+        },
+      })
+    },
+  })
+  const { world } = cluster.bench
+  const client = cluster.client({ tryTimeoutMs: 500 })
+  let [put, ok] = [0, 0]
+  const writer = async (): Promise<void> => {
+    for (let i = 0; i < 60; i++) {
+      const cell = { rowKey: rowKey(put++), column: 'A', refKey: 0, body: {} }
+      await client.cells('still').put(cell, { timeoutMs: 20_000 })
+      ok += 1
+      if (ok % 60 === 0) stillUntilMs = world.nowMicros / 1_000 + 4_000
+    }
+  }
+  await settled(world, Promise.all(Array.from({ length: 8 }, writer)))
+  expect(ok).toBe(480)
 })
 
 test('LOAD-7: what waits at a node is sent again when its time there is over, and not before', async () => {

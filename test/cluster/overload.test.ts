@@ -1,19 +1,100 @@
 /** More is asked of real nodes than they can do: they refuse the rest at once, do what they can, and stay awake. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { connect, StoreError } from '../../src/index.ts'
+import { connect, StoreError, type Client } from '../../src/index.ts'
 import { startCluster } from './harness.ts'
 
-/** 5,000 a second: more than three nodes do on a machine that runs other tests, too. */
-const perTick = 50
+const clientCount = 20
 const tickMs = 10
-const clientCount = 60
+/** A put follows the one before, in so many loops, to find out what nodes and this process can do. */
+const loops = 64
+const bestMs = 1_000
+const loadMs = 3_000
+const times = 4
 
 interface Told {
-  sent: number
   ok: number
+  /** Refused for load without a word about when to come again. */
   untimed: number
   readonly codes: Record<string, number>
+}
+
+class Load {
+  readonly told: Told = { ok: 0, untimed: 0, codes: {} }
+  readonly underWay: Promise<void>[] = []
+  readonly #clients: readonly Client[]
+
+  constructor(clients: readonly Client[]) {
+    this.#clients = clients
+  }
+
+  get sent(): number {
+    return this.underWay.length
+  }
+
+  put(): Promise<void> {
+    const put = this.#put(this.sent)
+    this.underWay.push(put)
+    return put
+  }
+
+  async #put(nth: number): Promise<void> {
+    const { told } = this
+    const cell = { rowKey: randomUUID(), column: 'A', refKey: 0, body: { nth } }
+    try {
+      await this.#clients[nth % clientCount]?.cells('load').put(cell)
+      told.ok += 1
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      told.codes[error.code] = (told.codes[error.code] ?? 0) + 1
+      const isTimed = (error.detail.retryAfterMs ?? 0) > 0
+      if (error.code === 'overloaded' && !isTimed) told.untimed += 1
+    }
+  }
+
+  /** Gives how many are acknowledged a second. */
+  async closed(): Promise<number> {
+    const endMs = performance.now() + bestMs
+    const loop = async (): Promise<void> => {
+      while (performance.now() < endMs) await this.put()
+    }
+    const before = this.told.ok
+    await Promise.all(Array.from({ length: loops }, loop))
+    return (this.told.ok - before) / (bestMs / 1_000)
+  }
+
+  /** What this process has no time for is not made up for: it would be all that it does. */
+  async open(perSecond: number): Promise<void> {
+    const perTick = Math.ceil((perSecond * tickMs) / 1_000)
+    for (const startMs = performance.now(); performance.now() - startMs < loadMs;) {
+      for (let sent = 0; sent < perTick; sent++) void this.put()
+      await pause(tickMs)
+    }
+  }
+}
+
+/** Asks for the health of a node on and on. Ends with how long each answer took. */
+function watchHealth(url: string): () => Promise<readonly number[]> {
+  const tookMs: number[] = []
+  const over = new AbortController()
+  const watch = async (): Promise<void> => {
+    while (!over.signal.aborted) {
+      const startMs = performance.now()
+      const status = await fetch(`${url}/livez`).then(
+        async (answer) => (await answer.text()) && answer.status,
+        // A connection that was kept may be closed just as it is used again.
+        () => undefined,
+      )
+      if (status === 200) tookMs.push(performance.now() - startMs)
+      await pause(100)
+    }
+  }
+  const watching = watch()
+  return async () => {
+    over.abort()
+    await watching
+    return tookMs
+  }
 }
 
 test('LOAD-5: under several times what they can do, nodes do it, refuse the rest in time, and answer health', async () => {
@@ -23,52 +104,36 @@ test('LOAD-5: under several times what they can do, nodes do it, refuse the rest
     const clients = await Promise.all(
       Array.from({ length: clientCount }, () => connect({ nodes: [url], timeoutMs: 10_000 })),
     )
-    const told: Told = { sent: 0, ok: 0, untimed: 0, codes: {} }
-    const under: Promise<void>[] = []
-    const put = async (nth: number): Promise<void> => {
-      const cell = { rowKey: randomUUID(), column: 'A', refKey: 0, body: { nth } }
-      try {
-        await clients[nth % clientCount]?.cells('load').put(cell)
-        told.ok += 1
-      } catch (error) {
-        if (!(error instanceof StoreError)) throw error
-        told.codes[error.code] = (told.codes[error.code] ?? 0) + 1
-        const isTimed = (error.detail.retryAfterMs ?? 0) > 0
-        if (error.code === 'overloaded' && !isTimed) told.untimed += 1
-      }
-    }
-    // What this process has no time for is not made up for: it would be all that it does.
-    const offer = async (ms: number): Promise<void> => {
-      for (const startMs = performance.now(); performance.now() - startMs < ms;) {
-        for (let sent = 0; sent < perTick; sent++) under.push(put(told.sent++))
-        await new Promise((resolve) => setTimeout(resolve, tickMs))
-      }
-    }
-    let longestMs = 0
-    const health = setInterval(() => {
-      const startMs = performance.now()
-      void fetch(`${url}/livez`)
-        .then((answer) => answer.text())
-        .then(() => (longestMs = Math.max(longestMs, performance.now() - startMs)))
-    }, 100)
-    await offer(5_000)
-    const okUnderLoad = told.ok
-    clearInterval(health)
-    expect(okUnderLoad).toBeGreaterThan(20)
-    expect(told.codes['overloaded']).toBeGreaterThan(500)
-    expect(told.untimed).toBe(0)
+    const load = new Load(clients)
+    const { told } = load
+    const best = await load.closed()
+    const [sentBefore, okBefore] = [load.sent, told.ok]
+    const health = watchHealth(url)
+    await load.open(times * best)
+    const goodput = (told.ok - okBefore) / (loadMs / 1_000)
+    const healthMs = (await health()).toSorted((a, b) => a - b)
+    // Far below what is reached on a machine that does nothing else: other tests have their times of load, too.
+    expect(goodput).toBeGreaterThan(0.25 * best)
+    expect(healthMs.length).toBeGreaterThan(4)
+    expect(healthMs[Math.floor(healthMs.length / 2)]).toBeLessThan(1_000)
     // What became of nearly all is known: it was done, or refused before it began.
-    await Promise.all(under)
-    const { ok, sent, codes } = told
-    expect(ok + (codes['overloaded'] ?? 0)).toBeGreaterThan(0.9 * sent)
-    expect(longestMs).toBeLessThan(2_000)
+    await Promise.all(load.underWay)
+    const { codes } = told
+    expect(codes['overloaded']).toBeGreaterThan(0)
+    expect(told.untimed).toBe(0)
+    const sent = load.sent - sentBefore
+    expect(told.ok - okBefore + (codes['overloaded'] ?? 0)).toBeGreaterThan(0.9 * sent)
     // As much as can be done: all of it is, soon.
-    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    await pause(1_500)
     const before = told.ok
-    await Promise.all(Array.from({ length: 50 }, () => put(told.sent++)))
+    await Promise.all(Array.from({ length: 50 }, () => load.put()))
     expect(told.ok - before).toBe(50)
     await Promise.all(clients.map((client) => client.close()))
   } finally {
     await cluster.close()
   }
 }, 60_000)
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -7,7 +7,7 @@ import { Lane } from '../../src/node/lane.ts'
 import { defaultWorkLimits, WorkLimit } from '../../src/node/work-limit.ts'
 import { createBench, passMs } from '../cells/kit.ts'
 
-const limits = { targetMs: 200, intervalMs: 500, waitingMax: 1_000 }
+const limits = { targetMs: 200, intervalMs: 500, waitingMax: 1_000, fewMax: 0 }
 
 test('LOAD-1 LOAD-2: whatever comes and begins, nothing begins too late', () => {
   const event = fc.record({
@@ -57,6 +57,51 @@ test('LOAD-1: a burst is taken up; where a queue stands, what comes is refused a
   }
   expect(refused).toBeGreaterThan(50)
   expect(lane.waitedMs(4_000)).toBeLessThanOrEqual(limits.targetMs + 20)
+})
+
+test('LOAD-1: the last few wait for as long as their time lasts, also where a queue stood', () => {
+  const lane = new Lane<{ readonly sinceMs: number; readonly deadlineMs: number }>({
+    ...limits,
+    fewMax: 4,
+  })
+  const late: number[] = []
+  const onLate = ({ deadlineMs }: { readonly deadlineMs: number }): void =>
+    void late.push(deadlineMs)
+  for (let nth = 0; nth < 10; nth++) {
+    expect(lane.add({ sinceMs: 0, deadlineMs: 2_000 + nth }, 0)).toBe(true)
+  }
+  // The node has stood still for a second.
+  lane.shed(1_000, onLate)
+  expect(late).toEqual([2_000, 2_001, 2_002, 2_003, 2_004, 2_005])
+  expect(lane.next(1_001, onLate)?.deadlineMs).toBe(2_006)
+  expect(lane.add({ sinceMs: 1_001, deadlineMs: 1_500 }, 1_001)).toBe(true)
+  // Whose time is over is told so, also when others are before it.
+  expect(lane.dueMs).toBe(1_500)
+  lane.shed(1_500, onLate)
+  expect(late.at(-1)).toBe(1_500)
+  expect(lane.length).toBe(3)
+  expect(lane.next(1_990, onLate)?.deadlineMs).toBe(2_007)
+})
+
+test('LOAD-1: who asks for little is not refused for a node that stood still', async () => {
+  const { world, clockOf } = createBench()
+  const work = { ...defaultWorkLimits, startMax: 2, leastMax: 2 }
+  const admission = new Admission(clockOf('n1'), { ...defaultAdmissionLimits, work })
+  const passes: Pass[] = []
+  const told: Problem[] = []
+  for (let i = 0; i < 30; i++) {
+    void admission.pass('writes', 10_000).then((pass) => {
+      if ('code' in pass) told.push(pass)
+      else passes.push(pass)
+    })
+  }
+  await passMs(world, 5_000)
+  for (let i = 0; i < 30; i++) {
+    await passMs(world, 10)
+    passes[i]?.leave('done')
+  }
+  expect(told).toEqual([])
+  expect(passes.length).toBe(30)
 })
 
 test('LOAD-3: the limit follows how long work takes, and finds what a node can do', () => {
