@@ -9,7 +9,8 @@
  * A client that asks for few things at once cannot tell: its calls wait for so long, and then end, but only where nodes
  * refuse for load. Slow nodes that do not say so may have stood still for a moment: such calls wait as the others do.
  *
- * LOAD-9  A call that is held back begins in its order and in its time, or ends with `overloaded`.
+ * LOAD-9  A call that is held back begins in its order and in its time, or ends: with `overloaded`
+ *         only where a node has refused for load.
  */
 import { assert } from '../base/assert.ts'
 
@@ -79,6 +80,10 @@ export class CallQueue<One extends Held> {
     return this.#waiting.length - this.#head + this.#front.length
   }
 
+  isLoaded(nowMs: number): boolean {
+    return nowMs < this.#loadedUntilMs
+  }
+
   /** A node has refused one for load. It comes back by `addFirst`, unless it ends before that. */
   onRefused(nowMs: number): void {
     this.#loadedUntilMs = nowMs + this.#limits.loadMs
@@ -108,7 +113,7 @@ export class CallQueue<One extends Held> {
     this.#note(nowMs)
     this.#came += 1
     const rates = this.#rates
-    if (rates === undefined || !this.#isLoaded(nowMs)) return undefined
+    if (rates === undefined || !this.isLoaded(nowMs)) return undefined
     const heldMs = (deadlineMs - nowMs) * heldPart
     const mostMs = this.#isFaster(rates) ? Math.min(this.#limits.standingMs, heldMs) : heldMs
     const waitMs = (this.length + this.#aside) / rates.answered
@@ -136,7 +141,7 @@ export class CallQueue<One extends Held> {
   isLate(one: One, nowMs: number): boolean {
     if (nowMs >= untilOf(one)) return true
     const { fewUntilMs = Number.POSITIVE_INFINITY } = one
-    return nowMs >= fewUntilMs && this.#isLoaded(nowMs)
+    return nowMs >= fewUntilMs && this.isLoaded(nowMs)
   }
 
   addLast(one: One, nowMs: number): void {
@@ -182,7 +187,7 @@ export class CallQueue<One extends Held> {
   /** Takes out the last ones where they would wait for longer than `standingMs`. */
   shed(nowMs: number): readonly One[] {
     const rates = this.#rates
-    if (rates === undefined || !this.#isLoaded(nowMs) || !this.#isFaster(rates)) return []
+    if (rates === undefined || !this.isLoaded(nowMs) || !this.#isFaster(rates)) return []
     const room = Math.max(1, Math.ceil(rates.answered * this.#limits.standingMs))
     const excess = this.length + this.#aside - room
     if (excess <= 0) return []
@@ -194,10 +199,6 @@ export class CallQueue<One extends Held> {
     this.#front = this.#front.filter((one, at) => !isShed(one, at))
     this.#note(nowMs)
     return shed
-  }
-
-  #isLoaded(nowMs: number): boolean {
-    return nowMs < this.#loadedUntilMs
   }
 
   #isFaster({ came, answered }: Rates): boolean {

@@ -99,7 +99,8 @@ export class Caller {
         send: (one, nowMs) => this.#sendIfRoom(one, nowMs),
         inFlight: (lane) => this.#links.inFlight(lane),
         roomAtMs: (lane, nowMs) => this.#links.roomAtMs(lane, nowMs),
-        onLate: (one) => this.#finish(one, heldBack()),
+        onLate: (one, isLoaded) =>
+          this.#finish(one, isLoaded ? heldBack() : this.#noAnswer(one.tries)),
       },
       limits,
     )
@@ -375,12 +376,10 @@ export class Caller {
       if (isRefused) return this.#finish(one, this.#noAnswer(one.tries))
       return this.#waitForBudget(one, result, nowMs)
     }
-    const { retryAfterMs = 0 } = load ?? {}
-    const delayMs =
-      retryAfterMs === 0
-        ? backoffMsOf(one.tries, this.#limits, this.#ports.random)
-        : this.#jittered(retryAfterMs)
-    this.#tryAfter(one, delayMs, nowMs)
+    const { random } = this.#ports
+    const afterMs = load?.retryAfterMs ?? 0
+    const ms = afterMs > 0 ? this.#jittered(afterMs) : backoffMsOf(one.tries, this.#limits, random)
+    this.#tryAfter(one, ms, nowMs)
   }
 
   /** Refused for load: windows bound how often. */

@@ -16,8 +16,8 @@ export interface HoldingPorts {
   roomAtMs(lane: Lane, nowMs: number): number
   /** Requests that are at nodes. */
   inFlight(lane: Lane): number
-  /** It has waited for too long. */
-  onLate(one: Calling): void
+  /** It has waited for too long. `isLoaded`: a node has refused for load. */
+  onLate(one: Calling, isLoaded: boolean): void
 }
 
 export interface HoldingFigures {
@@ -124,7 +124,7 @@ export class Holding {
   #goOn(lane: Lane, nowMs: number): void {
     const queue = this.#queues[lane]
     for (;;) {
-      const one = queue.first(nowMs, this.#onLate)
+      const one = queue.first(nowMs, (late) => this.#ports.onLate(late, queue.isLoaded(nowMs)))
       if (one === undefined) return
       if (!this.#ports.send(one, nowMs)) break
       queue.take(one, nowMs)
@@ -136,11 +136,9 @@ export class Holding {
   #shed(lane: Lane, nowMs: number): void {
     for (const one of this.#queues[lane].shed(nowMs)) {
       this.#refused[lane] += 1
-      this.#ports.onLate(one)
+      this.#ports.onLate(one, true)
     }
   }
-
-  readonly #onLate = (one: Calling): void => this.#ports.onLate(one)
 
   /** Where every window rests, nothing that ends would have the next one go. */
   #watchRoom(lane: Lane, nowMs: number): void {
@@ -162,7 +160,9 @@ export class Holding {
         nextMs = Math.min(nextMs, queue.dueMs(one, nowMs))
         return false
       }
-      for (const one of queue.drop(isLate, nowMs)) this.#ports.onLate(one)
+      for (const one of queue.drop(isLate, nowMs)) {
+        this.#ports.onLate(one, queue.isLoaded(nowMs))
+      }
     }
     return nextMs
   }

@@ -120,7 +120,8 @@ export class Admission {
     // It may have waited in its socket for as long as the turn before took.
     const deadlineMs = sinceMs + timeoutMs - this.#lateMs
     const hasWaitedLong = !lane.isCalm && nowMs - sinceMs > this.#limits.intervalMs
-    if (nowMs >= deadlineMs || hasWaitedLong) return this.#refuse(entrant)
+    if (hasWaitedLong) return this.#refuse(entrant)
+    if (nowMs >= deadlineMs) return this.#onLate({ entrant }, lane.isCalm)
     if (lane.length === 0 && this.#hasRoom(name) && this.#mayBegin(nowMs)) {
       this.#begin(entrant, Math.max(1, Math.floor(deadlineMs - nowMs)))
       return
@@ -263,7 +264,11 @@ export class Admission {
     }
   }
 
-  readonly #onLate = ({ entrant }: Queued): void => this.#refuse(entrant)
+  /** A node that stood still, or has no majority, has not too much to do. */
+  readonly #onLate = ({ entrant }: Pick<Queued, 'entrant'>, isCalm: boolean): void => {
+    if (isCalm) entrant.refuse(tooLate)
+    else this.#refuse(entrant)
+  }
 
   #shed(nowMs: number): void {
     for (const lane of Object.values(this.#lanes)) {
@@ -295,5 +300,7 @@ export class Admission {
 }
 
 const tooMuch = 'too much is at work at this node; try again later'
+
+const tooLate = problem('unavailable', 'its time was over before its turn came; try again')
 
 const freePass: Pass = { leave: () => undefined }

@@ -30,6 +30,9 @@ export interface Waiting {
   readonly deadlineMs: number
 }
 
+/** `isCalm`: its time is over, and few waited: that is not for load. */
+export type OnLate<One> = (one: One, isCalm: boolean) => void
+
 /** Places in front that are empty are given back when there are so many. */
 const compactAt = 1_024
 
@@ -98,7 +101,7 @@ export class Lane<One extends Waiting> {
   }
 
   /** The next to begin; those before it that have waited for too long are told so. */
-  next(nowMs: number, onLate: (one: One) => void): One | undefined {
+  next(nowMs: number, onLate: OnLate<One>): One | undefined {
     this.shed(nowMs, onLate)
     const { isCalm } = this
     const one = this.#take()
@@ -111,22 +114,23 @@ export class Lane<One extends Waiting> {
   }
 
   /** Tells those that have waited for too long, and takes them out. */
-  shed(nowMs: number, onLate: (one: One) => void): void {
+  shed(nowMs: number, onLate: OnLate<One>): void {
     this.#note(nowMs)
     while (this.#isLate(nowMs)) {
+      const { isCalm } = this
       const one = this.#take()
-      if (one !== undefined) onLate(one)
+      if (one !== undefined) onLate(one, isCalm)
       this.#note(nowMs)
     }
     if (nowMs >= this.dueMs) this.#shedFew(nowMs, onLate)
   }
 
   /** Of few, whose times are their own. */
-  #shedFew(nowMs: number, onLate: (one: One) => void): void {
+  #shedFew(nowMs: number, onLate: OnLate<One>): void {
     const waiting = this.#waiting.slice(this.#head)
     this.#waiting = waiting.filter(({ deadlineMs }) => nowMs < deadlineMs)
     this.#head = 0
-    for (const one of waiting) if (nowMs >= one.deadlineMs) onLate(one)
+    for (const one of waiting) if (nowMs >= one.deadlineMs) onLate(one, true)
     this.#note(nowMs)
   }
 

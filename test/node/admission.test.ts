@@ -104,6 +104,19 @@ test('LOAD-1: who asks for little is not refused for a node that stood still', a
   expect(passes.length).toBe(30)
 })
 
+test('LOAD-5: what comes too late at a node that has nothing to do is not refused for load', () => {
+  const { clockOf } = createBench()
+  const clock = clockOf('n1')
+  const admission = new Admission(clock)
+  const told: Problem[] = []
+  const begin = (): boolean => expect.unreachable()
+  const entrant = { lane: 'writes', timeoutMs: 1_000, begin } as const
+  const sinceMs = clock.monotonicMs() - 2_000
+  admission.enter({ ...entrant, sinceMs, refuse: (why) => told.push(why) })
+  expect(told.map(({ code }) => code)).toEqual(['unavailable'])
+  expect(admission.figures.refused.writes).toBe(0)
+})
+
 test('LOAD-3: the limit follows how long work takes, and finds what a node can do', () => {
   const limit = new WorkLimit(defaultWorkLimits)
   // A node that ends one in 2 ms, whatever is at work: 500 a second.
