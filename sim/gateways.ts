@@ -7,7 +7,8 @@
  */
 import { defaultClientLimits } from '../src/client/client-limits.ts'
 import { Relay } from '../src/client/relay.ts'
-import { createGateway } from '../src/gateway/http.ts'
+import { gatewayFetch } from '../src/gateway/http.ts'
+import { Admission } from '../src/node/admission.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import { Slices } from '../src/ports/slices.ts'
 import type { Transport } from '../src/ports/transport.ts'
@@ -160,13 +161,14 @@ export class Gateways {
     const clock = createClock(process, skew, random.fork('clock'))
     const ports = { transport: nodeNetwork.attach(process, nodes), clock }
     const relay = new Relay({ ...ports, random: random.fork('relay') }, this.#limits(options))
-    const app = createGateway({
+    const fetch = gatewayFetch({
       cells: relay,
       slices: new Slices(clock),
+      admission: new Admission(clock),
       timeoutMs: this.#parts.timeoutMs,
       onBug: (error) => this.#parts.onFailed(error),
     })
-    const serve: HttpHandler = (request) => app.fetch(request)
+    const serve: HttpHandler = (request) => Promise.resolve(fetch(request))
     const living = { name, life, process, random, relay, serve }
     this.#living.set(name, living)
     this.#listen(living, httpNetwork.attach(process, [], name))

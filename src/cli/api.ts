@@ -1,5 +1,5 @@
 /** The HTTP interface that a daemon serves: put together here, above both node and gateway. */
-import { createGateway } from '../gateway/http.ts'
+import { gatewayFetch } from '../gateway/http.ts'
 import { BodyRoom } from '../gateway/request-body.ts'
 import { version } from './version.ts'
 import type { Node } from '../node/compose.ts'
@@ -8,6 +8,5 @@ import type { Fetch } from '../node/http-server.ts'
 export function apiOf(node: Node, onBug: (error: Error) => void, requestBytesMax: number): Fetch {
   const bodies = new BodyRoom(requestBytesMax)
   const { cells, admission, slices } = node
-  const gateway = createGateway({ cells, admission, slices, onBug, version, bodies })
-  return (request) => gateway.fetch(request)
+  return gatewayFetch({ cells, admission, slices, onBug, version, bodies })
 }

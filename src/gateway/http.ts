@@ -7,11 +7,13 @@
 import { Hono, type Context } from 'hono'
 import { StoreError } from '../base/errors.ts'
 import type { CellService } from '../cells/operation.ts'
+import type { Fetch } from '../node/http-server.ts'
 import type { Admission, LaneName } from '../node/admission.ts'
 import { endOfProblem } from '../node/overloaded.ts'
 import type { WorkEnd } from '../node/work-limit.ts'
 import { errorOf, problem, problemOf } from '../base/problem.ts'
 import type { Slices } from '../ports/slices.ts'
+import { laneOfHttp, refusedEarly } from './early-refusal.ts'
 import { openApiDocument } from './openapi.ts'
 import { Query } from './parameters.ts'
 import { HttpProblem, problemResponse } from './problems.ts'
@@ -43,10 +45,13 @@ const bodiesBytesMaxDefault: number = 256 * 1024 * 1024
 
 const retryAfterMsDefault = 1_000
 
-/** Those that write, of one cell or many. */
-const writingRoutes: ReadonlySet<string> = new Set(['putCell', 'batchPutCells', 'purgeShard'])
-
 const openApiPath = '/openapi.json'
+
+/** What there is no room for is refused before it is routed. */
+export function gatewayFetch(options: GatewayOptions): Fetch {
+  const app = createGateway(options)
+  return (request) => refusedEarly(options.admission, request) ?? app.fetch(request)
+}
 
 export function createGateway(options: GatewayOptions): Hono {
   const { cells, timeoutMs = timeoutMsDefault, requestsMax = requestsMaxDefault } = options
@@ -71,7 +76,7 @@ export function createGateway(options: GatewayOptions): Hono {
       const known = Object.keys(route.query)
       const others = route.others === undefined ? [] : new URL(url).searchParams.keys()
       const query = new Query(url, [...known, ...others])
-      return admitted(options, laneOf(route), timeoutMs, async (leftMs) => {
+      return admitted(options, laneOfHttp(route.method, route.path), timeoutMs, async (leftMs) => {
         const room = bodies.open()
         const line = options.slices.open()
         const pace = line.task()
@@ -135,11 +140,6 @@ async function admitted(
   } finally {
     pass.leave(end)
   }
-}
-
-/** By what it does, not by its method: batches of reads are posted, too. */
-function laneOf({ operationId }: Route): LaneName {
-  return writingRoutes.has(operationId) ? 'writes' : 'reads'
 }
 
 function fullPath(path: string): string {

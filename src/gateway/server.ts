@@ -34,7 +34,7 @@ import {
   type GatewayReport,
   type GatewayState,
 } from './gateway-status.ts'
-import { createGateway } from './http.ts'
+import { gatewayFetch } from './http.ts'
 import { OneCluster } from './one-cluster.ts'
 import { Relay } from '../client/relay.ts'
 import { BodyRoom } from './request-body.ts'
@@ -93,7 +93,7 @@ export class GatewayServer {
     this.#links = new OneCluster(this.#dialer(), config.cluster)
     const ports = { transport: this.#links, clock: systemClock, random: systemRandom }
     this.#relay = new Relay(ports, clientLimitsOf(config))
-    const api = createGateway({
+    this.#api = gatewayFetch({
       cells: this.#relay,
       version,
       admission: this.#admission,
@@ -103,7 +103,6 @@ export class GatewayServer {
       requestsMax: config.requestsMax,
       onBug: (error) => this.#noteBug(error, 'a bug in the HTTP interface'),
     })
-    this.#api = (request) => api.fetch(request)
   }
 
   get url(): string {
