@@ -19,11 +19,11 @@ import type { SwarmOptions } from './swarm.ts'
 const second = 1_000_000
 const phaseMicros = 120 * second
 const timeoutMs = 10_000
-/** Turns cost so many times the usual, so that overload is no more than a few thousand puts. */
-const costFactor = 50
+/** Turns cost so many times the usual, so that overload is no more than two thousand puts. */
+const costFactor = 100
 const loops = 32
 const warmUpSeconds = 1
-const bestSeconds = 1.5
+const bestSeconds = 2
 const loadSeconds = 4
 /** What is answered at the beginning of a load came before it, or is late by what one put takes. */
 const fillSeconds = 1
@@ -31,6 +31,8 @@ const fillSeconds = 1
 const goodputMin = 0.8
 const recoverySeconds = 2
 const tickMicros = 20_000
+/** Of requests that wait at a node, and in a group. */
+const queueMin = 64
 /** A cluster that does less has other troubles: its limits are drawn, too. */
 const bestMin = 20
 
@@ -50,16 +52,20 @@ interface Told {
   readonly after: Ends
 }
 
-/** Nothing is offered where turns take no time: such nodes can do anything. */
+/**
+ * Nothing is offered where turns take no time: such nodes can do anything; nor where so few may wait that a
+ * burst of one client is an overload.
+ */
 export async function offerLoad(
   cluster: SimCluster,
-  { workload, times }: SwarmOptions,
+  { workload, times, limits }: SwarmOptions,
   isBroken: () => boolean,
 ): Promise<void> {
   const { openLoad } = workload
   const { world, hosts, inService, referee } = cluster
   const usual = times?.costFactor ?? 0
   if (openLoad === undefined || usual === 0 || inService.length < hosts.length) return
+  if (Math.min(limits.groupQueueMax, limits.nodeQueueMax) < queueMin) return
   for (const host of hosts) host.slowBy(costFactor / usual)
   const phase = new LoadPhase(cluster, openLoad)
   phase.start()
@@ -114,7 +120,7 @@ class LoadPhase {
     const best = await this.#closed()
     if (best < bestMin) return
     this.#cluster.coverage.count('load: judged')
-    // Limits are drawn: some nodes refuse a part of what they could easily do.
+    // Some nodes cannot do a part of what they could easily do: their disks are full, say.
     const before = noEnds()
     await this.#open(0.4 * best, 1, before)
     await this.#rest()
@@ -139,6 +145,7 @@ class LoadPhase {
     const { referee } = this.#cluster
     const check = (holds: boolean, sentence: string): unknown =>
       referee.check(holds, 'LOAD-10', sentence, () => ({ best, goodput, ...ends }))
+    check(before.refused === 0, 'A load that the nodes could easily do was refused.')
     check(goodput >= goodputMin * best, 'Under load the nodes did too little of what they can.')
     check(under.refused > 0, 'Nobody was refused, though much more was asked than can be done.')
     check(under.longestMs <= timeoutMs + 500, 'A call lasted for longer than its time.')

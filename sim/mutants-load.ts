@@ -24,4 +24,36 @@ export const loadMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'O3',
+    title: 'admission: everything begins as it comes, and nothing is refused',
+    edits: [
+      {
+        file: 'src/node/admission.ts',
+        find: '    if (lane.length === 0 && this.#hasRoom(name) && this.#mayBegin(nowMs)) {\n',
+        replace: '    if (lane.length === 0) {\n',
+      },
+      {
+        file: 'src/node/work-limit.ts',
+        find: "    assert(this.hasRoom, 'LOAD-3: work begins above the limit')\n",
+        replace: '',
+      },
+      {
+        file: 'src/node/admission.ts',
+        find: "    assert(this.#begunInTurn < this.#limits.turnBeginsMax, 'LOAD-4: a turn begins too much')\n",
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'O4',
+    title: 'call queue: few calls that wait end after a second, whether or not a node has refused',
+    edits: [
+      {
+        file: 'src/client/call-queue.ts',
+        find: '    return nowMs >= fewUntilMs && this.isLoaded(nowMs)\n',
+        replace: '    return nowMs >= fewUntilMs\n',
+      },
+    ],
+  },
 ]

@@ -5,6 +5,7 @@
 import { open, type FileHandle } from 'node:fs/promises'
 import { historyText } from '../history/lines.ts'
 import { drawProcessPlan } from '../processes/plan.ts'
+import { runOpenLoad, type OpenLoadResult } from '../processes/open-load.ts'
 import { runOnProcesses, type ProcessProgress, type ProcessRunResult } from '../processes/run.ts'
 import { exitCodes } from '../result.ts'
 import { Ending } from './ending.ts'
@@ -17,6 +18,7 @@ interface ProcessFlags {
   readonly seconds: number
   readonly mutant?: string
   readonly history?: string
+  readonly load?: number
   readonly json: boolean
 }
 
@@ -33,6 +35,11 @@ export const addProcesses: AddCommand = (program, finish) => {
     .option('--seconds <n>', 'how long they strike', parseCount, 60)
     .option('--mutant <id>', 'run nodes in which this known bug is planted')
     .option('--history <file>', 'write what clients were told as JSON lines')
+    .option(
+      '--load <rate>',
+      'no faults: so many puts a second, whatever becomes of them',
+      parseCount,
+    )
     .option('--json', 'print the result as JSON', false)
     .action(async (flags: ProcessFlags) => {
       finish(await run(flags))
@@ -42,11 +49,19 @@ export const addProcesses: AddCommand = (program, finish) => {
 async function run(flags: ProcessFlags): Promise<number> {
   const { seconds, mutant } = flags
   if (seconds < 1 || seconds > secondsMax) return refuse(`--seconds must be 1 to ${secondsMax}`)
+  if (flags.load === 0) return refuse('--load must be at least 1')
+  if (flags.load !== undefined && flags.history !== undefined) {
+    return refuse('--load records no history')
+  }
   const file = flags.history === undefined ? undefined : await openToWrite(flags.history)
   if (typeof file === 'string') return refuse(file)
   const ending = new Ending()
   try {
-    return await withProgram(mutant, (program) => runProgram(program, flags, file, ending))
+    return await withProgram(mutant, (program) =>
+      flags.load === undefined
+        ? runProgram(program, flags, file, ending)
+        : runLoad(program, flags, flags.load, ending),
+    )
   } catch (error) {
     if (ending.by === undefined) throw error
     say(`ended by ${ending.by}; nothing was judged`)
@@ -97,6 +112,26 @@ async function runProgram(
   print(json ? JSON.stringify({ ...figures, plan }) : describe(result))
   if (told.length === 0) return refuse('nothing was asked: give it more seconds')
   return exitCodes[result.outcome]
+}
+
+async function runLoad(
+  program: string,
+  { seed, seconds, json }: ProcessFlags,
+  rate: number,
+  { signal }: Ending,
+): Promise<number> {
+  const result = await runOpenLoad({ seed, rate, seconds, program, signal, onPhase: say })
+  print(json ? JSON.stringify(result) : describeLoad(result))
+  return exitCodes[result.outcome]
+}
+
+function describeLoad(result: OpenLoadResult): string {
+  const { seed, rate, seconds, outcome, asked, acknowledged, refused, late } = result
+  return [
+    ...result.violations,
+    `errors: ${counted(result.codes)}`,
+    `seed ${seed}: ${outcome} in ${seconds} s at ${rate} puts a second, ${asked} asked, ${acknowledged} acknowledged, ${refused} refused, ${late} late`,
+  ].join('\n')
 }
 
 function describeProgress({ seconds, calls, faults }: ProcessProgress, of: number): string {

@@ -12,6 +12,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Fault } from '../../sim/fault.ts'
 import { drawProcessPlan, nameOf } from '../../sim/processes/plan.ts'
+import { runOpenLoad } from '../../sim/processes/open-load.ts'
 import { runOnProcesses } from '../../sim/processes/run.ts'
 import { WayProxy } from '../../sim/processes/way-proxy.ts'
 import { programPath } from '../cluster/harness.ts'
@@ -194,3 +195,13 @@ test('NET-8: a way that is cut holds what is sent, in that direction alone, and 
     server.close()
   }
 })
+
+test('LOAD-10: puts that come at a fixed rate are counted and judged on real nodes', async () => {
+  const result = await runOpenLoad({ seed: 1, rate: 400, seconds: 1, program: programPath })
+  expect(result.violations).toEqual([])
+  expect(result.outcome).toBe('clean')
+  expect(result.asked).toBeGreaterThan(300)
+  expect(result.acknowledged).toBeGreaterThan(0)
+  expect(result.acknowledged + result.refused).toBeGreaterThan(0.9 * result.asked)
+  expect(result.afterwards.acknowledged).toBe(result.afterwards.asked)
+}, 60_000)
