@@ -55,7 +55,7 @@ const lateMs = 1_000
 const tickMs = 5
 const restMs = 2_000
 const afterRate = 20
-const afterSeconds = 2
+const afterSeconds = 1
 /** Of what was asked, so much may have ended unknown. */
 const unknownMax = 0.1
 /** One of so many that were acknowledged is read. */
