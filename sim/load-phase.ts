@@ -4,7 +4,7 @@
  *
  * LOAD-10  Under several times what it can do a cluster does four fifths of its best and more; calls end in their
  *          time, most of them known; two seconds after the load as much is done as before it, nearly; and
- *          what was acknowledged is there.
+ *          what was acknowledged is there. Without such a load nobody is refused for one.
  */
 import type { StoreError } from '../src/base/errors.ts'
 import { errorOf, outcomeOf } from '../src/base/problem.ts'
@@ -25,6 +25,9 @@ const loops = 32
 const warmUpSeconds = 1
 const bestSeconds = 2
 const loadSeconds = 4
+const stillSeconds = 5
+/** Of each client. */
+const fewPerSecond = 1.5
 /** What is answered at the beginning of a load came before it, or is late by what one put takes. */
 const fillSeconds = 1
 /** Of the best. */
@@ -45,9 +48,10 @@ interface Ends {
   longestMs: number
 }
 
-/** Before the load, under it, and two seconds after it. */
+/** Before the load, of few calls at nodes that stood still, under the load, and two seconds after it. */
 interface Told {
   readonly before: Ends
+  readonly still: Ends
   readonly under: Ends
   readonly after: Ends
 }
@@ -124,6 +128,7 @@ class LoadPhase {
     const before = noEnds()
     await this.#open(0.4 * best, 1, before)
     await this.#rest()
+    const still = await this.#standStill(best)
     const under = noEnds()
     const okAtFirst = await this.#open(times * best, fillSeconds, under)
     const okInTime = await this.#open(times * best, loadSeconds - fillSeconds, under)
@@ -132,8 +137,19 @@ class LoadPhase {
     const after = noEnds()
     await this.#open(0.4 * best, 1, after)
     await this.#rest()
-    this.#judge(best, goodput, { before, under, after })
+    this.#judge(best, goodput, { before, still, under, after })
     await this.#readBack()
+  }
+
+  /** Nodes that stand still for a while have not too much to do: who asks for little is not told so. */
+  async #standStill(best: number): Promise<Ends> {
+    const { hosts } = this.#cluster
+    const still = noEnds()
+    for (const host of hosts) host.pause(stillSeconds * second)
+    const perSecond = Math.min(0.4 * best, fewPerSecond * this.#clients.length)
+    await this.#open(perSecond, stillSeconds, still)
+    await this.#rest()
+    return still
   }
 
   async #rest(): Promise<void> {
@@ -141,11 +157,12 @@ class LoadPhase {
   }
 
   #judge(best: number, goodput: number, ends: Told): void {
-    const { before, under, after } = ends
+    const { before, still, under, after } = ends
     const { referee } = this.#cluster
     const check = (holds: boolean, sentence: string): unknown =>
       referee.check(holds, 'LOAD-10', sentence, () => ({ best, goodput, ...ends }))
     check(before.refused === 0, 'A load that the nodes could easily do was refused.')
+    check(still.refused === 0, 'Few calls at nodes that stood still were refused for load.')
     check(goodput >= goodputMin * best, 'Under load the nodes did too little of what they can.')
     check(under.refused > 0, 'Nobody was refused, though much more was asked than can be done.')
     check(under.longestMs <= timeoutMs + 500, 'A call lasted for longer than its time.')

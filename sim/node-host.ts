@@ -236,6 +236,11 @@ export class NodeHost<P extends Program> {
     this.#process?.slowBy(factor)
   }
 
+  /** What it does in this turn is the world's own. */
+  overlookTurn(): void {
+    this.#process?.overlookTurn()
+  }
+
   stall(lengthMicros: number, onStruck: () => void): void {
     this.#process?.stall(lengthMicros, onStruck)
   }

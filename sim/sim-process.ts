@@ -50,6 +50,8 @@ export class SimProcess {
   onWait: () => void = () => undefined
   readonly #world: World
   readonly #meter: CostMeter | undefined
+  /** The turn that nobody judges: the number of its event. */
+  #overlooked = -1
   /** By how much its work takes longer. */
   #slowness = 1
   #isAlive = true
@@ -166,6 +168,11 @@ export class SimProcess {
     this.#busyNanos += this.#slowness * this.#meter.note(work, count, bytes)
   }
 
+  /** The world itself has it do something in this turn, as much as it likes. */
+  overlookTurn(): void {
+    this.#overlooked = this.#world.eventCount
+  }
+
   /** From now on its work takes so many times as long. */
   slowBy(factor: number): void {
     this.#slowness = factor
@@ -184,7 +191,7 @@ export class SimProcess {
       const nanos = (this.#busyNanos - this.#nanosBefore) / this.#slowness
       const micros = Math.floor(nanos / 1_000)
       const work = this.#meter?.take() ?? {}
-      if (this.#isAlive) this.onTurn({ label, micros, work })
+      if (this.#isAlive && this.#overlooked !== eventCount) this.onTurn({ label, micros, work })
     })
   }
 
