@@ -26,8 +26,9 @@ const warmUpSeconds = 1
 const bestSeconds = 2
 const loadSeconds = 4
 const stillSeconds = 5
-/** Of each client. */
+/** Of each client, and of all. */
 const fewPerSecond = 1.5
+const fewPerSecondMax = 5
 /** What is answered at the beginning of a load came before it, or is late by what one put takes. */
 const fillSeconds = 1
 /** Of the best. */
@@ -146,7 +147,8 @@ class LoadPhase {
     const { hosts } = this.#cluster
     const still = noEnds()
     for (const host of hosts) host.pause(stillSeconds * second)
-    const perSecond = Math.min(0.4 * best, fewPerSecond * this.#clients.length)
+    const few = Math.min(fewPerSecondMax, fewPerSecond * this.#clients.length)
+    const perSecond = Math.min(0.4 * best, few)
     await this.#open(perSecond, stillSeconds, still)
     await this.#rest()
     return still

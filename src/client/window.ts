@@ -78,22 +78,22 @@ export class Window {
   /** The node has refused one for want of room, which it was sent at `sentAtMs`. */
   onRefused(nowMs: number, sentAtMs: number, retryAfterMs: number): void {
     this.#untilMs = Math.max(this.#untilMs, nowMs + retryAfterMs)
-    this.#halve(nowMs, sentAtMs, 1)
+    if (this.#halve(nowMs, sentAtMs, 1)) this.#doublesBelow = this.#size
   }
 
-  /** The node has not answered one in its time, on a link that is up. */
+  /** The node has not answered one in its time, on a link that is up. How much it can do is as unknown as before. */
   onLost(nowMs: number, sentAtMs: number): void {
     if (this.#size > this.#limits.fewMax) this.#halve(nowMs, sentAtMs, this.#limits.fewMax)
   }
 
-  #halve(nowMs: number, sentAtMs: number, least: number): void {
+  #halve(nowMs: number, sentAtMs: number, least: number): boolean {
     // What was sent before the last time it was halved tells of the window before.
-    if (sentAtMs < this.#halvedAtMs) return
+    if (sentAtMs < this.#halvedAtMs) return false
     this.#halvedAtMs = nowMs
     // This one itself is at the node no more.
     this.#size = Math.max(least, Math.min(this.#size, this.#inFlight + 1) / 2)
-    this.#doublesBelow = this.#size
     assert(this.size >= 1, 'LOAD-8: a window is closed for good')
+    return true
   }
 
   /** The link is new: nothing is known. What is under way is ended by whoever began it. */
