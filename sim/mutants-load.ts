@@ -45,26 +45,4 @@ export const loadMutants: readonly Mutant[] = [
       },
     ],
   },
-  {
-    id: 'O4',
-    title:
-      'client: silence closes a window, and few calls end after a second whether or not a node has refused',
-    edits: [
-      {
-        file: 'src/client/window.ts',
-        find: '    if (this.#size > this.#limits.fewMax) this.#halve(nowMs, sentAtMs, this.#limits.fewMax)\n',
-        replace: '    this.#halve(nowMs, sentAtMs, 1)\n',
-      },
-      {
-        file: 'src/client/holding.ts',
-        find: '        this.#ports.onLate(one, queue.isLoaded(nowMs))\n',
-        replace: '        this.#ports.onLate(one, true)\n',
-      },
-      {
-        file: 'src/client/call-queue.ts',
-        find: '    return nowMs >= fewUntilMs && this.isLoaded(nowMs)\n',
-        replace: '    return nowMs >= fewUntilMs\n',
-      },
-    ],
-  },
 ]
