@@ -248,9 +248,10 @@ program
   .command('returns')
   .description('commits while one of three nodes goes and comes back, and how fast it catches up')
   .option('--clients <n>', 'requests under way at once', clientCount, 24)
-  .option('--minutes <n>', 'how long the load goes on', seconds, 10)
+  .option('--minutes <n>', 'how long the load goes on; 0: only the return at rest', warmUp, 10)
   .option('--every <n>', 'seconds from one kill to the next', seconds, 60)
   .option('--away <n>', 'seconds that the node is away', seconds, 30)
+  .option('--entries <n>', 'what it lacks when it returns at rest in the end', positive, 100_000)
   .option('--page <file>', 'write an HTML page with charts')
   .option('--json', 'print the report as JSON')
   .action(async ({ json, page, ...options }: ReturnsOptions & JsonFlag & { page?: string }) => {

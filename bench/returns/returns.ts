@@ -8,9 +8,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { present } from '../../src/base/assert.ts'
+import type { Client } from '../../src/client/client.ts'
 import { BenchError, machine, openClient, type Machine } from '../common.ts'
 import { resultOf } from '../load.ts'
 import {
+  cpuSeconds,
   pause,
   placeNodes,
   startNode,
@@ -27,6 +29,8 @@ export interface ReturnsOptions {
   readonly every: number
   /** From the kill to the start. */
   readonly away: number
+  /** Committed while it is away for the last time, before the cluster is left idle. */
+  readonly entries: number
 }
 
 /** What was answered in one second of the run. */
@@ -59,8 +63,17 @@ export interface ReturnsReport {
   /** The longest time in which no write was acknowledged. */
   readonly worstGapMs: number
   readonly failures: Readonly<Record<string, number>>
-  /** The last return, without a load: entries that were applied from the start on, until nothing was lacking. */
-  readonly idle: { readonly entries: number; readonly seconds: number; readonly perSecond: number }
+  /** The last return, without a load: entries that were applied once it was ready, until nothing was lacking. */
+  readonly idle: IdleReturn
+}
+
+export interface IdleReturn {
+  readonly entries: number
+  readonly seconds: number
+  readonly perSecond: number
+  /** Processor time for each entry: of the node that returns, and of the others together. */
+  readonly ownMicros: number
+  readonly othersMicros: number
 }
 
 interface Answer {
@@ -72,6 +85,9 @@ const rowsPerClient = 20
 const catchUpWaitMs = 300_000
 const pollMs = 50
 const digestWaitMs = 3_000
+/** Puts of one call, and calls under way, where all that matters is that something was written. */
+const filledPuts = 500
+const filledCalls = 4
 
 export type ReturnsWatcher = (text: string) => void
 
@@ -116,6 +132,12 @@ class Cluster {
     if (node !== undefined) await stopProcess(node.child, 'SIGKILL')
   }
 
+  /** Processor time that each node has taken, in their order. */
+  cpuSeconds(): Promise<number[]> {
+    const pids = this.places.map(({ id }) => this.#nodes.get(id)?.child.pid ?? 0)
+    return Promise.all(pids.map(cpuSeconds))
+  }
+
   async stop(): Promise<void> {
     await Promise.all([...this.#nodes.values()].map(({ child }) => stopProcess(child)))
   }
@@ -158,9 +180,9 @@ class Returns {
     try {
       await this.#storms()
       const last = present(this.#cluster.places.at(-1), 'bench: there are nodes')
-      await this.#cluster.kill(last)
-      await pause(this.#options.away * 1_000)
       const underLoad = await this.#endLoad(loops)
+      await this.#cluster.kill(last)
+      await this.#fill(client)
       const idle = await this.#returnIdle(last)
       return { ...underLoad, idle }
     } finally {
@@ -193,6 +215,7 @@ class Returns {
   async #storms(): Promise<void> {
     const { minutes, every, away } = this.#options
     const place = present(this.#cluster.places.at(-1), 'bench: there are nodes')
+    if (minutes === 0) return
     // The first part is a whole cluster: what the others are held to.
     await pause(Math.min(every - away, 20) * 1_000)
     while (this.#second + every <= minutes * 60) {
@@ -265,19 +288,45 @@ class Returns {
     })
   }
 
-  async #returnIdle(place: NodePlace): Promise<ReturnsReport['idle']> {
+  /** Writes to rows all over the shards, until so many entries are committed. */
+  async #fill(client: Client): Promise<void> {
+    const cells = client.cells('bench')
+    const other = present(this.#cluster.places[0], 'bench: there are nodes')
+    const wanted = (await appliedAt(other)) + this.#options.entries
+    const putSome = async (): Promise<void> => {
+      while ((await appliedAt(other)) < wanted && !this.#signal.aborted) {
+        const body = { city: 'Berlin', km: Math.random(), pad: 'abcdefgh'.repeat(10) }
+        const some = Array.from({ length: filledPuts }, () => {
+          return { rowKey: randomUUID(), column: 'BASE', refKey: 0, body }
+        })
+        await cells.batchPut(some)
+      }
+    }
+    await Promise.all(Array.from({ length: filledCalls }, putSome))
+  }
+
+  async #returnIdle(place: NodePlace): Promise<IdleReturn> {
     const node = this.#cluster.start(place)
     await waitReady(node, { signal: this.#signal, pollMs: 10 })
     const readyMs = performance.now()
+    const before = await appliedAt(place)
+    const cpuBefore = await this.#cluster.cpuSeconds()
     const endMs = await untilCaughtUp(place, readyMs + catchUpWaitMs, this.#signal)
     if (endMs === undefined) throw new BenchError('the node did not catch up with an idle cluster')
     const seconds = (endMs - readyMs) / 1_000
-    const page = await (await fetch(`${place.url}/metrics`)).text()
-    const entries = Number(
-      /trilithon_events_total\{event="apply"[^}]*\} (\d+)/.exec(page)?.[1] ?? 0,
-    )
-    return { entries, seconds, perSecond: entries / seconds }
+    const entries = (await appliedAt(place)) - before
+    const cpu = await this.#cluster.cpuSeconds()
+    const micros = cpu.map((used, at) => ((used - (cpuBefore[at] ?? 0)) * 1_000_000) / entries)
+    const ownMicros = micros.at(-1) ?? 0
+    const othersMicros = micros.slice(0, -1).reduce((sum, one) => sum + one, 0)
+    return { entries, seconds, perSecond: entries / seconds, ownMicros, othersMicros }
   }
+}
+
+/** Entries that the node has applied since its start. */
+async function appliedAt({ url }: NodePlace): Promise<number> {
+  const page = await (await fetch(`${url}/metrics`)).text()
+  return Number(/trilithon_events_total\{event="apply"[^}]*\} (\d+)/.exec(page)?.[1] ?? 0)
 }
 
 type Phase = keyof ReturnsReport['p99Ms']
@@ -333,7 +382,7 @@ export function describeReturns({
     `p99: whole ${p99Ms.whole.toFixed(1)} ms, one away ${p99Ms.away.toFixed(1)} ms, catching up ${p99Ms.catchingUp.toFixed(1)} ms`,
     `longest time without a commit: ${Math.round(worstGapMs)} ms; failures: ${failed.join(', ') || 'none'}`,
     `caught up after: ${times.join(', ')}`,
-    `idle: ${idle.entries} entries in ${idle.seconds.toFixed(1)} s, ${Math.round(idle.perSecond)}/s`,
+    `idle: ${idle.entries} entries in ${idle.seconds.toFixed(1)} s, ${Math.round(idle.perSecond)}/s; of the processor ${Math.round(idle.ownMicros)} µs each, of the others ${Math.round(idle.othersMicros)} µs`,
     '',
   ].join('\n')
 }

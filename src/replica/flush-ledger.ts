@@ -15,6 +15,7 @@ interface FlushGroups {
   readonly values: Position[]
   /** Once it is written. */
   mark: FlushMark | undefined
+  bytes: number
 }
 
 /** A group, and its highest position that somebody might lack. */
@@ -39,6 +40,8 @@ const heldWeightMax = 100_000
 const flushWeight = 4
 /** Above the bound so much may gather: letting go of the oldest moves all that stay. */
 const gatheredWeight = 10_000
+/** Bytes of the flushes of one answer, about: what a peer asks for next is all in them. */
+export const digestBytesMax: number = 16 * 1024 * 1024
 /** Flushes read again for one answer. */
 const readFlushesMax = 64
 /** So much of what is held is looked at in one piece of work. */
@@ -68,7 +71,7 @@ export class FlushLedger {
   /** Opens flush `number`, the next one. */
   open(number: number): void {
     assert(number === this.#firstHeld + this.#flushes.length, 'replica: flush numbers are dense')
-    this.#flushes.push({ groups: [], positions: [], values: [], mark: undefined })
+    this.#flushes.push({ groups: [], positions: [], values: [], mark: undefined, bytes: 0 })
     this.#heldWeight += flushWeight
   }
 
@@ -93,9 +96,11 @@ export class FlushLedger {
     return present(flush, 'replica: the flush is in the ledger')
   }
 
-  /** The flush is as it will be on the disk. */
-  close(mark: FlushMark): void {
-    this.#held(mark.number).mark = mark
+  /** The flush is as it will be on the disk, of so many bytes. */
+  close(mark: FlushMark, bytes = 0): void {
+    const flush = this.#held(mark.number)
+    flush.mark = mark
+    flush.bytes = bytes
   }
 
   /**
@@ -145,7 +150,7 @@ export class FlushLedger {
 
   /**
    * Groups written in the flushes after `after`, whole flushes as long as there are at most `limit`
-   * groups. The first flush is always given, or nobody could get past it; a flush is bounded too.
+   * groups, and `digestBytesMax` in them. The first flush is always given, or nobody could get past it; a flush is bounded too.
    * `read` gives those of a flush that is not held; one that cannot be read is passed, and told of.
    * Yields after each flush that was read, or after some that are held: others may go on meanwhile.
    */
@@ -160,7 +165,8 @@ export class FlushLedger {
     let left = readFlushesMax
     let isWhole = true
     let weight = 0
-    while (through < durableFlush) {
+    let bytes = 0
+    while (through < durableFlush && bytes < digestBytesMax) {
       const number = through + 1
       const isHeld = number >= this.#firstHeld
       if (!isHeld && left-- === 0) break
@@ -169,6 +175,7 @@ export class FlushLedger {
       isWhole &&= written !== nothingRead
       addTo(found, written)
       through = number
+      if (isHeld) bytes += this.#held(number).bytes
       weight += isHeld ? flushWeight + written.groups.length : pieceWeight
       if (weight < pieceWeight) continue
       weight = 0

@@ -8,11 +8,15 @@ import {
   readPayload,
   type RecordHeader,
 } from './flush.ts'
+import { digestBytesMax } from './flush-ledger.ts'
 import { getChecked } from './read-store.ts'
 import type { Place } from './settled.ts'
 
-/** Bytes of flushes kept; the newest one stays even if it is larger. */
-const keptBytesMax = 8 * 1024 * 1024
+/**
+ * Bytes of flushes kept; the newest one stays even if it is larger. Twice what one digest covers: who
+ * was away goes after group by group, and each has its entries in nearly all of those flushes.
+ */
+const keptBytesMax = 2 * digestBytesMax
 
 export class FlushReader {
   readonly #store: OrderedStore
@@ -26,10 +30,14 @@ export class FlushReader {
 
   /** A copy of the value at `place`, or undefined when the disk no longer holds what was written. */
   read(place: Place): Uint8Array | undefined {
-    const flush = this.#flush(place.flush)
-    const payload = flush === undefined ? flush : readPayload(flush, pieceAt(flush, place.index))
-    // A view would keep the whole flush in memory for as long as the value is.
+    const payload = this.view(place)
     return payload === undefined ? undefined : Uint8Array.prototype.slice.call(payload)
+  }
+
+  /** The same as a view, which keeps the whole flush in memory for as long as it is held. */
+  view(place: Place): Uint8Array | undefined {
+    const flush = this.#flush(place.flush)
+    return flush === undefined ? flush : readPayload(flush, pieceAt(flush, place.index))
   }
 
   /** What a flush wrote, or undefined when the disk no longer says so. */

@@ -18,6 +18,7 @@ import type { Random } from '../ports/random.ts'
 import type { OrderedStore } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LogRecord } from '../replication/effect.ts'
+import { ChosenPlaces } from './chosen-places.ts'
 import { encodeFlush, flushKey, valueOf } from './flush.ts'
 import { FlushLedger, type Written, type WrittenSince } from './flush-ledger.ts'
 import { FlushReader } from './flush-reader.ts'
@@ -81,6 +82,7 @@ export class LogStore {
   readonly #ledger: FlushLedger
   readonly #settling: LogSettling
   readonly #reader: FlushReader
+  readonly #places = new ChosenPlaces()
   /** Not durable yet, in order; the first one may be in flight. */
   readonly #queue: Gathering[] = []
   #queueBytes = 0
@@ -271,7 +273,7 @@ export class LogStore {
     const { bytes, crc } = encodeFlush(stamp, flush.records, flush.groupNumbers)
     this.#options.trace.end?.()
     this.#lastCrc = crc
-    this.#ledger.close({ number, incarnation: this.identity.incarnation, crc })
+    this.#ledger.close({ number, incarnation: this.identity.incarnation, crc }, bytes.length)
     const news = this.memory.take()
     this.#isMemoryDue = false
     const put = { key: flushKey(number), value: bytes }
@@ -339,15 +341,31 @@ export class LogStore {
     return this.#index.header(group, position)
   }
 
-  /** What was chosen at a position; undefined where that is not known, or its value damaged. */
+  /**
+   * What was chosen at a position; undefined where that is not known, or its value damaged. For a peer, at
+   * once: the value is a view, and keeps all of its flush in memory.
+   */
   chosen(
     group: GroupId,
     position: Position,
   ): { readonly ballot: Ballot; readonly value: Uint8Array } | undefined {
-    const { ballot, place } = this.#index.chosen(group, position) ?? {}
+    const found = this.#places.find(group, position) ?? this.#index.chosen(group, position)
+    const { ballot, place } = found ?? {}
     if (ballot === undefined || place === undefined || place === 'faulty') return undefined
-    const value = this.#valueAt(group, position, place)
-    return value === 'faulty' ? undefined : { ballot, value }
+    const value = this.#pending(place) ?? this.#reader.view(place)
+    if (value === undefined) {
+      this.#noteDamage(group, position)
+      return undefined
+    }
+    this.#notePlaces(place.flush)
+    return { ballot, value }
+  }
+
+  /** What a peer is supplied with next stands beside it, as a rule. */
+  #notePlaces(flush: number): void {
+    if (flush > this.#durableFlush || this.#places.has(flush)) return
+    const records = this.#reader.records(flush)
+    if (records !== undefined) this.#places.add(flush, records)
   }
 
   /** The decided value where one is known, else the accepted one. `faulty`: the disk damaged it. */
@@ -359,10 +377,14 @@ export class LogStore {
   #valueAt(group: GroupId, position: Position, place: Place): Uint8Array | 'faulty' {
     const value = this.#pending(place) ?? this.#reader.read(place)
     if (value !== undefined) return value
+    this.#noteDamage(group, position)
+    return 'faulty'
+  }
+
+  #noteDamage(group: GroupId, position: Position): void {
     this.#index.damage(group, position)
     this.#options.trace.mark('a damaged value found by a read')
     this.#options.trace.emit({ kind: 'faulty', group, position })
-    return 'faulty'
   }
 
   #pending(place: Place): Uint8Array | undefined {

@@ -62,7 +62,8 @@ export function onEntries(log: GroupLog, context: Context, from: NodeId, message
   const last = message.entries.at(-1)
   if (last === undefined || last.position <= before) return
   context.trace.mark('caught up from a peer')
-  if (last.position < message.committed) chase(log, context, message.committed)
+  // Of what nobody waits for the next digest tells, and the peer then reads it along with its neighbours.
+  if (last.position < message.committed && isAwaited(log)) chase(log, context, message.committed)
 }
 
 /** The peer that just sent entries is asked for the next ones, as long as that gets us on. */
