@@ -31,6 +31,7 @@ import {
 } from '../wire/client-message.ts'
 import { Admission, type LaneName, type Pass } from './admission.ts'
 import { Answers } from './answers.ts'
+import { Elsewhere } from './elsewhere.ts'
 import { defaultIntakeLimits, Intake, type IntakeLimits } from './intake.ts'
 import { endOf, withRetryAfter } from './overloaded.ts'
 import { costOf } from './request-cost.ts'
@@ -70,6 +71,8 @@ export interface ClientServerPorts {
   readonly slices?: Slices
   /** Of all that clients ask of this process, whichever way it comes; absent: one of its own. */
   readonly admission?: Admission
+  /** Whether clients had better ask another node for now; absent: never. */
+  readonly isReturning?: () => boolean
   /** What the node says of itself when a client asks. */
   readonly status: () => Json
   /** Told of what went wrong and is no StoreError: a bug. */
@@ -83,6 +86,7 @@ type Work = Exclude<Operation, GetStatus>
 interface Linked {
   readonly seen: SeenRequests
   readonly line: Line
+  readonly elsewhere: Elsewhere
   isDown: boolean
   requests: number
   bytes: number
@@ -98,6 +102,10 @@ interface Asked {
 }
 
 const stopping: Problem = problem('closed', 'this node is stopping; ask another one')
+const returning: Problem = problem(
+  'closed',
+  'this node has been away and catches up; ask another one',
+)
 
 export class ClientServer {
   readonly #ports: ClientServerPorts
@@ -176,7 +184,8 @@ export class ClientServer {
   #onUp(client: Endpoint): void {
     const line = this.#slices.open()
     const seen = new SeenRequests()
-    this.#linked.set(client, { seen, line, isDown: false, requests: 0, bytes: 0 })
+    const elsewhere = new Elsewhere(this.#ports.clock)
+    this.#linked.set(client, { seen, line, elsewhere, isDown: false, requests: 0, bytes: 0 })
     this.#intake.open(client, line)
     this.#answers.open(client, line)
   }
@@ -280,8 +289,11 @@ export class ClientServer {
 
   #refusal(client: Endpoint, operation: Work): Problem | undefined {
     if (this.#isStopping) return stopping
-    const { clientRequestsMax, requestsMax, clientBytesMax, bytesMax } = this.#limits
     const linked = this.#linked.get(client)
+    if (this.#ports.isReturning?.() === true && linked?.elsewhere.mayAsk() === true) {
+      return returning
+    }
+    const { clientRequestsMax, requestsMax, clientBytesMax, bytesMax } = this.#limits
     const { bytes } = costOf(operation)
     const isFull =
       (linked?.requests ?? 0) >= clientRequestsMax ||

@@ -131,7 +131,8 @@ export class Node {
     this.slices = slices
     const admission = new Admission(ports.clock)
     this.admission = admission
-    const edge = { transport, clock, slices, admission, status, onBug: onFailure }
+    const isReturning = (): boolean => driver.isReturning
+    const edge = { transport, clock, slices, admission, status, isReturning, onBug: onFailure }
     this.#server = new ClientServer({ ...services, ...edge }, options.clientLimits)
   }
 

@@ -48,6 +48,7 @@ import { Refusals, selfOf } from './refusal.ts'
 import { Replica, type ObservedLeases, type Reading } from './replica.ts'
 import type { ReplicaStatus } from './replica-status.ts'
 import { Requests } from './requests.ts'
+import { Returning } from './returning.ts'
 import { RollCall } from './roll-call.ts'
 import { Rounds } from './rounds.ts'
 import { SettledRows } from './settled.ts'
@@ -104,6 +105,7 @@ export class Driver implements LocalReplica {
     this.#guarded(() => this.#step(group, { kind: 'submit', arrived })),
   )
   readonly #headroom: Headroom
+  readonly #returning: Returning
   readonly #effects: CarryOut
   readonly #refusals: Refusals
   #failure: Error | undefined
@@ -187,6 +189,12 @@ export class Driver implements LocalReplica {
       ...{ clock, againMs: options.limits.heartbeatMs, others },
     })
     this.#rollCall = rollCall
+    this.#returning = new Returning({
+      clock,
+      lacking: () => fetches.lacking,
+      areOthersEnough: () =>
+        others.filter((node) => this.#peers.isAlive(node)).length * 2 > nodes.length,
+    })
     const known = (): GroupId[] => [...this.#replica.known(), ...fetches.named()]
     const listing = { rollCall, data, known, isOver: () => this.#isOver }
     this.groups = (...asked) => listGroups(listing, ...asked)
@@ -319,6 +327,13 @@ export class Driver implements LocalReplica {
   async outcome(group: GroupId, intent: IntentName, timeoutMs: number): Promise<IntentOutcome> {
     await this.read(group, 'current', timeoutMs)
     return this.#replica.outcome(group, intent)
+  }
+
+  /** Whether clients had better ask another node: this one lacks much (LIVE-7). */
+  get isReturning(): boolean {
+    const { isUnderWay } = this.#returning
+    if (isUnderWay) this.#ports.trace.mark('clients are sent to other nodes')
+    return isUnderWay
   }
 
   /** What this node knows of the others' clocks, for observers and for `heldClock`. */

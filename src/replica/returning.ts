@@ -1,0 +1,45 @@
+/**
+ * Whether this node has been away and lacks what many groups have committed meanwhile. Each request to such
+ * a group would fetch all that it lacks first, at the cost of everybody: as long as the others can do
+ * without this node, clients are sent to them.
+ *
+ * LIVE-7  A node that lacks much sends its clients to the others: no longer than `holdMs` at a time, and
+ *         only where those are a majority. A client that knows no other node is served (`../node/elsewhere.ts`).
+ */
+import type { Clock } from '../ports/clock.ts'
+
+/** Groups whose entries are lacking: a node that keeps up lacks a few, for moments. */
+export const lackingMany = 128
+/** It is over when so few are left. */
+const lackingFew = 16
+/** Longer than most returns take: after a day away it serves all the same. */
+export const holdMs = 30_000
+
+export interface ReturningParts {
+  readonly clock: Clock
+  /** Groups whose entries are lacking here. */
+  lacking(): number
+  /** Whether the others that are alive are a majority. */
+  areOthersEnough(): boolean
+}
+
+export class Returning {
+  readonly #parts: ReturningParts
+  /** Since when much is lacking. */
+  #sinceMs: number | undefined
+
+  constructor(parts: ReturningParts) {
+    this.#parts = parts
+  }
+
+  /** Whether a client had better ask another node now. */
+  get isUnderWay(): boolean {
+    const { clock, lacking, areOthersEnough } = this.#parts
+    const groups = lacking()
+    if (this.#sinceMs === undefined && groups < lackingMany) return false
+    if (groups <= lackingFew) this.#sinceMs = undefined
+    else this.#sinceMs ??= clock.monotonicMs()
+    if (this.#sinceMs === undefined) return false
+    return clock.monotonicMs() - this.#sinceMs < holdMs && areOthersEnough()
+  }
+}
