@@ -11,11 +11,10 @@
  */
 import { assert } from '../base/assert.ts'
 import { problem, type Problem } from '../base/problem.ts'
-import { shardGroup } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Pace } from '../ports/pace.ts'
 import type { Random } from '../ports/random.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
-import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
 import type { TransactionScope } from '../txn/scope.ts'
 import { requestBytes } from '../wire/client-bytes.ts'
 import {
@@ -31,16 +30,17 @@ import type { Call, Try } from './call.ts'
 import {
   asItIs,
   backoffMsOf,
+  callingOf,
   closed,
   heldBack,
   isFree,
-  laneOf,
   leftMs,
   loadOf,
   refusal,
   tryMsOf,
   tooManyCalls,
   waitToTheEnd,
+  whenGone,
   type Calling,
   type Lane,
   type Load,
@@ -153,16 +153,25 @@ export class Caller {
   }
 
   /** Resolves with what the call came to, at the latest when the time is up. */
-  carryOut(operation: Operation, call: Call, timeoutMs: number): Promise<Replied> {
-    return this.carryOutAs(operation, call, timeoutMs, asItIs)
+  carryOut(
+    operation: Operation,
+    call: Call,
+    timeoutMs: number,
+    pace?: Pick<Pace, 'onGone'>,
+  ): Promise<Replied> {
+    return this.carryOutAs(operation, call, timeoutMs, asItIs, pace)
   }
 
-  /** The same, with what `conclude` makes of it. */
+  /**
+   * The same, with what `conclude` makes of it. `pace`: of a read whose asker may go; the node that is asked
+   * then hears of it (COST-4).
+   */
   carryOutAs<Of extends Operation, Result>(
     operation: Of,
     call: Call,
     timeoutMs: number,
     conclude: (replied: Replied, operation: Of) => Result,
+    pace?: Pick<Pace, 'onGone'>,
   ): Promise<Result> {
     const bytes = writtenBytes(operation)
     const refused = this.#refused(bytes)
@@ -172,33 +181,29 @@ export class Caller {
       this.#calls += 1
       this.#putBytes += bytes
       const nowMs = this.#ports.clock.monotonicMs()
-      // Spelled out: spreading objects takes longer than all the rest of a try.
-      const one: Calling = {
-        call,
-        operation,
-        lane: laneOf(operation),
-        bytes,
-        cameMs: nowMs,
-        deadlineMs: nowMs + timeoutMs,
-        heldUntilMs: undefined,
-        fewUntilMs: undefined,
-        waitMs: 'waitMs' in operation ? operation.waitMs : 0,
-        end: (replied) => resolve(conclude(replied, operation)),
-        reject,
-        tries: 0,
-        tryMs: 0,
-        lostAtMs: 0,
-        endpoint: undefined,
-        last: undefined,
-        id: 0,
-        sending: undefined,
-        waitsUntilMs: 0,
-        isUnsure: false,
-        isOver: false,
-      }
+      const end = (replied: Replied): void => resolve(conclude(replied, operation))
+      const one = callingOf({ call, operation, bytes, nowMs, timeoutMs, end, reject })
       const refusedMs = this.#holding.enter(one, nowMs)
       if (refusedMs !== undefined) this.#finish(one, heldBack(refusedMs))
+      if (pace !== undefined) this.#watch(one, pace)
     })
+  }
+
+  #watch(one: Calling, pace: Pick<Pace, 'onGone'>): void {
+    if (!one.isOver) one.forget = whenGone(pace, () => this.#abandon(one))
+  }
+
+  /** Nobody waits for it: its node need not go on. */
+  #abandon(one: Calling): void {
+    if (one.isOver) return
+    const { id, endpoint } = one
+    const isUnderWay = this.#pending.get(id) === one
+    this.#leave(one)
+    if (isUnderWay && endpoint !== undefined) {
+      const operation = { kind: 'cancel', request: id } as const
+      this.#outbox.add(endpoint, { id: this.#pending.draw(), timeoutMs: 1, operation })
+    }
+    this.#finish(one, closed)
   }
 
   #refused(bytes: number): Problem | undefined {
@@ -220,6 +225,7 @@ export class Caller {
   #over(one: Calling): void {
     assert(!one.isOver, 'CALL-1: a call ends twice')
     one.isOver = true
+    one.forget?.()
     this.#late.drop(one)
     this.#calls -= 1
     this.#putBytes -= one.bytes
@@ -340,7 +346,7 @@ export class Caller {
     const load = loadOf(result)
     if (lane !== undefined) this.#noteLoad(one, endpoint, lane, result, load)
     if (result.kind !== 'answered') return ending
-    this.#noteLeaders(operation, result.answered)
+    this.#leaders.noteFrom(operation, result.answered)
     if (ending === 'answered' && load === undefined) this.#budget.onAnswered()
     return ending
   }
@@ -423,16 +429,6 @@ export class Caller {
       if (this.#isClosed) this.#finish(one, closed)
       else next()
     })
-  }
-
-  #noteLeaders(operation: Operation, { answer, leaders = [] }: Replied): void {
-    if (isGroupOperation(operation) && 'leader' in answer && answer.leader !== undefined) {
-      this.#leaders.note(groupOf(operation), answer.leader)
-    }
-    if (!('datastore' in operation)) return
-    for (const [shard, leader] of leaders) {
-      this.#leaders.note(shardGroup(operation.datastore, shard), leader)
-    }
   }
 
   #pick(operation: Operation, nowMs: number, not?: Endpoint): Endpoint | undefined {

@@ -1,6 +1,7 @@
 /** A call under way, as the caller keeps it over its tries. */
 import { problem, type Problem } from '../base/problem.ts'
 import type { ClientLimits } from './client-limits.ts'
+import type { Pace } from '../ports/pace.ts'
 import type { Random } from '../ports/random.ts'
 import type { Endpoint } from '../ports/transport.ts'
 import { isWrite, type Operation, type Replied } from '../wire/client-message.ts'
@@ -43,9 +44,56 @@ export interface Calling {
   /** Some try of it was lost. */
   isUnsure: boolean
   isOver: boolean
+  /** Looks no longer whether anybody waits for it. */
+  forget: (() => void) | undefined
 }
 
-export function laneOf(operation: Operation): Lane | undefined {
+/** What is known of a call as it comes. */
+interface Coming extends Pick<Calling, 'call' | 'operation' | 'bytes' | 'end' | 'reject'> {
+  readonly nowMs: number
+  readonly timeoutMs: number
+}
+
+export function callingOf(coming: Coming): Calling {
+  const { call, operation, bytes, nowMs, timeoutMs, end, reject } = coming
+  // Spelled out: spreading objects takes longer than all the rest of a try.
+  return {
+    call,
+    operation,
+    lane: laneOf(operation),
+    bytes,
+    cameMs: nowMs,
+    deadlineMs: nowMs + timeoutMs,
+    heldUntilMs: undefined,
+    fewUntilMs: undefined,
+    waitMs: 'waitMs' in operation ? operation.waitMs : 0,
+    end,
+    reject,
+    tries: 0,
+    tryMs: 0,
+    lostAtMs: 0,
+    endpoint: undefined,
+    last: undefined,
+    id: 0,
+    sending: undefined,
+    waitsUntilMs: 0,
+    isUnsure: false,
+    isOver: false,
+    forget: undefined,
+  }
+}
+
+/** Calls `then` once nobody waits, at once where nobody does now. Gives what takes that back. */
+export function whenGone(pace: Pick<Pace, 'onGone'>, then: () => void): (() => void) | undefined {
+  try {
+    return pace.onGone(then)
+  } catch {
+    then()
+    return undefined
+  }
+}
+
+function laneOf(operation: Operation): Lane | undefined {
   const isWaiting = 'waitMs' in operation && operation.waitMs > 0
   if (isWaiting || operation.kind === 'status') return undefined
   return isWrite(operation) ? 'writes' : 'reads'

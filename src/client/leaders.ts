@@ -5,6 +5,9 @@
  */
 import { BoundedMap } from '../base/bounded-map.ts'
 import type { GroupId } from '../base/ids.ts'
+import { shardGroup } from '../cells/shard.ts'
+import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
+import type { Operation, Replied } from '../wire/client-message.ts'
 
 /** Groups remembered; the longest known go first. */
 const leadersMax = 65_536
@@ -17,7 +20,18 @@ export class Leaders {
     return this.#leaders.get(group)
   }
 
-  note(group: GroupId, leader: string): void {
+  /** What the answer to that told of leaders. */
+  noteFrom(operation: Operation, { answer, leaders = [] }: Replied): void {
+    if (isGroupOperation(operation) && 'leader' in answer && answer.leader !== undefined) {
+      this.#note(groupOf(operation), answer.leader)
+    }
+    if (!('datastore' in operation)) return
+    for (const [shard, leader] of leaders) {
+      this.#note(shardGroup(operation.datastore, shard), leader)
+    }
+  }
+
+  #note(group: GroupId, leader: string): void {
     this.#leaders.setAnew(group, leader)
   }
 }

@@ -38,6 +38,11 @@ export class Numbered<Thing> {
     return this.#drawn
   }
 
+  /** A number under which nothing is kept. */
+  draw(): number {
+    return (this.#drawn += 1)
+  }
+
   /** Those that had places of their own have them in a ring of twice the size, too. */
   #grow(): void {
     const slots: (Slot<Thing> | undefined)[] = Array.from({ length: 2 * this.#slots.length })

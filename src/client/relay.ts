@@ -47,9 +47,11 @@ export interface RelayPorts {
 }
 
 export class Relay implements CellService {
-  readonly groups: { execute(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> }
+  readonly groups: {
+    execute(operation: GroupOperation, timeoutMs: number, pace?: Pace): Promise<GroupAnswer>
+  }
   readonly agendas: {
-    execute(operation: AgendaOperation, timeoutMs: number): Promise<AgendaAnswer>
+    execute(operation: AgendaOperation, timeoutMs: number, pace?: Pace): Promise<AgendaAnswer>
   }
   readonly #callsMax: number
   readonly #caller: Caller
@@ -62,8 +64,8 @@ export class Relay implements CellService {
     this.#callsMax = limits.callsMax
     this.#caller = new Caller(ports, limits)
     this.#sessions = new Sessions(ports.clock, ports.random)
-    this.groups = { execute: (operation, timeoutMs) => this.#executeGroup(operation, timeoutMs) }
-    this.agendas = { execute: (operation, timeoutMs) => this.#executeAgenda(operation, timeoutMs) }
+    this.groups = { execute: (...asked) => this.#executeGroup(...asked) }
+    this.agendas = { execute: (...asked) => this.#executeAgenda(...asked) }
   }
 
   /** Calls under way at the nodes. */
@@ -102,36 +104,31 @@ export class Relay implements CellService {
   }
 
   #carryOut(operation: CellOperation, options: CallOptions): Promise<Replied> {
-    const { timeoutMs } = options
+    const { timeoutMs, pace } = options
     switch (operation.kind) {
       case 'put':
         return this.#put(operation, options)
       case 'get':
         return this.#inParts(operation, (part) => {
           const batch = batchOf(operation, part)
-          return this.#caller.carryOut(batch, new ReadCall(batch), timeoutMs)
+          return this.#caller.carryOut(batch, new ReadCall(batch), timeoutMs, pace)
         })
       case 'log': {
-        const answered = this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs)
-        // Its node is told nothing: what it finds is for the next one that asks.
-        return operation.waitMs === 0 ? answered : this.#unlessStopped(answered, options.pace)
+        const call = new ReadCall(operation)
+        const answered = this.#caller.carryOut(operation, call, timeoutMs, pace)
+        return operation.waitMs === 0 ? answered : this.#unlessStopped(answered)
       }
       default:
-        return this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs)
+        return this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs, pace)
     }
   }
 
-  #unlessStopped(answered: Promise<Replied>, pace?: Pace): Promise<Replied> {
+  #unlessStopped(answered: Promise<Replied>): Promise<Replied> {
     return new Promise((resolve, reject) => {
       const end = (): void => resolve(refusal(stopping))
       this.#waits.add(end)
-      // Who has gone hears nothing, but its request is at work here no longer.
-      const forget = pace?.onGone(end)
       // What is over must not be kept until this process stops: each answer may be of 4 MiB.
-      void answered.then(resolve, reject).finally(() => {
-        this.#waits.delete(end)
-        forget?.()
-      })
+      void answered.then(resolve, reject).finally(() => this.#waits.delete(end))
     })
   }
 
@@ -165,20 +162,29 @@ export class Relay implements CellService {
     return merged(batch.kind, parts, await Promise.all(parts.map(ask)))
   }
 
-  async #executeAgenda(operation: AgendaOperation, timeoutMs: number): Promise<AgendaAnswer> {
+  async #executeAgenda(
+    operation: AgendaOperation,
+    timeoutMs: number,
+    pace?: Pace,
+  ): Promise<AgendaAnswer> {
     const refused = timeoutProblem(timeoutMs) ?? (this.#isStopping ? stopping : undefined)
     if (refused !== undefined) return { kind: 'problem', problem: refused }
-    const { answer } = await this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs)
+    const call = new ReadCall(operation)
+    const { answer } = await this.#caller.carryOut(operation, call, timeoutMs, pace)
     const isOfAgenda = answer.kind === 'problem' || isAgendaOperation(answer)
     return isOfAgenda ? answer : { kind: 'problem', problem: notAnAnswer }
   }
 
-  async #executeGroup(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
+  async #executeGroup(
+    operation: GroupOperation,
+    timeoutMs: number,
+    pace?: Pace,
+  ): Promise<GroupAnswer> {
     const refused = timeoutProblem(timeoutMs) ?? (this.#isStopping ? stopping : undefined)
     if (refused !== undefined) return { kind: 'problem', problem: refused }
-    const isCommit = operation.kind === 'commit-group'
-    const call = isCommit ? new CommitCall(operation) : new ReadCall(operation)
-    const { answer } = await this.#caller.carryOut(operation, call, timeoutMs)
+    const { answer } = await (operation.kind === 'commit-group'
+      ? this.#caller.carryOut(operation, new CommitCall(operation), timeoutMs)
+      : this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs, pace))
     const isOfGroup = answer.kind === 'problem' || isGroupOperation(answer)
     return isOfGroup ? answer : { kind: 'problem', problem: notAnAnswer }
   }

@@ -40,6 +40,7 @@ export function spreadOf(operation: Operation): number {
     case 'purge':
       return operation.shard
     case 'status':
+    case 'cancel':
       return 0
     default:
       return unreachable(operation)

@@ -10,7 +10,7 @@ import type { Json } from '../cells/body.ts'
 import type { CellService } from '../cells/operation.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Pace } from '../ports/pace.ts'
-import { Slices, type Line } from '../ports/slices.ts'
+import { Slices, type Line, type Task } from '../ports/slices.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
 import { callTimeoutMsMax } from '../txn/bounds.ts'
 import {
@@ -21,6 +21,7 @@ import {
 import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import {
   isWrite,
+  type CancelRequest,
   type ClientFrame,
   type GetStatus,
   type MalformedRequest,
@@ -80,13 +81,15 @@ export interface ClientServerPorts {
 }
 
 /** What takes time. */
-type Work = Exclude<Operation, GetStatus>
+type Work = Exclude<Operation, GetStatus | CancelRequest>
 
 /** A client whose link is up, or that had one for as long as its requests are at work. */
 interface Linked {
   readonly seen: SeenRequests
   readonly line: Line
   readonly elsewhere: Elsewhere
+  /** At work, by the numbers of their requests. */
+  readonly tasks: Map<number, Task>
   isDown: boolean
   requests: number
   bytes: number
@@ -133,6 +136,7 @@ export class ClientServer {
         slices,
         clock,
         take: (client, request, sinceMs) => this.#takeOnce(client, request, sinceMs),
+        cancel: (client, request) => this.#cancel(client, request),
         refuse: (client, malformed) => this.#refuse(client, malformed),
         onBug: (client, request, error) => this.#onBug(client, request, error),
         hold: (client, isHeld) => transport.hold?.(client, isHeld),
@@ -185,7 +189,8 @@ export class ClientServer {
     const line = this.#slices.open()
     const seen = new SeenRequests()
     const elsewhere = new Elsewhere(this.#ports.clock)
-    this.#linked.set(client, { seen, line, elsewhere, isDown: false, requests: 0, bytes: 0 })
+    const none = { isDown: false, requests: 0, bytes: 0 }
+    this.#linked.set(client, { seen, line, elsewhere, tasks: new Map(), ...none })
     this.#intake.open(client, line)
     this.#answers.open(client, line)
   }
@@ -205,6 +210,13 @@ export class ClientServer {
   #takeOnce(client: Endpoint, request: Request, sinceMs: number): void {
     if (this.#linked.get(client)?.seen.add(request.id) === true)
       this.#take(client, request, sinceMs)
+  }
+
+  /** One that has not been taken up is not taken up any more; one that is not known is over. */
+  #cancel(client: Endpoint, { request }: CancelRequest): void {
+    const linked = this.#linked.get(client)
+    linked?.tasks.get(request)?.cancel()
+    linked?.seen.add(request)
   }
 
   #refuse(client: Endpoint, { id, reason }: MalformedRequest): void {
@@ -229,6 +241,7 @@ export class ClientServer {
       const status = pack(this.#ports.status())
       return this.#answers.add(client, { id, answer: { kind: 'status', status }, positions: [] })
     }
+    if (operation.kind === 'cancel') return this.#cancel(client, operation)
     const refused = this.#refusal(client, operation)
     if (refused !== undefined) return this.#tell(client, id, refused)
     const linked = this.#linked.get(client)
@@ -306,18 +319,20 @@ export class ClientServer {
   async #carryOut(asked: Asked, leftMs: number, pass: Pass | undefined): Promise<void> {
     const { client, linked, request } = asked
     const task = linked.line.task()
+    linked.tasks.set(request.id, task)
     let end: WorkEnd = 'failed'
     try {
       const replied = await this.#execute(asked, leftMs, task)
       const { answer } = replied
       end = endOf(answer)
-      this.#answer(asked, replied)
-      const isGone = linked.isDown && isInVain(answer)
+      if (!task.isGone) this.#answer(asked, replied)
+      const isGone = task.isGone && isInVain(answer)
       assert(!isGone, 'COST-4: it was waited for new cells when nobody was there to have them')
     } catch (error) {
       this.#onBug(client, request, error)
     }
     task.end()
+    linked.tasks.delete(request.id)
     pass?.leave(end)
     this.#end(asked)
   }

@@ -11,6 +11,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Endpoint } from '../ports/transport.ts'
 import type { Line, Slices } from '../ports/slices.ts'
 import type {
+  CancelRequest,
   ClientFrame,
   MalformedRequest,
   Request,
@@ -34,6 +35,8 @@ export interface IntakePorts {
   readonly clock: Pick<Clock, 'monotonicMs'>
   /** `sinceMs`: when it came. */
   take(client: Endpoint, request: Request, sinceMs: number): void
+  /** At once: what is to end must not wait for it. */
+  cancel(client: Endpoint, request: CancelRequest): void
   refuse(client: Endpoint, malformed: MalformedRequest): void
   /** A bug: what is behind it is taken up all the same. */
   onBug(client: Endpoint, request: Request, error: unknown): void
@@ -102,11 +105,18 @@ export class Intake {
     if (frame.kind === 'responses') return
     const arrivals = this.#arrivals.get(client)
     if (arrivals === undefined) return
+    if (frame.kind === 'requests') this.#cancel(client, frame.requests)
     if (!arrivals.isGoingOn && this.#isTaken(arrivals, frame)) return
     const source = frame.kind === 'packed' ? frame.requests : new UnpackedRequests(frame)
     arrivals.frames.push({ source, sinceMs: this.#ports.clock.monotonicMs() })
     this.#weigh(arrivals, source.bytes)
     if (!arrivals.isGoingOn) this.#goOn(arrivals)
+  }
+
+  #cancel(client: Endpoint, requests: readonly Request[]): void {
+    for (const { operation } of requests) {
+      if (operation.kind === 'cancel') this.#ports.cancel(client, operation)
+    }
   }
 
   /** Most frames hold one request, and come while nothing waits. */

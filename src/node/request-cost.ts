@@ -88,6 +88,7 @@ const costs: Costs = {
   'watch-agenda': () => ({ begin: 1, bytes: requestOwnBytes }),
   // Each group is a step, and each page of its rows.
   'sum-agenda': () => ({ begin: readWork, bytes: requestOwnBytes }),
+  cancel: () => ({ begin: 1, bytes: requestOwnBytes }),
   // All figures of the node, packed.
   status: () => ({ begin: 100, bytes: requestOwnBytes }),
 }

@@ -156,6 +156,14 @@ export class Line implements Queue {
     if (this.isWaiting) this.#queue()
   }
 
+  /** Nobody waits for the request any more: what of it waits ends. */
+  end(task: Task): void {
+    const ended = this.#going.filter((waiter) => waiter.task === task)
+    const left = this.#going.filter((waiter) => waiter.task !== task)
+    this.#going.splice(0, this.#going.length, ...left)
+    for (const { reject } of ended) reject(gone())
+  }
+
   /** The client is gone: what waits ends. */
   close(): void {
     this.#isClosed = true
@@ -186,6 +194,8 @@ export class Task implements Pace, Holder {
   readonly #line: Line
   #bytes = 0
   #isOver = false
+  #isCancelled = false
+  readonly #ends = new Set<() => void>()
 
   constructor(slices: TurnBudget, line: Line) {
     this.#slices = slices
@@ -194,10 +204,11 @@ export class Task implements Pace, Holder {
   }
 
   get isGone(): boolean {
-    return this.#line.isClosed
+    return this.#isCancelled || this.#line.isClosed
   }
 
   spend(work: number): Promise<void> | undefined {
+    if (this.#isCancelled) throw gone()
     return this.#line.spend(this, work)
   }
 
@@ -210,7 +221,21 @@ export class Task implements Pace, Holder {
   }
 
   onGone(end: () => void): () => void {
-    return this.#line.onClose(end)
+    if (this.#isCancelled) throw gone()
+    const forget = this.#line.onClose(end)
+    this.#ends.add(end)
+    return () => {
+      this.#ends.delete(end)
+      forget()
+    }
+  }
+
+  /** Whoever asked does not wait any more, and goes on with other requests: as if gone, for this one. */
+  cancel(): void {
+    if (this.#isOver || this.isGone) return
+    this.#isCancelled = true
+    this.#line.end(this)
+    for (const end of [...this.#ends]) end()
   }
 
   take(bytes: number): void {

@@ -9,7 +9,13 @@ export interface GetStatus {
   readonly kind: 'status'
 }
 
-export type Operation = CellOperation | GroupOperation | AgendaOperation | GetStatus
+/** Nobody waits for an earlier request of the link any more. It is not answered. */
+export interface CancelRequest {
+  readonly kind: 'cancel'
+  readonly request: number
+}
+
+export type Operation = CellOperation | GroupOperation | AgendaOperation | GetStatus | CancelRequest
 
 export type Reply =
   Answer | GroupAnswer | AgendaAnswer | { readonly kind: 'status'; readonly status: Uint8Array }

@@ -29,6 +29,7 @@ const kinds = {
   log: 5,
   status: 6,
   purge: 20,
+  cancel: 30,
   ...groupOperationKinds,
   ...agendaOperationKinds,
   index: 21,
@@ -111,6 +112,8 @@ function packOperation(operation: Operation): Packable[] {
     }
     case 'status':
       return []
+    case 'cancel':
+      return [operation.request]
     case 'purge': {
       const { datastore, shard, before, column, keepLatest, after, limit } = operation
       return [datastore, shard, before, column, keepLatest, after, limit]
@@ -157,6 +160,10 @@ function readOperation(value: unknown): Operation {
       return readLog(field.list(rest, 'log', 5))
     case kinds.status:
       return { kind: 'status' }
+    case kinds.cancel: {
+      const [request] = field.list(rest, 'cancel', 1)
+      return { kind: 'cancel', request: field.count(request, 'request', 1) }
+    }
     case kinds.purge:
       return readPurge(field.list(rest, 'purge', 7))
     case kinds.index:

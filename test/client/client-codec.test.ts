@@ -310,6 +310,7 @@ const operations: fc.Arbitrary<Operation> = fc.oneof(
     plain,
   ),
   fc.constant({ kind: 'status' } as const),
+  fc.integer({ min: 1 }).map((request): Operation => ({ kind: 'cancel', request })),
 )
 const intents: fc.Arbitrary<Intents> = fc.record(
   { session: text, sequences: fc.array(count, { maxLength: 3 }), floor: count, expiresAt: count },

@@ -45,6 +45,26 @@ function cellPath(url: string | undefined, rowKey: string, rest = '/BASE/0'): st
   return `${url}/v1/datastores/rides/cells/${rowKey}${rest}`
 }
 
+test('COST-4: nodes stop at what was asked through a gateway by a client that has gone', async () => {
+  const atWork = async (): Promise<number> => {
+    const pages = await Promise.all(
+      cluster.urls.map(async (url) => (await fetch(`${url}/metrics`)).text()),
+    )
+    const counts = pages.map((page) => /^trilithon_client_requests\S* (\d+)/m.exec(page)?.[1])
+    return counts.reduce((sum, count) => sum + Number(count ?? Number.NaN), 0)
+  }
+  const [url] = urls()
+  const gone = new AbortController()
+  const waits = Array.from({ length: 20 }, (_, shard) => {
+    const log = `${url}/v1/datastores/rides/shards/${shard + 100}/cells?wait=60`
+    return fetch(log, { signal: gone.signal }).catch(() => undefined)
+  })
+  await expect.poll(atWork, { timeout: 10_000 }).toBe(20)
+  gone.abort()
+  await Promise.all(waits)
+  await expect.poll(atWork, { timeout: 5_000 }).toBe(0)
+})
+
 test('cells over HTTP through a gateway are those of the nodes', async () => {
   const rowKey = randomUUID()
   const [first, second] = urls()

@@ -12,7 +12,7 @@ import { createGateway } from '../../src/gateway/http.ts'
 import { OneCluster } from '../../src/gateway/one-cluster.ts'
 import { Relay } from '../../src/client/relay.ts'
 import { ClientServer } from '../../src/node/client-server.ts'
-import type { ClientFrame } from '../../src/wire/client-message.ts'
+import type { ClientFrame, Operation } from '../../src/wire/client-message.ts'
 import type { Transport, TransportHandlers } from '../../src/ports/transport.ts'
 import { BodyRoom } from '../../src/gateway/request-body.ts'
 import { passMs, rowKey, settled } from '../cells/kit.ts'
@@ -253,6 +253,54 @@ test('who goes away while it waits at a gateway is at work there no longer', asy
   const startMicros = world.nowMicros
   await settled(world, waiting)
   expect(world.nowMicros - startMicros).toBeLessThan(1_000_000)
+})
+
+/** Requests at work at all nodes, once what is on its way has come. */
+async function atWork({ bench: { world }, nodes }: FakeCluster): Promise<number> {
+  await passMs(world, 100)
+  return [...nodes.values()].reduce((sum, { server }) => sum + server.requests, 0)
+}
+
+test('COST-4: what somebody asked for through a gateway ends at the node when he goes', async () => {
+  const { cluster, gateways, client } = createGateways({ count: 1 })
+  const log = (shard: number): Promise<unknown> =>
+    client.cells('trips').shardLog(shard, { waitMs: 20_000 })
+  const waits = [1, 2, 3].map((shard) => log(shard).catch(() => undefined))
+  expect(await atWork(cluster)).toBe(3)
+  void client.close()
+  await settled(cluster.bench.world, Promise.all(waits))
+  expect(await atWork(cluster)).toBe(0)
+  expect(gateways[0]?.relay.calls).toBe(0)
+})
+
+test('COST-4: to say that nobody waits for what is over, or was never asked, changes nothing', async () => {
+  const cluster = createCluster({ names: ['n1'] })
+  const { process } = cluster.clockOf('odd')
+  const transport = cluster.network.attach(process, ['n1'])
+  const answers: number[] = []
+  transport.start({
+    self: () => ({}),
+    admit: () => undefined,
+    onRefused: () => undefined,
+    onLink: () => undefined,
+    onFrame: (_, frame) => {
+      if (frame.kind === 'responses') answers.push(...frame.responses.map(({ id }) => id))
+    },
+  })
+  await passMs(cluster.bench.world, 100)
+  const send = (id: number, operation: Operation): void => {
+    transport.send('n1', { kind: 'requests', requests: [{ id, timeoutMs: 5_000, operation }] })
+  }
+  send(1, { kind: 'status' })
+  await passMs(cluster.bench.world, 100)
+  for (const [nth, request] of [1, 2, 900, 4_000_000].entries()) {
+    send(nth + 2, { kind: 'cancel', request })
+  }
+  await passMs(cluster.bench.world, 100)
+  send(10, { kind: 'status' })
+  await passMs(cluster.bench.world, 100)
+  expect(answers).toEqual([1, 10])
+  expect(await atWork(cluster)).toBe(0)
 })
 
 test('intents that do not fit their writes are refused before anything is sent', async () => {

@@ -48,12 +48,14 @@ function createIntake(
   const slices = new Slices(clockOver(clockOf('n1')), { ...defaultSliceLimits, ...limits })
   const taken: { readonly id: number; readonly event: number }[] = []
   const held: string[] = []
+  const cancelled: number[] = []
   const intake = new Intake(
     {
       slices,
       clock: clockOf('n1'),
       take: (_, { id }) => void taken.push({ id, event: world.eventCount }),
       refuse: (_, { id }) => void taken.push({ id, event: world.eventCount }),
+      cancel: (_, { request }) => void cancelled.push(request),
       onBug: () => undefined,
       hold: (client, isHeld) => void held.push(`${client} ${isHeld}`),
     },
@@ -62,7 +64,7 @@ function createIntake(
   const line = slices.open()
   intake.open('c1', line)
   const run = () => world.run(() => false, world.nowMicros + 1_000_000)
-  return { intake, line, taken, held, run, slices }
+  return { intake, line, taken, held, cancelled, run, slices }
 }
 
 test('COST-2: a frame of many requests is taken up over many turns, in order, and read when it is', async () => {
@@ -105,6 +107,15 @@ test('COST-4: of a client that is gone nothing more is taken up, and nothing is 
   expect(taken).toHaveLength(before)
   expect(intake.bytes).toBe(0)
   intake.add('c1', frameOf([poll(400, 1)]))
+  expect(taken).toHaveLength(before)
+})
+
+test('COST-4: that nobody waits for a request is heard before what waits is taken up', () => {
+  const { intake, taken, cancelled } = createIntake()
+  intake.add('c1', frameOf(Array.from({ length: 300 }, (_, nth) => poll(nth + 1, 64))))
+  const before = taken.length
+  intake.add('c1', frameOf([{ id: 301, timeoutMs: 1, operation: { kind: 'cancel', request: 7 } }]))
+  expect(cancelled).toEqual([7])
   expect(taken).toHaveLength(before)
 })
 

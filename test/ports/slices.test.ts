@@ -170,3 +170,22 @@ test('COST-4: what waits for a client that is gone ends, and its next step does 
   expect(() => task.spend(1)).toThrow('gone')
   expect(() => task.onGone(() => undefined)).toThrow('gone')
 })
+
+test('COST-4: what waits for a request that nobody waits for ends, and others of its client go on', async () => {
+  const { slices, turn } = createLoop({ turnWorkMax: 1 })
+  const line = slices.open()
+  const [ended, other] = [line.task(), line.task()]
+  const told: string[] = []
+  ended.onGone(() => told.push('gone'))
+  const done: string[] = []
+  const both = [work(ended, 3, done, 'a'), work(other, 2, done, 'b')] as const
+  ended.cancel()
+  await expect(both[0]).rejects.toMatchObject({ code: 'closed' })
+  for (let turns = 0; turns < 4; turns++) await turn()
+  await both[1]
+  expect(done).toEqual(['a', 'b', 'b'])
+  expect(told).toEqual(['gone'])
+  expect([ended.isGone, other.isGone]).toEqual([true, false])
+  expect(() => ended.spend(1)).toThrow('gone')
+  expect(() => ended.onGone(() => undefined)).toThrow('gone')
+})
