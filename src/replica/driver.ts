@@ -48,7 +48,6 @@ import { Refusals, selfOf } from './refusal.ts'
 import { Replica, type ObservedLeases, type Reading } from './replica.ts'
 import type { ReplicaStatus } from './replica-status.ts'
 import { Requests } from './requests.ts'
-import { Returning } from './returning.ts'
 import { RollCall } from './roll-call.ts'
 import { Rounds } from './rounds.ts'
 import { SettledRows } from './settled.ts'
@@ -105,7 +104,6 @@ export class Driver implements LocalReplica {
     this.#guarded(() => this.#step(group, { kind: 'submit', arrived })),
   )
   readonly #headroom: Headroom
-  readonly #returning: Returning
   readonly #effects: CarryOut
   readonly #refusals: Refusals
   #failure: Error | undefined
@@ -189,12 +187,6 @@ export class Driver implements LocalReplica {
       ...{ clock, againMs: options.limits.heartbeatMs, others },
     })
     this.#rollCall = rollCall
-    this.#returning = new Returning({
-      clock,
-      lacking: () => fetches.lacking,
-      areOthersEnough: () =>
-        others.filter((node) => this.#peers.isAlive(node)).length * 2 > nodes.length,
-    })
     const known = (): GroupId[] => [...this.#replica.known(), ...fetches.named()]
     const listing = { rollCall, data, known, isOver: () => this.#isOver }
     this.groups = (...asked) => listGroups(listing, ...asked)
@@ -215,6 +207,7 @@ export class Driver implements LocalReplica {
       onPositionsSound: () => (this.#source.arePositionsSound = true),
       applied: (group) => this.#replica.appliedInMemory(group)?.position,
       isAwaited: (group) => this.#replica.isAwaited(group),
+      areOthersEnough: () => this.#peers.areOthersEnough,
       step: (group, event) => this.#step(group, event),
       onFailed: (error) => this.#fail(errorOf(error)),
     })
@@ -331,9 +324,7 @@ export class Driver implements LocalReplica {
 
   /** Whether clients had better ask another node: this one lacks much (LIVE-7). */
   get isReturning(): boolean {
-    const { isUnderWay } = this.#returning
-    if (isUnderWay) this.#ports.trace.mark('clients are sent to other nodes')
-    return isUnderWay
+    return this.#work.returning.isUnderWay
   }
 
   /** What this node knows of the others' clocks, for observers and for `heldClock`. */

@@ -12,6 +12,7 @@ import type { Entries, Message } from '../replication/message.ts'
 import { Fetches } from './fetches.ts'
 import type { Headroom } from './headroom.ts'
 import { Scrubber } from './scrubber.ts'
+import { Returning } from './returning.ts'
 import { Slices } from './slices.ts'
 import { Supply, type SupplyLog } from './supply.ts'
 
@@ -30,6 +31,8 @@ export interface PeerWorkParts {
   applied(group: GroupId): Position | undefined
   /** Whether a client waits for what the group lacks. */
   isAwaited(group: GroupId): boolean
+  /** Whether the nodes beside this one that are alive are a majority. */
+  areOthersEnough(): boolean
   step(group: GroupId, event: GroupEvent): void
   onFailed(error: unknown): void
 }
@@ -39,6 +42,7 @@ export class PeerWork {
   readonly fetches: Fetches
   readonly supply: Supply
   readonly scrubber: Scrubber
+  readonly returning: Returning
   readonly #parts: PeerWorkParts
   #foreground = 0
 
@@ -54,6 +58,9 @@ export class PeerWork {
       hasRoom: () => headroom.mayFetch,
       onTurn: (group, position, informer) => step(group, { kind: 'exists', position, informer }),
     })
+    const { areOthersEnough } = parts
+    const lacking = (): number => this.fetches.lacking
+    this.returning = new Returning({ clock, trace, limits, lacking, areOthersEnough })
     this.supply = new Supply({ log, limits, trace, slices, send, hasRoomFor })
     const { store, onPositionsSound, onFailed } = parts
     const scrub = { store, clock, trace, limits, foreground, onPositionsSound, onFailed }

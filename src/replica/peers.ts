@@ -164,6 +164,12 @@ export class Peers {
     return this.#peers.get(node)?.isSuspected !== true
   }
 
+  /** Whether the nodes beside this one that are alive are a majority. */
+  get areOthersEnough(): boolean {
+    const alive = this.list().filter(({ isSuspected }) => !isSuspected)
+    return alive.length * 2 > this.#options.nodes.length
+  }
+
   /** Whether the peer may be sent, in this turn, what it can ask for again. */
   hasRoomFor(to: NodeId): boolean {
     return this.#peers.get(to)?.outbox.isFull === false

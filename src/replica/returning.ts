@@ -6,17 +6,20 @@
  * LIVE-7  A node that lacks much sends its clients to the others: no longer than `holdMs` at a time, and
  *         only where those are a majority. A client that knows no other node is served (`../node/elsewhere.ts`).
  */
+import { assert } from '../base/assert.ts'
+import type { Limits } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Trace } from '../ports/trace.ts'
 
-/** Groups whose entries are lacking: a node that keeps up lacks a few, for moments. */
-export const lackingMany = 128
-/** It is over when so few are left. */
-const lackingFew = 16
+/** A node that keeps up lacks a few groups, for moments: less than it asks for in so many rounds. */
+const roundsMany = 4
 /** Longer than most returns take: after a day away it serves all the same. */
 export const holdMs = 30_000
 
 export interface ReturningParts {
   readonly clock: Clock
+  readonly trace: Pick<Trace, 'mark'>
+  readonly limits: Pick<Limits, 'fetchesMax'>
   /** Groups whose entries are lacking here. */
   lacking(): number
   /** Whether the others that are alive are a majority. */
@@ -34,12 +37,16 @@ export class Returning {
 
   /** Whether a client had better ask another node now. */
   get isUnderWay(): boolean {
-    const { clock, lacking, areOthersEnough } = this.#parts
+    const { clock, trace, limits, lacking, areOthersEnough } = this.#parts
     const groups = lacking()
-    if (this.#sinceMs === undefined && groups < lackingMany) return false
-    if (groups <= lackingFew) this.#sinceMs = undefined
+    if (this.#sinceMs === undefined && groups < roundsMany * limits.fetchesMax) return false
+    if (groups <= limits.fetchesMax / 2) this.#sinceMs = undefined
     else this.#sinceMs ??= clock.monotonicMs()
     if (this.#sinceMs === undefined) return false
-    return clock.monotonicMs() - this.#sinceMs < holdMs && areOthersEnough()
+    const isUnderWay = clock.monotonicMs() - this.#sinceMs < holdMs && areOthersEnough()
+    if (!isUnderWay) return false
+    assert(areOthersEnough(), 'LIVE-7: clients are sent away, and there is no majority to ask')
+    trace.mark('clients are sent to other nodes')
+    return true
   }
 }

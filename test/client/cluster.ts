@@ -58,6 +58,8 @@ export interface ClusterOptions {
   readonly aheadMs?: Readonly<Record<string, number>>
   /** Stands in front of a node's store. */
   readonly wrap?: (store: CellService, name: string) => CellService
+  /** Nodes that have been away, and lack much. */
+  readonly returning?: ReadonlySet<string>
   /** Of any node; thrown when it is absent. */
   readonly onBug?: (error: Error) => void
 }
@@ -133,6 +135,7 @@ function createNode(
   const server = new ClientServer(
     {
       ...{ transport, cells, groups, agendas, clock, status: () => ({ node: name }) },
+      isReturning: () => options.returning?.has(name) === true,
       onBug: options.onBug ?? thrown,
     },
     limits,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { frameBytesMax } from '../../src/base/limits.ts'
 import type { CellService } from '../../src/cells/operation.ts'
-import { rowKey, settled } from '../cells/kit.ts'
+import { passMs, rowKey, settled } from '../cells/kit.ts'
 import { createCluster } from '../client/cluster.ts'
 
 const broken: readonly (readonly [string, Partial<CellService>])[] = [
@@ -74,4 +74,35 @@ test.each([
   )
   expect(code).toBe(expected)
   expect(frames.filter(({ frame }) => frame.kind === 'requests')).toHaveLength(1)
+})
+
+test('LIVE-7: a node that lacks much sends its clients to another one, and then takes them again', async () => {
+  const returning = new Set(['n1'])
+  const cluster = createCluster({ names: ['n1', 'n2'], returning })
+  const { world } = cluster.bench
+  const cells = cluster.client().cells('trips')
+  const servedBy = (name: string): number =>
+    cluster.frames.filter(({ from, frame }) => from === name && frame.kind === 'responses').length
+  for (let n = 0; n < 40; n++) {
+    const name = { rowKey: rowKey(n), column: 'BASE', refKey: 0 }
+    expect(await settled(world, cells.get(name))).toBeUndefined()
+  }
+  // It is asked once, and avoided then.
+  expect(servedBy('n1')).toBeLessThanOrEqual(2)
+  expect(servedBy('n2')).toBeGreaterThanOrEqual(38)
+  returning.clear()
+  await passMs(world, 3_000)
+  for (let n = 0; n < 40; n++) {
+    await settled(world, cells.get({ rowKey: rowKey(n), column: 'BASE', refKey: 0 }))
+  }
+  expect(servedBy('n1')).toBeGreaterThan(10)
+})
+
+test('LIVE-7: a client that knows no other node is served by one that lacks much', async () => {
+  const cluster = createCluster({ names: ['n1'], returning: new Set(['n1']) })
+  const { world } = cluster.bench
+  const cells = cluster.client().cells('trips')
+  const beganMicros = world.nowMicros
+  await settled(world, cells.get({ rowKey: rowKey(1), column: 'BASE', refKey: 0 }))
+  expect(world.nowMicros - beganMicros).toBeLessThan(2_000_000)
 })

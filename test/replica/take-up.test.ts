@@ -9,7 +9,7 @@ import { silentTrace, type Trace } from '../../src/ports/trace.ts'
 import type { OrderedStore } from '../../src/ports/storage.ts'
 import { Driver } from '../../src/replica/driver.ts'
 import { encodeEntry } from '../../src/replication/entry.ts'
-import type { GroupMessage } from '../../src/replication/message.ts'
+import type { GroupMessage, Message } from '../../src/replication/message.ts'
 import { group } from './log-fixture.ts'
 import { disks, GatedStore, onDisk } from './stores.ts'
 import { ToldTransport } from './told-transport.ts'
@@ -91,12 +91,12 @@ test.each(bounds)('LOG-7 PAX-2: a long log is taken up in parts: %s', (_, limits
           peers.link(other)
           tell(peers, { kind: 'prepare', ...envelope, position: count + 1, ballot: higher })
           tell(peers, { kind: 'prepare', ...promised, ballot })
-          await new Promise((resolve) => setTimeout(resolve, 20))
-          const answers = peers.sent.filter(({ kind }) => ['promised', 'refused'].includes(kind))
-          expect(answers).toMatchObject([
+          const answers = [
             { kind: 'promised', position: count + 1, accepted: { ballot, value: open.value } },
             { kind: 'refused', position: count + 2, promised: higher },
-          ])
+          ]
+          const isAnswer = ({ kind }: Message): boolean => ['promised', 'refused'].includes(kind)
+          await vi.waitFor(() => expect(peers.sent.filter(isAnswer)).toMatchObject(answers), 10_000)
         } finally {
           await driver.stop()
         }
