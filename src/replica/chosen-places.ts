@@ -60,7 +60,7 @@ export class ChosenPlaces {
 
   #say(group: GroupId, position: Position, now: Said): void {
     let positions = this.#groups.get(group)
-    if (positions === undefined) this.#groups.set(group, (positions = new Map()))
+    if (positions === undefined) this.#groups.set(group, (positions = new Map<Position, Said>()))
     const before = positions.get(position)
     if (before === undefined) {
       this.#positions += 1
