@@ -9,7 +9,7 @@ import type { Intents } from '../txn/intents.ts'
 import { isAgendaOperation } from '../queues/agenda-operation.ts'
 import { agendaOperationKinds, packAgendaOperation, readAgendaOperation } from './agenda-codec.ts'
 import * as part from './client-fields.ts'
-import type { MalformedRequest, Operation, Request } from './client-message.ts'
+import type { CancelRequest, MalformedRequest, Operation, Request } from './client-message.ts'
 import { groupOperationKinds, packGroupOperation, readGroupOperation } from './group-codec.ts'
 import {
   indexChangeKinds,
@@ -160,16 +160,13 @@ function readOperation(value: unknown): Operation {
       return readLog(field.list(rest, 'log', 5))
     case kinds.status:
       return { kind: 'status' }
-    case kinds.cancel: {
-      const [request] = field.list(rest, 'cancel', 1)
-      return { kind: 'cancel', request: field.count(request, 'request', 1) }
-    }
     case kinds.purge:
       return readPurge(field.list(rest, 'purge', 7))
     case kinds.index:
       return readQueryIndex(rest, readTarget)
     default: {
       const operation =
+        readCancel(kind, rest) ??
         readGroupOperation(kind, rest) ??
         readAgendaOperation(kind, rest) ??
         readIndexChange(kind, rest)
@@ -177,6 +174,12 @@ function readOperation(value: unknown): Operation {
       throw new field.MalformedError('operation is of no known kind')
     }
   }
+}
+
+function readCancel(kind: unknown, fields: readonly unknown[]): CancelRequest | undefined {
+  if (kind !== kinds.cancel) return undefined
+  const [request] = field.list(fields, 'cancel', 1)
+  return { kind: 'cancel', request: field.count(request, 'request', 1) }
 }
 
 function readPurge(fields: readonly unknown[]): CellOperation {
