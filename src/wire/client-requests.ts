@@ -164,16 +164,19 @@ function readOperation(value: unknown): Operation {
       return readPurge(field.list(rest, 'purge', 7))
     case kinds.index:
       return readQueryIndex(rest, readTarget)
-    default: {
-      const operation =
-        readCancel(kind, rest) ??
-        readGroupOperation(kind, rest) ??
-        readAgendaOperation(kind, rest) ??
-        readIndexChange(kind, rest)
-      if (operation !== undefined) return operation
-      throw new field.MalformedError('operation is of no known kind')
-    }
+    default:
+      return readOther(kind, rest)
   }
+}
+
+function readOther(kind: unknown, rest: readonly unknown[]): Operation {
+  const operation =
+    readCancel(kind, rest) ??
+    readGroupOperation(kind, rest) ??
+    readAgendaOperation(kind, rest) ??
+    readIndexChange(kind, rest)
+  if (operation !== undefined) return operation
+  throw new field.MalformedError('operation is of no known kind')
 }
 
 function readCancel(kind: unknown, fields: readonly unknown[]): CancelRequest | undefined {
