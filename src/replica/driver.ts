@@ -4,15 +4,9 @@
  * differ.
  */
 import { assert } from '../base/assert.ts'
-import type { ClusterId, GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
-import type { Limits } from '../base/limits.ts'
+import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import { Holdings } from '../placement/holdings.ts'
-import type { Placement } from '../placement/placement.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { Random } from '../ports/random.ts'
-import type { OrderedStore } from '../ports/storage.ts'
-import type { Trace } from '../ports/trace.ts'
-import type { LinkInfo, Transport } from '../ports/transport.ts'
+import type { LinkInfo } from '../ports/transport.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { Message, PeerFrame } from '../replication/message.ts'
 import { encodeTransaction, intentOf } from '../replication/transaction.ts'
@@ -21,6 +15,7 @@ import { Arrivals } from './arrivals.ts'
 import { CarryOut } from './carry-out.ts'
 import { errorOf } from './damage.ts'
 import { DataStore } from './data-store.ts'
+import type { DriverOptions, DriverPorts } from './driver-ports.ts'
 import { Deadlines } from './deadlines.ts'
 import { listGroups } from './group-list.ts'
 import { Headroom } from './headroom.ts'
@@ -55,22 +50,6 @@ import { checkCarried, checkFolded, checkVotes } from './start-check.ts'
 import { Steps } from './steps.ts'
 import { excessOf, transactionOf } from './submission-size.ts'
 import { takeUpLog } from './take-up.ts'
-
-export interface DriverPorts {
-  readonly clock: Clock
-  readonly random: Random
-  readonly trace: Trace
-  readonly log: OrderedStore
-  readonly data: OrderedStore
-  readonly peers: Transport<PeerFrame>
-}
-
-export interface DriverOptions {
-  readonly node: NodeId
-  readonly cluster: ClusterId
-  readonly placement: Placement
-  readonly limits: Limits
-}
 
 export class Driver implements LocalReplica {
   /** The node must stop: its disk refused, a peer says that it is stale, or it found a bug. Called once. */
@@ -322,7 +301,7 @@ export class Driver implements LocalReplica {
     return this.#replica.outcome(group, intent)
   }
 
-  /** Whether clients had better ask another node: this one lacks much (LIVE-7). */
+  /** Whether clients had better ask another node: this one lacks much (LIVE-8). */
   get isReturning(): boolean {
     return this.#work.returning.isUnderWay
   }

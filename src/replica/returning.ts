@@ -3,7 +3,7 @@
  * a group would fetch all that it lacks first, at the cost of everybody: as long as the others can do
  * without this node, clients are sent to them.
  *
- * LIVE-7  A node that lacks much sends its clients to the others: no longer than `holdMs` at a time, and
+ * LIVE-8  A node that lacks much sends its clients to the others: no longer than `holdMs` at a time, and
  *         only where those are a majority. A client that knows no other node is served (`../node/elsewhere.ts`).
  */
 import { assert } from '../base/assert.ts'
@@ -45,7 +45,7 @@ export class Returning {
     if (this.#sinceMs === undefined) return false
     const isUnderWay = clock.monotonicMs() - this.#sinceMs < holdMs && areOthersEnough()
     if (!isUnderWay) return false
-    assert(areOthersEnough(), 'LIVE-7: clients are sent away, and there is no majority to ask')
+    assert(areOthersEnough(), 'LIVE-8: clients are sent away, and there is no majority to ask')
     trace.mark('clients are sent to other nodes')
     return true
   }

@@ -76,7 +76,7 @@ test.each([
   expect(frames.filter(({ frame }) => frame.kind === 'requests')).toHaveLength(1)
 })
 
-test('LIVE-7: a node that lacks much sends its clients to another one, and then takes them again', async () => {
+test('LIVE-8: a node that lacks much sends its clients to another one, and then takes them again', async () => {
   const returning = new Set(['n1'])
   const cluster = createCluster({ names: ['n1', 'n2'], returning })
   const { world } = cluster.bench
@@ -98,7 +98,7 @@ test('LIVE-7: a node that lacks much sends its clients to another one, and then 
   expect(servedBy('n1')).toBeGreaterThan(10)
 })
 
-test('LIVE-7: a client that knows no other node is served by one that lacks much', async () => {
+test('LIVE-8: a client that knows no other node is served by one that lacks much', async () => {
   const cluster = createCluster({ names: ['n1'], returning: new Set(['n1']) })
   const { world } = cluster.bench
   const cells = cluster.client().cells('trips')

@@ -19,13 +19,13 @@ function createReturning() {
   return { now, isAt, pass: (ms: number) => passMs(world, ms) }
 }
 
-test('LIVE-7: what lacks much begins with many groups, and is over with few', () => {
+test('LIVE-8: what lacks much begins with many groups, and is over with few', () => {
   const { isAt } = createReturning()
   expect([0, 100, 127].map(isAt)).toEqual([false, false, false])
   expect([128, 4_000, 100, 17, 16, 100].map(isAt)).toEqual([true, true, true, true, false, false])
 })
 
-test('LIVE-7: it lasts no longer than its time, and begins anew once it was over', async () => {
+test('LIVE-8: it lasts no longer than its time, and begins anew once it was over', async () => {
   const { isAt, pass } = createReturning()
   expect(isAt(4_000)).toBe(true)
   await pass(holdMs - 10)
@@ -34,7 +34,7 @@ test('LIVE-7: it lasts no longer than its time, and begins anew once it was over
   expect([2_000, 3_000, 0, 2_000].map(isAt)).toEqual([false, false, false, true])
 })
 
-test('LIVE-7: where the others are no majority, clients are served', () => {
+test('LIVE-8: where the others are no majority, clients are served', () => {
   const { now, isAt } = createReturning()
   expect(isAt(4_000)).toBe(true)
   now.others = false

@@ -1,0 +1,26 @@
+/** What a replica of all groups runs on, and what it is told about itself. */
+import type { ClusterId, NodeId } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import type { Placement } from '../placement/placement.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { OrderedStore } from '../ports/storage.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { Transport } from '../ports/transport.ts'
+import type { PeerFrame } from '../replication/message.ts'
+
+export interface DriverPorts {
+  readonly clock: Clock
+  readonly random: Random
+  readonly trace: Trace
+  readonly log: OrderedStore
+  readonly data: OrderedStore
+  readonly peers: Transport<PeerFrame>
+}
+
+export interface DriverOptions {
+  readonly node: NodeId
+  readonly cluster: ClusterId
+  readonly placement: Placement
+  readonly limits: Limits
+}
