@@ -119,6 +119,7 @@ const rules: Readonly<Record<string, string>> = {
   'LIVE-5': 'Messages are bounded: there is no storm.',
   'LIVE-6': 'What a node does in one turn, and for one peer in a frame, is bounded.',
   'LIVE-7': 'One step of a group applies no more than one answer of a peer brings.',
+  'LIVE-8': 'A node that lacks much sends its clients to the others, where these are a majority.',
   'META-1': 'The same plan takes the same course, however often it is run.',
   'META-2': 'A campaign in which something expected never happened proves nothing.',
   'META-3': 'Nothing fails that nobody expects.',
