@@ -104,6 +104,7 @@ const rules: Readonly<Record<string, string>> = {
   'LOAD-8': 'No more requests are at a node than the window of the client.',
   'LOAD-9':
     'What a client holds back begins in its order and in its time, or ends with `overloaded`.',
+  'LOAD-10': 'A healed cluster under too much load does four fifths of its best, and recovers.',
   'HELLO-1': 'Nothing that the other side says counts before it has proven itself.',
   'HELLO-2': 'The dialer proves itself first, and is told nothing of the store before.',
   'HELLO-3': 'Before its proof a side takes a bounded number of bytes.',

@@ -155,7 +155,9 @@ test('status, its JSON and the metrics tell what the stores take of the disk', a
     const [, row = ''] = stdout.split('\n').slice(1)
     return row.includes('iB') || / \d+ B/.test(row) ? row : undefined
   })
-  expect(line).toMatch(/^a +ready .* [\d.]+ ([KM]i)?B +[\d.]+ ([KM]i)?B +http/)
+  expect(line).toMatch(
+    /^a +ready .* [\d.]+ ([KM]i)?B +[\d.]+ ([KM]i)?B +\d+ %(, \d+ pass(es)?)? +http/,
+  )
   const told = await runProgram(['status', '--url', url, '--json'])
   const count = expect.any(Number)
   const disk = { logBytes: count, dataBytes: count }

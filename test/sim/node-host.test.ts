@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { Timer } from '../../src/ports/clock.ts'
 import { epochMicros } from '../../sim/clock.ts'
 import { Coverage } from '../../sim/coverage.ts'
+import { SimDisk } from '../../sim/disk.ts'
 import { NodeHost, type HostDisk, type HostPorts, type Program } from '../../sim/node-host.ts'
 import { noTimes } from '../../sim/turn-costs.ts'
 import { World } from '../../sim/world.ts'
@@ -17,9 +18,7 @@ function idleDisk(): HostDisk {
   return {
     ...{ slowReads: ignore, onRead: () => false, onReadWait: ignore },
     ...{ crash: () => 0, onWrite: ignore, slowDown: ignore, decideFate: ignore, open: unasked },
-    get disk() {
-      return unasked()
-    },
+    disk: new SimDisk({ schedule: ignore }),
   }
 }
 
