@@ -1,5 +1,5 @@
 /**
- * How the tests run: files on two workers, one after another on each, the longest first. Files on a worker
+ * How `npm test` runs the tests, all but the longest (`long-tests.ts`): files on two workers, one after another on each, the longest first. Files on a worker
  * share modules, which keep nothing that a test rests on: making them anew for each file took a fifth of the
  * time.
  *
@@ -8,7 +8,9 @@
  */
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { defineConfig, type Plugin, type ViteUserConfig } from 'vitest/config'
+import { configDefaults, defineConfig, mergeConfig } from 'vitest/config'
+import type { Plugin, ViteUserConfig } from 'vitest/config'
+import { longTests } from './long-tests.ts'
 import { LongestFirst } from './longest-first.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -28,11 +30,11 @@ const builtProgram: Plugin = {
   },
 }
 
-const config: ViteUserConfig = defineConfig({
+/** Of all runs. */
+export const common: ViteUserConfig = defineConfig({
   root,
   plugins: [builtProgram],
   test: {
-    include: ['test/**/*.test.ts'],
     setupFiles: ['test/setup.ts'],
     globalSetup: ['test/build.ts'],
     server: { deps: { external: [/\/dist\/(src|sim|schema|bench)\//] } },
@@ -46,6 +48,10 @@ const config: ViteUserConfig = defineConfig({
     hookTimeout: 30_000,
     reporters: ['default', './test/reporter.ts'],
   },
+})
+
+const config: ViteUserConfig = mergeConfig(common, {
+  test: { include: ['test/**/*.test.ts'], exclude: [...configDefaults.exclude, ...longTests] },
 })
 
 export default config

@@ -10,7 +10,7 @@ import { expect, test } from 'vitest'
 import { programPath, withFolder } from './harness.ts'
 
 const simPath = fileURLToPath(new URL('../../sim/main.js', pathToFileURL(programPath)))
-const tripCount = 900
+const tripCount = 400
 
 function audit(...flags: readonly string[]): {
   readonly code: number | null

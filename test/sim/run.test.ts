@@ -5,7 +5,7 @@ import { faultNames } from '../../sim/swarm-faults.ts'
 import { describeSwarm, drawSwarm } from '../../sim/swarm.ts'
 
 /** Two seeds that take a second each, with most kinds of faults and of work in them. */
-const [one, other] = [700_143, 700_554] as const
+const [one, other] = [702_217, 702_223] as const
 
 /** What other runs of them are compared with. */
 const known = new Map<number, RunResult>()

@@ -1,0 +1,13 @@
+/**
+ * Tests that take a minute of processor each: whole benches, hunts for planted bugs, an audit of a killed
+ * cluster. `npm run test:long` runs them, and so does `.ci/run`; `npm test` stays short without them.
+ */
+export const longTests: string[] = [
+  'test/bench/builds.test.ts',
+  'test/bench/round-trips.test.ts',
+  'test/bench/scale.test.ts',
+  'test/bench/schemaless.test.ts',
+  'test/bench/ycsb.test.ts',
+  'test/cluster/audit.test.ts',
+  'test/sim/explore-mutants.test.ts',
+]
