@@ -24,13 +24,17 @@ export function textValues(chars: number): () => string {
   }
 }
 
-/** One piece after the other; each time round they begin elsewhere. */
+/** One piece after the other; each time round they begin elsewhere than the time before. */
 function offsets(length: number, size: number): () => number {
-  let at = 0
+  let start = 0
+  let at = start
   return () => {
     const given = at
     at += size
-    if (at + size > length) at = Math.floor(Math.random() * size)
+    if (at + size > length) {
+      start = size > 1 ? (start + 1 + Math.floor(Math.random() * (size - 1))) % size : 0
+      at = start
+    }
     return given
   }
 }
