@@ -5,6 +5,8 @@ import type { BuildsReport } from '../../bench/builds.ts'
 import type { CompareReport } from '../../bench/compare/compare.ts'
 import type { Figures, RatioName } from '../../bench/compare/summary.ts'
 import type { SystemName } from '../../bench/compare/system.ts'
+import type { OverloadReport } from '../../bench/overload/overload.ts'
+import type { ReturnsReport } from '../../bench/returns/returns.ts'
 import type { RoundTripsReport } from '../../bench/round-trips.ts'
 import type { ScaleReport } from '../../bench/scale/scale.ts'
 import type { YcsbReport } from '../../bench/ycsb/ycsb.ts'
@@ -156,6 +158,25 @@ test('what a client gains that is answered before notices leave is what was meas
   expect({ isQuick, failures }).toEqual({ isQuick: false, failures: 0 })
   expect(page).toContain(`its median is ${ratios.p50Ms.median.toFixed(3)} times as long`)
   expect(page).toContain(`${ratios.perSecond.median.toFixed(3)} times as many commits`)
+})
+
+test('what a node that comes back costs the others is what was measured', () => {
+  const { p99Ms, worstGapMs, failures, idle }: ReturnsReport = JSON.parse(
+    textOf('bench/results/returns.json'),
+  )
+  expect(failures).toEqual({})
+  for (const ms of Object.values(p99Ms)) expect(page).toContain(`${ms.toFixed(1)} ms while`)
+  expect(page).toContain(`without a commit was ${Math.round(worstGapMs)} ms`)
+  expect(page).toContain(`takes up ${grouped(idle.perSecond)} entries a second`)
+})
+
+test('what is done of too much is what was measured', () => {
+  const { best, steps }: OverloadReport = JSON.parse(textOf('bench/results/overload.json'))
+  expect(page).toContain(`the nodes can do ${grouped(best)} a second`)
+  for (const { times, offered, goodput, refused } of steps) {
+    const cells = [times, grouped(offered), grouped(goodput), grouped(refused)]
+    expect(page).toContain(`| ${cells.join(' | ')} |`)
+  }
 })
 
 test('writes stand still for as long as is recorded', () => {
