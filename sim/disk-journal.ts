@@ -64,7 +64,7 @@ export class DiskJournal {
     return true
   }
 
-  /** The process was given what is left of damaged batches, and has not written it back yet. */
+  /** Whether the process that opened this journal was told of its damage, and has not written back what is left yet. */
   get isTold(): boolean {
     return this.#damage !== undefined
   }

@@ -79,7 +79,7 @@ export class SimDisk {
   #isMending = false
   #open: OpenDisk | undefined
   #nextFault: WriteFault = 'none'
-  /** Keys of which the disk does not show what was written, without a word. */
+  /** Keys whose rows the disk hides, or gives damaged, without an error. */
   readonly #hurt = new Set<string>()
   #hurtAtOpen: readonly string[] = []
   /** A check has told its process of damage, and the disk is still the same. */
@@ -214,7 +214,7 @@ export class SimDisk {
     return this.#durable.keysIn(range)
   }
 
-  /** Whether its process began on what was written, as far as these keys go. */
+  /** Whether none of these keys was damaged when the present process opened the disk. */
   wasSoundAtOpen(spans: readonly KeySpan[]): boolean {
     const ranges = spans.map((span) => textRange(span))
     return !this.#hurtAtOpen.some((name) => ranges.some((one) => isWithin(name, one)))

@@ -98,7 +98,7 @@ const rules: Readonly<Record<string, string>> = {
   'LOAD-2': 'Nothing begins whose deadline has passed while it waited.',
   'LOAD-3': 'No more writes are at work than the limit, which follows how long they take.',
   'LOAD-4': 'A turn of the loop begins a bounded part of what clients ask.',
-  'LOAD-5': 'Whoever is refused for load is told so, and when to try again.',
+  'LOAD-5': 'A node that refuses a request for load answers `overloaded`, and when to try again.',
   'LOAD-6': 'No more is tried again than the budget.',
   'LOAD-7': 'What waits at a node on a live link is not sent again.',
   'LOAD-8': 'No more requests are at a node than the window of the client.',

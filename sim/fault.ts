@@ -179,7 +179,7 @@ export const processKinds: readonly ProcessFault['kind'][] = [
     'suspend',
   ] as const),
 ]
-/** Of a data disk: one in so many bits stands for keys, which are then not shown any more. */
+/** Of the bits that flip on a data disk, one in so many flips in a key: the disk then hides that row. */
 export const hiddenEvery = 3
 
 export const networkKinds: readonly NetworkFault['kind'][] = [

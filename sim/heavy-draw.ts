@@ -14,7 +14,7 @@ export interface HeavyOptions {
 }
 
 export interface MuchOptions {
-  /** Somebody asks for much at once. */
+  /** A client sends requests that are expensive to serve. */
   readonly heavy?: HeavyOptions
   /** When all has healed, more is asked than can be done. */
   readonly openLoad?: LoadOptions

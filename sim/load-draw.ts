@@ -1,4 +1,4 @@
-/** Whether more is asked of a healed cluster than it can do, and how much, as drawn from a seed. */
+/** Draws from a seed whether clients overload the healed cluster, and how much they offer. */
 import type { SeededRandom } from './random.ts'
 
 export interface LoadOptions {

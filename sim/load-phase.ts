@@ -1,10 +1,11 @@
 /**
- * A healed cluster under more than it can do: puts come at a fixed rate, whatever becomes of them (open loop).
- * First it is found out what the nodes can do, by sessions that put one cell after another.
+ * A healed cluster under more than it can do: clients send puts at a fixed rate, answered or not (open loop).
+ * Before that, sessions that put one cell after another show what the nodes can do at best.
  *
- * LOAD-10  Under several times what it can do a cluster does four fifths of its best and more; calls end in their
- *          time, most of them known; two seconds after the load as much is done as before it, nearly; and
- *          what was acknowledged is there. Without such a load nobody is refused for one.
+ * LOAD-10  A healed cluster that is offered several times its best acknowledges at least four fifths of its best.
+ *          Calls end in their time, and for most of them their outcome is known. Two seconds after the load the
+ *          cluster acknowledges nearly as much as before it. Each acknowledged cell is there. While clients offer
+ *          no such load, no node and no client refuses a call with `overloaded`.
  */
 import type { StoreError } from '../src/base/errors.ts'
 import { errorOf, outcomeOf } from '../src/base/problem.ts'
@@ -19,7 +20,7 @@ import type { SwarmOptions } from './swarm.ts'
 const second = 1_000_000
 const phaseMicros = 120 * second
 const timeoutMs = 10_000
-/** Turns cost so many times the usual, so that overload is no more than two thousand puts. */
+/** Each turn costs so many times as much as usual: two thousand puts are an overload then, and the run stays short. */
 const costFactor = 100
 const loops = 32
 const warmUpSeconds = 1
@@ -29,7 +30,7 @@ const stillSeconds = 5
 /** Of each client, and of all. */
 const fewPerSecond = 1.5
 const fewPerSecondMax = 5
-/** What is answered at the beginning of a load came before it, or is late by what one put takes. */
+/** Not counted at the beginning of a load: answers to puts from before it, and the time that a first put takes. */
 const fillSeconds = 1
 /** Of the best. */
 const goodputMin = 0.8

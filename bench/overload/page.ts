@@ -1,7 +1,6 @@
 /** A report of an overload as one HTML page that needs nothing else: goodput against what was offered, as SVG. */
-import { writeFile } from 'node:fs/promises'
-import { html, raw } from 'hono/html'
 import { describeBuild, type Stamped } from '../build.ts'
+import { writePage } from '../page.ts'
 import { describeOverload, type OverloadReport } from './overload.ts'
 
 const width = 1_000
@@ -27,33 +26,10 @@ export async function writeOverloadPage(
   report: Stamped<OverloadReport>,
 ): Promise<void> {
   const build = report.build === undefined ? '' : describeBuild(report.build)
-  const text = html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width" />
-        <title>More than can be done</title>
-        <style>
-          body {
-            font:
-              16px/1.5 system-ui,
-              sans-serif;
-            max-width: 1000px;
-            margin: 2em auto;
-            padding: 0 1em;
-          }
-          svg {
-            width: 100%;
-            border: 1px solid #ccc;
-          }
-        </style>
-      </head>
-      <body>
-        <h1>More than can be done</h1>
-        <p>${build}</p>
-        ${raw(chart(report))}
-        <pre>${describeOverload(report)}</pre>
-      </body>
-    </html>`
-  await writeFile(page, String(await text))
+  await writePage(page, {
+    title: 'More than can be done',
+    words: build,
+    report: describeOverload(report),
+    charts: [chart(report)],
+  })
 }

@@ -1,7 +1,6 @@
 /** A report of returns as one HTML page that needs nothing else: commits and latency over time, as SVG. */
-import { writeFile } from 'node:fs/promises'
-import { html, raw } from 'hono/html'
 import { describeBuild, type Stamped } from '../build.ts'
+import { writePage } from '../page.ts'
 import { describeReturns, type ReturnsReport } from './returns.ts'
 
 const width = 1_000
@@ -52,36 +51,10 @@ export async function writeReturnsPage(
       'the slowest answer, ms',
     ),
   ]
-  const text = html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width" />
-        <title>A node that comes back</title>
-        <style>
-          body {
-            font:
-              16px/1.5 system-ui,
-              sans-serif;
-            max-width: 1000px;
-            margin: 2em auto;
-            padding: 0 1em;
-          }
-          svg {
-            width: 100%;
-            border: 1px solid #ccc;
-          }
-          figure {
-            margin: 1.5em 0;
-          }
-        </style>
-      </head>
-      <body>
-        <h1>A node that comes back</h1>
-        <p>Grey: it is away. Yellow: it is back, and lacks something. ${build}</p>
-        <pre>${describeReturns(report)}</pre>
-        ${raw(charts.join('\n'))}
-      </body>
-    </html>`
-  await writeFile(page, String(await text))
+  await writePage(page, {
+    title: 'A node that comes back',
+    words: `Grey: it is away. Yellow: it is back, and lacks something. ${build}`,
+    report: describeReturns(report),
+    charts,
+  })
 }

@@ -31,7 +31,7 @@ export interface SeenReadiness {
 
 /** Less than `clockWaitMs`. */
 const waitMs = 2_000
-/** No node is told of clocks so late, microseconds. */
+/** Wall time in microseconds, far later than any node's clock shows. */
 const farWall = Number.MAX_SAFE_INTEGER / 2
 
 /** For what clocks drift between two answers, and what answers take in a well world. */

@@ -37,7 +37,7 @@ export const addProcesses: AddCommand = (program, finish) => {
     .option('--history <file>', 'write what clients were told as JSON lines')
     .option(
       '--load <rate>',
-      'no faults: so many puts a second, whatever becomes of them',
+      'offer <rate> puts a second, answered or not, instead of faults',
       parseCount,
     )
     .option('--json', 'print the result as JSON', false)
