@@ -76,10 +76,10 @@ async function demo(options: Options): Promise<void> {
   const file = typeof options['file'] === 'string' ? inputFile(options['file']) : undefined
   const tell = teller(options['json'] === true)
   const startedMs = performance.now()
-  const cluster = await DemoCluster.start(data, port)
   const interrupted = new Promise<void>((stop) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop())
   })
+  const cluster = await DemoCluster.start(data, port)
   const stage = await openStage(cluster, { tell, seed, trips, file })
   try {
     tellStart(stage, data, performance.now() - startedMs)

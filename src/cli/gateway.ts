@@ -4,7 +4,7 @@ import { buildGatewayConfig, gatewaySettings } from '../gateway/gateway-config.t
 import { GatewayServer } from '../gateway/server.ts'
 import { addConfigFlags, configured } from './config-flags.ts'
 import type { Options } from './options.ts'
-import { createLogger, runUntilTold, startOrExplain } from './run-process.ts'
+import { createLogger, runUntilTold } from './run-process.ts'
 import { version } from './version.ts'
 
 const gatewayConfigured = { settings: gatewaySettings, build: buildGatewayConfig }
@@ -20,5 +20,5 @@ async function runGateway(options: Options): Promise<void> {
   const logger = createLogger(config.logLevel, { gateway: config.name })
   if (config.insecure) logger.warn('insecure: anyone who reaches this address can read and write')
   const start = { config, files, logger, version, portFlag: '--listen' }
-  await runUntilTold(await startOrExplain(() => GatewayServer.start(start)), logger)
+  await runUntilTold(() => GatewayServer.start(start), logger)
 }

@@ -4,7 +4,7 @@ import { Daemon } from '../node/daemon.ts'
 import { apiOf } from './api.ts'
 import { addConfigFlags, configOf } from './config-flags.ts'
 import type { Options } from './options.ts'
-import { createLogger, runUntilTold, startOrExplain } from './run-process.ts'
+import { createLogger, runUntilTold } from './run-process.ts'
 import { version } from './version.ts'
 
 export function addNodeCommand(program: Command): void {
@@ -18,5 +18,5 @@ async function runNode(options: Options): Promise<void> {
   const logger = createLogger(config.logLevel, { node: config.node })
   if (config.insecure) logger.warn('insecure: anyone who reaches this address can read and write')
   const start = { config, files, logger, version, gateway: apiOf, portFlag: '--listen' }
-  await runUntilTold(await startOrExplain(() => Daemon.start(start)), logger)
+  await runUntilTold(() => Daemon.start(start), logger)
 }

@@ -10,31 +10,41 @@ export interface Running {
   stop(): Promise<void>
 }
 
-/** Runs until SIGTERM, SIGINT or a failure, and stops it in an orderly way; a second signal ends at once. */
-export async function runUntilTold(running: Running, logger: Logger): Promise<void> {
-  const stopped = new Promise<'signal' | Error>((resolve) => {
-    running.onFailure = resolve
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.on(signal, () => {
-        logger.info({ signal }, 'told to stop')
-        resolve('signal')
-      })
-    }
-  })
-  const why = await stopped
-  // Whoever asks twice does not want to wait.
-  const force = (signal: NodeJS.Signals): void => {
-    logger.warn({ signal }, 'told again: ending at once')
-    process.exit(exitFailure)
-  }
-  process.on('SIGTERM', force)
-  process.on('SIGINT', force)
+/**
+ * Starts it, runs until SIGTERM, SIGINT or a failure, and stops it in an orderly way; a second signal ends at
+ * once. It listens to signals before it starts: whoever reads that it serves may tell it to stop at once.
+ * A signal that comes while it starts is obeyed when it has started.
+ */
+export async function runUntilTold(start: () => Promise<Running>, logger: Logger): Promise<void> {
+  const told = signalled(logger)
+  const running = await startOrExplain(start)
+  const failed = new Promise<Error>((resolve) => (running.onFailure = resolve))
+  const why = await Promise.race([told, failed])
   await running.stop()
-  if (why !== 'signal') throw new CliError(why.message, exitFailure)
+  if (why !== undefined) throw new CliError(why.message, exitFailure)
+}
+
+/** Resolves at the first signal. */
+function signalled(logger: Logger): Promise<undefined> {
+  return new Promise((resolve) => {
+    let isTold = false
+    const onSignal = (signal: NodeJS.Signals): void => {
+      if (isTold) {
+        // Whoever asks twice does not want to wait.
+        logger.warn({ signal }, 'told again: ending at once')
+        process.exit(exitFailure)
+      }
+      isTold = true
+      logger.info({ signal }, 'told to stop')
+      resolve(undefined)
+    }
+    process.on('SIGTERM', onSignal)
+    process.on('SIGINT', onSignal)
+  })
 }
 
 /** What cannot start ends with 1 and one sentence, whatever the code of the error. */
-export async function startOrExplain<Started>(start: () => Promise<Started>): Promise<Started> {
+async function startOrExplain(start: () => Promise<Running>): Promise<Running> {
   try {
     return await start()
   } catch (error) {
