@@ -96,6 +96,11 @@ export class PacedFile {
     this.#pace = pace
   }
 
+  /** Up to where it was read last. */
+  get position(): number {
+    return this.#end
+  }
+
   /** The bytes from `offset`, `length` of them unless the file ends before; good until the next call. */
   async at(offset: number, length: number): Promise<Uint8Array> {
     assert(length <= chunkBytes, 'DISK: no more than a chunk is read at once')
