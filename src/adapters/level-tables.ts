@@ -167,7 +167,11 @@ class FolderCheck {
     // How long it is was checked before the store was opened.
     const damage = await this.#withFile(name, (file) => checkTable(file, file.size, spans))
     this.#refuse(name, damage)
-    if (spans === 'all' && this.#damages === damages) await letGo(this.#path, name)
+    if (spans === 'all' && this.#damages === damages) {
+      // The store may be closed by now, and another one lie in its folder, with a table of this name.
+      this.#pace.checkWanted()
+      await letGo(this.#path, name)
+    }
     this.#count()
   }
 

@@ -63,7 +63,13 @@ export class Pace {
     const waitMs = (bytes * 1000) / pace.bytesPerSecond() - (performance.now() - this.#paidMs)
     if (waitMs >= 1) await delay(waitMs)
     this.#paidMs = performance.now()
-    if (pace.isOver()) throw new StoreError('closed', 'nobody waits for this check any more')
+    this.checkWanted()
+  }
+
+  /** Throws `closed` when nobody wants the check any more. */
+  checkWanted(): void {
+    if (this.#options.pace?.isOver() !== true) return
+    throw new StoreError('closed', 'nobody waits for this check any more')
   }
 }
 
