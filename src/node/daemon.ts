@@ -384,7 +384,7 @@ function isOfData(error: unknown): boolean {
 }
 
 const damagedBeneath =
-  'log/ was found damaged by a scrub; the node goes on, and has written anew what its next start reads there: keep data/, and check this disk'
+  'log/ was found damaged by a scrub; the node goes on, and loses nothing it promised: keep data/, and check this disk'
 
 /** What is for an operator to know as it happens. */
 function tellingOperator(trace: Trace, logger: Logger): Trace {

@@ -96,7 +96,7 @@ export class PeerMemory {
 
   /** Has it written once more, as if there were news: what stands in the log may be damaged. */
   renew(): void {
-    this.#changes += 1
+    if (this.#isWhole) this.#changes += 1
   }
 
   /** What is to go along with a write, if there is news. Of a memory that is not whole nothing is kept. */
