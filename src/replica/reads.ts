@@ -122,14 +122,18 @@ export class Reads {
 
   async scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]> {
     const { data } = this.#parts
-    const ordering = data.ordering(group)
-    if (ordering !== undefined) await this.#inSlices(ordering)
+    // As of this call, whatever that takes.
     if (at === undefined) return data.scan(group, range)
-    const { isNewest } = this.#open(group, at)
+    let { isNewest } = this.#open(group, at)
+    const ordering = data.ordering(group)
+    if (ordering !== undefined) {
+      await this.#inSlices(ordering)
+      isNewest = this.#open(group, at).isNewest
+    }
     return isNewest ? data.scan(group, range) : data.scanAt(group, range, at)
   }
 
-  /** LIVE-6: before the moment that the rows are of. */
+  /** LIVE-6: what the rows are to be of is known by its timestamp, whenever they are looked at. */
   async #inSlices(work: Iterable<undefined>): Promise<void> {
     const { clock, limits, trace } = this.#parts
     trace.mark('a scan waits for the keys to be in order')
