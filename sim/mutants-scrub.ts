@@ -37,18 +37,6 @@ export const scrubMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'SCR6',
-    title: 'log: what is damaged waits to be settled until somebody writes there',
-    rules: ['DISK-16'],
-    edits: [
-      {
-        file: 'src/replica/log-store.ts',
-        find: '    this.#settling.hasten(this.#lastFlush)\n',
-        replace: '',
-      },
-    ],
-  },
-  {
     id: 'SCR4',
     title: 'start: the fold goes on from rows of applied positions that nobody has checked',
     edits: [
