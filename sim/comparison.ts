@@ -5,7 +5,7 @@
 import { AssertionError } from '../src/base/assert.ts'
 import { StoreError } from '../src/base/errors.ts'
 import { groupOfBytes, type GroupId } from '../src/base/ids.ts'
-import { fromLatin1, latin1 } from '../src/base/bytes.ts'
+import { compareBytes, fromLatin1, latin1 } from '../src/base/bytes.ts'
 import { unpackBody } from '../src/cells/body.ts'
 import {
   bufferRange,
@@ -19,6 +19,7 @@ import type { StoredLogPage } from '../src/cells/operation.ts'
 import type { Outcome } from '../src/base/problem.ts'
 import type { ClientFrame } from '../src/wire/client-message.ts'
 import type { Node } from '../src/node/compose.ts'
+import { flushesFrom } from '../src/replica/flush.ts'
 import { seenOf, textOf } from './cell-reads.ts'
 import { datastore } from './cell-workload.ts'
 import { RowSum } from './checkers/row-sum.ts'
@@ -30,6 +31,14 @@ export type SimCluster = Cluster<Node, ClientFrame>
 /** A node that is busy with the requests of others is asked so often again, a pause apart. */
 const busyLooksMax = 100
 const busyPauseMicros = 50_000
+
+/** In quiet a flush is written, and a batch after it, in much less. */
+const renewalMicros = 10_000_000
+
+function isFlushAfter(key: Uint8Array, flush: number): boolean {
+  const { gte, lt } = flushesFrom(flush + 1)
+  return compareBytes(key, gte) >= 0 && compareBytes(key, lt) < 0
+}
 
 /** Something that is being read through a node. */
 interface Look {
@@ -57,6 +66,7 @@ export class Comparison {
         const text = `DISK-15: node ${host.name} goes on with a data disk that it knows is damaged`
         this.#cluster.world.fail(new AssertionError(text))
       }
+      this.#checkTold(host)
       // All at once, which nobody else would ask.
       host.overlookTurn()
       for (const group of judge.book.groups) {
@@ -64,6 +74,22 @@ export class Comparison {
         this.#begin(host, (program) => this.#inspect(host, program, groupOf(group)))
       }
       this.#begin(host, (program) => this.#readAllBack(host, program))
+    }
+  }
+
+  /** What is damaged in its log a node tells, and no start of it folds that again. */
+  #checkTold({ name, disks, program }: NodeHost<Node>): void {
+    const { disk } = disks.log
+    if (program === undefined || disk.told === undefined) return
+    const { world } = this.#cluster
+    const { logDamages, settledFlush } = program.status().replica
+    const fail = (what: string): void =>
+      world.fail(new AssertionError(`DISK-16: node ${name} knows that its log is damaged, ${what}`))
+    if (logDamages === 0) fail('and does not say so')
+    if (world.nowMicros - disk.told.atMicros < renewalMicros) return
+    for (const key of disk.told.keys) {
+      const isNeeded = isFlushAfter(key, settledFlush)
+      if (isNeeded && disk.isHurt(key)) fail('and its next start folds what is damaged')
     }
   }
 

@@ -43,7 +43,7 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   'fsync-error': ['fsync-error'],
   'no-space': ['no-space'],
   'torn-write': ['torn-write'],
-  'bit-rot': ['bit-rot log', 'bit-rot data'],
+  'bit-rot': ['bit-rot log', 'bit-rot data', 'a scrub found damage in the log'],
   'rot-in-outage': ['rot-in-outage log'],
   'journal-rot': [
     ...['journal-rot', 'a damaged journal mended', 'a flush lost with the journal'],

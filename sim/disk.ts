@@ -33,6 +33,12 @@ export type Fate =
 
 export type WriteFault = 'none' | 'fsync-error' | 'no-space'
 
+/** When a check told of damage, and what was damaged then. */
+export interface ToldDamage {
+  readonly atMicros: number
+  readonly keys: readonly Uint8Array[]
+}
+
 /** An image of a disk, to be put back later: a restored machine, a swapped disk. */
 export type DiskImage = ReadonlyMap<string, Uint8Array>
 
@@ -43,6 +49,8 @@ export interface DiskOptions {
   readonly waitToRead?: () => Promise<void> | undefined
   /** Resolves when a check at leisure has read all that it is to read. Absent: at once. */
   readonly waitToScrub?: () => Promise<void> | undefined
+  /** For who asks when damage was told. Absent: at 0. */
+  readonly nowMicros?: () => number
   /** Told of what is read and written, as it is given to the process and taken from it. */
   readonly onWork?: (work: Work, count: number, bytes: number) => void
   /**
@@ -100,6 +108,19 @@ export class SimDisk {
     this.#open = new OpenDisk(this, damage)
     this.#hurtAtOpen = [...this.#hurt]
     return this.#open
+  }
+
+  /** What a check has told the present process first of damage. */
+  get told(): ToldDamage | undefined {
+    return this.#open?.told
+  }
+
+  toldNow(): ToldDamage {
+    return { atMicros: this.#options.nowMicros?.() ?? 0, keys: [...this.#hurt].map(fromLatin1) }
+  }
+
+  isHurt(key: Uint8Array): boolean {
+    return this.#hurt.has(latin1(key))
   }
 
   get isOpen(): boolean {
@@ -295,6 +316,7 @@ class OpenDisk implements OrderedStore {
   pending: PendingWrite | undefined
   /** A write whose fsync failed: its process must not count on it, the disk may have it yet. */
   doubtful: Doubtful | undefined
+  told: ToldDamage | undefined
   readonly damage: JournalDamage | undefined
   readonly #disk: SimDisk
   /** The pending write by key; undefined stands for deleted. */
@@ -392,9 +414,12 @@ class OpenDisk implements OrderedStore {
     const keys = this.#disk.soundKeys(spans)
     if (keys === undefined) {
       this.#disk.hasToldDamage = true
-      throw new StoreError('corrupt', 'a block does not match its checksum')
+      this.told ??= this.#disk.toldNow()
+      const what = 'a block does not match its checksum'
+      if (pace?.onDamage === undefined) throw new StoreError('corrupt', what)
+      pace.onDamage(what)
     }
-    pace?.onProgress(keys, 1)
+    pace?.onProgress(keys ?? this.#disk.size, 1)
   }
 
   async close(): Promise<void> {

@@ -22,6 +22,7 @@ const rules: Readonly<Record<string, string>> = {
   'LOG-11': 'A node that has lost that record lets nobody in before a majority has told it.',
   'DISK-14': 'No vote rests on a record of data/ that was not checked since the start.',
   'DISK-15': 'Damage that a scrub of data/ finds ends the node, which makes it anew from the log.',
+  'DISK-16': 'Damage that a scrub of log/ finds is told, and no later start needs what is damaged.',
   'LOG-12': 'A node retires for a claim about its log only where the log does not refute it.',
   'LOG-13': 'A log whose journal was damaged is used only where it shows what is missing.',
   'LEASE-1': 'Who serves a read by itself has every position that was acknowledged before.',

@@ -49,6 +49,7 @@ export function createHostDisk(
       return new Promise((resolve) => void process.schedule(delayMicros, readLabel, resolve))
     },
     waitToScrub: () => scrubTime(owner, name, scrubs),
+    nowMicros: () => world.nowMicros,
     onWork: (work, count, bytes) => owner?.work(work, count, bytes),
     onDurable,
     keepsJournal,

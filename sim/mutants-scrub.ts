@@ -1,4 +1,4 @@
-/** Planted bugs of what is checked of the data store at a start and by its scrub (DISK-14, DISK-15). */
+/** Planted bugs of what is checked at a start and by the scrub (DISK-14 to DISK-16). */
 import type { Mutant } from './mutant.ts'
 
 export const scrubMutants: readonly Mutant[] = [
@@ -20,6 +20,18 @@ export const scrubMutants: readonly Mutant[] = [
       {
         file: 'src/replica/scrubber.ts',
         find: '      onFailed(error)\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'SCR5',
+    title: 'scrub: damage of the log is not told',
+    rules: ['DISK-16'],
+    edits: [
+      {
+        file: 'src/replica/scrubber.ts',
+        find: '    this.#ports.onLogDamaged(what)\n',
         replace: '',
       },
     ],

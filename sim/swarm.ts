@@ -457,6 +457,7 @@ function drawLimits(random: SeededRandom, phaseMs: number, disk: DiskConditions)
     ...drawHistory(random.fork('history')),
     // Few runs write as many flushes as the default says.
     carryAfterFlushes: random.fork('carry').pick([1, 5, 20, 100]),
+    scrubPauseMs: random.fork('scrub').pick([2_000, 20_000, usual.scrubPauseMs]),
     flushBytesMax: isDiskSlow ? usual.flushBytesMax : knob(usual.flushBytesMax, [1, 1_000]),
     catchUpEntriesMax: part(usual.catchUpEntriesMax, [1, 2, 5]),
     catchUpBytesMax: part(usual.catchUpBytesMax, [1, 1_000]),

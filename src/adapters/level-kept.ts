@@ -6,7 +6,7 @@
  * A second name takes no room while the table has its first one. Names that a run leaves behind are of
  * tables which it has not read to the end: the next one reads them still.
  */
-import { link, mkdir, open, readdir, rm } from 'node:fs/promises'
+import { link, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** Beside the tables: LevelDB leaves alone what has no name of its own kinds. */
@@ -24,13 +24,19 @@ export async function keepTables(path: string, numbers: readonly number[]): Prom
     const kept = await Promise.all(some.map((number) => keep(path, number)))
     if (kept.includes(false)) return false
   }
+  await synced(folder)
+  // The folder of that name may be new.
+  await synced(path)
+  return true
+}
+
+async function synced(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {
     await handle.sync()
   } finally {
     await handle.close()
   }
-  return true
 }
 
 /** The file names of what is kept, from within the store's folder, with the numbers of the tables. */
@@ -57,11 +63,27 @@ export function tableName(number: number, ending: string): string {
 async function keep(path: string, number: number): Promise<boolean> {
   for (const ending of endings) {
     const name = tableName(number, ending)
-    const code = await codeOf(link(join(path, name), join(path, folderName, name)))
-    if (code === undefined || code === 'EEXIST') return true
+    const [table, second] = [join(path, name), join(path, folderName, name)]
+    const code = await codeOf(link(table, second))
+    if (code === undefined) return true
+    if (code === 'EEXIST') return (await isSameFile(table, second)) || keepAnew(table, second)
     if (code !== 'ENOENT') return false
   }
   return true
+}
+
+/**
+ * A folder that was copied, as to another disk, has two files where there were two names of one. LevelDB reads the
+ * table, so that one is checked.
+ */
+async function keepAnew(table: string, second: string): Promise<boolean> {
+  await rm(second, { force: true })
+  return (await codeOf(link(table, second))) === undefined
+}
+
+async function isSameFile(one: string, other: string): Promise<boolean> {
+  const [a, b] = await Promise.all([stat(one), stat(other)])
+  return a.ino === b.ino && a.dev === b.dev
 }
 
 async function codeOf(work: Promise<void>): Promise<string | undefined> {

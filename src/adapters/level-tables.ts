@@ -34,6 +34,8 @@ export interface CheckOptions {
   readonly spans?: readonly KeySpan[] | 'all'
   /** Called after each table, and at the end. */
   readonly onProgress?: (progress: CheckProgress) => void
+  /** Called with each damage, in words; the next file follows. Absent: it rejects. */
+  readonly onDamage?: (what: string) => void
 }
 
 export interface ScrubOptions extends CheckOptions {
@@ -89,11 +91,11 @@ export async function checkSpans(
 ): Promise<void> {
   const onProgress = ({ bytesRead, tables, tablesTotal }: CheckProgress): void =>
     pace?.onProgress(bytesRead, tables / tablesTotal)
+  const onDamage = pace?.onDamage?.bind(pace)
+  const options = { spans, onProgress, ...(onDamage === undefined ? {} : { onDamage }) }
   try {
-    await new FolderCheck(path, new Pace(pace === undefined ? {} : { pace }), {
-      spans,
-      onProgress,
-    }).runBeside()
+    const check = new FolderCheck(path, new Pace(pace === undefined ? {} : { pace }), options)
+    await check.runBeside()
   } catch (error) {
     throw error instanceof StoreError ? error : readError(path, error)
   }
@@ -117,6 +119,7 @@ class FolderCheck {
   readonly #options: CheckOptions
   #tables = 0
   #tablesTotal = 0
+  #damages = 0
 
   constructor(path: string, pace: Pace, options: CheckOptions) {
     this.#path = path
@@ -160,10 +163,15 @@ class FolderCheck {
 
   async #checkKept(name: string): Promise<void> {
     const { spans = 'all' } = this.#options
+    const damages = this.#damages
     // How long it is was checked before the store was opened.
     const damage = await this.#withFile(name, (file) => checkTable(file, file.size, spans))
     this.#refuse(name, damage)
-    if (spans === 'all') await letGo(this.#path, name)
+    if (spans === 'all' && this.#damages === damages) {
+      // The store may be closed by now, and another one lie in its folder, with a table of this name.
+      this.#pace.checkWanted()
+      await letGo(this.#path, name)
+    }
     this.#count()
   }
 
@@ -268,6 +276,10 @@ class FolderCheck {
     if (file === undefined) return undefined
     try {
       return await work(file)
+    } catch (error) {
+      if (!isUnreadable(error)) throw error
+      this.#refuse(name, { offset: file.position, what: `it cannot be read (${error.code})` })
+      return undefined
     } finally {
       await file.close()
     }
@@ -275,6 +287,15 @@ class FolderCheck {
 
   #refuse(name: string, damage: Damage | undefined): void {
     if (damage === undefined) return
-    throw damageError(this.#path, `${name} at byte ${damage.offset}: ${damage.what}`)
+    this.#damages += 1
+    const what = `${name} at byte ${damage.offset}: ${damage.what}`
+    const { onDamage } = this.#options
+    if (onDamage === undefined) throw damageError(this.#path, what)
+    onDamage(what)
   }
+}
+
+/** A sector that the disk cannot read is damage like any other; and so is what is no file any more. */
+function isUnreadable(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && 'code' in error && /^(?:EIO|EISDIR)$/.test(String(error.code))
 }

@@ -63,7 +63,13 @@ export class Pace {
     const waitMs = (bytes * 1000) / pace.bytesPerSecond() - (performance.now() - this.#paidMs)
     if (waitMs >= 1) await delay(waitMs)
     this.#paidMs = performance.now()
-    if (pace.isOver()) throw new StoreError('closed', 'nobody waits for this check any more')
+    this.checkWanted()
+  }
+
+  /** Throws `closed` when nobody wants the check any more. */
+  checkWanted(): void {
+    if (this.#options.pace?.isOver() !== true) return
+    throw new StoreError('closed', 'nobody waits for this check any more')
   }
 }
 
@@ -94,6 +100,11 @@ export class PacedFile {
     this.#handle = handle
     this.size = size
     this.#pace = pace
+  }
+
+  /** Up to where it was read last. */
+  get position(): number {
+    return this.#end
   }
 
   /** The bytes from `offset`, `length` of them unless the file ends before; good until the next call. */

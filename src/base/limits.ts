@@ -87,7 +87,7 @@ export interface Limits {
   readonly sliceBytesMax: number
   /** So many times as long as a slice took, the next one waits while others are at work. */
   readonly sliceRests: number
-  /** So much of the data store is scrubbed in a second; an eighth of it while others are at work. */
+  /** So much of a node's stores is scrubbed in a second; an eighth of it while others are at work. */
   readonly scrubBytesPerSecond: number
   /** Between the end of a scrub and the next one. */
   readonly scrubPauseMs: number

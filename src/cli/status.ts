@@ -27,7 +27,11 @@ interface NodeReport {
   /** Bytes; absent until they were measured, and of a gateway. */
   readonly disk?: { readonly logBytes: number; readonly dataBytes: number }
   /** Absent of a gateway, and while the stores are being opened. */
-  readonly replica?: { readonly scrubbedPart?: number; readonly scrubPasses?: number }
+  readonly replica?: {
+    readonly scrubbedPart?: number
+    readonly scrubPasses?: number
+    readonly logScrubbedPart?: number
+  }
   readonly messages: readonly string[]
 }
 
@@ -87,14 +91,18 @@ function sizeText(bytes: number | undefined): string {
   return bytes === undefined ? '-' : byteText(bytes)
 }
 
-/** How far the check of `data/` has come, and that it went through before: `40 %`, `40 %, 2 passes`. */
+/**
+ * How far the check of `data/` has come, that it went through before, and how far the check of `log/` is, which
+ * comes after it: `40 %`, `40 %, 2 passes, log 100 %`.
+ */
 export function scrubText(replica: NodeReport['replica']): string {
-  const { scrubbedPart, scrubPasses = 0 } = replica ?? {}
+  const { scrubbedPart, scrubPasses = 0, logScrubbedPart = 0 } = replica ?? {}
   // Of an earlier version, or of a gateway.
   if (typeof scrubbedPart !== 'number') return '-'
   const part = `${Math.floor(100 * scrubbedPart)} %`
   if (scrubPasses === 0) return part
-  return `${part}, ${scrubPasses} ${scrubPasses === 1 ? 'pass' : 'passes'}`
+  const log = logScrubbedPart > 0 ? `, log ${Math.floor(100 * logScrubbedPart)} %` : ''
+  return `${part}, ${scrubPasses} ${scrubPasses === 1 ? 'pass' : 'passes'}${log}`
 }
 
 function nodesWord(count: number): string {

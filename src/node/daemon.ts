@@ -383,6 +383,9 @@ function isOfData(error: unknown): boolean {
   return error instanceof StoreError && error.detail.store === 'data'
 }
 
+const damagedBeneath =
+  'log/ was found damaged by a scrub; the node goes on, and loses nothing it promised: keep data/, and check this disk'
+
 /** What is for an operator to know as it happens. */
 function tellingOperator(trace: Trace, logger: Logger): Trace {
   return {
@@ -391,7 +394,9 @@ function tellingOperator(trace: Trace, logger: Logger): Trace {
       // A start that reads all of a long log takes a while: whoever waits for it sees how far it is.
       if (event.kind === 'folding') logger.info(fieldsOf(event), 'reading the log')
       if (event.kind === 'log-damage') {
-        logger.error(fieldsOf(event), 'log/ was found damaged: see "A damaged log" in operating.md')
+        const { isRenewed, ...fields } = event
+        const text = isRenewed === true ? damagedBeneath : 'log/ was found damaged'
+        logger.error(fieldsOf(fields), `${text}: see "A damaged log" in operating.md`)
       }
       if (event.kind === 'false-claim') {
         logger.error(fieldsOf(event), 'a false claim: a peer refuses what this log refutes')

@@ -68,12 +68,17 @@ export class DiskWatch {
   }
 }
 
-/** Of the files in a folder: stores have no folders within. */
-async function bytesOf(folder: string): Promise<number> {
+/**
+ * Of the files in a folder, and in one within: second names of tables lie there (`unchecked`), which take room
+ * once the table has no other one.
+ */
+async function bytesOf(folder: string, isWithin = false): Promise<number> {
   let bytes = 0
   let names: string[] = []
   const add = async (): Promise<void> => {
-    for (const size of await Promise.all(names.map((name) => sizeOf(join(folder, name))))) {
+    for (const size of await Promise.all(
+      names.map((name) => sizeOf(join(folder, name), isWithin)),
+    )) {
       bytes += size
     }
     names = []
@@ -86,9 +91,11 @@ async function bytesOf(folder: string): Promise<number> {
   return bytes
 }
 
-async function sizeOf(path: string): Promise<number> {
+async function sizeOf(path: string, isWithin: boolean): Promise<number> {
   try {
-    return (await stat(path)).size
+    const found = await stat(path)
+    if (found.isDirectory()) return isWithin ? 0 : await bytesOf(path, true)
+    return isWithin && found.nlink > 1 ? 0 : found.size
   } catch (error) {
     // The store has removed it since it was listed.
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 0

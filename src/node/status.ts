@@ -186,15 +186,17 @@ function messagesOf(
 }
 
 function damagesOf(
-  { logDamages, logDamage, lostFlushes }: ReplicaStatus,
+  { logDamages, scrubLogDamages, logDamage, lostFlushes }: ReplicaStatus,
   dataResets: number,
 ): readonly string[] {
   const messages: string[] = []
   if (logDamages > 0) {
     const lost =
-      lostFlushes === 0
-        ? 'nothing of what it promised is lost'
-        : `${lostFlushes} flushes are lost, and what this node promised in them stands in data/ alone: keep data/`
+      lostFlushes > 0
+        ? `${lostFlushes} flushes are lost, and what this node promised in them stands in data/ alone: keep data/`
+        : scrubLogDamages > 0
+          ? 'nothing of what it promised is lost, but some of it may stand in data/ alone: keep data/'
+          : 'nothing of what it promised is lost'
     messages.push(
       `log/ was found damaged (${logDamage.at(-1)}); ${lost}; check this disk, and see "A damaged log" in operating.md`,
     )

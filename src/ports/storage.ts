@@ -53,6 +53,8 @@ export interface CheckPace {
   isOver(): boolean
   /** What was read so far in this check, and which part of all that is to be read, 0 to 1. */
   onProgress(bytesRead: number, part: number): void
+  /** Told of each damaged file, which one, where and how, in words: the check goes on. Absent: it rejects. */
+  onDamage?(what: string): void
 }
 
 export interface OrderedStore {

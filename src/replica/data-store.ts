@@ -182,6 +182,11 @@ export class DataStore {
     return mergeRows(pending, stored, range)
   }
 
+  /** What is to be done before a scan of the group takes no longer than what it finds, in pieces; undefined: nothing. */
+  ordering(group: GroupId): Generator<undefined, void> | undefined {
+    return this.#overlay.ordering(group)
+  }
+
   /** Rows as of a timestamp that is applied here, as far back as their versions are kept. */
   getAllAt(
     group: GroupId,

@@ -182,8 +182,10 @@ export class Driver implements LocalReplica {
       ...{ limits: this.#options.limits, clock, trace, log: this.#log, headroom: this.#headroom },
       send: (to, message) => this.#peers.send(to, message),
       hasRoomFor: (to) => this.#peers.hasRoomFor(to),
-      store: this.#ports.data,
+      stores: this.#ports,
       onPositionsSound: () => (this.#source.arePositionsSound = true),
+      onLogDamaged: (what) =>
+        this.#guarded(() => void this.#log.renew(what, () => this.#data.wantBatch())),
       applied: (group) => this.#replica.appliedInMemory(group)?.position,
       isAwaited: (group) => this.#replica.isAwaited(group),
       areOthersEnough: () => this.#peers.areOthersEnough,

@@ -106,7 +106,7 @@ export function isAtEnd(
 }
 
 /** What a row counts where bytes are bounded. */
-export function bytesOf({ key, value }: Row): number {
+export function bytesOf({ key, value }: Pick<Row, 'key' | 'value'>): number {
   return key.length + value.length
 }
 

@@ -25,6 +25,8 @@ export interface LogDamage {
   readonly lostFlushes: readonly number[]
   /** Who votes with which store has to be told by others. */
   readonly isMemoryLost: boolean
+  /** A scrub found it beneath a node that was running, and that wrote anew what a start would read there (DISK-16). */
+  readonly isRenewed: boolean
 }
 
 export const damagesKey: Uint8Array = Buffer.from('damages')
@@ -55,13 +57,14 @@ export async function mendLog(store: OrderedStore, owner: Owner, trace: Trace): 
   const lostFlushes = left.afterGaps.flatMap((number) => missingBefore(store, left.puts, number))
   const { isMemoryOld: isMemoryLost } = left
   if (isMemoryLost) left.puts.set(latin1(memoryKey), lostMemory)
-  const found = { what, lostFlushes: lostFlushes.slice(0, lostFlushesMax), isMemoryLost }
+  const lost = { lostFlushes: lostFlushes.slice(0, lostFlushesMax), isMemoryLost }
+  const found = { what, ...lost, isRenewed: false }
   const told = left.puts.get(latin1(damagesKey))?.value
   const before = told === undefined ? readDamages(store) : decodeDamages(told)
   const damages = [...(before ?? []), found].slice(-damagesMax)
   const isOld = isMemoryLost && left.puts.get(latin1(memoryKey)) !== lostMemory
   assert(!isOld && !left.mayEndEarly, 'LOG-13: a log is used that may be older than it was')
-  await store.write([...left.puts.values(), { key: damagesKey, value: encodeDamages(damages) }])
+  await store.write([...left.puts.values(), damagesPut(damages)])
   await damage.done()
   trace.mark('a damaged journal mended')
   if (isMemoryLost) trace.mark('a memory of peers lost with the journal')
@@ -157,12 +160,18 @@ function missingBefore(
 
 /** The same, told to whoever watches the node. */
 export function tellDamages(store: OrderedStore, trace: Trace): readonly LogDamage[] {
-  const unreadable = { what: 'what was damaged before', lostFlushes: [], isMemoryLost: false }
-  const damages = readDamages(store) ?? [unreadable]
-  for (const { what, lostFlushes, isMemoryLost } of damages) {
-    trace.emit({ kind: 'log-damage', what, lostFlushes: lostFlushes.length, isMemoryLost })
-  }
+  const nothing = { lostFlushes: [], isMemoryLost: false, isRenewed: false }
+  const damages = readDamages(store) ?? [{ what: 'what was damaged before', ...nothing }]
+  for (const one of damages) tellDamage(one, trace)
   return damages
+}
+
+export function tellDamage(
+  { what, lostFlushes, isMemoryLost, isRenewed }: LogDamage,
+  trace: Trace,
+): void {
+  const lost = { lostFlushes: lostFlushes.length, isMemoryLost }
+  trace.emit({ kind: 'log-damage', what, ...lost, isRenewed })
 }
 
 /** For status. */
@@ -170,13 +179,24 @@ export function figuresOf(damages: readonly LogDamage[]): {
   readonly logDamages: number
   readonly lostFlushes: number
   readonly logDamage: readonly string[]
+  readonly scrubLogDamages: number
 } {
   const lostFlushes = damages.reduce((sum, one) => sum + one.lostFlushes.length, 0)
   return {
     logDamages: damages.length,
     lostFlushes,
     logDamage: damages.map(({ what }) => what),
+    scrubLogDamages: damages.filter(({ isRenewed }) => isRenewed).length,
   }
+}
+
+/** The same list with one more, as it is kept; undefined: that one is in it already. */
+export function withDamage(
+  damages: readonly LogDamage[],
+  found: LogDamage,
+): readonly LogDamage[] | undefined {
+  if (damages.some(({ what }) => what === found.what)) return undefined
+  return [...damages, found].slice(-damagesMax)
 }
 
 /** What this log was once found to have lost; undefined where that cannot be read. */
@@ -187,12 +207,18 @@ export function readDamages(store: OrderedStore): readonly LogDamage[] | undefin
 }
 
 function encodeDamages(damages: readonly LogDamage[]): Uint8Array {
-  const rows = damages.map(({ what, lostFlushes, isMemoryLost }) => [
+  const rows = damages.map(({ what, lostFlushes, isMemoryLost, isRenewed }) => [
     what,
     isMemoryLost,
+    // Versions before this one pass over it.
+    ...(isRenewed ? [true] : []),
     ...lostFlushes,
   ])
   return sealRecord(damagesFormat, rows)
+}
+
+export function damagesPut(damages: readonly LogDamage[]): Put {
+  return { key: damagesKey, value: encodeDamages(damages) }
 }
 
 /** Undefined for bytes that are not such a record, whole. */
@@ -200,6 +226,7 @@ export function decodeDamages(bytes: Uint8Array): readonly LogDamage[] | undefin
   return fieldsOf(bytes, damagesFormat)?.flatMap((row: unknown): LogDamage[] => {
     const [what, isMemoryLost, ...lost]: unknown[] = Array.isArray(row) ? row : []
     if (typeof what !== 'string' || typeof isMemoryLost !== 'boolean') return []
-    return [{ what, isMemoryLost, lostFlushes: lost.filter((one) => typeof one === 'number') }]
+    const lostFlushes = lost.filter((one) => typeof one === 'number')
+    return [{ what, isMemoryLost, lostFlushes, isRenewed: lost[0] === true }]
   })
 }

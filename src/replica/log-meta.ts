@@ -13,6 +13,7 @@ import {
   type StoreId,
 } from '../base/ids.ts'
 import { corruptLog, unknownFormat } from './damage.ts'
+import type { Put } from '../ports/storage.ts'
 import { openRecord, sealRecord } from './sealed-record.ts'
 
 const logFormat = 2
@@ -45,10 +46,19 @@ export interface Owner {
   readonly leaseMs: number
 }
 
-export function encodeMeta(meta: LogMeta): Uint8Array {
+function encodeMeta(meta: LogMeta): Uint8Array {
   const { storeId, incarnation, cluster, node, firstFlush, previousCrc, longestLeaseMs } = meta
   const place = [firstFlush, previousCrc, longestLeaseMs]
   return sealRecord(logFormat, [storeId, incarnation, cluster, node, ...place])
+}
+
+/** It, and its copy. */
+export function metaPuts(meta: LogMeta): readonly [Put, Put] {
+  const value = encodeMeta(meta)
+  return [
+    { key: metaKey, value },
+    { key: metaCopyKey, value },
+  ]
 }
 
 /** Throws `corrupt` for damaged bytes, `invalid` for a format unknown here. */

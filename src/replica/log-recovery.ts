@@ -23,15 +23,7 @@ import {
 } from './flush.ts'
 import type { FlushLedger } from './flush-ledger.ts'
 import type { LogIndex } from './log-index.ts'
-import {
-  checkOwner,
-  decodeMeta,
-  encodeMeta,
-  metaCopyKey,
-  metaKey,
-  type LogMeta,
-  type Owner,
-} from './log-meta.ts'
+import { checkOwner, decodeMeta, metaKey, metaPuts, type LogMeta, type Owner } from './log-meta.ts'
 import { mendLog } from './log-mending.ts'
 import { decodeMemory, encodeMemory, memoryKey, type Remembered } from './peer-memory.ts'
 import { getChecked, scanRows } from './read-store.ts'
@@ -59,11 +51,11 @@ export async function openMeta(
   const last = found ?? { ...fresh, storeId: storeId(randomUuid(random)) }
   const longestLeaseMs = Math.max(last.longestLeaseMs, owner.leaseMs)
   const meta = { ...last, incarnation: last.incarnation + 1, longestLeaseMs }
-  const value = encodeMeta(meta)
-  const puts = [{ key: metaKey, value }]
+  const [put, copy] = metaPuts(meta)
+  const puts = [put]
   // A log that begins now remembers that it has met nobody.
   if (found === undefined) puts.push({ key: memoryKey, value: encodeMemory([]) })
-  puts.push({ key: metaCopyKey, value })
+  puts.push(copy)
   await store.write(puts)
   return meta
 }

@@ -46,6 +46,8 @@ export class LogSettling {
   readonly #touched = new Set<GroupPositions>()
   #settledFlush: number
   #isBehind = false
+  /** What stays open in the flushes through here is carried over without a wait. */
+  #hastenedFlush = 0
 
   constructor(parts: SettlingParts) {
     this.#parts = parts
@@ -73,6 +75,11 @@ export class LogSettling {
     return this.#isBehind
   }
 
+  /** The flushes through this one may be damaged on the disk: the next batches settle them. */
+  hasten(flush: number): void {
+    this.#hastenedFlush = flush
+  }
+
   /** Groups with records that are not settled: what recovery has to look at. */
   unsettled(): Iterable<GroupId> {
     return new Set([...this.#carried.keys(), ...this.#parts.ledger.unsettled()])
@@ -88,15 +95,19 @@ export class LogSettling {
       this.#takeOff(found)
     }
     let left = passedGroupsMax
+    let isOnItsWay = false
     const mark = ledger.advance(durableFlush, (group, flush, through) => {
       const isSettled = through <= group.settled
       const mayPass =
-        left > 0 && (isSettled || this.#mayCarry(group, durableFlush - flush, through))
+        left > 0 && (isSettled || this.#mayCarry(group, this.#isOld(flush, durableFlush), through))
       if (!mayPass) return 'wait'
       left -= 1
-      return this.#pass(group, durableFlush, through) ? 'pass' : 'wait'
+      if (this.#pass(group, durableFlush, through)) return 'pass'
+      isOnItsWay = true
+      return 'wait'
     })
-    this.#isBehind = left === 0
+    // What is on its way to the disk now can be passed in a while, though nobody writes to the group again.
+    this.#isBehind = left === 0 || (isOnItsWay && ledger.settledFlush < this.#hastenedFlush)
     if (mark === undefined) return
     rows.keepMark(mark, this.#isListStale ? this.#list() : undefined)
     this.#isListStale = false
@@ -109,8 +120,12 @@ export class LogSettling {
     if (!this.#parts.index.hasOpen(found)) this.#carried.delete(found.group)
   }
 
-  #mayCarry({ group }: GroupPositions, flushes: number, through: Position): boolean {
-    if (this.isTakingUp || flushes < this.#parts.carryAfterFlushes) return false
+  #isOld(flush: number, durableFlush: number): boolean {
+    return flush <= this.#hastenedFlush || durableFlush - flush >= this.#parts.carryAfterFlushes
+  }
+
+  #mayCarry({ group }: GroupPositions, isOld: boolean, through: Position): boolean {
+    if (this.isTakingUp || !isOld) return false
     if (this.#carried.has(group) || this.#carried.size < carriedGroupsMax) return true
     this.onHeldUp(group, through)
     return false

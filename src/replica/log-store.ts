@@ -8,6 +8,8 @@
  * PAX-4  Whoever waits for a record is called only when its flush, and every one before it, is
  *        durable; after a failed write nobody is called any more.
  *
+ * DISK-16  Where a scrub finds a file of the log damaged, all that a start would read there is written anew.
+ *
  * Left out: giving up old flushes (the format has its place, `firstFlush`).
  */
 import { assert } from '../base/assert.ts'
@@ -15,7 +17,7 @@ import type { ClusterId, GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { OrderedStore } from '../ports/storage.ts'
+import type { OrderedStore, Put } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LogRecord } from '../replication/effect.ts'
 import { ChosenPlaces } from './chosen-places.ts'
@@ -24,9 +26,9 @@ import { FlushLedger, type Written, type WrittenSince } from './flush-ledger.ts'
 import { FlushReader } from './flush-reader.ts'
 import { bytesOf, gathering, hasRoom, type Gathering } from './gathering.ts'
 import { LogIndex, type PositionHeader } from './log-index.ts'
-import type { Identity, LogMeta } from './log-meta.ts'
+import { metaPuts, type Identity, type LogMeta } from './log-meta.ts'
 import { openMeta, readMemory, recoverFlushes, settledEnd } from './log-recovery.ts'
-import { tellDamages, type LogDamage } from './log-mending.ts'
+import { damagesPut, tellDamage, tellDamages, withDamage, type LogDamage } from './log-mending.ts'
 import { LogSettling, type Settled } from './log-settling.ts'
 import { PeerMemory } from './peer-memory.ts'
 import { nothingSettled, type FlushMark, type Place, type SettledPositions } from './settled.ts'
@@ -51,8 +53,7 @@ const runsMax = 2 ** 48
 
 /** What opening a log brings together. */
 interface Opened {
-  readonly identity: Identity
-  readonly longestLeaseMs: number
+  readonly meta: LogMeta
   readonly index: LogIndex
   readonly ledger: FlushLedger
   readonly settling: LogSettling
@@ -68,8 +69,6 @@ export class LogStore {
   readonly longestLeaseMs: number
   /** Who votes with which store. */
   readonly memory: PeerMemory
-  /** What it was found to have lost, at this start or an earlier one. */
-  readonly damages: readonly LogDamage[]
   /** A write failed: nothing more is answered, and the node must stop. Called once. */
   onFailure: (reason: Error) => void = () => undefined
   /** Drawn when it was opened. */
@@ -78,6 +77,7 @@ export class LogStore {
   readonly openedFlush: number
   readonly #store: OrderedStore
   readonly #options: LogStoreOptions
+  readonly #meta: LogMeta
   readonly #index: LogIndex
   readonly #ledger: FlushLedger
   readonly #settling: LogSettling
@@ -95,6 +95,9 @@ export class LogStore {
   /** The memory of peers is being written, without a flush. */
   #isRemembering = false
   #isMemoryDue = false
+  #damages: readonly LogDamage[]
+  /** Goes along with the next write. */
+  #renewal: readonly Put[] = []
   #isStopping = false
   #hasFailed = false
   #stopped: Promise<void> | undefined
@@ -118,19 +121,18 @@ export class LogStore {
     const ledger = new FlushLedger(meta.firstFlush, from.number)
     const settling = new LogSettling({ index, ledger, rows, carryAfterFlushes })
     const end = await recoverFlushes(store, meta, from, index, ledger, trace)
-    const { storeId, incarnation, cluster, node, longestLeaseMs } = meta
-    const identity = { storeId, incarnation, cluster, node }
     const memory = new PeerMemory(readMemory(store, end.number))
     const damages = tellDamages(store, trace)
-    const found = { identity, longestLeaseMs, index, ledger, settling, end, memory, damages }
-    return new LogStore(store, options, found)
+    return new LogStore(store, options, { meta, index, ledger, settling, end, memory, damages })
   }
 
   private constructor(store: OrderedStore, options: LogStoreOptions, opened: Opened) {
-    this.identity = opened.identity
-    this.longestLeaseMs = opened.longestLeaseMs
+    const { storeId, incarnation, cluster, node, longestLeaseMs } = opened.meta
+    this.identity = { storeId, incarnation, cluster, node }
+    this.longestLeaseMs = longestLeaseMs
     this.memory = opened.memory
-    this.damages = opened.damages
+    this.#meta = opened.meta
+    this.#damages = opened.damages
     this.run = options.random.int(1, runsMax)
     this.openedFlush = opened.end.number
     this.#store = store
@@ -167,6 +169,11 @@ export class LogStore {
   /** Every record in the flushes up to here is in the data store, and is not folded at a start. */
   get settledFlush(): number {
     return this.#settling.settledFlush
+  }
+
+  /** What it was found to have lost, at this start or an earlier one, or while it was open. */
+  get damages(): readonly LogDamage[] {
+    return this.#damages
   }
 
   /** There is more to settle than one batch took along. */
@@ -208,6 +215,28 @@ export class LogStore {
     if (this.#isStopping || this.#hasFailed || !this.memory.isUnsaved) return
     this.#isMemoryDue = true
     this.#schedule()
+  }
+
+  /**
+   * A file of it was found damaged, `what` says where and how. What a start reads there is written
+   * anew, in other files: whose it is, what it remembers of peers, and one more flush, which the mark
+   * may stand on. `after` is called when that is durable. False: this damage is known.
+   */
+  renew(what: string, after: () => void): boolean {
+    if (this.#isStopping || this.#hasFailed) return false
+    const damage = { what, lostFlushes: [], isMemoryLost: false, isRenewed: true }
+    const damages = withDamage(this.#damages, damage)
+    if (damages === undefined) return false
+    this.#damages = damages
+    tellDamage(damage, this.#options.trace)
+    this.#renewal = [...metaPuts(this.#meta), damagesPut(damages)]
+    this.memory.renew()
+    this.#settling.hasten(this.#lastFlush)
+    const flush = this.#gather([])
+    flush.waiters.push(after)
+    flush.isForced = true
+    this.#schedule()
+    return true
   }
 
   #lastForced(): Gathering | undefined {
@@ -276,8 +305,9 @@ export class LogStore {
     this.#ledger.close({ number, incarnation: this.identity.incarnation, crc }, bytes.length)
     const news = this.memory.take()
     this.#isMemoryDue = false
-    const put = { key: flushKey(number), value: bytes }
-    void this.#store.write(news === undefined ? [put] : [news, put]).then(
+    const puts = [...this.#renewal, ...(news === undefined ? [] : [news])]
+    this.#renewal = []
+    void this.#store.write([...puts, { key: flushKey(number), value: bytes }]).then(
       () => this.#onWritten(flush),
       (error: unknown) => this.#onFailed(error),
     )

@@ -8,8 +8,8 @@ import { assert } from '../base/assert.ts'
 import { compareText, latin1 } from '../base/bytes.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { RowWritten } from '../replication/apply.ts'
-import { KeyOrder } from './key-order.ts'
-import type { RowRange } from './local-replica.ts'
+import { KeyOrder, type KeyBounds } from './key-order.ts'
+import { bytesOf as pageBytesOf, type PageRange, type RowRange } from './local-replica.ts'
 
 /** A version of a row, with the position and the timestamp of the entry that wrote it. */
 export interface OverlayRow {
@@ -169,22 +169,45 @@ export class Overlay {
     return versionAt(this.#groups.get(group)?.rows.get(text), at)
   }
 
-  /** The same for a range, deleted rows included, in the range's order. Without its limit. */
-  range(group: GroupId, range: RowRange, at?: Timestamp): readonly OverlayRow[] {
+  /**
+   * The same for a range, deleted rows included, in the range's order: as many as a page of it may need, which
+   * ends with the row that reaches its `limit`, or passes its `bytesMax`.
+   */
+  range(group: GroupId, range: PageRange, at?: Timestamp): readonly OverlayRow[] {
     const overlay = this.#groups.get(group)
     if (overlay === undefined) return []
-    const { rows } = overlay
-    overlay.order ??= new KeyOrder(rows.keys())
-    const sorted = overlay.order.keys()
-    const end = range.lt === undefined ? undefined : latin1(range.lt)
+    const { limit = Number.POSITIVE_INFINITY, bytesMax = Number.POSITIVE_INFINITY } = range
     const found: OverlayRow[] = []
-    for (let index = startOf(sorted, range); index < sorted.length; index++) {
-      const text = sorted[index] ?? ''
-      if (end !== undefined && text >= end) break
-      const row = versionAt(rows.get(text), at)
-      if (row !== undefined) found.push(row)
+    let [rows, bytes] = [0, 0]
+    orderOf(overlay).walk(boundsOf(range), range.reverse === true, (text) => {
+      const row = versionAt(overlay.rows.get(text), at)
+      if (row === undefined) return true
+      found.push(row)
+      // What is deleted only hides what the store has.
+      if (row.value === undefined) return true
+      rows += 1
+      bytes += pageBytesOf({ key: row.key, value: row.value })
+      return rows < limit && bytes <= bytesMax
+    })
+    return found
+  }
+
+  /**
+   * What is to be done before a look at a range of the group costs no more than what it finds, in pieces.
+   * Undefined: nothing, or next to nothing.
+   */
+  ordering(group: GroupId): Generator<undefined, void> | undefined {
+    const overlay = this.#groups.get(group)
+    return overlay !== undefined && orderOf(overlay).step() ? this.#order(group) : undefined
+  }
+
+  /** What the group has here may be released meanwhile, and come anew. */
+  *#order(group: GroupId): Generator<undefined, void> {
+    for (;;) {
+      yield undefined
+      const overlay = this.#groups.get(group)
+      if (overlay === undefined || !orderOf(overlay).step()) return
     }
-    return range.reverse === true ? found.reverse() : found
   }
 
   /**
@@ -291,17 +314,12 @@ function bytesOf(row: OverlayRow): number {
   return rowOverheadBytes + row.key.length + (row.value?.length ?? 0)
 }
 
-/** The first key of `sorted` in the range. */
-function startOf(sorted: readonly string[], { gte, gt }: RowRange): number {
-  const from = gte === undefined ? '' : latin1(gte)
-  const above = gt === undefined ? undefined : latin1(gt)
-  let low = 0
-  let high = sorted.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    const text = sorted[middle] ?? ''
-    if (text < from || (above !== undefined && text <= above)) low = middle + 1
-    else high = middle
-  }
-  return low
+function orderOf(overlay: GroupOverlay): KeyOrder {
+  overlay.order ??= new KeyOrder(overlay.rows.keys())
+  return overlay.order
+}
+
+function boundsOf({ gte, gt, lt }: RowRange): KeyBounds {
+  const textOf = (key: Uint8Array | undefined): string | undefined => key && latin1(key)
+  return { gte: textOf(gte), gt: textOf(gt), lt: textOf(lt) }
 }

@@ -94,6 +94,11 @@ export class PeerMemory {
     this.#changes += 1
   }
 
+  /** Has it written once more, as if there were news: what stands in the log may be damaged. */
+  renew(): void {
+    if (this.#isWhole) this.#changes += 1
+  }
+
   /** What is to go along with a write, if there is news. Of a memory that is not whole nothing is kept. */
   take(): Put | undefined {
     if (!this.#isWhole || !this.isUnsaved) return undefined

@@ -21,9 +21,10 @@ export interface PeerWorkParts {
   readonly clock: Clock
   readonly trace: Trace
   readonly log: SupplyLog
-  /** The data store, which is scrubbed. */
-  readonly store: OrderedStore
+  /** The two that are scrubbed. */
+  readonly stores: { readonly data: OrderedStore; readonly log: OrderedStore }
   onPositionsSound(): void
+  onLogDamaged(what: string): void
   readonly headroom: Pick<Headroom, 'mayFetch' | 'mayTake'>
   send(to: NodeId, message: Message): void
   hasRoomFor(to: NodeId): boolean
@@ -62,9 +63,11 @@ export class PeerWork {
     const lacking = (): number => this.fetches.lacking
     this.returning = new Returning({ clock, trace, limits, lacking, areOthersEnough })
     this.supply = new Supply({ log, limits, trace, slices, send, hasRoomFor })
-    const { store, onPositionsSound, onFailed } = parts
-    const scrub = { store, clock, trace, limits, foreground, onPositionsSound, onFailed }
-    this.scrubber = new Scrubber(scrub)
+    const { stores, onPositionsSound, onLogDamaged, onFailed } = parts
+    this.scrubber = new Scrubber({
+      ...{ store: stores.data, log: stores.log, clock, trace, limits, foreground },
+      ...{ onPositionsSound, onLogDamaged, onFailed },
+    })
   }
 
   /** Something was done for a client, or for a node that waits. */

@@ -24,7 +24,10 @@ export interface ReadsParts {
   readonly trace: Trace
   readonly limits: Limits
   readonly replica: Pick<Replica, 'applied' | 'appliedInMemory' | 'leased' | 'isStillLeased'>
-  readonly data: Pick<DataStore, 'get' | 'getAll' | 'getAllAt' | 'scan' | 'scanAt' | 'pins'>
+  readonly data: Pick<
+    DataStore,
+    'get' | 'getAll' | 'getAllAt' | 'scan' | 'scanAt' | 'ordering' | 'pins'
+  >
   readonly requests: Pick<Requests, 'count' | 'read'>
   /** Stopped, or failed. */
   isOver(): boolean
@@ -119,9 +122,31 @@ export class Reads {
 
   async scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]> {
     const { data } = this.#parts
+    // As of this call, whatever that takes.
     if (at === undefined) return data.scan(group, range)
-    const { isNewest } = this.#open(group, at)
+    let { isNewest } = this.#open(group, at)
+    const ordering = data.ordering(group)
+    if (ordering !== undefined) {
+      await this.#inSlices(ordering)
+      isNewest = this.#open(group, at).isNewest
+    }
     return isNewest ? data.scan(group, range) : data.scanAt(group, range, at)
+  }
+
+  /** LIVE-6: what the rows are to be of is known by its timestamp, whenever they are looked at. */
+  async #inSlices(work: Iterable<undefined>): Promise<void> {
+    const { clock, limits, trace } = this.#parts
+    trace.mark('a scan waits for the keys to be in order')
+    let [sinceMs, pieces] = [clock.monotonicMs(), 0]
+    for (const _ of work) {
+      pieces += 1
+      const isOver = clock.monotonicMs() - sinceMs >= limits.sliceMs
+      if (!isOver && pieces < limits.slicePiecesMax) continue
+      await new Promise<void>((resolve) => clock.defer(resolve))
+      this.#checkRunning()
+      sinceMs = clock.monotonicMs()
+      pieces = 0
+    }
   }
 
   #admit(): void {

@@ -30,6 +30,8 @@ export interface ReplicaStatus extends ScrubFigures {
   readonly remembersPeers: boolean
   /** How often `log/` was found damaged; flushes lost with that; where each was, in words. */
   readonly logDamages: number
+  /** How many of these a scrub found beneath the running node, which lost nothing by it. */
+  readonly scrubLogDamages: number
   readonly lostFlushes: number
   readonly logDamage: readonly string[]
   /** Refusals of peers that this node's own log refutes. */

@@ -3,7 +3,9 @@
  * under way, others gather; so who finds nobody before him waits for nobody.
  *
  * IDX-4  What an older change made of an entry never follows what a newer one made: the place in the
- *        index's group is fixed first, and the changes are read after that (SPEC.md "Global indexes").
+ *        index's group is fixed first, and the changes are read after that (SPEC.md "Global indexes"). They may be
+ *        read over several turns: of an entry whose newer change another relay has brought meanwhile, the index
+ *        has another row than was seen, which is a conflict.
  */
 import { assert } from '../base/assert.ts'
 import { bufferOf, writeCount } from '../base/bytes.ts'
@@ -17,11 +19,12 @@ import type { GroupPort } from '../txn/group-port.ts'
 import type { Sessions } from '../txn/session.ts'
 import { relayBounds, relayBytesAtOnceMax } from './bounds.ts'
 import { entryStateOf, type EntryState } from './index-agenda.ts'
+import { inTurns } from './turns.ts'
 
 export interface LaneParts {
-  readonly replica: LocalReplica
+  readonly replica: Pick<LocalReplica, 'read' | 'get'>
   /** Where the index is. */
-  readonly groups: GroupPort
+  readonly groups: Pick<GroupPort, 'view' | 'commit'>
   readonly clock: Clock
   readonly random: Random
   readonly sessions: Sessions
@@ -114,8 +117,7 @@ export class IndexLane {
     let atLeast: Position = 0
     for (let tries = 1; ; tries++) {
       const seen = await groups.view(this.#target, from, relayBounds.callMs, atLeast)
-      const read = await Promise.all(batch.map((member) => this.#read(member)))
-      const changes = withinBytes(read.flat())
+      const changes = withinBytes(await this.#read(batch))
       if (changes.length === 0) return changes
       const outcome = await this.#commit(seen.position, changes)
       if (outcome.kind === 'committed') return changes
@@ -124,23 +126,39 @@ export class IndexLane {
     }
   }
 
-  /** What the agenda says now, and nothing older: whoever wrote to the index before saw no more. */
-  async #read(member: Member): Promise<readonly Change[]> {
-    const { replica } = this.#parts
+  /** What the agendas say now, and nothing older: whoever wrote to the index before saw no more. */
+  async #read(batch: readonly Member[]): Promise<readonly Change[]> {
+    const areReadable = await Promise.all(batch.map((member) => this.#isReadable(member)))
+    const asked = batch
+      .filter((_, at) => areReadable[at])
+      .flatMap((member) => member.agendaKeys.map((agendaKey) => ({ member, agendaKey })))
+    const changes: Change[] = []
+    for await (const some of inTurns(asked, this.#parts.clock)) {
+      for (const one of some) {
+        const change = this.#changeOf(one)
+        if (change !== undefined) changes.push(change)
+      }
+    }
+    return changes
+  }
+
+  async #isReadable({ source, reject }: Member): Promise<boolean> {
     try {
-      await replica.read(member.source, 'current', relayBounds.sourceMs)
+      await this.#parts.replica.read(source, 'current', relayBounds.sourceMs)
+      return true
     } catch (error) {
       // A group that cannot be read does not hold up those that it would have gone with.
-      member.reject(error)
-      return []
+      reject(error)
+      return false
     }
-    return member.agendaKeys.flatMap((agendaKey) => {
-      const row = replica.get(member.source, agendaKey)
-      if (row === undefined) return []
-      const state = entryStateOf(row)
-      assert(state.target === this.#target, 'IDX-4: an entry has one place')
-      return [{ member, agendaKey, madeAt: row.timestamp, state }]
-    })
+  }
+
+  #changeOf(asked: Pick<Change, 'member' | 'agendaKey'>): Change | undefined {
+    const row = this.#parts.replica.get(asked.member.source, asked.agendaKey)
+    if (row === undefined) return undefined
+    const state = entryStateOf(row)
+    assert(state.target === this.#target, 'IDX-4: an entry has one place')
+    return { ...asked, madeAt: row.timestamp, state }
   }
 
   async #commit(readPosition: Position, changes: readonly Change[]): Promise<Outcome> {

@@ -20,6 +20,7 @@ import { relayBounds, relayPageBytesMax } from './bounds.ts'
 import { entryStateOf, indexAgenda, indexTopic } from './index-agenda.ts'
 import { IndexLag, type LagFigures } from './index-lag.ts'
 import { IndexLane, type Relayed } from './index-lane.ts'
+import { inTurns } from './turns.ts'
 
 export interface IndexRelayParts {
   readonly replica: LocalReplica
@@ -141,16 +142,17 @@ export class IndexRelay {
 
   async #takeOff(group: GroupId, relayed: readonly Relayed[]): Promise<void> {
     const { clock, random } = this.#parts
-    const keys = relayed.map(({ agendaKey }) => agendaKey)
     const options = {
       ...({ clock, random, intents: this.#intents(), from: 'snapshot' } as const),
       timeoutMs: relayBounds.callMs,
     }
     if (this.#leftOn.size < relayBounds.groupsLeftOnMax) this.#leftOn.set(group, relayed)
     await runTransaction(this.#groups, group, options, async (transaction) => {
-      const rows = await transaction.getMany(keys)
-      for (const [place, { agendaKey, madeAt }] of relayed.entries()) {
-        if (rows[place]?.timestamp === madeAt) transaction.delete(agendaKey)
+      for await (const some of inTurns(relayed, clock)) {
+        const rows = await transaction.getMany(some.map(({ agendaKey }) => agendaKey))
+        for (const [place, { agendaKey, madeAt }] of some.entries()) {
+          if (rows[place]?.timestamp === madeAt) transaction.delete(agendaKey)
+        }
       }
     })
     this.#leftOn.delete(group)

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { SeededRandom } from '../../sim/random.ts'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
-import type { OrderedStore } from '../../src/ports/storage.ts'
+import type { CheckPace, OrderedStore } from '../../src/ports/storage.ts'
 import { allPositions, groupPrefix, stateKey, votingSpans } from '../../src/replica/row-format.ts'
 
 let path = ''
@@ -92,6 +92,48 @@ test('DISK-14: a table is let go once all of it was read, and not before', async
     expect(await tables(join(path, 'unchecked'))).toEqual([])
     expect(await tables()).toEqual(names)
     await store.check?.('all')
+  } finally {
+    await store.close()
+  }
+})
+
+test('DISK-14: in a folder that was copied the table itself is checked, and not the copy of its second name', async () => {
+  const [name = ''] = await tables()
+  await (await open()).close()
+  const second = join(path, 'unchecked', name)
+  const bytes = await readFile(second)
+  await rm(second)
+  await writeFile(second, bytes)
+  await flipABit(name)
+  const store = await open()
+  try {
+    await expect(store.check?.([allPositions])).rejects.toMatchObject({ code: 'corrupt' })
+  } finally {
+    await store.close()
+  }
+})
+
+test('DISK-14: a check that nobody wants any more lets go of nothing, also after its last look at a table', async () => {
+  const names = await tables()
+  let [calls, callsMax, isOver] = [0, Number.POSITIVE_INFINITY, false]
+  const pace: CheckPace = {
+    bytesPerSecond: () => {
+      calls += 1
+      // Right after this chunk.
+      if (calls === callsMax) queueMicrotask(() => (isOver = true))
+      return 1e12
+    },
+    isOver: () => isOver,
+    onProgress: () => undefined,
+  }
+  const store = await open()
+  try {
+    // To know how many chunks there are: this lets go of nothing either way.
+    await store.check?.([{ gte: Uint8Array.of(0), lt: Uint8Array.of(255, 255) }], pace)
+    callsMax = calls
+    calls = 0
+    await expect(store.check?.('all', pace)).rejects.toMatchObject({ code: 'closed' })
+    expect(await tables(join(path, 'unchecked'))).toEqual(names)
   } finally {
     await store.close()
   }

@@ -2,7 +2,17 @@
  * The check of a store's files: damage anywhere in a table is found, in a log or manifest wherever it
  * can be told from what a crash leaves, and what a crash leaves is not damage.
  */
-import { copyFile, cp, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import {
+  copyFile,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  truncate,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
@@ -11,7 +21,12 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { SeededRandom } from '../../sim/random.ts'
 import { crc32c, masked } from '../../src/adapters/crc32c.ts'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
-import { checkTables, scrub, type CheckProgress } from '../../src/adapters/level-tables.ts'
+import {
+  checkSpans,
+  checkTables,
+  scrub,
+  type CheckProgress,
+} from '../../src/adapters/level-tables.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import type { Put } from '../../src/ports/storage.ts'
 import { rowsOf } from '../contracts/storage.ts'
@@ -389,6 +404,27 @@ test('a scrub finds damage beneath an open store', async () => {
   const [table = ''] = await filesLike(path, /\.ldb$/)
   await writeFile(table, flipped(await readFile(table), 4000))
   await expect(scrub(path, { bytesPerSecond: 1e9 })).rejects.toMatchObject({ code: 'corrupt' })
+})
+
+test('DISK-16: a check that is to go on tells each damaged file, and one that cannot be read', async () => {
+  const path = await copyOf(sound)
+  const [first = '', second = '', third = ''] = await filesLike(path, /\.ldb$/)
+  for (const table of [first, third]) await writeFile(table, flipped(await readFile(table), 4000))
+  await rm(second)
+  await mkdir(second)
+  const told: string[] = []
+  const pace = {
+    ...{ bytesPerSecond: () => 1e9, isOver: () => false, onProgress: () => undefined },
+    onDamage: (what: string) => void told.push(what),
+  }
+  await checkSpans(path, 'all', pace)
+  expect(told).toEqual([
+    `${basename(first)} at byte 0: a block does not match its checksum`,
+    expect.stringMatching(`^${basename(second)} at byte \\d+: `),
+    `${basename(third)} at byte 0: a block does not match its checksum`,
+  ])
+  const { onDamage: _, ...ending } = pace
+  await expect(checkSpans(path, 'all', ending)).rejects.toMatchObject({ code: 'corrupt' })
 })
 
 test('a scrub keeps to its rate, and ends when it is told to', async () => {

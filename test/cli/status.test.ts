@@ -9,6 +9,14 @@ test('DISK-15: status shows how far the scrub is, and whether one went through b
     scrubText({ scrubbedPart: 0.409, scrubPasses: 0 }),
     scrubText({ scrubbedPart: 1, scrubPasses: 1 }),
     scrubText({ scrubbedPart: 0.02, scrubPasses: 2 }),
+    scrubText({ scrubbedPart: 1, scrubPasses: 1, logScrubbedPart: 0.5 }),
   ]
-  expect(texts).toEqual(['-', '-', '40 %', '100 %, 1 pass', '2 %, 2 passes'])
+  expect(texts).toEqual([
+    '-',
+    '-',
+    '40 %',
+    '100 %, 1 pass',
+    '2 %, 2 passes',
+    '100 %, 1 pass, log 50 %',
+  ])
 })

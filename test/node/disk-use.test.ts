@@ -1,5 +1,5 @@
 /** What the stores of a node take of the disk is measured beside its work, and told as it was found last. */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { link, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -47,6 +47,18 @@ test('the files of each store are added up, and again later', async () => {
   goOff()
   await expect.poll(() => watch.use).toEqual({ logBytes: 5_016, dataBytes: 5_049 })
   for (const delayMs of delays) expect(delayMs).toBeGreaterThanOrEqual(10_000)
+})
+
+test('a table that has its second name alone counts, and one that has both counts once', async () => {
+  const folder = await folderOf({ 'log/1.log': 10, 'data/1.ldb': 200, 'data/2.ldb': 3_000 })
+  await mkdir(join(folder, 'data', 'unchecked'))
+  for (const name of ['1.ldb', '2.ldb']) {
+    await link(join(folder, 'data', name), join(folder, 'data', 'unchecked', name))
+  }
+  await rm(join(folder, 'data', '2.ldb'))
+  const watch = new DiskWatch(folder, systemClock)
+  onTestFinished(() => watch.stop())
+  await expect.poll(() => watch.use).toEqual({ logBytes: 10, dataBytes: 3_200 })
 })
 
 test('what was found stands while a folder is away, and nothing is measured after a stop', async () => {

@@ -21,8 +21,9 @@ function partsWith(clock: Partial<ClockStatus>): StatusParts {
       ...{ storeId: 's', incarnation: 1, durableFlush: 0, settledFlush: 0, groupsInMemory: 0 },
       ...{ requests: 0, overlayBytes: 0, lackingGroups: 0, openSnapshots: 0 },
       ...{ leasedGroups: 0, grantedGroups: 0, remembersPeers: true, falseClaims: 0 },
-      ...{ logDamages: 0, lostFlushes: 0, logDamage: [] },
+      ...{ logDamages: 0, scrubLogDamages: 0, lostFlushes: 0, logDamage: [] },
       ...{ scrubbedBytes: 0, scrubbedPart: 0, scrubPasses: 0 },
+      ...{ logScrubbedBytes: 0, logScrubbedPart: 0, logScrubPasses: 0 },
       ...{ clockLeadMs: 0, clockLagMs: 0, isClockAhead: false, isClockBehind: false },
       ...{ areClocksAwaited: false, ...clock },
       ...{ failure: undefined, peers: [] },
@@ -49,6 +50,23 @@ test('CLOCK-1: a status says that the clock is ahead, by how much, and what to d
   const figures = statusFigures(partsWith({ clockLeadMs: 120 }))
   const lead = figures.find(({ name }) => name === 'trilithon_replica_clock_lead_ms')
   expect(lead?.value).toBe(120)
+})
+
+test('DISK-16: a status tells of a log that is damaged beneath the node, and what to do', () => {
+  const what = '000005.ldb at byte 9: a block does not match its checksum'
+  const parts = partsWith({})
+  const { replica } = parts
+  const damaged = replica && { ...replica, logDamages: 1, scrubLogDamages: 1, logDamage: [what] }
+  const report = statusReport({ ...parts, replica: damaged })
+  expect(report.ready).toBe(true)
+  expect(report.messages.join()).toMatch(
+    /000005\.ldb at byte 9: .*keep data\/; check this disk, and see "A damaged log"/,
+  )
+  const figures = statusFigures({ ...parts, replica: damaged })
+  const names = ['trilithon_replica_log_damages', 'trilithon_replica_scrub_log_damages']
+  expect(figures.filter(({ name }) => names.includes(name)).map(({ value }) => value)).toEqual([
+    1, 1,
+  ])
 })
 
 test('CLOCK-3: a node that waits for the clocks of others is not ready, and says why', () => {

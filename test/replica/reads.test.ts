@@ -4,24 +4,37 @@ import { systemClock } from '../../src/adapters/system-clock.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
 import type { Reading } from '../../src/lease/reading.ts'
 import { Pins } from '../../src/mvcc/pins.ts'
+import type { Clock } from '../../src/ports/clock.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import type { ReadPoint } from '../../src/replica/local-replica.ts'
-import { Reads } from '../../src/replica/reads.ts'
+import { Reads, type ReadsParts } from '../../src/replica/reads.ts'
+import { Overlay } from '../../src/replica/overlay.ts'
 import { group } from './log-fixture.ts'
+import { written } from './rows.ts'
 
+const limits = { ...defaultLimits, slicePiecesMax: 16 }
 const applied = { position: 3, timestamp: 30, horizon: 0 }
 const asked: ReadPoint = { position: 4, timestamp: 40 }
 
 /** Time passes between any two looks at the clock: 10 ms, and so on. */
 function readsOfLease(endsMs: number): Reads {
   let now = 0
+  return readsAt({ ...systemClock, monotonicMs: () => (now += 10) }, endsMs)
+}
+
+function readsAt(
+  clock: Clock,
+  endsMs: number,
+  data: Partial<ReadsParts['data']> = {},
+  appliedNow: () => typeof applied = () => applied,
+): Reads {
   const covers = ({ now: at }: Reading): boolean => at < endsMs
   return new Reads({
-    clock: { ...systemClock, monotonicMs: () => (now += 10) },
+    clock,
     trace: silentTrace,
-    limits: defaultLimits,
+    limits,
     replica: {
-      applied: () => applied,
+      applied: () => appliedNow(),
       appliedInMemory: () => applied,
       leased: (_, reading) => (covers(reading) ? applied : undefined),
       isStillLeased: (_, reading) => covers(reading),
@@ -32,7 +45,9 @@ function readsOfLease(endsMs: number): Reads {
       getAllAt: () => Promise.resolve([]),
       scan: () => Promise.resolve([]),
       scanAt: () => Promise.resolve([]),
+      ordering: () => undefined,
       pins: new Pins(1_000),
+      ...data,
     },
     requests: { count: 0, read: () => Promise.resolve(asked) },
     isOver: () => false,
@@ -51,4 +66,59 @@ test('LEASE-1: a lease that holds at both looks is read under', async () => {
 test('LEASE-1: a majority is asked where the lease has run out between the two looks', async () => {
   expect(await readsOfLease(20).read(group('g'), 'current', 1_000)).toEqual(asked)
   expect(readsOfLease(20).rowsNow(group('g'), 'current', 0, [])).toBeUndefined()
+})
+
+test('LIVE-6: a scan puts thousands of pending rows in order over several turns before it looks at them', async () => {
+  const overlay = new Overlay()
+  let position = 0
+  const commit = (keys: readonly string[]): void => {
+    overlay.commit({
+      ...{ group: group('g'), position: ++position, timestamp: position },
+      ...{ horizonBefore: 0, horizon: 0, encodeState: () => new Uint8Array() },
+      writes: keys.map((key) => written(Buffer.from(key), Buffer.from('value'))),
+    })
+  }
+  commit(Array.from({ length: 20_000 }, (_, at) => String((at * 2_654_435_761) % 2 ** 32)))
+  let turns = 0
+  // A clock that stands still: the number of pieces ends a slice, too.
+  const clock: Clock = {
+    ...{ ...systemClock, monotonicMs: () => 0 },
+    defer: (work) => {
+      turns += 1
+      if (turns === 2) commit(['0 of the meantime'])
+      setImmediate(work)
+    },
+  }
+  const scan: ReadsParts['data']['scan'] = (name, range) => {
+    const rows = overlay.range(name, range)
+    return Promise.resolve(rows.map(({ key, timestamp }) => ({ key, value: key, timestamp })))
+  }
+  const ordering = overlay.ordering.bind(overlay)
+  const rows = await readsAt(clock, 0, { scan, ordering }).scan(
+    group('g'),
+    { limit: 2 },
+    applied.timestamp,
+  )
+  expect(rows.map(({ key }) => Buffer.from(key).toString())).toEqual(['0', '0 of the meantime'])
+  // Of 128 keys each.
+  expect(turns).toBeGreaterThanOrEqual(Math.floor(20_000 / 128 / limits.slicePiecesMax))
+  const before = turns
+  await readsAt(clock, 0, { scan, ordering }).scan(group('g'), { limit: 2 }, applied.timestamp)
+  expect(turns).toBe(before)
+})
+
+test('MVCC-1: a snapshot whose end comes while its scan waits for a turn is refused', async () => {
+  let horizon = 0
+  const ordering = function* (): Generator<undefined, void> {
+    yield undefined
+    horizon = applied.timestamp + 1
+    for (let piece = 0; piece < limits.slicePiecesMax; piece++) yield undefined
+  }
+  const reads = readsAt(systemClock, 0, { ordering }, () => ({
+    ...applied,
+    timestamp: 99,
+    horizon,
+  }))
+  const scan = reads.scan(group('g'), {}, applied.timestamp)
+  await expect(scan).rejects.toMatchObject({ code: 'snapshot-too-old' })
 })

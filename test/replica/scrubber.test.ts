@@ -28,21 +28,28 @@ async function diskWith(...keys: readonly Uint8Array[]): Promise<[SimDisk, Order
   return [disk, store]
 }
 
-function scrub(store: OrderedStore): Promise<string> {
+/** What is said until both stores were read. */
+function scrub(store: OrderedStore, log: OrderedStore): Promise<string> {
   return new Promise((resolve) => {
     const scrubber = new Scrubber({
-      ...{ store, clock: systemClock, trace: { ...silentTrace, mark } },
+      ...{ store, log, clock: systemClock, trace: { ...silentTrace, mark } },
       limits: { scrubBytesPerSecond: 1_000_000, scrubPauseMs: 60_000 },
       foreground: () => 0,
       onPositionsSound: () => (said += 'positions sound, '),
+      onLogDamaged: (what) => (said += `log damaged: ${what}, `),
       onFailed: (error) => resolve(`${said}${error instanceof Error ? error.message : ''}`),
     })
     let said = ''
     function mark(name: string): void {
-      if (name !== 'a scrub has read everything') return
+      if (name === 'a scrub has read everything') {
+        const { scrubPasses, scrubbedPart, logScrubPasses } = scrubber.figures
+        expect(logScrubPasses).toBe(0)
+        said += `${scrubPasses} pass, ${scrubbedPart}, `
+      }
+      if (name !== 'a scrub has read the log' && name !== 'a scrub could not read the log') return
       scrubber.stop()
-      const { scrubPasses, scrubbedPart } = scrubber.figures
-      resolve(`${said}${scrubPasses} pass, ${scrubbedPart}`)
+      const { logScrubPasses, logScrubbedPart } = scrubber.figures
+      resolve(`${said}of the log ${logScrubPasses} pass, ${logScrubbedPart}`)
     }
     scrubber.start()
   })
@@ -70,9 +77,28 @@ test('DISK-14: rows without a state record are of an earlier version, or it was 
 
 test('DISK-15: a scrub reads positions first, then everything, and ends the node over damage', async () => {
   const [disk, store] = await diskWith(state, row, position)
-  expect(await scrub(store)).toBe('positions sound, 1 pass, 1')
+  const [, log] = await diskWith(row)
+  expect(await scrub(store, log)).toBe('positions sound, 1 pass, 1, of the log 1 pass, 1')
   disk.flipBit(row, 3)
-  expect(await scrub(store)).toMatch(/^positions sound, The data store of this node is damaged/)
+  expect(await scrub(store, log)).toMatch(
+    /^positions sound, The data store of this node is damaged/,
+  )
   disk.dropKey(position)
-  expect(await scrub(store)).toMatch(/^The data store of this node is damaged/)
+  expect(await scrub(store, log)).toMatch(/^The data store of this node is damaged/)
+})
+
+test('DISK-16: damage of the log is told once the data store was read, and ends nothing', async () => {
+  const [, store] = await diskWith(state, row, position)
+  const [disk, log] = await diskWith(row)
+  disk.flipBit(row, 3)
+  expect(await scrub(store, log)).toBe(
+    'positions sound, 1 pass, 1, log damaged: a block does not match its checksum, of the log 1 pass, 1',
+  )
+})
+
+test('DISK-16: a log that cannot be read for another reason is no damage, and ends nothing', async () => {
+  const [, store] = await diskWith(state, row, position)
+  const [, log] = await diskWith(row)
+  await log.close()
+  expect(await scrub(store, log)).toBe('positions sound, 1 pass, 1, of the log 0 pass, 0')
 })
