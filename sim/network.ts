@@ -105,7 +105,8 @@ export class Network<Frame> {
   /** The process crashed or stopped: its links are lost, and the others notice in time. */
   detach(name: string): void {
     this.#ports.delete(name)
-    for (const link of this.#linksOf(name)) this.#lose(link)
+    // Those that are down stay so: most of them are of processes that died long ago.
+    for (const link of this.#linksOf(name)) if (link.state !== 'down') this.#lose(link)
   }
 
   /** Loses the link between two endpoints: a reset, with what was under way on it. */

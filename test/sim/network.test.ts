@@ -363,3 +363,21 @@ test('requests that were refused come once more, over their link, for as long as
   expect(withReset).toBeLessThan(all)
   expect(healed).toBe(0)
 })
+
+test('a node that dies has no events for links that were down already', async () => {
+  const counts: number[] = []
+  for (const lives of [1, 30]) {
+    const there = place({})
+    for (let life = 1; life <= lives; life++) {
+      join(there, `c${life}`, ['n1'])
+      there.world.schedule(life * 10_000, 'death', () => there.network.detach(`c${life}`))
+    }
+    join(there, 'n1', [])
+    await there.world.run(never, 10 * second)
+    const before = there.world.eventCount
+    there.network.detach('n1')
+    await there.world.run(never, 20 * second)
+    counts.push(there.world.eventCount - before)
+  }
+  expect(counts).toEqual([0, 0])
+})
