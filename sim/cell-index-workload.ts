@@ -35,6 +35,8 @@ import {
   sharedRows,
 } from './cell-index-shapes.ts'
 import type { IndexChecker, StandingEntry } from './checkers/index-checker.ts'
+import { IndexedRows } from './checkers/indexed-rows.ts'
+import type { Judge } from './checkers/judge.ts'
 import { QuietRows } from './checkers/quiet-rows.ts'
 import type { Referee } from './checkers/referee.ts'
 import { checkWhole } from './checkers/whole-answer.ts'
@@ -55,6 +57,7 @@ export interface CellIndexWorkloadParts {
   readonly network: Network<ClientFrame>
   readonly coverage: Coverage
   readonly referee: Referee
+  readonly judge: Judge
   readonly indexes: IndexChecker
   readonly options: WorkloadOptions
   readonly load: Load
@@ -104,6 +107,14 @@ export class CellIndexWorkload {
       begin: (work) => this.#begin(work),
       onBuild: () => this.#lookWhenReady(),
     })
+    if (parts.options.indexClientCount === 0) return
+    const { model } = parts.judge
+    const rows = new IndexedRows(model, parts.referee, parts.coverage)
+    const others = model.onEffect
+    model.onEffect = (effect) => {
+      others(effect)
+      rows.onEffect(effect)
+    }
   }
 
   isDone(): boolean {

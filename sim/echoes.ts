@@ -7,6 +7,13 @@ const echoAgeMicros = 20_000
 /** Of those that ask for something to be done, one in so many is kept for long. */
 const keptLongEvery = 4
 
+/**
+ * How long after its refusal, on average, a request comes once more: its client may have given up by then,
+ * and been told that nothing happened.
+ */
+const refusedMeansMicros = [100_000, 1_000_000, 10_000_000]
+const half = 500_000
+
 interface Dated {
   readonly sentMicros: number
 }
@@ -30,6 +37,17 @@ export class Echoes<Frame extends Dated> {
     if (!asks) return
     const nth = (this.#asked += 1)
     if (nth % keptLongEvery === 0) this.#keptLong[(nth / keptLongEvery - 1) % keptFramesMax] = frame
+  }
+
+  /** Of the frames kept that were refused some, each with how long after that it comes once more. */
+  refused(
+    isRefused: (frame: Frame) => boolean,
+  ): readonly (readonly [Frame, afterMicros: number])[] {
+    const refused = this.#kept.filter((frame) => isRefused(frame) && this.#random.chance(half))
+    return refused.map((frame) => {
+      const meanMicros = this.#random.pick(refusedMeansMicros)
+      return [frame, 1 + this.#random.exponential(meanMicros)]
+    })
   }
 
   /** Some of those that are old enough, in any order. */

@@ -73,4 +73,38 @@ export const buildMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'X14',
+    title:
+      'a build of an index over cells puts rows of a shard as they were before the first of them',
+    edits: [
+      {
+        file: 'src/cells/index-build.ts',
+        find: "    for await (const rowKey of rowsOf(parts, of, { level: 'snapshot', atLeast })) {\n      await fillRow(parts, of, rowKey)\n",
+        replace: [
+          '    const said = new Map()',
+          "    for await (const rowKey of rowsOf(parts, of, { level: 'snapshot', atLeast })) {",
+          "      const { value } = await parts.tables.read(shardKey(of), 'current', (reads) =>",
+          '        indexRowsOf(reads, of, rowKey, [parts.definition]),',
+          '      )',
+          '      said.set(rowKey, value)',
+          '    }',
+          '    for (const [rowKey, row] of said) {',
+          '      await fillRow(parts, of, rowKey, row)',
+          '',
+        ].join('\n'),
+      },
+      {
+        file: 'src/cells/index-build.ts',
+        find: 'async function fillRow(parts: CellBuildParts, of: ShardName, rowKey: string): Promise<void> {\n',
+        replace:
+          'async function fillRow(parts: CellBuildParts, of: ShardName, rowKey: string, said: any): Promise<void> {\n',
+      },
+      {
+        file: 'src/cells/index-build.ts',
+        find: 'await indexRowsOf(tx, of, rowKey, [definition]))\n',
+        replace: 'said)\n',
+      },
+    ],
+  },
 ]

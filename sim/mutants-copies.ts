@@ -42,4 +42,16 @@ export const copyMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'K06',
+    title: 'of a client’s requests the last alone is remembered: an older copy is carried out',
+    edits: [
+      {
+        file: 'src/node/seen-requests.ts',
+        find: '    const place = id % requestsOutOfOrderMax\n    if (id <= (this.#highest[place] ?? 0)) return false\n',
+        replace:
+          '    const place = id > 0 ? 0 : requestsOutOfOrderMax\n    if (id === this.#highest[place]) return false\n',
+      },
+    ],
+  },
 ]

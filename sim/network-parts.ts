@@ -11,6 +11,10 @@ export interface FrameCodec<Frame> {
   hasContent?(frame: Frame): boolean
   /** Whether it asks for something that could be done twice. */
   asks?(frame: Frame): boolean
+  /** The numbers of requests that it says were refused, so that nothing happened. */
+  refused?(frame: Frame): readonly number[]
+  /** The numbers of the requests that it brings. */
+  requests?(frame: Frame): readonly number[]
   /** Of how many requests, answers or messages it is made; absent: of one. */
   messagesIn?(frame: Frame): number
 }

@@ -3,11 +3,12 @@
  * delayed with a heavy tail, overtaken, doubled (also late), lost; links break, are noticed to be
  * broken, and come back with a handshake, as the real transport's do.
  */
-import { assert, present } from '../src/base/assert.ts'
-import type { LinkInfo, Transport, TransportHandlers } from '../src/ports/transport.ts'
+import { assert } from '../src/base/assert.ts'
+import type { LinkInfo, Transport } from '../src/ports/transport.ts'
 import { ageOf, Echoes } from './echoes.ts'
 import type { NetworkParts } from './network-parts.ts'
 import { falseClaim } from './false-claims.ts'
+import { Port } from './network-port.ts'
 import type { SeededRandom } from './random.ts'
 import type { SimProcess } from './sim-process.ts'
 
@@ -37,6 +38,8 @@ interface SentFrame {
 
 interface KeptFrame<Frame> extends SentFrame {
   readonly port: Port<Frame>
+  /** The numbers of the requests that it brings. */
+  readonly requests: readonly number[]
 }
 
 /** Who is not answered so often waits longer: outages may last for minutes, dials take a while. */
@@ -102,7 +105,8 @@ export class Network<Frame> {
   /** The process crashed or stopped: its links are lost, and the others notice in time. */
   detach(name: string): void {
     this.#ports.delete(name)
-    for (const link of this.#linksOf(name)) this.#lose(link)
+    // Those that are down stay so: most of them are of processes that died long ago.
+    for (const link of this.#linksOf(name)) if (link.state !== 'down') this.#lose(link)
   }
 
   /** Loses the link between two endpoints: a reset, with what was under way on it. */
@@ -136,6 +140,7 @@ export class Network<Frame> {
     const bytes = codec.encode(frame)
     world.hash.bytes(bytes)
     from.process.work('frame', 1, bytes.length)
+    if (this.parts.hasEchoes === true) this.#repeatRefused(from.name, to, frame)
     observer.onSent(from.name, to, frame, bytes.length)
     // What is written to a connection that is lost already, but not noticed to be, goes nowhere.
     if (this.#linkOf(way, from.name, to)?.epoch !== epoch) coverage.count('sent in vain')
@@ -170,6 +175,24 @@ export class Network<Frame> {
     }
   }
 
+  /** Some of the requests that this answer refuses come once more, perhaps when their client has given up. */
+  #repeatRefused(node: string, client: string, answer: Frame): void {
+    const { world, weather, coverage, codec } = this.parts
+    const refused = weather.isHealed ? [] : (codec.refused?.(answer) ?? [])
+    if (refused.length === 0) return
+    const way = this.#wayOf(client, node)
+    const brings = ({ requests }: KeptFrame<Frame>): boolean =>
+      requests.some((id) => refused.includes(id))
+    for (const [frame, afterMicros] of way.echoes.refused(brings)) {
+      world.schedule(afterMicros, way.label, () => {
+        const { port, epoch } = frame
+        if (port.epochByPeer.get(node) !== epoch) return
+        coverage.count('echo of a refused request')
+        this.#deliverLater(way, port, node, frame, this.#delayOf(way, client, node))
+      })
+    }
+  }
+
   #isLost(from: string, to: string): boolean {
     if (!this.#losers.delete(from)) return false
     this.reset(from, to)
@@ -180,7 +203,8 @@ export class Network<Frame> {
     const { coverage, weather, codec } = this.parts
     const { conditions } = weather
     if (this.parts.hasEchoes === true && codec.hasContent?.(frame) !== false) {
-      const kept = { port: from, ...sent, isDoubled: true, isEcho: true }
+      const requests = codec.requests?.(frame) ?? []
+      const kept = { port: from, requests, ...sent, isDoubled: true, isEcho: true }
       way.echoes.keep(kept, codec.asks?.(frame) === true)
     }
     this.#deliverLater(way, from, to, sent, this.#delayFrom(from, way, to))
@@ -419,78 +443,6 @@ export class Network<Frame> {
     const isFar = random.fork('far').chance(this.parts.weather.conditions.far ?? 0)
     const echoes = new Echoes<KeptFrame<Frame>>(random.fork('echoes'))
     return { label, random, isFar, echoes, link: undefined, underWay: 0, inOrderMicros: 0 }
-  }
-}
-
-/** A process's end of the network, for as long as the process lives. */
-class Port<Frame> implements Transport<Frame> {
-  readonly process: SimProcess
-  readonly name: string
-  readonly epochByPeer: Map<string, number> = new Map<string, number>()
-  readonly #network: Network<Frame>
-  #handlers: TransportHandlers<Frame> | undefined
-
-  constructor(network: Network<Frame>, process: SimProcess, name: string) {
-    this.#network = network
-    this.process = process
-    this.name = name
-  }
-
-  get isStarted(): boolean {
-    return this.#handlers !== undefined
-  }
-
-  get handlers(): TransportHandlers<Frame> {
-    return present(this.#handlers, 'network: a frame came before the start')
-  }
-
-  start(handlers: TransportHandlers<Frame>): void {
-    assert(this.#handlers === undefined, 'network: started twice')
-    this.#handlers = handlers
-    this.#network.started(this)
-  }
-
-  send(to: string, frame: Frame): boolean {
-    assert(this.process.isAlive, 'network: a dead process sends')
-    return this.#network.carry(this, to, frame)
-  }
-
-  isUp(peer: string): boolean {
-    return this.epochByPeer.has(peer)
-  }
-
-  close(): Promise<void> {
-    this.epochByPeer.clear()
-    this.#network.closed(this)
-    return Promise.resolve()
-  }
-
-  linked(peer: string, epoch: number, info: LinkInfo): void {
-    // The other side may have lost the old link and made a new one before this side noticed.
-    if (this.epochByPeer.has(peer)) this.handlers.onLink(peer, 'down', {})
-    this.epochByPeer.set(peer, epoch)
-    this.handlers.onLink(peer, 'up', info)
-  }
-
-  unlinked(peer: string, epoch: number): void {
-    // A process that is held up notices later, and there may be a new link by then.
-    this.process.enter('lost', () => {
-      if (this.epochByPeer.get(peer) !== epoch) return
-      this.epochByPeer.delete(peer)
-      this.handlers.onLink(peer, 'down', {})
-    })
-  }
-
-  receive(from: string, bytes: Uint8Array, sentMicros: number): void {
-    const { codec, observer } = this.#network.parts
-    this.process.enter('frame', () => {
-      const frame = present(codec.decode(bytes), 'network: a frame does not decode')
-      this.process.work('frame', 1, bytes.length)
-      this.process.work('message', codec.messagesIn?.(frame) ?? 1)
-      observer.onDelivered(from, this.name, frame, sentMicros)
-      this.handlers.onFrame(from, frame)
-      observer.onHandled?.(this.name, frame)
-    })
   }
 }
 

@@ -4,6 +4,7 @@ import { deliveryBounds } from '../src/queues/bounds.ts'
 import { relayBounds } from '../src/tables/bounds.ts'
 import { agendaBounds } from '../src/txn/agenda-worker.ts'
 import { Node } from '../src/node/compose.ts'
+import { endOf } from '../src/node/overloaded.ts'
 import { decodeClientFrame, encodeClientFrame, openClientFrame } from '../src/wire/client-codec.ts'
 import { Cluster } from './cluster.ts'
 import type { SimCluster } from './comparison.ts'
@@ -84,6 +85,11 @@ export function makeCluster(
         return decoded.ok ? decoded.frame : undefined
       },
       asks: ({ kind }) => kind !== 'responses',
+      refused(frame) {
+        const answers = frame.kind === 'responses' ? frame.responses : []
+        return answers.flatMap(({ id, answer }) => (endOf(answer) === 'refused' ? [id] : []))
+      },
+      requests: (frame) => (frame.kind === 'requests' ? frame.requests.map(({ id }) => id) : []),
       messagesIn(frame) {
         if (frame.kind === 'requests') return frame.requests.length
         // The node opens the requests of a packed frame one by one, later.

@@ -48,6 +48,7 @@ export class Weather {
   /** Names of ways by their ends: made once, since they are asked for with every frame. */
   readonly #names = new Map<string, Map<string, string>>()
   #conditions: LinkConditions
+  #isHealed = false
   readonly #priorities: Priorities | undefined
 
   constructor(conditions: LinkConditions, priorities?: Priorities) {
@@ -57,6 +58,11 @@ export class Weather {
 
   get conditions(): LinkConditions {
     return this.#conditions
+  }
+
+  /** Nothing goes wrong on the ways any more. */
+  get isHealed(): boolean {
+    return this.#isHealed
   }
 
   cut(from: string, to: string): void {
@@ -116,6 +122,7 @@ export class Weather {
     this.#slow.clear()
     this.#priorities?.end()
     this.#conditions = calmed(this.#conditions)
+    this.#isHealed = true
   }
 
   #wayOf(from: string, to: string): string {

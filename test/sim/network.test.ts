@@ -18,6 +18,12 @@ const calm: LinkConditions = {
 const codec = {
   encode: (frame: string) => Buffer.from(frame),
   decode: (bytes: Uint8Array) => Buffer.from(bytes).toString(),
+  refused: (frame: string) => numbersAfter('refused ', frame),
+  requests: (frame: string) => numbersAfter('ask ', frame),
+}
+
+function numbersAfter(word: string, frame: string): readonly number[] {
+  return frame.startsWith(word) ? [Number(frame.slice(word.length))] : []
 }
 
 interface Place {
@@ -324,4 +330,54 @@ test('an echo brings what was sent long ago once more, and to a link of a client
     expect(late.toSorted()).toEqual(keepsCopies ? [] : sent)
     expect(there.coverage.counts()['echo']).toBe(keepsCopies ? 2 : 5)
   }
+})
+
+test('requests that were refused come once more, over their link, for as long as faults strike', async () => {
+  const counts: number[] = []
+  for (const ends of ['at peace', 'by a reset', 'by healing']) {
+    const there = place({}, 1, true, true)
+    const node = join(there, 'n1', [], {
+      onFrame(from, frame) {
+        node.frames.push(frame)
+        const [number = 0] = codec.requests(frame)
+        node.transport.send(from, number % 2 === 0 ? `refused ${number}` : `done ${number}`)
+      },
+    })
+    const client = join(there, 'c1', ['n1'])
+    for (let number = 1; number <= 40; number++) {
+      const atMicros = second + number * 1_000
+      there.world.schedule(atMicros, 'ask', () => client.transport.send('n1', `ask ${number}`))
+    }
+    if (ends === 'by a reset') {
+      there.world.schedule(1_060_000, 'reset', () => there.network.reset('c1', 'n1'))
+    }
+    if (ends === 'by healing') there.weather.heal()
+    await there.world.run(never, 100 * second)
+    const again = node.frames.slice(40)
+    expect(again.every((frame) => Number(frame.slice(4)) % 2 === 0)).toBe(true)
+    counts.push(again.length)
+    expect(there.coverage.counts()['echo of a refused request'] ?? 0).toBe(again.length)
+  }
+  const [all = 0, withReset = 0, healed] = counts
+  expect(all).toBeGreaterThan(10)
+  expect(withReset).toBeLessThan(all)
+  expect(healed).toBe(0)
+})
+
+test('a node that dies has no events for links that were down already', async () => {
+  const counts: number[] = []
+  for (const lives of [1, 30]) {
+    const there = place({})
+    for (let life = 1; life <= lives; life++) {
+      join(there, `c${life}`, ['n1'])
+      there.world.schedule(life * 10_000, 'death', () => there.network.detach(`c${life}`))
+    }
+    join(there, 'n1', [])
+    await there.world.run(never, 10 * second)
+    const before = there.world.eventCount
+    there.network.detach('n1')
+    await there.world.run(never, 20 * second)
+    counts.push(there.world.eventCount - before)
+  }
+  expect(counts).toEqual([0, 0])
 })
