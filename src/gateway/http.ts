@@ -81,15 +81,19 @@ export function createGateway(options: GatewayOptions): Hono {
         const line = options.slices.open()
         const pace = line.task()
         const gone = (): void => line.close()
+        let unwatch = (): void => undefined
         const watchConnection = (): void => {
           const { signal } = context.req.raw
-          if (signal.aborted) gone()
-          else signal.addEventListener('abort', gone, { once: true })
+          if (signal.aborted) return gone()
+          signal.addEventListener('abort', gone, { once: true })
+          unwatch = () => signal.removeEventListener('abort', gone)
         }
         const exchange = { context, cells, timeoutMs: leftMs, query, room, pace, watchConnection }
         try {
           return await route.handler(exchange)
         } finally {
+          // Node.js holds the signals of requests: one that is listened to keeps its answer for good.
+          unwatch()
           pace.end()
           room.close()
         }
