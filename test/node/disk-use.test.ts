@@ -1,5 +1,5 @@
 /** What the stores of a node take of the disk is measured beside its work, and told as it was found last. */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { link, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -47,6 +47,24 @@ test('the files of each store are added up, and again later', async () => {
   goOff()
   await expect.poll(() => watch.use).toEqual({ logBytes: 5_016, dataBytes: 5_049 })
   for (const delayMs of delays) expect(delayMs).toBeGreaterThanOrEqual(10_000)
+})
+
+test('a table with a second name counts once, and as long as it has either', async () => {
+  const folder = await folderOf({ 'log/1.log': 10, 'data/1.ldb': 20, 'data/2.ldb': 300 })
+  const kept = join(folder, 'data', 'unchecked')
+  await mkdir(kept)
+  for (const name of ['1.ldb', '2.ldb']) {
+    await link(join(folder, 'data', name), join(kept, name))
+  }
+  const { clock, goOff } = handClock()
+  const watch = new DiskWatch(folder, clock)
+  onTestFinished(() => watch.stop())
+  await expect.poll(() => watch.use).toEqual({ logBytes: 10, dataBytes: 320 })
+  // LevelDB has compacted it before all of it was read.
+  await rm(join(folder, 'data', '2.ldb'))
+  await writeFile(join(folder, 'data', '3.ldb'), Buffer.alloc(4_000))
+  goOff()
+  await expect.poll(() => watch.use).toEqual({ logBytes: 10, dataBytes: 4_320 })
 })
 
 test('what was found stands while a folder is away, and nothing is measured after a stop', async () => {
