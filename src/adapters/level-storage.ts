@@ -46,6 +46,8 @@ export interface LevelOptions {
   readonly tellsDamage?: boolean
   /** Of the tables it then reads only what may hold such keys, and how long the others are. */
   readonly checkedSpans?: readonly KeySpan[]
+  /** All of them all the same. Absent: no. */
+  readonly readsAll?: boolean
   /** How far that is, after each table. */
   readonly onCheckProgress?: (progress: CheckProgress) => void
 }
@@ -79,7 +81,8 @@ export async function openLevelStore(
   const { onCheckProgress } = options
   if (options.checkTables !== false) {
     const isKept = options.checkedSpans !== undefined && (await keepUnchecked(path))
-    const spans = (isKept ? options.checkedSpans : undefined) ?? 'all'
+    const isPart = isKept && options.readsAll !== true
+    const spans = (isPart ? options.checkedSpans : undefined) ?? 'all'
     await checkTables(path, {
       ...(onCheckProgress === undefined ? { spans } : { spans, onProgress: onCheckProgress }),
     })
