@@ -83,6 +83,11 @@ export async function openLevelStore(
     const isKept = options.checkedSpans !== undefined && (await keepUnchecked(path))
     const isPart = isKept && options.readsAll !== true
     const spans = (isPart ? options.checkedSpans : undefined) ?? 'all'
+    const isAll = spans === 'all'
+    assert(
+      isAll || options.readsAll !== true,
+      'DISK-16: a part is read of what is to be read whole',
+    )
     await checkTables(path, {
       ...(onCheckProgress === undefined ? { spans } : { spans, onProgress: onCheckProgress }),
     })
