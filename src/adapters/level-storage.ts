@@ -78,20 +78,7 @@ export async function openLevelStore(
 ): Promise<OrderedStore> {
   // Before LevelDB hears of the folder: it opens what it is made for by itself, a turn later.
   if (await hasLostItsRoot(path)) throw rootlessError(path)
-  const { onCheckProgress } = options
-  if (options.checkTables !== false) {
-    const isKept = options.checkedSpans !== undefined && (await keepUnchecked(path))
-    const isPart = isKept && options.readsAll !== true
-    const spans = (isPart ? options.checkedSpans : undefined) ?? 'all'
-    const isAll = spans === 'all'
-    assert(
-      isAll || options.readsAll !== true,
-      'DISK-16: a part is read of what is to be read whole',
-    )
-    await checkTables(path, {
-      ...(onCheckProgress === undefined ? { spans } : { spans, onProgress: onCheckProgress }),
-    })
-  }
+  if (options.checkTables !== false) await checkBefore(path, options)
   const damage = options.tellsDamage === true ? await journalDamage(path) : undefined
   const level: Level = new ClassicLevel(path, { keyEncoding: 'view', valueEncoding: 'view' })
   try {
@@ -108,6 +95,17 @@ export async function openLevelStore(
     throw openError(path, error)
   }
   return new LevelStore(path, level, { damage, checkedSpans: options.checkedSpans })
+}
+
+/** Reads what nobody may rely on unread. */
+async function checkBefore(path: string, options: LevelOptions): Promise<void> {
+  const { onCheckProgress, checkedSpans, readsAll } = options
+  const isKept = checkedSpans !== undefined && (await keepUnchecked(path))
+  const spans = (isKept && readsAll !== true ? checkedSpans : undefined) ?? 'all'
+  const isAll = spans === 'all'
+  assert(isAll || readsAll !== true, 'DISK-16: a part is read of what is to be read whole')
+  const progress = onCheckProgress === undefined ? {} : { onProgress: onCheckProgress }
+  await checkTables(path, { spans, ...progress })
 }
 
 /** What LevelDB is about to pass over, or has, and nobody has put back. */
