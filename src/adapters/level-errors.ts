@@ -79,12 +79,17 @@ export function readError(path: string, error: unknown): StoreError {
 
 export function writeError(path: string, error: unknown): StoreError {
   const said = sayingOf(path, error)
+  const options = { cause: error }
+  if (isDamage(said)) {
+    // It merges its tables beside the writes: a start meets the same ones again.
+    const message = `the store ${path} is damaged, and takes no write any more (${said.text}); keep the folder for inspection`
+    return new StoreError('corrupt', message, {}, options)
+  }
   const advice = isFull(said)
     ? 'the disk is full: make room and start the node again'
     : 'nothing more is written to it: check the disk and start the node again'
   const message = `a write to ${path} failed (${said.text}); ${advice}`
-  const code = isDamage(said) ? 'corrupt' : 'unavailable'
-  return new StoreError(code, message, {}, { cause: error })
+  return new StoreError('unavailable', message, {}, options)
 }
 
 export function closedError(path: string): StoreError {

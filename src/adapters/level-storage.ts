@@ -46,6 +46,8 @@ export interface LevelOptions {
   readonly tellsDamage?: boolean
   /** Of the tables it then reads only what may hold such keys, and how long the others are. */
   readonly checkedSpans?: readonly KeySpan[]
+  /** All of them all the same. Absent: no. */
+  readonly readsAll?: boolean
   /** How far that is, after each table. */
   readonly onCheckProgress?: (progress: CheckProgress) => void
 }
@@ -76,14 +78,7 @@ export async function openLevelStore(
 ): Promise<OrderedStore> {
   // Before LevelDB hears of the folder: it opens what it is made for by itself, a turn later.
   if (await hasLostItsRoot(path)) throw rootlessError(path)
-  const { onCheckProgress } = options
-  if (options.checkTables !== false) {
-    const isKept = options.checkedSpans !== undefined && (await keepUnchecked(path))
-    const spans = (isKept ? options.checkedSpans : undefined) ?? 'all'
-    await checkTables(path, {
-      ...(onCheckProgress === undefined ? { spans } : { spans, onProgress: onCheckProgress }),
-    })
-  }
+  if (options.checkTables !== false) await checkBefore(path, options)
   const damage = options.tellsDamage === true ? await journalDamage(path) : undefined
   const level: Level = new ClassicLevel(path, { keyEncoding: 'view', valueEncoding: 'view' })
   try {
@@ -100,6 +95,17 @@ export async function openLevelStore(
     throw openError(path, error)
   }
   return new LevelStore(path, level, { damage, checkedSpans: options.checkedSpans })
+}
+
+/** Reads what nobody may rely on unread. */
+async function checkBefore(path: string, options: LevelOptions): Promise<void> {
+  const { onCheckProgress, checkedSpans, readsAll } = options
+  const isKept = checkedSpans !== undefined && (await keepUnchecked(path))
+  const spans = (isKept && readsAll !== true ? checkedSpans : undefined) ?? 'all'
+  const isAll = spans === 'all'
+  assert(isAll || readsAll !== true, 'DISK-17: a part is read of what is to be read whole')
+  const progress = onCheckProgress === undefined ? {} : { onProgress: onCheckProgress }
+  await checkTables(path, { spans, ...progress })
 }
 
 /** What LevelDB is about to pass over, or has, and nobody has put back. */

@@ -157,15 +157,6 @@ export class AnswerShare {
     return this.#room.spend(work)
   }
 
-  async #inTurn(turn: Promise<void>, begun: number): Promise<void> {
-    try {
-      await turn
-    } catch (error) {
-      this.#room.end(begun, { count: 0, bytes: 0 })
-      throw error
-    }
-  }
-
   /** Reads so many cells, or fewer, where they might be more than there is room for. */
   async read(
     wanted: number,
@@ -173,11 +164,12 @@ export class AnswerShare {
   ): Promise<CellsRead> {
     const asked = this.#isOver ? 0 : await this.#room.begin(wanted)
     if (asked === 0) return nothing
-    // One alone is paid for with the read that it belongs to.
-    const turn = asked > 1 ? this.#room.spend(asked * cellReadWork) : undefined
-    if (turn !== undefined) await this.#inTurn(turn, asked)
     let found: readonly StoredCell[] = []
+    // Whatever ends it, also before it has its turn: others wait for what it has begun.
     try {
+      // One alone is paid for with the read that it belongs to.
+      const turn = asked > 1 ? this.#room.spend(asked * cellReadWork) : undefined
+      if (turn !== undefined) await turn
       found = await work(asked)
       const over = found.findIndex((cell) => !this.take(cell))
       return { asked, found, fitting: over < 0 ? found.length : over }

@@ -5,6 +5,7 @@
  * Everything is bounded: bodies are read up to their limit, alone and together, pages end at theirs.
  */
 import { Hono, type Context } from 'hono'
+import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { CellService } from '../cells/operation.ts'
 import type { Fetch } from '../node/http-server.ts'
@@ -81,15 +82,22 @@ export function createGateway(options: GatewayOptions): Hono {
         const line = options.slices.open()
         const pace = line.task()
         const gone = (): void => line.close()
+        let isOver = false
+        let unwatch = (): void => undefined
         const watchConnection = (): void => {
+          assert(!isOver, 'GATE-3: a request listens to its connection when it is over')
           const { signal } = context.req.raw
-          if (signal.aborted) gone()
-          else signal.addEventListener('abort', gone, { once: true })
+          if (signal.aborted) return gone()
+          signal.addEventListener('abort', gone, { once: true })
+          unwatch = () => signal.removeEventListener('abort', gone)
         }
         const exchange = { context, cells, timeoutMs: leftMs, query, room, pace, watchConnection }
         try {
           return await route.handler(exchange)
         } finally {
+          // Node.js holds the signals of requests: one that is listened to keeps its answer for good.
+          isOver = true
+          unwatch()
           pace.end()
           room.close()
         }

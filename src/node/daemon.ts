@@ -15,6 +15,7 @@ import { systemRandom } from '../adapters/system-random.ts'
 import { present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import { placementOver } from '../placement/placement.ts'
+import type { Timer } from '../ports/clock.ts'
 import type { Trace, TraceEvent } from '../ports/trace.ts'
 import { DataStore } from '../replica/data-store.ts'
 import { votingSpans } from '../replica/row-format.ts'
@@ -62,6 +63,8 @@ export interface DaemonOptions {
 /** After the drain timeout, connections that still talk get this long to end by themselves. */
 const closeGraceMs = 500
 const logCacheBytes = 8 * 1024 * 1024
+/** What LevelDB merges as it is opened is merged by then. */
+const settledMs = 60_000
 /**
  * Rows come under random keys, so that every table is merged into all others, and smaller ones more
  * often: at half of this a node that overwrites rows among a million needs a tenth more CPU for a
@@ -81,6 +84,7 @@ export class Daemon {
   #stalls: Stalls | undefined
   #folder: DataFolder | undefined
   #disk: DiskWatch | undefined
+  #settling: Timer | undefined
   #links: Links | undefined
   #node: Node | undefined
   #gateway: Fetch | undefined
@@ -155,12 +159,14 @@ export class Daemon {
           ...{ blockCacheBytes: logCacheBytes, openTablesMax },
         }),
       // Uncompressed blocks are read where the system has them, and need no cache.
-      open: (path) =>
-        openLevelStore(path, {
+      open: (path, readsAll) => {
+        if (readsAll) logger.info('the run before ended soon after its start: reading all of data/')
+        return openLevelStore(path, {
           ...{ compresses: false, writeBufferBytes: dataBufferBytes, openTablesMax },
           // The rest is scrubbed once the node serves: it may be hundreds of GB.
-          checkedSpans: votingSpans,
-        }),
+          ...{ checkedSpans: votingSpans, readsAll },
+        })
+      },
       probeData: (data) => DataStore.open(data, { clock, trace, limits: config.limits }),
     })
     this.#folder = folder
@@ -195,8 +201,14 @@ export class Daemon {
     const requestBytesMax = config.requestBytesMax ?? requestBytesMaxDefault
     this.#gateway = this.#options.gateway(this.#node, noteBug, requestBytesMax)
     this.#state = 'running'
+    this.#settling = clock.setTimer(settledMs, () => void this.#settle(folder))
     const { storeId, incarnation } = this.#node.status().replica
     logger.info({ storeId, incarnation }, 'serving')
+  }
+
+  /** Only a note: where it cannot be written, the next start reads more than it has to. */
+  async #settle(folder: DataFolder): Promise<void> {
+    await folder.settle().catch(() => undefined)
   }
 
   #planFiles(): FilesPlan {
@@ -366,6 +378,7 @@ export class Daemon {
     await this.#node?.stop()
     await this.#links?.close()
     await closed
+    this.#settling?.cancel()
     await this.#folder?.close()
     this.#disk?.stop()
     this.#stalls?.stop()

@@ -14,7 +14,8 @@ import { fileFailure } from './file-failure.ts'
 
 export interface StoreAccess {
   readonly openLog: (path: string) => Promise<OrderedStore>
-  readonly open: (path: string) => Promise<OrderedStore>
+  /** `readsAll`: all of it is checked before LevelDB hears of it. */
+  readonly open: (path: string, readsAll: boolean) => Promise<OrderedStore>
   /** Rejects with `corrupt` when what `data/` says of itself is damaged. Reads only. */
   readonly probeData: (data: OrderedStore) => Promise<unknown>
 }
@@ -24,9 +25,12 @@ export interface DataFolder {
   readonly data: OrderedStore
   /** `data/` was found damaged and put aside: it starts empty. */
   readonly wasDataReset: boolean
+  /** This run has lasted: however it ends, the next one need not suspect `data/`. */
+  settle(): Promise<void>
   close(): Promise<void>
 }
 
+const ownerName = 'owner.json'
 /** What was found damaged last. */
 const asideName = 'data.damaged'
 
@@ -35,12 +39,14 @@ export async function openDataFolder(path: string, access: StoreAccess): Promise
   await makeFolder(path)
   const log = await openLog(path, access)
   try {
-    await writeOwner(path)
-    const { store: data, wasReset } = await openData(path, access)
+    const readsAll = await diedYoung(path)
+    await writeOwner(path, false)
+    const { store: data, wasReset } = await openData(path, access, readsAll)
     return {
       log,
       data,
       wasDataReset: wasReset,
+      settle: () => writeOwner(path, true),
       close: async () => {
         await data.close()
         await rm(ownerPath(path), { force: true })
@@ -85,22 +91,27 @@ async function openLog(path: string, access: StoreAccess): Promise<OrderedStore>
 async function openData(
   path: string,
   access: StoreAccess,
+  readsAll: boolean,
 ): Promise<{ readonly store: OrderedStore; readonly wasReset: boolean }> {
   const dataPath = join(path, 'data')
   const names = await readdir(path)
   // Put aside when the node stopped over it: this start rebuilds it.
   const wasPutAside = names.includes(asideName) && !names.includes('data')
-  const store = await openSound(dataPath, access).catch(async (error: unknown) => {
+  const store = await openSound(dataPath, access, readsAll).catch(async (error: unknown) => {
     if (openFailure(error) !== 'corrupt') throw await explained(path, dataPath, error)
     return undefined
   })
   if (store !== undefined) return { store, wasReset: wasPutAside }
   await resetData(path)
-  return { store: await access.open(dataPath), wasReset: true }
+  return { store: await access.open(dataPath, false), wasReset: true }
 }
 
-async function openSound(path: string, access: StoreAccess): Promise<OrderedStore> {
-  const store = await access.open(path)
+async function openSound(
+  path: string,
+  access: StoreAccess,
+  readsAll: boolean,
+): Promise<OrderedStore> {
+  const store = await access.open(path, readsAll)
   try {
     await access.probeData(store)
     return store
@@ -153,14 +164,25 @@ function deepestFailure(error: unknown): string {
 interface Owner {
   readonly pid: number
   readonly host: string
+  /** Its run has lasted for a while. */
+  readonly isSettled: boolean
 }
 
 function ownerPath(folder: string): string {
-  return join(folder, 'owner.json')
+  return join(folder, ownerName)
 }
 
-async function writeOwner(folder: string): Promise<void> {
-  const owner: Owner = { pid: process.pid, host: hostname() }
+/**
+ * DISK-17  The run before ended soon after its start, and not in order. LevelDB ends the whole process
+ *          where it merges keys that damage has put out of order, and would at each start.
+ */
+async function diedYoung(folder: string): Promise<boolean> {
+  const isThere = (await readdir(folder)).includes(ownerName)
+  return isThere && (await readOwner(folder))?.isSettled !== true
+}
+
+async function writeOwner(folder: string, isSettled: boolean): Promise<void> {
+  const owner: Owner = { pid: process.pid, host: hostname(), isSettled }
   await writeFile(ownerPath(folder), `${JSON.stringify(owner)}\n`)
 }
 
@@ -171,7 +193,9 @@ async function readOwner(folder: string): Promise<Owner | undefined> {
     if (typeof found !== 'object' || found === null) return undefined
     if (!('pid' in found) || !('host' in found)) return undefined
     const { pid, host } = found
-    return typeof pid === 'number' && typeof host === 'string' ? { pid, host } : undefined
+    const isSettled = 'isSettled' in found && found.isSettled === true
+    if (typeof pid !== 'number' || typeof host !== 'string') return undefined
+    return { pid, host, isSettled }
   } catch {
     // No note, or half of one: the message then names no process.
     return undefined

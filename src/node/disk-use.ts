@@ -68,19 +68,13 @@ export class DiskWatch {
   }
 }
 
-/**
- * Of the files in a folder, and in one within: second names of tables lie there (`unchecked`), which take room
- * once the table has no other one.
- */
+/** Of the files in a folder, and in those within it. `isWithin`: it is one of those. */
 async function bytesOf(folder: string, isWithin = false): Promise<number> {
   let bytes = 0
   let names: string[] = []
   const add = async (): Promise<void> => {
-    for (const size of await Promise.all(
-      names.map((name) => sizeOf(join(folder, name), isWithin)),
-    )) {
-      bytes += size
-    }
+    const sizes = names.map((name) => sizeOf(join(folder, name), isWithin))
+    for (const size of await Promise.all(sizes)) bytes += size
     names = []
   }
   for await (const entry of await opendir(folder, { bufferSize: filesAtOnce })) {
@@ -94,7 +88,8 @@ async function bytesOf(folder: string, isWithin = false): Promise<number> {
 async function sizeOf(path: string, isWithin: boolean): Promise<number> {
   try {
     const found = await stat(path)
-    if (found.isDirectory()) return isWithin ? 0 : await bytesOf(path, true)
+    if (found.isDirectory()) return await bytesOf(path, true)
+    // A second name of a table (`../adapters/level-kept.ts`) takes room once the store has removed the first one.
     return isWithin && found.nlink > 1 ? 0 : found.size
   } catch (error) {
     // The store has removed it since it was listed.

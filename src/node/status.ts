@@ -164,6 +164,11 @@ function messagesOf(
   } else if (canLose === 0 && nodes.length > 2) {
     messages.push('the cluster cannot lose another node')
   }
+  if (replica.isCatchingUp) {
+    messages.push(
+      `this node was away and catches up: it fetches what about ${replica.lackingGroups} groups have committed meanwhile`,
+    )
+  }
   if (replica.isClockAhead) {
     const lead = `${(replica.clockLeadMs / 1000).toFixed(1)} s ahead of most others'`
     messages.push(`this node's wall clock is ${lead}: set it; commits go by the others' meanwhile`)

@@ -24,6 +24,14 @@ export function corruptData(what: string, cause?: unknown): StoreError {
   )
 }
 
+/** Why the data store takes no write any more: what its engine calls damage is of what is derived. */
+export function dataFailure(error: unknown): Error {
+  const reason = errorOf(error)
+  const isDamage =
+    reason instanceof StoreError && reason.code === 'corrupt' && reason.detail.store === undefined
+  return isDamage ? corruptData(reason.message, reason) : reason
+}
+
 export function unknownFormat(where: string, format: unknown): StoreError {
   return new StoreError(
     'invalid',

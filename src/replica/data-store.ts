@@ -19,7 +19,7 @@ import type { KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import { Applier } from './applier.ts'
 import { lastBatch, markerOf } from './batch-marker.ts'
-import { corruptData, errorOf, unknownFormat } from './damage.ts'
+import { corruptData, dataFailure, unknownFormat } from './damage.ts'
 import { putGroup } from './group-batch.ts'
 import { groupNames } from './group-names.ts'
 import { HistorySweep } from './history-sweep.ts'
@@ -107,7 +107,7 @@ export class DataStore {
       },
       write: (puts) => store.write(puts),
       onWritten: (batch) => this.#onWritten(batch),
-      onFailed: (error) => this.#failed(errorOf(error)),
+      onFailed: (error) => this.#failed(dataFailure(error)),
     })
     this.#cache = new RowCache(rowCacheBytesMax)
     this.pins = new Pins(snapshotHoldMs)
@@ -116,7 +116,7 @@ export class DataStore {
       oldest: (group, horizon) => this.#oldest(group, horizon),
       scan: (range) => this.#scan(range, (rows) => rows),
       endOf: ({ key, value }) => this.#checked(key, value).stamp,
-      onFailed: (error) => this.#failed(errorOf(error)),
+      onFailed: (error) => this.#failed(dataFailure(error)),
     })
     this.listing = new Listing({
       read: (key) => this.#read(key),

@@ -353,6 +353,7 @@ export class Driver implements LocalReplica {
       requests: this.#requests.count,
       overlayBytes: this.#data.overlayBytes,
       lackingGroups: this.#work.fetches.lacking,
+      isCatchingUp: this.#work.returning.isCatchingUp,
       openSnapshots: this.#data.pins.count(clock.monotonicMs()),
       leasedGroups: this.#keeper.leases.heldGroups,
       grantedGroups: this.#keeper.leases.grantedGroups,

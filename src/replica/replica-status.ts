@@ -12,6 +12,8 @@ export interface ReplicaStatus extends ScrubFigures {
   readonly overlayBytes: number
   /** Groups whose entries this node lacks, as far as it knows, and asks peers for. */
   readonly lackingGroups: number
+  /** These are many: it was away, and serves fewer clients than it could until it has them. */
+  readonly isCatchingUp: boolean
   /** Snapshots that delay collection here. */
   readonly openSnapshots: number
   /** Groups that this node may serve current reads of without asking. */

@@ -35,18 +35,29 @@ export class Returning {
     this.#parts = parts
   }
 
+  /** Whether much is lacking still, for operators. */
+  get isCatchingUp(): boolean {
+    return this.#since() !== undefined
+  }
+
   /** Whether a client had better ask another node now. */
   get isUnderWay(): boolean {
-    const { clock, trace, limits, lacking, areOthersEnough } = this.#parts
-    const groups = lacking()
-    if (this.#sinceMs === undefined && groups < roundsMany * limits.fetchesMax) return false
-    if (groups <= limits.fetchesMax / 2) this.#sinceMs = undefined
-    else this.#sinceMs ??= clock.monotonicMs()
-    if (this.#sinceMs === undefined) return false
-    const isUnderWay = clock.monotonicMs() - this.#sinceMs < holdMs && areOthersEnough()
+    const sinceMs = this.#since()
+    if (sinceMs === undefined) return false
+    const { clock, trace, areOthersEnough } = this.#parts
+    const isUnderWay = clock.monotonicMs() - sinceMs < holdMs && areOthersEnough()
     if (!isUnderWay) return false
     assert(areOthersEnough(), 'LIVE-8: clients are sent away, and there is no majority to ask')
     trace.mark('clients are sent to other nodes')
     return true
+  }
+
+  /** Since when much is lacking; undefined: it is not. Between many and few it stays as it was. */
+  #since(): number | undefined {
+    const { clock, limits, lacking } = this.#parts
+    const groups = lacking()
+    if (groups <= limits.fetchesMax / 2) this.#sinceMs = undefined
+    else if (groups >= roundsMany * limits.fetchesMax) this.#sinceMs ??= clock.monotonicMs()
+    return this.#sinceMs
   }
 }

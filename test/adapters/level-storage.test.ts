@@ -307,6 +307,26 @@ test('tables with a damaged index or footer read as damage', async () => {
   }
 })
 
+test('tables that LevelDB cannot merge end writes, and nobody is told to start again', async () => {
+  const path = await copyOfSound()
+  for (const table of await filesLike(path, /\.ldb$/)) {
+    const bytes = await readFile(table)
+    bytes[0] = 0xff
+    await writeFile(table, bytes)
+  }
+  const small = { writeBufferBytes: 64 * 1024, checkTables: false }
+  const store = await openLevelStore(path, small)
+  let failure: unknown
+  for (let i = 0; i < 20 * rowCount && failure === undefined; i++) {
+    const put = { key: keyOf(i % rowCount), value: incompressible(i) }
+    failure = await store.write([put]).catch((error: unknown) => error)
+  }
+  await store.close()
+  expect(failure).toMatchObject({ code: 'corrupt' })
+  expect(String(failure)).toMatch(/is damaged, and takes no write any more .*keep the folder/)
+  expect(String(failure)).not.toContain('start the node again')
+})
+
 test('any flipped bit or cut in any file gives rows or a StoreError, and never a crash', async () => {
   const names = (await readdir(sound)).filter((name) => /ldb|log|MANIFEST|CURRENT/.test(name))
   const damage = fc.record({

@@ -7,6 +7,7 @@ import { bodiesReadAtOnceMax } from '../../src/cells/bounds.ts'
 import type { StoredCell } from '../../src/cells/cell.ts'
 import type { LogPlace } from '../../src/cells/operation.ts'
 import { shardOf } from '../../src/cells/shard.ts'
+import { gone, type Pace } from '../../src/ports/pace.ts'
 import { answerBytesMax } from '../../src/txn/bounds.ts'
 import { ask, createBench, current, datastore, packed, rowKey, settled } from './kit.ts'
 
@@ -119,4 +120,34 @@ test('CELL-6: what is under way when a read fails takes no room, and nothing mor
   await expect(failing).rejects.toMatchObject({ code: 'snapshot-too-old' })
   expect(await Promise.all(reads)).toMatchObject([{ asked: 0 }])
   expect(room.take(answerBytesMax)).toBe(true)
+})
+
+test('COST-4: a read whose client goes before its turn keeps nobody waiting who reads for the same answer', async () => {
+  let isGone = false
+  const pace: Pace = {
+    get isGone() {
+      return isGone
+    },
+    spend: () => {
+      if (isGone) throw gone()
+      return undefined
+    },
+    take: () => undefined,
+    enter: () => undefined,
+    leave: () => undefined,
+    onGone: () => () => undefined,
+  }
+  const room = new AnswerRoom(pace)
+  // These wait for what the first one finds.
+  const others: Promise<unknown>[] = []
+  await room.share().read(bodiesReadAtOnceMax, async () => {
+    for (let nth = 0; nth < 5; nth++) others.push(room.share().read(100, async () => []))
+    isGone = true
+    return []
+  })
+  const ends = await Promise.race([
+    Promise.allSettled(others),
+    new Promise<string>((resolve) => setTimeout(() => resolve('some wait for good'), 1_000)),
+  ])
+  expect(ends).toEqual(others.map(() => ({ status: 'rejected', reason: gone() })))
 })

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { getEventListeners } from 'node:events'
+import { expect, test, vi } from 'vitest'
 import { cellBytesMax } from '../../src/base/limits.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import { datastore, passMs, rowKey, settled } from '../cells/kit.ts'
@@ -380,6 +381,27 @@ test('who goes away while it waits for new cells is at work no longer', async ()
   expect(await ask('GET', path)).toMatchObject({ status: 404 })
   await settled(bench.world, waiting)
 })
+
+const twoShards = JSON.stringify({ shards: [{ shard, after: 0 }, { shard: 7 }] })
+
+test.each([
+  ['the versions of a column', 'GET', `/cells/${row}/BASE?all=true`, undefined],
+  ['a wait for new cells', 'GET', `/shards/${shard}/cells?wait=1`, undefined],
+  ['a batch', 'POST', '/shards:batchGet', twoShards],
+])(
+  'GATE-3: after its answer a request for %s listens to its connection no longer',
+  async (_, method, path, body) => {
+    const { app, bench } = createGatewayBench()
+    const url = `http://127.0.0.1/v1/datastores/trips${path}`
+    const headers = { 'content-type': 'application/json' }
+    const request = new Request(url, { method, headers, ...(body !== undefined && { body }) })
+    const listen = vi.spyOn(request.signal, 'addEventListener')
+    const { status } = await settled(bench.world, Promise.resolve(app.fetch(request)))
+    expect(status).toBe(200)
+    expect(listen).toHaveBeenCalledTimes(1)
+    expect(getEventListeners(request.signal, 'abort')).toEqual([])
+  },
+)
 
 test('a bug is told to the owner and answered with 500, without its words', async () => {
   const bugs: Error[] = []

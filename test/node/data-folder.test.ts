@@ -8,7 +8,12 @@ import { systemClock } from '../../src/adapters/system-clock.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
 import { nodeId } from '../../src/base/ids.ts'
 import { keepReplicaSets } from '../../src/node/replica-sets.ts'
-import { openDataFolder, resetData, type StoreAccess } from '../../src/node/data-folder.ts'
+import {
+  openDataFolder,
+  resetData,
+  type DataFolder,
+  type StoreAccess,
+} from '../../src/node/data-folder.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { markerOf } from '../../src/replica/batch-marker.ts'
 import { DataStore } from '../../src/replica/data-store.ts'
@@ -21,7 +26,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const access: StoreAccess = {
   openLog: openLevelStore,
-  open: openLevelStore,
+  open: (path) => openLevelStore(path),
   probeData: (data) =>
     DataStore.open(data, { clock: systemClock, trace: silentTrace, limits: defaultLimits }),
 }
@@ -146,4 +151,28 @@ test('data put aside while the node ran counts as reset at the next start, and o
   const later = await openDataFolder(folder, access)
   expect(later.wasDataReset).toBe(false)
   await later.close()
+})
+
+test('DISK-17: all of data/ is read after a run that ended soon and not in order, and else not', async () => {
+  const asked: boolean[] = []
+  const open: StoreAccess['open'] = (path, readsAll) => {
+    asked.push(readsAll)
+    return openLevelStore(path)
+  }
+  const run = (): Promise<DataFolder> => openDataFolder(folder, { ...access, open })
+  /** As a process ends that is killed: its note stays. */
+  const kill = async ({ log, data }: DataFolder): Promise<void> => {
+    await data.close()
+    await log.close()
+  }
+  await (await run()).close()
+  await kill(await run())
+  const third = await run()
+  await third.settle()
+  await kill(third)
+  await kill(await run())
+  await writeFile(join(folder, 'owner.json'), '{"pid":')
+  await (await run()).close()
+  await (await run()).close()
+  expect(asked).toEqual([false, false, true, false, true, false])
 })

@@ -1,7 +1,7 @@
 /** What a node says of itself in words. */
 import { expect, test } from 'vitest'
-import type { ClockStatus } from '../../src/replica/peer-clocks.ts'
 import { nodeId } from '../../src/base/ids.ts'
+import type { ReplicaStatus } from '../../src/replica/replica-status.ts'
 import {
   readinessChecks,
   statusFigures,
@@ -12,14 +12,14 @@ import {
 const node = nodeId('n1')
 
 /** A node of one, that is well but for its clock. */
-function partsWith(clock: Partial<ClockStatus>): StatusParts {
+function partsWith(clock: Partial<ReplicaStatus>): StatusParts {
   return {
     ...{ node, cluster: 'c', nodes: [{ id: node, url: 'http://127.0.0.1:1', set: 'main' }] },
     ...{ version: '0', url: 'http://127.0.0.1:1', state: 'running', startedAtMs: 0, nowMs: 0 },
     ...{ dataResets: 0, indexes: undefined },
     replica: {
       ...{ storeId: 's', incarnation: 1, durableFlush: 0, settledFlush: 0, groupsInMemory: 0 },
-      ...{ requests: 0, overlayBytes: 0, lackingGroups: 0, openSnapshots: 0 },
+      ...{ requests: 0, overlayBytes: 0, lackingGroups: 0, isCatchingUp: false, openSnapshots: 0 },
       ...{ leasedGroups: 0, grantedGroups: 0, remembersPeers: true, falseClaims: 0 },
       ...{ logDamages: 0, scrubLogDamages: 0, lostFlushes: 0, logDamage: [] },
       ...{ scrubbedBytes: 0, scrubbedPart: 0, scrubPasses: 0 },
@@ -66,6 +66,14 @@ test('DISK-16: a status tells of a log that is damaged beneath the node, and wha
   const names = ['trilithon_replica_log_damages', 'trilithon_replica_scrub_log_damages']
   expect(figures.filter(({ name }) => names.includes(name)).map(({ value }) => value)).toEqual([
     1, 1,
+  ])
+})
+
+test('LIVE-8: a status says that the node catches up, and how much it lacks', () => {
+  expect(statusReport(partsWith({ lackingGroups: 3 })).messages).toEqual([])
+  const parts = partsWith({ lackingGroups: 3_882, isCatchingUp: true })
+  expect(statusReport(parts).messages).toEqual([
+    'this node was away and catches up: it fetches what about 3882 groups have committed meanwhile',
   ])
 })
 

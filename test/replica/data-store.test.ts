@@ -318,6 +318,19 @@ describe.each(disks)('on %s', (_, disk) => {
       await data.stop()
     }))
 
+  test('DISK-15: a write that meets damage ends the store as a damaged one, which is derived', () =>
+    onDisk(disk, async (on) => {
+      const store = new GatedStore(await on.open())
+      const data = await openData(store)
+      store.mode = 'damaged'
+      const failed = new Promise<Error>((resolve) => {
+        data.onFailure = resolve
+      })
+      commit(data, a, 1, put('x', 'one'))
+      expect(await failed).toMatchObject({ code: 'corrupt', detail: { store: 'data' } })
+      await data.stop()
+    }))
+
   test('stop waits for the batch under way and starts no other', () =>
     onDisk(disk, async (on) => {
       const store = new GatedStore(await on.open())

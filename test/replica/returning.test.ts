@@ -16,7 +16,7 @@ function createReturning() {
     now.lacking = lacking
     return returning.isUnderWay
   }
-  return { now, isAt, pass: (ms: number) => passMs(world, ms) }
+  return { now, returning, isAt, pass: (ms: number) => passMs(world, ms) }
 }
 
 test('LIVE-8: what lacks much begins with many groups, and is over with few', () => {
@@ -32,6 +32,18 @@ test('LIVE-8: it lasts no longer than its time, and begins anew once it was over
   expect(isAt(3_000)).toBe(true)
   await pass(20)
   expect([2_000, 3_000, 0, 2_000].map(isAt)).toEqual([false, false, false, true])
+})
+
+test('LIVE-8: who asks for its status is told for as long as much is lacking, whoever serves', async () => {
+  const { now, returning, isAt, pass } = createReturning()
+  expect(returning.isCatchingUp).toBe(false)
+  now.lacking = 4_000
+  expect(returning.isCatchingUp).toBe(true)
+  await pass(holdMs + 10)
+  expect([isAt(100), returning.isCatchingUp]).toEqual([false, true])
+  now.others = false
+  expect([isAt(17), returning.isCatchingUp]).toEqual([false, true])
+  expect([isAt(16), returning.isCatchingUp]).toEqual([false, false])
 })
 
 test('LIVE-8: where the others are no majority, clients are served', () => {

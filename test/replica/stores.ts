@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
 import { SimDisk } from '../../sim/disk.ts'
+import { StoreError } from '../../src/base/errors.ts'
 import type { KeyValue, OrderedStore, Put, Range } from '../../src/ports/storage.ts'
 
 /** A store that lasts over restarts. */
@@ -65,7 +66,7 @@ export class GatedStore implements OrderedStore {
   readonly #store: OrderedStore
   readonly #waiting: (() => void)[] = []
   #isHeld = false
-  mode: 'write' | 'refuse' | 'lose' = 'write'
+  mode: 'write' | 'refuse' | 'lose' | 'damaged' = 'write'
   /** Writes begun so far, each with its puts. */
   readonly begun: (readonly Put[])[] = []
   /** Keys looked up so far. */
@@ -106,6 +107,7 @@ export class GatedStore implements OrderedStore {
     this.#onBegun()
     if (this.#isHeld) await new Promise<void>((resolve) => this.#waiting.push(resolve))
     if (this.mode === 'refuse') throw new Error('the disk is gone')
+    if (this.mode === 'damaged') throw new StoreError('corrupt', 'bad entry in block')
     if (this.mode === 'write') await this.#store.write(puts)
   }
 
