@@ -45,4 +45,15 @@ export const loadMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'O4',
+    title: 'client server: what waits for its turn begins though nobody waits for it any more',
+    edits: [
+      {
+        file: 'src/node/client-server.ts',
+        find: '    if (asked.isGone) return false\n',
+        replace: '',
+      },
+    ],
+  },
 ]

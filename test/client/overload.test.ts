@@ -105,10 +105,19 @@ function oneOf(nth: number, deadlineMs: number, isOver = false): One {
   return { nth, cameMs: 0, deadlineMs, ...unset, isUnsure: false, isOver }
 }
 
-const queueLimits = { standingMs: 1_000, fewMax: 8, burstMs: 500, loadMs: 2_000 }
+const queueLimits = {
+  ...{ standingMs: 500, fewStandingMs: 1_000, fewMax: 8, burstMs: 500, loadMs: 2_000 },
+}
 
-/** A client that is answered so often a second, and asked so often; when it refused first, and how long others waited. */
-function standing(perSecond: number, answered: number): { refusedMs: number; longestMs: number } {
+/**
+ * A client that is answered so often a second, and asked so often; when it refused first, and how long others waited.
+ * `isRefusing`: nodes say that they have too much to do.
+ */
+function standing(
+  perSecond: number,
+  answered: number,
+  isRefusing = true,
+): { refusedMs: number; longestMs: number } {
   const queue = new CallQueue<One>(queueLimits)
   let [came, done, refusedMs, longestMs] = [0, 0, Number.POSITIVE_INFINITY, 0]
   for (let nowMs = 0; nowMs < 20_000; nowMs++) {
@@ -119,7 +128,7 @@ function standing(perSecond: number, answered: number): { refusedMs: number; lon
         refusedMs = Math.min(refusedMs, nowMs)
       } else queue.addLast(oneOf(came, deadlineMs), nowMs)
     }
-    queue.onRefused(nowMs)
+    if (isRefusing) queue.onRefused(nowMs)
     if (queue.shed(nowMs).length > 0) refusedMs = Math.min(refusedMs, nowMs)
     for (; done < (answered * nowMs) / 1_000; done++) {
       const one = queue.first(nowMs, () => expect.unreachable())
@@ -139,6 +148,30 @@ test('LOAD-9: where more comes than is answered, what would wait long is refused
     expect(longestMs).toBeLessThan(1_500)
   }
   expect(standing(190, 200).refusedMs).toBe(Number.POSITIVE_INFINITY)
+})
+
+test('LOAD-9: nodes that answer slowly and refuse nothing do not have calls wait until their time is over', () => {
+  // Of many clients each is answered a few times a second.
+  for (const [asked, answered] of [
+    [24, 6],
+    [60, 6],
+    [9, 6],
+  ] as const) {
+    const { refusedMs, longestMs } = standing(asked, answered, false)
+    expect(refusedMs).toBeLessThan(6_000)
+    expect(longestMs).toBeLessThan(1_500)
+  }
+  expect(standing(6, 6, false).refusedMs).toBe(Number.POSITIVE_INFINITY)
+})
+
+test('LOAD-9: where nothing is answered nothing is refused: the nodes may stand still', () => {
+  const queue = new CallQueue<One>(queueLimits)
+  for (let nowMs = 0; nowMs < 5_000; nowMs += 50) {
+    expect(queue.refusalMs(nowMs + 10_000, nowMs)).toBeUndefined()
+    queue.addLast(oneOf(nowMs, nowMs + 10_000), nowMs)
+    expect(queue.isLoaded(nowMs)).toBe(false)
+    expect(queue.shed(nowMs)).toEqual([])
+  }
 })
 
 test('LOAD-9: a burst is served by and by, in its order', () => {
