@@ -33,7 +33,7 @@ export interface Held {
   readonly deadlineMs: number
   /** Until when it may wait; set when it is held back for the first time. */
   heldUntilMs: number | undefined
-  /** Of few, set at the same time: after it, it ends where nodes refuse for load. */
+  /** Of few, set at the same time, or at a refusal where more comes than is answered: after it, it ends where nodes refuse. */
   fewUntilMs: number | undefined
   /** Some try of it may have been carried out: it is to find out. */
   readonly isUnsure: boolean
@@ -61,6 +61,8 @@ const slackCalls = 1
 const windowCallsMin = 32
 const plainFactor = 3
 const longerFactor = 4
+/** In so many windows nodes have to answer before calls are refused that no node refuses. */
+const answeredWindowsMin = 3
 /** Of its time a call may wait for so much: the rest is for its nodes. */
 const heldPart = 0.75
 /** How often few are looked at that have waited for `fewStandingMs`, and no node has refused. */
@@ -77,13 +79,14 @@ export class CallQueue<One extends Held> {
   /** Those that are to come back later. */
   #aside = 0
   #loadedUntilMs = Number.NEGATIVE_INFINITY
-  #answeredAtMs = Number.NEGATIVE_INFINITY
   #standsFromMs: number | undefined
   #windowFromMs = 0
   #came = 0
   #answered = 0
-  /** A millisecond, while the queue stands; undefined: it has not for long enough. */
+  /** While the queue stands; undefined: it has not for long enough. */
   #rates: Rates | undefined
+  /** In so many windows one after another something was answered. */
+  #answeredWindows = 0
 
   constructor(limits: QueueLimits) {
     this.#limits = limits
@@ -121,7 +124,6 @@ export class CallQueue<One extends Held> {
   onAnswered(nowMs: number): void {
     this.#note(nowMs)
     this.#answered += 1
-    this.#answeredAtMs = nowMs
   }
 
   /**
@@ -148,6 +150,15 @@ export class CallQueue<One extends Held> {
     one.heldUntilMs = cameMs + (deadlineMs - cameMs) * heldPart
     // What it was at a node before tells nothing of load.
     if (isFew) one.fewUntilMs = nowMs + fewStandingMs
+  }
+
+  /**
+   * A node has refused it. Where more comes than is answered it is soon the turn of another one: else what came first
+   * would be refused again and again, and nodes would have it for long after the load.
+   */
+  onRefusal(one: One, nowMs: number): void {
+    if (one.isUnsure || one.fewUntilMs !== undefined || !this.#isFaster(nowMs)) return
+    one.fewUntilMs = nowMs + this.#limits.fewStandingMs
   }
 
   /** When it may have waited for too long, as far as is known at `nowMs`. */
@@ -222,9 +233,8 @@ export class CallQueue<One extends Held> {
 
   #isFaster(nowMs: number): boolean {
     if (this.#rates === undefined) return false
-    // Nodes that answer nothing may stand still: nobody knows whether they have too much to do.
-    const isAnswered = nowMs - this.#answeredAtMs < this.#limits.fewStandingMs
-    if (!isAnswered && !this.#isRefused(nowMs)) return false
+    // Nodes that have just answered nothing may have stood still: nobody knows whether they have too much to do.
+    if (this.#answeredWindows < answeredWindowsMin && !this.#isRefused(nowMs)) return false
     const { came, answered, windowMs } = this.#rates
     return came > fasterFactor * answered + slackCalls / windowMs
   }
@@ -249,6 +259,7 @@ export class CallQueue<One extends Held> {
     if (this.length + this.#aside === 0) {
       this.#standsFromMs = undefined
       this.#rates = undefined
+      this.#answeredWindows = 0
       return
     }
     if (this.#standsFromMs === undefined) {
@@ -263,12 +274,14 @@ export class CallQueue<One extends Held> {
     const { burstMs } = this.#limits
     const [came, answered] = [this.#came, this.#answered]
     const isFirst = this.#rates === undefined
-    const isPlain =
-      came + answered >= windowCallsMin || came >= plainFactor * (answered + slackCalls)
-    return isFirst || isPlain ? burstMs : longerFactor * burstMs
+    const isMuch = came >= plainFactor * (answered + slackCalls)
+    const isPlain = answered > 0 && (isMuch || came <= answered)
+    const isEnough = came + answered >= windowCallsMin
+    return isFirst || isPlain || isEnough ? burstMs : longerFactor * burstMs
   }
 
   #endWindow(nowMs: number, passedMs: number): void {
+    this.#answeredWindows = this.#answered > 0 ? this.#answeredWindows + 1 : 0
     const answered = this.#answered / passedMs
     // What came in the first window may be a burst, with nothing behind it.
     const came = this.#rates === undefined ? answered : this.#came / passedMs

@@ -164,13 +164,27 @@ test('LOAD-9: nodes that answer slowly and refuse nothing do not have calls wait
   expect(standing(6, 6, false).refusedMs).toBe(Number.POSITIVE_INFINITY)
 })
 
-test('LOAD-9: where nothing is answered nothing is refused: the nodes may stand still', () => {
-  const queue = new CallQueue<One>(queueLimits)
-  for (let nowMs = 0; nowMs < 5_000; nowMs += 50) {
-    expect(queue.refusalMs(nowMs + 10_000, nowMs)).toBeUndefined()
-    queue.addLast(oneOf(nowMs, nowMs + 10_000), nowMs)
-    expect(queue.isLoaded(nowMs)).toBe(false)
-    expect(queue.shed(nowMs)).toEqual([])
+test('LOAD-9: nodes that stand still for a while, and then go on, have no call refused', () => {
+  for (const stillMs of [300, 700, 1_000, 1_400, 4_000]) {
+    const queue = new CallQueue<One>(queueLimits)
+    let [came, done] = [0, 0]
+    for (let nowMs = 0; nowMs < 8_000; nowMs++) {
+      for (; came < 0.15 * nowMs; came++) {
+        expect(queue.refusalMs(nowMs + 20_000, nowMs)).toBeUndefined()
+        queue.addLast(oneOf(came, nowMs + 20_000), nowMs)
+        expect(queue.shed(nowMs)).toEqual([])
+      }
+      if (nowMs >= 1_000 && nowMs < 1_000 + stillMs) {
+        done = 0.2 * nowMs
+        continue
+      }
+      for (; done < 0.2 * nowMs; done++) {
+        const one = queue.first(nowMs, () => expect.unreachable())
+        if (one === undefined) continue
+        queue.take(one, nowMs)
+        queue.onAnswered(nowMs)
+      }
+    }
   }
 })
 
