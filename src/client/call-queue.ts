@@ -275,9 +275,9 @@ export class CallQueue<One extends Held> {
     const [came, answered] = [this.#came, this.#answered]
     const isFirst = this.#rates === undefined
     const isMuch = came >= plainFactor * (answered + slackCalls)
-    const isPlain = answered > 0 && (isMuch || came <= answered)
-    const isEnough = came + answered >= windowCallsMin
-    return isFirst || isPlain || isEnough ? burstMs : longerFactor * burstMs
+    const isPlain = isMuch || came <= answered || came + answered >= windowCallsMin
+    // Answers may come several at once, with nothing for a while between them.
+    return isFirst || (isPlain && answered > 0) ? burstMs : longerFactor * burstMs
   }
 
   #endWindow(nowMs: number, passedMs: number): void {

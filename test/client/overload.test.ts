@@ -111,12 +111,13 @@ const queueLimits = {
 
 /**
  * A client that is answered so often a second, and asked so often; when it refused first, and how long others waited.
- * `isRefusing`: nodes say that they have too much to do.
+ * `isRefusing`: nodes say that they have too much to do. `atOnce`: so many answers come together.
  */
 function standing(
   perSecond: number,
   answered: number,
   isRefusing = true,
+  atOnce = 1,
 ): { refusedMs: number; longestMs: number } {
   const queue = new CallQueue<One>(queueLimits)
   let [came, done, refusedMs, longestMs] = [0, 0, Number.POSITIVE_INFINITY, 0]
@@ -130,7 +131,8 @@ function standing(
     }
     if (isRefusing) queue.onRefused(nowMs)
     if (queue.shed(nowMs).length > 0) refusedMs = Math.min(refusedMs, nowMs)
-    for (; done < (answered * nowMs) / 1_000; done++) {
+    const due = atOnce * Math.floor((answered * nowMs) / 1_000 / atOnce)
+    for (; done < due; done++) {
       const one = queue.first(nowMs, () => expect.unreachable())
       if (one === undefined) continue
       if (nowMs > 15_000) longestMs = Math.max(longestMs, nowMs - (one.deadlineMs - 10_000))
@@ -162,6 +164,9 @@ test('LOAD-9: nodes that answer slowly and refuse nothing do not have calls wait
     expect(longestMs).toBeLessThan(1_500)
   }
   expect(standing(6, 6, false).refusedMs).toBe(Number.POSITIVE_INFINITY)
+  const inBursts = standing(60, 6, false, 6)
+  expect(inBursts.refusedMs).toBeLessThan(6_000)
+  expect(inBursts.longestMs).toBeLessThan(3_500)
 })
 
 test('LOAD-9: nodes that stand still for a while, and then go on, have no call refused', () => {
