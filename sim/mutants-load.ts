@@ -30,8 +30,8 @@ export const loadMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/node/admission.ts',
-        find: '    if (lane.length === 0 && this.#hasRoom(name) && this.#mayBegin(nowMs)) {\n',
-        replace: '    if (lane.length === 0) {\n',
+        find: '    else if (lane.length === 0 && this.#hasRoom(name) && this.#mayBegin(nowMs)) {\n',
+        replace: '    else if (lane.length === 0) {\n',
       },
       {
         file: 'src/node/work-limit.ts',
@@ -41,17 +41,6 @@ export const loadMutants: readonly Mutant[] = [
       {
         file: 'src/node/admission.ts',
         find: "    assert(this.#begunInTurn < this.#limits.turnBeginsMax, 'LOAD-4: a turn begins too much')\n",
-        replace: '',
-      },
-    ],
-  },
-  {
-    id: 'O4',
-    title: 'client server: what waits for its turn begins though nobody waits for it any more',
-    edits: [
-      {
-        file: 'src/node/client-server.ts',
-        find: '    if (asked.isGone) return false\n',
         replace: '',
       },
     ],

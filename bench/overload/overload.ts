@@ -6,9 +6,8 @@
  * where it has two or more (`processors.ts`): what the nodes do is not bounded by what it takes to ask them.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { availableParallelism } from 'node:os'
 import { machine, type Machine } from '../common.ts'
 import {
   cpuSeconds,
