@@ -30,8 +30,8 @@ export const loadMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/node/admission.ts',
-        find: '    if (lane.length === 0 && this.#hasRoom(name) && this.#mayBegin(nowMs)) {\n',
-        replace: '    if (lane.length === 0) {\n',
+        find: '    else if (lane.length === 0 && this.#hasRoom(name) && this.#mayBegin(nowMs)) {\n',
+        replace: '    else if (lane.length === 0) {\n',
       },
       {
         file: 'src/node/work-limit.ts',

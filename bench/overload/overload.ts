@@ -2,16 +2,15 @@
  * `bench overload`: puts come at a fixed rate, whatever becomes of them; what is acknowledged of several times
  * what the nodes can do, how long their health takes to answer meanwhile, and how soon all is well after it.
  *
- * The load and the nodes share the machine: compare rates of one run, not of two machines.
+ * The load is of processes of their own. They and the nodes share the machine, each with processors of its own
+ * where it has two or more (`processors.ts`): what the nodes do is not bounded by what it takes to ask them.
  */
-import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Client } from '../../src/client/client.ts'
-import { connect } from '../../src/client/connect.ts'
 import { machine, type Machine } from '../common.ts'
 import {
+  cpuSeconds,
   pause,
   placeNodes,
   startNode,
@@ -19,6 +18,9 @@ import {
   waitReady,
   type NodeProcess,
 } from '../processes.ts'
+import { sliceMs, type OpenEnds, type Slice } from './messages.ts'
+import { moveTo, shareProcessors, type Processors } from './processors.ts'
+import { Sender } from './sender-process.ts'
 
 export interface OverloadOptions {
   /** Links, a third of them to each node. */
@@ -29,36 +31,52 @@ export interface OverloadOptions {
 
 /** One rate that was offered. */
 export interface Step {
-  /** Of what the nodes can do. */
+  /** Of what the nodes could do before. */
   readonly times: number
-  /** A second: what was really asked, acknowledged, and refused with `overloaded`. */
+  /** A second of the load, once queues have filled: asked, acknowledged, and refused with `overloaded`. */
   readonly offered: number
   readonly goodput: number
   readonly refused: number
   /** How all else ended, by code. */
   readonly others: Readonly<Record<string, number>>
+  readonly p50Ms: number
   readonly p99Ms: number
   /** The slowest answer of `/livez`. */
   readonly healthMs: number
-  /** After the end of the load: until half of the best, which comes then, is acknowledged again. */
-  readonly recoveryMs: number
+  /**
+   * After the end of the load, when the same clients are asked for half of the best: until the beginning of the first
+   * second in all parts of which nearly all puts are acknowledged, in a second. Absent: there was none.
+   */
+  readonly recoveryMs?: number
+  /** After the end of the load: until a client that comes then is answered in half a second. Absent: it was not. */
+  readonly freshMs?: number
+  /** Processors that the nodes, and those who asked them, used while the load lasted. */
+  readonly nodeCpus: number
+  readonly senderCpus: number
 }
 
 export interface OverloadReport {
   readonly bench: 'overload'
   readonly machine: Machine
   readonly options: OverloadOptions
-  /** Acknowledged a second, with as many under way as ten for each link. */
+  /** Absent: nodes and senders shared all of them. */
+  readonly processors?: Processors
+  /** Acknowledged a second, with as many under way as ten for each link: before the steps, and after them. */
   readonly best: number
+  readonly bestAfter: number
   readonly steps: readonly Step[]
 }
 
 const factors = [0.5, 1, 1.5, 2, 4, 10]
-const warmUpSeconds = 15
+const warmUpSeconds = 25
 const underWayMax = 512
-const tickMs = 5
-const sliceMs = 250
-const recoveryWaitMs = 10_000
+const sendersMax = 4
+/** Queues fill before anything counts. */
+const fillMs = 2_000
+const afterMs = 6_000
+const inTimePart = 0.95
+/** After each step: what is left of it ends. */
+const restMs = 1_000
 
 export async function benchOverload(
   options: OverloadOptions,
@@ -66,128 +84,87 @@ export async function benchOverload(
   say: (text: string) => void,
 ): Promise<OverloadReport> {
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-bench-'))
+  const processors = shareProcessors()
   const nodes: NodeProcess[] = []
-  const clients: Client[] = []
+  const senders: Sender[] = []
   try {
-    const places = await placeNodes(folder, 3)
-    for (const place of places) nodes.push(startNode(place))
-    for (const node of nodes) await waitReady(node)
-    const urls = places.map(({ url }) => url)
-    for (let n = 0; n < options.connections; n++) {
-      const own = urls[n % urls.length]
-      if (own !== undefined) clients.push(await connect({ nodes: [own], timeoutMs: 10_000 }))
+    for (const place of await placeNodes(folder, 3)) nodes.push(startNode(place))
+    if (processors !== undefined) {
+      for (const { child } of nodes) moveTo(processors.nodes, child.pid ?? 0)
+      moveTo(processors.senders, process.pid)
     }
-    const load = new Load(clients, urls, signal)
+    for (const node of nodes) await waitReady(node, { signal })
+    const urls = nodes.map(({ url }) => url)
+    const count = Math.max(1, Math.min(sendersMax, Math.floor(availableParallelism() / 2)))
+    for (let n = 0; n < count; n++) {
+      senders.push(await Sender.start(urls, Math.ceil(options.connections / count), signal))
+    }
+    const load = new Load(nodes, senders, options)
     await load.closed(warmUpSeconds * 1_000)
     const best = await load.closed(options.seconds * 1_000)
     say(`best: ${Math.round(best)}/s`)
     const steps: Step[] = []
     for (const times of factors) {
-      const step = { times, ...(await load.open(times * best, best / 2, options.seconds * 1_000)) }
+      const step = await load.open(times, best)
       say(describeStep(step))
       steps.push(step)
+      await pause(restMs)
     }
-    return { bench: 'overload', machine: machine(), options, best, steps }
+    const bestAfter = await load.closed(options.seconds * 1_000)
+    const shared = processors === undefined ? {} : { processors }
+    return { bench: 'overload', machine: machine(), options, ...shared, best, bestAfter, steps }
   } finally {
-    await Promise.all(clients.map((client) => client.close()))
+    await Promise.all(senders.map((sender) => sender.stop()))
     await Promise.all(nodes.map(({ child }) => stopProcess(child)))
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-/** What became of the puts of one step. */
-interface Ends {
-  ok: number
-  refused: number
-  readonly others: Record<string, number>
-  readonly tookMs: number[]
-}
-
-function noEnds(): Ends {
-  return { ok: 0, refused: 0, others: {}, tookMs: [] }
-}
-
 class Load {
-  readonly #clients: readonly Client[]
-  readonly #urls: readonly string[]
-  readonly #signal: AbortSignal
-  #sent = 0
-  #underWay = 0
+  readonly #nodes: readonly NodeProcess[]
+  readonly #senders: readonly Sender[]
+  readonly #options: OverloadOptions
 
-  constructor(clients: readonly Client[], urls: readonly string[], signal: AbortSignal) {
-    this.#clients = clients
-    this.#urls = urls
-    this.#signal = signal
+  constructor(nodes: readonly NodeProcess[], senders: readonly Sender[], options: OverloadOptions) {
+    this.#nodes = nodes
+    this.#senders = senders
+    this.#options = options
   }
 
   /** A put follows the one before. Gives what was acknowledged a second. */
   async closed(ms: number): Promise<number> {
-    const ends = noEnds()
-    const endMs = performance.now() + ms
-    const loop = async (): Promise<void> => {
-      while (performance.now() < endMs && !this.#signal.aborted) await this.#put(ends)
-    }
-    const count = Math.min(underWayMax, this.#clients.length * 10)
-    await Promise.all(Array.from({ length: count }, loop))
-    return ends.ok / (ms / 1_000)
+    const all = Math.min(underWayMax, this.#options.connections * 10)
+    const underWay = Math.ceil(all / this.#senders.length)
+    const load = { kind: 'closed', underWay, ms } as const
+    const ends = await Promise.all(this.#senders.map((sender) => sender.run(load)))
+    return sumOf(ends, ({ ok }) => ok) / (ms / 1_000)
   }
 
-  async open(perSecond: number, after: number, ms: number): Promise<Omit<Step, 'times'>> {
-    const ends = noEnds()
+  async open(times: number, best: number): Promise<Step> {
+    const ms = this.#options.seconds * 1_000
+    const part = best / this.#senders.length
+    const rates = { perSecond: times * part, afterPerSecond: part / 2 }
+    const load = { kind: 'open', fillMs, ms, afterMs, ...rates } as const
     const health = this.#watchHealth()
-    const sent = await this.#offer(perSecond, ms, ends)
-    const { ok, refused, others, tookMs } = { ...ends, others: { ...ends.others } }
-    const seconds = ms / 1_000
-    const recoveryMs = await this.#recover(after)
-    const sorted = tookMs.toSorted((a, b) => a - b)
-    const p99Ms = sorted[Math.floor(sorted.length * 0.99)] ?? 0
-    const figures = { offered: sent / seconds, goodput: ok / seconds, refused: refused / seconds }
-    return { ...figures, others, p99Ms, healthMs: await health(), recoveryMs }
+    const [cpus, ends] = await Promise.all([
+      this.#cpus(ms),
+      Promise.all(this.#senders.map((sender) => sender.run(load))),
+    ])
+    return { times, ...cpus, ...stepOf(ends, ms), healthMs: await health() }
   }
 
-  /** Resolves with how many were sent, when the last one is; some are under way then. */
-  async #offer(perSecond: number, ms: number, ends: Ends): Promise<number> {
-    const startMs = performance.now()
-    let sent = 0
-    for (let passedMs = 0; passedMs < ms; passedMs = performance.now() - startMs) {
-      this.#signal.throwIfAborted()
-      const due = Math.floor((passedMs / 1_000) * perSecond)
-      for (; sent < due; sent++) void this.#put(ends)
-      await pause(tickMs)
-    }
-    return sent
-  }
-
-  /** Offers what can be done easily until it is, and lets what is left of the load end. */
-  async #recover(perSecond: number): Promise<number> {
-    const startMs = performance.now()
-    let recoveryMs = recoveryWaitMs
-    for (let passedMs = 0; passedMs < recoveryWaitMs; passedMs = performance.now() - startMs) {
-      const ends = noEnds()
-      const sent = await this.#offer(perSecond, sliceMs, ends)
-      if (ends.ok < 0.8 * sent) continue
-      recoveryMs = performance.now() - startMs
-      break
-    }
-    while (this.#underWay > 0 && !this.#signal.aborted) await pause(tickMs)
-    return recoveryMs
-  }
-
-  async #put(ends: Ends): Promise<void> {
-    const client = this.#clients[this.#sent++ % this.#clients.length]
-    const startMs = performance.now()
-    const body = { pad: 'x'.repeat(200) }
-    this.#underWay += 1
-    try {
-      await client?.cells('bench').put({ rowKey: randomUUID(), column: 'A', refKey: 0, body })
-      ends.ok += 1
-      ends.tookMs.push(performance.now() - startMs)
-    } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-      if (code === 'overloaded') ends.refused += 1
-      else ends.others[code] = (ends.others[code] ?? 0) + 1
-    }
-    this.#underWay -= 1
+  async #cpus(ms: number): Promise<Pick<Step, 'nodeCpus' | 'senderCpus'>> {
+    const pids = [this.#nodes.map(({ child }) => child.pid ?? 0), this.#senders.map((of) => of.pid)]
+    const usedBy = async (of: readonly number[] = []): Promise<number> =>
+      sumOf(await Promise.all(of.map(cpuSeconds)), (one) => one)
+    await pause(fillMs)
+    const before = await Promise.all(pids.map(usedBy))
+    await pause(ms)
+    const after = await Promise.all(pids.map(usedBy))
+    const [nodeCpus = 0, senderCpus = 0] = after.map(
+      (used, at) => (used - (before[at] ?? 0)) / (ms / 1_000),
+    )
+    return { nodeCpus, senderCpus }
   }
 
   /** Asks until the function it gives is called, which resolves with the slowest answer, milliseconds. */
@@ -201,7 +178,7 @@ class Load {
         await pause(50)
       }
     }
-    const watching = Promise.all(this.#urls.map(watch))
+    const watching = Promise.all(this.#nodes.map(({ url }) => watch(url)))
     return async () => {
       life.isOver = true
       await watching
@@ -210,17 +187,75 @@ class Load {
   }
 }
 
-function describeStep({ times, offered, goodput, refused, others, ...rest }: Step): string {
-  const { p99Ms, healthMs, recoveryMs } = rest
-  const odd = Object.entries(others).map(([code, count]) => `, ${count} ${code}`)
-  const rates = [goodput, refused].map(Math.round)
-  return `${times} x: ${Math.round(offered)}/s offered, ${rates[0]}/s acknowledged, ${rates[1]}/s refused${odd.join('')}; p99 ${Math.round(p99Ms)} ms, health ${Math.round(healthMs)} ms, recovery ${Math.round(recoveryMs)} ms`
+type Told = Omit<Step, 'times' | 'healthMs' | 'nodeCpus' | 'senderCpus'>
+
+function stepOf(all: readonly OpenEnds[], ms: number): Told {
+  const perSecond = (of: (ends: OpenEnds) => number): number => sumOf(all, of) / (ms / 1_000)
+  const others: Record<string, number> = {}
+  for (const ends of all) {
+    for (const [code, count] of Object.entries(ends.others)) {
+      others[code] = (others[code] ?? 0) + count
+    }
+  }
+  const tookMs = Float64Array.from(all.flatMap((ends) => ends.tookMs)).sort()
+  const msAt = (part: number): number => tookMs[Math.floor(tookMs.length * part)] ?? 0
+  const recoveryMs = recoveryOf(all.map(({ after }) => after))
+  const fresh = all.map(({ freshMs = Number.POSITIVE_INFINITY }) => freshMs)
+  const freshMs = Math.max(...fresh)
+  return {
+    offered: perSecond(({ sent }) => sent),
+    goodput: perSecond(({ ok }) => ok),
+    refused: perSecond(({ refused }) => refused),
+    others,
+    p50Ms: msAt(0.5),
+    p99Ms: msAt(0.99),
+    ...(recoveryMs !== undefined && { recoveryMs }),
+    ...(Number.isFinite(freshMs) && { freshMs }),
+  }
 }
 
-export function describeOverload({ options, best, steps }: OverloadReport): string {
-  const { connections, seconds } = options
+function recoveryOf(all: readonly (readonly Slice[])[]): number | undefined {
+  const [first = []] = all
+  const isGood = first.map((_, at) => {
+    const asked = sumOf(all, (slices) => slices[at]?.asked ?? 0)
+    const inTime = sumOf(all, (slices) => slices[at]?.inTime ?? 0)
+    return asked > 0 && inTime >= inTimePart * asked
+  })
+  const inSecond = 1_000 / sliceMs
+  const at = isGood.findIndex((_, from) => {
+    const second = isGood.slice(from, from + inSecond)
+    return second.length === inSecond && second.every((good) => good)
+  })
+  return at < 0 ? undefined : at * sliceMs
+}
+
+function sumOf<One>(all: readonly One[], of: (one: One) => number): number {
+  return all.reduce((sum, one) => sum + of(one), 0)
+}
+
+function describeStep(step: Step): string {
+  const { times, offered, goodput, refused, others, p50Ms, p99Ms, healthMs } = step
+  const { recoveryMs, freshMs, nodeCpus, senderCpus } = step
+  const odd = Object.entries(others).map(([code, count]) => `, ${count} ${code}`)
+  const said = (ms: number | undefined): string =>
+    ms === undefined ? 'none' : `${Math.round(ms)} ms`
   return [
-    `${connections} connections, ${seconds} s a step; the nodes can do ${Math.round(best)}/s`,
+    `${times} x: ${Math.round(offered)}/s offered, ${Math.round(goodput)}/s acknowledged, ${Math.round(refused)}/s refused${odd.join('')}`,
+    `p50 ${said(p50Ms)}, p99 ${said(p99Ms)}, health ${said(healthMs)}`,
+    `recovery ${said(recoveryMs)}, fresh client ${said(freshMs)}`,
+    `processors: nodes ${nodeCpus.toFixed(2)}, senders ${senderCpus.toFixed(2)}`,
+  ].join('; ')
+}
+
+export function describeOverload(report: OverloadReport): string {
+  const { options, processors, best, bestAfter, steps } = report
+  const { connections, seconds } = options
+  const shares =
+    processors === undefined
+      ? 'nodes and senders share all processors'
+      : `nodes on processors ${processors.nodes}, senders on ${processors.senders}`
+  return [
+    `${connections} connections, ${seconds} s a step; ${shares}; the nodes can do ${Math.round(best)}/s, and ${Math.round(bestAfter)}/s after all steps`,
     ...steps.map(describeStep),
     '',
   ].join('\n')

@@ -4,19 +4,22 @@
  *
  * Whoever asks for thousands of things at once is served by and by, as long as `heldPart` of their time is
  * enough. Where more comes than is answered a queue only makes all wait, and those most who come after the
- * load: so once nodes have refused for load and calls come faster than they are answered, one that would wait
- * longer than `standingMs` is refused as it comes, and so are the last of those that came before this was known.
- * A client that asks for few things at once cannot tell: its calls wait for so long, and then end, but only where nodes
- * refuse for load. Slow nodes that do not say so may have stood still for a moment: such calls wait as the others do.
+ * load: so once answers come and calls come faster, one that would wait longer than `standingMs` is refused as it
+ * comes, and so are the last of those that came before this was known. Nodes need not refuse for that: to clients
+ * that ask for little at a time they may just be slow.
+ * A client that asks for few things at once cannot tell: its calls wait for `fewStandingMs`, and then end, but only
+ * where nodes refuse for load. Slow nodes that do not say so may have stood still: such calls wait as the others do.
  *
- * LOAD-9  A call that is held back begins in its order and in its time, or ends: with `overloaded`
- *         only where a node has refused for load.
+ * LOAD-9  A call that is held back begins in its order and in its time, or ends: with `overloaded` only where a
+ *         node has refused for load, or where nodes answer and calls come faster.
  */
 import { assert } from '../base/assert.ts'
 
 export interface QueueLimits {
-  /** The longest wait where calls come faster than they are answered, or are few and nodes refuse. */
+  /** The longest wait where calls come faster than they are answered. */
   readonly standingMs: number
+  /** The longest wait of few calls where nodes refuse. */
+  readonly fewStandingMs: number
   /** So many at once are few. */
   readonly fewMax: number
   /** A queue that has not lasted so long is a burst, and tells nothing yet. */
@@ -30,7 +33,7 @@ export interface Held {
   readonly deadlineMs: number
   /** Until when it may wait; set when it is held back for the first time. */
   heldUntilMs: number | undefined
-  /** Of few, set at the same time: after it, it ends where nodes refuse for load. */
+  /** Of few, set at the same time, or at a refusal where more comes than is answered: after it, it ends where nodes refuse. */
   fewUntilMs: number | undefined
   /** Some try of it may have been carried out: it is to find out. */
   readonly isUnsure: boolean
@@ -38,20 +41,31 @@ export interface Held {
   readonly isOver: boolean
 }
 
+/** A millisecond; measured for so long. */
 interface Rates {
   readonly came: number
   readonly answered: number
+  readonly windowMs: number
 }
 
 /** More of them come than are answered when it is by such a factor. */
 const fasterFactor = 1.25
-/** Of the rates of before, so much counts in the next window. */
+/** Of the rates of before, so much counts after `burstMs`. */
 const keptPart = 0.25
 /** In one window, so many tell nothing. */
 const slackCalls = 1
+/**
+ * Of fewer calls that came and were answered little can be told, but where so many times as many came, or no more
+ * than were answered: such a window goes on, for so many times as long.
+ */
+const windowCallsMin = 32
+const plainFactor = 3
+const longerFactor = 4
+/** In so many windows nodes have to answer before calls are refused that no node refuses. */
+const answeredWindowsMin = 3
 /** Of its time a call may wait for so much: the rest is for its nodes. */
 const heldPart = 0.75
-/** How often few are looked at that have waited for `standingMs`, and no node has refused. */
+/** How often few are looked at that have waited for `fewStandingMs`, and no node has refused. */
 const lookMs = 100
 /** Places in front that are empty are given back when there are so many. */
 const compactAt = 1_024
@@ -69,8 +83,10 @@ export class CallQueue<One extends Held> {
   #windowFromMs = 0
   #came = 0
   #answered = 0
-  /** A millisecond, while the queue stands; undefined: it has not for long enough. */
+  /** While the queue stands; undefined: it has not for long enough. */
   #rates: Rates | undefined
+  /** In so many windows one after another something was answered. */
+  #answeredWindows = 0
 
   constructor(limits: QueueLimits) {
     this.#limits = limits
@@ -80,7 +96,12 @@ export class CallQueue<One extends Held> {
     return this.#waiting.length - this.#head + this.#front.length
   }
 
+  /** Nodes have too much to do: one has said so, or answers come, and calls come faster. */
   isLoaded(nowMs: number): boolean {
+    return this.#isRefused(nowMs) || this.#isFaster(nowMs)
+  }
+
+  #isRefused(nowMs: number): boolean {
     return nowMs < this.#loadedUntilMs
   }
 
@@ -115,7 +136,7 @@ export class CallQueue<One extends Held> {
     const rates = this.#rates
     if (rates === undefined || !this.isLoaded(nowMs)) return undefined
     const heldMs = (deadlineMs - nowMs) * heldPart
-    const mostMs = this.#isFaster(rates) ? Math.min(this.#limits.standingMs, heldMs) : heldMs
+    const mostMs = this.#isFaster(nowMs) ? Math.min(this.#limits.standingMs, heldMs) : heldMs
     const waitMs = (this.length + this.#aside) / rates.answered
     return waitMs > mostMs ? Math.max(1, waitMs - mostMs) : undefined
   }
@@ -124,11 +145,20 @@ export class CallQueue<One extends Held> {
   hold(one: One, nowMs: number, inFlight: number): void {
     const { cameMs, deadlineMs, heldUntilMs } = one
     if (heldUntilMs !== undefined) return
-    const { standingMs, fewMax } = this.#limits
+    const { fewStandingMs, fewMax } = this.#limits
     const isFew = this.length + this.#aside + inFlight <= fewMax
     one.heldUntilMs = cameMs + (deadlineMs - cameMs) * heldPart
     // What it was at a node before tells nothing of load.
-    if (isFew) one.fewUntilMs = nowMs + standingMs
+    if (isFew) one.fewUntilMs = nowMs + fewStandingMs
+  }
+
+  /**
+   * A node has refused it. Where more comes than is answered it is soon the turn of another one: else what came first
+   * would be refused again and again, and nodes would have it for long after the load.
+   */
+  onRefusal(one: One, nowMs: number): void {
+    if (one.isUnsure || one.fewUntilMs !== undefined || !this.#isFaster(nowMs)) return
+    one.fewUntilMs = nowMs + this.#limits.fewStandingMs
   }
 
   /** When it may have waited for too long, as far as is known at `nowMs`. */
@@ -141,7 +171,7 @@ export class CallQueue<One extends Held> {
   isLate(one: One, nowMs: number): boolean {
     if (nowMs >= untilOf(one)) return true
     const { fewUntilMs = Number.POSITIVE_INFINITY } = one
-    return nowMs >= fewUntilMs && this.isLoaded(nowMs)
+    return nowMs >= fewUntilMs && this.#isRefused(nowMs)
   }
 
   addLast(one: One, nowMs: number): void {
@@ -187,7 +217,7 @@ export class CallQueue<One extends Held> {
   /** Takes out the last ones where they would wait for longer than `standingMs`. */
   shed(nowMs: number): readonly One[] {
     const rates = this.#rates
-    if (rates === undefined || !this.isLoaded(nowMs) || !this.#isFaster(rates)) return []
+    if (rates === undefined || !this.#isFaster(nowMs)) return []
     const room = Math.max(1, Math.ceil(rates.answered * this.#limits.standingMs))
     const excess = this.length + this.#aside - room
     if (excess <= 0) return []
@@ -201,8 +231,12 @@ export class CallQueue<One extends Held> {
     return shed
   }
 
-  #isFaster({ came, answered }: Rates): boolean {
-    return came > fasterFactor * answered + slackCalls / this.#limits.burstMs
+  #isFaster(nowMs: number): boolean {
+    if (this.#rates === undefined) return false
+    // Nodes that have just answered nothing may have stood still: nobody knows whether they have too much to do.
+    if (this.#answeredWindows < answeredWindowsMin && !this.#isRefused(nowMs)) return false
+    const { came, answered, windowMs } = this.#rates
+    return came > fasterFactor * answered + slackCalls / windowMs
   }
 
   #first(): One | undefined {
@@ -225,6 +259,7 @@ export class CallQueue<One extends Held> {
     if (this.length + this.#aside === 0) {
       this.#standsFromMs = undefined
       this.#rates = undefined
+      this.#answeredWindows = 0
       return
     }
     if (this.#standsFromMs === undefined) {
@@ -232,17 +267,30 @@ export class CallQueue<One extends Held> {
       this.#startWindow(nowMs)
     }
     const passedMs = nowMs - this.#windowFromMs
-    if (passedMs >= this.#limits.burstMs) this.#endWindow(nowMs, passedMs)
+    if (passedMs >= this.#windowMs()) this.#endWindow(nowMs, passedMs)
+  }
+
+  #windowMs(): number {
+    const { burstMs } = this.#limits
+    const [came, answered] = [this.#came, this.#answered]
+    const isFirst = this.#rates === undefined
+    const isMuch = came >= plainFactor * (answered + slackCalls)
+    const isPlain = isMuch || came <= answered || came + answered >= windowCallsMin
+    // Answers may come several at once, with nothing for a while between them.
+    return isFirst || (isPlain && answered > 0) ? burstMs : longerFactor * burstMs
   }
 
   #endWindow(nowMs: number, passedMs: number): void {
+    this.#answeredWindows = this.#answered > 0 ? this.#answeredWindows + 1 : 0
     const answered = this.#answered / passedMs
     // What came in the first window may be a burst, with nothing behind it.
     const came = this.#rates === undefined ? answered : this.#came / passedMs
     const before = this.#rates ?? { came, answered }
+    const kept = keptPart ** (passedMs / this.#limits.burstMs)
     this.#rates = {
-      came: keptPart * before.came + (1 - keptPart) * came,
-      answered: keptPart * before.answered + (1 - keptPart) * answered,
+      came: kept * before.came + (1 - kept) * came,
+      answered: kept * before.answered + (1 - kept) * answered,
+      windowMs: passedMs,
     }
     this.#startWindow(nowMs)
   }

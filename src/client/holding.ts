@@ -88,6 +88,7 @@ export class Holding {
   mayWait(one: Calling, lane: Lane, nowMs: number, atMs: number): boolean {
     const queue = this.#queues[lane]
     queue.hold(one, nowMs, this.#ports.inFlight(lane))
+    queue.onRefusal(one, nowMs)
     return !queue.isLate(one, atMs)
   }
 

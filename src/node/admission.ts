@@ -111,8 +111,8 @@ export class Admission {
     return this.#clock.monotonicMs()
   }
 
-  /** Begins now, or in its turn, or is refused: the entrant is told which. */
-  enter(entrant: Entrant): void {
+  /** Begins now, or in its turn, or is refused: the entrant is told which. True: it waits for its turn. */
+  enter(entrant: Entrant): boolean {
     const nowMs = this.#clock.monotonicMs()
     this.#openTurn(nowMs)
     const { lane: name, timeoutMs, sinceMs = nowMs } = entrant
@@ -120,14 +120,15 @@ export class Admission {
     // It may have waited in its socket for as long as the turn before took.
     const deadlineMs = sinceMs + timeoutMs - this.#lateMs
     const hasWaitedLong = !lane.isCalm && nowMs - sinceMs > this.#limits.intervalMs
-    if (hasWaitedLong) return this.#refuse(entrant)
-    if (nowMs >= deadlineMs) return this.#onLate({ entrant }, lane.isCalm)
-    if (lane.length === 0 && this.#hasRoom(name) && this.#mayBegin(nowMs)) {
+    if (hasWaitedLong) this.#refuse(entrant)
+    else if (nowMs >= deadlineMs) this.#onLate({ entrant }, lane.isCalm)
+    else if (lane.length === 0 && this.#hasRoom(name) && this.#mayBegin(nowMs)) {
       this.#begin(entrant, Math.max(1, Math.floor(deadlineMs - nowMs)))
-      return
-    }
-    if (!lane.add({ entrant, sinceMs, deadlineMs }, nowMs)) return this.#refuse(entrant)
-    this.#watch(lane.dueMs)
+    } else if (lane.add({ entrant, sinceMs, deadlineMs }, nowMs)) {
+      this.#watch(lane.dueMs)
+      return true
+    } else this.#refuse(entrant)
+    return false
   }
 
   /** A write that begins: its end is to be told. */

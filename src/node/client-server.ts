@@ -90,6 +90,8 @@ interface Linked {
   readonly elsewhere: Elsewhere
   /** At work, by the numbers of their requests. */
   readonly tasks: Map<number, Task>
+  /** Those that wait for their turn, by the same numbers. */
+  readonly waiting: Map<number, Asked>
   isDown: boolean
   requests: number
   bytes: number
@@ -102,6 +104,8 @@ interface Asked {
   readonly request: Request
   readonly operation: Work
   readonly bytes: number
+  /** Nobody waits for it any more; it has ended. */
+  isGone: boolean
 }
 
 const stopping: Problem = problem('closed', 'this node is stopping; ask another one')
@@ -190,7 +194,8 @@ export class ClientServer {
     const seen = new SeenRequests()
     const elsewhere = new Elsewhere(this.#ports.clock)
     const none = { isDown: false, requests: 0, bytes: 0 }
-    this.#linked.set(client, { seen, line, elsewhere, tasks: new Map(), ...none })
+    const open = { tasks: new Map<number, Task>(), waiting: new Map<number, Asked>() }
+    this.#linked.set(client, { seen, line, elsewhere, ...open, ...none })
     this.#intake.open(client, line)
     this.#answers.open(client, line)
   }
@@ -203,6 +208,7 @@ export class ClientServer {
     if (linked !== undefined) {
       linked.isDown = true
       linked.line.close()
+      for (const asked of [...linked.waiting.values()]) this.#leave(asked)
     }
     this.#answers.close(client)
   }
@@ -215,8 +221,17 @@ export class ClientServer {
   /** One that has not been taken up is not taken up any more; one that is not known is over. */
   #cancel(client: Endpoint, { request }: CancelRequest): void {
     const linked = this.#linked.get(client)
+    const waiting = linked?.waiting.get(request)
+    if (waiting !== undefined) this.#leave(waiting)
     linked?.tasks.get(request)?.cancel()
     linked?.seen.add(request)
+  }
+
+  /** It keeps its place in its lane, which is for a bounded time, and holds nothing else. */
+  #leave(asked: Asked): void {
+    asked.isGone = true
+    asked.linked.waiting.delete(asked.request.id)
+    this.#end(asked)
   }
 
   #refuse(client: Endpoint, { id, reason }: MalformedRequest): void {
@@ -247,30 +262,35 @@ export class ClientServer {
     const linked = this.#linked.get(client)
     if (linked === undefined) return
     const { bytes } = costOf(operation)
-    const asked: Asked = { client, linked, request, operation, bytes }
+    const asked: Asked = { client, linked, request, operation, bytes, isGone: false }
     this.#count(linked, 1, bytes)
     // Who asks to wait is not refused for having waited; what is left of its time is less.
     const waitedMs = isWait(operation) ? this.#admission.nowMs - sinceMs : 0
-    this.#admission.enter({
+    const isWaiting = this.#admission.enter({
       lane: laneOf(operation),
       sinceMs: sinceMs + waitedMs,
       timeoutMs: Math.min(Math.max(1, request.timeoutMs), callTimeoutMsMax) - waitedMs,
       begin: (leftMs) => this.#begin(asked, leftMs),
       refuse: (why) => {
+        if (asked.isGone) return
+        linked.waiting.delete(id)
         this.#tell(client, id, why)
         this.#end(asked)
       },
     })
+    if (isWaiting) linked.waiting.set(id, asked)
   }
 
   #tell(client: Endpoint, id: number, why: Problem): void {
     this.#answers.add(client, { id, answer: { kind: 'problem', problem: why }, positions: [] })
   }
 
-  /** True when it is at work; false when that was all. Nothing is begun for a client that is gone. */
+  /** True when it is at work; false when that was all. Nothing is begun that nobody waits for. */
   #begin(asked: Asked, leftMs: number): boolean {
+    if (asked.isGone) return false
+    asked.linked.waiting.delete(asked.request.id)
     try {
-      if (!asked.linked.isDown && this.#start(asked, leftMs)) return true
+      if (this.#start(asked, leftMs)) return true
     } catch (error) {
       this.#onBug(asked.client, asked.request, error)
     }
@@ -279,7 +299,8 @@ export class ClientServer {
   }
 
   #start(asked: Asked, leftMs: number): boolean {
-    const { client, request, operation } = asked
+    const { client, linked, request, operation } = asked
+    assert(!asked.isGone && !linked.isDown, 'COST-4: it begins, and nobody waits for it')
     const replied = this.#answerNow(operation)
     if (replied === undefined) {
       const pass = isWrite(operation) ? this.#admission.beginWork() : undefined

@@ -171,10 +171,16 @@ test('what a node that comes back costs the others is what was measured', () => 
 })
 
 test('what is done of too much is what was measured', () => {
-  const { best, steps }: OverloadReport = JSON.parse(textOf('bench/results/overload.json'))
-  expect(page).toContain(`the nodes can do ${grouped(best)} a second`)
-  for (const { times, offered, goodput, refused } of steps) {
-    const cells = [times, grouped(offered), grouped(goodput), grouped(refused)]
+  const { best, bestAfter, steps }: OverloadReport = JSON.parse(
+    textOf('bench/results/overload.json'),
+  )
+  expect(page).toContain(
+    `the nodes do ${grouped(best)} a second before all this, and ${grouped(bestAfter)} after it`,
+  )
+  for (const { times, offered, goodput, refused, p50Ms, p99Ms, healthMs } of steps) {
+    const took = `${grouped(p50Ms)} ms, ${grouped(p99Ms)} ms`
+    const rates = [grouped(offered), grouped(goodput), grouped(refused)]
+    const cells = [times, ...rates, took, `${grouped(healthMs)} ms`]
     expect(page).toContain(`| ${cells.join(' | ')} |`)
   }
 })

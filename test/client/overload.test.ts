@@ -105,10 +105,20 @@ function oneOf(nth: number, deadlineMs: number, isOver = false): One {
   return { nth, cameMs: 0, deadlineMs, ...unset, isUnsure: false, isOver }
 }
 
-const queueLimits = { standingMs: 1_000, fewMax: 8, burstMs: 500, loadMs: 2_000 }
+const queueLimits = {
+  ...{ standingMs: 500, fewStandingMs: 1_000, fewMax: 8, burstMs: 500, loadMs: 2_000 },
+}
 
-/** A client that is answered so often a second, and asked so often; when it refused first, and how long others waited. */
-function standing(perSecond: number, answered: number): { refusedMs: number; longestMs: number } {
+/**
+ * A client that is answered so often a second, and asked so often; when it refused first, and how long others waited.
+ * `isRefusing`: nodes say that they have too much to do. `atOnce`: so many answers come together.
+ */
+function standing(
+  perSecond: number,
+  answered: number,
+  isRefusing = true,
+  atOnce = 1,
+): { refusedMs: number; longestMs: number } {
   const queue = new CallQueue<One>(queueLimits)
   let [came, done, refusedMs, longestMs] = [0, 0, Number.POSITIVE_INFINITY, 0]
   for (let nowMs = 0; nowMs < 20_000; nowMs++) {
@@ -119,9 +129,10 @@ function standing(perSecond: number, answered: number): { refusedMs: number; lon
         refusedMs = Math.min(refusedMs, nowMs)
       } else queue.addLast(oneOf(came, deadlineMs), nowMs)
     }
-    queue.onRefused(nowMs)
+    if (isRefusing) queue.onRefused(nowMs)
     if (queue.shed(nowMs).length > 0) refusedMs = Math.min(refusedMs, nowMs)
-    for (; done < (answered * nowMs) / 1_000; done++) {
+    const due = atOnce * Math.floor((answered * nowMs) / 1_000 / atOnce)
+    for (; done < due; done++) {
       const one = queue.first(nowMs, () => expect.unreachable())
       if (one === undefined) continue
       if (nowMs > 15_000) longestMs = Math.max(longestMs, nowMs - (one.deadlineMs - 10_000))
@@ -139,6 +150,47 @@ test('LOAD-9: where more comes than is answered, what would wait long is refused
     expect(longestMs).toBeLessThan(1_500)
   }
   expect(standing(190, 200).refusedMs).toBe(Number.POSITIVE_INFINITY)
+})
+
+test('LOAD-9: nodes that answer slowly and refuse nothing do not have calls wait until their time is over', () => {
+  // Of many clients each is answered a few times a second.
+  for (const [asked, answered] of [
+    [24, 6],
+    [60, 6],
+    [9, 6],
+  ] as const) {
+    const { refusedMs, longestMs } = standing(asked, answered, false)
+    expect(refusedMs).toBeLessThan(6_000)
+    expect(longestMs).toBeLessThan(1_500)
+  }
+  expect(standing(6, 6, false).refusedMs).toBe(Number.POSITIVE_INFINITY)
+  const inBursts = standing(60, 6, false, 6)
+  expect(inBursts.refusedMs).toBeLessThan(6_000)
+  expect(inBursts.longestMs).toBeLessThan(3_500)
+})
+
+test('LOAD-9: nodes that stand still for a while, and then go on, have no call refused', () => {
+  for (const stillMs of [300, 700, 1_000, 1_400, 4_000]) {
+    const queue = new CallQueue<One>(queueLimits)
+    let [came, done] = [0, 0]
+    for (let nowMs = 0; nowMs < 8_000; nowMs++) {
+      for (; came < 0.15 * nowMs; came++) {
+        expect(queue.refusalMs(nowMs + 20_000, nowMs)).toBeUndefined()
+        queue.addLast(oneOf(came, nowMs + 20_000), nowMs)
+        expect(queue.shed(nowMs)).toEqual([])
+      }
+      if (nowMs >= 1_000 && nowMs < 1_000 + stillMs) {
+        done = 0.2 * nowMs
+        continue
+      }
+      for (; done < 0.2 * nowMs; done++) {
+        const one = queue.first(nowMs, () => expect.unreachable())
+        if (one === undefined) continue
+        queue.take(one, nowMs)
+        queue.onAnswered(nowMs)
+      }
+    }
+  }
 })
 
 test('LOAD-9: a burst is served by and by, in its order', () => {

@@ -2,7 +2,10 @@
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { frameBytesMax } from '../../src/base/limits.ts'
-import type { CellService } from '../../src/cells/operation.ts'
+import type { Answered, CellService } from '../../src/cells/operation.ts'
+import type { Operation } from '../../src/wire/client-message.ts'
+import { pack } from '../../src/base/pack.ts'
+import { defaultWorkLimits } from '../../src/node/work-limit.ts'
 import { passMs, rowKey, settled } from '../cells/kit.ts'
 import { createCluster } from '../client/cluster.ts'
 
@@ -105,4 +108,57 @@ test('LIVE-8: a client that knows no other node is served by one that lacks much
   const beganMicros = world.nowMicros
   await settled(world, cells.get({ rowKey: rowKey(1), column: 'BASE', refKey: 0 }))
   expect(world.nowMicros - beganMicros).toBeLessThan(2_000_000)
+})
+
+test('COST-4: what waits for its turn does not begin when nobody waits for it any more', async () => {
+  const begun: number[] = []
+  const ends: (() => void)[] = []
+  const done: Answered = { answer: { kind: 'put', items: [] }, positions: [] }
+  const execute: CellService['execute'] = (operation) =>
+    new Promise((resolve) => {
+      if (operation.kind === 'put') begun.push(operation.items[0]?.refKey ?? -1)
+      ends.push(() => resolve(done))
+    })
+  const cluster = createCluster({
+    names: ['n1'],
+    wrap: (store) => Object.assign(store, { execute }),
+  })
+  const { world } = cluster.bench
+  const link = (name: string): ((id: number, operation: Operation) => void) => {
+    const transport = cluster.network.attach(cluster.clockOf(name).process, ['n1'])
+    transport.start({
+      ...{ self: () => ({}), admit: () => undefined, onRefused: () => undefined },
+      ...{ onLink: () => undefined, onFrame: () => undefined },
+    })
+    closers.push(() => transport.close())
+    return (id, operation) =>
+      void transport.send('n1', { kind: 'requests', requests: [{ id, timeoutMs: 400, operation }] })
+  }
+  const closers: (() => Promise<void>)[] = []
+  const [stays, goes] = [link('stays'), link('goes')]
+  await passMs(world, 100)
+  const putOf = (refKey: number): Operation => {
+    const cell = { rowKey: rowKey(refKey), column: 'BASE', refKey, body: pack({}) }
+    return { kind: 'put', datastore: 'trips', items: [cell] }
+  }
+  // As many as may be at work, and ten that wait behind them.
+  const { startMax } = defaultWorkLimits
+  for (let n = 1; n <= startMax + 10; n++) stays(n, putOf(n))
+  await passMs(world, 50)
+  for (let n = 1; n <= 5; n++) goes(n, putOf(1_000 + n))
+  await passMs(world, 50)
+  const { server } = cluster.node('n1')
+  expect([begun.length, server.requests]).toEqual([startMax, startMax + 15])
+  stays(900, { kind: 'cancel', request: startMax + 3 })
+  void closers[1]?.()
+  await passMs(world, 100)
+  // What they held is given back at once.
+  expect(server.requests).toBe(startMax + 9)
+  while (ends.length > 0) {
+    for (const end of ends.splice(0)) end()
+    await passMs(world, 10)
+  }
+  const all = Array.from({ length: startMax + 10 }, (_, at) => at + 1)
+  expect(begun).toEqual(all.filter((n) => n !== startMax + 3))
+  expect(server.requests).toBe(0)
 })

@@ -1,0 +1,52 @@
+/** What a sender is told, and what it says: over the channel that the process which began it has with it. */
+
+export interface ClosedLoad {
+  readonly kind: 'closed'
+  /** Puts under way; each that ends is followed by another one. */
+  readonly underWay: number
+  readonly ms: number
+}
+
+export interface OpenLoad {
+  readonly kind: 'open'
+  readonly perSecond: number
+  /** Before it counts: queues fill. */
+  readonly fillMs: number
+  readonly ms: number
+  /** What it offers when that is over, and for how long. */
+  readonly afterPerSecond: number
+  readonly afterMs: number
+}
+
+export type Load = ClosedLoad | OpenLoad
+
+/** What became of puts that were asked while it counted. */
+export interface Ends {
+  sent: number
+  /** Acknowledged while it counted, and after it, whenever they were asked. */
+  ok: number
+  okLater: number
+  refused: number
+  /** By code. */
+  readonly others: Record<string, number>
+  readonly tookMs: number[]
+}
+
+export interface OpenEnds extends Ends {
+  /** After the end: by slices of `sliceMs`, the puts asked in each, and those of them acknowledged in `inTimeMs`. */
+  readonly after: readonly Slice[]
+  /** After the end: until a client that comes then is answered in `freshInTimeMs`; undefined: it was not. */
+  readonly freshMs?: number
+}
+
+export interface Slice {
+  asked: number
+  inTime: number
+}
+
+export const sliceMs = 250
+export const inTimeMs = 1_000
+/** Of a client that has nothing else to ask. */
+export const freshInTimeMs = 500
+
+export type Said = { readonly kind: 'ready' } | { readonly kind: 'ended'; readonly ends: OpenEnds }
