@@ -42,7 +42,8 @@ const scalarByKind: Readonly<Record<Exclude<PropertyKind, 'message'>, Scalar>> =
   double: { accepts: Number.isFinite, words: 'a finite number' },
   timestamp: {
     accepts: Number.isSafeInteger,
-    words: 'microseconds since 1970, a whole number; timestampOf(date) gives it',
+    words:
+      'microseconds since 1970, a whole number within the years 1684 to 2255; timestampOf(date) gives it',
   },
   uuid: {
     accepts: (value) => typeof value === 'string' && isUuid(value),
