@@ -37,6 +37,7 @@ import { isOperation, operationRoutes, type Self } from './operations.ts'
 import { peerSecretWithoutFile } from './peer-secret.ts'
 import { notServing, overloaded, unauthorized } from './refusals.ts'
 import { keepReplicaSets, replicaSetsOf } from './replica-sets.ts'
+import { bugLog } from './bug-log.ts'
 import {
   readinessChecks,
   statusFigures,
@@ -52,7 +53,7 @@ export interface DaemonOptions {
   readonly logger: Logger
   readonly version: string
   /** Makes the HTTP API of a node; the gateway stands above this folder. */
-  readonly gateway: (node: Node, onBug: (error: Error) => void, requestBytesMax: number) => Fetch
+  readonly gateway: (node: Node, requestBytesMax: number) => Fetch
   /** The flag that chooses another port, for the message about a busy one. */
   readonly portFlag: string
   /** Files that it may have open: its part, where it shares its process. Absent: what the system allows. */
@@ -186,14 +187,13 @@ export class Daemon {
         placement: placementOver(sets),
         bufferCopies: config.bufferCopies,
         beforeStart: () => keepReplicaSets(config.data, sets),
+        onBug: bugLog(logger),
       },
       (reason) => this.#fail(reason),
     )
     if (this.#failure !== undefined) throw this.#failure
-    const noteBug = (error: Error): void =>
-      logger.error({ error: error.stack ?? error.message }, 'a bug in the HTTP interface')
     const requestBytesMax = config.requestBytesMax ?? requestBytesMaxDefault
-    this.#gateway = this.#options.gateway(this.#node, noteBug, requestBytesMax)
+    this.#gateway = this.#options.gateway(this.#node, requestBytesMax)
     this.#state = 'running'
     const { storeId, incarnation } = this.#node.status().replica
     logger.info({ storeId, incarnation }, 'serving')

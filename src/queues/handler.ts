@@ -65,7 +65,7 @@ const outages: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
 /** Nor of what the transaction around the handler met, which the handler could not help. */
 const ofTheWorld: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
   ...outages,
-  ...(['conflict', 'expired', 'corrupt', 'forbidden'] as const),
+  ...(['conflict', 'expired', 'corrupt', 'forbidden', 'internal'] as const),
 ])
 
 /** How one transaction went. */
