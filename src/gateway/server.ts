@@ -15,6 +15,7 @@ import { admissionFigures } from '../node/admission-figures.ts'
 import { authorization } from '../node/authorization.ts'
 import { bugLog } from '../node/bug-log.ts'
 import { Bugs } from '../node/bugs.ts'
+import { logFigures, type LostLines } from '../node/log-figures.ts'
 import { ClientServer, defaultClientServerLimits } from '../node/client-server.ts'
 import type { ConfigFiles } from '../node/config-load.ts'
 import { listen, type BoundServer, type Fetch, type Serve } from '../node/http-server.ts'
@@ -45,6 +46,8 @@ export interface GatewayServerOptions {
   readonly config: GatewayConfig
   readonly files: ConfigFiles
   readonly logger: Logger
+  /** What its log has lost; absent: that is not known. */
+  readonly lost?: () => LostLines
   readonly version: string
   readonly portFlag: string
 }
@@ -226,6 +229,7 @@ export class GatewayServer {
         ...gatewayFigures(this.#parts()),
         ...admissionFigures(this.#admission),
         ...this.#bugs.figures(),
+        ...logFigures(this.#options.lost?.()),
         ...(this.#server?.figures() ?? []),
       ],
     }

@@ -38,6 +38,7 @@ import { peerSecretWithoutFile } from './peer-secret.ts'
 import { notServing, overloaded, unauthorized } from './refusals.ts'
 import { keepReplicaSets, replicaSetsOf } from './replica-sets.ts'
 import { bugLog } from './bug-log.ts'
+import { logFigures, type LostLines } from './log-figures.ts'
 import {
   readinessChecks,
   statusFigures,
@@ -51,6 +52,8 @@ export interface DaemonOptions {
   readonly config: NodeConfig
   readonly files: ConfigFiles
   readonly logger: Logger
+  /** What its log has lost; absent: that is not known. */
+  readonly lost?: () => LostLines
   readonly version: string
   /** Makes the HTTP API of a node; the gateway stands above this folder. */
   readonly gateway: (node: Node, requestBytesMax: number) => Fetch
@@ -266,7 +269,8 @@ export class Daemon {
 
   #edgeFigures(): readonly Figure[] {
     const [server, links, node] = [this.#server, this.#links, this.#node]
-    return [server, links, node].flatMap((one) => one?.figures() ?? [])
+    const log = logFigures(this.#options.lost?.())
+    return [...log, ...[server, links, node].flatMap((one) => one?.figures() ?? [])]
   }
 
   #noteDataReset(): void {
