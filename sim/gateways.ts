@@ -9,6 +9,7 @@ import { defaultClientLimits } from '../src/client/client-limits.ts'
 import { Relay } from '../src/client/relay.ts'
 import { gatewayFetch } from '../src/gateway/http.ts'
 import { Admission } from '../src/node/admission.ts'
+import { Bugs } from '../src/node/bugs.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import { Slices } from '../src/ports/slices.ts'
 import type { Transport } from '../src/ports/transport.ts'
@@ -161,12 +162,13 @@ export class Gateways {
     const clock = createClock(process, skew, random.fork('clock'))
     const ports = { transport: nodeNetwork.attach(process, nodes), clock }
     const relay = new Relay({ ...ports, random: random.fork('relay') }, this.#limits(options))
+    const bugs = new Bugs({ clock, random, tell: ({ error }) => this.#parts.onFailed(error) })
     const fetch = gatewayFetch({
       cells: relay,
       slices: new Slices(clock),
       admission: new Admission(clock),
       timeoutMs: this.#parts.timeoutMs,
-      onBug: (error) => this.#parts.onFailed(error),
+      noteBug: bugs.note,
     })
     const serve: HttpHandler = (request) => Promise.resolve(fetch(request))
     const living = { name, life, process, random, relay, serve }

@@ -11,6 +11,7 @@ export const longTests: string[] = [
   'test/cluster/audit.test.ts',
   'test/cluster/damage.test.ts',
   'test/cluster/trips.test.ts',
+  'test/fuzz/fuzz.test.ts',
   'test/sim/explore-mutants.test.ts',
   'test/sim/explore.test.ts',
 ]

@@ -5,6 +5,7 @@ import { describeSize, scenarioOf, sizeOf, type Scenario } from '../scenario.ts'
 import { shrink, type Shrunk } from '../shrink.ts'
 import { parseCount, parseTime, print, refuse, type AddCommand } from './flags.ts'
 import { ProgressLine } from './progress-line.ts'
+import { isSameFile } from '../../src/adapters/same-file.ts'
 import { obstacleTo, readScenario, writeScenario } from './scenario-file.ts'
 
 interface ShrinkFlags {
@@ -49,6 +50,9 @@ async function shrinkCommand(flags: ShrinkFlags): Promise<number> {
   const source =
     file === undefined ? ofSeed(seed ?? 0, flags.rules) : await ofFile(file, flags.rules)
   if (typeof source === 'string') return refuse(source)
+  if (file !== undefined && (await isSameFile(output, file))) {
+    return refuse(`${output} is the scenario that is read; name another file`)
+  }
   const obstacle = await obstacleTo(output)
   if (obstacle !== undefined) return refuse(obstacle)
   const startedAt = process.hrtime.bigint()

@@ -20,6 +20,7 @@ export type StoreErrorCode =
   | 'closed'
   | 'corrupt'
   | 'forbidden'
+  | 'internal'
 
 /** May the same request be sent again: at once, after asking what became of it, or not at all. */
 export type Retry = 'safe' | 'check-first' | 'never'
@@ -40,6 +41,7 @@ export const retryByCode: Readonly<Record<StoreErrorCode, Retry>> = {
   closed: 'never',
   corrupt: 'never',
   forbidden: 'never',
+  internal: 'check-first',
 }
 
 /** What is known besides the code. All of it is plain data and may be sent over a wire. */

@@ -13,7 +13,13 @@ export const cellBytesMax: number = 1024 * 1024
 export const columnNameCharsMax = 64
 export const datastoreNameCharsMax = 64
 export const transactionBytesMax: number = 4 * 1024 * 1024
+/** Rows that a transaction writes, and numbers that it draws. */
 export const transactionMutationsMax = 10_000
+/**
+ * The same with all that it takes away: what was written under one set of indexes can be deleted under another,
+ * larger one.
+ */
+export const submissionMutationsMax = 50_000
 export const entryBytesMax: number = 8 * 1024 * 1024
 /** A frame carries many messages; one that is larger than an entry and its envelope is refused. */
 export const frameBytesMax: number = 16 * 1024 * 1024

@@ -5,6 +5,8 @@
  *
  * BUF-1  A row leaves the buffer only when its cell is in its shard, or beside the reason it never will be.
  * BUF-2  A cell that is there already stays as it is: the buffered one is rejected, durably.
+ *
+ * A cell that meets a bug where it is put stays in the buffer, and holds up none behind it.
  */
 import { assert } from '../base/assert.ts'
 import { errorOf, problem, type Outcome, type Problem } from '../base/problem.ts'
@@ -14,6 +16,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Served } from '../txn/agenda-worker.ts'
 import type { GroupPort, View } from '../txn/group-port.ts'
+import { keyAfter } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import { runTransaction } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
@@ -57,32 +60,60 @@ export class BufferDrain {
     this.#parts = parts
   }
 
-  /** Moves some cells of a buffer. Rejects when none of them can be moved now. */
+  /** Moves some cells of a buffer, and all of it where some cannot be moved. Rejects when none can be moved now. */
   async serve(group: GroupId): Promise<Served> {
-    const { view, rows } = await this.#look(group)
-    if (rows.length === 0) return { kind: 'empty', position: view.position }
+    let from: Uint8Array | undefined
+    let bug: Problem | undefined
+    let isAnyDone = false
+    for (;;) {
+      const { view, rows } = await this.#look(group, from)
+      const last = rows.at(-1)
+      if (last === undefined) {
+        if (bug === undefined) return { kind: 'empty', position: view.position }
+        if (isAnyDone) return { kind: 'partly', error: errorOf(bug) }
+        throw errorOf(bug)
+      }
+      const { done, bug: found } = await this.#move(group, rows)
+      if (found === undefined && bug === undefined) return { kind: 'again' }
+      bug ??= found
+      isAnyDone ||= done > 0
+      from = keyAfter(last.key)
+    }
+  }
+
+  /** Of these rows: how many have left the buffer, and which bug kept others. */
+  async #move(
+    group: GroupId,
+    rows: readonly Row[],
+  ): Promise<{ readonly done: number; readonly bug: Problem | undefined }> {
     const outcomes = await this.#putHome(group, rows)
     const moved: Row[] = []
     const rejected: (readonly [Row, Problem])[] = []
     let silence: Problem | undefined
+    let bug: Problem | undefined
     for (const [index, row] of rows.entries()) {
       const outcome = outcomes[index] ?? noOutcome
       if (outcome.kind === 'ok') {
         assert(outcome.value.buffered !== true, 'BUF-1: a cell was moved into a buffer')
         moved.push(row)
       } else if (isFinal.has(outcome.problem.code)) rejected.push([row, outcome.problem])
+      else if (outcome.problem.code === 'internal') bug = outcome.problem
       else silence = outcome.problem
     }
     if (moved.length > 0) await this.#takeOut(group, moved)
     for (const [row, reason] of rejected) await this.#reject(group, row, reason)
     if (silence !== undefined) throw errorOf(silence)
-    return { kind: 'again' }
+    return { done: moved.length + rejected.length, bug }
   }
 
-  async #look(group: GroupId): Promise<{ readonly view: View; readonly rows: readonly Row[] }> {
+  async #look(
+    group: GroupId,
+    from: Uint8Array | undefined,
+  ): Promise<{ readonly view: View; readonly rows: readonly Row[] }> {
     const { groups } = this.#parts
     const view = await groups.view(group, { kind: 'snapshot' }, stepTimeoutMs)
-    const range = { ...bufferRange(bufferTopic), limit: drainCellsMax }
+    const own = bufferRange(bufferTopic)
+    const range = { ...own, gte: from ?? own.gte, limit: drainCellsMax }
     const page = await groups.scan(group, view, range, stepTimeoutMs)
     const rows = page.rows.map(({ key, value }) => ({ key, cell: decodeBuffered(key, value) }))
     return { view, rows: ofOneBatch(rows) }

@@ -69,6 +69,8 @@ export interface CellPorts {
   readonly hasIndexes?: boolean
   /** So long a node goes by definitions of indexes that it has read; as usual when absent. */
   readonly indexTrustMs?: number
+  /** Of a bug that one item of a batch met: it is answered with this. Absent: the whole operation throws it. */
+  noteBug?(thrown: unknown): Problem
   /** Names of the groups that begin so, of all sets; those of the replica, when it is absent. */
   listGroups?(
     prefix: GroupId,
@@ -198,8 +200,18 @@ export class CellStore implements CellService {
     const costOf = ({ body }: PutItem): number => putWork + body.length / checkedBytesPerWork
     const paid = { most: batchConcurrencyMax, pace, costOf }
     return mapPaced(operation.items, paid, (item, i) =>
-      outcomeOf(() => this.#putOne(operation.datastore, item, intents, i, call)),
+      this.#outcomeOf(() => this.#putOne(operation.datastore, item, intents, i, call)),
     )
+  }
+
+  /** Of an item, or of those of a shard: what they meet is theirs alone. */
+  async #outcomeOf<Value>(work: () => Promise<Value>): Promise<Outcome<Value>> {
+    try {
+      return await outcomeOf(work)
+    } catch (error) {
+      if (this.#ports.noteBug === undefined) throw error
+      return { kind: 'problem', problem: this.#ports.noteBug(error) }
+    }
   }
 
   async #putOne(
@@ -275,7 +287,7 @@ export class CellStore implements CellService {
   ): Promise<readonly Outcome<StoredCell | undefined>[]> {
     if (room.isFull) return items.map(() => answerFull)
     const paid = { most: batchConcurrencyMax, pace: call.pace, costOf: () => cellReadWork }
-    const read = await outcomeOf(() =>
+    const read = await this.#outcomeOf(() =>
       this.#reader.read(operation, shard, call, (view) =>
         room.attempt((share) => mapPaced(items, paid, (item) => getFitting(view, item, share))),
       ),
@@ -338,5 +350,7 @@ function refuse(refused: Problem | undefined): void {
 }
 
 function isUnknown(outcome: Outcome<Written>): boolean {
-  return outcome.kind === 'problem' && outcome.problem.code === 'unknown-outcome'
+  if (outcome.kind === 'ok') return false
+  const { code } = outcome.problem
+  return code === 'unknown-outcome' || code === 'internal'
 }

@@ -267,8 +267,12 @@ function filterOf(definition: IndexDefinition, { field, comparison, value }: Ind
   const asText = typeof value === 'string' ? indexValueOfText(type, value) : undefined
   const known = indexValue(type, value) ?? asText
   if (known !== undefined) return { place, comparison, value: known }
-  const message = `index ${definition.name}: ${field} is of type ${type}, and ${JSON.stringify(value)} is no value of it`
+  const message = `index ${definition.name}: ${field} is of type ${type}, and ${shown(value)} is no value of it`
   throw new StoreError('invalid', message)
+}
+
+function shown(value: IndexValue): string {
+  return typeof value === 'bigint' ? `${value}n` : JSON.stringify(value).slice(0, 80)
 }
 
 /** Entries outside of it fit no filter on the second field; inside are others too. */

@@ -7,7 +7,7 @@ import { pack, unpack } from '../base/pack.ts'
 import { encodeTuple } from '../base/tuple.ts'
 import type { Json } from './body.ts'
 import { storedName, type NumberedIndex } from './index-definition.ts'
-import { indexValue, sortBytes, type IndexValue } from './index-values.ts'
+import { indexValue, microsOfBytes, packable, sortBytes, type IndexValue } from './index-values.ts'
 
 export interface IndexRow {
   /** Names the index and the value of the shard field: all entries of one are together. */
@@ -37,15 +37,15 @@ export function indexRowOf(
   return {
     place: placeOf(definition, shardValue),
     sort: type === undefined ? new Uint8Array() : sortBytes(type, second),
-    fields: pack(values),
+    fields: pack(values.map(packable)),
   }
 }
 
 export function placeOf(index: NumberedIndex, value: IndexValue): Uint8Array {
-  const words = typeof value === 'string' ? value : JSON.stringify(value)
+  const words = String(value)
   // Half pairs have no bytes, and are no whole text: they are written as JSON writes them.
   const text = /\p{Surrogate}/u.test(words) ? JSON.stringify(words) : words
-  return sha256(encodeTuple([index.datastore, storedName(index), typeof value, text])).subarray(
+  return sha256(encodeTuple([index.datastore, storedName(index), kindOf(value), text])).subarray(
     0,
     placeBytes,
   )
@@ -54,7 +54,16 @@ export function placeOf(index: NumberedIndex, value: IndexValue): Uint8Array {
 export function fieldValues(definition: NumberedIndex, fields: Uint8Array): FieldValues {
   const values = unpack(fields)
   const list: readonly unknown[] = Array.isArray(values) ? values : []
-  return definition.fields.map(({ type }, place) => indexValue(type, list[place]) ?? null)
+  return definition.fields.map(({ type }, place) => {
+    const held = list[place]
+    const value = type === 'datetime' && held instanceof Uint8Array ? microsOfBytes(held) : held
+    return indexValue(type, value) ?? null
+  })
+}
+
+/** Places of numbers were named so before there were bigints among them. */
+function kindOf(value: IndexValue): string {
+  return typeof value === 'bigint' ? 'number' : typeof value
 }
 
 function memberAt(body: unknown, words: readonly string[]): unknown {

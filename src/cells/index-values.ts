@@ -3,8 +3,8 @@
  * two of them compare; and bytes in the same order.
  */
 import { compareCodePoints } from '../base/bytes.ts'
-import { microsOf } from './datetime.ts'
-import { encodePart } from '../tables/key-codec.ts'
+import { isMicros, microsOf, narrowed, type Micros } from '../base/datetime.ts'
+import { encodePart, int64Shift } from '../tables/key-codec.ts'
 import type { PropertyKind } from '../../schema/model.ts'
 
 export const indexTypes = ['uuid', 'string', 'integer', 'double', 'boolean', 'datetime'] as const
@@ -14,8 +14,8 @@ export function isIndexType(text: string): text is IndexType {
   return indexTypes.some((type) => type === text)
 }
 
-/** As it is compared and stored; a datetime is microseconds since 1970. */
-export type IndexValue = string | number | boolean
+/** As it is compared; a datetime is microseconds since 1970, a bigint where a number would lose digits. */
+export type IndexValue = string | number | bigint | boolean
 
 /** Longer ones are in the entry, and no part of its place. */
 export const sortBytesMax = 256
@@ -37,7 +37,7 @@ export function indexValue(type: IndexType, given: unknown): IndexValue | undefi
       return typeof given === 'boolean' ? given : undefined
     case 'datetime':
       if (typeof given === 'string') return microsOf(given)
-      return Number.isSafeInteger(given) ? Number(given) : undefined
+      return isMicros(given) ? given : undefined
   }
 }
 
@@ -51,7 +51,8 @@ export function indexValueOfText(type: IndexType, text: string): IndexValue | un
   const isNumber = type === 'integer' || type === 'double'
   if (isNumber) return text.trim() === '' ? undefined : indexValue(type, Number(text))
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : undefined
-  if (type === 'datetime' && /^\d+$/.test(text)) return indexValue(type, Number(text))
+  if (type === 'datetime' && /^-?\d{1,18}$/.test(text))
+    return indexValue(type, narrowed(BigInt(text)))
   return indexValue(type, text)
 }
 
@@ -59,22 +60,52 @@ export function indexValueOfText(type: IndexType, text: string): IndexValue | un
 export function compareValues(a: IndexValue | null, b: IndexValue | null): number {
   if (a === null || b === null) return Number(a !== null) - Number(b !== null)
   if (typeof a === 'string' && typeof b === 'string') return compareCodePoints(a, b)
+  if (typeof a === 'bigint' || typeof b === 'bigint') return Number(a > b) - Number(a < b)
   return Number(a) - Number(b)
 }
 
-const kinds: Readonly<Record<IndexType, PropertyKind>> = {
+const kinds: Readonly<Record<Exclude<IndexType, 'datetime'>, PropertyKind>> = {
   uuid: 'uuid',
   string: 'string',
   integer: 'integer',
   double: 'double',
   boolean: 'bool',
-  datetime: 'integer',
 }
 
 /** Bytes that order as the values do, as far as they go; absent ones are first. */
 export function sortBytes(type: IndexType, value: IndexValue | null): Uint8Array {
   if (value === null) return Uint8Array.of(0)
+  if (type === 'datetime') return timeBytes(BigInt(value))
   const part = { name: '', kind: kinds[type], direction: 'asc' } as const
   const bytes = Buffer.concat([Uint8Array.of(1), encodePart(part, value)])
   return bytes.subarray(0, sortBytesMax)
+}
+
+/** The least number that is exact, before which years are not those of numbers. */
+const earlyBefore = -(2n ** 53n)
+
+/** A time of before 1684 is behind what is absent and ahead of all that numbers hold exactly. */
+function timeBytes(micros: bigint): Uint8Array {
+  const isEarly = micros < earlyBefore
+  const bytes = Buffer.alloc(isEarly ? 10 : 9)
+  bytes.set(isEarly ? [0, 0xff] : [1])
+  bytes.writeBigUInt64BE(micros + (isEarly ? int64Shift : -earlyBefore), bytes.length - 8)
+  return bytes
+}
+
+/** As it is packed, in an entry and on the wire: a bigint is its eight bytes. */
+export function packable(
+  value: IndexValue | null,
+): Exclude<IndexValue, bigint> | Uint8Array | null {
+  if (typeof value !== 'bigint') return value
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigInt64BE(value)
+  return bytes
+}
+
+/** Undefined for eight bytes that are no such time. */
+export function microsOfBytes(bytes: Uint8Array): Micros | undefined {
+  if (bytes.length !== 8) return undefined
+  const micros = Buffer.from(bytes).readBigInt64BE()
+  return isMicros(micros) ? micros : undefined
 }

@@ -20,6 +20,7 @@ export const endsLoad: Readonly<Record<StoreErrorCode, boolean>> = {
   closed: true,
   corrupt: true,
   forbidden: true,
+  internal: true,
   expired: true,
   conflict: false,
   'not-found': false,

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { cellSink } from './cell-sink.ts'
 import { loadCells } from './cells-load-run.ts'
 import { abortOnInterrupt, inputFile, rejectWriter, sizeOf, tell } from './load-command.ts'
+import { refuseInput } from './output-file.ts'
 import { UnusableFile } from './load-rows.ts'
 import { addCellFlags, countOf, datastoreOf, withClient } from './client.ts'
 import { CliError, exitFailure } from './exit.ts'
@@ -36,6 +37,7 @@ async function loadFile(path: string, options: Options): Promise<void> {
   const file = inputFile(path)
   const refKey = countOf('--ref-key', options['refKey'], 0, Number.MAX_SAFE_INTEGER)
   const bytesTotal = await sizeOf(path)
+  await refuseInput('--rejects', options['rejects'], path)
   const rejects = rejectWriter(options['rejects'])
   const abort = abortOnInterrupt()
   const startedMs = performance.now()

@@ -1,6 +1,6 @@
 /** `trilithon cells rejected`: buffered cells that their shards would not have. */
 import type { Command } from 'commander'
-import { isoOf } from '../gateway/iso-time.ts'
+import { isoOf } from '../base/datetime.ts'
 import { addCellFlags, datastoreOf, withClient } from './client.ts'
 import { print, printJson, say } from './output.ts'
 import type { Options } from './options.ts'

@@ -28,6 +28,7 @@ export const exitByCode: Readonly<Record<StoreErrorCode, number>> = {
   closed: exitUnavailable,
   corrupt: exitFailure,
   forbidden: exitFailure,
+  internal: exitBug,
 }
 
 /** Ends a verb with a message for people and a code for scripts. */

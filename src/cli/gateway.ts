@@ -4,7 +4,8 @@ import { buildGatewayConfig, gatewaySettings } from '../gateway/gateway-config.t
 import { GatewayServer } from '../gateway/server.ts'
 import { addConfigFlags, configured } from './config-flags.ts'
 import type { Options } from './options.ts'
-import { createLogger, runUntilTold } from './run-process.ts'
+import { openLog } from './process-log.ts'
+import { runUntilTold } from './run-process.ts'
 import { version } from './version.ts'
 
 const gatewayConfigured = { settings: gatewaySettings, build: buildGatewayConfig }
@@ -17,8 +18,8 @@ export function addGatewayCommand(program: Command): void {
 
 async function runGateway(options: Options): Promise<void> {
   const { config, files } = await configured(options, gatewayConfigured)
-  const logger = createLogger(config.logLevel, { gateway: config.name })
+  const { logger, lost } = openLog(config.logLevel, { gateway: config.name })
   if (config.insecure) logger.warn('insecure: anyone who reaches this address can read and write')
-  const start = { config, files, logger, version, portFlag: '--listen' }
+  const start = { config, files, logger, lost, version, portFlag: '--listen' }
   await runUntilTold(() => GatewayServer.start(start), logger)
 }

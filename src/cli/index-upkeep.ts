@@ -4,16 +4,19 @@ import { SingleBar } from 'cli-progress'
 import type { CellIndexReport } from '../cells/index-build.ts'
 import type { Client } from '../client/client.ts'
 import type { GlobalIndexReport } from '../tables/index-compare.ts'
+import type { Misfits } from '../tables/index-misfits.ts'
 import type { Progress } from '../tables/index-upkeep.ts'
 import { addClusterFlags, numberOf, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
-import { print, printJson } from './output.ts'
+import { counted, print, printJson, say } from './output.ts'
 import type { Options } from './options.ts'
 
 type OnProgress = (progress: Progress) => void
 
 interface Filled {
   readonly rows: number
+  /** Of an index of tables. */
+  readonly misfits?: Misfits
 }
 
 /** An index of a schema, or over the cells of a datastore. */
@@ -89,7 +92,8 @@ async function build(name: string, options: Options): Promise<void> {
   }
   const report = await withProgress(options, work)
   if (options['json'] === true) return printJson({ index: name, ...report })
-  print(`${name}: ready, ${report.rows} rows filled in`)
+  print(`${name}: ready, ${report.rows} rows filled in${exceptOf(report)}`)
+  tellMisfits(report)
 }
 
 async function rebuild(name: string, options: Options): Promise<void> {
@@ -100,7 +104,21 @@ async function rebuild(name: string, options: Options): Promise<void> {
   }
   const report = await withProgress(options, work)
   if (options['json'] === true) return printJson({ index: name, ...report })
-  print(`${name}: made anew from ${report.rows} rows`)
+  print(`${name}: made anew from ${report.rows} rows${exceptOf(report)}`)
+  tellMisfits(report)
+}
+
+function exceptOf({ misfits }: Filled): string {
+  const count = misfits?.count ?? 0
+  return count === 0 ? '' : `, except ${counted(count, 'row')} with values too long for it`
+}
+
+/** They are rows like any other, and are not found by these values. */
+function tellMisfits({ misfits }: Filled): void {
+  if (misfits === undefined) return
+  for (const row of misfits.rows) say(`not in the index: ${row}`)
+  const others = misfits.count - misfits.rows.length
+  if (others > 0) say(`… and ${counted(others, 'row')} more`)
 }
 
 async function check(name: string, options: Options): Promise<void> {
@@ -119,6 +137,7 @@ async function check(name: string, options: Options): Promise<void> {
       print(`${fault.kind}\t${'entry' in fault ? fault.entry : fault.rowKey}`)
     }
     print(`${name}: ${report.rows} rows compared, ${report.faults.length} faults`)
+    if ('misfits' in report) tellMisfits(report)
   }
   if (report.faults.length > 0) {
     throw new CliError(

@@ -1,10 +1,12 @@
 /**
  * A file as numbered lines, plain or gzip. Every line of the file comes out, the unreadable ones
- * with a reason; a truncated or damaged .gz gives all whole lines before the damage and then says so.
+ * with a reason; a truncated .gz gives all whole lines before its end, a damaged one those of its sound members, and
+ * then says so.
  */
 import { createReadStream } from 'node:fs'
 import { isUtf8 } from 'node:buffer'
 import { createGunzip } from 'node:zlib'
+import { soundPartOf } from './gzip-members.ts'
 
 /** A line by its number in the file, from 1. */
 export type Line =
@@ -67,6 +69,24 @@ export async function* gunzipChunks(chunks: AsyncIterable<Buffer>): AsyncGenerat
   await finished
   yield* out.splice(0)
   if (failure !== undefined) throw new DamagedFile(gzipFailure(failure), { cause: failure })
+}
+
+/** Of a .gz what is sound, and then the damage: what comes out of a damaged member is not what went in. */
+export async function* gunzipSound(
+  path: string,
+  chunks: AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer> {
+  const { through, damage } = await soundPartOf(path)
+  if (through > 0 || damage === undefined) yield* gunzipChunks(first(through, chunks))
+  if (damage !== undefined) throw new DamagedFile(damage)
+}
+
+async function* first(bytes: number, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let left = bytes
+  for await (const chunk of chunks) {
+    if (left > 0) yield chunk.subarray(0, left)
+    left -= chunk.length
+  }
 }
 
 function gzipFailure(error: Error): string {

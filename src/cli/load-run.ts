@@ -2,7 +2,7 @@
  * Loads a file's rows: bounded batches in flight, every row accounted for. Who takes them knows a row
  * that is there already, so an interrupted load is continued by running it again.
  */
-import { DamagedFile, gunzipChunks, readChunks, splitLines, type Line } from './load-lines.ts'
+import { DamagedFile, gunzipSound, readChunks, splitLines, type Line } from './load-lines.ts'
 import type { Json } from '../cells/body.ts'
 import { CsvRows } from './load-csv.ts'
 import { jsonlRows } from './load-jsonl.ts'
@@ -152,7 +152,7 @@ async function readAll<Item>(
 ): Promise<Stopped | undefined> {
   const parser = options.format === 'csv' ? new CsvRows() : jsonlRows()
   const file = readChunks(options.path, (bytes) => (state.bytesRead = bytes))
-  const lines = splitLines(options.isGzip ? gunzipChunks(file) : file)
+  const lines = splitLines(options.isGzip ? gunzipSound(options.path, file) : file)
   let stopped = await forEachLine(lines, async (line) => {
     for (const row of parser.push(line)) await takeRow(row)
     return options.signal.aborted || batches.failure() !== undefined

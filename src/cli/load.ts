@@ -5,6 +5,7 @@ import { unknownWord } from '../base/suggest.ts'
 import { addClusterFlags, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 import { abortOnInterrupt, inputFile, rejectWriter, sizeOf, tell } from './load-command.ts'
+import { refuseInput } from './output-file.ts'
 import { UnusableFile } from './load-rows.ts'
 import { loadRows } from './load-run.ts'
 import { counted, say } from './output.ts'
@@ -46,6 +47,7 @@ function collect(text: string, before: readonly string[]): readonly string[] {
 async function loadFile(path: string, options: Options): Promise<void> {
   const file = inputFile(path)
   const bytesTotal = await sizeOf(path)
+  await refuseInput('--rejects', options['rejects'], path)
   const rejects = rejectWriter(options['rejects'])
   const signal = abortOnInterrupt()
   const bar = progressBar(bytesTotal, performance.now())

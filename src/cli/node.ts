@@ -4,7 +4,8 @@ import { Daemon } from '../node/daemon.ts'
 import { apiOf } from './api.ts'
 import { addConfigFlags, configOf } from './config-flags.ts'
 import type { Options } from './options.ts'
-import { createLogger, runUntilTold } from './run-process.ts'
+import { openLog } from './process-log.ts'
+import { runUntilTold } from './run-process.ts'
 import { version } from './version.ts'
 
 export function addNodeCommand(program: Command): void {
@@ -15,8 +16,8 @@ export function addNodeCommand(program: Command): void {
 
 async function runNode(options: Options): Promise<void> {
   const { config, files } = await configOf(options)
-  const logger = createLogger(config.logLevel, { node: config.node })
+  const { logger, lost } = openLog(config.logLevel, { node: config.node })
   if (config.insecure) logger.warn('insecure: anyone who reaches this address can read and write')
-  const start = { config, files, logger, version, gateway: apiOf, portFlag: '--listen' }
+  const start = { config, files, logger, lost, version, gateway: apiOf, portFlag: '--listen' }
   await runUntilTold(() => Daemon.start(start), logger)
 }

@@ -3,15 +3,18 @@
  * on a terminal, and not when NO_COLOR is set.
  */
 import { styleText } from 'node:util'
-import { isoOf } from '../gateway/iso-time.ts'
+import { isoOf } from '../base/datetime.ts'
 
 /** A line of data. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
+/** A bigint is printed as text: what reads JSON takes numbers for doubles. */
 export function printJson(value: unknown): void {
-  print(JSON.stringify(value))
+  print(
+    JSON.stringify(value, (_name, one: unknown) => (typeof one === 'bigint' ? String(one) : one)),
+  )
 }
 
 /** What has a time, as JSON: the time as HTTP has it. */

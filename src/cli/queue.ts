@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { bytesOfGroup, groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import type { Client } from '../client/client.ts'
-import { isoOf } from '../gateway/iso-time.ts'
+import { isoOf } from '../base/datetime.ts'
 import type { QueueSum, RowsSum } from '../queues/queue-sum.ts'
 import type { InboxMessage } from '../queues/message.ts'
 import { compileSchema } from '../tables/compile.ts'

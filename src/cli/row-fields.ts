@@ -5,7 +5,7 @@
  */
 import type { Json } from '../cells/body.ts'
 import type { Property, ScalarKind, Table } from '../../schema/model.ts'
-import { timestampOf } from '../gateway/iso-time.ts'
+import { microsOf } from '../base/datetime.ts'
 
 export type FieldPath = readonly (string | number)[]
 
@@ -112,7 +112,7 @@ function numberOf(value: Json): unknown {
 /** Microseconds, or RFC 3339. */
 function timeOf(value: Json): unknown {
   if (typeof value !== 'string') return value
-  return /^-?\d+$/.test(value) ? Number(value) : (timestampOf(value) ?? value)
+  return /^-?\d+$/.test(value) ? Number(value) : (microsOf(value) ?? value)
 }
 
 function isHex(text: string): boolean {

@@ -1,7 +1,6 @@
 /** A process that runs until it is told to stop: signals, the drain, the exit code. */
-import { pino, type Logger } from 'pino'
+import type { Logger } from 'pino'
 import { StoreError } from '../base/errors.ts'
-import type { LogLevel } from '../node/config-values.ts'
 import { CliError, exitFailure } from './exit.ts'
 
 export interface Running {
@@ -51,10 +50,4 @@ async function startOrExplain(start: () => Promise<Running>): Promise<Running> {
     if (!(error instanceof StoreError)) throw error
     throw new CliError(error.message, exitFailure)
   }
-}
-
-export function createLogger(level: LogLevel, fields: Readonly<Record<string, unknown>>): Logger {
-  const options = { level, base: fields, timestamp: pino.stdTimeFunctions.isoTime }
-  // Synchronous: the last lines of a process that ends are the ones that matter.
-  return pino(options, pino.destination({ fd: 2, sync: true }))
 }

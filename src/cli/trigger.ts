@@ -1,6 +1,6 @@
 /** `trilithon trigger`: workers of a service, and what people see and do of its triggers. */
 import type { Command } from 'commander'
-import { timestampOf } from '../gateway/iso-time.ts'
+import { timestampOf } from '../base/datetime.ts'
 import { shardCount } from '../cells/shard.ts'
 import type { ReplayFrom, ServiceStatus, TriggerAdmin } from '../triggers/admin.ts'
 import { markedPageMax } from '../triggers/bounds.ts'

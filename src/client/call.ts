@@ -61,6 +61,7 @@ const retried: Readonly<Record<StoreErrorCode, boolean>> = {
   expired: false,
   corrupt: false,
   forbidden: false,
+  internal: false,
 }
 
 /** A node whose own disk is damaged says so before it stops; the others have what it lost. */
@@ -91,8 +92,12 @@ export function mayBeRetried(problem: Problem): boolean {
   return (retried[problem.code] && !isUnbuilt(problem)) || isDamageOf(problem)
 }
 
-/** An error of the node that answers, which it may have met after it had carried the request out. */
+/**
+ * An error of the node that answers, which it may have met after it had carried the request out. Nodes of
+ * before there was `internal` say `corrupt`.
+ */
 export function isOwnError(problem: Problem): boolean {
+  if (problem.code === 'internal') return true
   return problem.code === 'corrupt' && problem !== notAnAnswer && !isDamageOf(problem)
 }
 
@@ -297,11 +302,16 @@ function note(item: Item, outcome: Outcome<Written>): void {
  * That a node would not take the put again, by its own clock say, tells nothing of the try before.
  */
 function isFinal({ isUnsure }: Item, refused: Problem): boolean {
-  if (mayBeRetried(refused) || refused.code === 'corrupt') return false
+  if (mayBeRetried(refused) || saysNothing(refused)) return false
   return !isUnsure || refused.code === 'conflict'
 }
 
 function leavesUnsure(refused: Problem): boolean {
   const { code } = refused
-  return code === 'unknown-outcome' || code === 'timeout' || code === 'corrupt'
+  return code === 'unknown-outcome' || code === 'timeout' || saysNothing(refused)
+}
+
+/** Of what became of the item. */
+function saysNothing({ code }: Problem): boolean {
+  return code === 'corrupt' || code === 'internal'
 }

@@ -51,7 +51,10 @@ export interface IndexQueryOptions extends ReadOptions {
 
 export interface CellIndexEntry {
   readonly rowKey: string
-  /** By field; a datetime is microseconds since 1970, null where a row has no value. */
+  /**
+   * By field, null where a row has no value. A datetime is microseconds since 1970: a number, or a bigint
+   * outside of the years 1684 to 2255, where a number would lose digits.
+   */
   readonly fields: Readonly<Record<string, IndexValue | null>>
   /** Present when columns were asked for, by column. */
   readonly cells?: Readonly<Record<string, Cell>>

@@ -6,7 +6,13 @@ import type { Random } from '../ports/random.ts'
 import { upkeepBounds } from '../tables/bounds.ts'
 import { compileSchema } from '../tables/compile.ts'
 import type { CompiledSchema } from '../tables/compiled.ts'
-import { compareIndex, makeIndex, type GlobalIndexReport } from '../tables/index-compare.ts'
+import {
+  compareIndex,
+  makeIndex,
+  type GlobalIndexReport,
+  type Made,
+} from '../tables/index-compare.ts'
+import { MisfitRows } from '../tables/index-misfits.ts'
 import type { Progress, UpkeepParts } from '../tables/index-upkeep.ts'
 import { markBuilt, type SchemaView } from '../tables/registry.ts'
 import type { IntentSource } from '../txn/session.ts'
@@ -42,12 +48,7 @@ export interface BuildOptions {
   readonly rowsAtOnce?: number
 }
 
-export interface BuildReport {
-  readonly groups: number
-  readonly rows: number
-  /** Entries that no row had, and that are gone now. */
-  readonly removed: number
-}
+export type BuildReport = Made
 
 export class ClientIndexes {
   readonly schema: string
@@ -79,7 +80,7 @@ export class ClientIndexes {
     const { parts, view } = await this.#upkeep(index, options)
     const since = view.building.get(index)
     // Somebody else was quicker.
-    if (since === undefined) return { groups: 0, rows: 0, removed: 0 }
+    if (since === undefined) return { groups: 0, rows: 0, removed: 0, misfits: parts.misfits.all }
     const made = await makeIndex(parts, since, options.graceMs)
     await markBuilt(this.#parts.groups, this.schema, index, parts.options)
     return made
@@ -128,6 +129,7 @@ export class ClientIndexes {
       index,
       onProgress,
       rowsAtOnce: checkedPage(rowsAtOnce),
+      misfits: new MisfitRows(),
       options: { clock, random, intents, timeoutMs },
       list: (prefix, after, limit) => groups.list(prefix, after, limit, timeoutMs),
     }

@@ -8,6 +8,7 @@ import { Hono, type Context } from 'hono'
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { CellService } from '../cells/operation.ts'
+import type { NoteBug } from '../node/bugs.ts'
 import type { Fetch } from '../node/http-server.ts'
 import type { Admission, LaneName } from '../node/admission.ts'
 import { endOfProblem } from '../node/overloaded.ts'
@@ -36,8 +37,8 @@ export interface GatewayOptions {
   readonly bodies?: BodyRoom
   /** Of the program, for its description. */
   readonly version?: string
-  /** Told of what only a bug can cause, before the answer 500. */
-  readonly onBug?: (error: Error) => void
+  /** Of what only a bug can cause: the request is answered with what it returns. */
+  readonly noteBug: NoteBug
 }
 
 const timeoutMsDefault = 10_000
@@ -118,9 +119,7 @@ export function createGateway(options: GatewayOptions): Hono {
       return problemResponse(error.problem, instance, error.status, error.headers)
     }
     if (error instanceof StoreError) return problemResponse(problemOf(error), instance)
-    options.onBug?.(error)
-    const bug = problem('corrupt', 'this node has met an error of its own; see its log')
-    return problemResponse(bug, instance)
+    return problemResponse(options.noteBug('http', error), instance)
   })
   return app
 }

@@ -6,7 +6,7 @@ import { pageItemsMax } from '../base/limits.ts'
 import { indexComparisons, type IndexFilter } from '../cells/index-query.ts'
 import type { IndexAnswer, IndexedCells } from '../cells/operation.ts'
 import { ask, json, jsonText, readFrom, segment, type Exchange } from './exchange.ts'
-import { isoOf } from './iso-time.ts'
+import { isMicros, isoOf } from '../base/datetime.ts'
 import { columnOf, type Query } from './parameters.ts'
 import { refuse } from './problems.ts'
 import { cellJson, listText } from './render.ts'
@@ -82,7 +82,7 @@ function entryJson(
   const shown = fields.flatMap((field, place) => {
     if (select !== undefined && !select.includes(field)) return []
     const value = values[place] ?? null
-    const isTime = types[place] === 'datetime' && typeof value === 'number'
+    const isTime = types[place] === 'datetime' && isMicros(value)
     return [[field, isTime ? isoOf(value) : value] as const]
   })
   const entry = { rowKey, fields: Object.fromEntries(shown) }

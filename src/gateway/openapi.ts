@@ -49,6 +49,7 @@ const commonProblems: readonly StoreErrorCode[] = [
     'closed',
     'timeout',
     'corrupt',
+    'internal',
   ] as const),
 ]
 

@@ -5,7 +5,7 @@
 import { isColumn, isRowKey, nameProblem } from '../cells/cell.ts'
 import { problem } from '../base/problem.ts'
 import { isShard, shardCount } from '../cells/shard.ts'
-import { timestampOf } from './iso-time.ts'
+import { timestampOf } from '../base/datetime.ts'
 import { HttpProblem, refuse } from './problems.ts'
 
 export function rowKeyOf(text: string): string {

@@ -24,6 +24,7 @@ export const statusByCode: Readonly<Record<StoreErrorCode, number>> = {
   closed: 503,
   corrupt: 500,
   forbidden: 403,
+  internal: 500,
 }
 
 const titleByCode: Readonly<Record<StoreErrorCode, string>> = {
@@ -42,6 +43,7 @@ const titleByCode: Readonly<Record<StoreErrorCode, string>> = {
   closed: 'This node is stopping',
   corrupt: 'Stored data are damaged',
   forbidden: 'It is not allowed',
+  internal: 'The program met an error of its own',
 }
 
 /** The members of a problem, as they stand in JSON. */

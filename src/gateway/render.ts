@@ -5,7 +5,7 @@ import type { StoredCell, Written } from '../cells/cell.ts'
 import type { CellPage, StoredLogPage } from '../cells/operation.ts'
 import type { Outcome } from '../base/problem.ts'
 import type { Pace } from '../ports/pace.ts'
-import { isoOf } from './iso-time.ts'
+import { isoOf } from '../base/datetime.ts'
 import { problemDetails } from './problems.ts'
 
 export interface CellJson {

@@ -13,6 +13,9 @@ import { clusterId, nodeId } from '../base/ids.ts'
 import { Admission } from '../node/admission.ts'
 import { admissionFigures } from '../node/admission-figures.ts'
 import { authorization } from '../node/authorization.ts'
+import { bugLog } from '../node/bug-log.ts'
+import { Bugs } from '../node/bugs.ts'
+import { logFigures, type LostLines } from '../node/log-figures.ts'
 import { ClientServer, defaultClientServerLimits } from '../node/client-server.ts'
 import type { ConfigFiles } from '../node/config-load.ts'
 import { listen, type BoundServer, type Fetch, type Serve } from '../node/http-server.ts'
@@ -43,6 +46,8 @@ export interface GatewayServerOptions {
   readonly config: GatewayConfig
   readonly files: ConfigFiles
   readonly logger: Logger
+  /** What its log has lost; absent: that is not known. */
+  readonly lost?: () => LostLines
   readonly version: string
   readonly portFlag: string
 }
@@ -58,6 +63,7 @@ const codec = { encode: encodeClientFrame, decode: decodeClientFrame }
 export class GatewayServer {
   readonly #options: GatewayServerOptions
   readonly #metrics: NodeMetrics
+  readonly #bugs: Bugs
   readonly #mayUse: (request: Request) => boolean
   readonly #startedAtMs = systemClock.monotonicMs()
   readonly #links: OneCluster<ClientFrame>
@@ -85,8 +91,9 @@ export class GatewayServer {
   }
 
   private constructor(options: GatewayServerOptions) {
-    const { config, files, version } = options
+    const { config, files, version, logger } = options
     this.#options = options
+    this.#bugs = new Bugs({ clock: systemClock, random: systemRandom, tell: bugLog(logger) })
     this.#mayUse = authorization(files.secret)
     this.#metrics = createMetrics({ gateway: config.name })
     this.#bodies = new BodyRoom(config.requestBytesMax)
@@ -101,7 +108,7 @@ export class GatewayServer {
       slices: this.#slices,
       timeoutMs: config.timeoutMs,
       requestsMax: config.requestsMax,
-      onBug: (error) => this.#noteBug(error, 'a bug in the HTTP interface'),
+      noteBug: this.#bugs.note,
     })
   }
 
@@ -199,7 +206,7 @@ export class GatewayServer {
         slices: this.#slices,
         admission: this.#admission,
         status: () => plain(this.status()),
-        onBug: (error) => this.#noteBug(error, 'a bug in what clients are answered'),
+        noteBug: this.#bugs.note,
       },
       {
         ...defaultClientServerLimits,
@@ -209,10 +216,6 @@ export class GatewayServer {
       },
     )
     this.#clientServer.start()
-  }
-
-  #noteBug(error: Error, what: string): void {
-    this.#options.logger.error({ error: error.stack ?? error.message }, what)
   }
 
   #self(): Self {
@@ -225,6 +228,8 @@ export class GatewayServer {
       figures: () => [
         ...gatewayFigures(this.#parts()),
         ...admissionFigures(this.#admission),
+        ...this.#bugs.figures(),
+        ...logFigures(this.#options.lost?.()),
         ...(this.#server?.figures() ?? []),
       ],
     }

@@ -14,6 +14,7 @@ import type { LocalReplica, TopicCounts } from '../replica/local-replica.ts'
 import { IndexRelay, type RelayFigures } from '../tables/index-relay.ts'
 import type { AgendaBounds } from '../txn/agenda-worker.ts'
 import type { GroupPort } from '../txn/group-port.ts'
+import type { BugPlace, NoteBug } from './bugs.ts'
 import { Buffering, type BufferCounts } from './buffering.ts'
 
 export interface BackgroundOptions {
@@ -34,8 +35,7 @@ export interface BackgroundParts extends BackgroundOptions {
   readonly clock: Clock
   readonly random: Random
   readonly trace: Trace
-  /** Told of a bug: nothing can be rested on this node any more. */
-  onBug(error: Error): void
+  readonly noteBug: NoteBug
 }
 
 export const bufferCopiesDefault = 1
@@ -65,15 +65,19 @@ export class Background {
     this.#parts = parts
     const { replica, placement, cells, groups, clock, random, trace } = parts
     const common = { replica, groups, clock, random }
-    // What the world does is tried again; anything else is a bug.
-    const onFailed = (error: unknown): void => {
-      if (error instanceof StoreError) return
-      parts.onBug(error instanceof Error ? error : new Error(String(error)))
+    // Whatever failed is tried again after a while; what the world did not do is a bug, and is told.
+    const noting = (place: BugPlace) => (error: unknown) => {
+      if (!(error instanceof StoreError)) parts.noteBug(place, error)
     }
-    this.#delivery = new Delivery(common, parts.delivery ?? deliveryBounds, onFailed)
+    const bounds = parts.delivery ?? deliveryBounds
+    this.#delivery = new Delivery(common, bounds, noting('delivery'))
+    const onFailed = noting('relay')
     this.#relay = new IndexRelay({ trace, bounds: parts.relay, onFailed, ...common })
     const copies = parts.bufferCopies ?? bufferCopiesDefault
-    this.#buffering = new Buffering({ placement, cells, copies, onFailed, ...common })
+    this.#buffering = new Buffering({
+      ...{ placement, cells, copies, onFailed: noting('buffer') },
+      ...common,
+    })
   }
 
   /** What takes operations on cells: it buffers what a silent set cannot take. */

@@ -32,6 +32,7 @@ import {
 } from '../wire/client-message.ts'
 import { Admission, type LaneName, type Pass } from './admission.ts'
 import { Answers } from './answers.ts'
+import type { NoteBug } from './bugs.ts'
 import { Elsewhere } from './elsewhere.ts'
 import { defaultIntakeLimits, Intake, type IntakeLimits } from './intake.ts'
 import { endOf, withRetryAfter } from './overloaded.ts'
@@ -76,8 +77,8 @@ export interface ClientServerPorts {
   readonly isReturning?: () => boolean
   /** What the node says of itself when a client asks. */
   readonly status: () => Json
-  /** Told of what went wrong and is no StoreError: a bug. */
-  onBug(error: Error): void
+  /** Of what is thrown and is no StoreError: whoever asked is told what it returns. */
+  readonly noteBug: NoteBug
 }
 
 /** What takes time. */
@@ -239,15 +240,9 @@ export class ClientServer {
     this.#answers.add(client, { id, answer: { kind: 'problem', problem: refused }, positions: [] })
   }
 
-  /**
-   * Answers with what nobody sends to the next node, and then reports the bug: whoever is told may stop
-   * the node, and an answer that has not left would be lost with the link.
-   */
+  /** Nobody sends the request to the next node after this answer: it would meet the same there. */
   #onBug(client: Endpoint, { id }: Request, error: unknown): void {
-    const own = problem('corrupt', 'this node has met an error of its own; see its log')
-    this.#answers.add(client, { id, answer: { kind: 'problem', problem: own }, positions: [] })
-    const bug = error instanceof Error ? error : new Error(String(error))
-    this.#ports.clock.defer(() => this.#ports.onBug(bug))
+    this.#tell(client, id, this.#ports.noteBug('request', error))
   }
 
   #take(client: Endpoint, request: Request, sinceMs: number): void {

@@ -18,6 +18,7 @@ import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import { Admission, type AdmissionFigures } from './admission.ts'
 import { admissionFigures } from './admission-figures.ts'
+import { Bugs, type Bug } from './bugs.ts'
 import { Background, type BackgroundOptions, type BackgroundStatus } from './background.ts'
 import { ClientServer, type ClientServerLimits } from './client-server.ts'
 import { costFigures } from './cost-figures.ts'
@@ -41,6 +42,8 @@ export interface NodeOptions extends DriverOptions, BackgroundOptions {
   readonly clientLimits?: ClientServerLimits
   /** Called when the stores are known to be this node's, before it votes; it may reject. */
   readonly beforeStart?: () => Promise<void>
+  /** Of each error of the program itself that ends no more than what met it; absent: it ends the node. */
+  readonly onBug?: (bug: Bug) => void
 }
 
 /** What an operator sees of a node; plain data, as `/status` gives it. */
@@ -59,6 +62,7 @@ export class Node {
   readonly slices: Slices
   /** For all that clients ask, over links and HTTP. */
   readonly admission: Admission
+  readonly bugs: Bugs
   readonly #driver: Driver
   readonly #store: CellStore
   readonly #groups: GroupService
@@ -102,6 +106,9 @@ export class Node {
     const { random, trace, clients: transport, elsewhere = new Map() } = ports
     const { node, placement } = options
     const clock = heldClock(ports.clock, driver.clocks)
+    const { onBug: tell = ({ error }: Bug) => onFailure(error) } = options
+    this.bugs = new Bugs({ clock: ports.clock, random, tell })
+    const noteBug = this.bugs.note
     const common = { replica: driver, clock, random }
     this.#groups = new GroupService(common)
     this.#agendas = new AgendaService({ node, ...common })
@@ -115,6 +122,7 @@ export class Node {
       hasIndexes,
       ...common,
       ...(indexTrustMs !== undefined && { indexTrustMs }),
+      noteBug: (thrown) => noteBug('request', thrown),
       sets: {
         count: placement.setCount,
         own: placement.setOfNode(node),
@@ -123,8 +131,8 @@ export class Node {
       listGroups: this.#routing.list.bind(this.#routing),
     })
     const cells = this.#routing.cells(this.#store)
-    const onBug = onFailure
-    this.#background = new Background({ groups, cells, trace, onBug, ...common, ...options })
+    driver.onBug = (error) => void noteBug('message', error)
+    this.#background = new Background({ groups, cells, trace, noteBug, ...common, ...options })
     const status = (): PlainObject => plain(this.status())
     const services = { cells: this.cells, groups: this.#routing, agendas: this.#routing.agendas }
     const { slices: sliceLimits = defaultSliceLimits } = options
@@ -133,7 +141,7 @@ export class Node {
     const admission = new Admission(ports.clock)
     this.admission = admission
     const isReturning = (): boolean => driver.isReturning
-    const edge = { transport, clock, slices, admission, status, isReturning, onBug: onFailure }
+    const edge = { transport, clock, slices, admission, status, isReturning, noteBug }
     this.#server = new ClientServer({ ...services, ...edge }, options.clientLimits)
   }
 
@@ -161,7 +169,11 @@ export class Node {
 
   /** For metrics: what clients ask of it. */
   figures(): readonly Figure[] {
-    return [...costFigures(this.#server, this.slices), ...admissionFigures(this.admission)]
+    return [
+      ...costFigures(this.#server, this.slices),
+      ...admissionFigures(this.admission),
+      ...this.bugs.figures(),
+    ]
   }
 
   /** Takes nothing new, and resolves when what is at work is answered and applied. */

@@ -38,6 +38,8 @@ import { isOperation, operationRoutes, type Self } from './operations.ts'
 import { peerSecretWithoutFile } from './peer-secret.ts'
 import { notServing, overloaded, unauthorized } from './refusals.ts'
 import { keepReplicaSets, replicaSetsOf } from './replica-sets.ts'
+import { bugLog } from './bug-log.ts'
+import { logFigures, type LostLines } from './log-figures.ts'
 import {
   readinessChecks,
   statusFigures,
@@ -51,9 +53,11 @@ export interface DaemonOptions {
   readonly config: NodeConfig
   readonly files: ConfigFiles
   readonly logger: Logger
+  /** What its log has lost; absent: that is not known. */
+  readonly lost?: () => LostLines
   readonly version: string
   /** Makes the HTTP API of a node; the gateway stands above this folder. */
-  readonly gateway: (node: Node, onBug: (error: Error) => void, requestBytesMax: number) => Fetch
+  readonly gateway: (node: Node, requestBytesMax: number) => Fetch
   /** The flag that chooses another port, for the message about a busy one. */
   readonly portFlag: string
   /** Files that it may have open: its part, where it shares its process. Absent: what the system allows. */
@@ -192,14 +196,13 @@ export class Daemon {
         placement: placementOver(sets),
         bufferCopies: config.bufferCopies,
         beforeStart: () => keepReplicaSets(config.data, sets),
+        onBug: bugLog(logger),
       },
       (reason) => this.#fail(reason),
     )
     if (this.#failure !== undefined) throw this.#failure
-    const noteBug = (error: Error): void =>
-      logger.error({ error: error.stack ?? error.message }, 'a bug in the HTTP interface')
     const requestBytesMax = config.requestBytesMax ?? requestBytesMaxDefault
-    this.#gateway = this.#options.gateway(this.#node, noteBug, requestBytesMax)
+    this.#gateway = this.#options.gateway(this.#node, requestBytesMax)
     this.#state = 'running'
     this.#settling = clock.setTimer(settledMs, () => void this.#settle(folder))
     const { storeId, incarnation } = this.#node.status().replica
@@ -278,7 +281,8 @@ export class Daemon {
 
   #edgeFigures(): readonly Figure[] {
     const [server, links, node] = [this.#server, this.#links, this.#node]
-    return [server, links, node].flatMap((one) => one?.figures() ?? [])
+    const log = logFigures(this.#options.lost?.())
+    return [...log, ...[server, links, node].flatMap((one) => one?.figures() ?? [])]
   }
 
   #noteDataReset(): void {

@@ -2,7 +2,7 @@
 import { assert } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
-import { errorCharsMax, type HandleBounds } from './bounds.ts'
+import type { HandleBounds } from './bounds.ts'
 import { decodeInbox, encodeDead, encodeInbox } from './message.ts'
 import { deadKey } from './names.ts'
 import type { Taken } from './take.ts'
@@ -12,6 +12,7 @@ export interface Failure {
   readonly taken: Taken
   /** Of the wall clock. */
   readonly now: Timestamp
+  /** In words, `errorCharsMax` of them at most. */
   readonly error: string
 }
 
@@ -36,7 +37,7 @@ export async function noteFailure(
   const key = deadKey(queue, taken.id)
   assert((await transaction.get(key)) === undefined, 'QUE-6: a message dies once in its place')
   transaction.delete(taken.key)
-  const dead = { ...message, sentAt, failures, notBefore: 0, error: error.slice(0, errorCharsMax) }
+  const dead = { ...message, sentAt, failures, notBefore: 0, error }
   transaction.put(key, encodeDead(dead))
   return 'dead'
 }

@@ -4,6 +4,7 @@
  * delete what was handled. The commit is the acknowledgement.
  */
 import { assert, AssertionError } from '../base/assert.ts'
+import { errorText } from '../base/error-text.ts'
 import { StoreError, type StoreErrorCode } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
@@ -17,6 +18,7 @@ import { runTransaction, type Committed } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
 import {
   batchMessagesMax,
+  errorCharsMax,
   handleDefaults,
   retryMsMax,
   type HandleBounds,
@@ -65,7 +67,7 @@ const outages: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
 /** Nor of what the transaction around the handler met, which the handler could not help. */
 const ofTheWorld: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
   ...outages,
-  ...(['conflict', 'expired', 'corrupt', 'forbidden'] as const),
+  ...(['conflict', 'expired', 'corrupt', 'forbidden', 'internal'] as const),
 ])
 
 /** How one transaction went. */
@@ -204,7 +206,7 @@ export class QueueHandler {
     const { value } = await this.#transact(group, (transaction) =>
       noteFailure(
         transaction,
-        { queue, taken, now: clock.wallMicros(), error: textOf(error) },
+        { queue, taken, now: clock.wallMicros(), error: errorText(error, errorCharsMax) },
         this.#bounds,
       ),
     )
@@ -270,8 +272,4 @@ function tell(call: () => void, onThrown: (error: unknown) => void): void {
 /** Assigned in a function that was called meanwhile. */
 function batchOf(batch: Batch | undefined): Batch | undefined {
   return batch
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
 }

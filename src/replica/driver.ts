@@ -4,6 +4,7 @@
  * differ.
  */
 import { assert } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import { Holdings } from '../placement/holdings.ts'
 import type { LinkInfo } from '../ports/transport.ts'
@@ -54,6 +55,8 @@ import { takeUpLog } from './take-up.ts'
 export class Driver implements LocalReplica {
   /** The node must stop: its disk refused, a peer says that it is stale, or it found a bug. Called once. */
   onFailure: (reason: Error) => void = () => undefined
+  /** A message of a peer met a bug, and nothing came of it. */
+  onBug: (error: unknown) => void = (error) => this.#fail(errorOf(error))
   readonly agenda: LocalAgendas
   readonly groups: LocalReplica['groups']
   readonly #ports: DriverPorts
@@ -411,14 +414,24 @@ export class Driver implements LocalReplica {
     }
   }
 
+  /** Of messages that are no steps: a bug ends what met it alone. A store that cannot be read ends the node. */
+  #apart(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      if (error instanceof StoreError) throw error
+      this.onBug(error)
+    }
+  }
+
   #onMessage(from: NodeId, message: Message): void {
     switch (message.kind) {
       case 'digest-request':
-        return this.#work.supply.askDigest(from, message)
+        return this.#apart(() => this.#work.supply.askDigest(from, message))
       case 'digest':
-        return this.#peers.onDigest(from, message)
+        return this.#apart(() => this.#peers.onDigest(from, message))
       case 'clock':
-        return this.#peers.onClock(from, message)
+        return this.#apart(() => this.#peers.onClock(from, message))
       case 'renew':
       case 'renewed':
       case 'hand-back':
@@ -426,7 +439,7 @@ export class Driver implements LocalReplica {
         return this.#keeper.onMessage(from, message)
       case 'entries':
         if (!this.#isHeld(message.group)) return
-        return this.#work.onEntries(from, message)
+        return this.#apart(() => this.#work.onEntries(from, message))
       case 'fetch':
         if (!this.#isHeld(message.group)) return
         return this.#step(message.group, { kind: 'message', from, message })

@@ -7,6 +7,7 @@ import {
   keyBytesMax,
   rangeEndBytesMax,
   sessionCharsMax,
+  submissionMutationsMax,
   transactionBytesMax,
   transactionMutationsMax,
   type Limits,
@@ -45,12 +46,7 @@ export function excessOf(
   const written = mutations.length
   return (
     over('what a transaction reads', 'transactionReadsMax', transactionReadsMax, read) ??
-    over(
-      'what a transaction writes',
-      'transactionMutationsMax',
-      transactionMutationsMax,
-      written,
-    ) ??
+    over('what a transaction writes', 'submissionMutationsMax', submissionMutationsMax, written) ??
     // Each is in the verdict, and its counter in the group's state for good.
     over(
       'what a transaction numbers',

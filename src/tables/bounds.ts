@@ -50,6 +50,8 @@ export const upkeepBounds = {
   /** Rows whose entries one transaction puts on an agenda, if it can hold these; each may have many. */
   rowsAtOnceMax: 50,
   changesAtOnceMax: 1_000,
+  /** Of one row that has more entries than a transaction holds. */
+  entriesAtOnceMax: 1_000,
   /** Between two looks at an agenda, and two steps of a long wait. */
   lookMs: 50,
   waitStepMs: 1_000,

@@ -5,6 +5,8 @@ import { valueOf } from '../../schema/default.ts'
 import {
   indexesOf,
   type ChildTable,
+  type PropertyDefault,
+  type PropertyKind,
   type Property,
   type Schema,
   type Table,
@@ -12,6 +14,7 @@ import {
 import type { SchemaVersion } from '../../schema/version.ts'
 import { compileGlobal, compileIndex } from './compile-index.ts'
 import { keyOf, numberedOf, queryNamesOf, sequenceOf } from './compile-key.ts'
+import { checkScalar } from './scalar.ts'
 import type {
   CompiledGlobal,
   CompiledProperty,
@@ -153,8 +156,15 @@ function compileProperty(
     number: present(numbers[path], 'TAB-2: properties have numbers'),
     fields,
     fieldNames: namesOf(fields),
-    fallback: property.default === undefined ? undefined : valueOf(type.kind, property.default),
+    fallback:
+      property.default === undefined ? undefined : fallbackOf(type.kind, property.default, path),
   }
+}
+
+/** As it would be stored: a float has 32 bits in rows of before there was a default, too. */
+function fallbackOf(kind: PropertyKind, literal: PropertyDefault, path: string): unknown {
+  const value = valueOf(kind, literal)
+  return kind === 'message' ? value : checkScalar(kind, value, path)
 }
 
 function namesOf(properties: readonly CompiledProperty[]): ReadonlySet<string> {

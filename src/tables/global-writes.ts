@@ -45,7 +45,9 @@ function changesOf(
   const now = after === undefined ? noEntries : entriesOf(table, index, after)
   const rows: AgendaRow[] = []
   for (const [key, entry] of old) {
-    if (before !== undefined && !now.has(key)) rows.push(goneOf(table, index, before, entry))
+    // A row of before the index may have values that are too long for it: of these there is no entry.
+    if (before === undefined || now.has(key) || !fitsIndex(entry)) continue
+    rows.push(goneOf(table, index, before, entry))
   }
   for (const [key, entry] of now) {
     const same = old.get(key)
@@ -67,9 +69,13 @@ export function madeOf(
   row: Values,
   entry: Entry,
 ): AgendaRow {
-  if (entry.key.length > globalEntryBytesMax) {
+  if (!fitsIndex(entry)) {
     throw tooLong(entry.key, `an entry of index ${index.name}`, globalEntryBytesMax)
   }
   const target = groupOfEntry(table, index, row, entry)
   return agendaRowOf({ target, key: entry.key, value: entry.value }, entry.slots)
+}
+
+export function fitsIndex({ key }: Entry): boolean {
+  return key.length <= globalEntryBytesMax
 }

@@ -39,6 +39,8 @@ export interface EntryState {
 }
 
 export interface AgendaRow {
+  /** It says that an entry goes. */
+  readonly isGone: boolean
   readonly key: Uint8Array
   readonly value: Uint8Array
   readonly slots: readonly SequenceSlot[]
@@ -54,6 +56,7 @@ export function agendaRowOf(state: EntryState, slots: readonly SequenceSlot[] = 
   head.writeUInt16BE(group.length, 2)
   const valueAt = headBytes + group.length
   return {
+    isGone: value === undefined,
     key: Buffer.concat([prefix, key]),
     value: Buffer.concat([head, group, value ?? new Uint8Array()]),
     slots: slots.flatMap((slot) => {

@@ -16,11 +16,13 @@ import { decodeGlobalKey, groupOfEntry, indexGroups } from './global-entries.ts'
 import { inTurns, rootContext } from './global-read.ts'
 import { madeOf } from './global-writes.ts'
 import { agendaRowOf } from './index-agenda.ts'
+import type { Misfits } from './index-misfits.ts'
 import { stampBytes } from './index-lane.ts'
 import {
   buildIndex,
   contextOf,
   countGroups,
+  fittingEntries,
   forEachGroup,
   rowIn,
   rowRange,
@@ -39,6 +41,7 @@ export interface GlobalIndexReport {
   readonly entries: number
   /** At most `indexFaultsMax`. */
   readonly faults: readonly IndexFault[]
+  readonly misfits: Misfits
 }
 
 /** An entry, the row that it is of, and where both are. */
@@ -70,7 +73,17 @@ export async function compareIndex(parts: UpkeepParts): Promise<GlobalIndexRepor
     entries += compared
     step()
   })
-  return { groups: groups - parts.index.shards, rows, entries, faults }
+  const misfits = parts.misfits.all
+  return { groups: groups - parts.index.shards, rows, entries, faults, misfits }
+}
+
+export interface Made {
+  readonly groups: number
+  readonly rows: number
+  /** Entries that no row had, and that are gone now. */
+  readonly removed: number
+  /** Rows that it has not, since their values are too long for it. */
+  readonly misfits: Misfits
 }
 
 /**
@@ -81,12 +94,12 @@ export async function makeIndex(
   parts: UpkeepParts,
   declaredAt: Timestamp | undefined,
   graceMs?: number,
-): Promise<{ readonly groups: number; readonly rows: number; readonly removed: number }> {
+): Promise<Made> {
   const built = await buildIndex(parts, declaredAt, graceMs)
   // Not before: what was put within the grace may have been on its way until now.
   const removed = await removeLeftOvers(parts)
   if (removed > 0) await untilRelayed(parts, built.groups)
-  return { ...built, removed }
+  return { ...built, removed, misfits: parts.misfits.all }
 }
 
 /** Takes entries that no row has out of the index, by the agendas of their groups; resolves with how many. */
@@ -105,7 +118,7 @@ type Suspect = (place: Place) => Promise<void>
 
 /** Are the entries of a group's rows there, with what they hold? */
 async function compareRows(parts: UpkeepParts, group: GroupId, suspect: Suspect): Promise<number> {
-  const { table, index } = parts
+  const { table } = parts
   const context = contextOf(parts, group)
   if (context === undefined) return 0
   let count = 0
@@ -113,10 +126,7 @@ async function compareRows(parts: UpkeepParts, group: GroupId, suspect: Suspect)
     const rows = page.flatMap((stored) => rowIn(table, context, stored) ?? [])
     count += rows.length
     const said = rows.flatMap((row) =>
-      [...entriesOf(table, index, row.values).values()].map((entry) => ({
-        place: placeOf(parts, row, entry),
-        entry,
-      })),
+      fittingEntries(parts, row).map((entry) => ({ place: placeOf(parts, row, entry), entry })),
     )
     await inTurns([...groupBy(said, ({ place }) => place.target)], async ([target, some]) => {
       const keys = some.map(({ entry }) => entry.key)

@@ -13,13 +13,14 @@ import { runTransaction, type Committed, type TransactionOptions } from '../txn/
 import type { ScanRange, StoredRow } from '../txn/reads.ts'
 import { schemaGraceMs, upkeepBounds } from './bounds.ts'
 import type { CompiledGlobal, CompiledSchema, CompiledTable } from './compiled.ts'
-import { entriesOf, entryWriter } from './entries.ts'
-import { madeOf } from './global-writes.ts'
+import { entriesOf, entryWriter, type Entry } from './entries.ts'
+import { fitsIndex, madeOf } from './global-writes.ts'
 import { rootOfGroup, type GroupContext } from './group-context.ts'
 import { changesUnder } from './index-agenda.ts'
+import type { MisfitRows } from './index-misfits.ts'
 import { waitForGrace } from './index-grace.ts'
 import { untilRelayedFrom } from './index-wait.ts'
-import { decodeRowKey, rowSpace } from './row-key.ts'
+import { decodeRowKey, keyInWords, rowSpace } from './row-key.ts'
 import type { Values } from './row-check.ts'
 import { decodeRow } from './row-value.ts'
 
@@ -35,6 +36,8 @@ export interface UpkeepParts {
   list(prefix: GroupId, after: GroupId | undefined, limit: number): Promise<readonly GroupId[]>
   /** Called after each step. */
   onProgress(progress: Progress): void
+  /** Rows with values that are too long for the index. */
+  readonly misfits: MisfitRows
 }
 
 export interface Progress {
@@ -137,6 +140,8 @@ interface Page {
   readonly count: number
   /** Where the rest begins; absent when there is none. */
   readonly next: Uint8Array | undefined
+  /** That they have. */
+  readonly entries: number
 }
 
 /** Up to `limit` rows, and fewer where a transaction cannot hold the entries of so many. */
@@ -151,38 +156,97 @@ async function fillPage(
       putPage(parts, context, transaction, { ...from, limit }),
     )
   } catch (error) {
-    const isTooLarge = error instanceof StoreError && error.code === 'too-large'
-    if (!isTooLarge || limit === 1) throw error
+    if (!isTooLarge(error)) throw error
+    if (limit === 1) return await fillRow(parts, context, from)
     return await fillPage(parts, context, from, Math.floor(limit / 2))
   }
 }
 
+function isTooLarge(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'too-large'
+}
+
+/**
+ * One row whose entries are more than a transaction holds, some at a time. Whoever changes it meanwhile puts
+ * what changes itself, so that what is there in the end is of the row as it is then.
+ */
+async function fillRow(
+  parts: UpkeepParts,
+  context: GroupContext,
+  from: KeyRange,
+): Promise<Committed<Page>> {
+  let most: number = upkeepBounds.entriesAtOnceMax
+  for (let at = 0; ;) {
+    const some = { at, most }
+    try {
+      const done = await runTransaction(parts.port, context.group, parts.options, (transaction) =>
+        putPage(parts, context, transaction, { ...from, limit: 1 }, some),
+      )
+      at += most
+      if (at >= done.value.entries) return done
+    } catch (error) {
+      if (!isTooLarge(error) || most === 1) throw error
+      most = Math.floor(most / 2)
+    }
+  }
+}
+
 async function putPage(
-  { table, index }: UpkeepParts,
+  parts: UpkeepParts,
   context: GroupContext,
   transaction: RawTransaction,
   range: ScanRange,
+  some: Some = allEntries,
 ): Promise<Page> {
+  const { table } = parts
   const page = await transaction.scan(range)
   const found = page.rows.flatMap((stored) => rowIn(table, context, stored) ?? [])
   // What one node alone has accepted comes before this, or not at all: it is seen on the next run.
   transaction.takePosition()
-  for (const { values } of found) putEntries(transaction, table, index, values)
+  let entries = 0
+  for (const row of found) entries += putEntries(transaction, parts, row, some)
   const last = page.rows.at(-1)?.key
   const next = page.isWhole || last === undefined ? undefined : keyAfter(last)
-  return { next, count: found.length }
+  return { next, count: found.length, entries }
 }
 
+/** Of each row's entries those from `at` on, `most` of them. */
+interface Some {
+  readonly at: number
+  readonly most: number
+}
+
+const allEntries: Some = { at: 0, most: Number.POSITIVE_INFINITY }
+
+/** How many the row has. */
 function putEntries(
   transaction: RawTransaction,
-  table: CompiledTable,
-  index: CompiledGlobal,
-  values: Values,
-): void {
-  for (const entry of entriesOf(table, index, values).values()) {
-    const { key, value } = madeOf(table, index, values, entry)
+  parts: UpkeepParts,
+  row: FoundRow,
+  { at, most }: Some,
+): number {
+  const { table, index } = parts
+  const fitting = fittingEntries(parts, row)
+  for (const entry of fitting.slice(at, at + most)) {
+    const { key, value } = madeOf(table, index, row.values, entry)
     transaction.put(key, value)
   }
+  return fitting.length
+}
+
+/** The entries that the row has in the index; what is too long for it is told. */
+export function fittingEntries(parts: UpkeepParts, row: FoundRow): readonly Entry[] {
+  const { table, index, misfits } = parts
+  const all = [...entriesOf(table, index, row.values).values()]
+  const fitting = all.filter(fitsIndex)
+  if (fitting.length < all.length) misfits.add(row, () => wordsOf(parts, row))
+  return fitting
+}
+
+/** The row's key, for people. */
+function wordsOf(parts: UpkeepParts, { group, key }: FoundRow): string {
+  const context = contextOf(parts, group)
+  return context === undefined ? '' : keyInWords(context, key)
 }
 
 export function contextOf({ schema }: UpkeepParts, group: GroupId): GroupContext | undefined {

@@ -79,7 +79,8 @@ function checkProperty(property: CompiledProperty, value: unknown, where: string
   const place = `${where}: ${property.name}`
   if (property.presence !== 'repeated') return checkOne(property, value, place)
   if (!Array.isArray(value)) throw wrongValue(place, value, 'a list')
-  return value.map((one: unknown, index) => checkOne(property, one, `${place}[${index}]`))
+  // `map` would leave holes as they are, and nobody could read the row any more.
+  return Array.from(value, (one: unknown, index) => checkOne(property, one, `${place}[${index}]`))
 }
 
 function checkOne(

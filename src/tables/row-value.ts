@@ -157,11 +157,13 @@ export function decodeProperty(property: CompiledProperty, stored: unknown): unk
   if (presence === 'repeated') {
     if (stored === undefined || stored === null) return []
     if (!Array.isArray(stored)) throw unreadable(path)
-    return stored.map((one: unknown) => decodeOne(property, one))
+    // Lists with holes were taken once; what stood behind the holes is read.
+    const elements = stored.filter((one) => one !== undefined && one !== null)
+    return elements.map((one: unknown) => decodeOne(property, one))
   }
   if (stored !== undefined && stored !== null) return decodeOne(property, stored)
   if (presence === 'required' && fallback === undefined) throw unreadable(path)
-  return fallback
+  return fallback instanceof Uint8Array ? copyOf(fallback) : fallback
 }
 
 function decodeOne({ kind, fields, path }: CompiledProperty, stored: unknown): unknown {

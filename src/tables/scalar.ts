@@ -2,6 +2,7 @@
  * What is a value of each type, and what to say when it is not. Values come from applications, also
  * from those in JavaScript, so nothing is taken for granted.
  */
+import { copyOf } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { PropertyKind } from '../../schema/model.ts'
 import { isUuid } from '../../schema/values.ts'
@@ -42,7 +43,8 @@ const scalarByKind: Readonly<Record<Exclude<PropertyKind, 'message'>, Scalar>> =
   double: { accepts: Number.isFinite, words: 'a finite number' },
   timestamp: {
     accepts: Number.isSafeInteger,
-    words: 'microseconds since 1970, a whole number; timestampOf(date) gives it',
+    words:
+      'microseconds since 1970, a whole number within the years 1684 to 2255; timestampOf(date) gives it',
   },
   uuid: {
     accepts: (value) => typeof value === 'string' && isUuid(value),
@@ -63,6 +65,8 @@ export function checkScalar(
 ): unknown {
   const { accepts, words } = scalarByKind[kind]
   if (!accepts(value)) throw wrongValue(where, value, words)
+  // What is stored is not the caller's to change any more.
+  if (value instanceof Uint8Array) return copyOf(value)
   // Equal values are equal bytes: there is one zero, and a float is what 32 bits keep of it.
   if (typeof value === 'number') return (kind === 'float' ? Math.fround(value) : value) + 0
   return value
@@ -110,7 +114,8 @@ function isJson(value: unknown, depth: number): boolean {
   if (value === null || typeof value === 'boolean') return true
   if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value === 'string') return isText(value)
-  if (Array.isArray(value)) return value.every((one) => isJson(one, depth + 1))
+  // `every` would pass over holes.
+  if (Array.isArray(value)) return Array.from(value).every((one) => isJson(one, depth + 1))
   if (typeof value !== 'object' || !isPlain(value)) return false
   return Object.entries(value).every(([name, one]) => isText(name) && isJson(one, depth + 1))
 }

@@ -139,7 +139,10 @@ export class RowWrites {
   }
 
   #writeEntries(changes: readonly EntryChange[], globals: readonly AgendaRow[]): void {
-    for (const { key, value, slots } of globals) this.#transaction.put(key, value, slots)
+    for (const { key, value, slots, isGone } of globals) {
+      if (isGone) this.#transaction.putRemoval(key, value)
+      else this.#transaction.put(key, value, slots)
+    }
     for (const { old, now } of changes) {
       for (const [key, entry] of old) if (!now.has(key)) this.#transaction.delete(entry.key)
       for (const [key, entry] of now) {

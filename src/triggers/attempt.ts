@@ -1,4 +1,5 @@
 /** Calling what a program gave, with an end to the wait for it; and trying again what must come about. */
+import { errorText } from '../base/error-text.ts'
 import type { Clock } from '../ports/clock.ts'
 import { pause } from '../txn/time.ts'
 import { errorCharsMax } from './bounds.ts'
@@ -23,7 +24,7 @@ export function attempt(
     }
     called(call).then(
       () => end(undefined),
-      (error: unknown) => end(inWords(error)),
+      (error: unknown) => end(errorText(error, errorCharsMax)),
     )
   })
 }
@@ -31,12 +32,6 @@ export function attempt(
 /** What it throws at once is a rejection as well. */
 async function called(call: () => Promise<void> | void): Promise<void> {
   await call()
-}
-
-function inWords(error: unknown): string {
-  const text =
-    error instanceof Error ? `${error.name}: ${error.message}` : `it threw ${String(error)}`
-  return text.slice(0, errorCharsMax)
 }
 
 /** Tries until it comes about; undefined when it was not to go on after an outage. */

@@ -312,7 +312,9 @@ export class ShardRun {
       const given = { shard: claim.shard, ...cell }
       const context = { cells, attempt: nth }
       onEvent({ kind: 'calls', trigger: trigger.name, cell: given, claim })
-      const call = (): Promise<void> | void => trigger.handle(given, context)
+      // The handler's own: what it does to the body is not there in the next attempt.
+      const own = { ...given, body: structuredClone(cell.body) }
+      const call = (): Promise<void> | void => trigger.handle(own, context)
       const failure = await attempt(clock, trigger.timeoutMs, call)
       const ended = { trigger: trigger.name, cell: given, claim, attempt: nth }
       if (failure === undefined) onEvent({ kind: 'handled', ...ended })

@@ -1,6 +1,11 @@
 /** Bounds and delays of calls, intents and transactions, beside those of `base/limits.ts`. */
 import { assert } from '../base/assert.ts'
-import { defaultLimits, transactionBytesMax, transactionMutationsMax } from '../base/limits.ts'
+import {
+  defaultLimits,
+  submissionMutationsMax,
+  transactionBytesMax,
+  transactionMutationsMax,
+} from '../base/limits.ts'
 
 /** Contents of one answer, together; a page ends before, a batch's later items are refused. */
 export const answerBytesMax: number = 4 * 1024 * 1024
@@ -33,6 +38,7 @@ export interface TransactionLimits {
   /** Keys and values written, and keys read, in bytes. */
   readonly transactionBytesMax: number
   readonly transactionMutationsMax: number
+  readonly submissionMutationsMax: number
   /** Keys and ranges read: all of them are sent and compared. */
   readonly transactionReadsMax: number
 }
@@ -40,6 +46,7 @@ export interface TransactionLimits {
 export const defaultTransactionLimits: TransactionLimits = {
   transactionBytesMax,
   transactionMutationsMax,
+  submissionMutationsMax,
   transactionReadsMax: defaultLimits.transactionReadsMax,
 }
 

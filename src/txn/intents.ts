@@ -1,7 +1,8 @@
 /** The names under which writes take effect once, and whether they and their time-outs can be taken. */
-import type { StoreErrorDetail } from '../base/errors.ts'
+import { StoreError, type StoreErrorDetail } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
 import { problem, type Problem } from '../base/problem.ts'
+import type { Submission } from '../replica/local-replica.ts'
 import { callTimeoutMsMax, intentLifetimeMsMax } from './bounds.ts'
 
 /**
@@ -16,6 +17,32 @@ export interface Intents {
 }
 
 const sessionPattern = /^[A-Za-z0-9-]{1,64}$/
+
+/** An intent as a program gives it, who may give anything; throws `invalid`. */
+export function checkedIntent(given: unknown): Intent {
+  const isObject = typeof given === 'object' && given !== null
+  const { session, sequence, floor, expiresAt } = isObject ? { ...noIntent, ...given } : noIntent
+  const isNamed = typeof session === 'string' && sessionPattern.test(session)
+  // That of an error's detail has no floor: the lowest holds nothing back but its own session.
+  const least = floor ?? 1
+  if (isNamed && isCount(sequence) && isCount(expiresAt) && isCount(least) && least <= sequence) {
+    return { session, sequence, floor: least, expiresAt }
+  }
+  throw new StoreError('invalid', intentWords)
+}
+
+type Intent = Submission['intent']
+
+const noIntent: Readonly<Record<keyof Intent, unknown>> = {
+  ...{ session: undefined, sequence: undefined, floor: undefined, expiresAt: undefined },
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 1
+}
+
+const intentWords =
+  'an intent is { session, sequence, floor, expiresAt }: a name of 1 to 64 of A-Z a-z 0-9 -, numbers from 1 of which the floor is not above the sequence, and microseconds since 1970, as an error whose outcome is not known has them in detail.intent'
 
 /** Why the intents of `writes` writes cannot be taken, here and now. */
 export function intentsProblem(

@@ -133,6 +133,14 @@ export class RawTransaction implements Reads {
     this.#checkLimits()
   }
 
+  /** A row that says that something goes: there may be more of these than of what is written. */
+  putRemoval(key: Uint8Array, value: Uint8Array): void {
+    this.turn.check()
+    checkKey(key)
+    this.#writes.add({ key, value, slots: undefined, isNew: undefined }, true)
+    this.#checkLimits()
+  }
+
   /** Validation keeps what was read absent absent, and a number that is drawn was nobody's before. */
   #isNew(key: Uint8Array, slots: readonly SequenceSlot[]): boolean {
     return this.#reads.isAbsent(key) || slots.some(({ at }) => at === 'key')
@@ -193,11 +201,13 @@ export class RawTransaction implements Reads {
 
   #checkLimits(): void {
     const { transactionReadsMax, transactionMutationsMax, transactionBytesMax } = this.#limits
+    const { submissionMutationsMax } = this.#limits
     const reads = this.#reads.count
-    const writes = this.#writes.count
+    const { written, count } = this.#writes
     const bytes = this.#reads.bytes + this.#writes.bytes
     if (reads > transactionReadsMax) throw this.#tooLarge('transactionReadsMax', reads)
-    if (writes > transactionMutationsMax) throw this.#tooLarge('transactionMutationsMax', writes)
+    if (written > transactionMutationsMax) throw this.#tooLarge('transactionMutationsMax', written)
+    if (count > submissionMutationsMax) throw this.#tooLarge('submissionMutationsMax', count)
     if (bytes > transactionBytesMax) throw this.#tooLarge('transactionBytesMax', bytes)
   }
 

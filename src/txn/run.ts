@@ -18,6 +18,7 @@ import {
   type TransactionLimits,
 } from './bounds.ts'
 import { CallIntent } from './call-intent.ts'
+import { checkedIntent } from './intents.ts'
 import { conflictError, type Conflict } from './conflict.ts'
 import type { GroupPort } from './group-port.ts'
 import { RawTransaction } from './raw-transaction.ts'
@@ -76,9 +77,11 @@ export async function runTransaction<Value>(
   options: TransactionOptions,
   run: (transaction: RawTransaction) => Promise<Value>,
 ): Promise<Committed<Value>> {
-  const intent = new CallIntent(options.intents, options.intent)
+  const given = options.intent === undefined ? undefined : checkedIntent(options.intent)
+  const intent = new CallIntent(options.intents, given)
   try {
-    return await new Running<Value>(port, group, options, intent).result(run)
+    const own = { ...options, intent: given }
+    return await new Running<Value>(port, group, own, intent).result(run)
   } finally {
     intent.settle()
   }

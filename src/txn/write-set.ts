@@ -13,6 +13,8 @@ export class WriteSet {
   readonly #order: string[] = []
   readonly #unplaced: Mutation[] = []
   readonly #allocations: number[] = []
+  /** Of `#byKey`: those that take something away. */
+  readonly #removals = new Set<string>()
   #bytes = 0
 
   /** Draws the next number of a counter of the group, at commit; gives its place among the numbers. */
@@ -20,7 +22,8 @@ export class WriteSet {
     return this.#allocations.push(counter) - 1
   }
 
-  add(mutation: Mutation): void {
+  /** `isRemoval`: it is written to say that something goes, as the deletion of a row does. */
+  add(mutation: Mutation, isRemoval: boolean = mutation.value === undefined): void {
     if (mutation.slots?.some(({ at }) => at === 'key') === true) {
       this.#unplaced.push(mutation)
       this.#bytes += bytesOf(mutation)
@@ -34,6 +37,8 @@ export class WriteSet {
     // What is written again goes to the end.
     else this.#byKey.delete(text)
     this.#byKey.set(text, mutation)
+    if (isRemoval) this.#removals.add(text)
+    else this.#removals.delete(text)
     this.#bytes += bytesOf(mutation) - (before === undefined ? 0 : bytesOf(before))
   }
 
@@ -60,6 +65,11 @@ export class WriteSet {
 
   get count(): number {
     return this.#byKey.size + this.#unplaced.length
+  }
+
+  /** Those that take nothing away. */
+  get written(): number {
+    return this.count - this.#removals.size
   }
 
   get bytes(): number {

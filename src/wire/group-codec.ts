@@ -5,7 +5,7 @@ import {
   rangeEndBytesMax,
   sessionCharsMax,
   transactionBytesMax,
-  transactionMutationsMax,
+  submissionMutationsMax,
 } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
 import type { IntentOutcome, Outcome, Row, RowRange } from '../replica/local-replica.ts'
@@ -17,7 +17,7 @@ import * as field from './peer-fields.ts'
 import { packVerdict, readVerdict } from './verdict.ts'
 
 /** A transaction's keys and values, and what it takes to tell them apart. */
-const transactionWireBytesMax: number = transactionBytesMax + transactionMutationsMax * 64
+const transactionWireBytesMax: number = transactionBytesMax + submissionMutationsMax * 64
 const rowBytesMax: number = transactionBytesMax
 /** Keys, and ranges, of one request. */
 const keysMax = 10_000

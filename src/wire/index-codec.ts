@@ -3,7 +3,13 @@ import { batchItemsMax, pageItemsMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
 import { indexFieldsMax } from '../cells/index-definition.ts'
 import { indexComparisons, type IndexFilter } from '../cells/index-query.ts'
-import { indexTypes, type IndexType, type IndexValue } from '../cells/index-values.ts'
+import {
+  indexTypes,
+  microsOfBytes,
+  packable,
+  type IndexType,
+  type IndexValue,
+} from '../cells/index-values.ts'
 import { dropPhases, type DropProgress } from '../cells/index-drop.ts'
 import type {
   DropIndex,
@@ -28,7 +34,7 @@ export function packQueryIndex(
   const filters = where.map((one) => [
     one.field,
     indexComparisons.indexOf(one.comparison),
-    one.value,
+    packable(one.value),
   ])
   const asked = columns === 'all' ? true : columns
   return [datastore, read, name, filters, asked, order, reverse, cursor, limit, verify]
@@ -73,7 +79,11 @@ export function packIndexAnswer({ fields, types, entries, cursor }: IndexAnswer)
   return [
     fields,
     types.map((type) => indexTypes.indexOf(type)),
-    entries.map(({ rowKey, values, cells }) => [rowKey, values, cells?.map(part.packCell)]),
+    entries.map(({ rowKey, values, cells }) => [
+      rowKey,
+      values.map(packable),
+      cells?.map(part.packCell),
+    ]),
     cursor,
   ]
 }
@@ -112,6 +122,8 @@ function readValue(value: unknown): IndexValue {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
     return value
   }
+  const micros = value instanceof Uint8Array ? microsOfBytes(value) : undefined
+  if (micros !== undefined) return micros
   throw new field.MalformedError('a value is of no known type')
 }
 

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { pack } from '../../src/base/pack.ts'
 import { problem } from '../../src/base/problem.ts'
+import { drainCellsMax } from '../../src/cells/bounds.ts'
 import { BufferDrain } from '../../src/cells/buffer-drain.ts'
 import {
   bufferGroup,
@@ -55,6 +56,55 @@ test('BUF-2: cells that are too large for one batch are moved in several, and no
     if (served.kind === 'empty') break
   }
   expect({ all, given }).toEqual({ all: 12, given: 0 })
+})
+
+/** A store that meets a bug with each cell of these rows, and moves the others. */
+function poisoned(store: CellService, rowKeys: readonly string[]): CellService {
+  return {
+    execute: async (operation, options) => {
+      if (operation.kind !== 'put') return store.execute(operation, options)
+      const { items } = operation
+      const sound = items.filter(({ column }) => !rowKeys.includes(column))
+      const { answer } = await store.execute({ ...operation, items: sound }, options)
+      const moved = answer.kind === 'put' ? [...answer.items] : []
+      const bug = { kind: 'problem', problem: problem('internal', 'odd') } as const
+      const all = items.map(({ column }) =>
+        rowKeys.includes(column) ? bug : (moved.shift() ?? bug),
+      )
+      return { answer: { kind: 'put', items: all }, positions: [] }
+    },
+  }
+}
+
+test('a cell that meets a bug where it is put stays in the buffer, and holds up none behind it', async () => {
+  const { world, clockOf, random, node } = createBench()
+  const { store, replica } = node('n1')
+  const clock = clockOf('n1')
+  const groups = new LocalGroups(replica)
+  const common = { clock, random, groups, intents: new Sessions(clock, random) }
+  const sets = { setCount: 2, setOf, copies: 1, onBuffered: () => undefined }
+  const buffered = new BufferedCells({ ...common, ...sets, cells: silent })
+  // More than one look at the buffer finds, all of them ahead of the sound ones.
+  for (const [column, count] of [
+    ['A', drainCellsMax + 5],
+    ['B', 3],
+  ] as const) {
+    const items = Array.from({ length: count }, (_, refKey) =>
+      putItem({ rowKey: row, column, refKey }, refKey),
+    )
+    await settled(world, ask(buffered, { kind: 'put', datastore, items }))
+  }
+  let all = 0
+  const parts = { ...common, onDrained: (moved: number) => void (all += moved) }
+  const drain = new BufferDrain({ ...parts, cells: poisoned(store, ['A']) })
+  const served = await settled(world, drain.serve(buffer))
+  expect(served).toMatchObject({ kind: 'partly', error: { code: 'internal' } })
+  expect(all).toBe(3)
+  await expect(settled(world, drain.serve(buffer))).rejects.toMatchObject({ code: 'internal' })
+  // Where the bug is gone they are moved.
+  const mended = new BufferDrain({ ...parts, cells: store })
+  while ((await settled(world, mended.serve(buffer))).kind !== 'empty');
+  expect(all).toBe(drainCellsMax + 5 + 3)
 })
 
 test('a row that clients have put where buffered cells are is unreadable, and no bug', () => {

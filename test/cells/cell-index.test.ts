@@ -445,3 +445,31 @@ test('what defines no index is refused with the way to each mistake', () => {
     'column_defs.1.column_key',
   ])
 })
+
+test('dates of each year from 1 to 9999 are found, sorted and told; others are no values', async () => {
+  const { tables, clock, run, rest, write, index } = bench()
+  await run(applyIndex(tables, definition(), clock))
+  await run(markIndexBuilt(tables, declared()))
+  const dates = ['0001-01-01', '1606-07-15', '1969-07-20', '2020-01-01', '2300-01-01', '9999-12-31']
+  for (const [row, at] of [...dates, '0000-01-01', 'soon'].entries()) {
+    await write(row, 'BASE', 0, { driver: ann, at })
+  }
+  await rest()
+  const asked = (where: object): Promise<CellIndexPage> =>
+    run(index.query({ driver: ann, ...where }, { select: ['at'] }))
+  const micros = dates.map((text) => BigInt(Date.parse(text)) * 1000n)
+  const told = (page: CellIndexPage): unknown[] =>
+    page.entries.flatMap(({ fields: { at } }) => (at === null ? [null] : [BigInt(Number(at ?? 0))]))
+  expect(told(await asked({}))).toEqual([null, null, ...micros])
+  expect(told(await asked({ at: { gte: '2016-01-01' } }))).toEqual(micros.slice(3))
+  expect(told(await asked({ at: { lt: '1700-01-01' } }))).toEqual(micros.slice(0, 2))
+  expect(told(await asked({ at: { gt: '0001-01-01', lte: '2300-01-01' } }))).toEqual(
+    micros.slice(1, 5),
+  )
+  expect(told(await asked({ at: '9999-12-31' }))).toEqual(micros.slice(5))
+  expect(told(await asked({ at: micros[1] }))).toEqual(micros.slice(1, 2))
+  await expect(asked({ at: '0000-01-01' })).rejects.toMatchObject({ code: 'invalid' })
+  await expect(asked({ at: 2n ** 60n })).rejects.toThrow(
+    /at is of type datetime, and 1152921504606846976n/,
+  )
+})

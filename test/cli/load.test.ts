@@ -252,8 +252,46 @@ test('a damaged .gz ends the load with its reason', async () => {
   const { report: text } = await load('text.jsonl.gz', 'not gzip', mapSink(new Map()))
   expect(text.stopped).toMatchObject({
     kind: 'damaged',
-    reason: /damaged \(incorrect header check\)/,
+    reason: /damaged: it is no \.gz/,
   })
+})
+
+test('of a damaged .gz its sound members are loaded and nothing else, and the good file loads then', async () => {
+  const rows = (from: number, count: number): string =>
+    Array.from({ length: count }, (_, i) => `{"n":${from + i},"x":"${(from + i) ** 7}"}\n`).join('')
+  const [one, two] = [gzipSync(rows(0, 3000)), gzipSync(rows(3000, 3000))]
+  const hurt = Buffer.from(two)
+  for (let at = two.length >> 1; at < (two.length >> 1) + 40; at++)
+    hurt[at] = (hurt[at] ?? 0) ^ 0x55
+  const wrongSum = Buffer.from(two)
+  wrongSum[two.length - 8] = (wrongSum[two.length - 8] ?? 0) ^ 1
+  const good = Buffer.concat([one, two])
+  const named = gzipSync(rows(0, 10))
+  const withName = Buffer.concat([
+    named.subarray(0, 3),
+    Buffer.from([8]),
+    named.subarray(4, 10),
+    Buffer.from('a.jsonl\0'),
+    named.subarray(10),
+  ])
+  for (const [bytes, created, damage] of [
+    [Buffer.concat([one, hurt]), 3000, /damaged/],
+    [Buffer.concat([one, wrongSum]), 3000, /checksum/],
+    [Buffer.concat([one, Buffer.from('garbage')]), 3000, /behind its first/],
+    [hurt, 0, /damaged/],
+    [Buffer.concat([one, two, Buffer.alloc(600)]), 6000, undefined],
+    [good, 6000, undefined],
+    [withName, 10, undefined],
+  ] as const) {
+    const cells = new Map<string, string>()
+    const { report } = await load('hurt.jsonl.gz', bytes, mapSink(cells))
+    expect(report).toMatchObject({ created, rejected: 0 })
+    if (damage === undefined) expect(report.stopped).toBeUndefined()
+    else expect(report.stopped).toMatchObject({ kind: 'damaged', reason: damage })
+    if (bytes === hurt || bytes === withName) continue
+    const again = await load('hurt.jsonl.gz', good, mapSink(cells))
+    expect(again.report).toMatchObject({ created: 6000 - created, rejected: 0 })
+  }
 })
 
 test('a sink that fails ends the load at once, and what it had answered is reported', async () => {

@@ -23,6 +23,7 @@ const schema = present(parsed.ok ? parsed.schema : undefined, 'test: the schema 
 const limits = {
   transactionBytesMax: 100_000,
   transactionMutationsMax: 4,
+  submissionMutationsMax: 8,
   transactionReadsMax: 100,
 }
 

@@ -1,6 +1,7 @@
 /** Nodes with replicas in memory and a client, on the simulated network, for the client's tests. */
 import { present } from '../../src/base/assert.ts'
 import type { CellService } from '../../src/cells/operation.ts'
+import { Bugs, type Bug } from '../../src/node/bugs.ts'
 import { ClientServer, defaultClientServerLimits } from '../../src/node/client-server.ts'
 import { CellStore } from '../../src/cells/cell-store.ts'
 import type { ClientLimits } from '../../src/client/client-limits.ts'
@@ -132,11 +133,12 @@ function createNode(
   const groups = new GroupService({ replica, clock })
   const agendas = new AgendaService({ replica, clock, random: bench.random, node: nodeId(name) })
   const limits = { ...defaultClientServerLimits, ...options.serverLimits }
+  const tell = ({ error }: Bug): void => (options.onBug ?? thrown)(error)
   const server = new ClientServer(
     {
       ...{ transport, cells, groups, agendas, clock, status: () => ({ node: name }) },
       isReturning: () => options.returning?.has(name) === true,
-      onBug: options.onBug ?? thrown,
+      noteBug: new Bugs({ clock, random: bench.random, tell }).note,
     },
     limits,
   )

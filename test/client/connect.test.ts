@@ -13,6 +13,7 @@ import { connect, StoreError } from '../../src/index.ts'
 import { AgendaService } from '../../src/queues/agenda-service.ts'
 import { GroupService } from '../../src/txn/group-service.ts'
 import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client-codec.ts'
+import { noteBug } from '../bugs.ts'
 import { rowKey } from '../cells/kit.ts'
 import { MemoryLog, MemoryReplica } from '../cells/memory-replica.ts'
 
@@ -42,8 +43,7 @@ async function startNode(log: MemoryLog, name: string, secret = ''): Promise<Rea
   const groups = new GroupService({ replica, clock })
   const agendas = new AgendaService({ replica, clock, random: systemRandom, node: nodeId(name) })
   const status = (): { readonly node: string } => ({ node: name })
-  const onBug = (error: Error): void => expect.unreachable(error.message)
-  new ClientServer({ transport, cells, groups, agendas, clock, status, onBug }).start()
+  new ClientServer({ transport, cells, groups, agendas, clock, status, noteBug }).start()
   let isStopped = false
   const stop = async (): Promise<void> => {
     if (isStopped) return

@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { expect, test, vi } from 'vitest'
 import { cellBytesMax } from '../../src/base/limits.ts'
+import { problem } from '../../src/base/problem.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import { datastore, passMs, rowKey, settled } from '../cells/kit.ts'
 import { createGatewayBench, type GatewayBench } from './kit.ts'
@@ -404,13 +405,17 @@ test.each([
 )
 
 test('a bug is told to the owner and answered with 500, without its words', async () => {
-  const bugs: Error[] = []
+  const told: unknown[] = []
   const { ask } = createGatewayBench({
     cells: { execute: () => Promise.reject(new Error('secret inner words')) },
-    onBug: (error) => bugs.push(error),
+    noteBug: (...noted) => {
+      told.push(noted)
+      return problem('internal', 'error 0badcafe')
+    },
   })
   const answer = await ask('GET', path)
-  expect(answer).toMatchObject({ status: 500, body: { code: 'corrupt' } })
+  const body = { code: 'internal', retry: 'check-first', detail: 'error 0badcafe' }
+  expect(answer).toMatchObject({ status: 500, body })
   expect(JSON.stringify(answer.body)).not.toContain('secret')
-  expect(bugs).toHaveLength(1)
+  expect(told).toEqual([['http', new Error('secret inner words')]])
 })

@@ -3,6 +3,7 @@ import type { Hono } from 'hono'
 import type { CellService } from '../../src/cells/operation.ts'
 import { Slices } from '../../src/ports/slices.ts'
 import { createGateway, type GatewayOptions } from '../../src/gateway/http.ts'
+import { noteBug } from '../bugs.ts'
 import { createBench, settled, type Bench } from '../cells/kit.ts'
 import type { MemoryReplica } from '../cells/memory-replica.ts'
 
@@ -33,6 +34,7 @@ export function createGatewayBench(options: Partial<GatewayOptions> = {}): Gatew
   const app = createGateway({
     cells: store,
     slices: new Slices(bench.clockOf('gateway')),
+    noteBug,
     ...options,
   })
   const send = async (method: string, path: string, init: Init = {}): Promise<Answered> => {

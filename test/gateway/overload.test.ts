@@ -6,6 +6,7 @@ import { routes } from '../../src/gateway/routes.ts'
 import { Admission, defaultAdmissionLimits } from '../../src/node/admission.ts'
 import { defaultWorkLimits } from '../../src/node/work-limit.ts'
 import { Slices } from '../../src/ports/slices.ts'
+import { noteBug } from '../bugs.ts'
 import { createBench, passMs, rowKey } from '../cells/kit.ts'
 
 const cellPath = `http://node/v1/datastores/trips/cells/${rowKey(1)}/BASE/0`
@@ -23,7 +24,7 @@ test('LOAD-5: what has no room is refused before it is routed, with Retry-After,
       return store.execute(operation, options)
     },
   }
-  const fetch = gatewayFetch({ cells, slices: new Slices(clock), admission })
+  const fetch = gatewayFetch({ cells, slices: new Slices(clock), admission, noteBug })
   const put = (): Response | Promise<Response> =>
     fetch(new Request(cellPath, { method: 'PUT', body: '{"a":1}' }))
   // One write is at work for good, from a client link, and more and more wait behind it.

@@ -7,6 +7,7 @@ import { CellStore } from '../../src/cells/cell-store.ts'
 import { Slices } from '../../src/ports/slices.ts'
 import { createGateway } from '../../src/gateway/http.ts'
 import { BodyRoom } from '../../src/gateway/request-body.ts'
+import { noteBug } from '../bugs.ts'
 import { rowKey } from '../cells/kit.ts'
 import { MemoryLog, MemoryReplica } from '../cells/memory-replica.ts'
 
@@ -26,7 +27,7 @@ async function startServer(
   const replica = new MemoryReplica(log, systemClock)
   const cells = new CellStore({ replica, clock: systemClock, random: systemRandom })
   const slices = new Slices(systemClock)
-  const listener = getRequestListener(createGateway({ cells, slices, bodies }).fetch)
+  const listener = getRequestListener(createGateway({ cells, slices, bodies, noteBug }).fetch)
   const server = createServer((incoming, outgoing) => void listener(incoming, outgoing))
   servers.push(server)
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))

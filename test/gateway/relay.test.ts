@@ -15,6 +15,7 @@ import { ClientServer } from '../../src/node/client-server.ts'
 import type { ClientFrame, Operation } from '../../src/wire/client-message.ts'
 import type { Transport, TransportHandlers } from '../../src/ports/transport.ts'
 import { BodyRoom } from '../../src/gateway/request-body.ts'
+import { noteBug } from '../bugs.ts'
 import { passMs, rowKey, settled } from '../cells/kit.ts'
 import { createCluster, type ClusterOptions, type FakeCluster } from '../client/cluster.ts'
 import { createGatewayBench } from './kit.ts'
@@ -51,7 +52,7 @@ function createGateways(
     const server = new ClientServer({
       ...{ transport: network.attach(front.process, []), cells: relay, groups: relay.groups },
       ...{ agendas: relay.agendas, clock: front.clock, status: () => ({ node: name }) },
-      onBug: (error) => expect.unreachable(error.message),
+      noteBug,
     })
     server.start()
     return { relay, server }
@@ -226,7 +227,11 @@ test('GATE-2: calls above the bound are refused at once with 503, and when to co
   const { world } = cluster.bench
   const relay = gateways[0]?.relay
   if (relay === undefined) throw new Error('there is a gateway')
-  const app = createGateway({ cells: relay, slices: new Slices(cluster.bench.clockOf('http')) })
+  const app = createGateway({
+    cells: relay,
+    slices: new Slices(cluster.bench.clockOf('http')),
+    noteBug,
+  })
   const log = '/v1/datastores/trips/shards/1/cells?wait=30'
   const waits = [log, log].map((path) => Promise.resolve(app.request(path)))
   await passMs(world, 300)
@@ -244,7 +249,7 @@ test('who goes away while it waits at a gateway is at work there no longer', asy
   const { cluster, gateways } = createGateways({ count: 1 })
   const { world } = cluster.bench
   const cells = present(gateways[0], 'there is a gateway').relay
-  const app = createGateway({ cells, slices: new Slices(cluster.bench.clockOf('http')) })
+  const app = createGateway({ cells, slices: new Slices(cluster.bench.clockOf('http')), noteBug })
   const gone = new AbortController()
   const log = '/v1/datastores/trips/shards/1/cells?wait=30'
   const waiting = Promise.resolve(app.request(log, { signal: gone.signal }))

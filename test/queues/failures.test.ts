@@ -124,6 +124,30 @@ test('QUE-6: dead letters that are too large for one transaction are redriven by
   expect(sums).toMatchObject([{ waiting: { messages: 21 }, dead: { messages: 0 } }])
 })
 
+test.each([
+  [Object.create(null), 'it threw what has no words'],
+  [Object.assign(new Error('x'), { message: Symbol('s') }), 'it threw what has no words'],
+  [undefined, 'it threw undefined'],
+  [new Error('🙂'.repeat(2_000)), `Error: ${'🙂'.repeat(496)}`],
+])('QUE-6: whatever a handler throws is a failure with some text: %#', async (thrown, error) => {
+  const post = new Post()
+  const handled: string[] = []
+  const handle = (_: RawTransaction, messages: readonly Taken[]): Promise<void> => {
+    const bodies = messages.map(textOf)
+    if (bodies.includes('bad')) throw thrown
+    handled.push(...bodies)
+    return Promise.resolve()
+  }
+  const handling = post.handle({ ...quick, attemptsMax: 2, handle })
+  await post.send(group('a'), [{ to: group('r'), body: 'bad' }])
+  await post.send(group('a'), [{ to: group('r'), body: 'good' }])
+  await post.pass(20_000)
+  expect(handling.counts).toMatchObject({ failures: 2, dead: 1 })
+  expect(handled).toEqual(['good'])
+  const [letter] = await post.settle(post.client.queues.deadLetters('work').list(10))
+  expect(letter?.message.error).toBe(error)
+})
+
 test('waits between attempts double, and outlive the process that failed', async () => {
   const post = new Post()
   const first = new Clerk(post)

@@ -302,6 +302,49 @@ test.each(disks)(
   },
 )
 
+test.each(disks)(
+  'a bug that a message of a peer meets outside of any step ends the message alone: on %s',
+  async (_, makeDisk) => {
+    await onDisk(makeDisk, (log) =>
+      onDisk(makeDisk, async (data) => {
+        const peers = new ToldTransport()
+        let isBroken = false
+        const clock = {
+          ...systemClock,
+          wallMicros: () => {
+            assert(!isBroken, 'planted: the clock')
+            return systemClock.wallMicros()
+          },
+        }
+        const ports = { clock, random: systemRandom, trace: silentTrace, peers }
+        const placement = staticPlacement([node, nodeId('n2'), nodeId('n3')])
+        const driver = await Driver.open(
+          { ...ports, log: await log.open(), data: await data.open() },
+          { node, cluster, placement, limits: defaultLimits },
+        )
+        const bugs: unknown[] = []
+        driver.onBug = (error) => void bugs.push(error)
+        await driver.start()
+        try {
+          await peers.join(nodeId('n2'))
+          isBroken = true
+          const wall = systemClock.wallMicros()
+          peers.tell('n2', {
+            durableFlush: 0,
+            messages: [{ kind: 'clock', wall, asked: 1, answers: 0 }],
+          })
+          isBroken = false
+          expect(bugs).toEqual([new AssertionError('planted: the clock')])
+          expect(driver.status().failure).toBeUndefined()
+        } finally {
+          isBroken = false
+          await driver.stop()
+        }
+      }),
+    )
+  },
+)
+
 test('MOVE-4: what a peer names of a group of other nodes is left alone', () =>
   onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), (log) =>
     onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), async (data) => {

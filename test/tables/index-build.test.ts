@@ -8,8 +8,10 @@ import type { Clock } from '../../src/ports/clock.ts'
 import { compileSchema } from '../../src/tables/compile.ts'
 import { compareIndex, makeIndex, removeLeftOvers } from '../../src/tables/index-compare.ts'
 import { buildIndex, type UpkeepParts } from '../../src/tables/index-upkeep.ts'
+import { MisfitRows } from '../../src/tables/index-misfits.ts'
 import { indexGroups } from '../../src/tables/global-entries.ts'
 import { openTables } from '../../src/tables/open.ts'
+import { defaultTransactionLimits } from '../../src/txn/bounds.ts'
 import { applySchema, markBuilt, readSchemaView } from '../../src/tables/registry.ts'
 import { SchemaWatch } from '../../src/tables/schema-watch.ts'
 import { Sessions } from '../../src/txn/session.ts'
@@ -47,7 +49,8 @@ async function partsOf(
   const table = schema?.tables.get(index?.table ?? '')
   if (!schema || !table || !index) throw new Error('the index was applied')
   const list = replica.groups.bind(replica)
-  return { port, schema, table, index, options, list, onProgress: () => undefined }
+  const misfits = new MisfitRows()
+  return { port, schema, table, index, options, list, misfits, onProgress: () => undefined }
 }
 
 async function opened(bench: GlobalBench, node: RelayNode, schema: Schema): Promise<PlainTables> {
@@ -128,10 +131,10 @@ test('IDX-6: an index on rows that are there is asked when all are in it, those 
   const kinds = (await run(compareIndex(parts))).faults.map(({ kind }) => kind)
   expect(kinds).toEqual(['missing', 'missing', 'missing', 'missing', 'left-over'])
   expect(await run(makeIndex(parts, view?.building.get('CarsByCity'), 2_000))).toEqual({
-    ...{ groups: 7, rows: 6, removed: 1 },
+    ...{ groups: 7, rows: 6, removed: 1, misfits: { count: 0, rows: [] } },
   })
   await run(markBuilt(n1.groups, 'Fleet', 'CarsByCity', options))
-  const compared = { groups: 7, rows: 6, entries: 6, faults: [] }
+  const compared = { groups: 7, rows: 6, entries: 6, faults: [], misfits: { count: 0, rows: [] } }
   expect(await run(compareIndex(parts))).toEqual(compared)
   // A row or an entry a step: each page begins behind the one before it.
   expect(await run(compareIndex({ ...parts, rowsAtOnce: 1 }))).toEqual(compared)
@@ -194,7 +197,8 @@ test('IDX-6: rows whose entries are too large for one transaction are filled in 
   await run(applySchema(n1.groups, schemaOf(trips + index), options))
   const parts = await run(partsOf(n1, options, 'TripsByTag'))
   expect(await run(buildIndex(parts, undefined))).toEqual({ groups: 1, rows: 60 })
-  const report = { groups: 1, rows: 60, entries: 2_400, faults: [] }
+  const misfits = { count: 0, rows: [] }
+  const report = { groups: 1, rows: 60, entries: 2_400, faults: [], misfits }
   expect(await run(compareIndex(parts))).toEqual(report)
 })
 
@@ -274,4 +278,117 @@ test('IDX-6: a program that was suspended looks at the registry again before it 
   expect(looking).toBeInstanceOf(Promise)
   await run(looking ?? Promise.resolve())
   expect(watch.trusted()).toBeUndefined()
+})
+
+const noteText = (indexes: string): Schema => {
+  const parsed = parseSchema(`
+CREATE SCHEMA Notes;
+CREATE TABLE Note { required string id; optional string title; repeated string tags; }
+  PRIMARY KEY(id), ENTITY GROUP ROOT;
+${indexes}`)
+  if (!parsed.ok) throw new Error('the text is a schema')
+  return parsed.schema
+}
+const notes = noteText('CREATE GLOBAL INDEX NotesByTags ON Note(tags);')
+const manyNotes = noteText(`CREATE GLOBAL INDEX NotesByTags ON Note(tags);
+CREATE GLOBAL INDEX NotesByTitle ON Note(title);
+CREATE GLOBAL INDEX TitlesByTags ON Note(tags) STORING (title);`)
+
+async function openedNotes(
+  bench: GlobalBench,
+  node: RelayNode,
+  schema: Schema,
+): Promise<NoteTables> {
+  const { clock, groups: port } = node
+  const version = (await readSchemaView(port, 'Notes', { clock }))?.version
+  if (version === undefined) throw new Error('the schema was applied')
+  const random = bench.world.random.fork(`notes ${version.version}`)
+  const defined = { name: schema.name, tables: [], model: schema }
+  return openTables(defined, port, { clock, random, version, limits: fewLimits })
+}
+
+/** As if a transaction wrote 40 rows at most, and took 100 away. */
+const fewLimits = {
+  ...defaultTransactionLimits,
+  transactionMutationsMax: 40,
+  submissionMutationsMax: 100,
+}
+
+interface NoteTables {
+  transaction(
+    key: { readonly table: string; readonly key: unknown },
+    run: (tx: PlainTransaction & NoteUpdate) => Promise<void>,
+  ): Promise<unknown>
+}
+
+interface NoteUpdate {
+  update(table: { readonly name: string }, key: unknown, patch: unknown): Promise<void>
+}
+
+const Note = { name: 'Note' }
+
+test('what was written before an index can be shortened, emptied and deleted under it, and its build goes on', async () => {
+  const bench = globalBench()
+  const { node, run, rest } = bench
+  const n1 = node('n1')
+  n1.relay.start()
+  const options = optionsOf(n1, bench)
+  await run(applySchema(n1.groups, notes, options))
+  const change = (
+    db: NoteTables,
+    id: string,
+    work: (tx: PlainTransaction & NoteUpdate) => Promise<void>,
+  ): Promise<unknown> => run(db.transaction({ table: 'Note', key: { id } }, work))
+  const before = await run(openedNotes(bench, n1, notes))
+  const long = 'x'.repeat(3_000)
+  const tags = Array.from({ length: 30 }, (_, i) => `m${i}`)
+  for (const id of ['long', 'longer', 'gone']) {
+    await change(before, id, (tx) => tx.put(Note, { id, title: long, tags: [id] }))
+  }
+  for (const id of ['many', 'more']) {
+    await change(before, id, (tx) => tx.put(Note, { id, title: 'ok', tags }))
+  }
+  await rest()
+  await run(applySchema(n1.groups, manyNotes, options))
+  const after = await run(openedNotes(bench, n1, manyNotes))
+  const partsFor = async (name: string): Promise<UpkeepParts> => {
+    const view = await run(readSchemaView(n1.groups, 'Notes', { clock: n1.clock }))
+    const schema = view && compileSchema(view.version)
+    const index = schema?.globals.get(name)
+    const table = schema?.tables.get('Note')
+    if (!schema || !table || !index) throw new Error('the index was applied')
+    const list = n1.replica.groups.bind(n1.replica)
+    const [port, misfits] = [n1.groups, new MisfitRows()]
+    const bounded = { ...options, limits: { ...fewLimits, transactionMutationsMax: 7 } }
+    const common = { port, schema, table, index, list, misfits, onProgress: () => undefined }
+    return { ...common, options: bounded }
+  }
+  const built = await run(makeIndex(await partsFor('NotesByTitle'), undefined))
+  const { count, rows } = built.misfits
+  expect(count).toBe(3)
+  expect(rows).toHaveLength(3)
+  expect(rows.join()).toContain('"longer"')
+  await run(makeIndex(await partsFor('TitlesByTags'), undefined))
+  const titles = await run(compareIndex(await partsFor('NotesByTitle')))
+  expect(titles).toMatchObject({ entries: 2, faults: [], misfits: { count: 3 } })
+  expect(await run(compareIndex(await partsFor('TitlesByTags')))).toMatchObject({
+    ...{ entries: 63, faults: [], misfits: { count: 0 } },
+  })
+  await change(after, 'long', (tx) => tx.update(Note, { id: 'long' }, { title: 's' }))
+  await change(after, 'longer', (tx) => tx.update(Note, { id: 'longer' }, { tags: ['t'] }))
+  await change(after, 'gone', (tx) => tx.delete(Note, { id: 'gone' }))
+  await change(after, 'many', (tx) => tx.update(Note, { id: 'many' }, { tags: [] }))
+  await change(after, 'more', (tx) => tx.delete(Note, { id: 'more' }))
+  await rest()
+  await rest()
+  const all = await run(compareIndex(await partsFor('TitlesByTags')))
+  expect(all).toMatchObject({ rows: 3, entries: 2, faults: [] })
+  expect(await run(compareIndex(await partsFor('NotesByTitle')))).toMatchObject({
+    ...{ rows: 3, entries: 2, faults: [], misfits: { count: 1 } },
+  })
+  // What is written is held to the limits as ever.
+  const tooLong = change(after, 'new', (tx) => tx.put(Note, { id: 'new', title: long, tags: [] }))
+  await expect(tooLong).rejects.toMatchObject({ code: 'too-large' })
+  const tooMany = change(after, 'new', (tx) => tx.put(Note, { id: 'new', title: 'ok', tags }))
+  await expect(tooMany).rejects.toMatchObject({ detail: { limit: 'transactionMutationsMax' } })
 })

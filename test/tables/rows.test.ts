@@ -45,6 +45,9 @@ test('the name of a scattered group has a hash before its key', () => {
 })
 
 const id = '00000000-0000-4000-8000-000000000001'
+/** A hole is passed over by most of what goes through a list. */
+const sparse: unknown[] = ['a']
+sparse[2] = 'c'
 const refusals: readonly (readonly [string, object, string])[] = [
   ['Event', { titel: 'x' }, 'table Event: unknown property "titel"; did you mean "title"?'],
   ['Event', { title: 5 }, 'table Event: title is 5; expected a string of whole characters'],
@@ -56,6 +59,10 @@ const refusals: readonly (readonly [string, object, string])[] = [
   ['Event', { minutes: 2 ** 31 }, 'table Event: minutes is 2147483648; expected a whole number'],
   ['Event', { tag: 'a' }, 'table Event: tag is "a"; expected a list'],
   ['Event', { tag: ['a', 5] }, 'table Event: tag[1] is 5; expected a string'],
+  ['Event', { tag: sparse }, 'table Event: tag[1] is absent; expected a string'],
+  ['Event', { guest: sparse }, 'table Event: guest[0] is "a"; expected'],
+  ['Event', { extra: sparse }, 'table Event: extra is a list; expected JSON'],
+  ['Event', { extra: { a: sparse } }, 'table Event: extra is an object; expected JSON'],
   ['Event', { place: {} }, 'table Event: place: name is absent; it is required'],
   ['Event', { place: { name: 'a', latitude: Number.NaN } }, 'place: latitude is NaN; expected a'],
   ['Event', { guest: [{ account_id: 1 }] }, 'guest[0]: account_id is 1; expected a bigint'],
@@ -95,6 +102,48 @@ test.each([-1, 0, 0.5])('TAB-3: no row is below a row of number %d', async (rema
   )
   await expect(insert).rejects.toMatchObject({ code: 'invalid' })
   await expect(insert).rejects.toThrow(`table Reply: remark is ${remark}; expected`)
+})
+
+const Old = table('Thing', { id: t.int32() }).key('id').root()
+const New = table('Thing', {
+  ...{
+    id: t.int32(),
+    raw: t.bytes().default(Uint8Array.of(1, 2, 3)),
+    part: t.float().default(0.1),
+  },
+})
+  .key('id')
+  .root()
+
+test('a default is nobody else’s to change, and is what rows store of it', async () => {
+  const old = defineSchema('Things', [Old])
+  const now = defineSchema('Things', [New])
+  const before = tablesBench(old)
+  const key = (id: number): ReturnType<typeof rootKey> => rootKey(New, { id })
+  for (const id of [1, 2]) {
+    await before.db.transaction(rootKey(Old, { id }), (tx) => tx.put(Old, { id }))
+  }
+  const { db } = tablesBench(
+    now,
+    { version: versionAfter(firstVersion(old.model), now) },
+    before.port,
+  )
+  const read = async (id: number): Promise<{ readonly raw: Uint8Array; readonly part: number }> => {
+    const { value } = await db.read(key(id), 'current', (rows) => rows.get(New, { id }))
+    return value ?? expect.fail()
+  }
+  ;(await read(1)).raw.fill(9)
+  expect([...(await read(2)).raw]).toEqual([1, 2, 3])
+  await db.transaction(key(3), (tx) => tx.insert(New, { id: 3 }))
+  expect([...(await read(3)).raw]).toEqual([1, 2, 3])
+  expect((await read(2)).part).toBe((await read(3)).part)
+  // What was given is not looked at again.
+  const raw = Uint8Array.of(7)
+  await db.transaction(key(4), async (tx) => {
+    await tx.put(New, { id: 4, raw })
+    raw.fill(0)
+  })
+  expect([...(await read(4)).raw]).toEqual([7])
 })
 
 test('TAB-3: what the row is named by cannot be patched', async () => {

@@ -5,8 +5,10 @@ import { SeededRandom } from '../../sim/random.ts'
 import { SimProcess } from '../../sim/sim-process.ts'
 import type { MarkedCell, Offset } from '../../src/cells/offset-table.ts'
 import type { LogPage } from '../../src/client/options.ts'
+import type { LoggedCell } from '../../src/client/tail.ts'
 import { defaultTriggerLimits } from '../../src/triggers/bounds.ts'
 import { defineTriggers } from '../../src/triggers/definition.ts'
+import type { TriggerEvent } from '../../src/triggers/event.ts'
 import { OffsetStore, type Changed } from '../../src/triggers/offset-store.ts'
 import { ShardRun, type ShardRunParts } from '../../src/triggers/shard-run.ts'
 import { Slots } from '../../src/triggers/slots.ts'
@@ -55,7 +57,7 @@ class RowStore extends OffsetStore {
   }
 }
 
-type Handle = (cell: { readonly addedId: number }) => Promise<void> | void
+type Handle = (cell: LoggedCell) => Promise<void> | void
 
 function runOf(
   bench: TriggerBench,
@@ -117,6 +119,36 @@ test('TRIG-2: what is handled anew while an older save is under way is saved aft
   expect(await bench.settle(offsets.current(shard))).toMatchObject({ after: 3 })
   await bench.settle(run.stop())
 })
+
+test.each([
+  [Object.create(null), 'it threw what has no words'],
+  [new Error('🙂'.repeat(400)), `Error: ${'🙂'.repeat(246)}`],
+])(
+  'whatever a handler throws counts as one failure, and the next attempt sees the cell as it was: %#',
+  async (thrown, error) => {
+    const bench = new TriggerBench()
+    const page = await written(bench, 1)
+    const offsets = new RowStore(bench.tables, datastore, triggerName, 1_000)
+    const seen: string[] = []
+    const told: string[] = []
+    const handle = (cell: LoggedCell): void => {
+      seen.push(JSON.stringify(cell.body))
+      Object.assign(cell.body ?? {}, { changed: seen.length })
+      if (seen.length < 3) throw thrown
+    }
+    const onEvent = (event: TriggerEvent): void => {
+      if (event.kind === 'failed') told.push(event.error)
+    }
+    const run = runOf(bench, offsets, handle, { onEvent })
+    await bench.settle(run.open())
+    give(run, page)
+    await bench.pass(60_000)
+    expect(told).toEqual([error, error])
+    expect(seen).toHaveLength(3)
+    expect(new Set(seen).size).toBe(1)
+    await bench.settle(run.stop())
+  },
+)
 
 test('TRIG-2: a cell that is done with just as the save of the one before ends is saved', async () => {
   const bench = new TriggerBench()

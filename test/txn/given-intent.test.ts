@@ -73,3 +73,32 @@ test('a transaction whose view is forgotten before it is read is run again at a 
   const never = bench.run(async (tx) => tx.get(b('a')), { rerunsMax: 3 })
   await expect(never).rejects.toMatchObject({ code: 'snapshot-too-old', detail: { attempts: 4 } })
 })
+
+test.each([
+  ...[null, 5, 'text', [], {}, { session: 's' }],
+  ...[
+    { session: 's', sequence: 1 },
+    { session: 's', sequence: 0, floor: 1, expiresAt: 1 },
+    { session: 's', sequence: 1, floor: 2, expiresAt: 1 },
+    { session: 's', sequence: 1.5, floor: 1, expiresAt: 1 },
+    { session: '', sequence: 1, floor: 1, expiresAt: 1 },
+    { session: 's', sequence: 1, floor: 1, expiresAt: Number.NaN },
+    { session: 5, sequence: 1, floor: 1, expiresAt: 1 },
+  ],
+])('an intent of another shape is refused in words: %j', async (wrong) => {
+  const bench = new Bench()
+  const options: object = { intent: wrong }
+  const run = bench.run(async (tx) => tx.put(b('a'), b('1')), options)
+  await expect(run).rejects.toMatchObject({ code: 'invalid' })
+  await expect(run).rejects.toThrow('an intent is { session,')
+  expect(bench.rows()).toEqual([])
+})
+
+test('an intent as an error has it in its detail is used', async () => {
+  const bench = new Bench()
+  const { session, sequence, expiresAt } = bench.intents.open().intent
+  const options: object = { intent: { session, sequence, expiresAt } }
+  await bench.run(async (tx) => tx.put(b('a'), b('1')), options)
+  await expect(bench.run(async (tx) => tx.put(b('b'), b('1')), options)).rejects.toThrow(StoreError)
+  expect(bench.rows()).toEqual(['a=1'])
+})
