@@ -23,6 +23,7 @@ const rules: Readonly<Record<string, string>> = {
   'DISK-14': 'No vote rests on a record of data/ that was not checked since the start.',
   'DISK-15': 'Damage that a scrub of data/ finds ends the node, which makes it anew from the log.',
   'DISK-16': 'Damage that a scrub of log/ finds is told, and no later start needs what is damaged.',
+  'DISK-17': 'After a run that LevelDB may have ended a start reads all of data/ first.',
   'LOG-12': 'A node retires for a claim about its log only where the log does not refute it.',
   'LOG-13': 'A log whose journal was damaged is used only where it shows what is missing.',
   'LEASE-1': 'Who serves a read by itself has every position that was acknowledged before.',
@@ -89,6 +90,10 @@ const rules: Readonly<Record<string, string>> = {
   'BRK-2': 'A node whose tries failed is passed over until its time is out; then one is tried.',
   'GATE-1': 'A write takes effect once through however many gateways it is sent.',
   'GATE-2': 'What a gateway has at work is bounded; above that it refuses.',
+  'GATE-3': 'A request listens for the end of its connection until it is answered, and no longer.',
+  'OWN-1':
+    'An error of the program itself ends the request or message that met it, and nothing else.',
+  'OWN-2': 'An error inside a step of the core stops the node.',
   'COST-1': 'What one turn begins and goes on with is bounded in work and in time.',
   'COST-2': 'Requests of a client are taken up in the order in which they came, each once.',
   'COST-3': 'Answers are bounded in bytes for each client and for the node.',

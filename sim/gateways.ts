@@ -15,6 +15,7 @@ import { Slices } from '../src/ports/slices.ts'
 import type { Transport } from '../src/ports/transport.ts'
 import type { ClientFrame } from '../src/wire/client-message.ts'
 import type { Referee } from './checkers/referee.ts'
+import { ownError } from './checkers/own-error-checker.ts'
 import { createClock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import { endpointOf, gatewayNames } from './endpoints.ts'
@@ -162,7 +163,7 @@ export class Gateways {
     const clock = createClock(process, skew, random.fork('clock'))
     const ports = { transport: nodeNetwork.attach(process, nodes), clock }
     const relay = new Relay({ ...ports, random: random.fork('relay') }, this.#limits(options))
-    const bugs = new Bugs({ clock, random, tell: ({ error }) => this.#parts.onFailed(error) })
+    const bugs = new Bugs({ clock, random, tell: (bug) => this.#parts.onFailed(ownError(bug)) })
     const fetch = gatewayFetch({
       cells: relay,
       slices: new Slices(clock),

@@ -8,9 +8,9 @@ export const buildMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/tables/index-upkeep.ts',
-        find: '  for (const entry of entriesOf(table, index, values).values()) {\n',
+        find: '  const fitting = fittingEntries(parts, row)\n',
         replace:
-          "  const few = { ...values, [index.storing.at(-1)?.names[0] ?? '']: undefined }\n  for (const entry of entriesOf(table, index, few).values()) {\n",
+          "  const values = { ...row.values, [index.storing.at(-1)?.names[0] ?? '']: undefined }\n  const fitting = fittingEntries(parts, { ...row, values })\n",
       },
     ],
   },

@@ -32,9 +32,8 @@ export const indexMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/tables/global-writes.ts',
-        find: 'if (before !== undefined && !now.has(key)) rows.push(goneOf(table, index, before, entry))',
-        replace:
-          'if (before !== undefined && now.size === 0) rows.push(goneOf(table, index, before, entry))',
+        find: 'if (before === undefined || now.has(key) || !fitsIndex(entry)) continue',
+        replace: 'if (before === undefined || now.size > 0 || !fitsIndex(entry)) continue',
       },
     ],
   },
@@ -46,9 +45,9 @@ export const indexMutants: readonly Mutant[] = [
         file: 'src/tables/index-lane.ts',
         find:
           '      const seen = await groups.view(this.#target, from, relayBounds.callMs, atLeast)\n' +
-          '      const read = await Promise.all(batch.map((member) => this.#read(member)))\n',
+          '      const changes = withinBytes(await this.#read(batch))\n',
         replace:
-          '      const read = await Promise.all(batch.map((member) => this.#read(member)))\n' +
+          '      const changes = withinBytes(await this.#read(batch))\n' +
           "      const seen = await groups.view(this.#target, { kind: 'current' }, relayBounds.callMs, atLeast)\n",
       },
     ],
@@ -70,11 +69,10 @@ export const indexMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/tables/global-writes.ts',
-        find: 'if (before !== undefined && !now.has(key)) rows.push(goneOf(table, index, before, entry))',
+        find: 'if (before === undefined || now.has(key) || !fitsIndex(entry)) continue',
         replace:
           'const isElement = index.list !== undefined && now.size > 0\n' +
-          '    if (before === undefined || now.has(key) || isElement) continue\n' +
-          '    rows.push(goneOf(table, index, before, entry))',
+          '    if (before === undefined || now.has(key) || !fitsIndex(entry) || isElement) continue',
       },
     ],
   },
@@ -100,8 +98,8 @@ export const indexMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/tables/index-lane.ts',
-        find: "await replica.read(member.source, 'current', relayBounds.sourceMs)",
-        replace: "await replica.read(member.source, 'any', relayBounds.sourceMs)",
+        find: "await this.#parts.replica.read(source, 'current', relayBounds.sourceMs)",
+        replace: "await this.#parts.replica.read(source, 'any', relayBounds.sourceMs)",
       },
     ],
   },

@@ -11,7 +11,7 @@ export const logMutants: readonly Mutant[] = [
     edits: [
       {
         file: settling,
-        find: 'left > 0 && (isSettled || this.#mayCarry(group, durableFlush - flush, through))',
+        find: 'left > 0 && (isSettled || this.#mayCarry(group, this.#isOld(flush, durableFlush), through))',
         replace: 'left > 0 && flush > 0',
       },
       {

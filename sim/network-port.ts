@@ -1,18 +1,27 @@
 /** A process's end of a simulated network. */
 import { assert, present } from '../src/base/assert.ts'
 import type { LinkInfo, Transport, TransportHandlers } from '../src/ports/transport.ts'
-import type { Network } from './network.ts'
+import type { NetworkParts } from './network-parts.ts'
 import type { SimProcess } from './sim-process.ts'
+
+/** What carries its frames. */
+export interface Carrier<Frame> {
+  readonly parts: NetworkParts<Frame>
+  started(port: Port<Frame>): void
+  closed(port: Port<Frame>): void
+  /** False: there is no link. */
+  carry(from: Port<Frame>, to: string, frame: Frame): boolean
+}
 
 /** For as long as the process lives. */
 export class Port<Frame> implements Transport<Frame> {
   readonly process: SimProcess
   readonly name: string
   readonly epochByPeer: Map<string, number> = new Map<string, number>()
-  readonly #network: Network<Frame>
+  readonly #network: Carrier<Frame>
   #handlers: TransportHandlers<Frame> | undefined
 
-  constructor(network: Network<Frame>, process: SimProcess, name: string) {
+  constructor(network: Carrier<Frame>, process: SimProcess, name: string) {
     this.#network = network
     this.process = process
     this.name = name

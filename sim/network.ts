@@ -8,7 +8,7 @@ import type { LinkInfo, Transport } from '../src/ports/transport.ts'
 import { ageOf, Echoes } from './echoes.ts'
 import type { NetworkParts } from './network-parts.ts'
 import { falseClaim } from './false-claims.ts'
-import { Port } from './network-port.ts'
+import { Port, type Carrier } from './network-port.ts'
 import type { SeededRandom } from './random.ts'
 import type { SimProcess } from './sim-process.ts'
 
@@ -61,7 +61,7 @@ interface Way<Frame> {
   inOrderMicros: number
 }
 
-export class Network<Frame> {
+export class Network<Frame> implements Carrier<Frame> {
   readonly parts: NetworkParts<Frame>
   readonly #ports = new Map<string, Port<Frame>>()
   readonly #links = new Map<string, Link>()

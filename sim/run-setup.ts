@@ -3,9 +3,11 @@ import type { ClientFrame } from '../src/wire/client-message.ts'
 import { deliveryBounds } from '../src/queues/bounds.ts'
 import { relayBounds } from '../src/tables/bounds.ts'
 import { agendaBounds } from '../src/txn/agenda-worker.ts'
+import type { Bug } from '../src/node/bugs.ts'
 import { Node } from '../src/node/compose.ts'
 import { endOf } from '../src/node/overloaded.ts'
 import { decodeClientFrame, encodeClientFrame, openClientFrame } from '../src/wire/client-codec.ts'
+import { ownError } from './checkers/own-error-checker.ts'
 import { Cluster } from './cluster.ts'
 import type { SimCluster } from './comparison.ts'
 import { eventsMaxOf } from './event-bound.ts'
@@ -105,7 +107,9 @@ export function makeCluster(
       const relay = { ...agendaBounds, groupsAtOnceMax, ...options.relay }
       const { heavy } = options.workload
       const slices = heavy === undefined ? {} : { slices: heavy.slices }
-      const own = { delivery, relay, hasCellIndexes, cellIndexTrustMs, ...slices, ...nodeOptions }
+      const onBug = (bug: Bug): void => fail(ownError(bug))
+      const known = { delivery, relay, hasCellIndexes, cellIndexTrustMs, onBug }
+      const own = { ...known, ...slices, ...nodeOptions }
       return Node.open(ports, own, fail)
     },
     makeDisk: (world, name, priorities, onDurable, keepsJournal) =>

@@ -1,4 +1,5 @@
 /** Steps of groups, one at a time: what a step delivers to its own node waits until that step is over. */
+import { assert } from '../base/assert.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { GroupEvent } from '../replication/group.ts'
 
@@ -14,12 +15,14 @@ export class Steps {
   readonly #ports: StepPorts
   readonly #inbox: { readonly group: GroupId; readonly event: GroupEvent }[] = []
   #isStepping = false
+  #hasFailed = false
 
   constructor(ports: StepPorts) {
     this.#ports = ports
   }
 
   take(group: GroupId, event: GroupEvent): void {
+    assert(!this.#hasFailed, 'OWN-2: a node steps on after a step of its core has failed')
     this.#inbox.push({ group, event })
     if (this.#isStepping) return
     this.#isStepping = true
@@ -29,6 +32,7 @@ export class Steps {
       }
     } catch (error) {
       this.#inbox.length = 0
+      this.#hasFailed = true
       this.#ports.onFailed(error)
     } finally {
       this.#isStepping = false

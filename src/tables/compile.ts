@@ -14,7 +14,6 @@ import {
 import type { SchemaVersion } from '../../schema/version.ts'
 import { compileGlobal, compileIndex } from './compile-index.ts'
 import { keyOf, numberedOf, queryNamesOf, sequenceOf } from './compile-key.ts'
-import { checkScalar } from './scalar.ts'
 import type {
   CompiledGlobal,
   CompiledProperty,
@@ -156,15 +155,14 @@ function compileProperty(
     number: present(numbers[path], 'TAB-2: properties have numbers'),
     fields,
     fieldNames: namesOf(fields),
-    fallback:
-      property.default === undefined ? undefined : fallbackOf(type.kind, property.default, path),
+    fallback: property.default === undefined ? undefined : fallbackOf(type.kind, property.default),
   }
 }
 
 /** As it would be stored: a float has 32 bits in rows of before there was a default, too. */
-function fallbackOf(kind: PropertyKind, literal: PropertyDefault, path: string): unknown {
+function fallbackOf(kind: PropertyKind, literal: PropertyDefault): unknown {
   const value = valueOf(kind, literal)
-  return kind === 'message' ? value : checkScalar(kind, value, path)
+  return kind === 'float' && typeof value === 'number' ? Math.fround(value) : value
 }
 
 function namesOf(properties: readonly CompiledProperty[]): ReadonlySet<string> {

@@ -11,6 +11,7 @@ test('errors: the list of codes is closed', () => {
     'corrupt',
     'expired',
     'forbidden',
+    'internal',
     'invalid',
     'not-found',
     'overloaded',

@@ -12,7 +12,7 @@ function bench() {
   return { bugs, told, rest: () => passMs(world, 1) }
 }
 
-test('whoever waits is told an id, and the log has the rest under it', async () => {
+test('OWN-1: whoever waits is told an id, and the log has the rest under it', async () => {
   const { bugs, told, rest } = bench()
   const error = new TypeError('inner words')
   const said = bugs.note('http', error)

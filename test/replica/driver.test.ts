@@ -52,32 +52,35 @@ function lonelyTransport(): WsPeerTransport<PeerFrame> {
   })
 }
 
-test.each(disks)('a step that trips an assertion ends the node: on %s', async (_, makeDisk) => {
-  await onDisk(makeDisk, (log) =>
-    onDisk(makeDisk, async (data) => {
-      const ports = { clock: systemClock, random: systemRandom, trace: tripping }
-      const stores = { log: await log.open(), data: await data.open() }
-      const placement = staticPlacement([node])
-      const driver = await Driver.open(
-        { ...ports, ...stores, peers: lonelyTransport() },
-        { node, cluster, placement, limits: defaultLimits },
-      )
-      const failed = new Promise<Error>((resolve) => (driver.onFailure = resolve))
-      await driver.start()
-      try {
-        expect(await driver.read(group, 'any', 1_000)).toEqual({ position: 0, timestamp: 0 })
-        const outcome = driver.submit(submission(1), 300)
-        expect(await failed).toBeInstanceOf(AssertionError)
-        expect(await outcome).toEqual({ kind: 'unknown' })
-        expect(driver.status().failure).toBe('LOG-1: planted')
-        expect(await driver.submit(submission(2), 1_000)).toEqual({ kind: 'unknown' })
-        await expect(driver.read(group, 'any', 1_000)).rejects.toThrow('stopping')
-      } finally {
-        await driver.stop()
-      }
-    }),
-  )
-})
+test.each(disks)(
+  'OWN-2: a step that trips an assertion ends the node: on %s',
+  async (_, makeDisk) => {
+    await onDisk(makeDisk, (log) =>
+      onDisk(makeDisk, async (data) => {
+        const ports = { clock: systemClock, random: systemRandom, trace: tripping }
+        const stores = { log: await log.open(), data: await data.open() }
+        const placement = staticPlacement([node])
+        const driver = await Driver.open(
+          { ...ports, ...stores, peers: lonelyTransport() },
+          { node, cluster, placement, limits: defaultLimits },
+        )
+        const failed = new Promise<Error>((resolve) => (driver.onFailure = resolve))
+        await driver.start()
+        try {
+          expect(await driver.read(group, 'any', 1_000)).toEqual({ position: 0, timestamp: 0 })
+          const outcome = driver.submit(submission(1), 300)
+          expect(await failed).toBeInstanceOf(AssertionError)
+          expect(await outcome).toEqual({ kind: 'unknown' })
+          expect(driver.status().failure).toBe('LOG-1: planted')
+          expect(await driver.submit(submission(2), 1_000)).toEqual({ kind: 'unknown' })
+          await expect(driver.read(group, 'any', 1_000)).rejects.toThrow('stopping')
+        } finally {
+          await driver.stop()
+        }
+      }),
+    )
+  },
+)
 
 test.each(disks)(
   'LEASE-1: rows at once, under a lease or of a point that is applied here: on %s',
@@ -303,7 +306,7 @@ test.each(disks)(
 )
 
 test.each(disks)(
-  'a bug that a message of a peer meets outside of any step ends the message alone: on %s',
+  'OWN-1: a bug that a message of a peer meets outside of any step ends the message alone: on %s',
   async (_, makeDisk) => {
     await onDisk(makeDisk, (log) =>
       onDisk(makeDisk, async (data) => {
