@@ -164,11 +164,11 @@ export class LogIndex {
   }
 
   /** Takes up a position that only its row tells of, though the data store has not applied it. */
-  carry(group: GroupId, position: Position): GroupPositions {
+  carry(group: GroupId, position: Position, of: PositionRow): GroupPositions {
     const found = this.#groupOf(group)
     const row = lowerBound(found, position)
     assert(found.cells[row] !== position, 'replica: a position is carried over once')
-    this.#insert(found, row, position, this.#rows.row(group, position))
+    this.#insert(found, row, position, of)
     return found
   }
 

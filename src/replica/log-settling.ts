@@ -10,6 +10,8 @@
  */
 import { assert } from '../base/assert.ts'
 import type { GroupId, Position } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import { inTurns } from '../ports/turns.ts'
 import { corruptData } from './damage.ts'
 import type { FlushLedger } from './flush-ledger.ts'
 import type { GroupPositions, LogIndex } from './log-index.ts'
@@ -52,17 +54,25 @@ export class LogSettling {
   constructor(parts: SettlingParts) {
     this.#parts = parts
     this.#settledFlush = parts.ledger.settledFlush
-    for (const [group, position] of parts.rows.carried()) this.#takeUp(group, position)
   }
 
-  #takeUp(group: GroupId, position: Position): void {
+  /** What is carried over, which may be thousands of positions; before all else. */
+  async takeUp(clock: Pick<Clock, 'defer'>): Promise<void> {
     const { index, rows } = this.#parts
-    // Applied since, and the list not written anew.
-    if (position <= rows.applied(group)) return
-    if (rows.row(group, position) === undefined) {
-      throw corruptData('what it says of an open position in the log is missing')
+    const applied = new Map<GroupId, Position>()
+    for await (const some of inTurns(rows.carried(), clock)) {
+      for (const [group, position] of some) {
+        const through = applied.get(group) ?? rows.applied(group)
+        applied.set(group, through)
+        // Applied since, and the list not written anew.
+        if (position <= through) continue
+        const row = rows.row(group, position)
+        if (row === undefined) {
+          throw corruptData('what it says of an open position in the log is missing')
+        }
+        this.#carried.set(group, index.carry(group, position, row))
+      }
     }
-    this.#carried.set(group, index.carry(group, position))
   }
 
   /** Every record in the flushes up to here is in a row, durably. */

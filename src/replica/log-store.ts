@@ -120,6 +120,7 @@ export class LogStore {
     const index = new LogIndex(rows)
     const ledger = new FlushLedger(meta.firstFlush, from.number)
     const settling = new LogSettling({ index, ledger, rows, carryAfterFlushes })
+    await settling.takeUp(options.clock)
     const end = await recoverFlushes(store, meta, from, index, ledger, trace)
     const memory = new PeerMemory(readMemory(store, end.number))
     const damages = tellDamages(store, trace)

@@ -19,7 +19,7 @@ import type { GroupPort } from '../txn/group-port.ts'
 import type { Sessions } from '../txn/session.ts'
 import { relayBounds, relayBytesAtOnceMax } from './bounds.ts'
 import { entryStateOf, type EntryState } from './index-agenda.ts'
-import { inTurns } from './turns.ts'
+import { inTurns } from '../ports/turns.ts'
 
 export interface LaneParts {
   readonly replica: Pick<LocalReplica, 'read' | 'get'>

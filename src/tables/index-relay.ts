@@ -20,7 +20,7 @@ import { relayBounds, relayPageBytesMax } from './bounds.ts'
 import { entryStateOf, indexAgenda, indexTopic } from './index-agenda.ts'
 import { IndexLag, type LagFigures } from './index-lag.ts'
 import { IndexLane, type Relayed } from './index-lane.ts'
-import { inTurns } from './turns.ts'
+import { inTurns } from '../ports/turns.ts'
 
 export interface IndexRelayParts {
   readonly replica: LocalReplica

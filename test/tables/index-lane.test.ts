@@ -7,7 +7,7 @@ import type { Clock } from '../../src/ports/clock.ts'
 import type { Submission } from '../../src/replica/local-replica.ts'
 import { agendaRowOf } from '../../src/tables/index-agenda.ts'
 import { IndexLane, type LaneParts } from '../../src/tables/index-lane.ts'
-import { keysATurn } from '../../src/tables/turns.ts'
+import { keysATurn } from '../../src/ports/turns.ts'
 import { Sessions } from '../../src/txn/session.ts'
 import { group } from '../replica/log-fixture.ts'
 

@@ -3,7 +3,7 @@
  *
  * LIVE-6  One turn looks up `keysATurn` of them.
  */
-import type { Clock } from '../ports/clock.ts'
+import type { Clock } from './clock.ts'
 
 /** Half a millisecond of a turn, about, where rows have to be looked for in the store. */
 export const keysATurn = 128
