@@ -14,7 +14,9 @@ function page(name: string): string {
 }
 
 test('the table of errors has every code with its status, exit code and retry', () => {
-  const rows = [...page('errors.md').matchAll(/^\| `([a-z-]+)` \| (\d+) \| (\d+) \| ([a-z-]+) \|/gm)]
+  const rows = [
+    ...page('errors.md').matchAll(/^\| `([a-z-]+)` \| (\d+) \| (\d+) \| ([a-z-]+) \|/gm),
+  ]
   const told = rows.map(([, code = '', status, exit, retry]) => [
     code,
     { status: Number(status), exit: Number(exit), retry },
