@@ -105,8 +105,12 @@ export class Network<Frame> implements Carrier<Frame> {
   /** The process crashed or stopped: its links are lost, and the others notice in time. */
   detach(name: string): void {
     this.#ports.delete(name)
-    // Those that are down stay so: most of them are of processes that died long ago.
-    for (const link of this.#linksOf(name)) if (link.state !== 'down') this.#lose(link)
+    for (const link of this.#linksOf(name)) {
+      // Those that are down stay so, most of them of processes that died long ago: but for what is on its way of a
+      // dial that was given up, which is not for the next process of the name.
+      if (link.state === 'down') link.epoch += 1
+      else this.#lose(link)
+    }
   }
 
   /** Loses the link between two endpoints: a reset, with what was under way on it. */

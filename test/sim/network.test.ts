@@ -381,3 +381,20 @@ test('a node that dies has no events for links that were down already', async ()
   }
   expect(counts).toEqual([0, 0])
 })
+
+test('what is on its way of a dial that was given up is not for the next process of the name', async () => {
+  for (let seed = 1; seed <= 30; seed++) {
+    // Answers come long after whoever dialled has given up.
+    const there = place({ tail: 1_000_000, tailFactor: 300 }, seed)
+    join(there, 'b', [])
+    join(there, 'a', ['b'])
+    for (let at = 1; at <= 20; at++) {
+      there.world.schedule(at * 50_000, 'death', () => {
+        there.network.detach('a')
+        // It has not started yet, and so cannot be welcomed.
+        there.network.attach(new SimProcess(there.world, `a ${at}`), ['b'], 'a')
+      })
+    }
+    await there.world.run(never, 3 * second)
+  }
+})
