@@ -340,6 +340,8 @@ export class CellClient {
       error.retry !== 'never' ||
       error.code === 'conflict' ||
       error.code === 'closed' ||
+      // A purge is under an intent of its node, which may stand still for longer than that lives.
+      (what === 'purge' && error.code === 'expired') ||
       (error.code === 'corrupt' && this.#parts.mayBeCorrupt())
     if (!isExpected) throw error
     return error.code
