@@ -395,6 +395,6 @@ test('what is on its way of a dial that was given up is not for the next process
         there.network.attach(new SimProcess(there.world, `a ${at}`), ['b'], 'a')
       })
     }
-    await there.world.run(never, 3 * second)
+    expect(await there.world.run(never, 3 * second)).toBe('idle')
   }
 })
