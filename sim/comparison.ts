@@ -77,7 +77,7 @@ export class Comparison {
     }
   }
 
-  /** What is damaged in its log a node tells, and no start of it folds that again. */
+  /** A node reports damage that its scrub has found in its log, and its next start does not fold the damaged flushes. */
   #checkTold({ name, disks, program }: NodeHost<Node>): void {
     const { disk } = disks.log
     if (program === undefined || disk.told === undefined) return
@@ -89,7 +89,7 @@ export class Comparison {
     if (world.nowMicros - disk.told.atMicros < renewalMicros) return
     for (const key of disk.told.keys) {
       const isNeeded = isFlushAfter(key, settledFlush)
-      if (isNeeded && disk.isHurt(key)) fail('and its next start folds what is damaged')
+      if (isNeeded && disk.isHurt(key)) fail('and its next start would fold a damaged flush')
     }
   }
 

@@ -33,7 +33,7 @@ export type Fate =
 
 export type WriteFault = 'none' | 'fsync-error' | 'no-space'
 
-/** When a check told of damage, and what was damaged then. */
+/** Damage that a check has reported: when, and the keys that were damaged then. */
 export interface ToldDamage {
   readonly atMicros: number
   readonly keys: readonly Uint8Array[]
@@ -49,7 +49,7 @@ export interface DiskOptions {
   readonly waitToRead?: () => Promise<void> | undefined
   /** Resolves when a check at leisure has read all that it is to read. Absent: at once. */
   readonly waitToScrub?: () => Promise<void> | undefined
-  /** For who asks when damage was told. Absent: at 0. */
+  /** The world's time, which `ToldDamage` records. Absent: it records 0. */
   readonly nowMicros?: () => number
   /** Told of what is read and written, as it is given to the process and taken from it. */
   readonly onWork?: (work: Work, count: number, bytes: number) => void

@@ -22,7 +22,8 @@ const rules: Readonly<Record<string, string>> = {
   'LOG-11': 'A node that has lost that record lets nobody in before a majority has told it.',
   'DISK-14': 'No vote rests on a record of data/ that was not checked since the start.',
   'DISK-15': 'Damage that a scrub of data/ finds ends the node, which makes it anew from the log.',
-  'DISK-16': 'Damage that a scrub of log/ finds is told, and no later start needs what is damaged.',
+  'DISK-16':
+    'A node reports damage that its scrub finds in log/, and no later start reads a damaged flush.',
   'DISK-17': 'After a run that LevelDB may have ended a start reads all of data/ first.',
   'LOG-12': 'A node retires for a claim about its log only where the log does not refute it.',
   'LOG-13': 'A log whose journal was damaged is used only where it shows what is missing.',

@@ -1,4 +1,4 @@
-/** Planted bugs of what is checked at a start and by the scrub (DISK-14 to DISK-16). */
+/** Planted bugs in the checks that a start and the scrub make (DISK-14 to DISK-16). */
 import type { Mutant } from './mutant.ts'
 
 export const scrubMutants: readonly Mutant[] = [

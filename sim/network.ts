@@ -106,8 +106,8 @@ export class Network<Frame> implements Carrier<Frame> {
   detach(name: string): void {
     this.#ports.delete(name)
     for (const link of this.#linksOf(name)) {
-      // Those that are down stay so, most of them of processes that died long ago: but for what is on its way of a
-      // dial that was given up, which is not for the next process of the name.
+      // Most links that are down are of processes that died long ago, and need no event. But the dialer may have
+      // given up while an answer is on its way: a new epoch keeps that answer from the next process of this name.
       if (link.state === 'down') link.epoch += 1
       else this.#lose(link)
     }

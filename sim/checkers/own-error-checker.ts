@@ -2,7 +2,7 @@
 import { AssertionError } from '../../src/base/assert.ts'
 import type { Bug } from '../../src/node/bugs.ts'
 
-/** By its own rule where it has one: what is served asserts rules, too. */
+/** A failed assertion keeps the rule that it names; any other error breaks OWN-1. */
 export function ownError({ place, error }: Bug): AssertionError {
   if (error instanceof AssertionError) return error
   const text = `OWN-1: an error of the program in ${place}: ${error.message}`

@@ -103,7 +103,10 @@ async function checkBefore(path: string, options: LevelOptions): Promise<void> {
   const isKept = checkedSpans !== undefined && (await keepUnchecked(path))
   const spans = (isKept && readsAll !== true ? checkedSpans : undefined) ?? 'all'
   const isAll = spans === 'all'
-  assert(isAll || readsAll !== true, 'DISK-17: a part is read of what is to be read whole')
+  assert(
+    isAll || readsAll !== true,
+    'DISK-17: a start checks only a part of tables that it has to check whole',
+  )
   const progress = onCheckProgress === undefined ? {} : { onProgress: onCheckProgress }
   await checkTables(path, { spans, ...progress })
 }

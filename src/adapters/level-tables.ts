@@ -295,7 +295,7 @@ class FolderCheck {
   }
 }
 
-/** A sector that the disk cannot read is damage like any other; and so is what is no file any more. */
+/** The disk cannot read a sector, or a folder has taken the file's place: both are damage. */
 function isUnreadable(error: unknown): error is Error & { readonly code: string } {
   return error instanceof Error && 'code' in error && /^(?:EIO|EISDIR)$/.test(String(error.code))
 }

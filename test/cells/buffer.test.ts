@@ -30,7 +30,8 @@ const silent: CellService = {
   },
 }
 
-test('BUF-2: cells that are too large for one batch are moved in several, and none is given up', async () => {
+/** A node that buffers every cell, since the cell's own set is silent. */
+function bufferBench() {
   const { world, clockOf, random, node } = createBench()
   const { store, replica } = node('n1')
   const clock = clockOf('n1')
@@ -38,6 +39,11 @@ test('BUF-2: cells that are too large for one batch are moved in several, and no
   const common = { clock, random, groups, intents: new Sessions(clock, random) }
   const sets = { setCount: 2, setOf, copies: 1, onBuffered: () => undefined }
   const buffered = new BufferedCells({ ...common, ...sets, cells: silent })
+  return { world, store, common, buffered }
+}
+
+test('BUF-2: cells that are too large for one batch are moved in several, and none is given up', async () => {
+  const { world, store, common, buffered } = bufferBench()
   for (const column of ['BASE', 'MORE']) {
     const items = Array.from({ length: 6 }, (_, refKey) =>
       putItem({ rowKey: row, column, refKey }, 'a'.repeat(1_000_000)),
@@ -77,13 +83,7 @@ function poisoned(store: CellService, rowKeys: readonly string[]): CellService {
 }
 
 test('a cell that meets a bug where it is put stays in the buffer, and holds up none behind it', async () => {
-  const { world, clockOf, random, node } = createBench()
-  const { store, replica } = node('n1')
-  const clock = clockOf('n1')
-  const groups = new LocalGroups(replica)
-  const common = { clock, random, groups, intents: new Sessions(clock, random) }
-  const sets = { setCount: 2, setOf, copies: 1, onBuffered: () => undefined }
-  const buffered = new BufferedCells({ ...common, ...sets, cells: silent })
+  const { world, store, common, buffered } = bufferBench()
   // More than one look at the buffer finds, all of them ahead of the sound ones.
   for (const [column, count] of [
     ['A', drainCellsMax + 5],
