@@ -8,7 +8,7 @@ import type { Complaints, IndexDraft, SchemaDraft, TableDraft } from './draft.ts
 import { keyText, kindInChild, kindOf } from './key-text.ts'
 import { indexPartsMax, storedMax } from './limits.ts'
 import type { IndexPart, Property } from './model.ts'
-import { followPath, repeatedOn } from './path.ts'
+import { followPath, mayBeAbsent, repeatedOn } from './path.ts'
 import { didYouMean, type SchemaPath } from './problem.ts'
 
 export function checkIndex(
@@ -33,7 +33,31 @@ export function checkIndex(
   checkStoring(index, table, at, complaints)
   if (index.kind === 'inline') checkInline(draft, index, table, at, sound, complaints)
   else checkDirections(index, groupNames(draft, table), at, complaints)
+  checkAbsent(draft, index, at, complaints)
   checkOptions(index, at, complaints)
+}
+
+/** Is there a part that a row may be without? */
+export function hasOptionalPart(
+  { table: name, parts }: Pick<IndexDraft, 'table' | 'parts'>,
+  tables: readonly TableDraft[],
+): boolean {
+  const properties = tables.find((table) => table.name === name)?.properties ?? []
+  return parts.some(({ path }) => {
+    const step = followPath(properties, path)
+    return step.kind === 'found' && mayBeAbsent(step.trail)
+  })
+}
+
+function checkAbsent(
+  { tables }: SchemaDraft,
+  index: IndexDraft,
+  at: SchemaPath,
+  complaints: Complaints,
+): void {
+  if (index.absent !== 'left-out' || hasOptionalPart(index, tables)) return
+  const message = `index ${index.name}: is WHERE PRESENT, and every row has all that it is over`
+  complaints.add('bad-option', [...at, 'absent'], message, 'leave it out')
 }
 
 function checkParts(

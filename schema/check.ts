@@ -2,7 +2,7 @@
 import { unreachable } from '../src/base/assert.ts'
 import { checkDefaults } from './check-defaults.ts'
 import { checkGroup } from './check-groups.ts'
-import { checkIndex } from './check-indexes.ts'
+import { checkIndex, hasOptionalPart } from './check-indexes.ts'
 import { checkKeys } from './check-keys.ts'
 import { checkNames } from './check-names.ts'
 import { Complaints, type IndexDraft, type SchemaDraft, type TableDraft } from './draft.ts'
@@ -48,7 +48,7 @@ function toSchema({ name, tables, indexes }: SchemaDraft): Schema {
     format: schemaFormat,
     name,
     tables: tables.flatMap(toTable),
-    indexes: grouped.map(toIndex),
+    indexes: grouped.map((index) => toIndex(index, tables)),
   }
 }
 
@@ -62,9 +62,11 @@ function toTable(draft: TableDraft): readonly Table[] {
   return [{ kind: 'child', name, properties, key, root, groupKey, ...inside }]
 }
 
-function toIndex(draft: IndexDraft): Index {
+function toIndex(draft: IndexDraft, tables: readonly TableDraft[]): Index {
   const { kind, name, table, parts, storing, unique } = draft
-  const base = { name, table, parts, storing }
+  const isSure = !hasOptionalPart(draft, tables)
+  const absent = isSure ? {} : { absent: draft.absent ?? 'left-out' }
+  const base = { name, table, parts, ...absent, storing }
   switch (kind) {
     case 'inline':
       return { kind, ...base, into: draft.into ?? '' }

@@ -3,11 +3,12 @@ import type { Cursor, Name } from './ddl-cursor.ts'
 import { parseDirection } from './ddl-parse-table.ts'
 import type { Spans } from './ddl-spans.ts'
 import type { IndexDraft } from './draft.ts'
-import type { Index, IndexPart } from './model.ts'
+import type { AbsentParts, Index, IndexPart } from './model.ts'
 import type { SchemaPath } from './problem.ts'
 
 /** What has been read of the options so far. */
 interface Options {
+  absent: AbsentParts | undefined
   storing: readonly string[] | undefined
   into: string | undefined
   shards: number | undefined
@@ -31,12 +32,13 @@ export function parseIndex(cursor: Cursor, spans: Spans, at: SchemaPath): IndexD
   parsePaths(cursor, spans, [...at, 'parts'], (path) => {
     parts.push({ path: path.text, direction: parseDirection(cursor) })
   })
-  const { storing = [], ...options } = parseOptions(cursor, spans, at)
-  return { kind, name: name.text, table: table.text, parts, storing, unique, ...options }
+  const { storing = [], absent = 'first', ...options } = parseOptions(cursor, spans, at)
+  return { kind, name: name.text, table: table.text, parts, absent, storing, unique, ...options }
 }
 
 function parseOptions(cursor: Cursor, spans: Spans, at: SchemaPath): Options {
   const options: Options = {
+    absent: undefined,
     storing: undefined,
     into: undefined,
     shards: undefined,
@@ -45,7 +47,7 @@ function parseOptions(cursor: Cursor, spans: Spans, at: SchemaPath): Options {
   }
   while (!cursor.takeMark(';') && cursor.problem === undefined) {
     const { start } = cursor.here.span
-    const found = cursor.needOneOf(['STORING', 'IN TABLE', 'SHARDS', 'SHARD BY', 'SPREAD'])
+    const found = cursor.needOneOf(phrases)
     if (found === undefined) return options
     const member = memberByPhrase[found]
     if (options[member] !== undefined) {
@@ -56,7 +58,10 @@ function parseOptions(cursor: Cursor, spans: Spans, at: SchemaPath): Options {
   return options
 }
 
+const phrases = ['STORING', 'IN TABLE', 'WHERE PRESENT', 'SHARDS', 'SHARD BY', 'SPREAD'] as const
+
 const memberByPhrase = {
+  'WHERE PRESENT': 'absent',
   STORING: 'storing',
   'IN TABLE': 'into',
   SHARDS: 'shards',
@@ -74,6 +79,9 @@ function parseOption(cursor: Cursor, spans: Spans, at: SchemaPath, options: Opti
       options.storing = paths
       return
     }
+    case 'absent':
+      options.absent = 'left-out'
+      break
     case 'into':
       options.into = cursor.needName('the name of a table').text
       break

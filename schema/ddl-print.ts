@@ -61,6 +61,7 @@ export function printIndex(index: Index): string {
     `  ON ${index.table}(${parts.join(', ')})`,
     ...(index.kind === 'inline' ? [`  IN TABLE ${index.into}`] : []),
     ...(index.storing.length > 0 ? [`  STORING (${index.storing.join(', ')})`] : []),
+    ...(index.absent === 'left-out' ? ['  WHERE PRESENT'] : []),
     ...(index.kind === 'global' ? shardLines(index) : []),
   ]
   return `${lines.join('\n')};`

@@ -102,7 +102,7 @@ function readProperty(place: JsonPlace, depth: number): Property {
   return { name, presence, type: { kind, properties }, ...filled }
 }
 
-const indexMembers = ['kind', 'name', 'table', 'parts', 'storing'] as const
+const indexMembers = ['kind', 'name', 'table', 'parts', 'absent', 'storing'] as const
 const moreByKind = {
   local: ['unique'],
   inline: ['into'],
@@ -113,6 +113,7 @@ function readIndex(place: JsonPlace): IndexDraft {
   const kind = place.member('kind').oneOf(['local', 'global', 'inline'])
   place.hasOnly([...indexMembers, ...moreByKind[kind]])
   const isGlobal = kind === 'global'
+  const absent = place.member('absent')
   return {
     kind,
     name: place.member('name').text(),
@@ -122,6 +123,7 @@ function readIndex(place: JsonPlace): IndexDraft {
       const direction = part.member('direction').oneOf(['asc', 'desc'])
       return { path: part.member('path').text(), direction }
     }),
+    absent: absent.value === undefined ? undefined : absent.oneOf(['first', 'left-out']),
     storing: place.member('storing').list(propertiesMax, (path) => path.text()),
     unique: kind === 'inline' ? false : place.member('unique').truth(),
     into: kind === 'inline' ? place.member('into').text() : undefined,

@@ -94,6 +94,10 @@ function indexChanges(earlier: Schema, later: Index): readonly SchemaChange[] {
   if (JSON.stringify(indexForm(before)) === JSON.stringify(indexForm(later))) return []
   const message = `index ${subject} would be declared differently`
   const refusal = 'its entries are stored as it was declared'
+  if (before.absent !== later.absent && later.absent !== undefined) {
+    const hint = before.absent === 'left-out' ? 'add WHERE PRESENT' : 'leave WHERE PRESENT out'
+    return [{ kind: 'change-index', subject, message, refusal, hint }]
+  }
   return [{ kind: 'change-index', subject, message, refusal }]
 }
 

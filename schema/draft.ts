@@ -2,7 +2,7 @@
  * A schema as somebody wrote it, before anything is checked: what the builder, the text's parser and
  * the JSON decoder hand to `checkSchema`. Names may be wrong here, and needed things may be missing.
  */
-import type { Index, IndexPart, Key, Property } from './model.ts'
+import type { AbsentParts, Index, IndexPart, Key, Property } from './model.ts'
 import type { SchemaPath, SchemaProblem, SchemaProblemKind } from './problem.ts'
 
 export interface SchemaDraft {
@@ -27,6 +27,8 @@ export interface IndexDraft {
   readonly parts: readonly IndexPart[]
   readonly storing: readonly string[]
   readonly unique: boolean
+  /** Rows without a part; undefined: as stored before this was said, which is `left-out`. */
+  readonly absent: AbsentParts | undefined
   /** Of an inline index; of the others nothing. */
   readonly into: string | undefined
   /** These three are of a global index; undefined: as usual. */

@@ -33,8 +33,11 @@ function propertyForm({ name, presence, type, default: literal }: Property): For
 }
 
 export function indexForm(index: Index): Form {
-  const { kind, name, table, parts, storing } = index
-  const own = [kind, name, table, parts.map(({ path, direction }) => [path, direction]), storing]
+  const { kind, name, table, parts, absent, storing } = index
+  const pathForms = parts.map(({ path, direction }) => [path, direction])
+  // `left-out` says nothing more than what indexes were before there was another way.
+  const withAbsent = absent === undefined || absent === 'left-out' ? [] : [absent]
+  const own = [kind, name, table, pathForms, storing, ...withAbsent]
   switch (index.kind) {
     case 'inline':
       return [...own, index.into]

@@ -19,6 +19,7 @@ export interface TableShape {
 export interface IndexShape {
   readonly parts: readonly string[]
   readonly storing: readonly string[]
+  readonly wherePresent: boolean
 }
 
 /** Anything declared with `table(…)`; its type is all that is used here. */
@@ -118,7 +119,7 @@ type QueryOf<Parts extends readonly string[], Values, Before = unknown> = Parts 
   infer First extends string & keyof Values,
   ...infer Rest extends readonly string[],
 ]
-  ? | Flat<Before & { readonly [Name in First]?: Range<Values[Name]> } & Nothing<Rest>>
+  ? | Flat<Before & { readonly [Name in First]?: Range<NonNullable<Values[Name]>> } & Nothing<Rest>>
     | QueryOf<Rest, Values, Before & { readonly [Name in First]: Values[Name] }>
   : Flat<Before>
 
@@ -160,6 +161,29 @@ type IsSure<P, Path> = P extends Properties
       : false
   : false
 
+/** Are all properties on the way to an indexed value required, but for the list that it is in? */
+type IsAlways<P, Path> = P extends Properties
+  ? Path extends keyof P
+    ? P[Path]['presence'] extends 'optional'
+      ? false
+      : true
+    : Path extends `${infer Head}.${infer Rest}`
+      ? Head extends keyof P
+        ? P[Head]['presence'] extends 'optional'
+          ? false
+          : IsAlways<P[Head]['fields'], Rest>
+        : false
+      : false
+  : false
+
+/** The parts that an entry may be without. */
+type AbsentParts<Shape extends TableShape, Index extends IndexShape> = {
+  [Path in Index['parts'][number]]: true extends
+    Index['wherePresent'] | IsAlways<Shape['properties'], Path>
+    ? never
+    : Path
+}[Index['parts'][number]]
+
 type StoredValue<Property> = Property extends Declared
   ? Property['presence'] extends 'repeated'
     ? readonly ValueOf<Property>[]
@@ -172,9 +196,15 @@ type PartValues<Shape extends TableShape, Parts extends readonly string[]> = {
   readonly [Path in Parts[number]]: ValueOf<At<Shape['properties'], Path>>
 }
 
+/** What a query names of each part: a value, or that there is none. */
+type AskedValues<Shape extends TableShape, Index extends IndexShape> = {
+  readonly [Path in Index['parts'][number]]:
+    ValueOf<At<Shape['properties'], Path>> | (Path extends AbsentParts<Shape, Index> ? null : never)
+}
+
 type QueryIn<Shape extends TableShape, Name extends keyof Shape['indexes']> = QueryOf<
   Shape['indexes'][Name]['parts'],
-  PartValues<Shape, Shape['indexes'][Name]['parts']>
+  AskedValues<Shape, Shape['indexes'][Name]>
 >
 
 /** What is asked of an index: its first parts, the last one named as a value or as a range. */
@@ -184,7 +214,8 @@ export type IndexQuery<Table extends Shaped, Name extends IndexNames<Table>> = Q
 >
 
 type EntryIn<Shape extends TableShape, Index extends IndexShape> = Flat<
-  PartValues<Shape, Index['parts']> &
+  Omit<PartValues<Shape, Index['parts']>, AbsentParts<Shape, Index>> &
+    Partial<Pick<PartValues<Shape, Index['parts']>, AbsentParts<Shape, Index>>> &
     KeyValues<Shape> & {
       readonly [
         Path in Index['storing'][number] as IsSure<Shape['properties'], Path> extends true

@@ -96,9 +96,14 @@ export type Index = LocalIndex | GlobalIndex | InlineIndex
 
 interface IndexBase {
   readonly name: string
-  /** Whose rows have entries here: none where an indexed property is absent, one each element of a list. */
+  /** Whose rows have entries here: one each, and of a list one for each element. */
   readonly table: string
   readonly parts: readonly IndexPart[]
+  /**
+   * There when a part may be absent from a row. `first`: such a row has its entry, and absent stands before all values.
+   * `left-out`, in the text `WHERE PRESENT`: it has none.
+   */
+  readonly absent?: AbsentParts
   /** Paths of what is copied into each entry. */
   readonly storing: readonly string[]
 }
@@ -125,6 +130,8 @@ export interface InlineIndex extends IndexBase {
   readonly kind: 'inline'
   readonly into: string
 }
+
+export type AbsentParts = 'first' | 'left-out'
 
 export interface IndexPart {
   /** A property, or a field inside messages: `exif.camera`. */

@@ -38,6 +38,12 @@ export function followPath(properties: readonly Property[], path: string): PathS
   return { kind: 'found', trail, property }
 }
 
+/** May a row, or an element of the list on the trail, be without what the trail leads to? */
+export function mayBeAbsent(trail: readonly Property[]): boolean {
+  const list = trail.findIndex(({ presence }) => presence === 'repeated')
+  return trail.slice(list + 1).some(({ presence }) => presence === 'optional')
+}
+
 /** The path of the repeated property on a trail, and how many of them there are. */
 export function repeatedOn(trail: readonly Property[]): {
   readonly path: string | undefined

@@ -105,17 +105,29 @@ export interface Table<
   readonly '~indexes': readonly IndexDraft[]
 }
 
-export interface IndexOptions<Stored extends string> {
+export interface IndexOptions<Stored extends string, Present extends boolean = false> {
   /** Properties, by their paths, that are copied into each entry. */
   readonly storing?: readonly Stored[]
+  /**
+   * Rows without an optional part have no entry. Otherwise they have: absent stands before all values,
+   * and a query asks for it with `null`.
+   */
+  readonly wherePresent?: Present
 }
 
-export interface UniqueOptions<Stored extends string> extends IndexOptions<Stored> {
-  /** No two entries have the same values. */
+export interface UniqueOptions<
+  Stored extends string,
+  Present extends boolean = false,
+> extends IndexOptions<Stored, Present> {
+  /** No two rows have the same values; those without one of them do not count. */
   readonly unique?: boolean
 }
 
-export interface GlobalOptions<Stored extends string, Part> extends UniqueOptions<Stored> {
+export interface GlobalOptions<
+  Stored extends string,
+  Part,
+  Present extends boolean = false,
+> extends UniqueOptions<Stored, Present> {
   /** How many groups the index has. */
   readonly shards?: number
   /** Whose value says which of them; the first part otherwise. */
@@ -138,9 +150,11 @@ export type PartsOf<Shape extends TableShape> = readonly OrDescending<Path<Shape
 export interface IndexOf<
   Parts extends readonly (string | Descending)[],
   Stored,
+  Present extends boolean,
 > extends IndexShape {
   readonly parts: NamesOf<Parts>
   readonly storing: readonly (Stored & string)[]
+  readonly wherePresent: Present
 }
 
 /** A table that indexes can be added to. Parts are paths, in order; `desc(…)` turns one around. */
@@ -153,32 +167,35 @@ export interface IndexableTable<Shape extends TableShape, IsRoot extends boolean
     const Name extends string,
     const Parts extends PartsOf<Shape>,
     const Stored extends Storable<Shape> = never,
+    const Present extends boolean = false,
   >(
     name: Name,
     parts: Parts,
-    options?: UniqueOptions<Stored>,
-  ): IndexableTable<WithIndex<Shape, Name, IndexOf<Parts, Stored>>, IsRoot>
+    options?: UniqueOptions<Stored, Present>,
+  ): IndexableTable<WithIndex<Shape, Name, IndexOf<Parts, Stored, Present>>, IsRoot>
   /** Entries lie in groups of the index and follow soon. */
   globalIndex<
     const Name extends string,
     const Parts extends PartsOf<Shape>,
     const Stored extends Storable<Shape> = never,
+    const Present extends boolean = false,
   >(
     name: Name,
     parts: Parts,
-    options?: GlobalOptions<Stored, NamesOf<Parts>[number]>,
-  ): IndexableTable<WithIndex<Shape, Name, IndexOf<Parts, Stored>>, IsRoot>
+    options?: GlobalOptions<Stored, NamesOf<Parts>[number], Present>,
+  ): IndexableTable<WithIndex<Shape, Name, IndexOf<Parts, Stored, Present>>, IsRoot>
   /** Entries appear in the rows of `into` as a repeated property; the first parts name the row. */
   inlineIndex<
     const Name extends string,
     const Parts extends PartsOf<Shape>,
     const Stored extends Storable<Shape> = never,
+    const Present extends boolean = false,
   >(
     name: Name,
     into: Table,
     parts: Parts,
-    options?: IndexOptions<Stored>,
-  ): IndexableTable<WithIndex<Shape, Name, IndexOf<Parts, Stored>>, IsRoot>
+    options?: IndexOptions<Stored, Present>,
+  ): IndexableTable<WithIndex<Shape, Name, IndexOf<Parts, Stored, Present>>, IsRoot>
 }
 
 /** A table with its key; now say where its rows belong. */
@@ -279,6 +296,7 @@ function keyed<Shape extends TableShape>(
 
 interface GivenOptions {
   readonly storing?: readonly string[]
+  readonly wherePresent?: boolean
   readonly unique?: boolean
   readonly shards?: number
   readonly shardBy?: string
@@ -297,12 +315,13 @@ function indexable<Shape extends TableShape, IsRoot extends boolean>(
     options: GivenOptions = {},
     into?: string,
   ): IndexableTable<Next, IsRoot> => {
-    const { storing = [], unique = false, shards, shardBy, spread } = options
+    const { storing = [], wherePresent = false, unique = false, shards, shardBy, spread } = options
     const index: IndexDraft = {
       kind,
       name,
       table: draft.name,
       parts: parts.map(indexPart),
+      absent: wherePresent ? 'left-out' : 'first',
       storing,
       unique,
       into,

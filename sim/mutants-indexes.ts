@@ -241,4 +241,16 @@ export const indexMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'I25',
+    title: 'a row without an optional part has no entry in an index that has such rows',
+    edits: [
+      ...withLaterIndex,
+      {
+        file: 'src/tables/entries.ts',
+        find: 'values[at] === undefined && part.mayBeAbsent !== true',
+        replace: 'values[at] === undefined && part.names.length > 0',
+      },
+    ],
+  },
 ]

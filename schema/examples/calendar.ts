@@ -48,7 +48,10 @@ export const Event = table('Event', {
   .key('calendar_id', desc('start'), 'event_id')
   .in(Calendar)
   .localIndex('EventsByTag', ['calendar_id', 'tag', desc('start')], { storing: ['title'] })
-  .localIndex('EventsByPlace', ['calendar_id', 'place.name'], { storing: ['place.latitude'] })
+  .localIndex('EventsByPlace', ['calendar_id', 'place.name'], {
+    storing: ['place.latitude'],
+    wherePresent: true,
+  })
   .globalIndex('EventsByGuest', ['guest.account_id', desc('start')], {
     storing: ['title', 'minutes'],
     shards: 256,

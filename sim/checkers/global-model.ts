@@ -6,7 +6,7 @@ export interface GlobalIndexModel {
   readonly name: string
   readonly table: string
   readonly key: readonly string[]
-  /** What must be there; a list has an entry for each distinct element. */
+  /** What is absent is in the entry as absent; a list has an entry for each distinct element. */
   readonly parts: readonly string[]
   readonly storing: readonly string[]
 }
@@ -49,7 +49,6 @@ function entriesOfRow(row: Named, { key, parts, storing }: GlobalIndexModel): re
   const elements: readonly unknown[] = Array.isArray(values) ? [...new Set(values)] : []
   return elements.flatMap((element) => {
     const whole: Named = list === undefined ? row : { ...row, [list]: element }
-    if (parts.some((name) => whole[name] === undefined)) return []
     const names = [...key, ...parts, ...storing].filter((name) => whole[name] !== undefined)
     return [Object.fromEntries(names.map((name) => [name, whole[name]]))]
   })

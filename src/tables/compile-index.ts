@@ -18,7 +18,8 @@ export function compileIndex(index: Index, number: number, keyed: Keyed): Compil
     const names = trail.slice(at + 1).map(({ name }) => name)
     // A key part that a sequence of the parent gave is written alike everywhere.
     const inKey = key.find(({ name }) => name === path)
-    return { name: path, kind: inKey?.kind ?? kind, direction, names, isInList: at >= 0 }
+    const part = { name: path, kind: inKey?.kind ?? kind, direction, names, isInList: at >= 0 }
+    return index.absent === 'first' && mayBeAbsent(trail) ? { ...part, mayBeAbsent: true } : part
   })
   const listed = index.parts.map(({ path }) => listOn(follow(properties, path).trail))
   const steps = parts.map((part): KeyStep => {
@@ -66,6 +67,11 @@ export function compileGlobal(
 function listOn(trail: readonly CompiledProperty[]): readonly string[] | undefined {
   const at = trail.findIndex(({ presence }) => presence === 'repeated')
   return at < 0 ? undefined : trail.slice(0, at + 1).map(({ name }) => name)
+}
+
+function mayBeAbsent(trail: readonly CompiledProperty[]): boolean {
+  const list = trail.findIndex(({ presence }) => presence === 'repeated')
+  return trail.slice(list + 1).some(({ presence }) => presence === 'optional')
 }
 
 function follow(

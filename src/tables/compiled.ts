@@ -22,6 +22,8 @@ export interface KeyPart {
   readonly name: string
   readonly kind: PropertyKind
   readonly direction: Direction
+  /** Of an index: a row may be without it, and its entry says so in a byte before the value. */
+  readonly mayBeAbsent?: boolean
 }
 
 /** A key is written step by step. */

@@ -1,6 +1,6 @@
 /**
- * Entries of indexes: a function of one row (IDX-1). None where an indexed property
- * is absent; of a list, one for each distinct element. The key holds the indexed values and what
+ * Entries of indexes: a function of one row (IDX-1). One, or of a list one for each distinct element; none
+ * where a part is absent, unless the index has absent ones too. The key holds the indexed values and what
  * names the row, the value what the index stores.
  */
 import { bufferOf, latin1 } from '../base/bytes.ts'
@@ -22,7 +22,7 @@ export interface Entry {
   readonly uniqueBytes: number
   /** Whether a number that is still to come is among the indexed values. */
   readonly isNumbered: boolean
-  /** The indexed values. */
+  /** The indexed values; undefined where the row has none. */
   readonly values: readonly unknown[]
 }
 
@@ -37,7 +37,9 @@ export function entriesOf(
   const entries = new Map<string, Entry>()
   for (const element of elementsOf(index, row)) {
     const values = index.parts.map((part) => valueAt(part.isInList ? element : row, part.names))
-    if (values.includes(undefined)) continue
+    if (index.parts.some((part, at) => values[at] === undefined && part.mayBeAbsent !== true)) {
+      continue
+    }
     const entry = entryOf(table, index, row, values)
     entries.set(latin1(entry.key), entry)
   }
@@ -102,7 +104,9 @@ export function decodeEntry(
 ): Values {
   const entry: Record<string, unknown> = {}
   for (const [place, { name }] of table.key.entries()) entry[name] = values[place]
-  for (const [place, { name }] of index.parts.entries()) entry[name] = parts[place]
+  for (const [place, { name }] of index.parts.entries()) {
+    if (parts[place] !== undefined) entry[name] = parts[place]
+  }
   if (index.storing.length === 0) return entry
   const { sequence, fields } = unpackValue(value)
   for (const [place, { path, property }] of index.storing.entries()) {

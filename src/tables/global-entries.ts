@@ -72,7 +72,7 @@ export function decodeGlobalKey(
   if (reader.mark() !== index.number) return undefined
   const read = [...index.parts, ...index.rowParts].map((part) => reader.part(part))
   if (read.includes(undefined) || !reader.isAtEnd) return undefined
-  const parts = read.slice(0, index.parts.length)
+  const parts = read.slice(0, index.parts.length).map((value) => value ?? undefined)
   const values = read.slice(index.parts.length)
   return { index, parts, values, rowKey: writeRowKey(table, values).bytes }
 }

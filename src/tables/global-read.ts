@@ -14,7 +14,7 @@ import { decodeEntry, entriesOf, entryWriter } from './entries.ts'
 import { decodeGlobalKey, groupsOfValue, indexGroups } from './global-entries.ts'
 import { groupContext, type GroupContext } from './group-context.ts'
 import { stampBytes, stampedEntry } from './index-lane.ts'
-import { checkPart, memberOf } from './key-check.ts'
+import { checkIndexed, memberOf } from './key-check.ts'
 import { isBounds, rangeOfQuery } from './key-query.ts'
 import type { Page, ScanOptions } from './read-rows.ts'
 import type { DecodedEntryKey } from './row-key.ts'
@@ -127,7 +127,7 @@ export class GlobalIndexReads {
     const value = memberOf(query, part.name)
     if (value === undefined || isBounds(value)) return indexGroups(index)
     // Entries lie by values as they are stored: one that is given may be another of the same meaning.
-    return groupsOfValue(index, checkPart(part, value, `index ${index.name}`))
+    return groupsOfValue(index, checkIndexed(part, value, `index ${index.name}`))
   }
 
   #entry(

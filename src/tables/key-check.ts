@@ -17,6 +17,11 @@ export function checkPart({ name, kind }: KeyPart, value: unknown, where: string
   return checkScalar(kind, value, place)
 }
 
+/** A value that a query of an index names; null asks for rows without one, and gives undefined. */
+export function checkIndexed(part: KeyPart, value: unknown, where: string): unknown {
+  return value === null && part.mayBeAbsent === true ? undefined : checkPart(part, value, where)
+}
+
 /** The object, when all its members are among `known`; `memberOf` looks at them. */
 export function membersOf(value: unknown, known: ReadonlySet<string>, where: () => string): object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

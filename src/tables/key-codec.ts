@@ -64,11 +64,22 @@ export function encodePart(part: KeyPart, value: unknown): Buffer {
   return sink.written
 }
 
-/** Writes a checked value behind what is there. */
-export function writePart(sink: ByteSink, { kind, direction }: KeyPart, value: unknown): void {
+/** Before a value that may be absent: absent ones stand first. */
+export const absentByte = 0
+export const presentByte = 1
+
+/** Writes a checked value behind what is there; undefined: that it is absent. */
+export function writePart(sink: ByteSink, part: KeyPart, value: unknown): void {
+  const { kind, direction, mayBeAbsent } = part
   const from = sink.length
-  writeAscending(sink, kind, value)
+  if (mayBeAbsent === true) writePresence(sink, value !== undefined)
+  if (value !== undefined || mayBeAbsent !== true) writeAscending(sink, kind, value)
   if (direction === 'desc') invert(sink.bytes, from, sink.length)
+}
+
+export function writePresence(sink: ByteSink, isPresent: boolean): void {
+  const at = sink.extend(1)
+  sink.bytes[at] = isPresent ? presentByte : absentByte
 }
 
 function writeAscending(sink: ByteSink, kind: PropertyKind, value: unknown): void {

@@ -7,8 +7,8 @@ import { StoreError } from '../base/errors.ts'
 import { prefixRange, type KeyRange } from '../txn/key-range.ts'
 import type { CompiledTable, KeyPart, KeyStep } from './compiled.ts'
 import { checkOfGroup, type GroupContext } from './group-context.ts'
-import { checkPart, memberOf, membersOf } from './key-check.ts'
-import { encodePart } from './key-codec.ts'
+import { checkIndexed, checkPart, memberOf, membersOf } from './key-check.ts'
+import { encodePart, presentByte } from './key-codec.ts'
 import type { KeyWriter } from './key-writer.ts'
 import { isPlain } from './scalar.ts'
 
@@ -50,7 +50,7 @@ export function rangeOfQuery(
     if (open !== undefined || range !== undefined)
       throw outOfOrder(where, name, [...queryNames], open)
     if (isBounds(value)) range = boundedRange(step.part, value, writer.bytes, where)
-    else writer.part(step.part, checkPart(step.part, value, where))
+    else writer.part(step.part, checkIndexed(step.part, value, where))
   }
   if (range !== undefined) return { range, isExact: false }
   return { range: prefixRange(writer.bytes), isExact: open === undefined }
@@ -93,6 +93,12 @@ function checkBound(part: KeyPart, bound: unknown, where: string): unknown {
   return part.kind === 'sequence' && bound === 0 ? bound : checkPart(part, bound, where)
 }
 
+/** What is absent is in no range. */
+function presenceOf(part: KeyPart): Uint8Array {
+  if (part.mayBeAbsent !== true) return Buffer.alloc(0)
+  return Buffer.from([part.direction === 'asc' ? presentByte : ~presentByte & 0xff])
+}
+
 function boundedRange(part: KeyPart, bounds: object, prefix: Uint8Array, where: string): KeyRange {
   const given = membersOf(bounds, boundNames, () => `${where}: the range of ${part.name}`)
   const has = (bound: string): boolean => memberOf(given, bound) !== undefined
@@ -105,7 +111,7 @@ function boundedRange(part: KeyPart, bounds: object, prefix: Uint8Array, where: 
     const value = checkBound(part, memberOf(given, bound), where)
     return prefixRange(Buffer.concat([prefix, encodePart(part, value)]))
   }
-  const whole = prefixRange(prefix)
+  const whole = prefixRange(Buffer.concat([prefix, presenceOf(part)]))
   // In DESC, what is greater comes first.
   const [first, last] = part.direction === 'asc' ? ['g', 'l'] : ['l', 'g']
   const gte = under(`${first}te`)?.gte ?? under(`${first}t`)?.lt ?? whole.gte

@@ -4,7 +4,15 @@ import { bufferOf, copyOf, readCount } from '../base/bytes.ts'
 import type { PropertyKind } from '../../schema/model.ts'
 import type { KeyPart } from './compiled.ts'
 import { readUuid, uuidBytes } from '../base/uuid.ts'
-import { countBytes, int64Shift, invert, shiftOfUpper, twoTo32 } from './key-codec.ts'
+import {
+  absentByte,
+  countBytes,
+  int64Shift,
+  invert,
+  presentByte,
+  shiftOfUpper,
+  twoTo32,
+} from './key-codec.ts'
 
 /** A place in a key; it moves on with each part that is read. */
 export class KeyReader {
@@ -33,16 +41,24 @@ export class KeyReader {
     return number
   }
 
-  /** The value that begins here; undefined when there is none of this type. */
-  part({ kind, direction }: KeyPart): unknown {
-    if (direction === 'asc') return this.#ascending(kind)
+  /** The value that begins here; null: it is absent; undefined when there is none of this type. */
+  part(part: KeyPart): unknown {
+    if (part.direction === 'asc') return this.#ascending(part)
     const rest = new KeyReader(inverted(this.#bytes.subarray(this.#at)), 0)
-    const value = rest.#ascending(kind)
+    const value = rest.#ascending(part)
     this.#at += rest.at
     return value
   }
 
-  #ascending(kind: PropertyKind): unknown {
+  #ascending({ kind, mayBeAbsent }: KeyPart): unknown {
+    if (mayBeAbsent !== true) return this.#value(kind)
+    const presence = this.#bytes[this.#at]
+    this.#at += 1
+    if (presence === absentByte) return null
+    return presence === presentByte ? this.#value(kind) : undefined
+  }
+
+  #value(kind: PropertyKind): unknown {
     if (kind === 'string' || kind === 'bytes') return this.#escaped(kind)
     const at = this.#at
     const end = at + lengthOf(kind)

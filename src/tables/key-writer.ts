@@ -1,4 +1,5 @@
 /** Keys in the making: bytes one after another, and the places where a number is still to come. */
+import { assert } from '../base/assert.ts'
 import type { SequenceSlot } from '../replication/transaction.ts'
 import type { KeyPart } from './compiled.ts'
 import { ByteSink, countBytes, writePart } from './key-codec.ts'
@@ -37,6 +38,7 @@ export class KeyWriter {
       writePart(this.#sink, part, value)
       return this
     }
+    assert(part.mayBeAbsent !== true, 'TAB-1: a number that is to come is never absent')
     const at = this.#sink.extend(countBytes)
     this.#sink.bytes.fill(0, at, at + countBytes)
     this.#slots.push({ allocation: value.allocation, at: 'key', offset: at })

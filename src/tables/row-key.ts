@@ -79,7 +79,7 @@ export function decodeRowKey(context: GroupContext, key: Uint8Array): DecodedRow
 
 export interface DecodedEntryKey {
   readonly index: CompiledIndex
-  /** By the index's parts. */
+  /** By the index's parts; undefined where the row has none. */
   readonly parts: readonly unknown[]
   /** The key of the row, by part and in bytes. */
   readonly values: readonly unknown[]
@@ -100,7 +100,7 @@ export function decodeEntryKey(
     if (step.kind !== 'part') continue
     const value = reader.part(step.part)
     if (value === undefined) return undefined
-    parts.push(value)
+    parts.push(value ?? undefined)
   }
   const row = decodeRowParts(context, index, key, reader)
   return row && { index, parts, values: row.values, rowKey: row.rowKey }

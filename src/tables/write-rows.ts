@@ -160,8 +160,8 @@ export class RowWrites {
     now: ReadonlyMap<string, Entry>,
   ): Promise<void> {
     for (const [key, entry] of now) {
-      // A number that is still to come is nobody else's.
-      if (old.has(key) || entry.isNumbered) continue
+      // A number that is still to come is nobody else's, and rows without a value share none.
+      if (old.has(key) || entry.isNumbered || entry.values.includes(undefined)) continue
       const prefix = entry.key.subarray(0, entry.uniqueBytes)
       if (this.#transaction.hasUnplacedUnder(prefix)) throw notUnique(index, table)
       const { rows } = await this.#transaction.scan({ ...prefixRange(prefix), limit: 1 })

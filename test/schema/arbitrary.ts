@@ -4,6 +4,7 @@
  */
 import * as fc from 'fast-check'
 import { checkSchema } from '../../schema/check.ts'
+import { hasOptionalPart } from '../../schema/check-indexes.ts'
 import { literalOf } from '../../schema/default.ts'
 import type { IndexDraft, SchemaDraft, TableDraft } from '../../schema/draft.ts'
 import {
@@ -108,8 +109,10 @@ class Draw {
       .filter((name) => !parts.some(({ path }) => path === name) && this.#chance(3))
     const unique = kind !== 'inline' && this.#chance(4)
     const into = kind === 'inline' ? root?.name : undefined
-    const index = { kind, name: this.#name(), table: table.name, parts, storing, unique, into }
-    return { ...index, ...this.#shards(kind === 'global', unique, parts) }
+    const isLeftOut = hasOptionalPart({ table: table.name, parts }, [table]) && this.#chance(2)
+    const absent = isLeftOut ? 'left-out' : 'first'
+    const index = { kind, name: this.#name(), table: table.name, parts, absent, storing } as const
+    return { ...index, unique, into, ...this.#shards(kind === 'global', unique, parts) }
   }
 
   /** `first`, and then some that have an order and are in one list at most. */

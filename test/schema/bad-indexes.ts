@@ -35,6 +35,11 @@ export const indexes: Readonly<Record<string, BadSchema>> = {
     text: 'CREATE LOCAL INDEX I ON Usr(name);',
     problem: 'index I: is ON Usr, which is not a table; did you mean User?',
   },
+  'an index that leaves out what is never absent': on(
+    'CREATE LOCAL INDEX I ON M(name, tag) WHERE PRESENT;',
+    () => M.localIndex('I', ['name', 'tag'], { wherePresent: true }),
+    'is WHERE PRESENT, and every row has all that it is over; leave it out',
+  ),
   'an index over nothing': on(
     'CREATE LOCAL INDEX I ON M();',
     () => M.localIndex('I', []),

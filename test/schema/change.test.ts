@@ -359,3 +359,17 @@ test('SCH-15: the first version numbers things in the order of their declaration
     'Event.guest.account_id': 1,
   })
 })
+
+const byNick = 'CREATE LOCAL INDEX ByNick ON User(nick)'
+
+test('SCH-13: which rows an index has is a part of what it is, and is refused to change', () => {
+  const first = parsed(`${base}${byNick};`)
+  const leftOut = parsed(`${base}${byNick} WHERE PRESENT;`)
+  expect(fingerprintOf(first)).not.toBe(fingerprintOf(leftOut))
+  const message =
+    'index ByNick would be declared differently, but its entries are stored as it was declared'
+  expect(diffSchemas(leftOut, first).map(changeText)).toEqual([`${message}; add WHERE PRESENT`])
+  expect(diffSchemas(first, leftOut).map(changeText)).toEqual([
+    `${message}; leave WHERE PRESENT out`,
+  ])
+})

@@ -30,6 +30,18 @@ test('SCH-12: JSON gives back what was made JSON of', () => {
   )
 })
 
+test('SCH-12: an index that was stored before absent parts had entries has none for them', () => {
+  const text = `CREATE SCHEMA S;
+CREATE TABLE A { required int32 id; optional string x; } PRIMARY KEY(id), ENTITY GROUP ROOT;
+CREATE LOCAL INDEX I ON A(x) WHERE PRESENT;`
+  const result = parseSchema(text)
+  if (!result.ok) throw new Error('the text is a schema')
+  const [index] = result.schema.indexes
+  const { absent, ...before } = index ?? {}
+  expect(absent).toBe('left-out')
+  expect(decodeSchema({ ...result.schema, indexes: [before] })).toEqual(result)
+})
+
 test('SCH-12: messages inside one another without end are refused by their depth', () => {
   const open = '[{"name":"m","presence":"optional","type":{"kind":"message","properties":'
   const deep = `${open.repeat(20_000)}[]${'}}]'.repeat(20_000)}`

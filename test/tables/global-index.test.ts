@@ -22,7 +22,10 @@ const Photo = table('Photo', {
   .in(User)
   .globalIndex('PhotosByCity', ['city', desc('at')], { storing: ['note'], shards: 4 })
   .globalIndex('PhotosByTag', ['tag'], { shards: 8, spread: 3 })
-  .globalIndex('PhotosByCamera', ['exif.camera', 'at'], { shardBy: 'exif.camera' })
+  .globalIndex('PhotosByCamera', ['exif.camera', 'at'], {
+    shardBy: 'exif.camera',
+    wherePresent: true,
+  })
 const photos = defineSchema('Photos', [User, Photo])
 
 function of(user: number): ReturnType<typeof rootKey> {
@@ -335,4 +338,43 @@ test('a row that clients have put where changes of indexes are is unreadable, an
     value.set([1, 1, groupBytes >> 8, groupBytes & 0xff])
     expect(() => entryStateOf({ key: indexAgenda.gte, value })).toThrow(StoreError)
   }
+})
+
+const Ticket = table('Ticket', {
+  user: t.integer(),
+  ticket: t.int32(),
+  owner: t.string().optional(),
+  at: t.integer(),
+})
+  .key('user', 'ticket')
+  .in(User)
+  .globalIndex('TicketsByOwner', ['owner', 'at'], { shards: 8 })
+const tickets = defineSchema('Tickets', [User, Ticket])
+
+test('IDX-1: rows without a part are in a global index, and null asks for them', async () => {
+  const { node, open, run, rest } = globalBench()
+  const n1 = node('n1')
+  n1.relay.start()
+  const db = open(tickets, n1)
+  const put = (user: number, at: number, owner?: string) =>
+    run(
+      db.transaction(of(user), (tx) =>
+        tx.put(Ticket, { user, ticket: 1, at, ...(owner !== undefined && { owner }) }),
+      ),
+    )
+  await put(1, 7)
+  await put(2, 3)
+  await put(3, 5, 'ann')
+  await rest()
+  const ask = async (query: object): Promise<readonly number[]> =>
+    (await run(db.index(Ticket, 'TicketsByOwner', query))).items.map(({ user }) => user)
+  expect(await ask({ owner: null })).toEqual([2, 1])
+  expect(await ask({ owner: null, at: { gte: 4 } })).toEqual([1])
+  expect(await ask({})).toEqual([2, 1, 3])
+  expect(await ask({ owner: { gte: '' } })).toEqual([3])
+  // It is assigned, and leaves those that nobody has.
+  await put(2, 3, 'bob')
+  await rest()
+  expect(await ask({ owner: null })).toEqual([1])
+  expect(await ask({ owner: 'bob' })).toEqual([2])
 })

@@ -189,3 +189,90 @@ test('a global index is not read inside a group', async () => {
   const read = db.read(ann, 'current', (rows) => rows.index(Photo, 'PhotosByTag', { tag: 'a' }))
   await expect(read).rejects.toThrow(/unknown local or inline index "PhotosByTag"/)
 })
+
+const Task = table('Task', {
+  team: t.string(),
+  task: t.int32(),
+  due: t.timestamp().optional(),
+  mail: t.string().optional(),
+  place: t.message({ room: t.string() }).optional(),
+  step: t.message({ name: t.string().optional(), by: t.string() }).repeated(),
+})
+  .key('team', 'task')
+  .in(Team)
+  .localIndex('ByDue', ['due', 'task'], { storing: ['mail'] })
+  .localIndex('ByLatest', [desc('due')])
+  .localIndex('ByMail', ['mail'], { unique: true })
+  .localIndex('ByRoom', ['place.room'], { wherePresent: true })
+  .localIndex('ByStep', ['step.name', 'step.by'])
+const tasks = defineSchema('Tasks', [Team, Task])
+
+test('IDX-1: a row without an optional part has its entry, before all values', async () => {
+  const { db } = tablesBench(tasks)
+  const task = (number: number, more: object) => ({ team: 'red', task: number, ...more })
+  await db.transaction(red, async (tx) => {
+    await tx.insert(Task, task(1, { due: 5 }))
+    await tx.insert(Task, task(2, { mail: 'a', place: { room: 'x' } }))
+    await tx.insert(Task, task(3, { due: -5, step: [{ by: 'z' }, { by: 'z', name: 'n' }] }))
+    await tx.insert(Task, task(4, {}))
+  })
+  const { value } = await db.read(red, 'current', async (rows) => {
+    const numbers = (page: { items: readonly { task: number }[] }): readonly number[] =>
+      page.items.map((one) => one.task)
+    return {
+      all: (await rows.index(Task, 'ByDue', {})).items,
+      absent: numbers(await rows.index(Task, 'ByDue', { due: null })),
+      one: numbers(await rows.index(Task, 'ByDue', { due: null, task: { gt: 2 } })),
+      below: numbers(await rows.index(Task, 'ByDue', { due: { lt: 9 } })),
+      above: numbers(await rows.index(Task, 'ByDue', { due: { gte: -5 } })),
+      latest: numbers(await rows.index(Task, 'ByLatest', {})),
+      latestBelow: numbers(await rows.index(Task, 'ByLatest', { due: { lte: 5 } })),
+      latestAbove: numbers(await rows.index(Task, 'ByLatest', { due: { gt: -9 } })),
+      rooms: numbers(await rows.index(Task, 'ByRoom', {})),
+      steps: (await rows.index(Task, 'ByStep', {})).items,
+      rows: (await (await rows.index(Task, 'ByDue', { due: null })).rows()).map((one) => one.task),
+    }
+  })
+  expect(value).toEqual({
+    all: [task(2, { mail: 'a' }), task(4, {}), task(3, { due: -5 }), task(1, { due: 5 })],
+    absent: [2, 4],
+    one: [4],
+    below: [3, 1],
+    above: [3, 1],
+    latest: [1, 3, 2, 4],
+    latestBelow: [1, 3],
+    latestAbove: [1, 3],
+    rooms: [2],
+    steps: [task(3, { 'step.by': 'z' }), task(3, { 'step.by': 'z', 'step.name': 'n' })],
+    rows: [2, 4],
+  })
+  expect(await db.checkIndexes(red)).toEqual({ rows: 4, entries: 15, faults: [] })
+})
+
+test('IDX-1: a unique index has each value once, and rows without one as often as they come', async () => {
+  const { db } = tablesBench(tasks)
+  const put = (task: number, mail?: string) =>
+    db.transaction(red, (tx) => tx.put(Task, { team: 'red', task, ...(mail && { mail }) }))
+  await put(1)
+  await put(2)
+  await put(3, 'a')
+  await expect(put(1, 'a')).rejects.toMatchObject({ code: 'already-exists' })
+  await put(3)
+  await put(1, 'a')
+  const { value } = await db.read(red, 'current', (rows) => rows.index(Task, 'ByMail', {}))
+  expect(value.items.map(({ task, mail }) => [task, mail])).toEqual([
+    [2, undefined],
+    [3, undefined],
+    [1, 'a'],
+  ])
+})
+
+test('IDX-1: null asks for what is absent, and only where something may be', async () => {
+  const { db } = tablesBench(tasks)
+  const ask = (name: 'ByRoom' | 'ByStep', query: object) =>
+    db.read(red, 'current', (rows) => rows.index(Task, name, query))
+  await expect(ask('ByRoom', { 'place.room': null })).rejects.toThrow(/place.room is null/)
+  await expect(ask('ByStep', { 'step.name': 'n', 'step.by': null })).rejects.toThrow(
+    /step.by is null/,
+  )
+})

@@ -36,6 +36,25 @@ test.each(cases)('TAB-1: %s %s: bytes order as values do, and come back', (kind,
   )
 })
 
+test.each(cases)(
+  'TAB-1: %s %s: what is absent comes back, before all values',
+  (kind, direction) => {
+    const part: KeyPart = { name: 'p', kind, direction, mayBeAbsent: true }
+    const value = fc.option(keyValueByKind(kind), { nil: undefined })
+    fc.assert(
+      fc.property(value, value, (a, b) => {
+        const [x, y] = [encodePart(part, a), encodePart(part, b)]
+        const expected = compareValues(a, b) * (direction === 'asc' ? 1 : -1) + 0
+        expect(Math.sign(compareBytes(x, y))).toBe(expected)
+        const reader = new KeyReader(x, 0)
+        expect(reader.part(part)).toEqual(a ?? null)
+        expect(reader.isAtEnd).toBe(true)
+        if (expected !== 0) expect(y.subarray(0, x.length).equals(x)).toBe(false)
+      }),
+    )
+  },
+)
+
 test('TAB-1: bytes that are cut off have no value', () => {
   for (const kind of kinds) {
     const part: KeyPart = { name: 'p', kind, direction: 'asc' }

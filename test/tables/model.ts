@@ -79,7 +79,8 @@ export class ModelGroup {
           ? at(row, path)
           : at(element, path.slice(list?.length).slice(1)),
       )
-      if (!values.includes(undefined)) distinct.set(textOf(values), values)
+      const isIn = index.absent === 'first' || !values.includes(undefined)
+      if (isIn) distinct.set(textOf(values), values)
     }
     return [...distinct.values()]
   }
@@ -94,6 +95,15 @@ export class ModelGroup {
       .sort((a, b) => compareSorted({ values: a, directions }, { values: b, directions }))
   }
 
+  /** Entries with this first value, or with a first value in these bounds, which absent is never. */
+  entriesWith(
+    table: Table,
+    index: Index,
+    fits: (first: unknown) => boolean,
+  ): readonly (readonly unknown[])[] {
+    return this.entries(table, index).filter(([first]) => fits(first))
+  }
+
   /** Would the row be a second one with the same values in a unique index? */
   isTwice(table: Table, row: ModelRow): boolean {
     const own = textOf(this.keyOf(table, row))
@@ -102,7 +112,10 @@ export class ModelGroup {
       const taken = this.rows(table)
         .filter((other) => textOf(this.keyOf(table, other)) !== own)
         .flatMap((other) => this.valuesIn(table, index, other).map(textOf))
-      return this.valuesIn(table, index, row).some((values) => taken.includes(textOf(values)))
+      // Rows that are without a value have none in common.
+      return this.valuesIn(table, index, row).some(
+        (values) => !values.includes(undefined) && taken.includes(textOf(values)),
+      )
     })
   }
 

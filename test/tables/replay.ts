@@ -119,6 +119,7 @@ export class Replay {
         await this.#compareTable(rows, table)
         await this.#compareRange(rows, table, pick)
         await this.#compareIndexes(rows, table)
+        await this.#compareFirstParts(rows, table, pick)
       }
       expectSame((await compareIndexes(reads, context)).faults, [])
     })
@@ -195,6 +196,29 @@ export class Replay {
         whole,
         page.items.map((entry) => this.#model.get(table, entry)),
       )
+    }
+  }
+
+  /** Of each index one value of the first part, absent among them, and a range from it on. */
+  async #compareFirstParts(rows: RowReads, table: Table, pick: Pick): Promise<void> {
+    const compiled = this.#drawn.compiled(table)
+    for (const { name, steps } of compiled.indexes) {
+      const index = this.#schemaIndex(name)
+      const path = index.parts[0]?.path ?? ''
+      const entries = this.#model.entries(table, index)
+      if (steps[0]?.kind !== 'part' || entries.length === 0) continue
+      const [value] = pick(fc.constantFrom(...entries))
+      const isEqual = (first: unknown): boolean => compareValues(first, value) === 0
+      const exact = await rows.index(compiled, name, { [path]: value ?? null }, {})
+      expectSame(exact.items.length, this.#model.entriesWith(table, index, isEqual).length)
+      const isFrom = (first: unknown): boolean =>
+        first !== undefined && compareValues(first, value) >= 0
+      if (value === undefined) continue
+      const from = await rows.index(compiled, name, { [path]: { gte: value } }, {})
+      expectSame(from.items.length, this.#model.entriesWith(table, index, isFrom).length)
+      const below = await rows.index(compiled, name, { [path]: { lt: value } }, {})
+      const isBelow = (first: unknown): boolean => first !== undefined && !isFrom(first)
+      expectSame(below.items.length, this.#model.entriesWith(table, index, isBelow).length)
     }
   }
 

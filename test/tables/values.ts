@@ -61,7 +61,9 @@ export function valueByKind(kind: PropertyKind): fc.Arbitrary<unknown> {
 }
 
 /** The order of two values of one type: -1, 0 or 1. */
+/** Absent comes first. */
 export function compareValues(a: unknown, b: unknown): number {
+  if (a === undefined || b === undefined) return Number(b === undefined) - Number(a === undefined)
   if (a instanceof Uint8Array && b instanceof Uint8Array) return compareBytes(a, b)
   if (typeof a === 'string' && typeof b === 'string') {
     return compareBytes(Buffer.from(a), Buffer.from(b))
