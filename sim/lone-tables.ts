@@ -92,7 +92,7 @@ export class LoneTables {
           async (tx) => {
             const own = ++runs
             const steps = [...items, markStep(loneStore, operation, own)]
-            const run: TableRun = { version: 1, steps, results: [] }
+            const run: TableRun = { version: 1, declared: 1, steps, results: [] }
             const results: unknown[] = []
             for (const one of steps) results.push(await performStep(tx, one))
             checker.onRun(operation, loneStore, own, { ...run, results })

@@ -242,7 +242,7 @@ export const indexMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'I25',
+    id: 'I40',
     title: 'a row without an optional part has no entry in an index that has such rows',
     edits: [
       ...withLaterIndex,

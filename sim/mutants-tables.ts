@@ -3,6 +3,17 @@ import type { Mutant } from './mutant.ts'
 
 export const tableMutants: readonly Mutant[] = [
   {
+    id: 'T20',
+    title: 'a put takes away what the program that makes it does not know',
+    edits: [
+      {
+        file: 'src/tables/row-value.ts',
+        find: 'if (isOthers) byNumber.set(number, value)',
+        replace: 'if (isOthers) continue',
+      },
+    ],
+  },
+  {
     id: 'T01',
     title: 'a changed row leaves its old entry in an index',
     edits: [

@@ -56,6 +56,7 @@ export interface TableSessionParts {
 interface Opened {
   readonly db: Tables
   readonly version: ShopVersion
+  readonly declared: ShopVersion
 }
 
 type Reading = Pick<TableReading, 'store' | 'level' | 'atLeast'> & {
@@ -238,11 +239,11 @@ export class TableSession {
     // Changed meanwhile: it is not known which of them was opened.
     if (after?.version !== before.version) return undefined
     for (const store of stores) checker.onGroup(db.group(rootOf(store)), store)
-    return { db, version: before.version === 1 ? 1 : 2 }
+    return { db, version: before.version === 1 ? 1 : 2, declared: least }
   }
 
   async #transact(
-    { db, version }: Opened,
+    { db, version, declared }: Opened,
     number: number,
     draw: typeof drawTransaction = drawTransaction,
   ): Promise<void> {
@@ -260,6 +261,7 @@ export class TableSession {
       if (own > 1) coverage.count('tables: run again')
       const made: TableRun = {
         version,
+        declared,
         steps: [...steps, markStep(store, operation, own)],
         results: [],
       }
@@ -272,7 +274,7 @@ export class TableSession {
     const committed = await this.#told(
       () => db.transaction(rootOf(store), work, { timeoutMs, ...lock }),
       'transaction',
-      (code) => this.#onTransactionFailed({ db, version }, store, operation, code),
+      (code) => this.#onTransactionFailed({ db, version, declared }, store, operation, code),
     )
     if (committed === undefined) return
     coverage.count('tables: committed')
@@ -280,7 +282,8 @@ export class TableSession {
     checker.onCommitted(name, operation, committed, atLeast)
     this.#see(store, committed.timestamp ?? 0)
     // At once: the replica that is asked may not have it yet.
-    if (random.chance(snapshotsAfterCommit)) await this.#look({ db, version }, store, 'snapshot')
+    if (random.chance(snapshotsAfterCommit))
+      await this.#look({ db, version, declared }, store, 'snapshot')
   }
 
   async #onTransactionFailed(
@@ -320,7 +323,7 @@ export class TableSession {
   }
 
   /** True when it came to its end. */
-  async #read({ db, version }: Opened, reading: Reading): Promise<boolean> {
+  async #read({ db, version, declared }: Opened, reading: Reading): Promise<boolean> {
     const { world, random, checker, coverage, name, timeoutMs } = this.#parts
     const { store, level, steps, at, atLeast, pauseMeanMicros, isPatient } = reading
     const results: unknown[] = []
@@ -340,7 +343,7 @@ export class TableSession {
         ),
       'read',
     )
-    const run: TableRun = { version, steps, results }
+    const run: TableRun = { version, declared, steps, results }
     const asked = { client: name, store, run, level, atLeast }
     const atMost = level === 'at' ? at : Number.MAX_SAFE_INTEGER
     const asOf = done?.view?.asOf

@@ -55,6 +55,8 @@ export type TableStep = TableRead | TableWrite
 /** One run of a transaction's function, or a read: what was asked and told, one after another. */
 export interface TableRun {
   readonly version: ShopVersion
+  /** What the program declares; it may go by a later version. */
+  readonly declared: ShopVersion
   readonly steps: readonly TableStep[]
   /** Of as many of the steps as were done. */
   readonly results: readonly unknown[]

@@ -144,7 +144,7 @@ export class TableChecker {
     let state = this.#store(store).moments.at(-1)?.state ?? nothing
     const numbers: ModelStep['numbers'][number][] = []
     for (const [index, step] of run.steps.entries()) {
-      const made = modelStep(state, step, run.version)
+      const made = modelStep(state, step, run.version, run.declared)
       this.#compare(step, made.result, run.results[index], ruleOfStep(step, run, index), where)
       state = made.state
       numbers.push(...made.numbers)

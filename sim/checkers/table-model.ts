@@ -60,7 +60,13 @@ export interface ModelStep {
   readonly numbers: readonly { readonly table: string; readonly number: number }[]
 }
 
-export function modelStep(state: TableState, step: TableStep, version: ShopVersion): ModelStep {
+/** By a program that goes by `version`, and declares that or an earlier one. */
+export function modelStep(
+  state: TableState,
+  step: TableStep,
+  version: ShopVersion,
+  declared: ShopVersion = version,
+): ModelStep {
   switch (step.kind) {
     case 'get':
     case 'scan':
@@ -73,7 +79,7 @@ export function modelStep(state: TableState, step: TableStep, version: ShopVersi
     case 'update':
     case 'delete':
     case 'count':
-      return { ...write(state, step), numbers: [] }
+      return { ...write(state, step, declared), numbers: [] }
   }
 }
 
@@ -123,12 +129,17 @@ function insert(state: TableState, step: TableWrite & { readonly kind: 'insert' 
 function write(
   state: TableState,
   step: Exclude<TableWrite, { readonly kind: 'insert' }>,
+  declared: ShopVersion,
 ): Omit<ModelStep, 'numbers'> {
   switch (step.kind) {
-    case 'put':
-      return isTaken(state, step.table, step.row)
-        ? { result: 'already-exists', state }
-        : { result: 'done', state: stored(state, step.table, step.row) }
+    case 'put': {
+      if (isTaken(state, step.table, step.row)) return { result: 'already-exists', state }
+      const before = declared === 1 ? state.get(nameOf(step.table, step.row))?.row : undefined
+      // A program keeps what it does not know.
+      const kept = secondProperties.filter((name) => before?.[name] !== undefined)
+      const unknown = Object.fromEntries(kept.map((name) => [name, before?.[name]]))
+      return { result: 'done', state: stored(state, step.table, { ...unknown, ...step.row }) }
+    }
     case 'update': {
       const before = state.get(nameOf(step.table, step.key))
       if (before === undefined) return { result: 'not-found', state }

@@ -105,7 +105,7 @@ class Lines<Key> {
 
 function goodRow(table: CompiledTable, given: Values, place: number): GoodRow | PutAnswer {
   try {
-    const row = checkRow(table, given, { withSequence: false })
+    const row = checkRow(table, given, { withSequence: false, withUnknown: true })
     const key = Object.fromEntries(table.key.map((part) => [part.name, row[part.name]]))
     return { place, row, key }
   } catch (error) {

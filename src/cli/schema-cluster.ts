@@ -47,6 +47,8 @@ function words(name: string, applied: AppliedSchema): string {
       return `schema ${name}: version 1, ${fingerprint}`
     case 'same':
       return `schema ${name}: version ${version} already says this, ${fingerprint}`
+    case 'older':
+      return `schema ${name}: version ${version} has all of this and more, and stays, ${fingerprint}`
     case 'next': {
       const changes = applied.changes.map((change) => `\n  ${changeText(change)}`)
       return `schema ${name}: version ${version}, ${fingerprint}${changes.join('')}`

@@ -109,7 +109,8 @@ export class Client implements CellService {
     const view = await this.#schemaView(schema.name, options)
     const version = versionFor(schema.model, view?.version)
     const look = (): Promise<SchemaView | undefined> => this.#schemaView(schema.name, {})
-    const watch = view && new SchemaWatch({ clock, opened: version, view, askedAt, trustMs, look })
+    const opened = { opened: version, declared: schema.model, view, askedAt }
+    const watch = view && new SchemaWatch({ clock, trustMs, look, ...opened, view })
     return openTables(schema, this.groups, {
       clock,
       random,

@@ -1,6 +1,7 @@
 /** Makes a schema version ready for storing (`compiled.ts`); done once a version. */
 import { assert, present } from '../base/assert.ts'
 import { encodeTuple } from '../base/tuple.ts'
+import { fingerprintOf } from '../../schema/fingerprint.ts'
 import { valueOf } from '../../schema/default.ts'
 import {
   indexesOf,
@@ -28,7 +29,8 @@ const storedNumberMax = 0xfeff
 const compiledVersions = new WeakMap<SchemaVersion, CompiledSchema>()
 
 /** For versions that are opened again and again: each is compiled once. */
-export function compiledVersion(version: SchemaVersion): CompiledSchema {
+export function compiledVersion(version: SchemaVersion, declared: Schema): CompiledSchema {
+  if (fingerprintOf(declared) !== version.fingerprint) return compileSchema(version, { declared })
   const known = compiledVersions.get(version)
   if (known !== undefined) return known
   const compiled = compileSchema(version)
@@ -36,10 +38,16 @@ export function compiledVersion(version: SchemaVersion): CompiledSchema {
   return compiled
 }
 
-/** `newest`: a later version, whose global indexes are kept too. */
+export interface CompileOptions {
+  /** A later version, whose global indexes are kept too. */
+  readonly newest?: CompiledSchema | undefined
+  /** What the program declares: this version without it, or an earlier one. */
+  readonly declared?: Schema | undefined
+}
+
 export function compileSchema(
   { schema, numbers, version }: SchemaVersion,
-  newest?: CompiledSchema,
+  { newest, declared = schema }: CompileOptions = {},
 ): CompiledSchema {
   assert(version <= (newest?.version ?? version), 'TAB-6: a later version has a higher number')
   const asked = new Map<string, CompiledGlobal>()
@@ -51,7 +59,9 @@ export function compileSchema(
     const above = parent && compile(parent)
     const root = table.kind === 'root' ? undefined : compile(rootOf(schema, table))
     const later = newest?.tables.get(table.name)
-    const { compiled, globals } = compileTable(table, { schema, numbers, root, above, later })
+    const known = tableOf(declared, table.name)?.properties
+    const around = { schema, numbers, root, above, later, known }
+    const { compiled, globals } = compileTable(table, around)
     for (const index of globals) asked.set(index.name, index)
     tables.set(table.name, compiled)
     return compiled
@@ -75,15 +85,17 @@ interface Surroundings extends Pick<SchemaVersion, 'schema' | 'numbers'> {
   readonly above: CompiledTable | undefined
   /** The same table of a later version. */
   readonly later: CompiledTable | undefined
+  /** The table's properties as the program declares them. */
+  readonly known: readonly Property[] | undefined
 }
 
 /** `globals`: those that this version has. */
 function compileTable(
   table: Table,
-  { schema, numbers, root, above, later }: Surroundings,
+  { schema, numbers, root, above, later, known }: Surroundings,
 ): { readonly compiled: CompiledTable; readonly globals: readonly CompiledGlobal[] } {
   const properties = table.properties.map((property) =>
-    compileProperty(property, `${table.name}.`, numbers.properties),
+    compileProperty(property, `${table.name}.`, numbers.properties, known),
   )
   const numberOf = (name: string): number => storedNumber(numbers, name)
   const number = numberOf(table.name)
@@ -113,6 +125,7 @@ function compileTable(
     indexes,
     globals: later?.globals ?? globals,
     newest: later,
+    keepsUnknown: later !== undefined || hasUnknown(properties),
     isUnique: indexes.some((index) => index.isUnique),
     names: namesOf(properties),
     stored: storedOf(properties, key),
@@ -142,11 +155,14 @@ function compileProperty(
   property: Property,
   prefix: string,
   numbers: Readonly<Record<string, number>>,
+  known: readonly Property[] | undefined,
 ): CompiledProperty {
   const { name, presence, type } = property
+  const declared = known?.find((one) => one.name === name)
+  const inside = declared?.type.kind === 'message' ? declared.type.properties : undefined
   const path = `${prefix}${name}`
   const parts = type.kind === 'message' ? type.properties : []
-  const fields = parts.map((field) => compileProperty(field, `${path}.`, numbers))
+  const fields = parts.map((field) => compileProperty(field, `${path}.`, numbers, inside))
   return {
     name,
     path,
@@ -156,6 +172,7 @@ function compileProperty(
     fields,
     fieldNames: namesOf(fields),
     fallback: property.default === undefined ? undefined : fallbackOf(type.kind, property.default),
+    isKnown: declared !== undefined,
   }
 }
 
@@ -163,6 +180,10 @@ function compileProperty(
 function fallbackOf(kind: PropertyKind, literal: PropertyDefault): unknown {
   const value = valueOf(kind, literal)
   return kind === 'float' && typeof value === 'number' ? Math.fround(value) : value
+}
+
+function hasUnknown(properties: readonly CompiledProperty[]): boolean {
+  return properties.some(({ isKnown, fields }) => !isKnown || hasUnknown(fields))
 }
 
 function namesOf(properties: readonly CompiledProperty[]): ReadonlySet<string> {

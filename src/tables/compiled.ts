@@ -15,6 +15,8 @@ export interface CompiledProperty {
   readonly fieldNames: ReadonlySet<string>
   /** What stands for it where a row has none. */
   readonly fallback: unknown
+  /** Does the program declare it? A program that was written for an earlier version may not. */
+  readonly isKnown: boolean
 }
 
 /** How one part of a key becomes bytes; a sequence's number is a plain count also in keys below. */
@@ -68,6 +70,8 @@ export interface CompiledTable {
   readonly isUnique: boolean
   /** Those that whoever changes a row keeps: of the newest version that is known here. */
   readonly globals: readonly CompiledGlobal[]
+  /** Rows may have what the program does not declare: who replaces one keeps it. */
+  readonly keepsUnknown: boolean
   /** The table of that version, when it is a later one than this: it knows what its indexes are over. */
   readonly newest: CompiledTable | undefined
 }

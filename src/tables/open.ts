@@ -43,7 +43,7 @@ export function openTables<const Of extends readonly Table[]>(
   options: TablesOptions,
 ): Tables<Of> {
   return new OpenTables<Of>(
-    compiledVersion(options.version ?? firstVersion(schema.model)),
+    compiledVersion(options.version ?? firstVersion(schema.model), schema.model),
     port,
     options,
   )

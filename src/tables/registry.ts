@@ -18,6 +18,7 @@ import { runRead, type ReadOptions } from '../txn/run-read.ts'
 import { runTransaction, type TransactionOptions } from '../txn/run.ts'
 import { changeText } from '../../schema/change.ts'
 import { diffSchemas } from '../../schema/diff.ts'
+import { fingerprintOf } from '../../schema/fingerprint.ts'
 import { findIndex, findTable, type Index, type Schema } from '../../schema/model.ts'
 import { decodeVersion } from '../../schema/version-json.ts'
 import {
@@ -104,6 +105,8 @@ function putBuilding(transaction: RawTransaction, building: ReadonlyMap<string, 
 /** What the cluster makes of a schema, when it is given it. */
 export type AppliedSchema =
   | { readonly kind: 'first'; readonly version: SchemaVersion }
+  /** The cluster had it once; the version that it has now has all of it, and more, and stays. */
+  | { readonly kind: 'older'; readonly version: SchemaVersion }
   | Exclude<SchemaStep, { readonly kind: 'refused' }>
 
 /**
@@ -162,6 +165,7 @@ async function step(transaction: RawTransaction, schema: Schema): Promise<Applie
   const current = versionOf(schema.name, row.value)
   const next = nextVersion(current, schema)
   if (next.kind === 'refused') {
+    if (await wasVersion(transaction, current, schema)) return { kind: 'older', version: current }
     throw mismatch(`schema ${schema.name} cannot be changed so`, next.changes)
   }
   if (next.kind === 'next') {
@@ -169,6 +173,24 @@ async function step(transaction: RawTransaction, schema: Schema): Promise<Applie
     await noteNewIndexes(transaction, current.schema, schema)
   }
   return next
+}
+
+/** Who leaves something out of a schema is told that it cannot go; who applies a version of before has nothing to do. */
+async function wasVersion(
+  transaction: RawTransaction,
+  { version: current, schema: now }: SchemaVersion,
+  schema: Schema,
+): Promise<boolean> {
+  const fingerprint = fingerprintOf(schema)
+  for (let version = current - 1; version >= 1; version--) {
+    const row = await transaction.get(versionKey(version))
+    if (row === undefined) continue
+    if (versionOf(schema.name, row.value).fingerprint !== fingerprint) continue
+    const isContained = diffSchemas(schema, now).every(({ refusal }) => refusal === undefined)
+    assert(isContained, 'TAB-6: a version has all that those before it had')
+    return true
+  }
+  return false
 }
 
 /** Those on tables that have rows, maybe: they are not asked until they are built. */

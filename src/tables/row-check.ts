@@ -10,26 +10,39 @@ import { checkScalar, wrongValue } from './scalar.ts'
 /** A row, or what a message holds, by name; what is absent is not there. */
 export type Values = Readonly<Record<string, unknown>>
 
+export interface Completion {
+  readonly withSequence: boolean
+  /** Fill in what the program does not declare and does not name; without it, such members stay absent. */
+  readonly withUnknown: boolean
+}
+
 /** A whole row, a new object, without its sequence; defaults and empty lists are filled in. */
 export function checkRow(
   table: CompiledTable,
   row: unknown,
-  { withSequence }: { readonly withSequence: boolean },
+  completion: Completion,
 ): Record<string, unknown> {
   const where = `table ${table.name}`
   const members = membersOf(row, table.names, () => where)
   const sequence = table.sequence?.name
-  if (sequence !== undefined && !withSequence && memberOf(members, sequence) !== undefined) {
+  if (
+    sequence !== undefined &&
+    !completion.withSequence &&
+    memberOf(members, sequence) !== undefined
+  ) {
     const message = `${where}: ${sequence} is a sequence: its number is given at commit; leave it out`
     throw new StoreError('invalid', message)
   }
-  const whole = complete(table.properties, members, where, withSequence)
+  const whole = complete(table.properties, members, where, completion)
   for (const part of table.numbered) checkPart(part, whole[part.name], where)
   return whole
 }
 
 /** What changes: a value, or undefined for what is taken away. */
 export type PatchValues = ReadonlyMap<CompiledProperty, unknown>
+
+/** Of a message in a patch, what the program does not declare is kept as it is, or read as its default. */
+const asChanged: Completion = { withSequence: true, withUnknown: false }
 
 export function checkPatch(table: CompiledTable, patch: unknown): PatchValues {
   const where = `table ${table.name}`
@@ -44,7 +57,7 @@ export function checkPatch(table: CompiledTable, patch: unknown): PatchValues {
       throw new StoreError('invalid', message)
     }
     const isTaken = value === null && presence === 'optional'
-    changes.set(property, isTaken ? undefined : checkProperty(property, value, where))
+    changes.set(property, isTaken ? undefined : checkProperty(property, value, where, asChanged))
   }
   return changes
 }
@@ -53,46 +66,64 @@ function complete(
   properties: readonly CompiledProperty[],
   members: object,
   where: string,
-  withSequence: boolean,
+  completion: Completion,
 ): Record<string, unknown> {
   const row: Record<string, unknown> = {}
   for (const property of properties) {
-    if (property.kind === 'sequence' && !withSequence) continue
-    const value = completed(property, memberOf(members, property.name), where)
+    const { kind, isKnown, name } = property
+    if (kind === 'sequence' && !completion.withSequence) continue
+    const given = memberOf(members, name)
+    if (given === undefined && !isKnown && !completion.withUnknown) continue
+    const value = completed(property, given, where, completion)
     if (value !== undefined) row[property.name] = value
   }
   return row
 }
 
 /** The value as it is stored; undefined where an optional property has none. */
-function completed(property: CompiledProperty, given: unknown, where: string): unknown {
+function completed(
+  property: CompiledProperty,
+  given: unknown,
+  where: string,
+  completion: Completion,
+): unknown {
   const { name, presence, fallback } = property
   // A null is refused as a value; the default is for what is not named at all.
   const value = given === undefined ? fallback : given
-  if (value !== undefined) return checkProperty(property, value, where)
+  if (value !== undefined) return checkProperty(property, value, where, completion)
   if (presence === 'repeated') return []
   if (presence === 'optional') return undefined
   throw new StoreError('invalid', `${where}: ${name} is absent; it is required`)
 }
 
-function checkProperty(property: CompiledProperty, value: unknown, where: string): unknown {
+function checkProperty(
+  property: CompiledProperty,
+  value: unknown,
+  where: string,
+  completion: Completion,
+): unknown {
   const place = `${where}: ${property.name}`
-  if (property.presence !== 'repeated') return checkOne(property, value, place)
+  if (property.presence !== 'repeated') return checkOne(property, value, place, completion)
   if (!Array.isArray(value)) throw wrongValue(place, value, 'a list')
   // `map` would leave holes as they are, and nobody could read the row any more.
-  return Array.from(value, (one: unknown, index) => checkOne(property, one, `${place}[${index}]`))
+  // Which element was which nobody knows: each is a new one.
+  const whole = { ...completion, withUnknown: true }
+  return Array.from(value, (one: unknown, index) =>
+    checkOne(property, one, `${place}[${index}]`, whole),
+  )
 }
 
 function checkOne(
   { kind, fields, fieldNames }: CompiledProperty,
   value: unknown,
   where: string,
+  completion: Completion,
 ): unknown {
   if (kind !== 'message') return checkScalar(kind, value, where)
   return complete(
     fields,
     membersOf(value, fieldNames, () => where),
     where,
-    true,
+    { ...completion, withSequence: true },
   )
 }

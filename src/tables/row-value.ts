@@ -6,6 +6,7 @@
  *   01                    number, value, number, value, … (MessagePack)
  *   02  8 bytes           the same, behind the number of a sequence that is not in the key
  */
+import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import { bufferOf, copyOf, readCount, writeCount } from '../base/bytes.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
@@ -76,15 +77,71 @@ export function encodeChanged(before: Uint8Array, changes: PatchValues): StoredV
   const { sequence, fields } = unpackValue(before)
   const byNumber = new Map(pairsOf(fields))
   for (const [property, value] of changes) {
+    const { number } = property
     const [, field] = encodeField(property, value)
-    if (field === undefined) byNumber.delete(property.number)
-    else byNumber.set(property.number, field)
+    if (field === undefined) byNumber.delete(number)
+    else byNumber.set(number, withUnknownFields(property, byNumber.get(number), field))
   }
+  return packValue(sequence, inOrder(byNumber))
+}
+
+/** The bytes of a new row, and what the program does not know of the row that it replaces. */
+export function encodeReplaced(table: CompiledTable, before: Uint8Array, row: Values): StoredValue {
+  const { sequence, fields } = unpackValue(encodeRow(table, row).bytes)
+  const old = unpackValue(before).fields
+  const kept = withUnknown(table.properties, old, fields)
+  const isKept = ([number]: [number, unknown]): boolean =>
+    table.properties.some((one) => one.isKnown && one.number === number) ||
+    fieldWith(kept, number) !== undefined
+  assert(pairsOf(old).every(isKept), 'TAB-7: what the program does not know stays')
+  return packValue(sequence, kept)
+}
+
+/** Was the row written by a program that knows more than this version has? */
+export function holdsUnknown(table: CompiledTable, bytes: Uint8Array): boolean {
+  return hasUnknown(table.stored, unpackValue(bytes).fields)
+}
+
+function hasUnknown(properties: readonly CompiledProperty[], fields: readonly unknown[]): boolean {
+  return pairsOf(fields).some(([number, value]) => {
+    const property = properties.find((one) => one.number === number)
+    if (property === undefined) return true
+    const isMessage = property.kind === 'message' && property.presence !== 'repeated'
+    return isMessage && Array.isArray(value) && hasUnknown(property.fields, value)
+  })
+}
+
+/** Members that no declaration of this program has stay as they were. */
+function withUnknown(
+  properties: readonly CompiledProperty[],
+  before: readonly unknown[],
+  after: readonly unknown[],
+): readonly Packable[] {
+  const byNumber = new Map(pairsOf(after))
+  for (const [number, value] of pairsOf(before)) {
+    const property = properties.find((one) => one.number === number)
+    const now = byNumber.get(number)
+    const isOthers = property === undefined || (!property.isKnown && now === undefined)
+    if (isOthers) byNumber.set(number, value)
+    else if (now !== undefined) byNumber.set(number, withUnknownFields(property, value, now))
+  }
+  return inOrder(byNumber)
+}
+
+/** The same inside a message. Which element of a list is which nobody knows, so these are new ones. */
+function withUnknownFields(
+  { kind, presence, fields }: CompiledProperty,
+  before: unknown,
+  after: unknown,
+): unknown {
+  const isMessage = kind === 'message' && presence !== 'repeated'
+  if (!isMessage || !Array.isArray(before) || !Array.isArray(after)) return after
+  return withUnknown(fields, before, after)
+}
+
+function inOrder(byNumber: ReadonlyMap<number, unknown>): readonly Packable[] {
   const kept = [...byNumber].toSorted(([a], [b]) => a - b)
-  return packValue(
-    sequence,
-    kept.flatMap(([number, field]) => [number, repackable(field)]),
-  )
+  return kept.flatMap(([number, field]) => [number, repackable(field)])
 }
 
 /** The row, its properties in the order of their declaration. */

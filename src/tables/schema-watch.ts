@@ -9,6 +9,7 @@ import { assert } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { momentOf, msSince, type Moment } from '../txn/time.ts'
+import type { Schema } from '../../schema/model.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
 import { compileSchema } from './compile.ts'
 import type { CompiledSchema } from './compiled.ts'
@@ -18,6 +19,8 @@ export interface SchemaWatchParts {
   readonly clock: Clock
   /** What the program reads and writes by. */
   readonly opened: SchemaVersion
+  /** What the program declares: that version, or an earlier one. */
+  readonly declared: Schema
   /** As the registry had it when the program opened it. */
   readonly view: SchemaView
   /** When that was asked for. */
@@ -35,9 +38,9 @@ export class SchemaWatch {
   #look: Promise<void> | undefined
 
   constructor(parts: SchemaWatchParts) {
-    const { opened, view, askedAt } = parts
+    const { view, askedAt } = parts
     this.#parts = parts
-    this.#compiled = compiledBy(opened, view.version)
+    this.#compiled = compiledBy(parts, view.version)
     this.#version = view.version.version
     this.#building = view.building
     this.#askedAt = askedAt
@@ -71,7 +74,7 @@ export class SchemaWatch {
   }
 
   async #lookOnce(): Promise<void> {
-    const { clock, look, opened } = this.#parts
+    const { clock, look } = this.#parts
     const askedAt = momentOf(clock)
     const view = await look()
     assert(view !== undefined, 'TAB-6: a schema that a cluster has stays')
@@ -80,11 +83,14 @@ export class SchemaWatch {
     if (view.version.version === this.#version) return
     assert(view.version.version > this.#version, 'TAB-6: versions follow one another')
     this.#version = view.version.version
-    this.#compiled = compiledBy(opened, view.version)
+    this.#compiled = compiledBy(this.#parts, view.version)
   }
 }
 
-function compiledBy(opened: SchemaVersion, newest: SchemaVersion): CompiledSchema {
-  const isNewest = opened.version === newest.version
-  return compileSchema(opened, isNewest ? undefined : compileSchema(newest))
+function compiledBy(
+  { opened, declared }: Pick<SchemaWatchParts, 'opened' | 'declared'>,
+  latest: SchemaVersion,
+): CompiledSchema {
+  const isNewest = opened.version === latest.version
+  return compileSchema(opened, { declared, newest: isNewest ? undefined : compileSchema(latest) })
 }

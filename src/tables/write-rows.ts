@@ -16,7 +16,14 @@ import { checkOfGroup, checkRoot, type GroupContext } from './group-context.ts'
 import type { ComingNumber } from './key-writer.ts'
 import { encodeRowKey, keyInWords, writeRowKey } from './row-key.ts'
 import { checkPatch, checkRow, type Values } from './row-check.ts'
-import { decodeRow, encodeChanged, encodeRow, type StoredValue } from './row-value.ts'
+import {
+  decodeRow,
+  encodeChanged,
+  encodeReplaced,
+  encodeRow,
+  holdsUnknown,
+  type StoredValue,
+} from './row-value.ts'
 
 export class RowWrites {
   readonly #transaction: RawTransaction
@@ -31,7 +38,7 @@ export class RowWrites {
   async insert(table: CompiledTable, input: unknown): Promise<number | undefined> {
     checkRoot(this.#context, table)
     const { sequence } = table
-    const given = checkRow(table, input, { withSequence: false })
+    const given = checkRow(table, input, { withSequence: false, withUnknown: true })
     this.#checkGroup(table, given)
     let key: WrittenKey | undefined
     if (sequence?.isInKey !== true) {
@@ -40,14 +47,14 @@ export class RowWrites {
       if (before !== undefined) throw this.#exists(key.bytes)
     }
     if (sequence === undefined) {
-      await this.#change(table, undefined, given, key)
+      await this.#change(table, undefined, wholeRow(table, given), key)
       return undefined
     }
     // Drawn with the first write only: a refused insert takes no number.
     const allocation = this.#transaction.allocationCount
     const number: ComingNumber = { kind: 'coming-number', allocation }
     given[sequence.name] = number
-    await this.#change(table, undefined, given, key)
+    await this.#change(table, undefined, wholeRow(table, given), key)
     return allocation
   }
 
@@ -55,20 +62,27 @@ export class RowWrites {
   put(table: CompiledTable, input: unknown): Promise<void> {
     checkRoot(this.#context, table)
     const { sequence } = table
-    const row = checkRow(table, input, { withSequence: sequence?.isInKey === true })
+    const withSequence = sequence?.isInKey === true
+    const row = checkRow(table, input, { withSequence, withUnknown: true })
     this.#checkGroup(table, row)
-    const isBlind = !isIndexed(table) && sequence === undefined
-    return isBlind ? this.#change(table, undefined, row) : this.#replace(table, row)
+    const isBlind = !isIndexed(table) && sequence === undefined && !table.keepsUnknown
+    return isBlind
+      ? this.#change(table, undefined, wholeRow(table, row))
+      : this.#replace(table, row, input)
   }
 
-  async #replace(table: CompiledTable, row: Values): Promise<void> {
+  async #replace(table: CompiledTable, row: Values, input: unknown): Promise<void> {
     const { sequence } = table
     const before = await this.#before(table, row)
-    if (sequence === undefined) return this.#change(table, before, row)
     if (before !== undefined) {
+      const { bytes } = before
+      if (table.keepsUnknown || holdsUnknown(table, bytes))
+        return this.#change(table, before, replacing(table, before, input))
+      if (sequence === undefined) return this.#change(table, before, wholeRow(table, row))
       const number = before.row[sequence.name]
-      return this.#change(table, before, { ...row, [sequence.name]: number })
+      return this.#change(table, before, wholeRow(table, { ...row, [sequence.name]: number }))
     }
+    if (sequence === undefined) return this.#change(table, undefined, wholeRow(table, row))
     const message = `table ${table.name}: there is no ${keyInWords(this.#context, keyOf(table, row).bytes)} to be replaced, and a new row gets its ${sequence.name} by insert`
     throw new StoreError('not-found', message)
   }
@@ -107,10 +121,9 @@ export class RowWrites {
   async #change(
     table: CompiledTable,
     before: WholeRow | undefined,
-    row: Values,
+    { row, value }: NewRow,
     key: WrittenKey = keyOf(table, row),
   ): Promise<void> {
-    const value: StoredValue = encodeRow(table, row)
     const slots = [...key.slots, ...value.slots]
     if (key.bytes.length > keyBytesMax) throw tooLong(key.bytes, `a key of table ${table.name}`)
     const changes = changesOf(table, before?.row, row)
@@ -179,6 +192,27 @@ export class RowWrites {
     const message = `${keyInWords(this.#context, key)} exists already; put replaces it, update changes it`
     return new StoreError('already-exists', message)
   }
+}
+
+/** A row that is to be written, and as it is stored. */
+interface NewRow {
+  readonly row: Values
+  readonly value: StoredValue
+}
+
+function wholeRow(table: CompiledTable, row: Values): NewRow {
+  return { row, value: encodeRow(table, row) }
+}
+
+/** What the program does not declare, and does not name, is as it was before. */
+function replacing(table: CompiledTable, before: WholeRow, input: unknown): NewRow {
+  const { sequence } = table
+  const withSequence = sequence?.isInKey === true
+  const given = checkRow(table, input, { withSequence, withUnknown: false })
+  if (sequence !== undefined) given[sequence.name] = before.row[sequence.name]
+  const value = encodeReplaced(table, before.bytes, given)
+  const key = table.key.map(({ name }) => given[name])
+  return { row: decodeRow(table, key, value.bytes), value }
 }
 
 function rowAt(table: CompiledTable, key: readonly unknown[], bytes: Uint8Array): WholeRow {

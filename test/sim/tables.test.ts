@@ -45,7 +45,7 @@ class Court {
   }
 
   run(operation: string, steps: readonly TableStep[], results: readonly unknown[]): this {
-    this.checker.onRun(operation, store, 1, { version: 1, steps, results })
+    this.checker.onRun(operation, store, 1, { version: 1, declared: 1, steps, results })
     return this
   }
 
@@ -71,7 +71,7 @@ class Court {
         atLeast: 0,
         atMost: 20,
       },
-      run: { version: 1, steps: [step], results: [result] },
+      run: { version: 1, declared: 1, steps: [step], results: [result] },
       ...more,
     })
     return this

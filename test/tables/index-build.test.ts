@@ -60,7 +60,8 @@ async function opened(bench: GlobalBench, node: RelayNode, schema: Schema): Prom
   const view = await look()
   if (view === undefined) throw new Error('the schema was applied')
   const { version } = view
-  const watch = new SchemaWatch({ clock, opened: version, view, askedAt, trustMs, look })
+  const from = { opened: version, declared: version.schema, view, askedAt }
+  const watch = new SchemaWatch({ clock, ...from, trustMs, look })
   const random = bench.world.random.fork(`opened ${version.version}`)
   return openTables({ name: schema.name, tables: [], model: schema }, port, {
     clock,
@@ -270,7 +271,8 @@ test('IDX-6: a program that was suspended looks at the registry again before it 
     readSchemaView(n1.groups, 'Fleet', { clock })
   const view = await run(look())
   if (view === undefined) throw new Error('the schema was applied')
-  const own = { clock, opened: view.version, view, askedAt: momentOf(clock) }
+  const declared = view.version.schema
+  const own = { clock, opened: view.version, declared, view, askedAt: momentOf(clock) }
   const watch = new SchemaWatch({ ...own, trustMs, look })
   expect(watch.trusted()).toBeUndefined()
   aheadMicros = 3_600_000_000

@@ -79,3 +79,22 @@ test('TAB-6: a program of an earlier version goes on, and one of a later is told
   expect(versionFor(later, next)).toEqual(next)
   expect(() => versionFor(other, next)).toThrow('schema Shop')
 })
+
+test('TAB-6: a version that the cluster had is fine to apply again, and changes nothing', async () => {
+  const { port, options } = new Desk()
+  await applySchema(port, early, options)
+  const second = await applySchema(port, later, options)
+  await applySchema(port, schemaOf('required string label; optional string note;', more), options)
+  expect(await applySchema(port, early, options)).toMatchObject({
+    kind: 'older',
+    version: { version: 3 },
+  })
+  expect((await applySchema(port, later, options)).kind).toBe('older')
+  expect((await readSchema(port, 'Shop', options))?.version).toBe(3)
+  // What was never a version leaves something out, and is told so.
+  const less = schemaOf('required string label;', more)
+  await expect(applySchema(port, less, options)).rejects.toThrow(/property Shelf.note is gone/)
+  expect(second.version.version).toBe(2)
+})
+
+const more = 'CREATE TABLE Other { required int64 id; } PRIMARY KEY(id), ENTITY GROUP ROOT;'
