@@ -2,11 +2,13 @@
  * Compares the entries of a group with its rows, at one moment (IDX-1): which entries are missing,
  * left over, or hold something else than their row says.
  */
-import { bufferOf } from '../base/bytes.ts'
+import { bufferOf, latin1 } from '../base/bytes.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { Reads, StoredRow } from '../txn/reads.ts'
 import { scanRowsDefault } from './bounds.ts'
+import type { CompiledIndex } from './compiled.ts'
 import { entriesOf, type Entry } from './entries.ts'
+import { EntryBook, readDistinct } from './entry-book.ts'
 import type { GroupContext } from './group-context.ts'
 import {
   decodeEntryKey,
@@ -110,12 +112,14 @@ async function checkEntries(
     return entry === undefined || table === undefined ? [] : [{ key, entry, table }]
   })
   const keys = known.map(({ entry, table }) => writeRowKey(table, entry.values).bytes)
-  const rows = await reads.getMany(keys)
+  const rows = await readDistinct(keys, (distinct) => reads.getMany(distinct))
+  const books = new Map<CompiledIndex, EntryBook>()
   for (const [place, { key, entry, table }] of known.entries()) {
     const stored = rows[place]
-    const row = stored === undefined ? undefined : decodeRow(table, entry.values, stored.value)
-    const has =
-      row !== undefined && entriesOf(table, entry.index, row).has(bufferOf(key).toString('latin1'))
+    const { index } = entry
+    const book = books.get(index) ?? new EntryBook(table, index)
+    books.set(index, book)
+    const has = stored !== undefined && book.of(stored, entry.values).entries.has(latin1(key))
     if (!has) add('left-over', entry.index.name, key)
   }
 }

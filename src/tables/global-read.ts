@@ -10,7 +10,8 @@ import { keyAfter, type KeyRange } from '../txn/key-range.ts'
 import type { StoredRow } from '../txn/reads.ts'
 import { globalEntriesMax, groupsReadAtOnceMax, scanRowsDefault } from './bounds.ts'
 import type { CompiledGlobal, CompiledSchema, CompiledTable } from './compiled.ts'
-import { decodeEntry, entriesOf, entryWriter } from './entries.ts'
+import { decodeEntry, entryWriter } from './entries.ts'
+import { EntryBook, readDistinct } from './entry-book.ts'
 import { decodeGlobalKey, groupsOfValue, indexGroups } from './global-entries.ts'
 import { groupContext, type GroupContext } from './group-context.ts'
 import { stampBytes, stampedEntry } from './index-lane.ts'
@@ -20,7 +21,6 @@ import type { Page, ScanOptions } from './read-rows.ts'
 import type { DecodedEntryKey } from './row-key.ts'
 import type { Values } from './row-check.ts'
 import { RowStamp } from './row-stamp.ts'
-import { decodeRow } from './row-value.ts'
 
 /** Rows of any group, at the level that the read asks for. */
 export interface GroupReads {
@@ -150,23 +150,25 @@ export class GlobalIndexReads {
     const fitting = new Map<FoundEntry, Fitting>()
     await inTurns([...byGroup], async ([group, entries]) => {
       const keys = entries.map(({ decoded }) => decoded.rowKey)
-      const rows = await reads.getMany(group, keys)
+      const rows = await readDistinct(keys, (distinct) => reads.getMany(group, distinct))
+      const book = new EntryBook(this.#table, this.#index)
       for (const [place, one] of entries.entries()) {
-        const fits = this.#fit(one, rows[place])
+        const fits = this.#fit(one, rows[place], book)
         if (fits !== undefined) fitting.set(one, fits)
       }
     })
     return found.flatMap((one) => fitting.get(one) ?? [])
   }
 
-  #fit(found: FoundEntry, there: StoredRow | undefined): Fitting | undefined {
+  #fit(found: FoundEntry, there: StoredRow | undefined, book: EntryBook): Fitting | undefined {
     if (there === undefined) return undefined
-    const { value, timestamp = 0 } = there
-    const row = decodeRow(this.#table, found.decoded.values, value)
-    const entry = entriesOf(this.#table, this.#index, row).get(latin1(found.stored.key))
+    const { timestamp = 0 } = there
+    const { row, entries } = book.of(there, found.decoded.values)
+    const entry = entries.get(latin1(found.stored.key))
     if (entry === undefined) return undefined
     const fresh = { value: stampedEntry(timestamp, entry.value), timestamp }
-    return { found, fresh, row: RowStamp.put(row, timestamp) }
+    if (!RowStamp.isOn(row)) RowStamp.put(row, timestamp)
+    return { found, fresh, row }
   }
 }
 

@@ -12,6 +12,7 @@ import { pause } from '../txn/time.ts'
 import { upkeepBounds } from './bounds.ts'
 import { indexFaultsMax, type IndexFault } from './check-indexes.ts'
 import { entriesOf, entryWriter, type Entry } from './entries.ts'
+import { EntryBook, readDistinct } from './entry-book.ts'
 import { decodeGlobalKey, groupOfEntry, indexGroups } from './global-entries.ts'
 import { inTurns, rootContext } from './global-read.ts'
 import { madeOf } from './global-writes.ts'
@@ -57,8 +58,9 @@ interface Place {
 export async function compareIndex(parts: UpkeepParts): Promise<GlobalIndexReport> {
   const faults: IndexFault[] = []
   const add = async (place: Place): Promise<void> => {
+    if (faults.length >= indexFaultsMax) return
     const fault = await faultAt(parts, place)
-    if (fault !== undefined && faults.length < indexFaultsMax) faults.push(fault)
+    if (fault !== undefined) faults.push(fault)
   }
   const total = (await countGroups(parts)) + parts.index.shards
   let [groups, rows, entries] = [0, 0, 0]
@@ -160,9 +162,12 @@ async function compareEntries(
     })
     await inTurns([...groupBy(places, ({ source }) => source)], async ([source, some]) => {
       const keys = some.map(({ rowKey }) => rowKey)
-      const rows = await readsOf(parts).getMany(source, keys)
+      const rows = await readDistinct(keys, (distinct) => readsOf(parts).getMany(source, distinct))
+      const book = new EntryBook(table, index)
       for (const [at, place] of some.entries()) {
-        if (entryIn(parts, place, rows[at]) === undefined) await suspect(place)
+        const stored = rows[at]
+        const entries = stored && book.of(stored, place.key).entries
+        if (entries?.has(latin1(place.entryKey)) !== true) await suspect(place)
       }
     })
   }

@@ -11,7 +11,8 @@ import { keyAfter, prefixRange, type KeyRange } from '../txn/key-range.ts'
 import type { Reads, StoredRow } from '../txn/reads.ts'
 import { inlineEntriesMax, scanRowsDefault, scanRowsMax } from './bounds.ts'
 import type { CompiledIndex, CompiledTable } from './compiled.ts'
-import { decodeEntry, entriesOf, entryWriter } from './entries.ts'
+import { decodeEntry, entryWriter } from './entries.ts'
+import { EntryBook, readDistinct } from './entry-book.ts'
 import { checkRoot, type GroupContext } from './group-context.ts'
 import { rangeOfQuery } from './key-query.ts'
 import {
@@ -206,16 +207,19 @@ export class RowReads {
     found: readonly FoundEntry[],
   ): Promise<readonly Values[]> {
     const keys = found.map(({ decoded }) => decoded.rowKey)
-    const there = await this.#reads.getMany(keys)
+    const there = await readDistinct(keys, (distinct) => this.#reads.getMany(distinct))
+    const book = new EntryBook(table, index)
     const { asOf } = await this.#reads.view()
     const rows: Values[] = []
     const without: Uint8Array[] = []
     for (const [place, { stored, decoded }] of found.entries()) {
       const one = there[place]
       if (one === undefined) without.push(stored.key)
-      const row = one && this.#rowOf(table, decoded.values, one)
-      const isOfView = asOf !== undefined && one?.timestamp !== undefined
-      if (row && (isOfView || isEntryOf(table, index, row, stored.key))) rows.push(row)
+      if (one === undefined) continue
+      const { row, entries } = book.of(one, decoded.values)
+      if (!RowStamp.isOn(row)) RowStamp.put(row, one.timestamp)
+      const isOfView = asOf !== undefined && one.timestamp !== undefined
+      if (isOfView || entries.has(latin1(stored.key))) rows.push(row)
     }
     if (asOf !== undefined) await this.#checkGone(index, without)
     return rows
@@ -253,15 +257,6 @@ export class RowReads {
 
 function entryOf(table: CompiledTable, { stored, decoded }: FoundEntry): Values {
   return RowStamp.put(decodeEntry(table, decoded, stored.value), stored.timestamp)
-}
-
-function isEntryOf(
-  table: CompiledTable,
-  index: CompiledIndex,
-  row: Values,
-  key: Uint8Array,
-): boolean {
-  return entriesOf(table, index, row).has(latin1(key))
 }
 
 function afterKey(range: KeyRange, key: Uint8Array, reverse: boolean): KeyRange {

@@ -41,7 +41,7 @@ export interface IndexPage<Of extends Table, Name extends IndexNames<Of>> extend
   IndexEntry<Of, Name>
 > {
   /**
-   * The row of each entry, in their order; a row with several entries comes as often. Of some of the
+   * The row of each entry, in their order; a row with several entries comes as often, as one object. Of some of the
    * entries, from one place to before another as in `slice`, where all rows would be too much at once.
    */
   rows(from?: number, to?: number): Promise<readonly Row<Of>[]>
