@@ -51,11 +51,38 @@ export function nextVersion(current: SchemaVersion, schema: Schema): SchemaStep 
   const numbers = numbersFor(schema, current.numbers)
   const names = [...schema.tables, ...schema.indexes]
   assert(
-    Object.keys(numbers.stored).length === names.length,
+    Object.keys(numbers.stored).filter((name) => !isWithdrawn(name)).length === names.length,
     'SCH-14: nothing that was there is gone',
   )
   const version = { version: current.version + 1, fingerprint, schema, numbers }
   return { kind: 'next', version, changes }
+}
+
+/** The same without one of its indexes, whose number stays given. */
+export function withoutIndex(
+  { schema, numbers, version }: SchemaVersion,
+  name: string,
+): SchemaVersion {
+  const { [name]: number, ...stored } = numbers.stored
+  const withdrawn = `${name}${withdrawnMark}${version}`
+  assert(
+    number !== undefined && !(withdrawn in stored),
+    'SCH-15: an index that is there has a number',
+  )
+  const rest = { ...schema, indexes: schema.indexes.filter((index) => index.name !== name) }
+  return {
+    version: version + 1,
+    fingerprint: fingerprintOf(rest),
+    schema: rest,
+    numbers: { ...numbers, stored: { ...stored, [withdrawn]: number } },
+  }
+}
+
+/** In no name: what was withdrawn keeps its number under this and the last version that had it. */
+const withdrawnMark = '~'
+
+function isWithdrawn(name: string): boolean {
+  return name.includes(withdrawnMark)
 }
 
 /** The numbers that were given, and new ones for what has none. */

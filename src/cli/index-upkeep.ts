@@ -52,7 +52,9 @@ export function addUpkeepCommands(index: Command): void {
     .description('compare an index with the rows; ends with 1 when something is wrong')
     .action(check)
   addPlaceFlags(index.command('drop').argument('<NAME>', 'the index'))
-    .description('drop an index over cells and clear its entries off; again goes on where it ended')
+    .description(
+      'drop an index over cells, or one of tables that is being built, and clear its entries off; again goes on where it ended',
+    )
     .option('--grace <SECONDS>', 'how long nodes may still keep it; 0 when nothing is written')
     .option('--yes', 'do it; without this, only what would be done is said')
     .action(drop)
@@ -60,19 +62,19 @@ export function addUpkeepCommands(index: Command): void {
 
 async function drop(name: string, options: Options): Promise<void> {
   const place = placeOf(options)
-  if (!('datastore' in place)) {
-    throw new CliError('indexes of tables stay; name the --datastore of one over cells', exitUsage)
-  }
+  const where = 'schema' in place ? `schema ${place.schema}` : `datastore ${place.datastore}`
   if (options['yes'] !== true) {
     throw new CliError(
-      `this drops index ${name} of datastore ${place.datastore} and all its entries; add --yes to do it`,
+      `this drops index ${name} of ${where} and all its entries; add --yes to do it`,
       exitUsage,
     )
   }
-  const graceMs = graceOf(options)
-  await withProgress(options, (client, onProgress) =>
-    client.cellIndexes(place.datastore).drop(name, { onProgress, ...graceMs }),
-  )
+  const grace = graceOf(options)
+  await withProgress<unknown>(options, (client, onProgress) => {
+    const given = { onProgress, ...grace }
+    if ('schema' in place) return client.indexes(place.schema).drop(name, given)
+    return client.cellIndexes(place.datastore).drop(name, given)
+  })
   if (options['json'] === true) return printJson({ index: name, dropped: true })
   print(`${name}: dropped`)
 }

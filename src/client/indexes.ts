@@ -3,6 +3,7 @@ import { StoreError } from '../base/errors.ts'
 import { unknownWord } from '../base/suggest.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
+import { findIndex } from '../../schema/model.ts'
 import { upkeepBounds } from '../tables/bounds.ts'
 import { compileSchema } from '../tables/compile.ts'
 import type { CompiledSchema } from '../tables/compiled.ts'
@@ -12,9 +13,10 @@ import {
   type GlobalIndexReport,
   type Made,
 } from '../tables/index-compare.ts'
+import { clearIndex } from '../tables/index-clear.ts'
 import { MisfitRows } from '../tables/index-misfits.ts'
 import type { Progress, UpkeepParts } from '../tables/index-upkeep.ts'
-import { markBuilt, type SchemaView } from '../tables/registry.ts'
+import { markBuilt, versionWithIndex, withdrawIndex, type SchemaView } from '../tables/registry.ts'
 import type { IntentSource } from '../txn/session.ts'
 import type { ClientGroups } from './groups.ts'
 
@@ -100,6 +102,23 @@ export class ClientIndexes {
     return compareIndex(parts)
   }
 
+  /**
+   * Drops an index that is being built, and clears its entries off; again, it goes on where it ended. Rejects with
+   * `invalid` when the index is ready: programs may ask it.
+   */
+  async drop(name: string, options: BuildOptions = {}): Promise<{ readonly cleared: number }> {
+    const { compiled, view } = await this.#schema()
+    const { groups, clock, timeoutMs } = this.#parts
+    const isThere = compiled.globals.has(name)
+    const before = isThere
+      ? view.version
+      : await versionWithIndex(groups, view.version, name, { clock, timeoutMs })
+    if (before === undefined) throw unknownIndex(this.schema, name, compiled)
+    const parts = this.#partsOf(compileSchema(before), name, options)
+    if (isThere) await withdrawIndex(groups, this.schema, name, parts.options)
+    return { cleared: await clearIndex(parts, options.graceMs) }
+  }
+
   async #schema(): Promise<{ readonly compiled: CompiledSchema; readonly view: SchemaView }> {
     const view = await this.#parts.view()
     if (view !== undefined) return { compiled: compileSchema(view.version), view }
@@ -109,20 +128,30 @@ export class ClientIndexes {
 
   async #upkeep(
     name: string,
-    { onProgress = () => undefined, rowsAtOnce }: BuildOptions,
+    options: BuildOptions,
   ): Promise<{ readonly parts: UpkeepParts; readonly view: SchemaView }> {
     const { compiled, view } = await this.#schema()
+    const parts = this.#partsOf(compiled, name, options)
+    const checkWanted = async (): Promise<void> => {
+      const { version } = (await this.#parts.view()) ?? {}
+      const isThere = version === undefined || findIndex(version.schema, name) !== undefined
+      if (!isThere) throw new StoreError('not-found', `index ${name} was dropped meanwhile`)
+    }
+    return { parts: { ...parts, checkWanted }, view }
+  }
+
+  #partsOf(
+    compiled: CompiledSchema,
+    name: string,
+    { onProgress = () => undefined, rowsAtOnce }: BuildOptions,
+  ): UpkeepParts {
     const index = compiled.globals.get(name)
     const table = compiled.tables.get(index?.table ?? '')
     if (index === undefined || table === undefined) {
-      const known = [...compiled.globals.keys()]
-      throw new StoreError(
-        'not-found',
-        `schema ${this.schema}: ${unknownWord('global index', name, known)}`,
-      )
+      throw unknownIndex(this.schema, name, compiled)
     }
     const { groups, clock, random, intents, timeoutMs } = this.#parts
-    const parts: UpkeepParts = {
+    return {
       port: groups,
       schema: compiled,
       table,
@@ -133,7 +162,6 @@ export class ClientIndexes {
       options: { clock, random, intents, timeoutMs },
       list: (prefix, after, limit) => groups.list(prefix, after, limit, timeoutMs),
     }
-    return { parts, view }
   }
 }
 
@@ -147,6 +175,11 @@ export function checkedPage(rowsAtOnce: number | undefined): number | undefined 
     'invalid',
     `rowsAtOnce is ${rowsAtOnce}, not an integer from 1 to ${rowsAtOnceMax}`,
   )
+}
+
+function unknownIndex(schema: string, name: string, { globals }: CompiledSchema): StoreError {
+  const words = unknownWord('global index', name, [...globals.keys()])
+  return new StoreError('not-found', `schema ${schema}: ${words}`)
 }
 
 function notBuilt(index: string): StoreError {

@@ -34,6 +34,8 @@ export interface UpkeepParts {
   readonly rowsAtOnce?: number | undefined
   /** Names of groups that begin so, behind `after`. */
   list(prefix: GroupId, after: GroupId | undefined, limit: number): Promise<readonly GroupId[]>
+  /** Throws when the index is not wanted any more; asked now and then during long work. */
+  checkWanted?(): Promise<void>
   /** Called after each step. */
   onProgress(progress: Progress): void
   /** Rows with values that are too long for the index. */
@@ -95,13 +97,14 @@ export async function untilRelayed(parts: UpkeepParts, total: number): Promise<v
 
 /** Groups that may have rows of the table. */
 export async function forEachGroup(
-  { table, schema, list }: UpkeepParts,
+  { table, schema, list, checkWanted }: UpkeepParts,
   work: (group: GroupId) => Promise<void>,
 ): Promise<void> {
   const root = schema.tables.get(table.root)
   if (root === undefined) return
   const prefix = groupOfBytes(root.groupPrefix)
   for (let after: GroupId | undefined; ;) {
+    await checkWanted?.()
     const names = await list(prefix, after, listedGroupsMax)
     for (let at = 0; at < names.length; at += upkeepBounds.groupsAtOnceMax) {
       await Promise.all(names.slice(at, at + upkeepBounds.groupsAtOnceMax).map(work))

@@ -96,6 +96,7 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     checkOutside(scope, 'db.index')
     if (watch?.isBuilding(name) === true) await watch.lookAgain()
     if (watch?.isBuilding(name) === true) throw stillBuilding(name)
+    if (watch?.hasIndex(name) === false && this.#schema.globals.has(name)) throw wasDropped(name)
     assert(watch?.isBuilding(name) !== true, 'IDX-6: what is asked has all rows')
     const { timeoutMs = this.#options.timeoutMs, level = 'current' } = options
     const reads = new PortGroups(this.#port, { kind: level }, { clock, timeoutMs })
@@ -142,6 +143,11 @@ function contextOf(schema: CompiledSchema, { table: name, key }: RootKey): Group
 function stillBuilding(name: string): StoreError {
   const message = `index ${name} is being built: not all rows are in it yet; trilithon index status shows how far it is`
   return new StoreError('unavailable', message, { index: 'building' })
+}
+
+function wasDropped(name: string): StoreError {
+  const message = `index ${name} was dropped before it was built; where it has been declared anew, open the tables again`
+  return new StoreError('not-found', message)
 }
 
 function indexReads(

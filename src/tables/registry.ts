@@ -7,11 +7,8 @@
  * changes are made that leave it its meaning (SCH-14). One that declares what the cluster has not is
  * refused until somebody applies it.
  */
-import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
-import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
-import { pack, unpack } from '../base/pack.ts'
-import { encodeTuple } from '../base/tuple.ts'
+import type { GroupId, Timestamp } from '../base/ids.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import { runRead, type ReadOptions } from '../txn/run-read.ts'
@@ -20,27 +17,26 @@ import { changeText } from '../../schema/change.ts'
 import { diffSchemas } from '../../schema/diff.ts'
 import { fingerprintOf } from '../../schema/fingerprint.ts'
 import { findIndex, findTable, type Index, type Schema } from '../../schema/model.ts'
-import { decodeVersion } from '../../schema/version-json.ts'
 import {
   firstVersion,
   nextVersion,
+  withoutIndex,
   type SchemaStep,
   type SchemaVersion,
 } from '../../schema/version.ts'
-
-const currentKey = encodeTuple(['current'])
-const buildingKey = encodeTuple(['building'])
+import {
+  buildingIn,
+  buildingKey,
+  currentKey,
+  putBuilding,
+  putVersion,
+  registryGroup,
+  versionKey,
+  versionOf,
+} from './registry-rows.ts'
 
 /** In time to come by any clock: a build waits for the whole grace (`index-grace.ts`). */
 const notKnownYet: Timestamp = Number.MAX_SAFE_INTEGER
-
-function versionKey(version: number): Uint8Array {
-  return encodeTuple(['version', version])
-}
-
-function registryGroup(name: string): GroupId {
-  return groupOfBytes(encodeTuple(['schemas', name]))
-}
 
 /** A schema as the cluster has it now. */
 export interface SchemaView {
@@ -84,22 +80,6 @@ export async function markBuilt(
     const building = new Map(buildingIn((await transaction.get(buildingKey))?.value))
     if (building.delete(index)) putBuilding(transaction, building)
   })
-}
-
-function buildingIn(bytes: Uint8Array | undefined): ReadonlyMap<string, Timestamp> {
-  if (bytes === undefined) return new Map()
-  const fields = unpack(bytes)
-  const pairs = Array.isArray(fields) ? fields : []
-  return new Map(
-    pairs.flatMap((pair: unknown) => {
-      const [index, since]: unknown[] = Array.isArray(pair) ? pair : []
-      return typeof index === 'string' && typeof since === 'number' ? [[index, since]] : []
-    }),
-  )
-}
-
-function putBuilding(transaction: RawTransaction, building: ReadonlyMap<string, Timestamp>): void {
-  transaction.put(buildingKey, pack([...building].map(([index, since]) => [index, since])))
 }
 
 /** What the cluster makes of a schema, when it is given it. */
@@ -159,7 +139,7 @@ async function step(transaction: RawTransaction, schema: Schema): Promise<Applie
   const row = await transaction.get(currentKey)
   if (row === undefined) {
     const version = firstVersion(schema)
-    put(transaction, undefined, version)
+    putVersion(transaction, undefined, version)
     return { kind: 'first', version }
   }
   const current = versionOf(schema.name, row.value)
@@ -169,10 +149,52 @@ async function step(transaction: RawTransaction, schema: Schema): Promise<Applie
     throw mismatch(`schema ${schema.name} cannot be changed so`, next.changes)
   }
   if (next.kind === 'next') {
-    put(transaction, current, next.version)
+    putVersion(transaction, current, next.version)
     await noteNewIndexes(transaction, current.schema, schema)
   }
   return next
+}
+
+/**
+ * Takes an index out of its schema that is being built, which nobody can have asked. The schema has one version more, and
+ * the index's number is given to no other one. Rejects with `invalid` when it is ready: programs may ask it.
+ */
+export async function withdrawIndex(
+  port: GroupPort,
+  name: string,
+  index: string,
+  options: TransactionOptions,
+): Promise<void> {
+  await runTransaction(port, registryGroup(name), options, async (transaction) => {
+    const building = new Map(buildingIn((await transaction.get(buildingKey))?.value))
+    const row = await transaction.get(currentKey)
+    if (row === undefined || !building.delete(index)) {
+      const message = `index ${index} is ready, and programs may ask it: it stays; an index of tables can be dropped while it is being built`
+      throw new StoreError('invalid', message)
+    }
+    const current = versionOf(name, row.value)
+    putVersion(transaction, current, withoutIndex(current, index))
+    putBuilding(transaction, building)
+  })
+}
+
+/** The last version before the current one that had this index; undefined when none had. */
+export async function versionWithIndex(
+  port: GroupPort,
+  { schema: { name }, version: current }: SchemaVersion,
+  index: string,
+  options: ReadOptions,
+): Promise<SchemaVersion | undefined> {
+  const from = { kind: 'current' } as const
+  const { value } = await runRead(port, registryGroup(name), from, options, async (reads) => {
+    for (let version = current - 1; version >= 1; version--) {
+      const [row] = await reads.getMany([versionKey(version)])
+      const before = row && versionOf(name, row.value)
+      if (before !== undefined && findIndex(before.schema, index) !== undefined) return before
+    }
+    return undefined
+  })
+  return value
 }
 
 /** Who leaves something out of a schema is told that it cannot go; who applies a version of before has nothing to do. */
@@ -186,9 +208,8 @@ async function wasVersion(
     const row = await transaction.get(versionKey(version))
     if (row === undefined) continue
     if (versionOf(schema.name, row.value).fingerprint !== fingerprint) continue
-    const isContained = diffSchemas(schema, now).every(({ refusal }) => refusal === undefined)
-    assert(isContained, 'TAB-6: a version has all that those before it had')
-    return true
+    // Not when it had an index that was dropped since.
+    return diffSchemas(schema, now).every(({ refusal }) => refusal === undefined)
   }
   return false
 }
@@ -207,23 +228,6 @@ async function noteNewIndexes(
   const building = new Map(buildingIn((await transaction.get(buildingKey))?.value))
   for (const { name } of added) building.set(name, notKnownYet)
   putBuilding(transaction, building)
-}
-
-function put(
-  transaction: RawTransaction,
-  before: SchemaVersion | undefined,
-  version: SchemaVersion,
-): void {
-  assert(version.version === (before?.version ?? 0) + 1, 'TAB-6: versions follow one another')
-  const bytes = Buffer.from(JSON.stringify(version))
-  transaction.put(currentKey, bytes)
-  transaction.put(versionKey(version.version), bytes)
-}
-
-function versionOf(name: string, bytes: Uint8Array): SchemaVersion {
-  const version = decodeVersion(Buffer.from(bytes).toString('utf8'))
-  if (version !== undefined && version.schema.name === name) return version
-  throw new StoreError('corrupt', `what the cluster has as schema ${name} is none`)
 }
 
 /**

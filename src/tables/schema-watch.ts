@@ -33,7 +33,7 @@ export class SchemaWatch {
   readonly #parts: SchemaWatchParts
   #compiled: CompiledSchema
   #building: ReadonlyMap<string, Timestamp>
-  #version: number
+  #latest: SchemaVersion
   #askedAt: Moment
   #look: Promise<void> | undefined
 
@@ -41,7 +41,7 @@ export class SchemaWatch {
     const { view, askedAt } = parts
     this.#parts = parts
     this.#compiled = compiledBy(parts, view.version)
-    this.#version = view.version.version
+    this.#latest = view.version
     this.#building = view.building
     this.#askedAt = askedAt
   }
@@ -52,6 +52,13 @@ export class SchemaWatch {
 
   isBuilding(index: string): boolean {
     return this.#building.has(index)
+  }
+
+  /** Has the cluster the same global index of this name still? It may have been dropped, and declared anew. */
+  hasIndex(index: string): boolean {
+    const { opened } = this.#parts
+    const number = opened.numbers.stored[index]
+    return number !== undefined && this.#latest.numbers.stored[index] === number
   }
 
   /** To be awaited before something is written; undefined when what is known is fresh enough. */
@@ -80,9 +87,10 @@ export class SchemaWatch {
     assert(view !== undefined, 'TAB-6: a schema that a cluster has stays')
     this.#askedAt = askedAt
     this.#building = view.building
-    if (view.version.version === this.#version) return
-    assert(view.version.version > this.#version, 'TAB-6: versions follow one another')
-    this.#version = view.version.version
+    const { version } = this.#latest
+    if (view.version.version === version) return
+    assert(view.version.version > version, 'TAB-6: versions follow one another')
+    this.#latest = view.version
     this.#compiled = compiledBy(this.#parts, view.version)
   }
 }

@@ -153,6 +153,22 @@ test('a global index on rows that are there is built, compared and made anew by 
   expect((await trilithon('index', 'build', 'CarsBy', '--schema', 'Fleet')).stderr).toContain(
     'CarsByCity',
   )
+  // One that is ready stays, one that is being built can go.
+  const drop = (name: string, ...more: readonly string[]): ReturnType<typeof trilithon> =>
+    trilithon('index', 'drop', name, '--schema', 'Fleet', '--grace', '0', ...more)
+  expect((await drop('CarsByCity', '--yes')).stderr).toContain('is ready, and programs may ask it')
+  const tagged = `CREATE GLOBAL INDEX CarsByCity ON Car(city) SHARDS 4;
+CREATE GLOBAL INDEX CarsByTag ON Car(tag) SHARDS 2;`
+  await trilithon('schema', 'apply', await save('fleet4.ddl', ddl(tagged)))
+  expect((await drop('CarsByTag')).stderr).toContain('add --yes')
+  expect(await drop('CarsByTag', '--yes')).toMatchObject({
+    code: 0,
+    stdout: 'CarsByTag: dropped\n',
+  })
+  // Again, it goes on where it ended.
+  expect(await drop('CarsByTag', '--yes')).toMatchObject({ code: 0 })
+  const left = await trilithon('index', 'list', '--schema', 'Fleet')
+  expect(left.stdout).toBe('CarsByCity\tready\tCar(city)\n')
 }, 120_000)
 
 interface Trip {

@@ -12,7 +12,14 @@ import { MisfitRows } from '../../src/tables/index-misfits.ts'
 import { indexGroups } from '../../src/tables/global-entries.ts'
 import { openTables } from '../../src/tables/open.ts'
 import { defaultTransactionLimits } from '../../src/txn/bounds.ts'
-import { applySchema, markBuilt, readSchemaView } from '../../src/tables/registry.ts'
+import {
+  applySchema,
+  markBuilt,
+  readSchemaView,
+  versionWithIndex,
+  withdrawIndex,
+} from '../../src/tables/registry.ts'
+import { clearIndex } from '../../src/tables/index-clear.ts'
 import { SchemaWatch } from '../../src/tables/schema-watch.ts'
 import { Sessions } from '../../src/txn/session.ts'
 import { momentOf } from '../../src/txn/time.ts'
@@ -394,3 +401,74 @@ test('what was written before an index can be shortened, emptied and deleted und
   const tooMany = change(after, 'new', (tx) => tx.put(Note, { id: 'new', title: 'ok', tags }))
   await expect(tooMany).rejects.toMatchObject({ detail: { limit: 'transactionMutationsMax' } })
 })
+
+test('IDX-6: an index that is being built can be dropped, and declared anew under another number', async () => {
+  const bench = globalBench()
+  const { node, run, rest } = bench
+  const n1 = node('n1')
+  n1.relay.start()
+  const options = optionsOf(n1, bench)
+  const { clock } = n1
+  await run(applySchema(n1.groups, first, options))
+  await run(applySchema(n1.groups, second, options))
+  const db = await run(opened(bench, n1, second))
+  for (let car = 1; car <= 3; car++) await run(put(db, car, 'Oslo'))
+  const parts = await run(partsOf(n1, options, 'CarsByCity'))
+  await run(buildIndex(parts, undefined))
+  const entries = async (): Promise<number> => {
+    const groups = await Promise.all(
+      indexGroups(parts.index).map((group) => n1.replica.scan(group, wholeGroup)),
+    )
+    return groups.flat().length
+  }
+  expect(await run(entries())).toBe(3)
+
+  await run(withdrawIndex(n1.groups, 'Fleet', 'CarsByCity', options))
+  const dropped = await run(readSchemaView(n1.groups, 'Fleet', { clock }))
+  expect(dropped).toMatchObject({ version: { version: 3 }, building: new Map() })
+  expect(dropped?.version.schema).toEqual({ ...second, indexes: [] })
+  // Who has opened it before is told, and keeps it no more.
+  await expect(run(db.index(Car, 'CarsByCity', {}))).rejects.toThrow('was dropped')
+  await run(bench.world.sleep(2_000_000))
+  await run(put(db, 4, 'Oslo'))
+  await rest()
+  expect(await run(entries())).toBe(3)
+  const before =
+    dropped && (await run(versionWithIndex(n1.groups, dropped.version, 'CarsByCity', { clock })))
+  expect(before?.version).toBe(2)
+  expect(await run(clearIndex({ ...parts, rowsAtOnce: 1 }, 0))).toBe(3)
+  expect(await run(entries())).toBe(0)
+
+  const again = await run(applySchema(n1.groups, second, options))
+  expect(again).toMatchObject({ kind: 'next', version: { version: 4 } })
+  expect(again.version.numbers.stored['CarsByCity']).not.toBe(parts.index.number)
+  await expect(run(db.index(Car, 'CarsByCity', {}))).rejects.toThrow('was dropped')
+  const anew = await run(partsOf(n1, options, 'CarsByCity'))
+  expect((await run(makeIndex(anew, undefined))).rows).toBe(4)
+  await run(markBuilt(n1.groups, 'Fleet', 'CarsByCity', options))
+  // By its old number it would find nothing.
+  await run(bench.world.sleep(2_000_000))
+  await run(put(db, 5, 'Rome'))
+  await expect(run(db.index(Car, 'CarsByCity', {}))).rejects.toThrow('open the tables again')
+  await rest()
+  const fresh = await run(opened(bench, n1, second))
+  expect((await run(fresh.index(Car, 'CarsByCity', {}))).items).toHaveLength(5)
+  await expect(run(withdrawIndex(n1.groups, 'Fleet', 'CarsByCity', options))).rejects.toThrow(
+    'is ready, and programs may ask it',
+  )
+})
+
+test('IDX-6: a build of an index that is dropped meanwhile ends', async () => {
+  const bench = globalBench()
+  const { node, run } = bench
+  const n1 = node('n1')
+  n1.relay.start()
+  const options = optionsOf(n1, bench)
+  await run(applySchema(n1.groups, first, options))
+  await run(applySchema(n1.groups, second, options))
+  const parts = await run(partsOf(n1, options, 'CarsByCity'))
+  const checkWanted = (): Promise<void> => Promise.reject(new Error('dropped'))
+  await expect(run(buildIndex({ ...parts, checkWanted }, undefined))).rejects.toThrow('dropped')
+})
+
+const wholeGroup = { gte: new Uint8Array(0), lt: Uint8Array.of(0xff) }
