@@ -7,6 +7,7 @@
  */
 import type { Declared, Properties } from './declared.ts'
 import type { Presence } from './model.ts'
+import type { Timestamp } from './values.ts'
 
 /** What a table's type carries. `key` and the parts of indexes are names in their order. */
 export interface TableShape {
@@ -56,10 +57,14 @@ type FilledNames<P extends Properties> = {
   [Name in keyof P]: P[Name]['isFilled'] extends true ? Name : never
 }[keyof P]
 
+/** A moment may be given as a Date, or as microseconds; it is read as microseconds. */
+type GivenValue<Property> =
+  Property extends Declared<'timestamp'> ? Timestamp | bigint | Date : ValueOf<Property>
+
 type InsertValue<Property> =
   Property extends Declared<'message', Presence, unknown, infer Fields extends Properties>
     ? InsertOf<Fields>
-    : ValueOf<Property>
+    : GivenValue<Property>
 
 type InsertOf<P extends Properties> = Flat<
   {
@@ -78,8 +83,15 @@ type KeyValues<Shape extends TableShape> = {
   readonly [Name in Shape['key'][number]]: ValueOf<Shape['properties'][Name]>
 }
 
+type GivenKeyValues<Shape extends TableShape> = {
+  readonly [Name in Shape['key'][number]]: GivenValue<Shape['properties'][Name]>
+}
+
 /** What names one row. */
-export type Key<Table extends Shaped> = KeyValues<ShapeOf<Table>>
+export type Key<Table extends Shaped> = GivenKeyValues<ShapeOf<Table>>
+
+/** The same as it is read: moments are microseconds. */
+export type ReadKey<Table extends Shaped> = KeyValues<ShapeOf<Table>>
 
 type Unchangeable<Shape extends TableShape> =
   Shape['key'][number] | SequenceNames<Shape['properties']>
@@ -125,13 +137,13 @@ type QueryOf<Parts extends readonly string[], Values, Before = unknown> = Parts 
 /** The first parts of a table's key: what a scan goes over. */
 export type KeyPrefix<Table extends Shaped> = PrefixOf<
   ShapeOf<Table>['key'],
-  KeyValues<ShapeOf<Table>>
+  GivenKeyValues<ShapeOf<Table>>
 >
 
 /** The first parts of a table's key, the last one named as a value or as a range. */
 export type KeyRange<Table extends Shaped> = QueryOf<
   ShapeOf<Table>['key'],
-  KeyValues<ShapeOf<Table>>
+  GivenKeyValues<ShapeOf<Table>>
 >
 
 /** The property at a path: `exif.camera`. */
@@ -172,9 +184,13 @@ type PartValues<Shape extends TableShape, Parts extends readonly string[]> = {
   readonly [Path in Parts[number]]: ValueOf<At<Shape['properties'], Path>>
 }
 
+type GivenPartValues<Shape extends TableShape, Parts extends readonly string[]> = {
+  readonly [Path in Parts[number]]: GivenValue<At<Shape['properties'], Path>>
+}
+
 type QueryIn<Shape extends TableShape, Name extends keyof Shape['indexes']> = QueryOf<
   Shape['indexes'][Name]['parts'],
-  PartValues<Shape, Shape['indexes'][Name]['parts']>
+  GivenPartValues<Shape, Shape['indexes'][Name]['parts']>
 >
 
 /** What is asked of an index: its first parts, the last one named as a value or as a range. */

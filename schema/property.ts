@@ -3,12 +3,14 @@
  * Required unless said otherwise. The type of the value is carried along for inference only: the
  * member `~value` is never there when the program runs.
  */
+import { isLikeMilliseconds, microsOfGiven } from '../src/base/given-time.ts'
 import type { Declared, Properties } from './declared.ts'
 import { literalOf } from './default.ts'
 import type {
   MessageType,
   Presence,
   Property,
+  PropertyDefault,
   PropertyKind,
   PropertyType,
   ScalarKind,
@@ -29,12 +31,13 @@ export interface RequiredProperty<
 }
 
 /** One that can have a default as well. */
-export interface ScalarProperty<Kind extends ScalarKind, Value> extends RequiredProperty<
-  Kind,
-  Value
-> {
+export interface ScalarProperty<
+  Kind extends ScalarKind,
+  Value,
+  Given = Value,
+> extends RequiredProperty<Kind, Value> {
   /** What rows have that are written without it: it may be left out of an insert. */
-  default(value: Value): Declared<Kind, 'required', Value, undefined, true>
+  default(value: Given): Declared<Kind, 'required', Value, undefined, true>
 }
 
 function declare<Kind extends PropertyKind, Has extends Presence, Value, Fields>(
@@ -58,13 +61,21 @@ function required<Kind extends PropertyKind, Value, Fields>(
   }
 }
 
-function scalar<Kind extends ScalarKind, Value>(kind: Kind): ScalarProperty<Kind, Value> {
+function scalar<Kind extends ScalarKind, Value, Given = Value>(
+  kind: Kind,
+): ScalarProperty<Kind, Value, Given> {
   const type = { kind }
   const plain = declare<Kind, 'required', Value, undefined>(kind, 'required', type, undefined)
   return {
     ...required<Kind, Value, undefined>(kind, type, undefined),
-    default: (value) => ({ ...plain, isFilled: true, '~default': literalOf(value) }),
+    default: (value) => ({ ...plain, isFilled: true, '~default': literalFor(kind, value) }),
   }
+}
+
+/** A moment that no property takes is no default either. */
+function literalFor(kind: ScalarKind, value: unknown): PropertyDefault {
+  if (kind !== 'timestamp') return literalOf(value)
+  return isLikeMilliseconds(value) ? Number.NaN : (microsOfGiven(value) ?? Number.NaN)
 }
 
 /** Every type a property can have. */
@@ -80,8 +91,8 @@ export interface PropertyTypes {
   integer(): ScalarProperty<'integer', number>
   float(): ScalarProperty<'float', number>
   double(): ScalarProperty<'double', number>
-  /** Microseconds since 1970. */
-  timestamp(): ScalarProperty<'timestamp', Timestamp>
+  /** A moment: given as a Date or as microseconds since 1970, read as microseconds. */
+  timestamp(): ScalarProperty<'timestamp', Timestamp, Timestamp | bigint | Date>
   uuid(): ScalarProperty<'uuid', Uuid>
   /** Any JSON, or JSON of the type given: `t.json<Trip>()`. That it is JSON is checked, not its type. */
   json(): RequiredProperty<'json', JsonValue>

@@ -13,6 +13,7 @@ import {
   type PutCells,
 } from './operation.ts'
 import { problem, type Problem } from '../base/problem.ts'
+import { wordsFor } from '../base/words.ts'
 import { isShard, shardCount } from './shard.ts'
 
 export function operationProblem(operation: CellOperation): Problem | undefined {
@@ -112,11 +113,12 @@ function outside(message: string, limit: string, limitValue: number, actual: num
 /** Why a place is in no shard's log. */
 export function placeProblem(place: LogPlace): Problem | undefined {
   if (!isShard(place.shard)) {
-    const message = `there is no shard ${place.shard}; shards are numbered from 0 to ${shardCount - 1}`
-    return problem('invalid', message, { actual: place.shard })
+    const message = `there is no shard ${wordsFor(place.shard)}; shards are numbered from 0 to ${shardCount - 1}`
+    const isNumber = typeof place.shard === 'number' && Number.isFinite(place.shard)
+    return problem('invalid', message, isNumber ? { actual: place.shard } : {})
   }
   const number = place.kind === 'after' ? place.addedId : place.timestamp
   if (Number.isSafeInteger(number) && number >= 0) return undefined
   const what = place.kind === 'after' ? 'an added id' : 'a time in microseconds'
-  return problem('invalid', `${what} is a whole number from 0; ${number} is not`)
+  return problem('invalid', `${what} is a whole number from 0; ${wordsFor(number)} is not`)
 }

@@ -1,4 +1,5 @@
 /** Global indexes of a schema, for those who look after them: what there are, and whether they are right. */
+import { checkOptions } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
 import { unknownWord } from '../base/suggest.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -17,6 +18,7 @@ import type { Progress, UpkeepParts } from '../tables/index-upkeep.ts'
 import { markBuilt, type SchemaView } from '../tables/registry.ts'
 import type { IntentSource } from '../txn/session.ts'
 import type { ClientGroups } from './groups.ts'
+import { buildRules, checkText } from './rules.ts'
 
 export interface ClientIndexParts {
   readonly groups: ClientGroups
@@ -77,6 +79,7 @@ export class ClientIndexes {
    * that has all rows already, nothing is done: `rebuild` makes it anew.
    */
   async build(index: string, options: BuildOptions = {}): Promise<BuildReport> {
+    checkUpkeep('build', index, options)
     const { parts, view } = await this.#upkeep(index, options)
     const since = view.building.get(index)
     // Somebody else was quicker.
@@ -88,6 +91,7 @@ export class ClientIndexes {
 
   /** Puts all rows into the index again, and takes out what is of no row; it goes on being asked. */
   async rebuild(index: string, options: BuildOptions = {}): Promise<BuildReport> {
+    checkUpkeep('rebuild', index, options)
     const { parts, view } = await this.#upkeep(index, options)
     if (view.building.has(index)) throw notBuilt(index)
     return makeIndex(parts, undefined)
@@ -95,6 +99,7 @@ export class ClientIndexes {
 
   /** Compares the index with the rows of its table. */
   async check(index: string, options: BuildOptions = {}): Promise<GlobalIndexReport> {
+    checkUpkeep('check', index, options)
     const { parts, view } = await this.#upkeep(index, options)
     if (view.building.has(index)) throw notBuilt(index)
     return compareIndex(parts)
@@ -135,6 +140,11 @@ export class ClientIndexes {
     }
     return { parts, view }
   }
+}
+
+function checkUpkeep(verb: string, index: unknown, options: unknown): void {
+  checkText(`indexes.${verb}`, 'the name of an index', index)
+  checkOptions(`indexes.${verb}`, options, buildRules)
 }
 
 /** Throws `invalid` for a number of rows that no step looks at. */

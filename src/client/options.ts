@@ -1,6 +1,7 @@
 /** What the calls of `ClientCells` take beside the cells, and the pages they give. */
-import type { Timestamp } from '../base/ids.ts'
+import type { GivenTime } from '../base/given-time.ts'
 import type { Cell } from '../cells/cell.ts'
+import type { LogPlace } from '../cells/operation.ts'
 import type { ReadLevel } from '../replica/local-replica.ts'
 
 export interface WriteOptions {
@@ -19,12 +20,24 @@ export interface ReadOptions {
 
 /** Which cells a purge takes out. */
 export interface PurgeOptions extends WriteOptions {
-  /** Those added before this time. */
-  readonly before: Timestamp
+  /** Those added before this time: a Date, or microseconds since 1970. */
+  readonly before: GivenTime
   /** Of this column only. */
   readonly column?: string
   /** Unless it is false, the latest cell of each column stays, however old it is. */
   readonly keepLatest?: boolean
+}
+
+export interface PurgePageOptions extends PurgeOptions {
+  /** Behind this added id; the `next` of the page before. */
+  readonly after?: number
+  /** Cells looked at. */
+  readonly limit?: number
+}
+
+export interface PurgeShardsOptions extends PurgeOptions {
+  /** Default: all. */
+  readonly shards?: readonly number[]
 }
 
 /** One step of a purge: a page of a shard's log. */
@@ -41,6 +54,11 @@ export interface PageOptions<From> extends ReadOptions {
   readonly limit?: number
 }
 
+export interface VersionOptions extends PageOptions<number> {
+  /** Falling ref keys. */
+  readonly reverse?: boolean
+}
+
 export interface Page<Next> {
   readonly cells: readonly Cell[]
   /** Where the next page begins; absent at the end. */
@@ -53,6 +71,18 @@ export interface LogOptions extends ReadOptions {
   /** Waits so long for a cell when there is none. */
   readonly waitMs?: number
 }
+
+export interface ShardLogOptions extends LogOptions {
+  /** Cells behind this added id: 0 when neither this nor `since` is there. */
+  readonly after?: number
+  /** Instead: cells of this time or later, a Date or microseconds since 1970. */
+  readonly since?: GivenTime
+}
+
+/** A place in a shard's log as programs give it. */
+export type GivenPlace =
+  | (LogPlace & { readonly kind: 'after' })
+  | { readonly kind: 'since'; readonly shard: number; readonly timestamp: GivenTime }
 
 export interface LogPage {
   readonly shard: number

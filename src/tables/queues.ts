@@ -1,4 +1,5 @@
 /** Messages of typed queues, as they are sent and handled. Bodies are JSON text. */
+import { wrongArgument } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { QueueSource } from '../queues/handle-call.ts'
@@ -6,6 +7,7 @@ import type { Taken } from '../queues/take.ts'
 import type { CompiledSchema } from './compiled.ts'
 import { groupContext, rootOfGroup, type GroupContext } from './group-context.ts'
 import type { Message, Queue, RootTable } from './queue-types.ts'
+import { tableName } from './rules.ts'
 import { checkScalar } from './scalar.ts'
 import { typed } from './types.ts'
 
@@ -14,10 +16,20 @@ export function storedName(schema: CompiledSchema, name: string): string {
   return `${schema.name}.${name}`
 }
 
+/** The name of a queue, as `queue(…)` gives it. Throws `invalid` for what is none. */
+export function nameOfQueue(call: string, queue: unknown): string {
+  const isObject = typeof queue === 'object' && queue !== null
+  if (isObject && 'name' in queue && 'to' in queue && typeof queue.name === 'string') {
+    return queue.name
+  }
+  throw wrongArgument(call, 'the queue', queue, 'a queue, as queue<Body>()(name, Root) gives it')
+}
+
 export function receiverOf(schema: CompiledSchema, { to }: Queue, key: unknown): GroupId {
-  const root = schema.tables.get(to.name)
+  const name = tableName('tx.send', to)
+  const root = schema.tables.get(name)
   if (root !== undefined) return groupContext(schema, root, key).group
-  throw new StoreError('invalid', `schema ${schema.name} has no table ${to.name}`)
+  throw new StoreError('invalid', `schema ${schema.name} has no table ${name}`)
 }
 
 export function encodeBody({ name }: Queue, body: unknown): Uint8Array {

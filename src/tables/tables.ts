@@ -2,6 +2,7 @@
  * What programs have of a schema's tables over many groups: the key of a root row says which group a
  * transaction or a read is of, and everything inside it stays there. `open.ts` opens them.
  */
+import type { GivenTime } from '../base/given-time.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { IndexNames, IndexQuery, Key, TableShape } from '../../schema/infer.ts'
 import type { Table } from '../../schema/table.ts'
@@ -18,6 +19,7 @@ import type { IntentSource } from '../txn/session.ts'
 import type { IndexReport } from './check-indexes.ts'
 import type { GlobalOptions } from './global-read.ts'
 import type { Message, Queue, QueueCallOptions } from './queue-types.ts'
+import { tableName } from './rules.ts'
 import type { SchemaWatch } from './schema-watch.ts'
 import type { GroupReader, GroupTransaction, IndexPage } from './types.ts'
 
@@ -32,7 +34,7 @@ export function rootKey<Root extends Table<TableShape, true>>(
   table: Root,
   key: Key<Root>,
 ): RootKey {
-  return { table: table.name, key }
+  return { table: tableName('rootKey', table), key }
 }
 
 export interface TablesOptions {
@@ -76,8 +78,8 @@ export interface GlobalIndexOptions extends GlobalOptions {
   readonly level?: 'current' | 'snapshot'
 }
 
-/** 'current', 'snapshot', 'inconsistent', or a moment of the past. */
-export type ReadLevel = 'current' | 'snapshot' | 'inconsistent' | { readonly at: Timestamp }
+/** 'current', 'snapshot', 'inconsistent', or a moment of the past: a Date, or microseconds since 1970. */
+export type ReadLevel = 'current' | 'snapshot' | 'inconsistent' | { readonly at: GivenTime }
 
 export interface TransactionResult<Value> {
   readonly value: Value
