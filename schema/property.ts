@@ -6,6 +6,7 @@
 import { isLikeMilliseconds, microsOfGiven } from '../src/base/given-time.ts'
 import type { Declared, Properties } from './declared.ts'
 import { literalOf } from './default.ts'
+import { checkNothing, checkProperties } from './given.ts'
 import type {
   MessageType,
   Presence,
@@ -56,8 +57,14 @@ function required<Kind extends PropertyKind, Value, Fields>(
 ): RequiredProperty<Kind, Value, Fields> {
   return {
     ...declare<Kind, 'required', Value, Fields>(kind, 'required', type, fields),
-    optional: () => declare(kind, 'optional', type, fields),
-    repeated: () => declare(kind, 'repeated', type, fields),
+    optional: (...given: readonly unknown[]) => {
+      checkNothing('optional', given)
+      return declare(kind, 'optional', type, fields)
+    },
+    repeated: (...given: readonly unknown[]) => {
+      checkNothing('repeated', given)
+      return declare(kind, 'repeated', type, fields)
+    },
   }
 }
 
@@ -106,19 +113,36 @@ export interface PropertyTypes {
 }
 
 export const t: PropertyTypes = {
-  string: () => scalar('string'),
-  bytes: () => scalar('bytes'),
-  bool: () => scalar('bool'),
-  int32: () => scalar('int32'),
-  int64: () => scalar('int64'),
-  integer: () => scalar('integer'),
-  float: () => scalar('float'),
-  double: () => scalar('double'),
-  timestamp: () => scalar('timestamp'),
-  uuid: () => scalar('uuid'),
-  json: <Value>() => required<'json', Value, undefined>('json', { kind: 'json' }, undefined),
-  sequence: () => declare('sequence', 'required', { kind: 'sequence' }, undefined),
-  message: (fields) => required('message', messageType(fields), fields),
+  string: (...given: readonly unknown[]) => scalarOf('string', given),
+  bytes: (...given: readonly unknown[]) => scalarOf('bytes', given),
+  bool: (...given: readonly unknown[]) => scalarOf('bool', given),
+  int32: (...given: readonly unknown[]) => scalarOf('int32', given),
+  int64: (...given: readonly unknown[]) => scalarOf('int64', given),
+  integer: (...given: readonly unknown[]) => scalarOf('integer', given),
+  float: (...given: readonly unknown[]) => scalarOf('float', given),
+  double: (...given: readonly unknown[]) => scalarOf('double', given),
+  timestamp: (...given: readonly unknown[]) => scalarOf('timestamp', given),
+  uuid: (...given: readonly unknown[]) => scalarOf('uuid', given),
+  json: <Value>(...given: readonly unknown[]) => {
+    checkNothing('t.json', given)
+    return required<'json', Value, undefined>('json', { kind: 'json' }, undefined)
+  },
+  sequence: (...given: readonly unknown[]) => {
+    checkNothing('t.sequence', given)
+    return declare('sequence', 'required', { kind: 'sequence' }, undefined)
+  },
+  message: (fields) => {
+    checkProperties('t.message', fields)
+    return required('message', messageType(fields), fields)
+  },
+}
+
+function scalarOf<Kind extends ScalarKind, Value, Given = Value>(
+  kind: Kind,
+  given: readonly unknown[],
+): ScalarProperty<Kind, Value, Given> {
+  checkNothing(`t.${kind}`, given)
+  return scalar(kind)
 }
 
 function messageType(fields: Properties): MessageType {

@@ -5,14 +5,14 @@
  */
 import { StoreError } from './errors.ts'
 import type { Timestamp } from './ids.ts'
-import { wordsFor } from './words.ts'
+import { isDate, wordsFor } from './words.ts'
 
 /** What programs may give for a moment. */
 export type GivenTime = Timestamp | bigint | Date
 
 /** Microseconds since 1970; undefined for what is no moment that a safe integer can say. */
 export function microsOfGiven(value: unknown): Timestamp | undefined {
-  const micros = value instanceof Date ? value.getTime() * 1000 : value
+  const micros = isDate(value) ? value.getTime() * 1000 : value
   const number = typeof micros === 'bigint' ? Number(micros) : micros
   if (typeof number !== 'number' || !Number.isSafeInteger(number)) return undefined
   // There is one zero.
@@ -61,7 +61,7 @@ export function storeTime(value: unknown, where: string): Timestamp {
     const words = 'a Date, or microseconds since 1970: a whole number from 0, or a bigint'
     throw new StoreError('invalid', `${where} is ${wordsFor(value)}; expected ${words}`)
   }
-  if (value instanceof Date || micros < fromSeconds || micros >= fromMicros) return micros
+  if (isDate(value) || micros < fromSeconds || micros >= fromMicros) return micros
   const unit = micros < fromMs ? 'seconds' : 'milliseconds'
   const message = `${where} is ${wordsFor(value)}, which looks like ${unit}; expected a Date, or microseconds since 1970`
   throw new StoreError('invalid', message)

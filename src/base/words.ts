@@ -25,9 +25,14 @@ export function wordsFor(value: unknown): string {
 
 function wordsForObject(value: object): string {
   if (value instanceof Uint8Array) return `${value.length} bytes`
-  if (value instanceof Date) return 'a Date'
+  if (isDate(value)) return 'a Date'
   if (value instanceof Promise) return 'a promise; await it'
   return Array.isArray(value) ? 'a list' : 'an object'
+}
+
+/** Asked of the object itself: in this folder there is no clock, and a date of a sandbox is one too. */
+export function isDate(value: unknown): value is Date {
+  return Object.prototype.toString.call(value) === '[object Date]'
 }
 
 /** An object of members, and of no class. */

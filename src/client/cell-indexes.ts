@@ -29,25 +29,12 @@ import { pause } from '../txn/time.ts'
 import { notAnAnswer } from './call.ts'
 import { checkDates, filtersOf, type IndexWhere } from './filters.ts'
 import type { ClientGroups } from './groups.ts'
-import { checkedPage, type BuildOptions } from './indexes.ts'
-import type { ReadOptions } from './options.ts'
+import { checkedPage } from './indexes.ts'
+import type { BuildOptions, CellBuildOptions, IndexQueryOptions } from './options.ts'
 import { buildRules, cellBuildRules, checkText, queryRules } from './rules.ts'
 
 export type { IndexWhere } from './filters.ts'
-
-export interface IndexQueryOptions extends ReadOptions {
-  /** Of the entries these fields; all when absent. */
-  readonly select?: readonly string[]
-  /** Of each row found the latest cells of these columns, or of all. */
-  readonly columns?: readonly string[] | 'all'
-  /** By this field; by the second one when absent. */
-  readonly order?: string
-  readonly reverse?: boolean
-  readonly cursor?: string
-  readonly limit?: number
-  /** Leaves out entries that their rows have no more. */
-  readonly verify?: boolean
-}
+export type { CellBuildOptions, IndexQueryOptions } from './options.ts'
 
 export interface CellIndexEntry {
   readonly rowKey: string
@@ -177,11 +164,6 @@ export interface CellIndexesParts {
   readonly timeoutMs: number
   /** So long what was read of definitions is gone by. */
   readonly trustMs: number
-}
-
-export interface CellBuildOptions extends BuildOptions {
-  /** These alone, for whoever knows that there are no others. */
-  readonly shards?: readonly number[]
 }
 
 const allShards: readonly number[] = Array.from({ length: shardCount }, (_, shard) => shard)

@@ -3,13 +3,14 @@ import { asyncScope } from '../adapters/async-scope.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { WsClientDialer } from '../adapters/ws-clients.ts'
-import { checkOptions, wrongArgument } from '../base/arguments.ts'
+import { checkOptions, listOf, text, wrongArgument, type Rules } from '../base/arguments.ts'
+import { isClusterId } from '../base/ids.ts'
+import { timeoutRule } from '../txn/intents.ts'
 import { StoreError } from '../base/errors.ts'
 import { wordsFor } from '../base/words.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import { decodeClientFrame, encodeClientFrame } from '../wire/client-codec.ts'
 import { Client } from './client.ts'
-import { connectRules } from './rules.ts'
 
 /** Bytes waiting for one node's socket; above it requests go to another node. */
 const queueBytesMax: number = 64 * 1024 * 1024
@@ -23,6 +24,16 @@ export interface ConnectOptions {
   readonly cluster?: string
   /** For calls that name no time-out of their own; default 10 seconds. */
   readonly timeoutMs?: number
+}
+
+const connectRules: Rules<ConnectOptions> = {
+  nodes: listOf(text),
+  secret: text,
+  cluster: {
+    accepts: (value) => typeof value === 'string' && isClusterId(value),
+    words: '1 to 64 of a-z, 0-9 and -',
+  },
+  timeoutMs: timeoutRule,
 }
 
 /**
@@ -41,8 +52,8 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   }
   checkOptions('connect', options, connectRules)
   const { secret = '', cluster, timeoutMs } = options
-  const { nodes = [] }: Partial<ConnectOptions> = options
-  const urls = [...new Set(nodes.map(nodeUrl))]
+  const nodes: readonly string[] | undefined = options.nodes
+  const urls = [...new Set((nodes ?? []).map(nodeUrl))]
   if (urls.length === 0) throw new StoreError('invalid', 'a client needs the address of a node')
   const transport = new WsClientDialer<ClientFrame>({
     urls,

@@ -2,7 +2,7 @@
 import { isMicros, isoOf, narrowed } from '../base/datetime.ts'
 import { StoreError } from '../base/errors.ts'
 import { unknownWord } from '../base/suggest.ts'
-import { isPlain, wordsFor } from '../base/words.ts'
+import { isDate, isPlain, wordsFor } from '../base/words.ts'
 import { indexComparisons, type IndexComparison, type IndexFilter } from '../cells/index-query.ts'
 import type { IndexAnswer } from '../cells/operation.ts'
 import type { IndexValue } from '../cells/index-values.ts'
@@ -69,7 +69,7 @@ function valueOf(where: string, place: string, value: unknown): IndexValue {
 
 /** A date goes as the text of its time, which is no value of a number's field. */
 function timeOf(where: string, place: string, value: unknown): IndexValue {
-  if (value instanceof Date) {
+  if (isDate(value)) {
     const micros = microsOf(value)
     if (micros !== undefined) return isoOf(micros)
     throw wrong(where, place, value, 'a Date of the years 1 to 9999')
@@ -92,7 +92,7 @@ export function checkDates(
   for (const [field, asked] of Object.entries(given)) {
     const values: readonly unknown[] = isMembers(asked) ? Object.values(asked) : [asked]
     const type = types[fields.indexOf(field)]
-    if (type === 'datetime' || !values.some((value) => value instanceof Date)) continue
+    if (type === 'datetime' || !values.some(isDate)) continue
     const message = `${where}: ${field} is of type ${type ?? 'none'}, and a Date is a value of the type datetime`
     throw new StoreError('invalid', message)
   }

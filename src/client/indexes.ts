@@ -14,10 +14,11 @@ import {
   type Made,
 } from '../tables/index-compare.ts'
 import { MisfitRows } from '../tables/index-misfits.ts'
-import type { Progress, UpkeepParts } from '../tables/index-upkeep.ts'
+import type { UpkeepParts } from '../tables/index-upkeep.ts'
 import { markBuilt, type SchemaView } from '../tables/registry.ts'
 import type { IntentSource } from '../txn/session.ts'
 import type { ClientGroups } from './groups.ts'
+import type { BuildOptions } from './options.ts'
 import { buildRules, checkText } from './rules.ts'
 
 export interface ClientIndexParts {
@@ -39,16 +40,7 @@ export interface GlobalIndexState {
   readonly state: 'building' | 'ready'
 }
 
-export interface BuildOptions {
-  /** How long programs that do not know the index may still write; by default as long as is safe. */
-  readonly graceMs?: number
-  readonly onProgress?: (progress: Progress) => void
-  /**
-   * Rows, cells or entries that one step looks at, from 1 to `rowsAtOnceMax`; absent: as many as is usual.
-   * With fewer, a writer of the same group meets a step less often.
-   */
-  readonly rowsAtOnce?: number
-}
+export type { BuildOptions } from './options.ts'
 
 export type BuildReport = Made
 

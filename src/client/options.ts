@@ -2,6 +2,7 @@
 import type { GivenTime } from '../base/given-time.ts'
 import type { Cell } from '../cells/cell.ts'
 import type { LogPlace } from '../cells/operation.ts'
+import type { Progress } from '../tables/index-upkeep.ts'
 import type { ReadLevel } from '../replica/local-replica.ts'
 
 export interface WriteOptions {
@@ -91,4 +92,45 @@ export interface LogPage {
   readonly next: number
   /** As of this position of the shard's log nothing is behind `next`; absent when there may be. */
   readonly asOf?: number
+}
+
+export interface IndexQueryOptions extends ReadOptions {
+  /** Of the entries these fields; all when absent. */
+  readonly select?: readonly string[]
+  /** Of each row found the latest cells of these columns, or of all. */
+  readonly columns?: readonly string[] | 'all'
+  /** By this field; by the second one when absent. */
+  readonly order?: string
+  readonly reverse?: boolean
+  readonly cursor?: string
+  readonly limit?: number
+  /** Leaves out entries that their rows have no more. */
+  readonly verify?: boolean
+}
+
+export interface BuildOptions {
+  /** How long programs that do not know the index may still write; by default as long as is safe. */
+  readonly graceMs?: number
+  readonly onProgress?: (progress: Progress) => void
+  /**
+   * Rows, cells or entries that one step looks at, from 1 to `rowsAtOnceMax`; absent: as many as is usual.
+   * With fewer, a writer of the same group meets a step less often.
+   */
+  readonly rowsAtOnce?: number
+}
+
+export interface CellBuildOptions extends BuildOptions {
+  /** These alone, for whoever knows that there are no others. */
+  readonly shards?: readonly number[]
+}
+
+export interface TailOptions {
+  /** Default: all. */
+  readonly shards?: readonly number[]
+  /** The added id to begin after, for shards that have one here; the others begin at their first cell. */
+  readonly after?: ReadonlyMap<number, number>
+  /** Instead of the first cell, the first one of this time or later: a Date, or microseconds since 1970. */
+  readonly since?: GivenTime
+  /** One poll waits so long. */
+  readonly waitMs?: number
 }

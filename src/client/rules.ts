@@ -13,7 +13,6 @@ import {
 } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
 import { microsOfGiven, storeTime } from '../base/given-time.ts'
-import { isClusterId } from '../base/ids.ts'
 import { problem, type Problem } from '../base/problem.ts'
 import { unknownWord } from '../base/suggest.ts'
 import { wordsFor } from '../base/words.ts'
@@ -23,11 +22,11 @@ import type { LogPlace } from '../cells/operation.ts'
 import { isShard, shardCount } from '../cells/shard.ts'
 import type { Submission } from '../replica/local-replica.ts'
 import { timeoutRule } from '../txn/intents.ts'
-import type { CellBuildOptions, IndexQueryOptions } from './cell-indexes.ts'
-import type { ConnectOptions } from './connect.ts'
-import type { BuildOptions } from './indexes.ts'
 import type {
+  BuildOptions,
+  CellBuildOptions,
   GivenPlace,
+  IndexQueryOptions,
   LogOptions,
   PageOptions,
   PurgeOptions,
@@ -35,10 +34,10 @@ import type {
   PurgeShardsOptions,
   ReadOptions,
   ShardLogOptions,
+  TailOptions,
   VersionOptions,
   WriteOptions,
 } from './options.ts'
-import type { TailOptions } from './tail.ts'
 
 const time: Rule = {
   accepts: (value) => microsOfGiven(value) !== undefined,
@@ -98,16 +97,6 @@ export const buildRules: Rules<BuildOptions> = {
   rowsAtOnce: number,
 }
 export const cellBuildRules: Rules<CellBuildOptions> = { ...buildRules, shards }
-export const connectRules: Rules<ConnectOptions> = {
-  nodes: listOf(text),
-  secret: text,
-  cluster: {
-    accepts: (value) => typeof value === 'string' && isClusterId(value),
-    words: '1 to 64 of a-z, 0-9 and -',
-  },
-  timeoutMs: timeoutRule,
-}
-
 /** As `error.detail.intent` names it, or as a transaction was given it. */
 export const intentRules: Rules<Submission['intent']> = {
   ...{ session: text, sequence: number, expiresAt: number, floor: number },
@@ -123,8 +112,15 @@ export function checkList(call: string, name: string, value: unknown): void {
   checkArgument(call, name, value, list)
 }
 
-/** What a cell that was read has, beside its name: who reads one may ask for it, or put it, as it is. */
-const ofCells = ['rowKey', 'column', 'refKey', 'body', 'addedId', 'createdAt', 'shard']
+const ofCells = ['rowKey', 'column', 'refKey', 'body']
+/**
+ * What cells that are read, tailed, marked or rejected have beside that: who is given one may ask for it, or
+ * put it, as it is.
+ */
+const ofReadCells: ReadonlySet<string> = new Set([
+  ...[...ofCells, 'addedId', 'createdAt', 'shard', 'attempts', 'error', 'isRetried'],
+  ...['datastore', 'bufferedAt', 'reason'],
+])
 
 /**
  * Why this is no cell to be asked for, or to be put; `refKey`: whether it has to have one. A name that is
@@ -136,8 +132,8 @@ export function cellProblem(cell: unknown, refKey: 'needed' | 'optional'): Probl
     return problem('invalid', `a cell is ${wordsFor(cell)}; expected ${words}`)
   }
   for (const name in cell) {
-    if (ofCells.includes(name)) continue
-    return problem('invalid', `a cell: ${unknownWord('property', name, ofCells.slice(0, 4))}`)
+    if (ofReadCells.has(name)) continue
+    return problem('invalid', `a cell: ${unknownWord('property', name, ofCells)}`)
   }
   for (const name of ['rowKey', 'column', 'refKey']) {
     if (name === 'refKey' && refKey === 'optional') continue

@@ -7,7 +7,7 @@
  */
 import { StoreError } from '../base/errors.ts'
 import { checkOptions } from '../base/arguments.ts'
-import { storeTime, type GivenTime } from '../base/given-time.ts'
+import { storeTime } from '../base/given-time.ts'
 import type { Cell } from '../cells/cell.ts'
 import type { LogPlace } from '../cells/operation.ts'
 import type { Outcome } from '../base/problem.ts'
@@ -16,7 +16,7 @@ import { shardCount } from '../cells/shard.ts'
 import { pause } from '../txn/time.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { LogOptions, LogPage } from './options.ts'
+import type { LogOptions, LogPage, TailOptions } from './options.ts'
 import { tailRules } from './rules.ts'
 
 const waitMsDefault = 20_000
@@ -24,16 +24,7 @@ const pageLimitDefault = 100
 /** Before a poll that follows a failed one. */
 const failurePauseMs = 500
 
-export interface TailOptions {
-  /** Default: all. */
-  readonly shards?: readonly number[]
-  /** The added id to begin after, for shards that have one here; the others begin at their first cell. */
-  readonly after?: ReadonlyMap<number, number>
-  /** Instead of the first cell, the first one of this time or later: a Date, or microseconds since 1970. */
-  readonly since?: GivenTime
-  /** One poll waits so long. */
-  readonly waitMs?: number
-}
+export type { TailOptions } from './options.ts'
 
 export interface LoggedCell extends Cell {
   readonly shard: number

@@ -18,9 +18,10 @@ import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { Turn } from '../txn/turn.ts'
 import type { Queue } from './queue-types.ts'
 import type { CompiledTable } from './compiled.ts'
-import { encodeBody, nameOfQueue, receiverOf, storedName } from './queues.ts'
+import { nameOfQueue, tableName } from './given.ts'
+import { encodeBody, receiverOf, storedName } from './queues.ts'
 import type { Page, RowReads, ScanOptions } from './read-rows.ts'
-import { scanRules, sendRules, tableName } from './rules.ts'
+import { scanRules, sendRules } from './rules.ts'
 import {
   typed,
   type GroupReader,
@@ -127,7 +128,8 @@ function tableIn(rows: RowReads, verb: string, table: Table): CompiledTable {
 }
 
 function listOfKeys<Item>(keys: readonly Item[]): readonly Item[] {
-  if (Array.isArray(keys)) return Array.from(keys)
+  const given: unknown = keys
+  if (Array.isArray(given)) return keys
   throw wrongArgument('getMany', 'the keys', keys, 'a list')
 }
 

@@ -15,7 +15,8 @@ import type { GroupContext } from './group-context.ts'
 import { Reader, Transaction, type InsertedRow } from './handles.ts'
 import { RowReads } from './read-rows.ts'
 import { keyInWords } from './row-key.ts'
-import { callRules, checkRun, readFrom, transactionRules } from './rules.ts'
+import { checkRun } from './given.ts'
+import { callRules, readFrom, transactionRules } from './rules.ts'
 import type {
   CallOptions,
   GroupTables,

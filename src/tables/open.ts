@@ -22,9 +22,10 @@ import { Transaction } from './handles.ts'
 import { OpenGroup, type OpenOptions } from './open-group.ts'
 import { PortGroups } from './port-groups.ts'
 import type { Message, Queue, QueueCallOptions } from './queue-types.ts'
-import { contextOfGroup, handling, messageOf, nameOfQueue, storedName } from './queues.ts'
+import { checkRootKey, checkRun, nameOfQueue, tableName } from './given.ts'
+import { contextOfGroup, handling, messageOf, storedName } from './queues.ts'
 import { RowReads } from './read-rows.ts'
-import { checkRootKey, checkRun, globalIndexRules, handleRules, tableName } from './rules.ts'
+import { globalIndexRules, handleRules } from './rules.ts'
 import type {
   CallOptions,
   GlobalIndexOptions,

@@ -8,7 +8,7 @@ import type { ReadKey, TableShape } from '../../schema/infer.ts'
 import type { Table } from '../../schema/table.ts'
 import type { HandleOptions } from '../queues/bounds.ts'
 import { checkQueueName } from '../queues/names.ts'
-import { tableName } from './rules.ts'
+import { tableName } from './given.ts'
 
 export type RootTable = Table<TableShape, true>
 

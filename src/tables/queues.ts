@@ -1,5 +1,4 @@
 /** Messages of typed queues, as they are sent and handled. Bodies are JSON text. */
-import { wrongArgument } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { QueueSource } from '../queues/handle-call.ts'
@@ -7,22 +6,13 @@ import type { Taken } from '../queues/take.ts'
 import type { CompiledSchema } from './compiled.ts'
 import { groupContext, rootOfGroup, type GroupContext } from './group-context.ts'
 import type { Message, Queue, RootTable } from './queue-types.ts'
-import { tableName } from './rules.ts'
+import { tableName } from './given.ts'
 import { checkScalar } from './scalar.ts'
 import { typed } from './types.ts'
 
 /** Queues of two schemas are never the same one. */
 export function storedName(schema: CompiledSchema, name: string): string {
   return `${schema.name}.${name}`
-}
-
-/** The name of a queue, as `queue(…)` gives it. Throws `invalid` for what is none. */
-export function nameOfQueue(call: string, queue: unknown): string {
-  const isObject = typeof queue === 'object' && queue !== null
-  if (isObject && 'name' in queue && 'to' in queue && typeof queue.name === 'string') {
-    return queue.name
-  }
-  throw wrongArgument(call, 'the queue', queue, 'a queue, as queue<Body>()(name, Root) gives it')
 }
 
 export function receiverOf(schema: CompiledSchema, { to }: Queue, key: unknown): GroupId {

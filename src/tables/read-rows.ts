@@ -83,7 +83,8 @@ export class RowReads {
     table: CompiledTable,
     keys: readonly unknown[],
   ): Promise<readonly (Values | undefined)[]> {
-    const encoded = keys.map((key) => encodeRowKey(this.context, table, key))
+    // `map` would leave holes as they are.
+    const encoded = Array.from(keys, (key) => encodeRowKey(this.context, table, key))
     const rows = await this.#reads.getMany(encoded.map(({ bytes }) => bytes))
     return rows.map((row, index) => {
       const values = encoded[index]?.values ?? []

@@ -1,7 +1,6 @@
 /** What the calls of typed tables take, looked at before anything is done. */
 import {
   callback,
-  checkArgument,
   flag,
   number,
   oneOf,
@@ -22,9 +21,8 @@ import type {
   CallOptions,
   GlobalIndexOptions,
   ReadLevel,
-  RootKey,
   TransactionCallOptions,
-} from './tables.ts'
+} from './call-options.ts'
 
 export const callRules: Rules<CallOptions> = { timeoutMs: timeoutRule, atLeast: wholeFrom(0) }
 export const transactionRules: Rules<TransactionCallOptions> = {
@@ -51,33 +49,6 @@ export const handleRules: Rules<QueueCallOptions> = {
   retryMaxMs: number,
   timeoutMs: number,
   onFailed: callback,
-}
-
-export function checkRun(call: string, run: unknown): void {
-  checkArgument(call, 'what is to be run', run, callback)
-}
-
-/** The name of a table, as `table(…)` gives it. Throws `invalid` for what is none. */
-export function tableName(call: string, table: unknown): string {
-  const isObject = typeof table === 'object' && table !== null && 'name' in table
-  if (isObject && typeof table.name === 'string') return table.name
-  throw wrongArgument(call, 'the table', table, 'a table, as table(…) gives it')
-}
-
-/** The table and the key that name a group. Throws `invalid` for what is no such pair. */
-export function checkRootKey(key: unknown): RootKey {
-  const words = 'a table and its key: rootKey(User, { user_id: 1n })'
-  if (typeof key !== 'object' || key === null || Array.isArray(key)) {
-    throw wrongArgument('the group', 'its root', key, words)
-  }
-  for (const name in key) {
-    if (name === 'table' || name === 'key') continue
-    const message = `the group: ${unknownWord('property', name, ['table', 'key'])}`
-    throw new StoreError('invalid', message)
-  }
-  const table: unknown = 'table' in key ? key.table : undefined
-  if (typeof table !== 'string') throw wrongArgument('the group', 'its table', table, words)
-  return { table, key: 'key' in key ? key.key : undefined }
 }
 
 const levels = oneOf('current', 'snapshot', 'inconsistent')
