@@ -21,6 +21,7 @@ import { placeProblem } from '../cells/operation-check.ts'
 import type { LogPlace } from '../cells/operation.ts'
 import { isShard, shardCount } from '../cells/shard.ts'
 import type { Submission } from '../replica/local-replica.ts'
+import { upkeepBounds } from '../tables/bounds.ts'
 import { timeoutRule } from '../txn/intents.ts'
 import type {
   BuildOptions,
@@ -94,7 +95,7 @@ export const buildRules: Rules<BuildOptions> = {
     words: 'milliseconds from 0',
   },
   onProgress: callback,
-  rowsAtOnce: number,
+  rowsAtOnce: wholeFrom(1, upkeepBounds.rowsAtOnceMax),
 }
 export const cellBuildRules: Rules<CellBuildOptions> = { ...buildRules, shards }
 /** As `error.detail.intent` names it, or as a transaction was given it. */

@@ -1,5 +1,5 @@
 /** The typed handles on a group, over what reads and writes rows. */
-import { checkOptions, wrongArgument } from '../base/arguments.ts'
+import { checkArgument, checkOptions, text, wrongArgument } from '../base/arguments.ts'
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
@@ -93,6 +93,7 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
   ): Promise<IndexPage<Of, Name>> {
     const { rows, turn } = this
     return this.#read(async () => {
+      checkArgument('index', 'the name of the index', name, text)
       checkOptions('index', options, scanRules)
       const page = await rows.index(tableIn(rows, 'index', table), name, query, options)
       return {
@@ -113,6 +114,7 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
   ): Promise<RowWith<Into, Of, Name> | undefined> {
     const { rows } = this
     return this.#read(() => {
+      checkArgument('getWith', 'the name of the index', name, text)
       const [at, of] = [tableIn(rows, 'getWith', into), tableIn(rows, 'getWith', table)]
       return rows.getWith(at, key, of, name)
     })

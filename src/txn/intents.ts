@@ -83,7 +83,7 @@ export const timeoutRule: Rule = {
 }
 
 export function timeoutProblem(timeoutMs: number): Problem | undefined {
-  if (timeoutMs >= 1 && timeoutMs <= callTimeoutMsMax) return undefined
+  if (timeoutRule.accepts(timeoutMs)) return undefined
   const detail: StoreErrorDetail = Number.isFinite(timeoutMs)
     ? { limit: 'callTimeoutMsMax', limitValue: callTimeoutMsMax, actual: timeoutMs }
     : {}
