@@ -2,13 +2,21 @@
 import { batchItemsMax, pageItemsMax, tailWaitSecondsMax } from '../base/limits.ts'
 import type { StoreErrorDetail } from '../base/errors.ts'
 import { unpackedBytes } from './body-bytes.ts'
-import { batchBytesMax, graceMsMax, purgeItemsMax } from './bounds.ts'
+import {
+  batchBytesMax,
+  graceMsMax,
+  purgeItemsMax,
+  queryCursorCharsMax,
+  queryFiltersMax,
+  queryNameCharsMax,
+} from './bounds.ts'
 import { datastoreProblem, nameProblem } from './cell.ts'
 import {
   isIndexOperation,
   type CellOperation,
   type IndexOperation,
   type LogPlace,
+  type QueryIndex,
   type PurgeCells,
   type PutCells,
 } from './operation.ts'
@@ -50,8 +58,32 @@ function kindProblem(operation: CellOperation): Problem | undefined {
 }
 
 function indexProblem(operation: IndexOperation): Problem | undefined {
-  if (operation.kind === 'index') return pageProblem(operation.limit)
+  if (operation.kind === 'index') return queryProblem(operation) ?? pageProblem(operation.limit)
   return operation.kind === 'drop-index' ? graceProblem(operation.graceMs) : undefined
+}
+
+/** A query that no node would read of another one. */
+function queryProblem({ name, where, order, columns, cursor }: QueryIndex): Problem | undefined {
+  const names = [name, ...where.map(({ field }) => field), ...(order === undefined ? [] : [order])]
+  const long = names.find(({ length }) => length > queryNameCharsMax)
+  if (long !== undefined) {
+    const message = `the name of an index or a field has at most ${queryNameCharsMax} characters`
+    return outside(message, 'queryNameCharsMax', queryNameCharsMax, long.length)
+  }
+  if (where.length > queryFiltersMax) {
+    const message = `a query has at most ${queryFiltersMax} filters`
+    return outside(message, 'queryFiltersMax', queryFiltersMax, where.length)
+  }
+  if ((cursor?.length ?? 0) > queryCursorCharsMax) {
+    return problem('invalid', 'this cursor is of no query: give the one that the page before has')
+  }
+  if (columns === undefined || columns === 'all') return undefined
+  if (columns.length > batchItemsMax) {
+    const message = `a query shows at most ${batchItemsMax} columns`
+    return outside(message, 'batchItemsMax', batchItemsMax, columns.length)
+  }
+  const wrong = columns.map((column) => nameProblem({ column }))
+  return wrong.find((one) => one !== undefined)
 }
 
 function putProblem({ items }: PutCells): Problem | undefined {

@@ -57,8 +57,12 @@ function valueOf(where: string, place: string, value: unknown): IndexValue {
   switch (typeof value) {
     case 'string':
     case 'boolean':
-    case 'bigint':
       return value
+    case 'bigint': {
+      const exact = narrowed(value)
+      if (isMicros(exact)) return exact
+      throw wrong(where, place, value, 'a bigint of microseconds of the years 1 to 9999')
+    }
     case 'number':
       if (Number.isFinite(value)) return value
       throw wrong(where, place, value, 'a finite number')

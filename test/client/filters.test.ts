@@ -11,7 +11,8 @@ const date = new Date('2026-01-31T08:30:00.001Z')
 
 test.each<readonly [unknown, readonly unknown[]]>([
   [{ k: 'a' }, [{ field: 'k', comparison: 'eq', value: 'a' }]],
-  [{ k: 1n }, [{ field: 'k', comparison: 'eq', value: 1n }]],
+  [{ k: 1n }, [{ field: 'k', comparison: 'eq', value: 1 }]],
+  [{ k: -(2n ** 54n) }, [{ field: 'k', comparison: 'eq', value: -(2n ** 54n) }]],
   [
     { k: 'a', n: { gte: 2, lt: 5 } },
     [
@@ -48,6 +49,7 @@ test.each<readonly [unknown, string]>([
   [{ n: Number.NaN }, 'index ix: n is NaN; expected a finite number'],
   [{ n: { lt: Number.POSITIVE_INFINITY } }, 'index ix: n.lt is Infinity; expected a finite number'],
   [{ n: new Date(Number.NaN) }, 'index ix: n is a Date; expected a Date of the years 1 to 9999'],
+  [{ n: 2n ** 70n }, 'index ix: n is 1180591620717411303424n; expected a bigint of microseconds'],
   [{ n: Symbol('x') }, 'index ix: n is a symbol'],
   ['k', 'index ix: what is asked is "k"; expected an object of fields'],
   [null, 'index ix: what is asked is null'],
