@@ -1,7 +1,6 @@
 /** What a query asks of the fields of an index over cells, as programs and the command line give it. */
 import { isMicros, isoOf, narrowed } from '../base/datetime.ts'
 import { StoreError } from '../base/errors.ts'
-import { unknownWord } from '../base/suggest.ts'
 import { isDate, isPlain, wordsFor } from '../base/words.ts'
 import { indexComparisons, type IndexComparison, type IndexFilter } from '../cells/index-query.ts'
 import type { IndexAnswer } from '../cells/operation.ts'
@@ -16,14 +15,18 @@ export type IndexWhere = Readonly<
 >
 
 const comparisonWords = indexComparisons.join(', ')
-const valueWords = 'a string, a number, a bigint, true, false or a Date'
+const valueWords = 'a string, a number, true or false, or in a program a bigint or a Date'
 
 /**
  * Throws `invalid` for what is no filter: it would be passed over, and more entries found than were asked
  * for. A field that is named and undefined is none either. `where` is 'index trips_by_city'.
  */
 export function filtersOf(given: IndexWhere, where: string): readonly IndexFilter[] {
-  const asked: unknown = given
+  return filtersOfGiven(given, where)
+}
+
+/** The same of anything. */
+export function filtersOfGiven(asked: unknown, where: string): readonly IndexFilter[] {
   if (!isMembers(asked)) {
     const words = 'an object of fields, each with a value or comparisons'
     throw wrong(where, 'what is asked', asked, words)
@@ -49,7 +52,8 @@ function isMembers(value: unknown): value is object {
 function comparisonOf(where: string, field: string, name: string): IndexComparison {
   const known = indexComparisons.find((one) => one === name)
   if (known !== undefined) return known
-  const message = `${where}: ${field}: ${unknownWord('comparison', name, indexComparisons)}`
+  // All of them: the nearest to `ge` is `ne`, which asks for nearly the opposite.
+  const message = `${where}: ${field}: there is no comparison ${JSON.stringify(name)}; there are ${comparisonWords}`
   throw new StoreError('invalid', message)
 }
 

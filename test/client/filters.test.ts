@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
-import { checkDates, filtersOf } from '../../src/client/filters.ts'
+import { checkDates, filtersOfGiven } from '../../src/client/filters.ts'
 
 /** As a program in JavaScript calls it. */
 function asked(where: unknown): readonly unknown[] {
-  return Reflect.apply(filtersOf, undefined, [where, 'index ix'])
+  return filtersOfGiven(where, 'index ix')
 }
 
 const date = new Date('2026-01-31T08:30:00.001Z')
@@ -27,15 +27,16 @@ test.each<readonly [unknown, readonly unknown[]]>([
   expect(asked(where)).toEqual(filters)
 })
 
-const allowed = 'expected a string, a number, a bigint, true, false or a Date'
-const known = 'eq, ne, gt, gte, lt, lte'
-
+const allowed = 'expected a string, a number, true or false'
 test.each<readonly [unknown, string]>([
-  [{ n: { ge: 2 } }, 'index ix: n: unknown comparison "ge"; did you mean'],
-  [{ n: { $gt: 2 } }, 'index ix: n: unknown comparison "$gt"; did you mean "gt"?'],
-  [{ n: { between: [1, 2] } }, `index ix: n: unknown comparison "between"; known: ${known}`],
-  [{ n: { gt: 2, ge: 3 } }, 'index ix: n: unknown comparison "ge"'],
-  [{ n: { __proto__: null, constructor: 1 } }, 'index ix: n: unknown comparison "constructor"'],
+  [{ n: { ge: 2 } }, 'index ix: n: there is no comparison "ge"; there are eq'],
+  [{ n: { $gt: 2 } }, 'index ix: n: there is no comparison "$gt"; there are eq'],
+  [{ n: { between: [1, 2] } }, `index ix: n: there is no comparison "between"; there are eq`],
+  [{ n: { gt: 2, ge: 3 } }, 'index ix: n: there is no comparison "ge"; there are eq'],
+  [
+    { n: { __proto__: null, constructor: 1 } },
+    'index ix: n: there is no comparison "constructor"; there are eq',
+  ],
   [{ n: [2] }, `index ix: n is a list; ${allowed}`],
   [{ n: {} }, `index ix: n is empty; ${allowed}`],
   [{ n: null }, `index ix: n is null; ${allowed}`],
