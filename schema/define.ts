@@ -1,5 +1,7 @@
 /** A whole schema in TypeScript: tables put together and checked, once, when the program starts. */
+import { wordsFor } from '../src/base/words.ts'
 import { checkSchema } from './check.ts'
+import { checkTable, checkText, wrong } from './given.ts'
 import type { Schema } from './model.ts'
 import { SchemaError } from './problem.ts'
 import type { Table } from './table.ts'
@@ -17,6 +19,12 @@ export function defineSchema<const Tables extends readonly Table[]>(
   name: string,
   tables: Tables,
 ): DefinedSchema<Tables> {
+  checkText('defineSchema', name)
+  const given: unknown = tables
+  if (!Array.isArray(given)) {
+    throw wrong(`schema ${name}`, `its tables are ${wordsFor(given)}; expected a list of tables`)
+  }
+  for (const one of Array.from<unknown>(given)) checkTable(`schema ${name}`, one)
   const result = checkSchema({
     name,
     tables: tables.map((table) => table['~draft']),

@@ -16,6 +16,7 @@ export type {
   KeyRange,
   Patch,
   Range,
+  ReadKey,
   Row,
 } from './infer.ts'
 export {

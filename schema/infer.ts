@@ -7,6 +7,7 @@
  */
 import type { Declared, Properties } from './declared.ts'
 import type { Presence } from './model.ts'
+import type { Timestamp } from './values.ts'
 
 /** What a table's type carries. `key` and the parts of indexes are names in their order. */
 export interface TableShape {
@@ -57,10 +58,14 @@ type FilledNames<P extends Properties> = {
   [Name in keyof P]: P[Name]['isFilled'] extends true ? Name : never
 }[keyof P]
 
+/** A moment may be given as a Date, or as microseconds; it is read as microseconds. */
+type GivenValue<Property> =
+  Property extends Declared<'timestamp'> ? Timestamp | bigint | Date : ValueOf<Property>
+
 type InsertValue<Property> =
   Property extends Declared<'message', Presence, unknown, infer Fields extends Properties>
     ? InsertOf<Fields>
-    : ValueOf<Property>
+    : GivenValue<Property>
 
 type InsertOf<P extends Properties> = Flat<
   {
@@ -79,8 +84,15 @@ type KeyValues<Shape extends TableShape> = {
   readonly [Name in Shape['key'][number]]: ValueOf<Shape['properties'][Name]>
 }
 
+type GivenKeyValues<Shape extends TableShape> = {
+  readonly [Name in Shape['key'][number]]: GivenValue<Shape['properties'][Name]>
+}
+
 /** What names one row. */
-export type Key<Table extends Shaped> = KeyValues<ShapeOf<Table>>
+export type Key<Table extends Shaped> = GivenKeyValues<ShapeOf<Table>>
+
+/** The same as it is read: moments are microseconds. */
+export type ReadKey<Table extends Shaped> = KeyValues<ShapeOf<Table>>
 
 type Unchangeable<Shape extends TableShape> =
   Shape['key'][number] | SequenceNames<Shape['properties']>
@@ -126,13 +138,13 @@ type QueryOf<Parts extends readonly string[], Values, Before = unknown> = Parts 
 /** The first parts of a table's key: what a scan goes over. */
 export type KeyPrefix<Table extends Shaped> = PrefixOf<
   ShapeOf<Table>['key'],
-  KeyValues<ShapeOf<Table>>
+  GivenKeyValues<ShapeOf<Table>>
 >
 
 /** The first parts of a table's key, the last one named as a value or as a range. */
 export type KeyRange<Table extends Shaped> = QueryOf<
   ShapeOf<Table>['key'],
-  KeyValues<ShapeOf<Table>>
+  GivenKeyValues<ShapeOf<Table>>
 >
 
 /** The property at a path: `exif.camera`. */
@@ -199,7 +211,8 @@ type PartValues<Shape extends TableShape, Parts extends readonly string[]> = {
 /** What a query names of each part: a value, or that there is none. */
 type AskedValues<Shape extends TableShape, Index extends IndexShape> = {
   readonly [Path in Index['parts'][number]]:
-    ValueOf<At<Shape['properties'], Path>> | (Path extends AbsentParts<Shape, Index> ? null : never)
+    | GivenValue<At<Shape['properties'], Path>>
+    | (Path extends AbsentParts<Shape, Index> ? null : never)
 }
 
 type QueryIn<Shape extends TableShape, Name extends keyof Shape['indexes']> = QueryOf<

@@ -3,12 +3,15 @@
  * Required unless said otherwise. The type of the value is carried along for inference only: the
  * member `~value` is never there when the program runs.
  */
+import { isLikeMilliseconds, microsOfGiven } from '../src/base/given-time.ts'
 import type { Declared, Properties } from './declared.ts'
 import { literalOf } from './default.ts'
+import { checkNothing, checkProperties } from './given.ts'
 import type {
   MessageType,
   Presence,
   Property,
+  PropertyDefault,
   PropertyKind,
   PropertyType,
   ScalarKind,
@@ -29,12 +32,13 @@ export interface RequiredProperty<
 }
 
 /** One that can have a default as well. */
-export interface ScalarProperty<Kind extends ScalarKind, Value> extends RequiredProperty<
-  Kind,
-  Value
-> {
+export interface ScalarProperty<
+  Kind extends ScalarKind,
+  Value,
+  Given = Value,
+> extends RequiredProperty<Kind, Value> {
   /** What rows have that are written without it: it may be left out of an insert. */
-  default(value: Value): Declared<Kind, 'required', Value, undefined, true>
+  default(value: Given): Declared<Kind, 'required', Value, undefined, true>
 }
 
 function declare<Kind extends PropertyKind, Has extends Presence, Value, Fields>(
@@ -53,18 +57,32 @@ function required<Kind extends PropertyKind, Value, Fields>(
 ): RequiredProperty<Kind, Value, Fields> {
   return {
     ...declare<Kind, 'required', Value, Fields>(kind, 'required', type, fields),
-    optional: () => declare(kind, 'optional', type, fields),
-    repeated: () => declare(kind, 'repeated', type, fields),
+    optional: (...given: readonly unknown[]) => {
+      checkNothing('optional', given)
+      return declare(kind, 'optional', type, fields)
+    },
+    repeated: (...given: readonly unknown[]) => {
+      checkNothing('repeated', given)
+      return declare(kind, 'repeated', type, fields)
+    },
   }
 }
 
-function scalar<Kind extends ScalarKind, Value>(kind: Kind): ScalarProperty<Kind, Value> {
+function scalar<Kind extends ScalarKind, Value, Given = Value>(
+  kind: Kind,
+): ScalarProperty<Kind, Value, Given> {
   const type = { kind }
   const plain = declare<Kind, 'required', Value, undefined>(kind, 'required', type, undefined)
   return {
     ...required<Kind, Value, undefined>(kind, type, undefined),
-    default: (value) => ({ ...plain, isFilled: true, '~default': literalOf(value) }),
+    default: (value) => ({ ...plain, isFilled: true, '~default': literalFor(kind, value) }),
   }
+}
+
+/** A moment that no property takes is no default either. */
+function literalFor(kind: ScalarKind, value: unknown): PropertyDefault {
+  if (kind !== 'timestamp') return literalOf(value)
+  return isLikeMilliseconds(value) ? Number.NaN : (microsOfGiven(value) ?? Number.NaN)
 }
 
 /** Every type a property can have. */
@@ -80,8 +98,8 @@ export interface PropertyTypes {
   integer(): ScalarProperty<'integer', number>
   float(): ScalarProperty<'float', number>
   double(): ScalarProperty<'double', number>
-  /** Microseconds since 1970. */
-  timestamp(): ScalarProperty<'timestamp', Timestamp>
+  /** A moment: given as a Date or as microseconds since 1970, read as microseconds. */
+  timestamp(): ScalarProperty<'timestamp', Timestamp, Timestamp | bigint | Date>
   uuid(): ScalarProperty<'uuid', Uuid>
   /** Any JSON, or JSON of the type given: `t.json<Trip>()`. That it is JSON is checked, not its type. */
   json(): RequiredProperty<'json', JsonValue>
@@ -95,19 +113,36 @@ export interface PropertyTypes {
 }
 
 export const t: PropertyTypes = {
-  string: () => scalar('string'),
-  bytes: () => scalar('bytes'),
-  bool: () => scalar('bool'),
-  int32: () => scalar('int32'),
-  int64: () => scalar('int64'),
-  integer: () => scalar('integer'),
-  float: () => scalar('float'),
-  double: () => scalar('double'),
-  timestamp: () => scalar('timestamp'),
-  uuid: () => scalar('uuid'),
-  json: <Value>() => required<'json', Value, undefined>('json', { kind: 'json' }, undefined),
-  sequence: () => declare('sequence', 'required', { kind: 'sequence' }, undefined),
-  message: (fields) => required('message', messageType(fields), fields),
+  string: (...given: readonly unknown[]) => scalarOf('string', given),
+  bytes: (...given: readonly unknown[]) => scalarOf('bytes', given),
+  bool: (...given: readonly unknown[]) => scalarOf('bool', given),
+  int32: (...given: readonly unknown[]) => scalarOf('int32', given),
+  int64: (...given: readonly unknown[]) => scalarOf('int64', given),
+  integer: (...given: readonly unknown[]) => scalarOf('integer', given),
+  float: (...given: readonly unknown[]) => scalarOf('float', given),
+  double: (...given: readonly unknown[]) => scalarOf('double', given),
+  timestamp: (...given: readonly unknown[]) => scalarOf('timestamp', given),
+  uuid: (...given: readonly unknown[]) => scalarOf('uuid', given),
+  json: <Value>(...given: readonly unknown[]) => {
+    checkNothing('t.json', given)
+    return required<'json', Value, undefined>('json', { kind: 'json' }, undefined)
+  },
+  sequence: (...given: readonly unknown[]) => {
+    checkNothing('t.sequence', given)
+    return declare('sequence', 'required', { kind: 'sequence' }, undefined)
+  },
+  message: (fields) => {
+    checkProperties('t.message', fields)
+    return required('message', messageType(fields), fields)
+  },
+}
+
+function scalarOf<Kind extends ScalarKind, Value, Given = Value>(
+  kind: Kind,
+  given: readonly unknown[],
+): ScalarProperty<Kind, Value, Given> {
+  checkNothing(`t.${kind}`, given)
+  return scalar(kind)
 }
 
 function messageType(fields: Properties): MessageType {

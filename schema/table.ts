@@ -6,9 +6,12 @@
  * A wrong name, a key that does not fit the parent's, or a step out of order does not compile;
  * what types cannot say is checked by `defineSchema`.
  */
+import { flag, listOf, number, text, type Rules } from '../src/base/arguments.ts'
+import { wordsFor } from '../src/base/words.ts'
 import type { Declared, Properties } from './declared.ts'
 import type { IndexDraft, TableDraft } from './draft.ts'
 import type { Flat, IndexShape, Shaped, TableShape } from './infer.ts'
+import { checkBuilderOptions, checkParts, checkProperties, checkTable, checkText } from './given.ts'
 import type { IndexPart, KeyPart, Property } from './model.ts'
 import { propertyList } from './property.ts'
 
@@ -18,6 +21,7 @@ export interface Descending<Name extends string = string> {
 }
 
 export function desc<const Name extends string>(name: Name): Descending<Name> {
+  checkText('desc', name)
   return { desc: name }
 }
 
@@ -242,7 +246,14 @@ export function table<const Name extends string, P extends Properties>(
   name: Name,
   properties: P,
 ): UnkeyedTable<Name, P> {
-  return { key: (...parts) => keyed(name, propertyList(properties), parts.map(keyPart)) }
+  checkText('table', name)
+  checkProperties(`table ${name}`, properties)
+  return {
+    key: (...parts) => {
+      checkParts(`the key of table ${name}`, parts)
+      return keyed(name, propertyList(properties), parts.map(keyPart))
+    },
+  }
 }
 
 function keyPart(part: string | Descending): KeyPart {
@@ -268,6 +279,7 @@ function keyed<Shape extends TableShape>(
   }
   return {
     root: (options) => {
+      checkBuilderOptions(`table ${name}: root`, options, rootRules)
       const key = { parts, scatter: options?.scatter ?? false }
       const table: TableDraft = {
         ...draft,
@@ -279,10 +291,12 @@ function keyed<Shape extends TableShape>(
       return indexable<Shape, true>(table, true, [])
     },
     childOf: (root) => {
+      checkTable(`table ${name}: childOf`, root)
       const size = root['~draft'].key?.parts.length ?? 0
       return indexable<Shape, false>(child(root.name, size, undefined), false, [])
     },
     in: (parent) => {
+      checkTable(`table ${name}: in`, parent)
       const { group, key } = parent['~draft']
       const size = group?.key.length ?? key?.parts.length ?? 0
       return indexable<Shape, false>(
@@ -292,6 +306,17 @@ function keyed<Shape extends TableShape>(
       )
     },
   }
+}
+
+const rootRules: Rules<RootOptions> = { scatter: flag }
+/** Of all kinds of indexes: what a kind does not have is told by `defineSchema`, as it is of a text. */
+const indexRules: Rules<GivenOptions> = {
+  storing: listOf(text),
+  wherePresent: flag,
+  unique: flag,
+  shards: number,
+  shardBy: text,
+  spread: number,
 }
 
 interface GivenOptions {
@@ -315,6 +340,10 @@ function indexable<Shape extends TableShape, IsRoot extends boolean>(
     options: GivenOptions = {},
     into?: string,
   ): IndexableTable<Next, IsRoot> => {
+    checkText('an index', name)
+    const subject = `index ${name}`
+    checkParts(subject, parts)
+    checkBuilderOptions(subject, options, indexRules)
     const { storing = [], wherePresent = false, unique = false, shards, shardBy, spread } = options
     const index: IndexDraft = {
       kind,
@@ -338,7 +367,9 @@ function indexable<Shape extends TableShape, IsRoot extends boolean>(
     '~indexes': indexes,
     localIndex: (name, parts, options) => withIndex('local', name, parts, options),
     globalIndex: (name, parts, options) => withIndex('global', name, parts, options),
-    inlineIndex: (name, into, parts, options) =>
-      withIndex('inline', name, parts, options, into.name),
+    inlineIndex: (name, into, parts, options) => {
+      checkTable(`index ${wordsFor(name)}`, into)
+      return withIndex('inline', name, parts, options, into.name)
+    },
   }
 }

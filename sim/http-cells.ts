@@ -3,11 +3,18 @@
  * know by which way a cell goes. Keeps the session positions that answers tell, and sends them back.
  */
 import { StoreError } from '../src/base/errors.ts'
+import { storeTime } from '../src/base/given-time.ts'
 import { errorOf, problem, valueOf, type Outcome } from '../src/base/problem.ts'
 import type { Json } from '../src/cells/body.ts'
 import type { Cell, CellName, NewCell, Written } from '../src/cells/cell.ts'
-import type { LogPlace } from '../src/cells/operation.ts'
-import type { LogOptions, LogPage, Page, PurgedPage, ReadOptions } from '../src/client/options.ts'
+import type {
+  GivenPlace,
+  LogOptions,
+  LogPage,
+  Page,
+  PurgedPage,
+  ReadOptions,
+} from '../src/client/options.ts'
 import { isoOf, timestampOf } from '../src/base/datetime.ts'
 import type { CellJson } from '../src/gateway/render.ts'
 import { positionHeader } from '../src/gateway/session-position.ts'
@@ -127,7 +134,7 @@ export class HttpCells implements CellCalls {
     options: Parameters<CellCalls['shardLog']>[1] = {},
   ): Promise<LogPage> {
     const { after = 0, since, limit = 1000 } = options
-    const place = since === undefined ? { after } : { since: isoOf(since) }
+    const place = since === undefined ? { after } : { since: isoOf(storeTime(since, 'since')) }
     const told = await this.#read(`/shards/${shard}/cells`, shard, options, { ...place, limit })
     const page: LogJson = JSON.parse(textOf(told))
     return logPageOf(page)
@@ -138,7 +145,7 @@ export class HttpCells implements CellCalls {
     options: Parameters<CellCalls['purgeShard']>[1],
   ): Promise<PurgedPage> {
     const { before, column, keepLatest = true, after = 0, limit = 1000 } = options
-    const common = { before: isoOf(before), keepLatest, after, limit }
+    const common = { before: isoOf(storeTime(before, 'before')), keepLatest, after, limit }
     const body = { ...common, ...(column !== undefined && { column }) }
     const told = await this.#ask('POST', `/shards/${shard}/cells:purge`, { body })
     const page: PurgedPage = JSON.parse(textOf(told))
@@ -180,14 +187,14 @@ export class HttpCells implements CellCalls {
   }
 
   async batchShardLog(
-    places: readonly LogPlace[],
+    places: readonly GivenPlace[],
     { read = 'current', limit = 1000 }: LogOptions = {},
   ): Promise<readonly Outcome<LogPage>[]> {
     const shards = places.map((place) => {
       const { shard } = place
       return place.kind === 'after'
         ? { shard, after: place.addedId }
-        : { shard, since: isoOf(place.timestamp) }
+        : { shard, since: isoOf(storeTime(place.timestamp, 'since')) }
     })
     const told = await this.#ask('POST', `/shards:batchGet?read=${read}`, {
       body: { shards, limit },

@@ -10,18 +10,27 @@ export type {
   ClientCellIndex,
   ClientCellIndexes,
   IndexQueryOptions,
-  IndexWhere,
 } from './client/cell-indexes.ts'
+export type { GivenIndexValue, IndexWhere } from './client/filters.ts'
 export type { ClientIndexes, GlobalIndexState } from './client/indexes.ts'
 export type {
+  GivenPlace,
   LogOptions,
   LogPage,
   Page,
   PageOptions,
+  PurgedPage,
+  PurgeOptions,
+  PurgePageOptions,
+  PurgeShardsOptions,
   ReadOptions,
+  ShardLogOptions,
+  VersionOptions,
   WriteOptions,
 } from './client/options.ts'
 export type { LoggedCell, TailOptions } from './client/tail.ts'
+
+export type { GivenTime } from './base/given-time.ts'
 
 // Typed tables.
 export {

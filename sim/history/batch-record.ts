@@ -3,9 +3,8 @@
  * moment of its own.
  */
 import type { Outcome } from '../../src/base/problem.ts'
-import type { LogPlace } from '../../src/cells/operation.ts'
 import { shardOf } from '../../src/cells/shard.ts'
-import type { ReadOptions } from '../../src/client/options.ts'
+import type { GivenPlace, ReadOptions } from '../../src/client/options.ts'
 import { levelOf, type Names } from './cell-micros.ts'
 import type { OpenOperation } from './history-log.ts'
 import type { MicroOperation } from './operation.ts'
@@ -53,7 +52,7 @@ export function recordBatches(
   }
 }
 
-function startOf(place: LogPlace | undefined): { readonly after?: number } {
+function startOf(place: GivenPlace | undefined): { readonly after?: number } {
   return place?.kind === 'after' ? { after: place.addedId } : {}
 }
 

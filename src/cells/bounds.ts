@@ -22,6 +22,10 @@ export const readRerunsMax = 20
 export const bufferedPartBytesMax: number = 512 * 1024
 /** Buffered cells that are moved to their shard at once. */
 export const drainCellsMax = 64
+/** Characters of the name of an index, or of a field, in a query; of its cursor; and its filters. */
+export const queryNameCharsMax = 256
+export const queryCursorCharsMax = 2_048
+export const queryFiltersMax = 100
 /** Cells that one purge looks at, and removes, at once. */
 export const purgeItemsMax = 200
 /** Shards that calls at one node wait for, together. */

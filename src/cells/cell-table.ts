@@ -215,7 +215,9 @@ export function scanPlace(
   sort: { readonly gte?: Uint8Array; readonly lte?: Uint8Array },
   options: GlobalIndexOptions,
 ): Promise<Page<IndexedEntry>> {
-  return tables.index(indexedTable, 'IndexedByPlace', { place, sort }, options)
+  // Without bounds: a range that has none is refused.
+  const query = Object.keys(sort).length === 0 ? { place } : { place, sort }
+  return tables.index(indexedTable, 'IndexedByPlace', query, options)
 }
 
 /** A page of the shard's cells, by row. */

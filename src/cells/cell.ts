@@ -4,6 +4,7 @@
  */
 import { columnNameCharsMax, datastoreNameCharsMax } from '../base/limits.ts'
 import type { NodeId, Position, Timestamp } from '../base/ids.ts'
+import { wordsFor } from '../base/words.ts'
 import type { Json } from './body.ts'
 import type { Problem } from '../base/problem.ts'
 
@@ -75,20 +76,24 @@ const rowKeyPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]
 const columnPattern = /^[A-Za-z_][A-Za-z0-9_]*$/
 const datastorePattern = /^[a-z][a-z0-9_]*$/
 
-export function isRowKey(text: string): boolean {
-  return rowKeyPattern.test(text)
+// Programs in JavaScript give anything: a pattern would take a list of one text for that text.
+
+export function isRowKey(text: unknown): boolean {
+  return typeof text === 'string' && rowKeyPattern.test(text)
 }
 
-export function isColumn(text: string): boolean {
+export function isColumn(text: unknown): boolean {
+  if (typeof text !== 'string') return false
   return text.length <= columnNameCharsMax && columnPattern.test(text)
 }
 
-export function isDatastore(text: string): boolean {
+export function isDatastore(text: unknown): boolean {
+  if (typeof text !== 'string') return false
   return text.length <= datastoreNameCharsMax && datastorePattern.test(text)
 }
 
-export function isRefKey(value: number): boolean {
-  return Number.isSafeInteger(value) && value >= 0
+export function isRefKey(value: unknown): boolean {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }
 
 /** Why these parts name no cell, row or column; undefined when they do. Absent parts are not asked. */
@@ -106,7 +111,7 @@ export function nameProblem(name: {
     return invalid(`the column name ${quoted(column)} is not ${rule}`)
   }
   if (refKey !== undefined && !isRefKey(refKey)) {
-    return invalid(`the ref key ${String(refKey)} is not a whole number from 0 to 2^53 - 1`)
+    return invalid(`the ref key ${wordsFor(refKey)} is not a whole number from 0 to 2^53 - 1`)
   }
   return undefined
 }
@@ -121,7 +126,8 @@ function invalid(message: string): Problem {
   return { code: 'invalid', message, detail: {} }
 }
 
-/** Text from outside, short enough for a message. */
-function quoted(text: string): string {
+/** Text from outside, short enough for a message; or what is there in its place. */
+function quoted(text: unknown): string {
+  if (typeof text !== 'string') return wordsFor(text)
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
 }

@@ -6,6 +6,7 @@
  * A page ends before its limit where the values of its entries are as much as an answer holds.
  */
 import { StoreError } from '../base/errors.ts'
+import { isLikeMilliseconds } from '../base/given-time.ts'
 import { pageItemsMax } from '../base/limits.ts'
 import type { Pace as RequestPace } from '../ports/pace.ts'
 import type { Tables } from '../tables/tables.ts'
@@ -266,6 +267,10 @@ function filterOf(definition: IndexDefinition, { field, comparison, value }: Ind
   const type = definition.fields[place]?.type ?? 'string'
   const asText = typeof value === 'string' ? indexValueOfText(type, value) : undefined
   const known = indexValue(type, value) ?? asText
+  if (type === 'datetime' && isLikeMilliseconds(known)) {
+    const message = `index ${definition.name}: ${field} is compared to ${shown(value)}, which looks like milliseconds; a datetime is microseconds since 1970, or a text such as 2026-01-31T08:30:00Z`
+    throw new StoreError('invalid', message)
+  }
   if (known !== undefined) return { place, comparison, value: known }
   const message = `index ${definition.name}: ${field} is of type ${type}, and ${shown(value)} is no value of it`
   throw new StoreError('invalid', message)

@@ -46,10 +46,13 @@ function uuidOf(given: unknown): string | undefined {
   return uuidPattern.test(text) ? text : undefined
 }
 
+/** As JSON writes numbers: `0x10`, `+7` and ` 7` are none. */
+const numberPattern = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
+
 /** From the text of a query in a URL or on a command line. */
 export function indexValueOfText(type: IndexType, text: string): IndexValue | undefined {
   const isNumber = type === 'integer' || type === 'double'
-  if (isNumber) return text.trim() === '' ? undefined : indexValue(type, Number(text))
+  if (isNumber) return numberPattern.test(text) ? indexValue(type, Number(text)) : undefined
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : undefined
   if (type === 'datetime' && /^-?\d{1,18}$/.test(text))
     return indexValue(type, narrowed(BigInt(text)))

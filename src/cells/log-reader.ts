@@ -19,7 +19,7 @@ import {
   type StoredLogPage,
 } from './operation.ts'
 import { mapPaced } from './pool.ts'
-import { logPage } from './shard-log.ts'
+import { checkWithin, logPage } from './shard-log.ts'
 import type { Call, ShardReader } from './shard-reader.ts'
 import { ShardWaits, type Awaited } from './shard-waits.ts'
 import { shardGroup } from './shard.ts'
@@ -130,7 +130,13 @@ export class LogReader {
       operation,
       place.shard,
       call,
-      (view) => room.attempt((share) => logPage(view, place, { limit, share })),
+      async (view) => {
+        const found = await room.attempt((share) => logPage(view, place, { limit, share }))
+        if (found.page.cells.length === 0 && mayBeBeyond(operation, place)) {
+          await checkWithin(view, place)
+        }
+        return found
+      },
     )
     const { isWhole, page } = value
     const cells = page.cells.length === 0 ? noCells : page.cells
@@ -150,6 +156,11 @@ export class LogReader {
     if (here === undefined || here > asOf) return undefined
     return { kind: 'ok', value: { shard, cells: noCells, next: addedId, asOf } }
   }
+}
+
+/** Whether a place of which nothing is known may be none of the log; one with `asOf` an answer has given. */
+function mayBeBeyond({ read }: GetLog, place: LogPlace): place is LogPlace & { kind: 'after' } {
+  return read.level === 'current' && place.kind === 'after' && place.asOf === undefined
 }
 
 async function spend(pace: Pace | undefined, work: number): Promise<void> {

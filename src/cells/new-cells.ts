@@ -2,7 +2,7 @@
 import { packBody } from './body.ts'
 import { nameProblem, type NewCell, type Written } from './cell.ts'
 import type { PutItem } from './operation.ts'
-import { problem, type Outcome } from '../base/problem.ts'
+import { problem, type Outcome, type Problem } from '../base/problem.ts'
 
 export interface PackedCells {
   /** In order, without those that were refused. */
@@ -11,8 +11,12 @@ export interface PackedCells {
   outcomes(ofItems: readonly Outcome<Written>[]): Outcome<Written>[]
 }
 
-export function packCells(cells: readonly NewCell[]): PackedCells {
-  const packed = cells.map(packCell)
+/** `problemOf` looks at each of them; a list of a program may have holes. */
+export function packCells(
+  cells: readonly NewCell[],
+  problemOf: (cell: NewCell) => Problem | undefined = nameProblem,
+): PackedCells {
+  const packed = Array.from(cells, (cell) => packCell(cell, problemOf(cell)))
   return {
     items: packed.flatMap((one) => (one.kind === 'ok' ? [one.value] : [])),
     outcomes: (ofItems) => {
@@ -27,8 +31,7 @@ const missing: Outcome<Written> = {
   problem: problem('corrupt', 'the node answered fewer items than it was asked for'),
 }
 
-function packCell(cell: NewCell): Outcome<PutItem> {
-  const wrong = nameProblem(cell)
+function packCell(cell: NewCell, wrong: Problem | undefined): Outcome<PutItem> {
   if (wrong !== undefined) return { kind: 'problem', problem: wrong }
   const packed = packBody(cell.body)
   if (packed.kind === 'problem') return packed

@@ -2,17 +2,26 @@
 import { batchItemsMax, pageItemsMax, tailWaitSecondsMax } from '../base/limits.ts'
 import type { StoreErrorDetail } from '../base/errors.ts'
 import { unpackedBytes } from './body-bytes.ts'
-import { batchBytesMax, graceMsMax, purgeItemsMax } from './bounds.ts'
+import {
+  batchBytesMax,
+  graceMsMax,
+  purgeItemsMax,
+  queryCursorCharsMax,
+  queryFiltersMax,
+  queryNameCharsMax,
+} from './bounds.ts'
 import { datastoreProblem, nameProblem } from './cell.ts'
 import {
   isIndexOperation,
   type CellOperation,
   type IndexOperation,
   type LogPlace,
+  type QueryIndex,
   type PurgeCells,
   type PutCells,
 } from './operation.ts'
 import { problem, type Problem } from '../base/problem.ts'
+import { wordsFor } from '../base/words.ts'
 import { isShard, shardCount } from './shard.ts'
 
 export function operationProblem(operation: CellOperation): Problem | undefined {
@@ -49,8 +58,32 @@ function kindProblem(operation: CellOperation): Problem | undefined {
 }
 
 function indexProblem(operation: IndexOperation): Problem | undefined {
-  if (operation.kind === 'index') return pageProblem(operation.limit)
+  if (operation.kind === 'index') return queryProblem(operation) ?? pageProblem(operation.limit)
   return operation.kind === 'drop-index' ? graceProblem(operation.graceMs) : undefined
+}
+
+/** A query that no node would read of another one. */
+function queryProblem({ name, where, order, columns, cursor }: QueryIndex): Problem | undefined {
+  const names = [name, ...where.map(({ field }) => field), ...(order === undefined ? [] : [order])]
+  const long = names.find(({ length }) => length > queryNameCharsMax)
+  if (long !== undefined) {
+    const message = `the name of an index or a field has at most ${queryNameCharsMax} characters`
+    return outside(message, 'queryNameCharsMax', queryNameCharsMax, long.length)
+  }
+  if (where.length > queryFiltersMax) {
+    const message = `a query has at most ${queryFiltersMax} filters`
+    return outside(message, 'queryFiltersMax', queryFiltersMax, where.length)
+  }
+  if ((cursor?.length ?? 0) > queryCursorCharsMax) {
+    return problem('invalid', 'this cursor is of no query: give the one that the page before has')
+  }
+  if (columns === undefined || columns === 'all') return undefined
+  if (columns.length > batchItemsMax) {
+    const message = `a query shows at most ${batchItemsMax} columns`
+    return outside(message, 'batchItemsMax', batchItemsMax, columns.length)
+  }
+  const wrong = columns.map((column) => nameProblem({ column }))
+  return wrong.find((one) => one !== undefined)
 }
 
 function putProblem({ items }: PutCells): Problem | undefined {
@@ -112,11 +145,12 @@ function outside(message: string, limit: string, limitValue: number, actual: num
 /** Why a place is in no shard's log. */
 export function placeProblem(place: LogPlace): Problem | undefined {
   if (!isShard(place.shard)) {
-    const message = `there is no shard ${place.shard}; shards are numbered from 0 to ${shardCount - 1}`
-    return problem('invalid', message, { actual: place.shard })
+    const message = `there is no shard ${wordsFor(place.shard)}; shards are numbered from 0 to ${shardCount - 1}`
+    const isNumber = typeof place.shard === 'number' && Number.isFinite(place.shard)
+    return problem('invalid', message, isNumber ? { actual: place.shard } : {})
   }
   const number = place.kind === 'after' ? place.addedId : place.timestamp
   if (Number.isSafeInteger(number) && number >= 0) return undefined
   const what = place.kind === 'after' ? 'an added id' : 'a time in microseconds'
-  return problem('invalid', `${what} is a whole number from 0; ${number} is not`)
+  return problem('invalid', `${what} is a whole number from 0; ${wordsFor(number)} is not`)
 }

@@ -6,6 +6,7 @@
  * who has read up to one never finds a smaller one later.
  */
 import { assert } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type { Outcome } from '../base/problem.ts'
 import type { StoredCell } from './cell.ts'
@@ -13,6 +14,8 @@ import { logEntry, purgedAddedId, scanLog } from './cell-table.ts'
 import type { LogPlace, StoredLogPage } from './operation.ts'
 import { AnswerRoom, type AnswerShare } from './answer-room.ts'
 import { fill, type ShardView } from './shard-read.ts'
+
+type PlaceAfter = LogPlace & { readonly kind: 'after' }
 
 /** The cells behind a place; `isWhole` when there are no more. */
 export async function logPage(
@@ -27,6 +30,22 @@ export async function logPage(
   for (const [place, cell] of cells.entries()) await checkOrder(view, cell, cells[place - 1])
   const page = { shard: of.shard, cells, next: cells.at(-1)?.addedId ?? after }
   return { page, isWhole }
+}
+
+/**
+ * Throws `invalid` for a place behind the end of the log as a current read sees it: nothing would ever be
+ * found there, and who waits there would pass over what comes first. No replica that is behind says so: its
+ * end is not the log's.
+ */
+export async function checkWithin(view: ShardView, { shard, addedId }: PlaceAfter): Promise<void> {
+  const { of, rows } = view
+  if (addedId === 0 || (await logEntry(rows, of, { after: addedId - 1 })) !== undefined) return
+  const last = await logEntry(rows, of, { after: 0, reverse: true })
+  // What was last may have been purged.
+  const end = Math.max(last?.addedId ?? 0, await purgedAddedId(rows, of))
+  if (addedId <= end) return
+  const message = `the log of shard ${shard} of ${of.datastore} ends at added id ${end}, and ${addedId} is behind its end; go on after ${end}`
+  throw new StoreError('invalid', message, { actual: addedId })
 }
 
 /** Pages of several answers, as far as one has room for their cells: those without go on from where it ended. */

@@ -11,8 +11,10 @@ import { shardGroupOf } from './cell-table.ts'
 
 export const shardCount = 4096
 
-export function isShard(value: number): boolean {
-  return Number.isSafeInteger(value) && value >= 0 && value < shardCount
+export function isShard(value: unknown): boolean {
+  return (
+    typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value < shardCount
+  )
 }
 
 /** A row key's 16 bytes. */

@@ -35,8 +35,11 @@ interface Wanted {
   readonly since: number | undefined
 }
 
-async function tailCells(options: Options): Promise<void> {
+async function tailCells(options: Options, command: Command): Promise<void> {
   const wanted = wantedOf(options)
+  if (options['follow'] !== false && command.getOptionValueSource('read') === 'cli') {
+    throw new CliError('--read goes with --no-follow', exitUsage)
+  }
   await withClient(options, async (client) => {
     const cells = client.cells(datastoreOf(options))
     if (options['follow'] === false) return printPresent(cells, wanted, levelOf(options))

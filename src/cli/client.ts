@@ -52,9 +52,10 @@ export function datastoreOf(options: Options): string {
   return String(options['datastore'])
 }
 
-/** A number from a flag or argument, or a usage error that names it. */
+/** A number from a flag or argument, in digits (`0x10`, `1e3` and `+7` are none), or a usage error that names it. */
 export function numberOf(name: string, text: unknown, min: number, max: number): number {
-  const value = typeof text === 'string' && text.trim() !== '' ? Number(text) : Number.NaN
+  const isPlain = typeof text === 'string' && /^-?\d+(?:\.\d+)?$/.test(text)
+  const value = isPlain ? Number(text) : Number.NaN
   if (value >= min && value <= max) return value
   throw new CliError(
     `${name} wants a number from ${min} to ${max}, not "${String(text)}"`,
@@ -65,6 +66,6 @@ export function numberOf(name: string, text: unknown, min: number, max: number):
 /** As `numberOf`, a whole one. */
 export function countOf(name: string, text: unknown, min: number, max: number): number {
   const value = numberOf(name, text, min, max)
-  if (Number.isInteger(value)) return value
-  throw new CliError(`${name} wants a whole number, not "${String(text)}"`, exitUsage)
+  if (Number.isInteger(value) && /^\d+$/.test(String(text))) return value
+  throw new CliError(`${name} wants a whole number in digits, not "${String(text)}"`, exitUsage)
 }

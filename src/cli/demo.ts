@@ -4,7 +4,7 @@
  * then; the command fails when one is not what it should be.
  */
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import type { NodeId } from '../base/ids.ts'
 import type { ClientCells } from '../client/cells.ts'
 import type { Client } from '../client/client.ts'
@@ -43,8 +43,8 @@ export function addDemoCommand(program: Command): void {
     .option('--data <FOLDER>', 'where the three keep their data', './data')
     .option('--port <PORT>', 'the first of three ports', '4700')
     .option('--file <FILE>', 'load this .csv or .jsonl (or .gz) instead of made-up trips')
-    .option('--trips <N>', 'made-up trips to load', '2000')
-    .option('--seed <N>', 'of the made-up trips', '1')
+    .addOption(new Option('--trips <N>', 'made-up trips to load').default('2000').conflicts('file'))
+    .addOption(new Option('--seed <N>', 'of the made-up trips').default('1').conflicts('file'))
     .option('--exit', 'end when all is shown')
     .option('--json', 'each step as a line of JSON')
     .action(demo)

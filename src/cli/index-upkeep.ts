@@ -1,5 +1,5 @@
 /** `trilithon index build|rebuild|check|drop`: long work on an index of tables or of cells, with its progress. */
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import { SingleBar } from 'cli-progress'
 import type { CellIndexReport } from '../cells/index-build.ts'
 import type { Client } from '../client/client.ts'
@@ -22,7 +22,9 @@ interface Filled {
 /** An index of a schema, or over the cells of a datastore. */
 export function addPlaceFlags(command: Command): Command {
   return addClusterFlags(command, 60)
-    .option('--schema <NAME>', 'the schema whose tables it is on')
+    .addOption(
+      new Option('--schema <NAME>', 'the schema whose tables it is on').conflicts('datastore'),
+    )
     .option('-d, --datastore <NAME>', 'the datastore whose cells it is over')
 }
 

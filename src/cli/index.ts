@@ -3,7 +3,8 @@ import type { Command } from 'commander'
 import type { Json } from '../cells/body.ts'
 import { definitionJson } from '../cells/index-definition.ts'
 import type { KnownIndex } from '../cells/index-registry.ts'
-import type { IndexWhere } from '../client/cell-indexes.ts'
+import type { IndexValue } from '../cells/index-values.ts'
+import { filtersOfGiven, type IndexWhere } from '../client/filters.ts'
 import { parseJsonText } from '../cells/json-text.ts'
 import { addClusterFlags, countOf, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
@@ -136,28 +137,18 @@ async function query(name: string, options: Options): Promise<void> {
   })
 }
 
+/** What is no filter is refused here, before anybody is asked. */
 function whereOf(text: string): IndexWhere {
   const parsed = parseJsonText(text)
   const value = parsed.ok ? parsed.value : undefined
-  const where: Record<string, IndexWhere[string]> = {}
-  const members = typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}
-  for (const [name, one] of Object.entries(members)) {
-    const wanted = conditionOf(one)
-    if (wanted === undefined) throw notAWhere(text)
-    where[name] = wanted
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notAWhere(text)
+  const filters = filtersOfGiven(value, '--where')
+  if (filters.length === 0) throw notAWhere(text)
+  const where = new Map<string, Record<string, IndexValue>>()
+  for (const { field, comparison, value } of filters) {
+    where.set(field, { ...where.get(field), [comparison]: value })
   }
-  if (Object.keys(where).length === 0) throw notAWhere(text)
-  return where
-}
-
-function conditionOf(value: unknown): IndexWhere[string] | undefined {
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
-    return value
-  if (typeof value !== 'object' || value === null) return undefined
-  const known = Object.entries(value).filter((pair): pair is [string, string | number | boolean] =>
-    ['string', 'number', 'boolean'].includes(typeof pair[1]),
-  )
-  return Object.fromEntries(known)
+  return Object.fromEntries(where)
 }
 
 function notAWhere(text: string): CliError {

@@ -8,6 +8,7 @@
  */
 import { Command } from 'commander'
 import { reportFailure } from './exit.ts'
+import { strict } from './strict.ts'
 import { version } from './version.ts'
 
 type AddVerb = (program: Command) => void
@@ -50,6 +51,7 @@ async function buildProgram(): Promise<Command> {
       '\nExit codes: 0 ok, 1 failure, 2 usage, 3 conflict, 4 unavailable, 5 outcome unknown.',
     )
   for (const addVerb of verbsFor(process.argv[2])) (await addVerb())(program)
+  strict(program)
   return program
 }
 

@@ -1,5 +1,5 @@
 /** `trilithon rows`: looks at rows of a table in one group, one a line, as JSON. */
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import type { Property, Table } from '../../schema/model.ts'
 import type { Json } from '../cells/body.ts'
 import { parseJsonText } from '../cells/json-text.ts'
@@ -45,10 +45,15 @@ export function addRowsCommand(program: Command): void {
       'the first parts of the key, those of the group at least: \'{"artist_id":558}\'',
     )
     .option('--index <NAME>', 'entries of this index instead; the key is its first parts')
-    .option('--tree', 'the row of this key and all rows below it')
+    .addOption(new Option('--tree', 'the row of this key and all rows below it').conflicts('index'))
     .option('--reverse', 'from the end')
     .option('--limit <N>', 'so many at most', '100')
-    .option('--at <TIME>', 'as of this time, such as 2026-01-31T12:00:00Z, or microseconds')
+    .addOption(
+      new Option(
+        '--at <TIME>',
+        'as of this time, such as 2026-01-31T12:00:00Z, or microseconds since 1970',
+      ).conflicts('level'),
+    )
     .option('--level <LEVEL>', 'current, snapshot or inconsistent', 'current')
     .action(printRows)
 }

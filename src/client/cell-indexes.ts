@@ -1,12 +1,13 @@
 /** Indexes over the cells of a datastore: asked by `ClientCellIndex`, looked after by `ClientCellIndexes`. */
 import { errorOf } from '../base/problem.ts'
+import { checkOptions } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
+import { wordsFor } from '../base/words.ts'
 import { pageItemsMax } from '../base/limits.ts'
 import { unpackBody } from '../cells/body.ts'
-import type { Cell, StoredCell } from '../cells/cell.ts'
+import { datastoreProblem, type Cell, type StoredCell } from '../cells/cell.ts'
 import { buildCellIndex, compareCellIndex, type CellIndexReport } from '../cells/index-build.ts'
 import { checkDefinition, type NumberedIndex } from '../cells/index-definition.ts'
-import type { IndexComparison, IndexFilter } from '../cells/index-query.ts'
 import {
   applyIndex,
   droppedMeanwhile,
@@ -26,28 +27,14 @@ import type { Tables } from '../tables/tables.ts'
 import type { IntentSource } from '../txn/session.ts'
 import { pause } from '../txn/time.ts'
 import { notAnAnswer } from './call.ts'
+import { checkDates, filtersOf, type IndexWhere } from './filters.ts'
 import type { ClientGroups } from './groups.ts'
-import { checkedPage, type BuildOptions } from './indexes.ts'
-import type { ReadOptions } from './options.ts'
+import { checkedPage } from './indexes.ts'
+import type { BuildOptions, CellBuildOptions, IndexQueryOptions } from './options.ts'
+import { buildRules, cellBuildRules, checkText, queryRules } from './rules.ts'
 
-/** A value, or comparisons: `{ city_uuid: '…', trip_created_at: { gte: '2016-01-01T00:00:00Z' } }`. */
-export type IndexWhere = Readonly<
-  Record<string, IndexValue | Readonly<Partial<Record<IndexComparison, IndexValue>>>>
->
-
-export interface IndexQueryOptions extends ReadOptions {
-  /** Of the entries these fields; all when absent. */
-  readonly select?: readonly string[]
-  /** Of each row found the latest cells of these columns, or of all. */
-  readonly columns?: readonly string[] | 'all'
-  /** By this field; by the second one when absent. */
-  readonly order?: string
-  readonly reverse?: boolean
-  readonly cursor?: string
-  readonly limit?: number
-  /** Leaves out entries that their rows have no more. */
-  readonly verify?: boolean
-}
+export type { IndexWhere } from './filters.ts'
+export type { CellBuildOptions, IndexQueryOptions } from './options.ts'
 
 export interface CellIndexEntry {
   readonly rowKey: string
@@ -84,6 +71,8 @@ export class ClientCellIndex {
 
   /** Entries with this value of the shard field, and whatever else is asked of them. */
   async query(where: IndexWhere, options: IndexQueryOptions = {}): Promise<CellIndexPage> {
+    const call = `index ${wordsOfName(this.name)}`
+    checkOptions(`${call}: query`, options, queryRules)
     const { select, columns, order, cursor, read = 'current', timeoutMs } = options
     const { datastore, name } = this
     const operation = {
@@ -91,7 +80,7 @@ export class ClientCellIndex {
       datastore,
       name,
       read: { level: read, atLeast: [] },
-      where: filtersOf(where),
+      where: filtersOf(where, call),
       limit: options.limit ?? pageItemsMax,
       reverse: options.reverse === true,
       verify: options.verify === true,
@@ -103,6 +92,7 @@ export class ClientCellIndex {
     const { answer } = await this.#parts.service.execute(operation, { timeoutMs: ms })
     if (answer.kind === 'problem') throw errorOf(answer.problem)
     if (answer.kind !== 'index') throw errorOf(notAnAnswer)
+    checkDates(where, answer, call)
     checkSelected(select, answer.fields, name)
     const entries = answer.entries.map(({ rowKey, values, cells }): CellIndexEntry => {
       const named = answer.fields.map((field, place) => [field, values[place] ?? null] as const)
@@ -113,6 +103,16 @@ export class ClientCellIndex {
     })
     return answer.cursor === undefined ? { entries } : { entries, cursor: answer.cursor }
   }
+}
+
+function checkDatastore(datastore: string): void {
+  const wrong = datastoreProblem(datastore)
+  if (wrong !== undefined) throw errorOf(wrong)
+}
+
+/** The name of an index, or what was given for it. */
+function wordsOfName(name: unknown): string {
+  return typeof name === 'string' ? name : wordsFor(name)
 }
 
 function checkSelected(
@@ -126,20 +126,6 @@ function checkSelected(
   throw new StoreError('invalid', message)
 }
 
-function filtersOf(where: IndexWhere): readonly IndexFilter[] {
-  return Object.entries(where).flatMap(([field, asked]): readonly IndexFilter[] => {
-    if (typeof asked !== 'object') return [{ field, comparison: 'eq', value: asked }]
-    const { eq, ne, gt, gte, lt, lte } = asked
-    const given = Object.entries({ eq, ne, gt, gte, lt, lte })
-    return given.flatMap(([name, value]) => {
-      const comparison = comparisons.find((one) => one === name)
-      return value === undefined || comparison === undefined ? [] : [{ field, comparison, value }]
-    })
-  })
-}
-
-const comparisons: readonly IndexComparison[] = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte']
-
 function byColumn(cells: readonly StoredCell[]): Readonly<Record<string, Cell>> {
   return Object.fromEntries(
     cells.map((cell) => {
@@ -148,6 +134,11 @@ function byColumn(cells: readonly StoredCell[]): Readonly<Record<string, Cell>> 
       throw new StoreError('corrupt', "the bytes of a cell's body are damaged")
     }),
   )
+}
+
+function checkUpkeep(verb: string, name: unknown, options: unknown): void {
+  checkText(`cellIndexes.${verb}`, 'the name of an index', name)
+  checkOptions(`cellIndexes.${verb}`, options, cellBuildRules)
 }
 
 function declaredMeanwhile(name: string): StoreError {
@@ -175,11 +166,6 @@ export interface CellIndexesParts {
   readonly trustMs: number
 }
 
-export interface CellBuildOptions extends BuildOptions {
-  /** These alone, for whoever knows that there are no others. */
-  readonly shards?: readonly number[]
-}
-
 const allShards: readonly number[] = Array.from({ length: shardCount }, (_, shard) => shard)
 
 export class ClientCellIndexes {
@@ -191,7 +177,8 @@ export class ClientCellIndexes {
     this.datastore = datastore
   }
 
-  list(): Promise<readonly KnownIndex[]> {
+  async list(): Promise<readonly KnownIndex[]> {
+    checkDatastore(this.datastore)
     return readIndexes(this.#parts.tables, this.datastore)
   }
 
@@ -212,6 +199,7 @@ export class ClientCellIndexes {
     name: string,
     options: CellBuildOptions = {},
   ): Promise<{ shards: number; rows: number }> {
+    checkUpkeep('build', name, options)
     // Nothing is waited for before all replica sets have heard of it.
     await this.#spread()
     const { definition, declaredAt, isBuilding, isKnown } = await this.#named(name)
@@ -232,12 +220,14 @@ export class ClientCellIndexes {
     name: string,
     options: CellBuildOptions = {},
   ): Promise<{ shards: number; rows: number }> {
+    checkUpkeep('rebuild', name, options)
     const { definition } = await this.#named(name)
     return buildCellIndex(this.#build(definition, options), undefined)
   }
 
   /** Compares what each row has in the index with its cells. */
   async check(name: string, options: CellBuildOptions = {}): Promise<CellIndexReport> {
+    checkUpkeep('check', name, options)
     const { definition } = await this.#named(name)
     return compareCellIndex(this.#build(definition, options))
   }
@@ -247,6 +237,8 @@ export class ClientCellIndexes {
    * gone on with by another call; rejects with `not-found` when there is none of the name.
    */
   async drop(name: string, options: BuildOptions = {}): Promise<void> {
+    checkText('cellIndexes.drop', 'the name of an index', name)
+    checkOptions('cellIndexes.drop', options, buildRules)
     const { graceMs, onProgress } = options
     const { datastore } = this
     let asked: DropIndex = { kind: 'drop-index', datastore, name }

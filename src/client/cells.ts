@@ -4,7 +4,9 @@
  * body changes nothing.
  */
 import { StoreError } from '../base/errors.ts'
-import type { Timestamp } from '../base/ids.ts'
+import { checkOptions, wrongArgument } from '../base/arguments.ts'
+import { begun } from '../base/begun.ts'
+import { storeTime } from '../base/given-time.ts'
 import { pageItemsMax } from '../base/limits.ts'
 import { unpackBody } from '../cells/body.ts'
 import {
@@ -17,7 +19,6 @@ import {
 } from '../cells/cell.ts'
 import { purgeItemsMax } from '../cells/bounds.ts'
 import { packCells } from '../cells/new-cells.ts'
-import { placeProblem } from '../cells/operation-check.ts'
 import type {
   Answer,
   Answered,
@@ -29,7 +30,7 @@ import type {
   ReadFrom,
   StoredLogPage,
 } from '../cells/operation.ts'
-import { errorOf, problem, valueOf, type Outcome } from '../base/problem.ts'
+import { errorOf, problem, valueOf, type Outcome, type Problem } from '../base/problem.ts'
 import { shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -37,15 +38,32 @@ import { notAnAnswer } from './call.ts'
 import { ClientCellIndex } from './cell-indexes.ts'
 import type { SeenPositions } from './seen-positions.ts'
 import type {
+  GivenPlace,
   LogOptions,
   LogPage,
   Page,
   PageOptions,
   PurgedPage,
-  PurgeOptions,
+  PurgePageOptions,
+  PurgeShardsOptions,
   ReadOptions,
+  ShardLogOptions,
+  VersionOptions,
   WriteOptions,
 } from './options.ts'
+import {
+  cellProblem,
+  checkList,
+  columnPageRules,
+  logRules,
+  placeOf,
+  purgePageRules,
+  purgeShardsRules,
+  readRules,
+  shardLogRules,
+  versionRules,
+  writeRules,
+} from './rules.ts'
 import { allShards, tail, type LoggedCell, type TailOptions } from './tail.ts'
 
 export interface ClientCellsParts {
@@ -67,7 +85,8 @@ export class ClientCells {
 
   /** Writes a cell, if it is absent. Rejects with `conflict` when it exists with another body. */
   async put(cell: NewCell, options: WriteOptions = {}): Promise<Written> {
-    const [outcome] = await this.batchPut([cell], options)
+    checkOptions('cells.put', options, writeRules)
+    const [outcome] = await this.#put([cell], options)
     return valueOf(only(outcome))
   }
 
@@ -76,7 +95,16 @@ export class ClientCells {
     cells: readonly NewCell[],
     options: WriteOptions = {},
   ): Promise<readonly Outcome<Written>[]> {
-    const packed = packCells(cells)
+    checkList('cells.batchPut', 'the cells', cells)
+    checkOptions('cells.batchPut', options, writeRules)
+    return this.#put(cells, options)
+  }
+
+  async #put(
+    cells: readonly NewCell[],
+    options: WriteOptions,
+  ): Promise<readonly Outcome<Written>[]> {
+    const packed = packCells(cells, newCellProblem)
     const { items } = packed
     // An empty batch is sent too, for its problem.
     if (items.length === 0 && cells.length > 0) return packed.outcomes([])
@@ -86,18 +114,28 @@ export class ClientCells {
   }
 
   get(name: CellName, options: ReadOptions = {}): Promise<Cell | undefined> {
-    return this.#getOne(name, options)
+    return begun(() => {
+      checkOptions('cells.get', options, readRules)
+      return this.#getOne(name, 'needed', options)
+    })
   }
 
   /** The cell with the column's highest ref key. */
   latest(rowKey: string, column: string, options: ReadOptions = {}): Promise<Cell | undefined> {
-    return this.#getOne({ rowKey, column }, options)
+    return begun(() => {
+      checkOptions('cells.latest', options, readRules)
+      return this.#getOne({ rowKey, column }, 'optional', options)
+    })
   }
 
   /** What a batch of one would give; by two promises, and not by one of each step. */
-  #getOne(item: GetItem, options: ReadOptions): Promise<Cell | undefined> {
-    const wrong = nameProblem(item)
-    if (wrong !== undefined) return Promise.reject(errorOf(wrong))
+  #getOne(
+    item: GetItem,
+    refKey: 'needed' | 'optional',
+    options: ReadOptions,
+  ): Promise<Cell | undefined> {
+    const wrong = cellProblem(item, refKey)
+    if (wrong !== undefined) throw errorOf(wrong)
     const { datastore } = this
     const { service, timeoutMs } = this.#parts
     const items = [item]
@@ -112,8 +150,10 @@ export class ClientCells {
     items: readonly GetItem[],
     options: ReadOptions = {},
   ): Promise<readonly Outcome<Cell | undefined>[]> {
-    const refused = items.map((item): Outcome<Cell | undefined> | undefined => {
-      const wrong = nameProblem(item)
+    checkList('cells.batchGet', 'the items', items)
+    checkOptions('cells.batchGet', options, readRules)
+    const refused = Array.from(items, (item): Outcome<Cell | undefined> | undefined => {
+      const wrong = cellProblem(item, 'optional')
       return wrong && { kind: 'problem', problem: wrong }
     })
     const good = items.filter((_, i) => refused[i] === undefined)
@@ -127,6 +167,8 @@ export class ClientCells {
 
   /** The latest cell of each column of a row, by column name. */
   async latestAll(rowKey: string, options: PageOptions<string> = {}): Promise<Page<string>> {
+    checkOptions('cells.latestAll', options, columnPageRules)
+    checkName({ rowKey })
     const { from, limit = pageItemsMax } = options
     const { datastore } = this
     const read = this.#readFrom(options, [{ rowKey }])
@@ -140,8 +182,10 @@ export class ClientCells {
   async versions(
     rowKey: string,
     column: string,
-    options: PageOptions<number> & { readonly reverse?: boolean } = {},
+    options: VersionOptions = {},
   ): Promise<Page<number>> {
+    checkOptions('cells.versions', options, versionRules)
+    checkName({ rowKey, column })
     const { from, limit = pageItemsMax, reverse = false } = options
     const { datastore } = this
     const read = this.#readFrom(options, [{ rowKey }])
@@ -152,11 +196,9 @@ export class ClientCells {
   }
 
   /** Cells of a shard in the order in which they were added: those after an id, or since a time. */
-  async shardLog(
-    shard: number,
-    options: LogOptions & { readonly after?: number; readonly since?: Timestamp } = {},
-  ): Promise<LogPage> {
-    const { after, since } = options
+  async shardLog(shard: number, options: ShardLogOptions = {}): Promise<LogPage> {
+    checkOptions('cells.shardLog', options, shardLogRules)
+    const { after, since, ...rest } = options
     if (after !== undefined && since !== undefined) {
       throw new StoreError(
         'invalid',
@@ -166,20 +208,27 @@ export class ClientCells {
     const place: LogPlace =
       since === undefined
         ? { kind: 'after', shard, addedId: after ?? 0 }
-        : { kind: 'since', shard, timestamp: since }
-    const [outcome] = await this.batchShardLog([place], options)
+        : { kind: 'since', shard, timestamp: storeTime(since, 'cells.shardLog: since') }
+    const [outcome] = await this.#log('cells.shardLog', [place], rest)
     return valueOf(only(outcome))
   }
 
   /** Logs of several shards; waits, when asked to, until there is a cell in one of them. */
   async batchShardLog(
-    places: readonly LogPlace[],
+    places: readonly GivenPlace[],
     options: LogOptions = {},
   ): Promise<readonly Outcome<LogPage>[]> {
-    for (const place of places) {
-      const wrong = placeProblem(place)
-      if (wrong !== undefined) throw errorOf(wrong)
-    }
+    checkList('cells.batchShardLog', 'the places', places)
+    checkOptions('cells.batchShardLog', options, logRules)
+    return this.#log('cells.batchShardLog', places, options)
+  }
+
+  async #log(
+    call: string,
+    given: readonly GivenPlace[],
+    options: LogOptions,
+  ): Promise<readonly Outcome<LogPage>[]> {
+    const places = Array.from(given, (place) => placeOf(call, place))
     const { limit = pageItemsMax, waitMs = 0 } = options
     const { datastore } = this
     const shards = places.map(({ shard }) => shard)
@@ -206,11 +255,11 @@ export class ClientCells {
    * Takes old cells of a shard out for good: of a page of its log, behind `after`. What is removed is
    * not written again: a put of it, or of an earlier ref key of its column, is a `conflict`.
    */
-  async purgeShard(
-    shard: number,
-    options: PurgeOptions & { readonly after?: number; readonly limit?: number },
-  ): Promise<PurgedPage> {
-    const { before, column, keepLatest = true, after = 0, limit = purgeItemsMax } = options
+  async purgeShard(shard: number, options: PurgePageOptions): Promise<PurgedPage> {
+    const call = 'cells.purgeShard'
+    checkOptions(call, needed(call, options), purgePageRules)
+    const { column, keepLatest = true, after = 0, limit = purgeItemsMax } = options
+    const before = storeTime(options.before, `${call}: before`)
     const { datastore } = this
     const range = { after, limit, ...(column !== undefined && { column }) }
     const operation = { kind: 'purge', datastore, shard, before, keepLatest, ...range } as const
@@ -220,13 +269,16 @@ export class ClientCells {
 
   /** The same for all shards, or some, to their ends; gives what was removed of each that lost cells. */
   async *purge(
-    options: PurgeOptions & { readonly shards?: readonly number[] },
+    options: PurgeShardsOptions,
   ): AsyncGenerator<{ readonly shard: number; readonly purged: number }, void, undefined> {
-    for (const shard of options.shards ?? allShards()) {
+    const call = 'cells.purge'
+    checkOptions(call, needed(call, options), purgeShardsRules)
+    const { shards = allShards(), ...rest } = options
+    for (const shard of shards) {
       let purged = 0
       let after: number | undefined = 0
       while (after !== undefined) {
-        const page: PurgedPage = await this.purgeShard(shard, { ...options, after })
+        const page: PurgedPage = await this.purgeShard(shard, { ...rest, after })
         purged += page.purged
         after = page.next
       }
@@ -251,6 +303,22 @@ export class ClientCells {
     })
     return answer
   }
+}
+
+function newCellProblem(cell: NewCell): Problem | undefined {
+  return cellProblem(cell, 'needed')
+}
+
+/** Options that a call cannot do without. */
+function needed<Options>(call: string, options: Options | undefined): Options {
+  if (options !== undefined) return options
+  throw wrongArgument(call, 'the options', options, 'an object with before')
+}
+
+/** Throws `invalid` for what names no row or column. */
+function checkName(name: { readonly rowKey: string; readonly column?: string }): void {
+  const wrong = cellProblem('column' in name ? name : { ...name, column: '_' }, 'optional')
+  if (wrong !== undefined) throw errorOf(wrong)
 }
 
 function onlyCell({ answer }: Answered): Cell | undefined {

@@ -1,4 +1,5 @@
 /** The client: cells and entity groups of a cluster, through whichever of its nodes answers. */
+import { checkOptions } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
 import { errorOf, type Problem } from '../base/problem.ts'
 import { unpackBody, type Json } from '../cells/body.ts'
@@ -45,9 +46,11 @@ import { ClientCellIndexes } from './cell-indexes.ts'
 import { ClientCells } from './cells.ts'
 import { CommitCall } from './commit-call.ts'
 import { groupOperationProblem } from './group-check.ts'
+import { checkDefined, checkModel } from './given-schema.ts'
 import { ClientGroups } from './groups.ts'
 import { ClientIndexes } from './indexes.ts'
 import type { WriteOptions } from './options.ts'
+import { checkText, writeRules } from './rules.ts'
 import { ClientQueues } from './queues.ts'
 import { rejectedPuts, type RejectedPut } from './rejected.ts'
 import { SeenPositions } from './seen-positions.ts'
@@ -90,6 +93,7 @@ export class Client implements CellService {
 
   /** Buffered cells that their shards would not have, of a datastore or of all. */
   rejected(datastore?: string): AsyncGenerator<RejectedPut, void, undefined> {
+    if (datastore !== undefined) checkText('client.rejected', 'the datastore', datastore)
     const ask: AskAgenda = (operation, ms) => this.#askAgenda(operation, ms)
     const { timeoutMs } = this.#limits
     return rejectedPuts({ ask, groups: this.groups, timeoutMs }, datastore)
@@ -103,6 +107,8 @@ export class Client implements CellService {
     schema: DefinedSchema<Of>,
     options: WriteOptions = {},
   ): Promise<Tables<Of>> {
+    checkDefined(schema)
+    checkOptions('client.tables', options, writeRules)
     const { clock, random, scope } = this.#ports
     const { timeoutMs, schemaTrustMs: trustMs } = this.#limits
     const askedAt = momentOf(clock)
@@ -137,6 +143,8 @@ export class Client implements CellService {
     name: string,
     options: WriteOptions = {},
   ): Promise<SchemaVersion | undefined> {
+    checkText('client.schemaVersion', 'the name of a schema', name)
+    checkOptions('client.schemaVersion', options, writeRules)
     return (await this.#schemaView(name, options))?.version
   }
 
@@ -144,7 +152,9 @@ export class Client implements CellService {
    * Gives the cluster a schema, as its first version or its next one, while rows and programs of the
    * present one are there. Rejects with `schema-mismatch` when a difference cannot be made so.
    */
-  applySchema(schema: Schema, options: WriteOptions = {}): Promise<AppliedSchema> {
+  async applySchema(schema: Schema, options: WriteOptions = {}): Promise<AppliedSchema> {
+    checkModel(schema)
+    checkOptions('client.applySchema', options, writeRules)
     const { clock, random } = this.#ports
     const { timeoutMs = this.#limits.timeoutMs } = options
     const intents = this.#sessions
@@ -154,6 +164,7 @@ export class Client implements CellService {
 
   /** The global indexes of a schema, to be looked after. */
   indexes(schema: string): ClientIndexes {
+    checkText('client.indexes', 'the name of a schema', schema)
     const { clock, random } = this.#ports
     const { timeoutMs } = this.#limits
     return new ClientIndexes(schema, {

@@ -3,7 +3,11 @@ import { asyncScope } from '../adapters/async-scope.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { WsClientDialer } from '../adapters/ws-clients.ts'
+import { checkOptions, listOf, text, wrongArgument, type Rules } from '../base/arguments.ts'
+import { isClusterId } from '../base/ids.ts'
+import { timeoutRule } from '../txn/intents.ts'
 import { StoreError } from '../base/errors.ts'
+import { wordsFor } from '../base/words.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import { decodeClientFrame, encodeClientFrame } from '../wire/client-codec.ts'
 import { Client } from './client.ts'
@@ -22,13 +26,34 @@ export interface ConnectOptions {
   readonly timeoutMs?: number
 }
 
+const connectRules: Rules<ConnectOptions> = {
+  nodes: listOf(text),
+  secret: text,
+  cluster: {
+    accepts: (value) => typeof value === 'string' && isClusterId(value),
+    words: '1 to 64 of a-z, 0-9 and -',
+  },
+  timeoutMs: timeoutRule,
+}
+
 /**
  * A client of these nodes. Connections are made in the background: the first call waits for one,
- * until its time-out. Rejects with `invalid` when the addresses are not such.
+ * until its time-out. Rejects with `invalid` when the addresses are not such, or an option is not known.
  */
 export async function connect(options: ConnectOptions): Promise<Client> {
+  const given: unknown = options
+  if (given === undefined) {
+    throw wrongArgument(
+      'connect',
+      'the options',
+      given,
+      "an object such as { nodes: ['http://…'] }",
+    )
+  }
+  checkOptions('connect', options, connectRules)
   const { secret = '', cluster, timeoutMs } = options
-  const urls = [...new Set(options.nodes.map(nodeUrl))]
+  const nodes: readonly string[] | undefined = options.nodes
+  const urls = [...new Set((nodes ?? []).map(nodeUrl))]
   if (urls.length === 0) throw new StoreError('invalid', 'a client needs the address of a node')
   const transport = new WsClientDialer<ClientFrame>({
     urls,
@@ -46,7 +71,9 @@ export async function connect(options: ConnectOptions): Promise<Client> {
 
 function nodeUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url.origin
-  const message = `${JSON.stringify(text)} is no address of a node; give http://HOST:PORT`
+  const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:'
+  // What stands behind the port would be asked of nobody.
+  if (url && isHttp && url.href === `${url.origin}/`) return url.origin
+  const message = `${wordsFor(text)} is no address of a node; give http://HOST:PORT`
   throw new StoreError('invalid', message)
 }

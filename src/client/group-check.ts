@@ -4,6 +4,7 @@
  */
 import { keyBytesMax, rangeEndBytesMax, sessionCharsMax } from '../base/limits.ts'
 import { problem, type Problem } from '../base/problem.ts'
+import { wordsFor } from '../base/words.ts'
 import type { IntentName, RowRange } from '../replica/local-replica.ts'
 import type { GroupOperation, ReadGroup } from '../txn/group-operation.ts'
 import { lockNameCharsMax } from '../wire/client-fields.ts'
@@ -61,12 +62,12 @@ export function lockNameProblem({ length: actual }: string): Problem | undefined
 /** Why there cannot be so many rows or names on a page. */
 export function limitProblem(limit: number): Problem | undefined {
   if (Number.isSafeInteger(limit) && limit >= 1) return undefined
-  return problem('invalid', `limit is ${limit}; expected a whole number from 1`)
+  return problem('invalid', `limit is ${wordsFor(limit)}; expected a whole number from 1`)
 }
 
 function countProblem(what: string, value: number): Problem | undefined {
   if (Number.isSafeInteger(value) && value >= 0) return undefined
-  return problem('invalid', `${what} is a whole number from 0; ${value} is not`)
+  return problem('invalid', `${what} is a whole number from 0; ${wordsFor(value)} is not`)
 }
 
 function tooLarge(what: string, limit: string, limitValue: number, actual: number): Problem {

@@ -1,5 +1,7 @@
 /** Entity groups over the network: what transactions of an application stand on. */
 import type { GroupId, Position } from '../base/ids.ts'
+import { checkOptions } from '../base/arguments.ts'
+import { StoreError } from '../base/errors.ts'
 import { errorOf } from '../base/problem.ts'
 import type {
   IntentName,
@@ -22,6 +24,7 @@ import type {
 import type { LockOptions, LockSource } from '../txn/locks.ts'
 import { notAnAnswer } from './call.ts'
 import { lockNameProblem } from './group-check.ts'
+import { checkText, intentRules } from './rules.ts'
 import type { SeenPositions } from './seen-positions.ts'
 
 /** Sends an operation to one node after another, until there is an answer or the time is up. */
@@ -103,7 +106,15 @@ export class ClientGroups implements GroupPort, LockSource {
    * transaction take effect once, send it again under its intent; this is for who only wants to know.
    */
   async outcome(group: GroupId, intent: IntentName, timeoutMs: number): Promise<IntentOutcome> {
-    const answer = await this.#answer({ kind: 'outcome-group', group, intent }, timeoutMs)
+    const call = 'groups.outcome'
+    checkText(call, 'the group', group)
+    checkOptions(call, intent ?? null, intentRules)
+    const { session, sequence, expiresAt } = intent
+    if (session === undefined || sequence === undefined) {
+      throw new StoreError('invalid', `${call}: an intent has session and sequence`)
+    }
+    const asked = { session, sequence, ...(expiresAt !== undefined && { expiresAt }) }
+    const answer = await this.#answer({ kind: 'outcome-group', group, intent: asked }, timeoutMs)
     if (answer.kind === 'outcome-group') return answer.outcome
     throw errorOf(notAnAnswer)
   }
@@ -118,6 +129,7 @@ export class ClientGroups implements GroupPort, LockSource {
     limit: number,
     timeoutMs: number,
   ): Promise<readonly GroupId[]> {
+    checkText('groups.list', 'the prefix', prefix)
     const from = after === undefined ? {} : { after }
     const operation = { kind: 'list-groups', group: prefix, limit, ...from } as const
     const answer = await this.#answer(operation, timeoutMs)

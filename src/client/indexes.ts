@@ -1,4 +1,5 @@
 /** Global indexes of a schema, for those who look after them: what there are, and whether they are right. */
+import { checkOptions } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
 import { unknownWord } from '../base/suggest.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -15,10 +16,12 @@ import {
 } from '../tables/index-compare.ts'
 import { clearIndex } from '../tables/index-clear.ts'
 import { MisfitRows } from '../tables/index-misfits.ts'
-import type { Progress, UpkeepParts } from '../tables/index-upkeep.ts'
+import type { UpkeepParts } from '../tables/index-upkeep.ts'
 import { markBuilt, versionWithIndex, withdrawIndex, type SchemaView } from '../tables/registry.ts'
 import type { IntentSource } from '../txn/session.ts'
 import type { ClientGroups } from './groups.ts'
+import type { BuildOptions } from './options.ts'
+import { buildRules, checkText } from './rules.ts'
 
 export interface ClientIndexParts {
   readonly groups: ClientGroups
@@ -39,16 +42,7 @@ export interface GlobalIndexState {
   readonly state: 'building' | 'ready'
 }
 
-export interface BuildOptions {
-  /** How long programs that do not know the index may still write; by default as long as is safe. */
-  readonly graceMs?: number
-  readonly onProgress?: (progress: Progress) => void
-  /**
-   * Rows, cells or entries that one step looks at, from 1 to `rowsAtOnceMax`; absent: as many as is usual.
-   * With fewer, a writer of the same group meets a step less often.
-   */
-  readonly rowsAtOnce?: number
-}
+export type { BuildOptions } from './options.ts'
 
 export type BuildReport = Made
 
@@ -79,6 +73,7 @@ export class ClientIndexes {
    * that has all rows already, nothing is done: `rebuild` makes it anew.
    */
   async build(index: string, options: BuildOptions = {}): Promise<BuildReport> {
+    checkUpkeep('build', index, options)
     const { parts, view } = await this.#upkeep(index, options)
     const since = view.building.get(index)
     // Somebody else was quicker.
@@ -90,6 +85,7 @@ export class ClientIndexes {
 
   /** Puts all rows into the index again, and takes out what is of no row; it goes on being asked. */
   async rebuild(index: string, options: BuildOptions = {}): Promise<BuildReport> {
+    checkUpkeep('rebuild', index, options)
     const { parts, view } = await this.#upkeep(index, options)
     if (view.building.has(index)) throw notBuilt(index)
     return makeIndex(parts, undefined)
@@ -97,6 +93,7 @@ export class ClientIndexes {
 
   /** Compares the index with the rows of its table. */
   async check(index: string, options: BuildOptions = {}): Promise<GlobalIndexReport> {
+    checkUpkeep('check', index, options)
     const { parts, view } = await this.#upkeep(index, options)
     if (view.building.has(index)) throw notBuilt(index)
     return compareIndex(parts)
@@ -107,6 +104,7 @@ export class ClientIndexes {
    * `invalid` when the index is ready: programs may ask it.
    */
   async drop(name: string, options: BuildOptions = {}): Promise<{ readonly cleared: number }> {
+    checkUpkeep('drop', name, options)
     const { compiled, view } = await this.#schema()
     const { groups, clock, timeoutMs } = this.#parts
     const isThere = compiled.globals.has(name)
@@ -163,6 +161,11 @@ export class ClientIndexes {
       list: (prefix, after, limit) => groups.list(prefix, after, limit, timeoutMs),
     }
   }
+}
+
+function checkUpkeep(verb: string, index: unknown, options: unknown): void {
+  checkText(`indexes.${verb}`, 'the name of an index', index)
+  checkOptions(`indexes.${verb}`, options, buildRules)
 }
 
 /** Throws `invalid` for a number of rows that no step looks at. */

@@ -1,6 +1,8 @@
 /** What the calls of `ClientCells` take beside the cells, and the pages they give. */
-import type { Timestamp } from '../base/ids.ts'
+import type { GivenTime } from '../base/given-time.ts'
 import type { Cell } from '../cells/cell.ts'
+import type { LogPlace } from '../cells/operation.ts'
+import type { Progress } from '../tables/index-upkeep.ts'
 import type { ReadLevel } from '../replica/local-replica.ts'
 
 export interface WriteOptions {
@@ -19,12 +21,24 @@ export interface ReadOptions {
 
 /** Which cells a purge takes out. */
 export interface PurgeOptions extends WriteOptions {
-  /** Those added before this time. */
-  readonly before: Timestamp
+  /** Those added before this time: a Date, or microseconds since 1970. */
+  readonly before: GivenTime
   /** Of this column only. */
   readonly column?: string
   /** Unless it is false, the latest cell of each column stays, however old it is. */
   readonly keepLatest?: boolean
+}
+
+export interface PurgePageOptions extends PurgeOptions {
+  /** Behind this added id; the `next` of the page before. */
+  readonly after?: number
+  /** Cells looked at. */
+  readonly limit?: number
+}
+
+export interface PurgeShardsOptions extends PurgeOptions {
+  /** Default: all. */
+  readonly shards?: readonly number[]
 }
 
 /** One step of a purge: a page of a shard's log. */
@@ -41,6 +55,11 @@ export interface PageOptions<From> extends ReadOptions {
   readonly limit?: number
 }
 
+export interface VersionOptions extends PageOptions<number> {
+  /** Falling ref keys. */
+  readonly reverse?: boolean
+}
+
 export interface Page<Next> {
   readonly cells: readonly Cell[]
   /** Where the next page begins; absent at the end. */
@@ -54,6 +73,18 @@ export interface LogOptions extends ReadOptions {
   readonly waitMs?: number
 }
 
+export interface ShardLogOptions extends LogOptions {
+  /** Cells behind this added id: 0 when neither this nor `since` is there. */
+  readonly after?: number
+  /** Instead: cells of this time or later, a Date or microseconds since 1970. */
+  readonly since?: GivenTime
+}
+
+/** A place in a shard's log as programs give it. */
+export type GivenPlace =
+  | (LogPlace & { readonly kind: 'after' })
+  | { readonly kind: 'since'; readonly shard: number; readonly timestamp: GivenTime }
+
 export interface LogPage {
   readonly shard: number
   readonly cells: readonly Cell[]
@@ -61,4 +92,45 @@ export interface LogPage {
   readonly next: number
   /** As of this position of the shard's log nothing is behind `next`; absent when there may be. */
   readonly asOf?: number
+}
+
+export interface IndexQueryOptions extends ReadOptions {
+  /** Of the entries these fields; all when absent. */
+  readonly select?: readonly string[]
+  /** Of each row found the latest cells of these columns, or of all. */
+  readonly columns?: readonly string[] | 'all'
+  /** By this field; by the second one when absent. */
+  readonly order?: string
+  readonly reverse?: boolean
+  readonly cursor?: string
+  readonly limit?: number
+  /** Leaves out entries that their rows have no more. */
+  readonly verify?: boolean
+}
+
+export interface BuildOptions {
+  /** How long programs that do not know the index may still write; by default as long as is safe. */
+  readonly graceMs?: number
+  readonly onProgress?: (progress: Progress) => void
+  /**
+   * Rows, cells or entries that one step looks at, from 1 to `rowsAtOnceMax`; absent: as many as is usual.
+   * With fewer, a writer of the same group meets a step less often.
+   */
+  readonly rowsAtOnce?: number
+}
+
+export interface CellBuildOptions extends BuildOptions {
+  /** These alone, for whoever knows that there are no others. */
+  readonly shards?: readonly number[]
+}
+
+export interface TailOptions {
+  /** Default: all. */
+  readonly shards?: readonly number[]
+  /** The added id to begin after, for shards that have one here; the others begin at their first cell. */
+  readonly after?: ReadonlyMap<number, number>
+  /** Instead of the first cell, the first one of this time or later: a Date, or microseconds since 1970. */
+  readonly since?: GivenTime
+  /** One poll waits so long. */
+  readonly waitMs?: number
 }

@@ -13,6 +13,7 @@ import type { GroupPort } from '../txn/group-port.ts'
 import type { IntentSource } from '../txn/session.ts'
 import { notAnAnswer } from './call.ts'
 import { limitProblem } from './group-check.ts'
+import { checkText } from './rules.ts'
 
 export interface ClientQueuesParts {
   readonly ask: AskAgenda
@@ -64,6 +65,7 @@ export class ClientQueues implements QueueSource {
 
   /** Messages of a queue that nobody has handled yet, in all groups; `limit` at most. */
   async waiting(queue: string, limit: number): Promise<readonly WaitingMessage[]> {
+    checkText('queues.waiting', 'the queue', queue)
     const refused = limitProblem(limit)
     if (refused !== undefined) throw errorOf(refused)
     const { ask, groups, clock, random, timeoutMs } = this.#parts
@@ -73,6 +75,7 @@ export class ClientQueues implements QueueSource {
 
   /** Messages that were given up, of one queue in all groups. */
   deadLetters(queue: string): DeadLetters {
+    checkText('queues.deadLetters', 'the queue', queue)
     const { ask, groups, clock, random, intents, timeoutMs } = this.#parts
     const agenda = new RemoteAgenda({ ask, clock, random })
     return new DeadLetters({ queue, agenda, groups, clock, random, intents, timeoutMs })

@@ -6,7 +6,8 @@
  * one read is current: a replica that is cut off is then noticed, and another one asked.
  */
 import { StoreError } from '../base/errors.ts'
-import type { Timestamp } from '../base/ids.ts'
+import { checkOptions } from '../base/arguments.ts'
+import { storeTime } from '../base/given-time.ts'
 import type { Cell } from '../cells/cell.ts'
 import type { LogPlace } from '../cells/operation.ts'
 import type { Outcome } from '../base/problem.ts'
@@ -15,23 +16,15 @@ import { shardCount } from '../cells/shard.ts'
 import { pause } from '../txn/time.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { LogOptions, LogPage } from './options.ts'
+import type { LogOptions, LogPage, TailOptions } from './options.ts'
+import { tailRules } from './rules.ts'
 
 const waitMsDefault = 20_000
 const pageLimitDefault = 100
 /** Before a poll that follows a failed one. */
 const failurePauseMs = 500
 
-export interface TailOptions {
-  /** Default: all. */
-  readonly shards?: readonly number[]
-  /** The added id to begin after, for shards that have one here; the others begin at their first cell. */
-  readonly after?: ReadonlyMap<number, number>
-  /** Instead of the first cell, the first one of this time or later. */
-  readonly since?: Timestamp
-  /** One poll waits so long. */
-  readonly waitMs?: number
-}
+export type { TailOptions } from './options.ts'
 
 export interface LoggedCell extends Cell {
   readonly shard: number
@@ -50,6 +43,7 @@ export async function* tail(
   ports: { readonly clock: Clock; readonly random: Random },
   options: TailOptions,
 ): AsyncGenerator<LoggedCell, never, undefined> {
+  checkOptions('cells.tail', options, tailRules)
   const places = new Map<number, LogPlace>()
   for (const shard of options.shards ?? allShards()) places.set(shard, firstPlace(shard, options))
   const { waitMs = waitMsDefault } = options
@@ -82,7 +76,7 @@ function firstPlace(shard: number, options: TailOptions): LogPlace {
   if (addedId !== undefined) return { kind: 'after', shard, addedId }
   const { since } = options
   if (since === undefined) return { kind: 'after', shard, addedId: 0 }
-  return { kind: 'since', shard, timestamp: since }
+  return { kind: 'since', shard, timestamp: storeTime(since, 'cells.tail: since') }
 }
 
 /** The pages of shards that could be read; none holds a cell after a wait in vain. */

@@ -105,7 +105,11 @@ export function createGateway(options: GatewayOptions): Hono {
       })
     })
   }
-  app.get(openApiPath, (context) => context.json(openApiDocument(version)))
+  app.get(openApiPath, (context) => {
+    // It has none.
+    new Query(context.req.url, [])
+    return context.json(openApiDocument(version))
+  })
   for (const path of new Set(routes.map((route) => route.path))) {
     app.all(fullPath(path), (context) => wrongMethod(context, path))
   }

@@ -1,8 +1,10 @@
 /** Reading cells over HTTP: one, a column's versions, a row, shard logs, batches. */
 import { pageItemsMax } from '../base/limits.ts'
 import { batchBytesMax } from '../cells/bounds.ts'
-import type { LogPlace, StoredLogPage } from '../cells/operation.ts'
-import { problem } from '../base/problem.ts'
+import { nameProblem } from '../cells/cell.ts'
+import { operationProblem, placeProblem } from '../cells/operation-check.ts'
+import type { CellOperation, LogPlace, StoredLogPage } from '../cells/operation.ts'
+import { errorOf, problem, type Outcome, type Problem } from '../base/problem.ts'
 import { getItemsOf, shardsBodyOf } from './batch-body.ts'
 import { ask, json, jsonText, only, readFrom, segment, type Exchange } from './exchange.ts'
 import { columnOf, refKeyOf, rowKeyOf, shardNumberOf } from './parameters.ts'
@@ -112,13 +114,38 @@ export async function batchGet(exchange: Exchange): Promise<Response> {
   const items = getItemsOf(await readJson(exchange, batchLimit))
   const datastore = segment(exchange, 'datastore')
   const read = readFrom(exchange)
-  const { answer } = await ask(exchange, { kind: 'get', datastore, read, items })
-  const body = await itemsText(exchange.pace, answer.items, {
+  const operation = { kind: 'get', datastore, read, items } as const
+  const found = await askFitting(operation, nameProblem, async (good) => {
+    return (await ask(exchange, { ...operation, items: good })).answer.items
+  })
+  const body = await itemsText(exchange.pace, found, {
     bytesOf: (cell) => cell?.body.length ?? 0,
     textOf: (cell) => JSON.stringify({ cell: cell === undefined ? null : cellJson(cell) }),
   })
   return jsonText(body, 200, {})
 }
+
+/**
+ * The outcomes of all items, in order. Those that no node would take are not asked for: between a gateway
+ * and its nodes they would spoil the whole request, and a node by itself tells them one by one.
+ */
+async function askFitting<Item, Value>(
+  operation: CellOperation & { readonly items: readonly Item[] },
+  problemOf: (item: Item) => Problem | undefined,
+  askFor: (good: readonly Item[]) => Promise<readonly Outcome<Value>[]>,
+): Promise<readonly Outcome<Value>[]> {
+  const wrong = operationProblem(operation)
+  if (wrong !== undefined) throw errorOf(wrong)
+  const refused = operation.items.map(problemOf)
+  const good = operation.items.filter((_, i) => refused[i] === undefined)
+  const answered = good.length === 0 ? [] : [...(await askFor(good))]
+  return refused.map((one) => {
+    if (one !== undefined) return { kind: 'problem', problem: one }
+    return answered.shift() ?? { kind: 'problem', problem: tooFew }
+  })
+}
+
+const tooFew = problem('corrupt', 'the node answered fewer items than it was asked for')
 
 export async function batchLog(exchange: Exchange): Promise<Response> {
   requireJson(exchange.context.req.raw)
@@ -128,7 +155,10 @@ export async function batchLog(exchange: Exchange): Promise<Response> {
   const datastore = segment(exchange, 'datastore')
   const read = readFrom(exchange)
   const operation = { kind: 'log', datastore, read, items: places, limit, waitMs } as const
-  const { answer } = await ask(exchange, operation, Math.max(0, waitMs))
+  const found = await askFitting(operation, placeProblem, async (good) => {
+    const { answer } = await ask(exchange, { ...operation, items: good }, Math.max(0, waitMs))
+    return answer.items
+  })
   const textOf = (page: StoredLogPage): Promise<string> => logPageText(exchange.pace, page)
-  return jsonText(await itemsText(exchange.pace, answer.items, { textOf }), 200, {})
+  return jsonText(await itemsText(exchange.pace, found, { textOf }), 200, {})
 }

@@ -99,6 +99,22 @@ export function sharing<Page>(
   }
 }
 
+/** What is not known is refused here as everywhere: `?verbos` would be passed over. */
+function parameterProblem(text: string): string | undefined {
+  const url = new URL(text)
+  const known = operationAnswers.find(({ path }) => path === url.pathname)?.query ?? {}
+  const given = [...url.searchParams.keys()]
+  const other = given.find((name) => !Object.hasOwn(known, name))
+  const words = Object.keys(known).join(', ')
+  if (other !== undefined) {
+    const name = JSON.stringify(other.slice(0, 80))
+    return words === ''
+      ? 'this request takes no parameters'
+      : `there is no parameter ${name} here, only ${words}`
+  }
+  return given.length > 1 ? `the parameter ${given[0]} is given twice` : undefined
+}
+
 export function operationRoutes(
   self: Self,
   metrics: NodeMetrics,
@@ -107,6 +123,11 @@ export function operationRoutes(
   const metricsPage = sharing(clock, () => metrics.page(self.figures()))
   const statusPage = sharing(clock, async () => JSON.stringify(self.status()))
   const app = new Hono()
+  app.use(async (context, next) => {
+    const wrong = parameterProblem(context.req.url)
+    if (wrong !== undefined) return context.text(`${wrong}\n`, 400)
+    return next()
+  })
   app.get('/', (context) => {
     const paths = '/v1/datastores/… /openapi.json /livez /readyz?verbose /metrics /status'
     return context.text(`${self.name()}\n${paths}\n`)

@@ -1,5 +1,7 @@
 /** Dead letters of a queue: listed over all groups, inspected, and brought back. */
+import { checkArgument, listOf, wholeFrom, type Rule } from '../base/arguments.ts'
 import { assert } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import type { Random } from '../ports/random.ts'
 import { keyAfter } from '../txn/key-range.ts'
@@ -25,6 +27,21 @@ export interface DeadLetter {
   readonly message: DeadMessage
   readonly diedAt: Timestamp
 }
+
+const groupRule: Rule = {
+  accepts: (value) => typeof value === 'string' && value !== '',
+  words: 'the name of a group, as a dead letter has it',
+}
+
+/** A dead letter, or its group and id. */
+function checkPlace(call: string, after: unknown): void {
+  const isObject = typeof after === 'object' && after !== null
+  const { group, id } = isObject ? { group: undefined, id: undefined, ...after } : noPlace
+  if (groupRule.accepts(group) && wholeFrom(0).accepts(id)) return
+  throw new StoreError('invalid', `${call}: after is a dead letter, with its group and its id`)
+}
+
+const noPlace = { group: undefined, id: undefined }
 
 /** Letters redriven by one transaction, if they have no more than `batchBytesMax`; one alone may. */
 const redrivenAtOnce = 20
@@ -52,10 +69,12 @@ export class DeadLetters {
     limit: number,
     after?: Pick<DeadLetter, 'group' | 'id'>,
   ): Promise<readonly DeadLetter[]> {
+    checkArgument('deadLetters.list', 'limit', limit, wholeFrom(1))
+    if (after !== undefined) checkPlace('deadLetters.list', after)
     const most = Math.min(limit, deadLettersMax)
     const found: DeadLetter[] = []
     const take = async (group: GroupId, behind: number | undefined): Promise<void> => {
-      found.push(...(await this.of(group, most - found.length, behind)))
+      found.push(...(await this.#of(group, most - found.length, behind)))
     }
     if (after !== undefined) await take(after.group, after.id)
     for await (const group of groupsUnder(this.#parts.agenda, this.#topic, after?.group)) {
@@ -67,6 +86,13 @@ export class DeadLetters {
 
   /** Those of one group, as of now. */
   async of(group: GroupId, limit: number, after?: number): Promise<readonly DeadLetter[]> {
+    checkArgument('deadLetters.of', 'the group', group, groupRule)
+    checkArgument('deadLetters.of', 'limit', limit, wholeFrom(1))
+    if (after !== undefined) checkArgument('deadLetters.of', 'after', after, wholeFrom(0))
+    return this.#of(group, limit, after)
+  }
+
+  async #of(group: GroupId, limit: number, after?: number): Promise<readonly DeadLetter[]> {
     if (limit < 1) return []
     const { queue } = this.#parts
     const gte = after === undefined ? undefined : keyAfter(deadKey(queue, after))
@@ -81,6 +107,8 @@ export class DeadLetters {
 
   /** Puts these of one group at the end of the queue; resolves with how many were there. */
   async redrive(group: GroupId, ids: readonly number[]): Promise<number> {
+    checkArgument('deadLetters.redrive', 'the group', group, groupRule)
+    checkArgument('deadLetters.redrive', 'the ids', ids, listOf(wholeFrom(1)))
     const all = [...new Set(ids)]
     let count = 0
     for (let at = 0; at < all.length;) {
@@ -95,7 +123,10 @@ export class DeadLetters {
 
   /** All that are dead, in this group or in those that are listed; resolves with how many. */
   async redriveAll(only?: GroupId): Promise<number> {
-    if (only !== undefined) return this.#redriveOf(only)
+    if (only !== undefined) {
+      checkArgument('deadLetters.redriveAll', 'the group', only, groupRule)
+      return this.#redriveOf(only)
+    }
     let count = 0
     for await (const group of groupsUnder(this.#parts.agenda, this.#topic)) {
       count += await this.#redriveOf(group)
@@ -106,7 +137,7 @@ export class DeadLetters {
   async #redriveOf(group: GroupId): Promise<number> {
     let count = 0
     for (let last: number | undefined; ;) {
-      const letters = await this.of(group, redrivenAtOnce, last)
+      const letters = await this.#of(group, redrivenAtOnce, last)
       last = letters.at(-1)?.id
       if (last === undefined) return count
       const ids = letters.map(({ id }) => id)

@@ -8,6 +8,7 @@ import { readCount, sha256, writeCount } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import { bytesOfGroup, type GroupId, type Timestamp } from '../base/ids.ts'
 import { encodeTuple } from '../base/tuple.ts'
+import { wordsFor } from '../base/words.ts'
 import { queueNameCharsMax } from './bounds.ts'
 
 export const outboxTopic = 'outbox'
@@ -26,8 +27,9 @@ const delayedLane = 1
 const highestByte = 0xfe
 
 export function checkQueueName(name: string): string {
-  if (namePattern.test(name) && name.length <= queueNameCharsMax) return name
-  const message = `${JSON.stringify(name)} is no name of a queue; it is 1 to ${queueNameCharsMax} of A-Z a-z 0-9 _ . -`
+  const isText = typeof name === 'string'
+  if (isText && namePattern.test(name) && name.length <= queueNameCharsMax) return name
+  const message = `${wordsFor(name)} is no name of a queue; it is 1 to ${queueNameCharsMax} of A-Z a-z 0-9 _ . -`
   throw new StoreError('invalid', message)
 }
 

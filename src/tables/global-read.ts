@@ -6,6 +6,7 @@ import { present } from '../base/assert.ts'
 import { compareBytes, latin1 } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
+import { wordsFor } from '../base/words.ts'
 import { keyAfter, type KeyRange } from '../txn/key-range.ts'
 import type { StoredRow } from '../txn/reads.ts'
 import { globalEntriesMax, groupsReadAtOnceMax, scanRowsDefault } from './bounds.ts'
@@ -222,8 +223,9 @@ function restAfter({ gte, lt }: KeyRange, cursor: string, reverse: boolean): Key
 
 function checkLimit(limit: number): void {
   if (Number.isInteger(limit) && limit >= 1 && limit <= globalEntriesMax) return
-  const detail = { limit: 'globalEntriesMax', limitValue: globalEntriesMax, actual: limit }
-  const message = `limit is ${limit}; expected a whole number from 1 to ${globalEntriesMax}`
+  const of = { limit: 'globalEntriesMax', limitValue: globalEntriesMax }
+  const detail = Number.isFinite(limit) ? { ...of, actual: limit } : of
+  const message = `limit is ${wordsFor(limit)}; expected a whole number from 1 to ${globalEntriesMax}`
   throw new StoreError('invalid', message, detail)
 }
 

@@ -1,4 +1,5 @@
 /** The typed handles on a group, over what reads and writes rows. */
+import { checkArgument, checkOptions, text, wrongArgument } from '../base/arguments.ts'
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
@@ -16,8 +17,11 @@ import { Sender, type SendOptions } from '../queues/send.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { Turn } from '../txn/turn.ts'
 import type { Queue } from './queue-types.ts'
+import type { CompiledTable } from './compiled.ts'
+import { nameOfQueue, tableName } from './given.ts'
 import { encodeBody, receiverOf, storedName } from './queues.ts'
 import type { Page, RowReads, ScanOptions } from './read-rows.ts'
+import { scanRules, sendRules } from './rules.ts'
 import {
   typed,
   type GroupReader,
@@ -46,7 +50,7 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
 
   get<Of extends Table>(table: Of, key: Key<Of>): Promise<Row<Of> | undefined> {
     const { rows } = this
-    return this.#read(() => rows.get(rows.table(table.name), key))
+    return this.#read(() => rows.get(tableIn(rows, 'get', table), key))
   }
 
   getMany<Of extends Table>(
@@ -54,7 +58,7 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
     keys: readonly Key<Of>[],
   ): Promise<readonly (Row<Of> | undefined)[]> {
     const { rows } = this
-    return this.#read(() => rows.getMany(rows.table(table.name), keys))
+    return this.#read(() => rows.getMany(tableIn(rows, 'getMany', table), listOfKeys(keys)))
   }
 
   scan<Of extends Table>(
@@ -63,7 +67,10 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
     options: ScanOptions = {},
   ): Promise<Page<Row<Of>>> {
     const { rows } = this
-    return this.#read(() => rows.scan(rows.table(table.name), range, options))
+    return this.#read(() => {
+      checkOptions('scan', options, scanRules)
+      return rows.scan(tableIn(rows, 'scan', table), range, options)
+    })
   }
 
   scanTree<Of extends Table>(
@@ -72,7 +79,10 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
     options: ScanOptions = {},
   ): Promise<Page<TreeRow<Tables>>> {
     const { rows } = this
-    return this.#read(() => rows.scanTree(rows.table(table.name), key, options))
+    return this.#read(() => {
+      checkOptions('scanTree', options, scanRules)
+      return rows.scanTree(tableIn(rows, 'scanTree', table), key, options)
+    })
   }
 
   index<Of extends Table, Name extends IndexNames<Of>>(
@@ -83,7 +93,9 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
   ): Promise<IndexPage<Of, Name>> {
     const { rows, turn } = this
     return this.#read(async () => {
-      const page = await rows.index(rows.table(table.name), name, query, options)
+      checkArgument('index', 'the name of the index', name, text)
+      checkOptions('index', options, scanRules)
+      const page = await rows.index(tableIn(rows, 'index', table), name, query, options)
       return {
         get items() {
           return page.items
@@ -101,12 +113,26 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
     name: Name,
   ): Promise<RowWith<Into, Of, Name> | undefined> {
     const { rows } = this
-    return this.#read(() => rows.getWith(rows.table(into.name), key, rows.table(table.name), name))
+    return this.#read(() => {
+      checkArgument('getWith', 'the name of the index', name, text)
+      const [at, of] = [tableIn(rows, 'getWith', into), tableIn(rows, 'getWith', table)]
+      return rows.getWith(at, key, of, name)
+    })
   }
 
   #read<Type>(run: () => Promise<unknown>): Promise<Type> {
     return typed<Promise<Type>>(this.turn.read(run))
   }
+}
+
+function tableIn(rows: RowReads, verb: string, table: Table): CompiledTable {
+  return rows.table(tableName(verb, table))
+}
+
+function listOfKeys<Item>(keys: readonly Item[]): readonly Item[] {
+  const given: unknown = keys
+  if (Array.isArray(given)) return keys
+  throw wrongArgument('getMany', 'the keys', keys, 'a list')
 }
 
 /** A row inserted by a run of a transaction; its number comes with the commit of that run. */
@@ -156,30 +182,36 @@ export class Transaction<Tables extends readonly Table[]>
     this.#sender = new Sender(raw)
   }
 
-  insert<Of extends Table>({ name }: Of, row: Insert<Of>): Promise<Inserted> {
+  insert<Of extends Table>(table: Of, row: Insert<Of>): Promise<Inserted> {
     return this.turn.write(async () => {
-      const allocation = await this.#writes.insert(this.rows.table(name), row)
+      const compiled = tableIn(this.rows, 'insert', table)
+      const { name } = compiled
+      const allocation = await this.#writes.insert(compiled, row)
       const handle = new InsertedRow(name, allocation)
       this.#inserted.push(handle)
       return handle
     })
   }
 
-  put<Of extends Table>({ name }: Of, row: Put<Of>): Promise<void> {
-    return this.turn.write(() => this.#writes.put(this.rows.table(name), row))
+  put<Of extends Table>(table: Of, row: Put<Of>): Promise<void> {
+    return this.turn.write(() => this.#writes.put(tableIn(this.rows, 'put', table), row))
   }
 
-  update<Of extends Table>({ name }: Of, key: Key<Of>, patch: Patch<Of>): Promise<void> {
-    return this.turn.write(() => this.#writes.update(this.rows.table(name), key, patch))
+  update<Of extends Table>(table: Of, key: Key<Of>, patch: Patch<Of>): Promise<void> {
+    return this.turn.write(() =>
+      this.#writes.update(tableIn(this.rows, 'update', table), key, patch),
+    )
   }
 
-  delete<Of extends Table>({ name }: Of, key: Key<Of>): Promise<void> {
-    return this.turn.write(() => this.#writes.delete(this.rows.table(name), key))
+  delete<Of extends Table>(table: Of, key: Key<Of>): Promise<void> {
+    return this.turn.write(() => this.#writes.delete(tableIn(this.rows, 'delete', table), key))
   }
 
   send(queue: Queue, to: unknown, body: unknown, options?: SendOptions): Promise<void> {
     return this.turn.write(async () => {
       const { schema } = this.rows.context
+      nameOfQueue('send', queue)
+      checkOptions('send', options, sendRules)
       const receiver = receiverOf(schema, queue, to)
       this.#sender.send(storedName(schema, queue.name), receiver, encodeBody(queue, body), options)
     })

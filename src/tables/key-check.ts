@@ -1,8 +1,9 @@
 /** Keys as applications give them: an object with each part by its name, and nothing else. */
 import { StoreError } from '../base/errors.ts'
 import { unknownWord } from '../base/suggest.ts'
+import { isPlain, wordsFor } from '../base/words.ts'
 import type { CompiledTable, KeyPart } from './compiled.ts'
-import { checkScalar, wordsFor, wrongValue } from './scalar.ts'
+import { checkScalar, wrongValue } from './scalar.ts'
 
 /** The values in the order of the key's parts. */
 export function checkKeyParts(table: CompiledTable, key: unknown): readonly unknown[] {
@@ -24,7 +25,7 @@ export function checkIndexed(part: KeyPart, value: unknown, where: string): unkn
 
 /** The object, when all its members are among `known`; `memberOf` looks at them. */
 export function membersOf(value: unknown, known: ReadonlySet<string>, where: () => string): object {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!hasMembers(value)) {
     throw wrongValue(where(), value, `an object of ${[...known].join(', ')}`)
   }
   for (const name of Object.keys(value)) {
@@ -32,6 +33,12 @@ export function membersOf(value: unknown, known: ReadonlySet<string>, where: () 
     throw new StoreError('invalid', `${where()}: ${unknownWord('property', name, [...known])}`)
   }
   return value
+}
+
+/** A promise, a date or a Map has none: it would be taken for an object in which nothing is named. */
+function hasMembers(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  return isPlain(value) || Object.keys(value).length > 0
 }
 
 /** The value of an object's own member; undefined where there is none. */

@@ -4,13 +4,13 @@
  */
 import { present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
+import { isPlain } from '../base/words.ts'
 import { prefixRange, type KeyRange } from '../txn/key-range.ts'
 import type { CompiledTable, KeyPart, KeyStep } from './compiled.ts'
 import { checkOfGroup, type GroupContext } from './group-context.ts'
 import { checkIndexed, checkPart, memberOf, membersOf } from './key-check.ts'
 import { encodePart, presentByte } from './key-codec.ts'
 import type { KeyWriter } from './key-writer.ts'
-import { isPlain } from './scalar.ts'
 
 export interface QueriedRange {
   readonly range: KeyRange
@@ -29,6 +29,7 @@ export function rangeOfQuery(
   { writer, where }: { readonly writer: KeyWriter; readonly where: string },
 ): QueriedRange {
   const given = membersOf(query, queryNames, () => where)
+  checkNamed(given, where)
   let open: string | undefined
   let range: KeyRange | undefined
   for (const step of steps) {
@@ -54,6 +55,15 @@ export function rangeOfQuery(
   }
   if (range !== undefined) return { range, isExact: false }
   return { range: prefixRange(writer.bytes), isExact: open === undefined }
+}
+
+/** What is named has a value: passed over, it would be a question after more rows than were meant. */
+function checkNamed(given: object, where: string): void {
+  for (const [name, value] of Object.entries(given)) {
+    if (value !== undefined) continue
+    const message = `${where}: ${name} is named, and its value is undefined; give its value, or leave it out`
+    throw new StoreError('invalid', message)
+  }
 }
 
 function checkGroupPart(
@@ -100,7 +110,13 @@ function presenceOf(part: KeyPart): Uint8Array {
 }
 
 function boundedRange(part: KeyPart, bounds: object, prefix: Uint8Array, where: string): KeyRange {
-  const given = membersOf(bounds, boundNames, () => `${where}: the range of ${part.name}`)
+  const rangeWords = `${where}: the range of ${part.name}`
+  const given = membersOf(bounds, boundNames, () => rangeWords)
+  checkNamed(given, rangeWords)
+  if (Object.keys(given).length === 0) {
+    const words = `is empty; expected bounds: ${[...boundNames].join(', ')}, or leave ${part.name} out`
+    throw new StoreError('invalid', `${rangeWords} ${words}`)
+  }
   const has = (bound: string): boolean => memberOf(given, bound) !== undefined
   if ((has('gte') && has('gt')) || (has('lte') && has('lt'))) {
     const message = `${where}: the range of ${part.name} has two bounds on one side`

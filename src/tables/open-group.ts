@@ -1,10 +1,11 @@
 /** Transactions and reads in one group. */
 import { present } from '../base/assert.ts'
+import { checkOptions } from '../base/arguments.ts'
 import { begun } from '../base/begun.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Table } from '../../schema/table.ts'
 import { transactionTimeoutMs } from '../txn/bounds.ts'
-import type { GroupPort, ReadFrom } from '../txn/group-port.ts'
+import type { GroupPort } from '../txn/group-port.ts'
 import type { LockOptions } from '../txn/locks.ts'
 import { runRead, type ReadOptions } from '../txn/run-read.ts'
 import { runTransaction, type TransactionOptions } from '../txn/run.ts'
@@ -14,6 +15,8 @@ import type { GroupContext } from './group-context.ts'
 import { Reader, Transaction, type InsertedRow } from './handles.ts'
 import { RowReads } from './read-rows.ts'
 import { keyInWords } from './row-key.ts'
+import { checkRun } from './given.ts'
+import { callRules, readFrom, transactionRules } from './rules.ts'
 import type {
   CallOptions,
   GroupTables,
@@ -47,6 +50,8 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
     call: TransactionCallOptions = {},
   ): Promise<TransactionResult<Value>> {
     return begun(() => {
+      checkRun('db.transaction', run)
+      checkOptions('db.transaction', call, transactionRules)
       const { scope, locks } = this.#options
       checkOutside(scope, 'db.transaction')
       if (call.lock === undefined || locks === undefined) return this.#transact(call, run)
@@ -61,14 +66,18 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
     call: CallOptions = {},
   ): Promise<ReadResult<Value>> {
     return begun(() => {
+      checkRun('db.read', run)
+      checkOptions('db.read', call, callRules)
       checkOutside(this.#options.scope, 'db.read')
-      return runRead(this.#port, this.group, fromOf(level), this.#readOf(call), (reads) =>
+      const from = readFrom('db.read', level)
+      return runRead(this.#port, this.group, from, this.#readOf(call), (reads) =>
         run(new Reader<Of>(new RowReads(reads.rows, this.#context), reads.turn)),
       )
     })
   }
 
   async checkIndexes(call: CallOptions = {}): Promise<IndexReport> {
+    checkOptions('db.checkIndexes', call, callRules)
     const from = { kind: 'current' } as const
     const read = await runRead(this.#port, this.group, from, this.#readOf(call), (reads) =>
       compareIndexes(reads, this.#context),
@@ -152,8 +161,4 @@ function numbersOf(inserted: readonly InsertedRow[]): TransactionResult<unknown>
   return inserted
     .filter(({ isNumbered }) => isNumbered)
     .map(({ table, number }) => ({ table, number }))
-}
-
-function fromOf(level: ReadLevel): ReadFrom {
-  return typeof level === 'string' ? { kind: level } : { kind: 'at', timestamp: level.at }
 }

@@ -1,5 +1,6 @@
 /** Opens the tables of a schema over many groups (`tables.ts`). */
 import { assert } from '../base/assert.ts'
+import { checkArgument, checkOptions, text } from '../base/arguments.ts'
 import { begun } from '../base/begun.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
@@ -21,8 +22,10 @@ import { Transaction } from './handles.ts'
 import { OpenGroup, type OpenOptions } from './open-group.ts'
 import { PortGroups } from './port-groups.ts'
 import type { Message, Queue, QueueCallOptions } from './queue-types.ts'
+import { checkRootKey, checkRun, nameOfQueue, tableName } from './given.ts'
 import { contextOfGroup, handling, messageOf, storedName } from './queues.ts'
 import { RowReads } from './read-rows.ts'
+import { globalIndexRules, handleRules } from './rules.ts'
 import type {
   CallOptions,
   GlobalIndexOptions,
@@ -92,15 +95,19 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     query: IndexQuery<Among, Name>,
     options: GlobalIndexOptions = {},
   ): Promise<IndexPage<Among, Name>> {
+    const call = 'db.index'
+    const ofTable = tableName(call, table)
+    checkArgument(call, 'the name of the index', name, text)
+    checkOptions(call, options, globalIndexRules)
     const { scope, watch, clock } = this.#options
-    checkOutside(scope, 'db.index')
+    checkOutside(scope, call)
     if (watch?.isBuilding(name) === true) await watch.lookAgain()
     if (watch?.isBuilding(name) === true) throw stillBuilding(name)
     if (watch?.hasIndex(name) === false && this.#schema.globals.has(name)) throw wasDropped(name)
     assert(watch?.isBuilding(name) !== true, 'IDX-6: what is asked has all rows')
     const { timeoutMs = this.#options.timeoutMs, level = 'current' } = options
     const reads = new PortGroups(this.#port, { kind: level }, { clock, timeoutMs })
-    const page = await indexReads(this.#schema, table.name, name, reads).page(query, options)
+    const page = await indexReads(this.#schema, ofTable, name, reads).page(query, options)
     return typed<IndexPage<Among, Name>>(page)
   }
 
@@ -109,10 +116,14 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
   }
 
   handle<Root extends Table<TableShape, true>, Body>(
-    { name }: Queue<Root, Body>,
+    queue: Queue<Root, Body>,
     run: (tx: GroupTransaction<Of>, messages: readonly Message<Root, Body>[]) => Promise<void>,
-    { onFailed, ...options }: QueueCallOptions = {},
+    call: QueueCallOptions = {},
   ): QueueHandling {
+    const name = nameOfQueue('db.handle', queue)
+    checkRun('db.handle', run)
+    checkOptions('db.handle', call, handleRules)
+    const { onFailed, ...options } = call
     const { scope, queues, watch } = this.#options
     return handling(queues).handle({
       ...options,
@@ -130,7 +141,7 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
   }
 
   of(key: RootKey): GroupTables<Of> {
-    return new OpenGroup<Of>(contextOf(this.#schema, key), this.#port, this.#options)
+    return new OpenGroup<Of>(contextOf(this.#schema, checkRootKey(key)), this.#port, this.#options)
   }
 }
 

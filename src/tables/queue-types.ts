@@ -2,11 +2,13 @@
  * Typed queues: declared beside the tables, of messages with a body of one type to groups of one root.
  * Bodies are JSON, so that any program and the command line can read them.
  */
+import { StoreError } from '../base/errors.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
-import type { Key, TableShape } from '../../schema/infer.ts'
+import type { ReadKey, TableShape } from '../../schema/infer.ts'
 import type { Table } from '../../schema/table.ts'
 import type { HandleOptions } from '../queues/bounds.ts'
 import { checkQueueName } from '../queues/names.ts'
+import { tableName } from './given.ts'
 
 export type RootTable = Table<TableShape, true>
 
@@ -23,14 +25,18 @@ export function queue<Body>(): <Root extends RootTable>(
   name: string,
   to: Root,
 ) => Queue<Root, Body> {
-  return (name, to) => ({ name: checkQueueName(name), to })
+  return (name, to) => {
+    const checked = checkQueueName(name)
+    if (tableName('queue', to) !== '' && to.isRoot) return { name: checked, to }
+    throw new StoreError('invalid', `queue ${name}: ${to.name} is no root; messages go to groups`)
+  }
 }
 
 export interface Message<Root extends RootTable = RootTable, Body = unknown> {
   /** Names the message among those of its group: a rerun, or another process, sees the same. */
   readonly id: number
   /** The root's key of the group that it was sent to. */
-  readonly to: Key<Root>
+  readonly to: ReadKey<Root>
   /** The root's key of the group that sent it; absent when the schema here has no such root. */
   readonly from:
     { readonly table: string; readonly key: Readonly<Record<string, unknown>> } | undefined

@@ -6,6 +6,7 @@ import type { Taken } from '../queues/take.ts'
 import type { CompiledSchema } from './compiled.ts'
 import { groupContext, rootOfGroup, type GroupContext } from './group-context.ts'
 import type { Message, Queue, RootTable } from './queue-types.ts'
+import { tableName } from './given.ts'
 import { checkScalar } from './scalar.ts'
 import { typed } from './types.ts'
 
@@ -15,9 +16,10 @@ export function storedName(schema: CompiledSchema, name: string): string {
 }
 
 export function receiverOf(schema: CompiledSchema, { to }: Queue, key: unknown): GroupId {
-  const root = schema.tables.get(to.name)
+  const name = tableName('tx.send', to)
+  const root = schema.tables.get(name)
   if (root !== undefined) return groupContext(schema, root, key).group
-  throw new StoreError('invalid', `schema ${schema.name} has no table ${to.name}`)
+  throw new StoreError('invalid', `schema ${schema.name} has no table ${name}`)
 }
 
 export function encodeBody({ name }: Queue, body: unknown): Uint8Array {

@@ -7,6 +7,7 @@ import { compareBytes, latin1 } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
 import { unknownWord } from '../base/suggest.ts'
+import { wordsFor } from '../base/words.ts'
 import { keyAfter, prefixRange, type KeyRange } from '../txn/key-range.ts'
 import type { Reads, StoredRow } from '../txn/reads.ts'
 import { inlineEntriesMax, scanRowsDefault, scanRowsMax } from './bounds.ts'
@@ -83,7 +84,8 @@ export class RowReads {
     table: CompiledTable,
     keys: readonly unknown[],
   ): Promise<readonly (Values | undefined)[]> {
-    const encoded = keys.map((key) => encodeRowKey(this.context, table, key))
+    // `map` would leave holes as they are.
+    const encoded = Array.from(keys, (key) => encodeRowKey(this.context, table, key))
     const rows = await this.#reads.getMany(encoded.map(({ bytes }) => bytes))
     return rows.map((row, index) => {
       const values = encoded[index]?.values ?? []
@@ -93,7 +95,8 @@ export class RowReads {
 
   /** When a row or an entry that this gave was written; undefined: by this transaction, later. */
   timestampOf(given: object): Timestamp | undefined {
-    if (RowStamp.isOn(given)) return RowStamp.of(given)
+    if (typeof given === 'object' && given !== null && RowStamp.isOn(given))
+      return RowStamp.of(given)
     throw new StoreError('invalid', 'timestampOf is asked for a row that no handle has read')
   }
 
@@ -277,7 +280,7 @@ function keyOfCursor(cursor: string, { gte, lt }: KeyRange): Uint8Array {
 
 function checkPageLimit(limit: number): void {
   if (!Number.isInteger(limit) || limit < 1) {
-    throw new StoreError('invalid', `limit is ${limit}; expected a whole number from 1`)
+    throw new StoreError('invalid', `limit is ${wordsFor(limit)}; expected a whole number from 1`)
   }
   if (limit <= scanRowsMax) return
   const detail = { limit: 'scanRowsMax', limitValue: scanRowsMax, actual: limit }

@@ -4,6 +4,8 @@
  */
 import { copyOf } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
+import { microsOfGiven, propertyTime } from '../base/given-time.ts'
+import { isPlain, wordsFor } from '../base/words.ts'
 import type { PropertyKind } from '../../schema/model.ts'
 import { isUuid } from '../../schema/values.ts'
 
@@ -42,9 +44,8 @@ const scalarByKind: Readonly<Record<Exclude<PropertyKind, 'message'>, Scalar>> =
   },
   double: { accepts: Number.isFinite, words: 'a finite number' },
   timestamp: {
-    accepts: Number.isSafeInteger,
-    words:
-      'microseconds since 1970, a whole number within the years 1684 to 2255; timestampOf(date) gives it',
+    accepts: (value) => microsOfGiven(value) !== undefined,
+    words: 'a Date, or microseconds since 1970',
   },
   uuid: {
     accepts: (value) => typeof value === 'string' && isUuid(value),
@@ -63,6 +64,7 @@ export function checkScalar(
   value: unknown,
   where: string,
 ): unknown {
+  if (kind === 'timestamp') return propertyTime(value, where)
   const { accepts, words } = scalarByKind[kind]
   if (!accepts(value)) throw wrongValue(where, value, words)
   // What is stored is not the caller's to change any more.
@@ -74,31 +76,6 @@ export function checkScalar(
 
 export function wrongValue(where: string, value: unknown, words: string): StoreError {
   return new StoreError('invalid', `${where} is ${wordsFor(value)}; expected ${words}`)
-}
-
-const shownCharsMax = 40
-
-/** A value in a message: short, and of any type. */
-export function wordsFor(value: unknown): string {
-  switch (typeof value) {
-    case 'string':
-      return JSON.stringify(
-        value.length > shownCharsMax ? `${value.slice(0, shownCharsMax)}…` : value,
-      )
-    case 'bigint':
-      return `${value}n`
-    case 'number':
-    case 'boolean':
-      return String(value)
-    case 'undefined':
-      return 'absent'
-    case 'object':
-      if (value === null) return 'null'
-      if (value instanceof Uint8Array) return `${value.length} bytes`
-      return Array.isArray(value) ? 'a list' : 'an object'
-    default:
-      return `a ${typeof value}`
-  }
 }
 
 function isText(value: unknown): boolean {
@@ -118,10 +95,4 @@ function isJson(value: unknown, depth: number): boolean {
   if (Array.isArray(value)) return Array.from(value).every((one) => isJson(one, depth + 1))
   if (typeof value !== 'object' || !isPlain(value)) return false
   return Object.entries(value).every(([name, one]) => isText(name) && isJson(one, depth + 1))
-}
-
-/** An object of members, and of no class. */
-export function isPlain(value: object): boolean {
-  const made: unknown = Object.getPrototypeOf(value)
-  return made === Object.prototype || made === null
 }

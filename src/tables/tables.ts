@@ -12,27 +12,35 @@ import type { QueueHandling, QueueSource } from '../queues/handle-call.ts'
 import type { TransactionLimits } from '../txn/bounds.ts'
 import type { View } from '../txn/group-port.ts'
 import type { LockSource } from '../txn/locks.ts'
-import type { TransactionOptions } from '../txn/run.ts'
 import type { TransactionScope } from '../txn/scope.ts'
 import type { IntentSource } from '../txn/session.ts'
+import type {
+  CallOptions,
+  GlobalIndexOptions,
+  ReadLevel,
+  RootKey,
+  TransactionCallOptions,
+} from './call-options.ts'
 import type { IndexReport } from './check-indexes.ts'
-import type { GlobalOptions } from './global-read.ts'
 import type { Message, Queue, QueueCallOptions } from './queue-types.ts'
+import { tableName } from './given.ts'
 import type { SchemaWatch } from './schema-watch.ts'
 import type { GroupReader, GroupTransaction, IndexPage } from './types.ts'
 
-/** Names a group by the key of its root row. */
-export interface RootKey {
-  readonly table: string
-  readonly key: unknown
-}
+export type {
+  CallOptions,
+  GlobalIndexOptions,
+  ReadLevel,
+  RootKey,
+  TransactionCallOptions,
+} from './call-options.ts'
 
 /** `rootKey(User, { user_id: 1n })`. */
 export function rootKey<Root extends Table<TableShape, true>>(
   table: Root,
   key: Key<Root>,
 ): RootKey {
-  return { table: table.name, key }
+  return { table: tableName('rootKey', table), key }
 }
 
 export interface TablesOptions {
@@ -54,30 +62,6 @@ export interface TablesOptions {
   readonly limits?: TransactionLimits
   readonly rerunsMax?: number
 }
-
-export interface TransactionCallOptions
-  extends CallOptions, Pick<TransactionOptions, 'from' | 'intent' | 'rerunsMax'> {
-  /**
-   * A lock to be taken first, by its name: of those who change the same rows of a hot group, one at a
-   * time. Who cannot have it goes on without.
-   */
-  readonly lock?: string
-}
-
-export interface CallOptions {
-  readonly timeoutMs?: number
-  /** A position of the group that has been seen already: nothing before it is shown. */
-  readonly atLeast?: Position
-}
-
-export interface GlobalIndexOptions extends GlobalOptions {
-  readonly timeoutMs?: number
-  /** Of the index's groups and of the rows: the newest, or what the replica asked has. */
-  readonly level?: 'current' | 'snapshot'
-}
-
-/** 'current', 'snapshot', 'inconsistent', or a moment of the past. */
-export type ReadLevel = 'current' | 'snapshot' | 'inconsistent' | { readonly at: Timestamp }
 
 export interface TransactionResult<Value> {
   readonly value: Value

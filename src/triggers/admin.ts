@@ -2,7 +2,18 @@
  * What people do to triggers from outside: look, pause, resume, skip, replay, and see to marked cells.
  * Each is a change of rows, which the workers find at their next heartbeat; none of them need run.
  */
+import {
+  checkArgument,
+  checkOptions,
+  text,
+  wholeFrom,
+  wrongArgument,
+  type Rule,
+  type Rules,
+} from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
+import { storeTime, type GivenTime } from '../base/given-time.ts'
+import { wordsFor } from '../base/words.ts'
 import { valueOf } from '../base/problem.ts'
 import type { Cell } from '../cells/cell.ts'
 import {
@@ -66,7 +77,7 @@ export interface MarkedOf extends MarkedCell {
 
 /** Where to begin again: after an added id of one shard, or at a time. */
 export type ReplayFrom =
-  | { readonly shard?: number; readonly since: number }
+  | { readonly shard?: number; readonly since: GivenTime }
   | { readonly shard: number; readonly after: number }
 
 export class TriggerAdmin {
@@ -103,6 +114,7 @@ export class TriggerAdmin {
 
   /** Shards that have cells, with how far the trigger has come in each. */
   async shards(trigger: string): Promise<readonly ShardStatus[]> {
+    checkTrigger('shards', trigger)
     const row = await this.#row(trigger)
     const offsets = this.#offsets(row)
     const lasts = await this.#lastIds(row.datastore)
@@ -115,14 +127,16 @@ export class TriggerAdmin {
   }
 
   /** No handler is called until it is resumed. */
-  pause(trigger: string): Promise<TriggerRow> {
+  async pause(trigger: string): Promise<TriggerRow> {
+    checkTrigger('pause', trigger)
     return this.#store.change(trigger, (row) =>
       row.state === 'stopped' ? row : { ...row, state: 'paused', reason: 'paused by hand' },
     )
   }
 
   /** Runs again, also after it has stopped; the cells that are marked by now count no more. */
-  resume(trigger: string): Promise<TriggerRow> {
+  async resume(trigger: string): Promise<TriggerRow> {
+    checkTrigger('resume', trigger)
     return this.#store.change(trigger, (row) => ({
       ...row,
       state: 'running',
@@ -136,7 +150,8 @@ export class TriggerAdmin {
    * not come so far it stays: cells are skipped by `skip` alone.
    */
   async replay(trigger: string, from: ReplayFrom): Promise<readonly number[]> {
-    if (from.shard !== undefined) checkShard(from.shard)
+    checkTrigger('replay', trigger)
+    checkReplay(from)
     const row = await this.#row(trigger)
     const offsets = this.#offsets(row)
     const goals = await this.#goals(row.datastore, from)
@@ -175,6 +190,7 @@ export class TriggerAdmin {
    * holds up the shard. Gives the cell; undefined when there is none.
    */
   async skip(trigger: string, shard: number): Promise<Cell | undefined> {
+    checkTrigger('skip', trigger)
     checkShard(shard)
     const row = await this.#row(trigger)
     const offsets = this.#offsets(row)
@@ -218,6 +234,8 @@ export class TriggerAdmin {
 
   /** Marked cells, shard by shard; at most `limit`. */
   async marked(trigger: string, limit: number = markedPageMax): Promise<readonly MarkedOf[]> {
+    checkTrigger('marked', trigger)
+    checkArgument('triggers.marked', 'limit', limit, wholeFrom(1))
     const offsets = this.#offsets(await this.#row(trigger))
     const found: MarkedOf[] = []
     for (const { shard } of await this.#store.marks(trigger)) {
@@ -233,6 +251,8 @@ export class TriggerAdmin {
     trigger: string,
     which: { readonly shard?: number; readonly addedId?: number } = {},
   ): Promise<number> {
+    checkTrigger('retry', trigger)
+    checkOptions('triggers.retry', which, retryRules)
     const row = await this.#row(trigger)
     const offsets = this.#offsets(row)
     const name = { service: this.#store.service, trigger }
@@ -275,12 +295,15 @@ export class TriggerAdmin {
     datastore: string,
     from: ReplayFrom,
   ): Promise<readonly { readonly shard: number; readonly after: number }[]> {
-    if ('after' in from) return [{ shard: from.shard, after: from.after }]
+    if ('after' in from && from.after !== undefined)
+      return [{ shard: from.shard, after: from.after }]
     const { shard } = from
     const isOfAll = shard === undefined
     const shards = isOfAll ? (await this.#lastIds(datastore)).map((one) => one.shard) : [shard]
     if (shards.length === 0) return []
-    const lasts = await this.#places(datastore, shards, from.since)
+    const since = 'since' in from ? from.since : undefined
+    const time = storeTime(since, 'triggers.replay: since')
+    const lasts = await this.#places(datastore, shards, time)
     return lasts.map(({ shard, next }) => ({ shard, after: next }))
   }
 
@@ -323,8 +346,40 @@ function allShards(): readonly number[] {
   return Array.from({ length: shardCount }, (_, shard) => shard)
 }
 
+const shardRule: Rule = {
+  accepts: isShard,
+  words: `a shard, numbered from 0 to ${shardCount - 1}`,
+}
+const retryRules: Rules<{ shard: number; addedId: number }> = {
+  shard: shardRule,
+  addedId: wholeFrom(1),
+}
+const replayRules: Rules<{ shard: number; since: GivenTime; after: number }> = {
+  shard: shardRule,
+  since: { accepts: () => true, words: 'a Date, or microseconds since 1970' },
+  after: wholeFrom(0),
+}
+
+function checkTrigger(verb: string, trigger: unknown): void {
+  checkArgument(`triggers.${verb}`, 'the name of a trigger', trigger, text)
+}
+
+/** Throws `invalid` for a place that is none, or is two. */
+function checkReplay(from: ReplayFrom): void {
+  const call = 'triggers.replay'
+  const given: unknown = from
+  const words = '{ since }, { shard, since } or { shard, after }'
+  if (given === undefined) throw wrongArgument(call, 'the place', given, words)
+  checkOptions(call, from, replayRules)
+  const { shard, since, after }: { shard?: number; since?: unknown; after?: unknown } = from
+  if (since !== undefined) storeTime(since, `${call}: since`)
+  const isOne = (since === undefined) !== (after === undefined)
+  if (isOne && (after === undefined || shard !== undefined)) return
+  throw new StoreError('invalid', `${call}: a place is ${words}`)
+}
+
 function checkShard(shard: number): void {
   if (isShard(shard)) return
-  const message = `there is no shard ${shard}; shards are numbered from 0 to ${shardCount - 1}`
+  const message = `there is no shard ${wordsFor(shard)}; shards are numbered from 0 to ${shardCount - 1}`
   throw new StoreError('invalid', message)
 }

@@ -4,6 +4,17 @@
  */
 import { StoreError } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
+import {
+  callback,
+  checkOptions,
+  number,
+  text,
+  wrongArgument,
+  type Rule,
+  type Rules,
+} from '../base/arguments.ts'
+import { microsOfGiven, storeTime, type GivenTime } from '../base/given-time.ts'
+import { wordsFor } from '../base/words.ts'
 import { datastoreProblem, nameProblem, type Cell } from '../cells/cell.ts'
 import type { ClientCells } from '../client/cells.ts'
 import {
@@ -41,8 +52,11 @@ export interface TriggerOptions {
   readonly name: string
   readonly column: string
   readonly handle: Handler
-  /** Where a trigger that is new begins: cells of this time or later. Default: the first cell. */
-  readonly since?: Timestamp
+  /**
+   * Where a trigger that is new begins: cells of this time or later, a Date or microseconds since 1970.
+   * Default: the first cell.
+   */
+  readonly since?: GivenTime
   /** A cell that failed so often is marked, and the next one taken; default 8. `Infinity`: never. */
   readonly attemptsMax?: number
   /** Before the second try; doubled at each further one, up to the maximum. Default 1 s and 60 s. */
@@ -54,7 +68,7 @@ export interface TriggerOptions {
   readonly marksMax?: number
 }
 
-export type Trigger = Required<TriggerOptions>
+export type Trigger = Required<Omit<TriggerOptions, 'since'>> & { readonly since: Timestamp }
 
 export interface ServiceOptions {
   /** Names the workers that share the work, and where they are kept: in every program the same. */
@@ -71,15 +85,23 @@ export interface Service {
 
 /** Throws `invalid` with what is wrong, in one sentence. */
 export function defineTriggers(options: ServiceOptions): Service {
+  const given: unknown = options
+  const words = 'an object of service, datastore and triggers'
+  if (given === undefined) throw wrongArgument('defineTriggers', 'the service', given, words)
+  checkOptions('defineTriggers', options, serviceRules)
   const { service, datastore } = options
   checkName('service', service)
   const wrong = datastoreProblem(datastore)
   if (wrong !== undefined) throw invalid(`service ${service}: ${wrong.message}`)
+  const list: unknown = options.triggers
+  if (!Array.isArray(list)) {
+    throw wrongArgument('defineTriggers', 'triggers', list, 'a list of triggers')
+  }
   const { length } = options.triggers
   if (length === 0) throw invalid(`service ${service} has no triggers; give it one`)
   if (length > triggersMax)
     throw invalid(`service ${service} has ${length} triggers, at most ${triggersMax}`)
-  const triggers = options.triggers.map(triggerOf)
+  const triggers = Array.from(options.triggers, triggerOf)
   const names = triggers.map(({ name }) => name)
   const twice = names.find((name, i) => names.indexOf(name) !== i)
   if (twice !== undefined) throw invalid(`service ${service} has two triggers named ${twice}`)
@@ -95,7 +117,38 @@ export function isService(value: unknown): value is Service {
   return areNamed && Array.isArray(triggers)
 }
 
+const serviceRules: Rules<ServiceOptions> = {
+  service: text,
+  datastore: text,
+  triggers: { accepts: Array.isArray, words: 'a list of triggers' },
+}
+const time: Rule = {
+  accepts: (value) => microsOfGiven(value) !== undefined,
+  words: 'a Date, or microseconds since 1970',
+}
+const triggerRules: Rules<TriggerOptions> = {
+  name: text,
+  column: text,
+  handle: callback,
+  since: time,
+  attemptsMax: number,
+  retryMs: number,
+  retryMaxMs: number,
+  timeoutMs: number,
+  marksMax: number,
+}
+
 function triggerOf(options: TriggerOptions): Trigger {
+  const given: unknown = options
+  if (typeof given !== 'object' || given === null) {
+    throw wrongArgument(
+      'defineTriggers',
+      'a trigger',
+      given,
+      'an object of name, column and handle',
+    )
+  }
+  checkOptions(`trigger ${wordsOf(options.name)}`, options, triggerRules)
   const { name, column } = options
   checkName('trigger', name)
   const wrong = nameProblem({ column })
@@ -105,7 +158,8 @@ function triggerOf(options: TriggerOptions): Trigger {
       `trigger ${name}: handle is the function to be called, not ${typeof options.handle}`,
     )
   }
-  const { retryMs = retryMsDefault, attemptsMax = attemptsDefault, since = 0 } = options
+  const { retryMs = retryMsDefault, attemptsMax = attemptsDefault } = options
+  const since = storeTime(options.since ?? 0, `trigger ${name}: since`)
   const { retryMaxMs = Math.max(retryMs, retryMaxMsDefault) } = options
   const { timeoutMs = handlerMsDefault, marksMax = marksMaxDefault } = options
   const within = (what: string, value: number, least: number, most: number): void => {
@@ -115,7 +169,6 @@ function triggerOf(options: TriggerOptions): Trigger {
       `trigger ${name}: ${what} is a whole number from ${least} to ${most}, not ${value}`,
     )
   }
-  within('since', since, 0, Number.MAX_SAFE_INTEGER)
   within('attemptsMax', attemptsMax, 1, Infinity)
   within('retryMs', retryMs, 1, handlerMsMax)
   within('retryMaxMs', retryMaxMs, retryMs, handlerMsMax)
@@ -124,12 +177,16 @@ function triggerOf(options: TriggerOptions): Trigger {
   return { ...options, since, attemptsMax, retryMs, retryMaxMs, timeoutMs, marksMax }
 }
 
+function wordsOf(name: unknown): string {
+  return typeof name === 'string' ? name : wordsFor(name)
+}
+
 const namePattern = /^[a-z][a-z0-9_-]*$/
 
 function checkName(what: string, name: string): void {
   if (typeof name === 'string' && name.length <= nameCharsMax && namePattern.test(name)) return
   const rule = `1 to ${nameCharsMax} of a-z, 0-9, _ and -, starting with a letter`
-  throw invalid(`the name of a ${what} is ${rule}, not ${JSON.stringify(name)}`)
+  throw invalid(`the name of a ${what} is ${rule}, not ${wordsFor(name)}`)
 }
 
 function invalid(message: string): StoreError {

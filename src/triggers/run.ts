@@ -1,12 +1,14 @@
 /** Triggers on the machine's clock and randomness: what programs call. */
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
+import { checkArgument, text, wrongArgument } from '../base/arguments.ts'
 import { openCellTables } from '../cells/cell-table.ts'
-import type { Client } from '../client/client.ts'
+import { Client } from '../client/client.ts'
 import type { Tables } from '../tables/tables.ts'
+import { timeoutRule } from '../txn/intents.ts'
 import { TriggerAdmin } from './admin.ts'
-import type { Service } from './definition.ts'
-import { Worker, type WorkerOptions } from './worker.ts'
+import { isService, type Service } from './definition.ts'
+import { checkWorker, Worker, type WorkerOptions } from './worker.ts'
 
 /** A worker that runs in this process. */
 export interface RunningTriggers {
@@ -23,6 +25,11 @@ export function runTriggers(
   service: Service,
   options: WorkerOptions = {},
 ): RunningTriggers {
+  checkClient('runTriggers', client)
+  if (!isService(service)) {
+    throw wrongArgument('runTriggers', 'the service', service, 'what defineTriggers gives')
+  }
+  checkWorker(options)
   const ports = { clock: systemClock, random: systemRandom }
   const cells = client.cells(service.datastore)
   const worker = new Worker(service, { ...ports, cells, tables: tablesOf(client) }, options)
@@ -30,6 +37,11 @@ export function runTriggers(
   // Who does not wait for it hears of it when it stops.
   ended.catch(() => undefined)
   return { worker: worker.name, ended, stop: () => worker.stop() }
+}
+
+function checkClient(call: string, client: unknown): void {
+  if (client instanceof Client) return
+  throw wrongArgument(call, 'the client', client, 'a client, as connect gives it')
 }
 
 const adminTimeoutMs = 10_000
@@ -40,6 +52,9 @@ export function triggerAdmin(
   service: string,
   timeoutMs: number = adminTimeoutMs,
 ): TriggerAdmin {
+  checkClient('triggerAdmin', client)
+  checkArgument('triggerAdmin', 'the service', service, text)
+  checkArgument('triggerAdmin', 'timeoutMs', timeoutMs, timeoutRule)
   const ports = { cells: (datastore: string) => client.cells(datastore), timeoutMs }
   return new TriggerAdmin({ ...ports, tables: tablesOf(client) }, service)
 }

@@ -2,12 +2,23 @@
  * A worker: a member of its service, and a run of each trigger over the shards that it is given. All
  * that a process does for a service goes through one: one heartbeat, one set of tail calls.
  */
+import {
+  callback,
+  checkOptions,
+  numberWithin,
+  text,
+  wholeFrom,
+  type Rule,
+  type Rules,
+} from '../base/arguments.ts'
 import { assert } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
 import { isShard, shardCount } from '../cells/shard.ts'
 import type { ClientCells } from '../client/cells.ts'
 import type { Clock } from '../ports/clock.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
 import type { Tables } from '../tables/tables.ts'
+import { timeoutRule } from '../txn/intents.ts'
 import { decodeHoldings, shardsOf } from './assignment.ts'
 import { untilDone } from './attempt.ts'
 import { checkTriggerLimits, defaultTriggerLimits, type TriggerLimits } from './bounds.ts'
@@ -33,6 +44,37 @@ export interface WorkerOptions {
   /** A name that no other worker has, nor this one in an earlier life; drawn by default. */
   readonly worker?: string
   readonly onEvent?: (event: TriggerEvent) => void
+}
+
+const limitRules: Rules<TriggerLimits> = {
+  ...{ heartbeatMs: numberFrom(1), leaseMs: numberFrom(1), handlersMax: wholeFrom(1) },
+  ...{ pageCells: wholeFrom(1), answersMax: wholeFrom(1), tails: wholeFrom(1) },
+  ...{ pollsMax: wholeFrom(1), waitMs: wholeFrom(0), shortWaitMs: wholeFrom(0) },
+  ...{ unsavedMax: wholeFrom(1), saveMs: numberFrom(0), callMs: timeoutRule },
+  ...{ pauseMs: numberFrom(0), opensMax: wholeFrom(1) },
+}
+const workerRules: Rules<WorkerOptions> = {
+  limits: { accepts: (value) => value !== null, words: 'an object of limits' },
+  shards: {
+    accepts: (value) => Array.isArray(value) && Array.from(value).every(isShard),
+    words: `a list of shards, numbered from 0 to ${shardCount - 1}`,
+  },
+  worker: text,
+  onEvent: callback,
+}
+
+function numberFrom(least: number): Rule {
+  return numberWithin(least, Number.MAX_SAFE_INTEGER, ' of milliseconds')
+}
+
+/** Throws `invalid` for options that a worker does not know, or that contradict one another. */
+export function checkWorker(options: WorkerOptions): void {
+  checkOptions('runTriggers', options, workerRules)
+  checkOptions('runTriggers: limits', options.limits, limitRules)
+  const { heartbeatMs, leaseMs } = { ...defaultTriggerLimits, ...options.limits }
+  if (heartbeatMs * 3 <= leaseMs) return
+  const message = `runTriggers: heartbeatMs is ${heartbeatMs} and leaseMs ${leaseMs}; a lease is three heartbeats at least`
+  throw new StoreError('invalid', message)
 }
 
 export class Worker {

@@ -1,4 +1,5 @@
 /** The names under which writes take effect once, and whether they and their time-outs can be taken. */
+import type { Rule } from '../base/arguments.ts'
 import { StoreError, type StoreErrorDetail } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
 import { problem, type Problem } from '../base/problem.ts'
@@ -74,8 +75,15 @@ function clockProblem(expiresAt: Timestamp, nodeMicros: Timestamp): Problem | un
   return problem('unavailable', message)
 }
 
+/** Of an option `timeoutMs`. */
+export const timeoutRule: Rule = {
+  accepts: (value) => typeof value === 'number' && value >= 1 && value <= callTimeoutMsMax,
+  words: `milliseconds from 1 to ${callTimeoutMsMax}`,
+  detail: (actual) => ({ limit: 'callTimeoutMsMax', limitValue: callTimeoutMsMax, actual }),
+}
+
 export function timeoutProblem(timeoutMs: number): Problem | undefined {
-  if (timeoutMs >= 1 && timeoutMs <= callTimeoutMsMax) return undefined
+  if (timeoutRule.accepts(timeoutMs)) return undefined
   const detail: StoreErrorDetail = Number.isFinite(timeoutMs)
     ? { limit: 'callTimeoutMsMax', limitValue: callTimeoutMsMax, actual: timeoutMs }
     : {}

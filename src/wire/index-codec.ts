@@ -1,6 +1,7 @@
 /** Queries of indexes over cells, dropping one, and the answers ⇄ positional arrays. */
 import { batchItemsMax, pageItemsMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
+import { queryCursorCharsMax, queryFiltersMax } from '../cells/bounds.ts'
 import { indexFieldsMax } from '../cells/index-definition.ts'
 import { indexComparisons, type IndexFilter } from '../cells/index-query.ts'
 import {
@@ -21,11 +22,6 @@ import type {
 } from '../cells/operation.ts'
 import * as part from './client-fields.ts'
 import * as field from './peer-fields.ts'
-
-/** A key, in base64. */
-const cursorCharsMax = 2_048
-/** Filters of one query. */
-const filtersMax = 100
 
 export function packQueryIndex(
   { datastore, name, where, columns, order, reverse, cursor, limit, verify }: QueryIndex,
@@ -53,11 +49,11 @@ export function readQueryIndex(
     kind: 'index',
     ...target(datastore, read),
     name: part.text(name, 'name'),
-    where: part.some(where, 'filters', filtersMax).map(readFilter),
+    where: part.some(where, 'filters', queryFiltersMax).map(readFilter),
     ...(!field.isAbsent(columns) && { columns: readColumns(columns) }),
     ...(!field.isAbsent(order) && { order: part.text(order, 'order') }),
     reverse: part.flag(reverse, 'reverse'),
-    ...(!field.isAbsent(cursor) && { cursor: part.text(cursor, 'cursor', cursorCharsMax) }),
+    ...(!field.isAbsent(cursor) && { cursor: part.text(cursor, 'cursor', queryCursorCharsMax) }),
     limit: field.count(limit, 'limit'),
     verify: part.flag(verify, 'verify'),
   }
@@ -95,7 +91,7 @@ export function readIndexAnswer(rest: readonly unknown[]): IndexAnswer {
     fields: part.some(fields, 'fields', indexFieldsMax).map((one) => part.text(one, 'field')),
     types: part.some(types, 'types', indexFieldsMax).map(readType),
     entries: part.some(entries, 'entries', pageItemsMax).map(readEntry),
-    ...(!field.isAbsent(cursor) && { cursor: part.text(cursor, 'cursor', cursorCharsMax) }),
+    ...(!field.isAbsent(cursor) && { cursor: part.text(cursor, 'cursor', queryCursorCharsMax) }),
   }
 }
 

@@ -10,6 +10,7 @@ import type {
   CellService,
   LogPlace,
   PutItem,
+  ReadFrom,
   StoredLogPage,
 } from '../../src/cells/operation.ts'
 import type { Intents } from '../../src/txn/intents.ts'
@@ -130,13 +131,13 @@ export async function get(
 export async function log(
   service: CellService,
   place: LogPlace,
-  options: { readonly limit?: number; readonly waitMs?: number } = {},
+  options: { readonly limit?: number; readonly waitMs?: number; readonly read?: ReadFrom } = {},
 ): Promise<StoredLogPage> {
-  const { limit = 1000, waitMs = 0 } = options
+  const { limit = 1000, waitMs = 0, read = current } = options
   const operation = {
     kind: 'log',
     datastore,
-    read: current,
+    read,
     items: [place],
     limit,
     waitMs,

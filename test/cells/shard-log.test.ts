@@ -72,7 +72,15 @@ test('the log goes on behind an added id, page by page, and ends where it ends',
   expect(await page(2, 2)).toStrictEqual({ ids: [3, 4], next: 4 })
   expect(await page(4, 2)).toStrictEqual({ ids: [5], next: 5 })
   expect(await page(5, 2)).toStrictEqual({ ids: [], next: 5 })
-  expect(await page(70, 2)).toStrictEqual({ ids: [], next: 70 })
+  // Nothing would ever be found there: a current read says where the end is.
+  await expect(page(6, 2)).rejects.toMatchObject({ code: 'invalid' })
+  await expect(page(70, 2)).rejects.toThrow(
+    `the log of shard ${shard} of trips ends at added id 5, and 70 is behind its end; go on after 5`,
+  )
+  // A replica that is asked alone may be behind: its end is not the log's.
+  const any = { level: 'any', atLeast: [] } as const
+  const behind = log(store, { kind: 'after', shard, addedId: 70 }, { read: any })
+  expect(await settled(bench.world, behind)).toMatchObject({ cells: [], next: 70 })
 })
 
 test('a time finds the first cell of it or later', async () => {

@@ -1,28 +1,13 @@
 /** Calls of the client library as programs in JavaScript make them: with anything for any argument. */
-import type { ClientCells } from '../../src/client/cells.ts'
 import type { SeededRandom } from '../../sim/random.ts'
+import { areRight, knownCalls, type KnownCall, type On } from '../client/known-calls.ts'
 import { drawValue } from './values.ts'
 
 export interface DrawnCall {
-  readonly method: string
+  readonly known: KnownCall
   readonly given: readonly unknown[]
-}
-
-const rowKey = '22222222-2222-4222-8222-222222222221'
-const whole: Readonly<Record<string, readonly unknown[]>> = {
-  put: [{ rowKey, column: 'B', refKey: 1, body: { k: 'a' } }, { timeoutMs: 1_000 }],
-  get: [
-    { rowKey, column: 'B', refKey: 1 },
-    { read: 'current', timeoutMs: 1_000 },
-  ],
-  latest: [rowKey, 'B', { read: 'any', timeoutMs: 1_000 }],
-  latestAll: [rowKey, { from: 'A', limit: 10, timeoutMs: 1_000 }],
-  versions: [rowKey, 'B', { from: 1, limit: 10, reverse: true, timeoutMs: 1_000 }],
-  batchPut: [[{ rowKey, column: 'B', refKey: 2, body: 1 }], { timeoutMs: 1_000 }],
-  batchGet: [[{ rowKey, column: 'B' }], { read: 'current', timeoutMs: 1_000 }],
-  shardLog: [1, { after: 0, limit: 10, timeoutMs: 1_000 }],
-  batchShardLog: [[{ kind: 'after', shard: 1, addedId: 0 }], { limit: 10, timeoutMs: 1_000 }],
-  purgeShard: [1, { before: 1, column: 'B', limit: 10, timeoutMs: 1_000 }],
+  /** Its options are such as the call takes. */
+  readonly isRight: boolean
 }
 
 function changed(random: SeededRandom, value: unknown): unknown {
@@ -38,16 +23,32 @@ function changed(random: SeededRandom, value: unknown): unknown {
   return Object.fromEntries(entries)
 }
 
+/** Some options of the call, with anything for them, and now and then one that it does not know. */
+function drawOptions(random: SeededRandom, { options }: KnownCall, whole: unknown): unknown {
+  if (random.chance(100_000)) return drawValue(random, 2)
+  const names = Object.keys(options).filter(() => random.chance(200_000))
+  const known = names.map((name) => [name, drawValue(random, 1)] as const)
+  const others = random.chance(100_000) ? [[`${random.pick(['x', 'limits'])}`, 1] as const] : []
+  return { ...Object(whole), ...Object.fromEntries([...known, ...others]) }
+}
+
+/** Those that end by themselves, whatever they are given. */
+const ending = knownCalls.filter(({ name }) => name !== 'db.handle')
+
 export function drawCall(random: SeededRandom): DrawnCall {
-  const method = random.pick(Object.keys(whole))
-  const known = whole[method] ?? []
-  const given = known.map((one) => (random.chance(600_000) ? changed(random, one) : one))
-  return { method, given: given.slice(0, random.int(0, known.length + 2)) }
+  const known = random.pick(ending)
+  const { optionsAt } = known
+  const given = known.given.map((one, place) => {
+    if (place === optionsAt) return drawOptions(random, known, one)
+    return random.chance(300_000) ? changed(random, one) : one
+  })
+  const some = given.slice(0, random.int(0, given.length + 2))
+  const isRight = areRight(known, some)
+  // A tail waits for cells for as long as there are none.
+  return known.name === 'cells.tail' && isRight ? drawCall(random) : { known, given: some, isRight }
 }
 
 /** What becomes of it; throws what is thrown before there is a promise, too. */
-export async function make(cells: ClientCells, { method, given }: DrawnCall): Promise<unknown> {
-  const called: unknown = Reflect.get(cells, method)
-  if (typeof called !== 'function') throw new Error(`${method} is no method`)
-  return Reflect.apply(called, cells, given)
+export async function make(on: On, { known, given }: DrawnCall): Promise<unknown> {
+  return known.make(on, given)
 }

@@ -139,7 +139,7 @@ test('batches give each item its own outcome', async () => {
   expect(logs.body).toMatchObject({
     items: [
       { cells: { length: 1 }, next: 1 },
-      { cells: [], next: 5 },
+      { problem: { status: 400, detail: expect.stringContaining('ends at added id 0, and 5 is') } },
       { problem: { status: 400 } },
     ],
   })

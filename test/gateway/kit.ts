@@ -51,7 +51,7 @@ export function createGatewayBench(options: Partial<GatewayOptions> = {}): Gatew
   return { bench, app, service: store, replica, send, ask }
 }
 
-async function parsed(response: Response): Promise<Answered> {
+export async function parsed(response: Response): Promise<Answered> {
   const text = await response.text()
   const body: unknown = text === '' ? undefined : JSON.parse(text)
   return { status: response.status, headers: response.headers, body }

@@ -12,6 +12,7 @@ import type {
   KeyRange,
   Patch,
   Range,
+  ReadKey,
   Row,
 } from '../../schema/infer.ts'
 import { t } from '../../schema/property.ts'
@@ -53,7 +54,7 @@ expectTypeOf<Row<typeof Event>>().toEqualTypeOf<{
 // Inserts: lists and what has a default may be left out, a sequence must be.
 expectTypeOf<Insert<typeof Event>>().toEqualTypeOf<{
   readonly calendar_id: Uuid
-  readonly start: number
+  readonly start: number | bigint | Date
   readonly event_id: Uuid
   readonly title: string
   readonly minutes?: number
@@ -69,7 +70,7 @@ expectTypeOf<Insert<typeof Event>>().toEqualTypeOf<{
 }>()
 expectTypeOf<Insert<typeof Comment>>().toEqualTypeOf<{
   readonly calendar_id: Uuid
-  readonly start: number
+  readonly start: number | bigint | Date
   readonly event_id: Uuid
   readonly author: bigint
   readonly text: string
@@ -83,17 +84,19 @@ expectTypeOf<Patch<typeof Photo>>().toEqualTypeOf<{
   readonly tag?: readonly string[]
 }>()
 
-// Keys, their prefixes and ranges.
+// Keys, their prefixes and ranges. A moment is given as a Date too, and read as microseconds.
 expectTypeOf<Key<typeof Photo>>().toEqualTypeOf<{
   readonly user_id: bigint
   readonly photo_id: number
 }>()
 expectTypeOf<Key<typeof Comment>>().toEqualTypeOf<{
   readonly calendar_id: Uuid
-  readonly start: number
+  readonly start: number | bigint | Date
   readonly event_id: Uuid
   readonly number: number
 }>()
+expectTypeOf<ReadKey<typeof Comment>['start']>().toEqualTypeOf<number>()
+expectTypeOf<Row<typeof Comment>['start']>().toEqualTypeOf<number>()
 expectTypeOf({}).toExtend<KeyPrefix<typeof Photo>>()
 expectTypeOf({ user_id: 1n }).toExtend<KeyPrefix<typeof Photo>>()
 expectTypeOf({ user_id: 1n, photo_id: 2 }).toExtend<KeyPrefix<typeof Photo>>()

@@ -164,8 +164,10 @@ export class Replay {
       ...(low !== '' && { [low]: named[part] }),
       ...(high !== '' && { [high]: other[part] }),
     }
+    // A range without bounds is refused: the part is left out.
+    const ranges = low === '' && high === '' ? [] : [[part, bounds] as const]
     const before = key.slice(groupPartCount, last).map(({ name }) => name)
-    const query = Object.fromEntries([...before.map((name) => [name, named[name]]), [part, bounds]])
+    const query = Object.fromEntries([...before.map((name) => [name, named[name]]), ...ranges])
     const isLow = (value: unknown): boolean => {
       const order = compareValues(value, named[part])
       return low === '' || order > 0 || (low === 'gte' && order === 0)

@@ -54,7 +54,11 @@ const refusals: readonly (readonly [string, object, string])[] = [
   ['Event', { title: '\ud800' }, 'table Event: title is "\\ud800"; expected a string of whole'],
   ['Event', { title: null }, 'table Event: title is null; expected a string'],
   ['Event', { title: undefined }, 'table Event: title is absent; it is required'],
-  ['Event', { start: 1.5 }, 'table Event: start is 1.5; expected microseconds since 1970'],
+  [
+    'Event',
+    { start: 1.5 },
+    'table Event: start is 1.5; expected a Date, or microseconds since 1970',
+  ],
   ['Event', { event_id: 'x' }, 'table Event: event_id is "x"; expected a UUID in small letters'],
   ['Event', { minutes: 2 ** 31 }, 'table Event: minutes is 2147483648; expected a whole number'],
   ['Event', { tag: 'a' }, 'table Event: tag is "a"; expected a list'],

@@ -24,7 +24,13 @@ test.each<[Partial<TriggerOptions>, string]>([
   [{ retryMs: 50, retryMaxMs: 10 }, 'trigger bill: retryMaxMs is a whole number from 50'],
   [{ timeoutMs: 1.5 }, 'trigger bill: timeoutMs is a whole number'],
   [{ marksMax: -1 }, 'trigger bill: marksMax is a whole number from 0'],
-  [{ since: -1 }, 'trigger bill: since is a whole number from 0'],
+  [{ since: -1 }, 'trigger bill: since is -1; expected a Date, or microseconds since 1970'],
+  [
+    { since: 1_767_225_600_123 },
+    'trigger bill: since is 1767225600123, which looks like milliseconds',
+  ],
+  // @ts-expect-error -- in another case
+  [{ retryMS: 5 }, 'trigger bill: unknown option "retryMS"; did you mean "retryMs"?'],
 ])('%j is refused in one sentence', (change, message) => {
   expect(() => define(change)).toThrow(message)
 })

@@ -1,0 +1,120 @@
+/**
+ * What programs give to calls of the library, looked at before anything is done. Types tell TypeScript what
+ * may be given; programs in JavaScript hear of it here. What a call does not understand it refuses: passed
+ * over, it would be another question that is answered.
+ */
+import { StoreError, type StoreErrorDetail } from './errors.ts'
+import { unknownWord } from './suggest.ts'
+import { isPlain, wordsFor } from './words.ts'
+
+/** What one option may be. */
+export interface Rule {
+  readonly accepts: (value: unknown) => boolean
+  /** What it may be, in words. */
+  readonly words: string
+  /** Of a number that is beyond a limit. */
+  readonly detail?: (value: number) => StoreErrorDetail
+}
+
+/** One rule for each option of a type, and none beside them: the compiler sees to it. */
+export type Rules<Options> = { readonly [Name in keyof Options]-?: Rule }
+
+export const text: Rule = { accepts: (value) => typeof value === 'string', words: 'a string' }
+export const flag: Rule = {
+  accepts: (value) => typeof value === 'boolean',
+  words: 'true or false',
+}
+/** A number whose bounds the call itself looks at. */
+export const number: Rule = { accepts: (value) => typeof value === 'number', words: 'a number' }
+export const callback: Rule = {
+  accepts: (value) => typeof value === 'function',
+  words: 'a function',
+}
+
+export function oneOf(...known: readonly string[]): Rule {
+  const words = known.map((one) => `'${one}'`).join(' or ')
+  return { accepts: (value) => known.some((one) => one === value), words }
+}
+
+export function wholeFrom(least: number, most: number = Number.MAX_SAFE_INTEGER): Rule {
+  const end = most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`
+  return {
+    accepts: (value) =>
+      typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most,
+    words: `a whole number from ${least}${end}`,
+  }
+}
+
+/** Milliseconds, of which parts are as good as whole ones. */
+export function numberWithin(least: number, most: number, unit: string = ''): Rule {
+  return {
+    accepts: (value) => typeof value === 'number' && value >= least && value <= most,
+    words: `a number${unit} from ${least} to ${most}`,
+  }
+}
+
+export function listOf({ accepts, words }: Rule): Rule {
+  return {
+    // `every` would pass over holes.
+    accepts: (value) => Array.isArray(value) && Array.from(value).every((one) => accepts(one)),
+    words: `a list, each of it ${words}`,
+  }
+}
+
+/** Why these are no options of a call; undefined when they are. One that is undefined is absent. */
+export function optionsProblem<Options>(
+  given: unknown,
+  rules: Rules<Options>,
+): { readonly words: string; readonly detail: StoreErrorDetail } | undefined {
+  if (given === undefined) return undefined
+  if (typeof given !== 'object' || given === null || !isPlain(given)) {
+    const words = `the options are ${wordsFor(given)}; expected an object of ${namesOf(rules)}`
+    return { words, detail: {} }
+  }
+  for (const name in given) {
+    const rule = ruleOf(rules, name)
+    if (rule === undefined) {
+      return { words: unknownWord('option', name, Object.keys(rules)), detail: {} }
+    }
+    const value: unknown = Reflect.get(given, name)
+    if (value === undefined || rule.accepts(value)) continue
+    const words = `${name} is ${wordsFor(value)}; expected ${rule.words}`
+    const isNumber = typeof value === 'number' && Number.isFinite(value)
+    return { words, detail: (isNumber && rule.detail?.(value)) || {} }
+  }
+  return undefined
+}
+
+/** Throws `invalid`. `call` is what was called: 'cells.put'. */
+export function checkOptions<Options>(call: string, given: unknown, rules: Rules<Options>): void {
+  if (given === undefined) return
+  const wrong = optionsProblem(given, rules)
+  if (wrong !== undefined) throw new StoreError('invalid', `${call}: ${wrong.words}`, wrong.detail)
+}
+
+/** Throws `invalid` for an argument that is not what the call takes. */
+export function checkArgument(call: string, name: string, value: unknown, rule: Rule): void {
+  if (!rule.accepts(value)) throw wrongArgument(call, name, value, rule.words)
+}
+
+export function wrongArgument(
+  call: string,
+  name: string,
+  value: unknown,
+  words: string,
+): StoreError {
+  return new StoreError('invalid', `${call}: ${name} is ${wordsFor(value)}; expected ${words}`)
+}
+
+function ruleOf(rules: object, name: string): Rule | undefined {
+  const rule: unknown = Object.hasOwn(rules, name) ? Reflect.get(rules, name) : undefined
+  return isRule(rule) ? rule : undefined
+}
+
+function isRule(value: unknown): value is Rule {
+  return typeof value === 'object' && value !== null && 'accepts' in value
+}
+
+function namesOf(rules: object): string {
+  return Object.keys(rules).join(', ')
+}

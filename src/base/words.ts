@@ -1,0 +1,48 @@
+/** Values from outside in messages. */
+
+const shownCharsMax = 40
+
+/** A value in a message: short, and of any type. */
+export function wordsFor(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return JSON.stringify(
+        value.length > shownCharsMax ? `${value.slice(0, shownCharsMax)}…` : value,
+      )
+    case 'bigint':
+      return `${value}n`
+    case 'number':
+    case 'boolean':
+      return String(value)
+    case 'undefined':
+      return 'absent'
+    case 'object':
+      return value === null ? 'null' : wordsForObject(value)
+    default:
+      return `a ${typeof value}`
+  }
+}
+
+function wordsForObject(value: object): string {
+  if (value instanceof Uint8Array) return `${value.length} bytes`
+  if (isDate(value)) return 'a Date'
+  if (value instanceof Promise) return 'a promise; await it'
+  return Array.isArray(value) ? 'a list' : 'an object'
+}
+
+/** Asked of the object itself: in this folder there is no clock, and a date of a sandbox is one too. */
+export function isDate(value: unknown): value is Date {
+  return Object.prototype.toString.call(value) === '[object Date]'
+}
+
+/** An object of members, and of no class. */
+export function isPlain(value: object): boolean {
+  const made: unknown = Object.getPrototypeOf(value)
+  return made === null || made === Object.prototype || isOfOtherRealm(made)
+}
+
+/** The plain objects of a sandbox (`node:vm`) have a prototype of their own, which has none above it. */
+function isOfOtherRealm(made: unknown): boolean {
+  const isObject = typeof made === 'object' && made !== null
+  return isObject && Object.getPrototypeOf(made) === null && Object.hasOwn(made, 'hasOwnProperty')
+}

@@ -1,0 +1,117 @@
+/** What a query asks of the fields of an index over cells, as programs and the command line give it. */
+import { isMicros, isoOf, narrowed } from '../base/datetime.ts'
+import { StoreError } from '../base/errors.ts'
+import { isDate, isPlain, wordsFor } from '../base/words.ts'
+import { indexComparisons, type IndexComparison, type IndexFilter } from '../cells/index-query.ts'
+import type { IndexAnswer } from '../cells/operation.ts'
+import type { IndexValue } from '../cells/index-values.ts'
+
+/** What a field is compared to; a Date is of fields of the type datetime. */
+export type GivenIndexValue = IndexValue | Date
+
+/** A value, or comparisons: `{ city_uuid: '…', trip_created_at: { gte: '2016-01-01T00:00:00Z' } }`. */
+export type IndexWhere = Readonly<
+  Record<string, GivenIndexValue | Readonly<Partial<Record<IndexComparison, GivenIndexValue>>>>
+>
+
+const comparisonWords = indexComparisons.join(', ')
+const valueWords = 'a string, a number, true or false, or in a program a bigint or a Date'
+
+/**
+ * Throws `invalid` for what is no filter: it would be passed over, and more entries found than were asked
+ * for. A field that is named and undefined is none either. `where` is 'index trips_by_city'.
+ */
+export function filtersOf(given: IndexWhere, where: string): readonly IndexFilter[] {
+  return filtersOfGiven(given, where)
+}
+
+/** The same of anything. */
+export function filtersOfGiven(asked: unknown, where: string): readonly IndexFilter[] {
+  if (!isMembers(asked)) {
+    const words = 'an object of fields, each with a value or comparisons'
+    throw wrong(where, 'what is asked', asked, words)
+  }
+  return Object.entries(asked).flatMap(([field, one]): readonly IndexFilter[] => {
+    if (!isMembers(one)) return [{ field, comparison: 'eq', value: valueOf(where, field, one) }]
+    const compared = Object.entries(one)
+    if (compared.length === 0) {
+      throw wrong(where, field, one, `${valueWords}, or comparisons: ${comparisonWords}`, 'empty')
+    }
+    return compared.map(([name, value]) => ({
+      field,
+      comparison: comparisonOf(where, field, name),
+      value: valueOf(where, `${field}.${name}`, value),
+    }))
+  })
+}
+
+function isMembers(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && isPlain(value)
+}
+
+function comparisonOf(where: string, field: string, name: string): IndexComparison {
+  const known = indexComparisons.find((one) => one === name)
+  if (known !== undefined) return known
+  // All of them: the nearest to `ge` is `ne`, which asks for nearly the opposite.
+  const message = `${where}: ${field}: there is no comparison ${JSON.stringify(name)}; there are ${comparisonWords}`
+  throw new StoreError('invalid', message)
+}
+
+function valueOf(where: string, place: string, value: unknown): IndexValue {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return value
+    case 'bigint': {
+      const exact = narrowed(value)
+      if (isMicros(exact)) return exact
+      throw wrong(where, place, value, 'a bigint of microseconds of the years 1 to 9999')
+    }
+    case 'number':
+      if (Number.isFinite(value)) return value
+      throw wrong(where, place, value, 'a finite number')
+    default:
+      return timeOf(where, place, value)
+  }
+}
+
+/** A date goes as the text of its time, which is no value of a number's field. */
+function timeOf(where: string, place: string, value: unknown): IndexValue {
+  if (isDate(value)) {
+    const micros = microsOf(value)
+    if (micros !== undefined) return isoOf(micros)
+    throw wrong(where, place, value, 'a Date of the years 1 to 9999')
+  }
+  throw wrong(where, place, value, `${valueWords}, or an object of comparisons: ${comparisonWords}`)
+}
+
+function microsOf(date: Date): number | bigint | undefined {
+  const ms = date.getTime()
+  const micros = Number.isNaN(ms) ? undefined : narrowed(BigInt(ms) * 1000n)
+  return isMicros(micros) ? micros : undefined
+}
+
+/** Throws `invalid` where a date was compared to a field of another type; only the answer knows types. */
+export function checkDates(
+  given: IndexWhere,
+  { fields, types }: Pick<IndexAnswer, 'fields' | 'types'>,
+  where: string,
+): void {
+  for (const [field, asked] of Object.entries(given)) {
+    const values: readonly unknown[] = isMembers(asked) ? Object.values(asked) : [asked]
+    const type = types[fields.indexOf(field)]
+    if (type === 'datetime' || !values.some(isDate)) continue
+    const message = `${where}: ${field} is of type ${type ?? 'none'}, and a Date is a value of the type datetime`
+    throw new StoreError('invalid', message)
+  }
+}
+
+function wrong(
+  where: string,
+  place: string,
+  value: unknown,
+  words: string,
+  shown: string = wordsFor(value),
+): StoreError {
+  return new StoreError('invalid', `${where}: ${place} is ${shown}; expected ${words}`)
+}

@@ -1,0 +1,179 @@
+/** What the calls of the client take beside their arguments, and what cells and places in a log look like. */
+import {
+  callback,
+  checkArgument,
+  flag,
+  listOf,
+  number,
+  oneOf,
+  text,
+  wholeFrom,
+  type Rule,
+  type Rules,
+} from '../base/arguments.ts'
+import { StoreError } from '../base/errors.ts'
+import { microsOfGiven, storeTime } from '../base/given-time.ts'
+import { problem, type Problem } from '../base/problem.ts'
+import { unknownWord } from '../base/suggest.ts'
+import { wordsFor } from '../base/words.ts'
+import { nameProblem } from '../cells/cell.ts'
+import { placeProblem } from '../cells/operation-check.ts'
+import type { LogPlace } from '../cells/operation.ts'
+import { isShard, shardCount } from '../cells/shard.ts'
+import type { Submission } from '../replica/local-replica.ts'
+import { upkeepBounds } from '../tables/bounds.ts'
+import { timeoutRule } from '../txn/intents.ts'
+import type {
+  BuildOptions,
+  CellBuildOptions,
+  GivenPlace,
+  IndexQueryOptions,
+  LogOptions,
+  PageOptions,
+  PurgeOptions,
+  PurgePageOptions,
+  PurgeShardsOptions,
+  ReadOptions,
+  ShardLogOptions,
+  TailOptions,
+  VersionOptions,
+  WriteOptions,
+} from './options.ts'
+
+const time: Rule = {
+  accepts: (value) => microsOfGiven(value) !== undefined,
+  words: 'a Date, or microseconds since 1970',
+}
+const shards: Rule = {
+  accepts: (value) => Array.isArray(value) && Array.from(value).every(isShard),
+  words: `a list of shards, numbered from 0 to ${shardCount - 1}`,
+}
+const texts = listOf(text)
+const columns: Rule = {
+  accepts: (value) => value === 'all' || texts.accepts(value),
+  words: "a list of columns, or 'all'",
+}
+const places: Rule = {
+  accepts: (value) =>
+    value instanceof Map &&
+    [...value].every(([shard, id]) => isShard(shard) && wholeFrom(0).accepts(id)),
+  words: `a Map of shards from 0 to ${shardCount - 1}, each with an added id: a whole number from 0`,
+}
+
+export const writeRules: Rules<WriteOptions> = { timeoutMs: timeoutRule }
+export const readRules: Rules<ReadOptions> = { ...writeRules, read: oneOf('current', 'any') }
+const page = { ...readRules, limit: number }
+export const columnPageRules: Rules<PageOptions<string>> = { ...page, from: text }
+export const versionRules: Rules<VersionOptions> = { ...page, from: number, reverse: flag }
+export const logRules: Rules<LogOptions> = { ...page, waitMs: number }
+export const shardLogRules: Rules<ShardLogOptions> = { ...logRules, after: number, since: time }
+export const purgeRules: Rules<PurgeOptions> = {
+  ...writeRules,
+  before: time,
+  column: text,
+  keepLatest: flag,
+}
+export const purgePageRules: Rules<PurgePageOptions> = {
+  ...purgeRules,
+  after: number,
+  limit: number,
+}
+export const purgeShardsRules: Rules<PurgeShardsOptions> = { ...purgeRules, shards }
+export const tailRules: Rules<TailOptions> = { shards, after: places, since: time, waitMs: number }
+export const queryRules: Rules<IndexQueryOptions> = {
+  ...page,
+  select: texts,
+  columns,
+  order: text,
+  reverse: flag,
+  cursor: text,
+  verify: flag,
+}
+export const buildRules: Rules<BuildOptions> = {
+  graceMs: {
+    accepts: (value) => typeof value === 'number' && Number.isFinite(value) && value >= 0,
+    words: 'milliseconds from 0',
+  },
+  onProgress: callback,
+  rowsAtOnce: wholeFrom(1, upkeepBounds.rowsAtOnceMax),
+}
+export const cellBuildRules: Rules<CellBuildOptions> = { ...buildRules, shards }
+/** As `error.detail.intent` names it, or as a transaction was given it. */
+export const intentRules: Rules<Submission['intent']> = {
+  ...{ session: text, sequence: number, expiresAt: number, floor: number },
+}
+
+/** The name of a schema or a group. */
+export function checkText(call: string, name: string, value: unknown): void {
+  checkArgument(call, name, value, text)
+}
+
+export function checkList(call: string, name: string, value: unknown): void {
+  const list: Rule = { accepts: Array.isArray, words: 'a list' }
+  checkArgument(call, name, value, list)
+}
+
+const ofCells = ['rowKey', 'column', 'refKey', 'body']
+/**
+ * What cells that are read, tailed, marked or rejected have beside that: who is given one may ask for it, or
+ * put it, as it is.
+ */
+const ofReadCells: ReadonlySet<string> = new Set([
+  ...[...ofCells, 'addedId', 'createdAt', 'shard', 'attempts', 'error', 'isRetried'],
+  ...['datastore', 'bufferedAt', 'reason'],
+])
+
+/**
+ * Why this is no cell to be asked for, or to be put; `refKey`: whether it has to have one. A name that is
+ * not known is refused: `refkey` would else ask for the latest cell.
+ */
+export function cellProblem(cell: unknown, refKey: 'needed' | 'optional'): Problem | undefined {
+  if (typeof cell !== 'object' || cell === null || Array.isArray(cell)) {
+    const words = 'an object of rowKey, column and refKey'
+    return problem('invalid', `a cell is ${wordsFor(cell)}; expected ${words}`)
+  }
+  for (const name in cell) {
+    if (ofReadCells.has(name)) continue
+    return problem('invalid', `a cell: ${unknownWord('property', name, ofCells)}`)
+  }
+  for (const name of ['rowKey', 'column', 'refKey']) {
+    if (name === 'refKey' && refKey === 'optional') continue
+    if (Reflect.get(cell, name) === undefined)
+      return problem('invalid', `a cell: ${name} is absent; it is required`)
+  }
+  return nameProblem(cell)
+}
+
+const placeNames: Rules<{ kind: unknown; shard: unknown; addedId: unknown; timestamp: unknown }> = {
+  kind: oneOf('after', 'since'),
+  shard: wholeFrom(0),
+  addedId: wholeFrom(0),
+  timestamp: time,
+}
+/** What answers say of a place, which is given back as it is. */
+const placeMembers = [...Object.keys(placeNames), 'asOf']
+
+/** A place in a shard's log as programs give it; throws `invalid`. */
+export function placeOf(call: string, given: GivenPlace): LogPlace {
+  const value: unknown = given
+  const words = "{ kind: 'after', shard, addedId } or { kind: 'since', shard, timestamp }"
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new StoreError('invalid', `${call}: a place is ${wordsFor(value)}; expected ${words}`)
+  }
+  for (const name in value) {
+    if (placeMembers.includes(name)) continue
+    throw new StoreError('invalid', `${call}: ${unknownWord('property', name, placeMembers)}`)
+  }
+  const { kind } = given
+  if (!placeNames.kind.accepts(kind)) {
+    throw new StoreError('invalid', `${call}: kind is ${wordsFor(kind)}; expected ${words}`)
+  }
+  const place: LogPlace =
+    given.kind === 'after'
+      ? given
+      : { ...given, timestamp: storeTime(given.timestamp, `${call}: timestamp`) }
+  const wrong = placeProblem(place)
+  if (wrong !== undefined)
+    throw new StoreError(wrong.code, `${call}: ${wrong.message}`, wrong.detail)
+  return place
+}

@@ -1,0 +1,70 @@
+/** What the calls of typed tables take, looked at before anything is done. */
+import {
+  callback,
+  flag,
+  number,
+  oneOf,
+  text,
+  wholeFrom,
+  wrongArgument,
+  type Rules,
+} from '../base/arguments.ts'
+import { StoreError } from '../base/errors.ts'
+import { storeTime } from '../base/given-time.ts'
+import { unknownWord } from '../base/suggest.ts'
+import type { SendOptions } from '../queues/send.ts'
+import type { ReadFrom } from '../txn/group-port.ts'
+import { timeoutRule } from '../txn/intents.ts'
+import type { QueueCallOptions } from './queue-types.ts'
+import type { ScanOptions } from './read-rows.ts'
+import type {
+  CallOptions,
+  GlobalIndexOptions,
+  ReadLevel,
+  TransactionCallOptions,
+} from './call-options.ts'
+
+export const callRules: Rules<CallOptions> = { timeoutMs: timeoutRule, atLeast: wholeFrom(0) }
+export const transactionRules: Rules<TransactionCallOptions> = {
+  ...callRules,
+  from: oneOf('current', 'snapshot'),
+  // Looked at, with words of its own, where it is used.
+  intent: { accepts: () => true, words: 'an intent' },
+  rerunsMax: wholeFrom(0),
+  lock: text,
+}
+export const scanRules: Rules<ScanOptions> = { reverse: flag, limit: number, cursor: text }
+export const globalIndexRules: Rules<GlobalIndexOptions> = {
+  ...scanRules,
+  verify: flag,
+  timeoutMs: timeoutRule,
+  level: oneOf('current', 'snapshot'),
+}
+export const sendRules: Rules<SendOptions> = { delayMs: number }
+export const handleRules: Rules<QueueCallOptions> = {
+  batch: wholeFrom(1),
+  concurrency: wholeFrom(1),
+  attemptsMax: wholeFrom(1),
+  retryMs: number,
+  retryMaxMs: number,
+  timeoutMs: number,
+  onFailed: callback,
+}
+
+const levels = oneOf('current', 'snapshot', 'inconsistent')
+
+/** Where a read begins. Throws `invalid` for what is no level. */
+export function readFrom(call: string, level: ReadLevel): ReadFrom {
+  const given: unknown = level
+  if (typeof level === 'string' && levels.accepts(level)) return { kind: level }
+  const words = `${levels.words}, or { at: a moment }`
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw wrongArgument(call, 'the level', given, words)
+  }
+  const other = Object.keys(given).find((name) => name !== 'at')
+  if (other !== undefined) {
+    throw new StoreError('invalid', `${call}: the level: ${unknownWord('property', other, ['at'])}`)
+  }
+  const at: unknown = Reflect.get(given, 'at')
+  return { kind: 'at', timestamp: storeTime(at, `${call}: at`) }
+}

@@ -1,0 +1,100 @@
+/** What a call does not understand it refuses, in words: nothing is passed over, nothing is a TypeError. */
+import { expect, test } from 'vitest'
+import { StoreError } from '../../src/base/errors.ts'
+import { begun } from '../../src/base/begun.ts'
+import { settled } from '../cells/kit.ts'
+import { createCluster } from './cluster.ts'
+import { knownCalls, openPhotos, type KnownCall, type On } from './known-calls.ts'
+
+class Shape {
+  readonly size = 1
+}
+
+const oddValues: readonly unknown[] = [
+  ...[null, Number.NaN, Number.POSITIVE_INFINITY, -1, 0.5, 5, '', 'x', '7', true],
+  ...[[], [null], {}, { x: 1 }, () => 1, 7n, Symbol('x'), new Map(), new Shape(), new Date(NaN)],
+  ...[Promise.resolve({}), Object.create(null), [undefined], '22222222'],
+]
+
+function createCase() {
+  const cluster = createCluster()
+  const { random, world } = cluster.bench
+  const client = cluster.client()
+  const { clock } = cluster.clockOf('tables')
+  const db = openPhotos(client, { clock, random })
+  /** The code of what it is refused with; 'done' when it is not. */
+  const said = async (known: KnownCall, given: readonly unknown[]): Promise<string> => {
+    const on: On = { client, db }
+    try {
+      await settled(
+        world,
+        begun(async () => known.make(on, given)),
+      )
+      return 'done'
+    } catch (error) {
+      if (!(error instanceof StoreError)) return String(error)
+      expect(error.message.length, error.message).toBeGreaterThan(10)
+      return error.code
+    }
+  }
+  return { cluster, said }
+}
+
+function shown(value: unknown): string {
+  const isObject = typeof value === 'object' && value !== null
+  return isObject ? `${Object.prototype.toString.call(value)}` : String(value)
+}
+
+test.each(knownCalls.map((known) => [known.name, known] as const))(
+  '%s refuses options that it does not know, or that are none',
+  async (_, known) => {
+    const { optionsAt, options, given } = known
+    if (optionsAt === undefined) return
+    const { said } = createCase()
+    const whole = { ...Object(given[optionsAt]) }
+    const withOptions = (one: unknown): readonly unknown[] => given.toSpliced(optionsAt, 1, one)
+    const wrong: string[] = []
+    for (const one of oddValues) {
+      const isObject = typeof one === 'object' && one !== null
+      const isPlain = isObject && [Object.prototype, null].includes(Object.getPrototypeOf(one))
+      if (isPlain && Object.keys(one).length === 0) continue
+      const code = await said(known, withOptions(one))
+      if (code !== 'invalid') wrong.push(`options ${shown(one)}: ${code}`)
+    }
+    const misspelt = [...Object.keys(options).map((name) => `${name}s`), 'nothing', '__proto__']
+    for (const name of misspelt.filter((one) => !Object.hasOwn(options, one))) {
+      const strange = JSON.parse(JSON.stringify(whole))
+      Object.defineProperty(strange, name, { value: 1, enumerable: true })
+      const code = await said(known, withOptions(strange))
+      if (code !== 'invalid') wrong.push(`${name}: ${code}`)
+    }
+    for (const [name, takes] of Object.entries(options)) {
+      for (const one of oddValues) {
+        if (takes(one)) continue
+        const code = await said(known, withOptions({ ...whole, [name]: one }))
+        if (code !== 'invalid' && code !== 'too-large')
+          wrong.push(`${name}: ${shown(one)}: ${code}`)
+      }
+    }
+    expect(wrong).toEqual([])
+  },
+)
+
+test.each(knownCalls.map((known) => [known.name, known] as const))(
+  '%s refuses arguments that are none of its own',
+  async (_, known) => {
+    const { said } = createCase()
+    const wrong: string[] = []
+    for (const [place, takes] of known.places.entries()) {
+      for (const one of [undefined, ...oddValues]) {
+        if (takes(one)) continue
+        // What may be left out.
+        const isOptional = ['client.status', 'client.rejected', 'letters.redriveAll']
+        if (one === undefined && isOptional.includes(known.name)) continue
+        const code = await said(known, known.given.toSpliced(place, 1, one))
+        if (code !== 'invalid') wrong.push(`place ${place}: ${shown(one)}: ${code}`)
+      }
+    }
+    expect(wrong).toEqual([])
+  },
+)
