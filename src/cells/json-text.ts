@@ -2,6 +2,7 @@
  * JSON text from outside, read without loss: `JSON.parse` rounds long integers and drops all but
  * the last of equal names without a word (RFC 7493 warns of both). Here they are errors.
  */
+import { losesDigits } from '../base/decimal.ts'
 import type { Json } from './body.ts'
 
 export type JsonResult =
@@ -39,7 +40,7 @@ function lossIn(text: string): string | undefined {
       if (mayBeName && isTaken(word, open.at(-1))) {
         return `the name ${word.slice(0, 80)} is given twice in one object`
       }
-    } else if (mark !== ',' && isRounded(word)) {
+    } else if (mark !== ',' && losesDigits(word)) {
       return `the number ${word.slice(0, 80)} does not fit a JSON number; write it as a string`
     }
     mayBeName = '{,'.includes(mark) && open.at(-1) !== undefined
@@ -53,13 +54,4 @@ function isTaken(word: string, names: Set<string> | undefined): boolean {
   if (names === undefined || names.has(name)) return names !== undefined
   names.add(name)
   return false
-}
-
-/** Fractions are rounded by everybody; a whole number that changes is an id that was lost. */
-function isRounded(word: string): boolean {
-  const value = Number(word)
-  if (!Number.isFinite(value)) return true
-  if (word.length < 16 || !/^-?\d+$/.test(word)) return false
-  // What is printed for the same number is fine too: what was read here can be put here again.
-  return BigInt(word) !== BigInt(value) && JSON.stringify(value) !== word
 }

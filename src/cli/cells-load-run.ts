@@ -20,7 +20,7 @@ export interface LoadCell {
 
 export type CellSink = Sink<LoadCell>
 
-export interface CellLoadOptions extends LoadOptions {
+export interface CellLoadOptions extends Omit<LoadOptions, 'blank'> {
   readonly dataset: string
   /** Field that names the row; absent: its line number does. */
   readonly keyField: string | undefined
@@ -29,7 +29,9 @@ export interface CellLoadOptions extends LoadOptions {
 /** Rejects when the file cannot be opened or has no usable header; else reports, however it ended. */
 export function loadCells(options: CellLoadOptions, sink: CellSink): Promise<LoadReport> {
   const { dataset, keyField } = options
-  return loadRows(options, (body, line) => cellOf(body, line, dataset, keyField), sink)
+  // A body has the text of each field: what was loaded stays equal to what is loaded again.
+  const asText = { ...options, blank: '' } as const
+  return loadRows(asText, (body, line) => cellOf(body, line, dataset, keyField), sink)
 }
 
 function cellOf(
@@ -52,8 +54,8 @@ function rowName(body: Json, line: number, keyField: string | undefined): NameRe
   const entry = isObject ? Object.entries(body).find(([name]) => name === keyField) : undefined
   if (entry === undefined) return { ok: false, reason: `has no field "${keyField}" for its key` }
   const value: unknown = entry[1]
-  const isScalar = typeof value === 'string' || typeof value === 'number'
-  if (!isScalar || value === '') {
+  if (value === '') return { ok: false, reason: `its key "${keyField}" is blank` }
+  if (typeof value !== 'string' && typeof value !== 'number') {
     return { ok: false, reason: `its key "${keyField}" is not a text or a number` }
   }
   return { ok: true, name: { kind: 'key', key: String(value) } }

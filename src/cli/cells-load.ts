@@ -1,13 +1,11 @@
 /** `trilithon cells load`: a file's rows as cells, with progress and an account of every line. */
 import type { Command } from 'commander'
+import { datastoreProblem, nameProblem } from '../cells/cell.ts'
 import { cellSink } from './cell-sink.ts'
 import { loadCells } from './cells-load-run.ts'
-import { abortOnInterrupt, inputFile, rejectWriter, sizeOf, tell } from './load-command.ts'
-import { refuseInput } from './output-file.ts'
-import { UnusableFile } from './load-rows.ts'
+import { inputFile, runLoad } from './load-command.ts'
 import { addCellFlags, countOf, datastoreOf, withClient } from './client.ts'
-import { CliError, exitFailure } from './exit.ts'
-import { progressBar } from './progress.ts'
+import { CliError, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'
 
 const batchRows = 100
@@ -30,48 +28,40 @@ export function addLoadCommand(cells: Command): void {
     .option('--dataset <NAME>', 'name that row keys are made from (default: from the file name)')
     .option('--ref-key <N>', 'ref key of the cells', '0')
     .option('--rejects <FILE>', 'write rejected lines there, as JSON lines')
+    .addHelpText('after', notes)
     .action(loadFile)
 }
+
+const notes = `
+Fields of a CSV stay text as they are, blank ones the empty text. Numbers of JSON that would lose
+digits are rejected. Files are UTF-8, lines end with LF or CR LF, commas separate fields.`
 
 async function loadFile(path: string, options: Options): Promise<void> {
   const file = inputFile(path)
   const refKey = countOf('--ref-key', options['refKey'], 0, Number.MAX_SAFE_INTEGER)
-  const bytesTotal = await sizeOf(path)
-  await refuseInput('--rejects', options['rejects'], path)
-  const rejects = rejectWriter(options['rejects'])
-  const abort = abortOnInterrupt()
-  const startedMs = performance.now()
-  const bar = progressBar(bytesTotal, startedMs)
-  try {
-    const report = await withClient(
+  const { dataset, key } = options
+  const target = { column: String(options['column']), refKey }
+  // Else each line would be rejected for it.
+  const wrong = nameProblem(target) ?? datastoreProblem(datastoreOf(options))
+  if (wrong !== undefined) throw new CliError(wrong.message, exitUsage)
+  await runLoad(file, options, (hooks) =>
+    withClient(
       options,
       (client) => {
-        const target = { column: String(options['column']), refKey }
         const sink = cellSink(client.cells(datastoreOf(options)), target)
-        const { dataset, key } = options
         return loadCells(
           {
             ...file,
+            ...hooks,
             dataset: typeof dataset === 'string' ? dataset : file.baseName,
             keyField: typeof key === 'string' ? key : undefined,
             batchRows,
             batchesInFlight,
-            signal: abort,
-            onProgress: ({ bytesRead, rowsDone }) => bar.update(bytesRead, rowsDone),
-            onRejection: rejects.add,
-            monotonicMs: () => performance.now(),
           },
           sink,
         )
       },
       loadLimits,
-    )
-    bar.stop()
-    await rejects.close()
-    tell(report, rejects.shown(), options)
-  } catch (error) {
-    bar.stop()
-    if (error instanceof UnusableFile) throw new CliError(`${path}: ${error.message}`, exitFailure)
-    throw error
-  }
+    ),
+  )
 }

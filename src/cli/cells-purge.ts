@@ -1,8 +1,7 @@
 /** `trilithon cells purge`: old cells of a datastore out for good, shard by shard. */
 import { Option, type Command } from 'commander'
 import { shardCount } from '../cells/shard.ts'
-import { timeOf } from './cells-tail.ts'
-import { addCellFlags, countOf, datastoreOf, withClient } from './client.ts'
+import { addCellFlags, countOf, datastoreOf, timeOf, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { print, printJson, say } from './output.ts'
 import type { Options } from './options.ts'

@@ -4,8 +4,7 @@ import { StoreError } from '../base/errors.ts'
 import type { Cell } from '../cells/cell.ts'
 import { shardCount } from '../cells/shard.ts'
 import type { ClientCells } from '../client/cells.ts'
-import { timestampOf } from '../base/datetime.ts'
-import { addCellFlags, countOf, datastoreOf, withClient } from './client.ts'
+import { addCellFlags, countOf, datastoreOf, timeOf, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { printJson, timed } from './output.ts'
 import type { Options } from './options.ts'
@@ -69,13 +68,6 @@ function wantedOf(options: Options): Wanted {
     after: after === undefined ? undefined : countOf('--after', after, 0, max),
     since: since === undefined ? undefined : timeOf('--since', String(since)),
   }
-}
-
-/** The value of a flag that is a time, or a usage error. */
-export function timeOf(flag: string, text: string): number {
-  const timestamp = timestampOf(text)
-  if (timestamp !== undefined) return timestamp
-  throw new CliError(`${flag}: "${text}" is no time such as 2026-01-31T12:00:00Z`, exitUsage)
 }
 
 type ReadLevel = 'current' | 'any'

@@ -1,5 +1,6 @@
 /** A client made from a command's flags, given to `use` and closed whatever happens. */
 import type { Command } from 'commander'
+import { timestampOf } from '../base/datetime.ts'
 import { callTimeoutMsMax } from '../txn/bounds.ts'
 import type { ClientLimits } from '../client/client-limits.ts'
 import type { Client } from '../client/client.ts'
@@ -68,4 +69,12 @@ export function countOf(name: string, text: unknown, min: number, max: number): 
   const value = numberOf(name, text, min, max)
   if (Number.isInteger(value) && /^\d+$/.test(String(text))) return value
   throw new CliError(`${name} wants a whole number in digits, not "${String(text)}"`, exitUsage)
+}
+
+/** Microseconds since 1970 from a flag that is a time in words, or a usage error. Logs have times of after 1970. */
+export function timeOf(flag: string, text: string): number {
+  const timestamp = timestampOf(text)
+  if (timestamp !== undefined) return timestamp
+  const message = `${flag}: "${text}" is no time from 1970 to 2255 such as 2026-01-31T12:00:00Z`
+  throw new CliError(message, exitUsage)
 }

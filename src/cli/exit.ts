@@ -1,6 +1,7 @@
 /** Exit codes, and the one place where an error becomes a line on stderr and a code. */
 import { CommanderError } from 'commander'
 import { StoreError, type StoreErrorCode } from '../base/errors.ts'
+import { fileFailure, isFileFailure } from '../node/file-failure.ts'
 import { say, styled } from './output.ts'
 
 export const exitOk = 0
@@ -53,9 +54,20 @@ export function reportFailure(error: unknown): number {
     complain(`${error.message} (${error.code})`)
     return exitByCode[error.code]
   }
+  if (isFileFailure(error)) {
+    complain(`${error.path ?? 'a file'}: ${fileFailure(error)}`)
+    return exitFailure
+  }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
   complain(`this is a bug of trilithon; please report it with this text:\n${text}`)
   return exitBug
+}
+
+/** What could not be written to stdout is said, unless its reader (such as head) has had enough. Gives the exit code. */
+export function reportLostOutput(error: NodeJS.ErrnoException): number {
+  if (error.code === 'EPIPE') return exitOk
+  complain(`the output could not be written: ${fileFailure(error)}`)
+  return exitFailure
 }
 
 export function complain(message: string): void {

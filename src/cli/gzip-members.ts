@@ -7,6 +7,7 @@
 import { createReadStream } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import { crc32, createInflateRaw } from 'node:zlib'
+import { UnusableFile } from './unusable-file.ts'
 
 export interface SoundPart {
   /** So many bytes of the file hold what may be relied on. */
@@ -21,7 +22,7 @@ const headerBytesMax: number = 64 * 1024
 /** zlib's lengths are of 32 bits. */
 const lengthModulus = 2 ** 32
 
-/** Reads all of the file. Rejects when it cannot be read. */
+/** Reads all of the file. Rejects when it cannot be read, or is no .gz at all. */
 export async function soundPartOf(path: string): Promise<SoundPart> {
   const file = await open(path, 'r')
   try {
@@ -52,7 +53,8 @@ async function memberAt(file: FileHandle, path: string, at: number, size: number
   if (at > 0 && header[0] === 0) return { kind: 'padding' }
   const dataAt = headerEnd(header)
   if (dataAt === 'none') {
-    const where = at === 0 ? 'it is no .gz' : `behind its first ${at} bytes comes what is no .gz`
+    if (at === 0) throw new UnusableFile('its name ends in .gz, and it is not packed by gzip')
+    const where = `behind its first ${at} bytes comes what is no .gz`
     return { kind: 'damaged', reason: `the .gz is damaged: ${where}` }
   }
   if (dataAt === 'cut' || at + dataAt >= size) return cut

@@ -1,19 +1,17 @@
 /** A file that defines an index over cells: YAML, whose mistakes are told with line and column. */
-import { readFile } from 'node:fs/promises'
-import { text as readText } from 'node:stream/consumers'
 import { isNode, LineCounter, parseDocument } from 'yaml'
 import {
   checkDefinition,
   type DefinitionProblem,
   type IndexDefinition,
 } from '../cells/index-definition.ts'
-import { fileFailure } from '../node/file-failure.ts'
 import { CliError, exitUsage } from './exit.ts'
+import { readInput } from './input-file.ts'
 import { say } from './output.ts'
 
 export async function readIndexFile(path: string): Promise<IndexDefinition> {
   const file = path === '-' ? 'stdin' : path
-  const read = indexOfText(await contents(path))
+  const read = indexOfText(await readInput(path))
   if ('definition' in read) return read.definition
   for (const { line, column, message } of read.mistakes)
     say(`${file}:${line}:${column}: ${message}`)
@@ -51,12 +49,4 @@ export function indexOfText(
     return document.contents?.range?.[0] ?? 0
   }
   return { mistakes: checked.problems.map((one) => mistakeAt(offsetOf(one), one.message)) }
-}
-
-async function contents(path: string): Promise<string> {
-  try {
-    return path === '-' ? await readText(process.stdin) : await readFile(path, 'utf8')
-  } catch (error) {
-    throw new CliError(`${path} cannot be read: ${fileFailure(error)}`, exitUsage)
-  }
 }

@@ -1,15 +1,18 @@
 /** What the commands that load files have in common: the file, Ctrl-C, rejected lines, the report. */
 import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { createWriteStream, type WriteStream } from 'node:fs'
 import { basename } from 'node:path'
 import { StoreError } from '../base/errors.ts'
 import { fileFailure } from '../node/file-failure.ts'
 import { CliError, complain, exitFailure, exitUsage, reportFailure } from './exit.ts'
+import { sizeOfInput } from './input-file.ts'
 import type { RowFormat } from './load-rows.ts'
-import type { LoadReport, Rejection } from './load-run.ts'
+import { UnusableFile } from './unusable-file.ts'
+import type { LoadProgress, LoadReport, Rejection } from './load-run.ts'
 import { counted, duration, grouped, print, printJson, say } from './output.ts'
+import { refuseInput } from './output-file.ts'
 import type { Options } from './options.ts'
+import { progressBar } from './progress.ts'
 
 /** Rejections that are printed; all of them go to `--rejects`. */
 const rejectionsShownMax = 20
@@ -34,16 +37,45 @@ export function inputFile(path: string): InputFile {
   return { path, format, isGzip: gzip !== undefined, baseName }
 }
 
-export async function sizeOf(path: string): Promise<number> {
+/** What a load is given by its command: ways to stop it, to tell how far it is, and to tell lines that are no rows. */
+export interface LoadHooks {
+  readonly signal: AbortSignal
+  readonly onProgress: (progress: LoadProgress) => void
+  readonly onRejection: (rejection: Rejection) => void
+  readonly monotonicMs: () => number
+}
+
+/** Runs the load of a file and tells what became of it, after what `tellMore` tells. */
+export async function runLoad(
+  file: InputFile,
+  options: Options,
+  load: (hooks: LoadHooks) => Promise<LoadReport>,
+  tellMore: () => void = () => undefined,
+): Promise<void> {
+  const { path } = file
+  const bytesTotal = await sizeOfInput(path)
+  const rejects = await rejectWriter(options['rejects'], path)
+  const bar = progressBar(bytesTotal, performance.now())
   try {
-    return (await stat(path)).size
+    const report = await load({
+      signal: abortOnInterrupt(),
+      onProgress: ({ bytesRead, rowsDone }) => bar.update(bytesRead, rowsDone),
+      onRejection: rejects.add,
+      monotonicMs: () => performance.now(),
+    })
+    bar.stop()
+    await rejects.close()
+    tellMore()
+    tell(report, rejects.shown(), options, path)
   } catch (error) {
-    throw new CliError(`${path} cannot be read: ${fileFailure(error)}`, exitFailure)
+    bar.stop()
+    if (error instanceof UnusableFile) throw new CliError(`${path}: ${error.message}`, exitFailure)
+    throw error
   }
 }
 
 /** The first Ctrl-C ends the load in order, a second one at once. */
-export function abortOnInterrupt(): AbortSignal {
+function abortOnInterrupt(): AbortSignal {
   const abort = new AbortController()
   process.once('SIGINT', () => abort.abort())
   return abort.signal
@@ -52,37 +84,56 @@ export function abortOnInterrupt(): AbortSignal {
 export interface RejectWriter {
   readonly add: (rejection: Rejection) => void
   readonly shown: () => readonly Rejection[]
+  /** Says it when lines could not be written. */
   close(): Promise<void>
 }
 
-export function rejectWriter(path: unknown): RejectWriter {
+/** Writes to the file at `path`, if one is named; throws a usage error when it is the `input`, or cannot be opened. */
+export async function rejectWriter(path: unknown, input: string): Promise<RejectWriter> {
   const shown: Rejection[] = []
-  const stream = typeof path === 'string' ? createWriteStream(path) : undefined
+  await refuseInput('--rejects', path, input)
+  const stream = typeof path === 'string' ? await opened(path) : undefined
   let failure: Error | undefined
   stream?.on('error', (error) => (failure = error))
   return {
     add: (rejection) => {
-      stream?.write(`${JSON.stringify(rejection)}\n`)
+      if (failure === undefined) stream?.write(`${JSON.stringify(rejection)}\n`)
       if (shown.length < rejectionsShownMax) shown.push(rejection)
     },
     shown: () => shown.toSorted((a, b) => a.line - b.line),
     close: async () => {
       if (stream !== undefined && failure === undefined) {
+        const closed = once(stream, 'close').catch(() => undefined)
         stream.end()
-        await once(stream, 'close')
+        await closed
       }
-      if (failure !== undefined) {
-        complain(`the rejected lines could not be written to ${String(path)}: ${failure.message}`)
-      }
+      if (failure === undefined) return
+      complain(`--rejects ${String(path)} could not be written: ${fileFailure(failure)}`)
     },
   }
 }
 
+async function opened(path: string): Promise<WriteStream> {
+  const stream = createWriteStream(path)
+  try {
+    await once(stream, 'open')
+    return stream
+  } catch (error) {
+    throw new CliError(`--rejects ${path} cannot be written: ${fileFailure(error)}`, exitUsage)
+  }
+}
+
 /** The report; ends the command with the code that fits it. */
-export function tell(report: LoadReport, shown: readonly Rejection[], options: Options): void {
+function tell(
+  report: LoadReport,
+  shown: readonly Rejection[],
+  options: Options,
+  path: string,
+): void {
   const { stopped, ...figures } = report
   if (options['json'] === true) printJson({ ...figures, rejections: shown, ...ending(report) })
   else print(describe(report))
+  if (report.rows === 0 && stopped === undefined) say(`${path} has no rows`)
   for (const { line, reason } of shown) say(`line ${line}: ${reason}`)
   const hidden = report.rejected - shown.length
   if (hidden > 0) {
@@ -97,7 +148,11 @@ export function tell(report: LoadReport, shown: readonly Rejection[], options: O
     case 'interrupted':
       throw new CliError(`interrupted; ${advice}`, exitFailure)
     case 'damaged': {
-      const text = `${stopped.reason}; the rows up to line ${grouped(stopped.lastLine)} were dealt with, the rest is not in the file: get it again and ${advice}`
+      const dealt =
+        stopped.lastLine === 0
+          ? 'no row is whole before that'
+          : `the rows up to line ${grouped(stopped.lastLine)} were dealt with, the rest is not in the file`
+      const text = `${stopped.reason}; ${dealt}: get it again and ${advice}`
       throw new CliError(text, exitFailure)
     }
     case 'failed': {

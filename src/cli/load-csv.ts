@@ -1,6 +1,6 @@
 /**
- * CSV with a header (RFC 4180). Fields stay text exactly as they are, blank ones included: a loader
- * that guesses types loses leading zeros.
+ * CSV with a header (RFC 4180). Fields stay text exactly as they are: a loader that guesses types loses
+ * leading zeros. A blank field that is not quoted is what the reader asks for: `""`, or no value.
  *
  * Lines are gathered while a quote is open. When what was gathered turns out not to be a record,
  * its first line is rejected and the others are looked at again: a stray quote costs one line, where
@@ -8,26 +8,40 @@
  */
 import { parse } from 'csv-parse/sync'
 import { lineBytesMax, type Line, type TextLine } from './load-lines.ts'
-import { rejected, UnusableFile, type Row, type RowParser } from './load-rows.ts'
+import { counted } from './output.ts'
+import { headerOf, refuseFirstLine } from './load-csv-header.ts'
+import { nulInside, rejected, secondMark, type Row, type RowParser } from './load-rows.ts'
+import { UnusableFile } from './unusable-file.ts'
 
 /** A quoted field may run over so many lines. */
 export const recordLinesMax = 200
 const recordCharsMax = lineBytesMax
 
+/** Null for a blank field without quotes. */
+type Field = string | null
+
+/** What a body has for a blank field without quotes. */
+export type Blank = '' | null
+
+const byteOrderMark = '\uFEFF'
+const loneReturn = 'a CR stands alone in it, outside of quotes: lines end with LF or CR LF'
 const unclosed = `a quote is not closed before the end or within ${recordLinesMax} lines`
 
 export class CsvRows implements RowParser {
+  readonly #blank: Blank
   #header: readonly string[] | undefined
   /** Lines of a record whose quote is open. */
   #open: TextLine[] = []
   #openQuotes = 0
   #openChars = 0
 
+  constructor(blank: Blank) {
+    this.#blank = blank
+  }
+
   push(line: Line): readonly Row[] {
-    if (line.kind === 'text') return this.#take(line)
-    const rows = this.#giveUpAll()
-    if (this.#header === undefined) throw new UnusableFile(`the header: ${line.reason}`)
-    return [...rows, rejected(line.number, line.reason)]
+    if (line.kind === 'unreadable') return this.#refuse(line.number, line.reason)
+    return line.text.includes('\0') ? this.#refuse(line.number, nulInside) : this.#take(line)
   }
 
   end(): readonly Row[] {
@@ -36,11 +50,22 @@ export class CsvRows implements RowParser {
     throw new UnusableFile('it is empty: a CSV starts with a header')
   }
 
+  /** A line that is not looked at, and what was open before it. */
+  #refuse(number: number, reason: string): readonly Row[] {
+    const rows = this.#giveUpAll()
+    if (this.#header === undefined) throw new UnusableFile(`the header (line ${number}): ${reason}`)
+    return [...rows, rejected(number, reason)]
+  }
+
   #take(line: TextLine): readonly Row[] {
-    const quotes = countQuotes(line.text)
-    if (this.#open.length === 0 && line.text === '') return [{ kind: 'blank', line: line.number }]
-    if (this.#open.length === 0 && quotes === 0) {
-      return this.#row(line, line.text.split(','), line.text.length)
+    const { text, number } = line
+    const quotes = countQuotes(text)
+    if (this.#open.length === 0) {
+      if (text === '') return [{ kind: 'blank', line: number }]
+      if (this.#header === undefined && refuseFirstLine(text) === 'skip') return []
+      if (text.startsWith(byteOrderMark)) return [rejected(number, secondMark)]
+      if (quotes === 0 && text.includes('\r')) return [rejected(number, loneReturn)]
+      if (quotes === 0) return this.#row(line, plainFields(text), text.length)
     }
     this.#open.push(line)
     this.#openQuotes += quotes
@@ -59,17 +84,23 @@ export class CsvRows implements RowParser {
     return first === undefined ? [] : this.#row(first, fields.values, text.length)
   }
 
-  #row(first: TextLine, fields: readonly string[], chars: number): readonly Row[] {
+  #row(first: TextLine, fields: readonly Field[], chars: number): readonly Row[] {
     const header = this.#header
     if (header === undefined) {
-      this.#header = headerOf(fields)
+      this.#header = headerOf(
+        fields.map((name) => name ?? ''),
+        first,
+      )
       return []
     }
     if (fields.length !== header.length) {
-      const reason = `has ${fields.length} fields; the header has ${header.length}`
+      const reason = `has ${counted(fields.length, 'field')}; the header has ${header.length}`
       return [rejected(first.number, reason)]
     }
-    const body = Object.fromEntries(header.map((name, i) => [name, fields[i] ?? '']))
+    if (fields.length > 1 && fields.every((field, i) => field === header[i])) {
+      return [rejected(first.number, 'it repeats the header: another file may begin here')]
+    }
+    const body = Object.fromEntries(header.map((name, i) => [name, fields[i] ?? this.#blank]))
     return [{ kind: 'row', line: first.number, body, chars }]
   }
 
@@ -99,35 +130,54 @@ export class CsvRows implements RowParser {
   }
 }
 
+function plainFields(text: string): readonly Field[] {
+  return text.split(',').map((field) => (field === '' ? null : field))
+}
+
 function countQuotes(text: string): number {
   let count = 0
   for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at + 1)) count += 1
   return count
 }
 
-function headerOf(fields: readonly string[]): readonly string[] {
-  const twice = fields.find((name, i) => fields.indexOf(name) !== i)
-  if (fields.includes('')) throw new UnusableFile('the header (line 1) has a column without a name')
-  if (twice !== undefined) throw new UnusableFile(`the header (line 1) names "${twice}" twice`)
-  return fields
-}
-
 type Fields =
-  | { readonly ok: true; readonly values: readonly string[] }
+  | { readonly ok: true; readonly values: readonly Field[] }
   | { readonly ok: false; readonly reason: string }
 
 /** The fields of one record that has quotes in it. */
 function quotedFields(text: string): Fields {
   try {
-    const records: unknown = parse(text, { relax_column_count: true })
+    let hasLoneReturn = false
+    const records: unknown = parse(text, {
+      relax_column_count: true,
+      record_delimiter: '\n',
+      cast: (value: string, { quoting }) => {
+        hasLoneReturn ||= !quoting && value.includes('\r')
+        return value === '' && !quoting ? null : value
+      },
+    })
+    if (hasLoneReturn) return { ok: false, reason: loneReturn }
     const values: unknown = Array.isArray(records) && records.length === 1 ? records[0] : undefined
-    if (Array.isArray(values) && values.every((value) => typeof value === 'string')) {
-      return { ok: true, values }
-    }
+    if (Array.isArray(values) && values.every(isField)) return { ok: true, values }
     return { ok: false, reason: 'quotes are not placed as CSV has them' }
   } catch (error) {
-    // The library numbers lines from the start of the record, which would mislead.
-    const message = error instanceof Error ? error.message : ''
-    return { ok: false, reason: `not CSV: ${message.replace(/ (at|on) line \d+/g, '').trim()}` }
+    return { ok: false, reason: `not CSV: ${wordsFor(error)}` }
   }
+}
+
+const wordsByCode: Readonly<Record<string, string>> = {
+  CSV_INVALID_CLOSING_QUOTE: 'behind a closing quote comes neither a comma nor the end of the line',
+  INVALID_OPENING_QUOTE: 'a quote stands inside a field that has no quotes around it',
+}
+
+function wordsFor(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (Object.hasOwn(wordsByCode, code)) return wordsByCode[code] ?? ''
+  // The library numbers lines from the start of the record, which would mislead.
+  const message = error instanceof Error ? error.message : String(error)
+  return message.replace(/ (at|on) line \d+/g, '').trim()
+}
+
+function isField(value: unknown): value is Field {
+  return value === null || typeof value === 'string'
 }

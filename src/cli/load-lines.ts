@@ -151,8 +151,6 @@ function lineCutter(): LineCutter {
   }
 }
 
-const byteOrderMark = '\uFEFF'
-
 function lineOf(number: number, length: number, pieces: readonly Buffer[]): Line {
   if (length > lineBytesMax) {
     const reason = `the line has ${length} bytes; the most is ${lineBytesMax}`
@@ -161,8 +159,9 @@ function lineOf(number: number, length: number, pieces: readonly Buffer[]): Line
   const bytes = pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces)
   if (!isUtf8(bytes)) return { kind: 'unreadable', number, reason: 'the line is not UTF-8' }
   const whole = bytes.toString('utf8')
-  const hasMark = number === 1 && whole.startsWith(byteOrderMark)
   const hasReturn = whole.endsWith('\r')
-  const text = whole.slice(hasMark ? 1 : 0, hasReturn ? -1 : undefined)
+  const line = hasReturn ? whole.slice(0, -1) : whole
+  // Some programs put a mark before a file that has one.
+  const text = number === 1 ? line.replace(/^\uFEFF+/, '') : line
   return { kind: 'text', number, text, ending: hasReturn ? '\r\n' : '\n' }
 }

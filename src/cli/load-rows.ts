@@ -26,11 +26,10 @@ export interface RowParser {
 
 export type RowFormat = 'csv' | 'jsonl'
 
-/** Thrown when nothing of a file can be rows: it has no usable header. */
-export class UnusableFile extends Error {
-  override readonly name = 'UnusableFile'
-}
-
 export function rejected(line: number, reason: string): Rejected {
   return { kind: 'rejected', line, reason }
 }
+
+/** Why a line is no row, in any format. */
+export const nulInside = 'a NUL stands in it: the file may be UTF-16, or damaged'
+export const secondMark = 'it begins with a byte order mark: another file may begin here'

@@ -4,9 +4,10 @@
  */
 import { DamagedFile, gunzipSound, readChunks, splitLines, type Line } from './load-lines.ts'
 import type { Json } from '../cells/body.ts'
-import { CsvRows } from './load-csv.ts'
-import { jsonlRows } from './load-jsonl.ts'
-import type { Row, RowFormat } from './load-rows.ts'
+import { CsvRows, type Blank } from './load-csv.ts'
+import { textOnly } from './load-form.ts'
+import { JsonlRows } from './load-jsonl.ts'
+import type { Row, RowFormat, RowParser } from './load-rows.ts'
 
 /** What became of a row; same order as they were put. */
 export type PutAnswer =
@@ -33,10 +34,16 @@ export interface Rejection {
   readonly reason: string
 }
 
-export interface LoadOptions {
+/** How a file is read. */
+export interface RowFile {
   readonly path: string
   readonly format: RowFormat
   readonly isGzip: boolean
+  /** What a blank field of a CSV is when it is not quoted. */
+  readonly blank: Blank
+}
+
+export interface LoadOptions extends RowFile {
   readonly batchRows: number
   readonly batchesInFlight: number
   /** Fires to stop after what is in flight. */
@@ -150,9 +157,9 @@ async function readAll<Item>(
   takeRow: (row: Row) => Promise<void>,
   batches: BatchSender<Item>,
 ): Promise<Stopped | undefined> {
-  const parser = options.format === 'csv' ? new CsvRows() : jsonlRows()
+  const parser = parserOf(options)
   const file = readChunks(options.path, (bytes) => (state.bytesRead = bytes))
-  const lines = splitLines(options.isGzip ? gunzipSound(options.path, file) : file)
+  const lines = splitLines(textOnly(options.isGzip ? gunzipSound(options.path, file) : file))
   let stopped = await forEachLine(lines, async (line) => {
     for (const row of parser.push(line)) await takeRow(row)
     return options.signal.aborted || batches.failure() !== undefined
@@ -169,6 +176,10 @@ async function readAll<Item>(
   if (isInterrupted) return { kind: 'interrupted' }
   if (stopped !== undefined) stopped = { ...stopped, lastLine: state.lastLine }
   return stopped
+}
+
+export function parserOf({ format, blank }: RowFile): RowParser {
+  return format === 'csv' ? new CsvRows(blank) : new JsonlRows()
 }
 
 type Damage = Stopped & { readonly kind: 'damaged' }

@@ -1,17 +1,18 @@
 /** `trilithon load`: a file's rows as rows of a table, with progress and an account of every line. */
 import type { Command } from 'commander'
 import { findTable, type Schema, type Table } from '../../schema/model.ts'
-import { unknownWord } from '../base/suggest.ts'
+import { StoreError } from '../base/errors.ts'
+import { nearest, unknownWord } from '../base/suggest.ts'
+import type { Values } from '../tables/row-check.ts'
 import { addClusterFlags, withClient } from './client.ts'
-import { CliError, exitFailure, exitUsage } from './exit.ts'
-import { abortOnInterrupt, inputFile, rejectWriter, sizeOf, tell } from './load-command.ts'
-import { refuseInput } from './output-file.ts'
-import { UnusableFile } from './load-rows.ts'
-import { loadRows } from './load-run.ts'
+import { CliError, exitUsage } from './exit.ts'
+import { inputFile, runLoad, type LoadHooks } from './load-command.ts'
+import { unfoundSources } from './load-look.ts'
+import { loadRows, type ItemResult, type LoadReport, type RowFile } from './load-run.ts'
 import { counted, say } from './output.ts'
 import type { Options } from './options.ts'
-import { progressBar } from './progress.ts'
-import { fieldPath, rowOfFields, type FieldPath, type Ignored, type Sources } from './row-fields.ts'
+import { rowOfFields, type Ignored } from './row-fields.ts'
+import { fieldSource, type FieldSource, type Sources } from './row-sources.ts'
 import { clusterSchema, rowSink } from './row-sink.ts'
 
 const batchRows = 200
@@ -34,56 +35,66 @@ export function addTableLoadCommand(program: Command): void {
       '--from <PROPERTY=FIELD>',
       'where a property is found in the file, such as artist_id=contributors.0.id (may be repeated)',
       collect,
-      [],
     )
     .option('--rejects <FILE>', 'write rejected lines there, as JSON lines')
+    .addHelpText('after', notes)
     .action(loadFile)
 }
 
-function collect(text: string, before: readonly string[]): readonly string[] {
+const notes = `
+FIELD is the name of a field (geo.lat, 007) or, in lines that have none of that name, a path.
+A blank field of a CSV is no value, and "" with quotes is the empty string; null is no value in JSON.
+Numbers that their type cannot hold exactly are rejected. Times are RFC 3339, or microseconds.
+Bytes are hexadecimal. Lists, messages and json are JSON text in a CSV.`
+
+function collect(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text]
 }
 
 async function loadFile(path: string, options: Options): Promise<void> {
   const file = inputFile(path)
-  const bytesTotal = await sizeOf(path)
-  await refuseInput('--rejects', options['rejects'], path)
-  const rejects = rejectWriter(options['rejects'])
-  const signal = abortOnInterrupt()
-  const bar = progressBar(bytesTotal, performance.now())
+  const rows: RowFile = { ...file, blank: null }
   const ignored: Ignored = new Map()
-  try {
-    const report = await withClient(
+  const load = (hooks: LoadHooks): Promise<LoadReport> =>
+    withClient(
       options,
       async (client) => {
         const schema = await clusterSchema(client, String(options['schema']))
         const table = namedTable(schema.version.schema, String(options['table']))
         const sources = sourcesOf(table, options['from'])
+        const sink = rowSink(schema, table.name)
+        await refuseUnfound(rows, sources, hooks.signal)
         return loadRows(
-          {
-            ...file,
-            batchRows,
-            batchesInFlight,
-            signal,
-            onRejection: rejects.add,
-            onProgress: ({ bytesRead, rowsDone }) => bar.update(bytesRead, rowsDone),
-            monotonicMs: () => performance.now(),
-          },
-          (body) => ({ ok: true, item: rowOfFields(table, body, sources, ignored) }),
-          rowSink(schema, table.name),
+          { ...rows, ...hooks, batchRows, batchesInFlight },
+          (body) => rowOf(table, body, sources, ignored, file.format),
+          sink,
         )
       },
       loadLimits,
     )
-    bar.stop()
-    await rejects.close()
-    tellIgnored(ignored)
-    tell(report, rejects.shown(), options)
+  await runLoad(file, options, load, () => tellIgnored(ignored))
+}
+
+/** What is wrong with a row rejects it. */
+function rowOf(...given: Parameters<typeof rowOfFields>): ItemResult<Values> {
+  try {
+    return { ok: true, item: rowOfFields(...given) }
   } catch (error) {
-    bar.stop()
-    if (error instanceof UnusableFile) throw new CliError(`${path}: ${error.message}`, exitFailure)
-    throw error
+    if (!(error instanceof StoreError)) throw error
+    return { ok: false, reason: `${error.code}: ${error.message}` }
   }
+}
+
+/** A name that is in no line is a slip, and the rows would be stored without their values. */
+async function refuseUnfound(file: RowFile, sources: Sources, signal: AbortSignal): Promise<void> {
+  const [unfound] = await unfoundSources(file, sources, signal)
+  if (unfound === undefined) return
+  const { property, text, names } = unfound
+  const where = file.format === 'csv' ? 'no column of' : 'nothing in any line of'
+  const guess = nearest(text, names)
+  const hint = guess === undefined ? `it has ${names.join(', ')}` : `did you mean "${guess}"?`
+  const told = `--from ${property}=${text} names ${where} ${file.path}; ${hint}`
+  throw new CliError(told, exitUsage)
 }
 
 export function namedTable(schema: Schema, name: string): Table {
@@ -94,18 +105,19 @@ export function namedTable(schema: Schema, name: string): Table {
 }
 
 function sourcesOf(table: Table, given: unknown): Sources {
-  const sources = new Map<string, FieldPath>()
+  const sources = new Map<string, FieldSource>()
   for (const text of Array.isArray(given) ? given.map(String) : []) {
-    const [, name = '', path = ''] = /^([^=]*)=(.*)$/.exec(text) ?? []
-    const fields = fieldPath(path)
-    if (name === '' || fields === undefined) {
+    const [, name = '', path = ''] = /^([^=]*)=([^]*)$/.exec(text) ?? []
+    const source = fieldSource(path)
+    if (name === '' || source === undefined) {
       throw new CliError(`--from wants PROPERTY=FIELD, not "${text}"`, exitUsage)
     }
     const known = table.properties.map((property) => property.name)
     if (!known.includes(name)) {
       throw new CliError(`table ${table.name}: ${unknownWord('property', name, known)}`, exitUsage)
     }
-    sources.set(name, fields)
+    if (sources.has(name)) throw new CliError(`--from names ${name} twice`, exitUsage)
+    sources.set(name, source)
   }
   return sources
 }

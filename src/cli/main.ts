@@ -7,7 +7,8 @@
  * less. That can only be said to the engine as it starts, so it stands in the line above.
  */
 import { Command } from 'commander'
-import { reportFailure } from './exit.ts'
+import { exitOk, reportFailure, reportLostOutput } from './exit.ts'
+import { writtenOut } from './output.ts'
 import { strict } from './strict.ts'
 import { version } from './version.ts'
 
@@ -55,16 +56,25 @@ async function buildProgram(): Promise<Command> {
   return program
 }
 
-// A reader that closed the pipe (such as head) has had enough: that is no failure.
+/** The exit code is that of the last failure. */
+function endWith(code: number): void {
+  if (code !== exitOk) process.exitCode = code
+}
+
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === 'EPIPE' ? 0 : 1)
+  endWith(reportLostOutput(error))
+  // A command that has failed with its last words says so with its own code.
+  setImmediate(() => process.exit())
 })
+// Talk that nobody can hear ends nothing.
+process.stderr.on('error', () => undefined)
 
 try {
   const program = await buildProgram()
   await program.parseAsync()
 } catch (error) {
-  process.exitCode = reportFailure(error)
+  endWith(reportFailure(error))
 }
+await writtenOut()
 // Whatever a verb left open must not keep a finished command alive.
 process.exit()

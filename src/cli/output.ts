@@ -10,6 +10,14 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
+/** Resolves when all that was printed is written, or has failed and been told of by the stream's `error`. */
+export function writtenOut(): Promise<void> {
+  return new Promise((resolve) => {
+    // The error of a write is told a moment after it.
+    process.stdout.write('', () => setImmediate(resolve))
+  })
+}
+
 /** A bigint is printed as text: what reads JSON takes numbers for doubles. */
 export function printJson(value: unknown): void {
   print(

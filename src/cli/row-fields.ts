@@ -1,140 +1,110 @@
 /**
- * Fields of a file as the properties of a table: JSON has no bigints, bytes or times, and CSV only
- * texts. Only forms are turned here; whether a value is one of the property's type is checked where
- * rows are stored. A property without a value in the file is absent, and null is no value.
+ * Fields of a file as the properties of a table. A property without a value in the file is absent, and null is no
+ * value; nor is a blank field of a CSV. Whether a value is one of the property's type is checked where rows are stored.
  */
 import type { Json } from '../cells/body.ts'
-import type { Property, ScalarKind, Table } from '../../schema/model.ts'
-import { microsOf } from '../base/datetime.ts'
-
-export type FieldPath = readonly (string | number)[]
-
-/** `contributors.0.id`: names of members and numbers of elements, from the outside in. */
-export function fieldPath(text: string): FieldPath | undefined {
-  const steps = text.split('.')
-  if (steps.some((step) => step === '')) return undefined
-  return steps.map((step) => (/^\d+$/.test(step) ? Number(step) : step))
-}
-
-/** Where properties are found whose name is no field of the file. */
-export type Sources = ReadonlyMap<string, FieldPath>
+import type { Property, Table } from '../../schema/model.ts'
+import { StoreError } from '../base/errors.ts'
+import type { RowFormat } from './load-rows.ts'
+import { isLeftBlank, jsonOfText, listOf, scalarOf } from './row-values.ts'
+import { fieldAt, memberAt, membersOf, type Members, type Sources } from './row-sources.ts'
 
 /** Names of fields that no property has taken, and in how many rows they were. */
 export type Ignored = Map<string, number>
 
-/** The row, by property; fields that are in no property are counted. */
+/** The row, by property; fields that are in no property are counted. Throws `invalid` for what is no row. */
 export function rowOfFields(
   table: Table,
   fields: Json,
   sources: Sources,
   ignored: Ignored,
+  format: RowFormat = 'jsonl',
 ): Readonly<Record<string, unknown>> {
-  const members = membersOf(fields) ?? {}
+  const members = membersOf(fields)
+  const where = `table ${table.name}`
+  if (members === undefined) throw invalid(where, 'a row is an object of fields, and this is none')
+  const reading = { ignored, format }
   const used = new Set<string>()
   const row = Object.fromEntries(
     table.properties.flatMap((property) => {
-      const path = sources.get(property.name) ?? [property.name]
-      used.add(String(path[0]))
-      const value = propertyOf(property, at(fields, path), `${property.name}.`, ignored)
-      return value === undefined ? [] : [[property.name, value]]
+      const { name } = property
+      const source = sources.get(name) ?? { text: name, path: undefined }
+      const found = fieldAt(members, source)
+      if (found !== undefined) used.add(found.field)
+      const value = propertyOf(property, found?.value, where, reading)
+      return value === undefined ? [] : [[name, value]]
     }),
   )
   for (const name of Object.keys(members)) if (!used.has(name)) count(ignored, name)
   return row
 }
 
+interface Reading {
+  readonly ignored: Ignored
+  readonly format: RowFormat
+}
+
+/** `where` is what the property is in. */
 function propertyOf(
-  { presence, type }: Property,
-  value: Json | undefined,
-  prefix: string,
-  ignored: Ignored,
+  property: Property,
+  given: Json | undefined,
+  where: string,
+  reading: Reading,
 ): unknown {
+  const { name, presence, type } = property
+  const isBlank = reading.format === 'csv' && isLeftBlank(property, given)
+  const value = isBlank ? null : given
+  if (value === null && reading.format === 'csv' && isNeeded(property)) {
+    const hint = type.kind === 'string' ? '; "" with quotes is the empty string' : ''
+    throw invalid(where, `${name} is blank; it is required${hint}`)
+  }
   if (value === undefined || value === null) return undefined
-  if (presence !== 'repeated') return valueOf(type, value, prefix, ignored)
-  // A list of one is written without brackets often enough.
-  const list: readonly Json[] = isList(value) ? value : [value]
-  return list.map((one) => valueOf(type, one, prefix, ignored))
+  const place = `${where}: ${name}`
+  if (presence !== 'repeated') return valueOf(type, value, place, reading)
+  const { list, format } = listOf(type, value, reading.format)
+  return list.map((one, i) => valueOf(type, one, `${place}[${i}]`, { ...reading, format }))
 }
 
-function valueOf(type: Property['type'], value: Json, prefix: string, ignored: Ignored): unknown {
-  if (type.kind === 'message') return messageOf(type.properties, value, prefix, ignored)
-  return (formOf[type.kind] ?? asItIs)(value)
+function isNeeded(property: Property): boolean {
+  return property.presence === 'required' && property.default === undefined
 }
 
-/** What a field's form is turned into, where files have no form of that type. */
-const formOf: Partial<Record<ScalarKind, (value: Json) => unknown>> = {
-  int64: int64Of,
-  int32: numberOf,
-  integer: numberOf,
-  float: numberOf,
-  double: numberOf,
-  timestamp: timeOf,
-  bool: (value) => (value === 'true' ? true : value === 'false' ? false : value),
-  bytes: (value) => (typeof value === 'string' && isHex(value) ? Buffer.from(value, 'hex') : value),
-  uuid: (value) => (typeof value === 'string' ? value.toLowerCase() : value),
-}
-
-function asItIs(value: Json): unknown {
-  return value
+function valueOf(type: Property['type'], value: Json, where: string, reading: Reading): unknown {
+  const { kind } = type
+  if (kind !== 'message') return scalarOf(kind, value, where, reading.format)
+  const members = membersOf(reading.format === 'csv' ? jsonOfText(value, where) : value)
+  // A message's members are JSON's, also in a CSV.
+  const inside: Reading = { ...reading, format: 'jsonl' }
+  return members === undefined ? value : messageOf(type.properties, members, where, inside)
 }
 
 function messageOf(
   properties: readonly Property[],
-  value: Json,
-  prefix: string,
-  ignored: Ignored,
+  members: Members,
+  where: string,
+  reading: Reading,
 ): unknown {
-  const members = membersOf(value)
-  if (members === undefined) return value
   for (const name of Object.keys(members)) {
-    if (!properties.some((property) => property.name === name)) count(ignored, `${prefix}${name}`)
+    if (properties.some((property) => property.name === name)) continue
+    count(reading.ignored, `${pathIn(where)}.${name}`)
   }
   return Object.fromEntries(
     properties.flatMap((property) => {
       const { name } = property
-      const found = propertyOf(property, members[name], `${prefix}${name}.`, ignored)
+      const found = propertyOf(property, memberAt(members, name), where, reading)
       return found === undefined ? [] : [[name, found]]
     }),
   )
 }
 
-function int64Of(value: Json): unknown {
-  if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value)
-  return typeof value === 'string' && /^-?\d{1,19}$/.test(value) ? BigInt(value) : value
+/** `part.era` of `table Thing: part[3]: era`. */
+function pathIn(where: string): string {
+  const [, ...names] = where.split(': ')
+  return names.map((name) => name.replace(/\[\d+\]$/, '')).join('.')
 }
 
-function numberOf(value: Json): unknown {
-  return typeof value === 'string' && value.trim() !== '' && !Number.isNaN(Number(value))
-    ? Number(value)
-    : value
-}
-
-/** Microseconds, or RFC 3339. */
-function timeOf(value: Json): unknown {
-  if (typeof value !== 'string') return value
-  return /^-?\d+$/.test(value) ? Number(value) : (microsOf(value) ?? value)
-}
-
-function isHex(text: string): boolean {
-  return text.length % 2 === 0 && /^[0-9a-f]*$/i.test(text)
-}
-
-function at(fields: Json, path: FieldPath): Json | undefined {
-  let value: Json | undefined = fields
-  for (const step of path) {
-    if (isList(value)) value = typeof step === 'number' ? value[step] : undefined
-    else value = membersOf(value)?.[String(step)]
-  }
-  return value
-}
-
-function isList(value: Json | undefined): value is readonly Json[] {
-  return Array.isArray(value)
-}
-
-function membersOf(value: Json | undefined): { readonly [name: string]: Json } | undefined {
-  if (typeof value !== 'object' || value === null || isList(value)) return undefined
-  return value
+function invalid(where: string, reason: string): StoreError {
+  return new StoreError('invalid', `${where}: ${reason}`)
 }
 
 function count(ignored: Ignored, name: string): void {

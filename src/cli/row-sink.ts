@@ -2,7 +2,6 @@
  * Rows of the loader on their way into a table. Rows of one group go in one transaction, which looks at
  * what is there first: an equal row is left alone. So a load may be run again.
  */
-import { isDeepStrictEqual } from 'node:util'
 import type { DefinedSchema } from '../../schema/define.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
 import { present } from '../base/assert.ts'
@@ -18,6 +17,7 @@ import { writeRowKey } from '../tables/row-key.ts'
 import { endsLoad } from './cell-sink.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 import type { PutAnswer, Sink } from './load-run.ts'
+import { isEqualValue } from './row-equal.ts'
 
 /** A schema that a cluster has, for rows whose types are known only now. */
 export interface ClusterSchema {
@@ -51,6 +51,8 @@ export async function versionIn(client: Client, name: string): Promise<SchemaVer
 /** One row that may be stored. */
 interface GoodRow {
   readonly place: number
+  readonly root: RootKey
+  readonly group: GroupId
   readonly row: Values
   readonly key: Values
 }
@@ -64,18 +66,27 @@ export function rowSink({ db, version }: ClusterSchema, name: string): Sink<Valu
     throw new CliError(message, exitUsage)
   }
   const lines = new Lines<GroupId>()
+  const goodRow = (given: Values, place: number): GoodRow | PutAnswer => {
+    try {
+      const row = checkRow(table, given, { withSequence: false, withUnknown: true })
+      const key = Object.fromEntries(table.key.map((part) => [part.name, row[part.name]]))
+      const root = rootOf(table, rootTable, key)
+      return { place, row, key, root, group: db.group(root) }
+    } catch (error) {
+      return answerOf(error)
+    }
+  }
   return {
     put: async (rows) => {
       const answers: PutAnswer[] = []
       const groups = new Map<GroupId, { readonly root: RootKey; readonly rows: GoodRow[] }>()
       for (const [place, given] of rows.entries()) {
-        const good = goodRow(table, given, place)
+        const good = goodRow(given, place)
         if (!('row' in good)) {
           answers[place] = good
           continue
         }
-        const root = rootOf(table, rootTable, good.key)
-        const group = db.group(root)
+        const { root, group } = good
         const known = groups.get(group) ?? { root, rows: [] }
         known.rows.push(good)
         groups.set(group, known)
@@ -103,16 +114,6 @@ class Lines<Key> {
   }
 }
 
-function goodRow(table: CompiledTable, given: Values, place: number): GoodRow | PutAnswer {
-  try {
-    const row = checkRow(table, given, { withSequence: false, withUnknown: true })
-    const key = Object.fromEntries(table.key.map((part) => [part.name, row[part.name]]))
-    return { place, row, key }
-  } catch (error) {
-    return answerOf(error)
-  }
-}
-
 /** A row's key begins with that of its root row, maybe under other names. */
 function rootOf(table: CompiledTable, root: CompiledTable, key: Values): RootKey {
   const parts = root.key.map(({ name }, i) => [name, key[table.key[i]?.name ?? name]] as const)
@@ -132,9 +133,10 @@ async function putRows(
       answers[place] = value[i] ?? { kind: 'rejected', reason: 'nothing is said of it' }
     }
   } catch (error) {
-    const isTooLarge = error instanceof StoreError && error.code === 'too-large'
-    if (!isTooLarge || rows.length === 1) {
-      for (const { place } of rows) answers[place] = answerOf(error)
+    const answer = answerOf(error)
+    // Of several rows it may be one that is refused, or they may be too much for one transaction.
+    if (answer.kind !== 'rejected' || rows.length === 1) {
+      for (const { place } of rows) answers[place] = answer
       return
     }
     const half = Math.ceil(rows.length / 2)
@@ -159,15 +161,33 @@ async function putAll(
     const parts = table.key.map(({ name }) => key[name])
     const keyText = latin1(writeRowKey(table, parts).bytes)
     const found = written.get(keyText) ?? before[i]
-    if (found !== undefined && isDeepStrictEqual({ ...found }, { ...row })) {
+    if (found !== undefined && isEqualValue(found, row)) {
       answers.push({ kind: 'already-there' })
       continue
     }
-    await tx.put(table, row)
-    written.set(keyText, row)
-    answers.push({ kind: found === undefined ? 'created' : 'changed' })
+    const refusal = await putOne(tx, table, row)
+    if (refusal === undefined) written.set(keyText, row)
+    answers.push(refusal ?? { kind: found === undefined ? 'created' : 'changed' })
   }
   return answers
+}
+
+/** Says so when the row is refused, which leaves the transaction as it was before it. */
+async function putOne(
+  tx: PlainTransaction,
+  table: CompiledTable,
+  row: Values,
+): Promise<PutAnswer | undefined> {
+  try {
+    await tx.put(table, row)
+    return undefined
+  } catch (error) {
+    const answer = answerOf(error)
+    // What is too large may be the transaction; what was written of the row cannot be taken back then.
+    const isTooLarge = error instanceof StoreError && error.code === 'too-large'
+    if (answer.kind !== 'rejected' || isTooLarge) throw error
+    return answer
+  }
 }
 
 /** What is wrong with a row rejects it; anything else ends the load. */

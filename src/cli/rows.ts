@@ -3,10 +3,9 @@ import { Option, type Command } from 'commander'
 import type { Property, Table } from '../../schema/model.ts'
 import type { Json } from '../cells/body.ts'
 import { parseJsonText } from '../cells/json-text.ts'
-import { timestampOf } from '../base/datetime.ts'
 import type { ReadLevel, RootKey } from '../tables/tables.ts'
 import type { Page, ScanOptions } from '../tables/read-rows.ts'
-import { addClusterFlags, countOf, withClient } from './client.ts'
+import { addClusterFlags, countOf, timeOf, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { namedTable } from './load.ts'
 import { printJson } from './output.ts'
@@ -99,9 +98,8 @@ function pager(
 function levelOf(options: Options): ReadLevel {
   const { at, level } = options
   if (typeof at === 'string') {
-    const micros = /^\d+$/.test(at) ? Number(at) : timestampOf(at)
-    if (micros !== undefined) return { at: micros }
-    throw new CliError(`--at wants a time such as 2026-01-31T12:00:00Z, not "${at}"`, exitUsage)
+    const micros = /^\d+$/.test(at) ? Number(at) : undefined
+    return { at: Number.isSafeInteger(micros) ? Number(micros) : timeOf('--at', at) }
   }
   if (level === 'current' || level === 'snapshot' || level === 'inconsistent') return level
   const text = `--level is current, snapshot or inconsistent, not "${String(level)}"`

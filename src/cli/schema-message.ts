@@ -6,13 +6,12 @@ import {
   type FileRegistry,
 } from '@bufbuild/protobuf'
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
-import { readFile } from 'node:fs/promises'
 import { printProperties } from '../../schema/ddl-print.ts'
 import { SchemaError } from '../../schema/problem.ts'
 import { messageOf } from '../../schema/protobuf.ts'
 import { unknownWord } from '../base/suggest.ts'
-import { fileFailure } from '../node/file-failure.ts'
 import { CliError, exitUsage } from './exit.ts'
+import { readInputBytes } from './input-file.ts'
 import { print } from './output.ts'
 
 export async function printMessage(file: string, name: string | undefined): Promise<void> {
@@ -30,12 +29,7 @@ export async function printMessage(file: string, name: string | undefined): Prom
 }
 
 async function registryOf(file: string): Promise<FileRegistry> {
-  let bytes: Uint8Array
-  try {
-    bytes = await readFile(file)
-  } catch (error) {
-    throw new CliError(`${file} cannot be read: ${fileFailure(error)}`, exitUsage)
-  }
+  const bytes = await readInputBytes(file)
   try {
     return createFileRegistry(fromBinary(FileDescriptorSetSchema, bytes))
   } catch (error) {

@@ -1,11 +1,10 @@
 /** `trilithon trigger`: workers of a service, and what people see and do of its triggers. */
 import type { Command } from 'commander'
-import { timestampOf } from '../base/datetime.ts'
 import { shardCount } from '../cells/shard.ts'
 import type { ReplayFrom, ServiceStatus, TriggerAdmin } from '../triggers/admin.ts'
 import { markedPageMax } from '../triggers/bounds.ts'
 import { triggerAdmin } from '../triggers/run.ts'
-import { addClusterFlags, countOf, withClient } from './client.ts'
+import { addClusterFlags, countOf, timeOf, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'
 import { counted, print, printJson, say, styledData, table } from './output.ts'
@@ -143,11 +142,7 @@ function replayFrom(options: Options): ReplayFrom {
     }
     return { shard, after: countOf('--after', after, 0, Number.MAX_SAFE_INTEGER) }
   }
-  const time = timestampOf(String(since))
-  if (time === undefined) {
-    const text = `--since: "${String(since)}" is no time such as 2026-01-31T12:00:00Z`
-    throw new CliError(text, exitUsage)
-  }
+  const time = timeOf('--since', String(since))
   return shard === undefined ? { since: time } : { shard, since: time }
 }
 

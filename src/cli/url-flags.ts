@@ -1,8 +1,7 @@
 /** Where a command finds its cluster: `--url`, else TRILITHON_URL, else the nodes of `npm start`. */
-import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { fileFailure } from '../node/file-failure.ts'
 import { CliError, exitUsage } from './exit.ts'
+import { readInputBytes } from './input-file.ts'
 import type { Options } from './options.ts'
 
 /** The nodes that `npm start` begins. */
@@ -32,9 +31,5 @@ export async function secretOf(options: Options): Promise<string | undefined> {
   const flag = options['secretFile']
   const file = typeof flag === 'string' ? flag : process.env['TRILITHON_SECRET_FILE']
   if (file === undefined || file === '') return undefined
-  try {
-    return (await readFile(file, 'utf8')).trim()
-  } catch (error) {
-    throw new CliError(`the secret file ${file} cannot be read: ${fileFailure(error)}`, exitUsage)
-  }
+  return (await readInputBytes(file, 'the secret file')).toString('utf8').trim()
 }

@@ -150,6 +150,8 @@ test.each([
   ['[9007199254740993]', 'the number 9007199254740993 does not fit'],
   ['{"id":-123456789012345678}', 'the number -123456789012345678 does not fit'],
   ['1e400', 'the number 1e400 does not fit'],
+  ['{"id":9007199254740993.0}', 'the number 9007199254740993.0 does not fit'],
+  ['[1e-400]', 'the number 1e-400 does not fit'],
   ['{"a":', 'not JSON'],
   ['', 'not JSON'],
 ])('text that would lose something is refused: %s', (text, reason) => {

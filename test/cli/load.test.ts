@@ -79,7 +79,7 @@ test('row keys stay what they are: a change would double every loaded data set',
 })
 
 function csv(text: string): readonly Row[] {
-  const parser = new CsvRows()
+  const parser = new CsvRows('')
   const lines = text.split('\n').map((whole, i): Line => {
     const hasReturn = whole.endsWith('\r')
     const line = hasReturn ? whole.slice(0, -1) : whole
@@ -107,7 +107,7 @@ test('CSV fields stay text, blank ones too, and quoted ones may hold commas, quo
 
 test('a line that is no row is rejected by number, and the lines after it are rows', () => {
   expect(told(csv('a,b\n1\n1,2,3\n4,5\n\n6,x"y\n7,8\n"9",10'))).toEqual([
-    '2! has 1 fields; the header has 2',
+    '2! has 1 field; the header has 2',
     '3! has 3 fields; the header has 2',
     '4: {"a":"4","b":"5"}',
     '5 blank',
@@ -249,11 +249,6 @@ test('a damaged .gz ends the load with its reason', async () => {
   bytes.fill(0xff, bytes.length >> 1, (bytes.length >> 1) + 64)
   const { report } = await load('damaged.jsonl.gz', bytes, mapSink(new Map()))
   expect(report.stopped).toMatchObject({ kind: 'damaged', reason: /damaged/ })
-  const { report: text } = await load('text.jsonl.gz', 'not gzip', mapSink(new Map()))
-  expect(text.stopped).toMatchObject({
-    kind: 'damaged',
-    reason: /damaged: it is no \.gz/,
-  })
 })
 
 test('of a damaged .gz its sound members are loaded and nothing else, and the good file loads then', async () => {

@@ -15,6 +15,13 @@ const parsed = parseSchema(`CREATE SCHEMA Files;
   CREATE TABLE Owner { required integer id; required string name; } PRIMARY KEY(id), ENTITY GROUP ROOT;
   CREATE TABLE Thing { required integer owner; required integer id; optional string name; repeated string tag; }
     PRIMARY KEY(owner, id), IN TABLE Owner, ENTITY GROUP KEY(owner) REFERENCES Owner;
+  CREATE TABLE Blob { required integer owner; required integer id; optional bytes data; repeated bytes piece;
+      optional json rest; optional timestamp at; optional int64 size; optional float weight;
+      repeated message part { required bytes sum; optional json more; }; }
+    PRIMARY KEY(owner, id), IN TABLE Owner, ENTITY GROUP KEY(owner) REFERENCES Owner;
+  CREATE TABLE Pet { required integer owner; required integer id; optional string chip; optional string name; }
+    PRIMARY KEY(owner, id), IN TABLE Owner, ENTITY GROUP KEY(owner) REFERENCES Owner;
+  CREATE UNIQUE LOCAL INDEX ByChip ON Pet(owner, chip);
   CREATE TABLE Note { required integer owner; required sequence number; } PRIMARY KEY(owner, number),
     IN TABLE Owner, ENTITY GROUP KEY(owner) REFERENCES Owner;`)
 const schema = present(parsed.ok ? parsed.schema : undefined, 'test: the schema is right')
@@ -98,6 +105,74 @@ test('a row that is too large by itself is rejected, and those beside it are sto
     { kind: 'created' },
     { kind: 'rejected', reason: expect.stringMatching(/^too-large: /) },
     { kind: 'created' },
+  ])
+})
+
+test('rows are compared by what is in them, whatever holds it', async () => {
+  const port = new MemoryPort()
+  const sink = sinkInto('Blob', port)
+  const row = (): Values => ({
+    ...{ owner: 1, id: 1, data: Buffer.from([0, 255]), piece: [Buffer.from('a'), Buffer.alloc(0)] },
+    ...{ rest: { b: [1, { c: -0 }], a: null, __proto__x: 'y' }, at: -5, size: 5n, weight: 0.1 },
+    part: [{ sum: Buffer.from('xyz'), more: { z: 1, a: [2] } }],
+  })
+  expect(kinds(await sink.put([row()]))).toEqual(['created'])
+  const commits = port.submissions.length
+  for (const same of [row(), { ...row(), rest: { a: null, b: [1, { c: 0 }], __proto__x: 'y' } }]) {
+    expect(kinds(await sink.put([same]))).toEqual(['already-there'])
+  }
+  expect(port.submissions).toHaveLength(commits)
+  for (const other of [
+    { ...row(), data: Buffer.from([0, 254]) },
+    { ...row(), piece: [Buffer.from('a')] },
+    { ...row(), part: [{ sum: Buffer.from('xyy'), more: { z: 1, a: [2] } }] },
+    { ...row(), size: 6n },
+  ]) {
+    expect(kinds(await sink.put([other]))).toEqual(['changed'])
+  }
+})
+
+test('a row that a unique index refuses takes no other with it, also when it is loaded again', async () => {
+  const pets = Array.from({ length: 10 }, (_, id) => ({
+    owner: 1,
+    id,
+    chip: `c${id === 7 ? 2 : id}`,
+  }))
+  const port = new MemoryPort()
+  const sink = sinkInto('Pet', port)
+  for (const kind of ['created', 'already-there']) {
+    const answers = await sink.put(pets)
+    const wanted = pets.map(({ id }) => (id === 7 ? 'rejected' : kind))
+    expect(kinds(answers)).toEqual(wanted)
+    expect(answers[7]).toEqual({
+      kind: 'rejected',
+      reason: expect.stringMatching(/^already-exists: .* ByChip is unique/),
+    })
+  }
+  // A later line may take what an earlier one gives free, and not the other way round.
+  const moved = [
+    { owner: 1, id: 0, chip: 'c1' },
+    { owner: 1, id: 1, chip: 'new' },
+    { owner: 1, id: 0, chip: 'c1' },
+  ]
+  expect(kinds(await sink.put(moved))).toEqual(['rejected', 'changed', 'changed'])
+})
+
+test('of rows of all kinds of wrong only those are rejected', async () => {
+  const good = { owner: 1, id: 1, chip: 'a' }
+  const answers = await sinkInto('Pet').put([
+    { ...good, id: 0.5 },
+    { ...good, chip: '\ud800' },
+    { owner: 1, id: 2, chip: 'x'.repeat(2000) },
+    good,
+    { owner: 1, id: 3, chip: 'a' },
+    { owner: 1, id: 4, name: 'n'.repeat(120_000) },
+    { ...good, id: 5, chip: 'b' },
+    { owner: 'x', id: 6 },
+  ])
+  expect(kinds(answers)).toEqual([
+    ...['rejected', 'rejected', 'rejected', 'created'],
+    ...['rejected', 'rejected', 'created', 'rejected'],
   ])
 })
 

@@ -71,6 +71,7 @@ test.each([
     /string/,
   ],
   ['a shard out of range', ['tail', '--shard', '4096', '--no-follow'], /from 0 to 4095/],
+  ['a name that no column has', ['load', 'x.csv', '--column', 'a b'], /column name "a b" is not/],
   ['a file of another kind', ['load', 'x.txt', '--column', 'BASE'], /none of \.csv/],
 ])('%s ends with 2, one sentence on stderr and nothing on stdout', async (_title, words, said) => {
   const result = await cells(words)
@@ -110,7 +111,7 @@ test('a load accounts for every line, and the same again adds nothing', async ()
     stdout: expect.stringMatching(
       /^5 rows: 0 created, 3 already there, 2 rejected, 1 blank line; /,
     ),
-    stderr: expect.stringContaining('line 3: has 1 fields; the header has 2'),
+    stderr: expect.stringContaining('line 3: has 1 field; the header has 2'),
   })
   expect((await readFile(rejects, 'utf8')).trim().split('\n')).toHaveLength(2)
 })

@@ -66,11 +66,32 @@ test.each([
     /^error: --from wants PROPERTY=FIELD, not "id"\n$/,
   ],
   [
-    '--from with an empty step',
+    '--from with nothing behind it',
     2,
     'Customer',
-    ['--from', 'id=a..b'],
+    ['--from', 'id='],
     /^error: --from wants PROPERTY=FIELD/,
+  ],
+  [
+    '--from for a property twice',
+    2,
+    'Customer',
+    ['--from', 'id=a', '--from', 'id=b'],
+    /^error: --from names id twice\n$/,
+  ],
+  [
+    '--from for what no line has',
+    2,
+    'Customer',
+    ['--from', 'born=nam'],
+    /^error: --from born=nam names nothing in any line of customers\.jsonl; did you mean "name"\?\n$/,
+  ],
+  [
+    '--from for what all objects have',
+    2,
+    'Customer',
+    ['--from', 'born=constructor.name'],
+    /^error: --from born=constructor\.name names nothing in any line of .*; it has id, name\n$/,
   ],
   [
     '--from for no property',
@@ -161,5 +182,40 @@ test('a load counts what it changes, from JSON lines and from CSV', async () => 
       code: 0,
       stdout: expect.stringMatching(/^3 rows: 1 created, 1 changed, 1 already there, 0 rejected; /),
     },
+  })
+})
+
+test('blanks of a CSV are absent, and where a value is required they are told', async () => {
+  await writeFile(
+    join(folder, 'people.csv'),
+    'id,name,born\n20,Ada,1815\n21,Nobody,\n22,,5\n23,"",\n',
+  )
+  const result = await load('people.csv', 'Customer', '--json')
+  expect(result, result.stderr).toMatchObject({ code: 1 })
+  expect(JSON.parse(result.stdout)).toMatchObject({ rows: 4, created: 3, rejected: 1 })
+  expect(result.stderr).toMatch(/^line 4: invalid: table Customer: name is blank; it is required/m)
+  const rows = await command('rows', 'Customer', '--schema', 'Shop', '--key', '{"id":21}')
+  expect(JSON.parse(rows.stdout)).toEqual({ id: 21, name: 'Nobody' })
+})
+
+test('columns with points and digits in their names are named as they are', async () => {
+  await writeFile(join(folder, 'names.csv'), 'id,full.name,007\n30,Ann,1980\n')
+  const from = ['--from', 'name=full.name', '--from', 'born=007']
+  expect(await load('names.csv', 'Customer', ...from)).toMatchObject({ code: 0 })
+  const rows = await command('rows', 'Customer', '--schema', 'Shop', '--key', '{"id":30}')
+  expect(JSON.parse(rows.stdout)).toEqual({ id: 30, name: 'Ann', born: 1980 })
+  expect(await load('names.csv', 'Customer', '--from', 'name=full')).toMatchObject({
+    ...{ code: 2, stdout: '', stderr: expect.stringContaining('names no column of names.csv') },
+  })
+})
+
+test('a file without rows says so, and a time beyond those of a log is told', async () => {
+  await writeFile(join(folder, 'none.csv'), 'id,name\n')
+  expect(await load('none.csv', 'Customer')).toMatchObject({
+    ...{ code: 0, stderr: 'none.csv has no rows\n' },
+  })
+  const at = ['--key', '{"id":1}', '--at', '1969-12-31']
+  expect(await command('rows', 'Customer', '--schema', 'Shop', ...at)).toMatchObject({
+    ...{ code: 2, stderr: expect.stringContaining('is no time from 1970 to 2255') },
   })
 })

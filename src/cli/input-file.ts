@@ -1,0 +1,46 @@
+/** Files that a command is given: read, or refused in one sentence that names the file. */
+import { constants } from 'node:fs'
+import { access, readFile, stat } from 'node:fs/promises'
+import { text as readText } from 'node:stream/consumers'
+import { fileFailure } from '../node/file-failure.ts'
+import { CliError, exitFailure, exitUsage } from './exit.ts'
+
+/** The text of a small file, or of stdin for `-`; throws a usage error. */
+export async function readInput(path: string): Promise<string> {
+  if (path !== '-') return (await readInputBytes(path)).toString('utf8')
+  try {
+    return await readText(process.stdin)
+  } catch (error) {
+    throw cannotBeRead('stdin', error, exitUsage)
+  }
+}
+
+/** `what` is said before the name, such as `the secret file`. */
+export async function readInputBytes(path: string, what = ''): Promise<Buffer> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    throw cannotBeRead(what === '' ? path : `${what} ${path}`, error, exitUsage)
+  }
+}
+
+/** How many bytes a file has that is going to be read piece by piece; throws for what is none, or may not be read. */
+export async function sizeOfInput(path: string): Promise<number> {
+  try {
+    const found = await stat(path)
+    if (found.isDirectory())
+      throw new CliError(`${path} cannot be read: it is a folder`, exitFailure)
+    if (!found.isFile()) {
+      const text = `${path} cannot be read: it is a pipe or a device, and a load reads files`
+      throw new CliError(text, exitFailure)
+    }
+    await access(path, constants.R_OK)
+    return found.size
+  } catch (error) {
+    throw error instanceof CliError ? error : cannotBeRead(path, error, exitFailure)
+  }
+}
+
+function cannotBeRead(name: string, error: unknown, exitCode: number): CliError {
+  return new CliError(`${name} cannot be read: ${fileFailure(error)}`, exitCode)
+}

@@ -1,0 +1,45 @@
+/** The first line of a CSV: the names of its columns, or why the file is no CSV with a header. */
+import type { TextLine } from './load-lines.ts'
+import { UnusableFile } from './unusable-file.ts'
+
+/** What spreadsheets of some countries write ahead of the header: `sep=;`. */
+const separatorLine = /^"?sep=(.?)"?$/i
+const separators: Readonly<Record<string, string>> = {
+  ';': 'semicolons',
+  '\t': 'tabs',
+  '|': 'bars',
+}
+
+/** Throws for a line that begins no CSV; `skip` for one that only says that commas separate fields. */
+export function refuseFirstLine(text: string): 'skip' | 'header' {
+  const separator = separatorLine.exec(text)?.[1]
+  if (separator === ',') return 'skip'
+  if (separator !== undefined) {
+    throw new UnusableFile(`its first line, "${text}", says that not commas separate its fields`)
+  }
+  if (text.includes('\r')) {
+    const advice = "tr '\\r' '\\n' < FILE makes them LF"
+    throw new UnusableFile(`its lines end with CR alone, or with CR CR LF; ${advice}`)
+  }
+  if (/^\s*(\{|\[\s*(\{|$))/.test(text)) {
+    throw new UnusableFile('it begins as JSON does; files of JSON lines are named .jsonl')
+  }
+  return 'header'
+}
+
+/** The names of the columns. `line` is where they begin. */
+export function headerOf(names: readonly string[], line: TextLine): readonly string[] {
+  const where = `the header (line ${line.number})`
+  const twice = names.find((name, i) => names.indexOf(name) !== i)
+  if (names.some((name) => name.trim() === '')) {
+    throw new UnusableFile(`${where} has a column without a name`)
+  }
+  if (twice !== undefined) throw new UnusableFile(`${where} names "${twice}" twice`)
+  const [only = '', second] = names
+  const other = Object.keys(separators).find((mark) => line.text.includes(mark))
+  if (second === undefined && other !== undefined && line.text === only) {
+    const text = `${where} is one column, "${only}": fields are separated by commas, not by ${separators[other]}`
+    throw new UnusableFile(text)
+  }
+  return names
+}
