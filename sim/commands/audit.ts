@@ -4,6 +4,7 @@ import { readTrips, type Trip } from '../audit/trips.ts'
 import { exitCodes } from '../result.ts'
 import { Ending } from './ending.ts'
 import { parseCount, print, refuse, say, type AddCommand } from './flags.ts'
+import { parseMutant } from './mutant-flags.ts'
 import { withProgram } from './planted.ts'
 import { ProgressLine } from './progress-line.ts'
 
@@ -31,7 +32,7 @@ export const addAudit: AddCommand = (program, finish) => {
     .option('--seed <n>', 'who is killed when', parseCount, 1)
     .option('--seconds <n>', 'how long processes are killed', parseCount, 60)
     .option('--rows <n>', 'load so many rows at most', parseCount, rowsDefault)
-    .option('--mutant <id>', 'run processes in which this known bug is planted')
+    .option('--mutant <id>', 'run processes in which this known bug is planted', parseMutant)
     .option('--json', 'print the result as JSON', false)
     .action(async (file: string, flags: AuditFlags) => {
       finish(await run(file, flags))

@@ -45,6 +45,9 @@ async function check(file: string, { promised, json }: HistoryFlags): Promise<nu
   const { history } = parsed
   if (history.length === 0) return refuse(`${file} holds no operation`)
   const verdict = checkHistory(history, { promised })
+  if (verdict.acknowledgedCount === 0) {
+    return refuse(`no operation of ${file} was acknowledged: there is nothing to judge`)
+  }
   print(json ? JSON.stringify(verdict) : describeVerdict(verdict, history))
   return verdict.anomalies.length === 0 ? exitCodes.clean : exitCodes.safety
 }
