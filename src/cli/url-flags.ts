@@ -1,6 +1,7 @@
 /** Where a command finds its cluster: `--url`, else TRILITHON_URL, else the nodes of `npm start`. */
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
+import { secretProblem } from '../base/secret-text.ts'
 import { fileFailure } from '../node/file-failure.ts'
 import { CliError, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'
@@ -32,9 +33,13 @@ export async function secretOf(options: Options): Promise<string | undefined> {
   const flag = options['secretFile']
   const file = typeof flag === 'string' ? flag : process.env['TRILITHON_SECRET_FILE']
   if (file === undefined || file === '') return undefined
+  let secret: string
   try {
-    return (await readFile(file, 'utf8')).trim()
+    secret = (await readFile(file, 'utf8')).trim()
   } catch (error) {
     throw new CliError(`the secret file ${file} cannot be read: ${fileFailure(error)}`, exitUsage)
   }
+  const problem = secretProblem(secret)
+  if (problem !== undefined) throw new CliError(`the secret in ${file} ${problem}`, exitUsage)
+  return secret
 }

@@ -4,6 +4,7 @@ import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { WsClientDialer } from '../adapters/ws-clients.ts'
 import { StoreError } from '../base/errors.ts'
+import { secretProblem } from '../base/secret-text.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import { decodeClientFrame, encodeClientFrame } from '../wire/client-codec.ts'
 import { Client } from './client.ts'
@@ -14,7 +15,7 @@ const queueBytesMax: number = 64 * 1024 * 1024
 export interface ConnectOptions {
   /** `http://host:port` or `https://host:port` of one node or several: any of them will do. */
   readonly nodes: readonly string[]
-  /** The cluster's secret, when it has one. */
+  /** The cluster's secret, when it has one: 16 to 1,024 characters of printable ASCII; empty: none. */
   readonly secret?: string
   /** The cluster's id: a node of another cluster is refused. Default: whichever answers. */
   readonly cluster?: string
@@ -24,12 +25,14 @@ export interface ConnectOptions {
 
 /**
  * A client of these nodes. Connections are made in the background: the first call waits for one,
- * until its time-out. Rejects with `invalid` when the addresses are not such.
+ * until its time-out. Rejects with `invalid` when the addresses are not such, or the secret cannot be one.
  */
 export async function connect(options: ConnectOptions): Promise<Client> {
   const { secret = '', cluster, timeoutMs } = options
   const urls = [...new Set(options.nodes.map(nodeUrl))]
   if (urls.length === 0) throw new StoreError('invalid', 'a client needs the address of a node')
+  const problem = secret === '' ? undefined : secretProblem(secret)
+  if (problem !== undefined) throw new StoreError('invalid', `the secret ${problem}`)
   const transport = new WsClientDialer<ClientFrame>({
     urls,
     secret,
