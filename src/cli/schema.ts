@@ -2,8 +2,6 @@
  * `trilithon schema check` and `schema print`: looks at a schema in a file, as text or as the JSON that
  * `schema print --json` gives. Nothing is asked of a cluster; `schema-cluster.ts` does that.
  */
-import { readFile } from 'node:fs/promises'
-import { text as readText } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import type { SchemaResult } from '../../schema/check.ts'
 import { parseSchema } from '../../schema/ddl-parse.ts'
@@ -15,12 +13,12 @@ import type { Schema } from '../../schema/model.ts'
 import type { SchemaProblem } from '../../schema/problem.ts'
 import { ruleByKind } from '../../schema/rules.ts'
 import { assert } from '../base/assert.ts'
-import { fileFailure } from '../node/file-failure.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { counted, print, printJson, say } from './output.ts'
 import type { Options } from './options.ts'
 import { addSchemaClusterCommands } from './schema-cluster.ts'
 import { printMessage } from './schema-message.ts'
+import { textOfFile } from './text-file.ts'
 
 export function addSchemaCommand(program: Command): void {
   const schema = program
@@ -85,18 +83,10 @@ async function printFile(file: string, options: Options): Promise<void> {
 
 async function readSchema(path: string): Promise<Read> {
   const file = path === '-' ? 'stdin' : path
-  const text = await contents(path)
+  const text = await textOfFile(path)
   // No text of a schema begins with a brace, and every JSON of one does.
   if (text.trimStart().startsWith('{')) return { source: { file }, result: parseSchemaJson(text) }
   return { source: { file, text }, result: parseSchema(text) }
-}
-
-async function contents(path: string): Promise<string> {
-  try {
-    return path === '-' ? await readText(process.stdin) : await readFile(path, 'utf8')
-  } catch (error) {
-    throw new CliError(`${path} cannot be read: ${fileFailure(error)}`, exitUsage)
-  }
 }
 
 /** The schema; when there is none, what is wrong goes to stderr, unless it was told as JSON. */

@@ -5,14 +5,13 @@
 import { copyOf } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { PropertyKind } from '../../schema/model.ts'
-import { isUuid } from '../../schema/values.ts'
+import { isText, isUuid } from '../../schema/values.ts'
 
 /** Lists and objects inside one another in a value of type json. */
 export const jsonDepthMax = 64
 
 const int64Most = 2n ** 63n - 1n
 const floatMost = 3.4028234663852886e38
-const halfPair = /\p{Surrogate}/u
 
 interface Scalar {
   readonly accepts: (value: unknown) => boolean
@@ -99,10 +98,6 @@ export function wordsFor(value: unknown): string {
     default:
       return `a ${typeof value}`
   }
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === 'string' && !halfPair.test(value)
 }
 
 function isCount(value: unknown): boolean {
