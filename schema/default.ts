@@ -60,7 +60,10 @@ export const fitByKind: Readonly<Record<PropertyKind, Fit>> = {
     words: 'it is a number of 32 bits',
   },
   double: { fits: Number.isFinite, words: 'it is a number of 64 bits' },
-  timestamp: { fits: Number.isSafeInteger, words: 'it is microseconds since 1970' },
+  timestamp: {
+    fits: Number.isSafeInteger,
+    words: 'it is microseconds since 1970, a whole number within the years 1684 to 2255',
+  },
   uuid: {
     fits: (literal) => typeof literal === 'string' && isUuid(literal),
     words: 'it is a UUID in small letters, in quotes',

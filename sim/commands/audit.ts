@@ -1,4 +1,5 @@
 /** `sim audit`: real trips through real processes that are killed at random, and then the reckoning. */
+import { fileFailure } from '../../src/node/file-failure.ts'
 import { runAudit, killsText, type AuditResult } from '../audit/run.ts'
 import { readTrips, type Trip } from '../audit/trips.ts'
 import { exitCodes } from '../result.ts'
@@ -47,9 +48,7 @@ async function run(file: string, flags: AuditFlags): Promise<number> {
   try {
     trips = await readTrips(file, rows)
   } catch (error) {
-    return refuse(
-      `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-    )
+    return refuse(`${file} cannot be read: ${fileFailure(error)}`)
   }
   return withProgram(mutant, (program) => runProgram(program, trips, flags))
 }

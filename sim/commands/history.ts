@@ -1,6 +1,7 @@
 /** `sim history FILE`: judges a history of JSON lines, from wherever it comes. */
 import { readFile } from 'node:fs/promises'
 import { Option } from 'commander'
+import { fileFailure } from '../../src/node/file-failure.ts'
 import type { Anomaly } from '../history/anomaly.ts'
 import { checkHistory, explain, type Verdict } from '../history/check.ts'
 import type { Promised } from '../history/edges.ts'
@@ -36,9 +37,7 @@ async function check(file: string, { promised, json }: HistoryFlags): Promise<nu
   try {
     text = await readFile(file, 'utf8')
   } catch (error) {
-    return refuse(
-      `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-    )
+    return refuse(`${file} cannot be read: ${fileFailure(error)}`)
   }
   const parsed = parseHistory(text)
   if (!parsed.ok) return refuse(describeProblems(file, parsed.problems))

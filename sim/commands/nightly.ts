@@ -5,6 +5,7 @@
  */
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileFailure } from '../../src/node/file-failure.ts'
 import { runCampaign, outcomeOf, type CampaignSummary } from '../campaign.ts'
 import { describeExplanation, explain } from '../explain.ts'
 import { describeFailure, mergeFailures } from '../failures.ts'
@@ -48,7 +49,11 @@ export const addNightly: AddCommand = (program, finish) => {
 
 async function nightly(flags: NightlyFlags): Promise<number> {
   const { keep, jobs, check, time } = flags
-  await mkdir(keep, { recursive: true })
+  try {
+    await mkdir(keep, { recursive: true })
+  } catch (error) {
+    return refuse(`${keep} cannot be the folder of findings: ${fileFailure(error)}`)
+  }
   const from = flags.from ?? (await nextSeed(keep))
   if (from === undefined) return refuse(`${join(keep, 'next.json')} is not what nightly wrote`)
   const line = new ProgressLine()

@@ -11,6 +11,7 @@ import type { History } from '../history/operation.ts'
 import { exitCodes, replayLine, type RunResult } from '../result.ts'
 import { runSeed, runSeedChecked } from '../run.ts'
 import { Ending } from './ending.ts'
+import { obstacleTo } from './scenario-file.ts'
 import { timer } from './time.ts'
 import {
   parseCount,
@@ -76,6 +77,13 @@ export const addRun: AddCommand = (program, finish) => {
 }
 
 async function run(flags: RunFlags): Promise<number> {
+  const { faults, without = [], history } = flags
+  if (faults?.every((name) => without.includes(name)) === true) {
+    return refuse('--without leaves none of --faults')
+  }
+  // Before the work, not after it.
+  const obstacle = history === undefined ? undefined : await obstacleTo(history)
+  if (obstacle !== undefined) return refuse(obstacle)
   if (flags.seeds !== undefined) return runMany(flags, flags.seeds)
   if (flags.seed !== undefined) return runOne(flags, flags.seed)
   return refuse('give --seed N or --seeds A..B')

@@ -1,5 +1,5 @@
 /** Reads a configuration with its files: the YAML itself, secrets, certificate and key, each looked at as well as read. */
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { secretProblem } from '../base/secret-text.ts'
 import { textOfUtf8 } from '../base/utf8.ts'
 import type { ConfigSources, EffectiveSetting } from './config-gather.ts'
@@ -28,6 +28,8 @@ export interface FileNames {
   readonly secretFile: string | undefined
   readonly peerSecretFile?: string | undefined
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
+  /** A folder, which need not be there yet. */
+  readonly data?: string
 }
 
 export type BuildResult<Config> =
@@ -116,6 +118,10 @@ async function withFiles<Config extends FileNames>(
     if (found !== undefined) problems.push(problemAt(origins, found.setting, found.text))
     else warnings.push(...tlsWarnings(tls, config.tls, names, Date.now()))
   }
+  const { data } = config
+  if (data !== undefined && (await isFile(data))) {
+    problems.push(problemAt(origins, 'data', `data ${data} is a file, not a folder`))
+  }
   problems.push(...(await authoritiesProblems(environment)))
   if (problems.length > 0) return { ok: false, problems }
   const placed = warnings.map((warning): PlacedWarning => {
@@ -145,6 +151,11 @@ function problemAt(
   text: string,
 ): ConfigProblem {
   return { where: describeOrigin(origins.get(name) ?? { kind: 'default' }), text }
+}
+
+async function isFile(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined)
+  return found !== undefined && !found.isDirectory()
 }
 
 type FileRead =

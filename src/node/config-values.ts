@@ -201,10 +201,18 @@ export function urlOf(located: Located): Read<string> {
   const text = isText ? located.value : ''
   const reason = `wants a URL such as http://127.0.0.1:4700, not ${shown(located)}`
   if (!/^(http|ws)s?:\/\//.test(text) || !URL.canParse(text)) return refuse(located.origin, reason)
-  const { protocol, host, port, pathname, search, hash, username, password } = new URL(text)
+  const { protocol, host, hostname, port, pathname, search, hash, username, password } = new URL(
+    text,
+  )
   const rest = [search, hash, username, password].join('')
   if (pathname !== '/' || rest !== '') {
     return refuse(located.origin, `${reason}: only scheme, host and port`)
+  }
+  if (hostname === '0.0.0.0' || hostname === '[::]') {
+    return refuse(
+      located.origin,
+      `${reason}: ${hostname} is what one listens on, not whom one calls`,
+    )
   }
   if (port === '0') return refuse(located.origin, `${reason}: nobody can be called at port 0`)
   const isSecure = protocol === 'https:' || protocol === 'wss:'

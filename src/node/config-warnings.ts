@@ -1,4 +1,5 @@
 /** What a configuration may say, and hardly ever means: told by `config validate`, and in the log of a start. */
+import { addressOf, hostPort } from './config-values.ts'
 import { isLoopbackName, plainHost } from './origin-gate.ts'
 import type { NodeConfig } from './node-config.ts'
 
@@ -41,6 +42,12 @@ function ofAddresses({ nodes, node, listen, tls }: NodeConfig): readonly string[
       `the url of ${node} is ${own.url}, and it has no tls: right only where a proxy speaks TLS for it`,
     )
   }
+  const isSameHost = isOwnHere || plainHost(hostname) === plainHost(listen.host)
+  if (isSameHost && listen.port !== 0 && String(listen.port) !== portOf(own.url)) {
+    warnings.push(
+      `${node} listens at ${hostPort(listen)}, and its url is ${own.url}: right only where something passes on what comes there`,
+    )
+  }
   const plain = others.filter(({ url }) => url.startsWith('http:')).map(({ id }) => id)
   if (tls !== undefined && plain.length > 0) {
     warnings.push(
@@ -58,4 +65,8 @@ function ofAddresses({ nodes, node, listen, tls }: NodeConfig): readonly string[
     )
   }
   return warnings
+}
+
+function portOf(url: string): string {
+  return addressOf(url).replace(/.*:/, '')
 }

@@ -102,6 +102,7 @@ async function load<Config extends FileNames>(
 const node = `cluster: t
 node: a
 data: ./d
+listen: 127.0.0.1:1
 nodes:
   - { id: a, url: "https://127.0.0.1:1" }
   - { id: b, url: "https://127.0.0.1:2" }
@@ -113,7 +114,7 @@ const good = 'tls: { cert_file: c.pem, key_file: k.pem }\n'
 test('nodes and gateways are refused with the place of the file that is wrong', async () => {
   const wrong = 'tls: { cert_file: c.pem, key_file: other.pem }\n'
   const said = 'the key in other.pem is not that of the certificate in c.pem'
-  expect((await load(node + wrong, buildConfig)).problems).toEqual([`x.yaml:8:36: ${said}`])
+  expect((await load(node + wrong, buildConfig)).problems).toEqual([`x.yaml:9:36: ${said}`])
   expect((await load(gateway + wrong, buildGatewayConfig)).problems).toEqual([
     `x.yaml:2:36: ${said}`,
   ])
@@ -125,7 +126,7 @@ test('nodes and gateways are refused with the place of the file that is wrong', 
 test('a certificate for other names is taken with a warning', async () => {
   const elsewhere = node.replace('//127.0.0.1:1"', '//127.0.0.2:1"')
   expect((await load(elsewhere + good, buildConfig)).warnings).toEqual([
-    expect.stringContaining('x.yaml:8:19: the certificate in c.pem is not for 127.0.0.2 '),
+    expect.stringContaining('x.yaml:9:19: the certificate in c.pem is not for 127.0.0.2 '),
   ])
   const named = `${gateway}${good}allowed_hosts: [db.example]\n`
   expect((await load(named, buildGatewayConfig)).warnings).toEqual([

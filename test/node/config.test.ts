@@ -1,5 +1,5 @@
 /** Configuration: precedence, origins, and what is said of each of many wrong files. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import * as fc from 'fast-check'
@@ -238,6 +238,26 @@ const bad: readonly (readonly [title: string, yaml: string, said: RegExp])[] = [
     `${good}allowed_hosts: [10.10]\n`,
     /^a\.yaml:9:17: allowed_hosts: wants names of hosts/,
   ],
+  [
+    'TLS without anything',
+    `${good}tls: {}\n`,
+    /^a\.yaml:9:6: tls is empty, and so there would be none/,
+  ],
+  [
+    'a folder that only a shell knows',
+    withLine('./data/a', '~/data'),
+    /^a\.yaml:4:7: data: ~ means nothing here; write the whole path$/,
+  ],
+  [
+    'an address to listen on as one to call',
+    withLine('ws://127.0.0.1:4701', 'ws://0.0.0.0:4701'),
+    /^a\.yaml:7:19: .*0\.0\.0\.0 is what one listens on/,
+  ],
+  [
+    'a control character',
+    `${good}log_level: "\\x1b[2J"\n`,
+    /^a\.yaml:9:12: log_level: unknown level "\\u001b\[2J"/,
+  ],
   ['half of TLS', `${good}tls: { cert_file: c.pem }\n`, /tls wants both cert_file and key_file/],
 ]
 
@@ -296,6 +316,11 @@ const doubtful: readonly (readonly [title: string, yaml: string, said: RegExp])[
     'a set of one beside a whole one',
     `${good}  - { id: d, url: "http://127.0.0.1:4703", set: east }\n`,
     /^set east has one node: one copy/,
+  ],
+  [
+    'another port than the one of the URL',
+    withLine('listen: 127.0.0.1:4700', 'listen: 127.0.0.1:4709'),
+    /^a listens at 127\.0\.0\.1:4709, and its url is http:\/\/127\.0\.0\.1:4700/,
   ],
   ['https without TLS', withLine('http://127.0.0.1:4700', 'https://127.0.0.1:4700'), /proxy/],
   [
@@ -472,6 +497,11 @@ test('files that a configuration names are read, and their absence or emptiness 
       },
       buildConfig,
     )
+    await mkdir(join(folder, 'data'))
+    await writeFile(join(folder, 'data', 'a'), 'no folder')
+    expect(complaints(await load(''))).toEqual([
+      `${join(folder, 'a.yaml')}:4:7: data ${join(folder, 'data', 'a')} is a file, not a folder`,
+    ])
     expect(complaints(missing)[0]).toMatch(/none\.yaml: cannot be read: there is no such file/)
   } finally {
     await rm(folder, { recursive: true, force: true })

@@ -61,6 +61,9 @@ const refused: readonly (readonly [line: string, said: RegExp])[] = [
   ['processes --seconds 0', /1 to/],
   ['audit /none.csv --mutant nope', /unknown mutant "nope"/],
   ['history /none.jsonl --promised best', /Allowed choices/],
+  ['run --seed 1 --faults crash --without crash', /leaves none/],
+  ['run --seed 1 --history /none/h.jsonl', /no such file or folder/],
+  ['nightly --time 1s --keep package.json', /cannot be the folder of findings/],
   ['rum --seed 1', /Did you mean run\?/],
 ]
 
