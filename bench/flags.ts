@@ -3,6 +3,7 @@ import { InvalidArgumentError } from 'commander'
 import { defaultClientLimits } from '../src/client/client-limits.ts'
 import { peers, type PeerName } from './compare/compare.ts'
 import type { Load } from './load-process.ts'
+import { unknownWord } from '../src/base/suggest.ts'
 import { accountsMax, entriesMax } from './scale/accounts.ts'
 import { workloadNames, type WorkloadName } from './ycsb/workloads.ts'
 
@@ -60,7 +61,7 @@ export function rowsPerGroup(text: string): number {
 export function peerNames(text: string): PeerName[] {
   const named = text.split(',').map((name) => {
     if (isPeer(name)) return name
-    throw new InvalidArgumentError(`${Object.keys(peers).join(', ')} can be compared with`)
+    throw new InvalidArgumentError(unknownWord('system', name, Object.keys(peers)))
   })
   return [...new Set(named)]
 }
@@ -74,7 +75,7 @@ export function operations(text: string): Load['operation'][] {
   const named = text.split(',')
   const wrong = named.find((name) => !knownOperations.some((known) => known === name))
   if (wrong !== undefined) {
-    throw new InvalidArgumentError(`${knownOperations.join(' and ')} can be compared`)
+    throw new InvalidArgumentError(unknownWord('operation', wrong, knownOperations))
   }
   return knownOperations.filter((known) => named.includes(known))
 }
@@ -84,7 +85,7 @@ export function workloads(text: string): WorkloadName[] {
   const named = text.split(',').map((one) => {
     const name = workloadNames.find((known) => known === one.toLowerCase())
     if (name !== undefined) return name
-    throw new InvalidArgumentError(`${workloadNames.join(', ')} can be run`)
+    throw new InvalidArgumentError(unknownWord('workload', one, workloadNames))
   })
   return [...new Set(named)]
 }

@@ -31,6 +31,7 @@ import {
 } from './flags.ts'
 import { BenchError } from './common.ts'
 import { benchGateway, describeGateway, type GatewayOptions } from './gateway.ts'
+import { nothingMeasured } from './nothing-measured.ts'
 import { benchQueues, type QueuesOptions } from './queues/queues.ts'
 import { benchRoundTrips } from './round-trips.ts'
 import { benchOverload, describeOverload, type OverloadOptions } from './overload/overload.ts'
@@ -283,6 +284,10 @@ function print<Report extends object>(
   const text =
     build === undefined ? describe(report) : `${describe(report)}${describeBuild(build)}\n`
   process.stdout.write(json === true ? `${JSON.stringify(stampedWith(build, report))}\n` : text)
+  const empty = nothingMeasured(report)
+  if (empty.length === 0) return
+  process.stderr.write(`bench: nothing was done in ${empty.join(', ')}\n`)
+  process.exitCode = failedExitCode
 }
 
 /** Undefined when it was stopped: what is running is ended either way, and its folders are removed. */

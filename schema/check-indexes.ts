@@ -3,6 +3,7 @@
  * index over a list has an entry for each element; over two lists it would have one for each pair,
  * so that is refused, unless both are fields of the elements of one list.
  */
+import { keyBytesMax } from '../src/base/limits.ts'
 import { checkOptions } from './check-options.ts'
 import type { Complaints, IndexDraft, SchemaDraft, TableDraft } from './draft.ts'
 import { keyText, kindInChild, kindOf } from './key-text.ts'
@@ -30,6 +31,7 @@ export function checkIndex(
   const before = complaints.count
   checkParts(index, table, at, complaints)
   if (complaints.count > before || !sound.has(table)) return
+  checkDefaultBytes(index, table, at, complaints)
   checkStoring(index, table, at, complaints)
   if (index.kind === 'inline') checkInline(draft, index, table, at, sound, complaints)
   else checkDirections(index, groupNames(draft, table), at, complaints)
@@ -91,6 +93,27 @@ function checkParts(
     }
     list ??= path
   }
+}
+
+/** Defaults that no entry of the index has room for: no row could be inserted without a value of its own. */
+function checkDefaultBytes(
+  { name, parts }: IndexDraft,
+  table: TableDraft,
+  at: SchemaPath,
+  complaints: Complaints,
+): void {
+  const bytes = parts.reduce((sum, { path }) => {
+    const step = followPath(table.properties, path)
+    return sum + (step.kind === 'found' ? bytesOfDefault(step.property) : 0)
+  }, 0)
+  if (bytes < keyBytesMax) return
+  const message = `index ${name}: the defaults of what it is over have ${bytes} bytes, and an entry at most ${keyBytesMax}`
+  complaints.add('bad-default', [...at, 'parts', 0], message)
+}
+
+function bytesOfDefault({ type, default: literal }: Property): number {
+  if (typeof literal !== 'string') return 0
+  return type.kind === 'bytes' ? literal.length / 2 : new TextEncoder().encode(literal).length
 }
 
 function checkPart(

@@ -96,7 +96,18 @@ function parseDefault(cursor: Cursor, kind: ScalarKind): PropertyDefault {
   if (cursor.problem !== undefined) return ''
   const value = textOf(text)
   if (value === undefined) {
-    cursor.fail('syntax', span, `${text} has a \\ before what needs none`, 'write \\\\ for \\')
+    const control = Array.from(text).find((character) => character < ' ')
+    if (control === undefined) {
+      cursor.fail('syntax', span, `${text} has a \\ before what needs none`, 'write \\\\ for \\')
+    } else {
+      const escape = JSON.stringify(control).slice(1, -1)
+      cursor.fail(
+        'syntax',
+        span,
+        'a control character stands in the text',
+        `write ${escape} for it`,
+      )
+    }
   }
   return value ?? ''
 }
@@ -114,7 +125,7 @@ function textOf(quoted: string): string | undefined {
     const value: unknown = JSON.parse(quoted)
     return typeof value === 'string' ? value : undefined
   } catch {
-    // Only an escape that JSON does not have gets here.
+    // Only an escape that JSON does not have gets here, or a control character.
     return undefined
   }
 }

@@ -56,6 +56,7 @@ function excerpt(text: string, { start, end }: Span, line: number): string {
   // Tabs stay tabs, so that the caret stands under its place whatever their width.
   const indent = before.replaceAll(/[^\t]/gu, ' ')
   const carets = '^'.repeat(Math.max(1, Array.from(meant.trimEnd()).length))
-  const shown = `${before}${meant}${after}`
+  // One sign for each, so that the caret keeps its place, and none of them shapes a terminal.
+  const shown = `${before}${meant}${after}`.replaceAll(/[^\t\P{Cc}]/gu, '\ufffd')
   return `${`  ${number} | ${shown}`.trimEnd()}\n  ${' '.repeat(number.length)} | ${indent}${carets}`
 }

@@ -1,5 +1,5 @@
 /**
- * The words and marks of a schema's text. Comments (`--`, `//` and between slash-stars) and blanks
+ * The words and marks of a schema's text. Comments (`--` and `//` to the end of a line, however that is written, and between slash-stars) and blanks
  * only part them. What cannot be read becomes a token as well, with the reason, and is told when
  * the parser gets there.
  */
@@ -15,7 +15,7 @@ export interface Token {
 
 // Names may hold more here than is allowed, so that a wrong one is refused as a name, in whole.
 const tokenPattern =
-  /(?<blank>\s+|--[^\n]*|\/\/[^\n]*|\/\*[^]*?\*\/)|(?<number>[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\p{L}\p{N}_$]))|(?<word>[\p{L}\p{N}_$](?:[\p{L}\p{N}_$]|-(?!-))*)|(?<string>"(?:[^"\\\n]|\\.)*")|(?<mark>[{}(),;.])/uy
+  /(?<blank>\s+|--[^\n\r]*|\/\/[^\n\r]*|\/\*[^]*?\*\/)|(?<number>[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\p{L}\p{N}_$]))|(?<word>[\p{L}\p{N}_$](?:[\p{L}\p{N}_$]|-(?!-))*)|(?<string>"(?:[^"\\\n]|\\.)*")|(?<mark>[{}(),;.])/uy
 
 /** All tokens of a text; the last one is its end, or where it became hopeless. */
 export function tokenize(text: string): readonly Token[] {

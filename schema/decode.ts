@@ -26,7 +26,7 @@ const at: SchemaPath = []
 /** From the text of a JSON file. */
 export function parseSchemaJson(text: string): SchemaResult {
   try {
-    return decodeSchema(JSON.parse(text))
+    return decodeSchema(JSON.parse(text.replace(/^\ufeff/, '')))
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
     return refused({ kind: 'syntax', message: `this is not JSON: ${error.message}`, at })

@@ -3,7 +3,7 @@
  * or before the property was added. They are kept as JSON has them and turned into values here.
  */
 import type { PropertyDefault, PropertyKind } from './model.ts'
-import { isUuid } from './values.ts'
+import { isText, isUuid } from './values.ts'
 
 /** A value as the model keeps it; what has no such form gives what no type takes. */
 export function literalOf(value: unknown): PropertyDefault {
@@ -20,12 +20,15 @@ export function valueOf(
   literal: PropertyDefault,
 ): string | number | boolean | bigint | Uint8Array {
   if (kind === 'int64') return BigInt(literal)
+  // There is one zero.
+  if (typeof literal === 'number') return literal + 0
   return kind === 'bytes' ? bytesOf(String(literal)) : literal
 }
 
 const int64Most = 2n ** 63n - 1n
 const floatMost = 3.4028234663852886e38
 
+/** How a type's values are held to its rule: the same by which rows are checked (`src/tables/scalar.ts`). */
 interface Fit {
   /** Does the literal stand for a value of this type? */
   readonly fits: (literal: PropertyDefault) => boolean
@@ -34,7 +37,7 @@ interface Fit {
 }
 
 export const fitByKind: Readonly<Record<PropertyKind, Fit>> = {
-  string: { fits: (literal) => typeof literal === 'string', words: 'it is a text in quotes' },
+  string: { fits: isText, words: 'it is a text in quotes, of whole characters' },
   bytes: {
     fits: (literal) => typeof literal === 'string' && /^(?:[0-9a-f]{2})*$/.test(literal),
     words: 'it is hexadecimal digits in quotes: "00ff"',
@@ -57,7 +60,10 @@ export const fitByKind: Readonly<Record<PropertyKind, Fit>> = {
     words: 'it is a number of 32 bits',
   },
   double: { fits: Number.isFinite, words: 'it is a number of 64 bits' },
-  timestamp: { fits: Number.isSafeInteger, words: 'it is microseconds since 1970' },
+  timestamp: {
+    fits: Number.isSafeInteger,
+    words: 'it is microseconds since 1970, a whole number within the years 1684 to 2255',
+  },
   uuid: {
     fits: (literal) => typeof literal === 'string' && isUuid(literal),
     words: 'it is a UUID in small letters, in quotes',

@@ -19,6 +19,13 @@ type JsonMember<T> = T extends null | undefined | boolean | number | string
     ? 'JSON has no form for this type'
     : JsonMembers<T>
 
+const halfPair = /\p{Surrogate}/u
+
+/** Whole characters of Unicode, any of them: half of a surrogate pair has no bytes to be stored as. */
+export function isText(value: unknown): value is string {
+  return typeof value === 'string' && !halfPair.test(value)
+}
+
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 export function isUuid(text: string): text is Uuid {

@@ -5,6 +5,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expectedCounts } from './coverage.ts'
+import { unjudged } from './judged-rules.ts'
 import type { RunOutcome, RunResult } from './result.ts'
 import { stackLinesMax } from './run-error.ts'
 import { runSeedChecked } from './run.ts'
@@ -38,6 +39,8 @@ export interface CampaignSummary {
   readonly wallSeconds: number
   /** How often each thing happened in all. */
   readonly coverage: Readonly<Record<string, number>>
+  /** How often each rule was held to something. */
+  readonly judgements: Readonly<Record<string, number>>
   /** In how many seeds of a thousand. */
   readonly seedsPerThousand: Readonly<Record<string, number>>
   /** Why the campaign as a whole proves too little; empty when it does not. */
@@ -80,7 +83,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignSum
   return summarise(
     results.sort((a, b) => a.seed - b.seed),
     wallSeconds,
-    options.switches,
+    options,
   )
 }
 
@@ -159,14 +162,18 @@ function forkWorker(): ChildProcess {
 export function summarise(
   results: readonly RunResult[],
   wallSeconds: number,
-  switches: Switches = {},
+  { switches = {}, rules }: Pick<CampaignOptions, 'switches' | 'rules'> = {},
 ): CampaignSummary {
   const coverage: Record<string, number> = {}
+  const judgements: Record<string, number> = {}
   const seedsWith: Record<string, number> = {}
   for (const result of results) {
     for (const [name, count] of Object.entries(result.coverage)) {
       coverage[name] = (coverage[name] ?? 0) + count
       seedsWith[name] = (seedsWith[name] ?? 0) + 1
+    }
+    for (const [rule, count] of Object.entries(result.judgements)) {
+      judgements[rule] = (judgements[rule] ?? 0) + count
     }
   }
   const seedsPerThousand = Object.fromEntries(
@@ -185,8 +192,12 @@ export function summarise(
     simulatedSeconds: Math.round(sumOf(results.map((result) => result.simulatedSeconds))),
     wallSeconds,
     coverage,
+    judgements,
     seedsPerThousand,
-    shortfalls: shortfallsOf(results.length, medianCommits, seedsPerThousand, switches),
+    shortfalls: [
+      ...shortfallsOf(results.length, medianCommits, seedsPerThousand, switches),
+      ...blindSpots(results.length, judgements, switches, rules),
+    ],
   }
 }
 
@@ -200,9 +211,8 @@ function shortfallsOf(
   const missing = expectedCounts(switches)
     .filter((name) => seedsPerThousand[name] === undefined)
     .map((name) => `the fault "${name}" never struck`)
-  const isWhole = switches.only === undefined && switches.without === undefined
   const rare = Object.entries(sharesMin)
-    .filter(([name, least]) => isWhole && (seedsPerThousand[name] ?? 0) < least)
+    .filter(([name, least]) => isWhole(switches) && (seedsPerThousand[name] ?? 0) < least)
     .map(
       ([name, least]) =>
         `"${name}" in ${seedsPerThousand[name] ?? 0} of 1,000 seeds, not in ${least}`,
@@ -212,6 +222,22 @@ function shortfallsOf(
       ? [`the median seed committed ${medianCommits} transactions, not ${medianCommitsMin}`]
       : []
   return [...missing, ...rare, ...idle]
+}
+
+/** Rules that somebody asked for are to judge something however few the seeds are. */
+function blindSpots(
+  seeds: number,
+  judgements: Readonly<Record<string, number>>,
+  switches: Switches,
+  rules: readonly string[] | undefined,
+): string[] {
+  if (seeds === 0) return ['no seed was run']
+  if (rules === undefined && (seeds < judgedSeedsMin || !isWhole(switches))) return []
+  return unjudged(judgements, rules).map((rule) => `nothing was judged by ${rule}`)
+}
+
+function isWhole({ only, without }: Switches): boolean {
+  return only === undefined && without === undefined
 }
 
 function sumOf(numbers: readonly number[]): number {

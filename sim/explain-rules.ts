@@ -138,6 +138,9 @@ export function describeRule(rule: string): string {
   return rules[rule] ?? 'No text is known for it.'
 }
 
+/** What some checker or assertion judges a run by; META-2 is of campaigns. */
+export const ruleNames: readonly string[] = Object.keys(rules).filter((id) => id !== 'META-2')
+
 /** The first of these that no checker and no assertion knows. */
 export function unknownRuleOf(ids: readonly string[]): string | undefined {
   return ids.find((id) => !Object.hasOwn(rules, id))

@@ -23,6 +23,8 @@ export interface RunResult {
   /** Absent: turns took no time. */
   readonly longestTurn?: LongestTurn | undefined
   readonly coverage: Readonly<Record<string, number>>
+  /** How often each rule was held to something that happened; rules that assertions guard are not counted. */
+  readonly judgements: Readonly<Record<string, number>>
   /** Everything that was drawn from the seed. */
   readonly swarm: string
 }

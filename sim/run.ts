@@ -237,11 +237,10 @@ class Run {
     if (judge.model.leaderChanges > 0) coverage.count('leader changed', judge.model.leaderChanges)
     return {
       ...{ seed: this.#options.seed, outcome, violations: this.#referee.violations },
-      hash: world.hash.digest(),
-      events: world.eventCount,
-      commits: judge.model.commits,
+      ...{ hash: world.hash.digest(), events: world.eventCount, commits: judge.model.commits },
       simulatedSeconds: world.nowMicros / second,
       longestTurn: judge.turns.longest,
+      judgements: this.#referee.judgements(),
       ...{ wallSeconds, coverage: coverage.counts(), swarm: describeSwarm(this.#options) },
     }
   }
@@ -421,6 +420,7 @@ class Run {
       this.#isBroken() ||
       (world.eventCount % convergenceLookEvents === 0 && this.#comparison.laggards().length === 0)
     const ending = await world.run(isDone, world.nowMicros + convergeMicros)
+    for (const rule of ['LIVE-3', 'LIVE-4']) this.#referee.judged(rule)
     if (this.#isBroken() || ending === 'done') return
     const laggards = this.#comparison.laggards()
     const isHole = this.#comparison.hasHoles()

@@ -241,6 +241,7 @@ class Returns {
   async #endLoad(loops: readonly Promise<void>[]): Promise<Omit<ReturnsReport, 'idle'>> {
     this.#isOver = true
     await Promise.all(loops)
+    const endMs = performance.now()
     const answers = this.#answers.map(({ atMs, tookMs }) => ({
       second: (atMs - this.#startMs) / 1_000,
       tookMs,
@@ -257,6 +258,9 @@ class Returns {
     for (const [at, { atMs }] of this.#answers.entries()) {
       worstGapMs = Math.max(worstGapMs, atMs - (this.#answers[at - 1]?.atMs ?? this.#startMs))
     }
+    // Whoever is never answered again is in a gap as well.
+    const untilEndMs = endMs - (this.#answers.at(-1)?.atMs ?? this.#startMs)
+    worstGapMs = Math.max(worstGapMs, untilEndMs)
     return {
       ...{ bench: 'returns', machine: machine(), options: this.#options },
       ...{ seconds: this.#seconds(), returns: this.#returns, worstGapMs, failures: this.#failures },

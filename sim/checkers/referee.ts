@@ -12,6 +12,7 @@ const violationsMax = 20
 
 export class Referee {
   readonly violations: Violation[] = []
+  readonly #judged = new Map<string, { count: number }>()
   readonly #now: () => number
   readonly #rules: ReadonlySet<string> | undefined
 
@@ -28,11 +29,25 @@ export class Referee {
     sentence: string,
     detail: () => Readonly<Record<string, unknown>>,
   ): boolean {
+    this.judged(rule)
     const counts = this.#rules === undefined || this.#rules.has(rule) || rule === 'META-3'
     if (!holds && counts && this.violations.length < violationsMax) {
       this.violations.push({ rule, sentence, timeMicros: this.#now(), detail: detail() })
     }
     return holds
+  }
+
+  /** A checker that reports only what is wrong has looked at so much by this rule. */
+  judged(rule: string, times = 1): void {
+    const before = this.#judged.get(rule)
+    if (before === undefined) this.#judged.set(rule, { count: times })
+    else before.count += times
+  }
+
+  /** How often each rule was held to something, in the order of their ids: a rule that judged nothing says nothing. */
+  judgements(): Readonly<Record<string, number>> {
+    const rows = [...this.#judged].map(([rule, { count }]) => [rule, count] as const)
+    return Object.fromEntries(rows.sort(([a], [b]) => (a < b ? -1 : 1)))
   }
 }
 

@@ -1,9 +1,11 @@
 /** `sim audit`: real trips through real processes that are killed at random, and then the reckoning. */
+import { fileFailure } from '../../src/node/file-failure.ts'
 import { runAudit, killsText, type AuditResult } from '../audit/run.ts'
 import { readTrips, type Trip } from '../audit/trips.ts'
 import { exitCodes } from '../result.ts'
 import { Ending } from './ending.ts'
 import { parseCount, print, refuse, say, type AddCommand } from './flags.ts'
+import { parseMutant } from './mutant-flags.ts'
 import { withProgram } from './planted.ts'
 import { ProgressLine } from './progress-line.ts'
 
@@ -31,7 +33,7 @@ export const addAudit: AddCommand = (program, finish) => {
     .option('--seed <n>', 'who is killed when', parseCount, 1)
     .option('--seconds <n>', 'how long processes are killed', parseCount, 60)
     .option('--rows <n>', 'load so many rows at most', parseCount, rowsDefault)
-    .option('--mutant <id>', 'run processes in which this known bug is planted')
+    .option('--mutant <id>', 'run processes in which this known bug is planted', parseMutant)
     .option('--json', 'print the result as JSON', false)
     .action(async (file: string, flags: AuditFlags) => {
       finish(await run(file, flags))
@@ -46,9 +48,7 @@ async function run(file: string, flags: AuditFlags): Promise<number> {
   try {
     trips = await readTrips(file, rows)
   } catch (error) {
-    return refuse(
-      `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-    )
+    return refuse(`${file} cannot be read: ${fileFailure(error)}`)
   }
   return withProgram(mutant, (program) => runProgram(program, trips, flags))
 }

@@ -16,11 +16,21 @@ import {
   type Schedule,
   type ScheduleResult,
 } from '../explore/pct.ts'
-import { scopeNamed, scopes, type Scope } from '../explore/scope.ts'
+import { scopes, type Scope } from '../explore/scope.ts'
 import { mutants } from '../mutants.ts'
 import { SeededRandom } from '../random.ts'
 import { exitCodes } from '../result.ts'
-import { parseCount, parseTime, print, refuse, say, type AddCommand } from './flags.ts'
+import {
+  knownName,
+  parseCount,
+  parsePositive,
+  parseRule,
+  parseTime,
+  print,
+  say,
+  type AddCommand,
+} from './flags.ts'
+import { parseMutants } from './mutant-flags.ts'
 import { ProgressLine } from './progress-line.ts'
 
 interface ExploreFlags {
@@ -41,35 +51,46 @@ const schedules: readonly Schedule[] = [
   ...[1, 2, 3, 4, 5].map((depth) => ({ kind: 'pct', depth }) as const),
 ]
 
+const scopeNames: readonly string[] = scopes.map(({ name }) => name)
+
+function parseScope(text: string, before: readonly string[] = []): readonly string[] {
+  knownName('scope', text, scopeNames)
+  return [...before, text]
+}
+
 export const addExplore: AddCommand = (program, finish) => {
   program
     .command('explore')
     .description('search small scopes of the core exhaustively')
-    .option('--scope <names...>', `these only, of: ${scopes.map(({ name }) => name).join(' ')}`)
-    .option('--seconds <n>', 'time for each scope', parseCount, 40)
+    .option('--scope <names...>', `these only, of: ${scopeNames.join(' ')}`, parseScope)
+    .option('--seconds <n>', 'time for each scope', parsePositive, 40)
     .addOption(
       new Option('--time <t>', 'time for all scopes together, such as 90s or 1h')
         .argParser(parseTime)
         .default(300, '5m'),
     )
-    .option('--rules <ids...>', 'count breaches of these rules only')
-    .option('--mutants <ids...>', 'search copies in which these known bugs are planted')
-    .option('--walks <n>', 'no search: so many random walks by each kind of schedule', parseCount)
+    .option('--rules <ids...>', 'count breaches of these rules only', parseRule)
+    .option(
+      '--mutants <ids...>',
+      'search copies in which these known bugs are planted',
+      parseMutants,
+    )
+    .option(
+      '--walks <n>',
+      'no search: so many random walks by each kind of schedule',
+      parsePositive,
+    )
     .option('--seed <n>', 'with --walks: where they come from', parseCount, 1)
     .option('--json', 'print the reports as JSON', false)
     .action(async (flags: ExploreFlags) => finish(await exploreNamed(flags)))
 }
 
 async function exploreNamed(flags: ExploreFlags): Promise<number> {
-  const names = flags.scope ?? scopes.map(({ name }) => name)
-  const unknown = names.find((name) => scopeNamed(name) === undefined)
-  if (unknown !== undefined) return refuse(`no scope is named ${unknown}`)
+  const names = flags.scope ?? scopeNames
   const chosen = scopes.filter(({ name }) => names.includes(name))
   const { walks } = flags
   const { mutants: ids } = flags
   if (ids !== undefined) {
-    const missing = ids.find((id) => mutants.every((mutant) => mutant.id !== id))
-    if (missing !== undefined) return refuse(`no mutant is named ${missing}`)
     return walks === undefined
       ? huntAll(names, flags, ids)
       : walkInMutants(names, flags, ids, walks)
@@ -101,10 +122,14 @@ function searchAll(chosen: readonly Scope[], flags: ExploreFlags): number {
     if (report.breach !== undefined) break
   }
   const isClean = reports.every((report) => report.breach === undefined)
+  const isLookedAt = reports.some(({ states }) => states > 1)
   const notBegun = chosen.slice(reports.length).map(({ name }) => name)
   if (json) print(JSON.stringify({ isClean, scopes: reports, notBegun }))
   else print(describeTotals(reports, notBegun))
-  return isClean ? 0 : exitCodes.safety
+  if (!isClean) return exitCodes.safety
+  if (isLookedAt) return exitCodes.clean
+  say('error: no scope was begun in the time: nothing was looked at')
+  return exitCodes.crash
 }
 
 async function huntAll(

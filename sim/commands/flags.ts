@@ -1,5 +1,7 @@
 /** What flags of several commands mean, and the words of those that are not understood. */
 import { InvalidArgumentError, type Command } from 'commander'
+import { unknownWord } from '../../src/base/suggest.ts'
+import { ruleNames } from '../explain-rules.ts'
 import { switchNames } from '../swarm-faults.ts'
 
 export const usageExitCode = 2
@@ -16,6 +18,13 @@ export function parseCount(text: string): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
   if (Number.isSafeInteger(value)) return value
   throw new InvalidArgumentError('expected a whole number')
+}
+
+/** As `parseCount`, and not none: of none of a thing nothing is learned. */
+export function parsePositive(text: string): number {
+  const value = parseCount(text)
+  if (value >= 1) return value
+  throw new InvalidArgumentError('expected a whole number of 1 or more')
 }
 
 export function parseJobs(text: string): number {
@@ -46,11 +55,18 @@ export function parseTime(text: string): number {
 /** Names of faults, separated by commas. */
 export function parseFaults(text: string): readonly string[] {
   const names = text.split(',').map((name) => name.trim())
-  const unknown = names.find((name) => !switchNames.includes(name))
-  if (unknown === undefined) return names
-  throw new InvalidArgumentError(
-    `no fault is named "${unknown}"; there are ${switchNames.join(', ')}`,
-  )
+  for (const name of names) knownName('fault', name, switchNames)
+  return names
+}
+
+/** Rules that a run can break, one argument each; a rule that nothing checks would always be kept. */
+export function parseRule(text: string, before: readonly string[] = []): readonly string[] {
+  knownName('rule', text, ruleNames)
+  return [...before, text]
+}
+
+export function knownName(kind: string, name: string, known: readonly string[]): void {
+  if (!known.includes(name)) throw new InvalidArgumentError(unknownWord(kind, name, known))
 }
 
 export function print(text: string): void {

@@ -1,6 +1,7 @@
 /** `sim history FILE`: judges a history of JSON lines, from wherever it comes. */
 import { readFile } from 'node:fs/promises'
 import { Option } from 'commander'
+import { fileFailure } from '../../src/node/file-failure.ts'
 import type { Anomaly } from '../history/anomaly.ts'
 import { checkHistory, explain, type Verdict } from '../history/check.ts'
 import type { Promised } from '../history/edges.ts'
@@ -36,15 +37,16 @@ async function check(file: string, { promised, json }: HistoryFlags): Promise<nu
   try {
     text = await readFile(file, 'utf8')
   } catch (error) {
-    return refuse(
-      `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-    )
+    return refuse(`${file} cannot be read: ${fileFailure(error)}`)
   }
   const parsed = parseHistory(text)
   if (!parsed.ok) return refuse(describeProblems(file, parsed.problems))
   const { history } = parsed
   if (history.length === 0) return refuse(`${file} holds no operation`)
   const verdict = checkHistory(history, { promised })
+  if (verdict.acknowledgedCount === 0) {
+    return refuse(`no operation of ${file} was acknowledged: there is nothing to judge`)
+  }
   print(json ? JSON.stringify(verdict) : describeVerdict(verdict, history))
   return verdict.anomalies.length === 0 ? exitCodes.clean : exitCodes.safety
 }

@@ -8,13 +8,14 @@ import { Ending } from './ending.ts'
 import {
   parseCount,
   parseJobs,
+  parsePositive,
   parseSeeds,
   print,
-  refuse,
   say,
   type AddCommand,
   type SeedRange,
 } from './flags.ts'
+import { parseMutants } from './mutant-flags.ts'
 
 interface MutantFlags {
   readonly json: boolean
@@ -34,9 +35,9 @@ export const addMutants: AddCommand = (program, finish) => {
   program
     .command('mutants')
     .description('plant known bugs in copies of the sources and see that they are found')
-    .option('--only <ids...>', 'these only')
+    .option('--only <ids...>', 'these only', parseMutants)
     .option('--seeds <a..b>', 'seeds to look in', parseSeeds, { from: 1, to: 2000 })
-    .option('--seconds <n>', 'time for each', parseCount, 600)
+    .option('--seconds <n>', 'time for each', parsePositive, 600)
     .option('--shrink-seconds <n>', 'time to shrink what is found; 0 for none', parseCount, 120)
     .option('--quick', `${quickSeconds} s for each at most, and nothing is shrunk`, false)
     .option('--keep <folder>', 'write each shrunk scenario there, under its bug')
@@ -49,8 +50,6 @@ export const addMutants: AddCommand = (program, finish) => {
 
 async function runMutants(flags: MutantFlags): Promise<number> {
   const { only, jobs } = flags
-  const unknown = only?.filter((id) => mutants.every((mutant) => mutant.id !== id)) ?? []
-  if (unknown.length > 0) return refuse(`no mutant is named ${unknown.join(', ')}`)
   const chosen = mutants.filter((mutant) => only === undefined || only.includes(mutant.id))
   const ending = new Ending()
   const results = await huntAll(chosen, { ...optionsOf(flags), signal: ending.signal }, jobs)

@@ -5,6 +5,7 @@
  */
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileFailure } from '../../src/node/file-failure.ts'
 import { runCampaign, outcomeOf, type CampaignSummary } from '../campaign.ts'
 import { describeExplanation, explain } from '../explain.ts'
 import { describeFailure, mergeFailures } from '../failures.ts'
@@ -48,7 +49,11 @@ export const addNightly: AddCommand = (program, finish) => {
 
 async function nightly(flags: NightlyFlags): Promise<number> {
   const { keep, jobs, check, time } = flags
-  await mkdir(keep, { recursive: true })
+  try {
+    await mkdir(keep, { recursive: true })
+  } catch (error) {
+    return refuse(`${keep} cannot be the folder of findings: ${fileFailure(error)}`)
+  }
   const from = flags.from ?? (await nextSeed(keep))
   if (from === undefined) return refuse(`${join(keep, 'next.json')} is not what nightly wrote`)
   const line = new ProgressLine()
@@ -75,7 +80,8 @@ async function nightly(flags: NightlyFlags): Promise<number> {
   ending.forget()
   const failures = `${summary.seeds} seeds from ${from}, ${summary.failed.length} failed`
   print([...summary.shortfalls.map((one) => `shortfall: ${one}`), failures].join('\n'))
-  return exitCodes[outcomeOf(summary)] || ending.exitCode
+  if (summary.failed.length === 0 && ending.by !== undefined) return ending.exitCode
+  return exitCodes[outcomeOf(summary)]
 }
 
 /** Where the last time ended; undefined when what is there cannot be read. */

@@ -10,6 +10,7 @@ import { runOnProcesses, type ProcessProgress, type ProcessRunResult } from '../
 import { exitCodes } from '../result.ts'
 import { Ending } from './ending.ts'
 import { parseCount, print, refuse, say, type AddCommand } from './flags.ts'
+import { parseMutant } from './mutant-flags.ts'
 import { withProgram } from './planted.ts'
 import { ProgressLine } from './progress-line.ts'
 
@@ -33,7 +34,7 @@ export const addProcesses: AddCommand = (program, finish) => {
     .description('carry the faults of a seed out on three real nodes, and judge the history')
     .option('--seed <n>', 'which faults', parseCount, 1)
     .option('--seconds <n>', 'how long they strike', parseCount, 60)
-    .option('--mutant <id>', 'run nodes in which this known bug is planted')
+    .option('--mutant <id>', 'run nodes in which this known bug is planted', parseMutant)
     .option('--history <file>', 'write what clients were told as JSON lines')
     .option(
       '--load <rate>',
@@ -111,6 +112,14 @@ async function runProgram(
   const { history: told, ...figures } = result
   print(json ? JSON.stringify({ ...figures, plan }) : describe(result))
   if (told.length === 0) return refuse('nothing was asked: give it more seconds')
+  if (result.outcome === 'clean' && result.acknowledged === 0) {
+    say('error: nothing was acknowledged, so nothing was judged')
+    return exitCodes.crash
+  }
+  if (result.outcome === 'clean' && Object.keys(result.faults).length === 0) {
+    say('error: no fault struck: give it more seconds')
+    return exitCodes.crash
+  }
   return exitCodes[result.outcome]
 }
 

@@ -1,19 +1,23 @@
 /** `sim run`: one seed, or many as a campaign; `sim check-determinism`: each seed of a range twice. */
 import { writeFile } from 'node:fs/promises'
 import { SingleBar } from 'cli-progress'
+import { Option } from 'commander'
 import { outcomeOf, runCampaign, type CampaignSummary } from '../campaign.ts'
 import { describeViolation } from '../checkers/referee.ts'
 import { describeFailure, failureAsJson, mergeFailures } from '../failures.ts'
+import { unjudged } from '../judged-rules.ts'
 import { historyText } from '../history/lines.ts'
 import type { History } from '../history/operation.ts'
 import { exitCodes, replayLine, type RunResult } from '../result.ts'
 import { runSeed, runSeedChecked } from '../run.ts'
 import { Ending } from './ending.ts'
+import { obstacleTo } from './scenario-file.ts'
 import { timer } from './time.ts'
 import {
   parseCount,
   parseFaults,
   parseJobs,
+  parseRule,
   parseSeeds,
   parseTime,
   print,
@@ -44,17 +48,23 @@ function switchesOf({ faults, without }: RunFlags): Switches {
   return { only: faults, without }
 }
 
+/** What one seed has no use for, and what a campaign has none for: refused, not passed over. */
+const ofCampaigns = ['seeds', 'jobs', 'time', 'stop', 'jsonLines']
+const ofSeeds = ['seed', 'trace', 'history']
+
 export const addRun: AddCommand = (program, finish) => {
   program
     .command('run')
     .description('run one seed, or a range of seeds as a campaign')
-    .option('--seed <n>', 'one seed', parseCount)
-    .option('--seeds <a..b>', 'all seeds of a range', parseSeeds)
+    .addOption(new Option('--seed <n>', 'one seed').argParser(parseCount).conflicts(ofCampaigns))
+    .addOption(
+      new Option('--seeds <a..b>', 'all seeds of a range').argParser(parseSeeds).conflicts(ofSeeds),
+    )
     .option('--jobs <n>', 'processes to spread seeds over', parseJobs, 1)
     .option('--check', 'run each seed twice and compare the hashes', false)
     .option('--time <t>', 'with --seeds: begin no seed after this, such as 90s or 10m', parseTime)
     .option('--stop', 'end a campaign at the first failure', false)
-    .option('--rules <ids...>', 'count violations of these rules only')
+    .option('--rules <ids...>', 'count violations of these rules only', parseRule)
     .option('--faults <names>', 'no faults but these, by their names', parseFaults)
     .option('--without <names>', 'all faults but these', parseFaults)
     .option('--trace', 'with --seed: write what happens to stderr', false)
@@ -67,6 +77,13 @@ export const addRun: AddCommand = (program, finish) => {
 }
 
 async function run(flags: RunFlags): Promise<number> {
+  const { faults, without = [], history } = flags
+  if (faults?.every((name) => without.includes(name)) === true) {
+    return refuse('--without leaves none of --faults')
+  }
+  // Before the work, not after it.
+  const obstacle = history === undefined ? undefined : await obstacleTo(history)
+  if (obstacle !== undefined) return refuse(obstacle)
   if (flags.seeds !== undefined) return runMany(flags, flags.seeds)
   if (flags.seed !== undefined) return runOne(flags, flags.seed)
   return refuse('give --seed N or --seeds A..B')
@@ -85,9 +102,16 @@ async function runOne(flags: RunFlags, seed: number): Promise<number> {
     const problem = await keptProblem(flags.history, historyText(told))
     if (problem !== undefined) return refuse(problem)
   }
-  if (flags.json) print(JSON.stringify(result))
-  else print(describeResult(result, switches))
-  return exitCodes[result.outcome]
+  const blind = rules === undefined ? [] : unjudged(result.judgements, rules)
+  if (flags.json) print(JSON.stringify({ ...result, unjudged: blind }))
+  else print([describeResult(result, switches), ...blind.map(describeBlind)].join('\n'))
+  // A run by rules that judged nothing of it is no proof of anything (META-2).
+  const isBlind = rules !== undefined && rules.every((rule) => blind.includes(rule))
+  return exitCodes[result.outcome] || (isBlind ? exitCodes.crash : exitCodes.clean)
+}
+
+function describeBlind(rule: string): string {
+  return `shortfall: nothing was judged by ${rule}`
 }
 
 /** Writes the file; what is wrong with that, when it cannot be written. */
@@ -140,7 +164,9 @@ async function runMany(flags: RunFlags, seeds: SeedRange): Promise<number> {
   if (left !== undefined && !flags.json && !flags.stop) say(`go on with --seeds ${left}`)
   if (flags.json) print(JSON.stringify({ ...summaryAsJson(summary, switchesOf(flags)), left }))
   else if (!flags.jsonLines) print(describeSummary(summary, switchesOf(flags)))
-  return exitCodes[outcomeOf(summary)] || ending.exitCode
+  // What was interrupted need not have come to anything.
+  if (summary.failed.length === 0 && ending.by !== undefined) return ending.exitCode
+  return exitCodes[outcomeOf(summary)]
 }
 
 /** Seeds are dealt in order, and those under way are waited for. */

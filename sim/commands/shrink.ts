@@ -1,9 +1,8 @@
 /** `sim shrink`: makes a failing seed or scenario small, and writes it down. */
-import { unknownRuleOf } from '../explain-rules.ts'
 import { drawPlan, type RunPlan } from '../run.ts'
 import { describeSize, scenarioOf, sizeOf, type Scenario } from '../scenario.ts'
 import { shrink, type Shrunk } from '../shrink.ts'
-import { parseCount, parseTime, print, refuse, type AddCommand } from './flags.ts'
+import { parseCount, parseRule, parseTime, print, refuse, type AddCommand } from './flags.ts'
 import { ProgressLine } from './progress-line.ts'
 import { isSameFile } from '../../src/adapters/same-file.ts'
 import { obstacleTo, readScenario, writeScenario } from './scenario-file.ts'
@@ -28,7 +27,7 @@ export const addShrink: AddCommand = (program, finish) => {
     .option('--file <file>', 'or a scenario that fails: shrinking goes on where it ended')
     .requiredOption('-o, --output <file>', 'where to write the scenario')
     .option('--time <t>', 'stop after this, such as 60s or 10m', parseTime, defaultSeconds)
-    .option('--rules <ids...>', 'count violations of these rules only')
+    .option('--rules <ids...>', 'count violations of these rules only', parseRule)
     .option('--quiet', 'show no progress', false)
     .option('--json', 'print the result as JSON', false)
     .action(async (flags: ShrinkFlags) => {
@@ -45,8 +44,6 @@ interface Source {
 async function shrinkCommand(flags: ShrinkFlags): Promise<number> {
   const { seed, file, output, json, time } = flags
   if ((seed === undefined) === (file === undefined)) return refuse('give --seed N or --file FILE')
-  const unknownRule = unknownRuleOf(flags.rules ?? [])
-  if (unknownRule !== undefined) return refuse(`there is no rule ${unknownRule}`)
   const source =
     file === undefined ? ofSeed(seed ?? 0, flags.rules) : await ofFile(file, flags.rules)
   if (typeof source === 'string') return refuse(source)

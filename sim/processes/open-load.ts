@@ -108,9 +108,16 @@ async function carryOut(
   }
 }
 
-function problemsOf({ asked, late, untimed, codes }: OpenLoadEnds): readonly string[] {
+function problemsOf({
+  asked,
+  acknowledged,
+  late,
+  untimed,
+  codes,
+}: OpenLoadEnds): readonly string[] {
   const unknown = Object.values(codes).reduce((sum, count) => sum + count, 0)
   return [
+    ...(acknowledged === 0 ? [`of ${asked} puts none was acknowledged`] : []),
     ...(late > 0 ? [`${late} calls lasted for longer than their time`] : []),
     ...(untimed > 0 ? [`${untimed} calls were refused and not told when to come again`] : []),
     ...(unknown > unknownMax * asked ? [`${unknown} of ${asked} calls ended unknown`] : []),
@@ -118,6 +125,7 @@ function problemsOf({ asked, late, untimed, codes }: OpenLoadEnds): readonly str
 }
 
 function problemsAfter({ asked, acknowledged }: OpenLoadEnds): readonly string[] {
+  if (asked === 0) return ['after the load nothing was asked']
   if (acknowledged === asked) return []
   return [`${restMs} ms after the load ${asked - acknowledged} of ${asked} puts failed`]
 }

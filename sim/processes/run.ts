@@ -222,6 +222,10 @@ async function waitForAgreement(
       for (const shard of shards) {
         const wanted = lengths.get(shard) ?? 0
         const length = await readUntil(cells(datastore), shard, { level, wanted }, deadlineMs)
+        if (length === undefined) {
+          problems.push(`${id} tells nothing of shard ${shard} (${level})`)
+          continue
+        }
         if (level === 'current') lengths.set(shard, Math.max(wanted, length))
         if (length >= wanted) continue
         problems.push(`${id} shows ${length} of ${wanted} cells of shard ${shard} (${level})`)
@@ -232,17 +236,18 @@ async function waitForAgreement(
   return problems
 }
 
-/** The length of the log, once it is as long as wanted, or the time is up. */
+/** The length of the log, once it is as long as wanted, or the time is up; undefined: no answer came at all. */
 async function readUntil(
   cells: CellCalls,
   shard: number,
   { level, wanted }: { readonly level: ReadLevel; readonly wanted: number },
   deadlineMs: number,
-): Promise<number> {
-  let length = 0
+): Promise<number | undefined> {
+  let length: number | undefined
   for (;;) {
     length = (await readLog(cells, shard, level)) ?? length
-    if (length >= wanted || performance.now() > deadlineMs) return length
+    const isThere = length !== undefined && length >= wanted
+    if (isThere || performance.now() > deadlineMs) return length
     await pause(agreePollMs)
   }
 }

@@ -18,9 +18,11 @@ export function nearest(word: string, known: readonly string[]): string | undefi
 
 /** `unknown field "lisen"; did you mean "listen"?`, or the list of what is known. */
 export function unknownWord(kind: string, word: string, known: readonly string[]): string {
+  // Nothing in it is to shape a terminal.
+  const shown = JSON.stringify(word)
   const guess = nearest(word, known)
-  if (guess !== undefined) return `unknown ${kind} "${word}"; did you mean "${guess}"?`
-  return `unknown ${kind} "${word}"; known: ${known.join(', ')}`
+  if (guess !== undefined) return `unknown ${kind} ${shown}; did you mean "${guess}"?`
+  return `unknown ${kind} ${shown}; known: ${known.join(', ')}`
 }
 
 /** Levenshtein, with a swap of neighbours counted as one edit. */

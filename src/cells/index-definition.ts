@@ -3,6 +3,7 @@
  * first field is the shard field: a query names its value. What comes from outside is checked here, and
  * each mistake told with the way to it, so that who has a file can say the line.
  */
+import { unknownWord } from '../base/suggest.ts'
 import { isColumn, isDatastore } from './cell.ts'
 import { isIndexType, indexTypes, type IndexType } from './index-values.ts'
 
@@ -42,7 +43,9 @@ export type DefinitionResult =
 export const indexFieldsMax = 32
 const fieldCharsMax = 256
 const fieldPattern = /^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$/
-const members = new Set(['table', 'datastore', 'column_defs'])
+const members = ['table', 'datastore', 'column_defs']
+const columnMembers = ['column_key', 'fields']
+const fieldMembers = ['field', 'type']
 
 /** From what YAML or JSON gives: `table`, `datastore`, `column_defs: [{column_key, fields: [{field, type}]}]`. */
 export function checkDefinition(value: unknown): DefinitionResult {
@@ -55,10 +58,7 @@ export function checkDefinition(value: unknown): DefinitionResult {
     const message = 'an index is defined by table, datastore and column_defs'
     return { ok: false, problems: [{ at: [], message }] }
   }
-  for (const name of Object.keys(given)) {
-    if (!members.has(name))
-      complain([name], `there is no ${name} here, only ${[...members].join(', ')}`)
-  }
+  complainOfOthers(given, members, [], complain)
   const { table: name, datastore, column_defs: columns } = given
   if (typeof name !== 'string' || !isDatastore(name)) {
     complain(['table'], 'table is the name of the index: a-z, 0-9 and _, starting with a letter')
@@ -98,6 +98,7 @@ function columnFields(
   complain: Complain,
 ): readonly IndexField[] {
   const given = recordOf(value)
+  complainOfOthers(given, columnMembers, at, complain)
   const column = given?.['column_key']
   if (typeof column !== 'string' || !isColumn(column)) {
     complain([...at, 'column_key'], 'column_key is the name of a column: letters, digits and _')
@@ -122,6 +123,7 @@ function fieldOf(
 ): IndexField | undefined {
   const given = recordOf(value) ?? {}
   const { field, type } = given
+  complainOfOthers(given, fieldMembers, at, complain)
   if (typeof field !== 'string' || !fieldPattern.test(field) || field.length > fieldCharsMax) {
     complain(
       [...at, 'field'],
@@ -136,6 +138,18 @@ function fieldOf(
     return undefined
   }
   return { field, type: kind, column }
+}
+
+/** A member that is passed over would be one that does nothing. */
+function complainOfOthers(
+  given: Readonly<Record<string, unknown>> | undefined,
+  known: readonly string[],
+  at: readonly (string | number)[],
+  complain: Complain,
+): void {
+  for (const name of Object.keys(given ?? {})) {
+    if (!known.includes(name)) complain([...at, name], unknownWord('member', name, known))
+  }
 }
 
 function recordOf(value: unknown): Readonly<Record<string, unknown>> | undefined {

@@ -1,12 +1,17 @@
-/** `trilithon config print` and `config validate`: what a node would run with, and from where. */
+/** `trilithon config print` and `config validate`: what a node or a gateway would run with, and from where. */
 import type { Command } from 'commander'
+import type { EffectiveSetting } from '../node/config-gather.ts'
 import { describeOrigin } from '../node/config-source.ts'
-import { addConfigFlags, configOf } from './config-flags.ts'
-import { print, printJson, styledData, table } from './output.ts'
+import { gatewayConfigured } from '../gateway/gateway-config.ts'
+import type { PlacedWarning } from '../node/config-load.ts'
+import { addConfigFlags, configOf, configured } from './config-flags.ts'
+import { print, printJson, say, styled, styledData, table } from './output.ts'
 import type { Options } from './options.ts'
 
 export function addConfigCommand(program: Command): void {
-  const config = program.command('config').description('look at the configuration of a node')
+  const config = program
+    .command('config')
+    .description('look at the configuration of a node, or of a gateway')
   addConfigFlags(config.command('print'))
     .description('print every setting with its value and where that came from')
     .option('--json', 'as JSON')
@@ -15,10 +20,25 @@ export function addConfigCommand(program: Command): void {
     .description('check a configuration, its files included, without starting anything')
     .option('--json', 'as JSON')
     .action(validateConfig)
+  addConfigFlags(config.command('print-gateway'), gatewayConfigured)
+    .description('as print, of a gateway')
+    .option('--json', 'as JSON')
+    .action(printGatewayConfig)
+  addConfigFlags(config.command('validate-gateway'), gatewayConfigured)
+    .description('as validate, of a gateway')
+    .option('--json', 'as JSON')
+    .action(validateGatewayConfig)
 }
 
 async function printConfig(options: Options): Promise<void> {
-  const { settings } = await configOf(options)
+  printSettings((await configOf(options)).settings, options)
+}
+
+async function printGatewayConfig(options: Options): Promise<void> {
+  printSettings((await configured(options, gatewayConfigured)).settings, options)
+}
+
+function printSettings(settings: readonly EffectiveSetting[], options: Options): void {
   if (options['json'] === true) {
     const byName = settings.map(({ name, value, origin }) => [name, { value, origin }])
     return printJson(Object.fromEntries(byName))
@@ -32,9 +52,22 @@ async function printConfig(options: Options): Promise<void> {
 }
 
 async function validateConfig(options: Options): Promise<void> {
-  const { config } = await configOf(options)
+  const { config, warnings } = await configOf(options)
   const { cluster, node, nodes } = config
-  if (options['json'] === true) return printJson({ ok: true, cluster, node, nodes })
+  if (options['json'] === true) return printJson({ ok: true, cluster, node, nodes, warnings })
+  sayWarnings(warnings)
   const count = `${nodes.length} node${nodes.length === 1 ? '' : 's'}`
   print(`ok: node ${node} of cluster ${cluster}, which has ${count}`)
+}
+
+async function validateGatewayConfig(options: Options): Promise<void> {
+  const { config, warnings } = await configured(options, gatewayConfigured)
+  const { name, nodes } = config
+  if (options['json'] === true) return printJson({ ok: true, name, nodes, warnings })
+  sayWarnings(warnings)
+  print(`ok: gateway ${name}, which asks ${nodes.join(', ')}`)
+}
+
+function sayWarnings(warnings: readonly PlacedWarning[]): void {
+  for (const { where, text } of warnings) say(`${styled('yellow', 'warning:')} ${where}: ${text}`)
 }

@@ -24,7 +24,8 @@ import {
 } from './demo-compare.ts'
 import { sampleTrip, sampleTrips } from './demo-trips.ts'
 import { CliError, exitFailure } from './exit.ts'
-import { counted, duration, grouped, print, printJson, styledData } from './output.ts'
+import { ignoreUserSignals, onStopSignals } from './signals.ts'
+import { counted, duration, grouped, print, printJson, say, styledData } from './output.ts'
 import type { Options } from './options.ts'
 
 const datastore = 'trips'
@@ -77,7 +78,8 @@ async function demo(options: Options): Promise<void> {
   const tell = teller(options['json'] === true)
   const startedMs = performance.now()
   const interrupted = new Promise<void>((stop) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop())
+    onStopSignals({ stop: () => stop(), stopNow: () => process.exit(exitFailure) })
+    ignoreUserSignals((text) => say(text))
   })
   const cluster = await DemoCluster.start(data, port)
   const stage = await openStage(cluster, { tell, seed, trips, file })

@@ -1,14 +1,12 @@
 /** `trilithon gateway`: a stateless process in front of the nodes, until it is told to stop. */
 import type { Command } from 'commander'
-import { buildGatewayConfig, gatewaySettings } from '../gateway/gateway-config.ts'
+import { gatewayConfigured } from '../gateway/gateway-config.ts'
 import { GatewayServer } from '../gateway/server.ts'
 import { addConfigFlags, configured } from './config-flags.ts'
 import type { Options } from './options.ts'
 import { openLog } from './process-log.ts'
 import { runUntilTold } from './run-process.ts'
 import { version } from './version.ts'
-
-const gatewayConfigured = { settings: gatewaySettings, build: buildGatewayConfig }
 
 export function addGatewayCommand(program: Command): void {
   addConfigFlags(program.command('gateway'), gatewayConfigured)
@@ -17,8 +15,9 @@ export function addGatewayCommand(program: Command): void {
 }
 
 async function runGateway(options: Options): Promise<void> {
-  const { config, files } = await configured(options, gatewayConfigured)
+  const { config, files, warnings } = await configured(options, gatewayConfigured)
   const { logger, lost } = openLog(config.logLevel, { gateway: config.name })
+  for (const { where, text } of warnings) logger.warn({ where }, text)
   if (config.insecure) logger.warn('insecure: anyone who reaches this address can read and write')
   const start = { config, files, logger, lost, version, portFlag: '--listen' }
   await runUntilTold(() => GatewayServer.start(start), logger)

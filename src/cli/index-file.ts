@@ -1,10 +1,11 @@
 /** A file that defines an index over cells: YAML, whose mistakes are told with line and column. */
-import { isNode, LineCounter, parseDocument } from 'yaml'
+import { isNode } from 'yaml'
 import {
   checkDefinition,
   type DefinitionProblem,
   type IndexDefinition,
 } from '../cells/index-definition.ts'
+import { yamlOf, type YamlMistake } from '../node/yaml-text.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { readInput } from './input-file.ts'
 import { say } from './output.ts'
@@ -28,15 +29,12 @@ export interface Mistake {
 export function indexOfText(
   text: string,
 ): { readonly definition: IndexDefinition } | { readonly mistakes: readonly Mistake[] } {
-  const lineCounter = new LineCounter()
-  const document = parseDocument(text, { lineCounter, prettyErrors: false })
-  const mistakeAt = (offset: number, message: string): Mistake => {
-    const { line, col } = lineCounter.linePos(offset)
-    return { line: Math.max(1, line), column: Math.max(1, col), message }
+  const yaml = yamlOf(text)
+  if (!yaml.ok) {
+    const told = ({ text: message, ...place }: YamlMistake): Mistake => ({ ...place, message })
+    return { mistakes: yaml.mistakes.map(told) }
   }
-  if (document.errors.length > 0) {
-    return { mistakes: document.errors.map(({ pos, message }) => mistakeAt(pos[0], message)) }
-  }
+  const { document, placeOf } = yaml
   const value: unknown = document.toJS()
   const checked = checkDefinition(value)
   if (checked.ok) return { definition: checked.definition }
@@ -48,5 +46,7 @@ export function indexOfText(
     }
     return document.contents?.range?.[0] ?? 0
   }
-  return { mistakes: checked.problems.map((one) => mistakeAt(offsetOf(one), one.message)) }
+  return {
+    mistakes: checked.problems.map((one) => ({ ...placeOf(offsetOf(one)), message: one.message })),
+  }
 }

@@ -141,6 +141,7 @@ async function check(name: string, options: Options): Promise<void> {
       print(`${fault.kind}\t${'entry' in fault ? fault.entry : fault.rowKey}`)
     }
     print(`${name}: ${report.rows} rows compared, ${report.faults.length} faults`)
+    if (report.rows === 0) say(`${name}: there are no rows: nothing was compared`)
     if ('misfits' in report) tellMisfits(report)
   }
   if (report.faults.length > 0) {

@@ -1,15 +1,26 @@
 /** Files that a command is given: read, or refused in one sentence that names the file. */
 import { constants } from 'node:fs'
 import { access, readFile, stat } from 'node:fs/promises'
-import { text as readText } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
+import { textOfUtf8 } from '../base/utf8.ts'
 import { fileFailure } from '../node/file-failure.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 
-/** The text of a small file, or of stdin for `-`; throws a usage error. */
+/**
+ * The text of a small file, or of stdin for `-`, without a byte order mark; throws a usage error, also for what is not
+ * UTF-8, with its place.
+ */
 export async function readInput(path: string): Promise<string> {
-  if (path !== '-') return (await readInputBytes(path)).toString('utf8')
+  const decoded = textOfUtf8(path === '-' ? await stdinBytes() : await readInputBytes(path))
+  if (decoded.ok) return decoded.text
+  const { line, column } = decoded.at
+  const file = path === '-' ? 'stdin' : path
+  throw new CliError(`${file}:${line}:${column}: this is not UTF-8`, exitUsage)
+}
+
+async function stdinBytes(): Promise<Buffer> {
   try {
-    return await readText(process.stdin)
+    return await buffer(process.stdin)
   } catch (error) {
     throw cannotBeRead('stdin', error, exitUsage)
   }

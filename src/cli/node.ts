@@ -15,8 +15,9 @@ export function addNodeCommand(program: Command): void {
 }
 
 async function runNode(options: Options): Promise<void> {
-  const { config, files } = await configOf(options)
+  const { config, files, warnings } = await configOf(options)
   const { logger, lost } = openLog(config.logLevel, { node: config.node })
+  for (const { where, text } of warnings) logger.warn({ where }, text)
   if (config.insecure) logger.warn('insecure: anyone who reaches this address can read and write')
   const start = { config, files, logger, lost, version, gateway: apiOf, portFlag: '--listen' }
   await runUntilTold(() => Daemon.start(start), logger)

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino'
 import { StoreError } from '../base/errors.ts'
 import { CliError, exitFailure } from './exit.ts'
+import { ignoreUserSignals, onStopSignals } from './signals.ts'
 
 export interface Running {
   /** Called when it must stop by itself. */
@@ -10,8 +11,8 @@ export interface Running {
 }
 
 /**
- * Starts it, runs until SIGTERM, SIGINT or a failure, and stops it in an orderly way; a second signal ends at
- * once. It listens to signals before it starts: whoever reads that it serves may tell it to stop at once.
+ * Starts it, runs until SIGTERM, SIGINT, SIGHUP or a failure, and stops it in an orderly way; a second SIGTERM
+ * or SIGINT ends at once. It listens to signals before it starts: whoever reads that it serves may tell it to stop at once.
  * A signal that comes while it starts is obeyed when it has started.
  */
 export async function runUntilTold(start: () => Promise<Running>, logger: Logger): Promise<void> {
@@ -26,19 +27,17 @@ export async function runUntilTold(start: () => Promise<Running>, logger: Logger
 /** Resolves at the first signal. */
 function signalled(logger: Logger): Promise<undefined> {
   return new Promise((resolve) => {
-    let isTold = false
-    const onSignal = (signal: NodeJS.Signals): void => {
-      if (isTold) {
-        // Whoever asks twice does not want to wait.
+    onStopSignals({
+      stop: (signal) => {
+        logger.info({ signal }, 'told to stop')
+        resolve(undefined)
+      },
+      stopNow: (signal) => {
         logger.warn({ signal }, 'told again: ending at once')
         process.exit(exitFailure)
-      }
-      isTold = true
-      logger.info({ signal }, 'told to stop')
-      resolve(undefined)
-    }
-    process.on('SIGTERM', onSignal)
-    process.on('SIGINT', onSignal)
+      },
+    })
+    ignoreUserSignals((text, signal) => logger.warn({ signal }, text))
   })
 }
 

@@ -11,6 +11,7 @@ import { addClusterFlags, countOf, withClient } from './client.ts'
 import { CliError, exitFailure } from './exit.ts'
 import type { Options } from './options.ts'
 import { counted, grouped, printJson, say } from './output.ts'
+import { ignoreUserSignals, onStopSignals } from './signals.ts'
 import { loadService } from './trigger-file.ts'
 import type { WorkerReport } from './trigger-worker.ts'
 import { urlsOf } from './url-flags.ts'
@@ -79,7 +80,8 @@ class WorkerPool {
 
   async run(count: number): Promise<void> {
     const ended = new Promise<CliError | undefined>((resolve) => (this.#end = resolve))
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#stop())
+    onStopSignals({ stop: () => this.#stop(), stopNow: () => this.#stop() })
+    ignoreUserSignals(say)
     for (let i = 1; i <= count; i++) this.#start(i, 0)
     const timer = this.#tellNowAndThen()
     const error = await ended

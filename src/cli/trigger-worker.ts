@@ -9,6 +9,7 @@ import { runTriggers } from '../triggers/run.ts'
 import { addClusterFlags, withClient } from './client.ts'
 import { CliError, exitFailure } from './exit.ts'
 import type { Options } from './options.ts'
+import { ignoreUserSignals, onStopSignals } from './signals.ts'
 import { loadService } from './trigger-file.ts'
 
 /** What a worker has done since it last said so, and what there is to be said. */
@@ -50,7 +51,8 @@ async function runWorker(path: string, options: Options): Promise<void> {
     const timer = setInterval(report, reportMs)
     // Why it could not go on is said below.
     const stop = (): void => void running.stop().catch(() => undefined)
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop)
+    onStopSignals({ stop })
+    ignoreUserSignals((text) => says.push(text))
     process.on('disconnect', stop)
     // The parent may have gone before anybody listened. Whoever has no `send` was run by hand.
     if (process.send !== undefined && !process.connected) stop()

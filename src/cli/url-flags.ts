@@ -1,5 +1,6 @@
 /** Where a command finds its cluster: `--url`, else TRILITHON_URL, else the nodes of `npm start`. */
 import type { Command } from 'commander'
+import { secretProblem } from '../base/secret-text.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { readInputBytes } from './input-file.ts'
 import type { Options } from './options.ts'
@@ -31,5 +32,8 @@ export async function secretOf(options: Options): Promise<string | undefined> {
   const flag = options['secretFile']
   const file = typeof flag === 'string' ? flag : process.env['TRILITHON_SECRET_FILE']
   if (file === undefined || file === '') return undefined
-  return (await readInputBytes(file, 'the secret file')).toString('utf8').trim()
+  const secret = (await readInputBytes(file, 'the secret file')).toString('utf8').trim()
+  const problem = secretProblem(secret)
+  if (problem !== undefined) throw new CliError(`the secret in ${file} ${problem}`, exitUsage)
+  return secret
 }

@@ -7,6 +7,7 @@ import { checkOptions, listOf, text, wrongArgument, type Rules } from '../base/a
 import { isClusterId } from '../base/ids.ts'
 import { timeoutRule } from '../txn/intents.ts'
 import { StoreError } from '../base/errors.ts'
+import { secretProblem } from '../base/secret-text.ts'
 import { wordsFor } from '../base/words.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import { decodeClientFrame, encodeClientFrame } from '../wire/client-codec.ts'
@@ -18,7 +19,7 @@ const queueBytesMax: number = 64 * 1024 * 1024
 export interface ConnectOptions {
   /** `http://host:port` or `https://host:port` of one node or several: any of them will do. */
   readonly nodes: readonly string[]
-  /** The cluster's secret, when it has one. */
+  /** The cluster's secret, when it has one: 16 to 1,024 characters of printable ASCII; empty: none. */
   readonly secret?: string
   /** The cluster's id: a node of another cluster is refused. Default: whichever answers. */
   readonly cluster?: string
@@ -38,7 +39,8 @@ const connectRules: Rules<ConnectOptions> = {
 
 /**
  * A client of these nodes. Connections are made in the background: the first call waits for one,
- * until its time-out. Rejects with `invalid` when the addresses are not such, or an option is not known.
+ * until its time-out. Rejects with `invalid` when the addresses are not such, an option is not known, or the secret cannot
+ * be one.
  */
 export async function connect(options: ConnectOptions): Promise<Client> {
   const given: unknown = options
@@ -55,6 +57,8 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   const nodes: readonly string[] | undefined = options.nodes
   const urls = [...new Set((nodes ?? []).map(nodeUrl))]
   if (urls.length === 0) throw new StoreError('invalid', 'a client needs the address of a node')
+  const problem = secret === '' ? undefined : secretProblem(secret)
+  if (problem !== undefined) throw new StoreError('invalid', `the secret ${problem}`)
   const transport = new WsClientDialer<ClientFrame>({
     urls,
     secret,

@@ -27,6 +27,7 @@ import {
   type ListenerSettings,
 } from '../node/listener-settings.ts'
 import {
+  addressOf as addressOfUrl,
   countOf,
   hostPort,
   listenOf,
@@ -165,9 +166,17 @@ export function buildGatewayConfig(sources: ConfigSources): BuildResult<GatewayC
   if (problems.length > 0 || nodes === undefined) return { ok: false, problems }
   const origins = new Map([...given].map(([name, located]) => [name, located.origin]))
   const config: GatewayConfig = { nodes, ...rest }
-  checkListener(config, origins, complaints(problems, origins))
+  const complain = complaints(problems, origins)
+  checkListener(config, origins, complain)
+  const itself = nodes.find(
+    (url) => addressOfUrl(url) === addressOfUrl(`http://${hostPort(rest.listen)}`),
+  )
+  if (itself !== undefined) {
+    complain('nodes', `${itself} is where this gateway listens: it would ask itself`)
+  }
   if (problems.length > 0) return { ok: false, problems }
-  return { ok: true, config, settings: inForce(config, origins), origins }
+  const { allowedHosts: names } = config.listener
+  return { ok: true, config, settings: inForce(config, origins), origins, warnings: [], names }
 }
 
 function takeNumbers(take: Take): Numbers {
@@ -225,6 +234,12 @@ function inForce(
   ])
   return [...own, ...listenerInForce(config.listener, origins)]
 }
+
+/** What a command needs to load one. */
+export const gatewayConfigured: {
+  readonly settings: readonly Setting[]
+  readonly build: (sources: ConfigSources) => BuildResult<GatewayConfig>
+} = { settings: gatewaySettings, build: buildGatewayConfig }
 
 /** How the nodes are asked. */
 export function clientLimitsOf(config: GatewayConfig): ClientLimits {

@@ -150,9 +150,9 @@ function nodeFigures(node: GatewayNode, links: readonly LinkView[]): Figure[] {
   return [
     { ...figure('gateway_node_up', '1 when the node is linked.', Number(node.isUp)), labels },
     { ...figure('gateway_breaker', '0: closed; 1: half-open; 2: open.', breaker), labels },
-    { ...figure('gateway_breaker_opened', 'Times that the breaker opened.', opened), labels },
+    { ...figure('gateway_breaker_opened_total', 'Times that the breaker opened.', opened), labels },
     ...Object.entries(node.tries).map(([ending, value]) => ({
-      ...figure('gateway_tries', 'Tries at the node, by how they ended.', value),
+      ...figure('gateway_tries_total', 'Tries at the node, by how they ended.', value),
       labels: { ...labels, ending },
     })),
   ]

@@ -12,7 +12,7 @@ import {
   type Origin,
 } from './config-source.ts'
 import { flagOf, variableOf, type Setting } from './config-settings.ts'
-import { textOf, type Read } from './config-values.ts'
+import { refuse, textOf, type Read } from './config-values.ts'
 import { unknownWord } from '../base/suggest.ts'
 
 /** The settings there are. */
@@ -88,7 +88,10 @@ export function settingReaders(
 }
 
 export function pathOf(located: Located): Read<string> {
-  return textOf(located, (text) => text.trim() !== '', 'names a file or folder')
+  const path = textOf(located, (text) => text.trim() !== '', 'names a file or folder')
+  if (!path.ok || !/^~(?:\/|$)/.test(path.value)) return path
+  // A shell has its meaning of it, and no other program: a folder of that name would be made.
+  return refuse(located.origin, '~ means nothing here; write the whole path')
 }
 
 /** The value in force of each setting that is given at all. */
@@ -131,7 +134,11 @@ function gatherFile(
     if (!known.includes(field)) {
       problems.push({ where: describeOrigin(origin), text: unknownWord('field', field, known) })
     } else if (!isSection) given.set(name, value)
-    else if (value.kind === 'map') gatherFile(schema, value, given, problems, `${name}.`)
+    else if (name === 'tls' && value.kind === 'map' && value.fields.size === 0) {
+      const text =
+        'tls is empty, and so there would be none: name cert_file and key_file, or leave it out'
+      problems.push({ where: describeOrigin(value.origin), text })
+    } else if (value.kind === 'map') gatherFile(schema, value, given, problems, `${name}.`)
     else {
       const text = `${name} is a map of ${knownFields(schema, `${name}.`).slice(0, 2).join(', ')} …`
       problems.push({ where: describeOrigin(value.origin), text })

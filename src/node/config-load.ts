@@ -1,7 +1,11 @@
-/** Reads a configuration with its files: the YAML itself, the secret, certificate and key. */
-import { readFile } from 'node:fs/promises'
+/** Reads a configuration with its files: the YAML itself, secrets, certificate and key, each looked at as well as read. */
+import { readFile, stat } from 'node:fs/promises'
+import { secretProblem } from '../base/secret-text.ts'
+import { textOfUtf8 } from '../base/utf8.ts'
 import type { ConfigSources, EffectiveSetting } from './config-gather.ts'
 import { parseYaml, describeOrigin, type ConfigProblem, type Origin } from './config-source.ts'
+import { authoritiesProblem, tlsProblem, tlsWarnings } from './config-tls.ts'
+import type { Warning } from './config-warnings.ts'
 import { fileFailure } from './file-failure.ts'
 
 export interface LoadOptions {
@@ -24,6 +28,8 @@ export interface FileNames {
   readonly secretFile: string | undefined
   readonly peerSecretFile?: string | undefined
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
+  /** A folder, which need not be there yet. */
+  readonly data?: string
 }
 
 export type BuildResult<Config> =
@@ -32,15 +38,22 @@ export type BuildResult<Config> =
       readonly config: Config
       readonly settings: readonly EffectiveSetting[]
       readonly origins: ReadonlyMap<string, Origin>
+      /** What is permitted and hardly ever meant. */
+      readonly warnings: readonly Warning[]
+      /** What others call the process over TLS: its certificate is to be for one of these. */
+      readonly names: readonly string[]
     }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
 
-export type LoadResult<Config> =
-  | (BuildResult<Config> & { readonly ok: true; readonly files: ConfigFiles })
-  | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
+export type PlacedWarning = Warning & ConfigProblem
 
-/** A shorter secret can be guessed from a recorded handshake. */
-const secretCharsMin = 16
+export type LoadResult<Config> =
+  | (BuildResult<Config> & {
+      readonly ok: true
+      readonly files: ConfigFiles
+      readonly warnings: readonly PlacedWarning[]
+    })
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
 
 /** Reads the file, has `build` make a configuration of all sources, and reads what that names. */
 export async function loadConfig<Config extends FileNames>(
@@ -48,21 +61,28 @@ export async function loadConfig<Config extends FileNames>(
   build: (sources: ConfigSources) => BuildResult<Config>,
 ): Promise<LoadResult<Config>> {
   const { file, ...rest } = options
-  if (file === undefined) return withFiles(build(rest))
+  if (file === undefined) return withFiles(build(rest), rest)
   const text = await readNamed(file)
   if (!text.ok) {
     return { ok: false, problems: [{ where: file, text: `cannot be read: ${text.reason}` }] }
   }
-  const parsed = parseYaml(text.bytes.toString('utf8'), file)
+  const decoded = textOfUtf8(text.bytes)
+  if (!decoded.ok) {
+    const { line, column } = decoded.at
+    const problem = { where: `${file}:${line}:${column}`, text: 'this is not UTF-8' }
+    return { ok: false, problems: [problem] }
+  }
+  const parsed = parseYaml(decoded.text, file)
   if (!parsed.ok) return parsed
-  return withFiles(build({ ...rest, file: { path: file, root: parsed.root } }))
+  return withFiles(build({ ...rest, file: { path: file, root: parsed.root } }), rest)
 }
 
 async function withFiles<Config extends FileNames>(
   result: BuildResult<Config>,
+  { environment }: Pick<LoadOptions, 'environment'>,
 ): Promise<LoadResult<Config>> {
   if (!result.ok) return result
-  const { config, origins } = result
+  const { config, origins, names } = result
   const problems: ConfigProblem[] = []
   const read = async (name: string, path: string | undefined): Promise<Buffer | undefined> => {
     if (path === undefined) return undefined
@@ -76,11 +96,10 @@ async function withFiles<Config extends FileNames>(
     path: string | undefined,
   ): Promise<string | undefined> => {
     const secret = (await read(name, path))?.toString('utf8').trim()
-    if (secret === undefined || secret.length >= secretCharsMin) return secret
-    const text =
-      `the secret in ${path} has ${secret.length} characters; ` +
-      `at least ${secretCharsMin} are wanted (openssl rand -hex 32 makes a good one)`
-    problems.push(problemAt(origins, name, text))
+    if (secret === undefined) return undefined
+    const problem = secretProblem(secret)
+    if (problem === undefined) return secret
+    problems.push(problemAt(origins, name, `the secret in ${path} ${problem}`))
     return undefined
   }
   const secret = await readSecret('secret_file', config.secretFile)
@@ -92,9 +111,38 @@ async function withFiles<Config extends FileNames>(
   }
   const cert = await read('tls.cert_file', config.tls?.certFile)
   const key = await read('tls.key_file', config.tls?.keyFile)
-  if (problems.length > 0) return { ok: false, problems }
   const tls = cert !== undefined && key !== undefined ? { cert, key } : undefined
-  return { ...result, files: { secret, peerSecret, tls } }
+  const warnings = [...result.warnings]
+  if (tls !== undefined && config.tls !== undefined) {
+    const found = tlsProblem(tls, config.tls)
+    if (found !== undefined) problems.push(problemAt(origins, found.setting, found.text))
+    else warnings.push(...tlsWarnings(tls, config.tls, names, Date.now()))
+  }
+  const { data } = config
+  if (data !== undefined && (await isFile(data))) {
+    problems.push(problemAt(origins, 'data', `data ${data} is a file, not a folder`))
+  }
+  problems.push(...(await authoritiesProblems(environment)))
+  if (problems.length > 0) return { ok: false, problems }
+  const placed = warnings.map((warning): PlacedWarning => {
+    return { ...problemAt(origins, warning.setting, warning.text), ...warning }
+  })
+  return { ...result, warnings: placed, files: { secret, peerSecret, tls } }
+}
+
+const authoritiesVariable = 'NODE_EXTRA_CA_CERTS'
+
+/** Whom Node.js is to trust besides: it goes on without them when the file is none, and then no link comes about. */
+async function authoritiesProblems(
+  environment: LoadOptions['environment'],
+): Promise<readonly ConfigProblem[]> {
+  const path = environment[authoritiesVariable]
+  if (path === undefined || path === '') return []
+  const read = await readNamed(path)
+  const text = read.ok
+    ? authoritiesProblem(path, read.bytes)
+    : `${path} cannot be read: ${read.reason}`
+  return text === undefined ? [] : [{ where: authoritiesVariable, text }]
 }
 
 function problemAt(
@@ -103,6 +151,11 @@ function problemAt(
   text: string,
 ): ConfigProblem {
   return { where: describeOrigin(origins.get(name) ?? { kind: 'default' }), text }
+}
+
+async function isFile(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined)
+  return found !== undefined && !found.isDirectory()
 }
 
 type FileRead =

@@ -5,7 +5,8 @@
  *
  * Left out on purpose: YAML anchors and aliases (one value, one place), several documents.
  */
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import { isMap, isScalar, isSeq } from 'yaml'
+import { yamlOf } from './yaml-text.ts'
 
 /** Where a value came from. */
 export type Origin =
@@ -83,18 +84,17 @@ export type ParsedFile =
 
 /** Parses YAML text; `path` is what complaints call it. */
 export function parseYaml(text: string, path: string): ParsedFile {
-  const lineCounter = new LineCounter()
-  const document = parseDocument(text, { lineCounter, prettyErrors: false })
-  const originAt = (offset: number): Origin => {
-    const { line, col } = lineCounter.linePos(offset)
-    return { kind: 'file', path, line: Math.max(line, 1), column: Math.max(col, 1) }
+  const yaml = yamlOf(text)
+  if (!yaml.ok) {
+    const problems = yaml.mistakes.map(({ line, column, text: said }) => ({
+      where: describeOrigin({ kind: 'file', path, line, column }),
+      text: said,
+    }))
+    return { ok: false, problems }
   }
-  const problems: ConfigProblem[] = document.errors.map((error) => ({
-    where: describeOrigin(originAt(error.pos[0])),
-    text: sentence(error.message),
-  }))
-  const root = locate(document.contents, originAt, problems)
-  if (problems.length > 0) return { ok: false, problems }
+  const { document, placeOf } = yaml
+  const originAt = (offset: number): Origin => ({ kind: 'file', path, ...placeOf(offset) })
+  const root = locate(document.contents, originAt)
   if (root.kind !== 'map') {
     const text = 'is empty or not a map; it starts with a line such as "cluster: trips"'
     return { ok: false, problems: [{ where: path, text }] }
@@ -102,14 +102,10 @@ export function parseYaml(text: string, path: string): ParsedFile {
   return { ok: true, root }
 }
 
-function locate(
-  node: unknown,
-  originAt: (offset: number) => Origin,
-  problems: ConfigProblem[],
-): Located {
+function locate(node: unknown, originAt: (offset: number) => Origin): Located {
   const origin = originAt(startOf(node))
   if (isSeq(node)) {
-    const items = node.items.map((item) => locate(item, originAt, problems))
+    const items = node.items.map((item) => locate(item, originAt))
     return { kind: 'list', items, origin }
   }
   if (isMap(node)) {
@@ -117,17 +113,10 @@ function locate(
     for (const pair of node.items) {
       const keyOrigin = originAt(startOf(pair.key))
       const name = isScalar(pair.key) ? String(pair.key.value) : ''
-      const value =
-        pair.value === null ? emptyAt(keyOrigin) : locate(pair.value, originAt, problems)
+      const value = pair.value === null ? emptyAt(keyOrigin) : locate(pair.value, originAt)
       fields.set(name, { value, origin: keyOrigin })
     }
     return { kind: 'map', fields, origin }
-  }
-  if (isAlias(node)) {
-    problems.push({
-      where: describeOrigin(origin),
-      text: 'aliases are not supported; write it out',
-    })
   }
   return { kind: 'scalar', value: isScalar(node) ? scalarOf(node.value) : undefined, origin }
 }
@@ -137,7 +126,7 @@ function emptyAt(origin: Origin): Located {
 }
 
 function startOf(node: unknown): number {
-  const hasRange = isMap(node) || isSeq(node) || isScalar(node) || isAlias(node)
+  const hasRange = isMap(node) || isSeq(node) || isScalar(node)
   return hasRange ? (node.range?.[0] ?? 0) : 0
 }
 
@@ -146,9 +135,4 @@ function scalarOf(value: unknown): Scalar {
     typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
   if (isPlain) return value
   return undefined
-}
-
-/** The first line of a parser's message, which may go on with an excerpt. */
-function sentence(message: string): string {
-  return message.split('\n')[0] ?? message
 }

@@ -1,6 +1,7 @@
 /** Readers of single configuration values: a typed value, or what is wrong with it and where. */
 import { isNodeId, type NodeId } from '../base/ids.ts'
 import type { Located, Origin } from './config-source.ts'
+import { plainHost } from './origin-gate.ts'
 import { unknownWord } from '../base/suggest.ts'
 
 export type Read<T> =
@@ -133,8 +134,9 @@ export function nodesOf(located: Located): Read<readonly NodeAddress[]> {
     const node = nodeOf(item)
     if (!node.ok) problems.push(...node.problems)
     else {
-      const twin = nodes.find(({ id, url }) => id === node.value.id || url === node.value.url)
-      const same = twin?.id === node.value.id ? `id "${twin.id}"` : `url ${node.value.url}`
+      const address = addressOf(node.value.url)
+      const twin = nodes.find(({ id, url }) => id === node.value.id || addressOf(url) === address)
+      const same = twin?.id === node.value.id ? `id "${twin.id}"` : sameAddress(twin, node.value)
       if (twin === undefined) nodes.push(node.value)
       else problems.push({ at: item.origin, reason: `two nodes have the ${same}` })
     }
@@ -145,6 +147,18 @@ export function nodesOf(located: Located): Read<readonly NodeAddress[]> {
     problems.push({ at: located.origin, reason })
   }
   return problems.length > 0 ? { ok: false, problems } : { ok: true, value: nodes }
+}
+
+function sameAddress(twin: NodeAddress | undefined, { url }: NodeAddress): string {
+  return twin?.url === url ? `url ${url}` : `same address: ${twin?.url ?? ''} and ${url}`
+}
+
+/** Host and port, whatever the scheme: one process listens there. */
+export function addressOf(url: string): string {
+  const { protocol, hostname, port } = new URL(url)
+  const name = plainHost(hostname)
+  const itsPort = port === '' ? (protocol === 'https:' ? '443' : '80') : port
+  return `${name === 'localhost' ? '127.0.0.1' : name}:${itsPort}`
 }
 
 function setsOf(nodes: readonly NodeAddress[]): { readonly set: string; readonly count: number }[] {
@@ -183,13 +197,24 @@ function fieldOf<T>(
 
 /** An origin with a port: no path, no query, no user. `ws:` is taken for `http:`. */
 export function urlOf(located: Located): Read<string> {
-  const text = located.kind === 'scalar' ? String(located.value) : ''
+  const isText = located.kind === 'scalar' && typeof located.value === 'string'
+  const text = isText ? located.value : ''
   const reason = `wants a URL such as http://127.0.0.1:4700, not ${shown(located)}`
   if (!/^(http|ws)s?:\/\//.test(text) || !URL.canParse(text)) return refuse(located.origin, reason)
-  const { protocol, host, pathname, search, hash, username } = new URL(text)
-  if (pathname !== '/' || search !== '' || hash !== '' || username !== '') {
+  const { protocol, host, hostname, port, pathname, search, hash, username, password } = new URL(
+    text,
+  )
+  const rest = [search, hash, username, password].join('')
+  if (pathname !== '/' || rest !== '') {
     return refuse(located.origin, `${reason}: only scheme, host and port`)
   }
+  if (hostname === '0.0.0.0' || hostname === '[::]') {
+    return refuse(
+      located.origin,
+      `${reason}: ${hostname} is what one listens on, not whom one calls`,
+    )
+  }
+  if (port === '0') return refuse(located.origin, `${reason}: nobody can be called at port 0`)
   const isSecure = protocol === 'https:' || protocol === 'wss:'
   return { ok: true, value: `${isSecure ? 'https' : 'http'}://${host}` }
 }

@@ -6,6 +6,7 @@ import { isClusterId, isNodeId } from '../base/ids.ts'
 import { defaultLimits, type Limits } from '../base/limits.ts'
 import { bufferCopiesDefault } from './background.ts'
 import { checkConfig } from './config-check.ts'
+import { warningsOf } from './config-warnings.ts'
 import {
   gather,
   pathOf,
@@ -32,6 +33,7 @@ import {
   type Listen,
   type NodeAddress,
 } from './config-values.ts'
+import { plainHost } from './origin-gate.ts'
 import {
   defaultListenerSettings,
   listenerInForce,
@@ -90,7 +92,12 @@ export function buildConfig(sources: ConfigSources): ConfigResult {
   const config: NodeConfig = { cluster, node, nodes, data, ...rest }
   const contradictions = checkConfig(config, origins)
   if (contradictions.length > 0) return { ok: false, problems: contradictions }
-  return { ok: true, config, settings: effectiveSettings(config, origins), origins }
+  const own = nodes.filter(({ id }) => id === node)
+  return {
+    ...{ ok: true, config, settings: effectiveSettings(config, origins), origins },
+    warnings: warningsOf(config),
+    names: own.map(({ url }) => plainHost(new URL(url).hostname)),
+  }
 }
 
 function takeNumbers(

@@ -12,6 +12,7 @@ import type { Transport } from '../ports/transport.ts'
 import type { PeerFrame } from '../replication/message.ts'
 import { decodeClientFrame, encodeClientFrame, openClientFrame } from '../wire/client-codec.ts'
 import { decodePeerFrame, encodePeerFrame } from '../wire/peer-codec.ts'
+import { figureName } from './figure-names.ts'
 import type { NodeConfig } from './node-config.ts'
 import type { Figure } from './metrics.ts'
 import { sparingLog } from './sparing-log.ts'
@@ -102,7 +103,7 @@ export function openLinks(options: LinksOptions): Links {
 
 function linkFigures(role: string, counters: TransportCounters): readonly Figure[] {
   return Object.entries(counters).map(([field, value]) => ({
-    name: `trilithon_link_${field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`,
+    name: figureName('trilithon_link', field, true),
     help: `Of all links together, since this process began: ${field}.`,
     value,
     labels: { role },

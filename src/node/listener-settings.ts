@@ -147,14 +147,19 @@ function listOf(located: Located, read: (item: Located) => Read<string>): Read<r
 }
 
 function hostOf(item: Located): Read<string> {
-  const text = item.kind === 'scalar' ? String(item.value) : ''
+  const text = wordOf(item)
   const isHost = /^(?:[a-z0-9_.-]+|\[?[0-9a-f:.]+\]?)$/i.test(text)
   if (isHost) return { ok: true, value: plainHost(text) }
   return refuse(item.origin, `wants names of hosts without a port, such as db1.example`)
 }
 
+/** A number of the file is no text: 10.10 would be 10.1. */
+function wordOf(item: Located): string {
+  return item.kind === 'scalar' && typeof item.value === 'string' ? item.value : ''
+}
+
 function originOf(item: Located): Read<string> {
-  const text = item.kind === 'scalar' ? String(item.value) : ''
+  const text = wordOf(item)
   const isOrigin = /^https?:\/\/[^/]+\/?$/.test(text) && URL.canParse(text)
   if (isOrigin) return { ok: true, value: new URL(text).origin }
   return refuse(item.origin, 'wants origins such as https://app.example')

@@ -5,6 +5,7 @@
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Trace, TraceEvent } from '../ports/trace.ts'
+import { counterEnding } from './figure-names.ts'
 
 /** Different events and marks that are counted; further ones go under `other`. */
 const eventKindsMax = 200
@@ -29,6 +30,7 @@ export interface CountedRequest {
 
 /** A figure read when the page is asked for. */
 export interface Figure {
+  /** That of a counter, which never falls, ends with `_total`; any other is a gauge. */
   readonly name: string
   readonly help: string
   readonly value: number
@@ -45,13 +47,13 @@ export function createMetrics(labels: Readonly<Record<string, string>>): NodeMet
   const countStall = stallFigures(registry)
   addProcessFigures(registry, delay)
   addEventCounter(registry, counts)
-  const gaugeByName = new Map<string, Gauge>()
+  const meters = new Map<string, Meter>()
   return {
     trace: countingTrace(counts),
     countRequest: requests,
     countStall,
     page: async (figures) => {
-      setFigures(registry, gaugeByName, figures)
+      setFigures(registry, meters, figures)
       return { text: await registry.metrics(), contentType: registry.contentType }
     },
     close: () => delay.disable(),
@@ -135,9 +137,15 @@ function addProcessFigures(registry: Registry, delay: IntervalHistogram): void {
     })
   }
   gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage.rss())
-  gauge('process_cpu_seconds', 'CPU time of the process, user and system.', () => {
-    const { user, system } = process.cpuUsage()
-    return (user + system) / 1e6
+  const cpu: Counter = new Counter({
+    name: 'process_cpu_seconds_total',
+    help: 'CPU time of the process, user and system.',
+    registers: [registry],
+    collect: () => {
+      const { user, system } = process.cpuUsage()
+      cpu.reset()
+      cpu.inc((user + system) / 1e6)
+    },
   })
   gauge('process_uptime_seconds', 'Since the process began.', () => process.uptime())
   gauge('trilithon_event_loop_lag_p99_seconds', 'Of the time since it was last asked.', () => {
@@ -147,19 +155,29 @@ function addProcessFigures(registry: Registry, delay: IntervalHistogram): void {
   })
 }
 
-/** Gauges of figures whose set is known only when they are read. */
+/** A counter or a gauge, which takes what was counted elsewhere. */
+interface Meter {
+  reset(): void
+  set(labels: Readonly<Record<string, string>>, value: number): void
+}
+
+/** Of figures whose set is known only when they are read. */
 function setFigures(
   registry: Registry,
-  gaugeByName: Map<string, Gauge>,
+  meters: Map<string, Meter>,
   figures: readonly Figure[],
 ): void {
-  for (const gauge of gaugeByName.values()) gauge.reset()
-  for (const { name, help, value, labels } of figures) {
-    const gauge =
-      gaugeByName.get(name) ??
-      new Gauge({ name, help, labelNames: Object.keys(labels ?? {}), registers: [registry] })
-    gaugeByName.set(name, gauge)
-    if (labels === undefined) gauge.set(value)
-    else gauge.set(labels, value)
+  for (const meter of meters.values()) meter.reset()
+  for (const { name, help, value, labels = {} } of figures) {
+    const meter = meters.get(name) ?? meterOf({ name, help, value, labels }, registry)
+    meters.set(name, meter)
+    meter.set(labels, value)
   }
+}
+
+function meterOf({ name, help, labels = {} }: Figure, registry: Registry): Meter {
+  const known = { name, help, labelNames: Object.keys(labels), registers: [registry] }
+  if (!name.endsWith(counterEnding)) return new Gauge(known)
+  const counter = new Counter(known)
+  return { reset: () => counter.reset(), set: (of, value) => counter.inc(of, value) }
 }

@@ -9,6 +9,7 @@ import type { QueuesStatus } from './background.ts'
 import type { BufferCounts } from './buffering.ts'
 import type { DiskUse } from './disk-use.ts'
 import { mainSet, type NodeAddress } from './config-values.ts'
+import { figureName } from './figure-names.ts'
 import type { Figure } from './metrics.ts'
 
 export type NodeState = 'starting' | 'running' | 'draining' | 'failed'
@@ -251,12 +252,12 @@ export function statusFigures(parts: StatusParts): readonly Figure[] {
   }
   for (const [field, value] of Object.entries(parts.replica ?? {})) {
     if (typeof value !== 'number') continue
-    const name = `trilithon_replica_${field.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)}`
+    const name = figureName('trilithon_replica', field)
     figures.push({ name, help: `The replica's ${field}, as in /status.`, value })
   }
   const indexes: Readonly<Record<string, number>> = { ...parts.indexes }
   for (const [field, value] of Object.entries(indexes)) {
-    const name = `trilithon_index_${field.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)}`
+    const name = figureName('trilithon_index', field)
     figures.push({ name, help: `The index relay's ${field}, as in /status.`, value })
   }
   return [...figures, ...queueFigures(parts.queues), ...bufferFigures(parts.buffer)]

@@ -14,9 +14,11 @@ import type { RawTransaction } from '../txn/raw-transaction.ts'
 import { runRead, type ReadOptions } from '../txn/run-read.ts'
 import { runTransaction, type TransactionOptions } from '../txn/run.ts'
 import { changeText } from '../../schema/change.ts'
+import { decodeSchema } from '../../schema/decode.ts'
 import { diffSchemas } from '../../schema/diff.ts'
 import { fingerprintOf } from '../../schema/fingerprint.ts'
 import { findIndex, findTable, type Index, type Schema } from '../../schema/model.ts'
+import { problemText } from '../../schema/problem.ts'
 import {
   firstVersion,
   nextVersion,
@@ -99,6 +101,7 @@ export async function applySchema(
   schema: Schema,
   options: TransactionOptions,
 ): Promise<AppliedSchema> {
+  checkGiven(schema)
   const unique = schema.indexes.find((index) => index.kind === 'global' && index.unique)
   if (unique !== undefined) throw notKept(unique)
   const group = registryGroup(schema.name)
@@ -111,6 +114,17 @@ export async function applySchema(
     if (!(error instanceof StoreError)) throw error
   })
   return value
+}
+
+/** Whoever calls from JavaScript may have made it himself, or got it from somewhere. */
+function checkGiven(schema: Schema): void {
+  const checked = decodeSchema(schema)
+  if (checked.ok) return
+  const [first] = checked.problems
+  const more = checked.problems.length - 1
+  const rest = more === 0 ? '' : `; and ${more} more`
+  const what = first === undefined ? 'it is none' : problemText(first)
+  throw new StoreError('invalid', `this schema cannot be applied: ${what}${rest}`)
 }
 
 /**

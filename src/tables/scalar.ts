@@ -7,14 +7,13 @@ import { StoreError } from '../base/errors.ts'
 import { microsOfGiven, propertyTime } from '../base/given-time.ts'
 import { isPlain, wordsFor } from '../base/words.ts'
 import type { PropertyKind } from '../../schema/model.ts'
-import { isUuid } from '../../schema/values.ts'
+import { isText, isUuid } from '../../schema/values.ts'
 
 /** Lists and objects inside one another in a value of type json. */
 export const jsonDepthMax = 64
 
 const int64Most = 2n ** 63n - 1n
 const floatMost = 3.4028234663852886e38
-const halfPair = /\p{Surrogate}/u
 
 interface Scalar {
   readonly accepts: (value: unknown) => boolean
@@ -76,10 +75,6 @@ export function checkScalar(
 
 export function wrongValue(where: string, value: unknown, words: string): StoreError {
   return new StoreError('invalid', `${where} is ${wordsFor(value)}; expected ${words}`)
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === 'string' && !halfPair.test(value)
 }
 
 function isCount(value: unknown): boolean {

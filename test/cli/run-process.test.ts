@@ -4,13 +4,14 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { CliError, exitFailure } from '../../src/cli/exit.ts'
 import { runUntilTold, type Running } from '../../src/cli/run-process.ts'
 
-const signals = ['SIGTERM', 'SIGINT'] as const
+const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+const all = [...signals, 'SIGUSR1', 'SIGUSR2'] as const
 const logger = pino({ level: 'silent' })
-const known = new Map(signals.map((signal) => [signal, process.listeners(signal)]))
+const known = new Map(all.map((signal) => [signal, process.listeners(signal)]))
 
 afterEach(() => {
   vi.restoreAllMocks()
-  for (const signal of signals) {
+  for (const signal of all) {
     for (const listener of process.listeners(signal)) {
       if (known.get(signal)?.includes(listener) !== true) process.off(signal, listener)
     }
@@ -56,6 +57,17 @@ test('a second signal ends at once, also while it starts', async () => {
   expect(exit).not.toHaveBeenCalled()
   expect(() => process.emit('SIGINT', 'SIGINT')).toThrow('exit')
   expect(exit).toHaveBeenCalledExactlyOnceWith(exitFailure)
+})
+
+test('a terminal that closes says so twice, and does not cut the end short', async () => {
+  const exit = vi.spyOn(process, 'exit').mockImplementation(() => {
+    throw new Error('exit')
+  })
+  void runUntilTold(() => new Promise(() => undefined), logger)
+  process.emit('SIGHUP', 'SIGHUP')
+  process.emit('SIGHUP', 'SIGHUP')
+  expect(exit).not.toHaveBeenCalled()
+  expect(() => process.emit('SIGTERM', 'SIGTERM')).toThrow('exit')
 })
 
 test('a failure stops it and is what it ends with', async () => {

@@ -106,3 +106,62 @@ test('message says in one error what is wrong with a file or a name', async () =
   expect(await refused('bad.ddl')).toMatch(/is no file of descriptors/)
   expect(await refused('nowhere.binpb')).toMatch(/cannot be read/)
 })
+
+const wrapped = (properties: string): string =>
+  `CREATE SCHEMA S;\nCREATE TABLE A { required int32 id; ${properties} } PRIMARY KEY(id), ENTITY GROUP ROOT;\n`
+
+test('what is not UTF-8 is refused with its line and column, from a file and from stdin', async () => {
+  const text = wrapped('required string b DEFAULT "caf\u00e9";')
+  const at = text.split('\n')[1]?.indexOf('\u00e9') ?? 0
+  await writeFile(join(folder, 'latin.ddl'), Buffer.from(text, 'latin1'))
+  for (const verb of ['check', 'print']) {
+    expect(await schema([verb, 'latin.ddl'])).toMatchObject({
+      ...{ code: 2, stdout: '' },
+      stderr: `error: latin.ddl:2:${at + 1}: this is not UTF-8\n`,
+    })
+  }
+  await writeFile(join(folder, 'mark.ddl'), `\ufeff${text}`)
+  expect(await schema(['check', 'mark.ddl'])).toMatchObject({ code: 0, stderr: '' })
+  const json = await schema(['print', 'mark.ddl', '--json'])
+  expect(await schema(['check', '-'], `\ufeff${json.stdout}`)).toMatchObject({
+    code: 0,
+    stderr: '',
+  })
+})
+
+test.each([
+  [
+    'required string b DEFAULT "\\ud800";',
+    /the default "\\ud800" of b does not fit string; .* whole characters/,
+  ],
+  ['required string b DEFAULT "a\tb";', /a control character stands in the text; write \\t for it/],
+  [
+    'required string b DEFAULT "a\0b";',
+    /a control character stands in the text; write \\u0000 for it[^]*"a\ufffdb"/,
+  ],
+  ['required string b DEFAULT "a\\q";', /has a \\ before what needs none/],
+  ['required int32 b DEFAULT 2147483648;', /does not fit int32/],
+  ['required float b DEFAULT 1e39;', /does not fit float/],
+  ['required double b DEFAULT 1e999;', /does not fit double/],
+  ['required timestamp b DEFAULT 9007199254740992;', /does not fit timestamp/],
+  ['required int64 b DEFAULT 9223372036854775808;', /does not fit int64/],
+  ['required bytes b DEFAULT "0";', /does not fit bytes/],
+  ['required json b DEFAULT "{}";', /json has no default/],
+  ['required string \0b;', /"\\u0000", which means nothing here/],
+])('a default or name like that of %s is refused with its place', async (properties, said) => {
+  const { code, stderr } = await schema(['check', '-'], wrapped(properties))
+  expect(code).toBe(2)
+  expect(stderr).toMatch(/^stdin:2:\d+: /)
+  expect(stderr).toMatch(said)
+})
+
+test('a comment ends with its line, also where lines end as they once did on a Mac', async () => {
+  const table = (name: string): string =>
+    `CREATE TABLE ${name} { required int32 id; } PRIMARY KEY(id), ENTITY GROUP ROOT;`
+  const text = ['CREATE SCHEMA S;', table('A'), '-- the second one', table('B'), '// the end', '']
+  for (const ending of ['\n', '\r\n', '\r']) {
+    const { stdout, stderr } = await schema(['check', '-'], text.join(ending))
+    expect(stderr).toBe('')
+    expect(stdout).toContain('2 tables')
+  }
+})

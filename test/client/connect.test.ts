@@ -85,7 +85,16 @@ test('a client puts and reads over real sockets, large cells too, and goes on wh
 
 test('a client that is refused says why', async () => {
   const { url } = await startNode(new MemoryLog(), 'n1', 'a secret of this cluster')
-  const client = await connect({ nodes: [url], secret: 'another', timeoutMs: 700 })
+  for (const [secret, said] of [
+    ['short', 'has 5 characters; at least 16'],
+    ['a sécret of this cluster', 'has U+00E9 as its character 4, and is to be printable ASCII'],
+    ['a secret of this cluster\n', 'has a line break as its character 25'],
+  ] as const) {
+    await expect(connect({ nodes: [url], secret })).rejects.toMatchObject({
+      ...{ code: 'invalid', message: expect.stringContaining(said) },
+    })
+  }
+  const client = await connect({ nodes: [url], secret: 'another secret than that', timeoutMs: 700 })
   cleanups.push(() => client.close())
   const refused = client.cells('trips').get(base)
   await expect(refused).rejects.toMatchObject({

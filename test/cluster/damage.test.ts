@@ -37,7 +37,7 @@ async function expectTold(node: TestNode): Promise<void> {
   const { stderr } = await runProgram(['status', '--url', node.url])
   expect(stderr).toMatch(/b: log\/ was found damaged \(\d+\.log at byte \d+: /)
   const metrics = await (await fetch(new URL('/metrics', node.url))).text()
-  expect(metrics).toMatch(/^trilithon_replica_log_damages\{[^}]*\} 1$/m)
+  expect(metrics).toMatch(/^trilithon_replica_log_damages_total\{[^}]*\} 1$/m)
   expect(node.log()).toMatch(/log\/ was found damaged/)
   expect(await readdir(join(node.dataFolder, 'log.damaged'))).toContain('mended')
 }

@@ -181,7 +181,7 @@ export interface TestNode {
   start(): Promise<void>
   ready(): Promise<void>
   /** Sends a signal and waits for the end. */
-  stop(signal?: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<Exit>
+  stop(signal?: 'SIGTERM' | 'SIGINT' | 'SIGHUP' | 'SIGKILL'): Promise<Exit>
   signal(signal: NodeJS.Signals): void
   exited(): Promise<Exit>
 }
@@ -299,7 +299,7 @@ export interface TestGateway {
   readonly url: string
   log(): string
   start(): Promise<void>
-  stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<Exit>
+  stop(signal?: 'SIGTERM' | 'SIGHUP' | 'SIGKILL'): Promise<Exit>
 }
 
 /** Starts a gateway in front of these nodes and waits until it is ready. */

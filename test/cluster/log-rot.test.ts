@@ -44,10 +44,10 @@ test(
       await eventually(
         'the log was scrubbed',
         async () =>
-          /^trilithon_replica_log_scrub_passes\{[^}]*\} [1-9]/m.test(await figures(node)) ||
+          /^trilithon_replica_log_scrub_passes_total\{[^}]*\} [1-9]/m.test(await figures(node)) ||
           undefined,
       )
-      expect(await figures(node)).toMatch(/^trilithon_replica_log_damages\{[^}]*\} 0$/m)
+      expect(await figures(node)).toMatch(/^trilithon_replica_log_damages_total\{[^}]*\} 0$/m)
       const names = await damageTables(node)
       expect(names.length).toBeGreaterThan(0)
       for (const name of names) {
@@ -59,7 +59,7 @@ test(
       expect(stderr).toMatch(/b: log\/ was found damaged \(\d+\.ldb at byte \d+: .*keep data\//)
       expect(stdout).toMatch(/, log 100 %/)
       const count = names.length
-      for (const field of ['log_damages', 'scrub_log_damages']) {
+      for (const field of ['log_damages_total', 'scrub_log_damages_total']) {
         const line = new RegExp(`^trilithon_replica_${field}\\{[^}]*\\} ${count}$`, 'm')
         expect(await figures(node)).toMatch(line)
       }

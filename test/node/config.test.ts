@@ -1,5 +1,5 @@
 /** Configuration: precedence, origins, and what is said of each of many wrong files. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import * as fc from 'fast-check'
@@ -191,7 +191,7 @@ const bad: readonly (readonly [title: string, yaml: string, said: RegExp])[] = [
   ],
   [
     'a public address whose nodes would prove themselves by the secret of clients',
-    `${withLine('listen: 127.0.0.1', 'listen: 10.0.0.1')}secret_file: s\ntls: { cert_file: c, key_file: k }\n`,
+    `${withLine('listen: 127.0.0.1', 'listen: 10.0.0.1').replace('http:', 'https:')}secret_file: s\ntls: { cert_file: c, key_file: k }\n`,
     /^a\.yaml:3:9: listening on 10\.0\.0\.1, .* wants peer_secret_file; set/,
   ],
   [
@@ -213,6 +213,50 @@ const bad: readonly (readonly [title: string, yaml: string, said: RegExp])[] = [
     'one address that has more room than all strangers',
     `${good}unproven_max: 50\nunproven_per_address_max: 51\n`,
     /^a\.yaml:10:27: unproven_per_address_max \(51\) must not exceed unproven_max \(50\)/,
+  ],
+  [
+    'a URL twice, by another name',
+    withLine('ws://127.0.0.1:4701', 'https://localhost:4700'),
+    /^a\.yaml:7:5: nodes: two nodes have the same address: http:\/\/127\.0\.0\.1:4700 and https:\/\/localhost:4700$/,
+  ],
+  ['a URL at port 0', withLine(':4701', ':0'), /^a\.yaml:7:19: .*nobody can be called at port 0/],
+  [
+    'a URL with a password',
+    withLine('4702/', '4702').replace('http://127.0.0.1:4702', 'http://:pw@h:4702'),
+    /only scheme, host and port/,
+  ],
+  [
+    'TLS behind a URL without',
+    `${good}tls: { cert_file: c, key_file: k }\n`,
+    /^a\.yaml:6:3: a has tls, and its url is http:\/\/127\.0\.0\.1:4700: .* so write https$/,
+  ],
+  ['a tag', `${good}drain_timeout_ms: !env DRAIN\n`, /^a\.yaml:9:19: Unresolved tag: !env$/],
+  ['a merge key', `${good}<<: { log_level: warn }\n`, /^a\.yaml:9:1: unknown field "<<"/],
+  ['two documents', `${good}---\ncluster: x\n`, /^a\.yaml:9:1: .*multiple documents/],
+  [
+    'a number among the names that lead here',
+    `${good}allowed_hosts: [10.10]\n`,
+    /^a\.yaml:9:17: allowed_hosts: wants names of hosts/,
+  ],
+  [
+    'TLS without anything',
+    `${good}tls: {}\n`,
+    /^a\.yaml:9:6: tls is empty, and so there would be none/,
+  ],
+  [
+    'a folder that only a shell knows',
+    withLine('./data/a', '~/data'),
+    /^a\.yaml:4:7: data: ~ means nothing here; write the whole path$/,
+  ],
+  [
+    'an address to listen on as one to call',
+    withLine('ws://127.0.0.1:4701', 'ws://0.0.0.0:4701'),
+    /^a\.yaml:7:19: .*0\.0\.0\.0 is what one listens on/,
+  ],
+  [
+    'a control character',
+    `${good}log_level: "\\x1b[2J"\n`,
+    /^a\.yaml:9:12: log_level: unknown level "\\u001b\[2J"/,
   ],
   ['half of TLS', `${good}tls: { cert_file: c.pem }\n`, /tls wants both cert_file and key_file/],
 ]
@@ -248,11 +292,60 @@ test('a good file gives typed values, with paths from its own folder and URLs ma
     logLevel: 'info',
     limits: defaultLimits,
   })
+  expect(result.warnings).toEqual([])
   expect(result.config.nodes.map(({ url }) => url)).toEqual([
     'http://127.0.0.1:4700',
     'http://127.0.0.1:4701',
     'http://127.0.0.1:4702',
   ])
+})
+
+const doubtful: readonly (readonly [title: string, yaml: string, said: RegExp])[] = [
+  ['one node', good.replace(/ {2}- \{ id: b[^]*/, ''), /^one node: .* survives no failure$/],
+  [
+    'two nodes',
+    good.replace(/ {2}- \{ id: c[^]*/, ''),
+    /^set main has 2 nodes, of which 2 must be up: it survives as many failures as 1 would \(none\)$/,
+  ],
+  [
+    'four nodes',
+    `${good}  - { id: d, url: "http://127.0.0.1:4703" }\n`,
+    /^set main has 4 nodes, of which 3 must be up: .* as 3 would \(1\)$/,
+  ],
+  [
+    'a set of one beside a whole one',
+    `${good}  - { id: d, url: "http://127.0.0.1:4703", set: east }\n`,
+    /^set east has one node: one copy/,
+  ],
+  [
+    'another port than the one of the URL',
+    withLine('listen: 127.0.0.1:4700', 'listen: 127.0.0.1:4709'),
+    /^a listens at 127\.0\.0\.1:4709, and its url is http:\/\/127\.0\.0\.1:4700/,
+  ],
+  ['https without TLS', withLine('http://127.0.0.1:4700', 'https://127.0.0.1:4700'), /proxy/],
+  [
+    'TLS here, and none at the others',
+    `${withLine('http://127.0.0.1:4700', 'https://127.0.0.1:4700')}tls: { cert_file: c, key_file: k }\n`,
+    /^a has tls, and b, c are called over http/,
+  ],
+  [
+    'an address that only this machine reaches',
+    good.replaceAll('//127.0.0.1', '//db1.example'),
+    /^a listens on 127\.0\.0\.1, which other machines cannot reach/,
+  ],
+  [
+    'loopback as the address for other machines',
+    withLine('ws://127.0.0.1', 'ws://db2.example'),
+    /^the url of a is http:\/\/127\.0\.0\.1:4700: nodes on other machines would reach themselves/,
+  ],
+]
+
+test.each(doubtful)('%s is taken, with one warning', (_title, yaml, said) => {
+  const result = build(yaml)
+  expect(complaints(result)).toEqual([])
+  if (!result.ok) return
+  expect(result.warnings).toHaveLength(1)
+  expect(result.warnings[0]).toMatchObject({ setting: 'nodes', text: expect.stringMatching(said) })
 })
 
 test('a flag wins over the environment, which wins over the file, which wins over the default', () => {
@@ -363,6 +456,32 @@ test('files that a configuration names are read, and their absence or emptiness 
     expect(complaints(await load('secret_file: short\n'))[0]).toMatch(
       /has 4 characters; at least 16/,
     )
+    for (const [secret, said] of [
+      ['', /the secret in \S+ is empty; openssl/],
+      [' \t\n\n', /the secret in \S+ is empty/],
+      ['pässwörd-lang-genug', /has U\+00E4 as its character 2, and is to be printable ASCII/],
+      ['0123456789abcdef\n0123456789abcdef', /has a line break as its character 17/],
+      ['0123456789\0abcdef', /has U\+0000 as its character 11/],
+      ['a'.repeat(1025), /has 1025 characters, and 1024 are the most/],
+      [Buffer.from([...Buffer.from('0123456789abcdef'), 0xe9]), /has what is no text/],
+    ] as const) {
+      await writeFile(join(folder, 'wrong'), secret)
+      for (const name of ['secret_file', 'peer_secret_file']) {
+        const said1 = complaints(await load(`${name}: wrong\n`))
+        expect(said1).toHaveLength(1)
+        expect(said1[0]).toMatch(said)
+      }
+    }
+    const latin = complaints(await load('# caf\u00e9\n'))
+    expect(latin).toEqual([])
+    await writeFile(join(folder, 'a.yaml'), Buffer.from(`${good}# caf\xe9\n`, 'latin1'))
+    const options = { environment: {}, flags: new Map(), workingFolder: '/' }
+    const file = join(folder, 'a.yaml')
+    expect(complaints(await loadConfig({ ...options, file }, buildConfig))).toEqual([
+      `${file}:9:6: this is not UTF-8`,
+    ])
+    await writeFile(file, `\ufeff${good}`)
+    expect(complaints(await loadConfig({ ...options, file }, buildConfig))).toEqual([])
     await writeFile(join(folder, 'peers'), 'fedcba9876543210\n')
     const both = await load('secret_file: secret\npeer_secret_file: peers\n')
     expect(both.ok && both.files.peerSecret).toBe('fedcba9876543210')
@@ -378,6 +497,11 @@ test('files that a configuration names are read, and their absence or emptiness 
       },
       buildConfig,
     )
+    await mkdir(join(folder, 'data'))
+    await writeFile(join(folder, 'data', 'a'), 'no folder')
+    expect(complaints(await load(''))).toEqual([
+      `${join(folder, 'a.yaml')}:4:7: data ${join(folder, 'data', 'a')} is a file, not a folder`,
+    ])
     expect(complaints(missing)[0]).toMatch(/none\.yaml: cannot be read: there is no such file/)
   } finally {
     await rm(folder, { recursive: true, force: true })

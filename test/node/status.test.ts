@@ -63,7 +63,7 @@ test('DISK-16: a status tells of a log that is damaged beneath the node, and wha
     /000005\.ldb at byte 9: .*keep data\/; check this disk, and see "A damaged log"/,
   )
   const figures = statusFigures({ ...parts, replica: damaged })
-  const names = ['trilithon_replica_log_damages', 'trilithon_replica_scrub_log_damages']
+  const names = ['trilithon_replica_log_damages_total', 'trilithon_replica_scrub_log_damages_total']
   expect(figures.filter(({ name }) => names.includes(name)).map(({ value }) => value)).toEqual([
     1, 1,
   ])

@@ -25,6 +25,8 @@ function a(properties: string, clauses: string): string {
 }
 
 const long = 'n'.repeat(65)
+/** Half as many characters as a default may have. */
+const halfWide = '\u00e9'.repeat(512)
 const parts = Array.from({ length: 17 }, (_, index) => `p${index}`)
 
 export const names: Readonly<Record<string, BadSchema>> = {
@@ -96,6 +98,29 @@ export const defaults: Readonly<Record<string, BadSchema>> = {
     ],
     problem:
       'table A: the default 2.5 of n does not fit int32; it is a whole number from -2147483648 to 2147483647',
+  },
+  'a default of half a character': {
+    text: a(
+      'required string id; required string s DEFAULT "x\\ud800";',
+      `PRIMARY KEY(id), ${root}`,
+    ),
+    tables: () => [
+      table('A', { id: t.string(), s: t.string().default('x\ud800') })
+        .key('id')
+        .root(),
+    ],
+    problem:
+      'table A: the default "x\\ud800" of s does not fit string; it is a text in quotes, of whole characters',
+  },
+  'a default that no entry of an index has room for': {
+    text: `${a(`required string id; required string s DEFAULT "${halfWide}";`, `PRIMARY KEY(id), ${root}`)} CREATE LOCAL INDEX I ON A(s);`,
+    tables: () => [
+      table('A', { id: t.string(), s: t.string().default(halfWide) })
+        .key('id')
+        .root()
+        .localIndex('I', ['s']),
+    ],
+    problem: 'index I: the defaults of what it is over have 1024 bytes, and an entry at most 1024',
   },
   'a default of another type, in a message': {
     text: a(

@@ -1,6 +1,10 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { outcomeOf, summarise } from '../../sim/campaign.ts'
 import { expectedCounts } from '../../sim/coverage.ts'
+import { ruleNames } from '../../sim/explain-rules.ts'
+import { judgedRules } from '../../sim/judged-rules.ts'
 import type { RunResult } from '../../sim/result.ts'
 
 const everything = [...expectedCounts(), 'leader changed', "adopted another's"]
@@ -9,6 +13,7 @@ function result(seed: number, more: Partial<RunResult> = {}): RunResult {
   return {
     ...{ seed, outcome: 'clean', violations: [], hash: 'x', events: 10, commits: 300 },
     ...{ simulatedSeconds: 1, wallSeconds: 1, swarm: '' },
+    judgements: Object.fromEntries(judgedRules.map((rule) => [rule, 1])),
     coverage: Object.fromEntries(everything.map((name) => [name, 1])),
     ...more,
   }
@@ -48,6 +53,34 @@ test('META-2: a campaign in which writes are lost too rarely fails', () => {
 
 test('a handful of seeds need not have met everything', () => {
   expect(summarise(results(199, { coverage: {}, commits: 1 }), 1).shortfalls).toEqual([])
+})
+
+test('META-2: a campaign fails by whose rules nothing was judged', () => {
+  const { 'TRIG-5': _, ...judgements } = result(1).judgements
+  const said = ['nothing was judged by TRIG-5']
+  const seeds = [...results(150, { judgements }), ...results(50, { judgements })]
+  expect(summarise(seeds, 1).shortfalls).toEqual(said)
+  expect(summarise([...seeds, result(200)], 1).shortfalls).toEqual([])
+  // Of a few seeds only what was asked for.
+  expect(summarise(results(3, { judgements }), 1).shortfalls).toEqual([])
+  const asked = summarise(results(3, { judgements }), 1, { rules: ['TRIG-5', 'PAX-1', 'TAB-1'] })
+  expect(asked.shortfalls).toEqual(said)
+  expect(outcomeOf(asked)).toBe('crash')
+  expect(summarise([], 1).shortfalls).toEqual(['no seed was run'])
+})
+
+test('META-2: each rule that a checker of the simulator names is among those that are counted', async () => {
+  const root = join(import.meta.dirname, '../../sim')
+  const all = (await readdir(root, { recursive: true })).filter((name) => name.endsWith('.ts'))
+  const checking = all.filter((name) => !/^mutants|^explain-rules|^judged-rules/.test(name))
+  const named = new Set<string>()
+  for (const name of checking) {
+    const text = await readFile(join(root, name), 'utf8')
+    for (const [, rule] of text.matchAll(/'([A-Z]+-\d+)'/g)) named.add(rule ?? '')
+  }
+  // Of these the verdict itself is: of two runs that differ, and of an error.
+  const counted = [...named].filter((rule) => ruleNames.includes(rule) && !rule.startsWith('META-'))
+  expect(counted.sort()).toEqual([...judgedRules].sort())
 })
 
 test('the worst outcome of a campaign is its outcome: safety before all else', () => {

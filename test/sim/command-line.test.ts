@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { unjudged } from '../../sim/judged-rules.ts'
 import { compareRuns, type RunResult } from '../../sim/result.ts'
 import { runSeed } from '../../sim/run.ts'
 import { sim, simInterrupted } from './command.ts'
@@ -24,6 +25,70 @@ test('wrong usage ends with 2 and says what was expected', async () => {
     expect(stdout).toBe('')
     expect(stderr).toContain('error:')
   }
+}, 60_000)
+
+/** What would leave a command with nothing to look at, or is not taken at all. */
+const refused: readonly (readonly [line: string, said: RegExp])[] = [
+  ['run --seed 1 --rules nope', /unknown rule "nope"/],
+  ['run --seed 1 --rules PAX-1 PAX1', /unknown rule "PAX1"; did you mean "PAX-1"\?/],
+  // Of a campaign alone.
+  ['run --seed 1 --rules META-2', /unknown rule "META-2"/],
+  ['run --seed 1 --rules', /argument missing/],
+  ['run --seed 1 --faults crahs', /unknown fault "crahs"; did you mean "crash"\?/],
+  ['run --seed 1 --without crash,', /unknown fault ""/],
+  ['run --seeds 1..', /expected a range/],
+  ['run --seeds 0x1..0x2', /expected a range/],
+  ['run --seeds abc', /expected a range/],
+  ['run --seed 0x10', /expected a whole number/],
+  ['run --seed 1 --seeds 1..2', /cannot be used with/],
+  ['run --seed 1 --jobs 2', /cannot be used with/],
+  ['run --seeds 1..2 --history x.jsonl', /cannot be used with/],
+  ['run --seeds 1..2 --jobs 0', /expected 1 to 256/],
+  ['run --seeds 1..2 --time 0s', /expected a time/],
+  ['run --seed 1 --rule PAX-1', /unknown option '--rule'/],
+  ['run 1', /too many arguments/],
+  ['mutants --only M-none', /unknown mutant "M-none"/],
+  ['mutants --seconds 0', /1 or more/],
+  ['explore --scope nope', /unknown scope "nope"/],
+  ['explore --seconds 0', /1 or more/],
+  ['explore --walks 0', /1 or more/],
+  ['explore --rules PAX-77', /unknown rule "PAX-77"/],
+  ['explore --mutants nope', /unknown mutant "nope"/],
+  ['shrink --seed 1 -o x.json --rules nope', /unknown rule "nope"/],
+  ['check-determinism --seeds 3..1', /expected a range/],
+  ['nightly --time 1s --keep /tmp/x --jobs many', /expected a whole number/],
+  ['processes --mutant nope', /unknown mutant "nope"/],
+  ['processes --seconds 0', /1 to/],
+  ['audit /none.csv --mutant nope', /unknown mutant "nope"/],
+  ['history /none.jsonl --promised best', /Allowed choices/],
+  ['run --seed 1 --faults crash --without crash', /leaves none/],
+  ['run --seed 1 --history /none/h.jsonl', /no such file or folder/],
+  ['nightly --time 1s --keep package.json', /cannot be the folder of findings/],
+  ['rum --seed 1', /Did you mean run\?/],
+]
+
+test('what a command has no use for is refused with 2, and what was meant is said', async () => {
+  const waiting = refused.values()
+  const work = async (): Promise<void> => {
+    for (const [line, said] of waiting) {
+      const { code, stdout, stderr } = await sim(...line.split(' '))
+      expect({ line, code, stdout }).toEqual({ line, code: 2, stdout: '' })
+      expect(stderr, line).toMatch(said)
+    }
+  }
+  await Promise.all([work(), work()])
+}, 120_000)
+
+test('META-2: a seed whose events a rule has nothing to do with is no proof of that rule', async () => {
+  const { judgements } = await runShort()
+  expect(judgements['PAX-1']).toBeGreaterThan(0)
+  const [rule = ''] = unjudged(judgements)
+  expect(rule).not.toBe('')
+  const blind = await sim('run', '--seed', String(short), '--rules', rule)
+  expect(blind.code).toBe(13)
+  expect(blind.stdout).toContain(`shortfall: nothing was judged by ${rule}`)
+  const seen = await sim('run', '--seed', String(short), '--rules', rule, 'PAX-1')
+  expect(seen.code).toBe(0)
 }, 60_000)
 
 test('a clean seed ends with 0 and prints its options and its hash', async () => {

@@ -7,7 +7,7 @@ function failed(seed: number, rule: string, sentence: string): RunResult {
   const echo = { ...violation, rule: 'LOG-2', sentence: `An echo in ${seed}.` }
   return {
     ...{ seed, outcome: 'safety', violations: [violation, echo], hash: `${seed}`, events: 10 },
-    ...{ commits: 1, simulatedSeconds: 1, wallSeconds: 1, coverage: {}, swarm: '' },
+    ...{ commits: 1, simulatedSeconds: 1, wallSeconds: 1, coverage: {}, judgements: {}, swarm: '' },
   }
 }
 

@@ -52,6 +52,18 @@ test('TAB-6: what rows and programs could not bear is refused in words, and chan
   expect((await readSchema(port, 'Shop', options))?.version).toBe(1)
 })
 
+test('SCH-3: a schema that nobody has checked is checked before the cluster has it', async () => {
+  const { port, options } = new Desk()
+  const draft = structuredClone(schemaOf('required string label DEFAULT "x";'))
+  const made: Schema = JSON.parse(JSON.stringify(draft).replace('"x"', '"\\ud800"'))
+  await expect(applySchema(port, made, options)).rejects.toMatchObject({
+    code: 'invalid',
+    message: expect.stringMatching(/^this schema cannot be applied: .*does not fit string/),
+  })
+  expect(await readSchema(port, 'Shop', options)).toBeUndefined()
+  expect((await applySchema(port, draft, options)).kind).toBe('first')
+})
+
 test('TAB-6: of two changes at once, one finds the other', async () => {
   const { port, options } = new Desk()
   await applySchema(port, early, options)

@@ -1,0 +1,35 @@
+/**
+ * What a secret may be. It travels in a header of HTTP, which has one form for printable ASCII alone:
+ * whoever has another letter in it would be let in by one protocol and refused by the other.
+ */
+
+/** A shorter secret can be guessed from a recorded handshake. */
+export const secretCharsMin = 16
+/** A header of HTTP has room for it, with all others. */
+export const secretCharsMax = 1024
+
+/** What makes it no secret of a cluster, in words that follow "the secret …", or undefined. */
+export function secretProblem(secret: string): string | undefined {
+  if (secret === '') return `is empty; ${advice}`
+  const wrong = /[^\x20-\x7e]/u.exec(secret)
+  if (wrong !== null) {
+    const place = Array.from(secret.slice(0, wrong.index)).length + 1
+    return `has ${nameOf(wrong[0])} as its character ${place}, and is to be printable ASCII, which HTTP can carry; ${advice}`
+  }
+  if (secret.length < secretCharsMin) {
+    return `has ${secret.length} characters; at least ${secretCharsMin} are wanted (${advice})`
+  }
+  if (secret.length > secretCharsMax) {
+    return `has ${secret.length} characters, and ${secretCharsMax} are the most`
+  }
+  return undefined
+}
+
+const advice = 'openssl rand -hex 32 makes a good one'
+
+function nameOf(character: string): string {
+  if (character === '\n' || character === '\r') return 'a line break'
+  if (character === '\ufffd') return 'what is no text'
+  const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
+  return `U+${code}`
+}

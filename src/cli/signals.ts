@@ -1,0 +1,36 @@
+/** Signals to a process that runs for long: which end it, and which must not. */
+
+export interface StopListeners {
+  /** At the first signal that asks for an end. */
+  readonly stop: (signal: NodeJS.Signals) => void
+  /** Somebody asks once more, and does not want to wait. */
+  readonly stopNow?: (signal: NodeJS.Signals) => void
+}
+
+/**
+ * SIGTERM, SIGINT and SIGHUP stop in an orderly way; one of the first two that comes later ends at once. A
+ * terminal that closes sends SIGHUP, its shell often once more: a second one is no impatience.
+ */
+export function onStopSignals({ stop, stopNow }: StopListeners): void {
+  let isTold = false
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (!isTold) {
+      isTold = true
+      stop(signal)
+    } else if (signal !== 'SIGHUP') stopNow?.(signal)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, onSignal)
+}
+
+/**
+ * Node.js answers SIGUSR1 with a debugger's port, by which whoever reaches it runs code of his own in this
+ * process; SIGUSR2 would end it. Where somebody listens to them, neither happens.
+ */
+export function ignoreUserSignals(say: (text: string, signal: NodeJS.Signals) => void): void {
+  process.on('SIGUSR1', (signal) => {
+    say('SIGUSR1 opens no debugger here: start it with --inspect for one', signal)
+  })
+  process.on('SIGUSR2', (signal) => {
+    say('SIGUSR2 means nothing to this process', signal)
+  })
+}

@@ -1,0 +1,20 @@
+/** Members of `/status` as figures of `/metrics`: `logDamages` is `trilithon_replica_log_damages_total`. */
+
+/** Those that count since the process began: they never fall, and their names say so. */
+const counted: ReadonlySet<string> = new Set([
+  ...['logDamages', 'scrubLogDamages', 'lostFlushes', 'falseClaims'],
+  ...['scrubPasses', 'logScrubPasses', 'relayed', 'failures'],
+])
+
+/** `field` under `prefix`, in the spelling of Prometheus. */
+export function figureName(
+  prefix: string,
+  field: string,
+  isCounter: boolean = counted.has(field),
+): string {
+  const snake = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  return `${prefix}_${snake}${isCounter ? counterEnding : ''}`
+}
+
+/** What the name of a counter ends with, and no other does. */
+export const counterEnding = '_total'

@@ -1,0 +1,67 @@
+/**
+ * Text of YAML as one document of plain values, or everything that stands in the way, each with its offset.
+ * Whatever means more than it shows is refused: anchors and their aliases, of which a few lines make
+ * millions, and tags, which the parser passes over.
+ */
+import { isAlias, LineCounter, parseDocument, visit, type Document } from 'yaml'
+
+export interface YamlMistake {
+  /** Both count from 1. */
+  readonly line: number
+  readonly column: number
+  readonly text: string
+}
+
+export type YamlPlaceOf = (offset: number) => Pick<YamlMistake, 'line' | 'column'>
+
+export type YamlText =
+  | { readonly ok: true; readonly document: Document.Parsed; readonly placeOf: YamlPlaceOf }
+  | { readonly ok: false; readonly mistakes: readonly YamlMistake[] }
+
+/** More than any file of settings or definitions has. */
+const charsMax = 1_000_000
+const mistakesMax = 20
+
+export function yamlOf(text: string): YamlText {
+  if (text.length > charsMax) {
+    return refused(`it has ${text.length} characters, at most ${charsMax}`)
+  }
+  const lineCounter = new LineCounter()
+  const placeOf: YamlPlaceOf = (offset) => {
+    const { line, col } = lineCounter.linePos(offset)
+    return { line: Math.max(1, line), column: Math.max(1, col) }
+  }
+  const mistakes: YamlMistake[] = []
+  try {
+    const document = parseDocument(text, { lineCounter, prettyErrors: false })
+    for (const { pos, message } of [...document.errors, ...document.warnings]) {
+      mistakes.push({ ...placeOf(pos[0]), text: sentence(message) })
+    }
+    visit(document, {
+      Node: (_key, node) => {
+        const isNamed = 'anchor' in node && node.anchor !== undefined
+        if (!isAlias(node) && !isNamed) return
+        const what = isAlias(node) ? 'aliases' : 'anchors'
+        mistakes.push({
+          ...placeOf(node.range?.[0] ?? 0),
+          text: `${what} are not supported; write it out`,
+        })
+      },
+    })
+    if (mistakes.length === 0) return { ok: true, document, placeOf }
+  } catch (error) {
+    // The parser calls itself for each level.
+    if (!(error instanceof RangeError)) throw error
+    return refused('lists or maps lie too deep inside one another')
+  }
+  return { ok: false, mistakes: mistakes.slice(0, mistakesMax) }
+}
+
+function refused(text: string): YamlText {
+  return { ok: false, mistakes: [{ line: 1, column: 1, text }] }
+}
+
+/** The first line of a parser's message, which may go on with an excerpt. */
+function sentence(message: string): string {
+  return message.split('\n')[0] ?? message
+}

@@ -1,0 +1,44 @@
+/** SCH-3: what may be a default is what may be a value, by one rule; see `schema/default.ts` and `scalar.ts`. */
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { fitByKind, valueOf } from '../../schema/default.ts'
+import { scalarKinds } from '../../schema/model.ts'
+import { checkScalar } from '../../src/tables/scalar.ts'
+
+const literals = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.string({ unit: fc.constantFrom('\ud800', 'a', '\0', '\udc00', '\u{1f600}') }),
+  fc.boolean(),
+  fc.double(),
+  fc.integer(),
+  fc.maxSafeInteger(),
+  fc.bigInt({ min: -(2n ** 65n), max: 2n ** 65n }).map(String),
+  fc.uuid(),
+  fc.stringMatching(/^(?:[0-9a-f]{2}){0,8}$/),
+  fc.constantFrom(-0, 3.5e38, -3.4e38, 2 ** 31, -(2 ** 31), 2 ** 53, -(2 ** 63)),
+)
+
+function isValue(kind: (typeof scalarKinds)[number], literal: string | number | boolean): boolean {
+  try {
+    checkScalar(kind, valueOf(kind, literal), 'x')
+    return true
+  } catch {
+    return false
+  }
+}
+
+test('SCH-3: a default fits where a row with its value would be taken', () => {
+  const seen = new Set<string>()
+  fc.assert(
+    fc.property(fc.constantFrom(...scalarKinds), literals, (kind, literal) => {
+      const fits = fitByKind[kind].fits(literal)
+      if (fits) seen.add(kind)
+      // Of a default more is asked: one form for each value.
+      if (fits) expect(isValue(kind, literal)).toBe(true)
+      const isOneForm = !['json', 'sequence', 'int64', 'bytes'].includes(kind)
+      if (isOneForm && !fits) expect(isValue(kind, literal)).toBe(false)
+    }),
+    { numRuns: 5_000, seed: 3 },
+  )
+  expect(seen).toEqual(new Set(scalarKinds.filter((kind) => !['json', 'sequence'].includes(kind))))
+})
