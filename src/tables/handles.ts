@@ -3,6 +3,7 @@ import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type {
+  IndexEntry,
   IndexNames,
   IndexQuery,
   Insert,
@@ -15,6 +16,7 @@ import type { Table } from '../../schema/table.ts'
 import { Sender, type SendOptions } from '../queues/send.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { Turn } from '../txn/turn.ts'
+import { paged, type Paged } from './paged.ts'
 import type { Queue } from './queue-types.ts'
 import { encodeBody, receiverOf, storedName } from './queues.ts'
 import type { Page, RowReads, ScanOptions } from './read-rows.ts'
@@ -61,18 +63,18 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
     table: Of,
     range: KeyRange<Of>,
     options: ScanOptions = {},
-  ): Promise<Page<Row<Of>>> {
+  ): Paged<Row<Of>> {
     const { rows } = this
-    return this.#read(() => rows.scan(rows.table(table.name), range, options))
+    return this.#paged(options, (at) => rows.scan(rows.table(table.name), range, at))
   }
 
   scanTree<Of extends Table>(
     table: Of,
     key: Key<Of>,
     options: ScanOptions = {},
-  ): Promise<Page<TreeRow<Tables>>> {
+  ): Paged<TreeRow<Tables>> {
     const { rows } = this
-    return this.#read(() => rows.scanTree(rows.table(table.name), key, options))
+    return this.#paged(options, (at) => rows.scanTree(rows.table(table.name), key, at))
   }
 
   index<Of extends Table, Name extends IndexNames<Of>>(
@@ -80,10 +82,10 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
     name: Name,
     query: IndexQuery<Of, Name>,
     options: ScanOptions = {},
-  ): Promise<IndexPage<Of, Name>> {
+  ): Paged<IndexEntry<Of, Name>, IndexPage<Of, Name>> {
     const { rows, turn } = this
-    return this.#read(async () => {
-      const page = await rows.index(rows.table(table.name), name, query, options)
+    return this.#paged(options, async (at) => {
+      const page = await rows.index(rows.table(table.name), name, query, at)
       return {
         get items() {
           return page.items
@@ -102,6 +104,15 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
   ): Promise<RowWith<Into, Of, Name> | undefined> {
     const { rows } = this
     return this.#read(() => rows.getWith(rows.table(into.name), key, rows.table(table.name), name))
+  }
+
+  #paged<Item, First extends Page<Item>>(
+    options: ScanOptions,
+    page: (options: ScanOptions) => Promise<unknown>,
+  ): Paged<Item, First> {
+    return paged((cursor) =>
+      this.#read(() => page(cursor === undefined ? options : { ...options, cursor })),
+    )
   }
 
   #read<Type>(run: () => Promise<unknown>): Promise<Type> {
