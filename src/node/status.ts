@@ -38,6 +38,8 @@ export interface StatusParts {
   readonly queues?: QueuesStatus | undefined
   readonly buffer?: BufferCounts | undefined
   readonly indexes: RelayFigures | undefined
+  /** Why peers have no link, by their ids, where that is known. */
+  readonly troubles?: ReadonlyMap<string, string> | undefined
 }
 
 /** The answer of `/status`. */
@@ -155,7 +157,10 @@ function messagesOf(
   if (replica?.failure !== undefined) messages.push(`this node failed: ${replica.failure}`)
   if (replica === undefined) return [...messages, 'the stores are being opened']
   for (const { id, isUp } of nodes) {
-    if (!isUp) messages.push(`node ${id} cannot be reached: start it, or look at its log`)
+    if (isUp) continue
+    const trouble = parts.troubles?.get(id)
+    const why = trouble === undefined ? '' : ` (${trouble})`
+    messages.push(`node ${id} cannot be reached${why}: start it, or look at its log`)
   }
   if (canLose < 0) {
     messages.push(

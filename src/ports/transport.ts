@@ -23,6 +23,8 @@ export interface LinkInfo {
   readonly run?: number
   /** What the sender durably remembers of the other nodes' stores; absent: it has lost its memory. */
   readonly known?: readonly RememberedStore[]
+  /** A digest of the sender's list of nodes: their ids and sets, in their order. */
+  readonly nodes?: string
 }
 
 /** Why an address that is dialled has no link, as of the latest try. */
