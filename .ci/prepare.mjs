@@ -2,12 +2,17 @@
  * Makes a clone ready to run: dependencies by `npm ci` when they are missing or not those of the
  * lock file and, with `--build`, dist/ by tsc when a source has changed since the last build.
  *
+ * `--package` is for npm, which runs it before it packs or links this folder: the same as `--build`, but
+ * what another package manager has installed stays, and without the compiler an install that leaves out
+ * devDependencies goes on. In a package, where there are no sources, there is nothing to do.
+ *
  * Silent when there is nothing to do, else one line on stderr for each thing done. Starts at the
  * same time take turns; the second finds the work done. Plain Node, since nothing is installed yet.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
+  chmodSync,
   existsSync,
   readFileSync,
   readdirSync,
@@ -18,7 +23,7 @@ import {
 } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
@@ -134,6 +139,10 @@ function build() {
     remove(fresh)
     throw new PrepareError('tsc failed, see above; dist/ is as it was.')
   }
+  // A linked command (`npm link`, `npm install -g .`) is this very file.
+  for (const path of Object.values(readJson(inRoot('package.json')).bin)) {
+    chmodSync(join(fresh, relative('dist', path)), 0o755)
+  }
   writeFileSync(join(fresh, buildStamp), from)
   remove(old)
   if (existsSync(inRoot('dist'))) renameSync(inRoot('dist'), old)
@@ -173,13 +182,25 @@ async function takeTurn() {
   )
 }
 
-async function prepare({ withBuild }) {
+/** Whether npm was told to leave out what a build needs. */
+function isWithoutDevelopment() {
+  const omitted = (process.env.npm_config_omit ?? '').split(/\s+/)
+  return omitted.includes('dev')
+}
+
+async function prepare({ withBuild, forPackage }) {
   checkNode()
-  const isReady = () => isInstalled() && (!withBuild || isBuilt())
+  if (!existsSync(inRoot('src', 'index.ts'))) return
+  const hasCompiler = () => existsSync(inRoot('node_modules', 'typescript', 'bin', 'tsc'))
+  const hasAll = () => (forPackage ? hasCompiler() : isInstalled())
+  const isReady = () => hasAll() && (!withBuild || isBuilt())
   if (isReady()) return
+  if (forPackage && !hasAll() && isWithoutDevelopment()) {
+    return say('dist/ is as it is: it is built with devDependencies (npm run build)')
+  }
   const turn = await takeTurn()
   try {
-    if (!isInstalled()) install()
+    if (!hasAll()) install()
     if (withBuild && !isBuilt()) build()
   } finally {
     turn.close()
@@ -187,7 +208,8 @@ async function prepare({ withBuild }) {
 }
 
 try {
-  await prepare({ withBuild: process.argv.includes('--build') })
+  const forPackage = process.argv.includes('--package')
+  await prepare({ withBuild: forPackage || process.argv.includes('--build'), forPackage })
 } catch (error) {
   say(error instanceof PrepareError ? error.message : String(error?.stack ?? error))
   process.exitCode = 1

@@ -1,6 +1,6 @@
 /**
  * Tests that take a minute of processor each: whole benches, hunts for planted bugs, an audit of a killed
- * cluster, a load of real trips, damage of all kinds. `npm run test:long` runs them, and so does `.ci/run`; `npm test` stays short without them.
+ * cluster, a load of real trips, damage of all kinds, the pages' commands, installs of the package. `npm run test:long` runs them, and so does `.ci/run`; `npm test` stays short without them.
  */
 export const longTests: string[] = [
   'test/bench/builds.test.ts',
@@ -11,7 +11,9 @@ export const longTests: string[] = [
   'test/cluster/audit.test.ts',
   'test/cluster/damage.test.ts',
   'test/cluster/trips.test.ts',
+  'test/examples/documents.test.ts',
   'test/fuzz/fuzz.test.ts',
+  'test/package/install.test.ts',
   'test/sim/explore-mutants.test.ts',
   'test/sim/explore.test.ts',
 ]

@@ -4,8 +4,9 @@
  */
 import type { Server } from 'node:http'
 import type { ClusterId, NodeId } from '../base/ids.ts'
-import type { Endpoint, Transport, TransportHandlers } from '../ports/transport.ts'
+import type { Endpoint, Transport, TransportHandlers, Unreached } from '../ports/transport.ts'
 import type { Connections } from './connections.ts'
+import { causeOfRefusal, waits } from './link-causes.ts'
 import { WsDialer } from './ws-dialer.ts'
 import { WsLink, zeroCounters, type LinkContext, type TransportCounters } from './ws-link.ts'
 import { UnfinishedMessages, type Unfinished } from './unfinished.ts'
@@ -68,7 +69,7 @@ export class WsClientListener<Frame> implements Transport<Frame> {
           this.#linked.add(client)
           unfinished = this.#unfinished.watch(raw, () => {
             this.counters.endedForRoom += 1
-            link.fail('it had sent the longest at a message while too much of such had come')
+            link.fail(waits('it had sent the longest at a message while too much of such had come'))
           })
           handlers.onLink(client, 'up', {})
         },
@@ -123,6 +124,8 @@ export interface ClientDialerOptions<Frame> extends Omit<LinkContext<Frame>, 'co
   readonly nodes?: ReadonlyMap<string, string>
   /** Absent: whichever cluster answers. */
   readonly cluster?: string
+  /** Says of each address why it has no link: to who has given the addresses, and to nobody else. */
+  readonly tellsAddresses?: boolean
 }
 
 export class WsClientDialer<Frame> implements Transport<Frame> {
@@ -130,15 +133,24 @@ export class WsClientDialer<Frame> implements Transport<Frame> {
   readonly #options: ClientDialerOptions<Frame>
   readonly #dialers = new Map<Endpoint, WsDialer<Frame>>()
 
+  get addresses(): number {
+    return this.#options.tellsAddresses === true ? this.#options.urls.length : 0
+  }
+
   constructor(options: ClientDialerOptions<Frame>) {
     this.#options = options
   }
 
   start(handlers: TransportHandlers<Frame>): void {
-    const { urls, nodes, cluster = '' } = this.#options
+    const { urls, nodes, cluster = '', secret, tellsAddresses = false } = this.#options
     const context = { ...this.#options, counters: this.counters }
     for (const url of urls) {
       let isUp = false
+      const tell = ({ kind, reason }: Unreached, node = ''): void => {
+        if (!tellsAddresses) return
+        const at = node === '' ? url : `${url} (node ${node})`
+        handlers.onUnreached?.(url, { kind, reason: `${at}: ${reason}` })
+      }
       const dialer = new WsDialer<Frame>(context, {
         url,
         path: clientPath,
@@ -157,7 +169,10 @@ export class WsClientDialer<Frame> implements Transport<Frame> {
         onRefused: (reason, by, node) => {
           // A stranger's words, too: they end nothing, and are all that tells why there is no link.
           handlers.onRefused(url, by === 'a stranger' ? `${reason} (so it says)` : reason, node)
+          const isWithout = secret === '' && reason.startsWith('secret: ')
+          tell(causeOfRefusal(isWithout ? `${reason} (this client gives none)` : reason), node)
         },
+        onFailed: (why) => tell(why),
         onDown: () => {
           if (isUp) handlers.onLink(url, 'down', {})
           isUp = false

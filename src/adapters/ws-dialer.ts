@@ -5,7 +5,9 @@ import { WebSocket } from 'ws'
 import { frameBytesMax } from '../base/limits.ts'
 import type { Timer } from '../ports/clock.ts'
 import { reasonCharsMax } from '../wire/handshake.ts'
+import { causeOfError, causeOfStatus } from './link-causes.ts'
 import { WsLink, type LinkContext, type LinkParts } from './ws-link.ts'
+import { problemContentType } from './ws-router.ts'
 
 const redialMs = 50
 const redialMaxMs = 1_000
@@ -63,12 +65,18 @@ export class WsDialer<Frame> {
       handshakeTimeout: redialMaxMs * 2,
       generateMask: noMask,
     })
+    // Before the link listens: it is told why it will not come up before it hears that it has closed.
+    let isOpen = false
+    socket.once('open', () => (isOpen = true))
+    socket.once('error', (error) => {
+      if (!isOpen) this.#link?.fail(causeOfError(error, url), error)
+    })
     let raw: Socket | undefined
     socket.once('upgrade', (response) => (raw = response.socket))
     socket.once('unexpected-response', (_, response) => {
-      const { statusCode = 0 } = response
-      // Any other answer is a node's that is starting, or no node's.
-      if (statusCode !== 403) return this.#link?.fail(`the address answers HTTP ${statusCode}`)
+      const { statusCode = 0, headers } = response
+      const isNodes = headers['content-type']?.startsWith(problemContentType) === true
+      if (statusCode !== 403) return this.#link?.fail(causeOfStatus(statusCode, isNodes, url))
       readBounded(response, (text) => this.#link?.turnedAway(reasonIn(text)))
     })
     this.#link = new WsLink(this.#context, {

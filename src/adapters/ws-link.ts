@@ -8,7 +8,7 @@ import { assert } from '../base/assert.ts'
 import { frameBytesMax } from '../base/limits.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { LinkInfo } from '../ports/transport.ts'
+import type { LinkInfo, Unreached } from '../ports/transport.ts'
 import {
   decodeHandshake,
   encodeHandshake,
@@ -29,6 +29,7 @@ import {
   type Side,
 } from '../wire/handshake.ts'
 import { boundBytes, type ByteBound } from './byte-bound.ts'
+import { waits, wrong } from './link-causes.ts'
 
 /** Frames ⇄ bytes. A reason instead of a frame closes the link. */
 export interface FrameCodec<Frame> {
@@ -105,6 +106,8 @@ export interface LinkParts<Frame> {
    * other side, as far as is known; empty of a client, and of who has said nothing.
    */
   onRefused(reason: string, by: Refuser, node: string): void
+  /** The link did not come up, for a reason that no side gave the other. Before `onDown`. */
+  onFailed?(why: Unreached): void
   /** Much was queued, and the other side has taken some of it. */
   onDrained?(): void
   /** Once, whether it was up or not. */
@@ -152,6 +155,8 @@ export class WsLink<Frame> {
   /** Set once it may: it has told of itself and is admitted. */
   #met: Met | undefined
   #hasRefused = false
+  /** Why there will be no link has been told. */
+  #hasFailed = false
   #isUp = false
   #isDown = false
 
@@ -232,10 +237,16 @@ export class WsLink<Frame> {
   }
 
   /** There will be no link, for this reason: it is dialled again soon. */
-  fail(reason: string): void {
+  fail(why: Unreached, error?: Error): void {
     if (this.#isDown) return
-    this.#log('link broken', { reason })
+    this.#log('link broken', { reason: error?.message ?? why.reason })
+    this.#failed(why)
     this.terminate()
+  }
+
+  #failed(why: Unreached): void {
+    if (!this.#isUp && !this.#isDown && !this.#hasFailed) this.#parts.onFailed?.(why)
+    this.#hasFailed = true
   }
 
   terminate(): void {
@@ -279,6 +290,7 @@ export class WsLink<Frame> {
     this.#log('refused by the other side', { reason })
     // What this side has found wrong itself says more than a stranger's answer to it.
     if (this.#hasRefused && !this.#isProven) return
+    this.#hasFailed = true
     this.#parts.onRefused(reason, this.#isProven ? 'them' : 'a stranger', this.#theirNode)
   }
 
@@ -409,6 +421,7 @@ export class WsLink<Frame> {
     this.#context.counters.refused += 1
     this.#log('link refused', { reason })
     this.#say({ kind: 'refuse', reason })
+    this.#hasFailed = true
     this.#parts.onRefused(reason, 'us', this.#theirNode)
     void this.close('refused')
   }
@@ -427,6 +440,7 @@ export class WsLink<Frame> {
   #malformed(reason: string): void {
     this.#context.counters.malformed += 1
     this.#log('link closed: malformed', { reason })
+    this.#failed(wrong(`what listens there is no trilithon node or gateway: ${reason}`))
     void this.close('malformed')
   }
 
@@ -438,6 +452,8 @@ export class WsLink<Frame> {
   #onSlow(): void {
     if (this.isUp || this.#isDown) return
     this.#log('link closed: no handshake in time')
+    const isOpen = this.#parts.socket.readyState === WebSocket.OPEN
+    this.#failed(waits(isOpen ? 'it says nothing to a handshake' : 'no answer in time'))
     this.terminate()
   }
 
@@ -451,6 +467,7 @@ export class WsLink<Frame> {
   }
 
   #onClose(): void {
+    this.#failed(waits('it ended the connection during the handshake'))
     this.#end()
   }
 

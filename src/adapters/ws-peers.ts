@@ -4,8 +4,10 @@
  * without having noticed.
  */
 import type { Server } from 'node:http'
+import { assert } from '../base/assert.ts'
+import { sha256 } from '../base/bytes.ts'
 import type { ClusterId, NodeId } from '../base/ids.ts'
-import type { Endpoint, Transport, TransportHandlers } from '../ports/transport.ts'
+import type { Endpoint, LinkInfo, Transport, TransportHandlers } from '../ports/transport.ts'
 import type { Met } from '../wire/handshake.ts'
 import type { Connections } from './connections.ts'
 import { WsDialer } from './ws-dialer.ts'
@@ -23,6 +25,8 @@ export interface PeerTransportOptions<Frame> extends Omit<LinkContext<Frame>, 'c
   readonly cluster: ClusterId
   /** The other nodes; this one may stand among them. */
   readonly peers: readonly { readonly node: NodeId; readonly url: string }[]
+  /** All nodes of the cluster, in the order of the configuration, in words: `a b c`, `a@east d@west`. */
+  readonly nodeList?: string
   readonly server: Server
   /** Told of links that are a peer's. */
   readonly connections?: Pick<Connections, 'prove'>
@@ -37,6 +41,9 @@ type CommonParts<Frame> = Omit<LinkParts<Frame>, 'socket' | 'raw' | 'side'>
  */
 const acceptedMax = 1_000
 
+/** Of a list of nodes in a refusal. */
+const listCharsMax = 250
+
 export class WsPeerTransport<Frame> implements Transport<Frame> {
   readonly counters: TransportCounters = zeroCounters()
   readonly #options: PeerTransportOptions<Frame>
@@ -45,6 +52,8 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
   /** Links that are up and count: by peer, and the peer of each. */
   readonly #links = new Map<Endpoint, WsLink<Frame>>()
   readonly #peers = new Map<WsLink<Frame>, Endpoint>()
+  /** Why peers have no link, as of the latest try. */
+  readonly #troubles = new Map<string, string>()
   /** Accepted links, up or not. */
   readonly #accepted = new Set<WsLink<Frame>>()
   #unroute: () => void = () => undefined
@@ -52,6 +61,11 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
   constructor(options: PeerTransportOptions<Frame>) {
     this.#options = options
     this.#context = { ...options, counters: this.counters }
+  }
+
+  /** Of peers without a link: why the latest try gave none, where that is known. */
+  get troubles(): ReadonlyMap<string, string> {
+    return this.#troubles
   }
 
   start(handlers: TransportHandlers<Frame>): void {
@@ -87,22 +101,46 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
       node: this.#options.node,
       name,
       expected,
-      info: () => handlers.self(),
-      admit: (theirs) => handlers.admit(theirs.node, theirs.info),
+      info: () => ({ ...handlers.self(), ...this.#ownList() }),
+      admit: (theirs) => this.#listProblem(theirs) ?? handlers.admit(theirs.node, theirs.info),
       onUp: (link, theirs) => this.#onUp(handlers, link, theirs),
       onFrame: (link, frame) => {
         const peer = this.#peers.get(link)
         if (peer !== undefined) handlers.onFrame(peer, frame)
       },
+      onFailed: ({ reason }) => this.#noteTrouble(node, reason),
       onRefused: (reason, by, theirNode) => {
+        this.#noteTrouble(theirNode, by === 'a stranger' ? `${reason} (so it says)` : reason)
         if (by === 'them') handlers.onRefused(theirNode, reason)
       },
       onDown: (link) => this.#onDown(handlers, link),
     }
   }
 
+  /** Of a peer alone: whoever connects may say any name. */
+  #noteTrouble(node: string | undefined, reason: string): void {
+    const peer = this.#options.peers.find((one) => one.node === node)
+    if (peer !== undefined) this.#troubles.set(peer.node, reason)
+  }
+
+  #ownList(): LinkInfo {
+    const { nodeList } = this.#options
+    return nodeList === undefined ? {} : { nodes: digestOf(nodeList) }
+  }
+
+  #listProblem({ info: { nodes } }: Met): string | undefined {
+    const own = this.#ownList().nodes
+    if (own === undefined || nodes === undefined || nodes === own) return undefined
+    const { nodeList = '' } = this.#options
+    const list = `this side's is ${nodeList.slice(0, listCharsMax)}`
+    return `nodes: the two sides have different lists of nodes, ${list}; give all nodes the same ids and sets, in the same order`
+  }
+
   #onUp(handlers: TransportHandlers<Frame>, link: WsLink<Frame>, theirs: Met): void {
+    const isOther = this.#listProblem(theirs) !== undefined
+    assert(!isOther, 'HELLO-4: a link of nodes whose lists of nodes differ')
     const peer = theirs.node
+    this.#troubles.delete(peer)
     const older = this.#links.get(peer)
     // Its end is told by way of `onDown`, before the new link's beginning.
     void older?.close('replaced')
@@ -136,4 +174,8 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
     const accepted = [...this.#accepted].map((link) => link.close('closing'))
     await Promise.all([...this.#dialers.map((dialer) => dialer.close()), ...accepted])
   }
+}
+
+function digestOf(list: string): string {
+  return sha256(list).toString('hex').slice(0, 32)
 }

@@ -70,7 +70,13 @@ function install(server: Server, routes: ReadonlyMap<string, Accept>): void {
   sockets.on('wsClientError', (_error, socket) => socket.destroy())
 }
 
-const notFound: UpgradeRefusal = { status: 404, contentType: 'text/plain', body: '' }
+export const problemContentType = 'application/problem+json'
+
+/** As nodes and gateways answer: who dials can tell one that is stopping from a server that is neither. */
+const notFound: UpgradeRefusal = {
+  ...{ status: 404, contentType: problemContentType },
+  body: JSON.stringify({ status: 404, title: 'Not Found', code: 'not-found' }),
+}
 
 /** The server's time-outs end with an upgrade: who never closes would keep the socket for good. */
 function answer(socket: Duplex, { status, contentType, body }: UpgradeRefusal): void {

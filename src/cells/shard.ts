@@ -18,7 +18,7 @@ export function isShard(value: unknown): boolean {
 }
 
 /** A row key's 16 bytes. */
-export function rowKeyBytes(rowKey: string): Buffer {
+export function rowKeyBytes(rowKey: string): Uint8Array {
   const bytes = Buffer.allocUnsafe(uuidBytes)
   writeUuid(bytes, rowKey, 0)
   return bytes

@@ -3,6 +3,7 @@
  * with 0 when a majority is ready, 4 when not.
  */
 import type { Command } from 'commander'
+import { causeOfError, causeOfStatus } from '../adapters/link-causes.ts'
 import { exitUnavailable, CliError } from './exit.ts'
 import { byteText, duration, print, printJson, say, styledData, table } from './output.ts'
 import { addUrlFlag, urlsOf } from './url-flags.ts'
@@ -40,19 +41,22 @@ interface Asked {
   readonly url: string
   /** Absent: it did not answer. */
   readonly report: NodeReport | undefined
+  /** Why it did not. */
+  readonly why?: string
 }
 
 const askTimeoutMs = 3000
 
 async function showStatus(options: Options): Promise<void> {
   const urls = urlsOf(options)
-  const first = await firstAnswer(urls)
+  const answers = await Promise.all(urls.map(ask))
+  const first = answers.find(({ report }) => report !== undefined)?.report
   if (first === undefined) {
-    const text = `no node answers at ${urls.join(', ')}; is one running there? (--url names another)`
-    throw new CliError(text, exitUnavailable)
+    const why = urls.map((url, place) => `${url}: ${answers[place]?.why ?? 'no answer'}`).join('; ')
+    throw new CliError(`no node answers: ${why} (--url names another)`, exitUnavailable)
   }
   const asked = await Promise.all(
-    first.nodes.map(async ({ id, url }): Promise<Asked> => ({ id, url, report: await ask(url) })),
+    first.nodes.map(async ({ id, url }): Promise<Asked> => ({ id, url, ...(await ask(url)) })),
   )
   const ready = asked.filter(({ report }) => report?.ready === true).length
   const majority = Math.floor(asked.length / 2) + 1
@@ -82,7 +86,8 @@ function show(cluster: string, asked: readonly Asked[], spare: number): void {
     return [id, ready ? 'ready' : state, upFor, version, ...bytes, scrubText(replica), url]
   })
   print(table([head, ...rows]))
-  for (const { id, report } of asked) {
+  for (const { id, report, why } of asked) {
+    if (why !== undefined) say(`${id}: ${why}`)
     for (const message of report?.messages ?? []) say(`${id}: ${message}`)
   }
 }
@@ -109,20 +114,19 @@ function nodesWord(count: number): string {
   return count === 1 ? 'node' : 'nodes'
 }
 
-async function firstAnswer(urls: readonly string[]): Promise<NodeReport | undefined> {
-  const reports = await Promise.all(urls.map(ask))
-  return reports.find((report) => report !== undefined)
-}
-
-/** A node's report, or undefined when it gives none in time. */
-async function ask(url: string): Promise<NodeReport | undefined> {
+/** A node's report, or why it gives none. */
+async function ask(url: string): Promise<Pick<Asked, 'report' | 'why'>> {
   try {
     const response = await fetch(`${url}/status`, { signal: AbortSignal.timeout(askTimeoutMs) })
-    const found: unknown = await response.json()
-    return isReport(found) ? found : undefined
-  } catch {
-    // Refused, cut off, too slow or not a node: all the same to whoever asks.
-    return undefined
+    const found: unknown = await response.json().catch(() => undefined)
+    if (isReport(found)) return { report: found }
+    const { reason } = causeOfStatus(response.status, false, url)
+    return { report: undefined, why: reason }
+  } catch (error) {
+    const isLate = error instanceof DOMException && error.name === 'TimeoutError'
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : undefined
+    const why = cause === undefined ? String(error) : causeOfError(cause, url).reason
+    return { report: undefined, why: isLate ? 'no answer in time' : why }
   }
 }
 

@@ -10,7 +10,7 @@
  * What a turn asks goes in one frame. Calls under way are bounded; what has no room waits in `holding.ts`.
  */
 import { assert } from '../base/assert.ts'
-import { problem, type Problem } from '../base/problem.ts'
+import type { Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Pace } from '../ports/pace.ts'
 import type { Random } from '../ports/random.ts'
@@ -84,11 +84,8 @@ export class Caller {
     this.#ports = ports
     this.#limits = limits
     const { avoidMs: openMs, avoidMaxMs } = limits
-    this.#links = new Links(ports.clock, {
-      ...limits,
-      openMs,
-      openMaxMs: Math.max(openMs, avoidMaxMs),
-    })
+    const breaker = { ...limits, openMs, openMaxMs: Math.max(openMs, avoidMaxMs) }
+    this.#links = new Links(ports.clock, breaker, ports.transport.addresses)
     this.#budget = new RetryBudget(limits, ports.clock.monotonicMs())
     this.#pending = new Numbered(limits.callsMax)
     this.#late = new LateTries(limits.callsMax)
@@ -100,7 +97,7 @@ export class Caller {
         inFlight: (lane) => this.#links.inFlight(lane),
         roomAtMs: (lane, nowMs) => this.#links.roomAtMs(lane, nowMs),
         onLate: (one, isLoaded) =>
-          this.#finish(one, isLoaded ? heldBack() : this.#noAnswer(one.tries)),
+          this.#finish(one, isLoaded ? heldBack() : this.#links.noAnswer(one.tries)),
       },
       limits,
     )
@@ -116,6 +113,7 @@ export class Caller {
       self: () => ({}),
       admit: () => undefined,
       onRefused: (...refused) => this.#links.onRefused(...refused),
+      onUnreached: (...unreached) => this.#links.onUnreached(...unreached),
       onLink: (node, state, info) => this.#onLink(node, state, info.node),
       onFrame: (node, frame) => this.#onFrame(node, frame),
     })
@@ -244,6 +242,7 @@ export class Caller {
     const picked = this.#pick(operation, nowMs, last)
     one.tryMs = Math.min(leftMs(one, nowMs), tryMsOf(one.tries + 1, this.#limits) + one.waitMs)
     if (picked === undefined) {
+      if (this.#endHopeless(one)) return true
       void this.#links.whenUp(one.tryMs).then(() => this.#tryLater(one))
       return true
     }
@@ -263,19 +262,18 @@ export class Caller {
     const nowMs = this.#ports.clock.monotonicMs()
     const isUp = this.#pick(one.operation, nowMs, one.last) !== undefined
     if (isUp && nowMs < one.deadlineMs) return this.#holding.enterAgain(one, nowMs)
+    if (!isUp && this.#endHopeless(one)) return
     one.tries += 1
     one.endpoint = undefined
     this.#onTried(one, { kind: 'unsent' })
   }
 
-  #noAnswer(attempts: number): Problem {
-    const { refusal: reason } = this.#links
-    const isDown = this.#links.pick(0, this.#ports.clock.monotonicMs()) === undefined
-    if (isDown && reason !== undefined) {
-      return problem('unavailable', `no node takes this client; ${reason}`, { attempts })
-    }
-    const what = isDown ? 'no node could be reached in time' : 'no node answered in time'
-    return problem('unavailable', `${what}; try again`, { attempts })
+  /** Nothing that a call could wait for: it ends at once. */
+  #endHopeless(one: Calling): boolean {
+    const why = one.isUnsure ? undefined : this.#links.hopeless()
+    if (why === undefined) return false
+    this.#finish(one, why)
+    return true
   }
 
   #send(one: Calling, endpoint: Endpoint, nowMs: number): void {
@@ -379,7 +377,7 @@ export class Caller {
     const isRefused = load !== undefined && !one.isUnsure
     if (!isFree(result) && !this.#budget.take(nowMs, isRefused)) {
       // It has its answer: its group is asked too much. What is unsure waits until another try may be paid for.
-      if (isRefused) return this.#finish(one, this.#noAnswer(one.tries))
+      if (isRefused) return this.#finish(one, this.#links.noAnswer(one.tries))
       return this.#waitForBudget(one, result, nowMs)
     }
     const { random } = this.#ports
@@ -423,7 +421,7 @@ export class Caller {
   }
 
   #after(one: Calling, delayMs: number, nowMs: number, next: () => void): void {
-    if (nowMs + delayMs >= one.deadlineMs) return this.#finish(one, this.#noAnswer(one.tries))
+    if (nowMs + delayMs >= one.deadlineMs) return this.#finish(one, this.#links.noAnswer(one.tries))
     this.#ports.clock.setTimer(delayMs, () => {
       if (one.isOver) return
       if (this.#isClosed) this.#finish(one, closed)

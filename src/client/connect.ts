@@ -63,6 +63,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     urls,
     secret,
     queueBytesMax,
+    tellsAddresses: true,
     clock: systemClock,
     random: systemRandom,
     ...(cluster !== undefined && { cluster }),

@@ -8,9 +8,11 @@
 import { assert } from '../base/assert.ts'
 import { compareText } from '../base/bytes.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Endpoint } from '../ports/transport.ts'
+import { problem, type Problem } from '../base/problem.ts'
+import type { Endpoint, Unreached } from '../ports/transport.ts'
 import { Breaker, type BreakerLimits, type BreakerState } from './breaker.ts'
 import type { Lane } from './calling.ts'
+import { UnreachedAddresses } from './unreached.ts'
 import { Window, type WindowLimits } from './window.ts'
 
 /** How a try at a node ended, as far as it tells of the node. */
@@ -53,16 +55,15 @@ export class Links {
   /** Of the latest choice; one list for all, since there is a choice for every request. */
   readonly #good: Endpoint[] = []
   readonly #waiters = new Set<() => void>()
-  #refusal: string | undefined
-
-  constructor(clock: Clock, limits: BreakerLimits & WindowLimits) {
-    this.#clock = clock
-    this.#limits = limits
-  }
-
   /** Why the last node that would not have us would not: by its id, since callers of a node may read this. */
-  get refusal(): string | undefined {
-    return this.#refusal
+  #refusal: string | undefined
+  readonly #unreached: UnreachedAddresses
+
+  /** `addresses`: how many are dialled, where the transport tells why one has no link. */
+  constructor(clock: Clock, limits: BreakerLimits & WindowLimits, addresses = 0) {
+    this.#clock = clock
+    this.#unreached = new UnreachedAddresses(addresses)
+    this.#limits = limits
   }
 
   views(): readonly LinkView[] {
@@ -82,6 +83,7 @@ export class Links {
     this.#places.set(endpoint, place)
     place.node = node
     place.isUp = true
+    this.#unreached.onUp(endpoint)
     // Whoever has just shaken hands is alive.
     place.breaker.reset()
     place.windows.writes.reset()
@@ -107,6 +109,29 @@ export class Links {
   onRefused(endpoint: Endpoint, reason: string, named?: string): void {
     const node = named ?? this.#places.get(endpoint)?.node
     this.#refusal = node === undefined || node === '' ? reason : `node ${node}: ${reason}`
+  }
+
+  onUnreached(endpoint: Endpoint, why: Unreached): void {
+    this.#unreached.onUnreached(endpoint, why)
+    if (this.hopeless() === undefined) return
+    for (const wake of [...this.#waiters]) wake()
+  }
+
+  /** Why no call can succeed before something is set up otherwise, where it is so. */
+  hopeless(): Problem | undefined {
+    return this.#unreached.hopeless()
+  }
+
+  /** What to say of a call that no node has answered, after so many tries. */
+  noAnswer(attempts: number): Problem {
+    if (this.pick(0, this.#clock.monotonicMs()) !== undefined) {
+      return problem('unavailable', 'no node answered in time; try again', { attempts })
+    }
+    const refused =
+      this.#refusal === undefined
+        ? 'no node could be reached in time; try again'
+        : `no node takes this client; ${this.#refusal}`
+    return this.#unreached.down(attempts) ?? problem('unavailable', refused, { attempts })
   }
 
   /** A try at this node begins, in this window, if it is one that windows bound. */

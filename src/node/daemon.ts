@@ -308,6 +308,7 @@ export class Daemon {
       queues: this.#node?.status().queues,
       buffer: this.#node?.status().buffer,
       indexes: this.#node?.status().indexes,
+      troubles: this.#links?.troubles,
     }
   }
 

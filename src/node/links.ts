@@ -19,6 +19,8 @@ import { sparingLog } from './sparing-log.ts'
 
 export interface Links {
   readonly peers: Transport<PeerFrame>
+  /** Why peers have no link, by their ids, where that is known. */
+  readonly troubles: ReadonlyMap<string, string>
   readonly clients: Transport<ClientFrame>
   /** To the nodes of each other replica set, by its number. */
   readonly elsewhere: ReadonlyMap<number, Transport<ClientFrame>>
@@ -57,6 +59,7 @@ export function openLinks(options: LinksOptions): Links {
     peers: config.nodes
       .filter(({ set }) => set === own?.set)
       .map(({ id, url }) => ({ node: id, url })),
+    nodeList: listInWords(config.nodes),
   })
   const clients = new WsClientListener<ClientFrame>({
     ...common,
@@ -86,6 +89,7 @@ export function openLinks(options: LinksOptions): Links {
   }
   return {
     peers,
+    troubles: peers.troubles,
     clients,
     elsewhere,
     figures: () => [
@@ -99,6 +103,12 @@ export function openLinks(options: LinksOptions): Links {
       await Promise.all([...elsewhere.values()].map((links) => links.close()))
     },
   }
+}
+
+/** Where they listen may differ: behind a proxy, say. */
+function listInWords(nodes: NodeConfig['nodes']): string {
+  const isOneSet = nodes.every(({ set }) => set === nodes[0]?.set)
+  return nodes.map(({ id, set }) => (isOneSet ? id : `${id}@${set}`)).join(' ')
 }
 
 function linkFigures(role: string, counters: TransportCounters): readonly Figure[] {

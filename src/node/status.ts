@@ -39,6 +39,8 @@ export interface StatusParts {
   readonly queues?: QueuesStatus | undefined
   readonly buffer?: BufferCounts | undefined
   readonly indexes: RelayFigures | undefined
+  /** Why peers have no link, by their ids, where that is known. */
+  readonly troubles?: ReadonlyMap<string, string> | undefined
 }
 
 /** The answer of `/status`. */
@@ -155,9 +157,7 @@ function messagesOf(
   if (state === 'draining') messages.push('this node is stopping; requests go to the others')
   if (replica?.failure !== undefined) messages.push(`this node failed: ${replica.failure}`)
   if (replica === undefined) return [...messages, 'the stores are being opened']
-  for (const { id, isUp } of nodes) {
-    if (!isUp) messages.push(`node ${id} cannot be reached: start it, or look at its log`)
-  }
+  messages.push(...awayOf(nodes, parts.troubles))
   if (canLose < 0) {
     messages.push(
       'no majority is reachable: writes and up-to-date reads wait; read=any still answers',
@@ -189,6 +189,16 @@ function messagesOf(
     )
   }
   return [...messages, ...damagesOf(replica, dataResets)]
+}
+
+function awayOf(nodes: readonly SeenNode[], troubles: StatusParts['troubles']): readonly string[] {
+  return nodes
+    .filter(({ isUp }) => !isUp)
+    .map(({ id }) => {
+      const trouble = troubles?.get(id)
+      const why = trouble === undefined ? '' : ` (${trouble})`
+      return `node ${id} cannot be reached${why}: start it, or look at its log`
+    })
 }
 
 function damagesOf(

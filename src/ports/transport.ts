@@ -23,6 +23,18 @@ export interface LinkInfo {
   readonly run?: number
   /** What the sender durably remembers of the other nodes' stores; absent: it has lost its memory. */
   readonly known?: readonly RememberedStore[]
+  /** A digest of the sender's list of nodes: their ids and sets, in their order. */
+  readonly nodes?: string
+}
+
+/** Why an address that is dialled has no link, as of the latest try. */
+export interface Unreached {
+  /**
+   * `waits`: it may come up by itself. `forbidden`: it does not take this side as it is. `wrong`: one of the
+   * two sides is set up wrongly, or the address is another one's.
+   */
+  readonly kind: 'waits' | 'forbidden' | 'wrong'
+  readonly reason: string
 }
 
 export interface TransportHandlers<Frame> {
@@ -35,6 +47,8 @@ export interface TransportHandlers<Frame> {
    * endpoint goes by another name and it has said so.
    */
   onRefused(peer: Endpoint, reason: string, node?: string): void
+  /** A try to dial an address failed. Told where the one who has given the addresses is to read of it. */
+  onUnreached?(peer: Endpoint, why: Unreached): void
   onLink(peer: Endpoint, state: 'up' | 'down', info: LinkInfo): void
   onFrame(from: Endpoint, frame: Frame): void
   /** A peer that much waited for has taken some of it. */
@@ -51,5 +65,7 @@ export interface Transport<Frame> {
   queuedBytes?(to: Endpoint): number
   /** Held: nothing is read from this peer, so that it waits; absent: that cannot be done. */
   hold?(from: Endpoint, isHeld: boolean): void
+  /** How many addresses are dialled, where `onUnreached` tells of each; 0 or absent: it tells of none. */
+  readonly addresses?: number
   close(): Promise<void>
 }

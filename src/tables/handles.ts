@@ -4,6 +4,7 @@ import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type {
+  IndexEntry,
   IndexNames,
   IndexQuery,
   Insert,
@@ -16,6 +17,7 @@ import type { Table } from '../../schema/table.ts'
 import { Sender, type SendOptions } from '../queues/send.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { Turn } from '../txn/turn.ts'
+import { paged, type Paged } from './paged.ts'
 import type { Queue } from './queue-types.ts'
 import type { CompiledTable } from './compiled.ts'
 import { nameOfQueue, tableName } from './given.ts'
@@ -65,11 +67,11 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
     table: Of,
     range: KeyRange<Of>,
     options: ScanOptions = {},
-  ): Promise<Page<Row<Of>>> {
+  ): Paged<Row<Of>> {
     const { rows } = this
-    return this.#read(() => {
-      checkOptions('scan', options, scanRules)
-      return rows.scan(tableIn(rows, 'scan', table), range, options)
+    return this.#paged(options, (at) => {
+      checkOptions('scan', at, scanRules)
+      return rows.scan(tableIn(rows, 'scan', table), range, at)
     })
   }
 
@@ -77,11 +79,11 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
     table: Of,
     key: Key<Of>,
     options: ScanOptions = {},
-  ): Promise<Page<TreeRow<Tables>>> {
+  ): Paged<TreeRow<Tables>> {
     const { rows } = this
-    return this.#read(() => {
-      checkOptions('scanTree', options, scanRules)
-      return rows.scanTree(tableIn(rows, 'scanTree', table), key, options)
+    return this.#paged(options, (at) => {
+      checkOptions('scanTree', at, scanRules)
+      return rows.scanTree(tableIn(rows, 'scanTree', table), key, at)
     })
   }
 
@@ -90,12 +92,12 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
     name: Name,
     query: IndexQuery<Of, Name>,
     options: ScanOptions = {},
-  ): Promise<IndexPage<Of, Name>> {
+  ): Paged<IndexEntry<Of, Name>, IndexPage<Of, Name>> {
     const { rows, turn } = this
-    return this.#read(async () => {
+    return this.#paged(options, async (at) => {
       checkArgument('index', 'the name of the index', name, text)
-      checkOptions('index', options, scanRules)
-      const page = await rows.index(tableIn(rows, 'index', table), name, query, options)
+      checkOptions('index', at, scanRules)
+      const page = await rows.index(tableIn(rows, 'index', table), name, query, at)
       return {
         get items() {
           return page.items
@@ -118,6 +120,15 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
       const [at, of] = [tableIn(rows, 'getWith', into), tableIn(rows, 'getWith', table)]
       return rows.getWith(at, key, of, name)
     })
+  }
+
+  #paged<Item, First extends Page<Item>>(
+    options: ScanOptions,
+    page: (options: ScanOptions) => Promise<unknown>,
+  ): Paged<Item, First> {
+    return paged((cursor) =>
+      this.#read(() => page(cursor === undefined ? options : { ...options, cursor })),
+    )
   }
 
   #read<Type>(run: () => Promise<unknown>): Promise<Type> {

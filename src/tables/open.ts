@@ -6,7 +6,7 @@ import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import { unknownWord } from '../base/suggest.ts'
 import type { DefinedSchema } from '../../schema/define.ts'
-import type { IndexNames, IndexQuery, TableShape } from '../../schema/infer.ts'
+import type { IndexEntry, IndexNames, IndexQuery, TableShape } from '../../schema/infer.ts'
 import type { Table } from '../../schema/table.ts'
 import { firstVersion } from '../../schema/version.ts'
 import type { QueueHandling } from '../queues/handle-call.ts'
@@ -20,6 +20,7 @@ import { GlobalIndexReads, type GroupReads } from './global-read.ts'
 import { groupContext, type GroupContext } from './group-context.ts'
 import { Transaction } from './handles.ts'
 import { OpenGroup, type OpenOptions } from './open-group.ts'
+import { paged, type Paged } from './paged.ts'
 import { PortGroups } from './port-groups.ts'
 import type { Message, Queue, QueueCallOptions } from './queue-types.ts'
 import { checkRootKey, checkRun, nameOfQueue, tableName } from './given.ts'
@@ -89,11 +90,23 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     return begun(() => this.of(key).checkIndexes(call))
   }
 
-  async index<Among extends Of[number], Name extends IndexNames<Among>>(
+  index<Among extends Of[number], Name extends IndexNames<Among>>(
     table: Among,
     name: Name,
     query: IndexQuery<Among, Name>,
     options: GlobalIndexOptions = {},
+  ): Paged<IndexEntry<Among, Name>, IndexPage<Among, Name>> {
+    return paged((cursor) => {
+      const at = cursor === undefined ? options : { ...options, cursor }
+      return this.#indexPage<Among, Name>(table, name, query, at)
+    })
+  }
+
+  async #indexPage<Among extends Of[number], Name extends IndexNames<Among>>(
+    table: Among,
+    name: Name,
+    query: IndexQuery<Among, Name>,
+    options: GlobalIndexOptions,
   ): Promise<IndexPage<Among, Name>> {
     const call = 'db.index'
     const ofTable = tableName(call, table)

@@ -30,7 +30,7 @@ import { decodeRow } from './row-value.ts'
 
 export interface ScanOptions {
   readonly reverse?: boolean
-  /** Rows at most in one page. */
+  /** Rows at most in one page; default 1,000, at most 20,000. */
   readonly limit?: number
   /** Where an earlier page of the same scan ended. */
   readonly cursor?: string

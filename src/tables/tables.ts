@@ -3,7 +3,7 @@
  * transaction or a read is of, and everything inside it stays there. `open.ts` opens them.
  */
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
-import type { IndexNames, IndexQuery, Key, TableShape } from '../../schema/infer.ts'
+import type { IndexEntry, IndexNames, IndexQuery, Key, TableShape } from '../../schema/infer.ts'
 import type { Table } from '../../schema/table.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -22,6 +22,7 @@ import type {
   TransactionCallOptions,
 } from './call-options.ts'
 import type { IndexReport } from './check-indexes.ts'
+import type { Paged } from './paged.ts'
 import type { Message, Queue, QueueCallOptions } from './queue-types.ts'
 import { tableName } from './given.ts'
 import type { SchemaWatch } from './schema-watch.ts'
@@ -99,14 +100,15 @@ export interface Tables<Of extends readonly Table[] = readonly Table[]> {
   checkIndexes(key: RootKey, options?: CallOptions): Promise<IndexReport>
   /**
    * Entries of a global index, over all groups: as they were a moment ago. `rows()` reads the rows, and
-   * leaves out those that do not fit any more; `verify` does so with the entries.
+   * leaves out those that do not fit any more; `verify` does so with the entries. Awaited: a page, of
+   * 1,000 entries at most. `for await`: all of them, each page with a time-out of its own.
    */
   index<Among extends Of[number], Name extends IndexNames<Among>>(
     table: Among,
     name: Name,
     query: IndexQuery<Among, Name>,
     options?: GlobalIndexOptions,
-  ): Promise<IndexPage<Among, Name>>
+  ): Paged<IndexEntry<Among, Name>, IndexPage<Among, Name>>
   group(key: RootKey): GroupId
   /**
    * Handles the messages of a queue in all groups, until it is stopped: the function is called in the

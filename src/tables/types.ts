@@ -18,6 +18,7 @@ import type {
 } from '../../schema/infer.ts'
 import type { Table } from '../../schema/table.ts'
 import type { SendOptions } from '../queues/send.ts'
+import type { Paged } from './paged.ts'
 import type { Queue } from './queue-types.ts'
 import type { Page, ScanOptions } from './read-rows.ts'
 
@@ -60,25 +61,20 @@ export interface GroupReader<Tables extends readonly Table[] = readonly Table[]>
     table: Of,
     keys: readonly Key<Of>[],
   ): Promise<readonly (Row<Of> | undefined)[]>
-  /** Rows in the order of their keys; of the key, the first parts, the last one named maybe a range. */
-  scan<Of extends Table>(
-    table: Of,
-    range: KeyRange<Of>,
-    options?: ScanOptions,
-  ): Promise<Page<Row<Of>>>
-  /** The row and all rows of tables below it, parents first, in one pass. */
-  scanTree<Of extends Table>(
-    table: Of,
-    key: Key<Of>,
-    options?: ScanOptions,
-  ): Promise<Page<TreeRow<Tables>>>
-  /** Entries of a local or inline index. */
+  /**
+   * Rows in the order of their keys; of the key, the first parts, the last one named maybe a range.
+   * Awaited: a page, of 1,000 rows unless `limit` says less. `for await`: all of them.
+   */
+  scan<Of extends Table>(table: Of, range: KeyRange<Of>, options?: ScanOptions): Paged<Row<Of>>
+  /** The row and all rows of tables below it, parents first, in one pass; in pages, as for a scan. */
+  scanTree<Of extends Table>(table: Of, key: Key<Of>, options?: ScanOptions): Paged<TreeRow<Tables>>
+  /** Entries of a local or inline index; in pages, as for a scan. */
   index<Of extends Table, Name extends IndexNames<Of>>(
     table: Of,
     name: Name,
     query: IndexQuery<Of, Name>,
     options?: ScanOptions,
-  ): Promise<IndexPage<Of, Name>>
+  ): Paged<IndexEntry<Of, Name>, IndexPage<Of, Name>>
   /** The row of `into`, with its entries of the inline index as a property of the index's name. */
   getWith<Into extends Table, Of extends Table, Name extends IndexNames<Of>>(
     into: Into,

@@ -19,13 +19,15 @@ import { pack, unpack, type Packable } from '../base/pack.ts'
 import { rememberedOf, rowOf } from '../base/remembered.ts'
 import type { LinkInfo } from '../ports/transport.ts'
 
-/** The protocol versions this build speaks. 4: the dialer proves itself first. */
-export const protocolMin = 4
-export const protocolMax = 4
+/** The protocol versions this build speaks. 4: the dialer proves itself first. 5: peers tell of their lists of nodes. */
+export const protocolMin = 5
+export const protocolMax = 5
 
 export const nonceBytes = 16
 /** All that a side says before it has proven itself stays below this, its one word or several. */
 export const handshakeBytesMax = 4096
+/** Of what a peer tells of its list of nodes, characters. */
+const nodesCharsMax = 64
 /** Of a refusal's reason, characters. */
 export const reasonCharsMax = 500
 
@@ -80,8 +82,9 @@ export function encodeHandshake(message: HandshakeMessage): Uint8Array {
   }
 }
 
-function fieldsOf({ storeId, incarnation, durableFlush, run, known }: LinkInfo): Packable[] {
-  return [storeId, incarnation, durableFlush, run, known?.map(rowOf)]
+function fieldsOf(info: LinkInfo): Packable[] {
+  const { storeId, incarnation, durableFlush, run, known, nodes } = info
+  return [storeId, incarnation, durableFlush, run, known?.map(rowOf), nodes]
 }
 
 /** The message, or undefined for anything else. */
@@ -120,14 +123,16 @@ function isRole(value: unknown): value is Role {
 }
 
 function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
-  const [storeId, incarnation, durableFlush, run, known] = of
+  const [storeId, incarnation, durableFlush, run, known, nodes] = of
   if (of.every((one) => one === null || one === undefined)) return {}
   if (typeof storeId !== 'string' || !isCount(incarnation)) return undefined
   if (!isCount(durableFlush)) return undefined
   const ownRun = isCount(run) ? { run } : {}
   const remembered = Array.isArray(known) ? rememberedOf(known) : undefined
   const memory = remembered === undefined ? {} : { known: remembered }
-  return { storeId, incarnation, durableFlush, ...ownRun, ...memory }
+  const isList = typeof nodes === 'string' && nodes.length <= nodesCharsMax
+  const list = isList ? { nodes } : {}
+  return { storeId, incarnation, durableFlush, ...ownRun, ...memory, ...list }
 }
 
 function isCount(value: unknown): value is number {

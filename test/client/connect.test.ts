@@ -83,7 +83,7 @@ test('a client puts and reads over real sockets, large cells too, and goes on wh
   expect(await cells.put({ ...base, refKey: 9, body: 1 })).toMatchObject({ addedId: 8 })
 })
 
-test('a client that is refused says why', async () => {
+test('a client of another secret hears so at once, as forbidden, and of which address', async () => {
   const { url } = await startNode(new MemoryLog(), 'n1', 'a secret of this cluster')
   for (const [secret, said] of [
     ['short', 'has 5 characters; at least 16'],
@@ -94,12 +94,19 @@ test('a client that is refused says why', async () => {
       ...{ code: 'invalid', message: expect.stringContaining(said) },
     })
   }
-  const client = await connect({ nodes: [url], secret: 'another secret than that', timeoutMs: 700 })
-  cleanups.push(() => client.close())
-  const refused = client.cells('trips').get(base)
-  await expect(refused).rejects.toMatchObject({
-    ...{ code: 'unavailable', message: expect.stringContaining('node n1: secret: ') },
+  const client = await connect({
+    nodes: [url],
+    secret: 'another secret than that',
+    timeoutMs: 60_000,
   })
+  cleanups.push(() => client.close())
+  for (let nth = 0; nth < 2; nth++) {
+    const refused = client.cells('trips').get(base)
+    await expect(refused).rejects.toMatchObject({
+      ...{ code: 'forbidden', retry: 'never' },
+      message: expect.stringContaining(`${url} (node n1): secret: `),
+    })
+  }
 })
 
 test('where nobody listens, the client says so when its time is up', async () => {

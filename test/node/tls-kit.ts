@@ -18,3 +18,24 @@ AjCi3wrUfzMto+qQFBP/SgIJ5TShRANCAATaX/aSWcbg2u90PBAX8X5FsIyPuEgE
 1xnDOgOmxNQR+0XOFfXZ5i7NywhIktuw6c1A4YRwRiKFnZ+XvvR9ILOF
 -----END PRIVATE KEY-----
 `)
+
+/** For the same names; its time was over in 2020. */
+export const expired: { readonly cert: Buffer; readonly key: Buffer } = {
+  cert: Buffer.from(`-----BEGIN CERTIFICATE-----
+MIIBYzCCAQigAwIBAgIBATAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlsb2NhbGhv
+c3QwHhcNMjAwMTAxMDAwMDAwWhcNMjAwMjAxMDAwMDAwWjAUMRIwEAYDVQQDDAls
+b2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAARBS7Qa4Vp3Lrd4rvyZ
+XX2yJz0GqGpBKMWacmKr4744DU7Gb+xExevbetc1HRLNJHEdRCTAmB75ulQjUIPs
+sevro0swSTAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwDAYDVR0TBAUwAwEB
+/zAdBgNVHQ4EFgQUaQDWStEkoFXZz5y+nhp8fwf/Om4wCgYIKoZIzj0EAwIDSQAw
+RgIhAOlGnV2pxUD1WUBXpiL/ocPHwdq7V9N9lnvOMLtyqfLcAiEAktakQIdws8BJ
+8qfgwJNwr29QiaoatZ3tTL1OTzpwtq4=
+-----END CERTIFICATE-----
+`),
+  key: Buffer.from(`-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgb0QhZ9yKajxUPV6C
+b7FQB+1Yf3gPob+vQJLwzA5p/EahRANCAARBS7Qa4Vp3Lrd4rvyZXX2yJz0GqGpB
+KMWacmKr4744DU7Gb+xExevbetc1HRLNJHEdRCTAmB75ulQjUIPssevr
+-----END PRIVATE KEY-----
+`),
+}

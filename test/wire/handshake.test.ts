@@ -35,7 +35,10 @@ const hello: fc.Arbitrary<Hello> = fc
 const info: fc.Arbitrary<LinkInfo> = fc.oneof(
   fc.constant({}),
   fc.record(
-    { storeId: fc.uuid(), incarnation: count, durableFlush: count },
+    {
+      ...{ storeId: fc.uuid(), incarnation: count, durableFlush: count },
+      nodes: fc.string({ maxLength: 64 }),
+    },
     { requiredKeys: ['storeId', 'incarnation', 'durableFlush'] },
   ),
 )
@@ -193,7 +196,7 @@ test('a hello of version 3, which told of its store, is read, and refused for it
   if (decoded?.kind !== 'hello') return
   const own = { ...n2, protocolMin, protocolMax: protocolMin }
   expect(helloProblem(own, decoded.hello, peerOfC)).toBe(
-    'protocol: this side speaks versions 4 to 4, the other 3 to 3',
+    'protocol: this side speaks versions 5 to 5, the other 3 to 3',
   )
 })
 

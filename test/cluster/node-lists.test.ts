@@ -1,0 +1,78 @@
+/** Nodes that were given different lists of nodes, or none of whose peers is there, say so. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { createCluster, eventually, runProgram } from './harness.ts'
+
+interface Report {
+  readonly ready: boolean
+  readonly nodes: readonly { readonly id: string; readonly isUp: boolean }[]
+  readonly messages: readonly string[]
+}
+
+async function statusOf(url: string): Promise<Report> {
+  const report: Report = JSON.parse(await (await fetch(`${url}/status`)).text())
+  return report
+}
+
+test('HELLO-4: a node whose list of nodes is in another order has no links, and all say why', async () => {
+  const cluster = await createCluster()
+  try {
+    const [a, b, c] = cluster.nodes
+    if (a === undefined || b === undefined || c === undefined) throw new Error('there are three')
+    const config = await readFile(c.configPath, 'utf8')
+    const [line = '', list = ''] = /^nodes: (.*)$/m.exec(config) ?? []
+    const nodes: readonly unknown[] = JSON.parse(list)
+    const other = config.replace(line, `nodes: ${JSON.stringify(nodes.toReversed())}`)
+    await writeFile(c.configPath, other)
+    for (const node of [a, b, c]) node.spawn()
+    await Promise.all([a.ready(), b.ready()])
+    const toldBy = async (url: string, id: string): Promise<string> =>
+      eventually(`${url} tells of ${id}`, async () => {
+        const { messages } = await statusOf(url)
+        return messages.find((text) => text.startsWith(`node ${id} `) && text.includes('nodes: '))
+      })
+    for (const url of [a.url, b.url]) {
+      expect(await toldBy(url, 'c')).toMatch(
+        /^node c cannot be reached \(nodes: the two sides have /,
+      )
+      expect((await statusOf(url)).nodes).toMatchObject([
+        { isUp: true },
+        { isUp: true },
+        { isUp: false },
+      ])
+    }
+    expect(await toldBy(c.url, 'a')).toContain("this side's is ")
+    expect((await statusOf(c.url)).ready).toBe(false)
+    expect(a.log()).toMatch(/"msg":"(link refused|refused by the other side)"/)
+    expect(a.log()).toContain("this side's is a b c")
+    expect(c.log()).toMatch(/this side's is a b c.*refused by the other side/)
+    const shown = await runProgram(['status', '--url', a.url])
+    expect(shown).toMatchObject({ code: 0 })
+    expect(shown.stderr).toContain('a: node c cannot be reached (nodes: ')
+  } finally {
+    await cluster.close()
+  }
+}, 60_000)
+
+test('a node says why it has no link to a peer that it dials', async () => {
+  const cluster = await createCluster({ ids: ['a', 'b'] })
+  try {
+    const a = cluster.node('a')
+    a.spawn()
+    const told = await eventually('it tells', async () => {
+      const report = await statusOf(a.url).catch(() => undefined)
+      return report?.messages.find((text) => text.includes('connection refused'))
+    })
+    expect(told).toBe(
+      'node b cannot be reached (connection refused: nothing listens there): start it, or look at its log',
+    )
+    cluster.node('b').spawn()
+    await a.ready()
+    await eventually('it tells no more', async () => {
+      const { messages } = await statusOf(a.url)
+      return messages.some((text) => text.includes('cannot be reached')) ? undefined : true
+    })
+  } finally {
+    await cluster.close()
+  }
+}, 60_000)
