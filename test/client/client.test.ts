@@ -367,33 +367,12 @@ test('calls are bounded on this side, requests on the other', async () => {
     ...Array<string>(4).fill('fulfilled'),
     ...Array<string>(2).fill('rejected'),
   ])
-  const detail = { limit: 'callsMax', limitValue: 4, actual: 4 }
-  expect(ends[5]).toMatchObject({ reason: { code: 'overloaded', detail } })
-  expect(String(ends[5]?.status === 'rejected' && ends[5].reason)).toContain('callsMax is 4')
+  expect(ends[5]).toMatchObject({ reason: { code: 'overloaded', detail: { limit: 'callsMax' } } })
   const answers = cluster.frames.flatMap(({ frame }) =>
     frame.kind === 'responses' ? frame.responses : [],
   )
   const codes = answers.map(({ answer }) => (answer.kind === 'problem' ? answer.problem.code : ''))
   expect(codes.filter((code) => code === 'overloaded').length).toBeGreaterThanOrEqual(2)
-})
-
-test('thousands of calls at once wait in the client for their turn, and bodies are bounded in bytes', async () => {
-  const cluster = createCluster()
-  const { world } = cluster.bench
-  const cells = cluster.client().cells('trips')
-  const names = Array.from({ length: 5_000 }, (_, refKey) => ({ ...base, refKey }))
-  const gets = await settled(world, Promise.all(names.map((name) => cells.get(name))))
-  expect(gets.every((cell) => cell === undefined)).toBe(true)
-  const few = cluster.client({ putBytesMax: 1_000 }, 'other').cells('trips')
-  const body = 'x'.repeat(600)
-  const ends = await settled(
-    world,
-    Promise.allSettled([few.put({ ...base, body }), few.put({ ...base, refKey: 1, body })]),
-  )
-  expect(ends).toMatchObject([
-    { status: 'fulfilled' },
-    { reason: { code: 'overloaded', detail: { limit: 'putBytesMax', limitValue: 1_000 } } },
-  ])
 })
 
 test('a closed client says so, and says unknown of puts under way', async () => {
