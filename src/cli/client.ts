@@ -4,7 +4,7 @@ import { timestampOf } from '../base/datetime.ts'
 import { callTimeoutMsMax } from '../txn/bounds.ts'
 import type { ClientLimits } from '../client/client-limits.ts'
 import type { Client } from '../client/client.ts'
-import { connect } from '../client/connect.ts'
+import { dial } from '../client/connect.ts'
 import { CliError, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'
 import { addUrlFlag, secretOf, urlsOf } from './url-flags.ts'
@@ -36,12 +36,8 @@ export async function withClient<T>(
 ): Promise<T> {
   const secret = await secretOf(options)
   const timeoutMs = 1000 * numberOf('--timeout', options['timeout'], 0.001, callTimeoutMsMax / 1000)
-  const client = await connect({
-    nodes: urlsOf(options),
-    ...(secret !== undefined && { secret }),
-    timeoutMs,
-    ...limits,
-  })
+  const nodes = urlsOf(options)
+  const client = dial({ nodes, ...(secret !== undefined && { secret }), timeoutMs }, limits)
   try {
     return await use(client)
   } finally {
@@ -68,7 +64,7 @@ export function numberOf(name: string, text: unknown, min: number, max: number):
 export function countOf(name: string, text: unknown, min: number, max: number): number {
   const value = numberOf(name, text, min, max)
   if (Number.isInteger(value) && /^\d+$/.test(String(text))) return value
-  throw new CliError(`${name} wants a whole number in digits, not "${String(text)}"`, exitUsage)
+  throw new CliError(`${name} wants a whole number, not "${String(text)}"`, exitUsage)
 }
 
 /** Microseconds since 1970 from a flag that is a time in words, or a usage error. Logs have times of after 1970. */

@@ -38,7 +38,7 @@ import {
   loadOf,
   refusal,
   tryMsOf,
-  tooManyCalls,
+  tooMuchUnderWay,
   waitToTheEnd,
   whenGone,
   type Calling,
@@ -207,8 +207,10 @@ export class Caller {
   #refused(bytes: number): Problem | undefined {
     if (this.#isClosed) return closed
     const { callsMax, putBytesMax } = this.#limits
-    const isFull = this.#calls >= callsMax || (bytes > 0 && this.#putBytes + bytes > putBytesMax)
-    return isFull ? tooManyCalls : undefined
+    if (this.#calls >= callsMax) return tooMuchUnderWay('callsMax', callsMax, this.#calls)
+    const sum = this.#putBytes + bytes
+    if (bytes === 0 || sum <= putBytesMax) return undefined
+    return tooMuchUnderWay('putBytesMax', putBytesMax, sum)
   }
 
   #finish(one: Calling, why: Problem): void {

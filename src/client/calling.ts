@@ -161,11 +161,20 @@ export function leftMs({ deadlineMs }: Calling, nowMs: number): number {
 
 export const closed: Problem = problem('closed', 'this client is closed')
 
-export const tooManyCalls: Problem = problem(
-  'overloaded',
-  'too many calls are under way in this client; wait for some of them',
-  { retryAfterMs: retryAfterMsDefault },
-)
+const underWay = { callsMax: 'calls', putBytesMax: 'bytes of puts' } as const
+
+/** What a client holds is bounded: it says which bound, and how much there is. */
+export function tooMuchUnderWay(
+  limit: keyof typeof underWay,
+  limitValue: number,
+  actual: number,
+): Problem {
+  const message = `too many ${underWay[limit]} are under way in this client, ${limit} is ${limitValue}; wait for some of them`
+  return problem('overloaded', message, {
+    ...{ limit, limitValue, actual },
+    retryAfterMs: retryAfterMsDefault,
+  })
+}
 
 /** Of a call that the nodes had no room for. */
 export function heldBack(retryAfterMs: number = heldMsMax): Problem {

@@ -25,6 +25,13 @@ export interface ClientLimits extends RetryLimits, WindowLimits, QueueLimits {
   readonly schemaTrustMs: number
 }
 
+/**
+ * Calls that one client of an application has under way, those included that wait in it for room at a node: as
+ * many as programs begin at once. They wait for three quarters of their time at most; nodes have no more than
+ * `windowMax` of them each.
+ */
+export const applicationCallsMax = 65_536
+
 export const defaultClientLimits: ClientLimits = {
   timeoutMs: 10_000,
   tryTimeoutMs: 2_000,

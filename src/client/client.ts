@@ -41,7 +41,7 @@ import { momentOf } from '../txn/time.ts'
 import type { Replied, Reply } from '../wire/client-message.ts'
 import { notAnAnswer, PutCall, ReadCall, type Call } from './call.ts'
 import { Caller, type ClientPorts } from './caller.ts'
-import { defaultClientLimits, type ClientLimits } from './client-limits.ts'
+import { applicationCallsMax, defaultClientLimits, type ClientLimits } from './client-limits.ts'
 import { ClientCellIndexes } from './cell-indexes.ts'
 import { ClientCells } from './cells.ts'
 import { CommitCall } from './commit-call.ts'
@@ -70,7 +70,7 @@ export class Client implements CellService {
 
   constructor(ports: ClientPorts, limits: Partial<ClientLimits> = {}) {
     this.#ports = ports
-    this.#limits = { ...defaultClientLimits, ...limits }
+    this.#limits = { ...defaultClientLimits, callsMax: applicationCallsMax, ...limits }
     this.#sessions = new Sessions(ports.clock, ports.random)
     this.#caller = new Caller(ports, this.#limits)
     this.groups = new ClientGroups((operation, ms) => this.#askGroup(operation, ms), this.#seen)
@@ -125,6 +125,7 @@ export class Client implements CellService {
       intents: this.#sessions,
       locks: this.groups,
       queues: this.queues,
+      isBounded: true,
       ...(scope !== undefined && { scope }),
       ...(watch !== undefined && { watch }),
     })

@@ -12,6 +12,7 @@ import { wordsFor } from '../base/words.ts'
 import type { ClientFrame } from '../wire/client-message.ts'
 import { decodeClientFrame, encodeClientFrame } from '../wire/client-codec.ts'
 import { Client } from './client.ts'
+import type { ClientLimits } from './client-limits.ts'
 
 /** Bytes waiting for one node's socket; above it requests go to another node. */
 const queueBytesMax: number = 64 * 1024 * 1024
@@ -53,6 +54,11 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     )
   }
   checkOptions('connect', options, connectRules)
+  return dial(options)
+}
+
+/** The same with bounds of its own, for commands of this program. */
+export function dial(options: ConnectOptions, limits: Partial<ClientLimits> = {}): Client {
   const { secret = '', cluster, timeoutMs } = options
   const nodes: readonly string[] | undefined = options.nodes
   const urls = [...new Set((nodes ?? []).map(nodeUrl))]
@@ -71,7 +77,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     log: () => undefined,
   })
   const ports = { transport, clock: systemClock, random: systemRandom, scope: asyncScope() }
-  return new Client(ports, timeoutMs === undefined ? {} : { timeoutMs })
+  return new Client(ports, { ...limits, ...(timeoutMs !== undefined && { timeoutMs }) })
 }
 
 function nodeUrl(text: string): string {

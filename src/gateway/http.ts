@@ -105,11 +105,7 @@ export function createGateway(options: GatewayOptions): Hono {
       })
     })
   }
-  app.get(openApiPath, (context) => {
-    // It has none.
-    new Query(context.req.url, [])
-    return context.json(openApiDocument(version))
-  })
+  app.get(openApiPath, (context) => description(context, version))
   for (const path of new Set(routes.map((route) => route.path))) {
     app.all(fullPath(path), (context) => wrongMethod(context, path))
   }
@@ -126,6 +122,12 @@ export function createGateway(options: GatewayOptions): Hono {
     return problemResponse(options.noteBug('http', error), instance)
   })
   return app
+}
+
+function description(context: Context, version: string): Response {
+  // It takes no parameters.
+  Query.none(context.req.url)
+  return context.json(openApiDocument(version))
 }
 
 /** Has it wait for its turn, and tells what became of it; throws `overloaded` when its turn does not come. */

@@ -44,6 +44,11 @@ export function wholeNumber(text: string, what: string): number {
 export class Query {
   readonly #values: ReadonlyMap<string, string>
 
+  /** Throws where there is any. */
+  static none(url: string): Query {
+    return new Query(url, [])
+  }
+
   constructor(url: string, known: readonly string[]) {
     const values = new Map<string, string>()
     for (const [name, value] of new URL(url).searchParams) {

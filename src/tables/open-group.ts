@@ -87,7 +87,8 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
 
   #readOf({ timeoutMs, atLeast }: CallOptions): ReadOptions {
     const { clock } = this.#options
-    return { clock, timeoutMs: timeoutMs ?? this.#options.timeoutMs, atLeast }
+    const { isBounded } = this.#options
+    return { clock, timeoutMs: timeoutMs ?? this.#options.timeoutMs, atLeast, isBounded }
   }
 
   async #transact<Value>(
@@ -133,7 +134,7 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
   }
 
   #optionsOf(call: TransactionCallOptions): TransactionOptions {
-    const { clock, random, intents, limits, timeoutMs, rerunsMax } = this.#options
+    const { clock, random, intents, limits, timeoutMs, rerunsMax, isBounded } = this.#options
     const { atLeast, from, intent } = call
     const nameKey = (key: Uint8Array): string => keyInWords(this.#context, key)
     // Spelled out: of all that a transaction makes, spreading objects took the longest.
@@ -146,6 +147,7 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
       from,
       intent,
       nameKey,
+      isBounded,
       timeoutMs: call.timeoutMs ?? timeoutMs,
       rerunsMax: call.rerunsMax ?? rerunsMax,
     }

@@ -60,6 +60,8 @@ export interface TablesOptions {
   /** Starts handlers of queues. */
   readonly queues?: QueueSource
   readonly timeoutMs?: number
+  /** Functions are an application's: one that does not end is given up when its time is over. */
+  readonly isBounded?: boolean
   readonly limits?: TransactionLimits
   readonly rerunsMax?: number
 }

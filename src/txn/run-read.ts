@@ -4,13 +4,15 @@ import type { Clock } from '../ports/clock.ts'
 import { transactionTimeoutMs } from './bounds.ts'
 import type { GroupPort, ReadFrom, View } from './group-port.ts'
 import { PortReads, type Reads, type ScanPage, type ScanRange, type StoredRow } from './reads.ts'
-import { inTurn, Turn } from './turn.ts'
+import { inTurn, inTurnUntil, Turn } from './turn.ts'
 
 export interface ReadOptions {
   readonly clock: Clock
   readonly timeoutMs?: number | undefined
   /** A position that the session has seen already. */
   readonly atLeast?: Position | undefined
+  /** The function is an application's, and may never end: it is given up when the time is over. */
+  readonly isBounded?: boolean | undefined
 }
 
 export interface ReadResult<Value> {
@@ -31,7 +33,11 @@ export async function runRead<Value>(
   const deadlineMs = clock.monotonicMs() + timeoutMs
   const rows = new PortReads(port, group, from, { clock, deadlineMs, atLeast })
   const turn = new Turn('read')
-  const value = await inTurn(turn, () => run(new ReadHandle(rows, turn)))
+  const work = (): Promise<Value> => run(new ReadHandle(rows, turn))
+  const until = { clock, deadlineMs, timeoutMs }
+  const value = await (options.isBounded === true
+    ? inTurnUntil(turn, work, until)
+    : inTurn(turn, work))
   const view = rows.openedView()
   return { value, view: view instanceof Promise ? await view : view }
 }

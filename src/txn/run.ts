@@ -27,7 +27,7 @@ import { PortReads } from './reads.ts'
 import type { ReadOptions } from './run-read.ts'
 import type { IntentSource } from './session.ts'
 import { pause, remainingOrTimeout } from './time.ts'
-import { inTurn, Turn } from './turn.ts'
+import { inTurn, inTurnUntil, Turn } from './turn.ts'
 
 export interface TransactionOptions extends ReadOptions {
   readonly random: Random
@@ -92,6 +92,7 @@ class Running<Value> {
   readonly #group: GroupId
   readonly #options: TransactionOptions
   readonly #intent: CallIntent
+  readonly #timeoutMs: number
   readonly #deadlineMs: number
   /** By attempt: the log says which of them took effect. */
   readonly #runs = new Map<number, Run<Value>>()
@@ -102,6 +103,7 @@ class Running<Value> {
     this.#options = options
     this.#intent = intent
     const { clock, timeoutMs = transactionTimeoutMs } = options
+    this.#timeoutMs = timeoutMs
     this.#deadlineMs = clock.monotonicMs() + timeoutMs
   }
 
@@ -145,7 +147,10 @@ class Running<Value> {
     )
     const turn = new Turn('transaction')
     const transaction = new RawTransaction(rows, limits, turn)
-    const done = inTurn(turn, () => run(transaction))
+    const work = (): Promise<Value> => run(transaction)
+    const until = { clock, deadlineMs: this.#deadlineMs, timeoutMs: this.#timeoutMs }
+    const done =
+      this.#options.isBounded === true ? inTurnUntil(turn, work, until) : inTurn(turn, work)
     return done.then((value) => ({ value, transaction, rows }))
   }
 

@@ -4,6 +4,8 @@
  */
 import { begun } from '../base/begun.ts'
 import { StoreError } from '../base/errors.ts'
+import type { Clock } from '../ports/clock.ts'
+import { remainingMs } from './time.ts'
 
 export class Turn {
   readonly #what: string
@@ -73,6 +75,34 @@ export class Turn {
   giveUp(): void {
     this.#isOver = true
   }
+}
+
+/** When a function is given up that has not ended; `what` is 'transaction'. */
+export interface Until {
+  readonly clock: Clock
+  readonly deadlineMs: number
+  readonly timeoutMs: number
+}
+
+/**
+ * The same of a function that may never end: after its time the handle is over, and so is the call. What the
+ * function does after that through its handle is refused.
+ */
+export function inTurnUntil<Value>(
+  turn: Turn,
+  run: () => Promise<Value>,
+  { clock, deadlineMs, timeoutMs }: Until,
+): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.setTimer(remainingMs(clock, deadlineMs), () => {
+      turn.giveUp()
+      const message = `the function of this call has not ended in its time, ${timeoutMs} milliseconds, and nothing of this run was written: let it do less, or give it more time (timeoutMs)`
+      reject(new StoreError('timeout', message))
+    })
+    inTurn(turn, run)
+      .then(resolve, reject)
+      .finally(() => timer.cancel())
+  })
 }
 
 /** Ends the turn with the function, however that ends. */

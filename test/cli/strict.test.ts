@@ -16,7 +16,7 @@ test.each(['0x10', '1e3', ' 7', '7 ', '+7', '', '-1', 'NaN', 'Infinity', '1_000'
 test('a count is digits, and a number may have a fraction', () => {
   expect(countOf('--limit', '7', 0, 10)).toBe(7)
   expect(countOf('--limit', '007', 0, 10)).toBe(7)
-  expect(() => countOf('--limit', '7.0', 0, 10)).toThrow('--limit wants a whole number in digits')
+  expect(() => countOf('--limit', '7.0', 0, 10)).toThrow('--limit wants a whole number')
   expect(() => countOf('--limit', '7.', 0, 10)).toThrow('--limit wants a number')
   expect(numberOf('--timeout', '0.5', 0, 10)).toBe(0.5)
   expect(() => countOf('--limit', '11', 0, 10)).toThrow('from 0 to 10')

@@ -367,7 +367,7 @@ test('calls are bounded on this side, requests on the other', async () => {
     ...Array<string>(4).fill('fulfilled'),
     ...Array<string>(2).fill('rejected'),
   ])
-  expect(ends[5]).toMatchObject({ reason: { code: 'overloaded' } })
+  expect(ends[5]).toMatchObject({ reason: { code: 'overloaded', detail: { limit: 'callsMax' } } })
   const answers = cluster.frames.flatMap(({ frame }) =>
     frame.kind === 'responses' ? frame.responses : [],
   )

@@ -5,6 +5,7 @@
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
+import { isPlain } from '../../src/base/words.ts'
 import type { Client } from '../../src/client/client.ts'
 import { queue } from '../../src/tables/queue-types.ts'
 import { openTables } from '../../src/tables/open.ts'
@@ -24,7 +25,7 @@ export function areRight({ optionsAt, options }: KnownCall, given: readonly unkn
   const asked: unknown = optionsAt === undefined ? undefined : given[optionsAt]
   if (asked === undefined) return true
   if (!isMembers(asked)) return false
-  return Object.entries(Object(asked)).every(([name, value]) => {
+  return Object.entries(asked).every(([name, value]: [string, unknown]) => {
     return Object.hasOwn(options, name) && (value === undefined || options[name]?.(value))
   })
 }
@@ -149,7 +150,11 @@ const groups = ({ client }: On): object => client.groups
 const queues = ({ client }: On): object => client.queues
 const letters = ({ client }: On): object => client.queues.deadLetters('jobs')
 const db = (held: On): object => held.db
-const ofUser = (held: On): object => Object(apply(held.db, 'of', [user]))
+const ofUser = (held: On): object => {
+  const group = apply(held.db, 'of', [user])
+  if (typeof group === 'object' && group !== null) return group
+  throw new Error('db.of gives no handle')
+}
 const photo = { user: 1, name: 'a' }
 const run = async (): Promise<number> => 1
 const intent = { session: 's', sequence: 1, expiresAt: 1 }
@@ -253,13 +258,12 @@ export const knownCalls: readonly KnownCall[] = [
 
 /** Names nothing: all rows are asked for. */
 function isEmpty(value: unknown): boolean {
-  return isMembers(value) && Object.keys(Object(value)).length === 0
+  return isMembers(value) && Object.keys(value).length === 0
 }
 
 /** A plain object. */
-function isMembers(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return [Object.prototype, null].includes(Object.getPrototypeOf(value))
+function isMembers(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && isPlain(value)
 }
 
 /** Some JSON. */

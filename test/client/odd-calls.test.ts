@@ -1,5 +1,6 @@
 /** What a call does not understand it refuses, in words: nothing is passed over, nothing is a TypeError. */
 import { expect, test } from 'vitest'
+import { isPlain, wordsFor } from '../../src/base/words.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import { begun } from '../../src/base/begun.ts'
 import { settled } from '../cells/kit.ts'
@@ -8,6 +9,12 @@ import { knownCalls, openPhotos, type KnownCall, type On } from './known-calls.t
 
 class Shape {
   readonly size = 1
+}
+
+/** No options. */
+function isNothing(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return isPlain(value) && Object.keys(value).length === 0
 }
 
 const oddValues: readonly unknown[] = [
@@ -40,30 +47,24 @@ function createCase() {
   return { cluster, said }
 }
 
-function shown(value: unknown): string {
-  const isObject = typeof value === 'object' && value !== null
-  return isObject ? `${Object.prototype.toString.call(value)}` : String(value)
-}
-
 test.each(knownCalls.map((known) => [known.name, known] as const))(
   '%s refuses options that it does not know, or that are none',
   async (_, known) => {
     const { optionsAt, options, given } = known
     if (optionsAt === undefined) return
     const { said } = createCase()
-    const whole = { ...Object(given[optionsAt]) }
+    const right = given[optionsAt]
+    const whole = typeof right === 'object' ? { ...right } : {}
     const withOptions = (one: unknown): readonly unknown[] => given.toSpliced(optionsAt, 1, one)
     const wrong: string[] = []
     for (const one of oddValues) {
-      const isObject = typeof one === 'object' && one !== null
-      const isPlain = isObject && [Object.prototype, null].includes(Object.getPrototypeOf(one))
-      if (isPlain && Object.keys(one).length === 0) continue
+      if (isNothing(one)) continue
       const code = await said(known, withOptions(one))
-      if (code !== 'invalid') wrong.push(`options ${shown(one)}: ${code}`)
+      if (code !== 'invalid') wrong.push(`options ${wordsFor(one)}: ${code}`)
     }
     const misspelt = [...Object.keys(options).map((name) => `${name}s`), 'nothing', '__proto__']
     for (const name of misspelt.filter((one) => !Object.hasOwn(options, one))) {
-      const strange = JSON.parse(JSON.stringify(whole))
+      const strange = { ...whole }
       Object.defineProperty(strange, name, { value: 1, enumerable: true })
       const code = await said(known, withOptions(strange))
       if (code !== 'invalid') wrong.push(`${name}: ${code}`)
@@ -73,7 +74,7 @@ test.each(knownCalls.map((known) => [known.name, known] as const))(
         if (takes(one)) continue
         const code = await said(known, withOptions({ ...whole, [name]: one }))
         if (code !== 'invalid' && code !== 'too-large')
-          wrong.push(`${name}: ${shown(one)}: ${code}`)
+          wrong.push(`${name}: ${wordsFor(one)}: ${code}`)
       }
     }
     expect(wrong).toEqual([])
@@ -92,7 +93,7 @@ test.each(knownCalls.map((known) => [known.name, known] as const))(
         const isOptional = ['client.status', 'client.rejected', 'letters.redriveAll']
         if (one === undefined && isOptional.includes(known.name)) continue
         const code = await said(known, known.given.toSpliced(place, 1, one))
-        if (code !== 'invalid') wrong.push(`place ${place}: ${shown(one)}: ${code}`)
+        if (code !== 'invalid') wrong.push(`place ${place}: ${wordsFor(one)}: ${code}`)
       }
     }
     expect(wrong).toEqual([])

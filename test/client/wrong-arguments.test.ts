@@ -7,6 +7,7 @@ import { groupOfBytes } from '../../src/base/ids.ts'
 import { keyBytesMax } from '../../src/base/limits.ts'
 import { openTables } from '../../src/tables/open.ts'
 import { rootKey } from '../../src/tables/tables.ts'
+import type { GroupTransaction } from '../../src/tables/types.ts'
 import type { ReadFrom } from '../../src/txn/group-port.ts'
 import { runRead, type ReadHandle } from '../../src/txn/run-read.ts'
 import { prefixRange } from '../../src/txn/key-range.ts'
@@ -111,4 +112,71 @@ test('a request that cannot be read is refused, and the others on its link are a
   const writing = cells.put({ ...base, body: 1 })
   await refused(wrong)
   expect(await settled(world, writing)).toMatchObject({ created: true })
+})
+
+test('a function that never ends is given up in its time, and so is its handle', async () => {
+  const { client, clock, cluster, world } = createCase()
+  const { random } = cluster.bench
+  const db = openTables(photos, client.groups, { clock, random, isBounded: true })
+  const key = rootKey(User, { user: 1 })
+  const never = (): Promise<never> => new Promise(() => undefined)
+  const timeout = { code: 'timeout', message: expect.stringContaining('in its time, 500 milli') }
+  let handle: GroupTransaction<typeof photos.tables> | undefined
+  const writing = db.transaction(
+    key,
+    async (tx) => {
+      handle = tx
+      await tx.put(User, { user: 1 })
+      return never()
+    },
+    { timeoutMs: 500 },
+  )
+  await expect(settled(world, writing)).rejects.toMatchObject(timeout)
+  const late = handle?.put(User, { user: 2 })
+  await expect(late).rejects.toMatchObject({ code: 'closed' })
+  const reading = db.read(key, 'current', never, { timeoutMs: 500 })
+  await expect(settled(world, reading)).rejects.toMatchObject(timeout)
+  const { value } = await settled(
+    world,
+    db.read(key, 'current', (rows) => rows.get(User, { user: 1 })),
+  )
+  expect(value).toBeUndefined()
+})
+
+test('a moment is given as a Date, in rows, keys, ranges and reads of the past', async () => {
+  const { client, clock, cluster, world } = createCase()
+  const { random } = cluster.bench
+  const Visit = table('Visit', { user: t.integer(), at: t.timestamp(), left: t.timestamp() })
+    .key('user', 'at')
+    .in(User)
+    .localIndex('VisitsByEnd', ['user', 'left'])
+  const visits = defineSchema('Visits', [User, Visit])
+  const db = openTables(visits, client.groups, { clock, random })
+  const key = rootKey(User, { user: 1 })
+  const [at, left] = [new Date('2026-01-31T08:30:00.001Z'), new Date('2026-01-31T09:00:00Z')]
+  const row = { user: 1, at: at.getTime() * 1000, left: left.getTime() * 1000 }
+  await settled(
+    world,
+    db.transaction(key, (tx) => tx.put(Visit, { user: 1, at, left: BigInt(row.left) })),
+  )
+  const { value } = await settled(
+    world,
+    db.read(key, 'current', async (rows) => [
+      await rows.get(Visit, { user: 1, at }),
+      (await rows.scan(Visit, { user: 1, at: { gte: at, lt: left } })).items,
+      (await rows.index(Visit, 'VisitsByEnd', { user: 1, left })).items.length,
+    ]),
+  )
+  expect(value).toEqual([row, [row], 1])
+  const wrong = db.transaction(key, (tx) => tx.put(Visit, { user: 1, at: at.getTime(), left }))
+  await expect(settled(world, wrong)).rejects.toThrow(
+    'table Visit: at is 1769848200001, which looks',
+  )
+  const past = db.read(key, { at: at.getTime() }, async () => 1)
+  await expect(settled(world, past)).rejects.toThrow('db.read: at is 1769848200001, which looks')
+  const none = db.read(key, 'current', (rows) => rows.scan(Visit, { user: 1, at: {} }))
+  await expect(settled(world, none)).rejects.toThrow('table Visit: the range of at is empty')
+  // @ts-expect-error -- what is named has a value
+  const unnamed = db.read(key, 'current', (r) => r.scan(Visit, { user: 1, at: { gte: undefined } }))
+  await expect(settled(world, unnamed)).rejects.toThrow('gte is named, and its value is undefined')
 })

@@ -28,8 +28,11 @@ function drawOptions(random: SeededRandom, { options }: KnownCall, whole: unknow
   if (random.chance(100_000)) return drawValue(random, 2)
   const names = Object.keys(options).filter(() => random.chance(200_000))
   const known = names.map((name) => [name, drawValue(random, 1)] as const)
-  const others = random.chance(100_000) ? [[`${random.pick(['x', 'limits'])}`, 1] as const] : []
-  return { ...Object(whole), ...Object.fromEntries([...known, ...others]) }
+  const others = random.chance(100_000) ? [[random.pick(['x', 'limits']), 1] as const] : []
+  return {
+    ...(typeof whole === 'object' ? whole : {}),
+    ...Object.fromEntries([...known, ...others]),
+  }
 }
 
 /** Those that end by themselves, whatever they are given. */

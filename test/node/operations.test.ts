@@ -1,6 +1,7 @@
 /** What anybody may ask of a process as often as they like. */
 import { expect, test } from 'vitest'
-import { sharing } from '../../src/node/operations.ts'
+import { createMetrics } from '../../src/node/metrics.ts'
+import { operationRoutes, sharing } from '../../src/node/operations.ts'
 
 test('a page is shown for twenty times as long as it took to make', async () => {
   let nowMs = 0
@@ -31,4 +32,34 @@ test('a page that failed is made anew for the next who asks', async () => {
   expect(made).toBe(1)
   expect(await page()).toBe(2)
   expect(await page()).toBe(2)
+})
+
+test('parameters that are not known are refused, as they are everywhere', async () => {
+  const clock = { monotonicMs: () => 0 }
+  const metrics = createMetrics({ node: 'x' })
+  const self = {
+    name: () => 'x',
+    isAlive: () => true,
+    checks: () => [{ name: 'a', ok: true, text: 'well' }],
+    status: () => ({ state: 'running' }),
+    figures: () => [],
+  }
+  const app = operationRoutes(self, metrics, clock)
+  const said = async (path: string): Promise<readonly [number, string]> => {
+    const response = await app.request(path)
+    return [response.status, await response.text()]
+  }
+  expect(await said('/readyz?verbose')).toEqual([200, '[+] a: well\nready\n'])
+  expect(await said('/readyz?verbos')).toEqual([
+    400,
+    'there is no parameter "verbos" here, only verbose\n',
+  ])
+  expect(await said('/readyz?verbose&verbose')).toEqual([
+    400,
+    'the parameter verbose is given twice\n',
+  ])
+  for (const path of ['/?x=1', '/livez?x', '/status?x=1', '/metrics?name=a']) {
+    expect(await said(path)).toEqual([400, 'this request takes no parameters\n'])
+  }
+  metrics.close()
 })
