@@ -41,5 +41,10 @@ export function headerOf(names: readonly string[], line: TextLine): readonly str
     const text = `${where} is one column, "${only}": fields are separated by commas, not by ${separators[other]}`
     throw new UnusableFile(text)
   }
+  // Some programs take a line of a CSV for one field, and quote it once more.
+  if (second === undefined && only.includes(',')) {
+    const text = `${where} is one column, "${only}": quotes stand around all of the line`
+    throw new UnusableFile(text)
+  }
   return names
 }

@@ -58,16 +58,21 @@ export async function* gunzipChunks(chunks: AsyncIterable<Buffer>): AsyncGenerat
   gunzip.on('data', (piece: Buffer) => out.push(piece))
   gunzip.on('error', (error) => (failure = error))
   const finished = new Promise<void>((resolve) => gunzip.on('close', resolve))
-  for await (const chunk of chunks) {
-    // A write that fails may never call back; the stream closes then.
-    const written = new Promise<void>((resolve) => gunzip.write(chunk, () => resolve()))
-    await Promise.race([written, finished])
+  try {
+    for await (const chunk of chunks) {
+      // A write that fails may never call back; the stream closes then.
+      const written = new Promise<void>((resolve) => gunzip.write(chunk, () => resolve()))
+      await Promise.race([written, finished])
+      yield* out.splice(0)
+      if (failure !== undefined) break
+    }
+    if (failure === undefined) gunzip.end()
+    await finished
     yield* out.splice(0)
-    if (failure !== undefined) break
+  } finally {
+    // Whoever has read enough does not come back.
+    gunzip.destroy()
   }
-  if (failure === undefined) gunzip.end()
-  await finished
-  yield* out.splice(0)
   if (failure !== undefined) throw new DamagedFile(gzipFailure(failure), { cause: failure })
 }
 

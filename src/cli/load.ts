@@ -91,10 +91,8 @@ async function refuseUnfound(file: RowFile, sources: Sources, signal: AbortSigna
   if (unfound === undefined) return
   const { property, text, names } = unfound
   const where = file.format === 'csv' ? 'no column of' : 'nothing in any line of'
-  const guess = nearest(text, names)
-  const hint = guess === undefined ? `it has ${names.join(', ')}` : `did you mean "${guess}"?`
-  const told = `--from ${property}=${text} names ${where} ${file.path}; ${hint}`
-  throw new CliError(told, exitUsage)
+  const told = `--from ${property}=${text} names ${where} ${file.path}`
+  throw new CliError(`${told}; ${hintFor(text, names)}`, exitUsage)
 }
 
 export function namedTable(schema: Schema, name: string): Table {
@@ -102,6 +100,13 @@ export function namedTable(schema: Schema, name: string): Table {
   if (table !== undefined) return table
   const known = schema.tables.map((one) => one.name)
   throw new CliError(`schema ${schema.name}: ${unknownWord('table', name, known)}`, exitUsage)
+}
+
+function hintFor(text: string, names: readonly string[]): string {
+  const [first = ''] = text.split('.')
+  if (names.includes(first)) return `${first} is there, and nothing at the rest of the path`
+  const guess = nearest(text, names)
+  return guess === undefined ? `it has ${names.join(', ')}` : `did you mean "${guess}"?`
 }
 
 function sourcesOf(table: Table, given: unknown): Sources {

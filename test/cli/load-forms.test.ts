@@ -67,6 +67,7 @@ test.each([
   ['semicolons', 'a.csv', 'id;name\n1;a\n', /"id;name": .*commas, not by semicolons/],
   ['tabs', 'a.csv', 'id\tname\n1\ta\n', /not by tabs/],
   ['bars', 'a.csv', 'id|name\n1|a\n', /not by bars/],
+  ['quotes around whole lines', 'a.csv', '"id,name"\n"1,a"\n', /quotes stand around all of/],
   ['another separator told first', 'a.csv', 'sep=;\nid;name\n1;a\n', /"sep=;", says/],
   ['a name twice', 'a.csv', '\uFEFFid,"id"\n1,a\n', /names "id" twice/],
   ['a blank name', 'a.csv', 'id, ,x\n1,a,b\n', /a column without a name/],

@@ -216,6 +216,20 @@ test('with a key, rows are named by it; one without it, or with another body, is
   expect(rejections.map(({ line }) => line).toSorted((a, b) => a - b)).toEqual([3, 4, 5, 6, 7])
 })
 
+test('with a key, a row of a CSV whose key is blank is told', async () => {
+  const text = 'id,a\n,1\n"",2\n__proto__,3\n'
+  const { report, rejections } = await load('blank.csv', text, mapSink(new Map()), {
+    keyField: 'id',
+  })
+  expect(report).toMatchObject({ rows: 3, created: 1, rejected: 2 })
+  expect(rejections.map(({ reason }) => reason)).toEqual([
+    'its key "id" is blank',
+    'its key "id" is blank',
+  ])
+  const inherited = await load('blank.csv', text, mapSink(new Map()), { keyField: 'toString' })
+  expect(inherited.report).toMatchObject({ rows: 3, created: 0, rejected: 3 })
+})
+
 const many: string = Array.from({ length: 5000 }, (_, i) => `{"n":${i},"x":"${i ** 7}"}\n`).join('')
 
 test('a .gz gives what the plain file gives', async () => {

@@ -87,6 +87,13 @@ test.each([
     /^error: --from born=nam names nothing in any line of customers\.jsonl; did you mean "name"\?\n$/,
   ],
   [
+    '--from for a path that ends nowhere',
+    2,
+    'Customer',
+    ['--from', 'born=name.length'],
+    /^error: --from born=name\.length names nothing .*; name is there, and nothing at the rest/,
+  ],
+  [
     '--from for what all objects have',
     2,
     'Customer',

@@ -1,0 +1,56 @@
+/** How errors end a command: what is a mistake of whoever calls it, and what is a bug. */
+import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { expect, test, vi } from 'vitest'
+import {
+  exitBug,
+  exitFailure,
+  exitOk,
+  reportFailure,
+  reportLostOutput,
+} from '../../src/cli/exit.ts'
+
+/** The code, and what is said on stderr. */
+function told(report: () => number): readonly [code: number, said: string] {
+  let said = ''
+  const write = vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    said += String(text)
+    return true
+  })
+  try {
+    return [report(), said]
+  } finally {
+    write.mockRestore()
+  }
+}
+
+test('what the file system refuses is no bug, wherever it comes from', async () => {
+  const error: unknown = await readFile(tmpdir()).catch((found: unknown) => found)
+  expect(told(() => reportFailure(error))).toEqual([
+    exitFailure,
+    'error: a file: it is a folder (EISDIR)\n',
+  ])
+  const missing: unknown = await readFile('/none/at/all').catch((found: unknown) => found)
+  expect(told(() => reportFailure(missing))).toEqual([
+    exitFailure,
+    'error: /none/at/all: there is no such file (ENOENT)\n',
+  ])
+})
+
+test('anything else that nobody foresaw is one, also what only has the code of a file', () => {
+  for (const error of [new TypeError('x'), Object.assign(new Error('x'), { code: 'ENOENT' }), 5]) {
+    const [code, said] = told(() => reportFailure(error))
+    expect(code).toBe(exitBug)
+    expect(said).toMatch(/this is a bug of trilithon/)
+  }
+})
+
+test('a reader that has had enough is no failure, and a full disk is', () => {
+  const closed = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
+  expect(told(() => reportLostOutput(closed))).toEqual([exitOk, ''])
+  const full = Object.assign(new Error('write'), { code: 'ENOSPC', syscall: 'write' })
+  expect(told(() => reportLostOutput(full))).toEqual([
+    exitFailure,
+    'error: the output could not be written: the disk is full (ENOSPC)\n',
+  ])
+})
