@@ -21,7 +21,7 @@ export interface Configured<Config> {
   build(sources: ConfigSources): BuildResult<Config>
 }
 
-const nodeConfigured: Configured<NodeConfig> = { settings: allSettings, build: buildConfig }
+export const nodeConfigured: Configured<NodeConfig> = { settings: allSettings, build: buildConfig }
 
 /** Adds `--config` and a flag for every setting; those of limits are too many to list in help. */
 export function addConfigFlags(
@@ -57,8 +57,20 @@ export function configOf(options: Options): Promise<Loaded<NodeConfig>> {
 /** As `configOf`, for any process. */
 export async function configured<Config extends FileNames>(
   options: Options,
-  { settings, build }: Configured<Config>,
+  what: Configured<Config>,
 ): Promise<Loaded<Config>> {
+  const result = await loadedFrom(options, what)
+  if (result.ok) return result
+  const lines = result.problems.map(({ where, text }) => `  ${where}: ${text}`)
+  const head = `the configuration has ${lines.length === 1 ? 'a problem' : `${lines.length} problems`}`
+  throw new CliError(`${head}:\n${lines.join('\n')}`, exitUsage)
+}
+
+/** The configuration, or what is wrong with it as data. */
+export function loadedFrom<Config extends FileNames>(
+  options: Options,
+  { settings, build }: Configured<Config>,
+): Promise<LoadResult<Config>> {
   const file = typeof options['config'] === 'string' ? options['config'] : undefined
   const flags = new Map<string, string>()
   for (const setting of settings) {
@@ -66,9 +78,5 @@ export async function configured<Config extends FileNames>(
     if (value !== undefined) flags.set(setting.name, String(value))
   }
   const sources = { file, environment: process.env, flags, workingFolder: process.cwd() }
-  const result = await loadConfig(sources, build)
-  if (result.ok) return result
-  const lines = result.problems.map(({ where, text }) => `  ${where}: ${text}`)
-  const head = `the configuration has ${lines.length === 1 ? 'a problem' : `${lines.length} problems`}`
-  throw new CliError(`${head}:\n${lines.join('\n')}`, exitUsage)
+  return loadConfig(sources, build)
 }

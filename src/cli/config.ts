@@ -3,8 +3,16 @@ import type { Command } from 'commander'
 import type { EffectiveSetting } from '../node/config-gather.ts'
 import { describeOrigin } from '../node/config-source.ts'
 import { gatewayConfigured } from '../gateway/gateway-config.ts'
-import type { PlacedWarning } from '../node/config-load.ts'
-import { addConfigFlags, configOf, configured } from './config-flags.ts'
+import type { FileNames, PlacedWarning } from '../node/config-load.ts'
+import {
+  addConfigFlags,
+  configOf,
+  configured,
+  loadedFrom,
+  nodeConfigured,
+  type Configured,
+} from './config-flags.ts'
+import { exitUsage } from './exit.ts'
 import { print, printJson, say, styled, styledData, table } from './output.ts'
 import type { Options } from './options.ts'
 
@@ -52,6 +60,7 @@ function printSettings(settings: readonly EffectiveSetting[], options: Options):
 }
 
 async function validateConfig(options: Options): Promise<void> {
+  if (await isRefusedAsJson(options, nodeConfigured)) return
   const { config, warnings } = await configOf(options)
   const { cluster, node, nodes } = config
   if (options['json'] === true) return printJson({ ok: true, cluster, node, nodes, warnings })
@@ -61,11 +70,25 @@ async function validateConfig(options: Options): Promise<void> {
 }
 
 async function validateGatewayConfig(options: Options): Promise<void> {
+  if (await isRefusedAsJson(options, gatewayConfigured)) return
   const { config, warnings } = await configured(options, gatewayConfigured)
   const { name, nodes } = config
   if (options['json'] === true) return printJson({ ok: true, name, nodes, warnings })
   sayWarnings(warnings)
   print(`ok: gateway ${name}, which asks ${nodes.join(', ')}`)
+}
+
+/** Programs are told what is wrong as they are told what is right. */
+async function isRefusedAsJson<Config extends FileNames>(
+  options: Options,
+  what: Configured<Config>,
+): Promise<boolean> {
+  if (options['json'] !== true) return false
+  const result = await loadedFrom(options, what)
+  if (result.ok) return false
+  printJson({ ok: false, problems: result.problems })
+  process.exitCode = exitUsage
+  return true
 }
 
 function sayWarnings(warnings: readonly PlacedWarning[]): void {

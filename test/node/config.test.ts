@@ -300,54 +300,6 @@ test('a good file gives typed values, with paths from its own folder and URLs ma
   ])
 })
 
-const doubtful: readonly (readonly [title: string, yaml: string, said: RegExp])[] = [
-  ['one node', good.replace(/ {2}- \{ id: b[^]*/, ''), /^one node: .* survives no failure$/],
-  [
-    'two nodes',
-    good.replace(/ {2}- \{ id: c[^]*/, ''),
-    /^set main has 2 nodes, of which 2 must be up: it survives as many failures as 1 would \(none\)$/,
-  ],
-  [
-    'four nodes',
-    `${good}  - { id: d, url: "http://127.0.0.1:4703" }\n`,
-    /^set main has 4 nodes, of which 3 must be up: .* as 3 would \(1\)$/,
-  ],
-  [
-    'a set of one beside a whole one',
-    `${good}  - { id: d, url: "http://127.0.0.1:4703", set: east }\n`,
-    /^set east has one node: one copy/,
-  ],
-  [
-    'another port than the one of the URL',
-    withLine('listen: 127.0.0.1:4700', 'listen: 127.0.0.1:4709'),
-    /^a listens at 127\.0\.0\.1:4709, and its url is http:\/\/127\.0\.0\.1:4700/,
-  ],
-  ['https without TLS', withLine('http://127.0.0.1:4700', 'https://127.0.0.1:4700'), /proxy/],
-  [
-    'TLS here, and none at the others',
-    `${withLine('http://127.0.0.1:4700', 'https://127.0.0.1:4700')}tls: { cert_file: c, key_file: k }\n`,
-    /^a has tls, and b, c are called over http/,
-  ],
-  [
-    'an address that only this machine reaches',
-    good.replaceAll('//127.0.0.1', '//db1.example'),
-    /^a listens on 127\.0\.0\.1, which other machines cannot reach/,
-  ],
-  [
-    'loopback as the address for other machines',
-    withLine('ws://127.0.0.1', 'ws://db2.example'),
-    /^the url of a is http:\/\/127\.0\.0\.1:4700: nodes on other machines would reach themselves/,
-  ],
-]
-
-test.each(doubtful)('%s is taken, with one warning', (_title, yaml, said) => {
-  const result = build(yaml)
-  expect(complaints(result)).toEqual([])
-  if (!result.ok) return
-  expect(result.warnings).toHaveLength(1)
-  expect(result.warnings[0]).toMatchObject({ setting: 'nodes', text: expect.stringMatching(said) })
-})
-
 test('a flag wins over the environment, which wins over the file, which wins over the default', () => {
   const environment = { TRILITHON_LISTEN: '127.0.0.1:1', TRILITHON_LIMITS_SWEEP_MS: '7' }
   const result = build(good, { listen: '[::1]:2' }, { ...environment, TRILITHON_DATA: 'elsewhere' })
