@@ -116,6 +116,7 @@ const rules: Readonly<Record<string, string>> = {
   'HELLO-1': 'Nothing that the other side says counts before it has proven itself.',
   'HELLO-2': 'The dialer proves itself first, and is told nothing of the store before.',
   'HELLO-3': 'Before its proof a side takes a bounded number of bytes.',
+  'HELLO-4': 'Two nodes whose lists of nodes differ have no link.',
   'DOOR-1': 'Strangers and clients have a room of their own each, and neither ever has more.',
   'DOOR-2': 'Who has proven to be a peer always has room.',
   'DOOR-3': 'What has come of unfinished messages is bounded in bytes.',

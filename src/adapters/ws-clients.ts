@@ -124,7 +124,7 @@ export interface ClientDialerOptions<Frame> extends Omit<LinkContext<Frame>, 'co
   readonly nodes?: ReadonlyMap<string, string>
   /** Absent: whichever cluster answers. */
   readonly cluster?: string
-  /** Says of each address why it has no link: to who has given the addresses, and to nobody else. */
+  /** Names the address in what it says of why that has no link: to who has given it, and to nobody else. */
   readonly tellsAddresses?: boolean
 }
 
@@ -147,9 +147,8 @@ export class WsClientDialer<Frame> implements Transport<Frame> {
     for (const url of urls) {
       let isUp = false
       const tell = ({ kind, reason }: Unreached, node = ''): void => {
-        if (!tellsAddresses) return
         const at = node === '' ? url : `${url} (node ${node})`
-        handlers.onUnreached?.(url, { kind, reason: `${at}: ${reason}` })
+        handlers.onUnreached?.(url, { kind, reason: tellsAddresses ? `${at}: ${reason}` : reason })
       }
       const dialer = new WsDialer<Frame>(context, {
         url,

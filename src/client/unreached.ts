@@ -10,7 +10,7 @@ export class UnreachedAddresses {
   readonly #addresses: number
   #wasUp = false
 
-  /** `addresses`: how many are dialled. */
+  /** `addresses`: how many are dialled; 0: callers are not to hear of them. */
   constructor(addresses: number) {
     this.#addresses = addresses
   }
@@ -21,7 +21,7 @@ export class UnreachedAddresses {
   }
 
   onUnreached(endpoint: Endpoint, why: Unreached): void {
-    this.#causes.set(endpoint, why)
+    if (this.#addresses > 0) this.#causes.set(endpoint, why)
   }
 
   /**

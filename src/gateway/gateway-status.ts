@@ -17,6 +17,8 @@ export interface GatewayParts {
   readonly nodes: readonly string[]
   /** Of those that were linked once. */
   readonly links: readonly LinkView[]
+  /** Why addresses have no link, where that is known. */
+  readonly troubles?: ReadonlyMap<string, string>
   readonly requests: number
   readonly requestBytes: number
   readonly clients: number
@@ -103,8 +105,10 @@ function messagesOf(parts: GatewayParts): readonly string[] {
   const messages: string[] = []
   if (parts.state === 'draining')
     messages.push('this gateway is stopping; requests go to the others')
-  for (const { id, isUp, breaker } of nodesOf(parts)) {
-    if (!isUp) messages.push(`node ${id} cannot be reached: start it, or look at its log`)
+  for (const { id, url, isUp, breaker } of nodesOf(parts)) {
+    const trouble = parts.troubles?.get(url)
+    const why = trouble === undefined ? '' : ` (${trouble})`
+    if (!isUp) messages.push(`node ${id} cannot be reached${why}: start it, or look at its log`)
     else if (breaker === 'open') {
       messages.push(`node ${id} has failed too often in a row, and is passed over for now`)
     }

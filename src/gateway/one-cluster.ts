@@ -9,6 +9,12 @@ export class OneCluster<Frame> implements Transport<Frame> {
   onKnown: (cluster: string) => void = () => undefined
   readonly #transport: Transport<Frame>
   #cluster: string | undefined
+  readonly #troubles = new Map<Endpoint, string>()
+
+  /** Of addresses without a link: why the latest try gave none, where that is known. */
+  get troubles(): ReadonlyMap<Endpoint, string> {
+    return this.#troubles
+  }
 
   constructor(transport: Transport<Frame>, cluster: string | undefined) {
     this.#transport = transport
@@ -24,7 +30,11 @@ export class OneCluster<Frame> implements Transport<Frame> {
       self: () => handlers.self(),
       admit: (peer, info) => this.#problem(info.cluster) ?? handlers.admit(peer, info),
       onRefused: (...refused) => handlers.onRefused(...refused),
-      onLink: (peer, state, info) => handlers.onLink(peer, state, info),
+      onUnreached: (peer, { reason }) => this.#troubles.set(peer, reason),
+      onLink: (peer, state, info) => {
+        this.#troubles.delete(peer)
+        handlers.onLink(peer, state, info)
+      },
       onFrame: (from, frame) => handlers.onFrame(from, frame),
     })
   }

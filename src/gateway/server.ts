@@ -251,6 +251,7 @@ export class GatewayServer {
       state: this.#state,
       uptimeMs: systemClock.monotonicMs() - this.#startedAtMs,
       links: this.#relay.nodes(),
+      troubles: this.#links.troubles,
       requests: this.#relay.calls,
       requestBytes: this.#bodies.bytes,
       clients: this.#clients?.clients ?? 0,

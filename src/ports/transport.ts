@@ -47,7 +47,7 @@ export interface TransportHandlers<Frame> {
    * endpoint goes by another name and it has said so.
    */
   onRefused(peer: Endpoint, reason: string, node?: string): void
-  /** A try to dial an address failed. Told where the one who has given the addresses is to read of it. */
+  /** A try to dial an address failed. The reason names the address where `addresses` says so. */
   onUnreached?(peer: Endpoint, why: Unreached): void
   onLink(peer: Endpoint, state: 'up' | 'down', info: LinkInfo): void
   onFrame(from: Endpoint, frame: Frame): void
@@ -65,7 +65,7 @@ export interface Transport<Frame> {
   queuedBytes?(to: Endpoint): number
   /** Held: nothing is read from this peer, so that it waits; absent: that cannot be done. */
   hold?(from: Endpoint, isHeld: boolean): void
-  /** How many addresses are dialled, where `onUnreached` tells of each; 0 or absent: it tells of none. */
+  /** How many addresses are dialled, where callers are to hear why one has no link; 0 or absent: they are not. */
   readonly addresses?: number
   close(): Promise<void>
 }

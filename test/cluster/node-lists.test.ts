@@ -1,7 +1,8 @@
 /** Nodes that were given different lists of nodes, or none of whose peers is there, say so. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { createCluster, eventually, runProgram } from './harness.ts'
+import { freePorts } from '../../sim/processes/free-ports.ts'
+import { createCluster, eventually, runProgram, startProgram } from './harness.ts'
 
 interface Report {
   readonly ready: boolean
@@ -74,5 +75,30 @@ test('a node says why it has no link to a peer that it dials', async () => {
     })
   } finally {
     await cluster.close()
+  }
+}, 60_000)
+
+test('a gateway says why it has no link to a node; those who ask through it are told no address', async () => {
+  const [nobody = 0, port = 0] = await freePorts(2)
+  const listen = `127.0.0.1:${port}`
+  const nodes = `http://127.0.0.1:${nobody}`
+  const program = startProgram(['gateway', '--nodes', nodes, '--listen', listen])
+  try {
+    const told = await eventually('it tells', async () => {
+      const report = await statusOf(`http://${listen}`).catch(() => undefined)
+      return report?.messages.find((text) => text.includes('connection refused'))
+    })
+    expect(told).toMatch(
+      /^node \S+ cannot be reached \(connection refused: nothing listens there\)/,
+    )
+    const cell = '/v1/datastores/x/cells/0b5c1a52-1f5e-4d0c-8d2b-3c6a0d1e7f00/BASE/0'
+    const asked = await fetch(`http://${listen}${cell}`)
+    const text = await asked.text()
+    expect(asked.status).toBe(503)
+    expect(text).toContain('no node could be reached')
+    expect(text).not.toContain(String(nobody))
+  } finally {
+    program.child.kill('SIGTERM')
+    await program.exited()
   }
 }, 60_000)

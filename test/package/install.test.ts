@@ -138,6 +138,16 @@ test(
   installMs,
 )
 
+test('an install that leaves out devDependencies does without a build, and says so', () => {
+  const ran = spawnSync(process.execPath, ['.ci/prepare.mjs', '--package'], {
+    ...{ cwd: sources, env: { ...environment, npm_config_omit: 'dev' }, encoding: 'utf8' },
+  })
+  const stderr: unknown = expect.stringContaining('npm run build')
+  expect(ran).toMatchObject({ status: 0, stdout: '', stderr })
+  expect(existsSync(join(sources, 'dist'))).toBe(false)
+  expect(existsSync(join(sources, 'node_modules'))).toBe(false)
+})
+
 test(
   'from a repository of git: npm builds it',
   async () => {
