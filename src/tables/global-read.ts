@@ -12,6 +12,7 @@ import type { StoredRow } from '../txn/reads.ts'
 import { globalEntriesMax, groupsReadAtOnceMax, scanRowsDefault } from './bounds.ts'
 import type { CompiledGlobal, CompiledSchema, CompiledTable } from './compiled.ts'
 import { decodeEntry, entriesOf, entryWriter } from './entries.ts'
+import { checkPlaces } from './given.ts'
 import { decodeGlobalKey, groupsOfValue, indexGroups } from './global-entries.ts'
 import { groupContext, type GroupContext } from './group-context.ts'
 import { stampBytes, stampedEntry } from './index-lane.ts'
@@ -84,6 +85,7 @@ export class GlobalIndexReads {
         cursor,
         // Who has a page may work on it for long before this call.
         rows: async (from, to) => {
+          checkPlaces('rows', from, to)
           return rowsIn(await this.#fitting(found.slice(from, to), this.#reads.anew()))
         },
       }
@@ -92,7 +94,10 @@ export class GlobalIndexReads {
     return {
       items: fitting.map(({ found: { decoded }, fresh }) => this.#entry(decoded, fresh)),
       cursor,
-      rows: async (from, to) => rowsIn(fitting.slice(from, to)),
+      rows: async (from, to) => {
+        checkPlaces('rows', from, to)
+        return rowsIn(fitting.slice(from, to))
+      },
     }
   }
 

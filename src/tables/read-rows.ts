@@ -13,6 +13,7 @@ import type { Reads, StoredRow } from '../txn/reads.ts'
 import { inlineEntriesMax, scanRowsDefault, scanRowsMax } from './bounds.ts'
 import type { CompiledIndex, CompiledTable } from './compiled.ts'
 import { decodeEntry, entriesOf, entryWriter } from './entries.ts'
+import { checkPlaces } from './given.ts'
 import { checkRoot, type GroupContext } from './group-context.ts'
 import { rangeOfQuery } from './key-query.ts'
 import {
@@ -142,7 +143,10 @@ export class RowReads {
         return items
       },
       cursor,
-      rows: (from, to) => this.#rowsOf(table, index, found.slice(from, to)),
+      rows: async (from, to) => {
+        checkPlaces('rows', from, to)
+        return this.#rowsOf(table, index, found.slice(from, to))
+      },
     }
   }
 
