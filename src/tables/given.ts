@@ -4,17 +4,6 @@ import { StoreError } from '../base/errors.ts'
 import { unknownWord } from '../base/suggest.ts'
 import type { RootKey } from './call-options.ts'
 
-/** Places of entries, from one to before another as in `slice`. */
-export function checkPlaces(call: string, from: unknown, to: unknown): void {
-  for (const [name, place] of [
-    ['from', from],
-    ['to', to],
-  ] as const) {
-    if (place === undefined || Number.isSafeInteger(place)) continue
-    throw wrongArgument(call, name, place, 'a whole number, as slice takes it')
-  }
-}
-
 export function checkRun(call: string, run: unknown): void {
   checkArgument(call, 'what is to be run', run, callback)
 }

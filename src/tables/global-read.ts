@@ -2,6 +2,7 @@
  * Reading a global index: the groups that a query concerns, merged by the keys of their entries, page
  * by page. What is found was so a moment ago; the rows are read to know what is so now (IDX-2).
  */
+import { checkPlaces } from '../base/arguments.ts'
 import { present } from '../base/assert.ts'
 import { compareBytes, latin1 } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
@@ -12,7 +13,6 @@ import type { StoredRow } from '../txn/reads.ts'
 import { globalEntriesMax, groupsReadAtOnceMax, scanRowsDefault } from './bounds.ts'
 import type { CompiledGlobal, CompiledSchema, CompiledTable } from './compiled.ts'
 import { decodeEntry, entriesOf, entryWriter } from './entries.ts'
-import { checkPlaces } from './given.ts'
 import { decodeGlobalKey, groupsOfValue, indexGroups } from './global-entries.ts'
 import { groupContext, type GroupContext } from './group-context.ts'
 import { stampBytes, stampedEntry } from './index-lane.ts'

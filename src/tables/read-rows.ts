@@ -2,6 +2,7 @@
  * Reading tables of one group: rows by key, scans, a row with all below it, indexes. What a
  * transaction and a read-only handle have in common; types are put on in `handles.ts`.
  */
+import { checkPlaces } from '../base/arguments.ts'
 import { present } from '../base/assert.ts'
 import { compareBytes, latin1 } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
@@ -13,7 +14,6 @@ import type { Reads, StoredRow } from '../txn/reads.ts'
 import { inlineEntriesMax, scanRowsDefault, scanRowsMax } from './bounds.ts'
 import type { CompiledIndex, CompiledTable } from './compiled.ts'
 import { decodeEntry, entriesOf, entryWriter } from './entries.ts'
-import { checkPlaces } from './given.ts'
 import { checkRoot, type GroupContext } from './group-context.ts'
 import { rangeOfQuery } from './key-query.ts'
 import {
