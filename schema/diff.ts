@@ -6,6 +6,7 @@
  * Order means nothing: tables, properties and indexes are known by their names. Two names are two
  * things: something renamed is something dropped and something added.
  */
+import { checkModel } from './given.ts'
 import type { SchemaChange } from './change.ts'
 import { propertyChanges } from './diff-property.ts'
 import { indexForm } from './fingerprint.ts'
@@ -13,6 +14,8 @@ import { findIndex, findTable, type Index, type Schema, type Table } from './mod
 
 /** Everything that is different, in the order of the later schema, then what is gone. */
 export function diffSchemas(earlier: Schema, later: Schema): readonly SchemaChange[] {
+  checkModel('diffSchemas', earlier)
+  checkModel('diffSchemas', later)
   return [
     ...nameChanges(earlier, later),
     ...later.tables.flatMap((table) => tableChanges(findTable(earlier, table.name), table)),

@@ -3,13 +3,16 @@
  * between them, whatever form they were written in and in whatever order. It never changes for a
  * given schema, so it may be stored and compared by other programs.
  */
+import { checkModel } from './given.ts'
 import { compareText, sha256 } from '../src/base/bytes.ts'
 import type { Index, Key, Property, Schema, Table } from './model.ts'
 
 const fingerprintChars = 32
 
 /** 32 hexadecimal digits. */
-export function fingerprintOf({ format, name, tables, indexes }: Schema): string {
+export function fingerprintOf(schema: Schema): string {
+  checkModel('fingerprintOf', schema)
+  const { format, name, tables, indexes } = schema
   const said = [format, name, byName(tables).map(tableForm), byName(indexes).map(indexForm)]
   return sha256(JSON.stringify(said)).toString('hex').slice(0, fingerprintChars)
 }

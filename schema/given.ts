@@ -56,6 +56,14 @@ export function checkParts(subject: string, given: unknown): void {
   }
 }
 
+/** A whole schema as data. */
+export function checkModel(call: string, given: unknown): void {
+  const isObject = typeof given === 'object' && given !== null
+  if (isObject && 'tables' in given && Array.isArray(given.tables) && 'indexes' in given) return
+  const words = 'a schema as defineSchema(…).model and parseSchema give it'
+  throw wrong(call, `the schema is ${wordsFor(given)}; expected ${words}`)
+}
+
 export function checkTable(subject: string, given: unknown): void {
   if (typeof given === 'object' && given !== null && '~draft' in given) return
   const words = 'a table with its place, such as table(…).key(…).root()'

@@ -1,4 +1,7 @@
 /** The values of properties that TypeScript has no word of its own for. */
+import { microsOfGiven } from '../src/base/given-time.ts'
+import { isDate, wordsFor } from '../src/base/words.ts'
+import { SchemaError } from './problem.ts'
 
 /** Microseconds since 1970, a safe integer. */
 export type Timestamp = number
@@ -36,7 +39,10 @@ export function isTimestamp(value: unknown): value is Timestamp {
   return Number.isSafeInteger(value)
 }
 
-/** A date's moment; a date counts milliseconds only. */
+/** A date's moment; a date counts milliseconds only. Throws `invalid` for what is none. */
 export function timestampOf(date: Date): Timestamp {
-  return date.getTime() * 1000
+  const micros = microsOfGiven(date)
+  if (isDate(date) && micros !== undefined) return micros
+  const message = `the date is ${wordsFor(date)}; expected a Date of the years 1684 to 2255`
+  throw new SchemaError('timestampOf', [{ kind: 'bad-option', message, at: [] }])
 }

@@ -3,6 +3,7 @@
  * rows and entries are stored instead of by names. A number is given once and means the same from
  * then on: rows need not be rewritten when something is added, and order in a declaration is free.
  */
+import { checkModel } from './given.ts'
 import { assert } from '../src/base/assert.ts'
 import type { SchemaChange } from './change.ts'
 import { diffSchemas } from './diff.ts'
@@ -25,6 +26,7 @@ export interface SchemaNumbers {
 }
 
 export function firstVersion(schema: Schema): SchemaVersion {
+  checkModel('firstVersion', schema)
   const numbers = numbersFor(schema, { stored: {}, properties: {} })
   return { version: 1, fingerprint: fingerprintOf(schema), schema, numbers }
 }

@@ -79,7 +79,8 @@ export type { Json } from './cells/body.ts'
 export type { GetItem, LogPlace } from './cells/operation.ts'
 export type { Outcome, Problem } from './base/problem.ts'
 export type { ReadLevel } from './replica/local-replica.ts'
-export { shardCount, shardOf } from './cells/shard.ts'
+export { shardCount } from './cells/shard.ts'
+export { shardOf } from './client/row-shard.ts'
 
 // Errors: one class, a closed list of codes, and whether the same call may be made again.
 export {

@@ -106,6 +106,17 @@ export function wrongArgument(
   return new StoreError('invalid', `${call}: ${name} is ${wordsFor(value)}; expected ${words}`)
 }
 
+/** Places of entries, from one to before another as in `slice`. */
+export function checkPlaces(call: string, from: unknown, to: unknown): void {
+  for (const [name, place] of [
+    ['from', from],
+    ['to', to],
+  ] as const) {
+    if (place === undefined || Number.isSafeInteger(place)) continue
+    throw wrongArgument(call, name, place, 'a whole number, as slice takes it')
+  }
+}
+
 function ruleOf(rules: object, name: string): Rule | undefined {
   const rule: unknown = Object.hasOwn(rules, name) ? Reflect.get(rules, name) : undefined
   return isRule(rule) ? rule : undefined

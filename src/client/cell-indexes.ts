@@ -72,6 +72,7 @@ export class ClientCellIndex {
   /** Entries with this value of the shard field, and whatever else is asked of them. */
   async query(where: IndexWhere, options: IndexQueryOptions = {}): Promise<CellIndexPage> {
     const call = `index ${wordsOfName(this.name)}`
+    checkText('index.query', 'the name of the index', this.name)
     checkOptions(`${call}: query`, options, queryRules)
     const { select, columns, order, cursor, read = 'current', timeoutMs } = options
     const { datastore, name } = this

@@ -2,6 +2,7 @@
  * Reading a global index: the groups that a query concerns, merged by the keys of their entries, page
  * by page. What is found was so a moment ago; the rows are read to know what is so now (IDX-2).
  */
+import { checkPlaces } from '../base/arguments.ts'
 import { present } from '../base/assert.ts'
 import { compareBytes, latin1 } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
@@ -84,6 +85,7 @@ export class GlobalIndexReads {
         cursor,
         // Who has a page may work on it for long before this call.
         rows: async (from, to) => {
+          checkPlaces('rows', from, to)
           return rowsIn(await this.#fitting(found.slice(from, to), this.#reads.anew()))
         },
       }
@@ -92,7 +94,10 @@ export class GlobalIndexReads {
     return {
       items: fitting.map(({ found: { decoded }, fresh }) => this.#entry(decoded, fresh)),
       cursor,
-      rows: async (from, to) => rowsIn(fitting.slice(from, to)),
+      rows: async (from, to) => {
+        checkPlaces('rows', from, to)
+        return rowsIn(fitting.slice(from, to))
+      },
     }
   }
 

@@ -2,6 +2,7 @@
  * Reading tables of one group: rows by key, scans, a row with all below it, indexes. What a
  * transaction and a read-only handle have in common; types are put on in `handles.ts`.
  */
+import { checkPlaces } from '../base/arguments.ts'
 import { present } from '../base/assert.ts'
 import { compareBytes, latin1 } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
@@ -143,7 +144,10 @@ export class RowReads {
         return items
       },
       cursor,
-      rows: (from, to) => this.#rowsOf(table, index, found.slice(from, to)),
+      rows: async (from, to) => {
+        checkPlaces('rows', from, to)
+        return this.#rowsOf(table, index, found.slice(from, to))
+      },
     }
   }
 

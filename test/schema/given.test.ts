@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
 import { defineSchema } from '../../schema/define.ts'
+import { diffSchemas } from '../../schema/diff.ts'
+import { fingerprintOf } from '../../schema/fingerprint.ts'
+import { timestampOf } from '../../schema/values.ts'
+import { firstVersion } from '../../schema/version.ts'
 import { SchemaError } from '../../schema/problem.ts'
 import { t } from '../../schema/property.ts'
 import { desc, table } from '../../schema/table.ts'
@@ -13,6 +17,7 @@ function call(holder: object, method: string, ...given: readonly unknown[]): unk
   return Reflect.apply(called, holder, given)
 }
 
+const models = { diffSchemas, fingerprintOf, firstVersion, timestampOf }
 const calls = { table, desc, defineSchema }
 const unkeyed = table('M', { id: t.int64() })
 
@@ -115,6 +120,27 @@ test.each<readonly [string, () => unknown, string]>([
     'a schema of a table without its place',
     () => call(calls, 'defineSchema', 'S', [unkeyed]),
     'schema S: a table is an object; expected a table with its place',
+  ],
+  [
+    'a difference from nothing',
+    () => call(models, 'diffSchemas'),
+    'diffSchemas: the schema is absent',
+  ],
+  [
+    'a fingerprint of a number',
+    () => call(models, 'fingerprintOf', 5),
+    'fingerprintOf: the schema is 5',
+  ],
+  [
+    'a version of a text',
+    () => call(models, 'firstVersion', 'S'),
+    'firstVersion: the schema is "S"',
+  ],
+  ['a moment of no date', () => call(models, 'timestampOf', 5), 'timestampOf: the date is 5'],
+  [
+    'a moment of a date without a time',
+    () => call(models, 'timestampOf', new Date(Number.NaN)),
+    'timestampOf: the date is a Date',
   ],
   [
     'a schema without a name',
