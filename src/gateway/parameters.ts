@@ -93,5 +93,5 @@ export class Query {
 
 export function timeOf(text: string, what: string): number {
   const example = '2026-01-31T08:30:00.000001Z'
-  return timestampOf(text) ?? refuse(`${what} is a time such as ${example}`)
+  return timestampOf(text) ?? refuse(`${what} is a time such as ${example}, from 1970 to 2255`)
 }

@@ -179,6 +179,7 @@ const refusals: readonly Refusal[] = [
   { path: '/shards/1/cells?after=x', status: 400, says: 'after is a whole number' },
   { path: '/shards/1/cells?since=yesterday', status: 400, says: 'since is a time such as' },
   { path: '/shards/1/cells?since=2026-02-30', status: 400, says: 'since is a time such as' },
+  { path: '/shards/1/cells?since=1969-12-31', status: 400, says: 'from 1970 to 2255' },
   { path: '/shards/1/cells?after=1&since=2026-01-01', status: 400, says: 'either after or since' },
   { path: '/shards/1/cells?wait=61', status: 400, says: '0 to 60 seconds' },
   { path: '/shards/1/cells?wait=1.5', status: 400, says: 'wait is a whole number' },
