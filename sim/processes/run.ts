@@ -237,8 +237,8 @@ async function waitForAgreement(
 }
 
 /** The length of the log, once it is as long as wanted, or the time is up; undefined: no answer came at all. */
-async function readUntil(
-  cells: CellCalls,
+export async function readUntil(
+  cells: Pick<CellCalls, 'shardLog'>,
   shard: number,
   { level, wanted }: { readonly level: ReadLevel; readonly wanted: number },
   deadlineMs: number,
@@ -254,7 +254,7 @@ async function readUntil(
 
 /** Undefined when the node could not answer. */
 async function readLog(
-  cells: CellCalls,
+  cells: Pick<CellCalls, 'shardLog'>,
   shard: number,
   level: ReadLevel,
 ): Promise<number | undefined> {
