@@ -85,7 +85,11 @@ test('a client puts and reads over real sockets, large cells too, and goes on wh
 
 test('a client of another secret hears so at once, as forbidden, and of which address', async () => {
   const { url } = await startNode(new MemoryLog(), 'n1', 'a secret of this cluster')
-  const client = await connect({ nodes: [url], secret: 'another secret than that', timeoutMs: 60_000 })
+  const client = await connect({
+    nodes: [url],
+    secret: 'another secret than that',
+    timeoutMs: 60_000,
+  })
   cleanups.push(() => client.close())
   for (let nth = 0; nth < 2; nth++) {
     const refused = client.cells('trips').get(base)
