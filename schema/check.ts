@@ -14,13 +14,19 @@ export type SchemaResult =
   | { readonly ok: true; readonly schema: Schema }
   | { readonly ok: false; readonly problems: readonly SchemaProblem[] }
 
-export function checkSchema(draft: SchemaDraft): SchemaResult {
+/** Where a schema comes from. What a cluster has stored it keeps, whatever became of the rules for defaults since. */
+export type SchemaOrigin = 'given' | 'stored'
+
+export function checkSchema(draft: SchemaDraft, origin: SchemaOrigin = 'given'): SchemaResult {
   const complaints = new Complaints()
   checkNames(draft, complaints)
   if (draft.tables.length <= tablesMax && draft.indexes.length <= indexesMax) {
     checkTables(draft, complaints)
   }
-  if (complaints.count > 0) return { ok: false, problems: complaints.problems }
+  const problems = complaints.problems.filter(
+    ({ kind }) => origin === 'given' || kind !== 'bad-default',
+  )
+  if (problems.length > 0) return { ok: false, problems }
   return { ok: true, schema: deepFrozen(toSchema(draft)) }
 }
 

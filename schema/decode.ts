@@ -3,7 +3,7 @@
  * form of a schema is then checked like one that was just declared; what has not is refused at its
  * first place.
  */
-import { checkSchema, type SchemaResult } from './check.ts'
+import { checkSchema, type SchemaOrigin, type SchemaResult } from './check.ts'
 import type { IndexDraft, SchemaDraft, TableDraft } from './draft.ts'
 import { indexesMax, messageDepthMax, propertiesMax, storedMax, tablesMax } from './limits.ts'
 import { scalarKinds, schemaFormat, type Property, type PropertyDefault } from './model.ts'
@@ -11,10 +11,10 @@ import type { SchemaPath, SchemaProblem } from './problem.ts'
 import { JsonReader, type JsonPlace } from './json-reader.ts'
 
 /** The schema that `JSON.stringify` of one gave. */
-export function decodeSchema(json: unknown): SchemaResult {
+export function decodeSchema(json: unknown, origin: SchemaOrigin = 'given'): SchemaResult {
   const reader = new JsonReader()
   const draft = readSchema(reader.start(json))
-  return reader.problem === undefined ? checkSchema(draft) : refused(reader.problem)
+  return reader.problem === undefined ? checkSchema(draft, origin) : refused(reader.problem)
 }
 
 function refused(problem: SchemaProblem): SchemaResult {

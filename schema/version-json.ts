@@ -8,7 +8,7 @@ export function decodeVersion(text: string): SchemaVersion | undefined {
   const fields = parsed(text)
   if (!isObject(fields)) return undefined
   const { version, fingerprint, schema, numbers } = fields
-  const result = decodeSchema(schema)
+  const result = decodeSchema(schema, 'stored')
   const isCounted = typeof version === 'number' && Number.isSafeInteger(version) && version >= 1
   if (!result.ok || !isCounted || !areNumbers(numbers)) return undefined
   if (fingerprint !== fingerprintOf(result.schema)) return undefined

@@ -49,7 +49,7 @@ async function startListener(clientsMax: number): Promise<string> {
 }
 
 test.each<readonly [string, Omit<ConnectOptions, 'nodes'>, number, RegExp]>([
-  ['of another secret', { secret: 'guess' }, 9, /^no node takes this client: URL: secret: /],
+  ['of another secret', { secret: 'a guess that is long enough' }, 9, /^no node takes this client: URL: secret: /],
   ['of no secret', {}, 9, /^no node takes this client: URL: secret: .*this client gives none/],
   ['of another cluster', { secret, cluster: 'other' }, 9, /^no node takes .*: URL: cluster: /],
   ['for whom is no room', { secret }, 0, /^no node could be reached in time: URL: overloaded: /],
