@@ -14,7 +14,7 @@ import { gatewayReport } from '../../src/gateway/gateway-status.ts'
 import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client-codec.ts'
 
 const cluster = clusterId('c')
-const secret = 'what they know'
+const secret = 'what all of them know'
 const ports = { cluster, clock: systemClock, random: systemRandom, queueBytesMax: 1024 * 1024 }
 /** A scheme, an IPv4 address, or a port. */
 const address = /https?:|wss?:|\d+\.\d+\.\d+\.\d+|localhost|:\d{2,5}\b/
@@ -49,7 +49,12 @@ async function startListener(clientsMax: number): Promise<string> {
 }
 
 test.each<readonly [string, Omit<ConnectOptions, 'nodes'>, number, RegExp]>([
-  ['of another secret', { secret: 'a guess that is long enough' }, 9, /^no node takes this client: URL: secret: /],
+  [
+    'of another secret',
+    { secret: 'a guess that is long enough' },
+    9,
+    /^no node takes this client: URL: secret: /,
+  ],
   ['of no secret', {}, 9, /^no node takes this client: URL: secret: .*this client gives none/],
   ['of another cluster', { secret, cluster: 'other' }, 9, /^no node takes .*: URL: cluster: /],
   ['for whom is no room', { secret }, 0, /^no node could be reached in time: URL: overloaded: /],
