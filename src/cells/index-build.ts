@@ -39,6 +39,7 @@ export interface CellBuildParts {
   readonly random: Random
   readonly intents: IntentSource
   readonly definition: NumberedIndex
+  readonly signal?: AbortSignal | undefined
   /** Throws when the index is dropped, as far as is known since a short time. */
   checkKept(): void | Promise<void>
   /** Cells or entries that one read gives; absent: as many as is usual. */

@@ -218,6 +218,8 @@ export interface CallOptions {
   readonly intents?: Intents
   /** How it goes on among others, and until when; absent: at once, to its end. */
   readonly pace?: Pace | undefined
+  /** Gives the call up, where it is a client's. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Carries out operations: a node's own `CellStore`, or a client over the network. */

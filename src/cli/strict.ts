@@ -25,7 +25,8 @@ function watch(command: Command, option: Option): void {
   command.on(`option:${option.name()}`, (value: unknown) => {
     times += 1
     if (value === '') throw new CliError(`${flag} is given an empty value`, exitUsage)
-    if (times === 1 || option.variadic) return
+    // What gathers its values may be given several times.
+    if (times === 1 || option.variadic || option.parseArg !== undefined) return
     throw new CliError(`${flag} is given twice; it takes one value`, exitUsage)
   })
 }

@@ -18,6 +18,7 @@ import type { Endpoint, Transport } from '../ports/transport.ts'
 import type { TransactionScope } from '../txn/scope.ts'
 import { requestBytes } from '../wire/client-bytes.ts'
 import {
+  isWrite,
   writtenBytes,
   type ClientFrame,
   type Operation,
@@ -161,8 +162,8 @@ export class Caller {
   }
 
   /**
-   * The same, with what `conclude` makes of it. `pace`: of a read whose asker may go; the node that is asked
-   * then hears of it (COST-4).
+   * The same, with what `conclude` makes of it. `pace`: of a call whose asker may go; the node that is asked
+   * then hears of it where it reads (COST-4), and a write that is under way may be carried out.
    */
   carryOutAs<Of extends Operation, Result>(
     operation: Of,
@@ -194,10 +195,11 @@ export class Caller {
   /** Nobody waits for it: its node need not go on. */
   #abandon(one: Calling): void {
     if (one.isOver) return
-    const { id, endpoint } = one
+    const { id, endpoint, operation: asked, sending } = one
     const isUnderWay = this.#pending.get(id) === one
     this.#leave(one)
-    if (isUnderWay && endpoint !== undefined) {
+    if (isUnderWay && isWrite(asked)) one.call.take({ kind: 'lost' }, sending)
+    else if (isUnderWay && endpoint !== undefined) {
       const operation = { kind: 'cancel', request: id } as const
       this.#outbox.add(endpoint, { id: this.#pending.draw(), timeoutMs: 1, operation })
     }

@@ -25,6 +25,7 @@ import type { Random } from '../ports/random.ts'
 import { upkeepBounds } from '../tables/bounds.ts'
 import type { Tables } from '../tables/tables.ts'
 import type { IntentSource } from '../txn/session.ts'
+import { checkSignal, signalled } from '../txn/signalled.ts'
 import { pause } from '../txn/time.ts'
 import { notAnAnswer } from './call.ts'
 import { checkDates, filtersOf, type IndexWhere } from './filters.ts'
@@ -74,7 +75,7 @@ export class ClientCellIndex {
     const call = `index ${wordsOfName(this.name)}`
     checkText('index.query', 'the name of the index', this.name)
     checkOptions(`${call}: query`, options, queryRules)
-    const { select, columns, order, cursor, read = 'current', timeoutMs } = options
+    const { select, columns, order, cursor, read = 'current', timeoutMs, signal } = options
     const { datastore, name } = this
     const operation = {
       kind: 'index' as const,
@@ -90,7 +91,10 @@ export class ClientCellIndex {
       ...(cursor !== undefined && { cursor }),
     }
     const ms = timeoutMs ?? this.#parts.timeoutMs
-    const { answer } = await this.#parts.service.execute(operation, { timeoutMs: ms })
+    const { answer } = await signalled(signal, () =>
+      this.#parts.service.execute(operation, { timeoutMs: ms, signal }),
+    )
+    checkSignal(signal)
     if (answer.kind === 'problem') throw errorOf(answer.problem)
     if (answer.kind !== 'index') throw errorOf(notAnAnswer)
     checkDates(where, answer, call)
@@ -254,6 +258,7 @@ export class ClientCellIndexes {
       if (answer?.kind !== 'drop-index' || answer.phase === 'dropped') return
       const { phase, done, total, number } = answer
       onProgress?.({ phase, done, total })
+      checkSignal(options.signal)
       asked = { ...asked, number }
       if (phase === 'waiting') await pause(this.#parts, upkeepBounds.waitStepMs)
     }
@@ -279,7 +284,7 @@ export class ClientCellIndexes {
 
   #build(
     definition: NumberedIndex,
-    { onProgress = () => undefined, shards = allShards, rowsAtOnce }: CellBuildOptions,
+    { onProgress = () => undefined, shards = allShards, rowsAtOnce, signal }: CellBuildOptions,
   ): Parameters<typeof buildCellIndex>[0] {
     const { tables, groups, clock, random, intents, trustMs } = this.#parts
     const kept = new KeptIndexes({ tables, clock, trustMs })
@@ -292,8 +297,13 @@ export class ClientCellIndexes {
       definition,
       shards,
       rowsAtOnce: checkedPage(rowsAtOnce),
-      onProgress,
+      signal,
+      onProgress: (progress) => {
+        checkSignal(signal)
+        onProgress(progress)
+      },
       checkKept: () => {
+        checkSignal(signal)
         const known = kept.of(definition.datastore)
         if (known instanceof Promise) return known.then((all) => checkKept(all, definition))
         return checkKept(known, definition)

@@ -7,6 +7,7 @@ import { StoreError } from '../base/errors.ts'
 import { checkOptions, wrongArgument } from '../base/arguments.ts'
 import { begun } from '../base/begun.ts'
 import { storeTime } from '../base/given-time.ts'
+import { checkSignal, signalled } from '../txn/signalled.ts'
 import { pageItemsMax } from '../base/limits.ts'
 import { unpackBody } from '../cells/body.ts'
 import {
@@ -141,8 +142,10 @@ export class ClientCells {
     const items = [item]
     const read = this.#readFrom(options, items)
     const operation = { kind: 'get', datastore, read, items } as const
-    const limit = { timeoutMs: options.timeoutMs ?? timeoutMs }
-    return service.execute(operation, limit).then(onlyCell)
+    const { signal } = options
+    const limit = { timeoutMs: options.timeoutMs ?? timeoutMs, signal }
+    if (signal === undefined) return service.execute(operation, limit).then(onlyCell)
+    return signalled(signal, () => service.execute(operation, limit).then(onlyCell))
   }
 
   /** Several cells; one without a ref key is its column's latest. */
@@ -236,7 +239,8 @@ export class ClientCells {
     const operation = { kind: 'log', datastore, read, items: places, limit, waitMs } as const
     // The time-out is for getting an answer at all; the wait comes on top.
     const timeoutMs = (options.timeoutMs ?? this.#parts.timeoutMs) + waitMs
-    const answer = await this.#ask(operation, { timeoutMs })
+    const { signal } = options
+    const answer = await this.#ask(operation, { timeoutMs, ...(signal && { signal }) })
     return expected(answer, 'log').items.map(logPageOutcome)
   }
 
@@ -298,9 +302,11 @@ export class ClientCells {
 
   async #ask(operation: CellOperation, options: WriteOptions): Promise<Answer> {
     const { service, timeoutMs } = this.#parts
-    const { answer } = await service.execute(operation, {
-      timeoutMs: options.timeoutMs ?? timeoutMs,
-    })
+    const { signal } = options
+    const limit = { timeoutMs: options.timeoutMs ?? timeoutMs, signal }
+    checkSignal(signal)
+    const { answer } = await service.execute(operation, limit)
+    if (operation.kind !== 'put') checkSignal(signal)
     return answer
   }
 }

@@ -37,6 +37,7 @@ import { SchemaWatch } from '../tables/schema-watch.ts'
 import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import { timeoutProblem } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
+import { goneBy } from '../txn/signalled.ts'
 import { momentOf } from '../txn/time.ts'
 import type { Replied, Reply } from '../wire/client-message.ts'
 import { notAnAnswer, PutCall, ReadCall, type Call } from './call.ts'
@@ -73,7 +74,10 @@ export class Client implements CellService {
     this.#limits = { ...defaultClientLimits, callsMax: applicationCallsMax, ...limits }
     this.#sessions = new Sessions(ports.clock, ports.random)
     this.#caller = new Caller(ports, this.#limits)
-    this.groups = new ClientGroups((operation, ms) => this.#askGroup(operation, ms), this.#seen)
+    this.groups = new ClientGroups(
+      (operation, ms, signal) => this.#askGroup(operation, ms, signal),
+      this.#seen,
+    )
     this.queues = new ClientQueues({
       ask: (operation, ms) => this.#askAgenda(operation, ms),
       groups: this.groups,
@@ -133,10 +137,10 @@ export class Client implements CellService {
 
   #schemaView(name: string, options: WriteOptions): Promise<SchemaView | undefined> {
     const { clock } = this.#ports
-    const { timeoutMs = this.#limits.timeoutMs } = options
+    const { timeoutMs = this.#limits.timeoutMs, signal } = options
     // As it is in every cluster, it need not be asked for.
     if (name === cellVersion.schema.name) return Promise.resolve(cellView)
-    return readSchemaView(this.groups, name, { clock, timeoutMs })
+    return readSchemaView(this.groups, name, { clock, timeoutMs, signal })
   }
 
   /** The version of a schema that the cluster has now; undefined when it has none of that name. */
@@ -157,10 +161,10 @@ export class Client implements CellService {
     checkModel(schema)
     checkOptions('client.applySchema', options, writeRules)
     const { clock, random } = this.#ports
-    const { timeoutMs = this.#limits.timeoutMs } = options
+    const { timeoutMs = this.#limits.timeoutMs, signal } = options
     const intents = this.#sessions
     if (schema.name === cellVersion.schema.name) return ownSchema(schema)
-    return applySchema(this.groups, schema, { clock, random, intents, timeoutMs })
+    return applySchema(this.groups, schema, { clock, random, intents, timeoutMs, signal })
   }
 
   /** The global indexes of a schema, to be looked after. */
@@ -199,10 +203,11 @@ export class Client implements CellService {
     throw new StoreError('corrupt', 'the node did not answer with its status')
   }
 
-  execute(operation: CellOperation, { timeoutMs }: CallOptions): Promise<Answered> {
+  execute(operation: CellOperation, { timeoutMs, signal }: CallOptions): Promise<Answered> {
     const refused = operationProblem(operation) ?? timeoutProblem(timeoutMs)
     if (refused !== undefined) return Promise.resolve(refusal(refused))
-    return this.#caller.carryOutAs(operation, this.#callOf(operation), timeoutMs, this.#conclude)
+    const call = this.#callOf(operation)
+    return this.#caller.carryOutAs(operation, call, timeoutMs, this.#conclude, goneBy(signal))
   }
 
   /** What was answered, as far as this client's session is concerned. */
@@ -233,12 +238,16 @@ export class Client implements CellService {
     return isFair ? answer : { kind: 'problem', problem: notAnAnswer }
   }
 
-  #askGroup(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
+  #askGroup(
+    operation: GroupOperation,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): Promise<GroupAnswer> {
     const refused = timeoutProblem(timeoutMs) ?? groupOperationProblem(operation)
     if (refused !== undefined) return Promise.resolve({ kind: 'problem', problem: refused })
     const call =
       operation.kind === 'commit-group' ? new CommitCall(operation) : new ReadCall(operation)
-    return this.#caller.carryOutAs(operation, call, timeoutMs, ofGroup)
+    return this.#caller.carryOutAs(operation, call, timeoutMs, ofGroup, goneBy(signal))
   }
 }
 

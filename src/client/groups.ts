@@ -28,7 +28,11 @@ import { checkText, intentRules } from './rules.ts'
 import type { SeenPositions } from './seen-positions.ts'
 
 /** Sends an operation to one node after another, until there is an answer or the time is up. */
-export type AskGroup = (operation: GroupOperation, timeoutMs: number) => Promise<GroupAnswer>
+export type AskGroup = (
+  operation: GroupOperation,
+  timeoutMs: number,
+  signal?: AbortSignal,
+) => Promise<GroupAnswer>
 
 /** Beyond the wait itself, for the answer. */
 const lockAnswerMs = 1_000
@@ -44,6 +48,10 @@ export class ClientGroups implements GroupPort, LockSource {
   constructor(ask: AskGroup, seen: SeenPositions) {
     this.#ask = ask
     this.#seen = seen
+  }
+
+  until(signal: AbortSignal): ClientGroups {
+    return new ClientGroups((operation, ms) => this.#ask(operation, ms, signal), this.#seen)
   }
 
   async view(

@@ -141,7 +141,7 @@ export class ClientIndexes {
   #partsOf(
     compiled: CompiledSchema,
     name: string,
-    { onProgress = () => undefined, rowsAtOnce }: BuildOptions,
+    { onProgress = () => undefined, rowsAtOnce, signal }: BuildOptions,
   ): UpkeepParts {
     const index = compiled.globals.get(name)
     const table = compiled.tables.get(index?.table ?? '')
@@ -149,6 +149,7 @@ export class ClientIndexes {
       throw unknownIndex(this.schema, name, compiled)
     }
     const { groups, clock, random, intents, timeoutMs } = this.#parts
+    const until = signal === undefined ? groups : groups.until(signal)
     return {
       port: groups,
       schema: compiled,
@@ -157,8 +158,8 @@ export class ClientIndexes {
       onProgress,
       rowsAtOnce: checkedPage(rowsAtOnce),
       misfits: new MisfitRows(),
-      options: { clock, random, intents, timeoutMs },
-      list: (prefix, after, limit) => groups.list(prefix, after, limit, timeoutMs),
+      options: { clock, random, intents, timeoutMs, signal },
+      list: (prefix, after, limit) => until.list(prefix, after, limit, timeoutMs),
     }
   }
 }

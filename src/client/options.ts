@@ -8,6 +8,8 @@ import type { ReadLevel } from '../replica/local-replica.ts'
 export interface WriteOptions {
   /** Retried until then; default 10 seconds. */
   readonly timeoutMs?: number
+  /** Gives the call up: it rejects with `closed`, or `unknown-outcome` where it may have written. */
+  readonly signal?: AbortSignal
 }
 
 export interface ReadOptions {
@@ -17,6 +19,8 @@ export interface ReadOptions {
    */
   readonly read?: ReadLevel
   readonly timeoutMs?: number
+  /** Gives the call up: it rejects with `closed`. */
+  readonly signal?: AbortSignal
 }
 
 /** Which cells a purge takes out. */
@@ -112,6 +116,8 @@ export interface BuildOptions {
   /** How long programs that do not know the index may still write; by default as long as is safe. */
   readonly graceMs?: number
   readonly onProgress?: (progress: Progress) => void
+  /** Ends the work with `closed`; the same call again goes on with it. */
+  readonly signal?: AbortSignal
   /**
    * Rows, cells or entries that one step looks at, from 1 to `rowsAtOnceMax`; absent: as many as is usual.
    * With fewer, a writer of the same group meets a step less often.
@@ -133,4 +139,6 @@ export interface TailOptions {
   readonly since?: GivenTime
   /** One poll waits so long. */
   readonly waitMs?: number
+  /** Ends the tail with `closed`. */
+  readonly signal?: AbortSignal
 }

@@ -23,6 +23,7 @@ import { isShard, shardCount } from '../cells/shard.ts'
 import type { Submission } from '../replica/local-replica.ts'
 import { upkeepBounds } from '../tables/bounds.ts'
 import { timeoutRule } from '../txn/intents.ts'
+import { signalRule } from '../txn/signalled.ts'
 import type {
   BuildOptions,
   CellBuildOptions,
@@ -60,7 +61,7 @@ const places: Rule = {
   words: `a Map of shards from 0 to ${shardCount - 1}, each with an added id: a whole number from 0`,
 }
 
-export const writeRules: Rules<WriteOptions> = { timeoutMs: timeoutRule }
+export const writeRules: Rules<WriteOptions> = { timeoutMs: timeoutRule, signal: signalRule }
 export const readRules: Rules<ReadOptions> = { ...writeRules, read: oneOf('current', 'any') }
 const page = { ...readRules, limit: number }
 export const columnPageRules: Rules<PageOptions<string>> = { ...page, from: text }
@@ -79,7 +80,10 @@ export const purgePageRules: Rules<PurgePageOptions> = {
   limit: number,
 }
 export const purgeShardsRules: Rules<PurgeShardsOptions> = { ...purgeRules, shards }
-export const tailRules: Rules<TailOptions> = { shards, after: places, since: time, waitMs: number }
+export const tailRules: Rules<TailOptions> = {
+  ...{ shards, after: places, since: time, waitMs: number },
+  signal: signalRule,
+}
 export const queryRules: Rules<IndexQueryOptions> = {
   ...page,
   select: texts,
@@ -95,6 +99,7 @@ export const buildRules: Rules<BuildOptions> = {
     words: 'milliseconds from 0',
   },
   onProgress: callback,
+  signal: signalRule,
   rowsAtOnce: wholeFrom(1, upkeepBounds.rowsAtOnceMax),
 }
 export const cellBuildRules: Rules<CellBuildOptions> = { ...buildRules, shards }

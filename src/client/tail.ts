@@ -53,6 +53,7 @@ export async function* tail(
       limit: pageLimitDefault,
       waitMs,
       read,
+      ...(options.signal && { signal: options.signal }),
     })
     read = pages.some(hasCells) ? 'any' : 'current'
     for (const { shard, cells, next, asOf } of pages) {

@@ -21,12 +21,15 @@ export interface TransactionCallOptions
 
 export interface CallOptions {
   readonly timeoutMs?: number
+  /** Gives the call up: it rejects with `closed`, or `unknown-outcome` where it may have written. */
+  readonly signal?: AbortSignal
   /** A position of the group that has been seen already: nothing before it is shown. */
   readonly atLeast?: Position
 }
 
 export interface GlobalIndexOptions extends GlobalOptions {
   readonly timeoutMs?: number
+  readonly signal?: AbortSignal
   /** Of the index's groups and of the rows: the newest, or what the replica asked has. */
   readonly level?: 'current' | 'snapshot'
 }

@@ -17,8 +17,8 @@ export async function clearIndex(
   graceMs: number = schemaGraceMs,
 ): Promise<number> {
   const { index, onProgress, options } = parts
-  const { clock } = options
-  await waitForGrace({ clock, onProgress }, clock.wallMicros(), graceMs)
+  const { clock, signal } = options
+  await waitForGrace({ clock, onProgress, signal }, clock.wallMicros(), graceMs)
   await untilRelayed(parts, await countGroups(parts))
   const range = prefixRange(entryWriter(index).bytes)
   const limit = parts.rowsAtOnce ?? upkeepBounds.changesAtOnceMax

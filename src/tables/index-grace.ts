@@ -4,11 +4,13 @@
  */
 import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
+import { checkSignal } from '../txn/signalled.ts'
 import { pause } from '../txn/time.ts'
 import { upkeepBounds } from './bounds.ts'
 
 export interface GraceParts {
   readonly clock: Clock
+  readonly signal?: AbortSignal | undefined
   /** In seconds; called after each step. */
   onProgress(progress: {
     readonly phase: 'waiting'
@@ -19,7 +21,7 @@ export interface GraceParts {
 
 /** To be begun by who has read that the index is declared; `declaredAt` is by anybody's wall clock. */
 export async function waitForGrace(
-  { clock, onProgress }: GraceParts,
+  { clock, onProgress, signal }: GraceParts,
   declaredAt: Timestamp,
   graceMs: number,
 ): Promise<void> {
@@ -30,6 +32,7 @@ export async function waitForGrace(
   const total = Math.ceil(waitMs / 1000)
   const startedMs = clock.monotonicMs()
   for (let waitedMs = 0; waitedMs < waitMs; waitedMs = clock.monotonicMs() - startedMs) {
+    checkSignal(signal)
     onProgress({ phase: 'waiting', done: Math.floor(waitedMs / 1000), total })
     await pause({ clock }, Math.min(upkeepBounds.waitStepMs, Math.ceil(waitMs - waitedMs)))
   }

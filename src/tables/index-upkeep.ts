@@ -69,8 +69,9 @@ export async function buildIndex(
   graceMs: number = schemaGraceMs,
 ): Promise<{ readonly groups: number; readonly rows: number }> {
   const { onProgress, options } = parts
-  const { clock } = options
-  if (declaredAt !== undefined) await waitForGrace({ clock, onProgress }, declaredAt, graceMs)
+  const { clock, signal } = options
+  if (declaredAt !== undefined)
+    await waitForGrace({ clock, onProgress, signal }, declaredAt, graceMs)
   const total = await countGroups(parts)
   let [groups, rows] = [0, 0]
   await forEachGroup(parts, async (group) => {

@@ -9,6 +9,7 @@ import type { GroupPort } from '../txn/group-port.ts'
 import type { LockOptions } from '../txn/locks.ts'
 import { runRead, type ReadOptions } from '../txn/run-read.ts'
 import { runTransaction, type TransactionOptions } from '../txn/run.ts'
+import { signalled } from '../txn/signalled.ts'
 import { checkOutside } from '../txn/scope.ts'
 import { compareIndexes, type IndexReport } from './check-indexes.ts'
 import type { GroupContext } from './group-context.ts'
@@ -56,7 +57,11 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
       checkOutside(scope, 'db.transaction')
       if (call.lock === undefined || locks === undefined) return this.#transact(call, run)
       const lock = lockOf(call.lock, call.timeoutMs ?? this.#options.timeoutMs)
-      return locks.withLock(this.group, lock, () => this.#transact(call, run))
+      const { signal } = call
+      const source = (signal && locks.until?.(signal)) ?? locks
+      return signalled(signal, () =>
+        source.withLock(this.group, lock, () => this.#transact(call, run)),
+      )
     })
   }
 
@@ -85,10 +90,9 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
     return read.value
   }
 
-  #readOf({ timeoutMs, atLeast }: CallOptions): ReadOptions {
-    const { clock } = this.#options
-    const { isBounded } = this.#options
-    return { clock, timeoutMs: timeoutMs ?? this.#options.timeoutMs, atLeast, isBounded }
+  #readOf({ timeoutMs = this.#options.timeoutMs, atLeast, signal }: CallOptions): ReadOptions {
+    const { clock, isBounded } = this.#options
+    return { clock, timeoutMs, atLeast, isBounded, signal }
   }
 
   async #transact<Value>(
@@ -135,7 +139,7 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
 
   #optionsOf(call: TransactionCallOptions): TransactionOptions {
     const { clock, random, intents, limits, timeoutMs, rerunsMax, isBounded } = this.#options
-    const { atLeast, from, intent } = call
+    const { atLeast, from, intent, signal } = call
     const nameKey = (key: Uint8Array): string => keyInWords(this.#context, key)
     // Spelled out: of all that a transaction makes, spreading objects took the longest.
     return {
@@ -148,6 +152,7 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
       intent,
       nameKey,
       isBounded,
+      signal,
       timeoutMs: call.timeoutMs ?? timeoutMs,
       rerunsMax: call.rerunsMax ?? rerunsMax,
     }

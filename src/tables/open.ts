@@ -118,8 +118,8 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     if (watch?.isBuilding(name) === true) throw stillBuilding(name)
     if (watch?.hasIndex(name) === false && this.#schema.globals.has(name)) throw wasDropped(name)
     assert(watch?.isBuilding(name) !== true, 'IDX-6: what is asked has all rows')
-    const { timeoutMs = this.#options.timeoutMs, level = 'current' } = options
-    const reads = new PortGroups(this.#port, { kind: level }, { clock, timeoutMs })
+    const { timeoutMs = this.#options.timeoutMs, level = 'current', signal } = options
+    const reads = new PortGroups(this.#port, { kind: level }, { clock, timeoutMs, signal })
     const page = await indexReads(this.#schema, ofTable, name, reads).page(query, options)
     return typed<IndexPage<Among, Name>>(page)
   }

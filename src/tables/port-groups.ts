@@ -4,7 +4,7 @@ import type { Clock } from '../ports/clock.ts'
 import { transactionTimeoutMs } from '../txn/bounds.ts'
 import type { GroupPort, ReadFrom } from '../txn/group-port.ts'
 import type { KeyRange } from '../txn/key-range.ts'
-import { runRead } from '../txn/run-read.ts'
+import { runRead, type ReadOptions } from '../txn/run-read.ts'
 import type { StoredRow } from '../txn/reads.ts'
 import { remainingOrTimeout } from '../txn/time.ts'
 import type { GroupReads } from './global-read.ts'
@@ -13,6 +13,7 @@ export interface PortGroupsOptions {
   readonly clock: Clock
   /** From now on, for all that is read. */
   readonly timeoutMs?: number | undefined
+  readonly signal?: AbortSignal | undefined
 }
 
 export class PortGroups implements GroupReads {
@@ -55,8 +56,8 @@ export class PortGroups implements GroupReads {
     return read.value
   }
 
-  #options(): { readonly clock: Clock; readonly timeoutMs: number } {
-    const { clock } = this.#given
-    return { clock, timeoutMs: remainingOrTimeout(clock, this.#deadlineMs) }
+  #options(): ReadOptions {
+    const { clock, signal } = this.#given
+    return { clock, timeoutMs: remainingOrTimeout(clock, this.#deadlineMs), signal }
   }
 }

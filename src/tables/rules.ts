@@ -15,6 +15,7 @@ import { unknownWord } from '../base/suggest.ts'
 import type { SendOptions } from '../queues/send.ts'
 import type { ReadFrom } from '../txn/group-port.ts'
 import { timeoutRule } from '../txn/intents.ts'
+import { signalRule } from '../txn/signalled.ts'
 import type { QueueCallOptions } from './queue-types.ts'
 import type { ScanOptions } from './read-rows.ts'
 import type {
@@ -24,7 +25,11 @@ import type {
   TransactionCallOptions,
 } from './call-options.ts'
 
-export const callRules: Rules<CallOptions> = { timeoutMs: timeoutRule, atLeast: wholeFrom(0) }
+export const callRules: Rules<CallOptions> = {
+  timeoutMs: timeoutRule,
+  atLeast: wholeFrom(0),
+  signal: signalRule,
+}
 export const transactionRules: Rules<TransactionCallOptions> = {
   ...callRules,
   from: oneOf('current', 'snapshot'),
@@ -38,6 +43,7 @@ export const globalIndexRules: Rules<GlobalIndexOptions> = {
   ...scanRules,
   verify: flag,
   timeoutMs: timeoutRule,
+  signal: signalRule,
   level: oneOf('current', 'snapshot'),
 }
 export const sendRules: Rules<SendOptions> = { delayMs: number }

@@ -20,6 +20,8 @@ export const lockHoldMsMax = 60_000
 
 /** Advisory locks: they spare reruns, and mean nothing else. */
 export interface LockSource {
+  /** The same for calls that the signal gives up. */
+  until?(signal: AbortSignal): LockSource
   withLock<Value>(group: GroupId, lock: LockOptions, work: () => Promise<Value>): Promise<Value>
 }
 

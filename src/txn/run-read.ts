@@ -4,6 +4,7 @@ import type { Clock } from '../ports/clock.ts'
 import { transactionTimeoutMs } from './bounds.ts'
 import type { GroupPort, ReadFrom, View } from './group-port.ts'
 import { PortReads, type Reads, type ScanPage, type ScanRange, type StoredRow } from './reads.ts'
+import { signalled } from './signalled.ts'
 import { inTurn, inTurnUntil, Turn } from './turn.ts'
 
 export interface ReadOptions {
@@ -13,6 +14,8 @@ export interface ReadOptions {
   readonly atLeast?: Position | undefined
   /** The function is an application's, and may never end: it is given up when the time is over. */
   readonly isBounded?: boolean | undefined
+  /** Gives the call up (`signalled.ts`). */
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface ReadResult<Value> {
@@ -29,12 +32,25 @@ export async function runRead<Value>(
   options: ReadOptions,
   run: (reads: ReadHandle) => Promise<Value>,
 ): Promise<ReadResult<Value>> {
-  const { clock, timeoutMs = transactionTimeoutMs, atLeast } = options
+  const { signal } = options
+  if (signal === undefined) return readAt(port, group, from, options, run)
+  const own = port.until?.(signal) ?? port
+  return signalled(signal, () => readAt(own, group, from, options, run))
+}
+
+async function readAt<Value>(
+  port: GroupPort,
+  group: GroupId,
+  from: ReadFrom,
+  options: ReadOptions,
+  run: (reads: ReadHandle) => Promise<Value>,
+): Promise<ReadResult<Value>> {
+  const { clock, timeoutMs = transactionTimeoutMs, atLeast, signal } = options
   const deadlineMs = clock.monotonicMs() + timeoutMs
   const rows = new PortReads(port, group, from, { clock, deadlineMs, atLeast })
   const turn = new Turn('read')
   const work = (): Promise<Value> => run(new ReadHandle(rows, turn))
-  const until = { clock, deadlineMs, timeoutMs }
+  const until = { clock, deadlineMs, timeoutMs, signal }
   const value = await (options.isBounded === true
     ? inTurnUntil(turn, work, until)
     : inTurn(turn, work))

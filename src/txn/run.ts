@@ -26,6 +26,7 @@ import { noRoom } from './no-room.ts'
 import { PortReads } from './reads.ts'
 import type { ReadOptions } from './run-read.ts'
 import type { IntentSource } from './session.ts'
+import { signalled } from './signalled.ts'
 import { pause, remainingOrTimeout } from './time.ts'
 import { inTurn, inTurnUntil, Turn } from './turn.ts'
 
@@ -79,9 +80,14 @@ export async function runTransaction<Value>(
 ): Promise<Committed<Value>> {
   const given = options.intent === undefined ? undefined : checkedIntent(options.intent)
   const intent = new CallIntent(options.intents, given)
+  const { signal } = options
+  const until = (signal && port.until?.(signal)) ?? port
   try {
     const own = { ...options, intent: given }
-    return await new Running<Value>(port, group, own, intent).result(run)
+    const running = new Running<Value>(until, group, own, intent)
+    return await (signal === undefined
+      ? running.result(run)
+      : signalled(signal, () => running.result(run)))
   } finally {
     intent.settle()
   }
@@ -148,7 +154,8 @@ class Running<Value> {
     const turn = new Turn('transaction')
     const transaction = new RawTransaction(rows, limits, turn)
     const work = (): Promise<Value> => run(transaction)
-    const until = { clock, deadlineMs: this.#deadlineMs, timeoutMs: this.#timeoutMs }
+    const { signal } = this.#options
+    const until = { clock, deadlineMs: this.#deadlineMs, timeoutMs: this.#timeoutMs, signal }
     const done =
       this.#options.isBounded === true ? inTurnUntil(turn, work, until) : inTurn(turn, work)
     return done.then((value) => ({ value, transaction, rows }))

@@ -5,6 +5,7 @@
 import { begun } from '../base/begun.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Clock } from '../ports/clock.ts'
+import { givenUp } from './signalled.ts'
 import { remainingMs } from './time.ts'
 
 export class Turn {
@@ -82,6 +83,7 @@ export interface Until {
   readonly clock: Clock
   readonly deadlineMs: number
   readonly timeoutMs: number
+  readonly signal?: AbortSignal | undefined
 }
 
 /**
@@ -91,9 +93,14 @@ export interface Until {
 export function inTurnUntil<Value>(
   turn: Turn,
   run: () => Promise<Value>,
-  { clock, deadlineMs, timeoutMs }: Until,
+  { clock, deadlineMs, timeoutMs, signal }: Until,
 ): Promise<Value> {
   return new Promise((resolve, reject) => {
+    const end = (): void => {
+      turn.giveUp()
+      if (signal !== undefined) reject(givenUp(signal))
+    }
+    signal?.addEventListener('abort', end, { once: true })
     const timer = clock.setTimer(remainingMs(clock, deadlineMs), () => {
       turn.giveUp()
       const message = `the function of this call has not ended in its time, ${timeoutMs} milliseconds, and nothing of this run was written: let it do less, or give it more time (timeoutMs)`
@@ -101,7 +108,10 @@ export function inTurnUntil<Value>(
     })
     inTurn(turn, run)
       .then(resolve, reject)
-      .finally(() => timer.cancel())
+      .finally(() => {
+        timer.cancel()
+        signal?.removeEventListener('abort', end)
+      })
   })
 }
 

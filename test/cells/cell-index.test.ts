@@ -470,6 +470,6 @@ test('dates of each year from 1 to 9999 are found, sorted and told; others are n
   expect(told(await asked({ at: micros[1] }))).toEqual(micros.slice(1, 2))
   await expect(asked({ at: '0000-01-01' })).rejects.toMatchObject({ code: 'invalid' })
   await expect(asked({ at: 2n ** 60n })).rejects.toThrow(
-    /at is of type datetime, and 1152921504606846976n/,
+    /at is 1152921504606846976n; expected a bigint of microseconds of the years 1 to 9999/,
   )
 })

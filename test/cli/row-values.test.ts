@@ -153,7 +153,7 @@ test.each<readonly [RowFormat, ...Case<RegExp>]>([
   ['jsonl', 'the_float', 16777217, /does not hold all its digits/],
   ['jsonl', 'the_string', 5, /expected a string/],
   ['jsonl', 'tag', [null], /tag\[0\] is null/],
-  ['jsonl', 'the_timestamp', 1.5, /expected microseconds/],
+  ['jsonl', 'the_timestamp', 1.5, /expected a Date, or microseconds/],
 ])('%s: %s of %j is refused', (format, name, given, said) => {
   expect(() => value(format, name, given)).toThrow(said)
 })

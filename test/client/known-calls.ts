@@ -83,13 +83,15 @@ const isNotNegative: Takes = (value) => isWhole(value, 0, Number.MAX_SAFE_INTEGE
 const isPage: Takes = (value) => isWhole(value, 1, 1_000)
 const isLevel: Takes = (value) => value === 'current' || value === 'any'
 
-const write = { timeoutMs: isPositive }
+const isSignal: Takes = (value) => value instanceof AbortSignal
+const write = { timeoutMs: isPositive, signal: isSignal }
 const read = { ...write, read: isLevel }
 const scan = { reverse: isFlag, limit: isPage, cursor: no }
 const purge = { ...write, before: isMoment, column: isColumn, keepLatest: isFlag }
 const upkeep = {
   graceMs: (value: unknown) => typeof value === 'number' && value >= 0 && value < 1e9,
   onProgress: isFunction,
+  signal: isSignal,
 }
 const build = { ...upkeep, rowsAtOnce: isPage }
 const log = { ...read, limit: isPage, waitMs: isNotNegative }
@@ -126,7 +128,8 @@ function apply(holder: object, method: string, given: readonly unknown[]): unkno
 }
 
 function isGenerator(value: unknown): value is AsyncGenerator {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+  // What gives pages is a promise too.
+  return typeof value === 'object' && value !== null && 'next' in value
 }
 
 /** Inside a transaction, whose handle is asked. */
@@ -171,7 +174,7 @@ const handle = {
   ...{ batch: isPage, concurrency: isPage, attemptsMax: isPage, retryMs: isPositive },
   ...{ retryMaxMs: isPositive, timeoutMs: isPositive, onFailed: isFunction },
 }
-const globalScan = { ...scan, verify: isFlag, timeoutMs: isPositive, level: no }
+const globalScan = { ...scan, verify: isFlag, timeoutMs: isPositive, signal: isSignal, level: no }
 const query = {
   ...{ ...read, select: isTexts, columns: isTexts, order: isText, reverse: isFlag },
   ...{ cursor: isText, verify: isFlag, limit: isPage },
@@ -197,6 +200,7 @@ export const knownCalls: readonly KnownCall[] = [
       after: (value) => value instanceof Map,
       since: isMoment,
       waitMs: isNotNegative,
+      signal: isSignal,
     },
   }),
   on('cells.purgeShard', cells, [1, { before: 1 }], [(one) => isWhole(one, 0, 4_095)], {

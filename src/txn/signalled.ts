@@ -1,0 +1,50 @@
+/**
+ * Calls that an application gives up by an `AbortSignal`. What had not left then is not sent; what may have been carried
+ * out is said to be so. The one who gives up hears `closed`, or `unknown-outcome` of a write, with the signal's reason as
+ * its cause.
+ */
+import type { Rule } from '../base/arguments.ts'
+import { StoreError } from '../base/errors.ts'
+import type { Pace } from '../ports/pace.ts'
+
+export const signalRule: Rule = {
+  accepts: (value) => value instanceof AbortSignal,
+  words: 'an AbortSignal',
+}
+
+/** For calls that are told when nobody waits for them. */
+export function goneBy(signal: AbortSignal | undefined): Pick<Pace, 'onGone'> | undefined {
+  if (signal === undefined) return undefined
+  return {
+    onGone: (end) => {
+      if (signal.aborted) throw givenUp(signal)
+      signal.addEventListener('abort', end, { once: true })
+      return () => signal.removeEventListener('abort', end)
+    },
+  }
+}
+
+/** What `work` comes to; nothing is begun when the signal is aborted already. */
+export async function signalled<Value>(
+  signal: AbortSignal | undefined,
+  work: () => Promise<Value>,
+): Promise<Value> {
+  if (signal === undefined) return work()
+  checkSignal(signal)
+  try {
+    return await work()
+  } catch (error) {
+    const isEnd = signal.aborted && error instanceof StoreError
+    throw isEnd && error.code !== 'unknown-outcome' ? givenUp(signal) : error
+  }
+}
+
+/** Between two steps of long work. */
+export function checkSignal(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw givenUp(signal)
+}
+
+export function givenUp(signal: AbortSignal): StoreError {
+  const cause: unknown = signal.reason
+  return new StoreError('closed', 'this call was given up by its signal', {}, { cause })
+}

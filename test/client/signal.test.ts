@@ -1,0 +1,148 @@
+/** Calls that are given up by a signal: what had not left is not sent, and what may have been written is said to be so. */
+import { expect, test } from 'vitest'
+import { defineSchema } from '../../schema/define.ts'
+import { t } from '../../schema/property.ts'
+import { table } from '../../schema/table.ts'
+import { rootKey, type Tables } from '../../src/tables/tables.ts'
+import { rowKey, settled } from '../cells/kit.ts'
+import { createCluster, servingNode, type FakeCluster } from './cluster.ts'
+
+const base = { rowKey: rowKey(4), column: 'BASE', refKey: 0 }
+const User = table('User', { user: t.string(), n: t.int32() }).key('user').root()
+const users = defineSchema('Users', [User])
+const ann = rootKey(User, { user: 'ann' })
+
+/** Aborted after 50 ms of the world. */
+function soon({ bench: { world } }: FakeCluster): AbortSignal {
+  const controller = new AbortController()
+  void world.sleep(50_000).then(() => controller.abort(new Error('the page was left')))
+  return controller.signal
+}
+
+/** The code with which a call ends that is given up, and after how many milliseconds. */
+async function ending(
+  { bench: { world } }: FakeCluster,
+  call: Promise<unknown>,
+): Promise<{ readonly code: unknown; readonly isSoon: boolean; readonly cause?: unknown }> {
+  const began = world.nowMicros
+  const error: unknown = await settled(
+    world,
+    call.then(
+      () => undefined,
+      (one: unknown) => one,
+    ),
+  )
+  if (!(error instanceof Error)) throw new Error('the call did its work')
+  const code: unknown = Reflect.get(error, 'code')
+  return { code, isSoon: world.nowMicros - began < 80_000, cause: error.cause }
+}
+
+const closed = { code: 'closed', isSoon: true, cause: new Error('the page was left') }
+const unknown = { code: 'unknown-outcome', isSoon: true }
+
+async function opened(cluster: FakeCluster): Promise<Tables> {
+  const client = cluster.client({}, 'tables')
+  const { world } = cluster.bench
+  await settled(world, client.applySchema(users.model))
+  return settled(world, client.tables(users))
+}
+
+test('a call whose signal is aborted sends nothing', async () => {
+  const cluster = createCluster()
+  const client = cluster.client()
+  const { world } = cluster.bench
+  await settled(world, client.cells('trips').put({ ...base, body: 1 }))
+  const db = await opened(cluster)
+  const signal = AbortSignal.abort(new Error('the page was left'))
+  const before = cluster.frames.length
+  const cells = client.cells('trips')
+  for (const call of [
+    () => cells.get(base, { signal }),
+    () => cells.put({ ...base, refKey: 1, body: 1 }, { signal }),
+    () => cells.shardLog(1, { signal }),
+    () => cells.tail({ signal }).next(),
+    () => db.transaction(ann, (tx) => tx.put(User, { user: 'ann', n: 1 }), { signal }),
+    () => db.read(ann, 'current', (rows) => rows.get(User, { user: 'ann' }), { signal }),
+    () => client.tables(users, { signal }),
+    () => client.applySchema(users.model, { signal }),
+  ]) {
+    expect(await ending(cluster, call())).toEqual(closed)
+  }
+  expect(cluster.frames.slice(before).filter(({ from }) => from === 'client')).toEqual([])
+})
+
+test('a read that nobody answers is given up at once', async () => {
+  const cluster = createCluster()
+  const client = cluster.client()
+  const { world } = cluster.bench
+  await settled(world, client.cells('trips').put({ ...base, body: 1 }))
+  const db = await opened(cluster)
+  for (const name of ['n1', 'n2']) {
+    for (const of of ['client', 'tables']) cluster.weather.cut(name, of)
+  }
+  const signal = soon(cluster)
+  expect(await ending(cluster, client.cells('trips').get(base, { signal }))).toEqual(closed)
+  const read = db.read(ann, 'current', (rows) => rows.get(User, { user: 'ann' }), {
+    signal: soon(cluster),
+  })
+  expect(await ending(cluster, read)).toEqual(closed)
+})
+
+test('a write that is under way may have been carried out, and says so', async () => {
+  const cluster = createCluster()
+  const client = cluster.client()
+  const { world } = cluster.bench
+  const cells = client.cells('trips')
+  await settled(world, cells.put({ ...base, body: 1 }))
+  const db = await opened(cluster)
+  // Requests go out, and answers do not come.
+  for (const name of ['n1', 'n2']) {
+    for (const of of ['client', 'tables']) cluster.weather.cut(name, of)
+  }
+  const put = cells.put({ ...base, refKey: 1, body: 1 }, { signal: soon(cluster) })
+  expect(await ending(cluster, put)).toMatchObject(unknown)
+  const blind = db.transaction(ann, (tx) => tx.put(User, { user: 'ann', n: 1 }), {
+    signal: soon(cluster),
+  })
+  expect(await ending(cluster, blind)).toMatchObject(unknown)
+})
+
+test('a function that never ends is given up with its call, and writes nothing after that', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const db = await opened(cluster)
+  let late: Promise<unknown> | undefined
+  const call = db.transaction(
+    ann,
+    async (tx) => {
+      await world.sleep(500_000)
+      late = tx.put(User, { user: 'ann', n: 1 })
+      await late
+    },
+    { signal: soon(cluster) },
+  )
+  expect(await ending(cluster, call)).toEqual(closed)
+  await settled(world, world.sleep(1_000_000))
+  await expect(late).rejects.toMatchObject({ code: 'closed' })
+  const { value } = await settled(
+    world,
+    db.read(ann, 'current', (rows) => rows.get(User, { user: 'ann' })),
+  )
+  expect(value).toBeUndefined()
+})
+
+test('the node of a poll that is given up hears of it', async () => {
+  const cluster = createCluster()
+  const client = cluster.client()
+  const { world } = cluster.bench
+  await servingNode(cluster, client)
+  const poll = client.cells('trips').shardLog(1, { waitMs: 20_000, signal: soon(cluster) })
+  expect(await ending(cluster, poll)).toEqual(closed)
+  await settled(world, world.sleep(10_000))
+  const asked = cluster.frames.flatMap(({ frame }) =>
+    frame.kind === 'requests' ? frame.requests : [],
+  )
+  expect(asked.at(-1)).toMatchObject({ operation: { kind: 'cancel' } })
+  const tail = client.cells('trips').tail({ signal: soon(cluster) })
+  expect(await ending(cluster, tail.next())).toEqual(closed)
+})
