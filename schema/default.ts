@@ -2,6 +2,7 @@
  * Defaults (`DEFAULT 5`): what a row has that was written without the property, be it by an insert
  * or before the property was added. They are kept as JSON has them and turned into values here.
  */
+import { isLikeMilliseconds } from '../src/base/given-time.ts'
 import type { PropertyDefault, PropertyKind } from './model.ts'
 import { isText, isUuid } from './values.ts'
 
@@ -61,8 +62,9 @@ export const fitByKind: Readonly<Record<PropertyKind, Fit>> = {
   },
   double: { fits: Number.isFinite, words: 'it is a number of 64 bits' },
   timestamp: {
-    fits: Number.isSafeInteger,
-    words: 'it is microseconds since 1970, a whole number within the years 1684 to 2255',
+    fits: (literal) => Number.isSafeInteger(literal) && !isLikeMilliseconds(literal),
+    words:
+      'it is microseconds since 1970, a whole number within the years 1684 to 2255, and no milliseconds',
   },
   uuid: {
     fits: (literal) => typeof literal === 'string' && isUuid(literal),

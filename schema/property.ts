@@ -3,7 +3,7 @@
  * Required unless said otherwise. The type of the value is carried along for inference only: the
  * member `~value` is never there when the program runs.
  */
-import { isLikeMilliseconds, microsOfGiven } from '../src/base/given-time.ts'
+import { microsOfGiven } from '../src/base/given-time.ts'
 import type { Declared, Properties } from './declared.ts'
 import { literalOf } from './default.ts'
 import { checkNothing, checkProperties } from './given.ts'
@@ -82,7 +82,7 @@ function scalar<Kind extends ScalarKind, Value, Given = Value>(
 /** A moment that no property takes is no default either. */
 function literalFor(kind: ScalarKind, value: unknown): PropertyDefault {
   if (kind !== 'timestamp') return literalOf(value)
-  return isLikeMilliseconds(value) ? Number.NaN : (microsOfGiven(value) ?? Number.NaN)
+  return microsOfGiven(value) ?? Number.NaN
 }
 
 /** Every type a property can have. */

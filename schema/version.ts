@@ -83,6 +83,13 @@ export function withoutIndex(
 /** In no name: what was withdrawn keeps its number under this and the last version that had it. */
 const withdrawnMark = '~'
 
+/** The versions, in order, after which an index of this name was withdrawn. */
+export function withdrawnIn({ stored }: SchemaNumbers, index: string): readonly number[] {
+  const prefix = `${index}${withdrawnMark}`
+  const names = Object.keys(stored).filter((name) => name.startsWith(prefix))
+  return names.map((name) => Number(name.slice(prefix.length))).sort((a, b) => a - b)
+}
+
 function isWithdrawn(name: string): boolean {
   return name.includes(withdrawnMark)
 }

@@ -33,6 +33,7 @@ import {
   backoffMsOf,
   callingOf,
   closed,
+  givenUpInWrite,
   heldBack,
   isFree,
   leftMs,
@@ -198,12 +199,13 @@ export class Caller {
     const { id, endpoint, operation: asked, sending } = one
     const isUnderWay = this.#pending.get(id) === one
     this.#leave(one)
-    if (isUnderWay && isWrite(asked)) one.call.take({ kind: 'lost' }, sending)
+    const mayBeDone = isUnderWay && isWrite(asked)
+    if (mayBeDone) one.call.take({ kind: 'lost' }, sending)
     else if (isUnderWay && endpoint !== undefined) {
       const operation = { kind: 'cancel', request: id } as const
       this.#outbox.add(endpoint, { id: this.#pending.draw(), timeoutMs: 1, operation })
     }
-    this.#finish(one, closed)
+    this.#finish(one, mayBeDone ? givenUpInWrite : closed)
   }
 
   #refused(bytes: number): Problem | undefined {

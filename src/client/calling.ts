@@ -159,6 +159,12 @@ export function leftMs({ deadlineMs }: Calling, nowMs: number): number {
   return Math.max(1, Math.ceil(deadlineMs - nowMs))
 }
 
+/** Of a write that nobody waits for any more. */
+export const givenUpInWrite: Problem = problem(
+  'unknown-outcome',
+  'this call was given up while it was under way, and may have been carried out: look before you do it again',
+)
+
 export const closed: Problem = problem('closed', 'this client is closed')
 
 const underWay = { callsMax: 'calls', putBytesMax: 'bytes of puts' } as const

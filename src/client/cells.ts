@@ -8,6 +8,7 @@ import { checkOptions, wrongArgument } from '../base/arguments.ts'
 import { begun } from '../base/begun.ts'
 import { storeTime } from '../base/given-time.ts'
 import { checkSignal, signalled } from '../txn/signalled.ts'
+import { isWrite } from '../wire/client-message.ts'
 import { pageItemsMax } from '../base/limits.ts'
 import { unpackBody } from '../cells/body.ts'
 import {
@@ -306,7 +307,7 @@ export class ClientCells {
     const limit = { timeoutMs: options.timeoutMs ?? timeoutMs, signal }
     checkSignal(signal)
     const { answer } = await service.execute(operation, limit)
-    if (operation.kind !== 'put') checkSignal(signal)
+    if (!isWrite(operation)) checkSignal(signal)
     return answer
   }
 }

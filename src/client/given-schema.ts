@@ -32,7 +32,8 @@ const sound = new WeakSet<object>()
 
 function checkForm(call: string, model: unknown): void {
   if (typeof model === 'object' && model !== null && sound.has(model)) return
-  const result = decodeSchema(model)
+  // The rules of defaults are for what a cluster has not stored yet, which the registry knows.
+  const result = decodeSchema(model, 'stored')
   if (!result.ok) {
     const [first] = result.problems
     const why = first === undefined ? '' : `: ${problemText(first)}`

@@ -44,14 +44,18 @@ type GroupRows = GroupAnswer & { readonly kind: 'read-group' }
 export class ClientGroups implements GroupPort, LockSource {
   readonly #ask: AskGroup
   readonly #seen: SeenPositions
+  /** Of what is to be done all the same when the calls of this are given up. */
+  readonly #askAnyway: AskGroup
 
-  constructor(ask: AskGroup, seen: SeenPositions) {
+  constructor(ask: AskGroup, seen: SeenPositions, askAnyway: AskGroup = ask) {
     this.#ask = ask
     this.#seen = seen
+    this.#askAnyway = askAnyway
   }
 
   until(signal: AbortSignal): ClientGroups {
-    return new ClientGroups((operation, ms) => this.#ask(operation, ms, signal), this.#seen)
+    const ask: AskGroup = (operation, ms) => this.#ask(operation, ms, signal)
+    return new ClientGroups(ask, this.#seen, this.#askAnyway)
   }
 
   async view(
@@ -183,7 +187,7 @@ export class ClientGroups implements GroupPort, LockSource {
 
   /** Nobody waits for it: a lock that is not given back ends by itself. */
   #unlock(group: GroupId, name: string, token: number): void {
-    void this.#ask({ kind: 'unlock-group', group, name, token }, lockAnswerMs)
+    void this.#askAnyway({ kind: 'unlock-group', group, name, token }, lockAnswerMs)
   }
 
   async #answer(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {

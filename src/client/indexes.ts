@@ -4,7 +4,6 @@ import { StoreError } from '../base/errors.ts'
 import { unknownWord } from '../base/suggest.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { findIndex } from '../../schema/model.ts'
 import { upkeepBounds } from '../tables/bounds.ts'
 import { compileSchema } from '../tables/compile.ts'
 import type { CompiledSchema } from '../tables/compiled.ts'
@@ -17,7 +16,14 @@ import {
 import { clearIndex } from '../tables/index-clear.ts'
 import { MisfitRows } from '../tables/index-misfits.ts'
 import type { UpkeepParts } from '../tables/index-upkeep.ts'
-import { markBuilt, versionWithIndex, withdrawIndex, type SchemaView } from '../tables/registry.ts'
+import {
+  droppedMeanwhile,
+  hasIndex,
+  markBuilt,
+  versionsWithDropped,
+  withdrawIndex,
+  type SchemaView,
+} from '../tables/registry.ts'
 import type { IntentSource } from '../txn/session.ts'
 import type { ClientGroups } from './groups.ts'
 import type { BuildOptions } from './options.ts'
@@ -79,7 +85,7 @@ export class ClientIndexes {
     // Somebody else was quicker.
     if (since === undefined) return { groups: 0, rows: 0, removed: 0, misfits: parts.misfits.all }
     const made = await makeIndex(parts, since, options.graceMs)
-    await markBuilt(this.#parts.groups, this.schema, index, parts.options)
+    await markBuilt(this.#parts.groups, this.schema, parts.index, parts.options)
     return made
   }
 
@@ -107,14 +113,22 @@ export class ClientIndexes {
     checkUpkeep('drop', name, options)
     const { compiled, view } = await this.#schema()
     const { groups, clock, timeoutMs } = this.#parts
-    const isThere = compiled.globals.has(name)
-    const before = isThere
-      ? view.version
-      : await versionWithIndex(groups, view.version, name, { clock, timeoutMs })
-    if (before === undefined) throw unknownIndex(this.schema, name, compiled)
-    const parts = this.#partsOf(compileSchema(before), name, options)
-    if (isThere) await withdrawIndex(groups, this.schema, name, parts.options)
-    return { cleared: await clearIndex(parts, options.graceMs) }
+    const index = compiled.globals.get(name)
+    let { version } = view
+    if (index !== undefined) {
+      const { options: own } = this.#partsOf(compiled, name, options)
+      await withdrawIndex(groups, this.schema, index, own)
+      version = (await this.#schema()).view.version
+    }
+    const earlier = await versionsWithDropped(groups, version, name, { clock, timeoutMs })
+    if (earlier.length === 0) throw unknownIndex(this.schema, name, compiled)
+    let cleared = 0
+    for (const [place, before] of earlier.entries()) {
+      const parts = this.#partsOf(compileSchema(before), name, options)
+      // One wait is for all of them: they are all withdrawn by now.
+      cleared += await clearIndex(parts, place === 0 ? options.graceMs : 0)
+    }
+    return { cleared }
   }
 
   async #schema(): Promise<{ readonly compiled: CompiledSchema; readonly view: SchemaView }> {
@@ -131,9 +145,8 @@ export class ClientIndexes {
     const { compiled, view } = await this.#schema()
     const parts = this.#partsOf(compiled, name, options)
     const checkWanted = async (): Promise<void> => {
-      const { version } = (await this.#parts.view()) ?? {}
-      const isThere = version === undefined || findIndex(version.schema, name) !== undefined
-      if (!isThere) throw new StoreError('not-found', `index ${name} was dropped meanwhile`)
+      const { view: now } = await this.#schema()
+      if (!hasIndex(now.version, parts.index)) throw droppedMeanwhile(name)
     }
     return { parts: { ...parts, checkWanted }, view }
   }

@@ -1,5 +1,6 @@
 /** Keys as applications give them: an object with each part by its name, and nothing else. */
 import { StoreError } from '../base/errors.ts'
+import { microsOfGiven } from '../base/given-time.ts'
 import { unknownWord } from '../base/suggest.ts'
 import { isPlain, wordsFor } from '../base/words.ts'
 import type { CompiledTable, KeyPart } from './compiled.ts'
@@ -15,6 +16,9 @@ export function checkKeyParts(table: CompiledTable, key: unknown): readonly unkn
 export function checkPart({ name, kind }: KeyPart, value: unknown, where: string): unknown {
   const place = `${where}: ${name}`
   if (kind === 'message') throw wrongValue(place, value, 'a value that has an order')
+  // What looks like milliseconds may be what a row was read with.
+  const micros = kind === 'timestamp' ? microsOfGiven(value) : undefined
+  if (micros !== undefined) return micros
   return checkScalar(kind, value, place)
 }
 

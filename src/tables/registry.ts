@@ -18,10 +18,11 @@ import { decodeSchema } from '../../schema/decode.ts'
 import { diffSchemas } from '../../schema/diff.ts'
 import { fingerprintOf } from '../../schema/fingerprint.ts'
 import { findIndex, findTable, type Index, type Schema } from '../../schema/model.ts'
-import { problemText } from '../../schema/problem.ts'
+import { problemText, type SchemaProblem } from '../../schema/problem.ts'
 import {
   firstVersion,
   nextVersion,
+  withdrawnIn,
   withoutIndex,
   type SchemaStep,
   type SchemaVersion,
@@ -71,16 +72,44 @@ export async function readSchemaView(
   return { version: versionOf(name, current.value), building: buildingIn(building?.value) }
 }
 
+/** An index by its name and its number: one that was dropped and declared anew has another number. */
+export interface NumberedName {
+  readonly name: string
+  readonly number: number
+}
+
+/** The current version; rejects with `not-found` when it has not this very index. */
+async function currentWith(
+  transaction: RawTransaction,
+  schema: string,
+  index: NumberedName,
+): Promise<SchemaVersion> {
+  const row = await transaction.get(currentKey)
+  const current = row && versionOf(schema, row.value)
+  if (current !== undefined && hasIndex(current, index)) return current
+  throw droppedMeanwhile(index.name)
+}
+
+/** Has the version this very index? */
+export function hasIndex({ numbers }: SchemaVersion, { name, number }: NumberedName): boolean {
+  return numbers.stored[name] === number
+}
+
+export function droppedMeanwhile(index: string): StoreError {
+  return new StoreError('not-found', `index ${index} was dropped meanwhile`)
+}
+
 /** All rows are in the index: from now on it is asked (IDX-6). */
 export async function markBuilt(
   port: GroupPort,
   name: string,
-  index: string,
+  index: NumberedName,
   options: TransactionOptions,
 ): Promise<void> {
   await runTransaction(port, registryGroup(name), options, async (transaction) => {
+    await currentWith(transaction, name, index)
     const building = new Map(buildingIn((await transaction.get(buildingKey))?.value))
-    if (building.delete(index)) putBuilding(transaction, building)
+    if (building.delete(index.name)) putBuilding(transaction, building)
   })
 }
 
@@ -101,12 +130,12 @@ export async function applySchema(
   schema: Schema,
   options: TransactionOptions,
 ): Promise<AppliedSchema> {
-  checkGiven(schema)
+  const refused = refusalOf(schema)
   const unique = schema.indexes.find((index) => index.kind === 'global' && index.unique)
   if (unique !== undefined) throw notKept(unique)
   const group = registryGroup(schema.name)
   const { value } = await runTransaction(port, group, options, (transaction) =>
-    step(transaction, schema),
+    step(transaction, schema, refused),
   )
   if (value.kind === 'first') return value
   await noteKnown(port, group, options).catch((error: unknown) => {
@@ -116,15 +145,18 @@ export async function applySchema(
   return value
 }
 
-/** Whoever calls from JavaScript may have made it himself, or got it from somewhere. */
-function checkGiven(schema: Schema): void {
-  const checked = decodeSchema(schema)
-  if (checked.ok) return
-  const [first] = checked.problems
-  const more = checked.problems.length - 1
-  const rest = more === 0 ? '' : `; and ${more} more`
+/** Why this is no schema to be applied; throws for what has not the form of one, as JavaScript may give it. */
+function refusalOf(schema: Schema): StoreError | undefined {
+  const form = decodeSchema(schema, 'stored')
+  if (!form.ok) throw notASchema(form.problems)
+  const given = decodeSchema(schema)
+  return given.ok ? undefined : notASchema(given.problems)
+}
+
+function notASchema([first, ...more]: readonly SchemaProblem[]): StoreError {
+  const rest = more.length === 0 ? '' : `; and ${more.length} more`
   const what = first === undefined ? 'it is none' : problemText(first)
-  throw new StoreError('invalid', `this schema cannot be applied: ${what}${rest}`)
+  return new StoreError('invalid', `this schema cannot be applied: ${what}${rest}`)
 }
 
 /**
@@ -149,14 +181,21 @@ function notKept({ name, table }: Index): StoreError {
   return new StoreError('invalid', message)
 }
 
-async function step(transaction: RawTransaction, schema: Schema): Promise<AppliedSchema> {
+async function step(
+  transaction: RawTransaction,
+  schema: Schema,
+  refused: StoreError | undefined,
+): Promise<AppliedSchema> {
   const row = await transaction.get(currentKey)
   if (row === undefined) {
+    if (refused !== undefined) throw refused
     const version = firstVersion(schema)
     putVersion(transaction, undefined, version)
     return { kind: 'first', version }
   }
   const current = versionOf(schema.name, row.value)
+  // A default that the cluster has stays, by the rules of its time.
+  if (refused !== undefined && decodeSchema(current.schema).ok) throw refused
   const next = nextVersion(current, schema)
   if (next.kind === 'refused') {
     if (await wasVersion(transaction, current, schema)) return { kind: 'older', version: current }
@@ -176,39 +215,34 @@ async function step(transaction: RawTransaction, schema: Schema): Promise<Applie
 export async function withdrawIndex(
   port: GroupPort,
   name: string,
-  index: string,
+  index: NumberedName,
   options: TransactionOptions,
 ): Promise<void> {
   await runTransaction(port, registryGroup(name), options, async (transaction) => {
+    const current = await currentWith(transaction, name, index)
     const building = new Map(buildingIn((await transaction.get(buildingKey))?.value))
-    const row = await transaction.get(currentKey)
-    if (row === undefined || !building.delete(index)) {
-      const message = `index ${index} is ready, and programs may ask it: it stays; an index of tables can be dropped while it is being built`
+    if (!building.delete(index.name)) {
+      const message = `index ${index.name} is ready, and programs may ask it: it stays; an index of tables can be dropped while it is being built`
       throw new StoreError('invalid', message)
     }
-    const current = versionOf(name, row.value)
-    putVersion(transaction, current, withoutIndex(current, index))
+    putVersion(transaction, current, withoutIndex(current, index.name))
     putBuilding(transaction, building)
   })
 }
 
-/** The last version before the current one that had this index; undefined when none had. */
-export async function versionWithIndex(
+/** Each version that was the last one to have an index of this name which was dropped then, the earliest first. */
+export async function versionsWithDropped(
   port: GroupPort,
-  { schema: { name }, version: current }: SchemaVersion,
+  { schema: { name }, numbers }: SchemaVersion,
   index: string,
   options: ReadOptions,
-): Promise<SchemaVersion | undefined> {
+): Promise<readonly SchemaVersion[]> {
+  const versions = withdrawnIn(numbers, index)
   const from = { kind: 'current' } as const
-  const { value } = await runRead(port, registryGroup(name), from, options, async (reads) => {
-    for (let version = current - 1; version >= 1; version--) {
-      const [row] = await reads.getMany([versionKey(version)])
-      const before = row && versionOf(name, row.value)
-      if (before !== undefined && findIndex(before.schema, index) !== undefined) return before
-    }
-    return undefined
-  })
-  return value
+  const { value } = await runRead(port, registryGroup(name), from, options, (reads) =>
+    reads.getMany(versions.map(versionKey)),
+  )
+  return value.flatMap((row) => (row === undefined ? [] : [versionOf(name, row.value)]))
 }
 
 /** Who leaves something out of a schema is told that it cannot go; who applies a version of before has nothing to do. */

@@ -2,6 +2,7 @@
  * Rows and patches as applications give them: checked against the table and completed, or one error
  * that names table and property and says what was expected. What comes out may be stored as it is.
  */
+import { copyOf } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { CompiledProperty, CompiledTable } from './compiled.ts'
 import { checkPart, memberOf, membersOf } from './key-check.ts'
@@ -89,8 +90,9 @@ function completed(
 ): unknown {
   const { name, presence, fallback } = property
   // A null is refused as a value; the default is for what is not named at all.
-  const value = given === undefined ? fallback : given
-  if (value !== undefined) return checkProperty(property, value, where, completion)
+  if (given !== undefined) return checkProperty(property, given, where, completion)
+  // It was checked when it was declared, by the rules of then.
+  if (fallback !== undefined) return fallback instanceof Uint8Array ? copyOf(fallback) : fallback
   if (presence === 'repeated') return []
   if (presence === 'optional') return undefined
   throw new StoreError('invalid', `${where}: ${name} is absent; it is required`)

@@ -68,6 +68,7 @@ export function checkScalar(
   if (!accepts(value)) throw wrongValue(where, value, words)
   // What is stored is not the caller's to change any more.
   if (value instanceof Uint8Array) return copyOf(value)
+  if (kind === 'json') return copyOfJson(value)
   // Equal values are equal bytes: there is one zero, and a float is what 32 bits keep of it.
   if (typeof value === 'number') return (kind === 'float' ? Math.fround(value) : value) + 0
   return value
@@ -75,6 +76,12 @@ export function checkScalar(
 
 export function wrongValue(where: string, value: unknown, words: string): StoreError {
   return new StoreError('invalid', `${where} is ${wordsFor(value)}; expected ${words}`)
+}
+
+function copyOfJson(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copyOfJson)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, copyOfJson(one)]))
 }
 
 function isCount(value: unknown): boolean {

@@ -21,6 +21,7 @@ import {
   encodeChanged,
   encodeReplaced,
   encodeRow,
+  fieldOf,
   holdsUnknown,
   type StoredValue,
 } from './row-value.ts'
@@ -64,20 +65,25 @@ export class RowWrites {
     const { sequence } = table
     const withSequence = sequence?.isInKey === true
     const row = checkRow(table, input, { withSequence, withUnknown: true })
+    // Both at once: what was given may have changed when the row before has been read.
+    const named = table.keepsUnknown
+      ? checkRow(table, input, { withSequence, withUnknown: false })
+      : row
     this.#checkGroup(table, row)
     const isBlind = !isIndexed(table) && sequence === undefined && !table.keepsUnknown
     return isBlind
       ? this.#change(table, undefined, wholeRow(table, row))
-      : this.#replace(table, row, input)
+      : this.#replace(table, row, named)
   }
 
-  async #replace(table: CompiledTable, row: Values, input: unknown): Promise<void> {
+  /** `named`: the row without what the program neither declares nor names. */
+  async #replace(table: CompiledTable, row: Values, named: Values): Promise<void> {
     const { sequence } = table
     const before = await this.#before(table, row)
     if (before !== undefined) {
       const { bytes } = before
       if (table.keepsUnknown || holdsUnknown(table, bytes))
-        return this.#change(table, before, replacing(table, before, input))
+        return this.#change(table, before, replacing(table, before, named))
       if (sequence === undefined) return this.#change(table, before, wholeRow(table, row))
       const number = before.row[sequence.name]
       return this.#change(table, before, wholeRow(table, { ...row, [sequence.name]: number }))
@@ -205,13 +211,12 @@ function wholeRow(table: CompiledTable, row: Values): NewRow {
 }
 
 /** What the program does not declare, and does not name, is as it was before. */
-function replacing(table: CompiledTable, before: WholeRow, input: unknown): NewRow {
+function replacing(table: CompiledTable, before: WholeRow, named: Values): NewRow {
   const { sequence } = table
-  const withSequence = sequence?.isInKey === true
-  const given = checkRow(table, input, { withSequence, withUnknown: false })
-  if (sequence !== undefined) given[sequence.name] = before.row[sequence.name]
+  const number = sequence && { [sequence.name]: before.row[sequence.name] }
+  const given = { ...named, ...number }
   const value = encodeReplaced(table, before.bytes, given)
-  const key = table.key.map(({ name }) => given[name])
+  const key = table.key.map(({ name }) => fieldOf(given, name))
   return { row: decodeRow(table, key, value.bytes), value }
 }
 

@@ -24,6 +24,10 @@ export class Turn {
     return this.#isOver
   }
 
+  get isBusy(): boolean {
+    return this.#underWay > 0
+  }
+
   check(): void {
     if (this.#isOver) throw this.#over()
   }
@@ -86,6 +90,9 @@ export interface Until {
   readonly signal?: AbortSignal | undefined
 }
 
+/** So long calls of a handle whose time is over may still say why they end. */
+const lastWordsMs = 100
+
 /**
  * The same of a function that may never end: after its time the handle is over, and so is the call. What the
  * function does after that through its handle is refused.
@@ -101,11 +108,19 @@ export function inTurnUntil<Value>(
       if (signal !== undefined) reject(givenUp(signal))
     }
     signal?.addEventListener('abort', end, { once: true })
-    const timer = clock.setTimer(remainingMs(clock, deadlineMs), () => {
+    let isLast = false
+    const late = (): void => {
+      // Its calls have the same time: they end by themselves, and say better why.
+      if (turn.isBusy && !isLast) {
+        isLast = true
+        timer = clock.setTimer(lastWordsMs, late)
+        return
+      }
       turn.giveUp()
       const message = `the function of this call has not ended in its time, ${timeoutMs} milliseconds, and nothing of this run was written: let it do less, or give it more time (timeoutMs)`
       reject(new StoreError('timeout', message))
-    })
+    }
+    let timer = clock.setTimer(remainingMs(clock, deadlineMs), late)
     inTurn(turn, run)
       .then(resolve, reject)
       .finally(() => {

@@ -146,3 +146,40 @@ test('the node of a poll that is given up hears of it', async () => {
   const tail = client.cells('trips').tail({ signal: soon(cluster) })
   expect(await ending(cluster, tail.next())).toEqual(closed)
 })
+
+test('a lock is given back when the call that holds it is given up', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const db = await opened(cluster)
+  const forever = (): Promise<never> => new Promise(() => undefined)
+  const call = db.transaction(ann, forever, { lock: 'hot', signal: soon(cluster) })
+  expect(await ending(cluster, call)).toEqual(closed)
+  const began = world.nowMicros
+  const put = (tx: Parameters<Parameters<typeof db.transaction>[1]>[0]): Promise<void> =>
+    tx.put(User, { user: 'ann', n: 1 })
+  await settled(world, db.transaction(ann, put, { lock: 'hot' }))
+  expect(world.nowMicros - began).toBeLessThan(500_000)
+})
+
+test('a purge that is under way may have been carried out, and says so', async () => {
+  const cluster = createCluster()
+  const client = cluster.client()
+  const { world } = cluster.bench
+  const cells = client.cells('trips')
+  await settled(world, cells.put({ ...base, body: 1 }))
+  for (const name of ['n1', 'n2']) cluster.weather.cut(name, 'client')
+  const purge = cells.purgeShard(1, { before: new Date(), signal: soon(cluster) })
+  expect(await ending(cluster, purge)).toMatchObject(unknown)
+})
+
+test('a function whose calls nobody answers ends by what they say, not for having been slow', async () => {
+  const cluster = createCluster()
+  const db = await opened(cluster)
+  for (const name of ['n1', 'n2']) cluster.weather.cut(name, 'tables')
+  const read = db.read(ann, 'current', (rows) => rows.get(User, { user: 'ann' }), {
+    timeoutMs: 3_000,
+  })
+  expect(await ending(cluster, read)).toMatchObject({ code: 'unavailable' })
+  const slow = db.read(ann, 'current', () => new Promise(() => undefined), { timeoutMs: 3_000 })
+  expect(await ending(cluster, slow)).toMatchObject({ code: 'timeout' })
+})

@@ -133,3 +133,25 @@ test('TAB-7: a row that is read before it is replaced keeps what the program has
   const { value } = await late.read(red, 'current', (rows) => rows.get(Member, one))
   expect(value).toMatchObject({ name: 'bea', mail: whole.mail, rank: whole.rank })
 })
+
+test('TAB-3: what is given to a put is taken when it is called, whatever becomes of it', async () => {
+  const port = new MemoryPort()
+  const late = tablesBench(teams, { version: second }, port).db
+  const old = tablesBench(earlyTeams, { version: second }, port).db
+  const two = { ...one, number: 2 }
+  await late.transaction(red, async (tx) => {
+    await tx.insert(Member, whole)
+    await tx.insert(Member, { ...whole, ...two, mail: 'two@x.org' })
+  })
+  await old.transaction(red, async (tx) => {
+    const row = { ...one, name: 'bea', pet: [{ name: 'rex' }] }
+    const put = tx.put(EarlyMember, row)
+    row.number = 2
+    row.team = 'blue'
+    row.pet[0] = { name: 'max' }
+    await put
+  })
+  const { value } = await late.read(red, 'current', (rows) => rows.getMany(Member, [one, two]))
+  expect(value[0]).toMatchObject({ ...one, name: 'bea', mail: whole.mail, pet: [{ name: 'rex' }] })
+  expect(value[1]).toMatchObject({ ...two, name: 'ann', mail: 'two@x.org' })
+})

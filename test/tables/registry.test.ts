@@ -5,6 +5,8 @@ import type { Schema } from '../../schema/model.ts'
 import { firstVersion } from '../../schema/version.ts'
 import { present } from '../../src/base/assert.ts'
 import { applySchema, readSchema, versionFor } from '../../src/tables/registry.ts'
+import { putVersion, registryGroup } from '../../src/tables/registry-rows.ts'
+import { runTransaction } from '../../src/txn/run.ts'
 import { Sessions } from '../../src/txn/session.ts'
 import { MemoryPort } from '../txn/memory-port.ts'
 import { TestClock, testRandom } from '../txn/test-ports.ts'
@@ -110,3 +112,25 @@ test('TAB-6: a version that the cluster had is fine to apply again, and changes 
 })
 
 const more = 'CREATE TABLE Other { required int64 id; } PRIMARY KEY(id), ENTITY GROUP ROOT;'
+
+test('TAB-6: a schema with a default that would be refused now goes on where the cluster has it', async () => {
+  const { port, options } = new Desk()
+  const sound = schemaOf('required timestamp at DEFAULT 5;')
+  const before: Schema = JSON.parse(
+    JSON.stringify(sound).replace('"default":5', '"default":1700000000123'),
+  )
+  await expect(applySchema(port, before, options)).rejects.toThrow('no milliseconds')
+  // As it was stored by an earlier build.
+  const version = firstVersion(before)
+  await runTransaction(port, registryGroup('Shop'), options, async (transaction) => {
+    putVersion(transaction, undefined, version)
+  })
+  expect((await applySchema(port, before, options)).kind).toBe('same')
+  const added: Schema = JSON.parse(
+    JSON.stringify(schemaOf('required timestamp at DEFAULT 5; optional string note;')).replace(
+      '"default":5',
+      '"default":1700000000123',
+    ),
+  )
+  expect((await applySchema(port, added, options)).kind).toBe('next')
+})

@@ -233,3 +233,24 @@ test('an event at any moment can be named, and named wrongly is refused', async 
     'names event_id and not start; the order is calendar_id, start',
   )
 })
+
+const Seen = table('Seen', { store: t.string(), at: t.timestamp(), last: t.timestamp().default(5) })
+  .key('store', 'at')
+  .root()
+const seenSchema = defineSchema('Seen', [Seen])
+
+test('TAB-3: a time that looks like milliseconds is refused as a value, and names the row that has it', async () => {
+  const { db } = tablesBench(seenSchema)
+  const ms = 1_700_000_000_123
+  const of = rootKey(Seen, { store: 'a', at: ms })
+  const insert = (at: number | bigint) =>
+    db.transaction(of, (tx) => tx.insert(Seen, { store: 'a', at }))
+  await expect(insert(ms)).rejects.toThrow('looks like milliseconds')
+  // Somebody means it.
+  await insert(BigInt(ms))
+  const row = { store: 'a', at: ms, last: 5 }
+  const { value } = await db.read(of, 'current', (rows) => rows.get(Seen, { store: 'a', at: ms }))
+  expect(value).toEqual(row)
+  await db.transaction(of, (tx) => tx.update(Seen, { store: 'a', at: ms }, { last: 6 }))
+  await db.transaction(of, (tx) => tx.delete(Seen, { store: 'a', at: ms }))
+})
