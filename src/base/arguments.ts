@@ -27,8 +27,12 @@ export const flag: Rule = {
 /** A number whose bounds the call itself looks at. */
 export const number: Rule = { accepts: (value) => typeof value === 'number', words: 'a number' }
 export const callback: Rule = {
-  accepts: (value) => typeof value === 'function',
-  words: 'a function',
+  accepts: (value) => typeof value === 'function' && !isGenerator(value),
+  words: 'a function, and no generator, whose body would never run',
+}
+
+function isGenerator(value: object): boolean {
+  return Object.prototype.toString.call(value).endsWith('GeneratorFunction]')
 }
 
 export function oneOf(...known: readonly string[]): Rule {

@@ -221,8 +221,10 @@ export class Client implements CellService {
   }
 
   /** Ends all calls and gives the connections back. Idempotent. */
-  close(): Promise<void> {
-    return this.#caller.close()
+  async close(): Promise<void> {
+    const handlers = this.queues.close()
+    await this.#caller.close()
+    await handlers
   }
 
   #callOf(operation: CellOperation): Call {

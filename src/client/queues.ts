@@ -12,6 +12,7 @@ import { RemoteAgenda } from '../queues/remote-agenda.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import type { IntentSource } from '../txn/session.ts'
 import { notAnAnswer } from './call.ts'
+import { closed } from './calling.ts'
 import { limitProblem } from './group-check.ts'
 import { checkText } from './rules.ts'
 
@@ -26,13 +27,22 @@ export interface ClientQueuesParts {
 
 export class ClientQueues implements QueueSource {
   readonly #parts: ClientQueuesParts
+  readonly #handlers = new Set<QueueHandler>()
+  #isClosed = false
 
   constructor(parts: ClientQueuesParts) {
     this.#parts = parts
   }
 
+  /** Ends all handlers: without their client they would go on in vain, and keep the process alive. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all([...this.#handlers].map((handler) => handler.stop()))
+  }
+
   /** Begins to handle a queue's messages in all groups, until it is stopped. */
   handle(call: HandleCall): QueueHandler {
+    if (this.#isClosed) throw errorOf(closed)
     const { ask, groups, clock, random, intents } = this.#parts
     const { queue, prepare, handle, onHandled, onFailed = () => undefined, ...options } = call
     // It lists all groups every second: those of a set that is away must not keep it from the others.
@@ -52,6 +62,8 @@ export class ClientQueues implements QueueSource {
     }
     const handler = new QueueHandler(parts)
     handler.start()
+    for (const one of this.#handlers) if (one.isStopping) this.#handlers.delete(one)
+    this.#handlers.add(handler)
     return handler
   }
 

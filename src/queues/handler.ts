@@ -107,6 +107,10 @@ export class QueueHandler {
     })
   }
 
+  get isStopping(): boolean {
+    return this.#isStopping
+  }
+
   start(): void {
     this.#worker.start()
   }

@@ -12,6 +12,7 @@ import { keyAfter, type KeyRange } from '../txn/key-range.ts'
 import type { StoredRow } from '../txn/reads.ts'
 import { globalEntriesMax, groupsReadAtOnceMax, scanRowsDefault } from './bounds.ts'
 import type { CompiledGlobal, CompiledSchema, CompiledTable } from './compiled.ts'
+import { cursorAt, keyAt, type Scanned } from './cursor.ts'
 import { decodeEntry, entryWriter } from './entries.ts'
 import { EntryBook, readDistinct } from './entry-book.ts'
 import { decodeGlobalKey, groupsOfValue, indexGroups } from './global-entries.ts'
@@ -111,7 +112,9 @@ export class GlobalIndexReads {
     const index = this.#index
     const place = { writer: entryWriter(index), where: `index ${index.name}` }
     const { range } = rangeOfQuery(undefined, table, index, query, place)
-    const rest = cursor === undefined ? range : restAfter(range, cursor, reverse)
+    const { schema, number } = index
+    const scanned = { what: `index of ${schema}`, number, range, reverse, group: '' }
+    const rest = cursor === undefined ? range : restAfter(scanned, cursor)
     const pages = await inTurns(this.#groupsFor(query), (group) =>
       this.#reads.scan(group, rest, reverse, limit),
     )
@@ -122,7 +125,7 @@ export class GlobalIndexReads {
     })
     const last = found.at(-1)?.stored.key
     const hasMore = merged.length > limit || pages.some((page) => page.length === limit)
-    return { found, cursor: hasMore && last !== undefined ? cursorOf(last) : undefined }
+    return { found, cursor: hasMore && last !== undefined ? cursorAt(scanned, last) : undefined }
   }
 
   /** One, or those that a value is spread over, when the query names it; all of them otherwise. */
@@ -212,18 +215,10 @@ function merge(pages: readonly (readonly StoredRow[])[], reverse: boolean): read
   return reverse ? all.reverse() : all
 }
 
-function cursorOf(key: Uint8Array): string {
-  return Buffer.from(key).toString('base64url')
-}
-
-function restAfter({ gte, lt }: KeyRange, cursor: string, reverse: boolean): KeyRange {
-  const key = Buffer.from(cursor, 'base64url')
-  const isInside = compareBytes(gte, key) <= 0 && compareBytes(key, lt) < 0
-  if (!isInside || cursorOf(key) !== cursor) {
-    const message = 'this cursor is of another query; give the one that the page before came with'
-    throw new StoreError('invalid', message)
-  }
-  return reverse ? { gte, lt: key } : { gte: keyAfter(key), lt }
+function restAfter(scanned: Scanned, cursor: string): KeyRange {
+  const { gte, lt } = scanned.range
+  const key = keyAt(scanned, cursor)
+  return scanned.reverse ? { gte, lt: key } : { gte: keyAfter(key), lt }
 }
 
 function checkLimit(limit: number): void {

@@ -136,6 +136,8 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     const name = nameOfQueue('db.handle', queue)
     checkRun('db.handle', run)
     checkOptions('db.handle', call, handleRules)
+    const root = tableName('db.handle', queue.to)
+    if (!this.#schema.tables.has(root)) throw noTable(this.#schema, root)
     const { onFailed, ...options } = call
     const { scope, queues, watch } = this.#options
     return handling(queues).handle({
@@ -161,7 +163,11 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
 function contextOf(schema: CompiledSchema, { table: name, key }: RootKey): GroupContext {
   const table = schema.tables.get(name)
   if (table !== undefined) return groupContext(schema, table, key)
-  throw new StoreError('invalid', `schema ${schema.name} has no table ${name}`)
+  throw noTable(schema, name)
+}
+
+function noTable(schema: CompiledSchema, name: string): StoreError {
+  return new StoreError('invalid', `schema ${schema.name} has no table ${name}`)
 }
 
 function stillBuilding(name: string): StoreError {

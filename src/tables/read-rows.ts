@@ -4,7 +4,7 @@
  */
 import { checkPlaces } from '../base/arguments.ts'
 import { present } from '../base/assert.ts'
-import { compareBytes, latin1 } from '../base/bytes.ts'
+import { latin1 } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
 import { unknownWord } from '../base/suggest.ts'
@@ -13,6 +13,7 @@ import { keyAfter, prefixRange, type KeyRange } from '../txn/key-range.ts'
 import type { Reads, StoredRow } from '../txn/reads.ts'
 import { inlineEntriesMax, scanRowsDefault, scanRowsMax } from './bounds.ts'
 import type { CompiledIndex, CompiledTable } from './compiled.ts'
+import { cursorAt, keyAt, type Scanned } from './cursor.ts'
 import { decodeEntry, entryWriter } from './entries.ts'
 import { EntryBook, readDistinct } from './entry-book.ts'
 import { checkRoot, type GroupContext } from './group-context.ts'
@@ -111,7 +112,8 @@ export class RowReads {
     const { range, isExact } = rangeOfQuery(this.context, table, table, query, place)
     // Below a row stand those of other tables.
     const exact = isExact ? { gte: range.gte, lt: keyAfter(range.gte) } : range
-    return this.#pages(exact, options, (stored) => {
+    const { number } = table
+    return this.#pages({ what: 'rows', number, range: exact }, options, (stored) => {
       const found = decodeRowKey(this.context, stored.key)
       if (found?.table !== table) return undefined
       return this.#rowOf(table, found.values, stored)
@@ -121,7 +123,8 @@ export class RowReads {
   /** A row and all below it, depth first; rows of tables that this version does not know are left out. */
   scanTree(table: CompiledTable, key: unknown, options: ScanOptions): Promise<Page<TableRow>> {
     const { bytes } = encodeRowKey(this.context, table, key)
-    return this.#pages(prefixRange(bytes), options, (stored) => {
+    const { number } = table
+    return this.#pages({ what: 'tree', number, range: prefixRange(bytes) }, options, (stored) => {
       const found = decodeRowKey(this.context, stored.key)
       if (found === undefined) return undefined
       return { table: found.table.name, row: this.#rowOf(found.table, found.values, stored) }
@@ -197,7 +200,8 @@ export class RowReads {
     checkRoot(this.context, table)
     const place = { writer: entryWriter(index), where: `index ${index.name}` }
     const { range } = rangeOfQuery(this.context, table, index, query, place)
-    return this.#pages(range, options, (stored) => {
+    const { number } = index
+    return this.#pages({ what: 'index', number, range }, options, (stored) => {
       const decoded = decodeEntryKey(this.context, stored.key)
       if (decoded === undefined) throw notAnEntry(index)
       return { stored, decoded }
@@ -240,13 +244,14 @@ export class RowReads {
 
   /** One page of what `decode` makes of rows; where it gives nothing, a row is passed over. */
   async #pages<Item>(
-    range: KeyRange,
+    { what, number, range }: Pick<Scanned, 'what' | 'number' | 'range'>,
     options: ScanOptions,
     decode: (row: StoredRow) => Item | undefined,
   ): Promise<Page<Item>> {
     const { reverse = false, limit = scanRowsDefault, cursor } = options
     checkPageLimit(limit)
-    let rest = cursor === undefined ? range : afterKey(range, keyOfCursor(cursor, range), reverse)
+    const scanned = { what, number, range, reverse, group: this.context.group }
+    let rest = cursor === undefined ? range : afterKey(range, keyAt(scanned, cursor), reverse)
     const items: Item[] = []
     for (let asked = limit; ; asked = Math.min(asked * 2, scanRowsMax)) {
       const { gte, lt } = rest
@@ -254,7 +259,7 @@ export class RowReads {
       for (const row of page.rows) {
         const item = decode(row)
         if (item !== undefined) items.push(item)
-        if (items.length === limit) return { items, cursor: cursorOf(row.key) }
+        if (items.length === limit) return { items, cursor: cursorAt(scanned, row.key) }
       }
       if (page.isWhole) return { items, cursor: undefined }
       rest = afterKey(rest, present(page.rows.at(-1), 'TAB-4: a page has rows').key, reverse)
@@ -268,18 +273,6 @@ function entryOf(table: CompiledTable, { stored, decoded }: FoundEntry): Values 
 
 function afterKey(range: KeyRange, key: Uint8Array, reverse: boolean): KeyRange {
   return reverse ? { gte: range.gte, lt: key } : { gte: keyAfter(key), lt: range.lt }
-}
-
-function cursorOf(key: Uint8Array): string {
-  return Buffer.from(key).toString('base64url')
-}
-
-function keyOfCursor(cursor: string, { gte, lt }: KeyRange): Uint8Array {
-  const key = Buffer.from(cursor, 'base64url')
-  const isInside = compareBytes(gte, key) <= 0 && compareBytes(key, lt) < 0
-  if (isInside && cursorOf(key) === cursor) return key
-  const message = 'this cursor is of another scan; give the one that the page before came with'
-  throw new StoreError('invalid', message)
 }
 
 function checkPageLimit(limit: number): void {

@@ -11,6 +11,8 @@ import { isText, isUuid } from '../../schema/values.ts'
 
 /** Lists and objects inside one another in a value of type json. */
 export const jsonDepthMax = 64
+/** Elements of one list in a value of type json: more are more than a transaction holds. */
+export const jsonElementsMax = 4_194_304
 
 const int64Most = 2n ** 63n - 1n
 const floatMost = 3.4028234663852886e38
@@ -94,7 +96,11 @@ function isJson(value: unknown, depth: number): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value === 'string') return isText(value)
   // `every` would pass over holes.
-  if (Array.isArray(value)) return Array.from(value).every((one) => isJson(one, depth + 1))
+  if (Array.isArray(value)) {
+    return (
+      value.length <= jsonElementsMax && Array.from(value).every((one) => isJson(one, depth + 1))
+    )
+  }
   if (typeof value !== 'object' || !isPlain(value)) return false
   return Object.entries(value).every(([name, one]) => isText(name) && isJson(one, depth + 1))
 }

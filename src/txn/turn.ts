@@ -5,6 +5,7 @@
 import { begun } from '../base/begun.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Clock } from '../ports/clock.ts'
+import { Watched } from './watched.ts'
 import { givenUp } from './signalled.ts'
 import { remainingMs } from './time.ts'
 
@@ -14,6 +15,8 @@ export class Turn {
   #underWay = 0
   /** The writes under way, one after another: each may read what it replaces. */
   #writes: Promise<void> | undefined
+  /** Writes that failed, and nobody had looked at then. */
+  readonly #failed: { readonly call: Watched<unknown>; readonly error: unknown }[] = []
 
   /** `what` names the handle in messages: 'transaction'. */
   constructor(what: string) {
@@ -65,12 +68,18 @@ export class Turn {
     // A write that failed is told to whoever called it; the next one goes on.
     const ended: Promise<void> = done.then(end, end)
     this.#writes = ended
-    return done
+    const call = Watched.of(done)
+    done.catch((error: unknown) => {
+      if (!call.isLookedAt) this.#failed.push({ call, error })
+    })
+    return call
   }
 
-  /** Nothing is used from here on; throws when something still is. */
+  /** Nothing is used from here on; throws when something still is, and what a write failed by that nobody awaited. */
   end(): void {
     this.#isOver = true
+    const failed = this.#failed.find(({ call }) => !call.isLookedAt)
+    if (failed !== undefined) throw failed.error
     if (this.#underWay === 0) return
     const message = `the function of this ${this.#what} ended before ${this.#underWay} of its calls; await each of them`
     throw new StoreError('invalid', message)

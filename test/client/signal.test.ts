@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
+import { queue } from '../../src/tables/queue-types.ts'
 import { rootKey, type Tables } from '../../src/tables/tables.ts'
 import { rowKey, settled } from '../cells/kit.ts'
 import { createCluster, servingNode, type FakeCluster } from './cluster.ts'
@@ -182,4 +183,28 @@ test('a function whose calls nobody answers ends by what they say, not for havin
   expect(await ending(cluster, read)).toMatchObject({ code: 'unavailable' })
   const slow = db.read(ann, 'current', () => new Promise(() => undefined), { timeoutMs: 3_000 })
   expect(await ending(cluster, slow)).toMatchObject({ code: 'timeout' })
+})
+
+test('a closed client ends its handlers, and begins no other one', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client()
+  await settled(world, client.applySchema(users.model))
+  const db = await settled(world, client.tables(users))
+  const jobs = queue<number>()('jobs', User)
+  db.handle(jobs, async () => undefined)
+  await settled(world, client.close())
+  expect(() => db.handle(jobs, async () => undefined)).toThrow('this client is closed')
+  const before = cluster.frames.length
+  await settled(world, world.sleep(5_000_000))
+  expect(cluster.frames.length).toBe(before)
+})
+
+test('a queue to a table that the schema has not is refused at once', async () => {
+  const cluster = createCluster()
+  const db = await opened(cluster)
+  const Other = table('Other', { other: t.string() }).key('other').root()
+  expect(() => db.handle(queue<number>()('jobs', Other), async () => undefined)).toThrow(
+    'schema Users has no table Other',
+  )
 })

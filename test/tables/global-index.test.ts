@@ -243,7 +243,7 @@ test('what an index cannot answer is refused in words', async () => {
   )
   await expect(
     run(db.index(Photo, 'PhotosByCity', { city: 'A' }, { cursor: 'zz' })),
-  ).rejects.toThrow('this cursor is of another query')
+  ).rejects.toThrow('this cursor is of another scan')
 })
 
 test('IDX-5: a change that comes while the one before is relayed stays on the agenda', async () => {

@@ -368,3 +368,43 @@ test('a row tells when it was written, to the transaction that has not written i
     expect(() => tx.timestampOf({ ...key(1) })).toThrow(/no handle has read/)
   })
 })
+
+test('TAB-4: a cursor goes on with its own scan, and with no other one', async () => {
+  const { db } = tablesBench(photoApp)
+  const [mary, john] = [1n, 2n].map((user_id) => rootKey(User, { user_id }))
+  if (mary === undefined || john === undefined) throw new Error('there are two users')
+  for (const [of, user_id] of [
+    [mary, 1n],
+    [john, 2n],
+  ] as const) {
+    await db.transaction(of, async (tx) => {
+      await tx.put(User, { user_id, name: 'a' })
+      for (const photo_id of [1, 2, 3]) {
+        await tx.put(Photo, { user_id, photo_id, time: 5n, full_url: 'u', tag: [] })
+      }
+    })
+  }
+  const scan = (of: typeof mary, options: object) =>
+    db.read(of, 'current', (rows) => rows.scan(Photo, {}, options))
+  const { cursor = '' } = (await scan(mary, { limit: 1 })).value
+  expect((await scan(mary, { cursor })).value.items).toHaveLength(2)
+  const refused = /this cursor is of another scan/
+  await expect(scan(john, { cursor })).rejects.toThrow(refused)
+  await expect(scan(mary, { cursor, reverse: true })).rejects.toThrow(refused)
+  await expect(scan(mary, { cursor: cursor.slice(0, -2) })).rejects.toThrow(refused)
+  await expect(scan(mary, { cursor: '' })).rejects.toThrow(refused)
+  const tree = db.read(mary, 'current', (rows) => rows.scanTree(User, { user_id: 1n }, { cursor }))
+  await expect(tree).rejects.toThrow(refused)
+})
+
+test('a generator is no function to be run', async () => {
+  const { db } = tablesBench(photoApp)
+  const generator: unknown = function* () {
+    yield 1
+  }
+  const call: unknown = Reflect.apply(db.transaction, db, [
+    rootKey(User, { user_id: 1n }),
+    generator,
+  ])
+  await expect(call).rejects.toThrow('expected a function, and no generator')
+})
