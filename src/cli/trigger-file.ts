@@ -16,8 +16,13 @@ export async function loadService(path: string): Promise<Service> {
     if (error instanceof CliError) throw error
     throw new CliError(`${path} cannot be read: ${fileFailure(error)}`, exitUsage)
   }
-  const found = Object.values(await load(path, file)).find(isService)
-  if (found !== undefined) return found
+  // One may be exported by two names.
+  const found = new Set(Object.values(await load(path, file)).filter(isService))
+  if (found.size > 1) {
+    const names = [...found].map(({ service }) => service).join(', ')
+    throw new CliError(`${path} has ${found.size} services, ${names}; export one`, exitUsage)
+  }
+  for (const service of found) return service
   const message = `${path} has no triggers: export what defineTriggers of 'trilithon/triggers' gives`
   throw new CliError(message, exitUsage)
 }

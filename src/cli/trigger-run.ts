@@ -13,7 +13,7 @@ import type { Options } from './options.ts'
 import { counted, grouped, printJson, say } from './output.ts'
 import { ignoreUserSignals, onStopSignals } from './signals.ts'
 import { loadService } from './trigger-file.ts'
-import type { WorkerReport } from './trigger-worker.ts'
+import { isReport, type WorkerReport } from './trigger-worker.ts'
 import { urlsOf } from './url-flags.ts'
 
 const workersMax = 256
@@ -98,7 +98,10 @@ class WorkerPool {
     })
     this.#children.set(nth, child)
     say(`worker ${nth}: process ${child.pid ?? 'unknown'}`)
-    child.on('message', (report: WorkerReport) => this.#onReport(nth, report))
+    child.on('message', (report: unknown) => {
+      // The application's own code may send as well.
+      if (isReport(report)) this.#onReport(nth, report)
+    })
     child.on('error', (error) => say(`worker ${nth}: ${error.message}`))
     child.on('exit', (code, signal) => {
       this.#children.delete(nth)

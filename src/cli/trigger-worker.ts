@@ -14,6 +14,7 @@ import { loadService } from './trigger-file.ts'
 
 /** What a worker has done since it last said so, and what there is to be said. */
 export interface WorkerReport {
+  readonly kind: 'trilithon worker'
   readonly worker: string
   readonly handled: number
   readonly failed: number
@@ -23,6 +24,12 @@ export interface WorkerReport {
 }
 
 const reportMs = 500
+
+/** The application's code runs in the worker too, and may send what it likes. */
+export function isReport(sent: unknown): sent is WorkerReport {
+  if (typeof sent !== 'object' || sent === null) return false
+  return 'kind' in sent && sent.kind === 'trilithon worker' && 'says' in sent
+}
 
 export function addTriggerWorkerCommand(trigger: Command): void {
   addClusterFlags(trigger.command('worker', { hidden: true }).argument('<FILE>'))
@@ -43,7 +50,12 @@ async function runWorker(path: string, options: Options): Promise<void> {
   await withClient(options, async (client) => {
     const running = runTriggers(client, service, { onEvent })
     const report = (): void => {
-      const sent: WorkerReport = { worker: running.worker, ...counts, says }
+      const sent: WorkerReport = {
+        kind: 'trilithon worker',
+        worker: running.worker,
+        ...counts,
+        says,
+      }
       Object.assign(counts, { handled: 0, failed: 0, marked: 0 })
       says = []
       if (process.connected) process.send?.(sent)

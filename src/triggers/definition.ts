@@ -114,7 +114,7 @@ export function isService(value: unknown): value is Service {
   if (!('service' in value) || !('datastore' in value) || !('triggers' in value)) return false
   const { service, datastore, triggers } = value
   const areNamed = typeof service === 'string' && typeof datastore === 'string'
-  return areNamed && Array.isArray(triggers)
+  return areNamed && Array.isArray(triggers) && triggers.length > 0
 }
 
 const serviceRules: Rules<ServiceOptions> = {

@@ -13,7 +13,7 @@ export class Watched<Value> extends Promise<Value> {
   static of<Value>(work: Promise<Value>): Watched<Value> {
     const call = new Watched<Value>((resolve, reject) => void work.then(resolve, reject))
     // Whoever began it sees to the failures that nobody looks at: they are to end no process.
-    Promise.prototype.then.call(call, undefined, () => undefined)
+    void Promise.prototype.then.call(call, undefined, () => undefined)
     return call
   }
 
