@@ -33,12 +33,15 @@ export function parseJobs(text: string): number {
   throw new InvalidArgumentError('expected 1 to 256 processes')
 }
 
+/** Seeds of one campaign, which keeps a list of those that are left. */
+const seedsMax = 1_000_000
+
 export function parseSeeds(text: string): SeedRange {
   const parts = /^(\d{1,15})\.\.(\d{1,15})$/.exec(text)
   const from = parts?.[1] === undefined ? Number.NaN : parseCount(parts[1])
   const to = parts?.[2] === undefined ? Number.NaN : parseCount(parts[2])
-  if (from <= to) return { from, to }
-  throw new InvalidArgumentError('expected a range such as 1..200')
+  if (from <= to && to - from < seedsMax) return { from, to }
+  throw new InvalidArgumentError(`expected a range such as 1..200, of ${seedsMax} seeds at most`)
 }
 
 const secondsByUnit: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 }

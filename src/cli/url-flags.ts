@@ -21,7 +21,7 @@ export function urlsOf(options: Options): readonly string[] {
   if (given === undefined || given.trim() === '') return urlsDefault
   return given.split(',').map((text) => {
     const url = text.trim()
-    if (/^https?:\/\/[^/?#]+\/?$/.test(url) && URL.canParse(url)) return new URL(url).origin
+    if (/^https?:\/\/[^/?#@]+\/?$/.test(url) && URL.canParse(url)) return new URL(url).origin
     const source = typeof flag === 'string' ? '--url' : 'TRILITHON_URL'
     throw new CliError(`${source}: "${url}" is no URL such as http://127.0.0.1:4700`, exitUsage)
   })
