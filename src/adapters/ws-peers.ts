@@ -128,17 +128,21 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
     return nodeList === undefined ? {} : { nodes: digestOf(nodeList) }
   }
 
+  /** A side that tells of no list is refused as well: each that speaks this protocol has one. */
   #listProblem({ info: { nodes } }: Met): string | undefined {
     const own = this.#ownList().nodes
-    if (own === undefined || nodes === undefined || nodes === own) return undefined
+    if (own === undefined || nodes === own) return undefined
+    if (nodes === undefined) return 'nodes: the other side does not tell its list of nodes'
     const { nodeList = '' } = this.#options
     const list = `this side's is ${nodeList.slice(0, listCharsMax)}`
     return `nodes: the two sides have different lists of nodes, ${list}; give all nodes the same ids and sets, in the same order`
   }
 
   #onUp(handlers: TransportHandlers<Frame>, link: WsLink<Frame>, theirs: Met): void {
-    const isOther = this.#listProblem(theirs) !== undefined
-    assert(!isOther, 'HELLO-4: a link of nodes whose lists of nodes differ')
+    // Compared anew, whatever `admit` has found: a link past it is to be seen here.
+    const own = this.#ownList().nodes
+    const isSame = own === undefined || theirs.info.nodes === own
+    assert(isSame, 'HELLO-4: a link of nodes whose lists of nodes differ')
     const peer = theirs.node
     this.#troubles.delete(peer)
     const older = this.#links.get(peer)
