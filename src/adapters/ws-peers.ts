@@ -109,15 +109,19 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
         if (peer !== undefined) handlers.onFrame(peer, frame)
       },
       onFailed: ({ reason }) => this.#noteTrouble(node, reason),
-      onRefused: (reason, by, theirNode) => {
-        this.#noteTrouble(theirNode, by === 'a stranger' ? `${reason} (so it says)` : reason)
+      onRefused: (reason, by, theirNode, isProven) => {
+        const noted = node ?? (isProven ? theirNode : undefined)
+        this.#noteTrouble(noted, by === 'a stranger' ? `${reason} (so it says)` : reason)
         if (by === 'them') handlers.onRefused(theirNode, reason)
       },
       onDown: (link) => this.#onDown(handlers, link),
     }
   }
 
-  /** Of a peer alone: whoever connects may say any name. */
+  /**
+   * Of a peer alone, by the name under which it was dialled or has proven itself: who only connects may say
+   * any name, and would write into what this node says of its peers.
+   */
   #noteTrouble(node: string | undefined, reason: string): void {
     const peer = this.#options.peers.find((one) => one.node === node)
     if (peer !== undefined) this.#troubles.set(peer.node, reason)

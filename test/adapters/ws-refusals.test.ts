@@ -215,6 +215,35 @@ test('clients without the secret or with other versions are told why, too', asyn
   expect((await converse(url, client)).at(-1)).toEqual({ kind: 'welcome' })
 })
 
+test('what a stranger says of itself is not noted of the peer whose name it takes', async () => {
+  const closed = await listen()
+  await new Promise((resolve) => closed.server.close(resolve))
+  const { transport, port } = await startNode('n2', { n0: closed.port, n3: closed.port })
+  await until(() => transport.troubles.has('n3'))
+  const before = { n3: 'connection refused: nothing listens there' }
+  expect(Object.fromEntries(transport.troubles)).toEqual(before)
+  const url = `ws://127.0.0.1:${port}/v1/peer`
+  expect(reasonIn(await converse(url, { ...ownHello, node: 'n3' }))).toMatch(/^side: /)
+  expect(reasonIn(await converse(url, { ...ownHello, cluster: 'other' }))).toMatch(/^cluster: /)
+  expect(reasonIn(await converse(url, ownHello, 'guess'))).toMatch(/^secret: /)
+  expect(Object.fromEntries(transport.troubles)).toEqual(before)
+})
+
+test('why a peer that has proven itself has no link is noted of it', async () => {
+  const { transport, port } = await startNode('z1', { unwanted: 9 })
+  const url = `ws://127.0.0.1:${port}/v1/peer`
+  expect(reasonIn(await converse(url, { ...ownHello, node: 'unwanted' }))).toMatch(/^unknown-node/)
+  expect([...transport.troubles]).toEqual([['unwanted', 'unknown-node: unwanted']])
+})
+
+test('what another node says at the address of a peer is noted of that peer', async () => {
+  const other = await startNode('n7', {})
+  const { transport } = await startNode('n1', { n5: other.port })
+  await until(() => transport.troubles.has('n5'))
+  expect(transport.troubles.get('n5')).toContain('node: expected node n5, met node n7')
+  expect(transport.troubles.has('n7')).toBe(false)
+})
+
 test('whoever connects and says nothing is cut off in time', async () => {
   const { port, log } = await startNode('n2', {})
   const began = performance.now()
