@@ -139,7 +139,7 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
     if (nodes === undefined) return 'nodes: the other side does not tell its list of nodes'
     const { nodeList = '' } = this.#options
     const list = `this side's is ${nodeList.slice(0, listCharsMax)}`
-    return `nodes: the two sides have different lists of nodes, ${list}; give all nodes the same ids and sets, in the same order`
+    return `nodes: the two sides have different lists of nodes, ${list}; give all nodes the same ids and sets, in the same order: that of their data folders`
   }
 
   #onUp(handlers: TransportHandlers<Frame>, link: WsLink<Frame>, theirs: Met): void {
