@@ -119,8 +119,8 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
   }
 
   /**
-   * Of a peer alone, by the name under which it was dialled or has proven itself: who only connects may say
-   * any name, and would write into what this node says of its peers.
+   * Of a peer alone, by the name under which it was dialled or has proven itself: a stranger may say any
+   * name, and would write into what this node says of its peers.
    */
   #noteTrouble(node: string | undefined, reason: string): void {
     const peer = this.#options.peers.find((one) => one.node === node)

@@ -178,7 +178,7 @@ export function buildGatewayConfig(sources: ConfigSources): BuildResult<GatewayC
   if (problems.length > 0) return { ok: false, problems }
   const { allowedHosts: names } = config.listener
   const warnings = nodes.filter(isWildcard).map((url) => {
-    const text = `${url} is an address to listen on: whoever calls it reaches his own machine, or none`
+    const text = `${url} is an address to listen on: it leads to the machine that calls it, or nowhere`
     return { setting: 'nodes', text }
   })
   const settings = inForce(config, origins)

@@ -141,7 +141,7 @@ const authoritiesVariable = 'NODE_EXTRA_CA_CERTS'
 
 /**
  * Whom Node.js is to trust besides: it goes on without them when the file is none, and then a link over
- * TLS may not come about. To who calls nobody over TLS it makes no difference.
+ * TLS may not come about. A process that calls nobody over TLS needs none of them.
  */
 async function authoritiesProblems(
   environment: LoadOptions['environment'],

@@ -211,17 +211,17 @@ export function urlOf(located: Located): Read<string> {
   return { ok: true, value: `${isSecure ? 'https' : 'http'}://${host}` }
 }
 
-/** The same of somebody whom this process calls. */
+/** The same, of an address that this process calls. */
 export function calledUrlOf(located: Located): Read<string> {
   const read = urlOf(located)
   if (!read.ok || new URL(read.value).port !== '0') return read
   return refuse(
     located.origin,
-    `wants a URL such as http://127.0.0.1:4700, not ${shown(located)}: nobody can be called at port 0`,
+    `wants a URL such as http://127.0.0.1:4700, not ${shown(located)}: no process can be called at port 0`,
   )
 }
 
-/** A host that stands for all addresses of a machine: one listens on it, and who calls it calls himself. */
+/** A host that stands for all addresses of a machine: a process that calls it reaches its own machine. */
 export function isWildcard(url: string): boolean {
   const { hostname } = new URL(url)
   return hostname === '0.0.0.0' || hostname === '[::]'

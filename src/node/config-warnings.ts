@@ -47,7 +47,7 @@ function ofOthers({ nodes, node, tls }: NodeConfig): readonly string[] {
   const wildcards = others.filter(({ url }) => isWildcard(url)).map(({ id }) => id)
   if (wildcards.length > 0) {
     warnings.push(
-      `${are(wildcards)} called at an address to listen on: whoever calls it reaches his own machine, or none`,
+      `${are(wildcards)} called at an address to listen on: it leads to the machine that calls it, or nowhere`,
     )
   }
   return warnings
@@ -61,7 +61,7 @@ function ofOwnAddress(config: NodeConfig): readonly string[] {
   if (port !== '0' && !isWildcard(own.url)) {
     return [...ofOwnProtocol(config, own), ...ofOwnHost(config, own)]
   }
-  const what = port === '0' ? 'nobody can be called at port 0' : `${hostname} is to listen on`
+  const what = port === '0' ? 'no process can be called at port 0' : `${hostname} is to listen on`
   return [`the url of ${own.id} is ${own.url}, by which no other machine reaches it: ${what}`]
 }
 

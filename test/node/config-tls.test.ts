@@ -144,7 +144,7 @@ test('a file of authorities that Node.js would pass over is refused', async () =
   expect(await at('k.pem')).toEqual(['NODE_EXTRA_CA_CERTS: k.pem holds no certificate'])
 })
 
-test('to who calls nobody over TLS, such a file is a warning', async () => {
+test('such a file is a warning to a process that calls nobody over TLS', async () => {
   const environment = { NODE_EXTRA_CA_CERTS: join(folder, 'none.pem') }
   const said = 'NODE_EXTRA_CA_CERTS: none.pem cannot be read: there is no such file (ENOENT)'
   const plain = node.replaceAll('https:', 'http:')
@@ -184,12 +184,12 @@ test('a gateway that calls an address to listen on is warned, and refused at por
   expect(await load(wildcard, buildGatewayConfig)).toEqual({
     problems: [],
     warnings: [
-      'x.yaml:1:8: http://0.0.0.0:4700 is an address to listen on: whoever calls it reaches his own machine, or none',
+      'x.yaml:1:8: http://0.0.0.0:4700 is an address to listen on: it leads to the machine that calls it, or nowhere',
     ],
   })
   const none = 'nodes: ["http://127.0.0.1:0"]\n'
   expect((await load(none, buildGatewayConfig)).problems).toEqual([
-    expect.stringContaining('nobody can be called at port 0'),
+    expect.stringContaining('no process can be called at port 0'),
   ])
 })
 

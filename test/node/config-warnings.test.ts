@@ -66,7 +66,7 @@ const doubtful: readonly (readonly [title: string, yaml: string, said: RegExp])[
   [
     'an own address at port 0',
     withLine('http://127.0.0.1:4700', 'http://[::1]:0'),
-    /^the url of a is http:\/\/\[::1\]:0, .*: nobody can be called at port 0$/,
+    /^the url of a is http:\/\/\[::1\]:0, .*: no process can be called at port 0$/,
   ],
   [
     'another node at an address to listen on',

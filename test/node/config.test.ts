@@ -219,7 +219,11 @@ const bad: readonly (readonly [title: string, yaml: string, said: RegExp])[] = [
     withLine('ws://127.0.0.1:4701', 'https://localhost:4700'),
     /^a\.yaml:7:5: nodes: two nodes have the same address: http:\/\/127\.0\.0\.1:4700 and https:\/\/localhost:4700$/,
   ],
-  ['a URL at port 0', withLine(':4701', ':0'), /^a\.yaml:7:19: .*nobody can be called at port 0/],
+  [
+    'a URL at port 0',
+    withLine(':4701', ':0'),
+    /^a\.yaml:7:19: .*no process can be called at port 0/,
+  ],
   [
     'a URL with a password',
     withLine('4702/', '4702').replace('http://127.0.0.1:4702', 'http://:pw@h:4702'),
