@@ -57,11 +57,19 @@ function causeOfSocket(code: string, message: string, protocol: string, host: st
   }
 }
 
+/**
+ * What a proxy or a load balancer answers before it has a way to a node: no such path, another place, not
+ * this host, no upgrade, too early, too much.
+ */
+const passing = new Set([404, 408, 421, 425, 426, 429])
+
 /** Of an answer that opens no link. `isNodes`: it has the form that nodes and gateways give theirs. */
 export function causeOfStatus(status: number, isNodes: boolean, url: string): Unreached {
   if (isNodes) return waits(`it answers HTTP ${status}: it is starting or stopping`)
-  if (status >= 500 || status === 408 || status === 429) {
-    return waits(`it answers HTTP ${status}, as a proxy does whose node is away`)
+  if (status >= 500) return waits(`it answers HTTP ${status}, as a proxy does whose node is away`)
+  if (passing.has(status) || (status >= 300 && status < 400)) {
+    const what = 'it is another server, or a proxy that has no way to a node yet'
+    return waits(`it answers HTTP ${status}: ${what}`)
   }
   const isMixedUp = status === 400 && url.startsWith('http:')
   const what = `it is no trilithon node or gateway: it answers HTTP ${status}`

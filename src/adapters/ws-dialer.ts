@@ -88,9 +88,9 @@ export class WsDialer<Frame> {
         this.#failures = 0
         this.#parts.onUp(link, theirs)
       },
-      onRefused: (reason, by, node) => {
+      onRefused: (...refusal) => {
         this.#wasRefused = true
-        this.#parts.onRefused(reason, by, node)
+        this.#parts.onRefused(...refusal)
       },
       onDown: (link) => this.#onDown(link),
     })

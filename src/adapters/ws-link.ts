@@ -103,9 +103,10 @@ export interface LinkParts<Frame> {
   onFrame(link: WsLink<Frame>, frame: Frame): void
   /**
    * The other side refused, or this side did: with the reason. Before `onDown`. `node`: the one on the
-   * other side, as far as is known; empty of a client, and of who has said nothing.
+   * other side, as far as is known; empty of a client, and of who has said nothing. Until `isProven` it is
+   * what a stranger calls itself, but for a link that this side dials.
    */
-  onRefused(reason: string, by: Refuser, node: string): void
+  onRefused(reason: string, by: Refuser, node: string, isProven: boolean): void
   /** The link did not come up, for a reason that no side gave the other. Before `onDown`. */
   onFailed?(why: Unreached): void
   /** Much was queued, and the other side has taken some of it. */
@@ -291,7 +292,8 @@ export class WsLink<Frame> {
     // What this side has found wrong itself says more than a stranger's answer to it.
     if (this.#hasRefused && !this.#isProven) return
     this.#hasFailed = true
-    this.#parts.onRefused(reason, this.#isProven ? 'them' : 'a stranger', this.#theirNode)
+    const by = this.#isProven ? 'them' : 'a stranger'
+    this.#parts.onRefused(reason, by, this.#theirNode, this.#isProven)
   }
 
   #onFrame(bytes: Buffer): void {
@@ -422,7 +424,7 @@ export class WsLink<Frame> {
     this.#log('link refused', { reason })
     this.#say({ kind: 'refuse', reason })
     this.#hasFailed = true
-    this.#parts.onRefused(reason, 'us', this.#theirNode)
+    this.#parts.onRefused(reason, 'us', this.#theirNode, this.#isProven)
     void this.close('refused')
   }
 

@@ -109,15 +109,19 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
         if (peer !== undefined) handlers.onFrame(peer, frame)
       },
       onFailed: ({ reason }) => this.#noteTrouble(node, reason),
-      onRefused: (reason, by, theirNode) => {
-        this.#noteTrouble(theirNode, by === 'a stranger' ? `${reason} (so it says)` : reason)
+      onRefused: (reason, by, theirNode, isProven) => {
+        const noted = node ?? (isProven ? theirNode : undefined)
+        this.#noteTrouble(noted, by === 'a stranger' ? `${reason} (so it says)` : reason)
         if (by === 'them') handlers.onRefused(theirNode, reason)
       },
       onDown: (link) => this.#onDown(handlers, link),
     }
   }
 
-  /** Of a peer alone: whoever connects may say any name. */
+  /**
+   * Of a peer alone, by the name under which it was dialled or has proven itself: a stranger may say any
+   * name, and would write into what this node says of its peers.
+   */
   #noteTrouble(node: string | undefined, reason: string): void {
     const peer = this.#options.peers.find((one) => one.node === node)
     if (peer !== undefined) this.#troubles.set(peer.node, reason)
@@ -128,17 +132,21 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
     return nodeList === undefined ? {} : { nodes: digestOf(nodeList) }
   }
 
+  /** A side that tells of no list is refused as well: each that speaks this protocol has one. */
   #listProblem({ info: { nodes } }: Met): string | undefined {
     const own = this.#ownList().nodes
-    if (own === undefined || nodes === undefined || nodes === own) return undefined
+    if (own === undefined || nodes === own) return undefined
+    if (nodes === undefined) return 'nodes: the other side does not tell its list of nodes'
     const { nodeList = '' } = this.#options
     const list = `this side's is ${nodeList.slice(0, listCharsMax)}`
-    return `nodes: the two sides have different lists of nodes, ${list}; give all nodes the same ids and sets, in the same order`
+    return `nodes: the two sides have different lists of nodes, ${list}; give all nodes the same ids and sets, in the same order: that of their data folders`
   }
 
   #onUp(handlers: TransportHandlers<Frame>, link: WsLink<Frame>, theirs: Met): void {
-    const isOther = this.#listProblem(theirs) !== undefined
-    assert(!isOther, 'HELLO-4: a link of nodes whose lists of nodes differ')
+    // Compared anew, whatever `admit` has found: a link past it is to be seen here.
+    const own = this.#ownList().nodes
+    const isSame = own === undefined || theirs.info.nodes === own
+    assert(isSame, 'HELLO-4: a link of nodes whose lists of nodes differ')
     const peer = theirs.node
     this.#troubles.delete(peer)
     const older = this.#links.get(peer)

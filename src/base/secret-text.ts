@@ -10,19 +10,27 @@ export const secretCharsMax = 1024
 
 /** What makes it no secret of a cluster, in words that follow "the secret …", or undefined. */
 export function secretProblem(secret: string): string | undefined {
-  if (secret === '') return `is empty; ${advice}`
   const wrong = /[^\x20-\x7e]/u.exec(secret)
   if (wrong !== null) {
     const place = Array.from(secret.slice(0, wrong.index)).length + 1
     return `has ${nameOf(wrong[0])} as its character ${place}, and is to be printable ASCII, which HTTP can carry; ${advice}`
   }
-  if (secret.length < secretCharsMin) {
-    return `has ${secret.length} characters; at least ${secretCharsMin} are wanted (${advice})`
-  }
+  const short = shortSecretProblem(secret)
+  if (short !== undefined) return short
   if (secret.length > secretCharsMax) {
     return `has ${secret.length} characters, and ${secretCharsMax} are the most`
   }
   return undefined
+}
+
+/**
+ * The same of a secret that goes over links alone, as nodes prove themselves to one another: no header
+ * carries it, so any text will do that is long enough, one over several lines as well.
+ */
+export function shortSecretProblem(secret: string): string | undefined {
+  if (secret.length >= secretCharsMin) return undefined
+  if (secret === '') return `is empty; ${advice}`
+  return `has ${secret.length} characters; at least ${secretCharsMin} are wanted (${advice})`
 }
 
 const advice = 'openssl rand -hex 32 makes a good one'

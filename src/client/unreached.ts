@@ -26,15 +26,15 @@ export class UnreachedAddresses {
 
   /**
    * Why no call can succeed before something is set up otherwise: each address has been tried, and waiting
-   * mends what is wrong at none, or the secret is a wrong one. Of a client that was linked once it is not
-   * said: to it, a change of certificates or secrets is an outage that ends.
+   * helps at none. One that may yet come up is enough to wait for: the others may be set up wrongly alone,
+   * and what a stranger says at one address must not end calls that another could take. Of a client that
+   * was linked once it is not said: to it, a change of certificates or secrets is an outage that ends.
    */
   hopeless(): Problem | undefined {
     const kinds = new Set([...this.#causes.values()].map(({ kind }) => kind))
     if (this.#wasUp || kinds.size === 0 || this.#causes.size < this.#addresses) return undefined
-    const isForbidden = kinds.has('forbidden')
-    if (!isForbidden && kinds.has('waits')) return undefined
-    const code = isForbidden ? 'forbidden' : 'invalid'
+    if (kinds.has('waits')) return undefined
+    const code = kinds.has('forbidden') ? 'forbidden' : 'invalid'
     return problem(code, `no node takes this client: ${this.#told()}`)
   }
 

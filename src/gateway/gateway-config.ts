@@ -36,7 +36,8 @@ import {
   refuse,
   textOf,
   truthOf,
-  urlOf,
+  calledUrlOf,
+  isWildcard,
   type LogLevel,
   type Read,
 } from '../node/config-values.ts'
@@ -176,7 +177,12 @@ export function buildGatewayConfig(sources: ConfigSources): BuildResult<GatewayC
   }
   if (problems.length > 0) return { ok: false, problems }
   const { allowedHosts: names } = config.listener
-  return { ok: true, config, settings: inForce(config, origins), origins, warnings: [], names }
+  const warnings = nodes.filter(isWildcard).map((url) => {
+    const text = `${url} is an address to listen on: it leads to the machine that calls it, or nowhere`
+    return { setting: 'nodes', text }
+  })
+  const settings = inForce(config, origins)
+  return { ok: true, config, settings, origins, warnings, names, called: nodes }
 }
 
 function takeNumbers(take: Take): Numbers {
@@ -204,7 +210,7 @@ function addressesOf(located: Located): Read<readonly string[]> {
     const { length } = located.items
     return refuse(located.origin, `names ${length} nodes; the most is ${nodeCountMax}`)
   }
-  const read = located.items.map((item) => urlOf(addressOf(item)))
+  const read = located.items.map((item) => calledUrlOf(addressOf(item)))
   const problems = read.flatMap((one) => (one.ok ? [] : one.problems))
   if (problems.length > 0) return { ok: false, problems }
   return { ok: true, value: [...new Set(read.flatMap((one) => (one.ok ? [one.value] : [])))] }

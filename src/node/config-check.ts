@@ -35,11 +35,6 @@ export function checkConfig(
   if (!ids.includes(config.node)) {
     complain('node', `node "${config.node}" is not one of the nodes: ${ids.join(', ')}`)
   }
-  const own = config.nodes.find(({ id }) => id === config.node)
-  if (config.tls !== undefined && own?.url.startsWith('http:') === true) {
-    const text = `${own.id} has tls, and its url is ${own.url}: a listener that speaks TLS speaks nothing else, so write https`
-    complain('nodes', text)
-  }
   const lacksPeerSecret = config.nodes.length > 1 && config.peerSecretFile === undefined
   checkListener(config, origins, complain, lacksPeerSecret ? ['peer_secret_file'] : [])
   checkLimitPairs(config, complain)

@@ -1,10 +1,10 @@
 /** Reads a configuration with its files: the YAML itself, secrets, certificate and key, each looked at as well as read. */
 import { readFile, stat } from 'node:fs/promises'
-import { secretProblem } from '../base/secret-text.ts'
+import { secretProblem, shortSecretProblem } from '../base/secret-text.ts'
 import { textOfUtf8 } from '../base/utf8.ts'
 import type { ConfigSources, EffectiveSetting } from './config-gather.ts'
 import { parseYaml, describeOrigin, type ConfigProblem, type Origin } from './config-source.ts'
-import { authoritiesProblem, tlsProblem, tlsWarnings } from './config-tls.ts'
+import { authoritiesFault, tlsProblem, tlsWarnings } from './config-tls.ts'
 import type { Warning } from './config-warnings.ts'
 import { fileFailure } from './file-failure.ts'
 
@@ -42,6 +42,8 @@ export type BuildResult<Config> =
       readonly warnings: readonly Warning[]
       /** What others call the process over TLS: its certificate is to be for one of these. */
       readonly names: readonly string[]
+      /** The URLs that the process calls. */
+      readonly called: readonly string[]
     }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
 
@@ -82,7 +84,7 @@ async function withFiles<Config extends FileNames>(
   { environment }: Pick<LoadOptions, 'environment'>,
 ): Promise<LoadResult<Config>> {
   if (!result.ok) return result
-  const { config, origins, names } = result
+  const { config, origins, names, called } = result
   const problems: ConfigProblem[] = []
   const read = async (name: string, path: string | undefined): Promise<Buffer | undefined> => {
     if (path === undefined) return undefined
@@ -94,16 +96,18 @@ async function withFiles<Config extends FileNames>(
   const readSecret = async (
     name: string,
     path: string | undefined,
+    problemOf: (secret: string) => string | undefined,
   ): Promise<string | undefined> => {
     const secret = (await read(name, path))?.toString('utf8').trim()
     if (secret === undefined) return undefined
-    const problem = secretProblem(secret)
+    const problem = problemOf(secret)
     if (problem === undefined) return secret
     problems.push(problemAt(origins, name, `the secret in ${path} ${problem}`))
     return undefined
   }
-  const secret = await readSecret('secret_file', config.secretFile)
-  const peerSecret = await readSecret('peer_secret_file', config.peerSecretFile)
+  const secret = await readSecret('secret_file', config.secretFile, secretProblem)
+  const { peerSecretFile } = config
+  const peerSecret = await readSecret('peer_secret_file', peerSecretFile, shortSecretProblem)
   if (secret !== undefined && secret === peerSecret) {
     const text =
       'it holds the same secret as secret_file: every client could pass for a node; make another one'
@@ -122,17 +126,23 @@ async function withFiles<Config extends FileNames>(
   if (data !== undefined && (await isFile(data))) {
     problems.push(problemAt(origins, 'data', `data ${data} is a file, not a folder`))
   }
-  problems.push(...(await authoritiesProblems(environment)))
+  const untrusted = await authoritiesProblems(environment)
+  const isTlsCalled = called.some((url) => url.startsWith('https:'))
+  if (isTlsCalled) problems.push(...untrusted)
   if (problems.length > 0) return { ok: false, problems }
   const placed = warnings.map((warning): PlacedWarning => {
     return { ...problemAt(origins, warning.setting, warning.text), ...warning }
   })
+  placed.push(...untrusted.map((one) => ({ ...one, setting: authoritiesVariable })))
   return { ...result, warnings: placed, files: { secret, peerSecret, tls } }
 }
 
 const authoritiesVariable = 'NODE_EXTRA_CA_CERTS'
 
-/** Whom Node.js is to trust besides: it goes on without them when the file is none, and then no link comes about. */
+/**
+ * Whom Node.js is to trust besides: it goes on without them when the file is none, and then a link over
+ * TLS may not come about. A process that calls nobody over TLS needs none of them.
+ */
 async function authoritiesProblems(
   environment: LoadOptions['environment'],
 ): Promise<readonly ConfigProblem[]> {
@@ -140,7 +150,7 @@ async function authoritiesProblems(
   if (path === undefined || path === '') return []
   const read = await readNamed(path)
   const text = read.ok
-    ? authoritiesProblem(path, read.bytes)
+    ? authoritiesFault(path, read.bytes)
     : `${path} cannot be read: ${read.reason}`
   return text === undefined ? [] : [{ where: authoritiesVariable, text }]
 }

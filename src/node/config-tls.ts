@@ -89,7 +89,7 @@ export function tlsWarnings(
 }
 
 /** What is wrong with further authorities that Node.js is told to trust; without this it passes over them. */
-export function authoritiesProblem(file: string, bytes: Buffer): string | undefined {
+export function authoritiesFault(file: string, bytes: Buffer): string | undefined {
   const pems = pemsOf(bytes)
   if (pems.length === 0) return `${file} holds no certificate`
   const bad = pems.findIndex((pem) => !attempt(() => new X509Certificate(pem)).ok)

@@ -119,8 +119,8 @@ export function hostPort({ host, port }: Listen): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** A list of `{id, url}`, each id and each url once. */
-export function nodesOf(located: Located): Read<readonly NodeAddress[]> {
+/** A list of `{id, url}`, each id and each url once. `own`: the node that reads it, which calls all others. */
+export function nodesOf(located: Located, own?: NodeId): Read<readonly NodeAddress[]> {
   if (located.kind !== 'list' || located.items.length === 0) {
     return refuse(located.origin, 'wants a list of { id, url }, one for every node')
   }
@@ -131,7 +131,7 @@ export function nodesOf(located: Located): Read<readonly NodeAddress[]> {
   const problems: ValueProblem[] = []
   const nodes: NodeAddress[] = []
   for (const item of located.items) {
-    const node = nodeOf(item)
+    const node = nodeOf(item, own)
     if (!node.ok) problems.push(...node.problems)
     else {
       const address = addressOf(node.value.url)
@@ -166,7 +166,7 @@ function setsOf(nodes: readonly NodeAddress[]): { readonly set: string; readonly
   return sets.map((set) => ({ set, count: nodes.filter((node) => node.set === set).length }))
 }
 
-function nodeOf(item: Located): Read<NodeAddress> {
+function nodeOf(item: Located, own: NodeId | undefined): Read<NodeAddress> {
   if (item.kind !== 'map') return refuse(item.origin, `wants { id, url }, not ${shown(item)}`)
   const known = ['id', 'url', 'set']
   const problems: ValueProblem[] = []
@@ -177,7 +177,8 @@ function nodeOf(item: Located): Read<NodeAddress> {
   // A mistyped name is one mistake, not also a lacking field.
   if (problems.length > 0) return { ok: false, problems }
   const id = fieldOf(item, 'id', (at) => textOf(at, isNodeId, 'is 1 to 32 of a-z, 0-9 and -'))
-  const url = fieldOf(item, 'url', urlOf)
+  const isOwn = id.ok && id.value === own
+  const url = fieldOf(item, 'url', isOwn ? urlOf : calledUrlOf)
   const set: Read<string> = item.fields.has('set')
     ? fieldOf(item, 'set', (at) => textOf(at, isNodeId, 'is 1 to 32 of a-z, 0-9 and -'))
     : { ok: true, value: mainSet }
@@ -201,20 +202,27 @@ export function urlOf(located: Located): Read<string> {
   const text = isText ? located.value : ''
   const reason = `wants a URL such as http://127.0.0.1:4700, not ${shown(located)}`
   if (!/^(http|ws)s?:\/\//.test(text) || !URL.canParse(text)) return refuse(located.origin, reason)
-  const { protocol, host, hostname, port, pathname, search, hash, username, password } = new URL(
-    text,
-  )
+  const { protocol, host, pathname, search, hash, username, password } = new URL(text)
   const rest = [search, hash, username, password].join('')
   if (pathname !== '/' || rest !== '') {
     return refuse(located.origin, `${reason}: only scheme, host and port`)
   }
-  if (hostname === '0.0.0.0' || hostname === '[::]') {
-    return refuse(
-      located.origin,
-      `${reason}: ${hostname} is what one listens on, not whom one calls`,
-    )
-  }
-  if (port === '0') return refuse(located.origin, `${reason}: nobody can be called at port 0`)
   const isSecure = protocol === 'https:' || protocol === 'wss:'
   return { ok: true, value: `${isSecure ? 'https' : 'http'}://${host}` }
+}
+
+/** The same, of an address that this process calls. */
+export function calledUrlOf(located: Located): Read<string> {
+  const read = urlOf(located)
+  if (!read.ok || new URL(read.value).port !== '0') return read
+  return refuse(
+    located.origin,
+    `wants a URL such as http://127.0.0.1:4700, not ${shown(located)}: no process can be called at port 0`,
+  )
+}
+
+/** A host that stands for all addresses of a machine: a process that calls it reaches its own machine. */
+export function isWildcard(url: string): boolean {
+  const { hostname } = new URL(url)
+  return hostname === '0.0.0.0' || hostname === '[::]'
 }

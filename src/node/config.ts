@@ -24,6 +24,7 @@ import { limitSettings, ownSettings, type Setting } from './config-settings.ts'
 import {
   countOf,
   hostPort,
+  isWildcard,
   listenOf,
   logLevelOf,
   nodesOf,
@@ -69,7 +70,9 @@ export function buildConfig(sources: ConfigSources): ConfigResult {
   const clusterRule = 'is 1 to 64 of a-z, 0-9 and -'
   const cluster = need('cluster', 'cluster: trips', (at) => textOf(at, isClusterId, clusterRule))
   const node = need('node', 'node: a', (at) => textOf(at, isNodeId, idRule))
-  const nodes = need('nodes', 'nodes: [{ id: a, url: "http://127.0.0.1:4700" }]', nodesOf)
+  const nodes = need('nodes', 'nodes: [{ id: a, url: "http://127.0.0.1:4700" }]', (at) =>
+    nodesOf(at, node),
+  )
   const dataText = need('data', 'data: ./data/a', pathOf)
   const certFile = path('tls.cert_file')
   const keyFile = path('tls.key_file')
@@ -96,7 +99,10 @@ export function buildConfig(sources: ConfigSources): ConfigResult {
   return {
     ...{ ok: true, config, settings: effectiveSettings(config, origins), origins },
     warnings: warningsOf(config),
-    names: own.map(({ url }) => plainHost(new URL(url).hostname)),
+    names: own
+      .filter(({ url }) => !isWildcard(url))
+      .map(({ url }) => plainHost(new URL(url).hostname)),
+    called: nodes.filter(({ id }) => id !== node).map(({ url }) => url),
   }
 }
 

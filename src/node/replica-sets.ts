@@ -29,10 +29,22 @@ export async function keepReplicaSets(
   if (known === undefined) return writeWhole(path, text)
   if (known === text) return
   const told = (lines: string): string => lines.split('\n').join(' | ')
+  const mend = isReordered(known, text)
+    ? 'name them in the order of the folder'
+    : 'name those, or give the node its own folder'
   throw new StoreError(
     'invalid',
-    `the data folder ${folder} is of nodes ${told(known)}, and the configuration names ${told(text)}; nodes and their order cannot be changed in this version`,
+    `the data folder ${folder} is of nodes ${told(known)}, and the configuration names ${told(text)}; nodes and their order cannot be changed in this version: ${mend}`,
   )
+}
+
+/** The same sets of the same nodes. */
+function isReordered(known: string, text: string): boolean {
+  const sorted = (lines: string): string => {
+    const sets = lines.split('\n').map((set) => set.split(' ').toSorted().join(' '))
+    return sets.toSorted().join('\n')
+  }
+  return sorted(known) === sorted(text)
 }
 
 /** Undefined when it was never written; whatever else hides it is no reason to write it anew. */

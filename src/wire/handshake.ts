@@ -130,9 +130,11 @@ function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
   const ownRun = isCount(run) ? { run } : {}
   const remembered = Array.isArray(known) ? rememberedOf(known) : undefined
   const memory = remembered === undefined ? {} : { known: remembered }
-  const isList = typeof nodes === 'string' && nodes.length <= nodesCharsMax
-  const list = isList ? { nodes } : {}
-  return { storeId, incarnation, durableFlush, ...ownRun, ...memory, ...list }
+  const told = { storeId, incarnation, durableFlush, ...ownRun, ...memory }
+  if (nodes === null || nodes === undefined) return told
+  // Dropped, it would make a side with a wrong list one that tells of none.
+  const isDigest = typeof nodes === 'string' && nodes.length <= nodesCharsMax
+  return isDigest ? { ...told, nodes } : undefined
 }
 
 function isCount(value: unknown): value is number {

@@ -19,11 +19,11 @@ const ports = { cluster, clock: systemClock, random: systemRandom, queueBytesMax
 /** A scheme, an IPv4 address, or a port. */
 const address = /https?:|wss?:|\d+\.\d+\.\d+\.\d+|localhost|:\d{2,5}\b/
 
-async function startServer(): Promise<{
+async function startServer(status = 404): Promise<{
   readonly server: ReturnType<typeof createServer>
   readonly url: string
 }> {
-  const server = createServer((_, response) => response.writeHead(404).end())
+  const server = createServer((_, response) => response.writeHead(status).end())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(async () => {
     server.closeAllConnections()
@@ -76,7 +76,7 @@ test.each<readonly [string, Omit<ConnectOptions, 'nodes'>, number, RegExp]>([
 )
 
 test('a client of a server that is no node is told so at once', async () => {
-  const { url } = await startServer()
+  const { url } = await startServer(200)
   const client = await connect({ nodes: [url] })
   onTestFinished(() => client.close())
   const error: unknown = await client
@@ -87,7 +87,7 @@ test('a client of a server that is no node is told so at once', async () => {
     )
     .catch((reason: unknown) => reason)
   expect(error).toMatchObject({ code: 'invalid', retry: 'never' })
-  expect(String(error)).toContain(`${url}: it is no trilithon node or gateway: it answers HTTP 404`)
+  expect(String(error)).toContain(`${url}: it is no trilithon node or gateway: it answers HTTP 200`)
 })
 
 /** Node `name`, that admits nobody who is called `unwanted`; dials `peers`. */

@@ -10,6 +10,7 @@ import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
 import { WsClientListener } from '../../src/adapters/ws-clients.ts'
 import { WsPeerTransport } from '../../src/adapters/ws-peers.ts'
+import { sha256 } from '../../src/base/bytes.ts'
 import { clusterId, nodeId } from '../../src/base/ids.ts'
 import type { LinkInfo } from '../../src/ports/transport.ts'
 import {
@@ -59,12 +60,17 @@ interface Node {
 const info: LinkInfo = { storeId: 's', incarnation: 1, durableFlush: 7 }
 
 /** Node `name` with a listener of its own; dials those of `peers` with larger ids. */
-async function startNode(name: string, peers: Readonly<Record<string, number>>): Promise<Node> {
+async function startNode(
+  name: string,
+  peers: Readonly<Record<string, number>>,
+  nodeList?: string,
+): Promise<Node> {
   const { server, port } = await listen()
   const log: string[] = []
   const told: string[] = []
   const transport = new WsPeerTransport<string>({
     ...{ node: nodeId(name), cluster, server, secret, clock: systemClock, random: systemRandom },
+    ...(nodeList === undefined ? {} : { nodeList }),
     peers: Object.entries(peers).map(([id, at]) => {
       return { node: nodeId(id), url: `http://127.0.0.1:${at}` }
     }),
@@ -92,7 +98,12 @@ const ownHello: Hello = {
 }
 
 /** Says hello as `hello` does, proves itself, and resolves with all that was answered. */
-async function converse(url: string, hello: Hello, key = secret): Promise<HandshakeMessage[]> {
+async function converse(
+  url: string,
+  hello: Hello,
+  key = secret,
+  tells: LinkInfo = info,
+): Promise<HandshakeMessage[]> {
   const answers: HandshakeMessage[] = []
   let theirs: Hello | undefined
   const socket = new WebSocket(url)
@@ -108,8 +119,8 @@ async function converse(url: string, hello: Hello, key = secret): Promise<Handsh
       socket.send(encodeHandshake({ kind: 'proof', mac: proofOf(key, hello, theirs) }))
     }
     if (message.kind !== 'tell' || theirs === undefined) return
-    const mac = tellOf(key, hello, theirs, info)
-    socket.send(encodeHandshake({ kind: 'tell', info, mac }))
+    const mac = tellOf(key, hello, theirs, tells)
+    socket.send(encodeHandshake({ kind: 'tell', info: tells, mac }))
   })
   await new Promise((resolve) => socket.on('close', resolve))
   return answers
@@ -155,6 +166,30 @@ test('whoever speaks rightly is welcomed: the refusals above are about what was 
   expect(answers.at(-1)).toEqual({ kind: 'welcome' })
 })
 
+test('HELLO-4: a peer that tells no digest of its list of nodes, or a wrong one, has no link', async () => {
+  const digest = (list: string): string => sha256(list).toString('hex').slice(0, 32)
+  const { transport, port, told } = await startNode('n2', {}, 'n0 n2 n3')
+  const url = `ws://127.0.0.1:${port}/v1/peer`
+  const answersTo = (tells: LinkInfo): Promise<HandshakeMessage[]> =>
+    converse(url, ownHello, secret, tells)
+  expect(reasonIn(await answersTo(info))).toBe(
+    'nodes: the other side does not tell its list of nodes',
+  )
+  for (const nodes of [digest('n2 n0 n3'), digest('n0 n2'), '']) {
+    expect(reasonIn(await answersTo({ ...info, nodes }))).toMatch(
+      /^nodes: the two sides have different lists of nodes, this side's is n0 n2 n3; /,
+    )
+  }
+  expect(transport.counters).toMatchObject({ refused: 4, malformed: 0 })
+  const tooLong = await answersTo({ ...info, nodes: 'x'.repeat(65) })
+  expect(tooLong.map(({ kind }) => kind)).toEqual(['hello', 'tell'])
+  expect(transport.counters).toMatchObject({ refused: 4, malformed: 1 })
+  expect(told).toEqual([])
+  const same = await answersTo({ ...info, nodes: digest('n0 n2 n3') })
+  expect(same.at(-1)).toEqual({ kind: 'welcome' })
+  await until(() => told.includes('up n0'))
+})
+
 test('clients without the secret or with other versions are told why, too', async () => {
   const { server, port } = await listen()
   const listener = new WsClientListener<string>({
@@ -178,6 +213,35 @@ test('clients without the secret or with other versions are told why, too', asyn
   )
   expect(reasonIn(await converse(url, { ...client, cluster: 'other' }))).toMatch(/^cluster: /)
   expect((await converse(url, client)).at(-1)).toEqual({ kind: 'welcome' })
+})
+
+test('what a stranger says of itself is not noted of the peer whose name it takes', async () => {
+  const closed = await listen()
+  await new Promise((resolve) => closed.server.close(resolve))
+  const { transport, port } = await startNode('n2', { n0: closed.port, n3: closed.port })
+  await until(() => transport.troubles.has('n3'))
+  const before = { n3: 'connection refused: nothing listens there' }
+  expect(Object.fromEntries(transport.troubles)).toEqual(before)
+  const url = `ws://127.0.0.1:${port}/v1/peer`
+  expect(reasonIn(await converse(url, { ...ownHello, node: 'n3' }))).toMatch(/^side: /)
+  expect(reasonIn(await converse(url, { ...ownHello, cluster: 'other' }))).toMatch(/^cluster: /)
+  expect(reasonIn(await converse(url, ownHello, 'guess'))).toMatch(/^secret: /)
+  expect(Object.fromEntries(transport.troubles)).toEqual(before)
+})
+
+test('why a peer that has proven itself has no link is noted of it', async () => {
+  const { transport, port } = await startNode('z1', { unwanted: 9 })
+  const url = `ws://127.0.0.1:${port}/v1/peer`
+  expect(reasonIn(await converse(url, { ...ownHello, node: 'unwanted' }))).toMatch(/^unknown-node/)
+  expect([...transport.troubles]).toEqual([['unwanted', 'unknown-node: unwanted']])
+})
+
+test('what another node says at the address of a peer is noted of that peer', async () => {
+  const other = await startNode('n7', {})
+  const { transport } = await startNode('n1', { n5: other.port })
+  await until(() => transport.troubles.has('n5'))
+  expect(transport.troubles.get('n5')).toContain('node: expected node n5, met node n7')
+  expect(transport.troubles.has('n7')).toBe(false)
 })
 
 test('whoever connects and says nothing is cut off in time', async () => {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocketServer } from 'ws'
-import { causeOfError } from '../../src/adapters/link-causes.ts'
+import { causeOfError, causeOfStatus } from '../../src/adapters/link-causes.ts'
 import { connect, StoreError } from '../../src/index.ts'
 import { encodeHandshake, protocolMax } from '../../src/wire/handshake.ts'
 import { runProgram } from '../cluster/harness.ts'
@@ -73,8 +73,8 @@ const newer = encodeHandshake({
 test.each<readonly [string, () => Promise<string>, string]>([
   [
     'a web server',
-    async () => `http://${await listening(createHttpServer(answering(404)))}`,
-    'it is no trilithon node or gateway: it answers HTTP 404',
+    async () => `http://${await listening(createHttpServer(answering(200)))}`,
+    'it is no trilithon node or gateway: it answers HTTP 200',
   ],
   [
     'a plain port spoken to in TLS',
@@ -133,6 +133,11 @@ test.each<readonly [string, () => Promise<string>, string]>([
     'it answers HTTP 502, as a proxy does whose node is away',
   ],
   [
+    'a load balancer that has no rule yet',
+    async () => `http://${await listening(createHttpServer(answering(404)))}`,
+    'it answers HTTP 404: it is another server, or a proxy that has no way to a node yet',
+  ],
+  [
     'a server that says nothing',
     async () => `http://${await listening(createServer())}`,
     'no answer in time',
@@ -148,7 +153,7 @@ test.each<readonly [string, () => Promise<string>, string]>([
 })
 
 test('where one address may yet be reached, the call waits; its error tells of each address', async () => {
-  const wrong = `http://${await listening(createHttpServer(answering(404)))}`
+  const wrong = `http://${await listening(createHttpServer(answering(200)))}`
   const closing = createServer()
   const away = `http://${await listening(closing)}`
   await new Promise((resolve) => closing.close(resolve))
@@ -157,6 +162,28 @@ test('where one address may yet be reached, the call waits; its error tells of e
   expect(failed.message).toContain(`${away}: connection refused`)
   expect(failed.message).toContain(`${wrong}: it is no trilithon node`)
   expect(failed.message).toMatch(/; try again$/)
+})
+
+test('one address that refuses the secret ends no call that another may yet take', async () => {
+  const refusing = `http://${await websockets(
+    encodeHandshake({ kind: 'refuse', reason: 'secret: the secrets of the two sides differ' }),
+  )}`
+  const starting = `http://${await listening(createHttpServer(answering(503)))}`
+  const failed = await failureOf([starting, refusing], 700)
+  expect(failed).toMatchObject({ code: 'unavailable', retry: 'safe' })
+  expect(failed.message).toContain(`${refusing}: secret: `)
+  const alone = await failureOf([refusing])
+  expect(alone).toMatchObject({ code: 'forbidden', retry: 'never' })
+})
+
+const passing = [300, 301, 302, 307, 308, 404, 408, 421, 425, 426, 429, 500, 501, 502, 503, 504]
+
+test.each(passing)('HTTP %i may be a proxy that finds its node later', (status) => {
+  expect(causeOfStatus(status, false, 'http://db:4700').kind).toBe('waits')
+})
+
+test.each([200, 204, 400, 401, 405, 410])('HTTP %i is no answer of a way to a node', (status) => {
+  expect(causeOfStatus(status, false, 'http://db:4700').kind).toBe('wrong')
 })
 
 test('errors of looking a host up name it', () => {
@@ -180,7 +207,7 @@ test('the command says the same, and ends with the code of it', { timeout: 60_00
     )
   const otherName = `https://${await listening(createHttpsServer({ cert, key }), '127.0.0.2')}`
   const old = `https://${await listening(createHttpsServer(expired))}`
-  const web = `http://${await listening(createHttpServer(answering(404)))}`
+  const web = `http://${await listening(createHttpServer(answering(200)))}`
   for (const [url, said] of [
     [otherName, 'its certificate is for other names: '],
     [old, 'its certificate has expired'],

@@ -144,6 +144,55 @@ test('a file of authorities that Node.js would pass over is refused', async () =
   expect(await at('k.pem')).toEqual(['NODE_EXTRA_CA_CERTS: k.pem holds no certificate'])
 })
 
+test('such a file is a warning to a process that calls nobody over TLS', async () => {
+  const environment = { NODE_EXTRA_CA_CERTS: join(folder, 'none.pem') }
+  const said = 'NODE_EXTRA_CA_CERTS: none.pem cannot be read: there is no such file (ENOENT)'
+  const plain = node.replaceAll('https:', 'http:')
+  const warned = { problems: [], warnings: [said] }
+  expect(await load(plain, buildConfig, environment)).toEqual(warned)
+  const plainGateway = gateway.replace('https:', 'http:')
+  expect(await load(plainGateway, buildGatewayConfig, environment)).toEqual(warned)
+  const oneOverTls = plain.replace('http://127.0.0.1:3', 'https://127.0.0.1:3')
+  expect((await load(oneOverTls, buildConfig, environment)).problems).toEqual([said])
+  expect((await load(gateway, buildGatewayConfig, environment)).problems).toEqual([said])
+  const alone = node.replace(/ {2}- \{ id: b[^]*/, '') + good
+  const { problems, warnings } = await load(alone, buildConfig, environment)
+  expect(problems).toEqual([])
+  expect(warnings).toContain(said)
+})
+
+test('the secret of the peers may be any text that is long enough', async () => {
+  const wrapped = `${'A'.repeat(64)}\n${'B'.repeat(24)}`
+  for (const secret of [wrapped, `${wrapped}\n`, 'sécret, of a sort', 'x'.repeat(1_025)]) {
+    await writeFile(join(folder, 'peers'), secret)
+    const file = join(folder, 'x.yaml')
+    await writeFile(file, `${node}peer_secret_file: peers\n`)
+    const sources = { file, environment: {}, flags: new Map(), workingFolder: folder }
+    const result = await loadConfig(sources, buildConfig)
+    if (!result.ok) expect.fail(JSON.stringify(result.problems))
+    // As the versions before this read it: nodes of both prove the same.
+    expect(result.files.peerSecret).toBe(secret.trim())
+  }
+  await writeFile(join(folder, 'peers'), 'fifteen letters\n')
+  expect((await load(`${node}peer_secret_file: peers\n`, buildConfig)).problems).toEqual([
+    'x.yaml:9:19: the secret in peers has 15 characters; at least 16 are wanted (openssl rand -hex 32 makes a good one)',
+  ])
+})
+
+test('a gateway that calls an address to listen on is warned, and refused at port 0', async () => {
+  const wildcard = 'nodes: ["http://0.0.0.0:4700"]\n'
+  expect(await load(wildcard, buildGatewayConfig)).toEqual({
+    problems: [],
+    warnings: [
+      'x.yaml:1:8: http://0.0.0.0:4700 is an address to listen on: it leads to the machine that calls it, or nowhere',
+    ],
+  })
+  const none = 'nodes: ["http://127.0.0.1:0"]\n'
+  expect((await load(none, buildGatewayConfig)).problems).toEqual([
+    expect.stringContaining('no process can be called at port 0'),
+  ])
+})
+
 test('a gateway that would ask itself is refused', async () => {
   const own = 'nodes: ["http://localhost:4800", "http://127.0.0.1:4700"]\n'
   expect((await load(own, buildGatewayConfig)).problems).toEqual([

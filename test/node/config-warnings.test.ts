@@ -54,6 +54,31 @@ const doubtful: readonly (readonly [title: string, yaml: string, said: RegExp])[
     /^a has tls, and b, c are called over http/,
   ],
   [
+    'TLS behind a URL without',
+    `${good.replaceAll('ws:', 'https:').replace('http://127.0.0.1:4702', 'https://127.0.0.1:4702')}tls: { cert_file: c, key_file: k }\n`,
+    /^a has tls, and its url is http:\/\/127\.0\.0\.1:4700: .*; write https$/,
+  ],
+  [
+    'an own address that is one to listen on',
+    withLine('http://127.0.0.1:4700', 'http://0.0.0.0:4700'),
+    /^the url of a is http:\/\/0\.0\.0\.0:4700, .*: 0\.0\.0\.0 is to listen on$/,
+  ],
+  [
+    'an own address at port 0',
+    withLine('http://127.0.0.1:4700', 'http://[::1]:0'),
+    /^the url of a is http:\/\/\[::1\]:0, .*: no process can be called at port 0$/,
+  ],
+  [
+    'another node at an address to listen on',
+    withLine('ws://127.0.0.1:4701', 'ws://0.0.0.0:4701'),
+    /^b is called at an address to listen on/,
+  ],
+  [
+    'other nodes at addresses to listen on',
+    withLine('ws://127.0.0.1:4701', 'ws://0.0.0.0:4701').replace('127.0.0.1:4702', '[::]:4702'),
+    /^b, c are called at an address to listen on/,
+  ],
+  [
     'an address that only this machine reaches',
     good.replaceAll('//127.0.0.1', '//db1.example'),
     /^a listens on 127\.0\.0\.1, which other machines cannot reach/,

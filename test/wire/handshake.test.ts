@@ -99,6 +99,8 @@ test.each([
   ['an unknown role', pack([1, 'hello', 'dialer', 'boss', [1, 1], 'c', 'n', zeros, []])],
   ['half a store', pack([1, 'tell', ['id', 1], zeros])],
   ['a negative flush', pack([1, 'tell', ['id', 1, -1], zeros])],
+  ['a digest of nodes that is no text', pack([1, 'tell', ['id', 1, 1, 5, [], 7], zeros])],
+  ['a digest too long', pack([1, 'tell', ['id', 1, 1, 5, [], 'x'.repeat(65)], zeros])],
   ['a store without a proof', pack([1, 'tell', ['id', 1, 1]])],
   ['a proof that is text', pack([1, 'proof', 'text'])],
   ['a word too long', pack([1, 'refuse', 'x'.repeat(handshakeBytesMax)])],
