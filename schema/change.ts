@@ -1,4 +1,5 @@
 /** One difference between two schemas, and why it cannot be made while a cluster works, if so. */
+import { checkMessage } from './problem.ts'
 
 export type SchemaChangeKind =
   | 'rename-schema'
@@ -29,7 +30,9 @@ export interface SchemaChange {
 }
 
 /** `property Photo.rating is new, but rows that are there are without it; make it optional`. */
-export function changeText({ message, refusal, hint }: SchemaChange): string {
+export function changeText(change: SchemaChange): string {
+  checkMessage('changeText', change)
+  const { message, refusal, hint } = change
   const reason = refusal === undefined ? '' : `, but ${refusal}`
   return `${message}${reason}${hint === undefined ? '' : `; ${hint}`}`
 }

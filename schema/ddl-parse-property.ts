@@ -1,8 +1,7 @@
 /** `required string name DEFAULT "new";` and `repeated message exif { … }`. */
 import type { Cursor } from './ddl-cursor.ts'
 import type { Spans } from './ddl-spans.ts'
-import type { Token } from './ddl-token.ts'
-import { literalOf } from './default.ts'
+import { keepGiven, writtenNumber, type GivenDefault } from './default.ts'
 import { messageDepthMax } from './limits.ts'
 import { scalarKinds, type Property, type PropertyDefault, type ScalarKind } from './model.ts'
 import { nearest } from '../src/base/suggest.ts'
@@ -44,9 +43,11 @@ function parseProperty(cursor: Cursor, spans: Spans, at: SchemaPath, depth: numb
     return property
   }
   spans.set([...at, 'default'], cursor.here.span)
-  const literal = parseDefault(cursor, kind)
+  const { literal, given } = parseDefault(cursor, kind)
   cursor.needMark(';')
-  return { ...property, default: literal }
+  const filled = { ...property, default: literal }
+  keepGiven(filled, given)
+  return filled
 }
 
 function skipToBrace(cursor: Cursor): void {
@@ -86,14 +87,19 @@ function parseKind(cursor: Cursor): ScalarKind {
   return 'string'
 }
 
+interface WrittenDefault {
+  readonly literal: PropertyDefault
+  readonly given?: GivenDefault
+}
+
 /** What is written decides about its type; whether that is the property's is checked later. */
-function parseDefault(cursor: Cursor, kind: ScalarKind): PropertyDefault {
-  if (cursor.takeWords('true')) return true
-  if (cursor.takeWords('false')) return false
+function parseDefault(cursor: Cursor, kind: ScalarKind): WrittenDefault {
+  if (cursor.takeWords('true')) return { literal: true }
+  if (cursor.takeWords('false')) return { literal: false }
   const number = cursor.takeToken('a number', 'number')
-  if (number !== undefined) return numberOf(number, kind)
+  if (number !== undefined) return writtenNumber(kind, number.text)
   const { text, span } = cursor.needToken('a text in quotes', 'string')
-  if (cursor.problem !== undefined) return ''
+  if (cursor.problem !== undefined) return { literal: '' }
   const value = textOf(text)
   if (value === undefined) {
     const control = Array.from(text).find((character) => character < ' ')
@@ -109,15 +115,7 @@ function parseDefault(cursor: Cursor, kind: ScalarKind): PropertyDefault {
       )
     }
   }
-  return value ?? ''
-}
-
-/** Digits of an int64 go through no floating point. */
-function numberOf({ text }: Token, kind: ScalarKind): PropertyDefault {
-  const isWhole = /^[+-]?\d+$/.test(text)
-  return kind === 'int64' && isWhole
-    ? BigInt(text.replace('+', '')).toString()
-    : literalOf(Number(text))
+  return { literal: value ?? '' }
 }
 
 function textOf(quoted: string): string | undefined {

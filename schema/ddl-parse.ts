@@ -12,6 +12,7 @@
  *   index    = [UNIQUE] (LOCAL | GLOBAL | INLINE) INDEX name ON name ( path [ASC | DESC] , … )
  *              { IN TABLE name | STORING ( path , … ) | SHARDS n | SHARD BY path | SPREAD n } ;
  */
+import { checkSource } from './given.ts'
 import { checkSchema, type SchemaResult } from './check.ts'
 import { Cursor } from './ddl-cursor.ts'
 import { parseIndex } from './ddl-parse-index.ts'
@@ -23,6 +24,7 @@ import type { SchemaProblem } from './problem.ts'
 
 /** A schema from its text, or everything that is wrong with it, in the text's order and with places. */
 export function parseSchema(text: string): SchemaResult {
+  checkSource('parseSchema', text)
   if (text.length > ddlCharsMax) {
     const message = `the text has ${text.length} characters, at most ${ddlCharsMax}`
     return { ok: false, problems: [{ kind: 'too-long', message, at: [] }] }

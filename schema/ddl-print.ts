@@ -1,9 +1,12 @@
 /** A schema as text, in one form only: as the Megastore paper prints it. `parseSchema` reads it back. */
+import { checkModel } from './given.ts'
 import { indexShardsDefault } from './limits.ts'
 import type { Direction, Index, Property, PropertyDefault, Schema, Table } from './model.ts'
 
 /** The whole text, with a line end at its end. */
-export function printSchema({ name, tables, indexes }: Schema): string {
+export function printSchema(schema: Schema): string {
+  checkModel('printSchema', schema)
+  const { name, tables, indexes } = schema
   const statements = [
     `CREATE SCHEMA ${name};`,
     ...tables.map(printTable),

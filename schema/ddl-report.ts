@@ -5,6 +5,7 @@
  *     9 |   required strng full_url;
  *       |            ^^^^^
  */
+import { checkReport } from './given.ts'
 import { problemsMax } from './limits.ts'
 import { problemText, type SchemaProblem, type Span } from './problem.ts'
 
@@ -28,6 +29,7 @@ export interface Source {
 }
 
 export function reportProblems(problems: readonly SchemaProblem[], source: Source): string {
+  checkReport('reportProblems', problems, source)
   const told = problems.slice(0, problemsMax).map((problem) => reportOf(problem, source))
   const more = problems.length - told.length
   return [...told, ...(more > 0 ? [`… and ${more} more`] : [])].join('\n')

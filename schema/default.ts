@@ -3,7 +3,9 @@
  * or before the property was added. They are kept as JSON has them and turned into values here.
  */
 import { isLikeMilliseconds } from '../src/base/given-time.ts'
-import type { PropertyDefault, PropertyKind } from './model.ts'
+import { losesDigits, losesDigitsAsFloat } from '../src/base/decimal.ts'
+import { wordsFor } from '../src/base/words.ts'
+import type { PropertyDefault, PropertyKind, ScalarKind } from './model.ts'
 import { isText, isUuid } from './values.ts'
 
 /** A value as the model keeps it; what has no such form gives what no type takes. */
@@ -12,7 +14,75 @@ export function literalOf(value: unknown): PropertyDefault {
   // JSON has no negative zero.
   if (typeof value === 'number') return value === 0 ? 0 : value
   if (typeof value === 'bigint') return value.toString()
-  return value instanceof Uint8Array ? hexOf(value) : Number.NaN
+  return value instanceof Uint8Array ? hexOf(value) : noLiteral
+}
+
+/** What stands for a default that the model has no form for; no type takes it. */
+export const noLiteral: number = Number.NaN
+
+/** A default as its writer gave it, for the message about one that does not fit. */
+export interface GivenDefault {
+  readonly words: string
+  readonly hint?: string
+}
+
+/** Of properties, and of what is declared for them: the model keeps literals alone. */
+const givenDefaults = new WeakMap<object, GivenDefault>()
+
+export function keepGiven(property: object, given: GivenDefault | undefined): void {
+  if (given !== undefined) givenDefaults.set(property, given)
+}
+
+export function givenDefaultOf(property: object): GivenDefault | undefined {
+  return givenDefaults.get(property)
+}
+
+/** Undefined where the literal says it itself. */
+export function givenValue(
+  kind: ScalarKind,
+  value: unknown,
+  literal: PropertyDefault,
+): GivenDefault | undefined {
+  const words = wordsFor(value)
+  const hint = typeHint(kind, value)
+  if (hint !== undefined) return { words, hint }
+  const isShown = ['string', 'boolean', 'number'].includes(typeof value)
+  const isFinite = typeof literal !== 'number' || Number.isFinite(literal)
+  return isShown && isFinite ? undefined : { words }
+}
+
+/** Where JavaScript has two types for one number. */
+function typeHint(kind: ScalarKind, value: unknown): string | undefined {
+  if (kind === 'int64') {
+    if (typeof value === 'string') return 'int64 takes a bigint: 5n'
+    return Number.isSafeInteger(value) ? `int64 takes a bigint: ${wordsFor(value)}n` : undefined
+  }
+  const isOfNumbers = ['int32', 'integer', 'float', 'double'].includes(kind)
+  return isOfNumbers && typeof value === 'bigint' ? `${kind} takes a number: ${value}` : undefined
+}
+
+/** A number as it is written in a text; one that would change is no default. */
+export function writtenNumber(
+  kind: ScalarKind,
+  text: string,
+): { readonly literal: PropertyDefault; readonly given: GivenDefault } {
+  const isWhole = /^[+-]?\d+$/.test(text)
+  if (kind === 'int64' && isWhole) {
+    const literal = BigInt(text.replace('+', '')).toString()
+    return { literal, given: { words: text } }
+  }
+  const value = Number(text)
+  const changed = changedNumber(kind, text, value)
+  if (changed === undefined) return { literal: literalOf(value), given: { words: text } }
+  const isNumber = kind === 'float' || kind === 'double'
+  const hint = isNumber && Number.isFinite(value) ? { hint: `it would become ${changed}` } : {}
+  return { literal: noLiteral, given: { words: text, ...hint } }
+}
+
+/** What a number that loses digits would become. */
+function changedNumber(kind: ScalarKind, text: string, value: number): number | undefined {
+  if (losesDigits(text)) return value
+  return kind === 'float' && losesDigitsAsFloat(value) ? Math.fround(value) : undefined
 }
 
 /** The value of a checked default. */

@@ -1,7 +1,8 @@
 /** What programs give to the builder, looked at step by step. Types tell TypeScript; JavaScript hears of it here. */
 import { optionsProblem, type Rules } from '../src/base/arguments.ts'
 import { isPlain, wordsFor } from '../src/base/words.ts'
-import { SchemaError } from './problem.ts'
+import { messageDepthMax } from './limits.ts'
+import { checkMessage, SchemaError } from './problem.ts'
 
 /** `t.string({ … })` would be taken for `t.string()`. */
 export function checkNothing(subject: string, given: readonly unknown[]): void {
@@ -56,12 +57,88 @@ export function checkParts(subject: string, given: unknown): void {
   }
 }
 
-/** A whole schema as data. */
+/** A whole schema as data: of its form, by which it can be read. Its rules were checked when it was made. */
 export function checkModel(call: string, given: unknown): void {
-  const isObject = typeof given === 'object' && given !== null
-  if (isObject && 'tables' in given && Array.isArray(given.tables) && 'indexes' in given) return
+  if (isModel(given)) return
   const words = 'a schema as defineSchema(…).model and parseSchema give it'
-  throw wrong(call, `the schema is ${wordsFor(given)}; expected ${words}`)
+  const isForm = isObject(given) && Array.isArray(given['tables'])
+  const what = isForm ? 'has not the form of one' : `is ${wordsFor(given)}`
+  throw wrong(call, `the schema ${what}; expected ${words}`)
+}
+
+/** A schema as text. */
+export function checkSource(call: string, given: unknown): void {
+  if (typeof given === 'string') return
+  throw wrong(call, `the text is ${wordsFor(given)}; expected a string`)
+}
+
+export function checkVersion(call: string, given: unknown): void {
+  if (isObject(given) && isModel(given['schema']) && isObject(given['numbers'])) {
+    const { stored, properties } = given['numbers']
+    const isNumbered = typeof given['version'] === 'number' && isObject(stored)
+    if (isNumbered && isObject(properties) && typeof given['fingerprint'] === 'string') return
+  }
+  const words = 'a version as firstVersion and nextVersion give it'
+  throw wrong(call, `the current version is ${wordsFor(given)}; expected ${words}`)
+}
+
+export function checkReport(call: string, problems: unknown, source: unknown): void {
+  if (!Array.isArray(problems)) {
+    throw wrong(call, `the problems are ${wordsFor(problems)}; expected a list of them`)
+  }
+  for (const problem of Array.from<unknown>(problems)) {
+    checkMessage(call, problem)
+    const span = isObject(problem) ? problem['span'] : undefined
+    if (span === undefined) continue
+    if (isObject(span) && typeof span['start'] === 'number' && typeof span['end'] === 'number') {
+      continue
+    }
+    throw wrong(call, `the span of a problem is ${wordsFor(span)}; expected { start, end }`)
+  }
+  const isSource = isObject(source) && typeof source['file'] === 'string'
+  if (isSource && ['undefined', 'string'].includes(typeof source['text'])) return
+  throw wrong(call, `the source is ${wordsFor(source)}; expected { file: 'a name', text: '…' }`)
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+function isObject(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isListOf(value: unknown, isOne: (one: Members) => boolean): boolean {
+  return (
+    Array.isArray(value) && Array.from<unknown>(value).every((one) => isObject(one) && isOne(one))
+  )
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && Array.from<unknown>(value).every((one) => typeof one === 'string')
+}
+
+function isModel(given: unknown): boolean {
+  if (!isObject(given) || typeof given['name'] !== 'string') return false
+  return isListOf(given['tables'], isTableForm) && isListOf(given['indexes'], isIndexForm)
+}
+
+function isTableForm({ name, kind, properties, key, groupKey }: Members): boolean {
+  if (typeof name !== 'string' || !isProperties(properties, 0) || !isObject(key)) return false
+  if (!isListOf(key['parts'], ({ property }) => typeof property === 'string')) return false
+  return kind === 'root' || (kind === 'child' && isTexts(groupKey))
+}
+
+function isProperties(value: unknown, depth: number): boolean {
+  return isListOf(value, ({ name, presence, type }) => {
+    if (typeof name !== 'string' || typeof presence !== 'string' || !isObject(type)) return false
+    if (type['kind'] !== 'message') return typeof type['kind'] === 'string'
+    return depth < messageDepthMax && isProperties(type['properties'], depth + 1)
+  })
+}
+
+function isIndexForm({ name, kind, table, parts, storing }: Members): boolean {
+  if (typeof name !== 'string' || typeof table !== 'string' || !isTexts(storing)) return false
+  if (!['local', 'global', 'inline'].some((one) => one === kind)) return false
+  return isListOf(parts, ({ path }) => typeof path === 'string')
 }
 
 export function checkTable(subject: string, given: unknown): void {

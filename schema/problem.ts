@@ -4,6 +4,7 @@
  * the place in the draft (`['tables', 1, 'key', 0]`), from which the text's parser knows the line.
  */
 import { nearest } from '../src/base/suggest.ts'
+import { wordsFor } from '../src/base/words.ts'
 
 export type SchemaProblemKind =
   | 'syntax'
@@ -73,8 +74,19 @@ function linesOf(problems: readonly SchemaProblem[]): string {
 }
 
 /** `table Photo: …; did you mean photo_id?` */
-export function problemText({ message, hint }: SchemaProblem): string {
+export function problemText(problem: SchemaProblem): string {
+  checkMessage('problemText', problem)
+  const { message, hint } = problem
   return hint === undefined ? message : `${message}; ${hint}`
+}
+
+/** Of a problem or a change that a program hands in; throws `SchemaError`. */
+export function checkMessage(call: string, given: unknown): void {
+  if (typeof given === 'object' && given !== null && 'message' in given) {
+    if (typeof given.message === 'string') return
+  }
+  const message = `it is given ${wordsFor(given)}; expected an object with a message, as this library gives it`
+  throw new SchemaError(call, [{ kind: 'bad-option', message, at: [] }])
 }
 
 /** `did you mean photo_id?`, the list of what is there when that is short, or undefined. */

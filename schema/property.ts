@@ -5,7 +5,7 @@
  */
 import { microsOfGiven } from '../src/base/given-time.ts'
 import type { Declared, Properties } from './declared.ts'
-import { literalOf } from './default.ts'
+import { givenDefaultOf, givenValue, keepGiven, literalOf, noLiteral } from './default.ts'
 import { checkNothing, checkProperties } from './given.ts'
 import type {
   MessageType,
@@ -75,14 +75,25 @@ function scalar<Kind extends ScalarKind, Value, Given = Value>(
   const plain = declare<Kind, 'required', Value, undefined>(kind, 'required', type, undefined)
   return {
     ...required<Kind, Value, undefined>(kind, type, undefined),
-    default: (value) => ({ ...plain, isFilled: true, '~default': literalFor(kind, value) }),
+    default: (value) => {
+      const literal = literalFor(kind, value)
+      const declared = { ...plain, isFilled: true as const, '~default': literal }
+      keepGiven(declared, givenValue(kind, value, literal))
+      return declared
+    },
   }
 }
 
-/** A moment that no property takes is no default either. */
+/** What no property of its type takes is no default either, even where its literal would fit the type. */
 function literalFor(kind: ScalarKind, value: unknown): PropertyDefault {
-  if (kind !== 'timestamp') return literalOf(value)
-  return microsOfGiven(value) ?? Number.NaN
+  if (kind !== 'timestamp') {
+    const isOfOther =
+      (typeof value === 'bigint' && kind !== 'int64') ||
+      (typeof value === 'string' && kind === 'int64') ||
+      (value instanceof Uint8Array && kind !== 'bytes')
+    return isOfOther ? noLiteral : literalOf(value)
+  }
+  return microsOfGiven(value) ?? noLiteral
 }
 
 /** Every type a property can have. */
@@ -153,6 +164,8 @@ function messageType(fields: Properties): MessageType {
 export function propertyList(properties: Properties): readonly Property[] {
   return Object.entries(properties).map(([name, declared]) => {
     const { presence, type, '~default': given } = declared
-    return { name, presence, type, ...(given !== undefined && { default: given }) }
+    const property = { name, presence, type, ...(given !== undefined && { default: given }) }
+    keepGiven(property, givenDefaultOf(declared))
+    return property
   })
 }

@@ -3,7 +3,7 @@
  * rows and entries are stored instead of by names. A number is given once and means the same from
  * then on: rows need not be rewritten when something is added, and order in a declaration is free.
  */
-import { checkModel } from './given.ts'
+import { checkModel, checkVersion } from './given.ts'
 import { assert } from '../src/base/assert.ts'
 import type { SchemaChange } from './change.ts'
 import { diffSchemas } from './diff.ts'
@@ -44,6 +44,8 @@ export type SchemaStep =
 
 /** Goes from the current version to one that says what `schema` says, when that can be done online. */
 export function nextVersion(current: SchemaVersion, schema: Schema): SchemaStep {
+  checkVersion('nextVersion', current)
+  checkModel('nextVersion', schema)
   const fingerprint = fingerprintOf(schema)
   const changes = diffSchemas(current.schema, schema)
   const isSame = fingerprint === current.fingerprint

@@ -5,6 +5,7 @@
 import type { Json } from '../cells/body.ts'
 import type { Property, Table } from '../../schema/model.ts'
 import { StoreError } from '../base/errors.ts'
+import { wordsFor } from '../base/words.ts'
 import type { RowFormat } from './load-rows.ts'
 import { isLeftBlank, jsonOfText, listOf, scalarOf } from './row-values.ts'
 import { fieldAt, memberAt, membersOf, type Members, type Sources } from './row-sources.ts'
@@ -61,7 +62,13 @@ function propertyOf(
   if (value === undefined || value === null) return undefined
   const place = `${where}: ${name}`
   if (presence !== 'repeated') return valueOf(type, value, place, reading)
-  const { list, format } = listOf(type, value, reading.format)
+  const { list, format } = listOf(value, reading.format)
+  // That it is one text in brackets, and no list that was meant with other elements, nobody can know.
+  const wrong = type.kind === 'string' ? list.findIndex((one) => typeof one !== 'string') : -1
+  if (wrong >= 0 && typeof value === 'string') {
+    const words = `${name}[${wrong}] is ${wordsFor(list[wrong])}; expected a string`
+    throw invalid(where, `${words} (one text with brackets is written ["[…]"])`)
+  }
   return list.map((one, i) => valueOf(type, one, `${place}[${i}]`, { ...reading, format }))
 }
 

@@ -20,7 +20,6 @@ export function isLeftBlank({ presence, type }: Property, value: Json | undefine
 
 /** The elements, and how they are given. A list of one is written without brackets often enough. */
 export function listOf(
-  type: Property['type'],
   value: Json,
   format: RowFormat,
 ): { readonly list: readonly Json[]; readonly format: RowFormat } {
@@ -28,10 +27,8 @@ export function listOf(
   if (format === 'jsonl' || typeof value !== 'string') return { list: [value], format }
   const parsed = value.trimStart().startsWith('[') ? parseJsonText(value) : undefined
   const list = parsed?.ok === true && isList(parsed.value) ? parsed.value : undefined
-  // A string may have brackets of its own, as in `[untitled]` or `[3]`.
-  const isText = type.kind === 'string' && list?.some((one) => typeof one !== 'string') === true
-  if (list === undefined || isText) return { list: [value], format }
-  return { list, format: 'jsonl' }
+  // A text may have brackets of its own, as in `[untitled]`.
+  return list === undefined ? { list: [value], format } : { list, format: 'jsonl' }
 }
 
 /** The JSON that a field of a CSV holds; throws `invalid` for other text. */

@@ -11,7 +11,7 @@ type Members = ReadonlyMap<string, Json>
 /** The members of an object, each of which must be among those known. */
 function membersOf(value: Json | undefined, what: string, known: readonly string[]): Members {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return refuse(`${what} is an object with ${known.join(', ')}`)
+    return refuse(`${what} must be an object with ${known.join(', ')}`)
   }
   const members = new Map<string, Json>(Object.entries(value))
   for (const name of members.keys()) {
@@ -22,7 +22,7 @@ function membersOf(value: Json | undefined, what: string, known: readonly string
 }
 
 function listOf(value: Json | undefined, what: string): readonly Json[] {
-  return isList(value) ? value : refuse(`${what} is a list`)
+  return isList(value) ? value : refuse(`${what} must be a list`)
 }
 
 function isList(value: Json | undefined): value is readonly Json[] {
@@ -31,12 +31,12 @@ function isList(value: Json | undefined): value is readonly Json[] {
 
 function textOf(members: Members, name: string, what: string): string {
   const value = members.get(name)
-  return typeof value === 'string' ? value : refuse(`${what}.${name} is a text`)
+  return typeof value === 'string' ? value : refuse(`${what}.${name} must be a text`)
 }
 
 function numberOf(members: Members, name: string, what: string): number {
   const value = members.get(name)
-  return typeof value === 'number' ? value : refuse(`${what}.${name} is a number`)
+  return typeof value === 'number' ? value : refuse(`${what}.${name} must be a number`)
 }
 
 /** `{cells: [{rowKey, column, refKey, body}]}` */
@@ -74,7 +74,7 @@ export function purgeBodyOf(body: Json): Omit<PurgeCells, 'kind' | 'datastore' |
   const what = 'the body'
   const members = membersOf(body, what, ['before', 'column', 'keepLatest', 'after', 'limit'])
   const keepLatest = members.get('keepLatest') ?? true
-  if (typeof keepLatest !== 'boolean') return refuse(`${what}.keepLatest is true or false`)
+  if (typeof keepLatest !== 'boolean') return refuse(`${what}.keepLatest must be true or false`)
   return {
     before: timeOf(textOf(members, 'before', what), `${what}.before`),
     ...(members.has('column') && { column: textOf(members, 'column', what) }),
@@ -98,7 +98,8 @@ export function shardsBodyOf(body: Json): ShardsBody {
     const place = membersOf(item, what, ['shard', 'after', 'since'])
     const shard = numberOf(place, 'shard', what)
     const hasSince = place.has('since')
-    if (hasSince && place.has('after')) return refuse(`${what} has either after or since`)
+    if (hasSince && place.has('after'))
+      return refuse(`${what} must have either after or since, not both`)
     if (hasSince) {
       const timestamp = timeOf(textOf(place, 'since', what), `${what}.since`)
       return { kind: 'since', shard, timestamp }

@@ -15,6 +15,7 @@ import { endOfProblem } from '../node/overloaded.ts'
 import type { WorkEnd } from '../node/work-limit.ts'
 import { errorOf, problem, problemOf } from '../base/problem.ts'
 import type { Slices } from '../ports/slices.ts'
+import { requireWholeWrite } from './conditions.ts'
 import { laneOfHttp, refusedEarly } from './early-refusal.ts'
 import { openApiDocument } from './openapi.ts'
 import { Query } from './parameters.ts'
@@ -78,7 +79,9 @@ export function createGateway(options: GatewayOptions): Hono {
       const known = Object.keys(route.query)
       const others = route.others === undefined ? [] : new URL(url).searchParams.keys()
       const query = new Query(url, [...known, ...others])
-      return admitted(options, laneOfHttp(route.method, route.path), timeoutMs, async (leftMs) => {
+      const lane = laneOfHttp(route.method, route.path)
+      if (lane === 'writes') requireWholeWrite(context.req.raw)
+      return admitted(options, lane, timeoutMs, async (leftMs) => {
         const room = bodies.open()
         const line = options.slices.open()
         const pace = line.task()

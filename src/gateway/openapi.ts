@@ -155,7 +155,7 @@ function ref(name: SchemaName): JsonSchema {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-function responsesOf({ answers, problems }: Route): JsonSchema {
+function responsesOf({ answers, problems, body }: Route): JsonSchema {
   const codes = [...new Set([...problems, ...commonProblems])]
   const statuses = [...new Set(codes.map((code) => statusByCode[code]))].sort((a, b) => a - b)
   const refusals = statuses.map((status): [string, JsonSchema] => {
@@ -163,6 +163,12 @@ function responsesOf({ answers, problems }: Route): JsonSchema {
     const content = { 'application/problem+json': { schema: ref('Problem') } }
     return [String(status), { description: `The problem ${named.join(', ')}.`, content }]
   })
+  if (body !== undefined) {
+    const description =
+      'The body is packed, not in UTF-8, or not said to be JSON: the problem invalid.'
+    const content = { 'application/problem+json': { schema: ref('Problem') } }
+    refusals.push(['415', { description, content }])
+  }
   const unlisted = { 'application/problem+json': { schema: ref('Problem') } }
   return {
     ...Object.fromEntries(Object.entries(answers).map(([status, one]) => [status, answer(one)])),

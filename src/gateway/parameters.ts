@@ -37,7 +37,7 @@ export function wholeNumber(text: string, what: string): number {
   const value = Number(text)
   if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(value)) return value
   const given = JSON.stringify(text.slice(0, 80))
-  return refuse(`${what} is a whole number from 0 to 2^53 - 1; ${given} is not`)
+  return refuse(`${what} must be a whole number from 0 to 2^53 - 1; ${given} is not`)
 }
 
 /** The parameters of a query, each of which must be among those known. */
@@ -82,7 +82,7 @@ export class Query {
   flag(name: string): boolean {
     const text = this.#values.get(name)
     if (text === undefined || text === 'false') return false
-    return text === 'true' ? true : refuse(`${name} is true or false`)
+    return text === 'true' ? true : refuse(`${name} must be true or false`)
   }
 
   time(name: string): number | undefined {
@@ -93,5 +93,5 @@ export class Query {
 
 export function timeOf(text: string, what: string): number {
   const example = '2026-01-31T08:30:00.000001Z'
-  return timestampOf(text) ?? refuse(`${what} is a time such as ${example}, from 1970 to 2255`)
+  return timestampOf(text) ?? refuse(`${what} must be a time such as ${example}, from 1970 to 2255`)
 }

@@ -62,6 +62,7 @@ interface Sent {
 }
 
 export async function readJson({ context, room }: Sent, limit: BodyLimit): Promise<Json> {
+  requireUnpacked(context.req.raw)
   const bytes = await readBounded(context.req.raw, limit, room)
   if (bytes.length === 0) return refuse('the request has no body; it must be JSON')
   const parsed = parseJsonText(decodeUtf8(bytes))
@@ -122,6 +123,24 @@ function tooLarge(limit: BodyLimit, actual: number): HttpProblem {
   return new HttpProblem(
     problem('too-large', message, { limit: name, limitValue: bytesMax, actual }),
   )
+}
+
+/** A body is JSON in UTF-8 as it is: neither packed nor in another encoding. */
+function requireUnpacked({ headers }: Request): void {
+  const coding = headers.get('content-encoding')?.trim() ?? ''
+  if (coding !== '' && coding.toLowerCase() !== 'identity') {
+    const message = `send the body as it is, not packed: the header Content-Encoding says ${quoted(coding)}`
+    throw new HttpProblem(problem('invalid', message), 415, { 'accept-encoding': 'identity' })
+  }
+  const type = headers.get('content-type') ?? ''
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]*)/i.exec(type)?.[1]
+  if (charset === undefined || /^utf-?8$/i.test(charset)) return
+  const message = `send the body in UTF-8: the header Content-Type says the charset ${quoted(charset)}`
+  throw new HttpProblem(problem('invalid', message), 415)
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.slice(0, 80))
 }
 
 /** JSON that the browser of a page from elsewhere cannot send without asking first. */

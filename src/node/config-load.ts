@@ -1,5 +1,5 @@
 /** Reads a configuration with its files: the YAML itself, secrets, certificate and key, each looked at as well as read. */
-import { readFile, stat } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { secretProblem, shortSecretProblem } from '../base/secret-text.ts'
 import { textOfUtf8 } from '../base/utf8.ts'
 import type { ConfigSources, EffectiveSetting } from './config-gather.ts'
@@ -171,10 +171,36 @@ async function isFile(path: string): Promise<boolean> {
 type FileRead =
   { readonly ok: true; readonly bytes: Buffer } | { readonly ok: false; readonly reason: string }
 
+/** More than any configuration, secret or list of certificates has; devices have no end. */
+const fileBytesMax: number = 8 * 1024 * 1024
+
 async function readNamed(path: string): Promise<FileRead> {
   try {
-    return { ok: true, bytes: await readFile(path) }
+    const found = await stat(path)
+    // One into which nobody writes is waited for without end. What a shell hands over lies below these.
+    if (found.isFIFO() && !/^\/(?:dev|proc)\//.test(path)) {
+      return { ok: false, reason: 'it is a pipe; name a file' }
+    }
+    const bytes = await readUpTo(path, fileBytesMax + 1)
+    if (bytes.length <= fileBytesMax) return { ok: true, bytes }
+    return { ok: false, reason: `it has more than ${fileBytesMax} bytes` }
   } catch (error) {
     return { ok: false, reason: fileFailure(error) }
+  }
+}
+
+async function readUpTo(path: string, bytesMax: number): Promise<Buffer> {
+  const file = await open(path)
+  try {
+    const chunks: Buffer[] = []
+    for (let left = bytesMax; left > 0;) {
+      const { bytesRead, buffer } = await file.read(Buffer.alloc(Math.min(left, 65_536)))
+      if (bytesRead === 0) break
+      chunks.push(buffer.subarray(0, bytesRead))
+      left -= bytesRead
+    }
+    return Buffer.concat(chunks)
+  } finally {
+    await file.close()
   }
 }

@@ -16,6 +16,7 @@ import { createServer as createSecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { Connections, type ConnectionLimits } from '../adapters/connections.ts'
+import { PlainRequest } from '../adapters/plain-request.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { guardUpgrades } from '../adapters/ws-router.ts'
 import { StoreError } from '../base/errors.ts'
@@ -131,8 +132,9 @@ export async function listen(options: ListenOptions): Promise<BoundServer> {
   }
 }
 
-function serverOptions(times: ListenerTimes): ServerOptions {
+function serverOptions(times: ListenerTimes): ServerOptions<typeof PlainRequest> {
   return {
+    IncomingMessage: PlainRequest,
     maxHeaderSize: headBytesMax,
     headersTimeout: times.headMs,
     requestTimeout: times.requestMs,

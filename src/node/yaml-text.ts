@@ -34,8 +34,11 @@ export function yamlOf(text: string): YamlText {
   const mistakes: YamlMistake[] = []
   try {
     const document = parseDocument(text, { lineCounter, prettyErrors: false })
-    for (const { pos, message } of [...document.errors, ...document.warnings]) {
-      mistakes.push({ ...placeOf(pos[0]), text: sentence(message) })
+    for (const { pos, code, message } of [...document.errors, ...document.warnings]) {
+      mistakes.push({
+        ...placeOf(pos[0]),
+        text: ownWords(code, text.slice(pos[0])) ?? sentence(message),
+      })
     }
     visit(document, {
       Node: (_key, node) => {
@@ -59,6 +62,16 @@ export function yamlOf(text: string): YamlText {
 
 function refused(text: string): YamlText {
   return { ok: false, mistakes: [{ line: 1, column: 1, text }] }
+}
+
+/** Where the parser's words are for who programs with it; `rest` begins at the place. */
+function ownWords(code: string, rest: string): string | undefined {
+  if (code === 'MULTIPLE_DOCS') {
+    return 'a second document begins here, and there is one in a file; remove the --- before it'
+  }
+  if (code !== 'DUPLICATE_KEY') return undefined
+  const key = /^(?:"[^"\n]{1,80}"|'[^'\n]{1,80}'|[^\s:,{}[\]]{1,80})/.exec(rest)?.[0]
+  return key === undefined ? 'this key is given twice' : `the key ${key} is given twice`
 }
 
 /** The first line of a parser's message, which may go on with an excerpt. */

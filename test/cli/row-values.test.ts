@@ -101,7 +101,7 @@ test.each<readonly [RowFormat, ...Case<unknown>]>([
   ['csv', 'tag', '[""]', ['']],
   ['csv', 'tag', '[]', []],
   ['csv', 'tag', '[untitled]', ['[untitled]']],
-  ['csv', 'tag', '[3]', ['[3]']],
+  ['csv', 'tag', '["[3]"]', ['[3]']],
   ['jsonl', 'tag', '["x"]', ['["x"]']],
   ['csv', 'num', '[7,"8"]', [7, 8]],
   ['csv', 'any', '[1,"1"]', [1, '1']],
@@ -153,6 +153,11 @@ test.each<readonly [RowFormat, ...Case<RegExp>]>([
   ['jsonl', 'the_float', 16777217, /does not hold all its digits/],
   ['jsonl', 'the_string', 5, /expected a string/],
   ['jsonl', 'tag', [null], /tag\[0\] is null/],
+  ['csv', 'tag', '["a",1]', /tag\[1\] is 1; expected a string \(one text with brackets/],
+  ['csv', 'tag', '[null]', /tag\[0\] is null; expected a string/],
+  ['csv', 'tag', ' [3] ', /tag\[0\] is 3; expected a string/],
+  ['csv', 'tag', '["a",["b"]]', /tag\[1\] is a list; expected a string/],
+  ['csv', 'num', '[1,"x"]', /num\[1\] is "x"/],
   ['jsonl', 'the_timestamp', 1.5, /expected a Date, or microseconds/],
 ])('%s: %s of %j is refused', (format, name, given, said) => {
   expect(() => value(format, name, given)).toThrow(said)

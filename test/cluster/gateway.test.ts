@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
+import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defineSchema } from '../../schema/define.ts'
@@ -92,6 +93,26 @@ test('cells over HTTP through a gateway are those of the nodes', async () => {
   expect(await beyond.json()).toMatchObject({ code: 'invalid' })
   expect(beyond.status).toBe(straight.status)
   expect((await fetch(`${second}/livez`)).status).toBe(200)
+})
+
+test('who offers HTTP/2 with every request, as clients of Java do, reads and writes cells like others', async () => {
+  const headers = {
+    ...{ connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c' },
+    ...{ 'http2-settings': 'AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA' },
+  }
+  const ask = (url: string, method: string, body?: string): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      const sent = httpRequest(url, { method, headers }, (answer) => {
+        answer.resume().once('end', () => resolve(answer.statusCode))
+      })
+      sent.once('error', reject).end(body)
+    })
+  for (const url of [urls()[0], cluster.urls[0]]) {
+    const cell = cellPath(url, randomUUID())
+    expect(await ask(cell, 'PUT', '{"fare":1}')).toBe(201)
+    expect(await ask(cell, 'GET')).toBe(200)
+    expect(await (await fetch(cell)).json()).toMatchObject({ body: { fare: 1 } })
+  }
 })
 
 test('what operators ask is answered: health, status, figures, the OpenAPI document', async () => {

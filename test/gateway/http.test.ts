@@ -168,29 +168,29 @@ const refusals: readonly Refusal[] = [
   { path: `/cells/${row}/1a/7`, status: 400, says: 'column name "1a"' },
   { path: `/cells/${row}/a%2Fb/7`, status: 400, says: 'column name "a/b"' },
   { path: `/cells/${row}/%ff%zz/7`, status: 400, says: 'column name' },
-  { path: `/cells/${row}/BASE/-1`, status: 400, says: 'ref key is a whole number' },
-  { path: `/cells/${row}/BASE/1.5`, status: 400, says: 'ref key is a whole number' },
-  { path: `/cells/${row}/BASE/1e3`, status: 400, says: 'ref key is a whole number' },
+  { path: `/cells/${row}/BASE/-1`, status: 400, says: 'ref key must be a whole number' },
+  { path: `/cells/${row}/BASE/1.5`, status: 400, says: 'ref key must be a whole number' },
+  { path: `/cells/${row}/BASE/1e3`, status: 400, says: 'ref key must be a whole number' },
   { path: `/cells/${row}/BASE/9007199254740992`, status: 400, says: '2^53 - 1' },
   { path: `/cells/${row}/BASE/${'9'.repeat(400)}`, status: 400, says: 'ref key' },
   { path: '/shards/4096/cells', status: 400, says: 'no shard 4096' },
-  { path: '/shards/-1/cells', status: 400, says: 'the shard is a whole number' },
-  { path: '/shards/x/cells', status: 400, says: 'the shard is a whole number' },
-  { path: '/shards/1/cells?after=x', status: 400, says: 'after is a whole number' },
-  { path: '/shards/1/cells?since=yesterday', status: 400, says: 'since is a time such as' },
-  { path: '/shards/1/cells?since=2026-02-30', status: 400, says: 'since is a time such as' },
+  { path: '/shards/-1/cells', status: 400, says: 'the shard must be a whole number' },
+  { path: '/shards/x/cells', status: 400, says: 'the shard must be a whole number' },
+  { path: '/shards/1/cells?after=x', status: 400, says: 'after must be a whole number' },
+  { path: '/shards/1/cells?since=yesterday', status: 400, says: 'since must be a time such as' },
+  { path: '/shards/1/cells?since=2026-02-30', status: 400, says: 'since must be a time such as' },
   { path: '/shards/1/cells?since=1969-12-31', status: 400, says: 'from 1970 to 2255' },
   { path: '/shards/1/cells?after=1&since=2026-01-01', status: 400, says: 'either after or since' },
   { path: '/shards/1/cells?wait=61', status: 400, says: '0 to 60 seconds' },
-  { path: '/shards/1/cells?wait=1.5', status: 400, says: 'wait is a whole number' },
+  { path: '/shards/1/cells?wait=1.5', status: 400, says: 'wait must be a whole number' },
   { path: '/shards/1/cells?limit=0', status: 400, says: '1 to 1000' },
   { path: '/shards/1/cells?limit=1001', status: 400, says: '1 to 1000' },
   { path: `${path}?raed=any`, status: 400, says: 'no parameter "raed" here, only read' },
-  { path: `${path}?read=all`, status: 400, says: 'current or any' },
+  { path: `${path}?read=all`, status: 400, says: 'read must be current or any' },
   { path: `${path}?read=any&read=any`, status: 400, says: 'given twice' },
   { path: `/cells/${row}/BASE?limit=3`, status: 400, says: 'goes with all=true' },
-  { path: `/cells/${row}/BASE?all=yes`, status: 400, says: 'all is true or false' },
-  { path: `/cells/${row}/BASE?all=true&from=-1`, status: 400, says: 'from is a whole number' },
+  { path: `/cells/${row}/BASE?all=yes`, status: 400, says: 'all must be true or false' },
+  { path: `/cells/${row}/BASE?all=true&from=-1`, status: 400, says: 'from must be a whole number' },
   { path: `/cells/${row}?from=1a`, status: 400, says: 'column name' },
   { path, headers: { 'trilithon-position': 'x' }, status: 400, says: 'Trilithon-Position' },
   { method: 'PUT', path, body: '', status: 400, says: 'no body' },
@@ -214,7 +214,7 @@ const refusals: readonly Refusal[] = [
     headers: json,
     body: '[]',
     status: 400,
-    says: 'object',
+    says: 'the body must be an object with cells',
   },
   {
     method: 'POST',
@@ -222,7 +222,7 @@ const refusals: readonly Refusal[] = [
     headers: json,
     body: '{}',
     status: 400,
-    says: 'a list',
+    says: 'cells must be a list',
   },
   {
     ...{ method: 'POST', path: '/cells:batchPut', headers: json, body: '{"cells":[]}' },
@@ -230,11 +230,15 @@ const refusals: readonly Refusal[] = [
   },
   {
     ...{ method: 'POST', path: '/cells:batchPut', headers: json, body: '{"cells":[7]}' },
-    ...{ status: 400, says: 'cells[0] is an object' },
+    ...{ status: 400, says: 'cells[0] must be an object' },
   },
   {
     ...{ method: 'POST', path: '/cells:batchGet', headers: json },
-    ...{ body: '{"cells":[{"rowKey":1,"column":"a"}]}', status: 400, says: 'cells[0].rowKey' },
+    ...{
+      body: '{"cells":[{"rowKey":1,"column":"a"}]}',
+      status: 400,
+      says: 'cells[0].rowKey must be a text',
+    },
   },
   {
     ...{ method: 'POST', path: '/cells:batchGet', headers: json },
@@ -242,12 +246,48 @@ const refusals: readonly Refusal[] = [
   },
   {
     ...{ method: 'POST', path: '/shards:batchGet', headers: json },
-    ...{ body: '{"shards":[{"shard":1,"since":"x"}]}', status: 400, says: 'shards[0].since' },
+    ...{
+      body: '{"shards":[{"shard":1,"since":"x"}]}',
+      status: 400,
+      says: 'shards[0].since must be a time',
+    },
   },
   {
     ...{ method: 'POST', path: '/shards:batchGet', headers: json },
     ...{ body: '{"shards":[{"shard":1}],"wait":-1}', status: 400, says: '0 to 60' },
   },
+  ...['gzip', 'br', 'gzip, identity'].map((coding) => ({
+    ...{ method: 'PUT', path, body: '1', headers: { 'content-encoding': coding } },
+    ...{ status: 415, says: `not packed: the header Content-Encoding says "${coding}"` },
+  })),
+  {
+    ...{ method: 'POST', path: '/cells:batchGet', body: '{"cells":[]}' },
+    ...{ headers: { ...json, 'content-encoding': 'deflate' }, status: 415, says: '"deflate"' },
+  },
+  ...['utf-16', '"ISO-8859-1"'].map((charset) => ({
+    ...{ method: 'PUT', path, body: '1' },
+    ...{ headers: { 'content-type': `application/json; charset=${charset}` }, status: 415 },
+    says: 'send the body in UTF-8',
+  })),
+  ...[
+    ['If-Match', '"x"'],
+    ['If-None-Match', '*'],
+    ['If-Unmodified-Since', 'Fri, 27 Nov 2026 00:00:00 GMT'],
+    ['Content-Range', 'bytes 0-1/5'],
+  ].flatMap(([name = '', value = '']) =>
+    [
+      { method: 'PUT', path, body: '1', headers: { [name]: value } },
+      { method: 'DELETE', path: '/indexes/ix', headers: { [name]: value } },
+      {
+        ...{ method: 'POST', path: '/cells:batchPut', body: '{"cells":[]}' },
+        headers: { ...json, [name]: value },
+      },
+      {
+        ...{ method: 'POST', path: '/shards/1/cells:purge', body: '{"before":"2026-01-01"}' },
+        headers: { ...json, [name]: value },
+      },
+    ].map((one) => ({ ...one, status: 400, says: `the header ${name} is not possible here` })),
+  ),
 ]
 
 test.each(refusals)(
@@ -317,6 +357,21 @@ test('a body that is no UTF-8, or breaks off, is refused', async () => {
   expect(await ask('PUT', path, { body: broken, duplex: 'half' })).toMatchObject({
     ...{ status: 400, body: { detail: expect.stringContaining('before it was complete') } },
   })
+})
+
+test('a body that says that it is as it is, in UTF-8, is taken, and a read may have conditions', async () => {
+  const { ask } = createGatewayBench()
+  for (const [refKey, headers] of [
+    { 'content-encoding': 'identity' },
+    { 'content-type': 'application/json; charset=UTF-8' },
+    { 'content-type': 'application/json; charset="utf-8"' },
+    { 'content-type': 'application/x-www-form-urlencoded' },
+  ].entries()) {
+    const put = await ask('PUT', `/cells/${row}/SAID/${refKey}`, { body: '1', headers })
+    expect(put.status).toBe(201)
+  }
+  const got = await ask('GET', `/cells/${row}/SAID/0`, { headers: { 'if-none-match': '"x"' } })
+  expect(got.status).toBe(200)
 })
 
 test('members called __proto__ are members, and do no harm', async () => {

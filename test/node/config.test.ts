@@ -51,7 +51,13 @@ const bad: readonly (readonly [title: string, yaml: string, said: RegExp])[] = [
   ['a lone word', 'trips', /^a\.yaml: is empty or not a map/],
   ['broken YAML', 'cluster: [trips', /^a\.yaml:1:\d+: /],
   ['a tab for indentation', 'cluster: x\n\tnode: a', /^a\.yaml:2:1: .*[Tt]ab/],
-  ['a field twice', `${good}cluster: other\n`, /^a\.yaml:9:1: .*unique/],
+  ['a field twice', `${good}cluster: other\n`, /^a\.yaml:9:1: the key cluster is given twice$/],
+  ['a quoted field twice', `${good}"data": x\n`, /^a\.yaml:9:1: the key "data" is given twice$/],
+  [
+    'a field twice inside another',
+    `${good}tls: { cert_file: c, key_file: k, cert_file: d }\n`,
+    /^a\.yaml:9:35: the key cert_file is given twice$/,
+  ],
   ['an alias', good.replace('data: ./data/a', 'data: *x'), /^a\.yaml:4:7: .*alias/i],
   [
     'a mistyped field',
@@ -231,7 +237,7 @@ const bad: readonly (readonly [title: string, yaml: string, said: RegExp])[] = [
   ],
   ['a tag', `${good}drain_timeout_ms: !env DRAIN\n`, /^a\.yaml:9:19: Unresolved tag: !env$/],
   ['a merge key', `${good}<<: { log_level: warn }\n`, /^a\.yaml:9:1: unknown field "<<"/],
-  ['two documents', `${good}---\ncluster: x\n`, /^a\.yaml:9:1: .*multiple documents/],
+  ['two documents', `${good}---\ncluster: x\n`, /^a\.yaml:9:1: a second document begins here/],
   [
     'a number among the names that lead here',
     `${good}allowed_hosts: [10.10]\n`,

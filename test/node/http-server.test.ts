@@ -162,6 +162,54 @@ test('WebSockets of pages of other origins are not opened; others are', async ()
   expect(await outcome({})).toBe('open')
 })
 
+/** What comes back on one connection for these words, each said when the answer before it is there. */
+async function exchanged(
+  bound: BoundServer,
+  words: readonly (readonly [said: string, last: string])[],
+): Promise<string> {
+  const socket = visitor(bound)
+  let text = ''
+  socket.setEncoding('utf8').on('data', (piece: string) => (text += piece))
+  for (const [said, last] of words) {
+    socket.write(said)
+    await until(() => text.includes(last) || socket.destroyed)
+  }
+  return text
+}
+
+test.each(['h2c', 'TLS/1.0', 'websocket, h2c'])(
+  'a request that offers another protocol (%s) is served as if it did not',
+  async (protocol) => {
+    const bound = await start()
+    routeUpgrades(bound.server, clientPath, (socket) => socket.terminate())
+    const head = (request: string, ...more: readonly string[]): string =>
+      [
+        `${request} HTTP/1.1`,
+        `Host: 127.0.0.1:${portOf(bound)}`,
+        'Connection: Upgrade, HTTP2-Settings',
+        `Upgrade: ${protocol}`,
+        'HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA',
+        ...more,
+        '\r\n',
+      ].join('\r\n')
+    const got = head('GET /v1/get')
+    const put = `${head('PUT /v1/put', 'Content-Length: 7')}{"a":1}`
+    const chunked = `${head('PUT /v1/chunks', 'Transfer-Encoding: chunked')}5\r\n[1,2]\r\n0\r\n\r\n`
+    const after = `GET /v1/after HTTP/1.1\r\nHost: 127.0.0.1:${portOf(bound)}\r\n\r\n`
+    const text = await exchanged(bound, [
+      [got, '/v1/get 0'],
+      [put, '/v1/put 7'],
+      [chunked, '/v1/chunks 5'],
+      [after, '/v1/after 0'],
+    ])
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(4).fill('HTTP/1.1 200'))
+    expect(text).toMatch(/get 0[^]*put 7[^]*chunks 5[^]*after 0/)
+    const socket = new WebSocket(`${bound.url.replace('http', 'ws')}${clientPath}`)
+    socket.on('error', () => undefined)
+    await new Promise((resolve) => socket.once('open', resolve))
+  },
+)
+
 test('a client whose name for a node is none of its names is told so', async () => {
   const detail = '"db.example" is no name of this process'
   const server = createServer()

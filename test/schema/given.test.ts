@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import * as api from '../../schema/index.ts'
+import { parseSchema } from '../../schema/ddl-parse.ts'
 import { defineSchema } from '../../schema/define.ts'
 import { diffSchemas } from '../../schema/diff.ts'
 import { fingerprintOf } from '../../schema/fingerprint.ts'
@@ -157,6 +159,141 @@ test.each<readonly [string, () => unknown, string]>([
   expect(error).toBeInstanceOf(SchemaError)
   expect(error).toMatchObject({ code: 'invalid' })
   expect(String(error)).toContain(words)
+})
+
+const model = defineSchema('S', [M]).model
+const version = firstVersion(model)
+/** What is taken for a schema, and is none. */
+const noModels: readonly unknown[] = [
+  ...[undefined, null, 5, 'S', [], {}, { name: 'S', tables: [] }, defineSchema('S', [M])],
+  ...[
+    { name: 'S', tables: [{}], indexes: [] },
+    { ...model, tables: [{ name: 'A' }] },
+  ],
+  ...[
+    { ...model, tables: [null] },
+    { ...model, indexes: [{}] },
+    { ...model, name: 5 },
+  ],
+  { ...model, tables: [{ ...model.tables[0], properties: [{ name: 'a', presence: 'required' }] }] },
+  { ...model, tables: [{ ...model.tables[0], key: { parts: [5], scatter: false } }] },
+  { ...model, tables: [{ ...model.tables[0], kind: 'child' }] },
+]
+
+test.each<readonly [string, (given: unknown) => unknown]>([
+  ['printSchema', (given) => call(api, 'printSchema', given)],
+  ['fingerprintOf', (given) => call(api, 'fingerprintOf', given)],
+  ['firstVersion', (given) => call(api, 'firstVersion', given)],
+  ['diffSchemas', (given) => call(api, 'diffSchemas', given, model)],
+  ['diffSchemas', (given) => call(api, 'diffSchemas', model, given)],
+  ['nextVersion', (given) => call(api, 'nextVersion', version, given)],
+  ['nextVersion', (given) => call(api, 'nextVersion', given, model)],
+  ['nextVersion', (given) => call(api, 'nextVersion', { ...version, schema: given }, model)],
+  ['nextVersion', (given) => call(api, 'nextVersion', { ...version, numbers: given }, model)],
+  ['changeText', (given) => call(api, 'changeText', given)],
+  ['problemText', (given) => call(api, 'problemText', given)],
+  ['reportProblems', (given) => call(api, 'reportProblems', [given], { file: 'a.ddl' })],
+  ['reportProblems', (given) => call(api, 'reportProblems', [], given)],
+])('%s of what is none is refused in words', (name, make) => {
+  for (const given of noModels) {
+    let error: unknown
+    try {
+      make(given)
+    } catch (thrown) {
+      error = thrown
+    }
+    expect(error, JSON.stringify(given)).toBeInstanceOf(SchemaError)
+    expect(error).toMatchObject({ code: 'invalid' })
+    const words = new RegExp(`^SchemaError: ${name}: .*(?:expected|absent)`)
+    expect(String(error)).toMatch(words)
+    expect(String(error)).not.toContain('undefined')
+  }
+})
+
+test('problems that are no list, spans that are none, and a text that is none are refused in words', () => {
+  const problem = { kind: 'syntax', message: 'm', at: [] }
+  for (const given of [undefined, 'x', {}]) {
+    expect(() => call(api, 'reportProblems', given, { file: 'a' })).toThrow(
+      /^reportProblems: the problems are .*expected a list/,
+    )
+    expect(() => call(api, 'parseSchema', given === 'x' ? 5 : given)).toThrow(
+      /^parseSchema: the text is .*expected a string/,
+    )
+  }
+  const misplaced = [{ ...problem, span: { start: 'x' } }]
+  expect(() => call(api, 'reportProblems', misplaced, { file: 'a', text: '' })).toThrow(
+    'reportProblems: the span of a problem is an object; expected { start, end }',
+  )
+})
+
+test('what is a schema is taken, as it was made and as it comes back from JSON', () => {
+  const reread: unknown = JSON.parse(JSON.stringify(model))
+  for (const given of [model, reread]) {
+    expect(call(api, 'fingerprintOf', given)).toBe(version.fingerprint)
+    expect(call(api, 'printSchema', given)).toContain('CREATE TABLE M')
+    expect(call(api, 'nextVersion', version, given)).toMatchObject({ kind: 'same' })
+  }
+  expect(call(api, 'changeText', { message: 'a', refusal: 'b', hint: 'c' })).toBe('a, but b; c')
+})
+
+test.each<readonly [keyof typeof t, unknown, string]>([
+  ['int32', Number.NaN, 'the default NaN of p does not fit int32'],
+  ['int32', undefined, 'the default absent of p'],
+  ['double', Infinity, 'the default Infinity of p does not fit double'],
+  ['int32', () => 1, 'the default a function of p'],
+  ['int32', [1, 2], 'the default a list of p'],
+  ['timestamp', new Date(Number.NaN), 'the default a Date of p does not fit timestamp'],
+  ['timestamp', 0.5, 'the default 0.5 of p does not fit timestamp'],
+  ['timestamp', 1_767_225_600_001, 'the default 1767225600001 of p does not fit timestamp'],
+  ['int64', 5, 'the default 5 of p does not fit int64; int64 takes a bigint: 5n'],
+  ['int32', 5n, 'the default 5n of p does not fit int32; int32 takes a number: 5'],
+  ['string', Uint8Array.of(1), 'the default 1 bytes of p does not fit string'],
+  ['string', 5n, 'the default 5n of p does not fit string'],
+  ['int64', '5', 'the default "5" of p does not fit int64; int64 takes a bigint: 5n'],
+])('a default of %s that is %s is told as it was given', (type, value, words) => {
+  const declared = call(t, type)
+  if (typeof declared !== 'object' || declared === null) throw new Error(`${type} is no type`)
+  const properties = { id: t.int64(), p: call(declared, 'default', value) }
+  const unkeyedT = call(calls, 'table', 'T', properties)
+  if (typeof unkeyedT !== 'object' || unkeyedT === null) throw new Error('no table')
+  const keyed = call(unkeyedT, 'key', 'id')
+  if (typeof keyed !== 'object' || keyed === null) throw new Error('no table with a key')
+  expect(() => call(calls, 'defineSchema', 'S', [call(keyed, 'root')])).toThrow(words)
+})
+
+test.each([
+  ['double', '9007199254740993', '; it would become 9007199254740992'],
+  ['double', '-12345678901234567890123', '; it would become '],
+  ['double', '1e400', '; it is a number of 64 bits'],
+  ['double', '1e-400', '; it would become 0'],
+  ['float', '16777217', '; it would become 16777216'],
+  ['float', '9007199254740993', '; it would become 9007199254740992'],
+  ['integer', '9007199254740993', '; it is a whole number'],
+  ['int64', '9223372036854775808', '; it is a whole number'],
+  ['timestamp', '9007199254740993', '; it is microseconds since 1970'],
+])('the default %s %s of a text is refused as it is written', (type, number, hint) => {
+  const result = parseSchema(
+    `CREATE SCHEMA S; CREATE TABLE T { required int64 id; required ${type} p DEFAULT ${number}; } PRIMARY KEY(id), ENTITY GROUP ROOT;`,
+  )
+  const message = `table T: the default ${number} of p does not fit ${type}`
+  expect(result).toMatchObject({ ok: false, problems: [{ kind: 'bad-default', message }] })
+  expect(result.ok ? '' : `; ${result.problems[0]?.hint}`).toContain(hint)
+})
+
+test.each([
+  ['double', '9007199254740992', 9_007_199_254_740_992],
+  ['double', '0.1', 0.1],
+  ['double', '1e23', 1e23],
+  ['float', '16777216', 16_777_216],
+  ['float', '0.1', 0.1],
+  ['integer', '-9007199254740991', -9_007_199_254_740_991],
+  ['int64', '+9223372036854775807', '9223372036854775807'],
+])('the default %s %s of a text is kept', (type, number, kept) => {
+  const result = parseSchema(
+    `CREATE SCHEMA S; CREATE TABLE T { required int64 id; required ${type} p DEFAULT ${number}; } PRIMARY KEY(id), ENTITY GROUP ROOT;`,
+  )
+  const properties = result.ok ? result.schema.tables[0]?.properties : undefined
+  expect(properties?.[1]?.default).toBe(kept)
 })
 
 test('the default of a moment is a Date or microseconds, and no milliseconds', () => {
