@@ -49,6 +49,12 @@ export function wholeFrom(least: number, most: number = Number.MAX_SAFE_INTEGER)
   }
 }
 
+/** How many of something are wanted at most. */
+export const upperLimit: Rule = {
+  accepts: (value) => value === Infinity || wholeFrom(1).accepts(value),
+  words: 'a whole number from 1, or Infinity',
+}
+
 /** Milliseconds, of which parts are as good as whole ones. */
 export function numberWithin(least: number, most: number, unit: string = ''): Rule {
   return {
@@ -116,8 +122,9 @@ export function checkPlaces(call: string, from: unknown, to: unknown): void {
     ['from', from],
     ['to', to],
   ] as const) {
-    if (place === undefined || Number.isSafeInteger(place)) continue
-    throw wrongArgument(call, name, place, 'a whole number, as slice takes it')
+    const isEnd = place === Infinity || place === -Infinity
+    if (place === undefined || Number.isSafeInteger(place) || isEnd) continue
+    throw wrongArgument(call, name, place, 'a whole number or Infinity, as slice takes it')
   }
 }
 

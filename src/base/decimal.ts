@@ -58,8 +58,9 @@ export function wholeOf(text: string): bigint | undefined {
 const exactBelow = 2 ** 53
 
 /**
- * Whether a double does not say any more what the decimal text says. Fractions are rounded by everybody; a whole
- * number that changes is an id that was lost. What is printed for the double is taken for it: it can be read again.
+ * Whether a double does not say any more what the decimal text says. A fraction is rounded by every program that reads
+ * it; a whole number that changes is an id that was lost, and a number that becomes zero is lost altogether. What a
+ * program prints for the double, with so many digits as the text has, says the double: `6.0221407599999999e+23`.
  */
 export function losesDigits(text: string): boolean {
   // So few digits fit always, unless an exponent moves them.
@@ -70,9 +71,26 @@ export function losesDigits(text: string): boolean {
   const meant = decimalOf(text)
   if (meant === undefined) return true
   if (value === 0) return meant.digits !== ''
-  return (
-    !isSame(meant, decimalOf(BigInt(value).toString())) && !isSame(meant, decimalOf(`${value}`))
-  )
+  if (hasFraction(meant)) return false
+  const printed = [
+    BigInt(value).toString(),
+    `${value}`,
+    value.toPrecision(Math.min(precisionMax, digitsWritten(text))),
+  ]
+  return !printed.some((one) => isSame(meant, decimalOf(one)))
+}
+
+/** The most that `toPrecision` takes. */
+const precisionMax = 100
+
+/** With the zeros at the end: `123456789012345670` is no double, though one is printed so with 17 digits. */
+function digitsWritten(text: string): number {
+  const [mantissa = ''] = text.split(/e/i)
+  return mantissa.replace(/\D/g, '').replace(/^0+/, '').length
+}
+
+function hasFraction({ exponent }: Decimal): boolean {
+  return exponent < 0
 }
 
 function isSame(a: Decimal, b: Decimal | undefined): boolean {

@@ -3,6 +3,7 @@
  * two of them compare; and bytes in the same order.
  */
 import { compareCodePoints } from '../base/bytes.ts'
+import { losesDigits } from '../base/decimal.ts'
 import { isMicros, microsOf, narrowed, type Micros } from '../base/datetime.ts'
 import { encodePart, int64Shift } from '../tables/key-codec.ts'
 import type { PropertyKind } from '../../schema/model.ts'
@@ -49,10 +50,15 @@ function uuidOf(given: unknown): string | undefined {
 /** As JSON writes numbers: `0x10`, `+7` and ` 7` are none. */
 const numberPattern = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
 
-/** From the text of a query in a URL or on a command line. */
+/** Rounded, it would be another value that entries are compared to. */
+function isKept(text: string): boolean {
+  return numberPattern.test(text) && !losesDigits(text)
+}
+
+/** From the text of a query in a URL or on a command line; undefined for a number that would lose digits. */
 export function indexValueOfText(type: IndexType, text: string): IndexValue | undefined {
   const isNumber = type === 'integer' || type === 'double'
-  if (isNumber) return numberPattern.test(text) ? indexValue(type, Number(text)) : undefined
+  if (isNumber) return isKept(text) ? indexValue(type, Number(text)) : undefined
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : undefined
   if (type === 'datetime' && /^-?\d{1,18}$/.test(text))
     return indexValue(type, narrowed(BigInt(text)))

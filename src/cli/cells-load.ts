@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { datastoreProblem, nameProblem } from '../cells/cell.ts'
 import { cellSink } from './cell-sink.ts'
 import { loadCells } from './cells-load-run.ts'
-import { inputFile, runLoad } from './load-command.ts'
+import { inputFile, oneColumnFlag, runLoad } from './load-command.ts'
 import { addCellFlags, countOf, datastoreOf, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'
@@ -27,6 +27,7 @@ export function addLoadCommand(cells: Command): void {
     .option('--key <FIELD>', 'field that names a row (default: its line number does)')
     .option('--dataset <NAME>', 'name that row keys are made from (default: from the file name)')
     .option('--ref-key <N>', 'ref key of the cells', '0')
+    .option(...oneColumnFlag)
     .option('--rejects <FILE>', 'write rejected lines there, as JSON lines')
     .addHelpText('after', notes)
     .action(loadFile)
@@ -37,7 +38,7 @@ Fields of a CSV stay text as they are, blank ones the empty text. Numbers of JSO
 digits are rejected. Files are UTF-8, lines end with LF or CR LF, commas separate fields.`
 
 async function loadFile(path: string, options: Options): Promise<void> {
-  const file = inputFile(path)
+  const file = inputFile(path, options)
   const refKey = countOf('--ref-key', options['refKey'], 0, Number.MAX_SAFE_INTEGER)
   const { dataset, key } = options
   const target = { column: String(options['column']), refKey }

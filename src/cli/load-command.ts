@@ -21,12 +21,19 @@ export interface InputFile {
   readonly path: string
   readonly format: RowFormat
   readonly isGzip: boolean
+  readonly isOneColumn: boolean
   /** The file's name without its endings. */
   readonly baseName: string
 }
 
-/** What a file's name says of it, or a usage error. */
-export function inputFile(path: string): InputFile {
+/** For a name with a separator in it, which is mostly a file with other separators. */
+export const oneColumnFlag = [
+  '--one-column',
+  'the CSV has one column, whose name has a comma or another separator in it',
+] as const
+
+/** What a file's name and the flags say of it, or a usage error. */
+export function inputFile(path: string, options: Options = {}): InputFile {
   const match = /^(.+?)\.(csv|jsonl)(\.gz)?$/i.exec(basename(path))
   const [, baseName, ending, gzip] = match ?? []
   if (baseName === undefined || ending === undefined) {
@@ -34,7 +41,11 @@ export function inputFile(path: string): InputFile {
     throw new CliError(text, exitUsage)
   }
   const format = ending.toLowerCase() === 'csv' ? 'csv' : 'jsonl'
-  return { path, format, isGzip: gzip !== undefined, baseName }
+  const isOneColumn = options['oneColumn'] === true
+  if (isOneColumn && format !== 'csv') {
+    throw new CliError(`--one-column is of CSVs, and ${path} is none`, exitUsage)
+  }
+  return { path, format, isGzip: gzip !== undefined, baseName, isOneColumn }
 }
 
 /** What a load is given by its command: ways to stop it, to tell how far it is, and to tell lines that are no rows. */

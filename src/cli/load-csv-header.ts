@@ -27,8 +27,15 @@ export function refuseFirstLine(text: string): 'skip' | 'header' {
   return 'header'
 }
 
-/** The names of the columns. `line` is where they begin. */
-export function headerOf(names: readonly string[], line: TextLine): readonly string[] {
+/**
+ * The names of the columns. `line` is where they begin. One name with a separator in it is mostly a file of other
+ * separators, or of lines that are quoted as a whole: it is taken where it cannot be that, or `isOneColumn` says so.
+ */
+export function headerOf(
+  names: readonly string[],
+  line: TextLine,
+  isOneColumn: boolean = false,
+): readonly string[] {
   const where = `the header (line ${line.number})`
   const twice = names.find((name, i) => names.indexOf(name) !== i)
   if (names.some((name) => name.trim() === '')) {
@@ -36,14 +43,20 @@ export function headerOf(names: readonly string[], line: TextLine): readonly str
   }
   if (twice !== undefined) throw new UnusableFile(`${where} names "${twice}" twice`)
   const [only = '', second] = names
-  const other = Object.keys(separators).find((mark) => line.text.includes(mark))
-  if (second === undefined && other !== undefined && line.text === only) {
-    const text = `${where} is one column, "${only}": fields are separated by commas, not by ${separators[other]}`
+  if (isOneColumn && second !== undefined) {
+    const text = `${where} has ${names.length} columns, and --one-column says it has one: a name with a comma stands in quotes`
     throw new UnusableFile(text)
   }
-  // Some programs take a line of a CSV for one field, and quote it once more.
-  if (second === undefined && only.includes(',')) {
-    const text = `${where} is one column, "${only}": quotes stand around all of the line`
+  if (isOneColumn || second !== undefined) return names
+  const other = Object.keys(separators).find((mark) => line.text.includes(mark))
+  // A name in quotes is meant to be one.
+  if (other !== undefined && line.text === only) {
+    const text = `${where} is one column, "${only}": fields are separated by commas, not by ${separators[other]} (--one-column, or quotes around the name, if it is one)`
+    throw new UnusableFile(text)
+  }
+  // Some programs take a line of a CSV for one field, and quote it once more. Behind a comma of prose is a blank.
+  if (/,(?! )/.test(only)) {
+    const text = `${where} is one column, "${only}": quotes stand around all of the line (--one-column, if it is one)`
     throw new UnusableFile(text)
   }
   return names

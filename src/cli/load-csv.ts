@@ -29,14 +29,17 @@ const unclosed = `a quote is not closed before the end or within ${recordLinesMa
 
 export class CsvRows implements RowParser {
   readonly #blank: Blank
+  readonly #isOneColumn: boolean
   #header: readonly string[] | undefined
   /** Lines of a record whose quote is open. */
   #open: TextLine[] = []
   #openQuotes = 0
   #openChars = 0
 
-  constructor(blank: Blank) {
+  /** `isOneColumn`: its header names one column, whatever separators are in the name. */
+  constructor(blank: Blank, isOneColumn: boolean = false) {
     this.#blank = blank
+    this.#isOneColumn = isOneColumn
   }
 
   push(line: Line): readonly Row[] {
@@ -90,6 +93,7 @@ export class CsvRows implements RowParser {
       this.#header = headerOf(
         fields.map((name) => name ?? ''),
         first,
+        this.#isOneColumn,
       )
       return []
     }

@@ -41,6 +41,8 @@ export interface RowFile {
   readonly isGzip: boolean
   /** What a blank field of a CSV is when it is not quoted. */
   readonly blank: Blank
+  /** A CSV of one column, whose name may have separators in it. */
+  readonly isOneColumn?: boolean
 }
 
 export interface LoadOptions extends RowFile {
@@ -178,8 +180,8 @@ async function readAll<Item>(
   return stopped
 }
 
-export function parserOf({ format, blank }: RowFile): RowParser {
-  return format === 'csv' ? new CsvRows(blank) : new JsonlRows()
+export function parserOf({ format, blank, isOneColumn }: RowFile): RowParser {
+  return format === 'csv' ? new CsvRows(blank, isOneColumn) : new JsonlRows()
 }
 
 type Damage = Stopped & { readonly kind: 'damaged' }

@@ -6,7 +6,7 @@ import { nearest, unknownWord } from '../base/suggest.ts'
 import type { Values } from '../tables/row-check.ts'
 import { addClusterFlags, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
-import { inputFile, runLoad, type LoadHooks } from './load-command.ts'
+import { inputFile, oneColumnFlag, runLoad, type LoadHooks } from './load-command.ts'
 import { unfoundSources } from './load-look.ts'
 import { loadRows, type ItemResult, type LoadReport, type RowFile } from './load-run.ts'
 import { counted, say } from './output.ts'
@@ -36,6 +36,7 @@ export function addTableLoadCommand(program: Command): void {
       'where a property is found in the file, such as artist_id=contributors.0.id (may be repeated)',
       collect,
     )
+    .option(...oneColumnFlag)
     .option('--rejects <FILE>', 'write rejected lines there, as JSON lines')
     .addHelpText('after', notes)
     .action(loadFile)
@@ -52,7 +53,7 @@ function collect(text: string, before: readonly string[] = []): readonly string[
 }
 
 async function loadFile(path: string, options: Options): Promise<void> {
-  const file = inputFile(path)
+  const file = inputFile(path, options)
   const rows: RowFile = { ...file, blank: null }
   const ignored: Ignored = new Map()
   const load = (hooks: LoadHooks): Promise<LoadReport> =>

@@ -117,8 +117,14 @@ function isList(value: Json): value is readonly Json[] {
   return Array.isArray(value)
 }
 
-/** Values and ranges of values, in the forms that the properties have; other names are left as they are. */
-function queryOf(table: Table, query: { readonly [name: string]: Json }): Record<string, unknown> {
+/**
+ * Values and ranges of values, in the forms that the properties have; other names are left as they are. Null asks an
+ * index for rows without a value: where that is no question, the call that is asked refuses it.
+ */
+export function queryOf(
+  table: Table,
+  query: { readonly [name: string]: Json },
+): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(query).map(([name, value]) => {
       const property = propertyAt(table.properties, name.split('.'))
@@ -138,7 +144,9 @@ function propertyAt(
 }
 
 function formed(table: Table, property: Property, value: Json): unknown {
-  if (typeof value === 'object' && value !== null && !isList(value)) {
+  // In a field of a file it is no value, and left out.
+  if (value === null) return null
+  if (typeof value === 'object' && !isList(value)) {
     return Object.fromEntries(
       Object.entries(value).map(([bound, one]) => [bound, formed(table, property, one)]),
     )

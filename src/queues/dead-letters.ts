@@ -1,5 +1,5 @@
 /** Dead letters of a queue: listed over all groups, inspected, and brought back. */
-import { checkArgument, listOf, wholeFrom, type Rule } from '../base/arguments.ts'
+import { checkArgument, listOf, upperLimit, wholeFrom, type Rule } from '../base/arguments.ts'
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
@@ -62,14 +62,14 @@ export class DeadLetters {
   }
 
   /**
-   * By group, the longest dead first; at most `limit`, those behind `after`. Groups are those that one
+   * By group, the longest dead first; at most `limit`, and in no case more than 1,000; those behind `after`. Groups are those that one
    * node lists, and a node may be behind for a while: who has to be sure that none is left asks again.
    */
   async list(
     limit: number,
     after?: Pick<DeadLetter, 'group' | 'id'>,
   ): Promise<readonly DeadLetter[]> {
-    checkArgument('deadLetters.list', 'limit', limit, wholeFrom(1))
+    checkArgument('deadLetters.list', 'limit', limit, upperLimit)
     if (after !== undefined) checkPlace('deadLetters.list', after)
     const most = Math.min(limit, deadLettersMax)
     const found: DeadLetter[] = []
@@ -87,7 +87,7 @@ export class DeadLetters {
   /** Those of one group, as of now. */
   async of(group: GroupId, limit: number, after?: number): Promise<readonly DeadLetter[]> {
     checkArgument('deadLetters.of', 'the group', group, groupRule)
-    checkArgument('deadLetters.of', 'limit', limit, wholeFrom(1))
+    checkArgument('deadLetters.of', 'limit', limit, upperLimit)
     if (after !== undefined) checkArgument('deadLetters.of', 'after', after, wholeFrom(0))
     return this.#of(group, limit, after)
   }

@@ -6,6 +6,7 @@ import {
   checkArgument,
   checkOptions,
   text,
+  upperLimit,
   wholeFrom,
   wrongArgument,
   type Rule,
@@ -235,13 +236,17 @@ export class TriggerAdmin {
   /** Marked cells, shard by shard; at most `limit`. */
   async marked(trigger: string, limit: number = markedPageMax): Promise<readonly MarkedOf[]> {
     checkTrigger('marked', trigger)
-    checkArgument('triggers.marked', 'limit', limit, wholeFrom(1))
+    checkArgument('triggers.marked', 'limit', limit, upperLimit)
     const offsets = this.#offsets(await this.#row(trigger))
     const found: MarkedOf[] = []
     for (const { shard } of await this.#store.marks(trigger)) {
-      if (found.length >= limit) break
-      const cells = await offsets.marked(shard, 0, limit - found.length)
-      found.push(...cells.map((cell) => ({ shard, ...cell })))
+      for (let from = 0; found.length < limit;) {
+        const wanted = Math.min(limit - found.length, markedPageMax)
+        const cells = await offsets.marked(shard, from, wanted)
+        found.push(...cells.map((cell) => ({ shard, ...cell })))
+        if (cells.length < wanted) break
+        from = (cells.at(-1)?.addedId ?? from) + 1
+      }
     }
     return found
   }

@@ -5,7 +5,18 @@ import { isDecimal, losesDigits, losesDigitsAsFloat, wholeOf } from '../../src/b
 test.each([
   ...['9007199254740993', '9007199254740993.0', '-9007199254740993', '9.007199254740993e15'],
   ...['10000000000000001', '900719925474099300e-2', '12345678901234567890', '1e400', '-1e400'],
-  ...['1e-400', '9007199254740993.5', `1${'0'.repeat(400)}`],
+  ...[
+    '9.007199254740993e15',
+    '12345678901234567',
+    '1.2345678901234567891e19',
+    `1${'0'.repeat(400)}`,
+  ],
+  ...[
+    '10000000000000000000001',
+    '123456789012345677',
+    '123456789012345670',
+    '1234567890123456789012e0',
+  ],
 ])('a double loses digits of %s', (text) => {
   expect(losesDigits(text)).toBe(true)
 })
@@ -15,8 +26,24 @@ test.each([
   ...['1152921504606846976', '1152921504606847000', '12345678901234567000', '1e16', '3.0e0'],
   ...['0.30000000000000004', '0.1000000000000000055511151231257827', '123456789012345.678901'],
   ...['10000000000000000', '5e-324', '1.7976931348623157e308'],
+  // As C and numpy print doubles, by %.17g and by %.18e.
+  ...['9.9999999999999992e+22', '6.0221407599999999e+23', '6.022140759999999870e+23'],
+  ...['1.234567890123456676e+20', '1.000000000000000000e+20', '-9.9999999999999992E+22'],
+  // Fractions.
+  ...['9007199254740993.5', '12345678901234567.5'],
 ])('a double says what %s says', (text) => {
   expect(losesDigits(text)).toBe(false)
+})
+
+test('a double that other programs print with 17 digits or more loses nothing', () => {
+  const doubles = fc.double({ noNaN: true, noDefaultInfinity: true })
+  fc.assert(
+    fc.property(doubles, fc.integer({ min: 16, max: 40 }), (value, digits) => {
+      expect(losesDigits(value.toExponential(digits))).toBe(false)
+      expect(losesDigits(value.toPrecision(digits + 1))).toBe(false)
+    }),
+    { seed: 3, numRuns: 5000 },
+  )
 })
 
 test('what is printed for a double loses nothing, and beside a whole one that is printed exactly all others do', () => {

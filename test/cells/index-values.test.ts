@@ -88,3 +88,19 @@ test.each([
 ])('a datetime of the text %s is %s', (text, value) => {
   expect(indexValueOfText('datetime', text)).toBe(value)
 })
+
+test.each([
+  ['double', '9007199254740992', 9007199254740992],
+  ['double', '9007199254740993', undefined],
+  ['double', '9007199254740993.0', undefined],
+  ['double', '6.0221407599999999e+23', 6.02214076e23],
+  ['double', '0.1', 0.1],
+  ['double', '1e400', undefined],
+  ['double', '1e-400', undefined],
+  ['integer', '9007199254740991', 9007199254740991],
+  ['integer', '9007199254740993', undefined],
+  ['integer', '1e3', 1000],
+  ['integer', '1.5', undefined],
+] as const)('a %s of the text %s is %s', (type, text, value) => {
+  expect(indexValueOfText(type, text)).toBe(value)
+})

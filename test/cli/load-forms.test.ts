@@ -21,7 +21,12 @@ interface Loaded {
   readonly rejected: readonly string[]
 }
 
-async function load(name: string, bytes: Uint8Array | string, blank: Blank = ''): Promise<Loaded> {
+async function load(
+  name: string,
+  bytes: Uint8Array | string,
+  blank: Blank = '',
+  isOneColumn: boolean = false,
+): Promise<Loaded> {
   const path = join(folder, name)
   await writeFile(path, bytes)
   const rejections: Rejection[] = []
@@ -29,7 +34,13 @@ async function load(name: string, bytes: Uint8Array | string, blank: Blank = '')
   const report = await loadRows<Json>(
     {
       ...{ path, format: name.includes('.csv') ? 'csv' : 'jsonl', isGzip: name.endsWith('.gz') },
-      ...{ blank, batchRows: 2, batchesInFlight: 1, signal: new AbortController().signal },
+      ...{
+        blank,
+        isOneColumn,
+        batchRows: 2,
+        batchesInFlight: 1,
+        signal: new AbortController().signal,
+      },
       onProgress: () => undefined,
       onRejection: (rejection) => rejections.push(rejection),
       monotonicMs: () => performance.now(),
@@ -68,6 +79,7 @@ test.each([
   ['tabs', 'a.csv', 'id\tname\n1\ta\n', /not by tabs/],
   ['bars', 'a.csv', 'id|name\n1|a\n', /not by bars/],
   ['quotes around whole lines', 'a.csv', '"id,name"\n"1,a"\n', /quotes stand around all of/],
+  ['quotes around whole lines with blanks', 'a.csv', '"id, name,x"\n"1, a,b"\n', /--one-column/],
   ['another separator told first', 'a.csv', 'sep=;\nid;name\n1;a\n', /"sep=;", says/],
   ['a name twice', 'a.csv', '\uFEFFid,"id"\n1,a\n', /names "id" twice/],
   ['a blank name', 'a.csv', 'id, ,x\n1,a,b\n', /a column without a name/],
@@ -105,6 +117,7 @@ test.each([
     ],
   ],
   ['commas told first', 'sep=,\r\nid\r\n7\r\n', [{ id: '7' }]],
+  ['a quoted name with a comma of prose', '"Last, First"\n"x, y"\n', [{ 'Last, First': 'x, y' }]],
   ['a quoted name with semicolons', '"a;b"\n1\n', [{ 'a;b': '1' }]],
   ['names in brackets', '[id],[x]\n1,2\n', [{ '[id]': '1', '[x]': '2' }]],
   ['CR inside of quotes', 'id\n"a\rb"\n', [{ id: 'a\rb' }]],
@@ -192,4 +205,24 @@ test('lines before a damage are read however short they are', async () => {
   const { bodies, report } = await load('cut.jsonl.gz', cut)
   expect(report.stopped).toMatchObject({ kind: 'damaged', lastLine: bodies.length })
   expect(bodies).toEqual([{ a: 1 }, { a: 2 }])
+})
+
+test.each([
+  ['price;eur\n1,\n5;2\n"5,2"\n', [{ 'price;eur': '5;2' }, { 'price;eur': '5,2' }], 1],
+  ['a\tb\n1\t2\n', [{ 'a\tb': '1\t2' }], 0],
+  ['"Last,First"\n"x,y"\nz\n', [{ 'Last,First': 'x,y' }, { 'Last,First': 'z' }], 0],
+  ['id\n7\n', [{ id: '7' }], 0],
+] as const)(
+  'a file that is said to have one column is read so: %j',
+  async (text, bodies, rejected) => {
+    const loaded = await load('one.csv', text, '', true)
+    expect(loaded.bodies).toEqual(bodies)
+    expect(loaded.report.rejected).toBe(rejected)
+  },
+)
+
+test('a file of two columns is not said to have one', async () => {
+  await expect(load('two.csv', plain, '', true)).rejects.toThrow(
+    'the header (line 1) has 2 columns, and --one-column says it has one',
+  )
 })

@@ -22,6 +22,11 @@ test('a count is digits, and a number may have a fraction', () => {
   expect(() => countOf('--limit', '11', 0, 10)).toThrow('from 0 to 10')
 })
 
+/** As commands gather what is given several times. */
+function gathered(value: string, before: readonly string[]): readonly string[] {
+  return [...before, value]
+}
+
 function parse(...words: readonly string[]): Readonly<Record<string, unknown>> {
   let given: Readonly<Record<string, unknown>> = {}
   const program = new Command('x').exitOverride()
@@ -30,6 +35,7 @@ function parse(...words: readonly string[]): Readonly<Record<string, unknown>> {
     .argument('[NAME]')
     .option('--limit <N>')
     .option('--id <N...>')
+    .option('--from <A=B>', 'given once for each', gathered, [])
     .option('--json')
     .action((_: unknown, options: Readonly<Record<string, unknown>>) => void (given = options))
   strict(program)
@@ -38,12 +44,15 @@ function parse(...words: readonly string[]): Readonly<Record<string, unknown>> {
 }
 
 test('a flag takes one value, once, that is not empty', () => {
-  expect(parse('--limit', '1', '--json', '--json')).toEqual({ limit: '1', json: true })
-  expect(parse('--id', '1', '2', '--id', '3')).toEqual({ id: ['1', '2', '3'] })
+  expect(parse('--limit', '1', '--json', '--json')).toEqual({ limit: '1', json: true, from: [] })
+  expect(parse('--id', '1', '2', '--id', '3')).toEqual({ id: ['1', '2', '3'], from: [] })
+  expect(parse('--from', 'a=b', '--from', 'c=d')).toEqual({ from: ['a=b', 'c=d'] })
+  expect(parse('--from', 'a=b', '--from=a=b')).toEqual({ from: ['a=b', 'a=b'] })
   expect(() => parse('--limit', '1', '--limit', '2')).toThrow('--limit is given twice')
   expect(() => parse('--limit=1', '--limit=1')).toThrow('--limit is given twice')
   expect(() => parse('--limit', '')).toThrow('--limit is given an empty value')
   expect(() => parse('--id', '1', '')).toThrow('--id is given an empty value')
+  expect(() => parse('--from', 'a=b', '--from', '')).toThrow('--from is given an empty value')
   expect(() => parse('')).toThrow('NAME is empty')
 })
 

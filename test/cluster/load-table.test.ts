@@ -11,6 +11,8 @@ CREATE TABLE Customer {
   required string name;
   optional int32 born;
 } PRIMARY KEY(id), ENTITY GROUP ROOT;
+CREATE LOCAL INDEX CustomersByBirth
+  ON Customer(id, born);
 CREATE TABLE Purchase {
   required integer customer_id;
   required integer id;
@@ -224,5 +226,29 @@ test('a file without rows says so, and a time beyond those of a log is told', as
   const at = ['--key', '{"id":1}', '--at', '1969-12-31']
   expect(await command('rows', 'Customer', '--schema', 'Shop', ...at)).toMatchObject({
     ...{ code: 2, stderr: expect.stringContaining('is no time from 1970 to 2255') },
+  })
+})
+
+test('null in the key of an index asks for rows without a value', async () => {
+  const born = [
+    { id: 41, name: 'Ann', born: 1980 },
+    { id: 42, name: 'Bea' },
+  ]
+  await writeFile(
+    join(folder, 'born.jsonl'),
+    born.map((one) => `${JSON.stringify(one)}\n`).join(''),
+  )
+  expect(await load('born.jsonl', 'Customer')).toMatchObject({ code: 0 })
+  const index = (key: object): Promise<ProgramResult> =>
+    command(
+      ...['rows', 'Customer', '--schema', 'Shop', '--index', 'CustomersByBirth'],
+      ...['--key', JSON.stringify(key)],
+    )
+  const found = await index({ id: 42, born: null })
+  expect(found, found.stderr).toMatchObject({ code: 0 })
+  expect(JSON.parse(found.stdout)).toMatchObject({ id: 42 })
+  expect(await index({ id: 41, born: null })).toMatchObject({ code: 0, stdout: '' })
+  expect(await index({ id: null, born: null })).toMatchObject({
+    ...{ code: 2, stderr: expect.stringContaining('id is null') },
   })
 })

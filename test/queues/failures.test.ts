@@ -117,6 +117,8 @@ test('QUE-6: dead letters that are too large for one transaction are redriven by
   await post.settle(handling.stop())
   const letters = post.client.queues.deadLetters('work')
   const [first, second] = await post.settle(letters.list(2))
+  expect(await post.settle(letters.list(Infinity))).toHaveLength(21)
+  expect(await post.settle(letters.of(group('r'), Infinity))).toHaveLength(20)
   const named = [first?.id ?? 0, first?.id ?? 0, 7_777, second?.id ?? 0]
   expect(await post.settle(letters.redrive(group('r'), named))).toBe(2)
   expect(await post.settle(letters.redriveAll())).toBe(19)

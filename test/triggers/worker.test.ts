@@ -1,6 +1,8 @@
 /** Workers of a service on nodes in memory, under virtual time: what is handled, by whom, and how far. */
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
+import { putMarked } from '../../src/cells/offset-table.ts'
+import { markedPageMax } from '../../src/triggers/bounds.ts'
 import type { TriggerCell, TriggerOptions } from '../../src/triggers/definition.ts'
 import { shards, TriggerBench } from './kit.ts'
 
@@ -121,6 +123,7 @@ test('TRIG-6: with more marked cells than its threshold a trigger stops, says so
   await bench.settle(bench.admin.resume('bill'))
   await bench.until('the rest', () => handled.of.includes(`${first}/6`))
   expect(await bench.settle(bench.admin.marked('bill'))).toHaveLength(3)
+  expect(await bench.settle(bench.admin.marked('bill', Infinity))).toHaveLength(3)
   expect(await bench.settle(bench.admin.retry('bill'))).toBe(3)
   await bench.until(
     'those marked',
@@ -368,4 +371,35 @@ test('a worker whose client was closed ends with that, and does not call its han
   await bench.pass(1_000)
   expect(living.ended()).toMatchObject({ code: 'closed' })
   expect(calls).toBe(1)
+})
+
+test('marked cells are given over the pages of a shard, as many as are wanted', async () => {
+  const bench = new TriggerBench()
+  await bench.put(first)
+  const handled = noting()
+  const living = bench.start([handled.trigger])
+  await bench.until('the cell', () => handled.of.length === 1)
+  await living.stop()
+  const count = markedPageMax + 2
+  const name = { service: bench.serviceStore.service, trigger: 'bill' }
+  const cellOf = (addedId: number): Parameters<typeof putMarked>[3] => ({
+    ...{ addedId, rowKey: '22222222-2222-4222-8222-222222222221', column: 'BASE', refKey: addedId },
+    ...{ attempts: 1, error: 'no card', isRetried: false },
+  })
+  for (let from = 1; from <= count; from += 300) {
+    const to = Math.min(from + 300, count + 1)
+    await bench.settle(
+      bench.offsets().byHand(first, async (tx, of, before) => {
+        for (let id = from; id < to; id++) await putMarked(tx, of, name, cellOf(id))
+        return before
+      }),
+    )
+  }
+  await bench.settle(bench.serviceStore.report('bill', first, count))
+  const all = Array.from({ length: count }, (_, i) => i + 1)
+  for (const limit of [Infinity, count, count - 1, 1]) {
+    const found = await bench.settle(bench.admin.marked('bill', limit))
+    expect(found.map(({ addedId }) => addedId)).toEqual(all.slice(0, limit))
+  }
+  expect(await bench.settle(bench.admin.marked('bill'))).toHaveLength(markedPageMax)
 })
