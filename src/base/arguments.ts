@@ -77,7 +77,7 @@ export function optionsProblem<Options>(
   rules: Rules<Options>,
 ): { readonly words: string; readonly detail: StoreErrorDetail } | undefined {
   if (given === undefined) return undefined
-  if (typeof given !== 'object' || given === null || !isPlain(given)) {
+  if (typeof given !== 'object' || given === null || !mayHold(given, rules)) {
     const words = `the options are ${wordsFor(given)}; expected an object of ${namesOf(rules)}`
     return { words, detail: {} }
   }
@@ -93,6 +93,16 @@ export function optionsProblem<Options>(
     return { words, detail: (isNumber && rule.detail?.(value)) || {} }
   }
   return undefined
+}
+
+/**
+ * Whether options may be members of it. Of a class they may be, where all are its own: what is inherited, a getter among
+ * it, is lost where options are copied.
+ */
+function mayHold(given: object, rules: object): boolean {
+  if (isPlain(given)) return true
+  const names = Object.keys(rules).filter((name) => name in given)
+  return names.length > 0 && names.every((name) => Object.hasOwn(given, name))
 }
 
 /** Throws `invalid`. `call` is what was called: 'cells.put'. */

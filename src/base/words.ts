@@ -27,7 +27,18 @@ function wordsForObject(value: object): string {
   if (value instanceof Uint8Array) return `${value.length} bytes`
   if (isDate(value)) return 'a Date'
   if (value instanceof Promise) return 'a promise; await it'
-  return Array.isArray(value) ? 'a list' : 'an object'
+  if (Array.isArray(value)) return 'a list'
+  return isPlain(value) ? 'an object' : `an object ${classOf(value)}`
+}
+
+/** Of a class, or of a prototype of its own, as `Object.create` makes it. */
+function classOf(value: object): string {
+  const made: unknown = Object.getPrototypeOf(value)
+  const isObject = typeof made === 'object' && made !== null
+  const maker: unknown =
+    isObject && Object.hasOwn(made, 'constructor') ? Reflect.get(made, 'constructor') : undefined
+  const name = typeof maker === 'function' ? maker.name.slice(0, shownCharsMax) : ''
+  return name === '' ? 'that inherits from another one' : `of the class ${name}`
 }
 
 /** Asked of the object itself: in this folder there is no clock, and a date of a sandbox is one too. */

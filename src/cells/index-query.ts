@@ -5,6 +5,7 @@
  *
  * A page ends before its limit where the values of its entries are as much as an answer holds.
  */
+import { isoOf, narrowed } from '../base/datetime.ts'
 import { StoreError } from '../base/errors.ts'
 import { isLikeMilliseconds } from '../base/given-time.ts'
 import { pageItemsMax } from '../base/limits.ts'
@@ -266,14 +267,25 @@ function filterOf(definition: IndexDefinition, { field, comparison, value }: Ind
   const place = placeNamed(definition, field)
   const type = definition.fields[place]?.type ?? 'string'
   const asText = typeof value === 'string' ? indexValueOfText(type, value) : undefined
-  const known = indexValue(type, value) ?? asText
-  if (type === 'datetime' && isLikeMilliseconds(known)) {
-    const message = `index ${definition.name}: ${field} is compared to ${shown(value)}, which looks like milliseconds; a datetime is microseconds since 1970, or a text such as 2026-01-31T08:30:00Z`
+  const known = indexValue(type, typeof value === 'bigint' ? narrowed(value) : value) ?? asText
+  if (type === 'datetime' && isRange(comparison) && isSlip(value, known)) {
+    const message = `index ${definition.name}: ${field} is compared to ${shown(value)}, which looks like milliseconds; a datetime is microseconds since 1970, or a text: for that moment of 1970 give ${isoOf(known)}`
     throw new StoreError('invalid', message)
   }
   if (known !== undefined) return { place, comparison, value: known }
   const message = `index ${definition.name}: ${field} is of type ${type}, and ${shown(value)} is no value of it`
   throw new StoreError('invalid', message)
+}
+
+/** An entry's own value may be asked for; compared to it by size, entries of another unit are all found, or none. */
+function isRange(comparison: IndexComparison): boolean {
+  return comparison !== 'eq' && comparison !== 'ne'
+}
+
+/** A bigint, and a time in words, say the moment that they mean. */
+function isSlip(given: IndexValue, known: IndexValue | undefined): known is number {
+  const isDigits = typeof given === 'number' || given === String(known)
+  return isDigits && isLikeMilliseconds(known)
 }
 
 function shown(value: IndexValue): string {

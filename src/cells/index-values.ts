@@ -114,7 +114,16 @@ export function packable(
 
 /** Undefined for eight bytes that are no such time. */
 export function microsOfBytes(bytes: Uint8Array): Micros | undefined {
-  if (bytes.length !== 8) return undefined
-  const micros = Buffer.from(bytes).readBigInt64BE()
+  const micros = bigintOfBytes(bytes)
   return isMicros(micros) ? micros : undefined
+}
+
+/** The same of what is asked for, where a bigint may also be one that a number holds. */
+export function askedOfBytes(bytes: Uint8Array): bigint | undefined {
+  const micros = bigintOfBytes(bytes)
+  return micros !== undefined && isMicros(narrowed(micros)) ? micros : undefined
+}
+
+function bigintOfBytes(bytes: Uint8Array): bigint | undefined {
+  return bytes.length === 8 ? Buffer.from(bytes).readBigInt64BE() : undefined
 }

@@ -1,6 +1,7 @@
 /** What a query asks of the fields of an index over cells, as programs and the command line give it. */
 import { isMicros, isoOf, narrowed } from '../base/datetime.ts'
 import { StoreError } from '../base/errors.ts'
+import { isLikeMilliseconds } from '../base/given-time.ts'
 import { isDate, isPlain, wordsFor } from '../base/words.ts'
 import { indexComparisons, type IndexComparison, type IndexFilter } from '../cells/index-query.ts'
 import type { IndexAnswer } from '../cells/operation.ts'
@@ -64,6 +65,8 @@ function valueOf(where: string, place: string, value: unknown): IndexValue {
       return value
     case 'bigint': {
       const exact = narrowed(value)
+      // As a number it would look like a slip.
+      if (isLikeMilliseconds(exact)) return value
       if (isMicros(exact)) return exact
       throw wrong(where, place, value, 'a bigint of microseconds of the years 1 to 9999')
     }

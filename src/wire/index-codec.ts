@@ -5,6 +5,7 @@ import { queryCursorCharsMax, queryFiltersMax } from '../cells/bounds.ts'
 import { indexFieldsMax } from '../cells/index-definition.ts'
 import { indexComparisons, type IndexFilter } from '../cells/index-query.ts'
 import {
+  askedOfBytes,
   indexTypes,
   microsOfBytes,
   packable,
@@ -63,7 +64,11 @@ function readFilter(value: unknown): IndexFilter {
   const [name, comparison, operand] = field.list(value, 'filter', 3)
   const known = indexComparisons[field.count(comparison, 'comparison')]
   if (known === undefined) throw new field.MalformedError('comparison is of no known kind')
-  return { field: part.text(name, 'field'), comparison: known, value: readValue(operand) }
+  return {
+    field: part.text(name, 'field'),
+    comparison: known,
+    value: readValue(operand, askedOfBytes),
+  }
 }
 
 function readColumns(value: unknown): readonly string[] | 'all' {
@@ -114,11 +119,14 @@ function readEntry(value: unknown): IndexedCells {
   }
 }
 
-function readValue(value: unknown): IndexValue {
+function readValue(
+  value: unknown,
+  ofBytes: (bytes: Uint8Array) => IndexValue | undefined = microsOfBytes,
+): IndexValue {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
     return value
   }
-  const micros = value instanceof Uint8Array ? microsOfBytes(value) : undefined
+  const micros = value instanceof Uint8Array ? ofBytes(value) : undefined
   if (micros !== undefined) return micros
   throw new field.MalformedError('a value is of no known type')
 }

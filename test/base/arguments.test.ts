@@ -1,6 +1,6 @@
 /** What is given to calls of the library: what is taken, and in which words the rest is refused. */
 import { expect, test } from 'vitest'
-import { checkPlaces, upperLimit } from '../../src/base/arguments.ts'
+import { checkPlaces, flag, number, optionsProblem, upperLimit } from '../../src/base/arguments.ts'
 
 test('a limit is a whole number, or Infinity for all', () => {
   for (const limit of [1, 7, Number.MAX_SAFE_INTEGER, Infinity]) {
@@ -21,4 +21,37 @@ test('places are those that slice takes', () => {
       /^rows: to is .*; expected a whole number or Infinity, as slice takes it$/,
     )
   }
+})
+
+class Kept {
+  reverse = true
+}
+class Computed {
+  limit = 5
+  get reverse(): boolean {
+    return true
+  }
+}
+class Kind extends Kept {
+  more = 1
+}
+
+test.each<readonly [object, string | undefined]>([
+  [new Kept(), undefined],
+  [{ limit: 5, reverse: true }, undefined],
+  [Object.assign(new Map(), { limit: 5 }), undefined],
+  [new Kind(), 'unknown option "more"'],
+  [Object.assign(new Kept(), { reverse: 1 }), 'reverse is 1; expected true or false'],
+  [
+    new Computed(),
+    'the options are an object of the class Computed; expected an object of limit, ',
+  ],
+  [new Map([['limit', 5]]), 'the options are an object of the class Map; expected an object of'],
+  [Object.create({ limit: 5 }), 'the options are an object that inherits from another one'],
+  [[1], 'the options are a list'],
+  [Buffer.alloc(2), 'the options are 2 bytes'],
+])('options %o: %s', (given, words) => {
+  const wrong = optionsProblem(given, { limit: number, reverse: flag })
+  if (words === undefined) expect(wrong).toBeUndefined()
+  else expect(wrong?.words).toContain(words)
 })

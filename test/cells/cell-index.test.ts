@@ -13,6 +13,7 @@ import { silentTrace } from '../../src/ports/trace.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import { upkeepBounds } from '../../src/tables/bounds.ts'
 import { IndexRelay } from '../../src/tables/index-relay.ts'
+import type { IndexWhere } from '../../src/client/filters.ts'
 import type { GroupPort } from '../../src/txn/group-port.ts'
 import { LocalGroups } from '../../src/txn/local-groups.ts'
 import { Sessions } from '../../src/txn/session.ts'
@@ -444,6 +445,29 @@ test('what defines no index is refused with the way to each mistake', () => {
     ...['extra', 'table', 'column_defs.0.fields.0.field', 'column_defs.0.fields.1.type'],
     'column_defs.1.column_key',
   ])
+})
+
+test('a datetime that looks like milliseconds is asked for by what its entry gave', async () => {
+  const { tables, clock, run, rest, write, index } = bench()
+  await run(applyIndex(tables, definition(), clock))
+  await run(markIndexBuilt(tables, declared()))
+  const given = 1_700_000_000_123
+  await write(0, 'BASE', 0, { driver: ann, at: given })
+  await write(1, 'BASE', 0, { driver: ann, at: '2026-01-31' })
+  await rest()
+  const asked = async (at: IndexWhere[string]): Promise<readonly unknown[]> =>
+    (await run(index.query({ driver: ann, at }))).entries.map(({ fields }) => fields['at'])
+  const [entry] = await asked({ lt: '1970-02-01' })
+  expect(entry).toBe(given)
+  const text = '1970-01-20T16:13:20.000123Z'
+  const same = [given, BigInt(given), `${given}`, text, { lte: BigInt(given) }, { lte: text }]
+  for (const at of same) {
+    expect(await asked(at)).toEqual([given])
+  }
+  expect(await asked({ gt: BigInt(given) })).toHaveLength(1)
+  for (const at of [{ gte: given }, { gt: `${given}` }, { lt: given }, { lte: given }]) {
+    await expect(asked(at)).rejects.toThrow(`for that moment of 1970 give ${text}`)
+  }
 })
 
 test('dates of each year from 1 to 9999 are found, sorted and told; others are no values', async () => {

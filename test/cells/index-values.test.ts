@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { compareBytes } from '../../src/base/bytes.ts'
 import { isMicros, narrowed, type Micros } from '../../src/base/datetime.ts'
 import {
+  askedOfBytes,
   compareValues,
   indexValue,
   indexValueOfText,
@@ -62,6 +63,10 @@ test('times come back from what is packed', () => {
     }),
     { seed: 1 },
   )
+  const asked = packable(1_700_000_000_123n)
+  expect(asked instanceof Uint8Array && askedOfBytes(asked)).toBe(1_700_000_000_123n)
+  expect(askedOfBytes(Buffer.alloc(7))).toBeUndefined()
+  expect(askedOfBytes(Buffer.alloc(8, 0x7f))).toBeUndefined()
   expect(microsOfBytes(Buffer.alloc(7))).toBeUndefined()
   expect(microsOfBytes(Buffer.alloc(8))).toBeUndefined()
   expect(microsOfBytes(Buffer.alloc(8, 0xff))).toBeUndefined()

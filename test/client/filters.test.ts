@@ -12,6 +12,7 @@ const date = new Date('2026-01-31T08:30:00.001Z')
 test.each<readonly [unknown, readonly unknown[]]>([
   [{ k: 'a' }, [{ field: 'k', comparison: 'eq', value: 'a' }]],
   [{ k: 1n }, [{ field: 'k', comparison: 'eq', value: 1 }]],
+  [{ k: 1_700_000_000_123n }, [{ field: 'k', comparison: 'eq', value: 1_700_000_000_123n }]],
   [{ k: -(2n ** 54n) }, [{ field: 'k', comparison: 'eq', value: -(2n ** 54n) }]],
   [
     { k: 'a', n: { gte: 2, lt: 5 } },
@@ -56,7 +57,10 @@ test.each<readonly [unknown, string]>([
   [null, 'index ix: what is asked is null'],
   [undefined, 'index ix: what is asked is absent'],
   [[{ k: 'a' }], 'index ix: what is asked is a list'],
-  [new Map([['k', 'a']]), 'index ix: what is asked is an object; expected an object of fields'],
+  [
+    new Map([['k', 'a']]),
+    'index ix: what is asked is an object of the class Map; expected an object of fields',
+  ],
 ])('%o is refused, and not passed over', (where, words) => {
   let error: unknown
   try {

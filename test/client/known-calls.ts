@@ -231,7 +231,7 @@ export const knownCalls: readonly KnownCall[] = [
   on('groups.outcome', groups, ['g', intent, 1_000], [isText, no, isPositive]),
   on('queues.waiting', queues, ['jobs', 10], [isText, isPage]),
   on('queues.deadLetters', queues, ['jobs'], [isText]),
-  on('letters.list', letters, [10], [isPage]),
+  on('letters.list', letters, [10], [(one) => isPage(one) || one === Infinity]),
   on('letters.redrive', letters, ['g', [1]], [isText, (one) => Array.isArray(one)]),
   on('letters.redriveAll', letters, ['g'], [isText]),
   on('db.transaction', db, [user, run, {}], [no, isFunction], transaction),
