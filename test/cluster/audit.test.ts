@@ -59,7 +59,7 @@ test('what cannot be audited is refused with one sentence', () =>
       [[join(folder, 'none.csv')], 'none.csv cannot be read'],
       [[file], 'has no rows with pickup_location_id'],
       [[file, '--seconds', '0'], '--seconds must be 1 to 3600'],
-      [[file, '--mutant', 'X99'], 'cannot be read'],
+      [[file, '--mutant', 'X99'], 'unknown mutant "X99"'],
     ] as const) {
       const { code, stdout, stderr } = audit(...flags)
       expect([code, stdout]).toEqual([2, ''])
