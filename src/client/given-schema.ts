@@ -7,7 +7,9 @@ import { problemText } from '../../schema/problem.ts'
 /** Throws `invalid` for what is none that `defineSchema` gave. */
 export function checkDefined(schema: unknown): void {
   const model = memberOf(schema, 'model')
-  if (model !== undefined && Array.isArray(memberOf(schema, 'tables'))) {
+  const isDefined = model !== undefined && Array.isArray(memberOf(schema, 'tables'))
+  // By its name the cluster is asked for it.
+  if (isDefined && memberOf(schema, 'name') === memberOf(model, 'name')) {
     return checkForm('client.tables', model)
   }
   throw new StoreError(

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SeededRandom } from '../../sim/random.ts'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
+import { sha256 } from '../../src/base/bytes.ts'
 import { isStoreErrorCode, StoreError } from '../../src/base/errors.ts'
 import { connect } from '../../src/client/connect.ts'
 import {
@@ -204,7 +205,9 @@ test('the link of a peer that talks nonsense', { timeout: timeoutMs }, async () 
   try {
     const path = join(two.folder, 'trilithon', 'peer-secret')
     const secret = (await readFile(path, 'utf8')).trim()
-    const info = { storeId: randomUUID(), incarnation: 1, durableFlush: 0, run: 1, known: [] }
+    const nodes = sha256('a b c').toString('hex').slice(0, 32)
+    const store = { storeId: randomUUID(), incarnation: 1, durableFlush: 0, run: 1, known: [] }
+    const info = { ...store, nodes }
     const asPeer = { cluster: 'test', role: 'peer', node: 'a', secret, info } as const
     let [frames, links] = [0, 0]
     while (frames < requests * 0.1) {
