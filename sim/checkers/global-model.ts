@@ -6,7 +6,7 @@ export interface GlobalIndexModel {
   readonly name: string
   readonly table: string
   readonly key: readonly string[]
-  /** What is absent is in the entry as absent; a list has an entry for each distinct element. */
+  /** The indexed properties. An entry leaves an absent one out; a list has an entry for each distinct element. */
   readonly parts: readonly string[]
   readonly storing: readonly string[]
 }

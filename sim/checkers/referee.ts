@@ -37,7 +37,7 @@ export class Referee {
     return holds
   }
 
-  /** A checker that reports only what is wrong has looked at so much by this rule. */
+  /** Counts what a checker compared by this rule, for a checker that reports violations only. */
   judged(rule: string, times = 1): void {
     const before = this.#judged.get(rule)
     if (before === undefined) this.#judged.set(rule, { count: times })

@@ -77,7 +77,7 @@ export const addExplore: AddCommand = (program, finish) => {
     )
     .option(
       '--walks <n>',
-      'no search: so many random walks by each kind of schedule',
+      'instead of the search, run N random walks by each kind of schedule',
       parsePositive,
     )
     .option('--seed <n>', 'with --walks: where they come from', parseCount, 1)

@@ -164,7 +164,7 @@ async function runMany(flags: RunFlags, seeds: SeedRange): Promise<number> {
   if (left !== undefined && !flags.json && !flags.stop) say(`go on with --seeds ${left}`)
   if (flags.json) print(JSON.stringify({ ...summaryAsJson(summary, switchesOf(flags)), left }))
   else if (!flags.jsonLines) print(describeSummary(summary, switchesOf(flags)))
-  // What was interrupted need not have come to anything.
+  // An interrupted campaign may have finished no seed, and is not judged by that.
   if (summary.failed.length === 0 && ending.by !== undefined) return ending.exitCode
   return exitCodes[outcomeOf(summary)]
 }

@@ -3,8 +3,8 @@
  * passes over its body; yet the header is an offer that a server may decline (RFC 9110 7.8), and some clients make it
  * with every request: Java's offers `h2c`. Only WebSockets are taken here; all others are requests like any other.
  *
- * Node.js asks the request itself, by its member `upgrade`. (Its option `shouldUpgradeCallback` came with version 24.) What was sent behind such
- * a request before its answer was there, the parser of Node.js drops: who offers another protocol waits for the answer.
+ * Node.js decides by the member `upgrade` of the request, which this class answers. (The option `shouldUpgradeCallback`
+ * came with version 24.) The parser of Node.js drops what a client sends behind such a request before it has the answer.
  */
 import { IncomingMessage } from 'node:http'
 

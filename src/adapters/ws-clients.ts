@@ -124,7 +124,7 @@ export interface ClientDialerOptions<Frame> extends Omit<LinkContext<Frame>, 'co
   readonly nodes?: ReadonlyMap<string, string>
   /** Absent: whichever cluster answers. */
   readonly cluster?: string
-  /** Names the address in what it says of why that has no link: to who has given it, and to nobody else. */
+  /** Whether errors name addresses: only the application that gave the addresses may read them. */
   readonly tellsAddresses?: boolean
 }
 

@@ -102,9 +102,9 @@ export interface LinkParts<Frame> {
   onUp(link: WsLink<Frame>, theirs: Met): void
   onFrame(link: WsLink<Frame>, frame: Frame): void
   /**
-   * The other side refused, or this side did: with the reason. Before `onDown`. `node`: the one on the
-   * other side, as far as is known; empty of a client, and of who has said nothing. Until `isProven` it is
-   * what a stranger calls itself, but for a link that this side dials.
+   * One side refused the link, for this reason. Called before `onDown`. `node` is the node on the other side, empty
+   * where that is a client or has sent no hello. Without `isProven` only the other side's hello names it, unless this
+   * side dialled.
    */
   onRefused(reason: string, by: Refuser, node: string, isProven: boolean): void
   /** The link did not come up, for a reason that no side gave the other. Before `onDown`. */

@@ -96,8 +96,8 @@ export function optionsProblem<Options>(
 }
 
 /**
- * Whether options may be members of it. Of a class they may be, where all are its own: what is inherited, a getter among
- * it, is lost where options are copied.
+ * Whether this object may hold options. An instance of a class may, if each option is its own member: copying options
+ * loses inherited members and getters.
  */
 function mayHold(given: object, rules: object): boolean {
   if (isPlain(given)) return true
@@ -105,7 +105,7 @@ function mayHold(given: object, rules: object): boolean {
   return names.length > 0 && names.every((name) => Object.hasOwn(given, name))
 }
 
-/** Throws `invalid`. `call` is what was called: 'cells.put'. */
+/** Throws `invalid`. `call` names the method in the message: 'cells.put'. */
 export function checkOptions<Options>(call: string, given: unknown, rules: Rules<Options>): void {
   if (given === undefined) return
   const wrong = optionsProblem(given, rules)

@@ -43,7 +43,7 @@ export function isDecimal(text: string): boolean {
 /** Whole numbers of more digits than this are of no type. */
 const wholeDigitsMax = 40
 
-/** The whole number that is meant, also by `1e3` and `1815.0`; undefined for what is none, or has very many digits. */
+/** The whole number that the text stands for: `1e3` and `1815.0` are whole. Undefined for a fraction, for no number, and over `wholeDigitsMax` digits. */
 export function wholeOf(text: string): bigint | undefined {
   const decimal = decimalOf(text)
   if (decimal === undefined) return undefined
