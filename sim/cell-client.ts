@@ -239,7 +239,7 @@ export class CellClient {
       if (retryByCode[code] === 'safe') {
         checker.onPutFailed({ shard, row, column, refKey }, text)
       }
-      if (code !== 'conflict') return false
+      if (code !== 'immutable') return false
       checker.onPutRefused({ shard, row, column, refKey }, text)
       return true
     }
@@ -338,7 +338,7 @@ export class CellClient {
     this.#parts.coverage.count(`${what} ${error.code}`)
     const isExpected =
       error.retry !== 'never' ||
-      error.code === 'conflict' ||
+      error.code === 'immutable' ||
       error.code === 'closed' ||
       // A purge is under an intent of its node, which may stand still for longer than that lives.
       (what === 'purge' && error.code === 'expired') ||

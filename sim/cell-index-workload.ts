@@ -78,7 +78,7 @@ const upkeepTimes = { timeoutMs: 20_000, tryTimeoutMs: 10_000 }
 const hastyTimes = { timeoutMs: 20_000, tryTimeoutMs: 500 }
 
 const excused: readonly StoreErrorCode[] = [
-  ...(['conflict', 'closed', 'expired', 'snapshot-too-old', 'already-exists'] as const),
+  ...(['immutable', 'closed', 'expired', 'snapshot-too-old', 'already-exists'] as const),
 ]
 
 export class CellIndexWorkload {

@@ -118,7 +118,7 @@ export class GatewayQueries {
 
   #excuse(error: StoreError): void {
     // `invalid`: the index was dropped, and is declared anew by another shard field (`cell-index-life.ts`).
-    const excused = ['not-found', 'expired', 'snapshot-too-old', 'conflict', 'closed', 'invalid']
+    const excused = ['not-found', 'expired', 'snapshot-too-old', 'closed', 'invalid']
     const isDamage = error.code === 'corrupt' && this.#parts.mayBeCorrupt()
     if (error.retry === 'never' && !excused.includes(error.code) && !isDamage) throw error
   }

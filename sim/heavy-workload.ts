@@ -149,7 +149,7 @@ export class HeavyWorkload {
 
   #excuse(error: StoreError): void {
     const isDamage = error.code === 'corrupt' && this.#parts.mayBeCorrupt()
-    const excused = ['expired', 'conflict', 'closed', 'snapshot-too-old', 'too-large']
+    const excused = ['expired', 'closed', 'snapshot-too-old', 'too-large']
     if (error.retry === 'never' && !excused.includes(error.code) && !isDamage) throw error
   }
 }

@@ -217,7 +217,7 @@ export class IntentWorkload {
   #codeOf(error: unknown): StoreError['code'] {
     if (!(error instanceof StoreError)) throw error
     const { code, retry } = error
-    const isExcused = ['conflict', 'closed', 'expired', 'snapshot-too-old'].includes(code)
+    const isExcused = ['closed', 'expired', 'snapshot-too-old'].includes(code)
     const isDamage = code === 'corrupt' && this.#parts.mayBeCorrupt()
     if (retry === 'never' && !isExcused && !isDamage) throw error
     return code

@@ -34,7 +34,6 @@ export interface LoneTablesParts {
 const name = 'table-lone'
 /** Codes that the world may be the reason of, beside those that say that a call may be made again. */
 const excused: readonly StoreErrorCode[] = [
-  'conflict',
   'closed',
   'expired',
   'snapshot-too-old',

@@ -42,7 +42,7 @@ export interface QueueWorkloadParts {
 /** A handler of the simulator fails by itself only, never because the world is slow. */
 const patienceMs = 250_000
 /** Codes that the world may be the reason of, beside those that say that a call may be made again. */
-const excused: readonly string[] = ['conflict', 'closed', 'expired', 'snapshot-too-old']
+const excused: readonly string[] = ['closed', 'expired', 'snapshot-too-old']
 const looksMicros = 200_000
 /** Then dead letters are looked for once more: who lists them may have been behind. */
 const againMicros = 10_000_000

@@ -77,7 +77,7 @@ const levels = ['current', 'snapshot', 'at', 'at'] as const
 /** Parts per million. */
 const snapshotsAfterCommit = 250_000
 /** Codes that the world may be the reason of, beside those that say that a call may be made again. */
-const excused: readonly StoreErrorCode[] = ['conflict', 'closed', 'expired', 'snapshot-too-old']
+const excused: readonly StoreErrorCode[] = ['closed', 'expired', 'snapshot-too-old']
 
 export class TableSession {
   readonly #parts: TableSessionParts

@@ -27,7 +27,7 @@ export interface WorkloadFigures {
   readonly workload: WorkloadName
   readonly operations: number
   readonly failures: number
-  /** Failures by the code of their error: `conflict` after as many reruns as there may be. */
+  /** Failures by the code of their error: `contention` after as many reruns as there may be. */
   readonly failuresByCode: Readonly<Record<string, number>>
   /** All operations, over the time until everything was where it stays. */
   readonly perSecond: number

@@ -5,7 +5,10 @@ import type { GroupId, Timestamp } from './ids.ts'
 
 /** What an error means, and so what a caller can do. The CLI and HTTP map each to a code of theirs. */
 export type StoreErrorCode =
-  | 'conflict'
+  /** A transaction lost against other writers in each of its runs, and did nothing. */
+  | 'contention'
+  /** A cell or key that is written once has other content, or was purged. */
+  | 'immutable'
   | 'unavailable'
   | 'unknown-outcome'
   | 'timeout'
@@ -26,7 +29,8 @@ export type StoreErrorCode =
 export type Retry = 'safe' | 'check-first' | 'never'
 
 export const retryByCode: Readonly<Record<StoreErrorCode, Retry>> = {
-  conflict: 'never',
+  contention: 'safe',
+  immutable: 'never',
   unavailable: 'safe',
   'unknown-outcome': 'check-first',
   timeout: 'check-first',

@@ -59,7 +59,25 @@ export function valueOf<Value>(outcome: Outcome<Value>): Value {
   throw errorOf(outcome.problem)
 }
 
-/** The code, when it is one of the closed list. */
-export function codeOf(text: unknown): StoreErrorCode | undefined {
-  return typeof text === 'string' && isStoreErrorCode(text) ? text : undefined
+/** Earlier builds have one word for both; in frames and rows it stands for either, with a mark. */
+const sharedWord = 'conflict'
+
+/** The word of a code in frames and rows, which earlier builds of the same protocol read as well. */
+export function wordOfCode(code: StoreErrorCode): string {
+  return isOfSharedWord(code) ? sharedWord : code
+}
+
+/** Tells the two codes of one word apart. Earlier builds pass over it. */
+export function markOfCode(code: StoreErrorCode): string | undefined {
+  return isOfSharedWord(code) ? code : undefined
+}
+
+/** The code that a word stands for; undefined for a word that is none. An earlier build gives no mark. */
+export function codeOfWord(word: unknown, mark?: unknown): StoreErrorCode | undefined {
+  if (word === sharedWord) return mark === 'contention' ? mark : 'immutable'
+  return typeof word === 'string' && isStoreErrorCode(word) ? word : undefined
+}
+
+function isOfSharedWord(code: StoreErrorCode): boolean {
+  return code === 'contention' || code === 'immutable'
 }

@@ -169,7 +169,7 @@ function ofOneBatch(rows: readonly Row[]): readonly Row[] {
 
 /** Of the cell itself, whoever is asked and whenever: all else may yet be otherwise. */
 const isFinal: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
-  ...(['conflict', 'invalid', 'too-large'] as const),
+  ...(['immutable', 'invalid', 'too-large'] as const),
 ])
 
 const noOutcome: Outcome<Written> = {

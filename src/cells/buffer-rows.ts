@@ -10,10 +10,10 @@
  */
 import { afterAgenda, agendaPrefix } from '../base/agenda-key.ts'
 import { AssertionError } from '../base/assert.ts'
-import { isStoreErrorCode, StoreError } from '../base/errors.ts'
+import { StoreError } from '../base/errors.ts'
 import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import { pack, unpack } from '../base/pack.ts'
-import { problem, type Problem } from '../base/problem.ts'
+import { codeOfWord, problem, wordOfCode, type Problem } from '../base/problem.ts'
 import { decodeTuple, encodeTuple } from '../base/tuple.ts'
 import type { CellName, ShardName } from './cell.ts'
 
@@ -91,7 +91,7 @@ export function encodeBuffered(cell: Omit<BufferedCell, keyof CellName>): Uint8A
 }
 
 export function encodeRejected({ body, bufferedAt, reason }: RejectedCell): Uint8Array {
-  return pack([body, bufferedAt, reason.code, reason.message])
+  return pack([body, bufferedAt, wordOfCode(reason.code), reason.message])
 }
 
 export function decodeBuffered(key: Uint8Array, value: Uint8Array): BufferedCell {
@@ -102,9 +102,10 @@ export function decodeBuffered(key: Uint8Array, value: Uint8Array): BufferedCell
 }
 
 export function decodeRejected(key: Uint8Array, value: Uint8Array): RejectedCell {
-  const [body, bufferedAt, code, message] = fieldsOf(value)
+  const [body, bufferedAt, word, message] = fieldsOf(value)
   if (!(body instanceof Uint8Array) || typeof bufferedAt !== 'number') throw unreadable()
-  if (typeof code !== 'string' || !isStoreErrorCode(code)) throw unreadable()
+  const code = codeOfWord(word)
+  if (code === undefined) throw unreadable()
   if (typeof message !== 'string') throw unreadable()
   return { body, bufferedAt, reason: problem(code, message), ...nameOf(key, rejectedTopic) }
 }

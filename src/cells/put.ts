@@ -139,7 +139,7 @@ function resultOf(
     case 'purged': {
       const message =
         'this cell, or a later one of its column, was purged and is not written again; use a higher ref key'
-      throw new StoreError('conflict', message, { group })
+      throw new StoreError('immutable', message, { group })
     }
     default:
       return unreachable(value)
@@ -153,13 +153,14 @@ function committedAt(timestamp: Timestamp | undefined): Timestamp {
 
 function otherBody(group: GroupId): StoreError {
   const message = 'this cell exists with another body; a cell never changes, use a higher ref key'
-  return new StoreError('conflict', message, { group })
+  return new StoreError('immutable', message, { group })
 }
 
-/** What a transaction says, in the terms of cells: `conflict` is of another body, and of nothing else. */
+/** What a transaction says, in the terms of cells: one that lost its races is late, and no more. */
 export function inWords(error: unknown, group: GroupId): unknown {
   const isBehind =
-    error instanceof StoreError && (error.code === 'conflict' || error.code === 'snapshot-too-old')
+    error instanceof StoreError &&
+    (error.code === 'contention' || error.code === 'snapshot-too-old')
   if (!isBehind) return error
   const message = 'the replica at this node does not keep up with the shard; try again'
   return new StoreError('overloaded', message, { group, attempts: putRerunsMax + 1 })

@@ -13,6 +13,7 @@ export interface SinkTarget {
 
 /** What is wrong with the cluster and not with a row ends the load; the rest rejects the row. */
 export const endsLoad: Readonly<Record<StoreErrorCode, boolean>> = {
+  contention: true,
   unavailable: true,
   'unknown-outcome': true,
   timeout: true,
@@ -22,7 +23,7 @@ export const endsLoad: Readonly<Record<StoreErrorCode, boolean>> = {
   forbidden: true,
   internal: true,
   expired: true,
-  conflict: false,
+  immutable: false,
   'not-found': false,
   'already-exists': false,
   invalid: false,

@@ -14,7 +14,8 @@ export const exitUnknownOutcome = 5
 export const exitBug = 70
 
 export const exitByCode: Readonly<Record<StoreErrorCode, number>> = {
-  conflict: exitConflict,
+  contention: exitUnavailable,
+  immutable: exitConflict,
   unavailable: exitUnavailable,
   'unknown-outcome': exitUnknownOutcome,
   timeout: exitUnknownOutcome,

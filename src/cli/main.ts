@@ -49,7 +49,7 @@ async function buildProgram(): Promise<Command> {
     .showHelpAfterError('(add --help for what there is)')
     .addHelpText(
       'after',
-      '\nExit codes: 0 ok, 1 failure, 2 usage, 3 conflict, 4 unavailable, 5 outcome unknown.',
+      '\nExit codes: 0 ok, 1 failure, 2 usage, 3 something else is there, 4 unavailable, 5 outcome unknown.',
     )
   for (const addVerb of verbsFor(process.argv[2])) (await addVerb())(program)
   strict(program)

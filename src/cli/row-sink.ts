@@ -193,6 +193,6 @@ async function putOne(
 /** What is wrong with a row rejects it; anything else ends the load. */
 function answerOf(error: unknown): PutAnswer {
   if (!(error instanceof StoreError)) throw error
-  if (endsLoad[error.code] || error.code === 'conflict') return { kind: 'failed', error }
+  if (endsLoad[error.code]) return { kind: 'failed', error }
   return { kind: 'rejected', reason: `${error.code}: ${error.message}` }
 }

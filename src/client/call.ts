@@ -50,8 +50,9 @@ const retried: Readonly<Record<StoreErrorCode, boolean>> = {
   'unknown-outcome': true,
   timeout: true,
   overloaded: true,
+  contention: true,
   closed: true,
-  conflict: false,
+  immutable: false,
   'not-found': false,
   'already-exists': false,
   invalid: false,
@@ -303,7 +304,7 @@ function note(item: Item, outcome: Outcome<Written>): void {
  */
 function isFinal({ isUnsure }: Item, refused: Problem): boolean {
   if (mayBeRetried(refused) || saysNothing(refused)) return false
-  return !isUnsure || refused.code === 'conflict'
+  return !isUnsure || refused.code === 'immutable'
 }
 
 function leavesUnsure(refused: Problem): boolean {

@@ -85,7 +85,7 @@ export class ClientCells {
     this.datastore = datastore
   }
 
-  /** Writes a cell, if it is absent. Rejects with `conflict` when it exists with another body. */
+  /** Writes a cell, if it is absent. Rejects with `immutable` when it exists with another body. */
   async put(cell: NewCell, options: WriteOptions = {}): Promise<Written> {
     checkOptions('cells.put', options, writeRules)
     const [outcome] = await this.#put([cell], options)
@@ -258,7 +258,7 @@ export class ClientCells {
 
   /**
    * Takes old cells of a shard out for good: of a page of its log, behind `after`. What is removed is
-   * not written again: a put of it, or of an earlier ref key of its column, is a `conflict`.
+   * not written again: a put of it, or of an earlier ref key of its column, is `immutable`.
    */
   async purgeShard(shard: number, options: PurgePageOptions): Promise<PurgedPage> {
     const call = 'cells.purgeShard'

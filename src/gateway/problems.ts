@@ -9,7 +9,8 @@ import { bytesOfGroup, type GroupId } from '../base/ids.ts'
 import { problem, type Problem } from '../base/problem.ts'
 
 export const statusByCode: Readonly<Record<StoreErrorCode, number>> = {
-  conflict: 409,
+  contention: 409,
+  immutable: 409,
   unavailable: 503,
   'unknown-outcome': 504,
   timeout: 504,
@@ -28,7 +29,8 @@ export const statusByCode: Readonly<Record<StoreErrorCode, number>> = {
 }
 
 const titleByCode: Readonly<Record<StoreErrorCode, string>> = {
-  conflict: 'It exists with another content',
+  contention: 'Other writers were faster',
+  immutable: 'It exists with another content',
   unavailable: 'Too few replicas can be reached',
   'unknown-outcome': 'Whether it was written is not known',
   timeout: 'It took too long',
@@ -121,7 +123,8 @@ export function problemResponse(
   headers: Readonly<Record<string, string>> = {},
 ): Response {
   const seconds = Math.max(1, Math.ceil((of.detail.retryAfterMs ?? 0) / 1_000))
-  const wait: Record<string, string> = status === 503 ? { 'retry-after': String(seconds) } : {}
+  const isToWait = status === 503 || of.code === 'contention'
+  const wait: Record<string, string> = isToWait ? { 'retry-after': String(seconds) } : {}
   return new Response(`${JSON.stringify(problemDetails(of, status, instance))}\n`, {
     status,
     headers: { 'content-type': 'application/problem+json', ...wait, ...headers },

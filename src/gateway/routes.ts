@@ -31,7 +31,7 @@ export const routes: readonly Route[] = [
         schema: 'Buffered',
       },
     },
-    problems: ['conflict', 'too-large', 'unknown-outcome'],
+    problems: ['immutable', 'too-large', 'unknown-outcome'],
     handler: putCell,
   },
   {

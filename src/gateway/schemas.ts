@@ -117,7 +117,7 @@ const logItem: JsonSchema = {
 const problem: JsonSchema = {
   ...object(
     {
-      type: { type: 'string', examples: ['urn:trilithon:problem:conflict'] },
+      type: { type: 'string', examples: ['urn:trilithon:problem:immutable'] },
       title: { type: 'string' },
       status: { type: 'integer' },
       detail: { type: 'string' },

@@ -61,13 +61,13 @@ export interface HandledCounts {
 /** What passes by itself, whoever met it: nothing is counted against the message. */
 const outages: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
   ...(['unavailable', 'unknown-outcome', 'timeout', 'overloaded', 'closed'] as const),
-  'snapshot-too-old',
+  ...(['contention', 'snapshot-too-old'] as const),
 ])
 
 /** Nor of what the transaction around the handler met, which the handler could not help. */
 const ofTheWorld: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
   ...outages,
-  ...(['conflict', 'expired', 'corrupt', 'forbidden', 'internal'] as const),
+  ...(['expired', 'corrupt', 'forbidden', 'internal'] as const),
 ])
 
 /** How one transaction went. */

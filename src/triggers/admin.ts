@@ -208,8 +208,8 @@ export class TriggerAdmin {
       return { ...own, after: addedId, marked: own.marked + 1 }
     })
     if (offset === undefined) {
-      const message = `the trigger has gone on in shard ${shard} meanwhile; look again`
-      throw new StoreError('conflict', message)
+      const message = `nothing was skipped: the trigger went past that cell of shard ${shard} meanwhile; look before you skip another one`
+      throw new StoreError('expired', message)
     }
     await this.#store.report(trigger, shard, offset.marked)
     await this.#announce(trigger)

@@ -137,6 +137,6 @@ export function isOutage(error: unknown): error is StoreError {
 }
 
 const passing: ReadonlySet<string> = new Set([
-  ...['unavailable', 'unknown-outcome', 'timeout', 'overloaded', 'conflict', 'expired'],
+  ...['unavailable', 'unknown-outcome', 'timeout', 'overloaded', 'contention', 'expired'],
   'snapshot-too-old',
 ])

@@ -6,8 +6,8 @@ import { intentOf } from '../replication/transaction.ts'
 
 export type Conflict = Outcome & { readonly kind: 'conflict' }
 
-/** The last of `runs` conflicts: that many were enough. */
-export function conflictError(
+/** The last of `runs` conflicts: no run follows it. */
+export function contentionError(
   group: GroupId,
   intent: Intent,
   { position, key, by }: Conflict,
@@ -17,8 +17,8 @@ export function conflictError(
   const writer = by === undefined ? 'another transaction' : `transaction ${intentOf(by)}`
   const what = key === undefined ? 'what is older than the group remembers' : nameKey(key)
   const since = key === undefined ? `${writer} was committed` : `${writer} wrote it`
-  const message = `conflict: transaction ${intentOf(intent)} read ${what}, and ${since} at position ${position}; gave up after ${runs} ${runs === 1 ? 'run' : 'runs'}: try again later, or read less`
-  return new StoreError('conflict', message, { group, attempts: runs })
+  const message = `contention: transaction ${intentOf(intent)} read ${what}, and ${since} at position ${position}; gave up after ${runs} ${runs === 1 ? 'run' : 'runs'}: try again later, or read less`
+  return new StoreError('contention', message, { group, attempts: runs })
 }
 
 function hexOf(key: Uint8Array): string {

@@ -19,7 +19,7 @@ import {
 } from './bounds.ts'
 import { CallIntent } from './call-intent.ts'
 import { checkedIntent } from './intents.ts'
-import { conflictError, type Conflict } from './conflict.ts'
+import { contentionError, type Conflict } from './conflict.ts'
 import type { GroupPort } from './group-port.ts'
 import { RawTransaction } from './raw-transaction.ts'
 import { noRoom } from './no-room.ts'
@@ -215,7 +215,7 @@ class Running<Value> {
   }
 
   #conflict(intent: Intent, conflict: Conflict, runs: number): StoreError {
-    return conflictError(this.#group, intent, conflict, runs, this.#options.nameKey)
+    return contentionError(this.#group, intent, conflict, runs, this.#options.nameKey)
   }
 }
 

@@ -1,8 +1,9 @@
 /** Parts that client requests and answers have in common, as positional arrays, checked when read. */
-import { isStoreErrorCode, type StoreErrorDetail } from '../base/errors.ts'
+import type { StoreErrorDetail } from '../base/errors.ts'
 import type { Packable } from '../base/pack.ts'
 import { packedBodyBytesMax } from '../cells/body.ts'
 import type { ShardLeader, ShardPosition, StoredCell } from '../cells/cell.ts'
+import { codeOfWord, markOfCode, wordOfCode } from '../base/problem.ts'
 import type { Outcome, Problem } from '../base/problem.ts'
 import { shardCount } from '../cells/shard.ts'
 import * as field from './peer-fields.ts'
@@ -76,16 +77,15 @@ export function packProblem(problem: Problem): Packable {
   // It may quote what somebody sent: one that is too long to be read would end the link.
   const message = problem.message.slice(0, messageCharsMax)
   // At most one of these is told of. Whoever does not know the word, or the number, passes over it.
-  const state = store ?? index ?? retryAfterMs
-  return [problem.code, message, group, limit, limitValue, actual, state, attempts]
+  const state = store ?? index ?? markOfCode(problem.code) ?? retryAfterMs
+  return [wordOfCode(problem.code), message, group, limit, limitValue, actual, state, attempts]
 }
 
 export function problem(value: unknown): Problem {
-  const [code, message, ...details] = field.list(value, 'problem', 8)
+  const [word, message, ...details] = field.list(value, 'problem', 8)
   const [group, limit, limitValue, actual, state, attempts] = details
-  if (typeof code !== 'string' || !isStoreErrorCode(code)) {
-    throw new field.MalformedError('problem has no known code')
-  }
+  const code = codeOfWord(word, state)
+  if (code === undefined) throw new field.MalformedError('problem has no known code')
   const detail: StoreErrorDetail = {
     ...(!field.isAbsent(group) && { group: field.group(group) }),
     ...(!field.isAbsent(limit) && { limit: text(limit, 'limit') }),

@@ -7,10 +7,11 @@ test('errors: the list of codes is closed', () => {
   expect(Object.keys(retryByCode).toSorted()).toEqual([
     'already-exists',
     'closed',
-    'conflict',
+    'contention',
     'corrupt',
     'expired',
     'forbidden',
+    'immutable',
     'internal',
     'invalid',
     'not-found',
@@ -32,7 +33,7 @@ test('errors: only a code of the list is a code, whatever an object inherits', (
 
 test('errors: only what certainly did nothing is safe to send again unasked', () => {
   const safe = Object.entries(retryByCode).filter(([, retry]) => retry === 'safe')
-  expect(safe.map(([code]) => code)).toEqual(['unavailable', 'overloaded'])
+  expect(safe.map(([code]) => code)).toEqual(['contention', 'unavailable', 'overloaded'])
   expect(retryByCode['unknown-outcome']).toBe('check-first')
   expect(retryByCode.timeout).toBe('check-first')
 })

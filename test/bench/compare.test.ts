@@ -125,12 +125,12 @@ test('kinds of operations have their own results, and failures are told by their
   let count = 0
   const operations = [
     { kind: 'good', run: () => new Promise((resolve) => setTimeout(resolve, 2)) },
-    { kind: 'bad', run: () => Promise.reject(new StoreError('conflict', 'somebody else did')) },
+    { kind: 'bad', run: () => Promise.reject(new StoreError('contention', 'somebody else did')) },
   ] as const
   const draw = (): (typeof operations)[number] => operations[count++ % 2 === 0 ? 0 : 1]
   const { byKind, failures } = await runMixed(1, 0.05, draw)
   expect(byKind.get('good')).toMatchObject({ failures: 0 })
-  expect(byKind.get('bad')).toMatchObject({ operations: 0, failures: failures['conflict'] })
+  expect(byKind.get('bad')).toMatchObject({ operations: 0, failures: failures['contention'] })
   const stopped = AbortSignal.abort()
   expect((await runMixed(4, 60, draw, stopped)).byKind.size).toBe(0)
 })

@@ -37,7 +37,7 @@ test('CELL-1: another body is refused, and the cell stays as it was', async () =
   const { store } = node('n1')
   await settled(world, put(store, base, { fare: 1 }))
   const other = settled(world, put(store, base, { fare: 2 }))
-  await expect(other).rejects.toMatchObject({ code: 'conflict', retry: 'never' })
+  await expect(other).rejects.toMatchObject({ code: 'immutable', retry: 'never' })
   expect(bodyOf(await settled(world, get(store, base)))).toStrictEqual({ fare: 1 })
 })
 
@@ -64,7 +64,7 @@ test('CELL-1: a replica that is behind finds the cell when it writes it, and doe
   const again = await settled(world, put(behind.store, base, { fare: 1 }))
   expect(again).toStrictEqual({ ...created, created: false })
   await expect(settled(world, put(behind.store, base, { fare: 2 }))).rejects.toMatchObject({
-    code: 'conflict',
+    code: 'immutable',
   })
   expect(log.entryCount()).toBe(1)
 })
@@ -254,7 +254,7 @@ test('a batch is as good as its cells are one by one', async () => {
   const said = answer.items.map((item) =>
     item.kind === 'ok' ? item.value.created : item.problem.code,
   )
-  expect(said).toStrictEqual([false, 'conflict', true, ...Array<string>(4).fill('invalid')])
+  expect(said).toStrictEqual([false, 'immutable', true, ...Array<string>(4).fill('invalid')])
 })
 
 test('CELL-5: a replica that is behind what a session has seen asks the others before it answers', async () => {

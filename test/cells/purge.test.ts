@@ -102,7 +102,7 @@ test('CELL-7: what was purged is not written again, nor what is earlier in its c
   await run(purge(store))
   const putOf = (refKey: number, body: Json, column = 'BASE'): Promise<unknown> =>
     run(put(store, cell(refKey, column), body).catch((error: unknown) => error))
-  const refused = { code: 'conflict', message: expect.stringContaining('was purged') }
+  const refused = { code: 'immutable', message: expect.stringContaining('was purged') }
   expect(await putOf(5, { name: 'BASE/5' })).toMatchObject(refused)
   expect(await putOf(5, 'another')).toMatchObject(refused)
   expect(await putOf(4, 'never there')).toMatchObject(refused)
@@ -212,7 +212,7 @@ test('CELL-4: a put that is sent again after its cell was purged is no second ce
   expect(await run(put(store, cell(0), 'mine', { intents: own }))).toMatchObject({ created: true })
   await run(purge(store))
   const again = put(store, cell(0), 'mine', { intents: own })
-  await expect(run(again)).rejects.toMatchObject({ code: 'conflict' })
+  await expect(run(again)).rejects.toMatchObject({ code: 'immutable' })
   expect(await run(versions(store))).toEqual([9])
 })
 

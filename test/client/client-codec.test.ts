@@ -63,11 +63,12 @@ function record(
   return fc.record(model, { requiredKeys: [...required], noNullPrototype: true })
 }
 
+const group = shard.map((of) => shardGroup('trips', of))
 const details: fc.Arbitrary<Problem['detail']> = record<
   Omit<Problem['detail'], 'intent' | 'index' | 'retryAfterMs'>
 >(
   {
-    group: shard.map((of) => shardGroup('trips', of)),
+    group: group,
     limit: text,
     limitValue: count,
     actual: fc.double({ noNaN: true, noDefaultInfinity: true, min: 1e-300 }),
@@ -76,14 +77,27 @@ const details: fc.Arbitrary<Problem['detail']> = record<
   },
   [],
 )
-const problems: fc.Arbitrary<Problem> = fc.record(
-  {
-    code: fc.constantFrom(...Object.keys(retryByCode).filter(isStoreErrorCode)),
-    message: text,
-    // An index that is being built is of no damaged store.
-    detail: fc.oneof(details, fc.constant({ index: 'building' } as const)),
-  },
-  { noNullPrototype: true },
+const codes = Object.keys(retryByCode).filter(isStoreErrorCode)
+const ofTransactions = ['contention', 'immutable'] as const
+const problems: fc.Arbitrary<Problem> = fc.oneof(
+  fc.record(
+    {
+      code: fc.constantFrom(...codes.filter((code) => !ofTransactions.some((of) => of === code))),
+      message: text,
+      // An index that is being built is of no damaged store.
+      detail: fc.oneof(details, fc.constant({ index: 'building' } as const)),
+    },
+    { noNullPrototype: true },
+  ),
+  // Nor is a transaction that others got ahead of.
+  fc.record(
+    {
+      code: fc.constantFrom(...ofTransactions),
+      message: text,
+      detail: record<Pick<Problem['detail'], 'group' | 'attempts'>>({ group, attempts: count }, []),
+    },
+    { noNullPrototype: true },
+  ),
 )
 
 function outcomes<Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Outcome<Value>[]> {
@@ -104,7 +118,6 @@ const places: fc.Arbitrary<LogPlace> = fc.oneof(
   fc.record({ kind: fc.constant('after'), shard, addedId: count, asOf: count }, plain),
   fc.record({ kind: fc.constant('since'), shard, timestamp: count }, plain),
 )
-const group = shard.map((of) => shardGroup('trips', of))
 const keys = fc.array(bytes, { maxLength: 3 })
 const rowRanges: fc.Arbitrary<RowRange> = record<RowRange>(
   { gte: bytes, gt: bytes, lt: bytes, reverse: fc.boolean(), limit: id },

@@ -259,7 +259,7 @@ test('errors that no other node would answer otherwise are not retried', async (
   const cells = client.cells('trips')
   await settled(world, cells.put({ ...base, body: 1 }))
   const conflict = settled(world, cells.put({ ...base, body: 2 }))
-  await expect(conflict).rejects.toMatchObject({ code: 'conflict' })
+  await expect(conflict).rejects.toMatchObject({ code: 'immutable' })
   const requests = cluster.frames.filter(({ from }) => from === 'client')
   expect(requests).toHaveLength(2)
 })
@@ -304,7 +304,7 @@ test('a batch gives each cell its own outcome, those that were never sent too', 
   expect(outcomes).toMatchObject([
     { kind: 'ok', value: { created: false } },
     { kind: 'problem', problem: { code: 'invalid' } },
-    { kind: 'problem', problem: { code: 'conflict' } },
+    { kind: 'problem', problem: { code: 'immutable' } },
     { kind: 'ok', value: { created: true } },
   ])
   const found = await settled(

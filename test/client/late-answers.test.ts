@@ -211,7 +211,7 @@ test('CELL-4: with a late answer the last cell is known, and the call at its end
   expect(call.take(answered({ kind: 'put', items: [refused(unavailable), ok(2)] }), second)).toBe(
     false,
   )
-  const conflict = refused(problem('conflict', 'another body is there'))
+  const conflict = refused(problem('immutable', 'another body is there'))
   expect(call.take(answered({ kind: 'put', items: [conflict, ok(2)] }), first)).toBe(true)
   expect(call.finish(why).answer).toMatchObject({ items: [conflict, ok(2)] })
 })

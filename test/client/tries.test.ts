@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
+import { isStoreErrorCode, retryByCode } from '../../src/base/errors.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import { problem } from '../../src/base/problem.ts'
 import type { Answer, Answered, CellService } from '../../src/cells/operation.ts'
 import { shardOf } from '../../src/cells/shard.ts'
+import { mayBeRetried } from '../../src/client/call.ts'
 import type { Client } from '../../src/client/client.ts'
 import { endingOf } from '../../src/client/ending.ts'
 import type { Clock } from '../../src/ports/clock.ts'
@@ -149,7 +151,7 @@ test('CELL-4: a conflict says of a put whose answer was lost that it is not ther
   await settled(world, cells.put({ ...base, body: 1 }))
   cluster.weather.cut(home, 'client')
   const conflict = settled(world, cells.put({ ...base, body: 2 }))
-  await expect(conflict).rejects.toMatchObject({ code: 'conflict' })
+  await expect(conflict).rejects.toMatchObject({ code: 'immutable' })
 })
 
 /** Writes one row by a transaction that reads nothing. */
@@ -216,4 +218,14 @@ test('of nodes that stop, an item is told as one that nobody answers: who follow
   await passMs(world, 20_000)
   isStopping = false
   expect(await settled(world, next)).toMatchObject({ value: { addedId: 1 } })
+})
+
+test('a client asks again for whatever is safe to ask again, and for nothing that never helps', () => {
+  const codes = Object.keys(retryByCode).filter(isStoreErrorCode)
+  const retried = codes.filter((code) => mayBeRetried(problem(code, '')))
+  expect(codes.filter((code) => retryByCode[code] === 'safe' && !retried.includes(code))).toEqual(
+    [],
+  )
+  // A node that is closing is not the only node.
+  expect(retried.filter((code) => retryByCode[code] === 'never')).toEqual(['closed'])
 })

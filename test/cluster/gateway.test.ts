@@ -329,7 +329,7 @@ test('cells are purged from the command line, through a gateway too', async () =
     await expect(
       cells.put({ rowKey, column: 'BASE', refKey: 1, body: 'new' }),
     ).rejects.toMatchObject({
-      ...{ code: 'conflict', message: expect.stringContaining('was purged') },
+      ...{ code: 'immutable', message: expect.stringContaining('was purged') },
     })
   } finally {
     await client.close()

@@ -236,7 +236,7 @@ test('BUF-1, BUF-2, BUF-3: while a set has no majority its cells are buffered, t
       return all.length > 0 ? all : undefined
     })
     const { body: kept } = (await trips.get({ ...cell, rowKey: buffered })) ?? {}
-    expect(lost).toMatchObject({ rowKey: buffered, reason: { code: 'conflict' } })
+    expect(lost).toMatchObject({ rowKey: buffered, reason: { code: 'immutable' } })
     expect([lost?.body, kept].toSorted(byNumber)).toEqual([{ n: 1 }, { n: 2 }])
     const urls = ['--url', cluster.node('f').url]
     const told = await runProgram(['cells', 'rejected', '--datastore', 'trips', '--json', ...urls])

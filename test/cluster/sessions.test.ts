@@ -207,7 +207,7 @@ async function writeUntil(
       if (error.code === 'unknown-outcome') {
         told.unknown.set(name, present(error.detail.intent, 'test: it says which one'))
       } else {
-        expect(['unavailable', 'timeout', 'conflict']).toContain(error.code)
+        expect(['unavailable', 'timeout', 'contention']).toContain(error.code)
         told.refused.push(name)
       }
     }

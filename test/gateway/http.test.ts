@@ -26,8 +26,8 @@ test('CELL-1: PUT creates with 201, repeats with 200, and refuses another body w
   expect(other.status).toBe(409)
   expect(other.headers.get('content-type')).toBe('application/problem+json')
   expect(other.body).toStrictEqual({
-    ...{ type: 'urn:trilithon:problem:conflict', title: expect.any(String), status: 409 },
-    ...{ code: 'conflict', retry: 'never', instance: `/v1/datastores/trips${path}` },
+    ...{ type: 'urn:trilithon:problem:immutable', title: expect.any(String), status: 409 },
+    ...{ code: 'immutable', retry: 'never', instance: `/v1/datastores/trips${path}` },
     ...{ detail: expect.stringContaining('higher ref key'), group: `cells/trips/${shard}` },
   })
 })
@@ -121,7 +121,7 @@ test('batches give each item its own outcome', async () => {
       { created: true, addedId: 1 },
       { problem: { code: 'invalid', status: 400 } },
       { problem: { code: 'invalid' } },
-      { problem: { code: 'conflict', status: 409 } },
+      { problem: { code: 'immutable', status: 409 } },
     ],
   })
   const got = await ask('POST', '/cells:batchGet', {

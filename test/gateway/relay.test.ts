@@ -91,7 +91,7 @@ test('a client of gateways reads and writes cells as one of nodes, on every path
   })
   expect(await settled(world, cells.get(base, { read: 'any' }))).toEqual(cell)
   await expect(settled(world, cells.put({ ...base, body: 2 }))).rejects.toMatchObject({
-    code: 'conflict',
+    code: 'immutable',
   })
 })
 

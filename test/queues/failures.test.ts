@@ -252,7 +252,7 @@ test('a cluster that does not answer is no failure of the handler', async () => 
 })
 
 test('QUE-6: what the function itself meets and throws counts, also what would not of its transaction', async () => {
-  for (const code of ['conflict', 'forbidden', 'expired', 'corrupt'] as const) {
+  for (const code of ['immutable', 'forbidden', 'expired', 'corrupt'] as const) {
     const post = new Post()
     const handled: string[] = []
     const { counts } = post.handle({
@@ -273,7 +273,10 @@ test('QUE-6: what the function itself meets and throws counts, also what would n
 
 test('an outage that the function meets elsewhere counts no attempt', async () => {
   const post = new Post()
-  const codes = ['unavailable', 'unknown-outcome', 'timeout', 'overloaded', 'closed'] as const
+  const codes = [
+    ...(['unavailable', 'unknown-outcome', 'timeout', 'overloaded', 'closed'] as const),
+    ...(['contention', 'snapshot-too-old'] as const),
+  ] as const
   const met: string[] = [...codes]
   const { counts } = post.handle({
     ...{ ...quick, attemptsMax: 1 },

@@ -127,7 +127,7 @@ test('gateways are asked in turn until one answers for good', async () => {
   const { caller, asked } = callerOf([problemOf(503, 'closed'), undefined, written])
   expect(await caller.ask(put, true)).toEqual({ answer: written, isRepeated: true })
   expect(asked).toEqual(['gw2', 'gw1', 'gw2'])
-  const refused = callerOf([problemOf(503, 'unavailable'), problemOf(409, 'conflict')])
+  const refused = callerOf([problemOf(503, 'unavailable'), problemOf(409, 'immutable')])
   const told = await refused.caller.ask(put, true)
   expect([told.answer.status, told.isRepeated]).toEqual([409, false])
 })

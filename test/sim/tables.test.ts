@@ -132,7 +132,7 @@ test('TXN-4: a transaction that nobody made is found', () => {
 test('TXN-5: twice, after a refusal, or not as it was told, is found', () => {
   expect(new Court().run('t.1', [], []).chosen('t.1').chosen('t.1').rules).toEqual(['TXN-5'])
   const refused = new Court().run('t.1', [], [])
-  refused.checker.onRefused('t', 't.1', 'conflict')
+  refused.checker.onRefused('t', 't.1', 'contention')
   expect(refused.chosen('t.1').rules).toEqual(['TXN-5'])
   const visit: TableStep = { kind: 'insert', table: 'Visit', row: { store, who: 't' } }
   const numbered = new Court().run('t.1', [visit], ['done']).chosen('t.1')

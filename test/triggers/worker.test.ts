@@ -403,3 +403,28 @@ test('marked cells are given over the pages of a shard, as many as are wanted', 
   }
   expect(await bench.settle(bench.admin.marked('bill'))).toHaveLength(markedPageMax)
 })
+
+test('TRIG-7: of two skips at once one names its cell, and the other skips none', async () => {
+  const bench = new TriggerBench()
+  const handled = noting(
+    () => {
+      throw new Error('stuck')
+    },
+    { attemptsMax: Infinity },
+  )
+  await bench.put(first)
+  await bench.put(first)
+  const living = bench.start([handled.trigger])
+  await bench.until('it is stuck', () => handled.of.length > 3)
+  const { admin } = bench
+  const both = Promise.allSettled([admin.skip('bill', first), admin.skip('bill', first)])
+  const ended = await bench.settle(both)
+  expect(ended.filter(({ status }) => status === 'fulfilled')).toMatchObject([
+    { value: { addedId: 1 } },
+  ])
+  expect(ended.filter(({ status }) => status === 'rejected')).toMatchObject([
+    { reason: { code: 'expired', retry: 'never' } },
+  ])
+  expect(await bench.settle(admin.marked('bill'))).toMatchObject([{ addedId: 1 }])
+  await living.stop()
+})

@@ -211,14 +211,16 @@ test('a conflict that does not end names both transactions, the key and the posi
   const session = '[0-9a-f-]{36}'
   const words = `transaction ${session}/1 read row a, and transaction ${session}/4 wrote it at position 3; gave up after 3 runs`
   await expect(failed).rejects.toThrow(new RegExp(words))
-  await expect(failed).rejects.toMatchObject({ code: 'conflict', detail: { attempts: 3 } })
+  await expect(failed).rejects.toMatchObject({
+    ...{ code: 'contention', retry: 'safe', detail: { attempts: 3 } },
+  })
 })
 
 test('reruns wait, longer each time up to a bound, and within the deadline', async () => {
   const bench = new Bench()
   bench.port.beforeCommit = async () => ({ kind: 'conflict' })
   const failed = bench.run(async (tx) => tx.put(b('a'), b('')), { timeoutMs: 1000 })
-  await expect(failed).rejects.toMatchObject({ code: 'conflict' })
+  await expect(failed).rejects.toMatchObject({ code: 'contention' })
   expect(bench.clock.waits.length).toBeGreaterThan(5)
   for (const [index, wait] of bench.clock.waits.entries()) {
     expect(wait).toBeLessThanOrEqual(Math.min(5 * 2 ** index, 500))

@@ -60,7 +60,7 @@ const committed = {
   ...{ position: 2 ** 50, timestamp: time, attempt: 1 },
   sequences: many(transactionMutationsMax, 2 ** 50),
 } as const
-const refused = problem('conflict', 'x'.repeat(200), { group })
+const refused = problem('immutable', 'x'.repeat(200), { group })
 const replies: readonly Reply[] = [
   { kind: 'put', items: many(batchItemsMax, { kind: 'ok', value: written }) },
   { kind: 'put', items: many(batchItemsMax, { kind: 'problem', problem: refused }) },
