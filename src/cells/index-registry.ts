@@ -43,6 +43,7 @@ export interface KnownIndex {
 
 interface ReadOptions {
   readonly timeoutMs?: number
+  readonly signal?: AbortSignal
 }
 
 /** `copy`: the name under which a set has them; those of the datastore itself when it is absent. */
@@ -110,6 +111,7 @@ export async function applyIndex(
   tables: Tables,
   definition: IndexDefinition,
   clock: Clock,
+  options: ReadOptions = {},
 ): Promise<'new' | 'same'> {
   const { datastore, name } = definition
   const row = {
@@ -119,14 +121,15 @@ export async function applyIndex(
     declared_at: clock.wallMicros(),
     is_building: true,
   }
-  return change<'new' | 'same'>(tables, datastore, ({ rows }, version) => {
+  const declare: Change<'new' | 'same'> = ({ rows }, version) => {
     const before = rows.find((one) => one.index_name === name)
     if (before?.is_dropping === true) throw beingDropped(datastore, name)
     if (before?.definition === row.definition) return { value: 'same' }
     if (before !== undefined) throw otherDefinition(name)
     if (rows.length >= indexesMax) throw tooMany(datastore)
     return { rows: [...rows, { ...row, number: version, version }], value: 'new' }
-  })
+  }
+  return change(tables, datastore, declare, options)
 }
 
 function beingDropped(datastore: string, name: string): StoreError {

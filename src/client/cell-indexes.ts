@@ -31,8 +31,8 @@ import { notAnAnswer } from './call.ts'
 import { checkDates, filtersOf, type IndexWhere } from './filters.ts'
 import type { ClientGroups } from './groups.ts'
 import { checkedPage } from './indexes.ts'
-import type { BuildOptions, CellBuildOptions, IndexQueryOptions } from './options.ts'
-import { buildRules, cellBuildRules, checkText, queryRules } from './rules.ts'
+import type { BuildOptions, CellBuildOptions, IndexQueryOptions, WriteOptions } from './options.ts'
+import { buildRules, cellBuildRules, checkText, queryRules, writeRules } from './rules.ts'
 
 export type { IndexWhere } from './filters.ts'
 export type { CellBuildOptions, IndexQueryOptions } from './options.ts'
@@ -182,20 +182,27 @@ export class ClientCellIndexes {
     this.datastore = datastore
   }
 
-  async list(): Promise<readonly KnownIndex[]> {
+  async list(options: WriteOptions = {}): Promise<readonly KnownIndex[]> {
     checkDatastore(this.datastore)
-    return readIndexes(this.#parts.tables, this.datastore)
+    checkOptions('cellIndexes.list', options, writeRules)
+    return readIndexes(this.#parts.tables, this.datastore, options)
   }
 
   /** Declares an index, as YAML of it reads; `build` makes it one that can be asked. */
-  async apply(given: unknown): Promise<'new' | 'same'> {
+  async apply(given: unknown, options: WriteOptions = {}): Promise<'new' | 'same'> {
+    checkOptions('cellIndexes.apply', options, writeRules)
     const checked = checkDefinition(given)
     if (!checked.ok) {
       const [problem] = checked.problems
       throw new StoreError('invalid', problem?.message ?? 'this defines no index')
     }
-    const kind = await applyIndex(this.#parts.tables, checked.definition, this.#parts.clock)
-    await this.#spread()
+    const kind = await applyIndex(
+      this.#parts.tables,
+      checked.definition,
+      this.#parts.clock,
+      options,
+    )
+    await this.#spread(options)
     return kind
   }
 
@@ -206,8 +213,8 @@ export class ClientCellIndexes {
   ): Promise<{ shards: number; rows: number }> {
     checkUpkeep('build', name, options)
     // Nothing is waited for before all replica sets have heard of it.
-    await this.#spread()
-    const { definition, declaredAt, isBuilding, isKnown } = await this.#named(name)
+    await this.#spread(options)
+    const { definition, declaredAt, isBuilding, isKnown } = await this.#named(name, options)
     if (!isBuilding) return { shards: 0, rows: 0 }
     if (!isKnown) throw declaredMeanwhile(name)
     const built = await buildCellIndex(
@@ -216,7 +223,7 @@ export class ClientCellIndexes {
       options.graceMs,
     )
     await markIndexBuilt(this.#parts.tables, definition)
-    await this.#spread()
+    await this.#spread(options)
     return built
   }
 
@@ -226,14 +233,14 @@ export class ClientCellIndexes {
     options: CellBuildOptions = {},
   ): Promise<{ shards: number; rows: number }> {
     checkUpkeep('rebuild', name, options)
-    const { definition } = await this.#named(name)
+    const { definition } = await this.#named(name, options)
     return buildCellIndex(this.#build(definition, options), undefined)
   }
 
   /** Compares what each row has in the index with its cells. */
   async check(name: string, options: CellBuildOptions = {}): Promise<CellIndexReport> {
     checkUpkeep('check', name, options)
-    const { definition } = await this.#named(name)
+    const { definition } = await this.#named(name, options)
     return compareCellIndex(this.#build(definition, options))
   }
 
@@ -244,12 +251,12 @@ export class ClientCellIndexes {
   async drop(name: string, options: BuildOptions = {}): Promise<void> {
     checkText('cellIndexes.drop', 'the name of an index', name)
     checkOptions('cellIndexes.drop', options, buildRules)
-    const { graceMs, onProgress } = options
+    const { graceMs, onProgress, signal } = options
     const { datastore } = this
     let asked: DropIndex = { kind: 'drop-index', datastore, name }
     if (graceMs !== undefined) asked = { ...asked, graceMs: Math.ceil(graceMs) }
     for (;;) {
-      const answer = await this.#ask(asked).catch((error: unknown) => {
+      const answer = await this.#ask(asked, options).catch((error: unknown) => {
         // The answer to the last step was lost, or somebody else took it.
         const isGone = error instanceof StoreError && error.code === 'not-found'
         if (isGone && asked.number !== undefined) return undefined
@@ -258,28 +265,36 @@ export class ClientCellIndexes {
       if (answer?.kind !== 'drop-index' || answer.phase === 'dropped') return
       const { phase, done, total, number } = answer
       onProgress?.({ phase, done, total })
-      checkSignal(options.signal)
+      checkSignal(signal)
       asked = { ...asked, number }
       if (phase === 'waiting') await pause(this.#parts, upkeepBounds.waitStepMs)
     }
   }
 
-  async #named(name: string): Promise<KnownIndex> {
-    const known = indexNamed(await this.list(), this.datastore, name)
+  async #named(name: string, { signal }: BuildOptions): Promise<KnownIndex> {
+    const known = indexNamed(
+      await this.list(signal === undefined ? {} : { signal }),
+      this.datastore,
+      name,
+    )
     if (known.isDropping) throw new StoreError('not-found', `index ${name} is being dropped`)
     return known
   }
 
-  async #spread(): Promise<void> {
-    await this.#ask({ kind: 'spread-indexes', datastore: this.datastore })
+  async #spread(options: WriteOptions): Promise<void> {
+    await this.#ask({ kind: 'spread-indexes', datastore: this.datastore }, options)
   }
 
-  async #ask(operation: SpreadIndexes | DropIndex): Promise<Answer> {
-    const { service, timeoutMs } = this.#parts
-    const { answer } = await service.execute(operation, { timeoutMs })
-    if (answer.kind === 'problem') throw errorOf(answer.problem)
-    if (answer.kind !== operation.kind) throw errorOf(notAnAnswer)
-    return answer
+  #ask(
+    operation: SpreadIndexes | DropIndex,
+    { timeoutMs = this.#parts.timeoutMs, signal }: WriteOptions,
+  ): Promise<Answer> {
+    return signalled(signal, async () => {
+      const { answer } = await this.#parts.service.execute(operation, { timeoutMs, signal })
+      if (answer.kind === 'problem') throw errorOf(answer.problem)
+      if (answer.kind !== operation.kind) throw errorOf(notAnAnswer)
+      return answer
+    })
   }
 
   #build(

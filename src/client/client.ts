@@ -20,12 +20,7 @@ import type { Table } from '../../schema/table.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
 import { openTables } from '../tables/open.ts'
 import type { Tables } from '../tables/tables.ts'
-import {
-  isAgendaOperation,
-  type AgendaAnswer,
-  type AgendaOperation,
-  type AskAgenda,
-} from '../queues/agenda-operation.ts'
+import { isAgendaOperation, type AgendaAnswer, type AskAgenda } from '../queues/agenda-operation.ts'
 import {
   applySchema,
   readSchemaView,
@@ -37,7 +32,7 @@ import { SchemaWatch } from '../tables/schema-watch.ts'
 import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import { timeoutProblem } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
-import { goneBy } from '../txn/signalled.ts'
+import { checkSignal, goneBy, signalRules, type SignalOptions } from '../txn/signalled.ts'
 import { momentOf } from '../txn/time.ts'
 import type { Replied, Reply } from '../wire/client-message.ts'
 import { notAnAnswer, PutCall, ReadCall, type Call } from './call.ts'
@@ -79,7 +74,7 @@ export class Client implements CellService {
       this.#seen,
     )
     this.queues = new ClientQueues({
-      ask: (operation, ms) => this.#askAgenda(operation, ms),
+      ask: (...asked) => this.#askAgenda(...asked),
       groups: this.groups,
       clock: ports.clock,
       random: ports.random,
@@ -96,11 +91,17 @@ export class Client implements CellService {
   }
 
   /** Buffered cells that their shards would not have, of a datastore or of all. */
-  rejected(datastore?: string): AsyncGenerator<RejectedPut, void, undefined> {
+  rejected(
+    datastore?: string,
+    options: SignalOptions = {},
+  ): AsyncGenerator<RejectedPut, void, undefined> {
     if (datastore !== undefined) checkText('client.rejected', 'the datastore', datastore)
-    const ask: AskAgenda = (operation, ms) => this.#askAgenda(operation, ms)
+    checkOptions('client.rejected', options, signalRules)
+    const { signal } = options
+    const ask: AskAgenda = (operation, ms) => this.#askAgenda(operation, ms, signal)
     const { timeoutMs } = this.#limits
-    return rejectedPuts({ ask, groups: this.groups, timeoutMs }, datastore)
+    const groups = signal === undefined ? this.groups : this.groups.until(signal)
+    return rejectedPuts({ ask, groups, timeoutMs, signal }, datastore)
   }
 
   /**
@@ -178,7 +179,7 @@ export class Client implements CellService {
       random,
       intents: this.#sessions,
       timeoutMs,
-      view: () => this.#schemaView(schema, {}),
+      view: (options) => this.#schemaView(schema, options),
     })
   }
 
@@ -192,11 +193,15 @@ export class Client implements CellService {
   }
 
   /** What the node that is asked at present says of itself. */
-  async status(timeoutMs: number = this.#limits.timeoutMs): Promise<Json> {
-    const refused = timeoutProblem(timeoutMs)
-    if (refused !== undefined) throw errorOf(refused)
+  async status(given: number | WriteOptions = {}): Promise<Json> {
+    const options = typeof given === 'number' ? { timeoutMs: given } : given
+    checkOptions('client.status', options, writeRules)
+    const { timeoutMs = this.#limits.timeoutMs, signal } = options
     const operation = { kind: 'status' } as const
-    const { answer } = await this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs)
+    const call = new ReadCall(operation)
+    checkSignal(signal)
+    const { answer } = await this.#caller.carryOut(operation, call, timeoutMs, goneBy(signal))
+    checkSignal(signal)
     if (answer.kind === 'problem') throw errorOf(answer.problem)
     const status = answer.kind === 'status' ? unpackBody(answer.status) : undefined
     if (status !== undefined) return status
@@ -232,10 +237,13 @@ export class Client implements CellService {
     return new PutCall(operation, this.#sessions.openMany(operation.items.length))
   }
 
-  async #askAgenda(operation: AgendaOperation, timeoutMs: number): Promise<AgendaAnswer> {
+  async #askAgenda(
+    ...[operation, timeoutMs, signal]: Parameters<AskAgenda>
+  ): Promise<AgendaAnswer> {
     const refused = timeoutProblem(timeoutMs)
     if (refused !== undefined) return { kind: 'problem', problem: refused }
-    const { answer } = await this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs)
+    const call = new ReadCall(operation)
+    const { answer } = await this.#caller.carryOut(operation, call, timeoutMs, goneBy(signal))
     const isFair = answer.kind === 'problem' || isAgendaOperation(answer)
     return isFair ? answer : { kind: 'problem', problem: notAnAnswer }
   }

@@ -22,6 +22,7 @@ import type {
   View,
 } from '../txn/group-port.ts'
 import type { LockOptions, LockSource } from '../txn/locks.ts'
+import { signalled, signalRules, type SignalOptions } from '../txn/signalled.ts'
 import { notAnAnswer } from './call.ts'
 import { lockNameProblem } from './group-check.ts'
 import { checkText, intentRules } from './rules.ts'
@@ -54,7 +55,7 @@ export class ClientGroups implements GroupPort, LockSource {
   }
 
   until(signal: AbortSignal): ClientGroups {
-    const ask: AskGroup = (operation, ms) => this.#ask(operation, ms, signal)
+    const ask: AskGroup = (operation, ms, own = signal) => this.#ask(operation, ms, own)
     return new ClientGroups(ask, this.#seen, this.#askAnyway)
   }
 
@@ -117,8 +118,14 @@ export class ClientGroups implements GroupPort, LockSource {
    * What became of an intent, as `error.detail.intent` names it, by a current read. To have a
    * transaction take effect once, send it again under its intent; this is for who only wants to know.
    */
-  async outcome(group: GroupId, intent: IntentName, timeoutMs: number): Promise<IntentOutcome> {
+  async outcome(
+    group: GroupId,
+    intent: IntentName,
+    timeoutMs: number,
+    options: SignalOptions = {},
+  ): Promise<IntentOutcome> {
     const call = 'groups.outcome'
+    checkOptions(call, options, signalRules)
     checkText(call, 'the group', group)
     checkOptions(call, intent ?? null, intentRules)
     const { session, sequence, expiresAt } = intent
@@ -126,7 +133,8 @@ export class ClientGroups implements GroupPort, LockSource {
       throw new StoreError('invalid', `${call}: an intent has session and sequence`)
     }
     const asked = { session, sequence, ...(expiresAt !== undefined && { expiresAt }) }
-    const answer = await this.#answer({ kind: 'outcome-group', group, intent: asked }, timeoutMs)
+    const operation = { kind: 'outcome-group', group, intent: asked } as const
+    const answer = await this.#answer(operation, timeoutMs, options)
     if (answer.kind === 'outcome-group') return answer.outcome
     throw errorOf(notAnAnswer)
   }
@@ -140,11 +148,13 @@ export class ClientGroups implements GroupPort, LockSource {
     after: GroupId | undefined,
     limit: number,
     timeoutMs: number,
+    options: SignalOptions = {},
   ): Promise<readonly GroupId[]> {
     checkText('groups.list', 'the prefix', prefix)
+    checkOptions('groups.list', options, signalRules)
     const from = after === undefined ? {} : { after }
     const operation = { kind: 'list-groups', group: prefix, limit, ...from } as const
-    const answer = await this.#answer(operation, timeoutMs)
+    const answer = await this.#answer(operation, timeoutMs, options)
     if (answer.kind === 'list-groups') return answer.groups
     throw errorOf(notAnAnswer)
   }
@@ -190,10 +200,16 @@ export class ClientGroups implements GroupPort, LockSource {
     void this.#askAnyway({ kind: 'unlock-group', group, name, token }, lockAnswerMs)
   }
 
-  async #answer(operation: GroupOperation, timeoutMs: number): Promise<GroupAnswer> {
-    const answer = await this.#ask(operation, timeoutMs)
-    if (answer.kind === 'problem') throw errorOf(answer.problem)
-    return answer
+  #answer(
+    operation: GroupOperation,
+    timeoutMs: number,
+    { signal }: SignalOptions,
+  ): Promise<GroupAnswer> {
+    return signalled(signal, async () => {
+      const answer = await this.#ask(operation, timeoutMs, signal)
+      if (answer.kind === 'problem') throw errorOf(answer.problem)
+      return answer
+    })
   }
 
   #read(operation: ReadGroup, timeoutMs: number): Promise<GroupRows> {

@@ -26,8 +26,8 @@ import {
 } from '../tables/registry.ts'
 import type { IntentSource } from '../txn/session.ts'
 import type { ClientGroups } from './groups.ts'
-import type { BuildOptions } from './options.ts'
-import { buildRules, checkText } from './rules.ts'
+import type { BuildOptions, WriteOptions } from './options.ts'
+import { buildRules, checkText, writeRules } from './rules.ts'
 
 export interface ClientIndexParts {
   readonly groups: ClientGroups
@@ -35,7 +35,7 @@ export interface ClientIndexParts {
   readonly random: Random
   readonly intents: IntentSource
   readonly timeoutMs: number
-  view(): Promise<SchemaView | undefined>
+  view(options: WriteOptions): Promise<SchemaView | undefined>
 }
 
 export interface GlobalIndexState {
@@ -62,8 +62,9 @@ export class ClientIndexes {
   }
 
   /** The schema's global indexes. */
-  async list(): Promise<readonly GlobalIndexState[]> {
-    const { compiled, view } = await this.#schema()
+  async list(options: WriteOptions = {}): Promise<readonly GlobalIndexState[]> {
+    checkOptions('indexes.list', options, writeRules)
+    const { compiled, view } = await this.#schema(options)
     return [...compiled.globals.values()].map(({ name, table, parts, shards, spread }) => ({
       name,
       table,
@@ -111,14 +112,14 @@ export class ClientIndexes {
    */
   async drop(name: string, options: BuildOptions = {}): Promise<{ readonly cleared: number }> {
     checkUpkeep('drop', name, options)
-    const { compiled, view } = await this.#schema()
+    const { compiled, view } = await this.#schema(options)
     const { groups, clock, timeoutMs } = this.#parts
     const index = compiled.globals.get(name)
     let { version } = view
     if (index !== undefined) {
       const { options: own } = this.#partsOf(compiled, name, options)
       await withdrawIndex(groups, this.schema, index, own)
-      version = (await this.#schema()).view.version
+      version = (await this.#schema(options)).view.version
     }
     const earlier = await versionsWithDropped(groups, version, name, { clock, timeoutMs })
     if (earlier.length === 0) throw unknownIndex(this.schema, name, compiled)
@@ -131,8 +132,10 @@ export class ClientIndexes {
     return { cleared }
   }
 
-  async #schema(): Promise<{ readonly compiled: CompiledSchema; readonly view: SchemaView }> {
-    const view = await this.#parts.view()
+  async #schema(
+    options: WriteOptions,
+  ): Promise<{ readonly compiled: CompiledSchema; readonly view: SchemaView }> {
+    const view = await this.#parts.view(options)
     if (view !== undefined) return { compiled: compileSchema(view.version), view }
     const message = `the cluster has no schema ${this.schema}; apply it first: trilithon schema apply`
     throw new StoreError('not-found', message)
@@ -142,10 +145,10 @@ export class ClientIndexes {
     name: string,
     options: BuildOptions,
   ): Promise<{ readonly parts: UpkeepParts; readonly view: SchemaView }> {
-    const { compiled, view } = await this.#schema()
+    const { compiled, view } = await this.#schema(options)
     const parts = this.#partsOf(compiled, name, options)
     const checkWanted = async (): Promise<void> => {
-      const { view: now } = await this.#schema()
+      const { view: now } = await this.#schema(options)
       if (!hasIndex(now.version, parts.index)) throw droppedMeanwhile(name)
     }
     return { parts: { ...parts, checkWanted }, view }

@@ -1,4 +1,5 @@
 /** Queues of a cluster, as bytes: handling them, and what operators do with them. */
+import { checkOptions } from '../base/arguments.ts'
 import { errorOf } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -11,6 +12,7 @@ import { sumsOf, type QueueSum } from '../queues/queue-sum.ts'
 import { RemoteAgenda } from '../queues/remote-agenda.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import type { IntentSource } from '../txn/session.ts'
+import { checkSignal, signalled, signalRules, type SignalOptions } from '../txn/signalled.ts'
 import { notAnAnswer } from './call.ts'
 import { closed } from './calling.ts'
 import { limitProblem } from './group-check.ts'
@@ -44,7 +46,9 @@ export class ClientQueues implements QueueSource {
   handle(call: HandleCall): QueueHandler {
     if (this.#isClosed) throw errorOf(closed)
     const { ask, groups, clock, random, intents } = this.#parts
-    const { queue, prepare, handle, onHandled, onFailed = () => undefined, ...options } = call
+    const { queue, prepare, handle, onHandled, signal, ...rest } = call
+    const { onFailed = () => undefined, ...options } = rest
+    checkSignal(signal)
     // It lists all groups every second: those of a set that is away must not keep it from the others.
     const agenda = new RemoteAgenda({ ask, clock, random, isPartial: true })
     const parts = {
@@ -57,6 +61,7 @@ export class ClientQueues implements QueueSource {
       options,
       handle,
       onFailed,
+      ...(signal && { signal }),
       ...(prepare && { prepare }),
       ...(onHandled && { onHandled }),
     }
@@ -68,21 +73,31 @@ export class ClientQueues implements QueueSource {
   }
 
   /** All queues that have something, counted at one node. */
-  async list(): Promise<readonly QueueSum[]> {
+  async list(options: SignalOptions = {}): Promise<readonly QueueSum[]> {
+    checkOptions('queues.list', options, signalRules)
+    const { signal } = options
     const { ask, timeoutMs } = this.#parts
-    const answer = await ask({ kind: 'sum-agenda', prefix: '' }, timeoutMs)
+    const operation = { kind: 'sum-agenda', prefix: '' } as const
+    const answer = await signalled(signal, () => ask(operation, timeoutMs, signal))
+    checkSignal(signal)
     if (answer.kind === 'sum-agenda') return sumsOf(answer.topics)
     throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }
 
   /** Messages of a queue that nobody has handled yet, in all groups; `limit` at most. */
-  async waiting(queue: string, limit: number): Promise<readonly WaitingMessage[]> {
+  async waiting(
+    queue: string,
+    limit: number,
+    options: SignalOptions = {},
+  ): Promise<readonly WaitingMessage[]> {
     checkText('queues.waiting', 'the queue', queue)
     const refused = limitProblem(limit)
     if (refused !== undefined) throw errorOf(refused)
+    checkOptions('queues.waiting', options, signalRules)
+    const { signal } = options
     const { ask, groups, clock, random, timeoutMs } = this.#parts
     const agenda = new RemoteAgenda({ ask, clock, random })
-    return listWaiting({ agenda, groups, clock, timeoutMs }, queue, limit)
+    return listWaiting({ agenda, groups, clock, timeoutMs, signal }, queue, limit)
   }
 
   /** Messages that were given up, of one queue in all groups. */

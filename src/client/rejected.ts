@@ -17,6 +17,7 @@ import { errorOf, type Problem } from '../base/problem.ts'
 import type { AskAgenda } from '../queues/agenda-operation.ts'
 import type { GroupPort } from '../txn/group-port.ts'
 import { keyAfter } from '../txn/key-range.ts'
+import { signalled } from '../txn/signalled.ts'
 import { notAnAnswer } from './call.ts'
 
 export interface RejectedPut extends CellName {
@@ -33,6 +34,7 @@ export interface RejectedParts {
   readonly ask: AskAgenda
   readonly groups: GroupPort
   readonly timeoutMs: number
+  readonly signal: AbortSignal | undefined
 }
 
 const pageRows = 100
@@ -42,8 +44,10 @@ export async function* rejectedPuts(
   parts: RejectedParts,
   datastore: string | undefined,
 ): AsyncGenerator<RejectedPut, void, undefined> {
+  const { signal } = parts
   for (let after: GroupId | undefined, isEnd = false; !isEnd;) {
-    const groups = await listed(parts, after)
+    const from = after
+    const groups = await signalled(signal, () => listed(parts, from))
     for (const group of groups) {
       const of = shardOfBuffer(group)
       if (of === undefined || (datastore !== undefined && of.datastore !== datastore)) continue
@@ -66,14 +70,15 @@ async function listed(
 }
 
 async function* rejectedOf(
-  { groups, timeoutMs }: RejectedParts,
+  { groups, timeoutMs, signal }: RejectedParts,
   group: GroupId,
 ): AsyncGenerator<Omit<RejectedPut, 'datastore' | 'shard'>, void, undefined> {
-  const view = await groups.view(group, { kind: 'current' }, timeoutMs)
+  const view = await signalled(signal, () => groups.view(group, { kind: 'current' }, timeoutMs))
   let { gte } = bufferRange(rejectedTopic)
   const { lt } = bufferRange(rejectedTopic)
   for (let isEnd = false; !isEnd;) {
-    const page = await groups.scan(group, view, { gte, lt, limit: pageRows }, timeoutMs)
+    const range = { gte, lt, limit: pageRows }
+    const page = await signalled(signal, () => groups.scan(group, view, range, timeoutMs))
     for (const { key, value } of page.rows) yield putOf(decodeRejected(key, value))
     const last = page.rows.at(-1)
     isEnd = last === undefined || (page.isWhole && page.rows.length < pageRows)

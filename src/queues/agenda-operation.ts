@@ -69,7 +69,11 @@ export type AgendaAnswer =
   | { readonly kind: 'problem'; readonly problem: Problem }
 
 /** Sends a question to a node, or to another one, until there is an answer or the time is up. */
-export type AskAgenda = (operation: AgendaOperation, timeoutMs: number) => Promise<AgendaAnswer>
+export type AskAgenda = (
+  operation: AgendaOperation,
+  timeoutMs: number,
+  signal?: AbortSignal,
+) => Promise<AgendaAnswer>
 
 export const agendaKinds: readonly AgendaOperation['kind'][] = [
   'list-agenda',

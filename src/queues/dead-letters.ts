@@ -1,5 +1,12 @@
 /** Dead letters of a queue: listed over all groups, inspected, and brought back. */
-import { checkArgument, listOf, upperLimit, wholeFrom, type Rule } from '../base/arguments.ts'
+import {
+  checkArgument,
+  checkOptions,
+  listOf,
+  upperLimit,
+  wholeFrom,
+  type Rule,
+} from '../base/arguments.ts'
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
@@ -8,6 +15,7 @@ import { keyAfter } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import { runTransaction } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
+import { signalRules, type SignalOptions } from '../txn/signalled.ts'
 import { batchBytesMax, deadLettersMax } from './bounds.ts'
 import { groupsUnder, rowsUnder, type LookParts } from './look.ts'
 import { decodeDead, type DeadMessage } from './message.ts'
@@ -52,6 +60,28 @@ interface Redriven {
   readonly redriven: number
 }
 
+/** Letters that one call has redriven so far. */
+interface Count {
+  redriven: number
+}
+
+/** How many letters `work` redrives. A call that is given up between two of its steps says that it has written. */
+async function counting(
+  signal: AbortSignal | undefined,
+  work: (count: Count) => Promise<void>,
+): Promise<number> {
+  const count = { redriven: 0 }
+  try {
+    await work(count)
+    return count.redriven
+  } catch (error) {
+    if (signal?.aborted !== true || count.redriven === 0) throw error
+    const cause: unknown = signal.reason
+    const message = `this call was given up by its signal when it had redriven ${count.redriven} letters, or some more: look before you do it again`
+    throw new StoreError('unknown-outcome', message, {}, { cause })
+  }
+}
+
 export class DeadLetters {
   readonly #parts: DeadLettersParts
   readonly #topic: string
@@ -68,16 +98,20 @@ export class DeadLetters {
   async list(
     limit: number,
     after?: Pick<DeadLetter, 'group' | 'id'>,
+    options: SignalOptions = {},
   ): Promise<readonly DeadLetter[]> {
     checkArgument('deadLetters.list', 'limit', limit, upperLimit)
     if (after !== undefined) checkPlace('deadLetters.list', after)
+    checkOptions('deadLetters.list', options, signalRules)
+    const { signal } = options
+    const parts = { ...this.#parts, signal }
     const most = Math.min(limit, deadLettersMax)
     const found: DeadLetter[] = []
     const take = async (group: GroupId, behind: number | undefined): Promise<void> => {
-      found.push(...(await this.#of(group, most - found.length, behind)))
+      found.push(...(await this.#of(parts, group, most - found.length, behind)))
     }
     if (after !== undefined) await take(after.group, after.id)
-    for await (const group of groupsUnder(this.#parts.agenda, this.#topic, after?.group)) {
+    for await (const group of groupsUnder(parts, this.#topic, after?.group)) {
       if (found.length >= most) return found
       await take(group, undefined)
     }
@@ -85,18 +119,30 @@ export class DeadLetters {
   }
 
   /** Those of one group, as of now. */
-  async of(group: GroupId, limit: number, after?: number): Promise<readonly DeadLetter[]> {
+  async of(
+    group: GroupId,
+    limit: number,
+    after?: number,
+    options: SignalOptions = {},
+  ): Promise<readonly DeadLetter[]> {
     checkArgument('deadLetters.of', 'the group', group, groupRule)
     checkArgument('deadLetters.of', 'limit', limit, upperLimit)
     if (after !== undefined) checkArgument('deadLetters.of', 'after', after, wholeFrom(0))
-    return this.#of(group, limit, after)
+    checkOptions('deadLetters.of', options, signalRules)
+    const { signal } = options
+    return this.#of({ ...this.#parts, signal }, group, limit, after)
   }
 
-  async #of(group: GroupId, limit: number, after?: number): Promise<readonly DeadLetter[]> {
+  async #of(
+    parts: DeadLettersParts,
+    group: GroupId,
+    limit: number,
+    after?: number,
+  ): Promise<readonly DeadLetter[]> {
     if (limit < 1) return []
-    const { queue } = this.#parts
+    const { queue } = parts
     const gte = after === undefined ? undefined : keyAfter(deadKey(queue, after))
-    const rows = await rowsUnder(this.#parts, group, this.#topic, limit, gte)
+    const rows = await rowsUnder(parts, group, this.#topic, limit, gte)
     return rows.map(({ key, value: bytes, timestamp }) => ({
       group,
       id: numberOf(key),
@@ -106,42 +152,57 @@ export class DeadLetters {
   }
 
   /** Puts these of one group at the end of the queue; resolves with how many were there. */
-  async redrive(group: GroupId, ids: readonly number[]): Promise<number> {
+  async redrive(
+    group: GroupId,
+    ids: readonly number[],
+    options: SignalOptions = {},
+  ): Promise<number> {
     checkArgument('deadLetters.redrive', 'the group', group, groupRule)
     checkArgument('deadLetters.redrive', 'the ids', ids, listOf(wholeFrom(1)))
-    const all = [...new Set(ids)]
-    let count = 0
-    for (let at = 0; at < all.length;) {
-      const some = all.slice(at, at + redrivenAtOnce)
-      const done = await this.#transact(group, (transaction) => this.#redrive(transaction, some))
-      assert(done.passed > 0, 'queues: of letters that are redriven one always fits')
-      count += done.redriven
-      at += done.passed
-    }
-    return count
+    checkOptions('deadLetters.redrive', options, signalRules)
+    const { signal } = options
+    return counting(signal, (count) => this.#redriveThese(count, group, ids, signal))
   }
 
   /** All that are dead, in this group or in those that are listed; resolves with how many. */
-  async redriveAll(only?: GroupId): Promise<number> {
-    if (only !== undefined) {
-      checkArgument('deadLetters.redriveAll', 'the group', only, groupRule)
-      return this.#redriveOf(only)
-    }
-    let count = 0
-    for await (const group of groupsUnder(this.#parts.agenda, this.#topic)) {
-      count += await this.#redriveOf(group)
-    }
-    return count
+  async redriveAll(only?: GroupId, options: SignalOptions = {}): Promise<number> {
+    if (only !== undefined) checkArgument('deadLetters.redriveAll', 'the group', only, groupRule)
+    checkOptions('deadLetters.redriveAll', options, signalRules)
+    const { signal } = options
+    return counting(signal, async (count) => {
+      if (only !== undefined) return this.#redriveOf(count, only, signal)
+      for await (const group of groupsUnder({ ...this.#parts, signal }, this.#topic)) {
+        await this.#redriveOf(count, group, signal)
+      }
+    })
   }
 
-  async #redriveOf(group: GroupId): Promise<number> {
-    let count = 0
+  async #redriveOf(count: Count, group: GroupId, signal: AbortSignal | undefined): Promise<void> {
+    const parts = { ...this.#parts, signal }
     for (let last: number | undefined; ;) {
-      const letters = await this.#of(group, redrivenAtOnce, last)
+      const letters = await this.#of(parts, group, redrivenAtOnce, last)
       last = letters.at(-1)?.id
-      if (last === undefined) return count
+      if (last === undefined) return
       const ids = letters.map(({ id }) => id)
-      count += await this.redrive(group, ids)
+      await this.#redriveThese(count, group, ids, signal)
+    }
+  }
+
+  async #redriveThese(
+    count: Count,
+    group: GroupId,
+    ids: readonly number[],
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const all = [...new Set(ids)]
+    for (let at = 0; at < all.length;) {
+      const some = all.slice(at, at + redrivenAtOnce)
+      const run = (transaction: RawTransaction): Promise<Redriven> =>
+        this.#redrive(transaction, some)
+      const done = await this.#transact(group, run, signal)
+      assert(done.passed > 0, 'queues: of letters that are redriven one always fits')
+      count.redriven += done.redriven
+      at += done.passed
     }
   }
 
@@ -167,9 +228,10 @@ export class DeadLetters {
   async #transact<Value>(
     group: GroupId,
     run: (transaction: RawTransaction) => Promise<Value>,
+    signal: AbortSignal | undefined,
   ): Promise<Value> {
     const { groups, clock, random, intents, timeoutMs } = this.#parts
-    const options = { clock, random, intents, timeoutMs }
+    const options = { clock, random, intents, timeoutMs, signal }
     return (await runTransaction(groups, group, options, run)).value
   }
 }

@@ -14,6 +14,8 @@ export interface HandleCall extends HandleOptions {
   /** They were handled: what handled them is committed. Told in the process that did it. */
   onHandled?(group: GroupId, messages: readonly Taken[]): void
   onFailed?(group: GroupId, error: unknown): void
+  /** Stops the handler, as `stop` does. */
+  readonly signal?: AbortSignal
 }
 
 /** A handler at work. */

@@ -36,6 +36,8 @@ export interface QueueHandlerParts {
   readonly random: Random
   readonly intents: IntentSource
   readonly options?: HandleOptions
+  /** Stops it. */
+  readonly signal?: AbortSignal
   readonly agendaBounds?: Partial<AgendaBounds>
   /** Awaited before each taking of messages; when it fails, none of them has. */
   prepare?(): Promise<void> | undefined
@@ -86,6 +88,7 @@ export class QueueHandler {
   /** What came out of the handler: it may say the same of other groups as its transaction of this one. */
   readonly #thrown = new WeakSet<StoreError>()
   #isStopping = false
+  readonly #onAbort = (): void => void this.stop()
 
   constructor(parts: QueueHandlerParts) {
     const { queue, agenda, clock, random, options = {} } = parts
@@ -112,12 +115,14 @@ export class QueueHandler {
   }
 
   start(): void {
+    this.#parts.signal?.addEventListener('abort', this.#onAbort, { once: true })
     this.#worker.start()
   }
 
   /** Takes nothing more, and resolves when what is under way has ended. */
   stop(): Promise<void> {
     this.#isStopping = true
+    this.#parts.signal?.removeEventListener('abort', this.#onAbort)
     return this.#worker.stop()
   }
 

@@ -16,6 +16,8 @@ export interface LookParts {
   readonly groups: GroupPort
   readonly clock: Clock
   readonly timeoutMs: number
+  /** Gives the look up (`../txn/signalled.ts`). */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Groups asked for at once. */
@@ -23,10 +25,11 @@ const groupsAtOnce = 500
 
 /** Groups that have something under a topic, in the order of their names, those behind `start`. */
 export async function* groupsUnder(
-  agenda: Agenda,
+  { agenda: whole, signal }: Pick<LookParts, 'agenda' | 'signal'>,
   topic: string,
   start?: GroupId,
 ): AsyncGenerator<GroupId, void> {
+  const agenda = (signal && whole.until?.(signal)) ?? whole
   for (let after = start; ;) {
     const listed = await agenda.list(topic, after, groupsAtOnce)
     for (const { group } of listed) yield group
@@ -37,7 +40,7 @@ export async function* groupsUnder(
 
 /** Rows of a group under a topic as of now, from a key on. */
 export async function rowsUnder(
-  { groups, clock, timeoutMs }: LookParts,
+  { groups, clock, timeoutMs, signal }: LookParts,
   group: GroupId,
   topic: string,
   limit: number,
@@ -45,7 +48,7 @@ export async function rowsUnder(
 ): Promise<readonly StoredRow[]> {
   const range = { gte, lt: afterAgenda(topic), limit }
   const from = { kind: 'current' } as const
-  const { value } = await runRead(groups, group, from, { clock, timeoutMs }, ({ rows }) =>
+  const { value } = await runRead(groups, group, from, { clock, timeoutMs, signal }, ({ rows }) =>
     rows.scan(range),
   )
   return value.rows
@@ -70,7 +73,7 @@ export async function listWaiting(
   const topic = queueTopic(queue)
   const { lt: endOfFirst } = prefixRange(atOncePrefix(queue))
   const isDelayed = ({ key }: StoredRow): boolean => compareBytes(key, endOfFirst) >= 0
-  for await (const group of groupsUnder(parts.agenda, topic)) {
+  for await (const group of groupsUnder(parts, topic)) {
     for (const row of await rowsUnder(parts, group, topic, limit - found.length)) {
       const message = decodeInbox(row.value)
       const due = isDelayed(row) ? dueOf(row.key) : undefined

@@ -9,6 +9,7 @@ import { errorOf, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
 import type { Agenda, ListedGroup } from '../replica/local-replica.ts'
+import { signalled } from '../txn/signalled.ts'
 import { pause } from '../txn/time.ts'
 import type { AgendaAnswer, AskAgenda } from './agenda-operation.ts'
 
@@ -45,17 +46,29 @@ export class RemoteAgenda implements Agenda {
     this.#members = [this.#member]
   }
 
-  async list(
-    topic: string,
-    after: GroupId | undefined,
-    limit: number,
+  list(topic: string, after: GroupId | undefined, limit: number): Promise<readonly ListedGroup[]> {
+    return this.#list([topic, after, limit])
+  }
+
+  until(signal: AbortSignal): Agenda {
+    return {
+      list: (...asked) => signalled(signal, () => this.#list(asked, signal)),
+      delist: () => this.delist(),
+      watch: (topic, wake) => this.watch(topic, wake),
+      isOurs: (group) => this.isOurs(group),
+    }
+  }
+
+  async #list(
+    [topic, after, limit]: Parameters<Agenda['list']>,
+    signal?: AbortSignal,
   ): Promise<readonly ListedGroup[]> {
     if (after === undefined) this.#turn += 1
     const behind = after === undefined ? {} : { after }
     const part = this.#parts.isPartial === true ? ({ isPartial: true } as const) : {}
     const asked = { topic, limit, turn: this.#turn, ...behind, ...part }
     const operation = { kind: 'list-agenda', ...asked } as const
-    const answer = await this.#parts.ask(operation, answerMs)
+    const answer = await this.#parts.ask(operation, answerMs, signal)
     if (answer.kind === 'list-agenda') return answer.groups
     throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }

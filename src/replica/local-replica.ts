@@ -130,6 +130,8 @@ export interface Agenda {
   watch(topic: string, wake: (listed: ListedGroup) => void): () => void
   /** Whether this node is, as far as it knows, the first one alive of those that hold the group. */
   isOurs(group: GroupId): boolean
+  /** The same agenda for listings that the signal gives up. Absent: a listing goes on to its end. */
+  until?(signal: AbortSignal): Agenda
 }
 
 /** Rows of a topic that were put, and that were taken away, as applied at this node since it started. */

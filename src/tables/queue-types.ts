@@ -50,4 +50,6 @@ export interface Message<Root extends RootTable = RootTable, Body = unknown> {
 export interface QueueCallOptions extends HandleOptions {
   /** Told of each failure of the handler, and of what could not be looked after for a while. */
   readonly onFailed?: (error: unknown, group: GroupId) => void
+  /** Stops the handler when it is aborted, as its `stop` does. */
+  readonly signal?: AbortSignal
 }

@@ -55,6 +55,7 @@ export const handleRules: Rules<QueueCallOptions> = {
   retryMaxMs: number,
   timeoutMs: number,
   onFailed: callback,
+  signal: signalRule,
 }
 
 const levels = oneOf('current', 'snapshot', 'inconsistent')

@@ -45,6 +45,8 @@ export interface AdminPorts {
   cells(datastore: string): ClientCells
   readonly tables: Tables
   readonly timeoutMs: number
+  /** Gives up what is asked through it. */
+  readonly signal?: AbortSignal
 }
 
 export interface WorkerStatus {
@@ -87,7 +89,7 @@ export class TriggerAdmin {
 
   constructor(ports: AdminPorts, service: string) {
     this.#ports = ports
-    this.#store = new ServiceStore(ports.tables, service, ports.timeoutMs)
+    this.#store = new ServiceStore(ports.tables, service, ports.timeoutMs, ports.signal)
   }
 
   async status(): Promise<ServiceStatus> {
@@ -224,9 +226,10 @@ export class TriggerAdmin {
   }
 
   async #nextOf(row: TriggerRow, shard: number, from: number): Promise<Cell | undefined> {
+    const { signal } = this.#ports
     const cells = this.#ports.cells(row.datastore)
     for (let after = from; ;) {
-      const page = await cells.shardLog(shard, { after })
+      const page = await cells.shardLog(shard, { after, ...(signal && { signal }) })
       const found = page.cells.find(({ column }) => column === row.column)
       if (found !== undefined || page.cells.length === 0) return found
       after = page.next
@@ -291,9 +294,9 @@ export class TriggerAdmin {
   }
 
   #offsets({ datastore, trigger }: TriggerRow): OffsetStore {
-    const { tables, timeoutMs } = this.#ports
+    const { tables, timeoutMs, signal } = this.#ports
     const { service } = this.#store
-    return new OffsetStore(tables, datastore, { service, trigger }, timeoutMs)
+    return new OffsetStore(tables, datastore, { service, trigger }, timeoutMs, signal)
   }
 
   async #goals(
@@ -326,11 +329,11 @@ export class TriggerAdmin {
     shards: readonly number[],
     timestamp: number,
   ): Promise<readonly { readonly shard: number; readonly next: number }[]> {
-    const { timeoutMs } = this.#ports
+    const { timeoutMs, signal } = this.#ports
     const cells = this.#ports.cells(datastore)
     const places = shards.map((shard): LogPlace => ({ kind: 'since', shard, timestamp }))
     const outcomes = await mapBounded(partsOf(places, placesAtOnce), callsAtOnce, (some) =>
-      cells.batchShardLog(some, { limit: 1, timeoutMs }),
+      cells.batchShardLog(some, { limit: 1, timeoutMs, ...(signal && { signal }) }),
     )
     return outcomes
       .flat()

@@ -19,7 +19,7 @@ import {
   type Offset,
   type TriggerName,
 } from '../cells/offset-table.ts'
-import type { Tables } from '../tables/tables.ts'
+import type { CallOptions, Tables } from '../tables/tables.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
 import { markedPageMax } from './bounds.ts'
 
@@ -42,13 +42,19 @@ export class OffsetStore {
   readonly #tables: Tables
   readonly #datastore: string
   readonly #name: TriggerName
-  readonly #timeoutMs: number
+  readonly #call: CallOptions
 
-  constructor(tables: Tables, datastore: string, name: TriggerName, timeoutMs: number) {
+  constructor(
+    tables: Tables,
+    datastore: string,
+    name: TriggerName,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ) {
     this.#tables = tables
     this.#datastore = datastore
     this.#name = name
-    this.#timeoutMs = timeoutMs
+    this.#call = { timeoutMs, ...(signal && { signal }) }
   }
 
   /** As it was a moment ago, maybe: what is done depends on the claim that follows. */
@@ -168,8 +174,8 @@ export class OffsetStore {
     work: (rows: GroupReader, of: ShardName) => Promise<Value>,
   ): Promise<Value> {
     const of = { datastore: this.#datastore, shard }
-    const options = { timeoutMs: this.#timeoutMs }
-    return (await this.#tables.read(shardKey(of), level, (rows) => work(rows, of), options)).value
+    return (await this.#tables.read(shardKey(of), level, (rows) => work(rows, of), this.#call))
+      .value
   }
 
   /** From what the node that is asked has: a row that only its owner changes is seldom another one. */
@@ -178,7 +184,7 @@ export class OffsetStore {
     work: (tx: GroupTransaction, of: ShardName) => Promise<Value>,
   ): Promise<Value> {
     const of = { datastore: this.#datastore, shard }
-    const options = { timeoutMs: this.#timeoutMs, from: 'snapshot' } as const
+    const options = { ...this.#call, from: 'snapshot' } as const
     return (await this.#tables.transaction(shardKey(of), (tx) => work(tx, of), options)).value
   }
 }

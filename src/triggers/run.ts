@@ -1,11 +1,13 @@
 /** Triggers on the machine's clock and randomness: what programs call. */
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
-import { checkArgument, text, wrongArgument } from '../base/arguments.ts'
+import { checkArgument, checkOptions, text, wrongArgument } from '../base/arguments.ts'
 import { openCellTables } from '../cells/cell-table.ts'
 import type { Client } from '../client/client.ts'
+import type { WriteOptions } from '../client/options.ts'
+import { writeRules } from '../client/rules.ts'
 import type { Tables } from '../tables/tables.ts'
-import { timeoutRule } from '../txn/intents.ts'
+import { checkSignal } from '../txn/signalled.ts'
 import { TriggerAdmin } from './admin.ts'
 import { isService, type Service } from './definition.ts'
 import { checkWorker, Worker, type WorkerOptions } from './worker.ts'
@@ -30,13 +32,20 @@ export function runTriggers(
     throw wrongArgument('runTriggers', 'the service', service, 'what defineTriggers gives')
   }
   checkWorker(options)
+  const { signal } = options
+  checkSignal(signal)
   const ports = { clock: systemClock, random: systemRandom }
   const cells = client.cells(service.datastore)
   const worker = new Worker(service, { ...ports, cells, tables: tablesOf(client) }, options)
   const ended = worker.run()
   // Who does not wait for it hears of it when it stops.
   ended.catch(() => undefined)
-  return { worker: worker.name, ended, stop: () => worker.stop() }
+  const stop = (): Promise<void> => worker.stop()
+  const stopAlone = (): void => void stop().catch(() => undefined)
+  signal?.addEventListener('abort', stopAlone, { once: true })
+  const forget = (): void => signal?.removeEventListener('abort', stopAlone)
+  void ended.then(forget, forget)
+  return { worker: worker.name, ended, stop }
 }
 
 /** By what it has: a program may hold two copies of the package, each with a class of its own. */
@@ -50,16 +59,19 @@ function checkClient(call: string, client: unknown): void {
 
 const adminTimeoutMs = 10_000
 
-/** Looks at a service, and changes how its triggers go on. */
+/** Looks at a service, and changes how its triggers go on. The options are those of each of its calls. */
 export function triggerAdmin(
   client: Client,
   service: string,
-  timeoutMs: number = adminTimeoutMs,
+  given: number | WriteOptions = {},
 ): TriggerAdmin {
   checkClient('triggerAdmin', client)
   checkArgument('triggerAdmin', 'the service', service, text)
-  checkArgument('triggerAdmin', 'timeoutMs', timeoutMs, timeoutRule)
-  const ports = { cells: (datastore: string) => client.cells(datastore), timeoutMs }
+  const options = typeof given === 'number' ? { timeoutMs: given } : given
+  checkOptions('triggerAdmin', options, writeRules)
+  const { timeoutMs = adminTimeoutMs, signal } = options
+  const call = { timeoutMs, ...(signal && { signal }) }
+  const ports = { cells: (datastore: string) => client.cells(datastore), ...call }
   return new TriggerAdmin({ ...ports, tables: tablesOf(client) }, service)
 }
 

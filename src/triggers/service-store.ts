@@ -25,7 +25,7 @@ import {
   type WorkerRow,
 } from '../cells/service-table.ts'
 import { shardCount } from '../cells/shard.ts'
-import type { GroupTables, Tables } from '../tables/tables.ts'
+import type { CallOptions, GroupTables, Tables } from '../tables/tables.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
 import { encodeHoldings, type Holdings } from './assignment.ts'
 import { triggersMax, workersMax } from './bounds.ts'
@@ -49,12 +49,12 @@ const noService: ServiceRow = {
 export class ServiceStore {
   readonly service: string
   readonly #tables: GroupTables
-  readonly #timeoutMs: number
+  readonly #call: CallOptions
 
-  constructor(tables: Tables, service: string, timeoutMs: number) {
+  constructor(tables: Tables, service: string, timeoutMs: number, signal?: AbortSignal) {
     this.service = service
     this.#tables = tables.of(serviceKey(service))
-    this.#timeoutMs = timeoutMs
+    this.#call = { timeoutMs, ...(signal && { signal }) }
   }
 
   async view(level: 'current' | 'snapshot' = 'current'): Promise<ServiceView> {
@@ -175,11 +175,11 @@ export class ServiceStore {
     level: 'current' | 'snapshot',
     work: (rows: GroupReader) => Promise<Value>,
   ): Promise<Value> {
-    return (await this.#tables.read(level, work, { timeoutMs: this.#timeoutMs })).value
+    return (await this.#tables.read(level, work, this.#call)).value
   }
 
   async #change<Value>(work: (tx: GroupTransaction) => Promise<Value>): Promise<Value> {
-    return (await this.#tables.transaction(work, { timeoutMs: this.#timeoutMs })).value
+    return (await this.#tables.transaction(work, this.#call)).value
   }
 }
 

@@ -19,6 +19,7 @@ import type { Clock } from '../ports/clock.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
 import type { Tables } from '../tables/tables.ts'
 import { timeoutRule } from '../txn/intents.ts'
+import { signalRule } from '../txn/signalled.ts'
 import { decodeHoldings, shardsOf } from './assignment.ts'
 import { untilDone } from './attempt.ts'
 import { checkTriggerLimits, defaultTriggerLimits, type TriggerLimits } from './bounds.ts'
@@ -44,6 +45,8 @@ export interface WorkerOptions {
   /** A name that no other worker has, nor this one in an earlier life; drawn by default. */
   readonly worker?: string
   readonly onEvent?: (event: TriggerEvent) => void
+  /** Stops the worker when it is aborted, as its `stop` does. */
+  readonly signal?: AbortSignal
 }
 
 const limitRules: Rules<TriggerLimits> = {
@@ -61,6 +64,7 @@ const workerRules: Rules<WorkerOptions> = {
   },
   worker: text,
   onEvent: callback,
+  signal: signalRule,
 }
 
 function numberFrom(least: number): Rule {

@@ -3,7 +3,7 @@
  * out is said to be so. The one who gives up hears `closed`, or `unknown-outcome` of a write, with the signal's reason as
  * its cause.
  */
-import type { Rule } from '../base/arguments.ts'
+import type { Rule, Rules } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Pace } from '../ports/pace.ts'
 
@@ -11,6 +11,14 @@ export const signalRule: Rule = {
   accepts: (value) => value instanceof AbortSignal,
   words: 'an AbortSignal',
 }
+
+/** Of calls that have nothing else to be told. */
+export interface SignalOptions {
+  /** Gives the call up: it rejects with `closed`, or `unknown-outcome` where it may have written. */
+  readonly signal?: AbortSignal
+}
+
+export const signalRules: Rules<SignalOptions> = { signal: signalRule }
 
 /** For calls that are told when nobody waits for them. */
 export function goneBy(signal: AbortSignal | undefined): Pick<Pace, 'onGone'> | undefined {

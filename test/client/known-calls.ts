@@ -81,10 +81,12 @@ const isShards: Takes = (value) =>
 const isPositive: Takes = (value) => typeof value === 'number' && value >= 1 && value <= 300_000
 const isNotNegative: Takes = (value) => isWhole(value, 0, Number.MAX_SAFE_INTEGER)
 const isPage: Takes = (value) => isWhole(value, 1, 1_000)
+const isCount: Takes = (value) => isPage(value) || value === Infinity
 const isLevel: Takes = (value) => value === 'current' || value === 'any'
 
 const isSignal: Takes = (value) => value instanceof AbortSignal
 const write = { timeoutMs: isPositive, signal: isSignal }
+const signal = { signal: isSignal }
 const read = { ...write, read: isLevel }
 const scan = { reverse: isFlag, limit: isPage, cursor: no }
 const purge = { ...write, before: isMoment, column: isColumn, keepLatest: isFlag }
@@ -172,7 +174,7 @@ const transaction = {
 }
 const handle = {
   ...{ batch: isPage, concurrency: isPage, attemptsMax: isPage, retryMs: isPositive },
-  ...{ retryMaxMs: isPositive, timeoutMs: isPositive, onFailed: isFunction },
+  ...{ retryMaxMs: isPositive, timeoutMs: isPositive, onFailed: isFunction, signal: isSignal },
 }
 const globalScan = { ...scan, verify: isFlag, timeoutMs: isPositive, signal: isSignal, level: no }
 const query = {
@@ -220,20 +222,26 @@ export const knownCalls: readonly KnownCall[] = [
     ...{ ...build, shards: isShards },
   }),
   on('cellIndexes.drop', ({ client }) => client.cellIndexes('trips'), ['ix', {}], [isText], build),
-  on('cellIndexes.apply', ({ client }) => client.cellIndexes('trips'), [{}], [no]),
+  on('cellIndexes.list', ({ client }) => client.cellIndexes('trips'), [{}], [], write),
+  on('cellIndexes.apply', ({ client }) => client.cellIndexes('trips'), [{}, {}], [no], write),
+  on('indexes.list', ({ client }) => client.indexes('Photos'), [{}], [], write),
   on('indexes.build', ({ client }) => client.indexes('Photos'), ['ix', {}], [isText], build),
   on('client.tables', ({ client }) => client, [photos, {}], [no], write),
   on('client.schemaVersion', ({ client }) => client, ['Photos', {}], [isText], write),
   on('client.applySchema', ({ client }) => client, [photos.model, {}], [no], write),
   on('client.indexes', ({ client }) => client, ['Photos'], [isText]),
-  on('client.rejected', ({ client }) => client, ['trips'], [isText]),
-  on('client.status', ({ client }) => client, [1_000], [isPositive]),
-  on('groups.outcome', groups, ['g', intent, 1_000], [isText, no, isPositive]),
-  on('queues.waiting', queues, ['jobs', 10], [isText, isPage]),
+  on('client.rejected', ({ client }) => client, ['trips', {}], [isText], signal),
+  on('client.status', ({ client }) => client, [{}], [], write),
+  on('client.status', ({ client }) => client, [1_000], [(one) => isPositive(one) || isEmpty(one)]),
+  on('groups.outcome', groups, ['g', intent, 1_000, {}], [isText, no, isPositive], signal),
+  on('groups.list', groups, ['g', undefined, 10, 1_000, {}], [isText], signal),
+  on('queues.list', queues, [{}], [], signal),
+  on('queues.waiting', queues, ['jobs', 10, {}], [isText, isPage], signal),
   on('queues.deadLetters', queues, ['jobs'], [isText]),
-  on('letters.list', letters, [10], [(one) => isPage(one) || one === Infinity]),
-  on('letters.redrive', letters, ['g', [1]], [isText, (one) => Array.isArray(one)]),
-  on('letters.redriveAll', letters, ['g'], [isText]),
+  on('letters.list', letters, [10, undefined, {}], [isCount], signal),
+  on('letters.of', letters, ['g', 10, undefined, {}], [isText, isCount], signal),
+  on('letters.redrive', letters, ['g', [1], {}], [isText, (one) => Array.isArray(one)], signal),
+  on('letters.redriveAll', letters, ['g', {}], [isText], signal),
   on('db.transaction', db, [user, run, {}], [no, isFunction], transaction),
   on('db.read', db, [user, 'current', run, {}], [no, no, isFunction], call),
   on('db.checkIndexes', db, [user, {}], [no], call),

@@ -58,7 +58,8 @@ test.each(knownCalls.map((known) => [known.name, known] as const))(
     const withOptions = (one: unknown): readonly unknown[] => given.toSpliced(optionsAt, 1, one)
     const wrong: string[] = []
     for (const one of oddValues) {
-      if (isNothing(one)) continue
+      // Milliseconds alone may stand for the options of a status.
+      if (isNothing(one) || (known.name === 'client.status' && one === 5)) continue
       const code = await said(known, withOptions(one))
       if (code !== 'invalid') wrong.push(`options ${wordsFor(one)}: ${code}`)
     }

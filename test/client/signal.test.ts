@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
+import { groupOfBytes } from '../../src/base/ids.ts'
 import { queue } from '../../src/tables/queue-types.ts'
 import { rootKey, type Tables } from '../../src/tables/tables.ts'
 import { rowKey, settled } from '../cells/kit.ts'
@@ -12,6 +13,11 @@ const base = { rowKey: rowKey(4), column: 'BASE', refKey: 0 }
 const User = table('User', { user: t.string(), n: t.int32() }).key('user').root()
 const users = defineSchema('Users', [User])
 const ann = rootKey(User, { user: 'ann' })
+const ofAnn = groupOfBytes(Buffer.from('ann'))
+const index = {
+  ...{ table: 'by_city', datastore: 'trips' },
+  column_defs: [{ column_key: 'BASE', fields: [{ field: 'city', type: 'string' }] }],
+}
 
 /** Aborted after 50 ms of the world. */
 function soon({ bench: { world } }: FakeCluster): AbortSignal {
@@ -207,4 +213,75 @@ test('a queue to a table that the schema has not is refused at once', async () =
   expect(() => db.handle(queue<number>()('jobs', Other), async () => undefined)).toThrow(
     'schema Users has no table Other',
   )
+})
+
+test('operators give up what they look at, and nothing is sent once the signal is aborted', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client()
+  await settled(world, client.applySchema(users.model))
+  const letters = client.queues.deadLetters('Users.jobs')
+  const intent = { session: 's', sequence: 1, expiresAt: 1 }
+  const calls = (signal: AbortSignal): readonly (() => Promise<unknown>)[] => [
+    () => client.status({ signal }),
+    () => client.rejected('trips', { signal }).next(),
+    () => client.groups.outcome(ofAnn, intent, 10_000, { signal }),
+    () => client.groups.list(ofAnn, undefined, 10, 10_000, { signal }),
+    () => client.queues.list({ signal }),
+    () => client.queues.waiting('Users.jobs', 10, { signal }),
+    () => letters.list(10, undefined, { signal }),
+    () => letters.of(ofAnn, 10, undefined, { signal }),
+    () => letters.redriveAll(undefined, { signal }),
+    () => client.indexes('Users').list({ signal }),
+    () => client.cellIndexes('trips').list({ signal }),
+    () => client.cellIndexes('trips').apply(index, { signal }),
+  ]
+  // Without a signal each of them does its work.
+  for (const call of calls(new AbortController().signal)) await settled(world, call())
+  const before = cluster.frames.length
+  const aborted = AbortSignal.abort(new Error('the page was left'))
+  for (const call of [...calls(aborted), () => letters.redrive(ofAnn, [1], { signal: aborted })]) {
+    expect(await ending(cluster, call()), call.toString()).toEqual(closed)
+  }
+  expect(cluster.frames.slice(before).filter(({ from }) => from === 'client')).toEqual([])
+  for (const name of ['n1', 'n2']) cluster.weather.cut(name, 'client')
+  for (const [place] of calls(aborted).entries()) {
+    const call = calls(soon(cluster))[place]
+    if (call === undefined) continue
+    expect(await ending(cluster, call()), call.toString()).toMatchObject({ isSoon: true })
+  }
+  // The group has no such letters: nothing that may have been written is under way.
+  const redrive = letters.redrive(ofAnn, [1], { signal: soon(cluster) })
+  expect(await ending(cluster, redrive)).toEqual(closed)
+})
+
+test('a handler is stopped by its signal as by its stop', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const db = await opened(cluster)
+  const jobs = queue<number>()('jobs', User)
+  const handled: number[] = []
+  const controller = new AbortController()
+  const { signal } = controller
+  const handling = db.handle(
+    jobs,
+    async (_, messages) => void handled.push(...messages.map(({ body }) => body)),
+    { signal },
+  )
+  const send = (body: number): Promise<unknown> =>
+    settled(
+      world,
+      db.transaction(ann, (tx) => tx.send(jobs, { user: 'ann' }, body)),
+    )
+  await send(1)
+  await settled(world, world.sleep(20_000_000))
+  expect(handled).toEqual([1])
+  controller.abort(new Error('the page was left'))
+  await send(2)
+  const before = cluster.frames.length
+  await settled(world, world.sleep(20_000_000))
+  expect(handled).toEqual([1])
+  expect(cluster.frames.length).toBe(before)
+  await settled(world, handling.stop())
+  expect(() => db.handle(jobs, async () => undefined, { signal })).toThrow('given up by its signal')
 })

@@ -104,7 +104,8 @@ test('QUE-6: after its attempts a message is dead, listed, and handled once when
   expect(await post.agendaRows(group('r'))).toBe(0)
 })
 
-test('QUE-6: dead letters that are too large for one transaction are redriven by several', async () => {
+/** Twenty of one group, each as large as a message may be, and one of another group. */
+async function withLargeDeadLetters(): Promise<Post> {
   const post = new Post()
   const clerk = new Clerk(post)
   clerk.isBad = () => true
@@ -115,6 +116,11 @@ test('QUE-6: dead letters that are too large for one transaction are redriven by
   await post.send(group('a'), [{ to: group('s'), body: 'behind' }])
   await post.until(() => handling.counts.dead === 21)
   await post.settle(handling.stop())
+  return post
+}
+
+test('QUE-6: dead letters that are too large for one transaction are redriven by several', async () => {
+  const post = await withLargeDeadLetters()
   const letters = post.client.queues.deadLetters('work')
   const [first, second] = await post.settle(letters.list(2))
   expect(await post.settle(letters.list(Infinity))).toHaveLength(21)
@@ -124,6 +130,31 @@ test('QUE-6: dead letters that are too large for one transaction are redriven by
   expect(await post.settle(letters.redriveAll())).toBe(19)
   const sums = await post.settle(post.client.queues.list())
   expect(sums).toMatchObject([{ waiting: { messages: 21 }, dead: { messages: 0 } }])
+})
+
+test('a redrive that is given up between two of its transactions says that it has written', async () => {
+  const post = await withLargeDeadLetters()
+  const letters = post.client.queues.deadLetters('work')
+  const controller = new AbortController()
+  const { frames } = post.cluster
+  const begin = frames.length
+  const call = letters.redriveAll(undefined, { signal: controller.signal })
+  const ended = post.settle(call.catch((error: unknown) => error))
+  void post.cluster.bench.world.sleep(0).then(async function look(): Promise<void> {
+    const answered = frames
+      .slice(begin)
+      .flatMap(({ frame }) => (frame.kind === 'responses' ? frame.responses : []))
+      .filter(({ answer }) => answer.kind === 'commit-group')
+    if (answered.length > 1) controller.abort(new Error('the page was left'))
+    else await post.sleep(0.1).then(look)
+  })
+  const error = await ended
+  expect(error).toMatchObject({ code: 'unknown-outcome', retry: 'check-first' })
+  expect(error).toMatchObject({ cause: { message: 'the page was left' } })
+  const left = (await post.settle(letters.list(Infinity))).length
+  expect(left).toBeGreaterThan(0)
+  expect(left).toBeLessThan(21)
+  expect(await post.settle(letters.redriveAll())).toBe(left)
 })
 
 test.each([

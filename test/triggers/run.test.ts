@@ -1,6 +1,7 @@
 /** Whom `runTriggers` and `triggerAdmin` take for a client. */
 import { expect, onTestFinished, test } from 'vitest'
 import { connect } from '../../src/index.ts'
+import { defineTriggers } from '../../src/triggers/definition.ts'
 import { runTriggers, triggerAdmin } from '../../src/triggers/run.ts'
 
 /** What callers in JavaScript may do. */
@@ -25,3 +26,32 @@ test.each([[undefined], [null], ['http://127.0.0.1:4700'], [{}], [{ cells: [], g
     expect(() => run([client, 'orders'])).toThrow(/^runTriggers: the client is /)
   },
 )
+
+test('a worker stops by its signal, and none begins under one that is aborted', async () => {
+  const client = await connect({ nodes })
+  onTestFinished(() => client.close())
+  const trigger = { name: 'bill', column: 'BASE', handle: async () => undefined }
+  const of = { service: 'billing', datastore: 'trips' }
+  const service = defineTriggers({ ...of, triggers: [trigger] })
+  const controller = new AbortController()
+  const { signal } = controller
+  const running = runTriggers(client, service, { signal })
+  controller.abort()
+  await running.ended
+  expect(() => runTriggers(client, service, { signal })).toThrow('given up by its signal')
+})
+
+test('what is asked of a service is given up by the signal of its admin', async () => {
+  const client = await connect({ nodes })
+  onTestFinished(() => client.close())
+  const controller = new AbortController()
+  const { signal } = controller
+  const asked = triggerAdmin(client, 'billing', { signal })
+  const calls = [asked.status(), asked.shards('bill'), asked.marked('bill'), asked.retry('bill')]
+  controller.abort(new Error('the page was left'))
+  const given = { code: 'closed', cause: { message: 'the page was left' } }
+  for (const call of calls) await expect(call).rejects.toMatchObject(given)
+  await expect(asked.skip('bill', 1)).rejects.toMatchObject(given)
+  expect(() => admin([client, 'billing', { timeout: 1 }])).toThrow(/^triggerAdmin: unknown option/)
+  expect(() => admin([client, 'billing', 0])).toThrow(/^triggerAdmin: timeoutMs is 0/)
+})
