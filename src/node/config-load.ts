@@ -3,9 +3,14 @@ import { open, stat } from 'node:fs/promises'
 import { secretProblem, shortSecretProblem } from '../base/secret-text.ts'
 import { textOfUtf8 } from '../base/utf8.ts'
 import type { ConfigSources, EffectiveSetting } from './config-gather.ts'
-import { parseYaml, describeOrigin, type ConfigProblem, type Origin } from './config-source.ts'
+import {
+  parseYaml,
+  describeOrigin,
+  type ConfigProblem,
+  type Origin,
+  type Warning,
+} from './config-source.ts'
 import { authoritiesFault, tlsProblem, tlsWarnings } from './config-tls.ts'
-import type { Warning } from './config-warnings.ts'
 import { fileFailure } from './file-failure.ts'
 
 export interface LoadOptions {

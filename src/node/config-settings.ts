@@ -3,8 +3,8 @@
  * Names are those of the file; `--secret-file` and `TRILITHON_SECRET_FILE` follow from
  * `secret_file`, `--tls-cert-file` from `tls.cert_file`.
  *
- * A variable that is no setting is left alone: container systems add some of their own under any
- * prefix. An unknown field of the file or an unknown flag is an error.
+ * A variable that is no setting is warned of, and else left alone: container systems add some of their own
+ * under any prefix. An unknown field of the file or an unknown flag is an error.
  */
 import { defaultLimits, type Limits } from '../base/limits.ts'
 
@@ -97,8 +97,10 @@ export function flagOf(name: string): string {
   return `--${name.replace(/[._]/g, '-')}`
 }
 
+export const variablePrefix = 'TRILITHON_'
+
 export function variableOf(name: string): string {
-  return `TRILITHON_${name.replace('.', '_').toUpperCase()}`
+  return `${variablePrefix}${name.replace('.', '_').toUpperCase()}`
 }
 
 /** The names in `limits`, typed as what they are. */

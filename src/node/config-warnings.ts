@@ -1,13 +1,8 @@
 /** What a configuration may say, and hardly ever means: told by `config validate`, and in the log of a start. */
 import { addressOf, hostPort, isWildcard, type NodeAddress } from './config-values.ts'
 import { isLoopbackName, plainHost } from './origin-gate.ts'
+import type { Warning } from './config-source.ts'
 import type { NodeConfig } from './node-config.ts'
-
-export interface Warning {
-  /** The setting to look at. */
-  readonly setting: string
-  readonly text: string
-}
 
 export function warningsOf(config: NodeConfig): readonly Warning[] {
   return [...ofSets(config), ...ofOthers(config), ...ofOwnAddress(config)].map((text) => ({
