@@ -4,7 +4,9 @@ import type { Json } from '../cells/body.ts'
 import { definitionJson } from '../cells/index-definition.ts'
 import type { KnownIndex } from '../cells/index-registry.ts'
 import type { IndexValue } from '../cells/index-values.ts'
+import { StoreError } from '../base/errors.ts'
 import { filtersOfGiven, type IndexWhere } from '../client/filters.ts'
+import { columnListProblem, nameListProblem } from '../gateway/name-lists.ts'
 import { parseJsonText } from '../cells/json-text.ts'
 import { addClusterFlags, countOf, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
@@ -81,8 +83,10 @@ async function status(name: string | undefined, options: Options): Promise<void>
             (known) => [known.definition.name, stateOf(known)] as const,
           )
     const asked = states.filter(([one]) => name === undefined || one === name)
-    if (name !== undefined && asked.length === 0)
-      throw new CliError(`there is no index ${name}`, exitUsage)
+    if (name !== undefined && asked.length === 0) {
+      const where = 'schema' in place ? `schema ${place.schema}` : `datastore ${place.datastore}`
+      throw new StoreError('not-found', `${where}: there is no index ${name}`)
+    }
     const node = await client.status()
     const relay = memberOf(node, 'indexes')
     if (options['json'] === true) {
@@ -114,15 +118,15 @@ async function apply(path: string, options: Options): Promise<void> {
 async function query(name: string, options: Options): Promise<void> {
   const left = { count: countOf('--limit', options['limit'], 1, Number.MAX_SAFE_INTEGER) }
   const where = whereOf(String(options['where']))
-  const { select, columns, order } = options
+  const { order } = options
+  const select = listOf(options, 'select', nameListProblem)
+  const columns = listOf(options, 'columns', columnListProblem)
   await withClient(options, async (client) => {
     const index = client.cells(String(options['datastore'])).index(name)
     for (let cursor: string | undefined; left.count > 0;) {
       const page = await index.query(where, {
-        ...(typeof select === 'string' && { select: select.split(',') }),
-        ...(typeof columns === 'string' && {
-          columns: columns === 'all' ? columns : columns.split(','),
-        }),
+        ...(select !== undefined && { select }),
+        ...(columns !== undefined && { columns: columns.join() === 'all' ? 'all' : columns }),
         ...(typeof order === 'string' && { order }),
         reverse: options['reverse'] === true,
         verify: options['verify'] === true,
@@ -135,6 +139,20 @@ async function query(name: string, options: Options): Promise<void> {
       if (cursor === undefined) return
     }
   })
+}
+
+/** Names with commas between them; refused when they are not understood. */
+function listOf(
+  options: Options,
+  name: 'select' | 'columns',
+  problemOf: (what: string, names: readonly string[]) => string | undefined,
+): readonly string[] | undefined {
+  const given = options[name]
+  if (typeof given !== 'string') return undefined
+  const names = given.split(',')
+  const wrong = problemOf(`--${name}`, names)
+  if (wrong !== undefined) throw new CliError(wrong, exitUsage)
+  return names
 }
 
 /** What is no filter is refused here, before anybody is asked. */
