@@ -11,7 +11,7 @@ function endAtOnce(signal: NodeJS.Signals): void {
   process.exit(0)
 }
 
-/** Of a command that runs until it is told to stop. */
+/** For a command that runs until a signal stops it. */
 export function listenEarly(verb: string | undefined): void {
   if (verb === undefined || !longVerbs.includes(verb)) return
   for (const signal of signals) process.on(signal, endAtOnce)

@@ -18,10 +18,10 @@ import type { Options } from './options.ts'
 export function addIndexCommand(program: Command): void {
   const index = program
     .command('index')
-    .description('indexes over all groups: what there are, whether they are right, what is in them')
+    .description('list, build, check and query indexes over all groups')
   addPlaceFlags(index.command('list')).description('print the indexes').action(list)
   addPlaceFlags(index.command('status').argument('[NAME]', 'the index; all without it'))
-    .description('print whether indexes can be asked, and how far behind the relay of a node is')
+    .description('print the state of indexes, and how far behind the relay of a node is')
     .action(status)
   addUpkeepCommands(index)
   addClusterFlags(index.command('apply').argument('<FILE>', 'YAML that defines it; - reads stdin'))
@@ -32,11 +32,14 @@ export function addIndexCommand(program: Command): void {
     .requiredOption('-d, --datastore <NAME>', 'the datastore')
     .requiredOption('--where <JSON>', '\'{"driver_uuid":"…","created_at":{"gte":"2016-01-01"}}\'')
     .option('--select <FIELDS>', 'these fields only, with commas between them')
-    .option('--columns <COLUMNS>', 'of the rows found the latest cells of these columns, or all')
-    .option('--order <FIELD>', 'by this field instead of the second one')
-    .option('--reverse', 'from the end')
-    .option('--verify', 'without what is not so any more')
-    .option('--limit <N>', 'so many at most', '100')
+    .option(
+      '--columns <COLUMNS>',
+      'add the latest cells of these columns to each row found; all: of every column',
+    )
+    .option('--order <FIELD>', 'sort by this field, instead of by the second one of the index')
+    .option('--reverse', 'in reverse order')
+    .option('--verify', 'leave out entries that no longer match their rows')
+    .option('--limit <N>', 'print at most this many', '100')
     .action(query)
 }
 

@@ -44,7 +44,7 @@ export function inputFile(path: string, options: Options = {}): InputFile {
   const format = ending.toLowerCase() === 'csv' ? 'csv' : 'jsonl'
   const isOneColumn = options['oneColumn'] === true
   if (isOneColumn && format !== 'csv') {
-    throw new CliError(`--one-column is of CSVs, and ${path} is none`, exitUsage)
+    throw new CliError(`--one-column is for CSV files, and ${path} is none`, exitUsage)
   }
   return { path, format, isGzip: gzip !== undefined, baseName, isOneColumn }
 }
@@ -100,7 +100,7 @@ function abortOnSignals(rowsDone: () => number): AbortSignal {
   onStopSignals({
     stop: (signal) => {
       say(
-        `${signal}: the load ends when the rows that were sent are answered; once more ends it at once`,
+        `${signal}: the load ends when the cluster has answered the rows that were sent; another signal ends it at once`,
       )
       abort.abort()
     },

@@ -20,16 +20,18 @@ const bodyCharsShown = 60
 export function addQueueCommand(program: Command): void {
   const queue = program.command('queue').description('look at queues, and bring back dead letters')
   addClusterFlags(queue.command('list'))
-    .description('all queues that have something: how much, how old, how much is dead')
+    .description(
+      'list queues that have messages: how many wait, how old they are, how many are dead',
+    )
     .action(list)
   addClusterFlags(queue.command('show').argument('<QUEUE>', 'such as Calendars.invitations'))
     .description('messages that wait to be handled, group by group in their order')
-    .option('--limit <N>', 'so many at most', '100')
+    .option('--limit <N>', 'print at most this many', '100')
     .action(show)
   const dead = queue.command('dead').description('messages that were given up')
   addClusterFlags(dead.command('list').argument('<QUEUE>', 'such as Calendars.invitations'))
     .description('dead letters, group by group, the longest dead first')
-    .option('--limit <N>', 'so many at most', '100')
+    .option('--limit <N>', 'print at most this many', '100')
     .action(listDead)
   addClusterFlags(queue.command('redrive').argument('<QUEUE>', 'such as Calendars.invitations'))
     .description('put dead letters at the end of their queue, to be tried again')
@@ -41,7 +43,7 @@ export function addQueueCommand(program: Command): void {
 async function list(options: Options): Promise<void> {
   const queues = await withClient(options, (client) => client.queues.list())
   if (options['json'] === true) return printJson(queues.map(plainSum))
-  if (queues.length === 0) return say('no queue has anything')
+  if (queues.length === 0) return say('no queue has a message')
   const rows = queues.map(({ queue, waiting, dead }) => [
     queue ?? '(on the way)',
     countWords(waiting),

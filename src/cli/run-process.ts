@@ -1,4 +1,4 @@
-/** A process that runs until it is told to stop: signals, the drain, the exit code. */
+/** A process that runs until a signal stops it: the drain, the exit code. */
 import type { Logger } from 'pino'
 import { StoreError } from '../base/errors.ts'
 import { SilentFolder } from '../node/silent-folder.ts'
@@ -11,7 +11,7 @@ export interface Running {
   stop(): Promise<void>
 }
 
-/** A start that is told to stop may still go on for so long, to end in an orderly way. */
+/** How long a start may go on after a signal, so that it ends in an orderly way. */
 const startGraceMsDefault = 2_000
 
 /**
@@ -49,7 +49,7 @@ async function startedIn(
   const first = await Promise.race([starting, late])
   clearTimeout(timer)
   if (first !== 'late') return
-  logger.warn({ signal }, 'the start takes too long to wait for its end: ending at once')
+  logger.warn({ signal }, 'the start takes too long: ending without it')
   endBy(signal)
 }
 
@@ -58,11 +58,11 @@ function signalled(logger: Logger): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     onStopSignals({
       stop: (signal) => {
-        logger.info({ signal }, 'told to stop')
+        logger.info({ signal }, 'a signal asks for an end')
         resolve(signal)
       },
       stopNow: (signal) => {
-        logger.warn({ signal }, 'told again: ending at once')
+        logger.warn({ signal }, 'a second signal came: ending at once')
         process.exit(exitFailure)
       },
     })

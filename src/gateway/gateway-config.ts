@@ -119,7 +119,7 @@ const numbers: readonly (readonly [
     'try_timeout_ms',
     'tryTimeoutMs',
     callTimeoutMsMax,
-    'one node is given so long, then another is asked',
+    'how long one node may take before another one is asked',
   ],
   [
     'breaker_failures',
@@ -131,9 +131,9 @@ const numbers: readonly (readonly [
     'breaker_open_ms',
     'breakerOpenMs',
     numberMax,
-    'a node is passed over for so long, twice as long after each probe in vain',
+    'how long a node is passed over at first; each failed probe doubles it',
   ],
-  ['breaker_open_max_ms', 'breakerOpenMaxMs', numberMax, 'and so long at most'],
+  ['breaker_open_max_ms', 'breakerOpenMaxMs', numberMax, 'how long a node is passed over at most'],
 ]
 
 export const gatewaySettings: readonly Setting[] = [

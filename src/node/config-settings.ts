@@ -33,11 +33,15 @@ export const nodeSettings: readonly Setting[] = [
     argument: 'ID=URL,…',
     what: 'every node of the cluster, this one included; in the file a list of {id, url}',
   },
-  { name: 'secret_file', argument: 'FILE', what: 'holds the secret all nodes and clients share' },
+  {
+    name: 'secret_file',
+    argument: 'FILE',
+    what: 'file with the secret that all nodes and clients share',
+  },
   {
     name: 'peer_secret_file',
     argument: 'FILE',
-    what: 'holds the secret that nodes prove themselves to one another with; clients have no part in it',
+    what: 'file with the secret by which nodes know one another; clients do not have it',
   },
   { name: 'tls.cert_file', argument: 'FILE', what: 'certificate chain, PEM' },
   { name: 'tls.key_file', argument: 'FILE', what: 'private key, PEM' },

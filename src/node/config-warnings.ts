@@ -65,7 +65,7 @@ function ofOwnProtocol({ tls }: NodeConfig, { id, url }: NodeAddress): readonly 
   if (isSecure === (tls !== undefined)) return []
   const text = isSecure
     ? `the url of ${id} is ${url}, and it has no tls: right only where a proxy speaks TLS for it`
-    : `${id} has tls, and its url is ${url}: a listener that speaks TLS speaks nothing else, so nobody reaches it by that; write https`
+    : `${id} has tls, and its url is ${url}: its listener speaks nothing but TLS, so no client reaches it by that url; write https`
   return [text]
 }
 

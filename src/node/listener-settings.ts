@@ -41,14 +41,18 @@ const numbers: readonly (readonly [name: string, field: NumberField, what: strin
   [
     'connections_per_address_max',
     'connectionsPerAddressMax',
-    'connections of clients of one address, but for this machine itself',
+    'connections of clients from one address; this machine has no such bound',
   ],
   [
     'unproven_max',
     'unprovenMax',
-    'of them without a proof so far: above it the oldest one is ended',
+    'connections that have not proven themselves; above it the oldest one is ended',
   ],
-  ['unproven_per_address_max', 'unprovenPerAddressMax', 'the same of one address'],
+  [
+    'unproven_per_address_max',
+    'unprovenPerAddressMax',
+    'connections of one address that have not proven themselves',
+  ],
   [
     'answer_bytes_max',
     'answerBytesMax',

@@ -26,7 +26,7 @@ export async function peerSecretWithoutFile(
     if (found.ok) return found.secret
     warn(`the peers' secret of this user, ${found.reason}; set peer_secret_file`)
   }
-  const whoever = secret === undefined ? 'whoever reaches this address' : 'every client'
+  const whoever = secret === undefined ? 'every process that reaches this address' : 'every client'
   warn(`no peer_secret_file: ${whoever} can pass for a node of this cluster`)
   return secret ?? ''
 }

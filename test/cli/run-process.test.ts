@@ -1,4 +1,4 @@
-/** A process that is told to stop: before it has started, when it serves, twice, and by a failure. */
+/** A process that a signal stops: before it has started, when it serves, twice, and by a failure. */
 import { pino } from 'pino'
 import { afterEach, expect, test, vi } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'

@@ -1,4 +1,4 @@
-/** Commands on what a cluster does not have, and loads that are told to stop: words, and the code that fits. */
+/** Commands on what a cluster does not have, and loads that a signal ends: words, and the code that fits. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { join } from 'node:path'
