@@ -54,11 +54,12 @@ export function answerMalformed(
   headBytesMax: number,
   count: () => void,
 ): Malformed {
-  const answering = new WeakMap<Duplex, ServerResponse>()
+  const atWork = new WeakMap<Duplex, Exchange>()
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    const response = answering.get(socket)
-    const isMidway = response?.headersSent === true && !response.writableFinished
-    if (error.code === 'ECONNRESET' || !socket.writable || isMidway) return void socket.destroy()
+    // Errors of the network, and handshakes of TLS that fail, come here too: there is nobody to answer.
+    const isOfHttp = /^(?:HPE_|ERR_HTTP_)/.test(error.code ?? '')
+    if (!isOfHttp || !socket.writable || isAnswered(atWork.get(socket)))
+      return void socket.destroy()
     count()
     const { status, code, text } = parserRefusal(error, headBytesMax)
     const body = problemPage(status, code, text)
@@ -70,7 +71,18 @@ export function answerMalformed(
     const text = `nothing is known of the expectation ${expected}, only of 100-continue`
     refuseRequest(response, { status: 417, code: 'invalid', text })
   })
-  return { begin: (request, response) => void answering.set(request.socket, response) }
+  return { begin: (request, response) => void atWork.set(request.socket, { request, response }) }
+}
+
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+/** What is wrong is not this request, which is whole, or its answer has begun: a refusal would pass for that answer. */
+function isAnswered(exchange: Exchange | undefined): boolean {
+  if (exchange === undefined || exchange.response.writableFinished) return false
+  return exchange.request.complete || exchange.response.headersSent
 }
 
 export interface Malformed {

@@ -1,18 +1,31 @@
 /** What is no request, or says in two places whom it asks: refused with a problem, as anything else is. */
 import { connect } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
-import { defaultTimes, listen, type BoundServer } from '../../src/node/http-server.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import {
+  defaultTimes,
+  listen,
+  type BoundServer,
+  type ListenOptions,
+} from '../../src/node/http-server.ts'
+import { cert, key } from './tls-kit.ts'
 
-async function start(headMs = defaultTimes.headMs): Promise<BoundServer> {
+async function start(
+  headMs = defaultTimes.headMs,
+  tls: ListenOptions['tls'] = undefined,
+): Promise<BoundServer> {
   const bound = await listen({
-    ...{ listen: { host: '127.0.0.1', port: 0 }, tls: undefined, portFlag: '--listen' },
+    ...{ listen: { host: '127.0.0.1', port: 0 }, tls, portFlag: '--listen' },
     ...{ hosts: [], origins: [], answerBytesMax: 1024 * 1024 },
     connections: {
       ...{ connectionsMax: 60, connectionsPerAddressMax: 60 },
       ...{ unprovenMax: 20, unprovenPerAddressMax: 10 },
     },
     onError: () => undefined,
-    fetch: ({ url }) => new Response(new URL(url).pathname),
+    fetch: async ({ url }) => {
+      const { pathname } = new URL(url)
+      if (pathname === '/slow') await new Promise((resolve) => setTimeout(resolve, 300))
+      return new Response(pathname)
+    },
     times: { ...defaultTimes, headMs, sweepMs: 50 },
   })
   onTestFinished(() => bound.close(0))
@@ -121,4 +134,28 @@ test('a whole URL of this host, and HTTP/1.0 without a host, are requests like a
   const old = `GET /y HTTP/1.0\r\n${own}\r\n\r\n`
   expect(await say(bound, old)).toMatchObject({ status: 200, body: '/y' })
   expect(malformedCount(bound)).toBe(0)
+})
+
+test('what is no TLS at a listener that speaks it is ended without an answer', async () => {
+  const bound = await start(defaultTimes.headMs, { cert, key })
+  const { status, body } = await say(bound, `GET /x HTTP/1.1\r\n${own}\r\n\r\n`)
+  expect({ status, body }).toEqual({ status: Number.NaN, body: '' })
+  expect(malformedCount(bound)).toBe(0)
+  await vi.waitFor(() => expect(bound.connections.count('stranger')).toBe(0))
+})
+
+test('what is wrong behind a request at work ends the connection: a refusal would pass for its answer', async () => {
+  const bound = await start()
+  const first = `GET /slow HTTP/1.1\r\n${own}\r\n\r\n`
+  expect(await say(bound, `${first}no request\r\n\r\n`)).toMatchObject({
+    ...{ status: Number.NaN, body: '' },
+  })
+  await vi.waitFor(() => expect(bound.connections.count('stranger')).toBe(0))
+})
+
+test('a request whose body is malformed is answered itself', async () => {
+  const head = `PUT /slow HTTP/1.1\r\n${own}\r\nTransfer-Encoding: chunked\r\n\r\n`
+  const { status, body } = await say(await start(), `${head}zz\r\n`)
+  expect(status).toBe(400)
+  expect(JSON.parse(body)).toMatchObject({ code: 'invalid' })
 })
