@@ -128,9 +128,9 @@ async function redrive(queue: string, options: Options): Promise<void> {
   if (options['json'] === true) printJson({ queue, redriven: count })
   else print(`${counted(count, 'message')} put back into ${queue}`)
   if (count === 0 && ids === undefined) sayEmpty(queue, 'dead letter')
-  const missing = (ids?.length ?? 0) - count
+  const missing = new Set(ids).size - count
   if (missing <= 0) return
-  const text = `${counted(missing, 'letter')} of those named by --id is not among the dead letters of ${queue}`
+  const text = `${counted(missing, 'letter')} named by --id cannot be found among the dead letters of ${queue}`
   throw new StoreError('not-found', text)
 }
 

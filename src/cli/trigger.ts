@@ -130,6 +130,7 @@ async function replay(service: string, name: string, options: Options): Promise<
     const shards = await admin.replay(name, from)
     if (options['json'] === true) return printJson({ shards })
     print(`${name} goes back in ${counted(shards.length, 'shard')}`)
+    if (shards.length === 0) say(`trigger ${name} stays: it has not come beyond that place`)
   })
 }
 

@@ -47,7 +47,7 @@ test('a queue that nobody knows is not found, and one that may be empty is told'
     expect(stderr).toMatch(/^error: there is no queue Nope\.mail: the cluster has no schema Nope/m)
   }
   expect(one).toMatchObject({ code: 1 })
-  expect(one.stderr).toMatch(/1 letter of those named by --id is not among the dead letters/)
+  expect(one.stderr).toMatch(/1 letter named by --id cannot be found among the dead letters/)
   expect(empty).toMatchObject({
     ...{ code: 0, stdout: '' },
     stderr: 'queue Post.mail has no message that waits (is the name right?)\n',

@@ -11,7 +11,7 @@ import { cert, key } from './tls-kit.ts'
 
 async function start(
   headMs = defaultTimes.headMs,
-  tls: ListenOptions['tls'] = undefined,
+  tls?: ListenOptions['tls'],
 ): Promise<BoundServer> {
   const bound = await listen({
     ...{ listen: { host: '127.0.0.1', port: 0 }, tls, portFlag: '--listen' },
