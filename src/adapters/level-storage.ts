@@ -89,10 +89,13 @@ export async function openLevelStore(
   await refuseStrangers(path)
   if (options.checkTables !== false) await checkBefore(path, options)
   const damage = options.tellsDamage === true ? await journalDamage(path) : undefined
+  // Its own way of making one tries without end below `/proc`. Nothing is awaited between the next two calls: it
+  // opens by itself a turn after it was made, without the options below.
+  await makeFolder(path).catch((error: unknown) => {
+    throw openError(path, error)
+  })
   const level: Level = new ClassicLevel(path, { keyEncoding: 'view', valueEncoding: 'view' })
   try {
-    // LevelDB's own way of making one tries without end below `/proc`.
-    await makeFolder(path)
     await level.open({
       writeBufferSize: options.writeBufferBytes ?? writeBufferBytesDefault,
       cacheSize: options.blockCacheBytes ?? blockCacheBytesDefault,
