@@ -9,7 +9,15 @@ import { ClassicLevel, type Iterator } from 'classic-level'
 import { assert } from '../base/assert.ts'
 import { compareBytes } from '../base/bytes.ts'
 import type { StoreError } from '../base/errors.ts'
-import { closedError, openError, readError, rootlessError, writeError } from './level-errors.ts'
+import {
+  closedError,
+  damageError,
+  openError,
+  readError,
+  rootlessError,
+  writeError,
+} from './level-errors.ts'
+import { makeFolder } from './make-folder.ts'
 import { damageBefore, keepDamaged } from './level-salvage.ts'
 import {
   checkSpans,
@@ -78,8 +86,14 @@ export async function openLevelStore(
 ): Promise<OrderedStore> {
   // Before LevelDB hears of the folder: it opens what it is made for by itself, a turn later.
   if (await hasLostItsRoot(path)) throw rootlessError(path)
+  await refuseStrangers(path)
   if (options.checkTables !== false) await checkBefore(path, options)
   const damage = options.tellsDamage === true ? await journalDamage(path) : undefined
+  // Its own way of making one tries without end below `/proc`. Nothing is awaited between the next two calls: it
+  // opens by itself a turn after it was made, without the options below.
+  await makeFolder(path).catch((error: unknown) => {
+    throw openError(path, error)
+  })
   const level: Level = new ClassicLevel(path, { keyEncoding: 'view', valueEncoding: 'view' })
   try {
     await level.open({
@@ -128,6 +142,13 @@ async function journalDamage(path: string): Promise<JournalDamage | undefined> {
 async function hasLostItsRoot(path: string): Promise<boolean> {
   const names = await readdir(path).catch((): string[] => [])
   return !names.includes('CURRENT') && names.some((name) => /^\d+\.(?:ldb|log)$/.test(name))
+}
+
+/** LevelDB would wait without end for what a pipe of one of its names gives. */
+async function refuseStrangers(path: string): Promise<void> {
+  const entries = await readdir(path, { withFileTypes: true }).catch(() => [])
+  const strange = entries.find((entry) => entry.isFIFO() || entry.isSocket())
+  if (strange !== undefined) throw damageError(path, `${strange.name} in it is a pipe or a socket`)
 }
 
 /** What was looked for before the store was opened. */

@@ -14,7 +14,7 @@ export const clientPath = '/v1/client'
 /** `raw`: the connection under the socket. */
 type Accept = (socket: WebSocket, remote: string, raw: Socket) => void
 
-/** An answer in place of an upgrade. */
+/** An answer in place of an upgrade, or to what is no request. */
 export interface UpgradeRefusal {
   readonly status: number
   readonly contentType: string
@@ -56,10 +56,10 @@ function install(server: Server, routes: ReadonlyMap<string, Accept>): void {
     // A socket that breaks during its upgrade is nobody's business but its own.
     socket.on('error', () => socket.destroy())
     const refusal = guards.get(server)?.(request)
-    if (refusal !== undefined) return answer(socket, refusal)
+    if (refusal !== undefined) return answerRaw(socket, refusal)
     const [path = ''] = (request.url ?? '').split('?')
     const accept = routes.get(path)
-    if (accept === undefined) return answer(socket, notFound)
+    if (accept === undefined) return answerRaw(socket, notFound)
     sockets.handleUpgrade(request, socket, head, (opened) => {
       // One that is not taken may still tell of a broken frame, and nobody else listens.
       opened.on('error', () => undefined)
@@ -78,8 +78,11 @@ const notFound: UpgradeRefusal = {
   body: JSON.stringify({ status: 404, title: 'Not Found', code: 'not-found' }),
 }
 
-/** The server's time-outs end with an upgrade: who never closes would keep the socket for good. */
-function answer(socket: Duplex, { status, contentType, body }: UpgradeRefusal): void {
+/**
+ * Answers without a request, and ends the connection. The server's time-outs end with an upgrade: a client that
+ * never closes would keep the socket for good.
+ */
+export function answerRaw(socket: Duplex, { status, contentType, body }: UpgradeRefusal): void {
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
     'Connection: close',

@@ -24,7 +24,7 @@ export function addLoadCommand(cells: Command): void {
       'load a .csv or .jsonl file (or its .gz) as cells; loading again adds nothing twice',
     )
     .requiredOption('--column <NAME>', 'column of the cells, such as BASE')
-    .option('--key <FIELD>', 'field that names a row (default: its line number does)')
+    .option('--key <FIELD>', 'field with the key of a row (default: its line number)')
     .option('--dataset <NAME>', 'name that row keys are made from (default: from the file name)')
     .option('--ref-key <N>', 'ref key of the cells', '0')
     .option(...oneColumnFlag)

@@ -14,7 +14,7 @@ export function addPurgeCommand(cells: Command): void {
     .option('--column <NAME>', 'of this column only (default: of all)')
     .option('--shard <N>', 'of this shard only (default: of all)')
     .addOption(new Option(all, 'the latest cells of columns too, which are kept otherwise'))
-    .option('--yes', 'do it; without this, only what would be done is said')
+    .option('--yes', 'do it; without this, the command only says what it would do')
     .action(purgeCells)
 }
 

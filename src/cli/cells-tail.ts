@@ -15,7 +15,7 @@ export function addTailCommand(cells: Command): void {
     .option('--shard <N>', 'of this shard only (default: all of them)')
     .option('--after <ID>', 'those after this added id; wants --shard')
     .option('--since <TIME>', 'those of this time or later, such as 2026-01-31T12:00:00Z')
-    .option('--no-follow', 'end after what is there now')
+    .option('--no-follow', 'print what is there now, and end')
     .addOption(
       new Option(
         '--read <LEVEL>',

@@ -1,5 +1,4 @@
 /** `trilithon cells get|latest|put`: cells from the command line; the longer verbs are beside this. */
-import { text as readText } from 'node:stream/consumers'
 import { Option, type Command } from 'commander'
 import type { Cell } from '../cells/cell.ts'
 import { parseJsonText } from '../cells/json-text.ts'
@@ -12,6 +11,7 @@ import { addRejectedCommand } from './cells-rejected.ts'
 import { addTailCommand } from './cells-tail.ts'
 import { addCellFlags, countOf, datastoreOf, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
+import { readInput } from './input-file.ts'
 import { print, printJson, say, styled, timed } from './output.ts'
 import type { Options } from './options.ts'
 
@@ -73,7 +73,7 @@ async function putCell(
   options: Options,
 ): Promise<void> {
   const refKey = countOf('REFKEY', refKeyText, 0, refKeyMax)
-  const text = bodyText === '-' ? await readText(process.stdin) : bodyText
+  const text = bodyText === '-' ? await readInput('-') : bodyText
   const parsed = parseJsonText(text)
   if (!parsed.ok) throw new CliError(`the body is ${parsed.reason}`, exitUsage)
   const cell = { rowKey: row, column, refKey, body: parsed.value }

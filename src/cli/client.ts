@@ -23,7 +23,7 @@ export function addClusterFlags(command: Command, timeoutSeconds = 10): Command 
     .option('--secret-file <FILE>', "the cluster's secret (or TRILITHON_SECRET_FILE)")
     .option(
       '--timeout <SECONDS>',
-      'try for so long, at every node that answers',
+      'how long to try, at one node after another',
       String(timeoutSeconds),
     )
     .option('--json', 'whole answers as JSON')

@@ -29,11 +29,11 @@ export function addConfigCommand(program: Command): void {
     .option('--json', 'as JSON')
     .action(validateConfig)
   addConfigFlags(config.command('print-gateway'), gatewayConfigured)
-    .description('as print, of a gateway')
+    .description('print the settings of a gateway, as print does for a node')
     .option('--json', 'as JSON')
     .action(printGatewayConfig)
   addConfigFlags(config.command('validate-gateway'), gatewayConfigured)
-    .description('as validate, of a gateway')
+    .description('check the configuration of a gateway, as validate does for a node')
     .option('--json', 'as JSON')
     .action(validateGatewayConfig)
 }

@@ -1,8 +1,8 @@
 /** Three nodes in one process for the demonstration; any of them can be killed and brought back. */
 import { randomBytes } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino, type Logger } from 'pino'
+import { makeFolder } from '../adapters/make-folder.ts'
 import { openFilesMax } from '../adapters/open-files.ts'
 import { clusterId, nodeId, type NodeId } from '../base/ids.ts'
 import { defaultLimits } from '../base/limits.ts'
@@ -125,7 +125,7 @@ export class DemoCluster {
 
 async function makeData(data: string): Promise<void> {
   try {
-    await mkdir(data, { recursive: true })
+    await makeFolder(data)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     const text = `the folder ${data} cannot be made (${reason}); name another one with --data`

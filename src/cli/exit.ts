@@ -64,6 +64,22 @@ export function reportFailure(error: unknown): number {
   return exitBug
 }
 
+let hasStuckThread = false
+
+/** Of a failure because the system does not answer: a thread waits for it, and the usual end would wait for the thread. */
+export function noteStuck(): void {
+  hasStuckThread = true
+}
+
+export function isStuck(): boolean {
+  return hasStuckThread
+}
+
+/** The one way to end then. */
+export function endStuck(): void {
+  process.kill(process.pid, 'SIGKILL')
+}
+
 /** What could not be written to stdout is said, unless its reader (such as head) has had enough. Gives the exit code. */
 export function reportLostOutput(error: NodeJS.ErrnoException): number {
   if (error.code === 'EPIPE') return exitOk

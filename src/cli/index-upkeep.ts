@@ -39,26 +39,27 @@ export function placeOf(
 
 export function addUpkeepCommands(index: Command): void {
   addPlaceFlags(index.command('build').argument('<NAME>', 'the index'))
-    .description('fill an index from the rows that were there before it, and let it be asked')
+    .description('fill an index with the rows that were there before it, and open it to queries')
     .option(
       '--grace <SECONDS>',
-      'how long after it was declared programs may write that do not know it; 0 when none is running',
+      'how long programs that do not know the index may write after its declaration; 0 when none runs',
     )
     .action(build)
   addPlaceFlags(index.command('rebuild').argument('<NAME>', 'the index'))
-    .description(
-      'make all entries anew and take out what is of no row; the index goes on being asked',
-    )
+    .description('make all entries again and remove those of no row; queries go on meanwhile')
     .action(rebuild)
   addPlaceFlags(index.command('check').argument('<NAME>', 'the index'))
     .description('compare an index with the rows; ends with 1 when something is wrong')
     .action(check)
   addPlaceFlags(index.command('drop').argument('<NAME>', 'the index'))
     .description(
-      'drop an index over cells, or one of tables that is being built, and clear its entries off; again goes on where it ended',
+      'drop an index over cells, or one of tables that is being built, with its entries; run it again to go on',
     )
-    .option('--grace <SECONDS>', 'how long nodes may still keep it; 0 when nothing is written')
-    .option('--yes', 'do it; without this, only what would be done is said')
+    .option(
+      '--grace <SECONDS>',
+      'how long nodes may still add to the index; 0 when nothing is written',
+    )
+    .option('--yes', 'do it; without this, the command only says what it would do')
     .action(drop)
 }
 

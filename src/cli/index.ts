@@ -4,7 +4,9 @@ import type { Json } from '../cells/body.ts'
 import { definitionJson } from '../cells/index-definition.ts'
 import type { KnownIndex } from '../cells/index-registry.ts'
 import type { IndexValue } from '../cells/index-values.ts'
+import { StoreError } from '../base/errors.ts'
 import { filtersOfGiven, type IndexWhere } from '../client/filters.ts'
+import { columnListProblem, nameListProblem } from '../gateway/name-lists.ts'
 import { parseJsonText } from '../cells/json-text.ts'
 import { addClusterFlags, countOf, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
@@ -16,10 +18,10 @@ import type { Options } from './options.ts'
 export function addIndexCommand(program: Command): void {
   const index = program
     .command('index')
-    .description('indexes over all groups: what there are, whether they are right, what is in them')
+    .description('list, build, check and query indexes over all groups')
   addPlaceFlags(index.command('list')).description('print the indexes').action(list)
   addPlaceFlags(index.command('status').argument('[NAME]', 'the index; all without it'))
-    .description('print whether indexes can be asked, and how far behind the relay of a node is')
+    .description('print the state of indexes, and how far behind the relay of a node is')
     .action(status)
   addUpkeepCommands(index)
   addClusterFlags(index.command('apply').argument('<FILE>', 'YAML that defines it; - reads stdin'))
@@ -30,11 +32,14 @@ export function addIndexCommand(program: Command): void {
     .requiredOption('-d, --datastore <NAME>', 'the datastore')
     .requiredOption('--where <JSON>', '\'{"driver_uuid":"…","created_at":{"gte":"2016-01-01"}}\'')
     .option('--select <FIELDS>', 'these fields only, with commas between them')
-    .option('--columns <COLUMNS>', 'of the rows found the latest cells of these columns, or all')
-    .option('--order <FIELD>', 'by this field instead of the second one')
-    .option('--reverse', 'from the end')
-    .option('--verify', 'without what is not so any more')
-    .option('--limit <N>', 'so many at most', '100')
+    .option(
+      '--columns <COLUMNS>',
+      'add the latest cells of these columns to each row found; all: of every column',
+    )
+    .option('--order <FIELD>', 'sort by this field, instead of by the second one of the index')
+    .option('--reverse', 'in reverse order')
+    .option('--verify', 'leave out entries that no longer match their rows')
+    .option('--limit <N>', 'print at most this many', '100')
     .action(query)
 }
 
@@ -81,8 +86,10 @@ async function status(name: string | undefined, options: Options): Promise<void>
             (known) => [known.definition.name, stateOf(known)] as const,
           )
     const asked = states.filter(([one]) => name === undefined || one === name)
-    if (name !== undefined && asked.length === 0)
-      throw new CliError(`there is no index ${name}`, exitUsage)
+    if (name !== undefined && asked.length === 0) {
+      const where = 'schema' in place ? `schema ${place.schema}` : `datastore ${place.datastore}`
+      throw new StoreError('not-found', `${where}: there is no index ${name}`)
+    }
     const node = await client.status()
     const relay = memberOf(node, 'indexes')
     if (options['json'] === true) {
@@ -114,15 +121,15 @@ async function apply(path: string, options: Options): Promise<void> {
 async function query(name: string, options: Options): Promise<void> {
   const left = { count: countOf('--limit', options['limit'], 1, Number.MAX_SAFE_INTEGER) }
   const where = whereOf(String(options['where']))
-  const { select, columns, order } = options
+  const { order } = options
+  const select = listOf(options, 'select', nameListProblem)
+  const columns = listOf(options, 'columns', columnListProblem)
   await withClient(options, async (client) => {
     const index = client.cells(String(options['datastore'])).index(name)
     for (let cursor: string | undefined; left.count > 0;) {
       const page = await index.query(where, {
-        ...(typeof select === 'string' && { select: select.split(',') }),
-        ...(typeof columns === 'string' && {
-          columns: columns === 'all' ? columns : columns.split(','),
-        }),
+        ...(select !== undefined && { select }),
+        ...(columns !== undefined && { columns: columns.join() === 'all' ? 'all' : columns }),
         ...(typeof order === 'string' && { order }),
         reverse: options['reverse'] === true,
         verify: options['verify'] === true,
@@ -135,6 +142,20 @@ async function query(name: string, options: Options): Promise<void> {
       if (cursor === undefined) return
     }
   })
+}
+
+/** Names with commas between them; refused when they are not understood. */
+function listOf(
+  options: Options,
+  name: 'select' | 'columns',
+  problemOf: (what: string, names: readonly string[]) => string | undefined,
+): readonly string[] | undefined {
+  const given = options[name]
+  if (typeof given !== 'string') return undefined
+  const names = given.split(',')
+  const wrong = problemOf(`--${name}`, names)
+  if (wrong !== undefined) throw new CliError(wrong, exitUsage)
+  return names
 }
 
 /** What is no filter is refused here, before anybody is asked. */

@@ -1,10 +1,13 @@
 /** Files that a command is given: read, or refused in one sentence that names the file. */
 import { constants } from 'node:fs'
-import { access, readFile, stat } from 'node:fs/promises'
-import { buffer } from 'node:stream/consumers'
+import { access, stat } from 'node:fs/promises'
 import { textOfUtf8 } from '../base/utf8.ts'
+import { readBounded, readBoundedStream } from '../node/bounded-file.ts'
 import { fileFailure } from '../node/file-failure.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
+
+/** More than any schema, definition, cell or list of descriptors has; devices have no end. */
+const inputBytesMax: number = 64 * 1024 * 1024
 
 /**
  * The text of a small file, or of stdin for `-`, without a byte order mark; throws a usage error, also for what is not
@@ -12,27 +15,29 @@ import { CliError, exitFailure, exitUsage } from './exit.ts'
  */
 export async function readInput(path: string): Promise<string> {
   const decoded = textOfUtf8(path === '-' ? await stdinBytes() : await readInputBytes(path))
-  if (decoded.ok) return decoded.text
+  // Some programs put a mark before a text that has one.
+  if (decoded.ok) return decoded.text.replace(/^\uFEFF+/, '')
   const { line, column } = decoded.at
   const file = path === '-' ? 'stdin' : path
   throw new CliError(`${file}:${line}:${column}: this is not UTF-8`, exitUsage)
 }
 
 async function stdinBytes(): Promise<Buffer> {
-  try {
-    return await buffer(process.stdin)
-  } catch (error) {
-    throw cannotBeRead('stdin', error, exitUsage)
-  }
+  return bounded('stdin', () => readBoundedStream(process.stdin, inputBytesMax))
 }
 
 /** `what` is said before the name, such as `the secret file`. */
 export async function readInputBytes(path: string, what = ''): Promise<Buffer> {
-  try {
-    return await readFile(path)
-  } catch (error) {
-    throw cannotBeRead(what === '' ? path : `${what} ${path}`, error, exitUsage)
-  }
+  const name = what === '' ? path : `${what} ${path}`
+  return bounded(name, () => readBounded(path, inputBytesMax))
+}
+
+async function bounded(name: string, read: () => Promise<Buffer | undefined>): Promise<Buffer> {
+  const bytes = await read().catch((error: unknown) => {
+    throw cannotBeRead(name, error, exitUsage)
+  })
+  if (bytes !== undefined) return bytes
+  throw new CliError(`${name} cannot be read: it has more than ${inputBytesMax} bytes`, exitUsage)
 }
 
 /** How many bytes a file has that is going to be read piece by piece; throws for what is none, or may not be read. */

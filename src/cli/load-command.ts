@@ -13,6 +13,7 @@ import { counted, duration, grouped, print, printJson, say } from './output.ts'
 import { refuseInput } from './output-file.ts'
 import type { Options } from './options.ts'
 import { progressBar } from './progress.ts'
+import { onStopSignals } from './signals.ts'
 
 /** Rejections that are printed; all of them go to `--rejects`. */
 const rejectionsShownMax = 20
@@ -43,7 +44,7 @@ export function inputFile(path: string, options: Options = {}): InputFile {
   const format = ending.toLowerCase() === 'csv' ? 'csv' : 'jsonl'
   const isOneColumn = options['oneColumn'] === true
   if (isOneColumn && format !== 'csv') {
-    throw new CliError(`--one-column is of CSVs, and ${path} is none`, exitUsage)
+    throw new CliError(`--one-column is for CSV files, and ${path} is none`, exitUsage)
   }
   return { path, format, isGzip: gzip !== undefined, baseName, isOneColumn }
 }
@@ -64,13 +65,18 @@ export async function runLoad(
   tellMore: () => void = () => undefined,
 ): Promise<void> {
   const { path } = file
+  let done = 0
+  const signal = abortOnSignals(() => done)
   const bytesTotal = await sizeOfInput(path)
   const rejects = await rejectWriter(options['rejects'], path)
   const bar = progressBar(bytesTotal, performance.now())
   try {
     const report = await load({
-      signal: abortOnInterrupt(),
-      onProgress: ({ bytesRead, rowsDone }) => bar.update(bytesRead, rowsDone),
+      signal,
+      onProgress: ({ bytesRead, rowsDone }) => {
+        done = rowsDone
+        bar.update(bytesRead, rowsDone)
+      },
       onRejection: rejects.add,
       monotonicMs: () => performance.now(),
     })
@@ -85,10 +91,24 @@ export async function runLoad(
   }
 }
 
-/** The first Ctrl-C ends the load in order, a second one at once. */
-function abortOnInterrupt(): AbortSignal {
+/**
+ * The first SIGINT (Ctrl-C), SIGTERM or SIGHUP ends the load in order: what was sent is answered. A second one ends it
+ * at once, with what is known by then.
+ */
+function abortOnSignals(rowsDone: () => number): AbortSignal {
   const abort = new AbortController()
-  process.once('SIGINT', () => abort.abort())
+  onStopSignals({
+    stop: (signal) => {
+      say(
+        `${signal}: the load ends when the cluster has answered the rows that were sent; another signal ends it at once`,
+      )
+      abort.abort()
+    },
+    stopNow: () => {
+      complain(`ended before all rows were answered; ${counted(rowsDone(), 'row')} had been`)
+      process.exit(exitFailure)
+    },
+  })
   return abort.signal
 }
 
@@ -157,13 +177,11 @@ function tell(
   const advice = 'run the same command again to go on: what is there already is recognised'
   switch (stopped?.kind) {
     case 'interrupted':
-      throw new CliError(`interrupted; ${advice}`, exitFailure)
+      throw new CliError(`interrupted; ${dealtWith(stopped.lastLine)}; ${advice}`, exitFailure)
     case 'damaged': {
-      const dealt =
-        stopped.lastLine === 0
-          ? 'no row is whole before that'
-          : `the rows up to line ${grouped(stopped.lastLine)} were dealt with, the rest is not in the file`
-      const text = `${stopped.reason}; ${dealt}: get it again and ${advice}`
+      const { reason, lastLine } = stopped
+      const rest = lastLine === 0 ? '' : ', the rest is not in the file'
+      const text = `${reason}; ${dealtWith(lastLine)}${rest}: get it again and ${advice}`
       throw new CliError(text, exitFailure)
     }
     case 'failed': {
@@ -174,6 +192,11 @@ function tell(
       if (report.rejected > 0)
         throw new CliError(`${counted(report.rejected, 'line')} rejected`, exitFailure)
   }
+}
+
+function dealtWith(lastLine: number): string {
+  if (lastLine === 0) return 'no row is whole before that'
+  return `the rows up to line ${grouped(lastLine)} were dealt with`
 }
 
 function ending({ stopped }: LoadReport): { readonly stopped?: string } {

@@ -76,7 +76,8 @@ export interface LoadReport {
 }
 
 export type Stopped =
-  | { readonly kind: 'interrupted' }
+  /** All rows up to `lastLine` were dealt with. */
+  | { readonly kind: 'interrupted'; readonly lastLine: number }
   /** All rows that are whole before the damage were dealt with, the last one at `lastLine`. */
   | { readonly kind: 'damaged'; readonly reason: string; readonly lastLine: number }
   | { readonly kind: 'failed'; readonly error: unknown }
@@ -175,7 +176,7 @@ async function readAll<Item>(
   await batches.finish()
   const failure = batches.failure()
   if (failure !== undefined) return { kind: 'failed', error: failure.error }
-  if (isInterrupted) return { kind: 'interrupted' }
+  if (isInterrupted) return { kind: 'interrupted', lastLine: state.lastLine }
   if (stopped !== undefined) stopped = { ...stopped, lastLine: state.lastLine }
   return stopped
 }

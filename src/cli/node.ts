@@ -1,4 +1,4 @@
-/** `trilithon node`: one node until it is told to stop. Logs are JSON lines on stderr. */
+/** `trilithon node`: one node until a signal stops it. Logs are JSON lines on stderr. */
 import type { Command } from 'commander'
 import { Daemon } from '../node/daemon.ts'
 import { apiOf } from './api.ts'
@@ -10,7 +10,7 @@ import { version } from './version.ts'
 
 export function addNodeCommand(program: Command): void {
   addConfigFlags(program.command('node'))
-    .description('run one node of a cluster until it is told to stop')
+    .description('run one node of a cluster until a signal stops it')
     .action(runNode)
 }
 
@@ -18,7 +18,8 @@ async function runNode(options: Options): Promise<void> {
   const { config, files, warnings } = await configOf(options)
   const { logger, lost } = openLog(config.logLevel, { node: config.node })
   for (const { where, text } of warnings) logger.warn({ where }, text)
-  if (config.insecure) logger.warn('insecure: anyone who reaches this address can read and write')
+  if (config.insecure)
+    logger.warn('insecure: every process that reaches this address can read and write')
   const start = { config, files, logger, lost, version, gateway: apiOf, portFlag: '--listen' }
   await runUntilTold(() => Daemon.start(start), logger)
 }

@@ -1,8 +1,10 @@
 /** `trilithon queue`: what waits in queues, what is dead, and how it is brought back. */
 import type { Command } from 'commander'
+import { StoreError } from '../base/errors.ts'
 import { bytesOfGroup, groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import type { Client } from '../client/client.ts'
 import { isoOf } from '../base/datetime.ts'
+import { nearest } from '../base/suggest.ts'
 import type { QueueSum, RowsSum } from '../queues/queue-sum.ts'
 import type { InboxMessage } from '../queues/message.ts'
 import { compileSchema } from '../tables/compile.ts'
@@ -18,16 +20,18 @@ const bodyCharsShown = 60
 export function addQueueCommand(program: Command): void {
   const queue = program.command('queue').description('look at queues, and bring back dead letters')
   addClusterFlags(queue.command('list'))
-    .description('all queues that have something: how much, how old, how much is dead')
+    .description(
+      'list queues that have messages: how many wait, how old they are, how many are dead',
+    )
     .action(list)
   addClusterFlags(queue.command('show').argument('<QUEUE>', 'such as Calendars.invitations'))
     .description('messages that wait to be handled, group by group in their order')
-    .option('--limit <N>', 'so many at most', '100')
+    .option('--limit <N>', 'print at most this many', '100')
     .action(show)
   const dead = queue.command('dead').description('messages that were given up')
   addClusterFlags(dead.command('list').argument('<QUEUE>', 'such as Calendars.invitations'))
     .description('dead letters, group by group, the longest dead first')
-    .option('--limit <N>', 'so many at most', '100')
+    .option('--limit <N>', 'print at most this many', '100')
     .action(listDead)
   addClusterFlags(queue.command('redrive').argument('<QUEUE>', 'such as Calendars.invitations'))
     .description('put dead letters at the end of their queue, to be tried again')
@@ -39,7 +43,7 @@ export function addQueueCommand(program: Command): void {
 async function list(options: Options): Promise<void> {
   const queues = await withClient(options, (client) => client.queues.list())
   if (options['json'] === true) return printJson(queues.map(plainSum))
-  if (queues.length === 0) return say('no queue has anything')
+  if (queues.length === 0) return say('no queue has a message')
   const rows = queues.map(({ queue, waiting, dead }) => [
     queue ?? '(on the way)',
     countWords(waiting),
@@ -70,7 +74,9 @@ async function show(queue: string, options: Options): Promise<void> {
   const limit = limitOf(options)
   await withClient(options, async (client) => {
     const names = await namesOf(client, queue)
-    for (const { group, id, message, sentAt, due } of await client.queues.waiting(queue, limit)) {
+    const found = await client.queues.waiting(queue, limit)
+    if (found.length === 0) sayEmpty(queue, 'message that waits')
+    for (const { group, id, message, sentAt, due } of found) {
       const own = { ...plainMessage(group, id, message, sentAt), failures: message.failures }
       if (options['json'] === true) {
         printJson({ ...own, ...(due !== undefined && { due: isoOf(due) }) })
@@ -89,7 +95,9 @@ async function listDead(queue: string, options: Options): Promise<void> {
   const limit = limitOf(options)
   await withClient(options, async (client) => {
     const names = await namesOf(client, queue)
-    for (const letter of await client.queues.deadLetters(queue).list(limit)) {
+    const found = await client.queues.deadLetters(queue).list(limit)
+    if (found.length === 0) sayEmpty(queue, 'dead letter')
+    for (const letter of found) {
       const { group, id, message, diedAt } = letter
       const { error, failures } = message
       if (options['json'] === true) {
@@ -110,14 +118,20 @@ async function redrive(queue: string, options: Options): Promise<void> {
     throw new CliError('--id names letters of one group; give --group too', exitUsage)
   }
   const count = await withClient(options, async (client) => {
+    await schemaOf(client, queue)
     const letters = client.queues.deadLetters(queue)
     if (group === undefined) return letters.redriveAll()
     const of = groupOf(String(group))
     if (ids !== undefined) return letters.redrive(of, ids)
     return letters.redriveAll(of)
   })
-  if (options['json'] === true) return printJson({ queue, redriven: count })
-  print(`${counted(count, 'message')} put back into ${queue}`)
+  if (options['json'] === true) printJson({ queue, redriven: count })
+  else print(`${counted(count, 'message')} put back into ${queue}`)
+  if (count === 0 && ids === undefined) sayEmpty(queue, 'dead letter')
+  const missing = new Set(ids).size - count
+  if (missing <= 0) return
+  const text = `${counted(missing, 'letter')} named by --id cannot be found among the dead letters of ${queue}`
+  throw new StoreError('not-found', text)
 }
 
 function plainMessage(
@@ -152,11 +166,39 @@ function shortBody({ body }: InboxMessage): string {
   return text.length > bodyCharsShown ? `${text.slice(0, bodyCharsShown)}…` : text
 }
 
-/** Groups in words, where the queue's name begins with that of a schema the cluster has. */
-async function namesOf(client: Client, queue: string): Promise<(group: GroupId) => string> {
+/**
+ * The schema that the queue's name begins with, where the cluster has it. Queues are declared in programs, and a cluster
+ * knows those that have messages: of another one without a schema it throws `not-found`.
+ */
+async function schemaOf(client: Client, queue: string): Promise<CompiledSchema | undefined> {
   const name = queue.slice(0, Math.max(0, queue.indexOf('.')))
   const version = name === '' ? undefined : await client.schemaVersion(name)
-  const schema = version && compileSchema(version)
+  if (version === undefined || queue.endsWith('.')) await refuseUnknown(client, queue, name)
+  return version && compileSchema(version)
+}
+
+async function refuseUnknown(client: Client, queue: string, name: string): Promise<void> {
+  const sums = await client.queues.list()
+  if (sums.some((sum) => sum.queue === queue)) return
+  const why = name === '' ? 'its name begins with no schema' : `the cluster has no schema ${name}`
+  const guess = nearest(
+    queue,
+    sums.flatMap((sum) => sum.queue ?? []),
+  )
+  const advice =
+    guess === undefined ? 'trilithon queue list shows queues' : `did you mean ${guess}?`
+  const message = `there is no queue ${queue}: ${why}, and it has no message; ${advice}`
+  throw new StoreError('not-found', message)
+}
+
+/** An empty queue and a slip look alike. */
+function sayEmpty(queue: string, what: string): void {
+  say(`queue ${queue} has no ${what} (is the name right?)`)
+}
+
+/** Groups in words, where the queue's name begins with that of a schema the cluster has. */
+async function namesOf(client: Client, queue: string): Promise<(group: GroupId) => string> {
+  const schema = await schemaOf(client, queue)
   return (group) => (schema && wordsOf(schema, group)) ?? hexOf(group)
 }
 

@@ -45,8 +45,8 @@ export function addRowsCommand(program: Command): void {
     )
     .option('--index <NAME>', 'entries of this index instead; the key is its first parts')
     .addOption(new Option('--tree', 'the row of this key and all rows below it').conflicts('index'))
-    .option('--reverse', 'from the end')
-    .option('--limit <N>', 'so many at most', '100')
+    .option('--reverse', 'in reverse order')
+    .option('--limit <N>', 'print at most this many', '100')
     .addOption(
       new Option(
         '--at <TIME>',

@@ -21,7 +21,7 @@ export function addSchemaClusterCommands(
     .description('give the cluster a schema, as its first or next version')
     .action(async (path: string, options: Options) => applyFile(await schemaIn(path), options))
   addClusterFlags(schema.command('diff').argument('<FILE>', file))
-    .description('say what would change if this schema were applied, and what cannot')
+    .description('show what applying this schema would change, and what it cannot change')
     .action(async (path: string, options: Options) => diffFile(await schemaIn(path), options))
   addClusterFlags(schema.command('show').argument('<NAME>', 'the name of a schema'))
     .description('print the schema of this name that the cluster has')

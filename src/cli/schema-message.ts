@@ -14,8 +14,11 @@ import { CliError, exitUsage } from './exit.ts'
 import { readInputBytes } from './input-file.ts'
 import { print } from './output.ts'
 
+const hint = 'buf build -o FILE, or protoc --include_imports -o FILE, writes a file that has them'
+
 export async function printMessage(file: string, name: string | undefined): Promise<void> {
   const messages = messagesOf(await registryOf(file))
+  if (messages.length === 0) throw new CliError(`${file} has no messages: ${hint}`, exitUsage)
   if (name === undefined) {
     for (const { typeName } of messages) print(typeName)
     return
@@ -34,7 +37,6 @@ async function registryOf(file: string): Promise<FileRegistry> {
     return createFileRegistry(fromBinary(FileDescriptorSetSchema, bytes))
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    const hint = 'buf build -o FILE, or protoc --include_imports -o FILE, writes one'
     throw new CliError(`${file} is no file of descriptors (${why}); ${hint}`, exitUsage)
   }
 }

@@ -27,13 +27,13 @@ export function addSchemaCommand(program: Command): void {
   schema
     .command('check')
     .argument('<FILE>', 'a schema as text or as JSON; - reads it from stdin')
-    .description('say everything that is wrong with a schema, or that nothing is')
+    .description('check a schema, and list everything that is wrong with it')
     .option('--json', 'as JSON')
     .action(checkFile)
   schema
     .command('print')
     .argument('<FILE>', 'a schema as text or as JSON; - reads it from stdin')
-    .description('print a schema in the one form that its text has')
+    .description('print a schema in its standard form')
     .option('--json', 'as JSON')
     .action(printFile)
   schema

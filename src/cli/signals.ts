@@ -1,4 +1,7 @@
 /** Signals to a process that runs for long: which end it, and which must not. */
+import { listenNoMore } from './early-signals.ts'
+
+const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
 export interface StopListeners {
   /** At the first signal that asks for an end. */
@@ -19,7 +22,14 @@ export function onStopSignals({ stop, stopNow }: StopListeners): void {
       stop(signal)
     } else if (signal !== 'SIGHUP') stopNow?.(signal)
   }
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, onSignal)
+  for (const signal of stopSignals) process.on(signal, onSignal)
+  listenNoMore()
+}
+
+/** Ends the process as the system does where nobody listens: also one whose threads wait for something. */
+export function endBy(signal: NodeJS.Signals): void {
+  process.removeAllListeners(signal)
+  process.kill(process.pid, signal)
 }
 
 /**

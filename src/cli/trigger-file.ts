@@ -7,17 +7,22 @@ import { fileFailure } from '../node/file-failure.ts'
 import { isService, type Service } from '../triggers/definition.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 
+/** A module that awaits something at its top level, such as a first answer of a database, has it by then. */
+const loadMsMax = 30_000
+
 /** The service that the module exports: as `service`, or as its default. */
-export async function loadService(path: string): Promise<Service> {
+export async function loadService(path: string, loadMs: number = loadMsMax): Promise<Service> {
   const file = resolve(path)
   try {
-    if ((await stat(file)).isDirectory()) throw new CliError(`${path} is a folder`, exitUsage)
+    const found = await stat(file)
+    if (found.isDirectory()) throw new CliError(`${path} is a folder`, exitUsage)
+    if (!found.isFile()) throw new CliError(`${path} is a pipe or a device`, exitUsage)
   } catch (error) {
     if (error instanceof CliError) throw error
     throw new CliError(`${path} cannot be read: ${fileFailure(error)}`, exitUsage)
   }
   // One may be exported by two names.
-  const found = new Set(Object.values(await load(path, file)).filter(isService))
+  const found = new Set(Object.values(await loadInTime(path, file, loadMs)).filter(isService))
   if (found.size > 1) {
     const names = [...found].map(({ service }) => service).join(', ')
     throw new CliError(`${path} has ${found.size} services, ${names}; export one`, exitUsage)
@@ -25,6 +30,26 @@ export async function loadService(path: string): Promise<Service> {
   for (const service of found) return service
   const message = `${path} has no triggers: export what defineTriggers of 'trilithon/triggers' gives`
   throw new CliError(message, exitUsage)
+}
+
+/** The timer also keeps the process up: without anything to wait for, Node.js would end it without a word. */
+async function loadInTime(
+  path: string,
+  file: string,
+  loadMs: number,
+): Promise<Readonly<Record<string, unknown>>> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const text = `${path} has not come to its end in ${loadMs / 1000} s: an await at its top level waits for something that does not come`
+      reject(new CliError(text, exitFailure))
+    }, loadMs)
+  })
+  try {
+    return await Promise.race([load(path, file), late])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 async function load(path: string, file: string): Promise<Readonly<Record<string, unknown>>> {

@@ -26,7 +26,9 @@ const statusMs = 2_000
 
 export function addTriggerRunCommand(trigger: Command): void {
   addClusterFlags(trigger.command('run').argument('<FILE>'))
-    .description('run the triggers that a module declares, in worker processes, until told to stop')
+    .description(
+      'run the triggers that a module declares, in worker processes, until a signal stops them',
+    )
     .option('-w, --workers <N>', 'how many processes', '1')
     .action(runTriggerFile)
 }

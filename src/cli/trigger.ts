@@ -14,20 +14,23 @@ import { addTriggerWorkerCommand } from './trigger-worker.ts'
 export function addTriggerCommand(program: Command): void {
   const trigger = program
     .command('trigger')
-    .description('functions called for the cells of a column: run them, and see to them')
+    .description('run functions for the cells of a column, and look after them')
   addTriggerRunCommand(trigger)
   addTriggerWorkerCommand(trigger)
   addClusterFlags(trigger.command('status').argument('<SERVICE>'))
     .description('show workers, leader, and the state of each trigger')
-    .option('--shards', 'and how far each trigger has come in each shard that has cells')
+    .option('--shards', 'show also how far each trigger has come in each shard that has cells')
     .action(showStatus)
   addChange(trigger, 'pause', 'call no handler until it is resumed')
   addChange(trigger, 'resume', 'go on, also after too many cells were marked')
   addClusterFlags(addNames(trigger.command('replay')))
     .description('go back, so that cells are handled again')
     .option('--shard <N>', 'in this shard only')
-    .option('--after <ID>', 'to after this added id; wants --shard')
-    .option('--since <TIME>', 'to the cells of this time or later, such as 2026-01-31T12:00:00Z')
+    .option('--after <ID>', 'go back to the cell after this added id; wants --shard')
+    .option(
+      '--since <TIME>',
+      'go back to the cells of this time or later, such as 2026-01-31T12:00:00Z',
+    )
     .action(replay)
   addClusterFlags(addNames(trigger.command('skip')))
     .description('mark the next cell of a shard without handling it, and go on behind it')
@@ -44,7 +47,7 @@ function addMarkedCommands(trigger: Command): void {
   const marked = trigger.command('marked').description('cells that were put aside')
   addClusterFlags(addNames(marked.command('list')))
     .description('list marked cells, and why they failed')
-    .option('--limit <N>', 'so many at most', String(markedPageMax))
+    .option('--limit <N>', 'print at most this many', String(markedPageMax))
     .action(listMarked)
   addClusterFlags(addNames(marked.command('retry')))
     .description('have marked cells handled again')
@@ -127,6 +130,7 @@ async function replay(service: string, name: string, options: Options): Promise<
     const shards = await admin.replay(name, from)
     if (options['json'] === true) return printJson({ shards })
     print(`${name} goes back in ${counted(shards.length, 'shard')}`)
+    if (shards.length === 0) say(`trigger ${name} stays: it has not come beyond that place`)
   })
 }
 
@@ -134,7 +138,10 @@ function replayFrom(options: Options): ReplayFrom {
   const { shard: shardText, after, since } = options
   const shard = shardOption(shardText)
   if ((after === undefined) === (since === undefined)) {
-    throw new CliError('replay wants a place: --since TIME, or --shard N --after ID', exitUsage)
+    throw new CliError(
+      'replay wants a place to go back to: --since TIME, or --shard N --after ID',
+      exitUsage,
+    )
   }
   if (after !== undefined) {
     if (shard === undefined) {
@@ -155,7 +162,7 @@ async function skip(service: string, name: string, options: Options): Promise<vo
   await withAdmin(service, options, async (admin) => {
     const cell = await admin.skip(name, shard)
     if (cell === undefined) {
-      throw new CliError(`${name} has no cell before it in shard ${shard}`, exitFailure)
+      throw new CliError(`trigger ${name} has no next cell in shard ${shard}`, exitFailure)
     }
     const { rowKey, column, refKey, addedId } = cell
     if (options['json'] === true) return printJson({ shard, rowKey, column, refKey, addedId })

@@ -10,12 +10,18 @@ import {
   gather,
   settingReaders,
   settingsInForce,
+  unknownVariables,
   type ConfigSources,
   type EffectiveSetting,
   type SettingsSchema,
   type Take,
 } from '../node/config-gather.ts'
-import { drainTimeoutDefaultMs, drainTimeoutMaxMs, numberMax } from '../node/config.ts'
+import {
+  drainTimeoutDefaultMs,
+  drainTimeoutMaxMs,
+  numberMax,
+  requestBytesLeast,
+} from '../node/config.ts'
 import type { BuildResult } from '../node/config-load.ts'
 import { scalarText, type ConfigProblem, type Located, type Origin } from '../node/config-source.ts'
 import { nodeSettings, type Setting } from '../node/config-settings.ts'
@@ -81,6 +87,18 @@ const defaults: Numbers = {
   breakerOpenMaxMs: 15_000,
 }
 
+type Writable = { -readonly [Field in keyof Numbers]: Numbers[Field] }
+
+/** A request over the network of one machine takes some milliseconds. */
+const timeoutLeastMs = 10
+/** The least that serves one request, where that is not 1. */
+const leasts: Partial<Numbers> = {
+  drainTimeoutMs: 0,
+  timeoutMs: timeoutLeastMs,
+  tryTimeoutMs: timeoutLeastMs,
+  requestBytesMax: requestBytesLeast,
+}
+
 const numbers: readonly (readonly [
   name: string,
   field: keyof Numbers,
@@ -101,7 +119,7 @@ const numbers: readonly (readonly [
     'try_timeout_ms',
     'tryTimeoutMs',
     callTimeoutMsMax,
-    'one node is given so long, then another is asked',
+    'how long one node may take before another one is asked',
   ],
   [
     'breaker_failures',
@@ -113,9 +131,9 @@ const numbers: readonly (readonly [
     'breaker_open_ms',
     'breakerOpenMs',
     numberMax,
-    'a node is passed over for so long, twice as long after each probe in vain',
+    'how long a node is passed over at first; each failed probe doubles it',
   ],
-  ['breaker_open_max_ms', 'breakerOpenMaxMs', numberMax, 'and so long at most'],
+  ['breaker_open_max_ms', 'breakerOpenMaxMs', numberMax, 'how long a node is passed over at most'],
 ]
 
 export const gatewaySettings: readonly Setting[] = [
@@ -169,6 +187,7 @@ export function buildGatewayConfig(sources: ConfigSources): BuildResult<GatewayC
   const config: GatewayConfig = { nodes, ...rest }
   const complain = complaints(problems, origins)
   checkListener(config, origins, complain)
+  checkNumbers(config, complain)
   const itself = nodes.find(
     (url) => addressOfUrl(url) === addressOfUrl(`http://${hostPort(rest.listen)}`),
   )
@@ -177,23 +196,49 @@ export function buildGatewayConfig(sources: ConfigSources): BuildResult<GatewayC
   }
   if (problems.length > 0) return { ok: false, problems }
   const { allowedHosts: names } = config.listener
-  const warnings = nodes.filter(isWildcard).map((url) => {
+  const wildcards = nodes.filter(isWildcard).map((url) => {
     const text = `${url} is an address to listen on: it leads to the machine that calls it, or nowhere`
     return { setting: 'nodes', text }
   })
+  const warnings = [...wildcards, ...unknownVariables(schema, sources.environment)]
   const settings = inForce(config, origins)
   return { ok: true, config, settings, origins, warnings, names, called: nodes }
 }
 
 function takeNumbers(take: Take): Numbers {
-  const taken = { ...defaults }
+  const taken: Writable = { ...defaults }
+  const given = new Set<keyof Numbers>()
   for (const [name, field, max] of numbers) {
-    const least = field === 'drainTimeoutMs' ? 0 : 1
-    Object.assign(taken, {
-      [field]: take(name, (at) => countOf(at, least, max)) ?? defaults[field],
-    })
+    const least = leasts[field] ?? 1
+    const value = take(name, (at) => countOf(at, least, max))
+    taken[field] = value ?? defaults[field]
+    if (value !== undefined) given.add(field)
   }
+  // What nobody asked for gives way to what somebody did.
+  if (!given.has('tryTimeoutMs')) lower(taken, 'tryTimeoutMs', taken.timeoutMs)
+  if (!given.has('breakerOpenMs')) lower(taken, 'breakerOpenMs', taken.breakerOpenMaxMs)
   return taken
+}
+
+function lower(taken: Writable, field: keyof Numbers, most: number): void {
+  taken[field] = Math.min(taken[field], most)
+}
+
+/** What two numbers say of one another. */
+function checkNumbers(config: Numbers, complain: (name: string, text: string) => void): void {
+  const { tryTimeoutMs, timeoutMs, breakerOpenMs, breakerOpenMaxMs } = config
+  if (tryTimeoutMs > timeoutMs) {
+    complain(
+      'try_timeout_ms',
+      `try_timeout_ms (${tryTimeoutMs}) must not exceed timeout_ms (${timeoutMs}): a request would end before a second node is asked`,
+    )
+  }
+  if (breakerOpenMs > breakerOpenMaxMs) {
+    complain(
+      'breaker_open_ms',
+      `breaker_open_ms (${breakerOpenMs}) must not exceed breaker_open_max_ms (${breakerOpenMaxMs})`,
+    )
+  }
 }
 
 function addressListText(text: string, origin: Origin): Located {
@@ -211,9 +256,18 @@ function addressesOf(located: Located): Read<readonly string[]> {
     return refuse(located.origin, `names ${length} nodes; the most is ${nodeCountMax}`)
   }
   const read = located.items.map((item) => calledUrlOf(addressOf(item)))
-  const problems = read.flatMap((one) => (one.ok ? [] : one.problems))
+  const problems = read.flatMap((one) => (one.ok ? [] : [...one.problems]))
   if (problems.length > 0) return { ok: false, problems }
-  return { ok: true, value: [...new Set(read.flatMap((one) => (one.ok ? [one.value] : [])))] }
+  const urls = read.flatMap((one) => (one.ok ? [one.value] : []))
+  for (const [place, url] of urls.entries()) {
+    const first = urls.findIndex((other) => addressOfUrl(other) === addressOfUrl(url))
+    if (first === place) continue
+    const at = located.items[place]?.origin ?? located.origin
+    const reason =
+      urls[first] === url ? `url ${url}` : `same address: ${urls[first] ?? ''} and ${url}`
+    problems.push({ at, reason: `two nodes have the ${reason}` })
+  }
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, value: urls }
 }
 
 function addressOf(item: Located): Located {

@@ -7,6 +7,7 @@ import { indexComparisons, type IndexFilter } from '../cells/index-query.ts'
 import type { IndexAnswer, IndexedCells } from '../cells/operation.ts'
 import { ask, json, jsonText, readFrom, segment, type Exchange } from './exchange.ts'
 import { isMicros, isoOf } from '../base/datetime.ts'
+import { columnListProblem, nameListProblem } from './name-lists.ts'
 import { columnOf, type Query } from './parameters.ts'
 import { refuse } from './problems.ts'
 import { cellJson, listText } from './render.ts'
@@ -17,6 +18,9 @@ export async function queryIndex(exchange: Exchange): Promise<Response> {
   const { query } = exchange
   const fields = query.names.filter((name) => !known.some((one) => one === name))
   const { order, cursor, columns } = textsOf(query)
+  const select = query.text('select')?.split(',')
+  const wrongList = select && nameListProblem('select', select)
+  if (wrongList !== undefined) return refuse(wrongList)
   const { answer, headers } = await ask(exchange, {
     kind: 'index',
     datastore: segment(exchange, 'datastore'),
@@ -30,7 +34,6 @@ export async function queryIndex(exchange: Exchange): Promise<Response> {
     ...(cursor !== undefined && { cursor }),
     ...(columns !== undefined && { columns: columns === 'all' ? columns : columnsOf(columns) }),
   })
-  const select = query.text('select')?.split(',')
   const wrong = select?.find((field) => !answer.fields.includes(field))
   if (wrong !== undefined) {
     return refuse(`select: there is no field ${wrong}, only ${answer.fields.join(', ')}`)
@@ -64,7 +67,9 @@ function textsOf(query: Query): Record<'order' | 'cursor' | 'columns', string | 
 }
 
 function columnsOf(text: string): readonly string[] {
-  return text.split(',').map(columnOf)
+  const names = text.split(',')
+  const wrong = columnListProblem('columns', names)
+  return wrong === undefined ? names.map(columnOf) : refuse(wrong)
 }
 
 function filterOf(name: string, value: string): IndexFilter {

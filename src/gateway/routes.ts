@@ -91,7 +91,7 @@ export const routes: readonly Route[] = [
       since: { what: 'Instead: cells of this time or later.', schema: timeSchema },
       limit,
       wait: {
-        what: 'Waits so many seconds for a cell when there is none.',
+        what: 'How many seconds to wait for a cell when there is none.',
         schema: { type: 'integer', minimum: 0, maximum: tailWaitSecondsMax, default: 0 },
       },
     },

@@ -10,10 +10,11 @@ import {
   type Located,
   type LocatedMap,
   type Origin,
+  type Warning,
 } from './config-source.ts'
-import { flagOf, variableOf, type Setting } from './config-settings.ts'
+import { flagOf, variableOf, variablePrefix, type Setting } from './config-settings.ts'
 import { refuse, textOf, type Read } from './config-values.ts'
-import { unknownWord } from '../base/suggest.ts'
+import { nearest, unknownWord } from '../base/suggest.ts'
 
 /** The settings there are. */
 export interface SettingsSchema {
@@ -87,11 +88,43 @@ export function settingReaders(
   }
 }
 
+/** What a shell puts in place of a part of a path, and no other program: a folder of that name would be made. */
+const shellWords = /^~[\w.-]*(?=\/|$)|\$(?:\w+|\{[^}]*\}|\([^)]*\))/
+
 export function pathOf(located: Located): Read<string> {
   const path = textOf(located, (text) => text.trim() !== '', 'names a file or folder')
-  if (!path.ok || !/^~(?:\/|$)/.test(path.value)) return path
-  // A shell has its meaning of it, and no other program: a folder of that name would be made.
-  return refuse(located.origin, '~ means nothing here; write the whole path')
+  const [word] = (path.ok && shellWords.exec(path.value)) || []
+  if (word === undefined) return path
+  return refuse(located.origin, `${word} means nothing here; write the whole path`)
+}
+
+/** What container systems add for a service of this name. */
+const containerVariable =
+  /_(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$/
+/** What the commands read that ask a cluster. */
+const clientVariable = 'TRILITHON_URL'
+
+/** Variables with the prefix of this program that are none of its settings: slips, mostly. */
+export function unknownVariables(
+  { settings }: Pick<SettingsSchema, 'settings'>,
+  environment: ConfigSources['environment'],
+): readonly Warning[] {
+  const known = [...settings.map(({ name }) => variableOf(name)), clientVariable]
+  const isUnknown = (name: string): boolean =>
+    name.toUpperCase().startsWith(variablePrefix) &&
+    !known.includes(name) &&
+    !containerVariable.test(name)
+  const given = Object.keys(environment).filter((name) => environment[name] !== undefined)
+  return given.filter(isUnknown).map((name) => {
+    // By what is behind the prefix that all have.
+    const guess = nearest(
+      name.slice(variablePrefix.length).toUpperCase(),
+      known.map((one) => one.slice(variablePrefix.length)),
+    )
+    const advice = guess === undefined ? '' : `; did you mean ${variablePrefix}${guess}?`
+    const text = `this process has no such setting, and passes over it${advice}`
+    return { setting: name, where: name, text }
+  })
 }
 
 /** The value in force of each setting that is given at all. */

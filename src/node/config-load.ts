@@ -1,11 +1,17 @@
 /** Reads a configuration with its files: the YAML itself, secrets, certificate and key, each looked at as well as read. */
-import { open, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { secretProblem, shortSecretProblem } from '../base/secret-text.ts'
 import { textOfUtf8 } from '../base/utf8.ts'
+import { readBounded } from './bounded-file.ts'
 import type { ConfigSources, EffectiveSetting } from './config-gather.ts'
-import { parseYaml, describeOrigin, type ConfigProblem, type Origin } from './config-source.ts'
+import {
+  parseYaml,
+  describeOrigin,
+  type ConfigProblem,
+  type Origin,
+  type Warning,
+} from './config-source.ts'
 import { authoritiesFault, tlsProblem, tlsWarnings } from './config-tls.ts'
-import type { Warning } from './config-warnings.ts'
 import { fileFailure } from './file-failure.ts'
 
 export interface LoadOptions {
@@ -181,26 +187,10 @@ async function readNamed(path: string): Promise<FileRead> {
     if (found.isFIFO() && !/^\/(?:dev|proc)\//.test(path)) {
       return { ok: false, reason: 'it is a pipe; name a file' }
     }
-    const bytes = await readUpTo(path, fileBytesMax + 1)
-    if (bytes.length <= fileBytesMax) return { ok: true, bytes }
+    const bytes = await readBounded(path, fileBytesMax)
+    if (bytes !== undefined) return { ok: true, bytes }
     return { ok: false, reason: `it has more than ${fileBytesMax} bytes` }
   } catch (error) {
     return { ok: false, reason: fileFailure(error) }
-  }
-}
-
-async function readUpTo(path: string, bytesMax: number): Promise<Buffer> {
-  const file = await open(path)
-  try {
-    const chunks: Buffer[] = []
-    for (let left = bytesMax; left > 0;) {
-      const { bytesRead, buffer } = await file.read(Buffer.alloc(Math.min(left, 65_536)))
-      if (bytesRead === 0) break
-      chunks.push(buffer.subarray(0, bytesRead))
-      left -= bytesRead
-    }
-    return Buffer.concat(chunks)
-  } finally {
-    await file.close()
   }
 }

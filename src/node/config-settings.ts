@@ -3,8 +3,8 @@
  * Names are those of the file; `--secret-file` and `TRILITHON_SECRET_FILE` follow from
  * `secret_file`, `--tls-cert-file` from `tls.cert_file`.
  *
- * A variable that is no setting is left alone: container systems add some of their own under any
- * prefix. An unknown field of the file or an unknown flag is an error.
+ * A variable that is no setting is warned of, and else left alone: container systems add some of their own
+ * under any prefix. An unknown field of the file or an unknown flag is an error.
  */
 import { defaultLimits, type Limits } from '../base/limits.ts'
 
@@ -33,11 +33,15 @@ export const nodeSettings: readonly Setting[] = [
     argument: 'ID=URL,…',
     what: 'every node of the cluster, this one included; in the file a list of {id, url}',
   },
-  { name: 'secret_file', argument: 'FILE', what: 'holds the secret all nodes and clients share' },
+  {
+    name: 'secret_file',
+    argument: 'FILE',
+    what: 'file with the secret that all nodes and clients share',
+  },
   {
     name: 'peer_secret_file',
     argument: 'FILE',
-    what: 'holds the secret that nodes prove themselves to one another with; clients have no part in it',
+    what: 'file with the secret by which nodes know one another; clients do not have it',
   },
   { name: 'tls.cert_file', argument: 'FILE', what: 'certificate chain, PEM' },
   { name: 'tls.key_file', argument: 'FILE', what: 'private key, PEM' },
@@ -97,8 +101,10 @@ export function flagOf(name: string): string {
   return `--${name.replace(/[._]/g, '-')}`
 }
 
+export const variablePrefix = 'TRILITHON_'
+
 export function variableOf(name: string): string {
-  return `TRILITHON_${name.replace('.', '_').toUpperCase()}`
+  return `${variablePrefix}${name.replace('.', '_').toUpperCase()}`
 }
 
 /** The names in `limits`, typed as what they are. */

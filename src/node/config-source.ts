@@ -45,6 +45,15 @@ export interface ConfigProblem {
   readonly text: string
 }
 
+/** What is permitted and hardly ever meant. */
+export interface Warning {
+  /** The setting to look at. */
+  readonly setting: string
+  readonly text: string
+  /** Where to look; absent: where the setting was given. */
+  readonly where?: string
+}
+
 export function describeOrigin(origin: Origin): string {
   switch (origin.kind) {
     case 'file':

@@ -42,7 +42,7 @@ export function tlsProblem(
   }
   if (isEncrypted(key)) {
     return ofKey(
-      `the key in ${keyFile} is encrypted, and nobody is there to give its passphrase: write it without (openssl pkey -in … -out …), for this user alone to read`,
+      `the key in ${keyFile} is encrypted, and this process cannot ask for its passphrase: write it without one (openssl pkey -in … -out …), for this user alone to read`,
     )
   }
   const secret = attempt(() => createPrivateKey(key))
@@ -82,7 +82,7 @@ export function tlsWarnings(
   if (own !== undefined && names.length > 0 && !names.some((name) => covers(own, name))) {
     const has = own.subjectAltName ?? own.subject.replaceAll('\n', ', ')
     warnings.push(
-      `the certificate in ${certFile} is not for ${names.join(', ')} (it is for ${has}): whoever checks it ends the connection`,
+      `the certificate in ${certFile} is not for ${names.join(', ')} (it is for ${has}): a client that checks it ends the connection`,
     )
   }
   return warnings.map((text) => ({ setting: 'tls.cert_file', text }))

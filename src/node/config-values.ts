@@ -201,7 +201,8 @@ export function urlOf(located: Located): Read<string> {
   const isText = located.kind === 'scalar' && typeof located.value === 'string'
   const text = isText ? located.value : ''
   const reason = `wants a URL such as http://127.0.0.1:4700, not ${shown(located)}`
-  if (!/^(http|ws)s?:\/\//.test(text) || !URL.canParse(text)) return refuse(located.origin, reason)
+  if (!/^(http|ws)s?:\/\/[^\s/\\?#]/.test(text) || !URL.canParse(text))
+    return refuse(located.origin, reason)
   const { protocol, host, pathname, search, hash, username, password } = new URL(text)
   const rest = [search, hash, username, password].join('')
   if (pathname !== '/' || rest !== '') {

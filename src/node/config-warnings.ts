@@ -1,13 +1,8 @@
 /** What a configuration may say, and hardly ever means: told by `config validate`, and in the log of a start. */
 import { addressOf, hostPort, isWildcard, type NodeAddress } from './config-values.ts'
 import { isLoopbackName, plainHost } from './origin-gate.ts'
+import type { Warning } from './config-source.ts'
 import type { NodeConfig } from './node-config.ts'
-
-export interface Warning {
-  /** The setting to look at. */
-  readonly setting: string
-  readonly text: string
-}
 
 export function warningsOf(config: NodeConfig): readonly Warning[] {
   return [...ofSets(config), ...ofOthers(config), ...ofOwnAddress(config)].map((text) => ({
@@ -70,7 +65,7 @@ function ofOwnProtocol({ tls }: NodeConfig, { id, url }: NodeAddress): readonly 
   if (isSecure === (tls !== undefined)) return []
   const text = isSecure
     ? `the url of ${id} is ${url}, and it has no tls: right only where a proxy speaks TLS for it`
-    : `${id} has tls, and its url is ${url}: a listener that speaks TLS speaks nothing else, so nobody reaches it by that; write https`
+    : `${id} has tls, and its url is ${url}: its listener speaks nothing but TLS, so no client reaches it by that url; write https`
   return [text]
 }
 

@@ -3,7 +3,8 @@
  * problems found in one go. Pure; `config-load.ts` reads the files.
  */
 import { isClusterId, isNodeId } from '../base/ids.ts'
-import { defaultLimits, type Limits } from '../base/limits.ts'
+import { batchItemsMax, defaultLimits, entryBytesMax, type Limits } from '../base/limits.ts'
+import { batchBytesMax } from '../cells/bounds.ts'
 import { bufferCopiesDefault } from './background.ts'
 import { checkConfig } from './config-check.ts'
 import { warningsOf } from './config-warnings.ts'
@@ -12,6 +13,7 @@ import {
   pathOf,
   settingReaders,
   settingsInForce,
+  unknownVariables,
   type ConfigSources,
   type EffectiveSetting,
   type SettingsSchema,
@@ -53,6 +55,9 @@ export const numberMax: number = 2 ** 31 - 1
 
 /** A cell has a mebibyte at most, a batch eight: enough for dozens at once. */
 export const requestBytesMaxDefault: number = 64 * 1024 * 1024
+
+/** The largest body of one request. */
+export const requestBytesLeast: number = batchBytesMax
 
 export const allSettings: readonly Setting[] = [...ownSettings, ...listenerSettings]
 
@@ -98,7 +103,7 @@ export function buildConfig(sources: ConfigSources): ConfigResult {
   const own = nodes.filter(({ id }) => id === node)
   return {
     ...{ ok: true, config, settings: effectiveSettings(config, origins), origins },
-    warnings: warningsOf(config),
+    warnings: [...warningsOf(config), ...unknownVariables(nodeSchema, sources.environment)],
     names: own
       .filter(({ url }) => !isWildcard(url))
       .map(({ url }) => plainHost(new URL(url).hostname)),
@@ -114,15 +119,23 @@ function takeNumbers(
   return {
     drainTimeoutMs: count('drain_timeout_ms', 0, drainTimeoutMaxMs) ?? drainTimeoutDefaultMs,
     bufferCopies: count('buffer_copies', 0, numberMax) ?? bufferCopiesDefault,
-    requestBytesMax: count('request_bytes_max', 1, numberMax) ?? requestBytesMaxDefault,
+    requestBytesMax:
+      count('request_bytes_max', requestBytesLeast, numberMax) ?? requestBytesMaxDefault,
   }
+}
+
+/** Below these no request of the usual size is served. A lease of no time at all means: no leases. */
+const limitLeasts: Partial<Limits> = {
+  leaseMs: 0,
+  transactionReadsMax: batchItemsMax,
+  overlayBytesMax: entryBytesMax,
+  logQueueBytesMax: entryBytesMax,
 }
 
 function takeLimits(take: Take): Limits {
   const limits: { -readonly [Name in keyof Limits]: Limits[Name] } = { ...defaultLimits }
   for (const { name, limit } of limitSettings) {
-    // A lease of no time at all means: no leases.
-    const least = limit === 'leaseMs' ? 0 : 1
+    const least = limitLeasts[limit] ?? 1
     limits[limit] = take(name, (at) => countOf(at, least, numberMax)) ?? defaultLimits[limit]
   }
   return limits

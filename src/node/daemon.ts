@@ -262,7 +262,11 @@ export class Daemon {
       clock: systemClock,
       cpuMicros,
       onStall: (ms: number) => this.#metrics.countStall(ms),
-      tell: (stall: Stall) => this.#options.logger.warn(stall, 'nobody was answered meanwhile'),
+      tell: (stall: Stall) =>
+        this.#options.logger.warn(
+          stall,
+          'the event loop stood still: no request was answered meanwhile',
+        ),
     }
     return watchStalls(parts, trace)
   }
@@ -340,7 +344,7 @@ export class Daemon {
     const stack = cause instanceof StoreError ? {} : { stack: cause.stack }
     this.#options.logger.fatal(
       { cause: cause.message, reason: reason.message, ...stack },
-      'must stop',
+      'the node must stop',
     )
     this.onFailure(reason)
   }

@@ -5,12 +5,14 @@
  * The log is never mended by guesswork: a damaged one stops the node for good. `data/` is derived,
  * so a damaged one is made again from the log.
  */
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { makeFolder } from '../adapters/make-folder.ts'
 import { StoreError } from '../base/errors.ts'
 import type { OrderedStore } from '../ports/storage.ts'
 import { fileFailure } from './file-failure.ts'
+import { answered } from './silent-folder.ts'
 
 export interface StoreAccess {
   readonly openLog: (path: string) => Promise<OrderedStore>
@@ -36,7 +38,7 @@ const asideName = 'data.damaged'
 
 /** Opens both stores, or rejects with one sentence that says what to do. */
 export async function openDataFolder(path: string, access: StoreAccess): Promise<DataFolder> {
-  await makeFolder(path)
+  await answered(path, makeOrExplain(path))
   const log = await openLog(path, access)
   try {
     const readsAll = await diedYoung(path)
@@ -66,10 +68,12 @@ export async function resetData(path: string): Promise<void> {
   await rename(join(path, 'data'), aside)
 }
 
-async function makeFolder(path: string): Promise<void> {
+async function makeOrExplain(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true })
+    await makeFolder(path)
+    await refuseStrangers(path)
   } catch (error) {
+    if (error instanceof StoreError) throw error
     throw new StoreError(
       'invalid',
       `the data folder ${path} cannot be made: ${fileFailure(error)}; give another one with --data`,
@@ -77,6 +81,15 @@ async function makeFolder(path: string): Promise<void> {
       { cause: error },
     )
   }
+}
+
+/** What reads or writes a pipe waits for another process. */
+async function refuseStrangers(path: string): Promise<void> {
+  const entries = await readdir(path, { withFileTypes: true })
+  const strange = entries.find((entry) => entry.isFIFO() || entry.isSocket())
+  if (strange === undefined) return
+  const text = `the data folder ${path} has a pipe or a socket in it, ${strange.name}; remove that, or give another folder with --data`
+  throw new StoreError('invalid', text)
 }
 
 async function openLog(path: string, access: StoreAccess): Promise<OrderedStore> {

@@ -18,13 +18,14 @@ import { getRequestListener } from '@hono/node-server'
 import { Connections, type ConnectionLimits } from '../adapters/connections.ts'
 import { PlainRequest } from '../adapters/plain-request.ts'
 import { systemClock } from '../adapters/system-clock.ts'
-import { guardUpgrades } from '../adapters/ws-router.ts'
+import { guardUpgrades, type UpgradeRefusal } from '../adapters/ws-router.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Listen } from './config-values.ts'
 import type { Figure } from './metrics.ts'
 import { OneByOne } from './one-by-one.ts'
-import { originGate, type GateRefusal } from './origin-gate.ts'
-import { forbiddenPage, problemContentType } from './refusals.ts'
+import { answerMalformed, headRefusal, refuseRequest, type Refusal } from './malformed.ts'
+import { originGate } from './origin-gate.ts'
+import { problemContentType, problemPage } from './refusals.ts'
 import { SlowExchanges } from './slow-exchanges.ts'
 
 export type Fetch = (request: Request) => Promise<Response> | Response
@@ -89,25 +90,30 @@ const headBytesMax: number = 16 * 1024
 interface RefusalCounts {
   host: number
   origin: number
+  malformed: number
   error: number
 }
 
 /** Rejects with one sentence when the address cannot be listened on. */
 export async function listen(options: ListenOptions): Promise<BoundServer> {
   const { tls, times = defaultTimes } = options
-  const refused: RefusalCounts = { host: 0, origin: 0, error: 0 }
+  const refused: RefusalCounts = { host: 0, origin: 0, malformed: 0, error: 0 }
   const refusalOf = refuser(options, refused)
   const slow = new SlowExchanges(systemClock, options.answerBytesMax)
   const connections = new Connections(options.connections, systemClock)
   const inTurn = new OneByOne(systemClock)
   const serve = handler(options, refusalOf, slow, connections)
   const handle = (request: IncomingMessage, response: ServerResponse): void =>
-    inTurn.run(request.socket, response, () => serve(request, response))
+    inTurn.run(request.socket, response, () => {
+      malformed.begin(request, response)
+      serve(request, response)
+    })
   const how = serverOptions(times)
   const server =
     tls === undefined
       ? createServer(how, handle)
       : createSecureServer({ ...how, ...tls, handshakeTimeout: times.headMs }, handle)
+  const malformed = answerMalformed(server, headBytesMax, () => (refused.malformed += 1))
   guardUpgrades(server, (request) => upgradeRefusal(refusalOf(request)))
   const sockets = trackSockets(server, connections)
   const port = await bind(server, options)
@@ -136,6 +142,8 @@ function serverOptions(times: ListenerTimes): ServerOptions<typeof PlainRequest>
   return {
     IncomingMessage: PlainRequest,
     maxHeaderSize: headBytesMax,
+    // Looked at here, with an answer in words.
+    requireHostHeader: false,
     headersTimeout: times.headMs,
     requestTimeout: times.requestMs,
     keepAliveTimeout: times.keepAliveMs,
@@ -143,12 +151,18 @@ function serverOptions(times: ListenerTimes): ServerOptions<typeof PlainRequest>
   }
 }
 
-type RefusalOf = (request: IncomingMessage) => GateRefusal | undefined
+type RefusalOf = (request: IncomingMessage) => Refusal | undefined
 
 function refuser(options: ListenOptions, refused: RefusalCounts): RefusalOf {
   const hosts = [...options.hosts, options.listen.host]
   const gate = originGate({ isSecure: options.tls !== undefined, hosts, origins: options.origins })
-  return ({ method = '', headers, socket }) => {
+  return (request) => {
+    const wrong = headRefusal(request)
+    if (wrong !== undefined) {
+      refused.malformed += 1
+      return wrong
+    }
+    const { method = '', headers, socket } = request
     const refusal = gate({
       method,
       host: headers.host,
@@ -158,8 +172,9 @@ function refuser(options: ListenOptions, refused: RefusalCounts): RefusalOf {
       localAddress: socket.localAddress,
       localPort: socket.localPort,
     })
-    if (refusal !== undefined) refused[refusal.why] += 1
-    return refusal
+    if (refusal === undefined) return undefined
+    refused[refusal.why] += 1
+    return { status: 403, code: 'forbidden', text: refusal.text }
   }
 }
 
@@ -167,16 +182,10 @@ function textOf(header: string | string[] | undefined): string | undefined {
   return typeof header === 'string' ? header : header?.[0]
 }
 
-function upgradeRefusal(refusal: GateRefusal | undefined): ReturnType<typeof pageOf> | undefined {
-  return refusal === undefined ? undefined : pageOf(refusal)
-}
-
-function pageOf({ text }: GateRefusal): {
-  readonly status: number
-  readonly contentType: string
-  readonly body: string
-} {
-  return { status: 403, contentType: problemContentType, body: forbiddenPage(text) }
+function upgradeRefusal(refusal: Refusal | undefined): UpgradeRefusal | undefined {
+  if (refusal === undefined) return undefined
+  const { status, code, text } = refusal
+  return { status, contentType: problemContentType, body: problemPage(status, code, text) }
 }
 
 function handler(
@@ -190,18 +199,13 @@ function handler(
   })
   return (request, response) => {
     const refusal = refusalOf(request)
-    if (refusal !== undefined) return refuse(response, refusal)
+    if (refusal !== undefined) return refuseRequest(response, refusal)
     slow.begin(request, response)
     void listener(request, response).then(() => {
       connections.touch(request.socket)
       slow.answered(response)
     })
   }
-}
-
-function refuse(response: ServerResponse, refusal: GateRefusal): void {
-  const { status, contentType, body } = pageOf(refusal)
-  response.writeHead(status, { 'content-type': contentType, connection: 'close' }).end(body)
 }
 
 /** Upgraded connections are no longer the server's; they are remembered here. */

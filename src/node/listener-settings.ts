@@ -1,5 +1,6 @@
 /** Settings of every process that listens, nodes and gateways alike: who may ask, and how much of it. */
 import type { ConnectionLimits } from '../adapters/connections.ts'
+import { frameBytesMax } from '../base/limits.ts'
 import { settingsInForce, type EffectiveSetting, type Take } from './config-gather.ts'
 import type { Setting } from './config-settings.ts'
 import type { Located, Origin } from './config-source.ts'
@@ -11,7 +12,7 @@ export interface ListenerSettings extends ConnectionLimits {
   readonly allowedHosts: readonly string[]
   /** Origins of pages that may ask: `https://app.example`. */
   readonly allowedOrigins: readonly string[]
-  /** Of HTTP answers that wait to be taken, together. */
+  /** Of HTTP answers that wait to be taken, together; the largest one is no longer than a frame. */
   readonly answerBytesMax: number
 }
 
@@ -40,14 +41,18 @@ const numbers: readonly (readonly [name: string, field: NumberField, what: strin
   [
     'connections_per_address_max',
     'connectionsPerAddressMax',
-    'connections of clients of one address, but for this machine itself',
+    'connections of clients from one address; this machine has no such bound',
   ],
   [
     'unproven_max',
     'unprovenMax',
-    'of them without a proof so far: above it the oldest one is ended',
+    'connections that have not proven themselves; above it the oldest one is ended',
   ],
-  ['unproven_per_address_max', 'unprovenPerAddressMax', 'the same of one address'],
+  [
+    'unproven_per_address_max',
+    'unprovenPerAddressMax',
+    'connections of one address that have not proven themselves',
+  ],
   [
     'answer_bytes_max',
     'answerBytesMax',
@@ -98,8 +103,9 @@ export function takeListenerSettings(take: Take): ListenerSettings {
   taken.allowedHosts = take('allowed_hosts', (at) => listOf(at, hostOf)) ?? []
   taken.allowedOrigins = take('allowed_origins', (at) => listOf(at, originOf)) ?? []
   for (const [name, field] of numbers) {
-    const most = field === 'answerBytesMax' ? 2 ** 31 - 1 : connectionsMaxMost
-    taken[field] = take(name, (at) => countOf(at, 1, most)) ?? taken[field]
+    const isOfBytes = field === 'answerBytesMax'
+    const [least, most] = isOfBytes ? [frameBytesMax, 2 ** 31 - 1] : [1, connectionsMaxMost]
+    taken[field] = take(name, (at) => countOf(at, least, most)) ?? taken[field]
   }
   return taken
 }

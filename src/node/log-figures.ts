@@ -17,7 +17,7 @@ export function logFigures(lost: LostLines = { lines: 0, failures: 0 }): readonl
     },
     {
       name: 'trilithon_log_write_failures_total',
-      help: 'How often the log could not be written: its volume is full, or nobody reads it any more.',
+      help: 'How often the log could not be written: its volume is full, or its reader is gone.',
       value: lost.failures,
     },
   ]

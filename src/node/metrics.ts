@@ -109,7 +109,7 @@ function requestFigures(registry: Registry): (request: CountedRequest) => void {
 function stallFigures(registry: Registry): (ms: number) => void {
   const seconds = new Histogram({
     name: 'trilithon_stall_seconds',
-    help: 'Turns of the event loop of more than 0.05 s: nobody is answered meanwhile.',
+    help: 'Turns of the event loop of more than 0.05 s: no request is answered meanwhile.',
     buckets: [0.1, 0.2, 0.5, 1, 2, 5, 10],
     registers: [registry],
   })

@@ -4,9 +4,10 @@
  * another user's process, and a client that has only the clients' secret are no nodes.
  */
 import { randomBytes } from 'node:crypto'
-import { chmod, link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, link, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { makeFolder } from '../adapters/make-folder.ts'
 import { isLoopback } from './config-check.ts'
 import type { ConfigFiles } from './config-load.ts'
 import { fileFailure } from './file-failure.ts'
@@ -25,7 +26,7 @@ export async function peerSecretWithoutFile(
     if (found.ok) return found.secret
     warn(`the peers' secret of this user, ${found.reason}; set peer_secret_file`)
   }
-  const whoever = secret === undefined ? 'whoever reaches this address' : 'every client'
+  const whoever = secret === undefined ? 'every process that reaches this address' : 'every client'
   warn(`no peer_secret_file: ${whoever} can pass for a node of this cluster`)
   return secret ?? ''
 }
@@ -73,7 +74,7 @@ async function readSecret(path: string): Promise<string | undefined> {
 
 /** Whoever links first has made it: the others read that one. */
 async function makeSecret(folder: string, path: string): Promise<string> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(folder, 0o700)
   await chmod(folder, 0o700)
   const draft = join(folder, `${fileName}.${process.pid}.${randomBytes(6).toString('hex')}`)
   try {

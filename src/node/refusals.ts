@@ -24,11 +24,6 @@ export function overloaded(text: string): Response {
 
 export const problemContentType = 'application/problem+json'
 
-/** The body of a refusal that is made before there is a request to answer. */
-export function forbiddenPage(detail: string): string {
-  return problemText(403, 'forbidden', detail)
-}
-
 /** RFC 9457, as the gateway answers. */
 function problemResponse(
   status: number,
@@ -36,13 +31,14 @@ function problemResponse(
   detail: string,
   headers: Readonly<Record<string, string>>,
 ): Response {
-  return new Response(problemText(status, code, detail), {
+  return new Response(problemPage(status, code, detail), {
     status,
     headers: { 'content-type': problemContentType, ...headers },
   })
 }
 
-function problemText(status: number, code: StoreErrorCode, detail: string): string {
+/** The body alone, also of a refusal that is made before there is a request to answer. */
+export function problemPage(status: number, code: StoreErrorCode, detail: string): string {
   const type = `urn:trilithon:problem:${code}`
   return JSON.stringify({ type, title: detail, status, detail, code, retry: retryByCode[code] })
 }

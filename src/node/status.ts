@@ -126,7 +126,9 @@ export function readinessChecks(parts: StatusParts): readonly Check[] {
     {
       name: 'clocks',
       ok: !areClocksAwaited,
-      text: areClocksAwaited ? "others' clocks are being asked for" : 'nobody is waited for',
+      text: areClocksAwaited
+        ? "others' clocks are being asked for"
+        : 'the clocks of the others are known',
     },
   ]
 }
@@ -180,7 +182,7 @@ function messagesOf(
   }
   if (!replica.remembersPeers) {
     messages.push(
-      'this node has lost its memory of who votes with which store: it takes part again once a majority of the others has told it',
+      'this node no longer knows which store each node votes with: it takes part again when a majority of the others has told it',
     )
   }
   if (replica.falseClaims > 0) {

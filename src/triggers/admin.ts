@@ -254,7 +254,7 @@ export class TriggerAdmin {
     return found
   }
 
-  /** Has marked cells handled again: all of them, those of a shard, or one. Gives how many. */
+  /** Has marked cells handled again: all of them, those of a shard, or one, which must be there. Gives how many. */
   async retry(
     trigger: string,
     which: { readonly shard?: number; readonly addedId?: number } = {},
@@ -276,6 +276,11 @@ export class TriggerAdmin {
         return found === 0 ? undefined : before
       })
       count += found
+    }
+    if (count === 0 && which.addedId !== undefined) {
+      const where = which.shard === undefined ? '' : ` in shard ${which.shard}`
+      const message = `trigger ${trigger} has no marked cell of added id ${which.addedId}${where}`
+      throw new StoreError('not-found', message)
     }
     if (count > 0) await this.#announce(trigger)
     return count

@@ -339,7 +339,7 @@ test('an interrupted load finishes what is in flight and reports it', async () =
   }
   const options = { signal: abort.signal, onProgress }
   const { report } = await load('stop.jsonl', many, mapSink(cells), options)
-  expect(report.stopped).toEqual({ kind: 'interrupted' })
+  expect(report.stopped).toEqual({ kind: 'interrupted', lastLine: cells.size })
   expect(report.created).toBe(cells.size)
   expect(cells.size).toBeLessThan(200)
 })

@@ -1,8 +1,10 @@
-/** A process that is told to stop: before it has started, when it serves, twice, and by a failure. */
+/** A process that a signal stops: before it has started, when it serves, twice, and by a failure. */
 import { pino } from 'pino'
 import { afterEach, expect, test, vi } from 'vitest'
-import { CliError, exitFailure } from '../../src/cli/exit.ts'
+import { StoreError } from '../../src/base/errors.ts'
+import { CliError, exitFailure, isStuck } from '../../src/cli/exit.ts'
 import { runUntilTold, type Running } from '../../src/cli/run-process.ts'
+import { answered } from '../../src/node/silent-folder.ts'
 
 const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 const all = [...signals, 'SIGUSR1', 'SIGUSR2'] as const
@@ -48,11 +50,38 @@ test('a signal that comes while it starts is obeyed when it has started, and not
   expect(server.stops).toBe(1)
 })
 
+test('a start that goes on for too long is given up, and the signal ends the process', async () => {
+  const kill = vi.spyOn(process, 'kill').mockReturnValue(true)
+  void runUntilTold(() => new Promise(() => undefined), logger, 10)
+  process.emit('SIGTERM', 'SIGTERM')
+  await vi.waitFor(() => expect(kill).toHaveBeenCalledExactlyOnceWith(process.pid, 'SIGTERM'))
+  expect(process.listenerCount('SIGTERM')).toBe(0)
+})
+
+test('a start that fails after the signal ends with its own sentence', async () => {
+  let fail: (error: Error) => void = () => undefined
+  const run = runUntilTold(() => new Promise((_, reject) => (fail = reject)), logger)
+  process.emit('SIGTERM', 'SIGTERM')
+  fail(new StoreError('invalid', 'the folder is none'))
+  await expect(run).rejects.toThrow(new CliError('the folder is none', exitFailure))
+})
+
+test('a data folder that does not answer is told, and the process ends without its threads', async () => {
+  const silent = answered('/mnt/gone', new Promise(() => undefined), 5)
+  const text =
+    'the data folder /mnt/gone has not answered in 0.005 s; look at its disk or network, or give another one with --data'
+  expect(isStuck()).toBe(false)
+  await expect(runUntilTold(() => silent.then(() => new Server()), logger)).rejects.toThrow(
+    new CliError(text, exitFailure),
+  )
+  expect(isStuck()).toBe(true)
+})
+
 test('a second signal ends at once, also while it starts', async () => {
   const exit = vi.spyOn(process, 'exit').mockImplementation(() => {
     throw new Error('exit')
   })
-  void runUntilTold(() => new Promise(() => undefined), logger)
+  void runUntilTold(() => new Promise(() => undefined), logger, 60_000)
   process.emit('SIGTERM', 'SIGTERM')
   expect(exit).not.toHaveBeenCalled()
   expect(() => process.emit('SIGINT', 'SIGINT')).toThrow('exit')
@@ -63,7 +92,7 @@ test('a terminal that closes says so twice, and does not cut the end short', asy
   const exit = vi.spyOn(process, 'exit').mockImplementation(() => {
     throw new Error('exit')
   })
-  void runUntilTold(() => new Promise(() => undefined), logger)
+  void runUntilTold(() => new Promise(() => undefined), logger, 60_000)
   process.emit('SIGHUP', 'SIGHUP')
   process.emit('SIGHUP', 'SIGHUP')
   expect(exit).not.toHaveBeenCalled()

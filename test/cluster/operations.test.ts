@@ -167,9 +167,9 @@ test('SIGHUP, sent twice as a closing terminal does, stops nodes and gateways in
   node.signal('SIGHUP')
   node.signal('SIGHUP')
   expect(await node.exited()).toEqual({ code: 0, signal: undefined })
-  expect(node.log()).toMatch(/"signal":"SIGHUP".*told to stop/)
+  expect(node.log()).toMatch(/"signal":"SIGHUP".*a signal asks for an end/)
   expect(node.log()).toMatch(/draining[^]*stopped/)
-  expect(node.log()).not.toContain('told again')
+  expect(node.log()).not.toContain('a second signal came')
   expect(await gateway.stop('SIGHUP')).toEqual({ code: 0, signal: undefined })
   await gateway.start()
 })
@@ -177,9 +177,12 @@ test('SIGHUP, sent twice as a closing terminal does, stops nodes and gateways in
 test('a second SIGTERM ends a node at once', async () => {
   const node = cluster.node('a')
   node.signal('SIGTERM')
-  await eventually('it drains', async () => node.log().includes('told to stop') || undefined)
+  await eventually(
+    'it drains',
+    async () => node.log().includes('a signal asks for an end') || undefined,
+  )
   node.signal('SIGTERM')
   const { code } = await node.exited()
   // In order where it was faster than the second signal.
-  expect(node.log().includes('told again') ? code : 1).toBe(1)
+  expect(node.log().includes('a second signal came') ? code : 1).toBe(1)
 })

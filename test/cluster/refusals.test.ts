@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { connect as connectSocket } from 'node:net'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { WebSocket } from 'ws'
 import { expect, test } from 'vitest'
@@ -9,10 +10,14 @@ import {
   createCluster,
   eventually,
   runProgram,
+  startProgram,
   startCluster,
   withFolder,
   type TestCluster,
 } from './harness.ts'
+
+const oneNode =
+  'cluster: test\nnode: a\nlisten: 127.0.0.1:0\nnodes: [{ id: a, url: "http://127.0.0.1:4700" }]\n'
 
 /** Uses a cluster of one node: enough for what concerns one. */
 async function withNode(use: (cluster: TestCluster) => Promise<void>): Promise<void> {
@@ -93,6 +98,37 @@ test('a path that cannot be a folder is refused', () =>
     const flags = ['--data', join(configPath, 'data'), '--listen', '127.0.0.1:0']
     expect(await refusal(configPath, flags)).toMatch(/cannot be made: a part of its path is a file/)
   }))
+
+test.runIf(process.platform === 'linux')('a folder that the system does not make is refused', () =>
+  withFolder(async (folder) => {
+    const path = join(folder, 'a.yaml')
+    await writeFile(path, oneNode)
+    const of = (data: string): Promise<string> => refusal(path, ['--data', data])
+    expect(await of('/proc/x')).toMatch(/folder \/proc\/x cannot be made: there is no such file/)
+    expect(await of('/proc')).toMatch(/the store in \/proc\/log cannot be opened: there is no such/)
+  }),
+)
+
+test.runIf(process.platform === 'linux').each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+  '%s ends a node cleanly and with a word as soon as its program runs',
+  (signal) =>
+    withFolder(async (folder) => {
+      await writeFile(join(folder, 'a.yaml'), oneNode)
+      const flags = ['node', '--config', 'a.yaml', '--data', 'data']
+      const program = startProgram(flags, { folder })
+      const { pid } = program.child
+      // Node.js itself catches the other two. The program asks for this one last.
+      const bit = BigInt(constants.signals.SIGHUP - 1)
+      await eventually('it listens to signals', async () => {
+        const status = await readFile(`/proc/${pid}/status`, 'utf8')
+        const caught = BigInt(`0x${/SigCgt:\s*([0-9a-f]+)/.exec(status)?.[1] ?? '0'}`)
+        return ((caught >> bit) & 1n) === 1n ? true : undefined
+      })
+      program.child.kill(signal)
+      expect(await program.exited(), program.stderr()).toEqual({ code: 0, signal: undefined })
+      expect(program.stderr()).toContain(signal)
+    }),
+)
 
 test('an unknown field ends with 2 and its place', () =>
   withFolder(async (folder) => {

@@ -1,7 +1,9 @@
 /** Data folders that cannot be used are refused in one sentence; damaged derived data is put aside. */
 import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
 import { systemClock } from '../../src/adapters/system-clock.ts'
@@ -99,6 +101,21 @@ test.each([
   const tables = (names: readonly string[]): readonly string[] =>
     names.filter((name) => name.endsWith('.log') || name.endsWith('.ldb'))
   expect(tables(await readdir(join(folder, 'log')))).toEqual(tables(before))
+})
+
+test('a pipe in the folder is refused, and in a store it is damage: nobody waits for it', async () => {
+  await used(folder)
+  const note = join(folder, 'owner.json')
+  await promisify(execFile)('mkfifo', [note])
+  await expect(openDataFolder(folder, access)).rejects.toMatchObject({
+    code: 'invalid',
+    message: `the data folder ${folder} has a pipe or a socket in it, owner.json; remove that, or give another folder with --data`,
+  })
+  await rm(note)
+  const current = join(folder, 'log', 'CURRENT')
+  await rm(current)
+  await promisify(execFile)('mkfifo', [current])
+  await expect(openDataFolder(folder, access)).rejects.toMatchObject({ code: 'corrupt' })
 })
 
 test('damaged derived data is put aside and begun again, whether LevelDB or its reader notices', async () => {

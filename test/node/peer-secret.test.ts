@@ -60,7 +60,7 @@ test('a node alone has a secret that nobody knows; one beyond loopback is told t
   ])
   expect(said).toEqual([
     'no peer_secret_file: every client can pass for a node of this cluster',
-    'no peer_secret_file: whoever reaches this address can pass for a node of this cluster',
+    'no peer_secret_file: every process that reaches this address can pass for a node of this cluster',
   ])
 })
 

@@ -124,6 +124,8 @@ test('TRIG-6: with more marked cells than its threshold a trigger stops, says so
   await bench.until('the rest', () => handled.of.includes(`${first}/6`))
   expect(await bench.settle(bench.admin.marked('bill'))).toHaveLength(3)
   expect(await bench.settle(bench.admin.marked('bill', Infinity))).toHaveLength(3)
+  const none = { code: 'not-found', message: 'trigger bill has no marked cell of added id 77' }
+  await expect(bench.settle(bench.admin.retry('bill', { addedId: 77 }))).rejects.toMatchObject(none)
   expect(await bench.settle(bench.admin.retry('bill'))).toBe(3)
   await bench.until(
     'those marked',

@@ -1,0 +1,74 @@
+/** The `trilithon` command: one file a verb; this one puts them together and sets the exit code. */
+import { Command } from 'commander'
+import { endStuck, exitOk, isStuck, reportFailure, reportLostOutput } from './exit.ts'
+import { writtenOut } from './output.ts'
+import { strict } from './strict.ts'
+import { version } from './version.ts'
+
+type AddVerb = (program: Command) => void
+
+/**
+ * What adds each verb, in the order of the help. A file is loaded when its verb is asked for: all of
+ * them, with all that a node is made of, take twice as long as the one for cells.
+ */
+const verbs: ReadonlyMap<string, () => Promise<AddVerb>> = new Map([
+  ['demo', async () => (await import('./demo.ts')).addDemoCommand],
+  ['node', async () => (await import('./node.ts')).addNodeCommand],
+  ['gateway', async () => (await import('./gateway.ts')).addGatewayCommand],
+  ['status', async () => (await import('./status.ts')).addStatusCommand],
+  ['cells', async () => (await import('./cells.ts')).addCellsCommand],
+  ['schema', async () => (await import('./schema.ts')).addSchemaCommand],
+  ['load', async () => (await import('./load.ts')).addTableLoadCommand],
+  ['rows', async () => (await import('./rows.ts')).addRowsCommand],
+  ['trigger', async () => (await import('./trigger.ts')).addTriggerCommand],
+  ['queue', async () => (await import('./queue.ts')).addQueueCommand],
+  ['index', async () => (await import('./index.ts')).addIndexCommand],
+  ['config', async () => (await import('./config.ts')).addConfigCommand],
+  ['completion', async () => (await import('./completion.ts')).addCompletionCommand],
+])
+
+/** Help, completion and a slip of the pen are about all of them. */
+function verbsFor(word = ''): readonly (() => Promise<AddVerb>)[] {
+  if (word === '--version' || word === '-V') return []
+  const asked = word === 'completion' ? undefined : verbs.get(word)
+  return asked === undefined ? [...verbs.values()] : [asked]
+}
+
+async function buildProgram(): Promise<Command> {
+  const program = new Command('trilithon')
+    .description('a replicated database: three nodes hold each other up')
+    .version(version, '-V, --version')
+    .exitOverride()
+    .showHelpAfterError('(add --help for what there is)')
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 ok, 1 failure, 2 usage, 3 something else is there, 4 unavailable, 5 outcome unknown.',
+    )
+  for (const addVerb of verbsFor(process.argv[2])) (await addVerb())(program)
+  strict(program)
+  return program
+}
+
+/** The exit code is that of the last failure. */
+function endWith(code: number): void {
+  if (code !== exitOk) process.exitCode = code
+}
+
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  endWith(reportLostOutput(error))
+  // A command that has failed with its last words says so with its own code.
+  setImmediate(() => process.exit())
+})
+// Talk that nobody can hear ends nothing.
+process.stderr.on('error', () => undefined)
+
+try {
+  const program = await buildProgram()
+  await program.parseAsync()
+} catch (error) {
+  endWith(reportFailure(error))
+}
+await writtenOut()
+if (isStuck()) endStuck()
+// Whatever a verb left open must not keep a finished command alive.
+process.exit()
