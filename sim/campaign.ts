@@ -9,7 +9,7 @@ import { unjudged } from './judged-rules.ts'
 import type { RunOutcome, RunResult } from './result.ts'
 import { stackLinesMax } from './run-error.ts'
 import { runSeedChecked } from './run.ts'
-import type { Switches } from './swarm-faults.ts'
+import type { Switches } from './faults/swarm-faults.ts'
 
 export interface CampaignOptions {
   readonly from: number

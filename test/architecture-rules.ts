@@ -9,43 +9,191 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, posix } from 'node:path'
 
-const core = ['base', 'ports', 'paxos', 'placement', 'lease', 'replication', 'mvcc']
-const store = [...core, 'replica', 'txn', 'queues', 'tables', 'cells']
-const edge = [...store, 'wire', 'adapters', 'client']
-const product = [...edge, 'triggers', 'node', 'gateway', 'cli']
+/** Folders of src that have a row of their own inside another folder. */
+const nestedFolders = new Set(['wire/peer', 'wire/client'])
 
-/** A folder of src, or a top folder; `src` is the public list of names at its top. */
+/**
+ * Which folders each folder imports: no more, and no fewer. A folder of src, or a top folder; `src` is the
+ * public list of names at its top. The wing of the protocol (paxos to replica) and the wing of the data
+ * (txn to triggers) meet in `group`, which knows neither, and in `node`.
+ */
 export const arrows: Readonly<Record<string, readonly string[]>> = {
   base: [],
   schema: ['base'],
   ports: ['base'],
+  group: ['base'],
+  time: ['base', 'ports'],
   paxos: ['base'],
   placement: ['base'],
-  lease: ['base', 'ports', 'paxos', 'placement'],
-  replication: ['base', 'ports', 'paxos', 'placement', 'lease'],
-  mvcc: ['base', 'ports', 'paxos', 'placement', 'replication', 'lease'],
-  replica: core,
-  txn: [...core, 'replica'],
-  queues: [...core, 'replica', 'txn'],
-  tables: [...core, 'replica', 'txn', 'queues', 'schema'],
-  cells: [...core, 'replica', 'txn', 'queues', 'tables', 'schema'],
-  wire: store,
-  adapters: [...store, 'wire'],
-  client: [...store, 'wire', 'adapters', 'schema'],
-  triggers: [...edge, 'schema'],
-  node: edge,
-  gateway: [...edge, 'node'],
-  cli: [...edge, 'triggers', 'node', 'gateway', 'schema'],
-  src: [...product, 'schema'],
-  // Examples: they use what applications may.
-  docs: ['src', 'triggers'],
-  sim: [...product, 'schema', 'src'],
-  bench: [...product, 'schema', 'src', 'sim'],
-  test: [...product, 'schema', 'src', 'sim', 'bench'],
+  lease: ['base'],
+  replication: ['base', 'ports', 'group', 'paxos', 'placement', 'lease'],
+  store: ['base', 'ports', 'group', 'replication'],
+  log: ['base', 'ports', 'paxos', 'replication', 'store'],
+  peers: ['base', 'ports', 'group', 'placement', 'lease', 'replication', 'log'],
+  replica: [
+    'base',
+    'ports',
+    'group',
+    'time',
+    'paxos',
+    'placement',
+    'lease',
+    'replication',
+    'store',
+    'log',
+    'peers',
+  ],
+  txn: ['base', 'ports', 'group', 'time'],
+  worklist: ['base', 'ports', 'group', 'time'],
+  queues: ['base', 'ports', 'group', 'txn', 'worklist'],
+  tables: ['base', 'schema', 'ports', 'group', 'time', 'txn', 'worklist', 'queues'],
+  cells: ['base', 'schema', 'ports', 'group', 'time', 'txn', 'worklist', 'tables'],
+  wire: ['base', 'ports', 'group'],
+  'wire/peer': ['base', 'paxos', 'lease', 'replication', 'wire'],
+  'wire/client': ['base', 'group', 'txn', 'worklist', 'cells', 'wire'],
+  adapters: ['base', 'ports', 'txn', 'wire'],
+  config: ['base', 'adapters'],
+  client: [
+    'base',
+    'schema',
+    'ports',
+    'group',
+    'time',
+    'txn',
+    'worklist',
+    'queues',
+    'tables',
+    'cells',
+    'wire',
+    'wire/client',
+    'adapters',
+  ],
+  triggers: ['base', 'schema', 'ports', 'time', 'txn', 'tables', 'cells', 'adapters', 'client'],
+  node: [
+    'base',
+    'ports',
+    'group',
+    'placement',
+    'replication',
+    'store',
+    'peers',
+    'replica',
+    'txn',
+    'worklist',
+    'queues',
+    'tables',
+    'cells',
+    'wire',
+    'wire/peer',
+    'wire/client',
+    'adapters',
+    'config',
+    'client',
+  ],
+  gateway: ['base', 'ports', 'txn', 'cells', 'wire/client', 'adapters', 'config', 'client', 'node'],
+  cli: [
+    'base',
+    'schema',
+    'txn',
+    'queues',
+    'tables',
+    'cells',
+    'adapters',
+    'config',
+    'client',
+    'triggers',
+    'node',
+    'gateway',
+  ],
+  src: ['base', 'group', 'txn', 'queues', 'tables', 'cells', 'client'],
+  docs: ['triggers', 'src'],
+  sim: [
+    'base',
+    'schema',
+    'ports',
+    'group',
+    'time',
+    'paxos',
+    'placement',
+    'lease',
+    'replication',
+    'store',
+    'log',
+    'peers',
+    'replica',
+    'txn',
+    'worklist',
+    'queues',
+    'tables',
+    'cells',
+    'wire/peer',
+    'wire/client',
+    'adapters',
+    'client',
+    'triggers',
+    'node',
+    'gateway',
+    'cli',
+  ],
+  bench: [
+    'base',
+    'schema',
+    'placement',
+    'txn',
+    'queues',
+    'tables',
+    'cells',
+    'adapters',
+    'client',
+    'triggers',
+    'cli',
+    'sim',
+  ],
+  test: [
+    'base',
+    'schema',
+    'ports',
+    'group',
+    'time',
+    'paxos',
+    'placement',
+    'lease',
+    'replication',
+    'store',
+    'log',
+    'peers',
+    'replica',
+    'txn',
+    'worklist',
+    'queues',
+    'tables',
+    'cells',
+    'wire',
+    'wire/peer',
+    'wire/client',
+    'adapters',
+    'config',
+    'client',
+    'triggers',
+    'node',
+    'gateway',
+    'cli',
+    'src',
+    'sim',
+    'bench',
+  ],
 }
 
+/** Neither wing imports the other. */
+export const protocolWing: readonly string[] = [
+  ...['paxos', 'placement', 'lease', 'replication', 'store', 'log', 'peers', 'replica'],
+]
+export const dataWing: readonly string[] = [
+  ...['txn', 'worklist', 'queues', 'tables', 'cells', 'triggers', 'client'],
+]
+
 /** Where even waiting is forbidden: a step is a function of state and event. */
-const synchronousFolders = ['paxos', 'placement', 'replication', 'lease', 'mvcc']
+const synchronousFolders = ['paxos', 'placement', 'replication', 'lease']
 
 const codeFolders = ['src', 'sim', 'schema', 'bench', 'test']
 const fileLinesMax = 500
@@ -82,8 +230,10 @@ function sourcesOf(root: string): string[] {
 
 /** The row of the table that a file belongs to. */
 function folderOf(path: string): string {
-  const [top = '', below = '', deeper] = path.split('/')
-  return top === 'src' && deeper !== undefined ? below : top
+  const [top = '', below = '', deeper, deepest] = path.split('/')
+  if (top !== 'src' || deeper === undefined) return top
+  const nested = `${below}/${deeper}`
+  return deepest !== undefined && nestedFolders.has(nested) ? nested : below
 }
 
 /** The files that a file imports by a relative path; types count too. */
@@ -107,6 +257,23 @@ export function checkArrows(root: string): string[] {
       .filter((target) => folderOf(target) !== from && !allowed.includes(folderOf(target)))
       .map((target) => `${path}: new arrow ${from} -> ${folderOf(target)} (imports ${target})`)
   })
+}
+
+/** An arrow that the table allows and no file uses: the table is a drawing, not a bound. */
+export function checkUnusedArrows(
+  root: string,
+  allowed: Readonly<Record<string, readonly string[]>> = arrows,
+): string[] {
+  const used = new Set(
+    sourcesOf(root).flatMap((path) =>
+      importsOf(root, path).map((target) => `${folderOf(path)} -> ${folderOf(target)}`),
+    ),
+  )
+  return Object.entries(allowed).flatMap(([from, targets]) =>
+    targets
+      .filter((target) => !used.has(`${from} -> ${target}`))
+      .map((target) => `${from} -> ${target}: no file uses this arrow`),
+  )
 }
 
 /** One complaint for each import that closes a circle of files. */
@@ -186,7 +353,12 @@ export function checkTopLevel(root: string): string[] {
  */
 function checkerFiles(root: string): readonly string[] {
   const besides = filesUnder(root, 'sim', '.ts').filter((path) =>
-    ['sim/run.ts', 'sim/comparison.ts', 'sim/group-maker.ts', 'sim/load-phase.ts'].includes(path),
+    [
+      'sim/run.ts',
+      'sim/cluster/comparison.ts',
+      'sim/workloads/group-maker.ts',
+      'sim/workloads/load-phase.ts',
+    ].includes(path),
   )
   return ['sim/checkers', 'schema']
     .flatMap((folder) => filesUnder(root, folder, '.ts'))

@@ -34,6 +34,21 @@ test('each folder imports only what the table of arrows allows', () => {
   expect(rules.checkArrows(root)).toEqual([])
 })
 
+test('each arrow of the table is used', () => {
+  expect(rules.checkUnusedArrows(root)).toEqual([])
+})
+
+test('neither wing imports the other', () => {
+  for (const [from, to] of [
+    [rules.protocolWing, rules.dataWing],
+    [rules.dataWing, rules.protocolWing],
+  ] as const) {
+    for (const folder of from) {
+      expect(rules.arrows[folder]?.filter((target) => to.includes(target))).toEqual([])
+    }
+  }
+})
+
 test('no file imports itself over others', () => {
   expect(rules.checkCycles(root)).toEqual([])
 })
@@ -74,15 +89,32 @@ test('a new arrow is found, whether of a value, a type, a re-export or a late im
     'src/paxos/c.ts': "export { disk } from '../adapters/disk.ts'\n",
     'src/paxos/d.ts': "export const late = () => import('../adapters/disk.ts')\n",
     'src/cli/fine.ts': "import { disk } from '../adapters/disk.ts'\n",
-    'src/base/up.ts': "import '../../sim/world.ts'\n",
+    'src/base/up.ts': "import '../../sim/world/world.ts'\n",
   })
   const found = rules.checkArrows(tree)
   for (const name of ['a', 'b', 'c', 'd']) {
     const told = `src/paxos/${name}.ts: new arrow paxos -> adapters (imports src/adapters/disk.ts)`
     expect(found).toContain(told)
   }
-  expect(found).toContain('src/base/up.ts: new arrow base -> sim (imports sim/world.ts)')
+  expect(found).toContain('src/base/up.ts: new arrow base -> sim (imports sim/world/world.ts)')
   expect(found).toHaveLength(5)
+})
+
+test('an arrow that no file uses is found', () => {
+  const tree = plant({ 'src/paxos/a.ts': "import '../base/b.ts'\n", 'src/base/b.ts': '' })
+  expect(rules.checkUnusedArrows(tree, { base: [], paxos: ['base', 'ports'] })).toEqual([
+    'paxos -> ports: no file uses this arrow',
+  ])
+})
+
+test('a folder inside another one has a row of its own', () => {
+  const tree = plant({
+    'src/wire/client/a.ts': "import '../peer/b.ts'\n",
+    'src/wire/peer/b.ts': '',
+  })
+  expect(rules.checkArrows(tree)).toEqual([
+    'src/wire/client/a.ts: new arrow wire/client -> wire/peer (imports src/wire/peer/b.ts)',
+  ])
 })
 
 test('a folder without a row in the table is found', () => {
@@ -128,7 +160,7 @@ test.each([
   ['src/cells/a.ts', 'export const a = performance.now()', 'no-restricted-globals'],
   ['sim/a.ts', 'export const a = Math.random()', 'no-restricted-properties'],
   ['sim/b.ts', 'export const b = new Date()', 'no-restricted-globals'],
-  ['src/mvcc/a.ts', "export const a = 'a'.localeCompare('b')", 'no-restricted-properties'],
+  ['src/store/a.ts', "export const a = 'a'.localeCompare('b')", 'no-restricted-properties'],
   ['src/replication/a.ts', "import 'node:fs/promises'", 'no-restricted-imports'],
   ['src/placement/a.ts', "import { ClassicLevel } from 'classic-level'", 'no-restricted-imports'],
   ['src/base/bytes.ts', "import { randomBytes } from 'node:crypto'", 'no-restricted-imports'],

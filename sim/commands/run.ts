@@ -26,7 +26,7 @@ import {
   type AddCommand,
   type SeedRange,
 } from './flags.ts'
-import { flagsOf, type Switches } from '../swarm-faults.ts'
+import { flagsOf, type Switches } from '../faults/swarm-faults.ts'
 
 interface RunFlags {
   readonly seed?: number

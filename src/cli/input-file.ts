@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { access, readFile, stat } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { textOfUtf8 } from '../base/utf8.ts'
-import { fileFailure } from '../node/file-failure.ts'
+import { fileFailure } from '../adapters/file-failure.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 
 /**

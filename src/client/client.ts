@@ -25,7 +25,7 @@ import {
   type AgendaAnswer,
   type AgendaOperation,
   type AskAgenda,
-} from '../queues/agenda-operation.ts'
+} from '../worklist/worklist-operation.ts'
 import {
   applySchema,
   readSchemaView,
@@ -38,8 +38,8 @@ import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/
 import { timeoutProblem } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
 import { goneBy } from '../txn/signalled.ts'
-import { momentOf } from '../txn/time.ts'
-import type { Replied, Reply } from '../wire/client-message.ts'
+import { momentOf } from '../time/moments.ts'
+import type { Replied, Reply } from '../wire/client/client-message.ts'
 import { notAnAnswer, PutCall, ReadCall, type Call } from './call.ts'
 import { Caller, type ClientPorts } from './caller.ts'
 import { applicationCallsMax, defaultClientLimits, type ClientLimits } from './client-limits.ts'

@@ -10,7 +10,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { StoreError } from '../base/errors.ts'
 import type { OrderedStore } from '../ports/storage.ts'
-import { fileFailure } from './file-failure.ts'
+import { fileFailure } from '../adapters/file-failure.ts'
 
 export interface StoreAccess {
   readonly openLog: (path: string) => Promise<OrderedStore>

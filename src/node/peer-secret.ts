@@ -7,10 +7,10 @@ import { randomBytes } from 'node:crypto'
 import { chmod, link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { isLoopback } from './config-check.ts'
-import type { ConfigFiles } from './config-load.ts'
-import { fileFailure } from './file-failure.ts'
-import type { NodeConfig } from './node-config.ts'
+import { isLoopback } from '../config/check.ts'
+import type { ConfigFiles } from '../config/load.ts'
+import { fileFailure } from '../adapters/file-failure.ts'
+import type { NodeConfig } from '../config/node-config.ts'
 
 /** Of a node whose configuration names no file; `warn` is told where it keeps nobody out. */
 export async function peerSecretWithoutFile(

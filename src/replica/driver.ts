@@ -1,5 +1,5 @@
 /**
- * Runs the pure core on the ports: steps groups, has their effects carried out (`carry-out.ts`), and
+ * Runs the pure core on the ports: steps groups, has their effects carried out (`effect-runner.ts`), and
  * answers this node's edge. The same driver runs in the daemon and in the simulator; only the ports
  * differ.
  */
@@ -10,16 +10,16 @@ import { Holdings } from '../placement/holdings.ts'
 import type { LinkInfo } from '../ports/transport.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { Message, PeerFrame } from '../replication/message.ts'
-import { encodeTransaction, intentOf } from '../replication/transaction.ts'
-import { LocalAgenda } from './agenda.ts'
+import { encodeTransaction, intentOf } from '../group/transaction.ts'
+import { LocalAgenda } from '../store/worklist.ts'
 import { Arrivals } from './arrivals.ts'
-import { CarryOut } from './carry-out.ts'
-import { errorOf } from './damage.ts'
-import { DataStore } from './data-store.ts'
+import { CarryOut } from './effect-runner.ts'
+import { errorOf } from '../store/damage.ts'
+import { DataStore } from '../store/data-store.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
-import { Deadlines } from './deadlines.ts'
+import { Deadlines } from '../time/deadlines.ts'
 import { listGroups } from './group-list.ts'
-import { Headroom } from './headroom.ts'
+import { Headroom } from '../peers/headroom.ts'
 import type {
   LocalAgendas,
   IntentName,
@@ -30,27 +30,27 @@ import type {
   ReadPoint,
   Row,
   Submission,
-} from './local-replica.ts'
-import { LeaseKeeper } from './lease-keeper.ts'
-import { figuresOf } from './log-mending.ts'
-import { openMeta } from './log-recovery.ts'
-import { LogStore } from './log-store.ts'
-import type { PeerClocks } from './peer-clocks.ts'
-import { PeerWork } from './peer-work.ts'
-import { Peers } from './peers.ts'
+} from '../group/replica-port.ts'
+import { LeaseKeeper } from '../peers/lease-keeper.ts'
+import { figuresOf } from '../log/log-mending.ts'
+import { openMeta } from '../log/log-recovery.ts'
+import { LogStore } from '../log/log-store.ts'
+import type { PeerClocks } from '../peers/peer-clocks.ts'
+import { PeerWork } from '../peers/peer-work.ts'
+import { Peers } from '../peers/peers.ts'
 import { StoredRecords } from './record-source.ts'
 import { Reads } from './reads.ts'
-import { Refusals, selfOf } from './refusal.ts'
+import { Refusals, selfOf } from '../peers/refusal.ts'
 import { Replica, type ObservedLeases, type Reading } from './replica.ts'
 import type { ReplicaStatus } from './replica-status.ts'
 import { Requests } from './requests.ts'
-import { RollCall } from './roll-call.ts'
-import { Rounds } from './rounds.ts'
-import { SettledRows } from './settled.ts'
-import { checkCarried, checkFolded, checkVotes } from './start-check.ts'
+import { RollCall } from '../peers/roll-call.ts'
+import { Rounds } from '../time/rounds.ts'
+import { SettledRows } from '../log/settled.ts'
+import { checkCarried, checkFolded, checkVotes } from '../log/start-check.ts'
 import { Steps } from './steps.ts'
 import { excessOf, transactionOf } from './submission-size.ts'
-import { takeUpLog } from './take-up.ts'
+import { takeUpLog } from './log-replay.ts'
 
 export class Driver implements LocalReplica {
   /** The node must stop: its disk refused, a peer says that it is stale, or it found a bug. Called once. */

@@ -1,8 +1,8 @@
-/** Which groups there are, of those that this node's replica set holds (LOG-8, `roll-call.ts`). */
+/** Which groups there are, of those that this node's replica set holds (LOG-8, `../peers/roll-call.ts`). */
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
-import type { DataStore } from './data-store.ts'
-import type { RollCall } from './roll-call.ts'
+import type { DataStore } from '../store/data-store.ts'
+import type { RollCall } from '../peers/roll-call.ts'
 
 export interface GroupListParts {
   readonly rollCall: RollCall

@@ -5,7 +5,7 @@
  * passed does no outcome mean that it is not in effect.
  */
 import type { GroupState } from '../replication/state.ts'
-import type { IntentName, IntentOutcome } from './local-replica.ts'
+import type { IntentName, IntentOutcome } from '../group/replica-port.ts'
 
 export function recordedOf(state: GroupState, intent: IntentName): IntentOutcome {
   const { position, timestamp } = state

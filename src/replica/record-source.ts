@@ -5,10 +5,10 @@ import { compareBallots, equalBallots, type Ballot } from '../paxos/ballot.ts'
 import type { LookedUp } from '../replication/acceptance.ts'
 import type { Decision, PositionRecord } from '../replication/log.ts'
 import { decodeState, emptyState, type GroupState } from '../replication/state.ts'
-import { corruptData } from './damage.ts'
-import type { DataStore } from './data-store.ts'
+import { corruptData } from '../store/damage.ts'
+import type { DataStore } from '../store/data-store.ts'
 import type { GroupRecord, RecordSource } from './group-record.ts'
-import type { LogStore, PositionHeader } from './log-store.ts'
+import type { LogStore, PositionHeader } from '../log/log-store.ts'
 
 /** Committed entries that one load reads. */
 interface Part {

@@ -1,5 +1,5 @@
-import type { Peers } from './peers.ts'
-import type { ScrubFigures } from './scrubber.ts'
+import type { Peers } from '../peers/peers.ts'
+import type { ScrubFigures } from '../log/scrubber.ts'
 
 /** What an operator sees of a replica. Counts and bytes as of the call. */
 export interface ReplicaStatus extends ScrubFigures {

@@ -33,7 +33,7 @@ import { isLeased, leasedPosition, mustSee } from '../replication/read-lease.ts'
 import type { GroupState } from '../replication/state.ts'
 import type { RecordSource } from './group-record.ts'
 import { recordedOf } from './intent-outcome.ts'
-import type { IntentName, IntentOutcome } from './local-replica.ts'
+import type { IntentName, IntentOutcome } from '../group/replica-port.ts'
 
 /** Readings of the world at one event. */
 export interface Reading {
@@ -54,7 +54,7 @@ export interface ReplicaOptions {
   readonly trace: Trace
   readonly source: RecordSource
   readonly leases: Leases
-  /** How long entries of the group that are asked for may still take (`fetches.ts`); 0: they are not. */
+  /** How long entries of the group that are asked for may still take (`../peers/fetches.ts`); 0: they are not. */
   fetchPatienceMs(group: GroupId): number
 }
 

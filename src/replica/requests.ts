@@ -5,8 +5,8 @@
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
-import { Deadlines } from './deadlines.ts'
-import type { Outcome, ReadPoint } from './local-replica.ts'
+import { Deadlines } from '../time/deadlines.ts'
+import type { Outcome, ReadPoint } from '../group/replica-port.ts'
 
 interface Submission {
   readonly resolve: (outcome: Outcome) => void

@@ -5,8 +5,9 @@
 import { assert } from '../base/assert.ts'
 import { latin1 } from '../base/bytes.ts'
 import type { Entry } from './entry.ts'
-import type { GroupState, RecordedOutcome, SessionState } from './state.ts'
-import { fillSlots, type Transaction } from './transaction.ts'
+import type { RecordedOutcome } from '../group/outcome.ts'
+import type { GroupState, SessionState } from './state.ts'
+import { fillSlots, type Transaction } from '../group/transaction.ts'
 
 /** How often expired sessions are looked for, in positions. A constant: all replicas must agree. */
 const sessionSweepPositions = 16

@@ -13,7 +13,7 @@ import { horizonFor } from './horizon.ts'
 import { EntryWrites } from './entry-writes.ts'
 import { giveUp, settle } from './learn.ts'
 import { never, type GroupLog, type Pending } from './log.ts'
-import type { Verdict } from './message.ts'
+import type { Verdict } from '../group/outcome.ts'
 import { nextLeaderFor } from './writers.ts'
 
 export type Validation =

@@ -9,7 +9,8 @@ import type { Leases } from '../lease/leases.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { RowWritten } from './apply.ts'
-import type { GroupMessage, Verdict } from './message.ts'
+import type { Verdict } from '../group/outcome.ts'
+import type { GroupMessage } from './message.ts'
 
 /** What an acceptor makes durable. `accept` promises its ballot, too. */
 export type LogRecord =

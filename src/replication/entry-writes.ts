@@ -5,7 +5,7 @@
  */
 import { latin1 } from '../base/bytes.ts'
 import { keyInRanges, type TextRange } from './key-range.ts'
-import type { Mutation } from './transaction.ts'
+import type { Mutation } from '../group/transaction.ts'
 
 export class EntryWrites {
   /** Not looked at yet: most entries hold one transaction, and nobody asks what it writes. */

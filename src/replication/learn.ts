@@ -21,9 +21,11 @@ import {
   type Pending,
 } from './log.ts'
 import { rememberCommit } from './horizon.ts'
-import type { ChosenEntry, Verdict } from './message.ts'
-import { encodeState, type RecordedOutcome } from './state.ts'
-import { intentOf } from './transaction.ts'
+import type { Verdict } from '../group/outcome.ts'
+import type { ChosenEntry } from './message.ts'
+import { type RecordedOutcome } from '../group/outcome.ts'
+import { encodeState } from './state.ts'
+import { intentOf } from '../group/transaction.ts'
 import type { WriteSet } from './window.ts'
 import { noteWriter } from './writers.ts'
 

@@ -9,9 +9,10 @@ import { spread, type Context } from './effect.ts'
 import { orderRanges, rangeOfText } from './key-range.ts'
 import { giveUp, settle, tell } from './learn.ts'
 import { never, pendingOf, type GroupLog, type Pending, type Waiter } from './log.ts'
-import type { Forward, ForwardReply, KeyRange, Overloaded } from './message.ts'
+import type { KeyRange, Overloaded } from '../group/outcome.ts'
+import type { Forward, ForwardReply } from './message.ts'
 import { leaderOf } from './propose.ts'
-import { intentOf, type Transaction } from './transaction.ts'
+import { intentOf, type Transaction } from '../group/transaction.ts'
 
 /** A forwarded transaction is passed on at most so often; then it is proposed where it is. */
 const hopsMax = 2

@@ -13,7 +13,7 @@ import { fromLatin1 } from '../base/bytes.ts'
 import type { Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import { keyInRanges, type TextRange } from './key-range.ts'
-import type { Verdict } from './message.ts'
+import type { Verdict } from '../group/outcome.ts'
 import { PackedSets, type EntryWriteSets, type PackedEntry, type Writer } from './packed-sets.ts'
 
 export type { EntryWriteSets, WriteSet } from './packed-sets.ts'

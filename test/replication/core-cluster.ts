@@ -16,9 +16,10 @@ import { Replica } from '../../src/replica/replica.ts'
 import type { LookedUp } from '../../src/replication/acceptance.ts'
 import type { Effect, LogRecord } from '../../src/replication/effect.ts'
 import type { GroupEvent } from '../../src/replication/group.ts'
-import type { GroupMessage, Verdict } from '../../src/replication/message.ts'
+import type { Verdict } from '../../src/group/outcome.ts'
+import type { GroupMessage } from '../../src/replication/message.ts'
 import { decodeState, emptyState } from '../../src/replication/state.ts'
-import { encodeTransaction, type Mutation } from '../../src/replication/transaction.ts'
+import { encodeTransaction, type Mutation } from '../../src/group/transaction.ts'
 
 interface Folded {
   promised?: Ballot

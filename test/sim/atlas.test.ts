@@ -3,10 +3,10 @@ import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import { nodeId } from '../../src/base/ids.ts'
-import { encodeFlush, flushKey } from '../../src/replica/flush.ts'
-import { encodeMemory, memoryKey } from '../../src/replica/peer-memory.ts'
-import { Atlas, lastFlushOf, type NodeDisks } from '../../sim/atlas.ts'
-import { SimDisk, type DiskImage } from '../../sim/disk.ts'
+import { encodeFlush, flushKey } from '../../src/log/flush.ts'
+import { encodeMemory, memoryKey } from '../../src/log/peer-memory.ts'
+import { Atlas, lastFlushOf, type NodeDisks } from '../../sim/faults/atlas.ts'
+import { SimDisk, type DiskImage } from '../../sim/world/disk.ts'
 
 function disksOf(count: number): Map<string, NodeDisks> {
   const disk = (): SimDisk => new SimDisk({ schedule: (complete) => complete() })

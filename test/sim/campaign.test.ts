@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { outcomeOf, summarise } from '../../sim/campaign.ts'
 import { expectedCounts } from '../../sim/coverage.ts'
-import { ruleNames } from '../../sim/explain-rules.ts'
+import { ruleNames } from '../../sim/scenarios/explain-rules.ts'
 import { judgedRules } from '../../sim/judged-rules.ts'
 import type { RunResult } from '../../sim/result.ts'
 

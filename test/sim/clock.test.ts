@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { createClock, epochMicros, MachineClock } from '../../sim/clock.ts'
-import { SimProcess } from '../../sim/sim-process.ts'
-import { World } from '../../sim/world.ts'
+import { createClock, epochMicros, MachineClock } from '../../sim/world/clock.ts'
+import { SimProcess } from '../../sim/world/sim-process.ts'
+import { World } from '../../sim/world/world.ts'
 
 const never = (): boolean => false
 const exact = { offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 }

@@ -1,6 +1,6 @@
 /** The simulated disk's own promises: what a crash, a fault and a swap leave of it. */
 import { expect, test } from 'vitest'
-import { SimDisk, type DiskOptions } from '../../sim/disk.ts'
+import { SimDisk, type DiskOptions } from '../../sim/world/disk.ts'
 import { AssertionError } from '../../src/base/assert.ts'
 import type { OrderedStore, Put } from '../../src/ports/storage.ts'
 import { bytesOf, keysOf, putOf } from '../contracts/storage.ts'

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { drawFaults } from '../../sim/fault-draw.ts'
-import { drawings } from '../../sim/fault-drawings.ts'
-import type { Fault } from '../../sim/fault.ts'
+import { drawFaults } from '../../sim/faults/fault-draw.ts'
+import { drawings } from '../../sim/faults/fault-drawings.ts'
+import type { Fault } from '../../sim/faults/fault.ts'
 import { drawSwarm } from '../../sim/swarm.ts'
-import { conditionNames, faultNames, flagsOf, noFaultRates } from '../../sim/swarm-faults.ts'
+import { conditionNames, faultNames, flagsOf, noFaultRates } from '../../sim/faults/swarm-faults.ts'
 
 const seeds = Array.from({ length: 60 }, (_, i) => i + 1)
 

@@ -1,10 +1,10 @@
 /** Runs with hand-made lists of faults: each kind does to the store what it says. */
 import { expect, test } from 'vitest'
-import type { Fault } from '../../sim/fault.ts'
+import type { Fault } from '../../sim/faults/fault.ts'
 import type { RunResult } from '../../sim/result.ts'
 import { runPlan, type RunPlan } from '../../sim/run.ts'
 import { drawSwarm, type HealingOptions } from '../../sim/swarm.ts'
-import { noFaultRates } from '../../sim/swarm-faults.ts'
+import { noFaultRates } from '../../sim/faults/swarm-faults.ts'
 
 const second = 1_000_000
 const healing: HealingOptions = { isCoreFirst: false, coreOrder: ['n1', 'n2', 'n3'], rest: 'down' }

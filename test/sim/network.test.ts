@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import type { Transport, TransportHandlers } from '../../src/ports/transport.ts'
 import { Coverage } from '../../sim/coverage.ts'
-import { Network } from '../../sim/network.ts'
-import { SimProcess } from '../../sim/sim-process.ts'
-import { Weather, type LinkConditions } from '../../sim/weather.ts'
-import { World } from '../../sim/world.ts'
+import { Network } from '../../sim/world/network.ts'
+import { SimProcess } from '../../sim/world/sim-process.ts'
+import { Weather, type LinkConditions } from '../../sim/world/weather.ts'
+import { World } from '../../sim/world/world.ts'
 
 const second = 1_000_000
 const never = (): boolean => false

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { createClock, epochMicros } from '../../sim/clock.ts'
-import { SimProcess } from '../../sim/sim-process.ts'
-import { World } from '../../sim/world.ts'
+import { createClock, epochMicros } from '../../sim/world/clock.ts'
+import { SimProcess } from '../../sim/world/sim-process.ts'
+import { World } from '../../sim/world/world.ts'
 
 const never = (): boolean => false
 const second = 1_000_000
