@@ -201,6 +201,11 @@ export function summarise(
   }
 }
 
+/** A line for one shortfall of a campaign, opened by its rule as violations are. */
+export function describeShortfall(shortfall: string): string {
+  return `META-2: ${shortfall}`
+}
+
 function shortfallsOf(
   seeds: number,
   medianCommits: number,

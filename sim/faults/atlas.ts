@@ -2,7 +2,7 @@
  * The atlas: which disks are hurt, and which damage may still be dealt, so that what the run relies
  * on stays recoverable. Without it a run with damaged disks is no proof of anything.
  *
- * - At most a minority of the nodes of a replica set ever has a damaged log (DISK-2, 6, 7, 8, 10): every record that a
+ * - At most a minority of the nodes of a replica set ever has a damaged log: every record that a
  *   majority holds is whole at one node that was never hurt. The core of the liveness phase is made
  *   of such nodes.
  * - A log that went back in time, or is empty, is refused by peers that remember how far it was. So

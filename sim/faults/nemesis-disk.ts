@@ -1,5 +1,5 @@
 /**
- * Faults of disks (DISK-2 to DISK-10). What is damaged, and whether it may be, is the atlas's to
+ * Faults of disks. What is damaged, and whether it may be, is the atlas's to
  * say: a fault that it does not allow is skipped.
  */
 import { present, unreachable } from '../../src/base/assert.ts'

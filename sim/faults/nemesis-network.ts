@@ -1,4 +1,4 @@
-/** Faults of the network (NET-5 to NET-10); losses, delays and doubles are the weather's. */
+/** Faults of the network; losses, delays and doubles are the weather's. */
 import { unreachable } from '../../src/base/assert.ts'
 import type { NetworkFault, Way } from './fault.ts'
 import type { Context } from './nemesis-context.ts'

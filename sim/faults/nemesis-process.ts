@@ -1,4 +1,4 @@
-/** Faults of processes (PROC-1 to PROC-7, TIME-7), of clocks (TIME-3 to TIME-6), and the load (LOAD-). */
+/** Faults of processes, of clocks, and the load. */
 import { unreachable } from '../../src/base/assert.ts'
 import type { ClockFault, LoadFault, ProcessFault } from './fault.ts'
 import type { Context, FaultOf, Victim } from './nemesis-context.ts'

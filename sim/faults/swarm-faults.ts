@@ -9,7 +9,7 @@ type Rarity = readonly [name: string, share: number, lowest: number, highest: nu
 
 /** Faults that strike at moments of their own. */
 const rarities: readonly Rarity[] = [
-  // PROC-1 to PROC-7, TIME-7
+  // of processes
   ['crash', 600_000, 1, 12],
   ['crash-in-write', 500_000, 1, 12],
   ['crash-majority', 250_000, 4, 25],
@@ -22,7 +22,7 @@ const rarities: readonly Rarity[] = [
   ['stall', 300_000, 1, 8],
   ['stall-in-read', 300_000, 1, 8],
   ['suspend', 150_000, 1, 8],
-  // NET-5 to NET-10
+  // of the network
   ['clog', 600_000, 1, 6],
   ['swizzle', 250_000, 4, 20],
   ['split', 500_000, 1, 10],
@@ -35,7 +35,7 @@ const rarities: readonly Rarity[] = [
   ['lose-reply', 400_000, 1, 4],
   ['echo', 400_000, 1, 4],
   ['slow-node', 300_000, 2, 12],
-  // DISK-2 to DISK-10
+  // of disks
   ['slow-disk', 300_000, 2, 12],
   ['slow-read', 400_000, 1, 8],
   ['fsync-error', 200_000, 3, 15],
@@ -49,12 +49,12 @@ const rarities: readonly Rarity[] = [
   ['stale-disk', 150_000, 2, 15],
   ['empty-disk', 150_000, 3, 15],
   ['swapped-disks', 80_000, 5, 20],
-  // TIME-3 to TIME-6
+  // of clocks
   ['jump-forward', 200_000, 3, 15],
   ['jump-back', 200_000, 3, 15],
   ['wall-jump', 200_000, 3, 15],
   ['strobe', 150_000, 3, 15],
-  // LOAD-1, LOAD-3, LOAD-6; and of gateways
+  // of the load, and of gateways
   ['storm', 250_000, 3, 15],
   ['huge', 150_000, 3, 20],
   ['client-death', 250_000, 2, 12],
@@ -66,11 +66,11 @@ export const faultNames: readonly string[] = rarities.map(([name]) => name)
 
 /** What is so all the time, and may be switched off like a fault. */
 export const conditionNames: readonly string[] = [
-  // NET-1 to NET-4, NET-11
+  // of all ways of the network
   ...['drop', 'duplicate', 'late-duplicate', 'reorder', 'tail', 'far', 'survivor'],
   // Ways and disks by rank, in a share of the seeds
   'priorities',
-  // TIME-1, TIME-2, and timers that are late
+  // clocks that drift, and timers that are late
   ...['offset', 'clock-behind', 'drift', 'lateness'],
   // Waits shorter than what they wait for takes: in a share of the seeds
   'tight-timeouts',
@@ -81,7 +81,7 @@ export const conditionNames: readonly string[] = [
   'sets',
   // Reads without asking, and with them all that can go wrong with leases
   'leases',
-  // LOAD-4 with PROC-3: nobody asks for anything for long, and a node may be away meanwhile
+  // Nobody asks for anything for long, and a node may be away meanwhile
   'quiet',
 ]
 

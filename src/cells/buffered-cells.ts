@@ -1,6 +1,6 @@
 /**
- * Puts whose shard's replica set does not answer are taken into buffers on other sets (SCHEMALESS
- * "Buffered writes"): durable, not readable yet, on their way to the shard (`buffer-drain.ts`).
+ * Buffered writes: a put whose shard's replica set does not answer goes into buffers on other sets. There
+ * it is durable, not readable yet, and on its way to the shard (`buffer-drain.ts`).
  *
  * BUF-1  `buffered` is told only when every copy is committed in its group.
  */

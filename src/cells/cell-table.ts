@@ -1,7 +1,7 @@
 /**
  * Cells as rows: a schema like any other, and what is asked of it. A shard is a root, its cells are
  * the rows of one table below it, and the shard's log is an index by the number that each row gets at
- * commit (SCHEMALESS "Cell"). Nothing here is done by other means than programs have (`tables`).
+ * commit. Nothing here is done by other means than programs have (`tables`).
  *
  *   Shard   (datastore, shard)                             its key names the group; written by purges
  *   Cell    (datastore, shard, row_key, column, ref_key)   versions of a column, and columns of a row,

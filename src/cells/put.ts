@@ -1,5 +1,6 @@
 /**
- * Writing one cell: a transaction that inserts it if it is absent (SCHEMALESS "Cell").
+ * Writing one cell: a transaction that inserts it if it is absent. A cell is immutable: a second put
+ * with an equal body changes nothing, one with another body is refused.
  *
  * It reads this node's replica, without asking anybody, and the proposer refuses it when an entry in
  * between wrote the cell. So a stale replica costs a rerun, never a second cell (CELL-1). It runs under

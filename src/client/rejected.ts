@@ -1,6 +1,5 @@
 /**
- * Buffered cells that their shards would not have: kept, with the reason, until somebody drops them
- * (SCHEMALESS "Buffered writes").
+ * Buffered cells that their shards would not have: kept, with the reason, until an operator drops them.
  */
 import { unpackBody, type Json } from '../cells/body.ts'
 import {

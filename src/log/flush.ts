@@ -1,6 +1,6 @@
 /**
  * A flush: the acceptor records of all groups that become durable together, as one value under an
- * ascending key (STORE "Layout"). Flush numbers are dense, and each flush names its predecessor's
+ * ascending key. Flush numbers are dense, and each flush names its predecessor's
  * CRC, so that a lost one is seen.
  *
  *   head      format 1 · number 8 · incarnation 8 · predecessor's CRC 4 · counts of groups, ballots

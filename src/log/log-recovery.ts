@@ -3,8 +3,8 @@
  * into the index; all of them where nothing is.
  *
  * A bad payload makes one position faulty. A flush that is missing, out of order or bad in its
- * header leaves unknown which groups it concerned, and the store must not be used (REPLICATION
- * "What a disk may do"). Older flushes are looked at when somebody asks for what is in them: the rows
+ * header leaves unknown which groups it concerned, and the store must not be used: one of the
+ * lost records may be a vote that a peer has counted. Older flushes are looked at when somebody asks for what is in them: the rows
  * say what that is, so that damage there costs the positions that are read. A missing tail cannot be seen here: peers know it by the flush number.
  */
 import { equalBytes } from '../base/bytes.ts'

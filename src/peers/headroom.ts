@@ -1,6 +1,6 @@
 /**
  * Whether this node keeps up with what it takes on. A majority does not wait for the slowest: what the disk of
- * that one has taken and not written would grow for as long as the others are faster (DISK-4). And a
+ * that one has taken and not written would grow for as long as the others are faster. And a
  * node without a majority goes on with proposals that nobody waits for any more, each in a group that
  * cannot leave memory.
  */

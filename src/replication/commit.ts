@@ -1,7 +1,7 @@
 /**
  * From chosen to committed: what a majority has accepted is shown to nobody before every lease holder
- * either has it or can serve no read without it (REPLICATION "Writes" 5 and "Read leases"). Whoever
- * finishes another's position passes here as well (R8).
+ * either has it or can serve no read without it. A proposer that finishes
+ * another's position passes here as well (R8).
  *
  * LEASE-1  See `holders.ts`, which says who is waited for.
  */

@@ -1,7 +1,7 @@
 /**
  * Making an entry: which of the waiting transactions share the open position (combination), which
  * wait for the next one (promotion), and which get a verdict without being logged
- * (REPLICATION "Writes" 3).
+ * (combination and promotion: Paxos-CP).
  *
  * TXN-1, TXN-2  A transaction is in an entry only where every key and every range it has read, absent
  *               rows included, is as it was at its read position, after those before it in the entry.

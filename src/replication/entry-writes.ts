@@ -1,6 +1,6 @@
 /**
  * What the transactions of an entry in the making write, so that none joins them that has read it
- * (combination; REPLICATION "Writes" 3). A key that a number is still to be drawn for may come to
+ * (combination: Paxos-CP). A key that a number is still to be drawn for may come to
  * stand anywhere under the bytes before the number: whoever has read there waits for the next entry.
  */
 import { latin1 } from '../base/bytes.ts'

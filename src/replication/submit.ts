@@ -1,6 +1,6 @@
 /**
  * Taking a transaction: any node may; the leader of the open position gets it, unless it is gone,
- * in which case this node proposes itself (REPLICATION "Writes" 2; nobody is elected).
+ * in which case this node proposes itself (no election, no write that waits for one).
  */
 import { fromLatin1, latin1 } from '../base/bytes.ts'
 import type { NodeId, Position } from '../base/ids.ts'

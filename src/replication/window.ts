@@ -1,5 +1,5 @@
 /**
- * Validation (Paxos-CP's promotion; REPLICATION "Writes" 3): which keys the last entries wrote, and
+ * Validation (promotion: Paxos-CP): which keys the last entries wrote, and
  * for which intents, so that a transaction read at an older position can still commit when nothing
  * it read has changed. Keys are remembered as written, numbers filled in.
  *

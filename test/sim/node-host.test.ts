@@ -55,7 +55,7 @@ function hosted(): {
 }
 
 test.each(['crash', 'resume'] as const)(
-  'PROC-4: a machine that was suspended is awake after a %s, and its timers come in time',
+  'a machine that was suspended is awake after a %s, and its timers come in time',
   async (how) => {
     const { world, host, clock } = hosted()
     const fired: number[] = []

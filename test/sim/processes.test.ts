@@ -157,7 +157,7 @@ test('META-1: a plan is a function of its seed, and all that it draws can be don
   expect(plan.faults.every(({ atMicros }) => atMicros < 300 * second)).toBe(true)
 })
 
-test('NET-8: a way that is cut holds what is sent, in that direction alone, and gives it back', async () => {
+test('a way that is cut holds what is sent, in that direction alone, and gives it back', async () => {
   const accepted: Socket[] = []
   const server = createServer((socket) => {
     accepted.push(socket)

@@ -19,7 +19,7 @@ function indexed(lengthMicros: number): SwarmOptions {
   return { ...calm, faultRates, workload }
 }
 
-test('LOAD-4: in a quiet stretch nothing is said about groups, and leases come to an end', async () => {
+test('in a quiet stretch nothing is said about groups, and leases come to an end', async () => {
   const [quietAtMicros, quietMicros] = [2 * second, 100 * second]
   const options = indexed(quietAtMicros + quietMicros + 2 * second)
   const faultRates = { ...options.faultRates, quietAtMicros, quietMicros }
