@@ -1,5 +1,5 @@
 /**
- * Cells over this node's replica : carries out operations on any shard, whoever leads
+ * Cells over this node's replica: carries out operations on any shard, whoever leads
  * it. Everything it waits for is the replica and the clock, so it runs in the simulator as it is.
  *
  * CELL-1 to CELL-8, IDX-7, see SPEC.md.

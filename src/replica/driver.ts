@@ -156,7 +156,7 @@ export class Driver implements LocalReplica {
       onDigested: (peer, digested) => this.#rollCall.onDigest(peer, digested),
     })
     this.#effects = new CarryOut({
-      ...{ clock, trace, log, data, replica: this.#replica, fetches, supply },
+      ...{ node: options.node, clock, trace, log, data, replica: this.#replica, fetches, supply },
       ...{ peers: this.#peers, keeper: this.#keeper, requests: this.#requests, wakes: this.#wakes },
       deliver: (message) =>
         this.#step(message.group, { kind: 'message', from: options.node, message }),

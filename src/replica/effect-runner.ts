@@ -22,6 +22,7 @@ import type { Requests } from './requests.ts'
 import type { Supply } from '../peers/supply.ts'
 
 export interface CarryOutParts {
+  readonly node: NodeId
   readonly clock: Clock
   readonly trace: Trace
   readonly log: LogStore
@@ -61,9 +62,11 @@ export class CarryOut {
     const { log, keeper, requests, wakes, trace } = this.#parts
     switch (effect.kind) {
       case 'send':
-        return this.#send(effect.to, this.#leaving(effect.message))
+        return this.#send(effect.to, effect.message)
       case 'deliver':
-        return this.#parts.deliver(this.#leaving(effect.message))
+        return this.#parts.deliver(effect.message)
+      case 'send-accepted':
+        return this.#sendAccepted(effect)
       case 'renew':
         return keeper.ask(effect.to)
       case 'slow':
@@ -97,11 +100,11 @@ export class CarryOut {
     else peers.send(to, message)
   }
 
-  /** An acceptance names who holds a lease when it leaves, which is after its flush. */
-  #leaving(message: GroupMessage): GroupMessage {
-    if (message.kind !== 'accepted') return message
-    const { replica, clock } = this.#parts
-    return replica.leaving(message, clock.monotonicMs())
+  #sendAccepted(effect: Effect & { readonly kind: 'send-accepted' }): void {
+    const { node, replica, clock, deliver, peers } = this.#parts
+    const message = replica.accepted(effect, clock.monotonicMs())
+    if (effect.to === node) deliver(message)
+    else peers.send(effect.to, message)
   }
 
   #apply(effect: Effect & { kind: 'apply' }): void {

@@ -16,7 +16,8 @@ import type { Placement } from '../placement/placement.ts'
 import type { Trace } from '../ports/trace.ts'
 import { spread, type Context, type Effect } from '../replication/effect.ts'
 import { stepGroup, type GroupEvent } from '../replication/group.ts'
-import type { Accepted as Acceptance } from '../replication/message.ts'
+import { acceptedAsItLeaves } from '../replication/acceptance.ts'
+import type { Accepted } from '../replication/message.ts'
 import { takeUp } from '../replication/learn.ts'
 import {
   highestKnown,
@@ -229,13 +230,9 @@ export class Replica {
     return this.#options.leases.isHolder(holder, group, position, now)
   }
 
-  /**
-   * A message as it leaves: an acceptance names who holds a lease now, after its flush, not when it
-   * was asked for. A holder that came in between would have been told of the position.
-   */
-  leaving(message: Acceptance, now: number): Acceptance {
-    const holders = this.#options.leases.holders(message.group, message.position, now)
-    return holders.length === 0 ? message : { ...message, holders }
+  /** The acceptance as it leaves this node, at `now` of the monotonic clock. */
+  accepted(effect: Effect & { readonly kind: 'send-accepted' }, now: number): Accepted {
+    return acceptedAsItLeaves(effect, this.#options.leases, now)
   }
 
   /** What the group's applied state holds of an intent. */

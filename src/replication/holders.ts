@@ -1,5 +1,5 @@
 /**
- * Lease holders that the open position's proposer has to wait for . A value that
+ * Lease holders that the open position's proposer has to wait for. A value that
  * a majority has accepted is chosen; it is committed, and shown to anybody, only when nobody can
  * serve a read without it.
  *

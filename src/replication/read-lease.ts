@@ -1,5 +1,5 @@
 /**
- * Serving current reads without asking . A majority read registers the group
+ * Serving current reads without asking. A majority read registers the group
  * with the voters that answer it; as long as registrations of that one attempt hold at a majority, any
  * write is known here, or its proposer waits for this node, before it is shown to anybody.
  *

@@ -1,5 +1,5 @@
 /**
- * Leadership follows the writers : where most of a group's transactions come in
+ * Leadership follows the writers: where most of a group's transactions come in
  * at another node, the proposer names that node the leader of the next position, and a write there
  * needs to be forwarded no more.
  *

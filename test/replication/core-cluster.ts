@@ -65,7 +65,9 @@ export class CoreNode implements RecordSource {
     }
     const { node, incarnation } = this
     const nodes = placement.nodes
-    const leases = new Leases({ node, nodes, incarnation, limits, startedMs: 0 })
+    // It has run for long, so no peer holds a lease of an earlier life of it.
+    const startedMs = Number.NEGATIVE_INFINITY
+    const leases = new Leases({ node, nodes, incarnation, limits, startedMs })
     const own = { node, incarnation, placement, limits, trace, source: this, leases }
     return new Replica({ ...own, fetchPatienceMs: () => 0 })
   }
@@ -113,6 +115,12 @@ export class CoreNode implements RecordSource {
         return
       case 'deliver':
         return this.step({ kind: 'message', from: this.node, message: effect.message })
+      case 'send-accepted': {
+        const message = this.replica.accepted(effect, this.#cluster.now)
+        if (effect.to === this.node) return this.step({ kind: 'message', from: this.node, message })
+        this.#cluster.inFlight.push({ from: this.node, to: effect.to, message })
+        return
+      }
       case 'persist':
         this.pendingPersists.push(effect)
         if (!this.isHeld) this.flush()
