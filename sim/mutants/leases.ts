@@ -183,9 +183,9 @@ export const leaseMutants: readonly Mutant[] = [
     title: 'an acceptance names no lease holder at all',
     edits: [
       {
-        file: 'src/replica/replica.ts',
-        find: 'return holders.length === 0 ? message : { ...message, holders }',
-        replace: 'return holders.length >= 0 ? message : { ...message, holders }',
+        file: 'src/replication/acceptance.ts',
+        find: 'const holders = leases.holders(group, position, now)\n',
+        replace: 'const holders = leases.holders(group, position, now).slice(0, 0)\n',
       },
     ],
   },
