@@ -100,7 +100,6 @@ export class HeldLeases {
     if (incarnation <= held.grantor) held.givenUp = held.term ?? held.givenUp
     held.grantor = Math.max(held.grantor, incarnation)
     held.term = undefined
-    assert(held.grantor >= incarnation, 'LEASE-2: a grantor of an earlier life counts again')
   }
 
   /** What the peer is told before it is asked for more, until it names another term: it may not have come. */

@@ -97,6 +97,10 @@ export function onAccept(
   const changed = decision.next !== acceptor
   if (changed) {
     context.trace.emit({ kind: 'accept', group, position, ballot })
+    assert(
+      decision.next.accepted?.value === value,
+      'PAX-3: another value is kept than was accepted',
+    )
     keep(log, position, decision.next)
     if (position > log.state.position && log.sweepDeadline === never) {
       log.sweepDeadline = context.now + spread(context, context.limits.sweepMs, position, 0)

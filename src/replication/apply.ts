@@ -70,6 +70,7 @@ function effectOf(
   if (state.timestamp > transaction.expiresAt) return { kind: 'expired' }
   const sequences = transaction.allocations.map((counter) => {
     const drawn = (state.counters.get(counter) ?? 0) + 1
+    assert(Number.isSafeInteger(drawn), 'LOG-2: a counter of the group is used up')
     state.counters.set(counter, drawn)
     return drawn
   })

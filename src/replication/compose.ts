@@ -6,6 +6,7 @@
  * TXN-1, TXN-2  A transaction is in an entry only where every key and every range it has read, absent
  *               rows included, is as it was at its read position, after those before it in the entry.
  */
+import { assert } from '../base/assert.ts'
 import type { Position, Timestamp } from '../base/ids.ts'
 import type { Context } from './effect.ts'
 import { encodeEntry, entryHeadBytesMax, transactionHeadBytesMax } from './entry.ts'
@@ -91,6 +92,7 @@ function selectCompatible(log: GroupLog, context: Context, draft: Draft): void {
     if (sequence < (floors.get(session) ?? 0)) continue
     if (!floors.has(session) && !log.state.sessions.has(session)) draft.newSessions += 1
     floors.set(session, Math.max(floor, floors.get(session) ?? 0))
+    assert(pending.proposedAt <= log.state.position + 1, 'LOG-1: proposed beyond the open position')
     pending.proposedAt = log.state.position + 1
     chosen.push(pending)
     draft.bytes += bytes

@@ -7,6 +7,7 @@
  *          or has acknowledged that the position exists, or a majority of the voters has accepted
  *          without listing it, or has ended its registration since.
  */
+import { assert } from '../base/assert.ts'
 import type { NodeId } from '../base/ids.ts'
 import type { LeaseHolder } from '../lease/message.ts'
 import type { Accepting } from '../paxos/proposer.ts'
@@ -45,6 +46,7 @@ export function noteHolders(
     known.incarnation = Math.max(known.incarnation, incarnation)
     known.by.add(voter)
     listed.set(node, known)
+    assert(known.incarnation >= incarnation, 'LEASE-1: an earlier life of a holder counts')
   }
 }
 

@@ -2,6 +2,7 @@
  * Taking a transaction: any node may; the leader of the open position gets it, unless it is gone,
  * in which case this node proposes itself (no election, no write that waits for one).
  */
+import { assert } from '../base/assert.ts'
 import { fromLatin1, latin1 } from '../base/bytes.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { isOfOneCopy, outcomeOf } from './compose.ts'
@@ -49,6 +50,7 @@ export function submit(
     context.trace.mark('overloaded')
     return answer(overloaded)
   }
+  assert(!log.queue.has(intent) && !log.away.has(intent), 'TXN-5: an intent waits twice')
   log.queue.set(intent, pending)
   log.waitingBytes += pending.roomBytes
 }
@@ -134,6 +136,7 @@ function addRival(
     return context.trace.mark('no room for another attempt')
   }
   context.trace.mark('another attempt waits')
+  assert(rival.intent === pending.intent, 'TXN-5: an attempt waits beside another intent')
   pending.rivals.push(rival)
   log.waitingBytes += rival.roomBytes
 }
@@ -167,6 +170,7 @@ function isOnlyHere(log: GroupLog, { forwards, proposedAt }: Pending): boolean {
 }
 
 function removeRival(log: GroupLog, { rivals }: Pending, rival: Pending): void {
+  assert(rivals.includes(rival), 'TXN-5: an attempt that does not wait is given up')
   rivals.splice(rivals.indexOf(rival), 1)
   log.waitingBytes -= rival.roomBytes
 }
@@ -195,6 +199,7 @@ function hopsOf(pending: Pending): number {
 }
 
 function sendForward(log: GroupLog, context: Context, pending: Pending, to: NodeId): void {
+  assert(to !== context.node, 'TXN-5: a transaction is forwarded to its own node')
   pending.forwards += 1
   pending.sentTo = to
   log.queue.delete(pending.intent)

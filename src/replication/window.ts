@@ -73,6 +73,7 @@ export class ValidationWindow {
   }
 
   add(entry: EntryWriteSets): void {
+    assert(entry.position > this.#from, 'TXN-1: an entry comes to the window twice')
     let keyCount = 0
     for (const { keys } of entry.sets) keyCount += keys.length
     this.#packed.push(entry, keyCount)
@@ -123,9 +124,11 @@ export class ValidationWindow {
 
   #forget(): void {
     const { position, keyCount } = this.#oldest ?? this.#packed.drop()
+    assert(position > this.#from, 'TXN-1: the window forgets out of order')
     this.#from = position
     this.#count -= 1
     this.#keyCount -= keyCount
+    assert(this.#count >= 0 && this.#keyCount >= 0, 'TXN-1: the window forgets what it never had')
     if (this.#oldest !== undefined) this.#forgetIndexed(this.#oldest)
   }
 
