@@ -35,6 +35,10 @@ test('each folder imports only what the table of arrows allows', () => {
   expect(rules.checkArrows(root)).toEqual([])
 })
 
+test('the folders of the protocol assert what they rest on', () => {
+  expect(rules.checkAssertions(root)).toEqual([])
+})
+
 test('each arrow of the table is used', () => {
   expect(rules.checkUnusedArrows(root)).toEqual([])
 })
@@ -170,6 +174,19 @@ test.each([
 ])('in %s, %j breaks %s', (path, text, rule) => {
   const found = rules.checkPurity(plant({ [path]: `${text}\n` }))
   expect(found).toEqual([expect.stringContaining(`${path}: eslint(${rule})`)])
+})
+
+test('a protocol folder with too few assertions is found', () => {
+  const code = (asserts: number): string =>
+    `// assert(no)\n/** assert(no) */\n${"assert(a, 'A-1: a')\n".repeat(asserts)}${'a()\n'.repeat(100 - asserts)}`
+  const tree = plant({
+    'src/lease/a.ts': code(2),
+    'src/paxos/a.ts': code(3),
+    'src/cells/a.ts': code(0),
+  })
+  expect(rules.checkAssertions(tree)).toEqual([
+    'src/lease: 20 assertions in 1,000 lines of code, not 25',
+  ])
 })
 
 test('a function of 71 lines is found', () => {

@@ -5,7 +5,7 @@
  * Applied positions are gathered, and told when the steps under way are over: whoever watches one may
  * ask for the next step at once.
  */
-import { unreachable } from '../base/assert.ts'
+import { assert, unreachable } from '../base/assert.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
@@ -95,7 +95,8 @@ export class CarryOut {
   }
 
   #send(to: NodeId, message: GroupMessage): void {
-    const { peers, fetches } = this.#parts
+    const { node, peers, fetches } = this.#parts
+    assert(to !== node, 'replica: a message to this node is sent to the others')
     if (message.kind === 'fetch') fetches.ask(to, message)
     else peers.send(to, message)
   }
@@ -110,6 +111,7 @@ export class CarryOut {
   #apply(effect: Effect & { kind: 'apply' }): void {
     const { group, position, value } = effect
     const { data, trace } = this.#parts
+    assert(position >= 1, 'LOG-1: a position before the first one is applied')
     data.commit(effect)
     trace.emit({ kind: 'apply', group, position, value })
     this.#applied.push({ group, position })

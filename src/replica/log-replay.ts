@@ -5,6 +5,7 @@
  * LIVE-6  A turn ends with the first group, or the first position that is read of one, that reaches `sliceMs`:
  *         whoever asks how the node is hears of it.
  */
+import { assert } from '../base/assert.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -26,6 +27,7 @@ export interface TakeUpParts {
 export async function takeUpLog(parts: TakeUpParts): Promise<void> {
   const { log, data, source, limits, clock } = parts
   const turn = new Turn(clock, limits.sliceMs)
+  assert(source.partMax === undefined, 'LOG-7: the log is replayed twice at once')
   source.partMax = { entries: limits.catchUpEntriesMax, bytes: limits.catchUpBytesMax }
   log.isTakingUp = true
   // What was folded last had its share of this one.
@@ -50,6 +52,7 @@ async function takeUpGroup(parts: TakeUpParts, group: GroupId, turn: Turn): Prom
     }
     if (!replica.holdsPart(group)) return
     await data.drain()
+    assert(source.isSettled(group), 'LOG-7: a part of a group is forgotten before it is durable')
     replica.forgetPart(group)
     turn.begin()
   }

@@ -109,9 +109,17 @@ export class Replica {
       isAdmitted: false,
       isSuspected: (peer) => this.#suspected.has(peer),
       fetchPatienceMs: (group) => options.fetchPatienceMs(group),
-      drawNumber: () => (this.#drawn += 1),
+      drawNumber: () => this.#draw(),
       emit: (effect) => this.#effects.push(effect),
     }
+  }
+
+  /** Of this incarnation: no number of an earlier or a later one is drawn again. */
+  #draw(): number {
+    this.#drawn += 1
+    const end = numbersFrom(this.#options.incarnation + 1)
+    assert(this.#drawn < end, 'PAX-5: the numbers of an incarnation are used up')
+    return this.#drawn
   }
 
   get groupsInMemory(): number {
@@ -122,6 +130,8 @@ export class Replica {
   step(group: GroupId, event: GroupEvent, reading: Reading): readonly Effect[] {
     this.#effects = []
     const context = this.#context
+    assert(reading.now >= context.now, 'LEASE-2: the monotonic clock goes back')
+    assert(reading.stamp > 0, 'CLOCK-1: an entry would be stamped by no clock')
     context.wall = reading.wall
     context.now = reading.now
     context.stamp = reading.stamp
@@ -147,6 +157,7 @@ export class Replica {
 
   /** A peer's frames stopped or came back. Returns the groups that have to act on it. */
   suspect(peer: NodeId, isSuspected: boolean): readonly GroupId[] {
+    assert(peer !== this.#options.node, 'LIVE-1: a node suspects itself')
     if (!isSuspected) {
       this.#suspected.delete(peer)
       return []
@@ -182,6 +193,7 @@ export class Replica {
     const { position, timestamp, horizon } = held.log.state
     if (leasedPosition(held.log, this.#at(reading)) !== position) return undefined
     assert(position >= held.log.floor, 'LEASE-5: served alone below what an answer told of')
+    assert(position >= highestKnown(held.log), 'LEASE-3: served alone below what is accepted here')
     held.isUsed = true
     lease.usedMs = reading.now
     return { position, timestamp, horizon }
@@ -278,6 +290,7 @@ export class Replica {
 
   /** That part is applied and durable: the next step reads on from there. */
   forgetPart(group: GroupId): void {
+    assert(this.holdsPart(group), 'LOG-7: a group is forgotten that was read whole')
     const log = this.#groups.get(group)?.log
     const isAwaited = log !== undefined && (log.queue.size > 0 || log.lease !== undefined)
     assert(!isAwaited, 'LOG-1: a group was asked for before its log was read')
@@ -292,7 +305,9 @@ export class Replica {
     }
     const { placement, limits, source } = this.#options
     const { state, records, decisions, isPart } = source.load(group)
-    const log = restoreLog(group, placement.replicasOf(group), state, records, limits)
+    const set = placement.replicasOf(group)
+    assert(set.voters.includes(this.#options.node), 'MOVE-4: a group of other nodes is opened')
+    const log = restoreLog(group, set, state, records, limits)
     for (const [position, decision] of decisions) log.decisions.set(position, decision)
     this.#groups.set(group, { log, isPart, isUsed: true })
     takeUp(log, context)
@@ -307,6 +322,7 @@ export class Replica {
     // Those asked for before still come, and nothing takes one back: asked for again each time that an
     // earlier one has come, what a group waits long for would be asked for without end.
     if (at >= (log.wakes.at(-1) ?? never)) return
+    assert(at < never, 'LIVE-1: a group asks to be woken at no time')
     log.wakes.push(at)
     context.emit({ kind: 'wake', group: log.group, at })
   }
@@ -326,6 +342,7 @@ export class Replica {
 
   #evictUnlessUsed(group: GroupId, held: Held): void {
     const isFree = !held.isUsed && isQuiescent(held.log) && this.#options.source.isSettled(group)
+    assert(!isFree || held.log.lease === undefined, 'LEASE-5: a lease is forgotten with its group')
     if (isFree) this.#groups.delete(group)
     held.isUsed = false
   }

@@ -97,10 +97,11 @@ export class CoreNode implements RecordSource {
   }
 
   step(event: GroupEvent): void {
-    const { group, now } = this.#cluster
+    const { group, now, wallStepMs } = this.#cluster
+    const wall = 1_000_000 + (now + wallStepMs) * 1000
     const reading = {
-      wall: 1_000_000 + now * 1000,
-      stamp: 1_000_000 + now * 1000,
+      wall,
+      stamp: wall,
       now,
       mayPropose: this.hasRoom,
       isAdmitted: true,
@@ -217,6 +218,8 @@ export class CoreCluster {
   readonly marks: Set<string> = new Set()
   inFlight: InFlight[] = []
   now = 0
+  /** How far wall clocks were set forward, or back. */
+  wallStepMs = 0
   #sequence = 0
 
   constructor(options: { readonly nodes?: number; readonly limits?: Partial<Limits> } = {}) {
