@@ -10,12 +10,12 @@ import { Client } from '../src/client/client.ts'
 import { sha256 } from '../src/base/bytes.ts'
 import { assert, present } from '../src/base/assert.ts'
 import { staticPlacement } from '../src/placement/placement.ts'
-import { createClock } from '../sim/clock.ts'
-import type { SimCluster } from '../sim/comparison.ts'
-import { clientName, nodeName } from '../sim/endpoints.ts'
+import { createClock } from '../sim/world/clock.ts'
+import type { SimCluster } from '../sim/cluster/comparison.ts'
+import { clientName, nodeName } from '../sim/cluster/endpoints.ts'
 import { makeCluster, nobody } from '../sim/run-setup.ts'
-import { calmFor, calmSkew } from '../sim/scenario-calm.ts'
-import { SimProcess } from '../sim/sim-process.ts'
+import { calmFor, calmSkew } from '../sim/scenarios/scenario-calm.ts'
+import { SimProcess } from '../sim/world/sim-process.ts'
 
 /** Round trips between regions in milliseconds. */
 export type Distances = readonly (readonly number[])[]

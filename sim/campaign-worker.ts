@@ -1,6 +1,6 @@
 /** One process of a campaign: runs the seeds it is sent, one after another, until told no more. */
 import { runSeedChecked } from './run.ts'
-import type { Switches } from './swarm-faults.ts'
+import type { Switches } from './faults/swarm-faults.ts'
 
 interface Order {
   readonly seed: number

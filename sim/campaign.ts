@@ -9,7 +9,7 @@ import { unjudged } from './judged-rules.ts'
 import type { RunOutcome, RunResult } from './result.ts'
 import { stackLinesMax } from './run-error.ts'
 import { runSeedChecked } from './run.ts'
-import type { Switches } from './swarm-faults.ts'
+import type { Switches } from './faults/swarm-faults.ts'
 
 export interface CampaignOptions {
   readonly from: number
@@ -199,6 +199,11 @@ export function summarise(
       ...blindSpots(results.length, judgements, switches, rules),
     ],
   }
+}
+
+/** A line for one shortfall of a campaign, opened by its rule as violations are. */
+export function describeShortfall(shortfall: string): string {
+  return `META-2: ${shortfall}`
 }
 
 function shortfallsOf(

@@ -2,7 +2,7 @@
  * What a run reached: faults that really struck, branches of the code that were marked. A campaign
  * in which something expected never happened proves nothing and fails (META-2).
  */
-import { isOn, type Switches } from './swarm-faults.ts'
+import { isOn, type Switches } from './faults/swarm-faults.ts'
 
 /** What is counted when a fault is at work, by the name that switches the fault. */
 const countedBySwitch: Readonly<Record<string, readonly string[]>> = {

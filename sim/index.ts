@@ -10,11 +10,17 @@ export { describeSwarm, drawSwarm, type SwarmOptions } from './swarm.ts'
 export { describeViolation, type Violation } from './checkers/referee.ts'
 
 // The world, for programs of one's own on the ports
-export { World, type Scheduled } from './world.ts'
-export { SeededRandom, type PartsPerMillion } from './random.ts'
-export { SimProcess } from './sim-process.ts'
-export { createClock, type ClockSkew } from './clock.ts'
-export { Network, type FrameCodec, type FrameObserver } from './network.ts'
-export { Weather, type LinkConditions } from './weather.ts'
-export { SimDisk, type DiskImage, type DiskOptions, type Fate, type WriteFault } from './disk.ts'
+export { World, type Scheduled } from './world/world.ts'
+export { SeededRandom, type PartsPerMillion } from './world/random.ts'
+export { SimProcess } from './world/sim-process.ts'
+export { createClock, type ClockSkew } from './world/clock.ts'
+export { Network, type FrameCodec, type FrameObserver } from './world/network.ts'
+export { Weather, type LinkConditions } from './world/weather.ts'
+export {
+  SimDisk,
+  type DiskImage,
+  type DiskOptions,
+  type Fate,
+  type WriteFault,
+} from './world/disk.ts'
 export { Coverage } from './coverage.ts'

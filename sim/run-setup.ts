@@ -1,26 +1,30 @@
 /** What a run starts from: its plan, as plain data, who listens to it, and the cluster they make. */
-import type { ClientFrame } from '../src/wire/client-message.ts'
+import type { ClientFrame } from '../src/wire/client/client-message.ts'
 import { deliveryBounds } from '../src/queues/bounds.ts'
 import { relayBounds } from '../src/tables/bounds.ts'
-import { agendaBounds } from '../src/txn/agenda-worker.ts'
+import { agendaBounds } from '../src/worklist/worklist-worker.ts'
 import type { Bug } from '../src/node/bugs.ts'
 import { Node } from '../src/node/compose.ts'
 import { endOf } from '../src/node/overloaded.ts'
-import { decodeClientFrame, encodeClientFrame, openClientFrame } from '../src/wire/client-codec.ts'
+import {
+  decodeClientFrame,
+  encodeClientFrame,
+  openClientFrame,
+} from '../src/wire/client/client-codec.ts'
 import { ownError } from './checkers/own-error-checker.ts'
-import { Cluster } from './cluster.ts'
-import type { SimCluster } from './comparison.ts'
-import { eventsMaxOf } from './event-bound.ts'
-import type { Fault } from './fault.ts'
-import { drawFaults } from './fault-draw.ts'
+import { Cluster } from './cluster/cluster.ts'
+import type { SimCluster } from './cluster/comparison.ts'
+import { eventsMaxOf } from './cluster/event-bound.ts'
+import type { Fault } from './faults/fault.ts'
+import { drawFaults } from './faults/fault-draw.ts'
 import type { History } from './history/operation.ts'
-import { createHostDisk } from './host-disk.ts'
-import { renderLine, type StoryLine } from './narrator.ts'
-import type { Surroundings } from './nemesis-context.ts'
-import type { Operation } from './scenario-operation.ts'
+import { createHostDisk } from './cluster/host-disk.ts'
+import { renderLine, type StoryLine } from './cluster/narrator.ts'
+import type { Surroundings } from './faults/nemesis-context.ts'
+import type { Operation } from './scenarios/scenario-operation.ts'
 import { drawSwarm, type SwarmOptions } from './swarm.ts'
-import type { Switches } from './swarm-faults.ts'
-import { noTimes } from './turn-costs.ts'
+import type { Switches } from './faults/swarm-faults.ts'
+import { noTimes } from './world/turn-costs.ts'
 
 export interface RunHooks {
   /** Gets the run told line by line. */

@@ -1,7 +1,7 @@
 /** How long turns and reads take in a world: drawn from its seed, each of them now and then nothing. */
-import { always, type SeededRandom } from './random.ts'
-import { isOn, type Switches } from './swarm-faults.ts'
-import type { TimeOptions } from './turn-costs.ts'
+import { always, type SeededRandom } from './world/random.ts'
+import { isOn, type Switches } from './faults/swarm-faults.ts'
+import type { TimeOptions } from './world/turn-costs.ts'
 
 export function drawTimes(random: SeededRandom, switches: Switches): TimeOptions {
   const costFactor = random.fork('costs').pick([0, 1, 1, 1, 1, 1, 10, 30])

@@ -57,7 +57,7 @@ export type {
 } from './tables/types.ts'
 export type { IndexReport } from './tables/check-indexes.ts'
 export type { AppliedSchema } from './tables/registry.ts'
-export type { IntentName, IntentOutcome } from './replica/local-replica.ts'
+export type { IntentName, IntentOutcome } from './group/replica-port.ts'
 
 // Queues: messages from group to group.
 export { queue, type Message, type Queue, type QueueCallOptions } from './tables/queue-types.ts'
@@ -78,7 +78,7 @@ export type { RejectedPut } from './client/rejected.ts'
 export type { Json } from './cells/body.ts'
 export type { GetItem, LogPlace } from './cells/operation.ts'
 export type { Outcome, Problem } from './base/problem.ts'
-export type { ReadLevel } from './replica/local-replica.ts'
+export type { ReadLevel } from './group/replica-port.ts'
 export { shardCount } from './cells/shard.ts'
 export { shardOf } from './client/row-shard.ts'
 

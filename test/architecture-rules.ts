@@ -1,51 +1,15 @@
 /**
  * What the tree must look like, as functions over a root folder that answer with complaints: one
  * line each, file first. The test runs them on this tree, and on small trees with one fault each.
- *
- * `arrows` is the table of who may import whom, in the order of the layers.
  */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, posix } from 'node:path'
-
-const core = ['base', 'ports', 'paxos', 'placement', 'lease', 'replication', 'mvcc']
-const store = [...core, 'replica', 'txn', 'queues', 'tables', 'cells']
-const edge = [...store, 'wire', 'adapters', 'client']
-const product = [...edge, 'triggers', 'node', 'gateway', 'cli']
-
-/** A folder of src, or a top folder; `src` is the public list of names at its top. */
-export const arrows: Readonly<Record<string, readonly string[]>> = {
-  base: [],
-  schema: ['base'],
-  ports: ['base'],
-  paxos: ['base'],
-  placement: ['base'],
-  lease: ['base', 'ports', 'paxos', 'placement'],
-  replication: ['base', 'ports', 'paxos', 'placement', 'lease'],
-  mvcc: ['base', 'ports', 'paxos', 'placement', 'replication', 'lease'],
-  replica: core,
-  txn: [...core, 'replica'],
-  queues: [...core, 'replica', 'txn'],
-  tables: [...core, 'replica', 'txn', 'queues', 'schema'],
-  cells: [...core, 'replica', 'txn', 'queues', 'tables', 'schema'],
-  wire: store,
-  adapters: [...store, 'wire'],
-  client: [...store, 'wire', 'adapters', 'schema'],
-  triggers: [...edge, 'schema'],
-  node: edge,
-  gateway: [...edge, 'node'],
-  cli: [...edge, 'triggers', 'node', 'gateway', 'schema'],
-  src: [...product, 'schema'],
-  // Examples: they use what applications may.
-  docs: ['src', 'triggers'],
-  sim: [...product, 'schema', 'src'],
-  bench: [...product, 'schema', 'src', 'sim'],
-  test: [...product, 'schema', 'src', 'sim', 'bench'],
-}
+import { arrows, nestedFolders } from './arrows.ts'
 
 /** Where even waiting is forbidden: a step is a function of state and event. */
-const synchronousFolders = ['paxos', 'placement', 'replication', 'lease', 'mvcc']
+const synchronousFolders = ['paxos', 'placement', 'replication', 'lease']
 
 const codeFolders = ['src', 'sim', 'schema', 'bench', 'test']
 const fileLinesMax = 500
@@ -63,7 +27,7 @@ const architectureLints = new Set(
 )
 
 /** Paths of all files under `folder` that end so, with forward slashes, from `root`. */
-function filesUnder(root: string, folder: string, ending: string): string[] {
+export function filesUnder(root: string, folder: string, ending: string): string[] {
   if (statSync(join(root, folder), { throwIfNoEntry: false }) === undefined) return []
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((found) => {
     const path = posix.join(folder, found.name)
@@ -82,8 +46,10 @@ function sourcesOf(root: string): string[] {
 
 /** The row of the table that a file belongs to. */
 function folderOf(path: string): string {
-  const [top = '', below = '', deeper] = path.split('/')
-  return top === 'src' && deeper !== undefined ? below : top
+  const [top = '', below = '', deeper, deepest] = path.split('/')
+  if (top !== 'src' || deeper === undefined) return top
+  const nested = `${below}/${deeper}`
+  return deepest !== undefined && nestedFolders.has(nested) ? nested : below
 }
 
 /** The files that a file imports by a relative path; types count too. */
@@ -107,6 +73,23 @@ export function checkArrows(root: string): string[] {
       .filter((target) => folderOf(target) !== from && !allowed.includes(folderOf(target)))
       .map((target) => `${path}: new arrow ${from} -> ${folderOf(target)} (imports ${target})`)
   })
+}
+
+/** An arrow that the table allows and no file uses: the table is a drawing, not a bound. */
+export function checkUnusedArrows(
+  root: string,
+  allowed: Readonly<Record<string, readonly string[]>> = arrows,
+): string[] {
+  const used = new Set(
+    sourcesOf(root).flatMap((path) =>
+      importsOf(root, path).map((target) => `${folderOf(path)} -> ${folderOf(target)}`),
+    ),
+  )
+  return Object.entries(allowed).flatMap(([from, targets]) =>
+    targets
+      .filter((target) => !used.has(`${from} -> ${target}`))
+      .map((target) => `${from} -> ${target}: no file uses this arrow`),
+  )
 }
 
 /** One complaint for each import that closes a circle of files. */
@@ -169,6 +152,27 @@ function findingsOf(output: string): readonly Finding[] {
   return report.diagnostics
 }
 
+/** The folders whose steps decide what is chosen, shown and served. */
+const assertingFolders = ['paxos', 'placement', 'lease', 'replication', 'replica']
+const assertionsMin = 25
+
+/** Folders of the protocol with fewer assertions in 1,000 lines of code, comments and blank lines aside. */
+export function checkAssertions(root: string): string[] {
+  return assertingFolders.flatMap((folder) => {
+    const files = filesUnder(root, `src/${folder}`, '.ts').map((path) => read(root, path))
+    const code = files.flatMap((text) =>
+      text
+        .replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*/gm, '')
+        .split('\n')
+        .filter((line) => line.trim() !== ''),
+    )
+    const count = code.join('\n').match(/\b(?:assert|present|unreachable)\(/g)?.length ?? 0
+    const density = Math.round((count / code.length) * 1000)
+    if (code.length === 0 || density >= assertionsMin) return []
+    return [`src/${folder}: ${density} assertions in 1,000 lines of code, not ${assertionsMin}`]
+  })
+}
+
 /** What git has at the top: the files that a clone shows first are a fixed, short list. */
 export function checkTopLevel(root: string): string[] {
   const run = spawnSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
@@ -186,9 +190,17 @@ export function checkTopLevel(root: string): string[] {
  */
 function checkerFiles(root: string): readonly string[] {
   const besides = filesUnder(root, 'sim', '.ts').filter((path) =>
-    ['sim/run.ts', 'sim/comparison.ts', 'sim/group-maker.ts', 'sim/load-phase.ts'].includes(path),
+    [
+      'sim/campaign.ts',
+      'sim/coverage.ts',
+      'sim/result.ts',
+      'sim/run.ts',
+      'sim/cluster/comparison.ts',
+      'sim/workloads/group-maker.ts',
+      'sim/workloads/load-phase.ts',
+    ].includes(path),
   )
-  return ['sim/checkers', 'schema']
+  return ['sim/audit', 'sim/checkers', 'schema']
     .flatMap((folder) => filesUnder(root, folder, '.ts'))
     .concat(besides)
 }
@@ -200,7 +212,8 @@ export function checkRules(root: string): string[] {
   const titles = filesUnder(root, 'test', '.test.ts').flatMap((path) => titlesIn(read(root, path)))
   return statedRules(root).flatMap(({ spec, rule }) => {
     const asserted = new RegExp(`['"\`]${rule}: `)
-    const checked = new RegExp(`['"\`]${rule}['"\`: ]`)
+    // A function that answers with complaints names its rules where its docstring begins.
+    const checked = new RegExp(`(?:['"\`]|/\\*\\* (?:[A-Z]+-\\d+, )*)${rule}['"\`:, ]`)
     const isCarried =
       sources.some((text) => asserted.test(text)) || checkers.some((text) => checked.test(text))
     const isClaimed = titles.some((title) => rulesOfTitle(title).includes(rule))
@@ -220,7 +233,7 @@ export function statedRules(root: string): { readonly spec: string; readonly rul
   })
 }
 
-function titlesIn(text: string): string[] {
+export function titlesIn(text: string): string[] {
   const call = /\b(?:test|it)(?:\.\w+(?:\((?:[^()]|\([^()]*\))*\))?)*\(\s*(['"`])(.*?)\1/g
   return [...text.matchAll(call)].map((match) => match[2] ?? '')
 }

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
 import * as rules from './architecture-rules.ts'
+import { arrows, dataWing, protocolWing } from './arrows.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const planted: string[] = []
@@ -34,6 +35,25 @@ test('each folder imports only what the table of arrows allows', () => {
   expect(rules.checkArrows(root)).toEqual([])
 })
 
+test('the folders of the protocol assert what they rest on', () => {
+  expect(rules.checkAssertions(root)).toEqual([])
+})
+
+test('each arrow of the table is used', () => {
+  expect(rules.checkUnusedArrows(root)).toEqual([])
+})
+
+test('neither wing imports the other', () => {
+  for (const [from, to] of [
+    [protocolWing, dataWing],
+    [dataWing, protocolWing],
+  ] as const) {
+    for (const folder of from) {
+      expect(arrows[folder]?.filter((target) => to.includes(target))).toEqual([])
+    }
+  }
+})
+
 test('no file imports itself over others', () => {
   expect(rules.checkCycles(root)).toEqual([])
 })
@@ -60,7 +80,7 @@ test('every rule is asserted or checked, and opens the title of a test', () => {
 
 test('the table of arrows has no circle itself', () => {
   const seen = new Set<string>()
-  for (const [folder, allowed] of Object.entries(rules.arrows)) {
+  for (const [folder, allowed] of Object.entries(arrows)) {
     for (const below of allowed) expect(seen, `${folder} -> ${below}`).toContain(below)
     seen.add(folder)
   }
@@ -74,15 +94,32 @@ test('a new arrow is found, whether of a value, a type, a re-export or a late im
     'src/paxos/c.ts': "export { disk } from '../adapters/disk.ts'\n",
     'src/paxos/d.ts': "export const late = () => import('../adapters/disk.ts')\n",
     'src/cli/fine.ts': "import { disk } from '../adapters/disk.ts'\n",
-    'src/base/up.ts': "import '../../sim/world.ts'\n",
+    'src/base/up.ts': "import '../../sim/world/world.ts'\n",
   })
   const found = rules.checkArrows(tree)
   for (const name of ['a', 'b', 'c', 'd']) {
     const told = `src/paxos/${name}.ts: new arrow paxos -> adapters (imports src/adapters/disk.ts)`
     expect(found).toContain(told)
   }
-  expect(found).toContain('src/base/up.ts: new arrow base -> sim (imports sim/world.ts)')
+  expect(found).toContain('src/base/up.ts: new arrow base -> sim (imports sim/world/world.ts)')
   expect(found).toHaveLength(5)
+})
+
+test('an arrow that no file uses is found', () => {
+  const tree = plant({ 'src/paxos/a.ts': "import '../base/b.ts'\n", 'src/base/b.ts': '' })
+  expect(rules.checkUnusedArrows(tree, { base: [], paxos: ['base', 'ports'] })).toEqual([
+    'paxos -> ports: no file uses this arrow',
+  ])
+})
+
+test('a folder inside another one has a row of its own', () => {
+  const tree = plant({
+    'src/wire/client/a.ts': "import '../peer/b.ts'\n",
+    'src/wire/peer/b.ts': '',
+  })
+  expect(rules.checkArrows(tree)).toEqual([
+    'src/wire/client/a.ts: new arrow wire/client -> wire/peer (imports src/wire/peer/b.ts)',
+  ])
 })
 
 test('a folder without a row in the table is found', () => {
@@ -128,7 +165,7 @@ test.each([
   ['src/cells/a.ts', 'export const a = performance.now()', 'no-restricted-globals'],
   ['sim/a.ts', 'export const a = Math.random()', 'no-restricted-properties'],
   ['sim/b.ts', 'export const b = new Date()', 'no-restricted-globals'],
-  ['src/mvcc/a.ts', "export const a = 'a'.localeCompare('b')", 'no-restricted-properties'],
+  ['src/store/a.ts', "export const a = 'a'.localeCompare('b')", 'no-restricted-properties'],
   ['src/replication/a.ts', "import 'node:fs/promises'", 'no-restricted-imports'],
   ['src/placement/a.ts', "import { ClassicLevel } from 'classic-level'", 'no-restricted-imports'],
   ['src/base/bytes.ts', "import { randomBytes } from 'node:crypto'", 'no-restricted-imports'],
@@ -137,6 +174,19 @@ test.each([
 ])('in %s, %j breaks %s', (path, text, rule) => {
   const found = rules.checkPurity(plant({ [path]: `${text}\n` }))
   expect(found).toEqual([expect.stringContaining(`${path}: eslint(${rule})`)])
+})
+
+test('a protocol folder with too few assertions is found', () => {
+  const code = (asserts: number): string =>
+    `// assert(no)\n/** assert(no) */\n${"assert(a, 'A-1: a')\n".repeat(asserts)}${'a()\n'.repeat(100 - asserts)}`
+  const tree = plant({
+    'src/lease/a.ts': code(2),
+    'src/paxos/a.ts': code(3),
+    'src/cells/a.ts': code(0),
+  })
+  expect(rules.checkAssertions(tree)).toEqual([
+    'src/lease: 20 assertions in 1,000 lines of code, not 25',
+  ])
 })
 
 test('a function of 71 lines is found', () => {

@@ -1,4 +1,4 @@
-/** The client process of the bare ceiling: as `load-client.ts`, with one frame a turn and nothing else. */
+/** The client process of the bare ceiling: as `../load-client.ts`, with one frame a turn and nothing else. */
 import { randomBytes } from 'node:crypto'
 import { pack, unpack } from 'msgpackr'
 import { WebSocket } from 'ws'

@@ -4,7 +4,7 @@
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { nodeName } from '../endpoints.ts'
+import { nodeName } from '../cluster/endpoints.ts'
 import { Daemon } from '../processes/daemon.ts'
 import { freePorts } from '../processes/free-ports.ts'
 import { ledgerVariable } from './ledger-service.ts'

@@ -1,5 +1,5 @@
 /** Kills processes of a fleet at random for a while, by a seed: which one, when, and for how long. */
-import { SeededRandom } from '../random.ts'
+import { SeededRandom } from '../world/random.ts'
 import { pause } from '../processes/workload.ts'
 import type { Fleet, VictimKind } from './fleet.ts'
 

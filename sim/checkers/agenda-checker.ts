@@ -2,7 +2,7 @@
  * QUE-5 on every data disk: a group with a row under a topic is listed under it there. Whether it is
  * listed in vain is not looked at: that only costs a look.
  */
-import { topicTextOf } from '../../src/base/agenda-key.ts'
+import { topicTextOf } from '../../src/group/worklist-key.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import type { Put } from '../../src/ports/storage.ts'
 import { groupIn, rowIn } from './data-disks.ts'

@@ -5,7 +5,7 @@
 import { assert } from '../../src/base/assert.ts'
 import { crc32, latin1 } from '../../src/base/bytes.ts'
 import type { Put } from '../../src/ports/storage.ts'
-import { decodeStored, decodeVersionKey, type Stored } from '../../src/replica/row-format.ts'
+import { decodeStored, decodeVersionKey, type Stored } from '../../src/store/row-format.ts'
 import type { ModelRow } from './log-model.ts'
 import { PastSum, versionName } from './past-sum.ts'
 import { RowSum } from './row-sum.ts'

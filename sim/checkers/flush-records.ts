@@ -1,7 +1,7 @@
 /** The log records in what became durable on a log disk. */
 import { present } from '../../src/base/assert.ts'
 import type { Put } from '../../src/ports/storage.ts'
-import { decodeFlush, flushKey, readPayload, type RecordHeader } from '../../src/replica/flush.ts'
+import { decodeFlush, flushKey, readPayload, type RecordHeader } from '../../src/log/flush.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
 
 const flushKeySample = flushKey(1)

@@ -1,5 +1,5 @@
 /** What global indexes hold, worked out from plain rows of all stores: no keys, no agendas, no relay. */
-import type { Named } from '../table-step.ts'
+import type { Named } from '../workloads/table-step.ts'
 import { rowsOf, textOf, type TableState } from './table-model.ts'
 
 export interface GlobalIndexModel {

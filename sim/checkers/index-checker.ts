@@ -7,7 +7,7 @@
  * IDX-4  An older change never follows a newer one.
  * IDX-5  A change is taken off its agenda when the index has it, or a newer one.
  */
-import { agendaPrefix } from '../../src/base/agenda-key.ts'
+import { agendaPrefix } from '../../src/group/worklist-key.ts'
 import { bufferOf, equalBytes, fromLatin1, latin1, readCount } from '../../src/base/bytes.ts'
 import { entryStateOf, indexTopic } from '../../src/tables/index-agenda.ts'
 import { stampBytes } from '../../src/tables/index-lane.ts'

@@ -7,7 +7,7 @@
  *         is below its session's floor, or `expiresAt` has passed or was not named.
  * LEASE-3 The answer covers every position that was acknowledged before the question.
  */
-import type { IntentOutcome } from '../../src/replica/local-replica.ts'
+import type { IntentOutcome } from '../../src/group/replica-port.ts'
 import type { LogModel } from './log-model.ts'
 import type { Referee } from './referee.ts'
 

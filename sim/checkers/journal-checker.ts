@@ -3,10 +3,10 @@
  * remembered, or that it has to be told, and keeps in its log that something was found.
  */
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
-import { flushesFrom, numberOfKey } from '../../src/replica/flush.ts'
-import { damagesKey, decodeDamages, type LogDamage } from '../../src/replica/log-mending.ts'
-import { decodeMemory, memoryKey } from '../../src/replica/peer-memory.ts'
-import type { DiskImage, SimDisk } from '../disk.ts'
+import { flushesFrom, numberOfKey } from '../../src/log/flush.ts'
+import { damagesKey, decodeDamages, type LogDamage } from '../../src/log/log-mending.ts'
+import { decodeMemory, memoryKey } from '../../src/log/peer-memory.ts'
+import type { DiskImage, SimDisk } from '../world/disk.ts'
 import type { Referee } from './referee.ts'
 
 /** The node is open, and has found nothing wrong that would keep it from serving. */

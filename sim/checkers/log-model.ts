@@ -4,7 +4,7 @@
  */
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { decodeEntry, type Entry } from '../../src/replication/entry.ts'
-import type { Mutation, Transaction } from '../../src/replication/transaction.ts'
+import type { Mutation, Transaction } from '../../src/group/transaction.ts'
 import { PastSum, versionName } from './past-sum.ts'
 import type { PositionView } from './position-book.ts'
 import type { Referee } from './referee.ts'

@@ -9,9 +9,9 @@
  * QUE-6  It is dead only when its handler has failed often enough, since it was brought back if it was dead before.
  * QUE-7  It is handled no sooner than its delay after the commit that sent it.
  */
-import { topicOf, topicTextOf } from '../../src/base/agenda-key.ts'
+import { topicOf, topicTextOf } from '../../src/group/worklist-key.ts'
 import { latin1 } from '../../src/base/bytes.ts'
-import type { Mutation } from '../../src/replication/transaction.ts'
+import type { Mutation } from '../../src/group/transaction.ts'
 import type { Coverage } from '../coverage.ts'
 import type { LogModel, ModelEffect } from './log-model.ts'
 import type { Referee } from './referee.ts'

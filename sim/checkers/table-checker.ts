@@ -9,12 +9,12 @@
  * LEASE-3, -4   Current reads show what was acknowledged or shown before; sessions never go back.
  * MVCC-1, IDX-1 Reads show the state at one moment, and indexes what the rows say.
  */
-import { topicTextOf } from '../../src/base/agenda-key.ts'
+import { topicTextOf } from '../../src/group/worklist-key.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import type { GroupId, Timestamp } from '../../src/base/ids.ts'
 import type { TransactionResult } from '../../src/tables/tables.ts'
 import type { Coverage } from '../coverage.ts'
-import { isRead, type TableRun, type TableStep } from '../table-step.ts'
+import { isRead, type TableRun, type TableStep } from '../workloads/table-step.ts'
 import type { ModelEffect } from './log-model.ts'
 import type { Referee } from './referee.ts'
 import { modelRead, modelStep, resultText, type ModelStep, type TableState } from './table-model.ts'

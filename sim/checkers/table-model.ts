@@ -2,8 +2,8 @@
  * What tables mean, worked out a second time on plain maps of whole rows, without anything of the code
  * under test: no keys in bytes, no entries, no read sets. Index queries are answered from the rows.
  */
-import type { ShopVersion } from '../table-schema.ts'
-import type { Bounds, Named, TableRead, TableStep, TableWrite } from '../table-step.ts'
+import type { ShopVersion } from '../workloads/table-schema.ts'
+import type { Bounds, Named, TableRead, TableStep, TableWrite } from '../workloads/table-step.ts'
 
 /** Rows by table and key; never changed once it is made. */
 export type TableState = ReadonlyMap<string, TableRow>

@@ -3,8 +3,8 @@
  *
  * LIVE-6  No turn of a node costs more than a bound: whatever is long goes in slices.
  */
-import type { Turn } from '../sim-process.ts'
-import type { TimeOptions } from '../turn-costs.ts'
+import type { Turn } from '../world/sim-process.ts'
+import type { TimeOptions } from '../world/turn-costs.ts'
 import type { Referee } from './referee.ts'
 
 /** On a processor as fast as usual, and where every row that is looked up by its key is in memory. */

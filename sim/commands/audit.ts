@@ -1,5 +1,5 @@
 /** `sim audit`: real trips through real processes that are killed at random, and then the reckoning. */
-import { fileFailure } from '../../src/node/file-failure.ts'
+import { fileFailure } from '../../src/adapters/file-failure.ts'
 import { runAudit, killsText, type AuditResult } from '../audit/run.ts'
 import { readTrips, type Trip } from '../audit/trips.ts'
 import { exitCodes } from '../result.ts'

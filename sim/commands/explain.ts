@@ -1,5 +1,5 @@
 /** `sim explain FILE`: why a scenario fails, for a person to read. */
-import { describeExplanation, explain } from '../explain.ts'
+import { describeExplanation, explain } from '../scenarios/explain.ts'
 import { exitCodes } from '../result.ts'
 import { print, refuse, type AddCommand } from './flags.ts'
 import { readScenario } from './scenario-file.ts'

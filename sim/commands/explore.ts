@@ -17,8 +17,8 @@ import {
   type ScheduleResult,
 } from '../explore/pct.ts'
 import { scopes, type Scope } from '../explore/scope.ts'
-import { mutants } from '../mutants.ts'
-import { SeededRandom } from '../random.ts'
+import { mutants } from '../mutants/mutants.ts'
+import { SeededRandom } from '../world/random.ts'
 import { exitCodes } from '../result.ts'
 import {
   knownName,

@@ -1,8 +1,8 @@
 /** What flags of several commands mean, and the words of those that are not understood. */
 import { InvalidArgumentError, type Command } from 'commander'
 import { unknownWord } from '../../src/base/suggest.ts'
-import { ruleNames } from '../explain-rules.ts'
-import { switchNames } from '../swarm-faults.ts'
+import { ruleNames } from '../scenarios/explain-rules.ts'
+import { switchNames } from '../faults/swarm-faults.ts'
 
 export const usageExitCode = 2
 

@@ -1,7 +1,7 @@
 /** `sim history FILE`: judges a history of JSON lines, from wherever it comes. */
 import { readFile } from 'node:fs/promises'
 import { Option } from 'commander'
-import { fileFailure } from '../../src/node/file-failure.ts'
+import { fileFailure } from '../../src/adapters/file-failure.ts'
 import type { Anomaly } from '../history/anomaly.ts'
 import { checkHistory, explain, type Verdict } from '../history/check.ts'
 import type { Promised } from '../history/edges.ts'

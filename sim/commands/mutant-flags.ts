@@ -1,5 +1,5 @@
 /** Names of planted bugs as a command line has them. */
-import { mutants } from '../mutants.ts'
+import { mutants } from '../mutants/mutants.ts'
 import { knownName } from './flags.ts'
 
 const ids: readonly string[] = mutants.map(({ id }) => id)

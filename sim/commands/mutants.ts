@@ -1,8 +1,8 @@
 /** `sim mutants`: planted bugs, each of which must be found. */
 import { medianOf } from '../median.ts'
-import type { Mutant } from '../mutant.ts'
-import { hunt, type HuntOptions, type HuntResult } from '../mutant-hunt.ts'
-import { mutants } from '../mutants.ts'
+import type { Mutant } from '../mutants/mutant.ts'
+import { hunt, type HuntOptions, type HuntResult } from '../mutants/mutant-hunt.ts'
+import { mutants } from '../mutants/mutants.ts'
 import { exitCodes } from '../result.ts'
 import { Ending } from './ending.ts'
 import {

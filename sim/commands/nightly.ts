@@ -5,14 +5,14 @@
  */
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileFailure } from '../../src/node/file-failure.ts'
-import { runCampaign, outcomeOf, type CampaignSummary } from '../campaign.ts'
-import { describeExplanation, explain } from '../explain.ts'
+import { fileFailure } from '../../src/adapters/file-failure.ts'
+import { describeShortfall, runCampaign, outcomeOf, type CampaignSummary } from '../campaign.ts'
+import { describeExplanation, explain } from '../scenarios/explain.ts'
 import { describeFailure, mergeFailures } from '../failures.ts'
 import { exitCodes, replayLine, type RunResult } from '../result.ts'
 import { drawPlan } from '../run.ts'
-import { describeSize, scenarioOf, sizeOf } from '../scenario.ts'
-import { shrink } from '../shrink.ts'
+import { describeSize, scenarioOf, sizeOf } from '../scenarios/scenario.ts'
+import { shrink } from '../scenarios/shrink.ts'
 import { Ending } from './ending.ts'
 import { parseCount, parseJobs, parseTime, print, refuse, say, type AddCommand } from './flags.ts'
 import { ProgressLine } from './progress-line.ts'
@@ -79,7 +79,7 @@ async function nightly(flags: NightlyFlags): Promise<number> {
   await writeNext(keep, from + summary.seeds)
   ending.forget()
   const failures = `${summary.seeds} seeds from ${from}, ${summary.failed.length} failed`
-  print([...summary.shortfalls.map((one) => `shortfall: ${one}`), failures].join('\n'))
+  print([...summary.shortfalls.map(describeShortfall), failures].join('\n'))
   if (summary.failed.length === 0 && ending.by !== undefined) return ending.exitCode
   return exitCodes[outcomeOf(summary)]
 }

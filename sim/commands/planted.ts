@@ -4,9 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Mutant } from '../mutant.ts'
-import { plant } from '../mutant-copy.ts'
-import { mutants } from '../mutants.ts'
+import type { Mutant } from '../mutants/mutant.ts'
+import { plant } from '../mutants/mutant-copy.ts'
+import { mutants } from '../mutants/mutants.ts'
 import { refuse, say } from './flags.ts'
 
 /** Uses the built command line, or that of a copy with the mutant of this id. */

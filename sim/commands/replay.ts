@@ -1,7 +1,13 @@
 /** `sim replay FILE`: runs a scenario again, and says whether it ends in the same way. */
 import { describeViolation } from '../checkers/referee.ts'
 import { exitCodes, type RunResult } from '../result.ts'
-import { describeSize, isAsExpected, runScenario, sizeOf, type Scenario } from '../scenario.ts'
+import {
+  describeSize,
+  isAsExpected,
+  runScenario,
+  sizeOf,
+  type Scenario,
+} from '../scenarios/scenario.ts'
 import { print, refuse, say, type AddCommand } from './flags.ts'
 import { readScenario } from './scenario-file.ts'
 

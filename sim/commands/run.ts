@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { SingleBar } from 'cli-progress'
 import { Option } from 'commander'
-import { outcomeOf, runCampaign, type CampaignSummary } from '../campaign.ts'
+import { describeShortfall, outcomeOf, runCampaign, type CampaignSummary } from '../campaign.ts'
 import { describeViolation } from '../checkers/referee.ts'
 import { describeFailure, failureAsJson, mergeFailures } from '../failures.ts'
 import { unjudged } from '../judged-rules.ts'
@@ -26,7 +26,7 @@ import {
   type AddCommand,
   type SeedRange,
 } from './flags.ts'
-import { flagsOf, type Switches } from '../swarm-faults.ts'
+import { flagsOf, type Switches } from '../faults/swarm-faults.ts'
 
 interface RunFlags {
   readonly seed?: number
@@ -111,7 +111,7 @@ async function runOne(flags: RunFlags, seed: number): Promise<number> {
 }
 
 function describeBlind(rule: string): string {
-  return `shortfall: nothing was judged by ${rule}`
+  return describeShortfall(`nothing was judged by ${rule}`)
 }
 
 /** Writes the file; what is wrong with that, when it cannot be written. */
@@ -203,7 +203,7 @@ function describeSummary(summary: CampaignSummary, switches: Switches): string {
       ...violations.slice(0, 2).map((one) => `  ${describeViolation(one)}`),
     ]),
     `in how many seeds: ${shares.join(', ')}`,
-    ...summary.shortfalls.map((shortfall) => `shortfall: ${shortfall}`),
+    ...summary.shortfalls.map(describeShortfall),
     ...mergeFailures(failed).map(describeFailure),
     `${seeds} seeds, ${failed.length} failed, ${events} events (${perSecond}/s), ${commits} commits ` +
       `(median ${medianCommits}), ${simulatedSeconds} simulated s in ${wallSeconds.toFixed(1)} s`,

@@ -2,7 +2,12 @@
 import { constants } from 'node:fs'
 import { access, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { decodeScenario, encodeScenario, type ReadScenario, type Scenario } from '../scenario.ts'
+import {
+  decodeScenario,
+  encodeScenario,
+  type ReadScenario,
+  type Scenario,
+} from '../scenarios/scenario.ts'
 
 /** Far more than any scenario takes; a larger file is something else. */
 const fileBytesMax = 64 * 1024 * 1024

@@ -1,7 +1,7 @@
 /** `sim shrink`: makes a failing seed or scenario small, and writes it down. */
 import { drawPlan, type RunPlan } from '../run.ts'
-import { describeSize, scenarioOf, sizeOf, type Scenario } from '../scenario.ts'
-import { shrink, type Shrunk } from '../shrink.ts'
+import { describeSize, scenarioOf, sizeOf, type Scenario } from '../scenarios/scenario.ts'
+import { shrink, type Shrunk } from '../scenarios/shrink.ts'
 import { parseCount, parseRule, parseTime, print, refuse, type AddCommand } from './flags.ts'
 import { ProgressLine } from './progress-line.ts'
 import { isSameFile } from '../../src/adapters/same-file.ts'

@@ -2,8 +2,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Mutant } from '../mutant.ts'
-import { output, plant } from '../mutant-copy.ts'
+import type { Mutant } from '../mutants/mutant.ts'
+import { output, plant } from '../mutants/mutant-copy.ts'
 import type { ExploreReport } from './explore.ts'
 import type { ScheduleResult } from './pct.ts'
 

@@ -23,11 +23,11 @@ import {
   type GroupLog,
   type Proposal,
 } from '../../src/replication/log.ts'
+import { acceptedAsItLeaves } from '../../src/replication/acceptance.ts'
 import type { ChosenEntry, GroupMessage } from '../../src/replication/message.ts'
 import { leasedPosition } from '../../src/replication/read-lease.ts'
 import { decodeState, emptyState, encodeState } from '../../src/replication/state.ts'
 import type { EntryWriteSets } from '../../src/replication/window.ts'
-import { leaving } from './leaving.ts'
 import { PairedLeases, restartedPairs, type LeasePairs, type LeaseTold } from './lease-pairs.ts'
 import type { LeaseView } from './lease-rules.ts'
 import { fold, lookUp, recordsAbove, written, type LogDisk } from './log-disk.ts'
@@ -195,12 +195,6 @@ class NodeStep {
     for (const [to, message] of told) this.#sent.push({ to, message })
   }
 
-  /** As the driver: an acceptance names the holders as it leaves. */
-  #leaving(message: GroupMessage): GroupMessage {
-    if (message.kind !== 'accepted') return message
-    return leaving(this.#setting, this.#name, this.#leases, message)
-  }
-
   /** The highest position that a current read must see that begins now and asks nobody. */
   get leased(): Position | undefined {
     return leasedPosition(this.#log, this.#context())
@@ -277,12 +271,13 @@ class NodeStep {
   #carryOut(effect: Effect): void {
     switch (effect.kind) {
       case 'send':
-        return this.#send(effect.to, this.#leaving(effect.message))
+        return this.#send(effect.to, effect.message)
       case 'deliver':
-        this.#checkAnswer(effect.message)
-        return this.#step({
-          ...{ kind: 'message', from: this.#name, message: this.#leaving(effect.message) },
-        })
+        return this.#deliverOwn(effect.message)
+      case 'send-accepted': {
+        const message = acceptedAsItLeaves(effect, this.#leases, nowMs)
+        return effect.to === this.#name ? this.#deliverOwn(message) : this.#send(effect.to, message)
+      }
       case 'persist':
         return this.#append(effect.records, effect.after)
       case 'note':
@@ -314,6 +309,11 @@ class NodeStep {
       case 'slow':
         return undefined
     }
+  }
+
+  #deliverOwn(message: GroupMessage): void {
+    this.#checkAnswer(message)
+    this.#step({ kind: 'message', from: this.#name, message })
   }
 
   #send(to: NodeId, message: GroupMessage): void {

@@ -4,7 +4,8 @@
  */
 import type { Position } from '../../src/base/ids.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
-import type { GroupMessage, Verdict } from '../../src/replication/message.ts'
+import type { Verdict } from '../../src/group/outcome.ts'
+import type { GroupMessage } from '../../src/replication/message.ts'
 
 export type Observation =
   /** A value is asked to be accepted. */

@@ -10,7 +10,7 @@
  * begin chains of their own.
  */
 import { present } from '../../src/base/assert.ts'
-import type { SeededRandom } from '../random.ts'
+import type { SeededRandom } from '../world/random.ts'
 import type { Model } from './model.ts'
 import { flightAt, unpackAction, type ActionCode } from './state-vector.ts'
 import type { Breach } from './observation.ts'

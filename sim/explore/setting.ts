@@ -3,7 +3,7 @@ import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'
 import { staticPlacement, type Placement, type ReplicaSet } from '../../src/placement/placement.ts'
-import { encodeTransaction } from '../../src/replication/transaction.ts'
+import { encodeTransaction } from '../../src/group/transaction.ts'
 import type { Submitted } from '../../src/replication/submit.ts'
 import type { Scope, ScopeSubmission } from './scope.ts'
 

@@ -2,7 +2,7 @@
  * Carries a list of faults out on real processes: each at its moment, by signals to the daemons and
  * by what the proxies do. Kinds that cannot be done from outside are left out.
  */
-import type { Fault } from '../fault.ts'
+import type { Fault } from '../faults/fault.ts'
 import type { ProcessCluster } from './cluster.ts'
 import { nameOf } from './plan.ts'
 

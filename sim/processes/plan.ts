@@ -3,11 +3,11 @@
  * kinds that can be done to processes and their connections from outside. Disks and clocks are not
  * among them: what a kill leaves unwritten the operating system writes all the same.
  */
-import type { Fault } from '../fault.ts'
-import { drawFaults } from '../fault-draw.ts'
-import { SeededRandom } from '../random.ts'
-import { calmOptions } from '../scenario-calm.ts'
-import { noFaultRates } from '../swarm-faults.ts'
+import type { Fault } from '../faults/fault.ts'
+import { drawFaults } from '../faults/fault-draw.ts'
+import { SeededRandom } from '../world/random.ts'
+import { calmOptions } from '../scenarios/scenario-calm.ts'
+import { noFaultRates } from '../faults/swarm-faults.ts'
 
 export interface ProcessPlan {
   readonly seed: number

@@ -4,9 +4,9 @@
  */
 import { compareText } from '../../src/base/bytes.ts'
 import { StoreError } from '../../src/base/errors.ts'
-import type { ReadLevel } from '../../src/replica/local-replica.ts'
+import type { ReadLevel } from '../../src/group/replica-port.ts'
 import { connect } from '../../src/client/connect.ts'
-import { clientName } from '../endpoints.ts'
+import { clientName } from '../cluster/endpoints.ts'
 import { checkHistory, explain } from '../history/check.ts'
 import { HistoryLog } from '../history/history-log.ts'
 import type { History } from '../history/operation.ts'

@@ -3,15 +3,15 @@
  * another, and everything it asks and is told written down.
  */
 import { StoreError } from '../../src/base/errors.ts'
-import type { ReadLevel } from '../../src/replica/local-replica.ts'
+import type { ReadLevel } from '../../src/group/replica-port.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
 import { randomUuid } from '../../src/ports/random.ts'
-import { Frontier } from '../cell-client.ts'
+import { Frontier } from '../workloads/cell-client.ts'
 import type { HistoryLog } from '../history/history-log.ts'
 import { recordClient, type CellCalls } from '../history/record-client.ts'
-import { SeededRandom } from '../random.ts'
+import { SeededRandom } from '../world/random.ts'
 
 export const datastore = 'processes'
 

@@ -1,6 +1,6 @@
 /**
  * Moves buffered cells into their shards, once their replica set answers again; served by the nodes
- * that hold the buffer (`txn/agenda-worker.ts`). A cell is put as any other is, so it can be tried any
+ * that hold the buffer (`worklist/worklist-worker.ts`). A cell is put as any other is, so it can be tried any
  * number of times, by several nodes at once.
  *
  * BUF-1  A row leaves the buffer only when its cell is in its shard, or beside the reason it never will be.
@@ -14,8 +14,8 @@ import type { GroupId } from '../base/ids.ts'
 import { StoreError, type StoreErrorCode } from '../base/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { Served } from '../txn/agenda-worker.ts'
-import type { GroupPort, View } from '../txn/group-port.ts'
+import type { Served } from '../worklist/worklist-worker.ts'
+import type { GroupPort, View } from '../group/group-port.ts'
 import { keyAfter } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import { runTransaction } from '../txn/run.ts'

@@ -8,7 +8,7 @@
  *
  * A cell that is buffered again, with an equal body, is the same row.
  */
-import { afterAgenda, agendaPrefix } from '../base/agenda-key.ts'
+import { afterAgenda, agendaPrefix } from '../group/worklist-key.ts'
 import { AssertionError } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'

@@ -1,6 +1,6 @@
 /**
- * Puts whose shard's replica set does not answer are taken into buffers on other sets (SCHEMALESS
- * "Buffered writes"): durable, not readable yet, on their way to the shard (`buffer-drain.ts`).
+ * Buffered writes: a put whose shard's replica set does not answer goes into buffers on other sets. There
+ * it is durable, not readable yet, and on its way to the shard (`buffer-drain.ts`).
  *
  * BUF-1  `buffered` is told only when every copy is committed in its group.
  */
@@ -10,10 +10,10 @@ import type { GroupId } from '../base/ids.ts'
 import { outcomeOf, problem, type Outcome } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { GroupPort } from '../txn/group-port.ts'
+import type { GroupPort } from '../group/group-port.ts'
 import { runTransaction } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
-import { remainingMs } from '../txn/time.ts'
+import { remainingMs } from '../time/moments.ts'
 import { checkBody } from './body.ts'
 import { bufferedPartBytesMax } from './bounds.ts'
 import { nameProblem, type ShardName, type Written } from './cell.ts'

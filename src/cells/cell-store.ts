@@ -1,5 +1,5 @@
 /**
- * Cells over this node's replica (SCHEMALESS): carries out operations on any shard, whoever leads
+ * Cells over this node's replica: carries out operations on any shard, whoever leads
  * it. Everything it waits for is the replica and the clock, so it runs in the simulator as it is.
  *
  * CELL-1 to CELL-8, IDX-7, see SPEC.md.
@@ -9,14 +9,14 @@ import type { GroupId } from '../base/ids.ts'
 import { errorOf, outcomeOf, type Outcome, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { LocalReplica } from '../replica/local-replica.ts'
+import type { LocalReplica } from '../group/replica-port.ts'
 import { schemaTrustMs } from '../tables/bounds.ts'
 import type { GroupTables } from '../tables/tables.ts'
-import type { GroupPort } from '../txn/group-port.ts'
+import type { GroupPort } from '../group/group-port.ts'
 import { intentsProblem, timeoutProblem, type Intents } from '../txn/intents.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import { Sessions } from '../txn/session.ts'
-import { untilDeadline } from '../txn/time.ts'
+import { untilDeadline } from '../time/moments.ts'
 import { AnswerRoom, type AnswerShare } from './answer-room.ts'
 import { checkBody } from './body.ts'
 import {

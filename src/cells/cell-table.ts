@@ -1,7 +1,7 @@
 /**
  * Cells as rows: a schema like any other, and what is asked of it. A shard is a root, its cells are
  * the rows of one table below it, and the shard's log is an index by the number that each row gets at
- * commit (SCHEMALESS "Cell"). Nothing here is done by other means than programs have (`tables`).
+ * commit. Nothing here is done by other means than programs have (`tables`).
  *
  *   Shard   (datastore, shard)                             its key names the group; written by purges
  *   Cell    (datastore, shard, row_key, column, ref_key)   versions of a column, and columns of a row,
@@ -20,7 +20,7 @@ import { StoreError } from '../base/errors.ts'
 import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { intentOf } from '../replication/transaction.ts'
+import { intentOf } from '../group/transaction.ts'
 import { compileSchema } from '../tables/compile.ts'
 import { encodePart } from '../tables/key-codec.ts'
 import { groupContext, rootOfGroup } from '../tables/group-context.ts'
@@ -31,7 +31,7 @@ import { writeRowKey } from '../tables/row-key.ts'
 import { bytesField } from '../tables/bytes-field.ts'
 import { fieldWith, sequenceOf, unpackValue } from '../tables/row-value.ts'
 import type { GroupReader, GroupTransaction, Inserted } from '../tables/types.ts'
-import type { GroupPort } from '../txn/group-port.ts'
+import type { GroupPort } from '../group/group-port.ts'
 import { defineSchema } from '../../schema/define.ts'
 import type { Key, Range, Row } from '../../schema/infer.ts'
 import { t } from '../../schema/property.ts'

@@ -3,7 +3,7 @@
  * taken apart without a handle, a turn or a promise. Whatever is out of the ordinary is left to `CellStore`.
  */
 import { outcomeNow } from '../base/problem.ts'
-import type { LocalReplica } from '../replica/local-replica.ts'
+import type { LocalReplica } from '../group/replica-port.ts'
 import { datastoreProblem, nameProblem } from './cell.ts'
 import { cellOfRow, cellRowKey } from './cell-table.ts'
 import { positionOf, type Answered, type GetCells } from './operation.ts'

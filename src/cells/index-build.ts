@@ -16,7 +16,7 @@ import type { Tables } from '../tables/tables.ts'
 import type { GroupReader } from '../tables/types.ts'
 import { runTransaction } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
-import type { GroupPort } from '../txn/group-port.ts'
+import type { GroupPort } from '../group/group-port.ts'
 import { indexShardsAtOnceMax } from './bounds.ts'
 import {
   getIndexed,

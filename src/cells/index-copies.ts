@@ -11,7 +11,7 @@ import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Tables } from '../tables/tables.ts'
-import { remainingOrTimeout } from '../txn/time.ts'
+import { remainingOrTimeout } from '../time/moments.ts'
 import { datastoreGroupOf } from './cell-table.ts'
 import {
   datastoreKey,

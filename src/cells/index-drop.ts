@@ -9,7 +9,7 @@ import { assert, present } from '../base/assert.ts'
 import type { GroupId } from '../base/ids.ts'
 import { errorOf, outcomeOf, type Outcome } from '../base/problem.ts'
 import { schemaGraceMs } from '../tables/bounds.ts'
-import { remainingOrTimeout } from '../txn/time.ts'
+import { remainingOrTimeout } from '../time/moments.ts'
 import { clearedRowsMax, clearedShardsAtOnceMax, dropStepMs } from './bounds.ts'
 import {
   putIndexed,

@@ -10,7 +10,7 @@ import { unknownWord } from '../base/suggest.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Tables } from '../tables/tables.ts'
 import type { GroupTransaction } from '../tables/types.ts'
-import { momentOf, msSince, type Moment } from '../txn/time.ts'
+import { momentOf, msSince, type Moment } from '../time/moments.ts'
 import { indexesMax } from './bounds.ts'
 import {
   datastoreKey,

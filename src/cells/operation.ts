@@ -6,7 +6,7 @@
 import type { Position, Timestamp } from '../base/ids.ts'
 import type { Outcome, Problem } from '../base/problem.ts'
 import type { Pace } from '../ports/pace.ts'
-import type { ReadLevel } from '../replica/local-replica.ts'
+import type { ReadLevel } from '../group/replica-port.ts'
 import type { Intents } from '../txn/intents.ts'
 import type { DropProgress } from './index-drop.ts'
 import type { FoundEntry, IndexQuery } from './index-query.ts'

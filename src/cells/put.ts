@@ -1,5 +1,6 @@
 /**
- * Writing one cell: a transaction that inserts it if it is absent (SCHEMALESS "Cell").
+ * Writing one cell: a transaction that inserts it if it is absent. A cell is immutable: a second put
+ * with an equal body changes nothing, one with another body is refused.
  *
  * It reads this node's replica, without asking anybody, and the proposer refuses it when an entry in
  * between wrote the cell. So a stale replica costs a rerun, never a second cell (CELL-1). It runs under
@@ -12,10 +13,10 @@ import { assert, unreachable } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Intent } from '../replica/local-replica.ts'
+import type { Intent } from '../group/replica-port.ts'
 import type { GroupTables, TransactionResult } from '../tables/tables.ts'
 import type { GroupTransaction, Inserted } from '../tables/types.ts'
-import { remainingOrTimeout } from '../txn/time.ts'
+import { remainingOrTimeout } from '../time/moments.ts'
 import type { PackedBody } from './body.ts'
 import type { NumberedIndex } from './index-definition.ts'
 import { indexRowsWith, putIndexRows } from './index-keep.ts'

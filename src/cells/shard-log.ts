@@ -1,5 +1,5 @@
 /**
- * A shard's log: its cells in the order in which they were added (SCHEMALESS "Log access"). A place
+ * A shard's log: its cells in the order in which they were added. A place
  * in it is an added id, or a time that is turned into one.
  *
  * CELL-3  Added ids rise in commit order, without gaps but those that purges leave, and so does the time:

@@ -10,7 +10,7 @@ import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import { gone, type Pace } from '../ports/pace.ts'
-import type { LocalReplica } from '../replica/local-replica.ts'
+import type { LocalReplica } from '../group/replica-port.ts'
 import { watchedShardsMax } from './bounds.ts'
 import { shardGroup } from './shard.ts'
 

@@ -1,15 +1,10 @@
 /** The settings of a node as flags of a command, and a configuration loaded from all sources. */
 import { Option, type Command } from 'commander'
-import { allSettings, buildConfig } from '../node/config.ts'
-import type { ConfigSources } from '../node/config-gather.ts'
-import {
-  loadConfig,
-  type BuildResult,
-  type FileNames,
-  type LoadResult,
-} from '../node/config-load.ts'
-import { flagOf, type Setting } from '../node/config-settings.ts'
-import type { NodeConfig } from '../node/node-config.ts'
+import { allSettings, buildConfig } from '../config/config.ts'
+import type { ConfigSources } from '../config/gather.ts'
+import { loadConfig, type BuildResult, type FileNames, type LoadResult } from '../config/load.ts'
+import { flagOf, type Setting } from '../config/settings.ts'
+import type { NodeConfig } from '../config/node-config.ts'
 import { CliError, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'
 

@@ -1,9 +1,9 @@
 /** `trilithon config print` and `config validate`: what a node or a gateway would run with, and from where. */
 import type { Command } from 'commander'
-import type { EffectiveSetting } from '../node/config-gather.ts'
-import { describeOrigin } from '../node/config-source.ts'
+import type { EffectiveSetting } from '../config/gather.ts'
+import { describeOrigin } from '../config/source.ts'
 import { gatewayConfigured } from '../gateway/gateway-config.ts'
-import type { FileNames, PlacedWarning } from '../node/config-load.ts'
+import type { FileNames, PlacedWarning } from '../config/load.ts'
 import {
   addConfigFlags,
   configOf,

@@ -1,7 +1,7 @@
 /** Exit codes, and the one place where an error becomes a line on stderr and a code. */
 import { CommanderError } from 'commander'
 import { StoreError, type StoreErrorCode } from '../base/errors.ts'
-import { fileFailure, isFileFailure } from '../node/file-failure.ts'
+import { fileFailure, isFileFailure } from '../adapters/file-failure.ts'
 import { say, styled } from './output.ts'
 
 export const exitOk = 0

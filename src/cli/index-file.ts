@@ -5,7 +5,7 @@ import {
   type DefinitionProblem,
   type IndexDefinition,
 } from '../cells/index-definition.ts'
-import { yamlOf, type YamlMistake } from '../node/yaml-text.ts'
+import { yamlOf, type YamlMistake } from '../config/yaml-text.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { readInput } from './input-file.ts'
 import { say } from './output.ts'

@@ -2,8 +2,8 @@
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { textOfUtf8 } from '../base/utf8.ts'
-import { readBounded, readBoundedStream } from '../node/bounded-file.ts'
-import { fileFailure } from '../node/file-failure.ts'
+import { readBounded, readBoundedStream } from '../adapters/bounded-file.ts'
+import { fileFailure } from '../adapters/file-failure.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 
 /** More than any schema, definition, cell or list of descriptors has; devices have no end. */

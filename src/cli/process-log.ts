@@ -3,7 +3,7 @@
  * they are counted. What could not be written is tried again with the next line, up to a bound.
  */
 import { pino, type Logger } from 'pino'
-import type { LogLevel } from '../node/config-values.ts'
+import type { LogLevel } from '../config/values.ts'
 import type { LostLines } from '../node/log-figures.ts'
 
 export interface ProcessLog {

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { StoreError } from '../base/errors.ts'
-import { fileFailure } from '../node/file-failure.ts'
+import { fileFailure } from '../adapters/file-failure.ts'
 import { isService, type Service } from '../triggers/definition.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 

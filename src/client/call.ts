@@ -15,7 +15,7 @@ import { problem, type Outcome, type Problem } from '../base/problem.ts'
 import type { CommitGroup } from '../txn/group-operation.ts'
 import type { Intents } from '../txn/intents.ts'
 import type { OpenIntents } from '../txn/session.ts'
-import type { Operation, Replied, Reply } from '../wire/client-message.ts'
+import type { Operation, Replied, Reply } from '../wire/client/client-message.ts'
 
 /** How a try ended. */
 export type Try =

@@ -16,7 +16,7 @@ import type { Pace } from '../ports/pace.ts'
 import type { Random } from '../ports/random.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
 import type { TransactionScope } from '../txn/scope.ts'
-import { requestBytes } from '../wire/client-bytes.ts'
+import { requestBytes } from '../wire/client/client-bytes.ts'
 import {
   isWrite,
   writtenBytes,
@@ -25,7 +25,7 @@ import {
   type Replied,
   type Request,
   type Response,
-} from '../wire/client-message.ts'
+} from '../wire/client/client-message.ts'
 import { Outbox } from '../wire/outbox.ts'
 import type { Call, Try } from './call.ts'
 import {
@@ -56,7 +56,7 @@ import { Links, type Ending, type LinkView } from './links.ts'
 import { Numbered } from './numbered.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { groupLed, spreadOf } from './spread.ts'
-import { TimeOut } from './time-out.ts'
+import { TimeOut } from '../time/time-out.ts'
 
 export interface ClientPorts {
   readonly transport: Transport<ClientFrame>

@@ -4,7 +4,7 @@ import type { ClientLimits } from './client-limits.ts'
 import type { Pace } from '../ports/pace.ts'
 import type { Random } from '../ports/random.ts'
 import type { Endpoint } from '../ports/transport.ts'
-import { isWrite, type Operation, type Replied } from '../wire/client-message.ts'
+import { isWrite, type Operation, type Replied } from '../wire/client/client-message.ts'
 import { isClosed, overloadOf, type Call, type Sending, type Try } from './call.ts'
 
 /** Nodes refuse writes sooner than the rest. */

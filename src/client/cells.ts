@@ -8,7 +8,7 @@ import { checkOptions, wrongArgument } from '../base/arguments.ts'
 import { begun } from '../base/begun.ts'
 import { storeTime } from '../base/given-time.ts'
 import { checkSignal, signalled } from '../txn/signalled.ts'
-import { isWrite } from '../wire/client-message.ts'
+import { isWrite } from '../wire/client/client-message.ts'
 import { pageItemsMax } from '../base/limits.ts'
 import { unpackBody } from '../cells/body.ts'
 import {

@@ -20,7 +20,11 @@ import type { Table } from '../../schema/table.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
 import { openTables } from '../tables/open.ts'
 import type { Tables } from '../tables/tables.ts'
-import { isAgendaOperation, type AgendaAnswer, type AskAgenda } from '../queues/agenda-operation.ts'
+import {
+  isAgendaOperation,
+  type AgendaAnswer,
+  type AskAgenda,
+} from '../worklist/worklist-operation.ts'
 import {
   applySchema,
   readSchemaView,
@@ -33,8 +37,8 @@ import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/
 import { timeoutProblem } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
 import { checkSignal, goneBy, signalRules, type SignalOptions } from '../txn/signalled.ts'
-import { momentOf } from '../txn/time.ts'
-import type { Replied, Reply } from '../wire/client-message.ts'
+import { momentOf } from '../time/moments.ts'
+import type { Replied, Reply } from '../wire/client/client-message.ts'
 import { notAnAnswer, PutCall, ReadCall, type Call } from './call.ts'
 import { Caller, type ClientPorts } from './caller.ts'
 import { closed } from './calling.ts'

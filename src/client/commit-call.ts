@@ -4,9 +4,9 @@
  * if no later try is told what became of it, and nothing else (LOG-3).
  */
 import type { Problem } from '../base/problem.ts'
-import type { Outcome } from '../replica/local-replica.ts'
+import type { Outcome } from '../group/replica-port.ts'
 import type { CommitGroup } from '../txn/group-operation.ts'
-import type { Replied } from '../wire/client-message.ts'
+import type { Replied } from '../wire/client/client-message.ts'
 import { isClosed, isDamageOf, isOwnError, mayBeRetried, notAnAnswer } from './call.ts'
 import type { Call, Sending, Try } from './call.ts'
 

@@ -1,6 +1,6 @@
 /** What the end of a try tells of the node that it was made at. */
 import type { Problem } from '../base/problem.ts'
-import type { Replied } from '../wire/client-message.ts'
+import type { Replied } from '../wire/client/client-message.ts'
 import { isDamageOf, isUnbuilt, mayBeRetried, type Try } from './call.ts'
 import type { Ending } from './links.ts'
 

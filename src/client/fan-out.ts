@@ -8,7 +8,7 @@ import { isRowKey } from '../cells/cell.ts'
 import type { Answer, GetCells, GetItem, PutCells, PutItem } from '../cells/operation.ts'
 import { fitting } from '../cells/shard-read.ts'
 import { shardOf } from '../cells/shard.ts'
-import type { Replied } from '../wire/client-message.ts'
+import type { Replied } from '../wire/client/client-message.ts'
 
 export type Batch = PutCells | GetCells
 

@@ -5,9 +5,9 @@
 import { keyBytesMax, rangeEndBytesMax, sessionCharsMax } from '../base/limits.ts'
 import { problem, type Problem } from '../base/problem.ts'
 import { wordsFor } from '../base/words.ts'
-import type { IntentName, RowRange } from '../replica/local-replica.ts'
+import type { IntentName, RowRange } from '../group/replica-port.ts'
 import type { GroupOperation, ReadGroup } from '../txn/group-operation.ts'
-import { lockNameCharsMax } from '../wire/client-fields.ts'
+import { lockNameCharsMax } from '../wire/client/client-fields.ts'
 
 export function groupOperationProblem(operation: GroupOperation): Problem | undefined {
   switch (operation.kind) {

@@ -10,7 +10,7 @@ import type {
   Row,
   RowRange,
   Submission,
-} from '../replica/local-replica.ts'
+} from '../group/replica-port.ts'
 import { pageRowsMax } from '../txn/bounds.ts'
 import type { GroupAnswer, GroupOperation, ReadGroup } from '../txn/group-operation.ts'
 import type {
@@ -20,7 +20,7 @@ import type {
   ReadFrom,
   RowPage,
   View,
-} from '../txn/group-port.ts'
+} from '../group/group-port.ts'
 import type { LockOptions, LockSource } from '../txn/locks.ts'
 import { signalled, signalRules, type SignalOptions } from '../txn/signalled.ts'
 import { notAnAnswer } from './call.ts'

@@ -6,7 +6,7 @@
 import type { Clock } from '../ports/clock.ts'
 import { CallQueue, type QueueLimits } from './call-queue.ts'
 import { heldMsMax, heldMsMin, type Calling, type Lane } from './calling.ts'
-import { TimeOut } from './time-out.ts'
+import { TimeOut } from '../time/time-out.ts'
 
 export interface HoldingPorts {
   readonly clock: Clock

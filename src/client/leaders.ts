@@ -7,7 +7,7 @@ import { BoundedMap } from '../base/bounded-map.ts'
 import type { GroupId } from '../base/ids.ts'
 import { shardGroup } from '../cells/shard.ts'
 import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
-import type { Operation, Replied } from '../wire/client-message.ts'
+import type { Operation, Replied } from '../wire/client/client-message.ts'
 
 /** Groups remembered; the longest known go first. */
 const leadersMax = 65_536

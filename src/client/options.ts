@@ -3,7 +3,7 @@ import type { GivenTime } from '../base/given-time.ts'
 import type { Cell } from '../cells/cell.ts'
 import type { LogPlace } from '../cells/operation.ts'
 import type { Progress } from '../tables/index-upkeep.ts'
-import type { ReadLevel } from '../replica/local-replica.ts'
+import type { ReadLevel } from '../group/replica-port.ts'
 
 export interface WriteOptions {
   /** Retried until then; default 10 seconds. */

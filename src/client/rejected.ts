@@ -1,6 +1,5 @@
 /**
- * Buffered cells that their shards would not have: kept, with the reason, until somebody drops them
- * (SCHEMALESS "Buffered writes").
+ * Buffered cells that their shards would not have: kept, with the reason, until an operator drops them.
  */
 import { unpackBody, type Json } from '../cells/body.ts'
 import {
@@ -14,8 +13,8 @@ import type { CellName } from '../cells/cell.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import { listedGroupsMax } from '../base/limits.ts'
 import { errorOf, type Problem } from '../base/problem.ts'
-import type { AskAgenda } from '../queues/agenda-operation.ts'
-import type { GroupPort } from '../txn/group-port.ts'
+import type { AskAgenda } from '../worklist/worklist-operation.ts'
+import type { GroupPort } from '../group/group-port.ts'
 import { keyAfter } from '../txn/key-range.ts'
 import { signalled } from '../txn/signalled.ts'
 import { notAnAnswer } from './call.ts'

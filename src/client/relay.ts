@@ -32,11 +32,11 @@ import {
   isAgendaOperation,
   type AgendaAnswer,
   type AgendaOperation,
-} from '../queues/agenda-operation.ts'
+} from '../worklist/worklist-operation.ts'
 import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import { timeoutProblem, type Intents } from '../txn/intents.ts'
 import { Sessions, type OpenIntents } from '../txn/session.ts'
-import type { ClientFrame, Replied } from '../wire/client-message.ts'
+import type { ClientFrame, Replied } from '../wire/client/client-message.ts'
 import { batchOf, merged, partsOf, pick, type Batch, type Part } from './fan-out.ts'
 
 export interface RelayPorts {

@@ -9,7 +9,7 @@ import type { GroupId, Position } from '../base/ids.ts'
 import type { ShardPosition } from '../cells/cell.ts'
 import type { ReadFrom } from '../cells/operation.ts'
 import { shardGroup } from '../cells/shard.ts'
-import type { ReadLevel } from '../replica/local-replica.ts'
+import type { ReadLevel } from '../group/replica-port.ts'
 
 export const seenGroupsMax = 50_000
 

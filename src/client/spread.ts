@@ -7,9 +7,9 @@ import type { GroupId } from '../base/ids.ts'
 import { isRowKey } from '../cells/cell.ts'
 import { isIndexOperation, type IndexOperation } from '../cells/operation.ts'
 import { shardGroup, shardOf } from '../cells/shard.ts'
-import { isAgendaOperation, type AgendaOperation } from '../queues/agenda-operation.ts'
+import { isAgendaOperation, type AgendaOperation } from '../worklist/worklist-operation.ts'
 import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
-import type { Operation } from '../wire/client-message.ts'
+import type { Operation } from '../wire/client/client-message.ts'
 
 /** What changes something goes to the leader; of a batch, the first one says where. */
 export function groupLed(operation: Operation): GroupId | undefined {

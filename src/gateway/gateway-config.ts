@@ -5,7 +5,7 @@
 import { isClusterId, isNodeId } from '../base/ids.ts'
 import { defaultClientLimits, type ClientLimits } from '../client/client-limits.ts'
 import { callTimeoutMsMax } from '../txn/bounds.ts'
-import { checkListener, complaints, type ListenerConfig } from '../node/config-check.ts'
+import { checkListener, complaints, type ListenerConfig } from '../config/check.ts'
 import {
   gather,
   settingReaders,
@@ -15,23 +15,23 @@ import {
   type EffectiveSetting,
   type SettingsSchema,
   type Take,
-} from '../node/config-gather.ts'
+} from '../config/gather.ts'
 import {
   drainTimeoutDefaultMs,
   drainTimeoutMaxMs,
   numberMax,
   requestBytesLeast,
-} from '../node/config.ts'
-import type { BuildResult } from '../node/config-load.ts'
-import { scalarText, type ConfigProblem, type Located, type Origin } from '../node/config-source.ts'
-import { nodeSettings, type Setting } from '../node/config-settings.ts'
+} from '../config/config.ts'
+import type { BuildResult } from '../config/load.ts'
+import { scalarText, type ConfigProblem, type Located, type Origin } from '../config/source.ts'
+import { nodeSettings, type Setting } from '../config/settings.ts'
 import {
   listenerInForce,
   listenerLists,
   listenerSettings,
   takeListenerSettings,
   type ListenerSettings,
-} from '../node/listener-settings.ts'
+} from '../config/listener-settings.ts'
 import {
   addressOf as addressOfUrl,
   countOf,
@@ -46,7 +46,7 @@ import {
   isWildcard,
   type LogLevel,
   type Read,
-} from '../node/config-values.ts'
+} from '../config/values.ts'
 
 export interface GatewayConfig extends ListenerConfig {
   readonly name: string

@@ -1,5 +1,5 @@
 /**
- * Cells over HTTP (SCHEMALESS "HTTP"): plain JSON in and out, problems as in RFC 9457. A function
+ * Cells over HTTP: plain JSON in and out, problems as in RFC 9457. A function
  * of a `CellService`, so that it runs in a node as well as in front of several.
  *
  * Everything is bounded: bodies are read up to their limit, alone and together, pages end at theirs.

@@ -17,7 +17,7 @@ import { bugLog } from '../node/bug-log.ts'
 import { Bugs } from '../node/bugs.ts'
 import { logFigures, type LostLines } from '../node/log-figures.ts'
 import { ClientServer, defaultClientServerLimits } from '../node/client-server.ts'
-import type { ConfigFiles } from '../node/config-load.ts'
+import type { ConfigFiles } from '../config/load.ts'
 import { listen, type BoundServer, type Fetch, type Serve } from '../node/http-server.ts'
 import { createMetrics, type NodeMetrics } from '../node/metrics.ts'
 import { planOpenFiles } from '../node/open-files-plan.ts'
@@ -26,8 +26,12 @@ import { plain } from '../node/plain.ts'
 import { notServing, overloaded, unauthorized } from '../node/refusals.ts'
 import { sparingLog } from '../node/sparing-log.ts'
 import { Slices } from '../ports/slices.ts'
-import { decodeClientFrame, encodeClientFrame, openClientFrame } from '../wire/client-codec.ts'
-import type { ClientFrame } from '../wire/client-message.ts'
+import {
+  decodeClientFrame,
+  encodeClientFrame,
+  openClientFrame,
+} from '../wire/client/client-codec.ts'
+import type { ClientFrame } from '../wire/client/client-message.ts'
 import { clientLimitsOf, type GatewayConfig } from './gateway-config.ts'
 import {
   gatewayChecks,

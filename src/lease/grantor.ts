@@ -7,7 +7,9 @@
  *          lengthened by what clocks may drift. A registration that is revoked ends when the holder
  *          has said so, or when its lease as it stood at the revocation has run out.
  */
+import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
+import { heldMs } from '../base/limits.ts'
 import {
   isSameTerm,
   type Asked,
@@ -83,6 +85,9 @@ export class Grants {
     limits: LeaseLimits,
     { startedMs, longestLeaseMs }: { readonly startedMs: number; readonly longestLeaseMs: number },
   ) {
+    const { leaseMs, clockDriftPpm } = limits
+    assert(incarnation >= 1, 'LEASE-2: a grantor without an incarnation')
+    assert(heldMs(leaseMs, clockDriftPpm) <= leaseMs, 'LEASE-2: a holder outlives its grantor')
     this.#incarnation = incarnation
     this.#limits = limits
     const heldBlindMs = this.#endOf(startedMs, longestLeaseMs)
@@ -120,6 +125,8 @@ export class Grants {
     if (now < peer.refusedMs) return undefined
     const grant = this.#grantFor(peer, asked, now)
     grant.untilMs = Math.max(grant.untilMs, this.#endOf(now, this.#limits.leaseMs))
+    // Its holder counts no more than `leaseMs` from a moment before this one.
+    assert(grant.untilMs >= now + this.#limits.leaseMs, 'LEASE-2: a grant ends before its holder')
     grant.asked = asked
     return this.#answer(grant)
   }
@@ -152,6 +159,9 @@ export class Grants {
       return grant
     this.#terms += 1
     const term = { incarnation: this.#incarnation, number: this.#terms }
+    const isOver = grant === undefined || now >= grant.untilMs || grant.incarnation < incarnation
+    assert(isOver, 'LEASE-2: a term ends while its holder counts on it')
+    assert((grant?.term.number ?? 0) < term.number, 'LEASE-2: a term lives again at its grantor')
     peer.grant = {
       incarnation,
       term,
@@ -182,6 +192,9 @@ export class Grants {
     } else if (before.attempt === attempt && position < before.position) {
       grant.groups.set(group, { attempt, position })
     }
+    const noted = grant.groups.get(group)
+    assert((noted?.attempt ?? 0) >= attempt, 'LEASE-2: attempts of a registration fall')
+    assert(grant.groups.size <= this.#limits.leaseGroupsMax, 'LEASE-1: too many registrations')
     return grant.term
   }
 
@@ -230,6 +243,7 @@ export class Grants {
     const peer = this.#peers.get(holder)
     if (peer === undefined || !this.#isHolder(peer, group, position, now)) return true
     const { grant } = peer
+    assert(now < peer.heldBlindMs || grant !== undefined, 'LEASE-1: a holder without a grant')
     if (grant?.groups.has(group) === true && !grant.revocations.has(group)) {
       grant.serial += 1
       grant.revocations.set(group, { serial: grant.serial, endsMs: grant.untilMs })

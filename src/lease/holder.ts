@@ -9,6 +9,7 @@
  * held any more. It may shorten a lease in this way, and never lengthens one. A suspension that is too
  * short to be told from drift may have come in any lease: its length is taken off all of them.
  */
+import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
 import { heldMs, suspensionMs } from '../base/limits.ts'
 import { isSameTerm, type HandBack, type Renew, type Renewed, type Term } from './message.ts'
@@ -112,6 +113,7 @@ export class HeldLeases {
   renewal(peer: NodeId, { now, wall }: Reading, pauseMs = 0): Renew | undefined {
     const held = this.#held.get(peer)
     if (held === undefined || now - held.askedMs < pauseMs) return undefined
+    assert(now >= held.askedMs, 'LEASE-2: the clock of a lease goes back')
     held.askedMs = now
     const { term, grantor, serial } = held
     const asked = { incarnation: this.#incarnation, sentAt: Math.floor(now * 1000), sentWall: wall }
@@ -147,6 +149,8 @@ export class HeldLeases {
     const sentMs = asked.sentAt / 1000
     const untilMs = sentMs + heldMs(leaseMs, this.#limits.clockDriftPpm)
     if (sentMs > now || untilMs <= held.untilMs) return
+    assert(untilMs <= sentMs + leaseMs, 'LEASE-2: a lease is held for longer than it was granted')
+    assert(held.term !== undefined, 'LEASE-2: a lease without a term is extended')
     held.untilMs = untilMs
     held.sentMs = sentMs
     held.sentWall = asked.sentWall
@@ -182,13 +186,23 @@ function isOf(held: Held | undefined, term: Term): held is Held {
   return held?.term !== undefined && isSameTerm(held.term, term)
 }
 
+function isAfter(term: Term, other: Term | undefined): boolean {
+  if (other === undefined || term.incarnation > other.incarnation) return true
+  return term.incarnation === other.incarnation && term.number > other.number
+}
+
 function isOlder(term: Term, { grantor, term: own, givenUp }: Held): boolean {
   if (term.incarnation !== grantor) return term.incarnation < grantor
   if (givenUp?.incarnation === grantor && term.number <= givenUp.number) return true
   return own !== undefined && own.incarnation === grantor && term.number < own.number
 }
 
+/** A term never lives again: each that begins is of a later life of the grantor, or has a higher number. */
 function begin(held: Held, term: Term): void {
+  const { grantor, term: own, givenUp } = held
+  assert(term.incarnation >= grantor, 'LEASE-2: a term of an earlier life of its grantor begins')
+  assert(isAfter(term, own), 'LEASE-2: a term lives again at its holder')
+  assert(isAfter(term, givenUp), 'LEASE-2: a term that was given up lives again')
   held.grantor = term.incarnation
   held.term = term
   held.untilMs = 0

@@ -2,6 +2,7 @@
  * The leases of one node, both sides, and what its groups ask of them. A lease is between two nodes;
  * a group is registered under it by a read, and taken out when it is not read any more.
  */
+import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import { Grants, type Registering } from './grantor.ts'
@@ -77,13 +78,15 @@ export class Leases {
   enter(group: GroupId): boolean {
     const { leaseMs, leaseGroupsMax } = this.#options.limits
     if (leaseMs === 0 || this.#groups.size >= leaseGroupsMax) return false
+    assert(!this.#groups.has(group), 'LEASE-1: a group enters its lease twice')
     this.#groups.add(group)
     this.onEntered()
     return true
   }
 
   leave(group: GroupId): void {
-    this.#groups.delete(group)
+    const wasIn = this.#groups.delete(group)
+    assert(wasIn, 'LEASE-1: a group leaves a lease that it is not in')
   }
 
   isHeld(peer: NodeId, term: Term, reading: Reading): boolean {

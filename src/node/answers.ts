@@ -12,9 +12,9 @@ import { problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Line, Slices } from '../ports/slices.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
-import { replyBytes } from '../wire/client-bytes.ts'
-import { encodeClientFrame } from '../wire/client-codec.ts'
-import type { ClientFrame, Response } from '../wire/client-message.ts'
+import { replyBytes } from '../wire/client/client-bytes.ts'
+import { encodeClientFrame } from '../wire/client/client-codec.ts'
+import type { ClientFrame, Response } from '../wire/client/client-message.ts'
 import { Outbox } from '../wire/outbox.ts'
 
 /** Answers that wait for one client: above it nothing more is begun or gone on with for it. */

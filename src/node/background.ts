@@ -2,6 +2,7 @@
  * What a node does by itself, for what is on the agendas of the groups that it holds: delivers
  * messages, carries changes to global indexes, brings buffered cells home.
  */
+import { bufferCopiesDefault } from '../config/node-config.ts'
 import { StoreError } from '../base/errors.ts'
 import type { CellService } from '../cells/operation.ts'
 import type { Placement } from '../placement/placement.ts'
@@ -10,10 +11,10 @@ import type { Random } from '../ports/random.ts'
 import type { Trace } from '../ports/trace.ts'
 import { deliveryBounds, type DeliveryBounds } from '../queues/bounds.ts'
 import { Delivery, type DeliveryCounts } from '../queues/delivery.ts'
-import type { LocalReplica, TopicCounts } from '../replica/local-replica.ts'
+import type { LocalReplica, TopicCounts } from '../group/replica-port.ts'
 import { IndexRelay, type RelayFigures } from '../tables/index-relay.ts'
-import type { AgendaBounds } from '../txn/agenda-worker.ts'
-import type { GroupPort } from '../txn/group-port.ts'
+import type { AgendaBounds } from '../worklist/worklist-worker.ts'
+import type { GroupPort } from '../group/group-port.ts'
 import type { BugPlace, NoteBug } from './bugs.ts'
 import { Buffering, type BufferCounts } from './buffering.ts'
 
@@ -37,8 +38,6 @@ export interface BackgroundParts extends BackgroundOptions {
   readonly trace: Trace
   readonly noteBug: NoteBug
 }
-
-export const bufferCopiesDefault = 1
 
 export interface QueuesStatus extends Readonly<DeliveryCounts> {
   /** Groups whose outbox waits to be looked at, or is. */

@@ -1,5 +1,5 @@
 /** Buffered writes at a node: takes cells whose shard's set is silent, and moves those that wait here. */
-import { agendaBounds, AgendaWorker } from '../txn/agenda-worker.ts'
+import { agendaBounds, AgendaWorker } from '../worklist/worklist-worker.ts'
 import { BufferDrain } from '../cells/buffer-drain.ts'
 import { bufferTopic } from '../cells/buffer-rows.ts'
 import { BufferedCells } from '../cells/buffered-cells.ts'
@@ -7,8 +7,8 @@ import type { CellService } from '../cells/operation.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { LocalReplica } from '../replica/local-replica.ts'
-import type { GroupPort } from '../txn/group-port.ts'
+import type { LocalReplica } from '../group/replica-port.ts'
+import type { GroupPort } from '../group/group-port.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import { Sessions } from '../txn/session.ts'
 

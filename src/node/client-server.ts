@@ -17,7 +17,7 @@ import {
   isAgendaOperation,
   type AgendaAnswer,
   type AgendaOperation,
-} from '../queues/agenda-operation.ts'
+} from '../worklist/worklist-operation.ts'
 import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import {
   isWrite,
@@ -29,7 +29,7 @@ import {
   type Replied,
   type Reply,
   type Request,
-} from '../wire/client-message.ts'
+} from '../wire/client/client-message.ts'
 import { Admission, type LaneName, type Pass } from './admission.ts'
 import { Answers } from './answers.ts'
 import type { NoteBug } from './bugs.ts'

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { makeFolder } from '../adapters/make-folder.ts'
 import { StoreError } from '../base/errors.ts'
 import type { OrderedStore } from '../ports/storage.ts'
-import { fileFailure } from './file-failure.ts'
+import { fileFailure } from '../adapters/file-failure.ts'
 import { answered } from './silent-folder.ts'
 
 export interface StoreAccess {

@@ -16,7 +16,7 @@ import type {
   MalformedRequest,
   Request,
   RequestSource,
-} from '../wire/client-message.ts'
+} from '../wire/client/client-message.ts'
 import { intakeWorkOf } from './request-cost.ts'
 
 export interface IntakeLimits {

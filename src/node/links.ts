@@ -7,13 +7,17 @@ import type { TransportCounters } from '../adapters/ws-link.ts'
 import { WsPeerTransport } from '../adapters/ws-peers.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
-import type { ClientFrame } from '../wire/client-message.ts'
+import type { ClientFrame } from '../wire/client/client-message.ts'
 import type { Transport } from '../ports/transport.ts'
 import type { PeerFrame } from '../replication/message.ts'
-import { decodeClientFrame, encodeClientFrame, openClientFrame } from '../wire/client-codec.ts'
-import { decodePeerFrame, encodePeerFrame } from '../wire/peer-codec.ts'
+import {
+  decodeClientFrame,
+  encodeClientFrame,
+  openClientFrame,
+} from '../wire/client/client-codec.ts'
+import { decodePeerFrame, encodePeerFrame } from '../wire/peer/peer-codec.ts'
 import { figureName } from './figure-names.ts'
-import type { NodeConfig } from './node-config.ts'
+import type { NodeConfig } from '../config/node-config.ts'
 import type { Figure } from './metrics.ts'
 import { sparingLog } from './sparing-log.ts'
 

@@ -5,7 +5,7 @@
 import { compareText } from '../base/bytes.ts'
 import { listedGroupsMax } from '../base/limits.ts'
 import { mayBeRetried } from '../client/call.ts'
-import type { AgendaAnswer, ListAgenda, TopicSum } from '../queues/agenda-operation.ts'
+import type { AgendaAnswer, ListAgenda, TopicSum } from '../worklist/worklist-operation.ts'
 import type { GroupAnswer, ListGroups } from '../txn/group-operation.ts'
 
 /**

@@ -5,7 +5,7 @@
  */
 import type { Outcome, Problem } from '../base/problem.ts'
 import { noRoom } from '../txn/no-room.ts'
-import type { Operation, Reply } from '../wire/client-message.ts'
+import type { Operation, Reply } from '../wire/client/client-message.ts'
 import type { Admission } from './admission.ts'
 import type { WorkEnd } from './work-limit.ts'
 

@@ -8,10 +8,10 @@ import { chmod, link, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { makeFolder } from '../adapters/make-folder.ts'
-import { isLoopback } from './config-check.ts'
-import type { ConfigFiles } from './config-load.ts'
-import { fileFailure } from './file-failure.ts'
-import type { NodeConfig } from './node-config.ts'
+import { isLoopback } from '../config/check.ts'
+import type { ConfigFiles } from '../config/load.ts'
+import { fileFailure } from '../adapters/file-failure.ts'
+import type { NodeConfig } from '../config/node-config.ts'
 
 /** Of a node whose configuration names no file; `warn` is told where it keeps nobody out. */
 export async function peerSecretWithoutFile(

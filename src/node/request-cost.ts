@@ -10,8 +10,8 @@
  */
 import { assert } from '../base/assert.ts'
 import { packedPartWork } from '../cells/bounds.ts'
-import { requestBytes } from '../wire/client-bytes.ts'
-import { writtenBytes, type Operation } from '../wire/client-message.ts'
+import { requestBytes } from '../wire/client/client-bytes.ts'
+import { writtenBytes, type Operation } from '../wire/client/client-message.ts'
 
 export interface Cost {
   readonly begin: number

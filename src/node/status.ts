@@ -8,7 +8,7 @@ import type { RelayFigures } from '../tables/index-relay.ts'
 import type { QueuesStatus } from './background.ts'
 import type { BufferCounts } from './buffering.ts'
 import type { DiskUse } from './disk-use.ts'
-import { mainSet, type NodeAddress } from './config-values.ts'
+import { mainSet, type NodeAddress } from '../config/values.ts'
 import { figureName } from './figure-names.ts'
 import type { Figure } from './metrics.ts'
 

@@ -1,7 +1,7 @@
 /** Bounds and delays of queues. Options of delivery and of handlers may be smaller. */
 import { assert } from '../base/assert.ts'
 import { transactionBytesMax } from '../base/limits.ts'
-import { agendaBounds, type AgendaBounds } from '../txn/agenda-worker.ts'
+import { agendaBounds, type AgendaBounds } from '../worklist/worklist-worker.ts'
 
 /** Letters, digits and `_ . -`. */
 export const queueNameCharsMax = 128

@@ -4,13 +4,13 @@
  * same at the same time; what is received is received once (`receive.ts`).
  */
 import { assert } from '../base/assert.ts'
-import { afterAgenda, agendaPrefix } from '../base/agenda-key.ts'
+import { afterAgenda, agendaPrefix } from '../group/worklist-key.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { LocalReplica, Row } from '../replica/local-replica.ts'
-import { AgendaWorker, type Served } from '../txn/agenda-worker.ts'
-import type { GroupPort, View } from '../txn/group-port.ts'
+import type { LocalReplica, Row } from '../group/replica-port.ts'
+import { AgendaWorker, type Served } from '../worklist/worklist-worker.ts'
+import type { GroupPort, View } from '../group/group-port.ts'
 import { keyAfter } from '../txn/key-range.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'

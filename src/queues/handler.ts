@@ -9,10 +9,15 @@ import { StoreError, type StoreErrorCode } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { Agenda } from '../replica/local-replica.ts'
-import { agendaBounds, AgendaWorker, type AgendaBounds, type Served } from '../txn/agenda-worker.ts'
+import type { Agenda } from '../group/replica-port.ts'
+import {
+  agendaBounds,
+  AgendaWorker,
+  type AgendaBounds,
+  type Served,
+} from '../worklist/worklist-worker.ts'
 import { callTimeoutMsMax } from '../txn/bounds.ts'
-import type { GroupPort } from '../txn/group-port.ts'
+import type { GroupPort } from '../group/group-port.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import { runTransaction, type Committed } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
@@ -185,13 +190,13 @@ export class QueueHandler {
     const { clock, handle } = this.#parts
     const { timeoutMs } = this.#bounds
     let timer: Timer | undefined
-    const isLate = new Promise<never>((_resolve, reject) => {
-      timer = clock.setTimer(timeoutMs, () => {
-        reject(new Error(`the handler did not end within ${timeoutMs} ms`))
-      })
-    })
     try {
-      await Promise.race([handle(transaction, messages), isLate])
+      await new Promise<void>((resolve, reject) => {
+        timer = clock.setTimer(timeoutMs, () => {
+          reject(new Error(`the handler did not end within ${timeoutMs} ms`))
+        })
+        handle(transaction, messages).then(() => resolve(), reject)
+      })
     } catch (error) {
       if (error instanceof StoreError) this.#thrown.add(error)
       throw error

@@ -1,10 +1,10 @@
 /** Looking at what is under a topic, group by group: for whoever inspects queues. */
-import { afterAgenda, agendaPrefix } from '../base/agenda-key.ts'
+import { afterAgenda, agendaPrefix } from '../group/worklist-key.ts'
 import { compareBytes } from '../base/bytes.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Agenda } from '../replica/local-replica.ts'
-import type { GroupPort } from '../txn/group-port.ts'
+import type { Agenda } from '../group/replica-port.ts'
+import type { GroupPort } from '../group/group-port.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { StoredRow } from '../txn/reads.ts'
 import { runRead } from '../txn/run-read.ts'

@@ -3,7 +3,7 @@
  * agenda of their group.
  */
 import { assert } from '../base/assert.ts'
-import { agendaPrefix } from '../base/agenda-key.ts'
+import { agendaPrefix } from '../group/worklist-key.ts'
 import { readCount, sha256, writeCount } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import { bytesOfGroup, type GroupId, type Timestamp } from '../base/ids.ts'

@@ -1,6 +1,6 @@
 /** How much is in the queues: what a node counted under their topics, by queue. */
 import type { Timestamp } from '../base/ids.ts'
-import type { TopicSum } from './agenda-operation.ts'
+import type { TopicSum } from '../worklist/worklist-operation.ts'
 import { outboxTopic, queueOfTopic } from './names.ts'
 
 export interface QueueSum {

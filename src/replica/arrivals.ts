@@ -7,6 +7,7 @@
  * The turn ends with the call that brought the first of them: promises run right after it, before any
  * other event, so that nothing waits for a timer or for another turn of the loop.
  */
+import { assert } from '../base/assert.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Arrived } from '../replication/group.ts'
 
@@ -29,6 +30,7 @@ export class Arrivals {
   #take(): void {
     const groups = this.#groups
     this.#groups = new Map()
+    assert(groups.size > 0, 'LIVE-1: a turn of arrivals ends in which nothing came')
     for (const [group, arrived] of groups) this.#onTurn(group, arrived)
   }
 }

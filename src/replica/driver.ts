@@ -1,5 +1,5 @@
 /**
- * Runs the pure core on the ports: steps groups, has their effects carried out (`carry-out.ts`), and
+ * Runs the pure core on the ports: steps groups, has their effects carried out (`effect-runner.ts`), and
  * answers this node's edge. The same driver runs in the daemon and in the simulator; only the ports
  * differ.
  */
@@ -10,16 +10,16 @@ import { Holdings } from '../placement/holdings.ts'
 import type { LinkInfo } from '../ports/transport.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { Message, PeerFrame } from '../replication/message.ts'
-import { encodeTransaction, intentOf } from '../replication/transaction.ts'
-import { LocalAgenda } from './agenda.ts'
+import { encodeTransaction, intentOf } from '../group/transaction.ts'
+import { LocalAgenda } from '../store/worklist.ts'
 import { Arrivals } from './arrivals.ts'
-import { CarryOut } from './carry-out.ts'
-import { errorOf } from './damage.ts'
-import { DataStore } from './data-store.ts'
+import { CarryOut } from './effect-runner.ts'
+import { errorOf } from '../store/damage.ts'
+import { DataStore } from '../store/data-store.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
-import { Deadlines } from './deadlines.ts'
+import { Deadlines } from '../time/deadlines.ts'
 import { listGroups } from './group-list.ts'
-import { Headroom } from './headroom.ts'
+import { Headroom } from '../peers/headroom.ts'
 import type {
   LocalAgendas,
   IntentName,
@@ -30,27 +30,26 @@ import type {
   ReadPoint,
   Row,
   Submission,
-} from './local-replica.ts'
-import { LeaseKeeper } from './lease-keeper.ts'
-import { figuresOf } from './log-mending.ts'
-import { openMeta } from './log-recovery.ts'
-import { LogStore } from './log-store.ts'
-import type { PeerClocks } from './peer-clocks.ts'
-import { PeerWork } from './peer-work.ts'
-import { Peers } from './peers.ts'
+} from '../group/replica-port.ts'
+import { LeaseKeeper } from '../peers/lease-keeper.ts'
+import { openMeta } from '../log/log-recovery.ts'
+import { LogStore } from '../log/log-store.ts'
+import type { PeerClocks } from '../peers/peer-clocks.ts'
+import { PeerWork } from '../peers/peer-work.ts'
+import { Peers } from '../peers/peers.ts'
 import { StoredRecords } from './record-source.ts'
 import { Reads } from './reads.ts'
-import { Refusals, selfOf } from './refusal.ts'
+import { Refusals, selfOf } from '../peers/refusal.ts'
 import { Replica, type ObservedLeases, type Reading } from './replica.ts'
-import type { ReplicaStatus } from './replica-status.ts'
+import { statusOf, type ReplicaStatus } from './replica-status.ts'
 import { Requests } from './requests.ts'
-import { RollCall } from './roll-call.ts'
-import { Rounds } from './rounds.ts'
-import { SettledRows } from './settled.ts'
-import { checkCarried, checkFolded, checkVotes } from './start-check.ts'
+import { RollCall } from '../peers/roll-call.ts'
+import { Rounds } from '../time/rounds.ts'
+import { SettledRows } from '../log/settled.ts'
+import { checkCarried, checkFolded, checkVotes } from '../log/start-check.ts'
 import { Steps } from './steps.ts'
 import { excessOf, transactionOf } from './submission-size.ts'
-import { takeUpLog } from './take-up.ts'
+import { takeUpLog } from './log-replay.ts'
 
 export class Driver implements LocalReplica {
   /** The node must stop: its disk refused, a peer says that it is stale, or it found a bug. Called once. */
@@ -105,6 +104,8 @@ export class Driver implements LocalReplica {
     await checkCarried(ports.data, settled.carried())
     await checkFolded(ports.data, ports.log, settled)
     const log = await LogStore.open(ports.log, own, settled, meta)
+    assert(log.identity.incarnation >= 1, 'PAX-6: a node without an incarnation')
+    assert(options.placement.nodes.includes(node), 'MOVE-4: a node that holds nothing')
     return new Driver(ports, options, log, data)
   }
 
@@ -156,7 +157,7 @@ export class Driver implements LocalReplica {
       onDigested: (peer, digested) => this.#rollCall.onDigest(peer, digested),
     })
     this.#effects = new CarryOut({
-      ...{ clock, trace, log, data, replica: this.#replica, fetches, supply },
+      ...{ node: options.node, clock, trace, log, data, replica: this.#replica, fetches, supply },
       ...{ peers: this.#peers, keeper: this.#keeper, requests: this.#requests, wakes: this.#wakes },
       deliver: (message) =>
         this.#step(message.group, { kind: 'message', from: options.node, message }),
@@ -231,6 +232,7 @@ export class Driver implements LocalReplica {
     })
     if (this.#log.settledFlush < this.#log.durableFlush) this.#data.wantBatch()
     if (this.#isStopped) return
+    assert(!this.#log.isTakingUp, 'LOG-7: a node joins before its log is replayed')
     this.#work.scrubber.start()
     this.#join()
   }
@@ -259,6 +261,7 @@ export class Driver implements LocalReplica {
   }
 
   #onJoined(peer: NodeId, info: LinkInfo, held: readonly PeerFrame[]): void {
+    assert(this.#holdings.nodes.includes(peer), 'MOVE-4: a node of another set joins')
     this.#onSuspicion(peer, false)
     this.#keeper.onLink(peer, info.incarnation ?? 0)
     for (const frame of held) this.#onFrame(peer, frame)
@@ -275,10 +278,12 @@ export class Driver implements LocalReplica {
     if (this.#requests.count >= this.#options.limits.nodeQueueMax) {
       return Promise.resolve({ kind: 'overloaded', isOfNode: true })
     }
+    assert(this.holds(group), 'MOVE-4: a group is asked of a node that does not hold it')
     const transaction = transactionOf(submission)
     const bytes = encodeTransaction(transaction)
     const excess = excessOf(submission, bytes, this.#options.limits)
     if (excess !== undefined) return Promise.reject(excess)
+    assert(bytes.length > 0, 'LOG-3: a transaction without bytes')
     const submitted = { transaction, bytes, readPosition, reads, ranges }
     return this.#requests.submission(
       timeoutMs,
@@ -347,27 +352,11 @@ export class Driver implements LocalReplica {
   }
 
   status(): ReplicaStatus {
-    const { storeId, incarnation } = this.#log.identity
-    const { durableFlush, settledFlush } = this.#log
-    const { clock } = this.#ports
-    return {
-      ...{ storeId, incarnation, durableFlush, settledFlush },
-      groupsInMemory: this.#replica.groupsInMemory,
-      requests: this.#requests.count,
-      overlayBytes: this.#data.overlayBytes,
-      lackingGroups: this.#work.fetches.lacking,
-      isCatchingUp: this.#work.returning.isCatchingUp,
-      openSnapshots: this.#data.pins.count(clock.monotonicMs()),
-      leasedGroups: this.#keeper.leases.heldGroups,
-      grantedGroups: this.#keeper.leases.grantedGroups,
-      ...this.#peers.clocks.status({ wall: clock.wallMicros(), now: clock.monotonicMs() }),
-      remembersPeers: this.#log.memory.isWhole,
-      ...figuresOf(this.#log.damages),
-      falseClaims: this.#refusals.falseClaims,
-      ...this.#work.scrubber.figures,
-      failure: this.#failure?.message,
-      peers: this.#peers.list(),
-    }
+    return statusOf({
+      ...{ log: this.#log, data: this.#data, replica: this.#replica, requests: this.#requests },
+      ...{ work: this.#work, leases: this.#keeper.leases, peers: this.#peers },
+      ...{ refusals: this.#refusals, failure: this.#failure, clock: this.#ports.clock },
+    })
   }
 
   /** Resolves when everything applied so far is in the data store. */
@@ -383,6 +372,7 @@ export class Driver implements LocalReplica {
     this.#work.scrubber.stop()
     this.#wakes.stop()
     this.#requests.stop()
+    assert(this.#requests.count === 0, 'LIVE-1: a request waits at a node that has stopped')
     this.#rollCall.stop()
     this.#keeper.stop()
     this.#work.slices.stop()
@@ -483,6 +473,7 @@ export class Driver implements LocalReplica {
     const { isAdmitted, clocks } = this.#peers
     const wall = clock.wallMicros()
     const now = clock.monotonicMs()
+    assert(wall > 0, 'CLOCK-1: the wall clock shows no time')
     return { wall, now, stamp: clocks.held({ wall, now }), mayPropose, isAdmitted }
   }
 

@@ -1,8 +1,9 @@
-/** Which groups there are, of those that this node's replica set holds (LOG-8, `roll-call.ts`). */
+/** Which groups there are, of those that this node's replica set holds (LOG-8, `../peers/roll-call.ts`). */
+import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
-import type { DataStore } from './data-store.ts'
-import type { RollCall } from './roll-call.ts'
+import type { DataStore } from '../store/data-store.ts'
+import type { RollCall } from '../peers/roll-call.ts'
 
 export interface GroupListParts {
   readonly rollCall: RollCall
@@ -16,6 +17,7 @@ export async function listGroups(
   { rollCall, data, known, isOver }: GroupListParts,
   ...[prefix, after, limit, timeoutMs]: [string, GroupId | undefined, number, number]
 ): Promise<readonly GroupId[]> {
+  assert(limit >= 1, 'LOG-8: a list of no groups is asked for')
   const isKnown = await rollCall.take(timeoutMs)
   if (isOver()) throw new StoreError('closed', 'this node is stopping; ask another one')
   if (isKnown) return data.groups(prefix, after, limit, known())

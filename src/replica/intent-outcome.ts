@@ -4,11 +4,13 @@
  * intent: then it is remembered, and knows nothing of the earlier one. So only before the intent's time has
  * passed does no outcome mean that it is not in effect.
  */
+import { assert } from '../base/assert.ts'
 import type { GroupState } from '../replication/state.ts'
-import type { IntentName, IntentOutcome } from './local-replica.ts'
+import type { IntentName, IntentOutcome } from '../group/replica-port.ts'
 
 export function recordedOf(state: GroupState, intent: IntentName): IntentOutcome {
   const { position, timestamp } = state
+  assert(timestamp > 0 === position > 0, 'MVCC-2: a state without a timestamp')
   const { sequence, expiresAt } = intent
   const session = state.sessions.get(intent.session)
   if (session !== undefined) {

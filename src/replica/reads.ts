@@ -11,9 +11,9 @@ import type { Limits } from '../base/limits.ts'
 import type { Reading as LeaseReading } from '../lease/reading.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
-import { isCount } from '../replication/transaction.ts'
-import type { DataStore } from './data-store.ts'
-import type { PageRange, ReadLevel, ReadPoint, Row, RowsAtPoint } from './local-replica.ts'
+import { isCount } from '../group/transaction.ts'
+import type { DataStore } from '../store/data-store.ts'
+import type { PageRange, ReadLevel, ReadPoint, Row, RowsAtPoint } from '../group/replica-port.ts'
 import type { Applied, Replica } from './replica.ts'
 import type { Requests } from './requests.ts'
 
@@ -68,6 +68,7 @@ export class Reads {
     const { position, timestamp } =
       at <= here.timestamp ? here : await this.#current(group, timeoutMs)
     const point = { position, timestamp: Math.min(at, timestamp) }
+    assert(point.timestamp <= at, 'MVCC-1: a read of the past is at a later timestamp')
     this.#open(group, point.timestamp)
     return this.#served(group, 'at', point)
   }
@@ -105,10 +106,7 @@ export class Reads {
     if (mayBePassed(timestamp, timestamp, limits)) {
       data.pins.pin(group, timestamp, clock.monotonicMs())
     }
-    for (const row of rows) {
-      const isOfPoint = row === undefined || row.timestamp <= timestamp
-      assert(isOfPoint, 'MVCC-1: a row is newer than the point that it is read at')
-    }
+    for (const row of rows) checkSeen(row, timestamp)
     return { point, rows }
   }
 
@@ -198,6 +196,8 @@ export class Reads {
 
   #served(group: GroupId, level: 'any' | 'at', point: ReadPoint): ReadPoint {
     const { position, timestamp } = point
+    const here = this.#parts.replica.appliedInMemory(group)?.position ?? position
+    assert(position <= here, 'MVCC-2: a read is served beyond what is applied')
     this.#parts.trace.emit({ kind: 'serve', group, level, position, timestamp })
     return point
   }
@@ -226,6 +226,11 @@ export class Reads {
     if (mayBePassed(at, timestamp, limits)) data.pins.pin(group, at, nowMs)
     return { isNewest: at === timestamp }
   }
+}
+
+function checkSeen(row: Row | undefined, at: Timestamp): void {
+  const isSeen = row === undefined || row.timestamp <= at
+  assert(isSeen, 'MVCC-1: a row is newer than the point that it is read at')
 }
 
 /**

@@ -1,14 +1,14 @@
 /** Group records out of the two stores: applied state from the data, the rest from the log. */
-import { present } from '../base/assert.ts'
+import { assert, present } from '../base/assert.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import { compareBallots, equalBallots, type Ballot } from '../paxos/ballot.ts'
 import type { LookedUp } from '../replication/acceptance.ts'
 import type { Decision, PositionRecord } from '../replication/log.ts'
 import { decodeState, emptyState, type GroupState } from '../replication/state.ts'
-import { corruptData } from './damage.ts'
-import type { DataStore } from './data-store.ts'
+import { corruptData } from '../store/damage.ts'
+import type { DataStore } from '../store/data-store.ts'
 import type { GroupRecord, RecordSource } from './group-record.ts'
-import type { LogStore, PositionHeader } from './log-store.ts'
+import type { LogStore, PositionHeader } from '../log/log-store.ts'
 
 /** Committed entries that one load reads. */
 interface Part {
@@ -91,6 +91,7 @@ export class StoredRecords implements RecordSource {
       yield undefined
       const looked = this.#read(group, header)
       if (looked.kind === 'absent') continue
+      assert(position > state.position, 'LOG-1: an applied position is read as an open one')
       records.set(position, looked)
       const decision = decisionOf(header, looked)
       if (decision === undefined) continue

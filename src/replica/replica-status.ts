@@ -1,5 +1,14 @@
-import type { Peers } from './peers.ts'
-import type { ScrubFigures } from './scrubber.ts'
+import type { Leases } from '../lease/leases.ts'
+import { figuresOf } from '../log/log-mending.ts'
+import type { LogStore } from '../log/log-store.ts'
+import type { ScrubFigures } from '../log/scrubber.ts'
+import type { PeerWork } from '../peers/peer-work.ts'
+import type { Peers } from '../peers/peers.ts'
+import type { Refusals } from '../peers/refusal.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { DataStore } from '../store/data-store.ts'
+import type { Replica } from './replica.ts'
+import type { Requests } from './requests.ts'
 
 /** What an operator sees of a replica. Counts and bytes as of the call. */
 export interface ReplicaStatus extends ScrubFigures {
@@ -40,4 +49,41 @@ export interface ReplicaStatus extends ScrubFigures {
   readonly falseClaims: number
   readonly failure: string | undefined
   readonly peers: ReturnType<Peers['list']>
+}
+
+export interface StatusParts {
+  readonly log: LogStore
+  readonly data: DataStore
+  readonly replica: Replica
+  readonly requests: Requests
+  readonly work: PeerWork
+  readonly leases: Leases
+  readonly peers: Peers
+  readonly refusals: Refusals
+  readonly failure: Error | undefined
+  readonly clock: Clock
+}
+
+export function statusOf(parts: StatusParts): ReplicaStatus {
+  const { log, data, replica, requests, work, leases, peers, refusals, failure, clock } = parts
+  const { storeId, incarnation } = log.identity
+  const { durableFlush, settledFlush } = log
+  return {
+    ...{ storeId, incarnation, durableFlush, settledFlush },
+    groupsInMemory: replica.groupsInMemory,
+    requests: requests.count,
+    overlayBytes: data.overlayBytes,
+    lackingGroups: work.fetches.lacking,
+    isCatchingUp: work.returning.isCatchingUp,
+    openSnapshots: data.pins.count(clock.monotonicMs()),
+    leasedGroups: leases.heldGroups,
+    grantedGroups: leases.grantedGroups,
+    ...peers.clocks.status({ wall: clock.wallMicros(), now: clock.monotonicMs() }),
+    remembersPeers: log.memory.isWhole,
+    ...figuresOf(log.damages),
+    falseClaims: refusals.falseClaims,
+    ...work.scrubber.figures,
+    failure: failure?.message,
+    peers: peers.list(),
+  }
 }

@@ -16,7 +16,8 @@ import type { Placement } from '../placement/placement.ts'
 import type { Trace } from '../ports/trace.ts'
 import { spread, type Context, type Effect } from '../replication/effect.ts'
 import { stepGroup, type GroupEvent } from '../replication/group.ts'
-import type { Accepted as Acceptance } from '../replication/message.ts'
+import { acceptedAsItLeaves } from '../replication/acceptance.ts'
+import type { Accepted } from '../replication/message.ts'
 import { takeUp } from '../replication/learn.ts'
 import {
   highestKnown,
@@ -33,7 +34,7 @@ import { isLeased, leasedPosition, mustSee } from '../replication/read-lease.ts'
 import type { GroupState } from '../replication/state.ts'
 import type { RecordSource } from './group-record.ts'
 import { recordedOf } from './intent-outcome.ts'
-import type { IntentName, IntentOutcome } from './local-replica.ts'
+import type { IntentName, IntentOutcome } from '../group/replica-port.ts'
 
 /** Readings of the world at one event. */
 export interface Reading {
@@ -54,7 +55,7 @@ export interface ReplicaOptions {
   readonly trace: Trace
   readonly source: RecordSource
   readonly leases: Leases
-  /** How long entries of the group that are asked for may still take (`fetches.ts`); 0: they are not. */
+  /** How long entries of the group that are asked for may still take (`../peers/fetches.ts`); 0: they are not. */
   fetchPatienceMs(group: GroupId): number
 }
 
@@ -108,9 +109,17 @@ export class Replica {
       isAdmitted: false,
       isSuspected: (peer) => this.#suspected.has(peer),
       fetchPatienceMs: (group) => options.fetchPatienceMs(group),
-      drawNumber: () => (this.#drawn += 1),
+      drawNumber: () => this.#draw(),
       emit: (effect) => this.#effects.push(effect),
     }
+  }
+
+  /** Of this incarnation: no number of an earlier or a later one is drawn again. */
+  #draw(): number {
+    this.#drawn += 1
+    const end = numbersFrom(this.#options.incarnation + 1)
+    assert(this.#drawn < end, 'PAX-5: the numbers of an incarnation are used up')
+    return this.#drawn
   }
 
   get groupsInMemory(): number {
@@ -121,6 +130,8 @@ export class Replica {
   step(group: GroupId, event: GroupEvent, reading: Reading): readonly Effect[] {
     this.#effects = []
     const context = this.#context
+    assert(reading.now >= context.now, 'LEASE-2: the monotonic clock goes back')
+    assert(reading.stamp > 0, 'CLOCK-1: an entry would be stamped by no clock')
     context.wall = reading.wall
     context.now = reading.now
     context.stamp = reading.stamp
@@ -146,6 +157,7 @@ export class Replica {
 
   /** A peer's frames stopped or came back. Returns the groups that have to act on it. */
   suspect(peer: NodeId, isSuspected: boolean): readonly GroupId[] {
+    assert(peer !== this.#options.node, 'LIVE-1: a node suspects itself')
     if (!isSuspected) {
       this.#suspected.delete(peer)
       return []
@@ -181,6 +193,7 @@ export class Replica {
     const { position, timestamp, horizon } = held.log.state
     if (leasedPosition(held.log, this.#at(reading)) !== position) return undefined
     assert(position >= held.log.floor, 'LEASE-5: served alone below what an answer told of')
+    assert(position >= highestKnown(held.log), 'LEASE-3: served alone below what is accepted here')
     held.isUsed = true
     lease.usedMs = reading.now
     return { position, timestamp, horizon }
@@ -229,13 +242,9 @@ export class Replica {
     return this.#options.leases.isHolder(holder, group, position, now)
   }
 
-  /**
-   * A message as it leaves: an acceptance names who holds a lease now, after its flush, not when it
-   * was asked for. A holder that came in between would have been told of the position.
-   */
-  leaving(message: Acceptance, now: number): Acceptance {
-    const holders = this.#options.leases.holders(message.group, message.position, now)
-    return holders.length === 0 ? message : { ...message, holders }
+  /** The acceptance as it leaves this node, at `now` of the monotonic clock. */
+  accepted(effect: Effect & { readonly kind: 'send-accepted' }, now: number): Accepted {
+    return acceptedAsItLeaves(effect, this.#options.leases, now)
   }
 
   /** What the group's applied state holds of an intent. */
@@ -281,6 +290,7 @@ export class Replica {
 
   /** That part is applied and durable: the next step reads on from there. */
   forgetPart(group: GroupId): void {
+    assert(this.holdsPart(group), 'LOG-7: a group is forgotten that was read whole')
     const log = this.#groups.get(group)?.log
     const isAwaited = log !== undefined && (log.queue.size > 0 || log.lease !== undefined)
     assert(!isAwaited, 'LOG-1: a group was asked for before its log was read')
@@ -295,7 +305,9 @@ export class Replica {
     }
     const { placement, limits, source } = this.#options
     const { state, records, decisions, isPart } = source.load(group)
-    const log = restoreLog(group, placement.replicasOf(group), state, records, limits)
+    const set = placement.replicasOf(group)
+    assert(set.voters.includes(this.#options.node), 'MOVE-4: a group of other nodes is opened')
+    const log = restoreLog(group, set, state, records, limits)
     for (const [position, decision] of decisions) log.decisions.set(position, decision)
     this.#groups.set(group, { log, isPart, isUsed: true })
     takeUp(log, context)
@@ -310,6 +322,7 @@ export class Replica {
     // Those asked for before still come, and nothing takes one back: asked for again each time that an
     // earlier one has come, what a group waits long for would be asked for without end.
     if (at >= (log.wakes.at(-1) ?? never)) return
+    assert(at < never, 'LIVE-1: a group asks to be woken at no time')
     log.wakes.push(at)
     context.emit({ kind: 'wake', group: log.group, at })
   }
@@ -329,6 +342,7 @@ export class Replica {
 
   #evictUnlessUsed(group: GroupId, held: Held): void {
     const isFree = !held.isUsed && isQuiescent(held.log) && this.#options.source.isSettled(group)
+    assert(!isFree || held.log.lease === undefined, 'LEASE-5: a lease is forgotten with its group')
     if (isFree) this.#groups.delete(group)
     held.isUsed = false
   }

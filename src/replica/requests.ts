@@ -2,11 +2,12 @@
  * What this node's edge waits for: outcomes of submissions, reads to be served, applied positions.
  * Every wait has a deadline; a submission that reaches it is `unknown`, never `aborted`.
  */
+import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
-import { Deadlines } from './deadlines.ts'
-import type { Outcome, ReadPoint } from './local-replica.ts'
+import { Deadlines } from '../time/deadlines.ts'
+import type { Outcome, ReadPoint } from '../group/replica-port.ts'
 
 interface Submission {
   readonly resolve: (outcome: Outcome) => void
@@ -74,6 +75,7 @@ export class Requests {
   serve(request: number, point: ReadPoint): void {
     const read = this.#reads.get(request)
     this.#reads.delete(request)
+    assert(!this.#submissions.has(request), 'TXN-5: a submission is served as a read')
     read?.resolve(point)
   }
 
@@ -114,6 +116,8 @@ export class Requests {
 
   #draw(timeoutMs: number): number {
     const request = (this.#drawn += 1)
+    assert(timeoutMs >= 0 && timeoutMs < Infinity, 'LIVE-1: a request waits without an end')
+    assert(Number.isSafeInteger(request), 'TXN-5: a node has no more numbers for requests')
     this.#deadlines.add(request, this.#clock.monotonicMs() + timeoutMs)
     return request
   }

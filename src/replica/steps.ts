@@ -25,6 +25,7 @@ export class Steps {
     assert(!this.#hasFailed, 'OWN-2: a node steps on after a step of its core has failed')
     this.#inbox.push({ group, event })
     if (this.#isStepping) return
+    assert(this.#inbox.length === 1, 'LOG-2: a step was left over from an earlier turn')
     this.#isStepping = true
     try {
       for (let next = this.#inbox.shift(); next !== undefined; next = this.#inbox.shift()) {
@@ -37,6 +38,7 @@ export class Steps {
     } finally {
       this.#isStepping = false
     }
+    assert(this.#inbox.length === 0, 'LOG-2: a step is left over at the end of its turn')
     this.#ports.onDone()
   }
 }

@@ -12,8 +12,8 @@ import {
   transactionMutationsMax,
   type Limits,
 } from '../base/limits.ts'
-import type { Transaction } from '../replication/transaction.ts'
-import type { Submission } from './local-replica.ts'
+import type { Transaction } from '../group/transaction.ts'
+import type { Submission } from '../group/replica-port.ts'
 
 /** As the log carries it; one shape for all. */
 export function transactionOf({

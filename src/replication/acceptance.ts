@@ -6,10 +6,11 @@ import { assert } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { decideAccept, decidePrepare, freshAcceptor, type Acceptor } from '../paxos/acceptor.ts'
 import type { Ballot } from '../paxos/ballot.ts'
-import type { Context, Effect, LogRecord } from './effect.ts'
+import type { Leases } from '../lease/leases.ts'
+import type { Context, Effect, LogRecord, ReadyMessage } from './effect.ts'
 import { spread } from './effect.ts'
 import { never, type GroupLog } from './log.ts'
-import type { Accept, Fetch, GroupMessage, Prepare } from './message.ts'
+import type { Accept, Accepted, Fetch, Prepare } from './message.ts'
 
 /** What a position's log record says when it may already be applied and out of memory. */
 export type RecordLookup = (position: Position) => LookedUp
@@ -20,7 +21,7 @@ export type LookedUp =
   | { readonly kind: 'faulty' }
 
 /** To `node`, this one included. */
-export function reply(context: Context, to: NodeId, message: GroupMessage): Effect {
+export function reply(context: Context, to: NodeId, message: ReadyMessage): Effect {
   return to === context.node ? { kind: 'deliver', message } : { kind: 'send', to, message }
 }
 
@@ -54,7 +55,7 @@ export function onPrepare(
   const { group, set } = log
   const { accepted } = decision
   const { epoch } = set
-  const answer: GroupMessage =
+  const answer: ReadyMessage =
     accepted === undefined
       ? { kind: 'promised', group, epoch, position, ballot }
       : { kind: 'promised', group, epoch, position, ballot, accepted }
@@ -96,6 +97,10 @@ export function onAccept(
   const changed = decision.next !== acceptor
   if (changed) {
     context.trace.emit({ kind: 'accept', group, position, ballot })
+    assert(
+      decision.next.accepted?.value === value,
+      'PAX-3: another value is kept than was accepted',
+    )
     keep(log, position, decision.next)
     if (position > log.state.position && log.sweepDeadline === never) {
       log.sweepDeadline = context.now + spread(context, context.limits.sweepMs, position, 0)
@@ -103,13 +108,21 @@ export function onAccept(
   }
   const record: LogRecord = { kind: 'accept', group, position, ballot, value }
   const { epoch } = set
-  // Whoever carries it out fills in the holders as it leaves (`Replica.leaving`).
-  const answer: GroupMessage = { kind: 'accepted', group, epoch, position, ballot, holders: [] }
-  context.emit({
-    kind: 'persist',
-    records: changed ? [record] : [],
-    after: [...first, reply(context, from, answer)],
-  })
+  const answer: Effect = { kind: 'send-accepted', to: from, group, epoch, position, ballot }
+  context.emit({ kind: 'persist', records: changed ? [record] : [], after: [...first, answer] })
+}
+
+/**
+ * The acceptance as it leaves: it names who holds a lease now, after its flush, not when the accept came.
+ * A holder that registered in between was told of the position (LEASE-1).
+ */
+export function acceptedAsItLeaves(
+  { group, epoch, position, ballot }: Effect & { readonly kind: 'send-accepted' },
+  leases: Pick<Leases, 'holders'>,
+  now: number,
+): Accepted {
+  const holders = leases.holders(group, position, now)
+  return { kind: 'accepted', group, epoch, position, ballot, holders }
 }
 
 function checkLeader(log: GroupLog, position: Position, ballot: Ballot): void {
@@ -174,7 +187,7 @@ function refuse(
   const { position, ballot } = message
   // It tells of a promise, so the promise must be durable like in any other answer (PAX-4).
   const { epoch } = set
-  const answer: GroupMessage = { kind: 'refused', group, epoch, position, ballot, promised }
+  const answer: ReadyMessage = { kind: 'refused', group, epoch, position, ballot, promised }
   context.emit({ kind: 'persist', records: [], after: [reply(context, from, answer)] })
 }
 

@@ -5,8 +5,9 @@
 import { assert } from '../base/assert.ts'
 import { latin1 } from '../base/bytes.ts'
 import type { Entry } from './entry.ts'
-import type { GroupState, RecordedOutcome, SessionState } from './state.ts'
-import { fillSlots, type Transaction } from './transaction.ts'
+import type { RecordedOutcome } from '../group/outcome.ts'
+import type { GroupState, SessionState } from './state.ts'
+import { fillSlots, type Transaction } from '../group/transaction.ts'
 
 /** How often expired sessions are looked for, in positions. A constant: all replicas must agree. */
 const sessionSweepPositions = 16
@@ -69,6 +70,7 @@ function effectOf(
   if (state.timestamp > transaction.expiresAt) return { kind: 'expired' }
   const sequences = transaction.allocations.map((counter) => {
     const drawn = (state.counters.get(counter) ?? 0) + 1
+    assert(Number.isSafeInteger(drawn), 'LOG-2: a counter of the group is used up')
     state.counters.set(counter, drawn)
     return drawn
   })

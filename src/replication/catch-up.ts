@@ -8,6 +8,7 @@
  *
  * For what only a session speaks of, nothing is closed before a majority knows of it.
  */
+import { assert } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { supply } from './acceptance.ts'
 import { spread, type Context } from './effect.ts'
@@ -42,6 +43,8 @@ export function chaseClaimed(
 
 function ask(log: GroupLog, context: Context, current: Chase, peer: NodeId): void {
   const { group, set, state } = log
+  assert(peer !== context.node, 'LOG-1: a node asks itself for what it lacks')
+  assert(current.through > state.position, 'LOG-1: what is applied is asked for')
   current.asking = peer
   const from = state.position + 1
   const { through } = current
@@ -141,6 +144,7 @@ export function endClaims(log: GroupLog, context: Context, round: number, highes
   }
   if (log.chase === undefined) return
   log.chase.through = Math.max(log.chase.known, highest)
+  assert(log.chase.known <= log.chase.through, 'LOG-5: a chase knows of more than it goes after')
   endChase(log)
 }
 

@@ -1,10 +1,11 @@
 /**
  * From chosen to committed: what a majority has accepted is shown to nobody before every lease holder
- * either has it or can serve no read without it (REPLICATION "Writes" 5 and "Read leases"). Whoever
- * finishes another's position passes here as well (R8).
+ * either has it or can serve no read without it. A proposer that finishes
+ * another's position passes here as well (R8).
  *
  * LEASE-1  See `holders.ts`, which says who is waited for.
  */
+import { assert } from '../base/assert.ts'
 import type { NodeId } from '../base/ids.ts'
 import { urgesPerLease } from '../lease/leases.ts'
 import { isWon, type Accepting } from '../paxos/proposer.ts'
@@ -61,6 +62,8 @@ export function commitIfNobodyIsAwaited(
   if (!isWon(phase, voters)) return
   const awaited = awaitedHolders(proposal.holders, phase, voters, context.node)
   if (awaited.length > 0) return waitForHolders(log, context, proposal, awaited)
+  assert(proposal.position === log.state.position + 1, 'LOG-1: a commit beside the open position')
+  assert(log.unannounced === undefined, 'LOG-4: a commit is told before the next one')
   log.unannounced = { position: proposal.position, ballot: phase.ballot }
   log.proposal = undefined
   decide(log, context, proposal.position, phase.ballot, phase.value)
@@ -74,6 +77,7 @@ function waitForHolders(
   awaited: readonly NodeId[],
 ): void {
   if (proposal.waiting !== undefined) return
+  assert(!awaited.includes(context.node), 'LEASE-1: a proposer waits for itself')
   context.trace.mark('a chosen value waits for a lease holder')
   const { now, limits } = context
   proposal.waiting = { urges: 0 }
@@ -92,6 +96,7 @@ export function urgeHolders(
   phase: Accepting,
   waiting: NonNullable<Proposal['waiting']>,
 ): void {
+  assert(isWon(phase, log.set.voters), 'LEASE-1: holders are told of a value that is not chosen')
   const awaited = awaitedHolders(proposal.holders, phase, log.set.voters, context.node)
   const { group, set } = log
   const { position } = proposal

@@ -1,11 +1,12 @@
 /**
  * Making an entry: which of the waiting transactions share the open position (combination), which
  * wait for the next one (promotion), and which get a verdict without being logged
- * (REPLICATION "Writes" 3).
+ * (combination and promotion: Paxos-CP).
  *
  * TXN-1, TXN-2  A transaction is in an entry only where every key and every range it has read, absent
  *               rows included, is as it was at its read position, after those before it in the entry.
  */
+import { assert } from '../base/assert.ts'
 import type { Position, Timestamp } from '../base/ids.ts'
 import type { Context } from './effect.ts'
 import { encodeEntry, entryHeadBytesMax, transactionHeadBytesMax } from './entry.ts'
@@ -13,7 +14,7 @@ import { horizonFor } from './horizon.ts'
 import { EntryWrites } from './entry-writes.ts'
 import { giveUp, settle } from './learn.ts'
 import { never, type GroupLog, type Pending } from './log.ts'
-import type { Verdict } from './message.ts'
+import type { Verdict } from '../group/outcome.ts'
 import { nextLeaderFor } from './writers.ts'
 
 export type Validation =
@@ -91,6 +92,7 @@ function selectCompatible(log: GroupLog, context: Context, draft: Draft): void {
     if (sequence < (floors.get(session) ?? 0)) continue
     if (!floors.has(session) && !log.state.sessions.has(session)) draft.newSessions += 1
     floors.set(session, Math.max(floor, floors.get(session) ?? 0))
+    assert(pending.proposedAt <= log.state.position + 1, 'LOG-1: proposed beyond the open position')
     pending.proposedAt = log.state.position + 1
     chosen.push(pending)
     draft.bytes += bytes

@@ -9,7 +9,8 @@ import type { Leases } from '../lease/leases.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { RowWritten } from './apply.ts'
-import type { GroupMessage, Verdict } from './message.ts'
+import type { Verdict } from '../group/outcome.ts'
+import type { Accepted, GroupMessage } from './message.ts'
 
 /** What an acceptor makes durable. `accept` promises its ballot, too. */
 export type LogRecord =
@@ -35,11 +36,26 @@ export type LogRecord =
       readonly value?: Uint8Array
     }
 
+/** A message that is whole when the step ends. An acceptance is not: it names the holders of its last moment. */
+export type ReadyMessage = Exclude<GroupMessage, Accepted>
+
 export type Effect =
   /** To another node; may be lost. */
-  | { readonly kind: 'send'; readonly to: NodeId; readonly message: GroupMessage }
+  | { readonly kind: 'send'; readonly to: NodeId; readonly message: ReadyMessage }
   /** To this node itself, in a step of its own. */
-  | { readonly kind: 'deliver'; readonly message: GroupMessage }
+  | { readonly kind: 'deliver'; readonly message: ReadyMessage }
+  /**
+   * An acceptance, to another node or to this one. `acceptedAsItLeaves` makes the message at the moment it
+   * leaves, which is after its flush (LEASE-1).
+   */
+  | {
+      readonly kind: 'send-accepted'
+      readonly to: NodeId
+      readonly group: GroupId
+      readonly epoch: number
+      readonly position: Position
+      readonly ballot: Ballot
+    }
   /** Durable, together with all that was persisted before; only then `after`, in order. */
   | {
       readonly kind: 'persist'

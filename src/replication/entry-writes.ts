@@ -1,11 +1,12 @@
 /**
  * What the transactions of an entry in the making write, so that none joins them that has read it
- * (combination; REPLICATION "Writes" 3). A key that a number is still to be drawn for may come to
+ * (combination: Paxos-CP). A key that a number is still to be drawn for may come to
  * stand anywhere under the bytes before the number: whoever has read there waits for the next entry.
  */
+import { assert } from '../base/assert.ts'
 import { latin1 } from '../base/bytes.ts'
 import { keyInRanges, type TextRange } from './key-range.ts'
-import type { Mutation } from './transaction.ts'
+import type { Mutation } from '../group/transaction.ts'
 
 export class EntryWrites {
   /** Not looked at yet: most entries hold one transaction, and nobody asks what it writes. */
@@ -63,6 +64,7 @@ class SeenWrites {
 function knownLength({ key, slots }: Mutation): number {
   let known = key.length
   for (const { at, offset } of slots ?? []) if (at === 'key') known = Math.min(known, offset)
+  assert(known >= 0 && known <= key.length, 'TXN-2: a number stands outside its key')
   return known
 }
 

@@ -7,7 +7,7 @@ import { readAll, type ByteReader } from '../base/byte-reader.ts'
 import { ByteWriter } from '../base/byte-writer.ts'
 import { varBytesMax } from '../base/bytes.ts'
 import { isNodeId, type NodeId, type Position, type Timestamp } from '../base/ids.ts'
-import { decodeTransaction, type Transaction } from './transaction.ts'
+import { decodeTransaction, type Transaction } from '../group/transaction.ts'
 
 const entryFormat = 3
 const noKey = 0

@@ -18,7 +18,7 @@ import * as propose from './propose.ts'
 import * as readLease from './read-lease.ts'
 import * as read from './read.ts'
 import * as submission from './submit.ts'
-import { decodeTransaction } from './transaction.ts'
+import { decodeTransaction } from '../group/transaction.ts'
 
 /** A transaction of this node's own edge. */
 export interface Arrived {

@@ -1,5 +1,5 @@
 /**
- * Lease holders that the open position's proposer has to wait for (REPLICATION "Writes" 5). A value that
+ * Lease holders that the open position's proposer has to wait for. A value that
  * a majority has accepted is chosen; it is committed, and shown to anybody, only when nobody can
  * serve a read without it.
  *
@@ -7,6 +7,7 @@
  *          or has acknowledged that the position exists, or a majority of the voters has accepted
  *          without listing it, or has ended its registration since.
  */
+import { assert } from '../base/assert.ts'
 import type { NodeId } from '../base/ids.ts'
 import type { LeaseHolder } from '../lease/message.ts'
 import type { Accepting } from '../paxos/proposer.ts'
@@ -45,6 +46,7 @@ export function noteHolders(
     known.incarnation = Math.max(known.incarnation, incarnation)
     known.by.add(voter)
     listed.set(node, known)
+    assert(known.incarnation >= incarnation, 'LEASE-1: an earlier life of a holder counts')
   }
 }
 

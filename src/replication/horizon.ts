@@ -8,6 +8,7 @@
  *
  * MVCC-1  A state is readable for `historyMs` after the commit that superseded it.
  */
+import { assert } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type { GroupLog } from './log.ts'
 
@@ -19,7 +20,9 @@ const microsPerMs = 1_000
 export function horizonFor(log: GroupLog, timestamp: Timestamp, historyMs: number): Timestamp {
   const { state, commits } = log
   const old = commits.findLast((commit) => commit <= timestamp - historyMs * microsPerMs)
-  return Math.max(state.horizon, old ?? 0)
+  const horizon = Math.max(state.horizon, old ?? 0)
+  assert(horizon <= timestamp, 'MVCC-1: an entry is behind its own horizon')
+  return horizon
 }
 
 /** Remembers the commit just applied, when it is far enough from the last one remembered. */
@@ -28,6 +31,7 @@ export function rememberCommit(log: GroupLog, historyMs: number): void {
   const { timestamp } = log.state
   const historyMicros = historyMs * microsPerMs
   if (timestamp - (commits.at(-1) ?? 0) < historyMicros / commitsPerHistory) return
+  assert(timestamp > (commits.at(-1) ?? 0), 'MVCC-2: remembered commits do not rise')
   commits.push(timestamp)
   // Of those that are old enough already, the last one is all that is needed.
   while ((commits[1] ?? Number.POSITIVE_INFINITY) <= timestamp - historyMicros) commits.shift()

@@ -21,13 +21,42 @@ export function checkLog(log: GroupLog, context: Context): void {
     'queue: the room that waiting transactions take is miscounted',
   )
   assert(log.replies.length === 0, 'queue: a verdict stays behind until the next step')
+  checkWaits(log)
+  checkLease(log)
   checkProposal(log, context)
+}
+
+/** What is under way has an end: a deadline, or room to be counted in. */
+function checkWaits(log: GroupLog): void {
+  const { state, readRound, chase, window } = log
+  assert(state.horizon <= state.timestamp, 'MVCC-1: the newest state is behind the horizon')
+  assert(window.from <= state.position, 'TXN-1: the window begins beyond what is applied')
+  assert(log.waitingBytes >= 0, 'queue: more room is given back than was taken')
+  assert(log.away.size <= log.forwarded.size, 'TXN-5: a forwarded transaction has no number')
+  assert(log.unannounced === undefined, 'LOG-4: a commit of this node is told to nobody')
+  assert(readRound === undefined || readRound.deadline < never, 'LIVE-1: a round without an end')
+  assert(chase === undefined || chase.deadline < never, 'LIVE-1: a chase without a deadline')
+  assert(log.readsWaiting.length === 0 || readRound !== undefined, 'LIVE-1: a read waits in vain')
+  const [earliest, later] = [log.wakes.at(-1) ?? 0, log.wakes.at(-2) ?? never]
+  assert(earliest <= later, 'LIVE-1: wake-ups are out of order')
+}
+
+function checkLease({ lease, set, idleDeadline }: GroupLog): void {
+  assert((lease === undefined) === (idleDeadline === never), 'LEASE-1: a lease without an end')
+  if (lease === undefined) return
+  assert(lease.grants.size <= set.voters.length, 'LEASE-1: more registrations than voters')
+  for (const peer of lease.ignored) {
+    assert(!lease.grants.has(peer), 'LEASE-2: a registration that was revoked counts')
+  }
 }
 
 function checkProposal(log: GroupLog, context: Context): void {
   const { proposal, state } = log
   if (proposal === undefined) return
   assert(proposal.position === state.position + 1, 'PAX-5: a proposal beside the open position')
+  assert(proposal.deadline < never, 'LIVE-5: a proposal without a deadline')
+  const mayWait = proposal.waiting === undefined || proposal.phase.kind === 'accepting'
+  assert(mayWait, 'LEASE-1: holders are waited for without a chosen value')
   if (proposal.phase.kind === 'backing-off') return
   const { ballot } = proposal.phase
   assert(ballot.node === context.node, "PAX-5: a proposal at another node's ballot")

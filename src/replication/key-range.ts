@@ -4,7 +4,7 @@
  * little more than the few.
  */
 import { compareText, fromLatin1, latin1 } from '../base/bytes.ts'
-import type { KeyRange } from './message.ts'
+import type { KeyRange } from '../group/outcome.ts'
 
 /** Keys from `gte` on and below `lt`. */
 export interface TextRange {

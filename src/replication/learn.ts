@@ -21,9 +21,11 @@ import {
   type Pending,
 } from './log.ts'
 import { rememberCommit } from './horizon.ts'
-import type { ChosenEntry, Verdict } from './message.ts'
-import { encodeState, type RecordedOutcome } from './state.ts'
-import { intentOf } from './transaction.ts'
+import type { Verdict } from '../group/outcome.ts'
+import type { ChosenEntry } from './message.ts'
+import { type RecordedOutcome } from '../group/outcome.ts'
+import { encodeState } from './state.ts'
+import { intentOf } from '../group/transaction.ts'
 import type { WriteSet } from './window.ts'
 import { noteWriter } from './writers.ts'
 
@@ -224,6 +226,7 @@ export function giveUp(log: GroupLog, pending: Pending): void {
 
 function promote(log: GroupLog, [next, ...others]: readonly Pending[]): void {
   if (next === undefined) return
+  assert(!log.queue.has(next.intent), 'TXN-5: an attempt takes the place of one that waits')
   next.rivals.push(...others)
   log.queue.set(next.intent, next)
 }
@@ -233,6 +236,7 @@ function forget(log: GroupLog, pending: Pending): void {
   log.away.delete(pending.intent)
   log.forwarded.delete(pending.forwardId)
   log.waitingBytes -= pending.roomBytes
+  assert(log.waitingBytes >= 0, 'queue: more room is given back than was taken')
 }
 
 export function tell(

@@ -17,7 +17,7 @@ import type { Leader } from './entry.ts'
 import type { HolderTable } from './holders.ts'
 import type { TextRange } from './key-range.ts'
 import type { GroupState } from './state.ts'
-import type { Transaction } from './transaction.ts'
+import type { Transaction } from '../group/transaction.ts'
 import { ValidationWindow } from './window.ts'
 
 /** An acceptor's record of a position above the applied ones. `faulty`: the disk damaged it. */

@@ -1,7 +1,8 @@
 /**
  * What replicas of one group say to one another. Every message names its group and the epoch of the
- * bucket; positional on the wire (`wire/peer-codec.ts`). A message may come late, twice or never.
+ * bucket; positional on the wire (`wire/peer/peer-codec.ts`). A message may come late, twice or never.
  */
+import type { KeyRange, Verdict } from '../group/outcome.ts'
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { LeaseHolder, LeaseMessage, Term } from '../lease/message.ts'
 import type { BallotValue } from '../paxos/acceptor.ts'
@@ -12,12 +13,6 @@ export interface ChosenEntry extends BallotValue {
   readonly position: Position
 }
 
-/** Keys from `gte` on and below `lt`, relative to the group. */
-export interface KeyRange {
-  readonly gte: Uint8Array
-  readonly lt: Uint8Array
-}
-
 /** A transaction on its way to the leader: what validation needs, beside the bytes to be logged. */
 export interface Forwarded {
   readonly readPosition: Position
@@ -26,32 +21,6 @@ export interface Forwarded {
   readonly ranges: readonly KeyRange[]
   /** `encodeTransaction` of it. */
   readonly transaction: Uint8Array
-}
-
-/** What a proposer tells the node that forwarded a transaction to it. */
-export type Verdict =
-  | {
-      readonly kind: 'committed'
-      readonly position: Position
-      readonly timestamp: Timestamp
-      readonly attempt: number
-      readonly sequences: readonly number[]
-    }
-  | {
-      readonly kind: 'conflict'
-      readonly position: Position
-      /** What was read and then written; absent when the read is older than what is remembered. */
-      readonly key?: Uint8Array
-      /** Who wrote it. */
-      readonly by?: { readonly session: string; readonly sequence: number }
-    }
-  | { readonly kind: 'expired' }
-  | Overloaded
-
-/** There is no room: in its group, or at this node for any group, which other nodes are not told. */
-export interface Overloaded {
-  readonly kind: 'overloaded'
-  readonly isOfNode?: true
 }
 
 interface Envelope {

@@ -68,6 +68,7 @@ export class PackedSets {
     bytes.writeUInt32BE(sets.length, start + 24)
     let at = start + entryHeadBytes
     for (const one of sets) at = writeSet(bytes, one, at)
+    assert(at <= bytes.length, 'replication: a write set is longer than its room')
     bytes.writeUInt32BE(at - start, start)
     this.#end = at
     this.#size += 1
@@ -91,6 +92,7 @@ export class PackedSets {
     const bytes = this.#bytes
     const start = this.#start
     this.#start += bytes.readUInt32BE(start)
+    assert(this.#start <= this.#end, 'replication: packed write sets end beyond their bytes')
     this.#size -= 1
     return { position: readCount(bytes, start + 8), keyCount: bytes.readUInt32BE(start + 4) }
   }

@@ -48,6 +48,7 @@ export function startPrepare(log: GroupLog, context: Context, attempt: number): 
   const { node, incarnation } = context
   const position = log.state.position + 1
   const ballot: Ballot = { round: nextRound(log), node, incarnation }
+  assert(ballot.round > log.highestRound, 'PAX-5: a prepare at a round that was seen')
   log.highestRound = ballot.round
   log.proposal = {
     position,
@@ -85,6 +86,10 @@ function startAccept(
   attempt: number,
 ): void {
   const position = log.state.position + 1
+  assert(
+    !log.decisions.has(position) || ballot.round > 0,
+    'PAX-6: ballot zero where all is decided',
+  )
   log.proposal = {
     position,
     attempt,

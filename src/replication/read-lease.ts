@@ -1,5 +1,5 @@
 /**
- * Serving current reads without asking (REPLICATION "Read leases"). A majority read registers the group
+ * Serving current reads without asking. A majority read registers the group
  * with the voters that answer it; as long as registrations of that one attempt hold at a majority, any
  * write is known here, or its proposer waits for this node, before it is shown to anybody.
  *
@@ -18,6 +18,7 @@ import type { Highest, Invalidate, Release, Revoke } from './message.ts'
 /** A majority read begins: its answers may register the group, where there is room for it. */
 export function beginAttempt(log: GroupLog, context: Context, attempt: number): void {
   if (log.lease === undefined && !context.leases.enter(log.group)) return
+  assert(attempt > (log.lease?.attempt ?? 0), 'LEASE-2: attempts of a group fall')
   log.lease = { attempt, grants: new Map(), ignored: new Set(), usedMs: context.now }
   log.idleDeadline = context.now + context.limits.leaseIdleMs
 }
@@ -26,6 +27,7 @@ export function beginAttempt(log: GroupLog, context: Context, attempt: number): 
 export function onAnswer(log: GroupLog, from: NodeId, { read, position, term }: Highest): void {
   const { lease } = log
   if (lease?.attempt !== read || term === undefined || lease.ignored.has(from)) return
+  assert(log.set.voters.includes(from), 'LEASE-1: a registration by a node that has no vote')
   log.floor = Math.max(log.floor, position)
   lease.grants.set(from, term)
 }
@@ -134,6 +136,7 @@ function tellReleased({ group, set }: GroupLog, context: Context, attempt: numbe
 }
 
 function endLease(log: GroupLog, context: Context): void {
+  assert(log.readRound === undefined, 'LEASE-1: a lease ends under a read')
   log.lease = undefined
   log.idleDeadline = Number.POSITIVE_INFINITY
   context.leases.leave(log.group)

@@ -6,6 +6,7 @@
  * One round per group is on its way at a time; reads that begin meanwhile share the next one,
  * since a round's answers count only for reads that began before it was sent.
  */
+import { assert } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { majorityOf } from '../placement/placement.ts'
 import { chase, endClaims } from './catch-up.ts'
@@ -43,6 +44,7 @@ export function startReadRound(log: GroupLog, context: Context): void {
   if (log.readRound !== undefined) return
   if (log.readsWaiting.length === 0 && !log.isHighestAsked) return
   const round = context.drawNumber()
+  assert(round > (log.lease?.attempt ?? 0), 'LEASE-2: attempts of a group fall')
   const deadline = context.now + spread(context, context.limits.phaseTimeoutMs, round % 1024, 0)
   const { readsWaiting: reads, isHighestAsked: isOfClaims } = log
   log.readRound = { round, reads, isOfClaims, answers: new Map(), deadline }
@@ -81,6 +83,7 @@ export function onQuery(log: GroupLog, context: Context, from: NodeId, message: 
   // In one step with the position: what is accepted here later lists the asker.
   const registering = { group, from, attempt: read, position, now: context.now }
   const term = mayRegister ? context.leases.register(registering) : undefined
+  assert(position >= log.state.position, 'LEASE-3: an answer tells of less than is applied')
   const { epoch } = set
   const known = term === undefined ? {} : { term }
   const answer: Highest = { kind: 'highest', group, epoch, read, position, ...known }
@@ -105,6 +108,7 @@ function countAnswer(
   current.answers.set(from, position)
   if (current.answers.size < majorityOf(log.set.voters)) return
   const target = Math.max(...current.answers.values())
+  assert(current.answers.has(context.node), 'LEASE-3: a round does not count what is known here')
   log.readRound = undefined
   for (const read of current.reads) log.readsTargeted.push({ read, position: target })
   const informer = [...current.answers].find(([, highest]) => highest === target)?.[0]

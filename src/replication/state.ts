@@ -3,23 +3,13 @@
  * leads next, its counters, and what became of each session's intents. A function of the log alone: replicas that
  * applied the same position hold equal bytes (LOG-2).
  */
+import type { RecordedOutcome } from '../group/outcome.ts'
 import { present } from '../base/assert.ts'
 import { readAll, type ByteReader } from '../base/byte-reader.ts'
 import { ByteWriter } from '../base/byte-writer.ts'
 import { compareText } from '../base/bytes.ts'
 import { isNodeId, type Position, type Timestamp } from '../base/ids.ts'
 import type { Leader } from './entry.ts'
-
-/** What an intent came to. Kept until its session's floor passes it, or the session expires. */
-export type RecordedOutcome =
-  | {
-      readonly kind: 'committed'
-      readonly position: Position
-      readonly timestamp: Timestamp
-      readonly attempt: number
-      readonly sequences: readonly number[]
-    }
-  | { readonly kind: 'expired' }
 
 export interface SessionState {
   /** Sequences below were settled at the client; a late copy of one is refused, never run again. */

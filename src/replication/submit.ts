@@ -1,7 +1,8 @@
 /**
  * Taking a transaction: any node may; the leader of the open position gets it, unless it is gone,
- * in which case this node proposes itself (REPLICATION "Writes" 2; nobody is elected).
+ * in which case this node proposes itself (no election, no write that waits for one).
  */
+import { assert } from '../base/assert.ts'
 import { fromLatin1, latin1 } from '../base/bytes.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { isOfOneCopy, outcomeOf } from './compose.ts'
@@ -9,9 +10,10 @@ import { spread, type Context } from './effect.ts'
 import { orderRanges, rangeOfText } from './key-range.ts'
 import { giveUp, settle, tell } from './learn.ts'
 import { never, pendingOf, type GroupLog, type Pending, type Waiter } from './log.ts'
-import type { Forward, ForwardReply, KeyRange, Overloaded } from './message.ts'
+import type { KeyRange, Overloaded } from '../group/outcome.ts'
+import type { Forward, ForwardReply } from './message.ts'
 import { leaderOf } from './propose.ts'
-import { intentOf, type Transaction } from './transaction.ts'
+import { intentOf, type Transaction } from '../group/transaction.ts'
 
 /** A forwarded transaction is passed on at most so often; then it is proposed where it is. */
 const hopsMax = 2
@@ -48,6 +50,7 @@ export function submit(
     context.trace.mark('overloaded')
     return answer(overloaded)
   }
+  assert(!log.queue.has(intent) && !log.away.has(intent), 'TXN-5: an intent waits twice')
   log.queue.set(intent, pending)
   log.waitingBytes += pending.roomBytes
 }
@@ -133,6 +136,7 @@ function addRival(
     return context.trace.mark('no room for another attempt')
   }
   context.trace.mark('another attempt waits')
+  assert(rival.intent === pending.intent, 'TXN-5: an attempt waits beside another intent')
   pending.rivals.push(rival)
   log.waitingBytes += rival.roomBytes
 }
@@ -166,6 +170,7 @@ function isOnlyHere(log: GroupLog, { forwards, proposedAt }: Pending): boolean {
 }
 
 function removeRival(log: GroupLog, { rivals }: Pending, rival: Pending): void {
+  assert(rivals.includes(rival), 'TXN-5: an attempt that does not wait is given up')
   rivals.splice(rivals.indexOf(rival), 1)
   log.waitingBytes -= rival.roomBytes
 }
@@ -194,6 +199,7 @@ function hopsOf(pending: Pending): number {
 }
 
 function sendForward(log: GroupLog, context: Context, pending: Pending, to: NodeId): void {
+  assert(to !== context.node, 'TXN-5: a transaction is forwarded to its own node')
   pending.forwards += 1
   pending.sentTo = to
   log.queue.delete(pending.intent)

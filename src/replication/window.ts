@@ -1,5 +1,5 @@
 /**
- * Validation (Paxos-CP's promotion; REPLICATION "Writes" 3): which keys the last entries wrote, and
+ * Validation (promotion: Paxos-CP): which keys the last entries wrote, and
  * for which intents, so that a transaction read at an older position can still commit when nothing
  * it read has changed. Keys are remembered as written, numbers filled in.
  *
@@ -13,7 +13,7 @@ import { fromLatin1 } from '../base/bytes.ts'
 import type { Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import { keyInRanges, type TextRange } from './key-range.ts'
-import type { Verdict } from './message.ts'
+import type { Verdict } from '../group/outcome.ts'
 import { PackedSets, type EntryWriteSets, type PackedEntry, type Writer } from './packed-sets.ts'
 
 export type { EntryWriteSets, WriteSet } from './packed-sets.ts'
@@ -73,6 +73,7 @@ export class ValidationWindow {
   }
 
   add(entry: EntryWriteSets): void {
+    assert(entry.position > this.#from, 'TXN-1: an entry comes to the window twice')
     let keyCount = 0
     for (const { keys } of entry.sets) keyCount += keys.length
     this.#packed.push(entry, keyCount)
@@ -123,9 +124,11 @@ export class ValidationWindow {
 
   #forget(): void {
     const { position, keyCount } = this.#oldest ?? this.#packed.drop()
+    assert(position > this.#from, 'TXN-1: the window forgets out of order')
     this.#from = position
     this.#count -= 1
     this.#keyCount -= keyCount
+    assert(this.#count >= 0 && this.#keyCount >= 0, 'TXN-1: the window forgets what it never had')
     if (this.#oldest !== undefined) this.#forgetIndexed(this.#oldest)
   }
 

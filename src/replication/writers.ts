@@ -1,11 +1,12 @@
 /**
- * Leadership follows the writers (REPLICATION "Writes" 8): where most of a group's transactions come in
+ * Leadership follows the writers: where most of a group's transactions come in
  * at another node, the proposer names that node the leader of the next position, and a write there
  * needs to be forwarded no more.
  *
  * What is remembered begins anew with every leader. So leadership moves once in so many transactions at
  * most, also where two nodes write about as much.
  */
+import { assert } from '../base/assert.ts'
 import type { NodeId } from '../base/ids.ts'
 import type { Context } from './effect.ts'
 import type { Leader } from './entry.ts'
@@ -31,6 +32,7 @@ export function nextLeaderFor(log: GroupLog, context: Context): Leader {
   ) {
     return { node, incarnation }
   }
+  assert(writer.node !== node, 'PAX-6: a leader hands the lead to itself')
   context.trace.mark('leadership follows the writers')
   return writer
 }

@@ -5,7 +5,7 @@
 import { sha256 } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import { encodeTuple } from '../base/tuple.ts'
-import type { KeyRange } from '../txn/key-range.ts'
+import type { KeyRange } from '../group/outcome.ts'
 
 /** What a cursor goes on with. */
 export interface Scanned {

@@ -6,7 +6,7 @@
 import { bufferOf, latin1 } from '../base/bytes.ts'
 import { keyBytesMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
-import type { SequenceSlot } from '../replication/transaction.ts'
+import type { SequenceSlot } from '../group/transaction.ts'
 import type { CompiledIndex, CompiledTable, IndexedPart } from './compiled.ts'
 import { StoreError } from '../base/errors.ts'
 import type { KeyWriter } from './key-writer.ts'

@@ -5,13 +5,14 @@
  *   key    ff 'index' <the entry's key>
  *   value  format 1 · 0 gone, 1 there · length of the group's name 2 · the group · what it holds
  */
-import { afterAgenda, agendaPrefix } from '../base/agenda-key.ts'
+import { afterAgenda, agendaPrefix } from '../group/worklist-key.ts'
 import { bufferOf } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import { bytesOfGroup, groupOfBytes, type GroupId } from '../base/ids.ts'
 import { keyBytesMax } from '../base/limits.ts'
-import type { SequenceSlot } from '../replication/transaction.ts'
-import { prefixRange, type KeyRange } from '../txn/key-range.ts'
+import type { SequenceSlot } from '../group/transaction.ts'
+import { type KeyRange } from '../group/outcome.ts'
+import { prefixRange } from '../txn/key-range.ts'
 
 export const indexTopic = 'index'
 

@@ -5,10 +5,11 @@
  */
 import { compareBytes, latin1 } from '../base/bytes.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
-import { keyAfter, prefixRange, type KeyRange } from '../txn/key-range.ts'
+import { type KeyRange } from '../group/outcome.ts'
+import { keyAfter, prefixRange } from '../txn/key-range.ts'
 import type { StoredRow } from '../txn/reads.ts'
 import { runTransaction } from '../txn/run.ts'
-import { pause } from '../txn/time.ts'
+import { pause } from '../time/moments.ts'
 import { upkeepBounds } from './bounds.ts'
 import { indexFaultsMax, type IndexFault } from './check-indexes.ts'
 import { entriesOf, entryWriter, type Entry } from './entries.ts'

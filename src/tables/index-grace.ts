@@ -5,7 +5,7 @@
 import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { checkSignal } from '../txn/signalled.ts'
-import { pause } from '../txn/time.ts'
+import { pause } from '../time/moments.ts'
 import { upkeepBounds } from './bounds.ts'
 
 export interface GraceParts {

@@ -1,6 +1,6 @@
 /**
  * Carries changes of entries from the groups of their rows to the groups of global indexes, at each
- * node for the groups that it serves (`txn/agenda-worker.ts`). Knows no schema: what is on the agenda
+ * node for the groups that it serves (`worklist/worklist-worker.ts`). Knows no schema: what is on the agenda
  * says itself where it belongs. At least once, and harmless when done again or by two.
  *
  * IDX-5  A change leaves the agenda when its index has it, and only if it is still the one.
@@ -10,9 +10,14 @@ import type { GroupId } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Trace } from '../ports/trace.ts'
-import type { LocalReplica, Row } from '../replica/local-replica.ts'
-import { AgendaWorker, agendaBounds, type AgendaBounds, type Served } from '../txn/agenda-worker.ts'
-import type { GroupPort } from '../txn/group-port.ts'
+import type { LocalReplica, Row } from '../group/replica-port.ts'
+import {
+  AgendaWorker,
+  agendaBounds,
+  type AgendaBounds,
+  type Served,
+} from '../worklist/worklist-worker.ts'
+import type { GroupPort } from '../group/group-port.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import { runTransaction } from '../txn/run.ts'
 import { Sessions } from '../txn/session.ts'

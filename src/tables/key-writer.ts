@@ -1,6 +1,6 @@
 /** Keys in the making: bytes one after another, and the places where a number is still to come. */
 import { assert } from '../base/assert.ts'
-import type { SequenceSlot } from '../replication/transaction.ts'
+import type { SequenceSlot } from '../group/transaction.ts'
 import type { KeyPart } from './compiled.ts'
 import { ByteSink, countBytes, writePart } from './key-codec.ts'
 

@@ -10,7 +10,7 @@ import type { IndexEntry, IndexNames, IndexQuery, TableShape } from '../../schem
 import type { Table } from '../../schema/table.ts'
 import { firstVersion } from '../../schema/version.ts'
 import type { QueueHandling } from '../queues/handle-call.ts'
-import type { GroupPort } from '../txn/group-port.ts'
+import type { GroupPort } from '../group/group-port.ts'
 import { checkOutside } from '../txn/scope.ts'
 import { Sessions } from '../txn/session.ts'
 import type { IndexReport } from './check-indexes.ts'

@@ -2,11 +2,11 @@
 import type { GroupId } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { transactionTimeoutMs } from '../txn/bounds.ts'
-import type { GroupPort, ReadFrom } from '../txn/group-port.ts'
-import type { KeyRange } from '../txn/key-range.ts'
+import type { GroupPort, ReadFrom } from '../group/group-port.ts'
+import type { KeyRange } from '../group/outcome.ts'
 import { runRead, type ReadOptions } from '../txn/run-read.ts'
 import type { StoredRow } from '../txn/reads.ts'
-import { remainingOrTimeout } from '../txn/time.ts'
+import { remainingOrTimeout } from '../time/moments.ts'
 import type { GroupReads } from './global-read.ts'
 
 export interface PortGroupsOptions {

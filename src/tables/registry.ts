@@ -9,7 +9,7 @@
  */
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
-import type { GroupPort } from '../txn/group-port.ts'
+import type { GroupPort } from '../group/group-port.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import { runRead, type ReadOptions } from '../txn/run-read.ts'
 import { runTransaction, type TransactionOptions } from '../txn/run.ts'

@@ -8,7 +8,7 @@
 import { assert } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
-import { momentOf, msSince, type Moment } from '../txn/time.ts'
+import { momentOf, msSince, type Moment } from '../time/moments.ts'
 import type { Schema } from '../../schema/model.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
 import { compileSchema } from './compile.ts'

@@ -5,7 +5,7 @@
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import { keyBytesMax } from '../base/limits.ts'
-import type { SequenceSlot } from '../replication/transaction.ts'
+import type { SequenceSlot } from '../group/transaction.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { CompiledIndex, CompiledTable } from './compiled.ts'

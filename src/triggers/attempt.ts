@@ -1,7 +1,7 @@
 /** Calling what a program gave, with an end to the wait for it; and trying again what must come about. */
 import { errorText } from '../base/error-text.ts'
 import type { Clock } from '../ports/clock.ts'
-import { pause } from '../txn/time.ts'
+import { pause } from '../time/moments.ts'
 import { errorCharsMax } from './bounds.ts'
 import { isOutage } from './member.ts'
 

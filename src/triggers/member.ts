@@ -7,7 +7,7 @@
 import { StoreError } from '../base/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { pause } from '../txn/time.ts'
+import { pause } from '../time/moments.ts'
 import { decodeHoldings, spread } from './assignment.ts'
 import type { TriggerLimits } from './bounds.ts'
 import type { ServiceStore, ServiceView } from './service-store.ts'

@@ -2,7 +2,7 @@
  * The intent of one call, which is opened as there is something to commit under it: one that is open holds
  * back what all groups may forget of its session, and a function may run for long before it writes.
  */
-import type { Intent } from '../replica/local-replica.ts'
+import type { Intent } from '../group/replica-port.ts'
 import type { IntentSource, OpenIntent } from './session.ts'
 
 export class CallIntent {

@@ -1,8 +1,8 @@
 /** A conflict in words: who read what, and who wrote it where. */
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
-import type { Intent, Outcome } from '../replica/local-replica.ts'
-import { intentOf } from '../replication/transaction.ts'
+import type { Intent, Outcome } from '../group/replica-port.ts'
+import { intentOf } from '../group/transaction.ts'
 
 export type Conflict = Outcome & { readonly kind: 'conflict' }
 

@@ -12,8 +12,8 @@ import type {
   Row,
   RowRange,
   Submission,
-} from '../replica/local-replica.ts'
-import type { ReadFrom, RowPage, View } from './group-port.ts'
+} from '../group/replica-port.ts'
+import type { ReadFrom, RowPage, View } from '../group/group-port.ts'
 
 /** Rows by key, or a range of rows, or neither of them: where the group is. All of one view. */
 export interface ReadGroup {

@@ -15,7 +15,7 @@ import {
   type ReadLevel,
   type Row,
   type Submission,
-} from '../replica/local-replica.ts'
+} from '../group/replica-port.ts'
 import { answerBytesMax } from './bounds.ts'
 import {
   groupOf,
@@ -26,10 +26,10 @@ import {
   type ReadGroup,
 } from './group-operation.ts'
 import { intentsProblem, timeoutProblem } from './intents.ts'
-import type { ReadFrom, View } from './group-port.ts'
+import type { ReadFrom, View } from '../group/group-port.ts'
 import { LocalGroups } from './local-groups.ts'
 import { AdvisoryLocks, lockHoldMsMax } from './locks.ts'
-import { remainingMs } from './time.ts'
+import { remainingMs } from '../time/moments.ts'
 
 /** Rows that are read without a pause; more of them let others have a turn first. */
 const rowsNowMax = 16

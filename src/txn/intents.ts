@@ -3,7 +3,7 @@ import type { Rule } from '../base/arguments.ts'
 import { StoreError, type StoreErrorDetail } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
 import { problem, type Problem } from '../base/problem.ts'
-import type { Submission } from '../replica/local-replica.ts'
+import type { Submission } from '../group/replica-port.ts'
 import { callTimeoutMsMax, intentLifetimeMsMax } from './bounds.ts'
 
 /**

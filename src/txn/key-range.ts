@@ -2,9 +2,7 @@
 import { present } from '../base/assert.ts'
 import { compareBytes } from '../base/bytes.ts'
 import { afterPrefix } from '../base/tuple.ts'
-import type { KeyRange } from '../replication/message.ts'
-
-export type { KeyRange } from '../replication/message.ts'
+import type { KeyRange } from '../group/outcome.ts'
 
 /** The first key after `key`. */
 export function keyAfter(key: Uint8Array): Uint8Array {

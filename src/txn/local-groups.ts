@@ -8,9 +8,9 @@ import {
   type Row,
   type RowRange,
   type Submission,
-} from '../replica/local-replica.ts'
+} from '../group/replica-port.ts'
 import { answerBytesMax, pageRowsMax } from './bounds.ts'
-import type { GroupPort, ReadFrom, RowPage, View } from './group-port.ts'
+import type { GroupPort, ReadFrom, RowPage, View } from '../group/group-port.ts'
 
 export class LocalGroups implements GroupPort {
   readonly #replica: LocalReplica

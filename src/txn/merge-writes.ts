@@ -1,6 +1,6 @@
 /** A transaction's own writes over the rows that its view has. */
 import { compareBytes } from '../base/bytes.ts'
-import type { Mutation } from '../replication/transaction.ts'
+import type { Mutation } from '../group/transaction.ts'
 import type { ScanRange, StoredRow } from './reads.ts'
 import { unknownNumber } from './write-set.ts'
 

@@ -3,7 +3,8 @@
  * before the commit is a conflict (TXN-1, TXN-2), so nothing that was seen may be missing here.
  */
 import { compareBytes, latin1 } from '../base/bytes.ts'
-import { isEmptyRange, type KeyRange } from './key-range.ts'
+import { type KeyRange } from '../group/outcome.ts'
+import { isEmptyRange } from './key-range.ts'
 
 export class ReadSet {
   readonly #keys = new Map<string, Uint8Array>()

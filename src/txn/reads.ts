@@ -6,10 +6,18 @@ import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { pageRowsMax } from './bounds.ts'
-import type { RowRange } from '../replica/local-replica.ts'
-import type { FirstAsked, FirstRead, GroupPort, ReadFrom, RowPage, View } from './group-port.ts'
-import { keyAfter, type KeyRange } from './key-range.ts'
-import { remainingOrTimeout } from './time.ts'
+import type { RowRange } from '../group/replica-port.ts'
+import type {
+  FirstAsked,
+  FirstRead,
+  GroupPort,
+  ReadFrom,
+  RowPage,
+  View,
+} from '../group/group-port.ts'
+import { type KeyRange } from '../group/outcome.ts'
+import { keyAfter } from './key-range.ts'
+import { remainingOrTimeout } from '../time/moments.ts'
 
 export interface StoredRow {
   readonly key: Uint8Array

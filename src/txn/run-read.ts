@@ -2,7 +2,7 @@
 import type { GroupId, Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { transactionTimeoutMs } from './bounds.ts'
-import type { GroupPort, ReadFrom, View } from './group-port.ts'
+import type { GroupPort, ReadFrom, View } from '../group/group-port.ts'
 import { PortReads, type Reads, type ScanPage, type ScanRange, type StoredRow } from './reads.ts'
 import { signalled } from './signalled.ts'
 import { inTurn, inTurnUntil, Turn } from './turn.ts'

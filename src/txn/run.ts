@@ -8,7 +8,7 @@ import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import { errorOf, outcomeOf } from '../base/problem.ts'
 import type { Random } from '../ports/random.ts'
-import type { Intent, Outcome, Submission } from '../replica/local-replica.ts'
+import type { Intent, Outcome, Submission } from '../group/replica-port.ts'
 import {
   defaultTransactionLimits,
   rerunDelayMaxMs,
@@ -20,14 +20,14 @@ import {
 import { CallIntent } from './call-intent.ts'
 import { checkedIntent } from './intents.ts'
 import { contentionError, type Conflict } from './conflict.ts'
-import type { GroupPort } from './group-port.ts'
+import type { GroupPort } from '../group/group-port.ts'
 import { RawTransaction } from './raw-transaction.ts'
 import { noRoom } from './no-room.ts'
 import { PortReads } from './reads.ts'
 import type { ReadOptions } from './run-read.ts'
 import type { IntentSource } from './session.ts'
 import { signalled } from './signalled.ts'
-import { pause, remainingOrTimeout } from './time.ts'
+import { pause, remainingOrTimeout } from '../time/moments.ts'
 import { inTurn, inTurnUntil, Turn } from './turn.ts'
 
 export interface TransactionOptions extends ReadOptions {

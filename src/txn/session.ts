@@ -13,7 +13,7 @@ import type { Clock } from '../ports/clock.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
 import { intentLifetimeMs, sessionHeldUpMax, sessionMsMin } from './bounds.ts'
 import type { Intents } from './intents.ts'
-import type { Intent } from '../replica/local-replica.ts'
+import type { Intent } from '../group/replica-port.ts'
 
 /** Some intents on their way. */
 export interface OpenIntents {

@@ -7,7 +7,7 @@ import { StoreError } from '../base/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import { Watched } from './watched.ts'
 import { givenUp } from './signalled.ts'
-import { remainingMs } from './time.ts'
+import { remainingMs } from '../time/moments.ts'
 
 export class Turn {
   readonly #what: string

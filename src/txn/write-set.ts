@@ -4,8 +4,9 @@
  */
 import { StoreError } from '../base/errors.ts'
 import { compareText, latin1 } from '../base/bytes.ts'
-import type { Mutation, SequenceSlot } from '../replication/transaction.ts'
-import { doRangesMeet, prefixRange, type KeyRange } from './key-range.ts'
+import type { Mutation, SequenceSlot } from '../group/transaction.ts'
+import { type KeyRange } from '../group/outcome.ts'
+import { doRangesMeet, prefixRange } from './key-range.ts'
 
 export class WriteSet {
   readonly #byKey = new Map<string, Mutation>()

@@ -1,8 +1,8 @@
 /** What became of a transaction ⇄ a positional array; between nodes, and to clients. */
 import { keyBytesMax, sessionCharsMax, transactionMutationsMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
-import type { Verdict } from '../replication/message.ts'
-import * as field from './peer-fields.ts'
+import type { Verdict } from '../group/outcome.ts'
+import * as field from './fields.ts'
 
 export function packVerdict(verdict: Verdict): Packable {
   switch (verdict.kind) {

@@ -6,7 +6,7 @@ import { cp, mkdtemp, open, readdir, readFile, rm, stat } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { SeededRandom } from '../../sim/random.ts'
+import { SeededRandom } from '../../sim/world/random.ts'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { present } from '../../src/base/assert.ts'
@@ -14,9 +14,9 @@ import { StoreError } from '../../src/base/errors.ts'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
-import { DataStore } from '../../src/replica/data-store.ts'
+import { DataStore } from '../../src/store/data-store.ts'
 import type { RowWritten } from '../../src/replication/apply.ts'
-import { written } from '../replica/rows.ts'
+import { written } from '../store/rows.ts'
 
 const commits = 100
 const groups: readonly GroupId[] = ['a', 'b', 'c'].map((name) => groupOfBytes(Buffer.from(name)))

@@ -3,11 +3,11 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { SeededRandom } from '../../sim/random.ts'
+import { SeededRandom } from '../../sim/world/random.ts'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import type { CheckPace, OrderedStore } from '../../src/ports/storage.ts'
-import { allPositions, groupPrefix, stateKey, votingSpans } from '../../src/replica/row-format.ts'
+import { allPositions, groupPrefix, stateKey, votingSpans } from '../../src/store/row-format.ts'
 
 let path = ''
 const random = new SeededRandom('level kept')

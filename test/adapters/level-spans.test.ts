@@ -3,12 +3,12 @@ import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { SeededRandom } from '../../sim/random.ts'
+import { SeededRandom } from '../../sim/world/random.ts'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
 import { checkTables, type CheckProgress } from '../../src/adapters/level-tables.ts'
 import type { Put } from '../../src/ports/storage.ts'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
-import { groupPrefix, rowStoreKey, stateKey, votingSpans } from '../../src/replica/row-format.ts'
+import { groupPrefix, rowStoreKey, stateKey, votingSpans } from '../../src/store/row-format.ts'
 
 const groups = 200
 const random = new SeededRandom('level spans')

@@ -18,7 +18,7 @@ import { basename, join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { SeededRandom } from '../../sim/random.ts'
+import { SeededRandom } from '../../sim/world/random.ts'
 import { crc32c, masked } from '../../src/adapters/crc32c.ts'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
 import {

@@ -11,7 +11,7 @@ import { WsPeerTransport } from '../../src/adapters/ws-peers.ts'
 import { clusterId, nodeId } from '../../src/base/ids.ts'
 import { connect, type ConnectOptions } from '../../src/client/connect.ts'
 import { gatewayReport } from '../../src/gateway/gateway-status.ts'
-import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client-codec.ts'
+import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client/client-codec.ts'
 
 const cluster = clusterId('c')
 const secret = 'what all of them know'

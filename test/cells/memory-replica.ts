@@ -3,7 +3,7 @@
  * the real `applyEntry`, so that numbers are drawn and intents remembered as they are in a cluster.
  * A replica can be held back; a submission can be made to go wrong once.
  */
-import { agendaPrefix, topicOf, topicTextOf } from '../../src/base/agenda-key.ts'
+import { agendaPrefix, topicOf, topicTextOf } from '../../src/group/worklist-key.ts'
 import { compareBytes, compareText, fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
@@ -29,18 +29,18 @@ import type {
   Row,
   RowsAtPoint,
   Submission,
-} from '../../src/replica/local-replica.ts'
+} from '../../src/group/replica-port.ts'
 import { excessOf, transactionOf } from '../../src/replica/submission-size.ts'
 import { applyEntry } from '../../src/replication/apply.ts'
 import type { Entry } from '../../src/replication/entry.ts'
-import type { KeyRange } from '../../src/replication/message.ts'
+import type { KeyRange } from '../../src/group/outcome.ts'
 import { emptyState, type GroupState } from '../../src/replication/state.ts'
 import {
   decodeTransaction,
   encodeTransaction,
   type Transaction,
-} from '../../src/replication/transaction.ts'
-import { pageOf } from '../replica/rows.ts'
+} from '../../src/group/transaction.ts'
+import { pageOf } from '../store/rows.ts'
 
 /** What a submission comes to instead of its outcome, once. */
 export type Mishap =

@@ -7,7 +7,7 @@ import { Slices } from '../../src/ports/slices.ts'
 import { RoutedCells } from '../../src/cells/routed-cells.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import { problem, valueOf, type Outcome } from '../../src/base/problem.ts'
-import { pause } from '../../src/txn/time.ts'
+import { pause } from '../../src/time/moments.ts'
 import { any, ask, createBench, current, datastore, packed, rowKey, settled } from './kit.ts'
 import { MemoryReplica } from './memory-replica.ts'
 

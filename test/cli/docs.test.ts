@@ -5,9 +5,9 @@ import { retryByCode } from '../../src/base/errors.ts'
 import { exitByCode } from '../../src/cli/exit.ts'
 import { buildGatewayConfig, gatewaySettings } from '../../src/gateway/gateway-config.ts'
 import { statusByCode } from '../../src/gateway/problems.ts'
-import { nodeSettings } from '../../src/node/config-settings.ts'
-import { parseYaml } from '../../src/node/config-source.ts'
-import { buildConfig } from '../../src/node/config.ts'
+import { nodeSettings } from '../../src/config/settings.ts'
+import { parseYaml } from '../../src/config/source.ts'
+import { buildConfig } from '../../src/config/config.ts'
 
 function page(name: string): string {
   return readFileSync(new URL(`../../src/docs/${name}`, import.meta.url), 'utf8')

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import { exitUsage } from '../../src/cli/exit.ts'
 import { readInput, readInputBytes } from '../../src/cli/input-file.ts'
-import { readBounded, readBoundedStream } from '../../src/node/bounded-file.ts'
+import { readBounded, readBoundedStream } from '../../src/adapters/bounded-file.ts'
 
 async function file(bytes: string | Buffer): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-input-'))

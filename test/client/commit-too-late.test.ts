@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { problem } from '../../src/base/problem.ts'
 import { CommitCall } from '../../src/client/commit-call.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
-import type { Outcome } from '../../src/replica/local-replica.ts'
+import type { Outcome } from '../../src/group/replica-port.ts'
 import type { CommitGroup } from '../../src/txn/group-operation.ts'
 import type { Try } from '../../src/client/call.ts'
 

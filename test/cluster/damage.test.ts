@@ -80,7 +80,7 @@ test.each<readonly ['log' | 'data', Damage, number]>([
   ['data', 'a flipped bit', 0.5],
   ['data', 'a truncated file', 0.6],
 ])(
-  'DISK-6: in the %s store of one node, %s is repaired or refused, never served',
+  'in the %s store of one node, %s is repaired or refused, never served',
   { timeout: 120_000 },
   async (store, kind, share) => {
     const cluster = await startCluster()

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SimDisk } from '../../sim/disk.ts'
+import { SimDisk } from '../../sim/world/disk.ts'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
 import { storageContract, type StorePlace } from './storage.ts'
 

@@ -1,5 +1,5 @@
 /** Calls of the client library as programs in JavaScript make them: with anything for any argument. */
-import type { SeededRandom } from '../../sim/random.ts'
+import type { SeededRandom } from '../../sim/world/random.ts'
 import { areRight, knownCalls, type KnownCall, type On } from '../client/known-calls.ts'
 import { drawValue } from './values.ts'
 

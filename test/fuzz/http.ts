@@ -1,6 +1,6 @@
 /** Requests over HTTP, as people and programs get them wrong. */
 import { request, type Agent } from 'node:http'
-import type { SeededRandom } from '../../sim/random.ts'
+import type { SeededRandom } from '../../sim/world/random.ts'
 import { drawValue, texts } from './values.ts'
 
 export interface DrawnHttp {

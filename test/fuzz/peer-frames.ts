@@ -5,8 +5,8 @@
  */
 import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
 import type { Message } from '../../src/replication/message.ts'
-import { encodePeerFrame } from '../../src/wire/peer-codec.ts'
-import type { SeededRandom } from '../../sim/random.ts'
+import { encodePeerFrame } from '../../src/wire/peer/peer-codec.ts'
+import type { SeededRandom } from '../../sim/world/random.ts'
 
 const counts = [0, 1, 2, 3, 1_000, 2 ** 31, 2 ** 40, 2 ** 53 - 2, 2 ** 53 - 1]
 

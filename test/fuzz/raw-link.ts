@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { WebSocket } from 'ws'
 import { pack, type Packable } from '../../src/base/pack.ts'
 import type { LinkInfo } from '../../src/ports/transport.ts'
-import { decodeClientFrame } from '../../src/wire/client-codec.ts'
+import { decodeClientFrame } from '../../src/wire/client/client-codec.ts'
 import {
   decodeHandshake,
   encodeHandshake,

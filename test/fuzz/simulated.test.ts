@@ -3,9 +3,9 @@
  * world's clock, however wrong it is.
  */
 import { expect, test } from 'vitest'
-import { SeededRandom } from '../../sim/random.ts'
+import { SeededRandom } from '../../sim/world/random.ts'
 import { pack } from '../../src/base/pack.ts'
-import { decodeClientFrame } from '../../src/wire/client-codec.ts'
+import { decodeClientFrame } from '../../src/wire/client/client-codec.ts'
 import { passMs } from '../cells/kit.ts'
 import { createCluster } from '../client/cluster.ts'
 import { drawRequest } from './requests.ts'

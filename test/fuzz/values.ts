@@ -1,5 +1,5 @@
 /** Values that programs do not expect, and trees in which something stands that does not belong there. */
-import type { SeededRandom } from '../../sim/random.ts'
+import type { SeededRandom } from '../../sim/world/random.ts'
 import type { Packable } from '../../src/base/pack.ts'
 
 export const texts: readonly string[] = [

@@ -1,9 +1,9 @@
 /** A gateway's configuration: what contradicts itself is refused, and slips in variables are warned of. */
 import { expect, test } from 'vitest'
 import { buildGatewayConfig, type GatewayConfig } from '../../src/gateway/gateway-config.ts'
-import type { BuildResult } from '../../src/node/config-load.ts'
-import { buildConfig } from '../../src/node/config.ts'
-import { parseYaml } from '../../src/node/config-source.ts'
+import type { BuildResult } from '../../src/config/load.ts'
+import { buildConfig } from '../../src/config/config.ts'
+import { parseYaml } from '../../src/config/source.ts'
 
 const good = 'nodes: ["http://127.0.0.1:4700", "http://127.0.0.1:4701"]\n'
 

@@ -1,7 +1,7 @@
 /** Values of the right type that serve nobody: words of a shell, URLs without a host, bounds too small for one request. */
 import { expect, test } from 'vitest'
-import { buildConfig } from '../../src/node/config.ts'
-import { parseYaml } from '../../src/node/config-source.ts'
+import { buildConfig } from '../../src/config/config.ts'
+import { parseYaml } from '../../src/config/source.ts'
 
 const good = `cluster: trips
 node: a

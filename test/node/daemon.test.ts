@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { clusterId, nodeId } from '../../src/base/ids.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
-import { mainSet } from '../../src/node/config-values.ts'
+import { mainSet } from '../../src/config/values.ts'
 import { Daemon } from '../../src/node/daemon.ts'
 
 let folder = ''

@@ -9,7 +9,7 @@ import { openLevelStore } from '../../src/adapters/level-storage.ts'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
 import { nodeId } from '../../src/base/ids.ts'
-import { keepReplicaSets } from '../../src/node/replica-sets.ts'
+import { keepReplicaSets } from '../../src/config/replica-sets.ts'
 import {
   openDataFolder,
   resetData,
@@ -17,8 +17,8 @@ import {
   type StoreAccess,
 } from '../../src/node/data-folder.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
-import { markerOf } from '../../src/replica/batch-marker.ts'
-import { DataStore } from '../../src/replica/data-store.ts'
+import { markerOf } from '../../src/store/batch-marker.ts'
+import { DataStore } from '../../src/store/data-store.ts'
 
 let folder = ''
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 /** Requests on their way to be taken up: in their order, over several turns, bounded while they wait. */
 import { expect, test } from 'vitest'
-import type { Operation, Request, Response } from '../../src/wire/client-message.ts'
-import { encodeClientFrame, openClientFrame } from '../../src/wire/client-codec.ts'
+import type { Operation, Request, Response } from '../../src/wire/client/client-message.ts'
+import { encodeClientFrame, openClientFrame } from '../../src/wire/client/client-codec.ts'
 import { pack } from '../../src/base/pack.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import { frameBytesMax } from '../../src/base/limits.ts'
@@ -11,7 +11,7 @@ import { Answers, clientAnswerBytesMax } from '../../src/node/answers.ts'
 import { Slices } from '../../src/ports/slices.ts'
 import { defaultSliceLimits, type SliceLimits } from '../../src/ports/turn-budget.ts'
 import type { Clock } from '../../src/ports/clock.ts'
-import type { ClientFrame } from '../../src/wire/client-message.ts'
+import type { ClientFrame } from '../../src/wire/client/client-message.ts'
 import type { Transport } from '../../src/ports/transport.ts'
 import { createBench } from '../cells/kit.ts'
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { StoreErrorCode } from '../../src/base/errors.ts'
 import { problem } from '../../src/base/problem.ts'
-import type { AgendaAnswer } from '../../src/queues/agenda-operation.ts'
+import type { AgendaAnswer } from '../../src/worklist/worklist-operation.ts'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import { listedGroupsMax } from '../../src/base/limits.ts'
 import { mergedGroups, mergedListing } from '../../src/node/merged-sets.ts'

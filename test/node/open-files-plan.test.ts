@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { openFilesMax } from '../../src/adapters/open-files.ts'
 import { planOpenFiles } from '../../src/node/open-files-plan.ts'
-import { defaultListenerSettings as wanted } from '../../src/node/listener-settings.ts'
+import { defaultListenerSettings as wanted } from '../../src/config/listener-settings.ts'
 
 test('the bound of this process is read', () => {
   expect(openFilesMax() ?? 256).toBeGreaterThanOrEqual(256)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { nodeId } from '../../src/base/ids.ts'
-import { mainSet, type NodeAddress } from '../../src/node/config-values.ts'
+import { mainSet, type NodeAddress } from '../../src/config/values.ts'
 import { peerSecretWithoutFile, stateFolder, userSecret } from '../../src/node/peer-secret.ts'
 
 let folder = ''

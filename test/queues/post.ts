@@ -1,6 +1,6 @@
 /** Groups that send one another messages: nodes with replicas in memory, each delivering, and clients. */
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
-import { topicTextOf } from '../../src/base/agenda-key.ts'
+import { topicTextOf } from '../../src/group/worklist-key.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import type { Client } from '../../src/client/client.ts'
 import type { Clock } from '../../src/ports/clock.ts'

@@ -1,14 +1,14 @@
 /** Messages from group to group: sent with a commit, delivered and handled once, in order. */
 import { expect, test } from 'vitest'
-import { guardedPort } from '../../sim/guarded-port.ts'
-import { agendaPrefix } from '../../src/base/agenda-key.ts'
+import { guardedPort } from '../../sim/cluster/guarded-port.ts'
+import { agendaPrefix } from '../../src/group/worklist-key.ts'
 import type { GroupId } from '../../src/base/ids.ts'
 import { pack, type Packable } from '../../src/base/pack.ts'
 import { Delivery } from '../../src/queues/delivery.ts'
 import { outboxTopic } from '../../src/queues/names.ts'
 import { Sender } from '../../src/queues/send.ts'
 import { deliveryBounds, messageBytesMax, sentMessagesMax } from '../../src/queues/bounds.ts'
-import type { GroupPort } from '../../src/txn/group-port.ts'
+import type { GroupPort } from '../../src/group/group-port.ts'
 import { LocalGroups } from '../../src/txn/local-groups.ts'
 import { bytes, group, Post, textOf } from './post.ts'
 

@@ -9,10 +9,10 @@ import { defaultLimits } from '../../src/base/limits.ts'
 import { staticPlacement } from '../../src/placement/placement.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { Driver } from '../../src/replica/driver.ts'
-import type { Outcome } from '../../src/replica/local-replica.ts'
+import type { Outcome } from '../../src/group/replica-port.ts'
 import type { PeerFrame } from '../../src/replication/message.ts'
-import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer-codec.ts'
-import { disks, type Disk } from './stores.ts'
+import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer/peer-codec.ts'
+import { disks, type Disk } from '../store/stores.ts'
 
 const cluster = clusterId('test')
 const group = groupOfBytes(Buffer.from('hot'))

@@ -9,11 +9,11 @@ import { staticPlacement } from '../../src/placement/placement.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import type { OrderedStore } from '../../src/ports/storage.ts'
 import { Driver } from '../../src/replica/driver.ts'
-import type { Outcome } from '../../src/replica/local-replica.ts'
+import type { Outcome } from '../../src/group/replica-port.ts'
 import { encodeEntry } from '../../src/replication/entry.ts'
 import type { Entries, Fetch, Message } from '../../src/replication/message.ts'
-import { encodeTransaction } from '../../src/replication/transaction.ts'
-import { disks, GatedStore, onDisk } from './stores.ts'
+import { encodeTransaction } from '../../src/group/transaction.ts'
+import { disks, GatedStore, onDisk } from '../store/stores.ts'
 import { ToldTransport } from './told-transport.ts'
 
 const [node, other, third] = [nodeId('n1'), nodeId('n2'), nodeId('n3')]
@@ -186,7 +186,7 @@ test('LIVE-5: what nobody waits for any more takes no room, unless a copy may ta
     expect(await kinds(others, 5, 6, 7, 8)).toEqual(none)
   }))
 
-test('DISK-4: whose disk does not keep up takes no more than its bound, and the rest later', () => {
+test('whose disk does not keep up takes no more than its bound, and the rest later', () => {
   const gates: GatedStore[] = []
   const gated = ({ log, data }: Stores): Stores => {
     const gate = new GatedStore(log)

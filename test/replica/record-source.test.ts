@@ -3,10 +3,10 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
-import { DataStore } from '../../src/replica/data-store.ts'
+import { DataStore } from '../../src/store/data-store.ts'
 import { StoredRecords } from '../../src/replica/record-source.ts'
-import { accept, ballot, chosen, durable, group, openLog, promise } from './log-fixture.ts'
-import { disks, onDisk } from './stores.ts'
+import { accept, ballot, chosen, durable, group, openLog, promise } from '../log/log-fixture.ts'
+import { disks, onDisk } from '../store/stores.ts'
 
 const name = group('a')
 const options = { clock: systemClock, trace: silentTrace, limits: defaultLimits }

@@ -9,7 +9,7 @@ import { silentTrace } from '../../src/ports/trace.ts'
 import { Driver } from '../../src/replica/driver.ts'
 import { encodeEntry } from '../../src/replication/entry.ts'
 import type { DigestRequest, Fetch, Message } from '../../src/replication/message.ts'
-import { disks, onDisk } from './stores.ts'
+import { disks, onDisk } from '../store/stores.ts'
 import { ToldTransport } from './told-transport.ts'
 
 const [node, other, third] = [nodeId('n1'), nodeId('n2'), nodeId('n3')]

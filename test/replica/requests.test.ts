@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { Requests } from '../../src/replica/requests.ts'
-import { group } from './log-fixture.ts'
+import { group } from '../log/log-fixture.ts'
 
 test('a watch that has ended, and is cancelled once more, takes no later one with it', () => {
   const requests = new Requests(systemClock, () => undefined)

@@ -1,12 +1,12 @@
 /** What one transaction may be, told where it enters. */
 import { expect, test } from 'vitest'
 import { defaultLimits, transactionMutationsMax } from '../../src/base/limits.ts'
-import type { Submission } from '../../src/replica/local-replica.ts'
+import type { Submission } from '../../src/group/replica-port.ts'
 import { excessOf, transactionOf } from '../../src/replica/submission-size.ts'
-import type { Verdict } from '../../src/replication/message.ts'
-import { encodeTransaction } from '../../src/replication/transaction.ts'
+import type { Verdict } from '../../src/group/outcome.ts'
+import { encodeTransaction } from '../../src/group/transaction.ts'
 import { packVerdict, readVerdict } from '../../src/wire/verdict.ts'
-import { group } from './log-fixture.ts'
+import { group } from '../log/log-fixture.ts'
 
 function numbering(count: number): Submission {
   return {

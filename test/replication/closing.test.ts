@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { CoreCluster } from './core-cluster.ts'
 
-test('LOG-5: a position that was promised and forgotten is closed when a node goes after it', () => {
+test('LIVE-4, LOG-5: a position that was promised and forgotten is closed when a node goes after it', () => {
   const cluster = new CoreCluster()
   const [proposer, promiser] = [cluster.at(2), cluster.at(1)]
   const position = 1

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { decodeEntry } from '../../src/replication/entry.ts'
 import { decodeState, emptyState } from '../../src/replication/state.ts'
-import { decodeTransaction } from '../../src/replication/transaction.ts'
+import { decodeTransaction } from '../../src/group/transaction.ts'
 
 /** A field as it is written: a number of one byte, of eight, or a count; text behind its length, or bytes. */
 type Field = readonly [1 | 'wide' | 'n', number | bigint] | string | Uint8Array

@@ -7,12 +7,12 @@ import * as fc from 'fast-check'
 import { sha256 } from '../../src/base/bytes.ts'
 import { nodeId } from '../../src/base/ids.ts'
 import { decodeEntry, encodeEntry, type Leader } from '../../src/replication/entry.ts'
+import { type RecordedOutcome } from '../../src/group/outcome.ts'
 import {
   decodeState,
   emptyState,
   encodeState,
   type GroupState,
-  type RecordedOutcome,
 } from '../../src/replication/state.ts'
 import {
   decodeTransaction,
@@ -21,7 +21,7 @@ import {
   type Mutation,
   type SequenceSlot,
   type Transaction,
-} from '../../src/replication/transaction.ts'
+} from '../../src/group/transaction.ts'
 
 const seeded = { seed: 20_110_109, numRuns: 300 }
 

@@ -16,9 +16,10 @@ import { Replica } from '../../src/replica/replica.ts'
 import type { LookedUp } from '../../src/replication/acceptance.ts'
 import type { Effect, LogRecord } from '../../src/replication/effect.ts'
 import type { GroupEvent } from '../../src/replication/group.ts'
-import type { GroupMessage, Verdict } from '../../src/replication/message.ts'
+import type { Verdict } from '../../src/group/outcome.ts'
+import type { GroupMessage } from '../../src/replication/message.ts'
 import { decodeState, emptyState } from '../../src/replication/state.ts'
-import { encodeTransaction, type Mutation } from '../../src/replication/transaction.ts'
+import { encodeTransaction, type Mutation } from '../../src/group/transaction.ts'
 
 interface Folded {
   promised?: Ballot
@@ -64,7 +65,9 @@ export class CoreNode implements RecordSource {
     }
     const { node, incarnation } = this
     const nodes = placement.nodes
-    const leases = new Leases({ node, nodes, incarnation, limits, startedMs: 0 })
+    // It has run for long, so no peer holds a lease of an earlier life of it.
+    const startedMs = Number.NEGATIVE_INFINITY
+    const leases = new Leases({ node, nodes, incarnation, limits, startedMs })
     const own = { node, incarnation, placement, limits, trace, source: this, leases }
     return new Replica({ ...own, fetchPatienceMs: () => 0 })
   }
@@ -94,10 +97,11 @@ export class CoreNode implements RecordSource {
   }
 
   step(event: GroupEvent): void {
-    const { group, now } = this.#cluster
+    const { group, now, wallStepMs } = this.#cluster
+    const wall = 1_000_000 + (now + wallStepMs) * 1000
     const reading = {
-      wall: 1_000_000 + now * 1000,
-      stamp: 1_000_000 + now * 1000,
+      wall,
+      stamp: wall,
       now,
       mayPropose: this.hasRoom,
       isAdmitted: true,
@@ -112,6 +116,12 @@ export class CoreNode implements RecordSource {
         return
       case 'deliver':
         return this.step({ kind: 'message', from: this.node, message: effect.message })
+      case 'send-accepted': {
+        const message = this.replica.accepted(effect, this.#cluster.now)
+        if (effect.to === this.node) return this.step({ kind: 'message', from: this.node, message })
+        this.#cluster.inFlight.push({ from: this.node, to: effect.to, message })
+        return
+      }
       case 'persist':
         this.pendingPersists.push(effect)
         if (!this.isHeld) this.flush()
@@ -208,6 +218,8 @@ export class CoreCluster {
   readonly marks: Set<string> = new Set()
   inFlight: InFlight[] = []
   now = 0
+  /** How far wall clocks were set forward, or back. */
+  wallStepMs = 0
   #sequence = 0
 
   constructor(options: { readonly nodes?: number; readonly limits?: Partial<Limits> } = {}) {

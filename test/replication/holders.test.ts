@@ -108,7 +108,7 @@ function isListing(steps: readonly Step[], voter: NodeId, holder: NodeId): boole
   return last?.kind === 'accepted' && last.holders.some(({ node }) => node === holder)
 }
 
-/** The rule of `holders.ts`, word for word. */
+/** The rule of `src/replication/holders.ts`, word for word. */
 function mayBeShown(steps: readonly Step[], all: readonly NodeId[], holder: NodeId): boolean {
   const accepted = new Set(steps.flatMap((step) => (step.kind === 'accepted' ? [step.by] : [])))
   const lists = steps.flatMap((step) => (step.kind === 'accepted' ? step.holders : []))

@@ -219,7 +219,7 @@ test('MVCC-2: timestamps rise although the next proposer has a slower clock', ()
   cluster.now = 10_000
   cluster.submit(0, { key: 'a' })
   cluster.deliver()
-  cluster.now = 0
+  cluster.wallStepMs = -10_000
   const request = cluster.submit(0, { key: 'b', readPosition: 1 })
   cluster.deliver()
   const verdict = cluster.at(0).verdicts.get(request)

@@ -10,8 +10,8 @@ import {
 } from '../../src/replication/entry.ts'
 import { EntryWrites } from '../../src/replication/entry-writes.ts'
 import { keyInRanges, orderRanges } from '../../src/replication/key-range.ts'
-import type { KeyRange } from '../../src/replication/message.ts'
-import { fillSlots, type Mutation } from '../../src/replication/transaction.ts'
+import type { KeyRange } from '../../src/group/outcome.ts'
+import { fillSlots, type Mutation } from '../../src/group/transaction.ts'
 import { ValidationWindow } from '../../src/replication/window.ts'
 import { CoreCluster } from './core-cluster.ts'
 

@@ -3,10 +3,10 @@ import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import { nodeId } from '../../src/base/ids.ts'
-import { encodeFlush, flushKey } from '../../src/replica/flush.ts'
-import { encodeMemory, memoryKey } from '../../src/replica/peer-memory.ts'
-import { Atlas, lastFlushOf, type NodeDisks } from '../../sim/atlas.ts'
-import { SimDisk, type DiskImage } from '../../sim/disk.ts'
+import { encodeFlush, flushKey } from '../../src/log/flush.ts'
+import { encodeMemory, memoryKey } from '../../src/log/peer-memory.ts'
+import { Atlas, lastFlushOf, type NodeDisks } from '../../sim/faults/atlas.ts'
+import { SimDisk, type DiskImage } from '../../sim/world/disk.ts'
 
 function disksOf(count: number): Map<string, NodeDisks> {
   const disk = (): SimDisk => new SimDisk({ schedule: (complete) => complete() })
@@ -31,7 +31,7 @@ function logImage(flushes: number): DiskImage {
   return image
 }
 
-test('DISK-6: at most a minority of the logs is ever damaged', () => {
+test('at most a minority of the logs is ever damaged', () => {
   const three = new Atlas(disksOf(3))
   expect(three.hurtLog('n2')).toBe(true)
   expect(three.hurtLog('n2'), 'the same one again').toBe(true)
@@ -41,7 +41,7 @@ test('DISK-6: at most a minority of the logs is ever damaged', () => {
   expect(['n1', 'n2', 'n3'].map((node) => five.hurtLog(node))).toEqual([true, true, false])
 })
 
-test('DISK-7: a log goes back only when all others durably remember how far it was', async () => {
+test('a log goes back only when all others durably remember how far it was', async () => {
   const disks = disksOf(3)
   const atlas = new Atlas(disks)
   await remember(disks.get('n2'), 'n1', 8)
@@ -54,7 +54,7 @@ test('DISK-7: a log goes back only when all others durably remember how far it w
   expect(atlas.isForgetful('n1')).toBe(true)
 })
 
-test('DISK-7, LOG-10: a data disk that is lost takes nothing with it of what its node remembers of old logs', async () => {
+test('LOG-10: a data disk that is lost takes nothing with it of what its node remembers of old logs', async () => {
   const disks = disksOf(3)
   const atlas = new Atlas(disks)
   for (const keeper of ['n2', 'n3']) await remember(disks.get(keeper), 'n1', 9)

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { createClock, epochMicros, MachineClock } from '../../sim/clock.ts'
-import { SimProcess } from '../../sim/sim-process.ts'
-import { World } from '../../sim/world.ts'
+import { createClock, epochMicros, MachineClock } from '../../sim/world/clock.ts'
+import { SimProcess } from '../../sim/world/sim-process.ts'
+import { World } from '../../sim/world/world.ts'
 
 const never = (): boolean => false
 const exact = { offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 }
 
-test('TIME-4, TIME-6: the wall clock jumps, and the monotonic one does not', () => {
+test('the wall clock jumps, and the monotonic one does not', () => {
   const world = new World(1, 1_000)
   const machine = new MachineClock()
   const clock = createClock(new SimProcess(world, 'n1'), exact, world.random, machine)
@@ -16,7 +16,7 @@ test('TIME-4, TIME-6: the wall clock jumps, and the monotonic one does not', () 
   expect([clock.wallMicros() - epochMicros, clock.monotonicMs()]).toEqual([-3_000_000, 0])
 })
 
-test('TIME-3: both clocks jump forward, and the jump outlives the process', () => {
+test('both clocks jump forward, and the jump outlives the process', () => {
   const world = new World(1, 1_000)
   const machine = new MachineClock()
   machine.jump(7_000, 7_000)
@@ -32,14 +32,14 @@ test('however often it jumps, a clock stays within the minutes that the store as
   expect(machine.wallShiftMicros(0)).toBe(-150_000_000)
 })
 
-test('TIME-5: a strobing clock jumps to and fro, and is right again afterwards', () => {
+test('a strobing clock jumps to and fro, and is right again afterwards', () => {
   const machine = new MachineClock()
   machine.strobe({ fromMicros: 100, untilMicros: 140, wallMicros: 1_000, everyMicros: 10 })
   const shifts = [100, 109, 110, 120, 130, 140].map((now) => machine.wallShiftMicros(now))
   expect(shifts).toEqual([1_000, 1_000, 0, 1_000, 0, 0])
 })
 
-test('TIME-7: after a stall begins at a reading, nothing runs until it is over', async () => {
+test('after a stall begins at a reading, nothing runs until it is over', async () => {
   const world = new World(1, 1_000)
   const process = new SimProcess(world, 'n1')
   const clock = createClock(process, exact, world.random)
@@ -55,7 +55,7 @@ test('TIME-7: after a stall begins at a reading, nothing runs until it is over',
   expect([ran, strikes]).toEqual([[510], 1])
 })
 
-test('PROC-4, TIME-6: while a machine is suspended its wall clock goes on, and the other one and its timers wait', async () => {
+test('while a machine is suspended its wall clock goes on, and the other one and its timers wait', async () => {
   const world = new World(1, 10_000)
   const process = new SimProcess(world, 'n1')
   const machine = new MachineClock()
@@ -91,7 +91,7 @@ test('a suspension goes on for as long as the longest that was asked for, or unt
   expect(machine.suspendedMicros(600)).toBe(220)
 })
 
-test('PROC-4: a pause that is ended early lets through what was due, in its order', async () => {
+test('a pause that is ended early lets through what was due, in its order', async () => {
   const world = new World(1, 1_000)
   const process = new SimProcess(world, 'n1')
   const ran: string[] = []

@@ -86,7 +86,7 @@ test('META-2: a seed whose events a rule has nothing to do with is no proof of t
   expect(rule).not.toBe('')
   const blind = await sim('run', '--seed', String(short), '--rules', rule)
   expect(blind.code).toBe(13)
-  expect(blind.stdout).toContain(`shortfall: nothing was judged by ${rule}`)
+  expect(blind.stdout).toContain(`META-2: nothing was judged by ${rule}`)
   const seen = await sim('run', '--seed', String(short), '--rules', rule, 'PAX-1')
   expect(seen.code).toBe(0)
 }, 60_000)

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { packageRoot } from '../../sim/mutant-copy.ts'
+import { packageRoot } from '../../sim/mutants/mutant-copy.ts'
 
 export interface Ended {
   readonly code: number | null

@@ -1,6 +1,6 @@
 /** The simulated disk's own promises: what a crash, a fault and a swap leave of it. */
 import { expect, test } from 'vitest'
-import { SimDisk, type DiskOptions } from '../../sim/disk.ts'
+import { SimDisk, type DiskOptions } from '../../sim/world/disk.ts'
 import { AssertionError } from '../../src/base/assert.ts'
 import type { OrderedStore, Put } from '../../src/ports/storage.ts'
 import { bytesOf, keysOf, putOf } from '../contracts/storage.ts'
@@ -175,7 +175,7 @@ test('what became durable is told in its order, and what was lost is not', async
   expect(told).toEqual(['a b', 'a', 'kept'])
 })
 
-test('DISK-2: a torn write leaves the front part of its value, and is told as that', async () => {
+test('a torn write leaves the front part of its value, and is told as that', async () => {
   const told: string[] = []
   const slow = new SlowDisk({
     onDurable: (puts, isWhole) =>
@@ -189,7 +189,7 @@ test('DISK-2: a torn write leaves the front part of its value, and is told as th
   expect(told).toEqual(['cut abcd'])
 })
 
-test('DISK-10: a value that was written to another place stands there, and not where it was', async () => {
+test('a value that was written to another place stands there, and not where it was', async () => {
   const slow = new SlowDisk()
   const store = slow.disk.open()
   await slow.written(store, [putOf('a', 'one'), putOf('b', 'two')])
@@ -198,7 +198,7 @@ test('DISK-10: a value that was written to another place stands there, and not w
   expect([textOf(store, 'a'), textOf(store, 'b')]).toEqual(['one', 'one'])
 })
 
-test('DISK-5: while there is no space every write is refused, and none is on the disk', async () => {
+test('while there is no space every write is refused, and none is on the disk', async () => {
   const slow = new SlowDisk()
   slow.disk.failWrites('no-space')
   for (let tries = 0; tries < 2; tries++) {

@@ -1,21 +1,21 @@
 /** Explanations: the lines that led to a failure, in words, and no others. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { describeExplanation, explain } from '../../sim/explain.ts'
-import { describeRule, unknownRuleOf } from '../../sim/explain-rules.ts'
-import { positionsWith, sliceOf } from '../../sim/explain-slice.ts'
-import { Letters } from '../../sim/explain-values.ts'
+import { describeExplanation, explain } from '../../sim/scenarios/explain.ts'
+import { describeRule, unknownRuleOf } from '../../sim/scenarios/explain-rules.ts'
+import { positionsWith, sliceOf } from '../../sim/scenarios/explain-slice.ts'
+import { Letters } from '../../sim/scenarios/explain-values.ts'
 import {
   describeFact,
   describeFault,
   describeLine,
   describeOperation,
-} from '../../sim/explain-words.ts'
-import type { StoryLine } from '../../sim/narrator.ts'
-import { rowAt, scenario } from '../../sim/scenario-builder.ts'
+} from '../../sim/scenarios/explain-words.ts'
+import type { StoryLine } from '../../sim/cluster/narrator.ts'
+import { rowAt, scenario } from '../../sim/scenarios/scenario-builder.ts'
 import { rowKeyBytes } from '../../src/cells/shard.ts'
 import { encodeEntry } from '../../src/replication/entry.ts'
-import { encodeTransaction } from '../../src/replication/transaction.ts'
+import { encodeTransaction } from '../../src/group/transaction.ts'
 import { present } from '../../src/base/assert.ts'
 import { cellVersion } from '../../src/cells/cell-table.ts'
 import { compileSchema } from '../../src/tables/compile.ts'

@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest'
 import { huntByExploring } from '../../sim/explore/hunt.ts'
-import { mutants } from '../../sim/mutants.ts'
+import { mutants } from '../../sim/mutants/mutants.ts'
 
 test.each([
   ['G02', 'rivals', 'PAX-4', 4],

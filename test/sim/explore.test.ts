@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { nodeId } from '../../src/base/ids.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
-import { LogIndex } from '../../src/replica/log-index.ts'
+import { LogIndex } from '../../src/log/log-index.ts'
 import { canonicalText, Interner } from '../../sim/explore/canonical.ts'
 import { describeReport, describeTotals, explore } from '../../sim/explore/explore.ts'
 import { Frontier } from '../../sim/explore/frontier.ts'
@@ -22,7 +22,7 @@ import { settingOf } from '../../sim/explore/setting.ts'
 import { flightAt, packAction, packBudget } from '../../sim/explore/state-vector.ts'
 import { unpackAction, unpackBudget } from '../../sim/explore/state-vector.ts'
 import { Visited } from '../../sim/explore/visited.ts'
-import { SeededRandom } from '../../sim/random.ts'
+import { SeededRandom } from '../../sim/world/random.ts'
 
 function scope(name: string): Scope {
   const found = scopeNamed(name)

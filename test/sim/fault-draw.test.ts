@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { drawFaults } from '../../sim/fault-draw.ts'
-import { drawings } from '../../sim/fault-drawings.ts'
-import type { Fault } from '../../sim/fault.ts'
+import { drawFaults } from '../../sim/faults/fault-draw.ts'
+import { drawings } from '../../sim/faults/fault-drawings.ts'
+import type { Fault } from '../../sim/faults/fault.ts'
 import { drawSwarm } from '../../sim/swarm.ts'
-import { conditionNames, faultNames, flagsOf, noFaultRates } from '../../sim/swarm-faults.ts'
+import { conditionNames, faultNames, flagsOf, noFaultRates } from '../../sim/faults/swarm-faults.ts'
 
 const seeds = Array.from({ length: 60 }, (_, i) => i + 1)
 
@@ -76,7 +76,7 @@ test('each condition is in some seeds and not in others', () => {
   expect(conditionNames).toContain('quiet')
 })
 
-test('LOAD-4: nothing strikes in a quiet stretch, and all ask at once when it is over', () => {
+test('nothing strikes in a quiet stretch, and all ask at once when it is over', () => {
   const options = drawSwarm(1, { only: ['crash'] })
   const faultRates = {
     ...noFaultRates(90_000_000),
@@ -91,7 +91,7 @@ test('LOAD-4: nothing strikes in a quiet stretch, and all ask at once when it is
   expect(faults.some((fault) => fault.kind === 'crash' && fault.atMicros > 65_000_000)).toBe(true)
 })
 
-test('NET-7: in a ring of five each node hears its two neighbours, and two others it does not', () => {
+test('in a ring of five each node hears its two neighbours, and two others it does not', () => {
   const options = { ...drawSwarm(1), nodeCount: 5 }
   const rates = { ...noFaultRates(30_000_000), meanMicros: { ring: 3_000_000 } }
   const [ring] = drawFaults({ ...options, faultRates: rates })
@@ -103,7 +103,7 @@ test('NET-7: in a ring of five each node hears its two neighbours, and two other
   }
 })
 
-test('NET-6: what was clogged one by one is released in another order in some swizzles', () => {
+test('what was clogged one by one is released in another order in some swizzles', () => {
   const rates = { ...noFaultRates(60_000_000), meanMicros: { swizzle: 1_000_000 } }
   const faultRates = { ...rates, clogLengthMeanMicros: 300_000 }
   const clogs = drawFaults({ ...drawSwarm(3), nodeCount: 5, faultRates }).flatMap((fault) =>

@@ -3,12 +3,12 @@ import { expect, test } from 'vitest'
 import { present } from '../../src/base/assert.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import type { Limits } from '../../src/base/limits.ts'
-import type { LocalReplica, Outcome, Submission } from '../../src/replica/local-replica.ts'
-import { epochMicros } from '../../sim/clock.ts'
-import type { SimCluster } from '../../sim/comparison.ts'
-import { SeededRandom } from '../../sim/random.ts'
+import type { LocalReplica, Outcome, Submission } from '../../src/group/replica-port.ts'
+import { epochMicros } from '../../sim/world/clock.ts'
+import type { SimCluster } from '../../sim/cluster/comparison.ts'
+import { SeededRandom } from '../../sim/world/random.ts'
 import { makeCluster, nobody } from '../../sim/run-setup.ts'
-import { calmOptions } from '../../sim/scenario-calm.ts'
+import { calmOptions } from '../../sim/scenarios/scenario-calm.ts'
 
 const second = 1_000_000
 const group = groupOfBytes(Buffer.from('hot'))

@@ -1,6 +1,6 @@
 /** What became of an intent, as clients are told, against a log written by hand: right and wrong answers. */
 import { expect, test } from 'vitest'
-import type { IntentOutcome } from '../../src/replica/local-replica.ts'
+import type { IntentOutcome } from '../../src/group/replica-port.ts'
 import { IntentChecker, type SentIntent } from '../../sim/checkers/intent-checker.ts'
 import { LogModel } from '../../sim/checkers/log-model.ts'
 import { Referee } from '../../sim/checkers/referee.ts'

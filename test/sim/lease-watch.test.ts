@@ -4,7 +4,7 @@ import { groupOfBytes, nodeId, type NodeId } from '../../src/base/ids.ts'
 import type { Reading } from '../../src/lease/reading.ts'
 import type { ObservedLeases } from '../../src/replica/replica.ts'
 import { Coverage } from '../../sim/coverage.ts'
-import { LeaseWatch } from '../../sim/lease-watch.ts'
+import { LeaseWatch } from '../../sim/cluster/lease-watch.ts'
 
 const group = groupOfBytes(Buffer.from('a group'))
 const [holder, grantor, other] = [nodeId('n1'), nodeId('n2'), nodeId('n3')]

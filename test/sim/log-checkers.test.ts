@@ -4,7 +4,7 @@ import { defaultLimits } from '../../src/base/limits.ts'
 import { staticPlacement } from '../../src/placement/placement.ts'
 import type { Put } from '../../src/ports/storage.ts'
 import { encodeEntry } from '../../src/replication/entry.ts'
-import { encodeTransaction } from '../../src/replication/transaction.ts'
+import { encodeTransaction } from '../../src/group/transaction.ts'
 import {
   encodeStored,
   groupPrefix,
@@ -13,10 +13,10 @@ import {
   historyPrefix,
   stateKey,
   versionKey,
-} from '../../src/replica/row-format.ts'
+} from '../../src/store/row-format.ts'
 import { Judge } from '../../sim/checkers/judge.ts'
 import { RowSum } from '../../sim/checkers/row-sum.ts'
-import { noTimes } from '../../sim/turn-costs.ts'
+import { noTimes } from '../../sim/world/turn-costs.ts'
 import { Referee } from '../../sim/checkers/referee.ts'
 import { Coverage } from '../../sim/coverage.ts'
 

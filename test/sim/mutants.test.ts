@@ -4,9 +4,9 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { applyEdit, packageRoot } from '../../sim/mutant-copy.ts'
-import { hunt } from '../../sim/mutant-hunt.ts'
-import { mutants } from '../../sim/mutants.ts'
+import { applyEdit, packageRoot } from '../../sim/mutants/mutant-copy.ts'
+import { hunt } from '../../sim/mutants/mutant-hunt.ts'
+import { mutants } from '../../sim/mutants/mutants.ts'
 
 test('every planted bug fits the sources exactly once', async () => {
   const root = await packageRoot()

@@ -1,10 +1,10 @@
 /** Runs with hand-made lists of faults: each kind does to the store what it says. */
 import { expect, test } from 'vitest'
-import type { Fault } from '../../sim/fault.ts'
+import type { Fault } from '../../sim/faults/fault.ts'
 import type { RunResult } from '../../sim/result.ts'
 import { runPlan, type RunPlan } from '../../sim/run.ts'
 import { drawSwarm, type HealingOptions } from '../../sim/swarm.ts'
-import { noFaultRates } from '../../sim/swarm-faults.ts'
+import { noFaultRates } from '../../sim/faults/swarm-faults.ts'
 
 const second = 1_000_000
 const healing: HealingOptions = { isCoreFirst: false, coreOrder: ['n1', 'n2', 'n3'], rest: 'down' }
@@ -54,7 +54,7 @@ test('faults that do not apply are skipped: what is down does not crash, and nob
   expect(coverage['pause']).toBeUndefined()
 })
 
-test('DISK-3, DISK-5: a node whose disk refuses stops, and comes back with what was durable', async () => {
+test('a node whose disk refuses stops, and comes back with what was durable', async () => {
   const { coverage } = await cleanRun(
     planOf([
       { kind: 'fsync-error', atMicros: at, node, downMicros: 0, disk: 'log' },
@@ -66,7 +66,7 @@ test('DISK-3, DISK-5: a node whose disk refuses stops, and comes back with what 
   expect(coverage['node: start-again']).toBeGreaterThanOrEqual(3)
 })
 
-test('DISK-6, DISK-10: a damaged data disk is noticed, made anew from the log, and equals the others', async () => {
+test('LIVE-2: a damaged data disk is made anew from the log, and its replica answers like the others', async () => {
   const bits = Array.from({ length: 40 }, (_, i): Fault => {
     const place = i * 25_000
     return { kind: 'bit-rot', atMicros: at + i, node, disk: 'data', place, bit: 77 + i }
@@ -79,7 +79,7 @@ test('DISK-6, DISK-10: a damaged data disk is noticed, made anew from the log, a
   expect((await cleanRun(planOf([moved]))).coverage['node: reset-data']).toBeGreaterThanOrEqual(1)
 })
 
-test('DISK-2, DISK-6: a log with a damaged header is refused by its node, and the others go on', async () => {
+test('a log with a damaged header is refused by its node, and the others go on', async () => {
   const early = 1.5 * second
   const torn: Fault = {
     kind: 'torn-write',
@@ -94,7 +94,7 @@ test('DISK-2, DISK-6: a log with a damaged header is refused by its node, and th
   expect(commits).toBeGreaterThan(20)
 })
 
-test('DISK-7, DISK-8: a node with an old log, or none, is let in by nobody, and ends itself', async () => {
+test('a node with an old log, or none, is let in by nobody, and ends itself', async () => {
   const downMicros = 1_000
   const old = { kind: 'stale-disk', node, downMicros, disk: 'both', imageAtMicros: second } as const
   const stale = await cleanRun(planOf([{ ...old, atMicros: 5 * second }]))
@@ -106,7 +106,7 @@ test('DISK-7, DISK-8: a node with an old log, or none, is let in by nobody, and 
   expect(empty.coverage['node: retire']).toBe(1)
 })
 
-test('DISK-7, DISK-8: a data disk that is old, or empty, is filled from the log', async () => {
+test('a data disk that is old, or empty, is filled from the log', async () => {
   const downMicros = 1_000
   const old = { kind: 'stale-disk', node, downMicros, disk: 'data', imageAtMicros: second } as const
   const none = { kind: 'empty-disk', node: 'n3', downMicros, disk: 'data' } as const
@@ -120,7 +120,7 @@ test('DISK-7, DISK-8: a data disk that is old, or empty, is filled from the log'
   expect(coverage['node: retire']).toBeUndefined()
 })
 
-test("DISK-9: two nodes with each other's disks refuse to start until that is put right", async () => {
+test("two nodes with each other's disks refuse to start until that is put right", async () => {
   const nodes = ['n1', 'n3'] as const
   const { coverage } = await cleanRun(
     planOf([{ kind: 'swapped-disks', atMicros: at, nodes, lengthMicros: second }]),
@@ -129,7 +129,7 @@ test("DISK-9: two nodes with each other's disks refuse to start until that is pu
   expect(coverage['node: retire']).toBeUndefined()
 })
 
-test('TIME-3 to TIME-7: jumps, a strobe and a stall between reading and acting hurt nothing', async () => {
+test('jumps, a strobe and a stall between reading and acting hurt nothing', async () => {
   const lengthMicros = second
   const { coverage } = await cleanRun(
     planOf([
@@ -152,7 +152,7 @@ test('TIME-3 to TIME-7: jumps, a strobe and a stall between reading and acting h
   expect([coverage['clock-strobe'], coverage['stall']]).toEqual([1, 1])
 })
 
-test('LOAD-6: a client dies in the midst of its calls, and another takes its place', async () => {
+test('a client dies in the midst of its calls, and another takes its place', async () => {
   const deaths = [1, 2, 3].map((i): Fault => {
     return { kind: 'client-death', atMicros: i * second, client: 'c1', downMicros: 200_000 }
   })

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import type { Transport, TransportHandlers } from '../../src/ports/transport.ts'
 import { Coverage } from '../../sim/coverage.ts'
-import { Network } from '../../sim/network.ts'
-import { SimProcess } from '../../sim/sim-process.ts'
-import { Weather, type LinkConditions } from '../../sim/weather.ts'
-import { World } from '../../sim/world.ts'
+import { Network } from '../../sim/world/network.ts'
+import { SimProcess } from '../../sim/world/sim-process.ts'
+import { Weather, type LinkConditions } from '../../sim/world/weather.ts'
+import { World } from '../../sim/world/world.ts'
 
 const second = 1_000_000
 const never = (): boolean => false
@@ -99,7 +99,7 @@ test('on a calm link every frame arrives once, whole, in order', async () => {
   expect([a.links, b.links]).toEqual([['b up'], ['a up']])
 })
 
-test('NET-1 NET-2 NET-3: frames are lost, doubled and overtaken, at rates that can be off', async () => {
+test('frames are lost, doubled and overtaken, at rates that can be off', async () => {
   const lossy = place({ drop: 200_000 })
   const doubling = place({ duplicate: 300_000, late: 500_000, lateMeanMicros: second })
   const shuffling = place({ reorder: 500_000, delayMeanMicros: 20_000 })
@@ -121,7 +121,7 @@ test('NET-1 NET-2 NET-3: frames are lost, doubled and overtaken, at rates that c
   expect([...shuffled].sort()).toEqual(expected('a', 200).sort())
 })
 
-test('NET-8: a cut in one direction loses frames that way only', async () => {
+test('a cut in one direction loses frames that way only', async () => {
   const here = place({})
   const a = join(here, 'a', ['b'])
   const b = join(here, 'b', [])
@@ -135,7 +135,7 @@ test('NET-8: a cut in one direction loses frames that way only', async () => {
   expect(a.frames).toEqual(expected('b', 10))
 })
 
-test('NET-5: a clogged way lets nothing through until it is released, then all of it', async () => {
+test('a clogged way lets nothing through until it is released, then all of it', async () => {
   const here = place({})
   const a = join(here, 'a', ['b'])
   const b = join(here, 'b', [])
@@ -149,7 +149,7 @@ test('NET-5: a clogged way lets nothing through until it is released, then all o
   expect(b.frames).toEqual(expected('a', 10))
 })
 
-test('NET-9: a reset loses what is under way, both sides notice, and the link comes back', async () => {
+test('a reset loses what is under way, both sides notice, and the link comes back', async () => {
   const here = place({ delayMinMicros: 5_000 })
   const a = join(here, 'a', ['b'])
   const b = join(here, 'b', [])
@@ -164,7 +164,7 @@ test('NET-9: a reset loses what is under way, both sides notice, and the link co
   expect(b.frames.at(-1)).toBe('a:99')
 })
 
-test('NET-11: with survivors on, a frame of the lost link arrives at the next incarnation', async () => {
+test('with survivors on, a frame of the lost link arrives at the next incarnation', async () => {
   const here = place({ survive: 1_000_000, delayMinMicros: 2_000 })
   const a = join(here, 'a', ['b'])
   const old = join(here, 'b', [])
@@ -262,14 +262,14 @@ async function delays(here: Place, count: number): Promise<number[]> {
   return arrivals
 }
 
-test('NET-4: some ways are slower than others all the time', async () => {
+test('some ways are slower than others all the time', async () => {
   const near = await delays(place({ delayMeanMicros: 0 }), 5)
   const far = await delays(place({ delayMeanMicros: 0, far: 1_000_000, farFactor: 7 }), 5)
   expect(near).toEqual([100, 100, 100, 100, 100])
   expect(far).toEqual([700, 700, 700, 700, 700])
 })
 
-test('NET-10: everything to and from a slow node takes longer, until that is over', async () => {
+test('everything to and from a slow node takes longer, until that is over', async () => {
   const here = place({ delayMeanMicros: 0 })
   here.world.schedule(400_000, 'slow', () => {
     here.weather.slow('b', 30_000, 502_500)
@@ -282,7 +282,7 @@ test('NET-10: everything to and from a slow node takes longer, until that is ove
   expect(here.weather.extraMicros('b', 'a', 11 * second)).toBe(0)
 })
 
-test('NET-9: an answer is lost with its connection, and both ends notice', async () => {
+test('an answer is lost with its connection, and both ends notice', async () => {
   const here = place({})
   const a = join(here, 'a', ['b'])
   const b = join(here, 'b', [])
@@ -299,7 +299,7 @@ test('NET-9: an answer is lost with its connection, and both ends notice', async
   ])
 })
 
-test('TIME-7: what a process sends in a stall leaves it when the stall is over', async () => {
+test('what a process sends in a stall leaves it when the stall is over', async () => {
   const here = place({ delayMeanMicros: 0 })
   const arrivals: number[] = []
   const a = join(here, 'a', ['b'])

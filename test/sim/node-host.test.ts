@@ -1,12 +1,17 @@
 /** A node of the world over crashes and suspensions: its machine's clocks outlive its processes. */
 import { expect, test } from 'vitest'
 import type { Timer } from '../../src/ports/clock.ts'
-import { epochMicros } from '../../sim/clock.ts'
+import { epochMicros } from '../../sim/world/clock.ts'
 import { Coverage } from '../../sim/coverage.ts'
-import { SimDisk } from '../../sim/disk.ts'
-import { NodeHost, type HostDisk, type HostPorts, type Program } from '../../sim/node-host.ts'
-import { noTimes } from '../../sim/turn-costs.ts'
-import { World } from '../../sim/world.ts'
+import { SimDisk } from '../../sim/world/disk.ts'
+import {
+  NodeHost,
+  type HostDisk,
+  type HostPorts,
+  type Program,
+} from '../../sim/cluster/node-host.ts'
+import { noTimes } from '../../sim/world/turn-costs.ts'
+import { World } from '../../sim/world/world.ts'
 
 const ignore = (): void => undefined
 
@@ -50,7 +55,7 @@ function hosted(): {
 }
 
 test.each(['crash', 'resume'] as const)(
-  'PROC-4: a machine that was suspended is awake after a %s, and its timers come in time',
+  'a machine that was suspended is awake after a %s, and its timers come in time',
   async (how) => {
     const { world, host, clock } = hosted()
     const fired: number[] = []

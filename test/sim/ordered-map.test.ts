@@ -1,7 +1,7 @@
 /** The map of the simulated disk against a plain sorted list. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { OrderedMap, type KeyRange } from '../../sim/ordered-map.ts'
+import { OrderedMap, type KeyRange } from '../../sim/world/ordered-map.ts'
 
 /** Few keys, so that they come, go and come again; more than one list holds. */
 const key = fc.integer({ min: 0, max: 400 }).map((number) => number.toString(36).padStart(2, '0'))

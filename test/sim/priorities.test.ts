@@ -1,14 +1,14 @@
 /** Schedules by priority: who draws them, what they do to ways and disks, and that they end. */
 import { expect, test } from 'vitest'
 import { Coverage } from '../../sim/coverage.ts'
-import { noPriorities, Priorities, type PriorityOptions } from '../../sim/priorities.ts'
+import { noPriorities, Priorities, type PriorityOptions } from '../../sim/world/priorities.ts'
 import { drawPlan, runPlan, runSeed } from '../../sim/run.ts'
-import { scenario } from '../../sim/scenario-builder.ts'
-import { calmOptions, knobsOf } from '../../sim/scenario-calm.ts'
-import { compressed, withCalm } from '../../sim/shrink-candidates.ts'
+import { scenario } from '../../sim/scenarios/scenario-builder.ts'
+import { calmOptions, knobsOf } from '../../sim/scenarios/scenario-calm.ts'
+import { compressed, withCalm } from '../../sim/scenarios/shrink-candidates.ts'
 import { describeSwarm, drawSwarm } from '../../sim/swarm.ts'
-import { Weather } from '../../sim/weather.ts'
-import { World } from '../../sim/world.ts'
+import { Weather } from '../../sim/world/weather.ts'
+import { World } from '../../sim/world/world.ts'
 
 const seeds = Array.from({ length: 200 }, (_, i) => i + 1)
 const ways = ['n1>n2', 'n2>n1', 'n1>n3', 'n3>n1', 'n2>n3', 'n3>n2', 'write n1 log', 'write n2 log']

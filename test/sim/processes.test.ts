@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Fault } from '../../sim/fault.ts'
+import type { Fault } from '../../sim/faults/fault.ts'
 import { drawProcessPlan, nameOf } from '../../sim/processes/plan.ts'
 import { runOpenLoad } from '../../sim/processes/open-load.ts'
 import { runOnProcesses } from '../../sim/processes/run.ts'
@@ -157,7 +157,7 @@ test('META-1: a plan is a function of its seed, and all that it draws can be don
   expect(plan.faults.every(({ atMicros }) => atMicros < 300 * second)).toBe(true)
 })
 
-test('NET-8: a way that is cut holds what is sent, in that direction alone, and gives it back', async () => {
+test('a way that is cut holds what is sent, in that direction alone, and gives it back', async () => {
   const accepted: Socket[] = []
   const server = createServer((socket) => {
     accepted.push(socket)

@@ -1,13 +1,13 @@
 /** The workload of messages from group to group reaches what it is for, and its checker finds each fault. */
 import { expect, test } from 'vitest'
-import { agendaPrefix } from '../../src/base/agenda-key.ts'
-import type { Mutation, Transaction } from '../../src/replication/transaction.ts'
+import { agendaPrefix } from '../../src/group/worklist-key.ts'
+import type { Mutation, Transaction } from '../../src/group/transaction.ts'
 import { LogModel } from '../../sim/checkers/log-model.ts'
 import { QueueChecker, type SentMessage } from '../../sim/checkers/queue-checker.ts'
 import { Referee } from '../../sim/checkers/referee.ts'
 import { Coverage } from '../../sim/coverage.ts'
 import { runPlan } from '../../sim/run.ts'
-import { calmOptions } from '../../sim/scenario-calm.ts'
+import { calmOptions } from '../../sim/scenarios/scenario-calm.ts'
 import { drawSwarm } from '../../sim/swarm.ts'
 
 const bytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text))

@@ -1,10 +1,10 @@
 /** Nobody asks for anything for long: what the nodes say then, what it costs, and what comes after it. */
 import { expect, test } from 'vitest'
-import { eventsMaxOf } from '../../sim/event-bound.ts'
-import type { StoryLine } from '../../sim/narrator.ts'
+import { eventsMaxOf } from '../../sim/cluster/event-bound.ts'
+import type { StoryLine } from '../../sim/cluster/narrator.ts'
 import { makeCluster, nobody } from '../../sim/run-setup.ts'
 import { runPlan } from '../../sim/run.ts'
-import { calmOptions } from '../../sim/scenario-calm.ts'
+import { calmOptions } from '../../sim/scenarios/scenario-calm.ts'
 import type { SwarmOptions } from '../../sim/swarm.ts'
 
 const second = 1_000_000
@@ -19,7 +19,7 @@ function indexed(lengthMicros: number): SwarmOptions {
   return { ...calm, faultRates, workload }
 }
 
-test('LOAD-4: in a quiet stretch nothing is said about groups, and leases come to an end', async () => {
+test('in a quiet stretch nothing is said about groups, and leases come to an end', async () => {
   const [quietAtMicros, quietMicros] = [2 * second, 100 * second]
   const options = indexed(quietAtMicros + quietMicros + 2 * second)
   const faultRates = { ...options.faultRates, quietAtMicros, quietMicros }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { SeededRandom } from '../../sim/random.ts'
+import { SeededRandom } from '../../sim/world/random.ts'
 
 function draws(random: SeededRandom): number[] {
   return Array.from({ length: 20 }, () => random.int(0, 2 ** 40))

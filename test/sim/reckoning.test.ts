@@ -39,7 +39,7 @@ function soundEntries(zone: number): readonly SeenEntry[] {
 
 const soundLines = ['5 1 row-1', '5 3 row-2', '5 5 row-3']
 
-test('nothing is found where nothing is wrong', () => {
+test('AUDIT-1, AUDIT-2, AUDIT-3, AUDIT-4: a sound audit has no complaint', () => {
   const logs = logsOf(soundCells())
   expect(cellComplaints(trips, logs)).toEqual([])
   expect(logComplaints(new Map(['a', 'b', 'c'].map((id) => [id, logs])))).toEqual([])
@@ -70,11 +70,11 @@ test.each<
     (cells) => [...cells, present(cells[0])],
     'row-1 BASE 0 was never put, or is there twice',
   ],
-])('%s', (_, change, said) => {
+])('AUDIT-1, AUDIT-2: %s', (_, change, said) => {
   expect(cellComplaints(trips, logsOf(change(soundCells())))).toEqual([said])
 })
 
-test('a log has a gap, and replicas differ', () => {
+test('AUDIT-1: a log has a gap, and replicas differ', () => {
   const [first, ...rest] = soundCells()
   const gap = [present(first), ...rest.map((cell) => ({ ...cell, addedId: cell.addedId + 1 }))]
   expect(cellComplaints(trips, new Map([[5, gap]]))).toContain('shard 5: row-1 FARE 0 is 3, not 2')
@@ -85,7 +85,7 @@ test('a log has a gap, and replicas differ', () => {
   expect(logComplaints(new Map([...pairs('a', sound), ...pairs('b', new Map())]))).toHaveLength(1)
 })
 
-test('the index lacks an entry, has one too many, or has them out of order', () => {
+test('AUDIT-3: the index lacks an entry, has one too many, or has them out of order', () => {
   const [first, second] = soundEntries(7)
   const of = (entries: readonly (SeenEntry | undefined)[]): readonly string[] =>
     indexComplaints(
@@ -107,7 +107,7 @@ test('the index lacks an entry, has one too many, or has them out of order', () 
   expect(spanComplaints(trips, span, [present(first), present(second)])).toHaveLength(1)
 })
 
-test('a trigger was not called, was called out of order, or for nothing', () => {
+test('AUDIT-4: a trigger was not called, was called out of order, or for nothing', () => {
   const logs = logsOf(soundCells())
   const said = (lines: readonly string[]): readonly string[] => ledgerReport(lines, logs).complaints
   expect(said(soundLines.slice(1))).toEqual(['never handled: 5 1 row-1'])

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { drawPlan, runPlan, runSeed, runSeedChecked } from '../../sim/run.ts'
 import type { RunResult } from '../../sim/result.ts'
-import { faultNames } from '../../sim/swarm-faults.ts'
+import { faultNames } from '../../sim/faults/swarm-faults.ts'
 import { describeSwarm, drawSwarm } from '../../sim/swarm.ts'
 
 /** Two seeds that take a second each, with most kinds of faults and of work in them. */

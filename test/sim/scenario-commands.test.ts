@@ -4,8 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { obstacleTo, readScenario } from '../../sim/commands/scenario-file.ts'
-import { scenario } from '../../sim/scenario-builder.ts'
-import { decodeScenario, encodeScenario, runScenario, scenarioOf } from '../../sim/scenario.ts'
+import { scenario } from '../../sim/scenarios/scenario-builder.ts'
+import {
+  decodeScenario,
+  encodeScenario,
+  runScenario,
+  scenarioOf,
+} from '../../sim/scenarios/scenario.ts'
 import { sim } from './command.ts'
 
 let folder = ''

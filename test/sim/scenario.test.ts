@@ -1,12 +1,12 @@
 /** Scenario files: what is written is read again, and what is no scenario is refused with one reason. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Fault } from '../../sim/fault.ts'
+import type { Fault } from '../../sim/faults/fault.ts'
 import { drawPlan } from '../../sim/run.ts'
-import { rowAt, scenario } from '../../sim/scenario-builder.ts'
-import { calmed, calmOptions, knobsOf, optionAt } from '../../sim/scenario-calm.ts'
-import { faultShapes } from '../../sim/scenario-fault.ts'
-import type { Operation } from '../../sim/scenario-operation.ts'
+import { rowAt, scenario } from '../../sim/scenarios/scenario-builder.ts'
+import { calmed, calmOptions, knobsOf, optionAt } from '../../sim/scenarios/scenario-calm.ts'
+import { faultShapes } from '../../sim/scenarios/scenario-fault.ts'
+import type { Operation } from '../../sim/scenarios/scenario-operation.ts'
 import {
   decodeScenario,
   encodeScenario,
@@ -15,7 +15,7 @@ import {
   scenarioOf,
   sizeOf,
   type Scenario,
-} from '../../sim/scenario.ts'
+} from '../../sim/scenarios/scenario.ts'
 
 const row = rowAt(0, 0)
 const place = { row, column: 'BASE' }

@@ -1,25 +1,25 @@
 /** Shrinking: what is left breaks the same rule, and nothing can be spared of it. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { describeExplanation, explain } from '../../sim/explain.ts'
+import { describeExplanation, explain } from '../../sim/scenarios/explain.ts'
 import { drawPlan, runPlan, type RunPlan } from '../../sim/run.ts'
-import { scenario } from '../../sim/scenario-builder.ts'
+import { scenario } from '../../sim/scenarios/scenario-builder.ts'
 import {
   decodeScenario,
   encodeScenario,
   runScenario,
   scenarioOf,
   sizeOf,
-} from '../../sim/scenario.ts'
+} from '../../sim/scenarios/scenario.ts'
 import {
   compressed,
   until,
   withClientsAtWork,
   withNodes,
   withOptions,
-} from '../../sim/shrink-candidates.ts'
-import { minimise } from '../../sim/shrink-minimise.ts'
-import { shrink } from '../../sim/shrink.ts'
+} from '../../sim/scenarios/shrink-candidates.ts'
+import { minimise } from '../../sim/scenarios/shrink-minimise.ts'
+import { shrink } from '../../sim/scenarios/shrink.ts'
 
 test('minimise ends with a list that fails and of which no single element can be spared', async () => {
   const needed = fc.subarray([3, 7, 8, 20, 31], { minLength: 1 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { createClock, epochMicros } from '../../sim/clock.ts'
-import { SimProcess } from '../../sim/sim-process.ts'
-import { World } from '../../sim/world.ts'
+import { createClock, epochMicros } from '../../sim/world/clock.ts'
+import { SimProcess } from '../../sim/world/sim-process.ts'
+import { World } from '../../sim/world/world.ts'
 
 const never = (): boolean => false
 const second = 1_000_000
@@ -73,7 +73,7 @@ test('the hash depends on every event: its time and its label', async () => {
   expect(await hashOf(1, 'a')).not.toBe(await hashOf(1, 'b'))
 })
 
-test('PROC-1: nothing that a process scheduled happens after its crash', async () => {
+test('nothing that a process scheduled happens after its crash', async () => {
   const world = new World(1, 1_000)
   const seen: string[] = []
   const process = new SimProcess(world, 'n1')
@@ -84,7 +84,7 @@ test('PROC-1: nothing that a process scheduled happens after its crash', async (
   expect(seen).toEqual(['before'])
 })
 
-test('PROC-4: in a pause nothing runs, then everything that was due, in its order', async () => {
+test('in a pause nothing runs, then everything that was due, in its order', async () => {
   const world = new World(1, 1_000)
   const seen: string[] = []
   const process = new SimProcess(world, 'n1')
@@ -97,7 +97,7 @@ test('PROC-4: in a pause nothing runs, then everything that was due, in its orde
   expect(seen).toEqual(['a@100', 'b@100', 'c@200'])
 })
 
-test('PROC-4: a timer that fell due in a pause can be cancelled by what runs before it', async () => {
+test('a timer that fell due in a pause can be cancelled by what runs before it', async () => {
   const world = new World(1, 1_000)
   const seen: string[] = []
   const process = new SimProcess(world, 'n1')
@@ -111,7 +111,7 @@ test('PROC-4: a timer that fell due in a pause can be cancelled by what runs bef
   expect(seen).toEqual(['cancels'])
 })
 
-test('TIME-2: a drifting clock runs at its own pace, and its timers are never early on it', async () => {
+test('a drifting clock runs at its own pace, and its timers are never early on it', async () => {
   for (const driftPpm of [-100_000, -7, 0, 13, 100_000]) {
     const world = new World(1, 1_000)
     const process = new SimProcess(world, 'n1')

@@ -1,4 +1,4 @@
-/** SCH-3: what may be a default is what may be a value, by one rule; see `schema/default.ts` and `scalar.ts`. */
+/** SCH-3: what may be a default is what may be a value, by one rule; see `schema/default.ts` and `src/tables/scalar.ts`. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { fitByKind, valueOf } from '../../schema/default.ts'

@@ -3,14 +3,14 @@ import { createBench, settled } from '../cells/kit.ts'
 import type { MemoryReplica } from '../cells/memory-replica.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import type { Clock } from '../../src/ports/clock.ts'
-import { agendaBounds } from '../../src/txn/agenda-worker.ts'
+import { agendaBounds } from '../../src/worklist/worklist-worker.ts'
 import { openTables } from '../../src/tables/open.ts'
 import type { Tables, TablesOptions } from '../../src/tables/tables.ts'
 import { IndexRelay } from '../../src/tables/index-relay.ts'
 import { LocalGroups } from '../../src/txn/local-groups.ts'
 import type { DefinedSchema } from '../../schema/define.ts'
 import type { Table } from '../../schema/table.ts'
-import type { World } from '../../sim/world.ts'
+import type { World } from '../../sim/world/world.ts'
 
 export interface RelayNode {
   readonly replica: MemoryReplica

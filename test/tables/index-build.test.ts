@@ -22,7 +22,7 @@ import {
 import { clearIndex } from '../../src/tables/index-clear.ts'
 import { SchemaWatch } from '../../src/tables/schema-watch.ts'
 import { Sessions } from '../../src/txn/session.ts'
-import { momentOf } from '../../src/txn/time.ts'
+import { momentOf } from '../../src/time/moments.ts'
 import { globalBench, type GlobalBench, type RelayNode } from './global-bench.ts'
 
 function schemaOf(more: string): Schema {

@@ -1,8 +1,8 @@
 /** The wait that begins a build, by clocks that do not agree. */
 import { expect, test } from 'vitest'
-import { createClock, epochMicros, MachineClock } from '../../sim/clock.ts'
-import { SimProcess } from '../../sim/sim-process.ts'
-import { World } from '../../sim/world.ts'
+import { createClock, epochMicros, MachineClock } from '../../sim/world/clock.ts'
+import { SimProcess } from '../../sim/world/sim-process.ts'
+import { World } from '../../sim/world/world.ts'
 import { waitForGrace } from '../../src/tables/index-grace.ts'
 
 const graceMs = 60_000

@@ -4,12 +4,12 @@ import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
 import type { GroupId } from '../../src/base/ids.ts'
 import type { Clock } from '../../src/ports/clock.ts'
-import type { Submission } from '../../src/replica/local-replica.ts'
+import type { Submission } from '../../src/group/replica-port.ts'
 import { agendaRowOf } from '../../src/tables/index-agenda.ts'
 import { IndexLane, type LaneParts } from '../../src/tables/index-lane.ts'
 import { keysATurn } from '../../src/ports/turns.ts'
 import { Sessions } from '../../src/txn/session.ts'
-import { group } from '../replica/log-fixture.ts'
+import { group } from '../log/log-fixture.ts'
 
 test('LIVE-6: two thousand changes of ten groups are looked up over many turns, and go as one', async () => {
   const target = group('index')

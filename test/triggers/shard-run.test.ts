@@ -1,8 +1,8 @@
 /** One trigger in one shard: what is claimed and saved when things happen at once. */
 import { expect, test } from 'vitest'
-import { createClock } from '../../sim/clock.ts'
-import { SeededRandom } from '../../sim/random.ts'
-import { SimProcess } from '../../sim/sim-process.ts'
+import { createClock } from '../../sim/world/clock.ts'
+import { SeededRandom } from '../../sim/world/random.ts'
+import { SimProcess } from '../../sim/world/sim-process.ts'
 import type { MarkedCell, Offset } from '../../src/cells/offset-table.ts'
 import type { LogPage } from '../../src/client/options.ts'
 import type { LoggedCell } from '../../src/client/tail.ts'

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import type { Clock } from '../../src/ports/clock.ts'
-import type { Row } from '../../src/replica/local-replica.ts'
+import type { Row } from '../../src/group/replica-port.ts'
 import { answerBytesMax } from '../../src/txn/bounds.ts'
 import type { ReadGroup } from '../../src/txn/group-operation.ts'
 import { GroupService } from '../../src/txn/group-service.ts'

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import { AdvisoryLocks, lockWaitersMax } from '../../src/txn/locks.ts'
 import { createBench, exactClock, passMs } from '../cells/kit.ts'
-import { createClock } from '../../sim/clock.ts'
-import { SimProcess } from '../../sim/sim-process.ts'
+import { createClock } from '../../sim/world/clock.ts'
+import { SimProcess } from '../../sim/world/sim-process.ts'
 
 const group = groupOfBytes(Buffer.from('g'))
 

@@ -6,9 +6,9 @@
 import { compareBytes, fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../../src/base/ids.ts'
-import type { Outcome, Row, RowRange, Submission } from '../../src/replica/local-replica.ts'
-import { fillSlots, intentOf } from '../../src/replication/transaction.ts'
-import type { GroupPort, ReadFrom, RowPage, View } from '../../src/txn/group-port.ts'
+import type { Outcome, Row, RowRange, Submission } from '../../src/group/replica-port.ts'
+import { fillSlots, intentOf } from '../../src/group/transaction.ts'
+import type { GroupPort, ReadFrom, RowPage, View } from '../../src/group/group-port.ts'
 
 interface Version {
   readonly timestamp: Timestamp

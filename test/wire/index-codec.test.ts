@@ -7,7 +7,7 @@ import {
   packQueryIndex,
   readIndexAnswer,
   readQueryIndex,
-} from '../../src/wire/index-codec.ts'
+} from '../../src/wire/client/index-codec.ts'
 import { rowKey } from '../cells/kit.ts'
 
 const times = [-62_135_596_800_000_000n, -1, 0, 2 ** 53 - 1, 253_402_300_799_999_999n] as const

@@ -4,7 +4,7 @@ import { transactionBytesMax } from '../../src/base/limits.ts'
 import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
 import type { Message, PeerFrame } from '../../src/replication/message.ts'
-import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer-codec.ts'
+import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer/peer-codec.ts'
 import { CoreCluster } from '../replication/core-cluster.ts'
 
 const oneBallot: Ballot = { round: 1, node: nodeId('a'), incarnation: 1 }

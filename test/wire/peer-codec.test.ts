@@ -5,8 +5,9 @@ import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
 import { entryBytesMax, frameBytesMax } from '../../src/base/limits.ts'
 import { pack, type Packable } from '../../src/base/pack.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
-import type { Message, PeerFrame, Verdict } from '../../src/replication/message.ts'
-import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer-codec.ts'
+import type { Verdict } from '../../src/group/outcome.ts'
+import type { Message, PeerFrame } from '../../src/replication/message.ts'
+import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer/peer-codec.ts'
 
 const count = fc.oneof(
   fc.nat({ max: 300 }),

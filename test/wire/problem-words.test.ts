@@ -8,7 +8,7 @@ import {
   encodeRejected,
   rejectedTopic,
 } from '../../src/cells/buffer-rows.ts'
-import { packProblem, problem as readProblem } from '../../src/wire/client-fields.ts'
+import { packProblem, problem as readProblem } from '../../src/wire/client/client-fields.ts'
 
 const lost = problem('contention', 'others were faster', { attempts: 21 })
 const other = problem('immutable', 'another body is there')

@@ -1,6 +1,6 @@
 /** Wall clocks that are ahead of the others, or behind them: whose time a group goes by. */
 import { expect, test } from 'vitest'
-import { epochMicros } from '../../../sim/clock.ts'
+import { epochMicros } from '../../../sim/world/clock.ts'
 import { ledByFirst, run, threeNodes, type Story } from './story.ts'
 
 const second = 1_000_000

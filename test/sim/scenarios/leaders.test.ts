@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { present } from '../../../src/base/assert.ts'
 import type { Ballot } from '../../../src/paxos/ballot.ts'
 import { asBallot } from '../../../sim/checkers/trace-fields.ts'
-import { epochMicros } from '../../../sim/clock.ts'
-import type { ScenarioBuilder } from '../../../sim/scenario-builder.ts'
+import { epochMicros } from '../../../sim/world/clock.ts'
+import type { ScenarioBuilder } from '../../../sim/scenarios/scenario-builder.ts'
 import { ledByFirst, run, threeNodes, valueOf, ways } from './story.ts'
 
 /** With this seed the write under way in the crash is lost; with others it is on the disk. */

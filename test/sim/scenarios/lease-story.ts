@@ -3,9 +3,9 @@
  * time asking nobody, and what a test looks for in the story.
  */
 import { expect } from 'vitest'
-import type { Way } from '../../../sim/fault.ts'
-import type { StoryLine } from '../../../sim/narrator.ts'
-import type { ScenarioBuilder } from '../../../sim/scenario-builder.ts'
+import type { Way } from '../../../sim/faults/fault.ts'
+import type { StoryLine } from '../../../sim/cluster/narrator.ts'
+import type { ScenarioBuilder } from '../../../sim/scenarios/scenario-builder.ts'
 import { ledByFirst, ways, type Match, type Story } from './story.ts'
 
 /** How long a lease lasts at its grantor, which lengthens it by what clocks may drift. */

@@ -3,7 +3,7 @@
  * checkers judge each run, LEASE-1 and LEASE-2 among them.
  */
 import { expect, test } from 'vitest'
-import type { ScenarioBuilder } from '../../../sim/scenario-builder.ts'
+import type { ScenarioBuilder } from '../../../sim/scenarios/scenario-builder.ts'
 import {
   aroundSecond,
   between,

@@ -1,0 +1,435 @@
+/**
+ * A cluster in the world: nodes on their disks, the network between them, the nemesis, the judge.
+ * What a node runs is given from outside; here are only its ports.
+ */
+import { fromLatin1 } from '../../src/base/bytes.ts'
+import { clusterId, nodeId, type ClusterId, type GroupId, type NodeId } from '../../src/base/ids.ts'
+import { placementOver, type Placement } from '../../src/placement/placement.ts'
+import type { Clock } from '../../src/ports/clock.ts'
+import type { Random } from '../../src/ports/random.ts'
+import type { OrderedStore, Put } from '../../src/ports/storage.ts'
+import type { Trace } from '../../src/ports/trace.ts'
+import type { Transport } from '../../src/ports/transport.ts'
+import type { PeerClocks } from '../../src/peers/peer-clocks.ts'
+import type { ObservedLeases } from '../../src/replica/replica.ts'
+import type { Message, PeerFrame } from '../../src/replication/message.ts'
+import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer/peer-codec.ts'
+import { Atlas } from '../faults/atlas.ts'
+import { Judge } from '../checkers/judge.ts'
+import { checkMended } from '../checkers/journal-checker.ts'
+import { Referee } from '../checkers/referee.ts'
+import { Coverage } from '../coverage.ts'
+import { aroundNodes, outgoing, setsOf } from './endpoints.ts'
+import type { Fault } from '../faults/fault.ts'
+import { httpCodec, type HttpFrame } from './http-wire.ts'
+import { LeaseWatch } from './lease-watch.ts'
+import { Load } from '../workloads/load.ts'
+import { Nemesis } from '../faults/nemesis.ts'
+import { Narrator, type StoryLine } from './narrator.ts'
+import { Network, type FrameCodec, type FrameObserver } from '../world/network.ts'
+import { NodeHost, type HostDisk, type Program } from './node-host.ts'
+import type { SimProcess } from '../world/sim-process.ts'
+import type { SwarmOptions } from '../swarm.ts'
+import { noPriorities, Priorities } from '../world/priorities.ts'
+import { noTimes } from '../world/turn-costs.ts'
+import { Weather } from '../world/weather.ts'
+import { World } from '../world/world.ts'
+
+/** The ports of a node's program. */
+export interface ProgramPorts<ClientFrame> {
+  readonly clock: Clock
+  readonly random: Random
+  readonly trace: Trace
+  readonly log: OrderedStore
+  readonly data: OrderedStore
+  readonly peers: Transport<PeerFrame>
+  readonly clients: Transport<ClientFrame>
+  /** To the nodes of each other replica set, by its number. */
+  readonly elsewhere: ReadonlyMap<number, Transport<ClientFrame>>
+}
+
+export interface ProgramOptions {
+  readonly node: NodeId
+  readonly cluster: ClusterId
+  readonly placement: Placement
+  readonly limits: SwarmOptions['limits']
+}
+
+export interface ClusterParts<P extends Program, ClientFrame> {
+  readonly options: SwarmOptions
+  readonly eventsMax: number
+  readonly clientCodec: FrameCodec<ClientFrame>
+  readonly faults: readonly Fault[]
+  /** Rules that count; all of them when absent. */
+  readonly rules?: readonly string[] | undefined
+  /** Gets the run told line by line. */
+  readonly watch?: ((line: StoryLine) => void) | undefined
+  /** `fail` is for a program that stops by itself. */
+  open(
+    ports: ProgramPorts<ClientFrame>,
+    options: ProgramOptions,
+    fail: (reason: unknown) => void,
+  ): Promise<P>
+  makeDisk(
+    world: World,
+    name: string,
+    priorities: Priorities,
+    onDurable: (puts: readonly Put[], isWhole: boolean) => void,
+    keepsJournal?: boolean,
+  ): HostDisk
+  killClient(client: string, downMicros: number): void
+  pauseClient(client: string, lengthMicros: number): void
+  /** What this node counts on of leases, and has granted; undefined: nothing any more. */
+  leasesOf(program: P): ObservedLeases | undefined
+  /** What it knows of the others' clocks. */
+  clocksOf(program: P): Pick<PeerClocks, 'held' | 'isAwaited'>
+}
+
+export interface Traffic {
+  readonly messages: number
+  /** Of the frames that carried them. */
+  readonly bytes: number
+  readonly proposals: number
+  /** Of leases, by those who serve groups alone. */
+  readonly renewals: number
+  /** Frames of clients that reached a node. */
+  readonly requests: number
+  /** Frames about groups that came when their senders had long gone on. */
+  readonly latecomers: number
+}
+
+/** A node whose disk refused is started again after this. */
+const startAgainMicros = 500_000
+
+/** A frame that was under way for longer than this is a latecomer. */
+const latecomerMicros = 10_000_000
+
+const clusterName = clusterId('sim')
+
+/** Of no group, and as many whatever is asked for. */
+const betweenNodes: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
+  ...(['digest-request', 'digest', 'clock', 'renew', 'renewed', 'slow'] as const),
+])
+
+function ofGroups({ messages }: PeerFrame): number {
+  let count = 0
+  for (const { kind } of messages) if (!betweenNodes.has(kind)) count += 1
+  return count
+}
+
+function renewalsIn({ messages }: PeerFrame): number {
+  let count = 0
+  for (const { kind } of messages) if (kind === 'renew') count += 1
+  return count
+}
+
+const peerCodec: FrameCodec<PeerFrame> = {
+  encode: encodePeerFrame,
+  decode(bytes) {
+    const decoded = decodePeerFrame(bytes)
+    return decoded.ok ? decoded.frame : undefined
+  },
+  messagesIn: ({ messages }) => messages.length,
+  asks: ({ messages }) => messages.some(({ kind }) => kind === 'forward'),
+  // What clocks show is said all the time, and would leave room for nothing else.
+  hasContent: ({ messages }) => messages.some(({ kind }) => kind !== 'clock'),
+}
+
+export class Cluster<P extends Program, ClientFrame> {
+  readonly world: World
+  readonly coverage: Coverage = new Coverage()
+  readonly referee: Referee
+  readonly judge: Judge
+  readonly nemesis: Nemesis
+  readonly atlas: Atlas
+  readonly load: Load
+  readonly hosts: readonly NodeHost<P>[]
+  readonly clientNetwork: Network<ClientFrame>
+  /** From applications to gateways. */
+  readonly httpNetwork: Network<HttpFrame>
+  readonly #peerNetwork: Network<PeerFrame>
+  readonly #leases: LeaseWatch<P>
+  readonly #parts: ClusterParts<P, ClientFrame>
+  readonly placement: Placement
+  readonly #priorities: Priorities
+  /** How often each node has begun to ask other sets. */
+  readonly #livesOutside = new Map<string, number>()
+  #tended = 0
+  readonly #traffic = {
+    messages: 0,
+    ...{ bytes: 0, proposals: 0, renewals: 0, requests: 0, latecomers: 0 },
+  }
+
+  constructor(parts: ClusterParts<P, ClientFrame>) {
+    const { options, eventsMax, clientCodec, faults } = parts
+    this.#parts = parts
+    const world = new World(options.seed, eventsMax)
+    this.world = world
+    const { coverage } = this
+    this.referee = new Referee(() => world.nowMicros, parts.rules)
+    this.placement = placementOver(setsOf(options.nodeCount, options.setCount))
+    const names = this.placement.nodes
+    const { watch } = parts
+    const narrator = watch && new Narrator(() => world.nowMicros, watch)
+    const { referee } = this
+    const { placement } = this
+    const { limits, times = noTimes } = options
+    this.judge = new Judge({ placement, limits, referee, coverage, narrator, times })
+    this.#priorities = new Priorities(options.priorities ?? noPriorities, world, coverage)
+    const weather = new Weather(options.link, this.#priorities)
+    const hasEchoes = faults.some(({ kind }) => kind === 'echo')
+    const common = { world, weather, coverage, hasEchoes }
+    const { judge } = this
+    this.#peerNetwork = new Network({
+      ...common,
+      ...{ name: 'peer', codec: peerCodec },
+      observer: this.#peerObserver(),
+    })
+    this.clientNetwork = new Network({
+      ...{ ...common, name: 'client', codec: clientCodec, keepsCopies: true },
+      observer: this.#clientObserver(names),
+    })
+    this.httpNetwork = new Network({
+      ...{ ...common, name: 'http', codec: httpCodec, isStream: true },
+      observer: { onSent: () => undefined, onDelivered: () => undefined },
+    })
+    this.hosts = names.map((name, index) => this.#makeHost(name, index))
+    this.#leases = new LeaseWatch({
+      ...{ hosts: this.hosts, checker: judge.log, coverage },
+      leasesOf: (program: P) => parts.leasesOf(program),
+    })
+    judge.onVisible = (...visible) => this.#leases.onVisible(...visible)
+    this.load = new Load(world)
+    this.atlas = new Atlas(
+      new Map(
+        this.hosts.map(({ name, disks }) => [name, { log: disks.log.disk, data: disks.data.disk }]),
+      ),
+      setsOf(options.nodeCount, options.setCount),
+    )
+    this.nemesis = new Nemesis({
+      ...{ ...common, faults, victims: this.hosts, atlas: this.atlas, load: this.load },
+      clients: aroundNodes(options.workload),
+      resetLink: (a, b) => {
+        this.#peerNetwork.reset(a, b)
+        this.clientNetwork.reset(a, b)
+        this.httpNetwork.reset(a, b)
+        this.clientNetwork.reset(this.#outgoing(a), b)
+        this.clientNetwork.reset(a, this.#outgoing(b))
+      },
+      loseNextReply: (node) => {
+        this.clientNetwork.loseNext(node)
+      },
+      echo: (...echoed) => this.#echo(...echoed),
+      leader: () => judge.model.leader,
+      onDataReplaced: (node) => {
+        this.#onDataReplaced(node)
+      },
+      onForgotten: (node) => judge.onForgotten(node),
+      killClient: parts.killClient,
+      pauseClient: parts.pauseClient,
+    })
+  }
+
+  #echo(node: string, framesMax: number): void {
+    this.#peerNetwork.echo(node, framesMax)
+    this.clientNetwork.echo(node, framesMax)
+  }
+
+  /** What nodes have said to one another about groups so far, and what they proposed. */
+  get traffic(): Traffic {
+    return { ...this.#traffic }
+  }
+
+  /** How often a node would not start, or stopped by itself. */
+  get tended(): number {
+    return this.#tended
+  }
+
+  /** All nodes that are open now. */
+  get programs(): readonly P[] {
+    return this.hosts.flatMap((host) => (host.program === undefined ? [] : [host.program]))
+  }
+
+  holds(node: string, group: GroupId): boolean {
+    return this.placement.replicasOf(group).voters.some((voter) => voter === node)
+  }
+
+  /** Nodes that are part of the run: not those which rightly refuse to. */
+  get inService(): readonly NodeHost<P>[] {
+    return this.hosts.filter((host) => !host.isRetired)
+  }
+
+  start(): void {
+    for (const { offsetMicros, driftPpm } of this.#parts.options.skews) {
+      if (offsetMicros !== 0) this.coverage.count('offset')
+      if (driftPpm !== 0) this.coverage.count('drift')
+    }
+    for (const host of this.hosts) host.restart()
+  }
+
+  #onDataReplaced(node: string): void {
+    const image = this.hosts.find((host) => host.name === node)?.disks.data.disk.image()
+    const rows = [...(image ?? [])]
+    this.judge.onDataReplaced(
+      node,
+      rows.map(([key, value]) => ({ key: fromLatin1(key), value })),
+    )
+  }
+
+  #clientObserver(names: readonly string[]): FrameObserver<ClientFrame> {
+    return {
+      onSent: () => undefined,
+      onDelivered: (_from, to) => {
+        if (names.includes(to)) this.#traffic.requests += 1
+      },
+    }
+  }
+
+  #peerObserver(): FrameObserver<PeerFrame> {
+    const { judge } = this
+    const hasLeases = this.#parts.options.limits.leaseMs > 0
+    return {
+      onSent: (from, to, frame, bytes) => {
+        const messages = ofGroups(frame)
+        this.#traffic.messages += messages
+        this.#traffic.renewals += renewalsIn(frame)
+        if (messages > 0) this.#traffic.bytes += bytes
+        judge.onFrameSent(from, to, frame)
+      },
+      onDelivered: (from, to, frame, sentMicros) => {
+        const isLate = this.world.nowMicros - sentMicros > latecomerMicros
+        if (isLate && ofGroups(frame) > 0) this.#traffic.latecomers += 1
+        judge.onFrameDelivered(from, to, frame)
+      },
+      onHandled: (to, { messages }) => {
+        // A heartbeat changes nobody's leases.
+        if (hasLeases && messages.length > 0) this.#leases.onHandled(to)
+      },
+    }
+  }
+
+  /** What a node dates requests by, without its noticing; undefined until it is open. */
+  #heldWall({ program, reading }: NodeHost<P>): number | undefined {
+    return program && reading && this.#parts.clocksOf(program).held(reading)
+  }
+
+  /** Looks whether the node is ready, where others of its set could make up a majority (CLOCK-3). */
+  #lookAtReadiness({ name, program, reading }: NodeHost<P>): void {
+    const { placement, judge } = this
+    if (program === undefined || reading === undefined) return
+    const set = placement.setOfNode(nodeId(name))
+    if (placement.nodesOf(set).length < 3) return
+    const clocks = this.#parts.clocksOf(program)
+    judge.clocks.onSeen(name, reading.now, {
+      isReady: () => !clocks.isAwaited(reading.now),
+      held: (wall) => clocks.held({ ...reading, wall }),
+    })
+  }
+
+  /** A node would not start, or stopped by itself: what its operator, or its daemon, would do. */
+  #tend(host: NodeHost<P>, error: unknown): void {
+    const { world, coverage, atlas } = this
+    const treatment = atlas.treatmentOf(host.name, error)
+    if (treatment === 'unexpected') return world.fail(error)
+    coverage.count(`node: ${treatment}`)
+    this.#tended += 1
+    if (treatment === 'retire') return host.retire()
+    host.crash()
+    if (treatment === 'reset-data') {
+      host.disks.data.disk.wipe()
+      atlas.mendData(host.name)
+      this.#onDataReplaced(host.name)
+      host.restart()
+    } else if (treatment === 'start-again') {
+      world.schedule(startAgainMicros, 'start again', () => {
+        host.restart()
+      })
+    }
+  }
+
+  #outgoing(node: string): string {
+    return outgoing(node, this.#livesOutside.get(node) ?? 0)
+  }
+
+  #linksElsewhere(process: SimProcess): ReadonlyMap<number, Transport<ClientFrame>> {
+    const { placement, clientNetwork } = this
+    const { name } = process
+    this.#livesOutside.set(name, (this.#livesOutside.get(name) ?? 0) + 1)
+    const sets = Array.from({ length: placement.setCount }, (_, set) => set)
+    // Of two sets; with more, each would need an endpoint of its own.
+    const others = sets.filter((set) => !placement.nodesOf(set).some((node) => node === name))
+    return new Map(
+      others.map((set) => {
+        const nodes = placement.nodesOf(set)
+        return [set, clientNetwork.attach(process, nodes, this.#outgoing(name))]
+      }),
+    )
+  }
+
+  #makeHost(name: NodeId, index: number): NodeHost<P> {
+    const { options, makeDisk, open } = this.#parts
+    const { world, coverage, judge } = this
+    const { limits, skews } = options
+    const ofSet = this.placement.nodesOf(this.placement.setOfNode(name))
+    const before = ofSet.slice(0, ofSet.indexOf(name))
+    const log = makeDisk(
+      world,
+      `${name} log`,
+      this.#priorities,
+      (puts, isWhole) => judge.onLogDurable(name, puts, isWhole),
+      true,
+    )
+    const data = makeDisk(world, `${name} data`, this.#priorities, (puts) =>
+      judge.onDataDurable(name, puts),
+    )
+    const host: NodeHost<P> = new NodeHost<P>({
+      world,
+      ...{ coverage, name, disks: { log, data } },
+      onFailed: (reason) => {
+        this.#tend(host, reason)
+      },
+      times: options.times ?? noTimes,
+      onTurn: (turn) => {
+        judge.turns.onTurn(name, world.nowMicros, turn)
+      },
+      skew: skews[index] ?? { offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 },
+      open: ({ process, clock, random, trace, fail }) => {
+        const peers = this.#peerNetwork.attach(process, before)
+        const clients = this.clientNetwork.attach(process, [])
+        const elsewhere = this.#linksElsewhere(process)
+        const stores = { log: log.open(process), data: data.open(process) }
+        return open(
+          { clock, random, trace, ...stores, peers, clients, elsewhere },
+          { node: name, cluster: clusterName, placement: this.placement, limits },
+          fail,
+        )
+      },
+      onDown: () => {
+        judge.onDown(name)
+        this.#peerNetwork.detach(name)
+        this.clientNetwork.detach(name)
+        this.clientNetwork.detach(this.#outgoing(name))
+      },
+      onStart: () => {
+        judge.onStart(name)
+        judge.clocks.onStart(name, host.readingAt(world.nowMicros).now)
+      },
+      onOpen: () => {
+        checkMended(name, log.disk, this.referee)
+        if (this.atlas.isSound(name) && !this.atlas.hasHurtData(name)) judge.onOpen(name)
+      },
+      onTrace: (event) => {
+        if (event.kind === 'propose') {
+          this.#traffic.proposals += 1
+          judge.clocks.onProposed(name, event, this.#heldWall(host))
+          this.#lookAtReadiness(host)
+        }
+        if (event.kind === 'index-relayed') {
+          judge.indexes.onRelayed(name, event, this.#heldWall(host))
+        }
+        judge.onTrace(name, event)
+      },
+    })
+    return host
+  }
+}

@@ -1,0 +1,48 @@
+/** What the endpoints of a run are called: faults name them before the run makes them. */
+import { nodeId, type NodeId } from '../../src/base/ids.ts'
+
+export function nodeName(index: number): NodeId {
+  return nodeId(`n${index + 1}`)
+}
+
+/** The nodes of each replica set: as many in each as in the others, one more in the first ones. */
+export function setsOf(nodeCount: number, setCount = 1): readonly (readonly NodeId[])[] {
+  const names = Array.from({ length: nodeCount }, (_, i) => nodeName(i))
+  const sizes = Array.from({ length: setCount }, (_, set) =>
+    Math.ceil((nodeCount - set) / setCount),
+  )
+  return sizes.map((size) => names.splice(0, size))
+}
+
+/** Where a node asks the nodes of other sets, as a client of theirs: as such it has lives, too. */
+export function outgoing(node: string, life: number): string {
+  return `${node}~out${life}`
+}
+
+/** An endpoint of its own for each life of a client, as each connection has one at a node. */
+export function endpointOf(client: string, life: number): string {
+  return life === 1 ? client : `${client}~${life}`
+}
+
+/** The client or node whose endpoint this is: what faults name. */
+export function placeOf(endpoint: string): string {
+  const end = endpoint.indexOf('~')
+  return end < 0 ? endpoint : endpoint.slice(0, end)
+}
+
+export function clientName(index: number): string {
+  return `c${index + 1}`
+}
+
+export function gatewayNames(gateways: { readonly count: number } | undefined): readonly string[] {
+  return Array.from({ length: gateways?.count ?? 0 }, (_, i) => `gw${i + 1}`)
+}
+
+/** Who may be cut off, or die, beside the nodes. */
+export function aroundNodes(workload: {
+  readonly clientCount: number
+  readonly gateways?: { readonly count: number }
+}): readonly string[] {
+  const clients = Array.from({ length: workload.clientCount }, (_, i) => clientName(i))
+  return [...clients, ...gatewayNames(workload.gateways)]
+}

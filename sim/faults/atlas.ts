@@ -1,0 +1,197 @@
+/**
+ * The atlas: which disks are hurt, and which damage may still be dealt, so that what the run relies
+ * on stays recoverable. Without it a run with damaged disks is no proof of anything.
+ *
+ * - At most a minority of the nodes of a replica set ever has a damaged log: every record that a
+ *   majority holds is whole at one node that was never hurt. The core of the liveness phase is made
+ *   of such nodes.
+ * - A log that went back in time, or is empty, is refused by peers that remember how far it was. So
+ *   all others must remember it durably, and from then on nothing that forgets it is dealt to them.
+ * - A damaged data disk is made anew from the log of its node (as the daemon does): any number.
+ * - Two nodes with each other's disks refuse to start, and write nothing: nothing is hurt.
+ *
+ * A node that rightly refuses its log stays down for the rest of the run.
+ */
+import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
+import { StoreError } from '../../src/base/errors.ts'
+import { decodeFlush, flushesFrom, numberOfKey } from '../../src/log/flush.ts'
+import { decodeMeta, metaKey } from '../../src/log/log-meta.ts'
+import { decodeMemory, memoryKey } from '../../src/log/peer-memory.ts'
+import type { DiskImage, SimDisk } from '../world/disk.ts'
+
+/** What has to be done about a node that would not start, or stopped by itself. */
+export type Treatment =
+  | 'reset-data'
+  | 'retire'
+  /** Its disk refused a write: it may come back. */
+  | 'start-again'
+  /** It has the disks of another node: it stays down until that is put right. */
+  | 'wait'
+  | 'unexpected'
+
+export interface NodeDisks {
+  readonly log: SimDisk
+  readonly data: SimDisk
+}
+
+export class Atlas {
+  readonly #disks: ReadonlyMap<string, NodeDisks>
+  readonly #sets: readonly (readonly string[])[]
+  readonly #hurtLogs = new Set<string>()
+  readonly #hurtData = new Set<string>()
+  readonly #onceHurtData = new Set<string>()
+  readonly #forgetful = new Set<string>()
+  readonly #refusing = new Set<string>()
+  readonly #swapped = new Set<string>()
+
+  /** `sets`: the nodes of each replica set; absent: all are in one. */
+  constructor(
+    disks: ReadonlyMap<string, NodeDisks>,
+    sets: readonly (readonly string[])[] = [[...disks.keys()]],
+  ) {
+    this.#disks = disks
+    this.#sets = sets
+  }
+
+  /** The nodes that hold what the node holds, itself included. */
+  #setOf(node: string): readonly string[] {
+    return this.#sets.find((set) => set.includes(node)) ?? []
+  }
+
+  /** Whether the node's log is as it wrote it: such nodes alone can be relied on. */
+  isSound(node: string): boolean {
+    return !this.#hurtLogs.has(node)
+  }
+
+  /** Its log went back in time, or is another: it must not vote again. */
+  isForgetful(node: string): boolean {
+    return this.#forgetful.has(node)
+  }
+
+  isSwapped(node: string): boolean {
+    return this.#swapped.has(node)
+  }
+
+  hasHurtData(node: string): boolean {
+    return this.#hurtData.has(node)
+  }
+
+  /** It may have said so, which clients may hear of later. */
+  hadHurtData(node: string): boolean {
+    return this.#onceHurtData.has(node)
+  }
+
+  /** Takes the damage of a node's log into account; false: it must not be dealt. */
+  hurtLog(node: string): boolean {
+    if (this.#swapped.size > 0) return false
+    const set = this.#setOf(node)
+    const hurtMax = Math.floor((set.length - 1) / 2)
+    const hurt = set.filter((one) => this.#hurtLogs.has(one)).length
+    if (!this.#hurtLogs.has(node) && hurt >= hurtMax) return false
+    this.#hurtLogs.add(node)
+    return true
+  }
+
+  /** The same for a log that forgets: `image` is what will be there, nothing when it is empty. */
+  forgetLog(node: string, image: DiskImage): boolean {
+    const set = this.#setOf(node)
+    const keepers = [...this.#disks].filter(([name]) => name !== node && set.includes(name))
+    const isRemembered = keepers.every(
+      ([, { log }]) => storedFlushOf(log, node) > lastFlushOf(image),
+    )
+    if (!isRemembered || !this.hurtLog(node)) return false
+    this.#forgetful.add(node)
+    this.hurtData(node)
+    return true
+  }
+
+  /** The same for a data disk: what its node knows of its peers' logs is not lost with it. */
+  hurtData(node: string): boolean {
+    if (this.#swapped.size > 0) return false
+    this.#hurtData.add(node)
+    this.#onceHurtData.add(node)
+    return true
+  }
+
+  /** The data disk was made anew. */
+  mendData(node: string): void {
+    this.#hurtData.delete(node)
+  }
+
+  swap(nodes: readonly [string, string]): boolean {
+    if (this.#swapped.size > 0 || !nodes.every((node) => this.isSound(node))) return false
+    for (const node of nodes) this.#swapped.add(node)
+    return true
+  }
+
+  swapBack(): void {
+    this.#swapped.clear()
+  }
+
+  /** A write of this node will be refused. */
+  refuse(node: string): void {
+    this.#refusing.add(node)
+  }
+
+  /** LOG-10, at the end of a run: the nodes whose log does not say how far a peer's log is, a sentence each. */
+  notesLacking(nodes: readonly string[]): readonly string[] {
+    const sound = nodes.filter((node) => this.isSound(node))
+    const lacking: string[] = []
+    for (const node of sound) {
+      for (const peer of this.#setOf(node)) {
+        const [own, its] = [this.#disks.get(node)?.log, this.#disks.get(peer)?.log]
+        if (node === peer || !sound.includes(peer) || own === undefined || its === undefined)
+          continue
+        const [noted, last] = [storedFlushOf(own, peer), its.durableKeys(flushesFrom(1)).at(-1)]
+        const wanted = last === undefined ? 0 : numberOfKey(fromLatin1(last))
+        if (noted < wanted) lacking.push(`${node} has noted flush ${noted} of ${peer}'s ${wanted}`)
+      }
+    }
+    return lacking
+  }
+
+  /** What a node's end by itself calls for. */
+  treatmentOf(node: string, error: unknown): Treatment {
+    if (!(error instanceof StoreError)) return 'unexpected'
+    const { code, detail } = error
+    if (code === 'invalid' && this.#swapped.has(node)) return 'wait'
+    if (code === 'unavailable' && this.#refusing.has(node)) return 'start-again'
+    if (code !== 'corrupt') return 'unexpected'
+    if (detail.store === 'data') return this.#hurtData.has(node) ? 'reset-data' : 'unexpected'
+    return this.#hurtLogs.has(node) ? 'retire' : 'unexpected'
+  }
+}
+
+/** The number of the last flush of a log disk's image, 0 when there is none. */
+export function lastFlushOf(image: DiskImage): number {
+  const { gte, lt } = flushesFrom(1)
+  let last = 0
+  for (const [key, value] of image) {
+    if (key < latin1(gte) || key >= latin1(lt)) continue
+    last = Math.max(last, decodeFlush(value)?.number ?? 0)
+  }
+  return last
+}
+
+/** Whether the image is that of a sound log which has been used: it has a record of its identity. */
+export function isUsedLog(image: DiskImage): boolean {
+  const meta = image.get(latin1(metaKey))
+  return meta !== undefined && isIdentity(meta)
+}
+
+function isIdentity(meta: Uint8Array): boolean {
+  try {
+    return decodeMeta(meta).incarnation > 0
+  } catch (error) {
+    // Damaged, which is for the node itself to find.
+    if (error instanceof StoreError) return false
+    throw error
+  }
+}
+
+/** How far `peer`'s log was, as a log disk durably knows it. */
+function storedFlushOf(log: SimDisk, peer: string): number {
+  const value = log.durableValue(latin1(memoryKey))
+  const known = value === undefined ? undefined : decodeMemory(value)
+  return known?.find(({ node }) => node === peer)?.durableFlush ?? 0
+}

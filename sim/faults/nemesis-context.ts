@@ -1,0 +1,84 @@
+/** What those who carry out faults have at hand. They draw nothing. */
+import type { Atlas } from './atlas.ts'
+import type { MachineClock } from '../world/clock.ts'
+import type { Coverage } from '../coverage.ts'
+import type { DiskImage } from '../world/disk.ts'
+import type { DiskName, Fault } from './fault.ts'
+import type { Load } from '../workloads/load.ts'
+import type { HostDisks } from '../cluster/node-host.ts'
+import type { Weather } from '../world/weather.ts'
+import type { World } from '../world/world.ts'
+
+/** What can be done to a node. */
+export interface Victim {
+  readonly name: string
+  readonly disks: HostDisks
+  readonly machine: MachineClock
+  /** It is out of service for the rest of the run. */
+  readonly isRetired: boolean
+  isUp(): boolean
+  crash(): void
+  /** Lets it end by itself, which takes a while; `onEnded` comes unless it crashes meanwhile. */
+  stop(onEnded: () => void): void
+  /** Calls `strike` when a write of its disks, or of this one, begins next; once a process. */
+  onNextWrite(strike: () => void, disk?: DiskName): void
+  /** Calls `strike` when rows of its disks are asked for next; once a process. */
+  onNextRead(strike: () => void): void
+  /** Starts it, unless it is up, held or retired. */
+  restart(): void
+  hold(): void
+  release(): void
+  pause(lengthMicros: number): void
+  resume(): void
+  /** A pause of the whole machine: its monotonic clock stands still. */
+  suspend(lengthMicros: number): void
+  /** A pause that begins when its clock is read next. */
+  stall(lengthMicros: number, onStruck: () => void): void
+}
+
+/** What else there is to be hurt. */
+export interface Surroundings {
+  readonly world: World
+  readonly weather: Weather
+  readonly coverage: Coverage
+  readonly atlas: Atlas
+  readonly load: Load
+  readonly victims: readonly Victim[]
+  readonly clients: readonly string[]
+  resetLink(a: string, b: string): void
+  /** The next answer of this node to a client is lost with its link. */
+  loseNextReply(node: string): void
+  /** Of what was sent to this node lately, up to so many frames a way come once more. */
+  echo(node: string, framesMax: number): void
+  /** Who leads the group that was written last, if anybody knows. */
+  leader(): string | undefined
+  /** The data disk of this node holds something else now. */
+  onDataReplaced(node: string): void
+  /** The log disk of this node is of another time: it must not be heard again. */
+  onForgotten(node: string): void
+  killClient(client: string, downMicros: number): void
+  pauseClient(client: string, lengthMicros: number): void
+}
+
+/** A node's disks as they once were. */
+export interface DiskImages {
+  readonly log: DiskImage
+  readonly data: DiskImage
+}
+
+export interface Context extends Surroundings {
+  /** Kept for faults that will put them back. */
+  readonly images: Map<Fault, DiskImages>
+  /** The node, if it is one of the run's and in service. */
+  victim(node: string): Victim | undefined
+  /** The node, if it is up. */
+  standing(node: string): Victim | undefined
+  /** Unless the world has healed by then. */
+  after(delayMicros: number, label: string, act: () => void): void
+  /** Down now, and started again later; another crash meanwhile changes nothing. */
+  strikeDown(victim: Victim, downMicros: number): void
+  /** The fault has struck. */
+  count(fault: Fault): void
+}
+
+export type FaultOf<Kind extends Fault['kind']> = Extract<Fault, { readonly kind: Kind }>

@@ -1,0 +1,108 @@
+/**
+ * Cells for several callers of one application, which asks in batches: what is put, and what is read,
+ * waits for a moment for others of its kind. What has no batches goes as it is.
+ */
+import type { Outcome } from '../../src/base/problem.ts'
+import type { Cell, CellName, NewCell, Written } from '../../src/cells/cell.ts'
+import type { Page, PurgedPage, ReadOptions, LogPage } from '../../src/client/options.ts'
+import type { Clock } from '../../src/ports/clock.ts'
+import type { Coverage } from '../coverage.ts'
+import type { CellCalls } from '../history/record-client.ts'
+import { itemOf, type HttpCells } from './http-cells.ts'
+
+const itemsMax = 4
+const waitMs = 40
+
+type Name = Omit<CellName, 'refKey'> & { readonly refKey?: number }
+
+export class BatchingCells implements CellCalls {
+  readonly #cells: HttpCells
+  readonly #puts: Batch<NewCell, Written>
+  readonly #gets: Batch<Name, Cell | undefined>
+
+  constructor(cells: HttpCells, clock: Clock, coverage: Coverage) {
+    this.#cells = cells
+    this.#puts = new Batch(clock, (items) => {
+      if (items.length > 1) coverage.count('gateway: batch of puts')
+      return cells.batchPut(items)
+    })
+    this.#gets = new Batch(clock, (items) => {
+      if (items.length > 1) coverage.count('gateway: batch of gets')
+      return cells.batchGet(items)
+    })
+  }
+
+  put(cell: NewCell): Promise<Written> {
+    return this.#puts.add(cell)
+  }
+
+  get(name: CellName, options?: ReadOptions): Promise<Cell | undefined> {
+    return options?.read === 'any' ? this.#cells.get(name, options) : this.#gets.add(name)
+  }
+
+  latest(rowKey: string, column: string, options?: ReadOptions): Promise<Cell | undefined> {
+    if (options?.read === 'any') return this.#cells.latest(rowKey, column, options)
+    return this.#gets.add({ rowKey, column })
+  }
+
+  latestAll(rowKey: string, options?: ReadOptions): Promise<Page<string>> {
+    return this.#cells.latestAll(rowKey, options)
+  }
+
+  versions(...asked: Parameters<CellCalls['versions']>): Promise<Page<number>> {
+    return this.#cells.versions(...asked)
+  }
+
+  shardLog(...asked: Parameters<CellCalls['shardLog']>): Promise<LogPage> {
+    return this.#cells.shardLog(...asked)
+  }
+
+  batchGet(...asked: Parameters<CellCalls['batchGet']>): ReturnType<CellCalls['batchGet']> {
+    return this.#cells.batchGet(...asked)
+  }
+
+  batchShardLog(
+    ...asked: Parameters<CellCalls['batchShardLog']>
+  ): ReturnType<CellCalls['batchShardLog']> {
+    return this.#cells.batchShardLog(...asked)
+  }
+
+  purgeShard(...asked: Parameters<CellCalls['purgeShard']>): Promise<PurgedPage> {
+    return this.#cells.purgeShard(...asked)
+  }
+}
+
+/** Items of one kind, sent when there are enough, or when the first has waited. */
+class Batch<Item, Value> {
+  readonly #clock: Clock
+  readonly #send: (items: readonly Item[]) => Promise<readonly Outcome<Value>[]>
+  #items: Item[] = []
+  #sent: Promise<readonly Outcome<Value>[]> | undefined
+  #depart: () => void = () => undefined
+
+  constructor(clock: Clock, send: (items: readonly Item[]) => Promise<readonly Outcome<Value>[]>) {
+    this.#clock = clock
+    this.#send = send
+  }
+
+  async add(item: Item): Promise<Value> {
+    const sent = (this.#sent ??= this.#open())
+    const place = this.#items.push(item) - 1
+    if (this.#items.length >= itemsMax) this.#depart()
+    return itemOf((await sent)[place])
+  }
+
+  async #open(): Promise<readonly Outcome<Value>[]> {
+    await new Promise<void>((resolve) => {
+      const timer = this.#clock.setTimer(waitMs, resolve)
+      this.#depart = () => {
+        timer.cancel()
+        resolve()
+      }
+    })
+    const items = this.#items
+    this.#items = []
+    this.#sent = undefined
+    return this.#send(items)
+  }
+}

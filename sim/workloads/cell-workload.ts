@@ -1,0 +1,325 @@
+/** The clients of a run, each with a process, a clock and a link to some of the nodes. */
+import type { CellName } from '../../src/cells/cell.ts'
+import type { Clock } from '../../src/ports/clock.ts'
+import type { ClientFrame } from '../../src/wire/client/client-message.ts'
+import { Client } from '../../src/client/client.ts'
+import { BatchingCells } from './batching-cells.ts'
+import { CellClient, Frontier, type CellClientParts } from './cell-client.ts'
+import { textOf } from './cell-reads.ts'
+import type { CellChecker } from '../checkers/cell-checker.ts'
+import { createClock } from '../world/clock.ts'
+import type { Coverage } from '../coverage.ts'
+import { clientName, endpointOf } from '../cluster/endpoints.ts'
+import { KnownColumns } from '../history/cell-micros.ts'
+import { HistoryLog } from '../history/history-log.ts'
+import type { History } from '../history/operation.ts'
+import { recordCells, type CellCalls, type Sink } from '../history/record-client.ts'
+import type { Gateways } from '../cluster/gateways.ts'
+import { hotRows, hotShardOf, hotShards } from './hot-rows.ts'
+import { HttpCells } from './http-cells.ts'
+import type { Load } from './load.ts'
+import type { Network } from '../world/network.ts'
+import type { SeededRandom } from '../world/random.ts'
+import type { CellOperation } from '../scenarios/scenario-operation.ts'
+import { SimProcess } from '../world/sim-process.ts'
+import type { WorkloadOptions } from '../swarm.ts'
+import type { World } from '../world/world.ts'
+
+export const datastore = 'simulation'
+
+/** Of each caller of the application that asks in batches. */
+const batchOperations = 15
+
+export interface CellWorkloadParts {
+  readonly world: World
+  readonly network: Network<ClientFrame>
+  readonly coverage: Coverage
+  readonly checker: CellChecker
+  readonly options: WorkloadOptions
+  readonly nodes: readonly string[]
+  readonly load: Load
+  readonly gateways: Gateways
+  /** Whether a node may have a damaged data disk now, and say so. */
+  mayBeCorrupt(): boolean
+  /** What the clients do, and nothing else; drawn as they go when absent. */
+  readonly operations?: readonly CellOperation[] | undefined
+  /** The nodes a client knows, by its name; drawn for those that are not named. */
+  readonly nodesByClient?: Readonly<Record<string, readonly string[]>> | undefined
+  onOperation(operation: CellOperation): void
+  /** What a client was told, in words. */
+  tell(client: string, what: string): void
+  onFailed(error: unknown): void
+}
+
+/** A client and what it needs to die with. */
+interface Living {
+  readonly name: string
+  /** The nodes it asks. */
+  readonly known: readonly string[]
+  readonly client: CellClient
+  readonly process: SimProcess
+  /** Counts those that had the name. */
+  readonly life: number
+  /** Calls and sequences of calls that are not at their end. */
+  busy: number
+}
+
+/** What clients of one way to the cells have of their own. */
+type OwnParts = Pick<CellClientParts, 'options' | 'onOperation'> &
+  Pick<Sink, 'isSession' | 'hasBatchSession' | 'mayBeItsOwn'>
+
+export class CellWorkload {
+  readonly shards: readonly number[]
+  readonly #parts: CellWorkloadParts
+  readonly #living = new Map<string, Living>()
+  readonly #frontier = new Frontier()
+  readonly #rows: readonly string[]
+  readonly #looks: SeededRandom
+  readonly #log: HistoryLog
+  readonly #columns = new KnownColumns()
+  /** Shards that may lose cells. */
+  readonly #purged: ReadonlySet<number>
+  #isEnding = false
+
+  constructor(parts: CellWorkloadParts) {
+    this.#parts = parts
+    this.#log = new HistoryLog(() => parts.world.nowMicros)
+    this.#looks = parts.world.random.fork('looks')
+    const { shardCount, rowsPerShard } = parts.options
+    this.shards = hotShards.slice(0, shardCount)
+    const named = parts.operations?.flatMap((one) => (one.kind === 'purge' ? [one.shard] : []))
+    const { purges = 0 } = parts.options
+    this.#purged = new Set(named ?? (purges > 0 ? this.shards.slice(-1) : []))
+    this.#rows = this.shards.flatMap((shard) => (hotRows().get(shard) ?? []).slice(0, rowsPerShard))
+  }
+
+  /** What the clients were told. */
+  get history(): History {
+    return this.#log.history()
+  }
+
+  /** Whether every client has done what it was given, but those that ask none of `nodes`. */
+  isDone(nodes: readonly string[]): boolean {
+    for (const { busy, known } of this.#living.values()) {
+      if (busy > 0 && known.some((node) => nodes.includes(node))) return false
+    }
+    return true
+  }
+
+  start(): void {
+    const { options, nodes, world } = this.#parts
+    for (let i = 0; i < options.clientCount; i++) {
+      const name = clientName(i)
+      const random = world.random.fork(`client ${name}`)
+      // Some know all nodes, some only one: reads of different clients go through different nodes.
+      const drawn = random.shuffle(nodes).slice(0, random.int(1, nodes.length))
+      // Who asks gateways asks all nodes.
+      const asked = this.#isWeb(name) ? nodes : drawn
+      const known = this.#parts.nodesByClient?.[name] ?? asked
+      this.#work(this.#bringUp(name, known), options.operationsPerClient)
+    }
+    this.#startBatches()
+  }
+
+  /** The last ones of the clients. */
+  #isWeb(name: string): boolean {
+    const { clientCount, gateways } = this.#parts.options
+    const count = Math.min(gateways?.webClientCount ?? 0, clientCount)
+    return Array.from({ length: count }, (_, i) => clientName(clientCount - 1 - i)).includes(name)
+  }
+
+  /** Several callers in one process, whose cells go together. */
+  #startBatches(): void {
+    const { world, options, nodes, coverage } = this.#parts
+    const count = options.gateways?.batchCallerCount ?? 0
+    if (count === 0) return
+    const process = new SimProcess(world, 'batch')
+    const random = world.random.fork('batch callers')
+    const clock = this.#clockOf(process, random)
+    const http = this.#overHttp(process, clock, random)
+    const cells = new BatchingCells(http, clock, coverage)
+    for (let i = 1; i <= count; i++) {
+      const name = `batch-${i}`
+      const client = this.#clientOf(name, random.fork(name), cells, {
+        options: { ...options, purges: 0 },
+        onOperation: () => undefined,
+        // Answers to batches tell no positions.
+        isSession: false,
+        mayBeItsOwn: (written) => http.wasSentAgain(written),
+      })
+      const living = { name, known: nodes, client, process, life: 1, busy: 0 }
+      this.#living.set(name, living)
+      this.#begin(living, client.run(batchOperations))
+    }
+  }
+
+  #work(living: Living, count: number): void {
+    const { world, operations } = this.#parts
+    const { client, name } = living
+    if (operations === undefined) return this.#begin(living, client.run(count))
+    const own = operations.filter((one) => one.client === name && one.atMicros >= world.nowMicros)
+    return this.#begin(living, client.perform(own))
+  }
+
+  /** The client dies with whatever it was doing. Another one takes its place after a while. */
+  kill(name: string, downMicros: number): void {
+    const { world, network } = this.#parts
+    const living = this.#living.get(name)
+    if (living === undefined) return
+    const { client, process, known, life } = living
+    const { left } = client
+    client.end()
+    this.#living.delete(name)
+    network.detach(process.name)
+    this.#parts.gateways.disconnect(process.name)
+    process.kill()
+    world.schedule(downMicros, 'client again', () => {
+      if (!this.#isEnding) this.#work(this.#bringUp(name, known, life + 1), left)
+    })
+  }
+
+  /** What is under way comes to its end; nothing more is begun. */
+  end(): void {
+    this.#isEnding = true
+    for (const { client } of this.#living.values()) client.end()
+  }
+
+  /** Once the world has healed: what must now work for everybody who asks one of `nodes`. */
+  finish(nodes: readonly string[]): void {
+    for (const living of this.#living.values()) {
+      if (!living.known.some((node) => nodes.includes(node))) continue
+      this.#begin(living, living.client.finish(this.shards))
+    }
+  }
+
+  /** Through each of `nodes` alone: a write to every shard, and a current read of all of it. */
+  probe(nodes: readonly string[]): void {
+    for (const node of nodes) {
+      const living = this.#bringUp(`probe-${node}`, [node])
+      this.#begin(living, living.client.finish(this.shards))
+    }
+  }
+
+  /** Probes that are not at their end. */
+  get openProbes(): readonly string[] {
+    const probes = [...this.#living.values()].filter(({ name }) => name.startsWith('probe-'))
+    return probes.filter(({ busy }) => busy > 0).map(({ name }) => name)
+  }
+
+  /** Another client, on another node perhaps, looks at once for what was acknowledged. */
+  #lookFor(cell: CellName): void {
+    const { options, operations } = this.#parts
+    if (operations !== undefined || !this.#looks.chance(options.lookedFor)) return
+    const living = this.#looks.pick([...this.#living.values()])
+    this.#begin(living, living.client.lookFor(cell))
+  }
+
+  #begin(living: Living, work: Promise<void>): void {
+    living.busy += 1
+    work.then(
+      () => (living.busy -= 1),
+      (error: unknown) => {
+        this.#parts.onFailed(error)
+      },
+    )
+  }
+
+  #bringUp(name: string, known: readonly string[], life = 1): Living {
+    const { world } = this.#parts
+    const process = new SimProcess(world, endpointOf(name, life))
+    const client = this.#makeClient(name, process, known)
+    const living = { name, known, client, process, life, busy: 0 }
+    this.#living.set(name, living)
+    return living
+  }
+
+  #makeClient(client: string, process: SimProcess, known: readonly string[]): CellClient {
+    const { name } = process
+    const random = this.#parts.world.random.fork(`client ${name} life`)
+    const clock = this.#clockOf(process, random)
+    const http = this.#isWeb(client) ? this.#overHttp(process, clock, random) : undefined
+    const cells = http ?? this.#overLibrary(process, clock, random, known)
+    const { options } = this.#parts
+    return this.#clientOf(name, random, cells, {
+      options,
+      // Over HTTP answers to batches tell no positions.
+      hasBatchSession: http === undefined,
+      mayBeItsOwn: (written) => http?.wasSentAgain(written) === true,
+      onOperation: (operation) => {
+        this.#parts.onOperation({ ...operation, client })
+      },
+    })
+  }
+
+  #clockOf(process: SimProcess, random: SeededRandom): Clock {
+    const offsetMicros = random.int(-200_000, 200_000)
+    const skew = { offsetMicros, driftPpm: 0, timerLatenessMicros: 0 }
+    return createClock(process, skew, random.fork('clock'))
+  }
+
+  #overLibrary(
+    process: SimProcess,
+    clock: Clock,
+    random: SeededRandom,
+    known: readonly string[],
+  ): CellCalls {
+    const { network, options } = this.#parts
+    const transport = network.attach(process, known)
+    const { tryTimeoutMs } = options
+    return new Client(
+      { transport, clock, random: random.fork('library') },
+      { tryTimeoutMs, avoidMs: tryTimeoutMs },
+    ).cells(datastore)
+  }
+
+  #overHttp(process: SimProcess, clock: Clock, random: SeededRandom): HttpCells {
+    const { gateways, checker } = this.#parts
+    return new HttpCells({
+      datastore,
+      caller: gateways.connect(process, clock, random.fork('gateways')),
+      onSentAgain: ({ rowKey: row, column, refKey, body }) => {
+        checker.onPutSent({ shard: hotShardOf(row), row, column, refKey }, textOf(body))
+      },
+      onPosition: (...told) => checker.onPosition(process.name, ...told),
+    })
+  }
+
+  /** Who comes up again has seen nothing: its name is another one. */
+  #clientOf(
+    name: string,
+    random: SeededRandom,
+    calls: CellCalls,
+    { isSession, hasBatchSession, mayBeItsOwn, ...own }: OwnParts,
+  ): CellClient {
+    const { world, checker, coverage, load } = this.#parts
+    const sink: Sink = {
+      client: name,
+      isSession,
+      hasBatchSession,
+      mayBeItsOwn,
+      log: this.#log,
+      columns: this.#columns,
+      isPurged: (shard) => this.#purged.has(shard),
+    }
+    return new CellClient({
+      ...own,
+      name,
+      world,
+      random: random.fork('operations'),
+      checker,
+      coverage,
+      load,
+      frontier: this.#frontier,
+      mayBeCorrupt: () => this.#parts.mayBeCorrupt(),
+      cells: recordCells(calls, datastore, sink),
+      rows: this.#rows,
+      purgedShard: this.shards.at(-1),
+      onAcknowledged: (cell) => {
+        this.#lookFor(cell)
+      },
+      tell: (what) => {
+        this.#parts.tell(name, what)
+      },
+    })
+  }
+}

@@ -1,0 +1,53 @@
+/** What the clients of a run are made to do for a while: read by them before each operation. */
+import type { World } from '../world/world.ts'
+
+const second = 1_000_000
+
+export class Load {
+  readonly #world: World
+  #stormUntil = 0
+  #idleUntil = 0
+  #hugeUntil = 0
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  storm(lengthMicros: number): void {
+    this.#stormUntil = this.#world.nowMicros + lengthMicros
+  }
+
+  idle(lengthMicros: number): void {
+    this.#idleUntil = this.#world.nowMicros + lengthMicros
+  }
+
+  huge(lengthMicros: number): void {
+    this.#hugeUntil = this.#world.nowMicros + lengthMicros
+  }
+
+  /** Everybody works on one row, without a pause. */
+  get isStorm(): boolean {
+    return this.#world.nowMicros < this.#stormUntil
+  }
+
+  /** How long nobody begins anything yet. */
+  get idleMicros(): number {
+    return Math.max(0, this.#idleUntil - this.#world.nowMicros)
+  }
+
+  /** A part of an idle time: healing ends one early, so whoever waits for its end looks again. */
+  passIdle(): Promise<void> {
+    return this.#world.sleep(Math.min(this.idleMicros, second))
+  }
+
+  /** Some puts are as large as they may be. */
+  get isHuge(): boolean {
+    return this.#world.nowMicros < this.#hugeUntil
+  }
+
+  heal(): void {
+    this.#stormUntil = 0
+    this.#idleUntil = 0
+    this.#hugeUntil = 0
+  }
+}

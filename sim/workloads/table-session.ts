@@ -1,0 +1,408 @@
+/**
+ * A session of tables: a program on the real client library, with a link to some of the nodes. It opens
+ * the schema, makes transactions and reads of every kind, and tells the checker what it was told.
+ */
+import type { Schema } from '../../schema/model.ts'
+import { StoreError, type StoreErrorCode } from '../../src/base/errors.ts'
+import type { Timestamp } from '../../src/base/ids.ts'
+import type { Client } from '../../src/client/client.ts'
+import type { Tables } from '../../src/tables/tables.ts'
+import type { TableChecker, TableReading } from '../checkers/table-checker.ts'
+import { knownCount } from '../checkers/table-model.ts'
+import type { Coverage } from '../coverage.ts'
+import type { GroupMaker } from './group-maker.ts'
+import type { SeededRandom } from '../world/random.ts'
+import { loneMicros, type LoneOptions } from './lone-draw.ts'
+import { allReads, drawIndexed, drawReads, drawTransaction, markStep } from './table-draw.ts'
+import type { TableGlobals } from './table-globals.ts'
+import type { ShopVersion } from './table-schema.ts'
+import { performRead, performStep, type TableRead, type TableRun } from './table-step.ts'
+import type { World } from '../world/world.ts'
+import { toldBy } from './told.ts'
+
+export interface TableSessionParts {
+  readonly name: string
+  readonly world: World
+  readonly random: SeededRandom
+  readonly client: Client
+  readonly checker: TableChecker
+  readonly coverage: Coverage
+  readonly operations: number
+  readonly thinkMeanMicros: number
+  readonly timeoutMs: number
+  /** How long a version is kept at least: some reads are held open for about as long. */
+  readonly historyMs: number
+  readonly stores: readonly string[]
+  /** Those that sessions write. */
+  readonly writtenStores: readonly string[]
+  /** Most transactions are of the first store. */
+  readonly isHot: boolean
+  /** Whether this one gives the cluster the next version, in the middle of its work. */
+  readonly changesSchema: boolean
+  readonly schemas: Readonly<Record<ShopVersion, Schema>>
+  /** Absent where there are no global indexes. */
+  readonly globals: TableGlobals | undefined
+  readonly schemaTrustMs: number
+  readonly lone: LoneOptions | undefined
+  readonly maker: GroupMaker
+  /** What was written by the first version may have been, or not. */
+  onUnknown(): void
+  /** Whether a node may have a damaged data disk now, and say so. */
+  mayBeCorrupt(): boolean
+  tell(what: string): void
+}
+
+/** The tables as this session has opened them. */
+interface Opened {
+  readonly db: Tables
+  readonly version: ShopVersion
+  readonly declared: ShopVersion
+}
+
+type Reading = Pick<TableReading, 'store' | 'level' | 'atLeast'> & {
+  readonly steps: readonly TableRead[]
+  readonly at: Timestamp
+  readonly pauseMeanMicros: number
+  readonly isPatient: boolean
+}
+
+/** For what is read row by row over slow ways. */
+const patienceMs = 60_000
+const atOnce = { level: 'current', pauseMeanMicros: 0, at: 0 } as const
+const holdMeanMicrosMin = 5_000
+const holdMeanMicrosMax = 250_000
+const momentsBackMax = 12
+const buildTriesMax = 5
+const levels = ['current', 'snapshot', 'at', 'at'] as const
+/** Parts per million. */
+const snapshotsAfterCommit = 250_000
+/** Codes that the world may be the reason of, beside those that say that a call may be made again. */
+const excused: readonly StoreErrorCode[] = ['closed', 'expired', 'snapshot-too-old']
+
+export class TableSession {
+  readonly #parts: TableSessionParts
+  /** The newest that this session was told of each store. */
+  readonly #seenAt = new Map<string, Timestamp>()
+  #isEnding = false
+
+  constructor(parts: TableSessionParts) {
+    this.#parts = parts
+  }
+
+  end(): void {
+    this.#isEnding = true
+  }
+
+  async run(): Promise<void> {
+    const { operations, changesSchema, world, random, thinkMeanMicros } = this.#parts
+    let opened = await this.#open(1)
+    const changeAt = Math.ceil(operations / 3)
+    let build = Promise.resolve()
+    for (let i = 1; this.#isBusy(i) && opened !== undefined; i++) {
+      if (i > operations) await world.sleep(this.#parts.globals?.microsToFilling ?? 0)
+      await world.sleep(1 + random.exponential(thinkMeanMicros))
+      if (changesSchema && i === changeAt) {
+        await this.#waitToBeAlone()
+        opened = await this.#open(2)
+        if (opened !== undefined) build = this.#build(opened)
+      }
+      if (opened === undefined || this.#isEnding) break
+      if (i > operations) {
+        await this.#transact(opened, i, drawIndexed)
+        continue
+      }
+      if (random.chance(650_000)) await this.#transact(opened, i)
+      else await this.#look(opened, this.#pickStore(), random.pick(levels))
+      await this.#lookGlobally(opened)
+      await this.#told(() => this.#parts.maker.act(), 'list of groups')
+    }
+    await build
+  }
+
+  /** Until a node that is cut off has what it alone accepts. */
+  async #waitToBeAlone(): Promise<void> {
+    const { lone, world } = this.#parts
+    if (lone === undefined) return
+    await world.sleep(Math.max(0, lone.atMicros + loneMicros - world.nowMicros))
+  }
+
+  #isBusy(operation: number): boolean {
+    const { operations, globals } = this.#parts
+    return operation <= operations || (globals?.isBuilding === true && !this.#isEnding)
+  }
+
+  /** So long nobody can know that all others go by the new schema. */
+  get #graceMs(): number {
+    const { schemaTrustMs, timeoutMs } = this.#parts
+    return schemaTrustMs * 1.3 + timeoutMs
+  }
+
+  /** The later index is built while all write. */
+  async #build({ db }: Opened): Promise<void> {
+    const { globals, world } = this.#parts
+    for (let left = buildTriesMax; left > 0 && !this.#isEnding; left--) {
+      const build = async (): Promise<boolean> => {
+        await globals?.build(db, this.#graceMs)
+        return true
+      }
+      if ((await this.#told(build, 'build')) === true) return
+      await world.sleep(20_000)
+    }
+  }
+
+  async #lookGlobally({ db, version }: Opened): Promise<void> {
+    const { globals, changesSchema } = this.#parts
+    if (globals === undefined || !globals.random.chance(200_000)) return
+    await this.#told(() => globals.look(db), 'global read')
+    if (version === 1 || !changesSchema || globals.isBuilding) return
+    if (!globals.random.chance(500_000)) return
+    await this.#told(() => globals.build(db, this.#graceMs), 'build')
+  }
+
+  /**
+   * All rows and indexes of all stores, as of now, until that works or `isOver`; one of them is also
+   * checked row by row, which takes a request for each entry.
+   */
+  async finish(checkedStore: string, isOver: () => boolean): Promise<void> {
+    const { stores, world, random, checker, name } = this.#parts
+    const opened = await this.#open(1, isOver)
+    if (opened === undefined) return
+    for (const store of stores) {
+      const own = { store, ...atOnce, isPatient: true }
+      while (!isOver()) {
+        const atLeast = checker.toldAt(store)
+        const isRead = await this.#read(opened, { ...own, atLeast, steps: allReads(store) })
+        if (isRead && store !== checkedStore) break
+        if (isRead && (await this.#checkIndexes(opened, store))) break
+        await world.sleep(10_000 + random.exponential(100_000))
+      }
+    }
+    await this.#finishGlobals(opened, isOver)
+    this.#parts.tell(`has read all tables as ${name}`)
+  }
+
+  async #finishGlobals({ db, version }: Opened, isOver: () => boolean): Promise<void> {
+    const { globals, world, random } = this.#parts
+    if (globals === undefined) return
+    while (!isOver()) {
+      const isCompared = await this.#told(async () => {
+        if (version === 2) await globals.build(db, 0)
+        return globals.compareAll(db, version === 2)
+      }, 'global comparison')
+      if (isCompared === true) return
+      await world.sleep(10_000 + random.exponential(100_000))
+    }
+  }
+
+  async #checkIndexes({ db, version }: Opened, store: string): Promise<boolean> {
+    const { checker, name } = this.#parts
+    const timeoutMs = patienceMs
+    const report = await this.#told(
+      () => db.checkIndexes(rootOf(store), { timeoutMs }),
+      'index check',
+    )
+    if (report === undefined) return false
+    const { faults, rows } = report
+    checker.onIndexesChecked(name, store, faults)
+    const state = checker.stateAt(store, Number.MAX_SAFE_INTEGER)
+    // Rows of tables that this version does not know are counted as well.
+    if (rows < knownCount(state, version)) checker.onIndexesChecked(name, store, ['rows', rows])
+    return true
+  }
+
+  /** Undefined when the run ends before the cluster has the schema. */
+  async #open(
+    least: ShopVersion,
+    isOver: () => boolean = () => this.#isEnding,
+  ): Promise<Opened | undefined> {
+    const { world, random, coverage, name } = this.#parts
+    for (; !isOver(); await world.sleep(10_000 + random.exponential(50_000))) {
+      const opened = await this.#told(() => this.#tryToOpen(least), 'open')
+      if (opened === undefined) continue
+      coverage.count(`tables: opened version ${opened.version}`)
+      this.#parts.tell(`opens version ${opened.version} as ${name}`)
+      return opened
+    }
+    return undefined
+  }
+
+  async #tryToOpen(least: ShopVersion): Promise<Opened | undefined> {
+    const { client, checker, stores } = this.#parts
+    const schema = this.#parts.schemas[least]
+    const before = await client.schemaVersion(schema.name)
+    if (before === undefined || before.version < least) {
+      await applied(client, schema)
+      return undefined
+    }
+    const db = await client.tables({ name: schema.name, tables: [], model: schema })
+    const after = await client.schemaVersion(schema.name)
+    // Changed meanwhile: it is not known which of them was opened.
+    if (after?.version !== before.version) return undefined
+    for (const store of stores) checker.onGroup(db.group(rootOf(store)), store)
+    return { db, version: before.version === 1 ? 1 : 2, declared: least }
+  }
+
+  async #transact(
+    { db, version, declared }: Opened,
+    number: number,
+    draw: typeof drawTransaction = drawTransaction,
+  ): Promise<void> {
+    const { name, checker, random, timeoutMs, coverage } = this.#parts
+    const store = this.#pickStore()
+    const operation = `${name}.${number}`
+    const steps = draw({ random, store, version }, name)
+    const atLeast = this.#floorOf(store)
+    let runs = 0
+    const work = async (
+      tx: Parameters<Parameters<Tables['transaction']>[1]>[0],
+    ): Promise<number> => {
+      runs += 1
+      const own = runs
+      if (own > 1) coverage.count('tables: run again')
+      const made: TableRun = {
+        version,
+        declared,
+        steps: [...steps, markStep(store, operation, own)],
+        results: [],
+      }
+      const results: unknown[] = []
+      for (const step of made.steps) results.push(await performStep(tx, step))
+      checker.onRun(operation, store, own, { ...made, results })
+      return own
+    }
+    const lock = random.chance(200_000) ? { lock: 'shop' } : {}
+    const committed = await this.#told(
+      () => db.transaction(rootOf(store), work, { timeoutMs, ...lock }),
+      'transaction',
+      (code) => this.#onTransactionFailed({ db, version, declared }, store, operation, code),
+    )
+    if (committed === undefined) return
+    coverage.count('tables: committed')
+    this.#parts.tell(`is told that ${operation} is committed at ${committed.position}`)
+    checker.onCommitted(name, operation, committed, atLeast)
+    this.#see(store, committed.timestamp ?? 0)
+    // At once: the replica that is asked may not have it yet.
+    if (random.chance(snapshotsAfterCommit))
+      await this.#look({ db, version, declared }, store, 'snapshot')
+  }
+
+  async #onTransactionFailed(
+    opened: Opened,
+    store: string,
+    operation: string,
+    code: string,
+  ): Promise<void> {
+    const { checker, name, coverage } = this.#parts
+    this.#parts.tell(`is told ${code} for ${operation}`)
+    if (code !== 'unknown-outcome') return checker.onRefused(name, operation, code)
+    coverage.count('tables: outcome unknown')
+    if (opened.version === 1) this.#parts.onUnknown()
+    // A program would look before it does it again: what it sees is judged like any other read.
+    const steps: readonly TableRead[] = [
+      { kind: 'get', table: 'Mark', keys: [{ store, mark: operation }] },
+    ]
+    const own = { store, ...atOnce, isPatient: false }
+    await this.#read(opened, { ...own, atLeast: this.#floorOf(store), steps })
+  }
+
+  async #look(opened: Opened, store: string, level: TableReading['level']): Promise<void> {
+    const { random, historyMs, checker } = this.#parts
+    const aboutHistory = Math.min(historyMs * 600, holdMeanMicrosMax)
+    const isHeld = random.chance(400_000)
+    const steps = drawReads({ random, store, version: opened.version })
+    const moments = checker.momentsOf(store)
+    const back = random.int(1, Math.min(momentsBackMax, Math.max(1, moments.length)))
+    const at = Math.max(0, (moments.at(-back) ?? 0) + random.pick([-1, 0, 0, 1]))
+    // A moment of the future is read as of now.
+    const told = this.#floorOf(store)
+    const own = level === 'current' ? told : (this.#seenAt.get(store) ?? 0)
+    const atLeast = level === 'at' ? Math.min(at, told) : own
+    const pauseMeanMicros = isHeld ? Math.max(aboutHistory, holdMeanMicrosMin) : 0
+    const held = { pauseMeanMicros, isPatient: isHeld }
+    await this.#read(opened, { store, level, atLeast, steps, at, ...held })
+  }
+
+  /** True when it came to its end. */
+  async #read({ db, version, declared }: Opened, reading: Reading): Promise<boolean> {
+    const { world, random, checker, coverage, name, timeoutMs } = this.#parts
+    const { store, level, steps, at, atLeast, pauseMeanMicros, isPatient } = reading
+    const results: unknown[] = []
+    const from = level === 'at' ? { at } : level
+    const done = await this.#told(
+      () =>
+        db.read(
+          rootOf(store),
+          from,
+          async (rows) => {
+            for (const step of steps) {
+              results.push(await performRead(rows, step))
+              if (pauseMeanMicros > 0) await world.sleep(1 + random.exponential(pauseMeanMicros))
+            }
+          },
+          { timeoutMs: isPatient ? patienceMs : timeoutMs },
+        ),
+      'read',
+    )
+    const run: TableRun = { version, declared, steps, results }
+    const asked = { client: name, store, run, level, atLeast }
+    const atMost = level === 'at' ? at : Number.MAX_SAFE_INTEGER
+    const asOf = done?.view?.asOf
+    if (asOf === undefined) {
+      // What it was shown before it was refused was of the moment it had asked for.
+      if (level === 'at' && at === atLeast) checker.onRead({ ...asked, asOf: at, atMost })
+      return false
+    }
+    coverage.count(`tables: read ${level}`)
+    if (pauseMeanMicros > 0) coverage.count('tables: read held open')
+    checker.onRead({ ...asked, asOf, atMost })
+    if (level !== 'at') this.#see(store, asOf)
+    return true
+  }
+
+  /** What all were told when it begins: a current read shows that, and what this session has seen. */
+  #floorOf(store: string): Timestamp {
+    return this.#parts.checker.toldAt(store)
+  }
+
+  #see(store: string, at: Timestamp): void {
+    this.#seenAt.set(store, Math.max(this.#seenAt.get(store) ?? 0, at))
+  }
+
+  #pickStore(): string {
+    const { writtenStores, isHot, random } = this.#parts
+    const [first = ''] = writtenStores
+    return isHot && random.chance(800_000) ? first : random.pick(writtenStores)
+  }
+
+  /** Undefined when the world was in the way; what it cannot be the reason of ends the run. */
+  #told<Value>(
+    call: () => Promise<Value>,
+    what: string,
+    onFailed: (code: string) => Promise<void> | void = () => undefined,
+  ): Promise<Value | undefined> {
+    const { coverage, mayBeCorrupt } = this.#parts
+    return toldBy(call, {
+      ...{ codes: excused, mayBeCorrupt },
+      onFailed: (code) => {
+        coverage.count(`tables: ${what} ${code}`)
+        return onFailed(code)
+      },
+    })
+  }
+}
+
+/** Another session may have given the cluster the next version meanwhile: what it has then is opened. */
+async function applied(client: Client, schema: Schema): Promise<void> {
+  try {
+    await client.applySchema(schema)
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== 'schema-mismatch') throw error
+  }
+}
+
+function rootOf(store: string): {
+  readonly table: string
+  readonly key: { readonly store: string }
+} {
+  return { table: 'Store', key: { store } }
+}

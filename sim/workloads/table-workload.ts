@@ -1,0 +1,227 @@
+/**
+ * Programs on typed tables: a few sessions, each with a process, a clock and a link to some of the
+ * nodes, on the real client library. In some seeds one of them gives the cluster the next version of
+ * the schema while the others go on with the one that they have opened.
+ */
+import type { GroupId } from '../../src/base/ids.ts'
+import { Client } from '../../src/client/client.ts'
+import type { Clock } from '../../src/ports/clock.ts'
+import type { ClientFrame } from '../../src/wire/client/client-message.ts'
+import type { Judge } from '../checkers/judge.ts'
+import type { Referee } from '../checkers/referee.ts'
+import { TableChecker } from '../checkers/table-checker.ts'
+import { createClock } from '../world/clock.ts'
+import type { Coverage } from '../coverage.ts'
+import { GroupMaker } from './group-maker.ts'
+import type { Network } from '../world/network.ts'
+import { SimProcess } from '../world/sim-process.ts'
+import type { WorkloadOptions } from '../swarm.ts'
+import type { SeededRandom } from '../world/random.ts'
+import { notAlone } from './lone-draw.ts'
+import { loneStore, LoneTables } from './lone-tables.ts'
+import { TableGlobals } from './table-globals.ts'
+import { globalShopSchemas, shopSchemas } from './table-schema.ts'
+import { TableSession } from './table-session.ts'
+import type { World } from '../world/world.ts'
+
+export interface TableWorkloadParts {
+  readonly world: World
+  readonly network: Network<ClientFrame>
+  readonly coverage: Coverage
+  readonly referee: Referee
+  readonly judge: Judge
+  readonly options: WorkloadOptions
+  readonly historyMs: number
+  readonly nodes: readonly string[]
+  /** Whether a node may have a damaged data disk now, and say so. */
+  mayBeCorrupt(): boolean
+  /** Whether the node may answer again some time. */
+  isInService(node: string): boolean
+  tell(client: string, what: string): void
+  onFailed(error: unknown): void
+}
+
+/** The groups, one for each store. */
+export const storeNames = ['north', 'south', 'west'] as const
+
+export class TableWorkload {
+  readonly #parts: TableWorkloadParts
+  readonly #checker: TableChecker
+  readonly #isHot: boolean
+  readonly #sessions: TableSession[] = []
+  readonly #made = new Set<GroupId>()
+  readonly #builders = new Map<TableGlobals, number>()
+  #hasUnknown = false
+  #isEnding = false
+  #lone: LoneTables | undefined
+  /** The later index was filled when nobody could write any more who did not keep it. */
+  #isBuiltInTime = false
+  #busy = 0
+
+  constructor(parts: TableWorkloadParts) {
+    this.#parts = parts
+    const { referee, coverage, judge, world } = parts
+    this.#checker = new TableChecker(referee, coverage)
+    this.#isHot = world.random.fork('hot tables').chance(600_000)
+    judge.model.onEffect = (effect) => {
+      this.#checker.onEffect(effect)
+    }
+  }
+
+  isDone(): boolean {
+    return this.#busy === 0
+  }
+
+  start(): void {
+    const { options, nodes, world } = this.#parts
+    for (let i = 1; i <= options.tableSessionCount; i++) {
+      const name = `table-${i}`
+      const random = world.random.fork(name)
+      const drawn = random.shuffle(nodes).slice(0, random.int(1, nodes.length))
+      const changesSchema = i <= options.schemaChanges
+      const known = changesSchema && options.lone ? notAlone(nodes, options.lone) : drawn
+      const session = this.#open(name, known, changesSchema)
+      this.#sessions.push(session)
+      this.#begin(session.run())
+    }
+    if (options.tableSessionCount > 0 && options.hasGlobalIndexes) this.#leaveAlone()
+  }
+
+  #leaveAlone(): void {
+    const { world, options, mayBeCorrupt } = this.#parts
+    const { lone, timeoutMs } = options
+    if (lone === undefined) return
+    const { client } = this.#connect('table-lone', [lone.node])
+    this.#lone = new LoneTables({
+      ...{ world, client, lone, timeoutMs, mayBeCorrupt, checker: this.#checker },
+      isEnding: () => this.#isEnding,
+      onUnknown: () => {
+        this.#hasUnknown = true
+      },
+    })
+    this.#begin(this.#lone.run())
+  }
+
+  /** The operation under way is brought to its end; no other is begun. */
+  end(): void {
+    this.#isEnding = true
+    for (const session of this.#sessions) session.end()
+  }
+
+  /** Once the world has healed: all rows and indexes are read and compared through each of `nodes`. */
+  finish(nodes: readonly string[]): void {
+    if (this.#sessions.length === 0) return
+    const isInService = (node: string): boolean => this.#parts.isInService(node)
+    const stores = this.#stores
+    for (const [index, node] of nodes.entries()) {
+      const session = this.#open(`table-reader-${node}`, [node], false)
+      this.#begin(session.finish(stores[index % stores.length] ?? '', () => !isInService(node)))
+    }
+  }
+
+  get #stores(): readonly string[] {
+    const { lone, hasGlobalIndexes } = this.#parts.options
+    const isAlone = lone !== undefined && hasGlobalIndexes
+    return isAlone ? [...this.#writtenStores, loneStore] : this.#writtenStores
+  }
+
+  get #writtenStores(): readonly string[] {
+    return storeNames.slice(0, this.#parts.options.tableStoreCount)
+  }
+
+  #begin(work: Promise<void>): void {
+    this.#busy += 1
+    work.then(
+      () => (this.#busy -= 1),
+      (error: unknown) => {
+        this.#parts.onFailed(error)
+      },
+    )
+  }
+
+  #open(name: string, known: readonly string[], changesSchema: boolean): TableSession {
+    const { world, coverage, options, historyMs } = this.#parts
+    const random = world.random.fork(`${name} life`)
+    const { client, clock } = this.#connect(name, known)
+    const { hasGlobalIndexes, schemaTrustMs } = options
+    return new TableSession({
+      name,
+      world,
+      coverage,
+      historyMs,
+      changesSchema,
+      checker: this.#checker,
+      random: random.fork('operations'),
+      client,
+      schemaTrustMs,
+      schemas: hasGlobalIndexes ? globalShopSchemas : shopSchemas,
+      globals: hasGlobalIndexes ? this.#globals(random.fork('globals'), client) : undefined,
+      maker: this.#maker(random.fork('maker'), client, clock),
+      onUnknown: () => {
+        this.#hasUnknown = true
+      },
+      operations: options.tableOperations,
+      thinkMeanMicros: options.thinkMeanMicros,
+      timeoutMs: options.timeoutMs,
+      isHot: this.#isHot,
+      stores: this.#stores,
+      writtenStores: this.#writtenStores,
+      lone: options.lone,
+      mayBeCorrupt: () => this.#parts.mayBeCorrupt(),
+      tell: (what) => {
+        this.#parts.tell(name, what)
+      },
+    })
+  }
+
+  #globals(random: SeededRandom, client: Client): TableGlobals {
+    const { world, referee, coverage, judge, options } = this.#parts
+    return new TableGlobals({
+      world,
+      random,
+      client,
+      checker: this.#checker,
+      indexes: judge.indexes,
+      referee,
+      coverage,
+      stores: this.#stores,
+      timeoutMs: options.timeoutMs,
+      builders: this.#builders,
+      mayHaveLateWrites: () => this.#hasUnknown && !this.#isBuiltInTime,
+      onBuilt: (graceMs) => {
+        this.#isBuiltInTime = graceMs > 0
+        const { lone } = options
+        const isAlone = lone !== undefined && world.nowMicros < lone.untilMicros
+        if (isAlone && this.#lone?.isLeft === true) {
+          coverage.count('tables: a write waited at one node while an index was built')
+        }
+      },
+    })
+  }
+
+  #maker(random: SeededRandom, client: Client, clock: Clock): GroupMaker {
+    const { referee, coverage, options } = this.#parts
+    const { timeoutMs } = options
+    return new GroupMaker({ client, clock, random, referee, coverage, timeoutMs, made: this.#made })
+  }
+
+  #connect(
+    name: string,
+    known: readonly string[],
+  ): { readonly client: Client; readonly clock: Clock } {
+    const { world, network, options } = this.#parts
+    const random = world.random.fork(`${name} library`)
+    const process = new SimProcess(world, name)
+    const transport = network.attach(process, known)
+    const skew = {
+      offsetMicros: random.int(-200_000, 200_000),
+      driftPpm: 0,
+      timerLatenessMicros: 0,
+    }
+    const clock = createClock(process, skew, random.fork('clock'))
+    const { tryTimeoutMs, timeoutMs, schemaTrustMs } = options
+    const limits = { timeoutMs, tryTimeoutMs, avoidMs: tryTimeoutMs, schemaTrustMs }
+    const client = new Client({ transport, clock, random: random.fork('chance') }, limits)
+    return { client, clock }
+  }
+}

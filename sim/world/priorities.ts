@@ -1,0 +1,112 @@
+/**
+ * Schedules by priority beside the drawn delays: each way and each disk has a rank from the seed, and
+ * takes a power of the base as long as others; at a few moments whoever is about to act falls to the
+ * slowest. In virtual time that is PCT (Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized
+ * Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010): a bug that needs few events
+ * in order is found whatever the others do. Unlike there, a lower priority is a longer delay, not a
+ * wait for all others: what is slow arrives in the end. Nothing of it outlasts the phase of faults.
+ */
+import type { Coverage } from '../coverage.ts'
+import type { SeededRandom } from './random.ts'
+import type { World } from './world.ts'
+
+export interface PriorityOptions {
+  /** How many times as slow each rank is as the one before; 1: all are alike. */
+  readonly base: number
+  /** At each of these moments, whoever acts next falls to the slowest rank. */
+  readonly changesAtMicros: readonly number[]
+}
+
+/** All ways and disks are alike. */
+export const noPriorities: PriorityOptions = { base: 1, changesAtMicros: [] }
+
+/** More than any drawn plan has. */
+export const prioritiesMax = { base: 10, changes: 100 } as const
+
+/** Where nobody is at first. */
+const slowestRank = 4
+const changesMax = 4
+/** What the slowest takes on average, at most: about as long as others have patience for. */
+const slowestMicrosMax = 1_000_000
+
+/** In which time priorities change: the phase of faults, but for its quiet stretch. */
+export interface BusyTime {
+  readonly lengthMicros: number
+  readonly quietAtMicros: number
+  readonly quietMicros: number
+}
+
+/** `usualMicros`: what a way or a disk takes without any priorities, on average. */
+export function drawPriorities(
+  random: SeededRandom,
+  usualMicros: number,
+  { lengthMicros, quietAtMicros, quietMicros }: BusyTime,
+): PriorityOptions {
+  const isSteep = usualMicros * 3 ** slowestRank <= slowestMicrosMax
+  const base = isSteep ? random.pick([2, 3]) : 2
+  const changesAtMicros = Array.from({ length: random.int(1, changesMax) }, () => {
+    const atMicros = random.int(0, lengthMicros - quietMicros - 1)
+    return atMicros < quietAtMicros ? atMicros : atMicros + quietMicros
+  })
+  return { base, changesAtMicros: changesAtMicros.sort((a, b) => a - b) }
+}
+
+/** The ranks as they are now. */
+export class Priorities {
+  readonly #base: number
+  /** Those to come, the next one last. */
+  readonly #changesAtMicros: number[]
+  readonly #world: World
+  readonly #coverage: Coverage
+  readonly #random: SeededRandom
+  readonly #rankByName = new Map<string, number>()
+  #isOver = false
+
+  constructor(options: PriorityOptions, world: World, coverage: Coverage) {
+    this.#base = options.base
+    this.#changesAtMicros = options.changesAtMicros.toSorted((a, b) => b - a)
+    this.#world = world
+    this.#coverage = coverage
+    this.#random = world.random.fork('priorities')
+  }
+
+  /** How many times as long it takes what is about to act under this name: a way, a disk. */
+  take(name: string): number {
+    if (this.isEven) return 1
+    const changeAtMicros = this.#changesAtMicros.at(-1)
+    const isDue = changeAtMicros !== undefined && changeAtMicros <= this.#world.nowMicros
+    // One that is slowest already cannot fall: the next one does.
+    if (isDue && this.#rankOf(name) < slowestRank) {
+      this.#changesAtMicros.pop()
+      this.#rankByName.set(name, slowestRank)
+      this.#coverage.count('demoted')
+    }
+    const factor = this.factorOf(name)
+    if (factor > 1) this.#coverage.count('priorities')
+    return factor
+  }
+
+  /** The same for those who only look. */
+  factorOf(name: string): number {
+    // Whole powers: exact on every machine.
+    return this.isEven ? 1 : this.#base ** this.#rankOf(name)
+  }
+
+  /** All are alike from now on. */
+  end(): void {
+    this.#isOver = true
+  }
+
+  /** All take alike. */
+  get isEven(): boolean {
+    return this.#isOver || this.#base === 1
+  }
+
+  #rankOf(name: string): number {
+    const known = this.#rankByName.get(name)
+    if (known !== undefined) return known
+    const rank = this.#random.fork(name).int(0, slowestRank - 1)
+    this.#rankByName.set(name, rank)
+    return rank
+  }
+}

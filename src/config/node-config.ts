@@ -1,0 +1,31 @@
+/** What a node runs with, once its configuration has been found good. */
+import type { ClusterId, NodeId } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import type { Listen, LogLevel, NodeAddress } from './values.ts'
+import type { ListenerSettings } from './listener-settings.ts'
+
+/** Of `bufferCopies`. */
+export const bufferCopiesDefault = 1
+
+export interface NodeConfig {
+  readonly cluster: ClusterId
+  readonly node: NodeId
+  readonly listen: Listen
+  /** Absolute. */
+  readonly data: string
+  readonly nodes: readonly NodeAddress[]
+  readonly secretFile: string | undefined
+  /** Of what nodes prove to one another with. Absent: see `../node/peer-secret.ts`. */
+  readonly peerSecretFile?: string | undefined
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
+  readonly insecure: boolean
+  readonly logLevel: LogLevel
+  readonly drainTimeoutMs: number
+  /** Other replica sets that each take a copy of a cell whose own set is silent; 0: none. */
+  readonly bufferCopies: number
+  readonly limits: Limits
+  /** Absent: the defaults. */
+  readonly listener?: ListenerSettings
+  /** Bodies of the HTTP requests at work, together; absent: the default. */
+  readonly requestBytesMax?: number
+}

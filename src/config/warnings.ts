@@ -1,0 +1,99 @@
+/** What a configuration may say, and hardly ever means: told by `config validate`, and in the log of a start. */
+import { addressOf, hostPort, isWildcard, type NodeAddress } from './values.ts'
+import { isLoopbackName, plainHost } from '../adapters/origin-gate.ts'
+import type { Warning } from './source.ts'
+import type { NodeConfig } from './node-config.ts'
+
+export function warningsOf(config: NodeConfig): readonly Warning[] {
+  return [...ofSets(config), ...ofOthers(config), ...ofOwnAddress(config)].map((text) => ({
+    setting: 'nodes',
+    text,
+  }))
+}
+
+/** A set goes on as long as a majority of it is up: one of two, and one of one, are none. */
+function ofSets({ nodes }: NodeConfig): readonly string[] {
+  if (nodes.length === 1)
+    return ['one node: there is one copy of all data, and it survives no failure']
+  return [...new Set(nodes.map(({ set }) => set))].flatMap((name) => {
+    const { length } = nodes.filter(({ set }) => set === name)
+    if (length === 1)
+      return [`set ${name} has one node: one copy of its data, which survives no failure`]
+    if (length % 2 === 1) return []
+    const survived = length / 2 - 1
+    const failures = survived === 0 ? 'none' : `${survived}`
+    return [
+      `set ${name} has ${length} nodes, of which ${length / 2 + 1} must be up: it survives as many failures as ${length - 1} would (${failures})`,
+    ]
+  })
+}
+
+function ofOthers({ nodes, node, tls }: NodeConfig): readonly string[] {
+  const others = nodes.filter(({ id }) => id !== node)
+  const warnings: string[] = []
+  const are = (ids: readonly string[]): string =>
+    `${ids.join(', ')} ${ids.length === 1 ? 'is' : 'are'}`
+  const plain = others.filter(({ url }) => url.startsWith('http:')).map(({ id }) => id)
+  if (tls !== undefined && plain.length > 0) {
+    warnings.push(
+      `${node} has tls, and ${are(plain)} called over http: what passes there can be read on the way`,
+    )
+  }
+  const wildcards = others.filter(({ url }) => isWildcard(url)).map(({ id }) => id)
+  if (wildcards.length > 0) {
+    warnings.push(
+      `${are(wildcards)} called at an address to listen on: it leads to the machine that calls it, or nowhere`,
+    )
+  }
+  return warnings
+}
+
+/** A node does not call itself by its own url; others do, if their lists have the same. */
+function ofOwnAddress(config: NodeConfig): readonly string[] {
+  const own = config.nodes.find(({ id }) => id === config.node)
+  if (own === undefined) return []
+  const { hostname, port } = new URL(own.url)
+  if (port !== '0' && !isWildcard(own.url)) {
+    return [...ofOwnProtocol(config, own), ...ofOwnHost(config, own)]
+  }
+  const what = port === '0' ? 'no process can be called at port 0' : `${hostname} is to listen on`
+  return [`the url of ${own.id} is ${own.url}, by which no other machine reaches it: ${what}`]
+}
+
+function ofOwnProtocol({ tls }: NodeConfig, { id, url }: NodeAddress): readonly string[] {
+  const isSecure = url.startsWith('https:')
+  if (isSecure === (tls !== undefined)) return []
+  const text = isSecure
+    ? `the url of ${id} is ${url}, and it has no tls: right only where a proxy speaks TLS for it`
+    : `${id} has tls, and its url is ${url}: its listener speaks nothing but TLS, so no client reaches it by that url; write https`
+  return [text]
+}
+
+function ofOwnHost({ nodes, node, listen }: NodeConfig, own: NodeAddress): readonly string[] {
+  const { hostname } = new URL(own.url)
+  const isOwnHere = isLoopbackName(plainHost(hostname))
+  const warnings: string[] = []
+  const isSameHost = isOwnHere || plainHost(hostname) === plainHost(listen.host)
+  if (isSameHost && listen.port !== 0 && String(listen.port) !== portOf(own.url)) {
+    warnings.push(
+      `${node} listens at ${hostPort(listen)}, and its url is ${own.url}: right only where something passes on what comes there`,
+    )
+  }
+  if (isLoopbackName(listen.host) && !isOwnHere) {
+    warnings.push(
+      `${node} listens on ${listen.host}, which other machines cannot reach, and its url is ${own.url}`,
+    )
+  }
+  const isElsewhere = ({ id, url }: NodeAddress): boolean =>
+    id !== node && !isWildcard(url) && !isLoopbackName(plainHost(new URL(url).hostname))
+  if (isOwnHere && nodes.some(isElsewhere)) {
+    warnings.push(
+      `the url of ${node} is ${own.url}: nodes on other machines would reach themselves by it`,
+    )
+  }
+  return warnings
+}
+
+function portOf(url: string): string {
+  return addressOf(url).replace(/.*:/, '')
+}

@@ -1,0 +1,45 @@
+/** What a transaction reads as ranges, and what becomes of it: the words that both wings share. */
+import type { Position, Timestamp } from '../base/ids.ts'
+
+/** Keys from `gte` on and below `lt`, relative to the group. */
+export interface KeyRange {
+  readonly gte: Uint8Array
+  readonly lt: Uint8Array
+}
+
+/** What a proposer tells the node that forwarded a transaction to it. */
+export type Verdict =
+  | {
+      readonly kind: 'committed'
+      readonly position: Position
+      readonly timestamp: Timestamp
+      readonly attempt: number
+      readonly sequences: readonly number[]
+    }
+  | {
+      readonly kind: 'conflict'
+      readonly position: Position
+      /** What was read and then written; absent when the read is older than what is remembered. */
+      readonly key?: Uint8Array
+      /** Who wrote it. */
+      readonly by?: { readonly session: string; readonly sequence: number }
+    }
+  | { readonly kind: 'expired' }
+  | Overloaded
+
+/** There is no room: in its group, or at this node for any group, which other nodes are not told. */
+export interface Overloaded {
+  readonly kind: 'overloaded'
+  readonly isOfNode?: true
+}
+
+/** What an intent came to. Kept until its session's floor passes it, or the session expires. */
+export type RecordedOutcome =
+  | {
+      readonly kind: 'committed'
+      readonly position: Position
+      readonly timestamp: Timestamp
+      readonly attempt: number
+      readonly sequences: readonly number[]
+    }
+  | { readonly kind: 'expired' }

@@ -1,0 +1,72 @@
+/** Flushes read back from the disk, the last few kept: neighbours in a log share them. */
+import type { OrderedStore } from '../ports/storage.ts'
+import {
+  decodeFlush,
+  flushKey,
+  isSoundFlush,
+  pieceAt,
+  readPayload,
+  type RecordHeader,
+} from './flush.ts'
+import { digestBytesMax } from './flush-ledger.ts'
+import { getChecked } from '../store/read-store.ts'
+import type { Place } from './settled.ts'
+
+/**
+ * Bytes of flushes kept; the newest one stays even if it is larger. Twice what one digest covers: who
+ * was away goes after group by group, and each has its entries in nearly all of those flushes.
+ */
+const keptBytesMax = 2 * digestBytesMax
+
+export class FlushReader {
+  readonly #store: OrderedStore
+  /** In order of use, the longest unused first. */
+  readonly #kept = new Map<number, Uint8Array>()
+  #keptBytes = 0
+
+  constructor(store: OrderedStore) {
+    this.#store = store
+  }
+
+  /** A copy of the value at `place`, or undefined when the disk no longer holds what was written. */
+  read(place: Place): Uint8Array | undefined {
+    const payload = this.view(place)
+    return payload === undefined ? undefined : Uint8Array.prototype.slice.call(payload)
+  }
+
+  /** The same as a view, which keeps the whole flush in memory for as long as it is held. */
+  view(place: Place): Uint8Array | undefined {
+    const flush = this.#flush(place.flush)
+    return flush === undefined ? flush : readPayload(flush, pieceAt(flush, place.index))
+  }
+
+  /** What a flush wrote, or undefined when the disk no longer says so. */
+  records(number: number): readonly RecordHeader[] | undefined {
+    const flush = this.#flush(number)
+    return flush === undefined ? undefined : decodeFlush(flush)?.records
+  }
+
+  #flush(number: number): Uint8Array | undefined {
+    const kept = this.#kept.get(number)
+    if (kept !== undefined) {
+      this.#kept.delete(number)
+      this.#kept.set(number, kept)
+      return kept
+    }
+    const read = getChecked(this.#store, flushKey(number))
+    if (read === undefined || read === 'damaged') return undefined
+    if (!isSoundFlush(read, number)) return undefined
+    this.#kept.set(number, read)
+    this.#keptBytes += read.length
+    this.#forget()
+    return read
+  }
+
+  #forget(): void {
+    for (const [number, flush] of this.#kept) {
+      if (this.#keptBytes <= keptBytesMax || this.#kept.size === 1) return
+      this.#kept.delete(number)
+      this.#keptBytes -= flush.length
+    }
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * The record a log folder keeps of itself: whose it is, its incarnation, and where its flushes
+ * begin. Written when the folder is first used, and again at every open, which raises the
+ * incarnation.
+ */
+import { StoreError } from '../base/errors.ts'
+import {
+  isClusterId,
+  isNodeId,
+  isStoreId,
+  type ClusterId,
+  type NodeId,
+  type StoreId,
+} from '../base/ids.ts'
+import { corruptLog, unknownFormat } from '../store/damage.ts'
+import type { Put } from '../ports/storage.ts'
+import { openRecord, sealRecord } from './sealed-record.ts'
+
+const logFormat = 2
+
+export const metaKey: Uint8Array = Buffer.from('meta')
+/** The same again, written along: a damaged bit leaves the other one. */
+export const metaCopyKey: Uint8Array = Buffer.from('meta again')
+
+/** Whose log this is. */
+export interface Identity {
+  readonly storeId: StoreId
+  readonly incarnation: number
+  readonly cluster: ClusterId
+  readonly node: NodeId
+}
+
+export interface LogMeta extends Identity {
+  /** Flushes before this one are given up. */
+  readonly firstFlush: number
+  /** The CRC that the first flush names as its predecessor's. */
+  readonly previousCrc: number
+  /** The longest that a read lease given by this store has lasted, in any incarnation; milliseconds. */
+  readonly longestLeaseMs: number
+}
+
+/** Who opens a log, and how long the leases last that it gives from now on, milliseconds. */
+export interface Owner {
+  readonly cluster: ClusterId
+  readonly node: NodeId
+  readonly leaseMs: number
+}
+
+function encodeMeta(meta: LogMeta): Uint8Array {
+  const { storeId, incarnation, cluster, node, firstFlush, previousCrc, longestLeaseMs } = meta
+  const place = [firstFlush, previousCrc, longestLeaseMs]
+  return sealRecord(logFormat, [storeId, incarnation, cluster, node, ...place])
+}
+
+/** It, and its copy. */
+export function metaPuts(meta: LogMeta): readonly [Put, Put] {
+  const value = encodeMeta(meta)
+  return [
+    { key: metaKey, value },
+    { key: metaCopyKey, value },
+  ]
+}
+
+/** Throws `corrupt` for damaged bytes, `invalid` for a format unknown here. */
+export function decodeMeta(bytes: Uint8Array): LogMeta {
+  const fields = openRecord(bytes)
+  if (fields === undefined) throw corruptLog('the record of its identity is damaged')
+  const [format, storeId, incarnation, cluster, node, ...place] = fields
+  // A store that was last opened before there were leases has given none.
+  const [firstFlush, previousCrc, longestLeaseMs = 0] = place
+  checkFormat(format)
+  const isOwned =
+    isText(storeId) && isStoreId(storeId) && isText(cluster) && isClusterId(cluster) && isText(node)
+  const isPlaced = isNumber(firstFlush) && isNumber(previousCrc) && isNumber(longestLeaseMs)
+  if (!isOwned || !isNumber(incarnation) || !isPlaced || !isNodeId(node)) throw notWhole()
+  return { storeId, incarnation, cluster, node, firstFlush, previousCrc, longestLeaseMs }
+}
+
+/** The same, and undefined for whatever is no such record, or damaged. */
+export function metaOf(bytes: Uint8Array): LogMeta | undefined {
+  try {
+    return decodeMeta(bytes)
+  } catch (error) {
+    if (error instanceof StoreError) return undefined
+    throw error
+  }
+}
+
+/** Another record has no number there: it came to the place of this one. */
+function checkFormat(format: unknown): void {
+  if (!isNumber(format)) throw notWhole()
+  if (format !== logFormat) throw unknownFormat('log', format)
+}
+
+function notWhole(): StoreError {
+  return corruptLog('the record of its identity is not whole')
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number'
+}
+
+/** Throws `invalid` when the folder is not the one that the configuration speaks of. */
+export function checkOwner(meta: LogMeta, cluster: ClusterId, node: NodeId): void {
+  if (meta.cluster !== cluster) throw foreign('cluster', meta.cluster, cluster)
+  if (meta.node !== node) throw foreign('node', meta.node, node)
+}
+
+function foreign(what: string, found: string, wanted: string): StoreError {
+  return new StoreError(
+    'invalid',
+    `This data folder belongs to ${what} "${found}", not to "${wanted}". Correct the ${what} id ` +
+      'or the data folder in the configuration.',
+  )
+}

@@ -1,0 +1,481 @@
+/**
+ * The durable log of one node: the acceptor records of all its groups, one value a flush under an
+ * ascending key. LevelDB's cost is by key, not by byte, and ascending keys cost half of random ones: a key
+ * for each record took 2.5 times the processor and gave half the rate.
+ *
+ * One write is in flight at a time; what arrives meanwhile forms the next. A write starts at the
+ * end of a turn, so that one flush takes all that the turn made.
+ *
+ * PAX-4  Whoever waits for a record is called only when its flush, and every one before it, is
+ *        durable; after a failed write nobody is called any more.
+ *
+ * DISK-16  Where a scrub finds a file of the log damaged, all that a start would read there is written anew.
+ *
+ * Left out: giving up old flushes (the format has its place, `firstFlush`).
+ */
+import { assert } from '../base/assert.ts'
+import type { ClusterId, GroupId, NodeId, Position } from '../base/ids.ts'
+import type { Ballot } from '../paxos/ballot.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import type { OrderedStore, Put } from '../ports/storage.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { LogRecord } from '../replication/effect.ts'
+import { ChosenPlaces } from './chosen-places.ts'
+import { encodeFlush, flushKey, valueOf } from './flush.ts'
+import { FlushLedger, type Written, type WrittenSince } from './flush-ledger.ts'
+import { FlushReader } from './flush-reader.ts'
+import { bytesOf, gathering, hasRoom, type Gathering } from './gathering.ts'
+import { LogIndex, type PositionHeader } from './log-index.ts'
+import { metaPuts, type Identity, type LogMeta } from './log-meta.ts'
+import { openMeta, readMemory, recoverFlushes, settledEnd } from './log-recovery.ts'
+import { damagesPut, tellDamage, tellDamages, withDamage, type LogDamage } from './log-mending.ts'
+import { LogSettling, type Settled } from './log-settling.ts'
+import { PeerMemory } from './peer-memory.ts'
+import { nothingSettled, type FlushMark, type Place, type SettledPositions } from './settled.ts'
+
+export type { PositionHeader } from './log-index.ts'
+export type { Identity } from './log-meta.ts'
+
+export interface LogStoreOptions {
+  readonly node: NodeId
+  readonly cluster: ClusterId
+  readonly random: Random
+  readonly clock: Clock
+  readonly trace: Trace
+  readonly flushBytesMax: number
+  readonly carryAfterFlushes: number
+  /** How long the leases last that this node gives from now on. */
+  readonly leaseMs: number
+}
+
+/** Two runs of one incarnation draw the same number once in so many. */
+const runsMax = 2 ** 48
+
+/** What opening a log brings together. */
+interface Opened {
+  readonly meta: LogMeta
+  readonly index: LogIndex
+  readonly ledger: FlushLedger
+  readonly settling: LogSettling
+  readonly end: FlushMark
+  readonly memory: PeerMemory
+  readonly damages: readonly LogDamage[]
+}
+
+export class LogStore {
+  /** Whose log this is, in which incarnation. */
+  readonly identity: Identity
+  /** Of all leases that this store has given, in any incarnation. */
+  readonly longestLeaseMs: number
+  /** Who votes with which store. */
+  readonly memory: PeerMemory
+  /** A write failed: nothing more is answered, and the node must stop. Called once. */
+  onFailure: (reason: Error) => void = () => undefined
+  /** Drawn when it was opened. */
+  readonly run: number
+  /** The last flush that was there when the log was opened. */
+  readonly openedFlush: number
+  readonly #store: OrderedStore
+  readonly #options: LogStoreOptions
+  readonly #meta: LogMeta
+  readonly #index: LogIndex
+  readonly #ledger: FlushLedger
+  readonly #settling: LogSettling
+  readonly #reader: FlushReader
+  readonly #places = new ChosenPlaces()
+  /** Not durable yet, in order; the first one may be in flight. */
+  readonly #queue: Gathering[] = []
+  #queueBytes = 0
+  /** Records that were appended or noted since it was opened, counted call by call. */
+  #changes = 0
+  #durableFlush: number
+  #lastFlush: number
+  #lastCrc: number
+  #isScheduled = false
+  /** The memory of peers is being written, without a flush. */
+  #isRemembering = false
+  #isMemoryDue = false
+  #damages: readonly LogDamage[]
+  /** Goes along with the next write. */
+  #renewal: readonly Put[] = []
+  #isStopping = false
+  #hasFailed = false
+  #stopped: Promise<void> | undefined
+  #onStopped: () => void = () => undefined
+
+  /**
+   * Rejects with `invalid` for a folder of another node, cluster or format; with `corrupt` for a
+   * log that must not be used any more, or for rows that cannot be read. `rows`: what the data store
+   * has of it; absent, all of the log is folded. `claimed`: the folder's record, when it was opened before.
+   */
+  static async open(
+    store: OrderedStore,
+    options: LogStoreOptions,
+    rows: SettledPositions = nothingSettled,
+    claimed?: LogMeta,
+  ): Promise<LogStore> {
+    const { random, trace, carryAfterFlushes } = options
+    const meta = claimed ?? (await openMeta(store, options, random, trace))
+    const from = settledEnd(store, meta, rows.mark())
+    const index = new LogIndex(rows)
+    const ledger = new FlushLedger(meta.firstFlush, from.number)
+    const settling = new LogSettling({ index, ledger, rows, carryAfterFlushes })
+    await settling.takeUp(options.clock)
+    const end = await recoverFlushes(store, meta, from, index, ledger, trace)
+    const memory = new PeerMemory(readMemory(store, end.number))
+    const damages = tellDamages(store, trace)
+    return new LogStore(store, options, { meta, index, ledger, settling, end, memory, damages })
+  }
+
+  private constructor(store: OrderedStore, options: LogStoreOptions, opened: Opened) {
+    const { storeId, incarnation, cluster, node, longestLeaseMs } = opened.meta
+    this.identity = { storeId, incarnation, cluster, node }
+    this.longestLeaseMs = longestLeaseMs
+    this.memory = opened.memory
+    this.#meta = opened.meta
+    this.#damages = opened.damages
+    this.run = options.random.int(1, runsMax)
+    this.openedFlush = opened.end.number
+    this.#store = store
+    this.#options = options
+    this.#index = opened.index
+    this.#ledger = opened.ledger
+    this.#settling = opened.settling
+    this.#reader = new FlushReader(store)
+    this.#durableFlush = opened.end.number
+    this.#lastFlush = opened.end.number
+    this.#lastCrc = opened.end.crc
+  }
+
+  /** The highest flush known to be durable. */
+  get durableFlush(): number {
+    return this.#durableFlush
+  }
+
+  /** The flush that records go into now, or went into last. */
+  get lastFlush(): number {
+    return this.#lastFlush
+  }
+
+  /** Whether a start takes the log up: nothing that is not applied is carried over then. */
+  set isTakingUp(isTakingUp: boolean) {
+    this.#settling.isTakingUp = isTakingUp
+  }
+
+  /** Called with a group whose open positions, through the one named, keep the log from being settled. */
+  set onHeldUp(onHeldUp: (group: GroupId, through: Position) => void) {
+    this.#settling.onHeldUp = onHeldUp
+  }
+
+  /** Every record in the flushes up to here is in the data store, and is not folded at a start. */
+  get settledFlush(): number {
+    return this.#settling.settledFlush
+  }
+
+  /** What it was found to have lost, at this start or an earlier one, or while it was open. */
+  get damages(): readonly LogDamage[] {
+    return this.#damages
+  }
+
+  /** There is more to settle than one batch took along. */
+  get isBehind(): boolean {
+    return this.#settling.isBehind
+  }
+
+  /** Grows with whatever is written: what was read before may be another thing now. */
+  get changes(): number {
+    return this.#changes
+  }
+
+  /** Bytes that are not durable yet. */
+  get queueBytes(): number {
+    return this.#queueBytes
+  }
+
+  /**
+   * Makes `records` durable, then calls `after`; calls come in the order of appends. Without
+   * records it waits for all that was appended before, and is called at once if that is nothing.
+   */
+  append(records: readonly LogRecord[], after: () => void): void {
+    if (this.#isStopping || this.#hasFailed) return
+    const flush = records.length === 0 ? this.#lastForced() : this.#gather(records)
+    if (flush === undefined) return after()
+    flush.waiters.push(after)
+    flush.isForced = true
+    this.#schedule()
+  }
+
+  /** Writes `records` along with the next flush, and forces none. */
+  note(records: readonly LogRecord[]): void {
+    if (this.#isStopping || this.#hasFailed) return
+    this.#gather(records)
+  }
+
+  /** Has the news of peers made durable, along with a flush where one is due. */
+  remember(): void {
+    if (this.#isStopping || this.#hasFailed || !this.memory.isUnsaved) return
+    this.#isMemoryDue = true
+    this.#schedule()
+  }
+
+  /**
+   * A file of it was found damaged, `what` says where and how. What a start reads there is written
+   * anew, in other files: whose it is, what it remembers of peers, and one more flush, which the mark
+   * may stand on. `after` is called when that is durable. False: this damage is known.
+   */
+  renew(what: string, after: () => void): boolean {
+    if (this.#isStopping || this.#hasFailed) return false
+    const damage = { what, lostFlushes: [], isMemoryLost: false, isRenewed: true }
+    const damages = withDamage(this.#damages, damage)
+    if (damages === undefined) return false
+    this.#damages = damages
+    tellDamage(damage, this.#options.trace)
+    this.#renewal = [...metaPuts(this.#meta), damagesPut(damages)]
+    this.memory.renew()
+    this.#settling.hasten(this.#lastFlush)
+    const flush = this.#gather([])
+    flush.waiters.push(after)
+    flush.isForced = true
+    this.#schedule()
+    return true
+  }
+
+  #lastForced(): Gathering | undefined {
+    return this.#queue.findLast((flush) => flush.isForced)
+  }
+
+  #gather(records: readonly LogRecord[]): Gathering {
+    this.#changes += 1
+    let bytes = 0
+    for (const record of records) bytes += bytesOf(record)
+    const flush = this.#gatheringFor(records.length, bytes)
+    for (const record of records) {
+      const { number } = flush
+      const place =
+        valueOf(record) === undefined ? undefined : { flush: number, index: flush.records.length }
+      const group = this.#index.fold(record, place, number)
+      this.#ledger.add(number, group, record.position, record.kind !== 'promise')
+      flush.records.push(record)
+      flush.groupNumbers.push(group.lastSlot)
+    }
+    flush.bytes += bytes
+    this.#queueBytes += bytes
+    return flush
+  }
+
+  #gatheringFor(count: number, bytes: number): Gathering {
+    const last = this.#queue.at(-1)
+    const { flushBytesMax } = this.#options
+    if (last !== undefined && hasRoom(last, count, bytes, flushBytesMax)) return last
+    const next = gathering(this.#lastFlush + 1)
+    this.#lastFlush = next.number
+    this.#ledger.open(next.number)
+    this.#queue.push(next)
+    return next
+  }
+
+  #schedule(): void {
+    const first = this.#queue[0]
+    if (this.#isScheduled || this.#isRemembering || first?.isClosed === true) return
+    if (!this.#isFlushDue && !this.#isMemoryDue) return
+    this.#isScheduled = true
+    this.#options.clock.defer(() => this.#write())
+  }
+
+  /** Notes alone wait for company, except before a full gathering and at the end. */
+  get #isFlushDue(): boolean {
+    const first = this.#queue[0]
+    if (first === undefined) return false
+    return first.isForced || this.#queue.length > 1 || this.#isStopping
+  }
+
+  #write(): void {
+    this.#isScheduled = false
+    if (this.#hasFailed) return
+    const flush = this.#queue[0]
+    if (!this.#isFlushDue || flush === undefined) return this.#writeMemory()
+    assert(!flush.isClosed, 'replica: two flushes in flight')
+    assert(flush.number === this.#durableFlush + 1, 'replica: flushes become durable in order')
+    flush.isClosed = true
+    const { number } = flush
+    const stamp = { number, incarnation: this.identity.incarnation, previousCrc: this.#lastCrc }
+    this.#options.trace.begin?.('log')
+    const { bytes, crc } = encodeFlush(stamp, flush.records, flush.groupNumbers)
+    this.#options.trace.end?.()
+    this.#lastCrc = crc
+    this.#ledger.close({ number, incarnation: this.identity.incarnation, crc }, bytes.length)
+    const news = this.memory.take()
+    this.#isMemoryDue = false
+    const puts = [...this.#renewal, ...(news === undefined ? [] : [news])]
+    this.#renewal = []
+    void this.#store.write([...puts, { key: flushKey(number), value: bytes }]).then(
+      () => this.#onWritten(flush),
+      (error: unknown) => this.#onFailed(error),
+    )
+  }
+
+  #writeMemory(): void {
+    this.#isMemoryDue = false
+    const news = this.memory.take()
+    if (news === undefined) return
+    this.#isRemembering = true
+    void this.#store.write([news]).then(
+      () => {
+        this.#isRemembering = false
+        this.memory.onWritten()
+        this.#schedule()
+        this.#endWhenIdle()
+      },
+      (error: unknown) => this.#onFailed(error),
+    )
+  }
+
+  #endWhenIdle(): void {
+    if (this.#queue.length === 0 && !this.#isRemembering) this.#onStopped()
+  }
+
+  #onWritten(flush: Gathering): void {
+    this.#durableFlush = flush.number
+    this.memory.onWritten()
+    this.#queueBytes -= flush.bytes
+    const { number, records } = flush
+    this.#options.trace.emit({ kind: 'flushed', number, records: records.length })
+    // It stays in the queue meanwhile: whoever is appended by a waiter comes after all of these.
+    this.#options.trace.begin?.('answers after a flush')
+    for (const after of flush.waiters) {
+      assert(flush.number <= this.#durableFlush, 'PAX-4: answered before it was durable')
+      after()
+    }
+    this.#options.trace.end?.()
+    this.#queue.shift()
+    this.#schedule()
+    this.#endWhenIdle()
+  }
+
+  #onFailed(error: unknown): void {
+    this.#hasFailed = true
+    this.#onStopped()
+    this.onFailure(error instanceof Error ? error : new Error('the log cannot be written'))
+  }
+
+  /** What is known of the group's positions above `above`, ascending; appended ones included. */
+  positions(group: GroupId, above: Position): Iterable<PositionHeader> {
+    return this.#index.above(group, above)
+  }
+
+  /** Whether the data store has once held the group through this position, as a row of it says. */
+  wasSettled(group: GroupId, position: Position): boolean {
+    return this.#index.wasSettled(group, position)
+  }
+
+  position(group: GroupId, position: Position): PositionHeader | undefined {
+    return this.#index.header(group, position)
+  }
+
+  /**
+   * What was chosen at a position; undefined where that is not known, or its value damaged. For a peer, at
+   * once: the value is a view, and keeps all of its flush in memory.
+   */
+  chosen(
+    group: GroupId,
+    position: Position,
+  ): { readonly ballot: Ballot; readonly value: Uint8Array } | undefined {
+    const found = this.#places.find(group, position) ?? this.#index.chosen(group, position)
+    const { ballot, place } = found ?? {}
+    if (ballot === undefined || place === undefined || place === 'faulty') return undefined
+    const value = this.#pending(place) ?? this.#reader.view(place)
+    if (value === undefined) {
+      this.#noteDamage(group, position)
+      return undefined
+    }
+    this.#notePlaces(place.flush)
+    return { ballot, value }
+  }
+
+  /** What a peer is supplied with next stands beside it, as a rule. */
+  #notePlaces(flush: number): void {
+    if (flush > this.#durableFlush || this.#places.has(flush)) return
+    const records = this.#reader.records(flush)
+    if (records !== undefined) this.#places.add(flush, records)
+  }
+
+  /** The decided value where one is known, else the accepted one. `faulty`: the disk damaged it. */
+  value(group: GroupId, position: Position): Uint8Array | 'faulty' | undefined {
+    const place = this.#index.place(group, position)
+    return place === undefined || place === 'faulty' ? place : this.#valueAt(group, position, place)
+  }
+
+  #valueAt(group: GroupId, position: Position, place: Place): Uint8Array | 'faulty' {
+    const value = this.#pending(place) ?? this.#reader.read(place)
+    if (value !== undefined) return value
+    this.#noteDamage(group, position)
+    return 'faulty'
+  }
+
+  #noteDamage(group: GroupId, position: Position): void {
+    this.#index.damage(group, position)
+    this.#options.trace.mark('a damaged value found by a read')
+    this.#options.trace.emit({ kind: 'faulty', group, position })
+  }
+
+  #pending(place: Place): Uint8Array | undefined {
+    const first = this.#queue[0]
+    if (first === undefined || place.flush < first.number) return undefined
+    const record = this.#queue[place.flush - first.number]?.records[place.index]
+    return record === undefined ? undefined : valueOf(record)
+  }
+
+  /** The group's highest position with an accepted, decided or applied value; 0 when there is none. */
+  highest(group: GroupId): Position {
+    return this.#index.highest(group)
+  }
+
+  /** Groups with records that are not settled: what recovery has to look at. */
+  groupsWithUnsettled(): Iterable<GroupId> {
+    return this.#settling.unsettled()
+  }
+
+  /** The data store puts a batch together that takes these groups to these positions. */
+  onBatch(groups: readonly Settled[]): void {
+    this.#settling.onBatch(groups, this.#durableFlush)
+  }
+
+  /** That batch is durable. */
+  onBatchWritten(): void {
+    this.#settling.onWritten()
+  }
+
+  /**
+   * The groups written in the durable flushes after `after`, with their highest positions: about
+   * `limit` of them, in whole flushes; `through` is the last flush covered, `isWhole`: all could be read.
+   * A piece of work after the other, each of which yields.
+   */
+  since(after: number, limit: number): Generator<number, WrittenSince> {
+    return this.#ledger.since(after, limit, this.#durableFlush, (number) => this.#writtenIn(number))
+  }
+
+  /** Undefined when the disk damaged the flush: nobody can tell which groups it concerned. */
+  #writtenIn(number: number): readonly Written[] | undefined {
+    const records = this.#reader.records(number)
+    if (records === undefined) {
+      this.#options.trace.mark('a damaged flush found by a digest')
+      this.#options.trace.emit({ kind: 'unreadable', flush: number })
+    }
+    return records
+      ?.filter(({ kind }) => kind !== 'promise')
+      .map(({ group, position }) => [group, position])
+  }
+
+  /** Takes nothing more; resolves when all that was given is durable and answered, or has failed. */
+  stop(): Promise<void> {
+    this.#isStopping = true
+    this.#schedule()
+    this.#stopped ??= new Promise((resolve) => {
+      this.#onStopped = resolve
+      if (this.#hasFailed) resolve()
+      else this.#endWhenIdle()
+    })
+    return this.#stopped
+  }
+}

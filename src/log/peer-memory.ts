@@ -1,0 +1,126 @@
+/**
+ * What guards who may vote: with which store each peer votes, how far its log and its incarnation had
+ * come. It stands in `log/`, beside the flushes, and is written along with them: a reset of `data/`
+ * loses nothing of it, and a commit pays no write of its own for it. Who is let in for it: `../peers/admission.ts`.
+ */
+import { assert } from '../base/assert.ts'
+import type { NodeId } from '../base/ids.ts'
+import { rememberedOf, rowOf, type RememberedStore } from '../base/remembered.ts'
+import type { Put } from '../ports/storage.ts'
+import { fieldsOf, sealRecord } from './sealed-record.ts'
+
+export const memoryKey: Uint8Array = Buffer.from('peers')
+
+const memoryFormat = 'peers 1'
+
+export type Remembered = RememberedStore
+
+/** Takes the place of a record that may be older than the one which is lost: it reads as damaged. */
+export function encodeLostMemory(): Uint8Array {
+  return sealRecord('lost', [])
+}
+
+export function encodeMemory(list: readonly Remembered[]): Uint8Array {
+  return sealRecord(memoryFormat, list.map(rowOf))
+}
+
+/** Undefined for bytes that are not such a record, whole. */
+export function decodeMemory(bytes: Uint8Array): readonly Remembered[] | undefined {
+  const rows = fieldsOf(bytes, memoryFormat)
+  return rows && rememberedOf(rows)
+}
+
+interface Waiter {
+  /** Of the state that is to be durable. */
+  readonly change: number
+  readonly after: () => void
+}
+
+export class PeerMemory {
+  #known: ReadonlyMap<NodeId, Remembered>
+  /** The same, durably. */
+  #kept: ReadonlyMap<NodeId, Remembered>
+  #isWhole: boolean
+  #changes = 0
+  #changesTaken = 0
+  #changesKept = 0
+  #taken: ReadonlyMap<NodeId, Remembered> | undefined
+  #waiters: Waiter[] = []
+
+  /** Undefined: this log had such a record, and has it no longer, or comes from before there was one. */
+  constructor(kept: readonly Remembered[] | undefined) {
+    this.#known = new Map(kept?.map((one) => [one.node, one]))
+    this.#kept = this.#known
+    this.#isWhole = kept !== undefined
+  }
+
+  /** Whether this node can tell a store that must not vote. */
+  get isWhole(): boolean {
+    return this.#isWhole
+  }
+
+  /** There is news that is not durable. */
+  get isUnsaved(): boolean {
+    return this.#changes > this.#changesKept
+  }
+
+  /** What may be told to others: it is still true after a crash. */
+  get kept(): readonly Remembered[] {
+    return [...this.#kept.values()]
+  }
+
+  of(node: NodeId): Remembered | undefined {
+    return this.#known.get(node)
+  }
+
+  /** Takes the news up, as far as it is any: a number never falls, and a known store is not exchanged. */
+  learn(news: Remembered): void {
+    const known = this.#known.get(news.node)
+    if (known !== undefined && known.storeId !== news.storeId) return
+    const durableFlush = Math.max(news.durableFlush, known?.durableFlush ?? 0)
+    const incarnation = Math.max(news.incarnation, known?.incarnation ?? 0)
+    const run = known === undefined || news.incarnation > known.incarnation ? news.run : known.run
+    if (known?.durableFlush === durableFlush && known.incarnation === incarnation) return
+    const next = { ...news, durableFlush, incarnation, run }
+    this.#known = new Map(this.#known).set(news.node, next)
+    this.#changes += 1
+  }
+
+  /** The memory is whole again: so many of `others` nodes have told what they know, or it was all kept elsewhere. */
+  restore(told: number, others: number): void {
+    const isMajority = told >= Math.min(others, Math.floor((others + 1) / 2) + 1)
+    assert(isMajority, 'LOG-11: a memory of peers is taken for whole before a majority has told it')
+    this.#isWhole = true
+    this.#changes += 1
+  }
+
+  /** Has it written once more, as if there were news: what stands in the log may be damaged. */
+  renew(): void {
+    if (this.#isWhole) this.#changes += 1
+  }
+
+  /** What is to go along with a write, if there is news. Of a memory that is not whole nothing is kept. */
+  take(): Put | undefined {
+    if (!this.#isWhole || !this.isUnsaved) return undefined
+    this.#changesTaken = this.#changes
+    this.#taken = this.#known
+    return { key: memoryKey, value: encodeMemory([...this.#known.values()]) }
+  }
+
+  /** The write that took the last news along is durable. */
+  onWritten(): void {
+    if (this.#taken === undefined) return
+    this.#kept = this.#taken
+    this.#taken = undefined
+    this.#changesKept = this.#changesTaken
+    const done = this.#waiters.filter(({ change }) => change <= this.#changesKept)
+    this.#waiters = this.#waiters.filter(({ change }) => change > this.#changesKept)
+    for (const { after } of done) after()
+  }
+
+  /** Calls `after` when all that is known now is durable: at once, if it is. */
+  whenKept(after: () => void): void {
+    if (!this.isUnsaved) return after()
+    this.#waiters.push({ change: this.#changes, after })
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * Reads all of both stores in the background, again and again: a start reads only what votes rest on.
+ *
+ * DISK-15  Damage of the data store that a scrub finds ends the node, as damage does that a read finds: the
+ *          data store is put aside, and made anew from the log.
+ * DISK-16  Damage of the log that a scrub finds is told, and ends nothing: what the node has in memory is all that
+ *          it votes by, and a start would have to do without what is damaged.
+ *
+ * First come the rows of applied positions: who asks for a vote at one of them gets none before that,
+ * unless it was chosen. Then everything, at `scrubBytesPerSecond`, and a part of that while clients or
+ * peers are at work; it never rests for good. The log follows, at the same pace. A pass is followed by the next
+ * one after `scrubPauseMs`.
+ */
+import type { Limits } from '../base/limits.ts'
+import type { Clock, Timer } from '../ports/clock.ts'
+import type { CheckPace, KeySpan, OrderedStore } from '../ports/storage.ts'
+import type { Trace } from '../ports/trace.ts'
+import { allPositions } from '../store/row-format.ts'
+import { checked } from './start-check.ts'
+
+export interface ScrubberPorts {
+  readonly store: OrderedStore
+  readonly log: OrderedStore
+  readonly clock: Clock
+  readonly trace: Trace
+  readonly limits: Pick<Limits, 'scrubBytesPerSecond' | 'scrubPauseMs'>
+  /** What was done so far for clients and for nodes that wait: only whether it grows matters. */
+  foreground(): number
+  /** Every row of a position is what was written. */
+  onPositionsSound(): void
+  /** A file of the log is not what was written: which one, where and how, in words. */
+  onLogDamaged(what: string): void
+  onFailed(error: unknown): void
+}
+
+/** How far the pass under way, or the last one, has come. */
+export interface ScrubFigures {
+  readonly scrubbedBytes: number
+  /** Of the data store, 0 to 1. */
+  readonly scrubbedPart: number
+  readonly scrubPasses: number
+  /** The same of the log, which is read after the data store. */
+  readonly logScrubbedBytes: number
+  readonly logScrubbedPart: number
+  readonly logScrubPasses: number
+}
+
+/** One store's. */
+class Progress {
+  bytes = 0
+  part = 0
+  passes = 0
+}
+
+/** While others are at work the rate is divided by this. */
+const busyDivisor = 8
+
+export class Scrubber {
+  readonly #ports: ScrubberPorts
+  readonly #data = new Progress()
+  readonly #log = new Progress()
+  #foregroundSeen = 0
+  #isStopped = false
+  #timer: Timer | undefined
+
+  constructor(ports: ScrubberPorts) {
+    this.#ports = ports
+  }
+
+  get figures(): ScrubFigures {
+    const [data, log] = [this.#data, this.#log]
+    return {
+      ...{ scrubbedBytes: data.bytes, scrubbedPart: data.part, scrubPasses: data.passes },
+      ...{ logScrubbedBytes: log.bytes, logScrubbedPart: log.part, logScrubPasses: log.passes },
+    }
+  }
+
+  #paceOf(progress: Progress): CheckPace {
+    return {
+      bytesPerSecond: () => this.#bytesPerSecond(),
+      isOver: () => this.#isStopped,
+      onProgress: (bytes, part) => {
+        progress.bytes = bytes
+        progress.part = part
+      },
+    }
+  }
+
+  start(): void {
+    void this.#run([allPositions], () => {
+      this.#ports.onPositionsSound()
+      this.#ports.clock.defer(() => this.#pass())
+    })
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#timer?.cancel()
+  }
+
+  #pass(): void {
+    const { store, clock, trace, limits } = this.#ports
+    if (this.#isStopped || store.check === undefined) return
+    void this.#run('all', async () => {
+      this.#data.passes += 1
+      trace.mark('a scrub has read everything')
+      await this.#passLog()
+      if (this.#isStopped) return
+      this.#timer = clock.setTimer(limits.scrubPauseMs, () => this.#pass())
+    })
+  }
+
+  async #passLog(): Promise<void> {
+    const { log, trace } = this.#ports
+    const onDamage = (what: string): void => this.#onLogDamage(what)
+    try {
+      await log.check?.('all', { ...this.#paceOf(this.#log), onDamage })
+      if (this.#isStopped) return
+      this.#log.passes += 1
+      trace.mark('a scrub has read the log')
+    } catch {
+      // Something keeps it from reading that may be gone at the next pass, such as no file left to open.
+      if (!this.#isStopped) trace.mark('a scrub could not read the log')
+    }
+  }
+
+  #onLogDamage(what: string): void {
+    if (this.#isStopped) return
+    this.#ports.trace.mark('a scrub found damage in the log')
+    this.#ports.onLogDamaged(what)
+  }
+
+  async #run(spans: readonly KeySpan[] | 'all', then: () => void | Promise<void>): Promise<void> {
+    const { store, trace, onFailed } = this.#ports
+    try {
+      await checked(store.check?.(spans, this.#paceOf(this.#data)))
+      if (!this.#isStopped) await then()
+    } catch (error) {
+      if (this.#isStopped) return
+      trace.mark('a scrub found damage')
+      onFailed(error)
+    }
+  }
+
+  #bytesPerSecond(): number {
+    const { limits, foreground } = this.#ports
+    const isBusy = foreground() !== this.#foregroundSeen
+    this.#foregroundSeen = foreground()
+    return isBusy ? limits.scrubBytesPerSecond / busyDivisor : limits.scrubBytesPerSecond
+  }
+}

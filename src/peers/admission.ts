@@ -1,0 +1,170 @@
+/**
+ * Who may have a link: a peer's store, and how far its log is, held against what this node's log
+ * remembers of it (`../log/peer-memory.ts`).
+ *
+ * LOG-10  A peer has a link only once its store, and how far its log is, stand in this node's log.
+ * LOG-11  A node that has a log and has lost that record lets nobody in before a majority has told it.
+ *
+ * What a peer says of itself as a link begins may be older than what has come of it meanwhile by another
+ * way. It is of the same run then, which has lost nothing; a folder of the past runs anew, even where it
+ * counts the same incarnation.
+ */
+import { assert } from '../base/assert.ts'
+import type { NodeId } from '../base/ids.ts'
+import { pack, unpack } from '../base/pack.ts'
+import type { RememberedStore } from '../base/remembered.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { LinkInfo } from '../ports/transport.ts'
+import type { PeerMemory } from '../log/peer-memory.ts'
+
+/** Small values kept with the data store. */
+export interface MetaStore {
+  meta(name: string): Uint8Array | undefined
+  setMeta(name: string, value: Uint8Array): void
+}
+
+export interface AdmissionParts {
+  readonly node: NodeId
+  readonly nodes: readonly NodeId[]
+  /** Of this node's own log. */
+  readonly storeId: string
+  readonly trace: Trace
+  readonly meta: MetaStore
+  /** What the log remembers of who may vote. */
+  readonly memory: PeerMemory
+  /** Has the news in `memory` made durable. */
+  remember(): void
+}
+
+const forgetful =
+  'forgetful: this node has lost its memory of who votes with which store; it lets nobody in before a majority has told it'
+
+export class Admission {
+  readonly #parts: AdmissionParts
+  readonly #vouchers = new Map<NodeId, LinkInfo>()
+
+  constructor(parts: AdmissionParts) {
+    this.#parts = parts
+    if (!parts.memory.isWhole) this.#takeOver()
+  }
+
+  /** Versions before kept this with the data store: the log takes it over, once. */
+  #takeOver(): void {
+    const { meta, memory, node: own, nodes, trace } = this.#parts
+    let count = 0
+    for (const node of nodes) {
+      const known = unpack(meta.meta(`peer/${node}`) ?? new Uint8Array())
+      const [storeId, durableFlush]: unknown[] = Array.isArray(known) ? known : []
+      if (node === own || typeof storeId !== 'string' || typeof durableFlush !== 'number') continue
+      memory.learn({ node, storeId, durableFlush, incarnation: 0, run: 0 })
+      // It grows old there: a log that loses its memory later must not believe it.
+      meta.setMeta(`peer/${node}`, pack([]))
+      count += 1
+    }
+    // Who is alone has nobody to forget.
+    const others = nodes.length - 1
+    if (count > 0 || others === 0) memory.restore(others, others)
+    else trace.mark('a log without its memory of peers')
+  }
+
+  /** Why this peer may not have a link, or undefined when it may. */
+  problemOf(name: string, info: LinkInfo): string | undefined {
+    const { memory, nodes, node: own } = this.#parts
+    const node = nodes.find((one) => one === name && one !== own)
+    if (node === undefined) return `unknown-node: this cluster has no node ${name}`
+    if (info.storeId === undefined) return 'malformed: no store id'
+    if (!areCredible(info)) return 'malformed: no log can have come so far'
+    if (!memory.isWhole) this.#askVoucher(node, info)
+    if (!memory.isWhole) return forgetful
+    const known = memory.of(node)
+    return known && staleness(known, info)
+  }
+
+  /**
+   * Of what this node has forgotten, a majority knows. A peer's word counts as long as no other's speaks
+   * against its store: one that was emptied remembers nobody. A peer sends nothing before the receiver
+   * stands in its log; so where all others are there, and none knows this node, nobody ever voted here.
+   * What is told twice is taken at its highest.
+   */
+  #askVoucher(peer: NodeId, info: LinkInfo): void {
+    const { memory, node, nodes, trace, remember } = this.#parts
+    if (info.known !== undefined) this.#vouchers.set(peer, info)
+    const vouchers = [...this.#vouchers].filter(([one, said]) => !this.#isDoubted(one, said))
+    const others = nodes.length - 1
+    if (vouchers.length < Math.min(others, Math.floor(nodes.length / 2) + 1)) return
+    if (vouchers.length < others && !vouchers.some(([, said]) => this.#knowsOwn(said))) return
+    for (const one of vouchers.flatMap(([, { known = [] }]) => known)) {
+      if (one.node !== node && nodes.includes(one.node) && areCredible(one)) memory.learn(one)
+    }
+    trace.mark('a memory of peers is whole again')
+    memory.restore(vouchers.length, others)
+    remember()
+  }
+
+  #knowsOwn({ known = [] }: LinkInfo): boolean {
+    const { node, storeId } = this.#parts
+    return known.some((one) => one.node === node && one.storeId === storeId)
+  }
+
+  #isDoubted(peer: NodeId, info: LinkInfo): boolean {
+    const told = [...this.#vouchers.values()].flatMap(({ known = [] }) => known)
+    return told.some((one) => one.node === peer && staleness(one, info) !== undefined)
+  }
+
+  /** What a peer that is let in says of itself. Of others its word counts only to a node that has lost its own. */
+  learn(node: NodeId, info: LinkInfo): void {
+    const { storeId, durableFlush = 0, incarnation = 0, run = 0 } = info
+    if (storeId === undefined) return
+    this.#parts.memory.learn({ node, storeId, durableFlush, incarnation, run })
+  }
+
+  /** The peer's log has come so far. */
+  raise(node: NodeId, durableFlush: number): void {
+    const { memory } = this.#parts
+    const known = memory.of(node)
+    if (known !== undefined) memory.learn({ ...known, durableFlush })
+  }
+
+  /** Called as the peer's link comes into use. */
+  checkKept(node: NodeId, info: LinkInfo): void {
+    const { memory } = this.#parts
+    const kept = memory.kept.find((one) => one.node === node)
+    assert(
+      kept?.storeId === info.storeId &&
+        kept?.durableFlush !== undefined &&
+        kept.durableFlush >= (info.durableFlush ?? 0),
+      'LOG-10: a store has a link that a crash would make this node forget',
+    )
+    assert(memory.isWhole, 'LOG-11: a node that forgot its peers let one in')
+  }
+}
+
+/** Why such a store must not vote, given what is known of it. */
+function staleness(known: RememberedStore, info: LinkInfo): string | undefined {
+  const { node } = known
+  const { storeId, durableFlush = 0, incarnation = 0, run = 0 } = info
+  if (known.storeId !== storeId) {
+    return `unknown-store: ${node} voted with store ${known.storeId}; an emptied or exchanged data folder must not vote under its name`
+  }
+  const isSameIncarnation = known.incarnation === incarnation
+  if (isSameIncarnation && known.run === run) return undefined
+  if (durableFlush < known.durableFlush) {
+    return `stale-disk: ${node} once had flush ${known.durableFlush} on disk and now has ${durableFlush}`
+  }
+  if (incarnation < known.incarnation) {
+    return `stale-disk: ${node} once was in incarnation ${known.incarnation} and now is in ${incarnation}`
+  }
+  if (isSameIncarnation) return `stale-disk: ${node} begins incarnation ${incarnation} again`
+  return undefined
+}
+
+/** More flushes than a node that wrote one each 10 µs for a century: whoever names such a number lies, or errs. */
+const flushesMax = 3e14
+
+/** Whether the log of a node can have come so far. */
+export function areCredible({
+  durableFlush = 0,
+  incarnation = 0,
+}: Pick<LinkInfo, 'durableFlush' | 'incarnation'>): boolean {
+  return durableFlush <= flushesMax && incarnation <= flushesMax
+}

@@ -1,0 +1,105 @@
+/**
+ * What peers ask of this node and this node of peers, and hardly a client waits for: slices (LIVE-6), and who
+ * is in them; and the scrub, which gives way to clients and peers, too.
+ */
+import type { GroupId, NodeId, Position } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { OrderedStore } from '../ports/storage.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { GroupEvent } from '../replication/group.ts'
+import type { Entries, Message } from '../replication/message.ts'
+import { Fetches } from './fetches.ts'
+import type { Headroom } from './headroom.ts'
+import { Scrubber } from '../log/scrubber.ts'
+import { Returning } from './returning.ts'
+import { Slices } from './slices.ts'
+import { Supply, type SupplyLog } from './supply.ts'
+
+export interface PeerWorkParts {
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly trace: Trace
+  readonly log: SupplyLog
+  /** The two that are scrubbed. */
+  readonly stores: { readonly data: OrderedStore; readonly log: OrderedStore }
+  onPositionsSound(): void
+  onLogDamaged(what: string): void
+  readonly headroom: Pick<Headroom, 'mayFetch' | 'mayTake'>
+  send(to: NodeId, message: Message): void
+  hasRoomFor(to: NodeId): boolean
+  /** How far the group is applied, if it is in memory. */
+  applied(group: GroupId): Position | undefined
+  /** Whether a client waits for what the group lacks. */
+  isAwaited(group: GroupId): boolean
+  /** Whether the nodes beside this one that are alive are a majority. */
+  areOthersEnough(): boolean
+  step(group: GroupId, event: GroupEvent): void
+  onFailed(error: unknown): void
+}
+
+export class PeerWork {
+  readonly slices: Slices
+  readonly fetches: Fetches
+  readonly supply: Supply
+  readonly scrubber: Scrubber
+  readonly returning: Returning
+  readonly #parts: PeerWorkParts
+  #foreground = 0
+
+  constructor(parts: PeerWorkParts) {
+    this.#parts = parts
+    const { limits, clock, trace, log, headroom, send, hasRoomFor, step } = parts
+    const { applied, isAwaited } = parts
+    const foreground = (): number => this.#foreground
+    this.slices = new Slices({ clock, trace, limits, foreground, onFailed: parts.onFailed })
+    const { slices } = this
+    this.fetches = new Fetches({
+      ...{ limits, clock, trace, slices, send, applied, isAwaited },
+      hasRoom: () => headroom.mayFetch,
+      onTurn: (group, position, informer) => step(group, { kind: 'exists', position, informer }),
+    })
+    const { areOthersEnough } = parts
+    const lacking = (): number => this.fetches.lacking
+    this.returning = new Returning({ clock, trace, limits, lacking, areOthersEnough })
+    this.supply = new Supply({ log, limits, trace, slices, send, hasRoomFor })
+    const { stores, onPositionsSound, onLogDamaged, onFailed } = parts
+    this.scrubber = new Scrubber({
+      ...{ store: stores.data, log: stores.log, clock, trace, limits, foreground },
+      ...{ onPositionsSound, onLogDamaged, onFailed },
+    })
+  }
+
+  /** Something was done for a client, or for a node that waits. */
+  noteForeground(): void {
+    this.#foreground += 1
+  }
+
+  /** What the peer was asked for. More than that is not kept: it is asked for again. */
+  onEntries(from: NodeId, message: Entries): void {
+    const { limits, trace, step, isAwaited } = this.#parts
+    if (message.entries.length === 0) {
+      // Nothing to take up, and it must not come after the notice that makes the group ask anew.
+      this.fetches.answered(from, message.group)
+      return step(message.group, { kind: 'message', from, message })
+    }
+    const lane = `entries of ${from}`
+    if (this.slices.waiting(lane) >= 3 * limits.fetchesMax) {
+      return trace.mark('entries that nobody asked for')
+    }
+    const pieces = this.#take(from, message)
+    this.slices.add(lane, { name: 'entries', pieces }, isAwaited(message.group))
+  }
+
+  *#take(from: NodeId, message: Entries): Generator<number, void> {
+    const { headroom, trace, step } = this.#parts
+    const { group, entries } = message
+    // First: what the group asks for next waits for its turn.
+    this.fetches.answered(from, group)
+    if (!headroom.mayTake(message)) return trace.mark('no room to take more')
+    step(group, { kind: 'message', from, message })
+    let bytes = 0
+    for (const { value } of entries) bytes += value.length
+    yield bytes
+  }
+}

@@ -1,0 +1,350 @@
+/**
+ * The rows and state records of all groups at one node: an overlay of what was committed lately
+ * over an ordered store, and what the applier moves from the one into the other.
+ *
+ * All of it is derived from the log: when it is damaged, it can be deleted and rebuilt.
+ *
+ * LOG-6   A group's rows and the state record of their position reach the disk in one batch.
+ * MVCC-1  A read at a timestamp sees exactly what was committed up to it.
+ *
+ * Left out: whether a timestamp may still be read at; `../replica/reads.ts` knows.
+ */
+import { latin1 } from '../base/bytes.ts'
+import type { GroupId, Position, Timestamp } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import { oldestReadable } from './collection.ts'
+import { Pins } from './pins.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
+import type { Trace } from '../ports/trace.ts'
+import { Applier } from './applier.ts'
+import { lastBatch, markerOf } from './batch-marker.ts'
+import { corruptData, dataFailure, unknownFormat } from './damage.ts'
+import { putGroup } from './group-batch.ts'
+import { groupNames } from './group-names.ts'
+import { HistorySweep } from './history-sweep.ts'
+import { Listing } from './worklist-index.ts'
+import type { PageRange, Row } from '../group/replica-port.ts'
+import { mergeRows, storeRange } from './merge-rows.ts'
+import { Overlay, type Commit, type OverlayRow, type TakenGroup } from './overlay.ts'
+import { getChecked, scanAs } from './read-store.ts'
+import {
+  decodeStored,
+  encodeStored,
+  groupPrefix,
+  nameKey,
+  rowStoreKey,
+  stateKey,
+  type Stored,
+} from './row-format.ts'
+import { RowCache } from './row-cache.ts'
+import { SnapshotReads } from './snapshot-reads.ts'
+
+export type { Commit } from './overlay.ts'
+
+export interface DataStoreOptions {
+  readonly trace: Trace
+  readonly clock: Clock
+  readonly limits: Limits
+}
+
+/** What one batch of the applier holds. */
+interface Batch {
+  readonly groups: readonly TakenGroup[]
+  readonly puts: readonly Put[]
+  /** Versions that it moves to history. */
+  readonly superseded: number
+  /** Its time was over, and there is more. */
+  readonly isCut: boolean
+}
+
+export class DataStore {
+  /** Called as a batch is put together, with its groups: what is set by name then goes along. */
+  onBatch: (groups: readonly TakenGroup[]) => void = () => undefined
+  /** Called after a batch is durable, with each of its groups and the position it holds now. */
+  onApplied: (applied: readonly (readonly [GroupId, Position])[]) => void = () => undefined
+  /** The store cannot be read or written as it should be: the node must stop. Called once. */
+  onFailure: (reason: Error) => void = () => undefined
+  readonly #store: OrderedStore
+  readonly #options: DataStoreOptions
+  readonly #overlay = new Overlay()
+  readonly #cache: RowCache
+  /** Snapshots that are open at this node. */
+  readonly pins: Pins
+  readonly #sweep: HistorySweep
+  readonly #snapshots: SnapshotReads
+  /** Groups with something on their agenda. */
+  readonly listing: Listing
+  /** Small values that no batch has taken yet, and those of the batch under way. */
+  #names = new Map<string, Uint8Array>()
+  #takenNames: ReadonlyMap<string, Uint8Array> = new Map()
+  /** Of the batch that is being put together. */
+  #rowPuts: Put[] = []
+  #lastBatch: number
+  readonly #applier: Applier<Batch>
+  #failure: Error | undefined
+
+  /** Rejects with `corrupt` when a batch is missing, `invalid` for a format unknown here. */
+  static async open(store: OrderedStore, options: DataStoreOptions): Promise<DataStore> {
+    return new DataStore(store, options, await lastBatch(store))
+  }
+
+  private constructor(store: OrderedStore, options: DataStoreOptions, batch: number) {
+    this.#store = store
+    this.#options = options
+    this.#lastBatch = batch
+    const { clock, limits } = options
+    const { historyMs, snapshotHoldMs, rowCacheBytesMax } = limits
+    this.#applier = new Applier({
+      ...{ clock, limits, overlay: this.#overlay },
+      compose: () => {
+        options.trace.begin?.('applier')
+        try {
+          return this.#nextBatch()
+        } finally {
+          options.trace.end?.()
+        }
+      },
+      write: (puts) => store.write(puts),
+      onWritten: (batch) => this.#onWritten(batch),
+      onFailed: (error) => this.#failed(dataFailure(error)),
+    })
+    this.#cache = new RowCache(rowCacheBytesMax)
+    this.pins = new Pins(snapshotHoldMs)
+    this.#sweep = new HistorySweep({
+      historyMs,
+      oldest: (group, horizon) => this.#oldest(group, horizon),
+      scan: (range) => this.#scan(range, (rows) => rows),
+      endOf: ({ key, value }) => this.#checked(key, value).stamp,
+      onFailed: (error) => this.#failed(dataFailure(error)),
+    })
+    this.listing = new Listing({
+      read: (key) => this.#read(key),
+      scan: (range) => this.#scan(range, (rows) => rows),
+      checked: (key, value) => this.#checked(key, value),
+      isUnwritten: (group) => this.#overlay.has(group),
+    })
+    this.#snapshots = new SnapshotReads({
+      overlay: this.#overlay,
+      read: (key) => this.#read(key),
+      scan: (range, read) => this.#scan(range, read),
+      checked: (key, value) => this.#checked(key, value),
+    })
+  }
+
+  /** Bytes committed and not durable here yet, about. */
+  get overlayBytes(): number {
+    return this.#overlay.bytes
+  }
+
+  /** Whether something of the group is not durable here yet. */
+  hasPending(group: GroupId): boolean {
+    return this.#overlay.has(group)
+  }
+
+  /** The group's state record, without what the overlay holds: its position may be behind. */
+  state(group: GroupId): Uint8Array | undefined {
+    return this.#read(stateKey(groupPrefix(group)))?.payload
+  }
+
+  /** The position of the state record, as the batch that wrote it knew it; 0 when there is none. */
+  statePosition(group: GroupId): Position {
+    return this.#read(stateKey(groupPrefix(group)))?.stamp ?? 0
+  }
+
+  get(group: GroupId, key: Uint8Array): Row | undefined {
+    const text = latin1(key)
+    const pending = this.#overlay.get(group, text)
+    if (pending !== undefined) return rowOf(pending)
+    const stored = this.#durable(group, key, text)
+    return stored && { key, value: stored.payload, timestamp: stored.stamp }
+  }
+
+  /** What the store has of the row, where the overlay has nothing. */
+  #durable(group: GroupId, key: Uint8Array, text: string): Stored | undefined {
+    const cached = this.#cache.get(group, text)
+    if (cached !== undefined) return cached
+    const stored = this.#read(rowStoreKey(group, key))
+    if (stored !== undefined) this.#cache.put(group, text, stored)
+    return stored
+  }
+
+  /** In the order of `keys`. */
+  getAll(group: GroupId, keys: readonly Uint8Array[]): readonly (Row | undefined)[] {
+    return keys.map((key) => this.get(group, key))
+  }
+
+  /** The rows of a range as of the call: every entry committed so far, whole. */
+  scan(group: GroupId, range: PageRange): Promise<readonly Row[]> {
+    const prefix = groupPrefix(group)
+    const pending = this.#overlay.range(group, range)
+    const stored = this.#rows(storeRange(prefix, range, pending.length), prefix.length + 1)
+    return mergeRows(pending, stored, range)
+  }
+
+  /** What is to be done before a scan of the group takes no longer than what it finds, in pieces; undefined: nothing. */
+  ordering(group: GroupId): Generator<undefined, void> | undefined {
+    return this.#overlay.ordering(group)
+  }
+
+  /** Rows as of a timestamp that is applied here, as far back as their versions are kept. */
+  getAllAt(
+    group: GroupId,
+    keys: readonly Uint8Array[],
+    at: Timestamp,
+  ): Promise<readonly (Row | undefined)[]> {
+    return this.#snapshots.getAll(group, keys, at)
+  }
+
+  scanAt(group: GroupId, range: PageRange, at: Timestamp): Promise<readonly Row[]> {
+    return this.#snapshots.scan(group, range, at)
+  }
+
+  #scan<To>(
+    range: Range,
+    read: (rows: readonly KeyValue[]) => readonly To[],
+  ): AsyncIterable<readonly To[]> {
+    const corrupt = (what: string, cause?: unknown): Error => this.#failed(corruptData(what, cause))
+    return scanAs(this.#store, range, corrupt, read)
+  }
+
+  #rows(range: Range, prefixBytes: number): AsyncIterable<readonly Row[]> {
+    return this.#scan(range, (rows) =>
+      rows.map(({ key, value }) => {
+        const { stamp, payload } = this.#checked(key, value)
+        return { key: key.subarray(prefixBytes), value: payload, timestamp: stamp }
+      }),
+    )
+  }
+
+  #read(key: Uint8Array): Stored | undefined {
+    const value = getChecked(this.#store, key)
+    if (value === 'damaged') throw this.#failed(corruptData('a value cannot be read'))
+    return value === undefined ? undefined : this.#checked(key, value)
+  }
+
+  #checked(key: Uint8Array, value: Uint8Array): Stored {
+    const stored = decodeStored(key, value)
+    if (stored === 'unknown format') throw this.#failed(unknownFormat('data store', value[4]))
+    if (stored !== 'damaged') return stored
+    this.#options.trace.mark('a damaged row found')
+    throw this.#failed(corruptData('a value does not match its checksum'))
+  }
+
+  /** Names of groups that begin so, in order; `known`: groups that may have nothing here yet. */
+  groups(
+    prefix: string,
+    after: GroupId | undefined,
+    limit: number,
+    known: readonly GroupId[],
+  ): Promise<readonly GroupId[]> {
+    const scan = (range: Range): AsyncIterable<readonly KeyValue[]> =>
+      this.#scan(range, (rows) => rows)
+    const pending = (): GroupId[] => [...known, ...this.#overlay.groups()]
+    return groupNames({ scan, pending }, prefix, after, limit)
+  }
+
+  /** Takes in what the entry at a position wrote; visible to reads from now on. */
+  commit(commit: Commit): void {
+    this.#overlay.commit(commit)
+    for (const { text } of commit.writes) this.#cache.drop(commit.group, text)
+    this.listing.commit(commit)
+    this.#applier.onCommit()
+  }
+
+  /** A small value by its name. */
+  meta(name: string): Uint8Array | undefined {
+    const unwritten = this.#names.get(name) ?? this.#takenNames.get(name)
+    return unwritten ?? this.#read(nameKey(name))?.payload
+  }
+
+  /** Becomes durable along with the next batch, and forces none. */
+  setMeta(name: string, value: Uint8Array): void {
+    this.#names.set(name, value)
+  }
+
+  row(key: Uint8Array): Uint8Array | undefined {
+    return this.#read(key)?.payload
+  }
+
+  setRow(key: Uint8Array, payload: Uint8Array): void {
+    this.#rowPuts.push({ key, value: encodeStored(key, 0, payload) })
+  }
+
+  /** Has a batch written in a while, though nothing is committed meanwhile. */
+  wantBatch(): void {
+    this.#applier.wantBatch()
+  }
+
+  /** Resolves when everything committed before the call is durable here; rejects if that cannot be. */
+  drain(): Promise<void> {
+    return this.#applier.drain()
+  }
+
+  /** Starts no further batch; resolves when the one under way has ended. */
+  async stop(): Promise<void> {
+    await this.#applier.stop()
+    await this.#sweep.stop()
+  }
+
+  /** Nobody reads the group at an earlier timestamp once its horizon is this. */
+  #oldest(group: GroupId, horizon: Timestamp): Timestamp {
+    return oldestReadable(horizon, this.pins.oldest(group, this.#options.clock.monotonicMs()))
+  }
+
+  /** As many groups as its share of the turn has room for; the rest of that is the log's and the store's. */
+  #nextBatch(): Batch {
+    const { clock, limits, trace } = this.#options
+    const untilMs = clock.monotonicMs() + limits.sliceMs / 2
+    const groupPuts: Put[] = []
+    let superseded = 0
+    let isCut = false
+    const read = (key: Uint8Array): Stored | undefined => this.#read(key)
+    const groups = this.#overlay.take(limits.applierBatchBytesMax, (group) => {
+      const oldest = this.#oldest(group.group, group.horizon)
+      superseded += putGroup(groupPuts, group, oldest, read)
+      isCut = clock.monotonicMs() >= untilMs
+      return !isCut
+    })
+    isCut &&= this.#overlay.hasMore
+    if (isCut) trace.mark('a batch of the applier is cut')
+    this.onBatch(groups)
+    this.#takenNames = this.#names
+    this.#names = new Map()
+    const puts = this.#rowPuts
+    this.#rowPuts = []
+    for (const put of groupPuts) puts.push(put)
+    puts.push(...this.listing.puts(groups))
+    for (const key of this.#sweep.take()) puts.push({ key })
+    for (const [name, value] of this.#takenNames) {
+      const key = nameKey(name)
+      puts.push({ key, value: encodeStored(key, 0, value) })
+    }
+    this.#lastBatch += 1
+    puts.push(markerOf(this.#lastBatch))
+    return { groups, puts, superseded, isCut }
+  }
+
+  #onWritten(batch: Batch): void {
+    this.#overlay.release(batch.groups)
+    this.#takenNames = new Map()
+    const { groups, puts, superseded } = batch
+    this.#options.trace.emit({ kind: 'applied-batch', groups: groups.length, puts: puts.length })
+    this.listing.onWritten(groups)
+    this.#sweep.onWritten(groups, superseded)
+    this.onApplied(groups.map(({ group, position }) => [group, position]))
+  }
+
+  /** Says so, once; nothing is applied from now on. */
+  #failed(reason: Error): Error {
+    if (this.#failure !== undefined) return reason
+    this.#failure = reason
+    this.#applier.fail(reason)
+    this.onFailure(reason)
+    return reason
+  }
+}
+
+function rowOf({ key, value, timestamp }: OverlayRow): Row | undefined {
+  return value === undefined ? undefined : { key, value, timestamp }
+}

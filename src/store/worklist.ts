@@ -1,0 +1,62 @@
+/** The agenda as it is served from this node's listing: see `Agenda`. */
+import { agendaPrefix, topicOf } from '../group/worklist-key.ts'
+import { latin1 } from '../base/bytes.ts'
+import type { GroupId, Position } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Listing } from './worklist-index.ts'
+import type { ListedGroup, LocalAgendas, TopicCounts } from '../group/replica-port.ts'
+
+type Wake = (listed: ListedGroup) => void
+
+export class LocalAgenda implements LocalAgendas {
+  readonly isOurs: (group: GroupId) => boolean
+  readonly #listing: Listing
+  readonly #watches = new Map<string, Set<Wake>>()
+
+  constructor(listing: Listing, clock: Clock, isOurs: (group: GroupId) => boolean) {
+    this.#listing = listing
+    this.isOurs = isOurs
+    listing.onListed = (topic, group, position) => {
+      const watches = this.#watches.get(topic)
+      if (watches === undefined) return
+      // Once the step that applies the row is over: who is woken reads, and may submit.
+      clock.defer(() => {
+        for (const wake of watches) wake({ group, position })
+      })
+    }
+  }
+
+  list(topic: string, after: GroupId | undefined, limit: number): Promise<readonly ListedGroup[]> {
+    return this.#listing.list(topic, after, limit)
+  }
+
+  async topics(limit: number): Promise<readonly string[]> {
+    const prefixes = await this.#listing.topics(limit)
+    return prefixes.flatMap((prefix) => topicOf(prefix) ?? [])
+  }
+
+  counts(): Readonly<Record<string, TopicCounts>> {
+    const counts = [...this.#listing.counts].flatMap(([prefix, { put, gone }]) => {
+      const topic = topicOf(prefix)
+      return topic === undefined ? [] : [[topic, { put, gone }] as const]
+    })
+    return Object.fromEntries(counts)
+  }
+
+  delist(topic: string, group: GroupId, position: Position): void {
+    this.#listing.delist(topic, group, position)
+  }
+
+  watch(topic: string, wake: Wake): () => void {
+    const text = latin1(agendaPrefix(topic))
+    const watches = this.#watches.get(text) ?? new Set<Wake>()
+    this.#watches.set(text, watches)
+    // The same function may watch twice, and be cancelled once.
+    const own: Wake = (listed) => wake(listed)
+    watches.add(own)
+    return () => {
+      watches.delete(own)
+      if (watches.size === 0 && this.#watches.get(text) === watches) this.#watches.delete(text)
+    }
+  }
+}

@@ -1,0 +1,87 @@
+/** What passes on the link of a client and a node: requests of all kinds, and their answers. */
+import type { Answer, Answered, CellOperation } from '../../cells/operation.ts'
+import type { AgendaAnswer, AgendaOperation } from '../../worklist/worklist-operation.ts'
+import type { GroupAnswer, GroupOperation } from '../../txn/group-operation.ts'
+import type { Intents } from '../../txn/intents.ts'
+
+/** What the node says of itself. */
+export interface GetStatus {
+  readonly kind: 'status'
+}
+
+/** Nobody waits for an earlier request of the link any more. It is not answered. */
+export interface CancelRequest {
+  readonly kind: 'cancel'
+  readonly request: number
+}
+
+export type Operation = CellOperation | GroupOperation | AgendaOperation | GetStatus | CancelRequest
+
+export type Reply =
+  Answer | GroupAnswer | AgendaAnswer | { readonly kind: 'status'; readonly status: Uint8Array }
+
+export interface Request {
+  /** Names the request among those of its link. */
+  readonly id: number
+  readonly timeoutMs: number
+  /** For a put of cells. */
+  readonly intents?: Intents
+  readonly operation: Operation
+}
+
+/** A request of which no more can be read than its number: to be answered, and nothing else. */
+export interface MalformedRequest {
+  readonly id: number
+  readonly reason: string
+}
+
+/** A reply, with what is told beside it of the shards concerned. */
+export interface Replied extends Omit<Answered, 'answer'> {
+  readonly answer: Reply
+}
+
+export interface Response extends Replied {
+  readonly id: number
+}
+
+/** Requests that came in, in order: each is unpacked when it is taken. */
+export interface RequestSource {
+  /** Not taken yet. */
+  readonly count: number
+  /** What they hold of memory, about. */
+  readonly bytes: number
+  /** The next one; undefined: that was all. */
+  next(): Request | MalformedRequest | undefined
+}
+
+/** What a client and a node send one another at once: what one turn of the loop gave. */
+export type ClientFrame =
+  | {
+      readonly kind: 'requests'
+      readonly requests: readonly Request[]
+      /** Of a frame that came in; absent when there are none, as a rule. */
+      readonly malformed?: readonly MalformedRequest[]
+    }
+  | { readonly kind: 'responses'; readonly responses: readonly Response[] }
+  /** Many requests, or large ones, that came in; never sent. */
+  | { readonly kind: 'packed'; readonly requests: RequestSource }
+
+/** Bytes that a request brings to be written: what queues of requests are bounded by. */
+export function writtenBytes(operation: Operation): number {
+  switch (operation.kind) {
+    case 'put':
+      return operation.items.reduce((sum, { body }) => sum + body.length, 0)
+    case 'commit-group':
+      return operation.submission.mutations.reduce(
+        (sum, { key, value }) => sum + key.length + (value?.length ?? 0),
+        0,
+      )
+    default:
+      return 0
+  }
+}
+
+/** Writes are what all replicas have work with: nodes take fewer of them at once than of the rest. */
+export function isWrite({ kind }: Operation): boolean {
+  return kind === 'put' || kind === 'commit-group' || kind === 'purge'
+}

@@ -1,0 +1,145 @@
+/**
+ * The agenda as it is seen by a process that is no node: nodes list groups and say what comes. Of the
+ * processes that ask the same node, each takes the groups that hash to it.
+ */
+import { sha256, compareBytes } from '../base/bytes.ts'
+import { StoreError } from '../base/errors.ts'
+import type { GroupId } from '../base/ids.ts'
+import { errorOf, type Problem } from '../base/problem.ts'
+import type { Clock } from '../ports/clock.ts'
+import { randomUuid, type Random } from '../ports/random.ts'
+import type { Agenda, ListedGroup } from '../group/replica-port.ts'
+import { signalled } from '../txn/signalled.ts'
+import { pause } from '../time/moments.ts'
+import type { AgendaAnswer, AskAgenda } from './worklist-operation.ts'
+
+export interface RemoteAgendaParts {
+  readonly ask: AskAgenda
+  readonly clock: Clock
+  readonly random: Random
+  /**
+   * Whether a listing may lack the groups of replica sets that do not answer: for who lists again and
+   * again. Else there is none without them.
+   */
+  readonly isPartial?: boolean
+}
+
+/** One question waits so long for something to come. */
+const watchMs = 3_000
+const answerMs = 5_000
+/** After a question that came to nothing. */
+const againMs = 200
+/** Groups listed at once after a gap. */
+const gapGroups = 500
+
+export class RemoteAgenda implements Agenda {
+  readonly #parts: RemoteAgendaParts
+  /** Names this process among those that share the work. */
+  readonly #member: string
+  #members: readonly string[]
+  /** Pages of one listing are of one node. */
+  #turn = 0
+
+  constructor(parts: RemoteAgendaParts) {
+    this.#parts = parts
+    this.#member = randomUuid(parts.random)
+    this.#members = [this.#member]
+  }
+
+  list(topic: string, after: GroupId | undefined, limit: number): Promise<readonly ListedGroup[]> {
+    return this.#list([topic, after, limit])
+  }
+
+  until(signal: AbortSignal): Agenda {
+    return {
+      list: (...asked) => signalled(signal, () => this.#list(asked, signal)),
+      delist: () => this.delist(),
+      watch: (topic, wake) => this.watch(topic, wake),
+      isOurs: (group) => this.isOurs(group),
+    }
+  }
+
+  async #list(
+    [topic, after, limit]: Parameters<Agenda['list']>,
+    signal?: AbortSignal,
+  ): Promise<readonly ListedGroup[]> {
+    if (after === undefined) this.#turn += 1
+    const behind = after === undefined ? {} : { after }
+    const part = this.#parts.isPartial === true ? ({ isPartial: true } as const) : {}
+    const asked = { topic, limit, turn: this.#turn, ...behind, ...part }
+    const operation = { kind: 'list-agenda', ...asked } as const
+    const answer = await this.#parts.ask(operation, answerMs, signal)
+    if (answer.kind === 'list-agenda') return answer.groups
+    throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
+  }
+
+  /** Nodes look for themselves. */
+  delist(): void {
+    // Whoever is listed in vain is found so when it is listed next.
+  }
+
+  watch(topic: string, wake: (listed: ListedGroup) => void): () => void {
+    const state = { isOver: false }
+    void this.#follow(topic, wake, state)
+    return () => {
+      state.isOver = true
+      void this.#leave(topic)
+    }
+  }
+
+  /** The member whose hash with the group is highest: when one leaves, only its groups move. */
+  isOurs(group: GroupId): boolean {
+    if (this.#members.length <= 1) return true
+    const rank = (member: string): Uint8Array => sha256(`${member} ${group}`)
+    const own = rank(this.#member)
+    return this.#members.every((one) => compareBytes(rank(one), own) <= 0)
+  }
+
+  async #follow(
+    topic: string,
+    wake: (listed: ListedGroup) => void,
+    state: { readonly isOver: boolean },
+  ): Promise<void> {
+    let mark: string | undefined
+    while (!state.isOver) {
+      try {
+        const told = await this.#ask(topic, mark)
+        this.#members = told.members.includes(this.#member) ? told.members : [this.#member]
+        const groups = told.isGap ? await this.list(topic, undefined, gapGroups) : told.groups
+        if (state.isOver) return
+        // Not before: what was not listed is still a gap.
+        mark = told.mark
+        for (const listed of groups) wake(listed)
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error
+        // The client is: nodes that stop are passed over.
+        if (error.code === 'closed') return
+        await pause(this.#parts, againMs)
+      }
+    }
+  }
+
+  /** The others need not wait to find out. */
+  async #leave(topic: string): Promise<void> {
+    const own = { topic, member: this.#member, waitMs: 0, isLeaving: true }
+    await this.#parts.ask({ kind: 'watch-agenda', ...own }, answerMs)
+  }
+
+  async #ask(
+    topic: string,
+    mark: string | undefined,
+  ): Promise<AgendaAnswer & { readonly kind: 'watch-agenda' }> {
+    const own = { topic, member: this.#member, waitMs: watchMs, isLeaving: false }
+    const known = mark === undefined ? {} : { mark }
+    const operation = { kind: 'watch-agenda', ...own, ...known } as const
+    const answer = await this.#parts.ask(operation, watchMs + answerMs)
+    if (answer.kind === 'watch-agenda') return answer
+    throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
+  }
+}
+
+const notAnAnswer: Problem = {
+  code: 'corrupt',
+  message: 'the node answered something else than was asked',
+  detail: {},
+}

@@ -1,0 +1,96 @@
+/**
+ * What can be asked of a node's agenda from outside, as plain data: who has something under a topic,
+ * who had something put there since, how much there is in all.
+ */
+import type { GroupId, NodeId, Timestamp } from '../base/ids.ts'
+import type { Problem } from '../base/problem.ts'
+import type { ListedGroup } from '../group/replica-port.ts'
+
+/** Groups that have something under the topic, as far as this node has applied, behind `after`. */
+export interface ListAgenda {
+  readonly kind: 'list-agenda'
+  readonly topic: string
+  readonly after?: GroupId
+  readonly limit: number
+  /** Of the replica set of the node that is asked alone; absent: of all sets. */
+  readonly isOfSet?: true
+  /** Other sets that do not answer are left out: who asks will ask again. Absent: then there is no answer. */
+  readonly isPartial?: true
+  /** Not sent: the client asks another node each turn, since one of them may be behind. */
+  readonly turn?: number
+}
+
+/** Groups that had something put under the topic since `mark`; waits for the first one. */
+export interface WatchAgenda {
+  readonly kind: 'watch-agenda'
+  readonly topic: string
+  /** Names who asks, among those who share the work. */
+  readonly member: string
+  /** Of the answer before, if it was this node's. */
+  readonly mark?: string
+  readonly waitMs: number
+  /** The last question: it shares the work no more. */
+  readonly isLeaving: boolean
+}
+
+/** What is under the topics that begin so, counted group by group. */
+export interface SumAgenda {
+  readonly kind: 'sum-agenda'
+  readonly prefix: string
+  /** Of the replica set of the node that is asked alone; absent: of all sets. */
+  readonly isOfSet?: true
+  readonly turn?: number
+}
+
+export type AgendaOperation = ListAgenda | WatchAgenda | SumAgenda
+
+export interface TopicSum {
+  readonly topic: string
+  /** Groups and rows counted; not `isWhole`: there are more. */
+  readonly groups: number
+  readonly rows: number
+  readonly isWhole: boolean
+  /** When the oldest row was written, of those counted. */
+  readonly oldest?: Timestamp
+}
+
+export type AgendaAnswer =
+  | { readonly kind: 'list-agenda'; readonly groups: readonly ListedGroup[] }
+  | {
+      readonly kind: 'watch-agenda'
+      readonly groups: readonly ListedGroup[]
+      readonly mark: string
+      /** Something may have been put before this answer and is not in it: list the groups. */
+      readonly isGap: boolean
+      /** All who asked lately, the one who asks too. */
+      readonly members: readonly string[]
+    }
+  | { readonly kind: 'sum-agenda'; readonly node: NodeId; readonly topics: readonly TopicSum[] }
+  | { readonly kind: 'problem'; readonly problem: Problem }
+
+/** Sends a question to a node, or to another one, until there is an answer or the time is up. */
+export type AskAgenda = (
+  operation: AgendaOperation,
+  timeoutMs: number,
+  signal?: AbortSignal,
+) => Promise<AgendaAnswer>
+
+export const agendaKinds: readonly AgendaOperation['kind'][] = [
+  'list-agenda',
+  'watch-agenda',
+  'sum-agenda',
+]
+
+export function isAgendaOperation(operation: {
+  readonly kind: string
+}): operation is AgendaOperation {
+  return agendaKinds.some((kind) => kind === operation.kind)
+}
+
+/** Who asks at most, and the longest name. */
+export const membersMax = 1_000
+export const memberCharsMax = 64
+export const markCharsMax = 64
+/** Topics summed up in one answer. */
+export const topicsMax = 1_000
+export const agendaWaitMsMax = 60_000

@@ -1,0 +1,246 @@
+/**
+ * Answers what is asked of this node's agenda. Who waits for something under a topic is told by what is
+ * applied here; of each topic that somebody waits for, a bounded number of the newest changes is kept,
+ * so that nothing is missed between two questions, and who asked lately.
+ */
+import { assert, unreachable } from '../base/assert.ts'
+import { afterAgenda, agendaPrefix, isTopic } from '../group/worklist-key.ts'
+import { StoreError } from '../base/errors.ts'
+import type { GroupId, NodeId, Timestamp } from '../base/ids.ts'
+import { outcomeOf } from '../base/problem.ts'
+import type { Clock, Timer } from '../ports/clock.ts'
+import type { Pace } from '../ports/pace.ts'
+import { randomUuid, type Random } from '../ports/random.ts'
+import { isAtEnd, type ListedGroup, type LocalReplica, type Row } from '../group/replica-port.ts'
+import {
+  agendaWaitMsMax,
+  membersMax,
+  topicsMax,
+  type AgendaAnswer,
+  type AgendaOperation,
+  type ListAgenda,
+  type SumAgenda,
+  type TopicSum,
+  type WatchAgenda,
+} from './worklist-operation.ts'
+import { Feed } from './worklist-feed.ts'
+
+export interface AgendaServicePorts {
+  readonly replica: LocalReplica
+  readonly clock: Clock
+  readonly random: Random
+  readonly node: NodeId
+}
+
+/** Topics that somebody waits for. */
+const feedsMax = 1_000
+/** A topic that nobody asked for so long is not watched any more. */
+const feedIdleMs = 120_000
+/** Counted for one topic. */
+const countedGroupsMax = 1_000
+const countedRowsMax = 100_000
+const pageRows = 1_000
+const pageBytesMax = 1024 * 1024
+/** Costs in units of `ports/slices.ts`: looking at a group, counting a page, telling who waited of changes. */
+const groupWork = 8
+const pageWork = 100
+const watchWork = 10
+
+export class AgendaService {
+  readonly #ports: AgendaServicePorts
+  readonly #feeds = new Map<string, Feed>()
+  /** Tells marks of this run of the node from those of others. */
+  readonly #run: string
+  #sweep: Timer | undefined
+  #isStopped = false
+
+  constructor(ports: AgendaServicePorts) {
+    this.#ports = ports
+    this.#run = randomUuid(ports.random)
+  }
+
+  /** Resolves with the answer; whatever goes wrong is a problem in it. */
+  async execute(operation: AgendaOperation, timeoutMs: number, pace?: Pace): Promise<AgendaAnswer> {
+    const answered = await outcomeOf(() => this.#execute(operation, timeoutMs, pace))
+    return answered.kind === 'ok' ? answered.value : answered
+  }
+
+  /** Nobody waits any more. */
+  stop(): void {
+    this.#isStopped = true
+    this.#sweep?.cancel()
+    for (const feed of this.#feeds.values()) feed.stop()
+    this.#feeds.clear()
+  }
+
+  async #execute(
+    operation: AgendaOperation,
+    timeoutMs: number,
+    pace: Pace | undefined,
+  ): Promise<AgendaAnswer> {
+    if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
+    if (operation.kind !== 'sum-agenda') checkTopic(operation.topic)
+    switch (operation.kind) {
+      case 'list-agenda':
+        return { kind: 'list-agenda', groups: await this.#list(operation, pace) }
+      case 'watch-agenda':
+        return this.#watch(operation, timeoutMs, pace)
+      case 'sum-agenda':
+        return {
+          kind: 'sum-agenda',
+          node: this.#ports.node,
+          topics: await this.#sum(operation, pace),
+        }
+      default:
+        return unreachable(operation)
+    }
+  }
+
+  /** Those that have nothing any more are looked at here, where it costs least, and left out. */
+  async #list(
+    { topic, after, limit }: ListAgenda,
+    pace: Pace | undefined,
+  ): Promise<readonly ListedGroup[]> {
+    const found: ListedGroup[] = []
+    const { agenda } = this.#ports.replica
+    for (let from = after; found.length < limit;) {
+      const page = await agenda.list(topic, from, limit)
+      for (const listed of page) {
+        await spend(pace, groupWork)
+        if (found.length < limit && (await this.#hasRows(topic, listed.group))) found.push(listed)
+      }
+      if (page.length < limit) return found
+      from = page.at(-1)?.group
+    }
+    return found
+  }
+
+  async #hasRows(topic: string, group: GroupId): Promise<boolean> {
+    const { replica } = this.#ports
+    const { position } = await replica.read(group, 'any', readTimeoutMs)
+    const rows = await replica.scan(group, { limit: 1, ...rangeOf(topic) })
+    if (rows.length === 0) replica.agenda.delist(topic, group, position)
+    return rows.length > 0
+  }
+
+  async #watch(
+    operation: WatchAgenda,
+    timeoutMs: number,
+    pace: Pace | undefined,
+  ): Promise<AgendaAnswer> {
+    const { topic, member, mark, waitMs, isLeaving } = operation
+    const feed = this.#feedOf(topic)
+    const since = this.#readMark(mark)
+    if (isLeaving) feed.leave(member)
+    else feed.see(member)
+    const longestMs = Math.min(waitMs, timeoutMs, agendaWaitMsMax)
+    if (since !== undefined && !feed.isLost(since)) await feed.wait(since, longestMs, pace)
+    // All who wait are woken at once.
+    await spend(pace, watchWork)
+    // More may have come at once than is remembered.
+    const isGap = since === undefined || feed.isLost(since)
+    const groups = isGap ? [] : feed.since(since)
+    feed.seeAgain(member)
+    const members = feed.members()
+    return { kind: 'watch-agenda', groups, mark: `${this.#run}/${feed.last}`, isGap, members }
+  }
+
+  #readMark(mark: string | undefined): number | undefined {
+    if (mark?.startsWith(`${this.#run}/`) !== true) return undefined
+    const number = Number(mark.slice(this.#run.length + 1))
+    return Number.isSafeInteger(number) ? number : undefined
+  }
+
+  #feedOf(topic: string): Feed {
+    const known = this.#feeds.get(topic)
+    if (known !== undefined) return known
+    if (this.#feeds.size >= feedsMax) {
+      const message = 'too many topics are waited for at this node; try again later'
+      throw new StoreError('overloaded', message, { limit: 'feedsMax', limitValue: feedsMax })
+    }
+    const { replica, clock } = this.#ports
+    const feed = new Feed(clock, membersMax, (wake) => replica.agenda.watch(topic, wake))
+    this.#feeds.set(topic, feed)
+    this.#sweep ??= clock.setTimer(feedIdleMs, () => this.#forgetIdle())
+    return feed
+  }
+
+  #forgetIdle(): void {
+    this.#sweep = undefined
+    for (const [topic, feed] of this.#feeds) {
+      if (feed.idleMs < feedIdleMs) continue
+      feed.stop()
+      this.#feeds.delete(topic)
+    }
+    if (this.#feeds.size === 0) return
+    this.#sweep = this.#ports.clock.setTimer(feedIdleMs, () => this.#forgetIdle())
+  }
+
+  async #sum({ prefix }: SumAgenda, pace: Pace | undefined): Promise<readonly TopicSum[]> {
+    const topics = await this.#ports.replica.agenda.topics(topicsMax)
+    const sums: TopicSum[] = []
+    for (const topic of topics) {
+      if (!topic.startsWith(prefix)) continue
+      const sum = await this.#sumOf(topic, pace)
+      if (sum.rows > 0) sums.push(sum)
+    }
+    return sums
+  }
+
+  async #sumOf(topic: string, pace: Pace | undefined): Promise<TopicSum> {
+    const listed = await this.#list({ kind: 'list-agenda', topic, limit: countedGroupsMax }, pace)
+    const sum = new RowCount()
+    for (const { group } of listed) await this.#count(topic, group, sum, pace)
+    const isWhole = sum.rows < countedRowsMax && listed.length < countedGroupsMax
+    const { rows, oldest } = sum
+    return { topic, groups: listed.length, rows, isWhole, ...(oldest !== undefined && { oldest }) }
+  }
+
+  async #count(
+    topic: string,
+    group: GroupId,
+    sum: RowCount,
+    pace: Pace | undefined,
+  ): Promise<void> {
+    let range: { readonly gt?: Uint8Array; readonly gte?: Uint8Array; readonly lt: Uint8Array } =
+      rangeOf(topic)
+    while (sum.rows < countedRowsMax) {
+      await spend(pace, pageWork)
+      const asked = { limit: pageRows, bytesMax: pageBytesMax, ...range }
+      const rows = await this.#ports.replica.scan(group, asked)
+      sum.add(rows)
+      const last = rows.at(-1)
+      if (last === undefined || isAtEnd(rows, asked)) return
+      assert(rows.length <= pageRows, 'queues: a page has no more rows than were asked for')
+      range = { gt: last.key, lt: afterAgenda(topic) }
+    }
+  }
+}
+
+const readTimeoutMs = 1_000
+
+async function spend(pace: Pace | undefined, work: number): Promise<void> {
+  const turn = pace?.spend(work)
+  if (turn !== undefined) await turn
+}
+
+/** Whoever asks may have made the name up. */
+function checkTopic(topic: string): void {
+  if (isTopic(topic)) return
+  const message = `${JSON.stringify(topic)} is no topic: its name is text, neither empty nor too long`
+  throw new StoreError('invalid', message)
+}
+
+class RowCount {
+  rows = 0
+  oldest: Timestamp | undefined
+
+  add(rows: readonly Row[]): void {
+    this.rows += rows.length
+    for (const { timestamp } of rows) this.oldest = Math.min(this.oldest ?? timestamp, timestamp)
+  }
+}
+
+function rangeOf(topic: string): { readonly gte: Uint8Array; readonly lt: Uint8Array } {
+  return { gte: agendaPrefix(topic), lt: afterAgenda(topic) }
+}

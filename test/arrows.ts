@@ -1,0 +1,68 @@
+/**
+ * Which folders each folder imports: no more, and no fewer. A line is a folder of src or a top folder, and
+ * the folders that it imports; `src` is the public list of names at the top of src. The lines are in the
+ * order of the layers: a folder imports only what stands above it.
+ *
+ * The wing of the protocol (paxos to replica) and the wing of the data (txn to triggers) know nothing of
+ * one another. Both stand on `group`, which imports `base` alone, and meet in `node`.
+ */
+const drawing = `
+base
+schema       base
+ports        base
+group        base
+time         base ports
+paxos        base
+placement    base
+lease        base
+replication  base ports group paxos placement lease
+store        base ports group replication
+log          base ports paxos replication store
+peers        base ports group placement lease replication log
+replica      base ports group time paxos placement lease replication store log peers
+txn          base ports group time
+worklist     base ports group time txn
+queues       base ports group txn worklist
+tables       base schema ports group time txn worklist queues
+cells        base schema ports group time txn worklist tables
+wire         base ports group
+wire/peer    base paxos lease replication wire
+wire/client  base group txn worklist cells wire
+adapters     base ports txn wire
+config       base cells adapters
+client       base schema ports group time txn worklist queues tables cells wire wire/client
+             adapters
+triggers     base schema ports time txn tables cells adapters client
+node         base ports group placement replication store peers replica txn worklist queues
+             tables cells wire wire/peer wire/client adapters config client
+gateway      base ports txn cells wire/client adapters config client node
+cli          base schema txn queues tables cells adapters config client triggers node gateway
+src          base group txn queues tables cells client
+docs         triggers src
+sim          base schema ports group time paxos placement lease replication store log peers
+             replica txn worklist queues tables cells wire/peer wire/client adapters client
+             triggers node gateway cli
+bench        base schema placement txn queues tables cells adapters client triggers cli sim
+test         base schema ports group time paxos placement lease replication store log peers
+             replica txn worklist queues tables cells wire wire/peer wire/client adapters config
+             client triggers node gateway cli src sim bench
+`
+
+/** Folders of src that have a line of their own inside another folder. */
+export const nestedFolders: ReadonlySet<string> = new Set(['wire/peer', 'wire/client'])
+
+export const protocolWing: readonly string[] = [
+  ...['paxos', 'placement', 'lease', 'replication', 'store', 'log', 'peers', 'replica'],
+]
+export const dataWing: readonly string[] = [
+  ...['txn', 'worklist', 'queues', 'tables', 'cells', 'triggers', 'client'],
+]
+
+export const arrows: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  drawing
+    .replaceAll(/\n +/g, ' ')
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/ +/))
+    .map(([folder = '', ...imported]) => [folder, imported]),
+)

@@ -1,0 +1,104 @@
+/** What a start checks before it votes, and what a scrub does with damage that it finds. */
+import { expect, test } from 'vitest'
+import { SimDisk } from '../../sim/world/disk.ts'
+import { groupOfBytes } from '../../src/base/ids.ts'
+import { systemClock } from '../../src/adapters/system-clock.ts'
+import { silentTrace } from '../../src/ports/trace.ts'
+import type { OrderedStore, Put } from '../../src/ports/storage.ts'
+import {
+  encodeStored,
+  groupPrefix,
+  positionKey,
+  rowStoreKey,
+  stateKey,
+} from '../../src/store/row-format.ts'
+import { Scrubber } from '../../src/log/scrubber.ts'
+import { checkCarried, checkVotes } from '../../src/log/start-check.ts'
+
+const group = groupOfBytes(Buffer.from('g'))
+const state = stateKey(groupPrefix(group))
+const row = rowStoreKey(group, Buffer.from('x'))
+const position = positionKey(group, 3)
+
+async function diskWith(...keys: readonly Uint8Array[]): Promise<[SimDisk, OrderedStore]> {
+  const disk = new SimDisk({ schedule: (complete) => complete() })
+  const store = disk.open()
+  const put = (key: Uint8Array): Put => ({ key, value: encodeStored(key, 1, Buffer.from('v')) })
+  await store.write(keys.map(put))
+  return [disk, store]
+}
+
+/** What is said until both stores were read. */
+function scrub(store: OrderedStore, log: OrderedStore): Promise<string> {
+  return new Promise((resolve) => {
+    const scrubber = new Scrubber({
+      ...{ store, log, clock: systemClock, trace: { ...silentTrace, mark } },
+      limits: { scrubBytesPerSecond: 1_000_000, scrubPauseMs: 60_000 },
+      foreground: () => 0,
+      onPositionsSound: () => (said += 'positions sound, '),
+      onLogDamaged: (what) => (said += `log damaged: ${what}, `),
+      onFailed: (error) => resolve(`${said}${error instanceof Error ? error.message : ''}`),
+    })
+    let said = ''
+    function mark(name: string): void {
+      if (name === 'a scrub has read everything') {
+        const { scrubPasses, scrubbedPart, logScrubPasses } = scrubber.figures
+        expect(logScrubPasses).toBe(0)
+        said += `${scrubPasses} pass, ${scrubbedPart}, `
+      }
+      if (name !== 'a scrub has read the log' && name !== 'a scrub could not read the log') return
+      scrubber.stop()
+      const { logScrubPasses, logScrubbedPart } = scrubber.figures
+      resolve(`${said}of the log ${logScrubPasses} pass, ${logScrubbedPart}`)
+    }
+    scrubber.start()
+  })
+}
+
+test('DISK-14: a state record that is not shown is found before anything is believed', async () => {
+  const [disk, store] = await diskWith(state, row, position)
+  await checkVotes(store)
+  disk.dropKey(state)
+  await expect(checkVotes(store)).rejects.toThrow('data store of this node is damaged')
+})
+
+test('DISK-14: what is carried over is checked with the rest of its start, and no other row', async () => {
+  const [disk, store] = await diskWith(state, row, position, positionKey(group, 4))
+  disk.dropKey(position)
+  await checkVotes(store)
+  await checkCarried(store, [[group, 4]])
+  await expect(checkCarried(store, [[group, 3]])).rejects.toThrow('is damaged')
+})
+
+test('DISK-14: rows without a state record are of an earlier version, or it was lost', async () => {
+  const [, store] = await diskWith(row)
+  await expect(checkVotes(store)).rejects.toThrow('state records are missing')
+})
+
+test('DISK-15: a scrub reads positions first, then everything, and ends the node over damage', async () => {
+  const [disk, store] = await diskWith(state, row, position)
+  const [, log] = await diskWith(row)
+  expect(await scrub(store, log)).toBe('positions sound, 1 pass, 1, of the log 1 pass, 1')
+  disk.flipBit(row, 3)
+  expect(await scrub(store, log)).toMatch(
+    /^positions sound, The data store of this node is damaged/,
+  )
+  disk.dropKey(position)
+  expect(await scrub(store, log)).toMatch(/^The data store of this node is damaged/)
+})
+
+test('DISK-16: damage of the log is told once the data store was read, and ends nothing', async () => {
+  const [, store] = await diskWith(state, row, position)
+  const [disk, log] = await diskWith(row)
+  disk.flipBit(row, 3)
+  expect(await scrub(store, log)).toBe(
+    'positions sound, 1 pass, 1, log damaged: a block does not match its checksum, of the log 1 pass, 1',
+  )
+})
+
+test('DISK-16: a log that cannot be read for another reason is no damage, and ends nothing', async () => {
+  const [, store] = await diskWith(state, row, position)
+  const [, log] = await diskWith(row)
+  await log.close()
+  expect(await scrub(store, log)).toBe('positions sound, 1 pass, 1, of the log 0 pass, 0')
+})

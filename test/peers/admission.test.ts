@@ -1,0 +1,71 @@
+/** A node whose log has lost what it remembers of its peers, and who comes to it. */
+import { expect, test } from 'vitest'
+import { nodeId } from '../../src/base/ids.ts'
+import type { RememberedStore } from '../../src/base/remembered.ts'
+import { silentTrace } from '../../src/ports/trace.ts'
+import type { LinkInfo } from '../../src/ports/transport.ts'
+import { Admission } from '../../src/peers/admission.ts'
+import { PeerMemory } from '../../src/log/peer-memory.ts'
+
+const [n1, n2, n3] = [nodeId('n1'), nodeId('n2'), nodeId('n3')]
+const own = { node: n1, storeId: 'of n1', durableFlush: 5, incarnation: 2, run: 1 }
+const second = { node: n2, storeId: 'of n2', durableFlush: 9, incarnation: 3, run: 2 }
+const third = { node: n3, storeId: 'of n3', durableFlush: 7, incarnation: 4, run: 3 }
+
+function forgetful(kept?: readonly RememberedStore[]): {
+  readonly memory: PeerMemory
+  readonly admission: Admission
+} {
+  const memory = new PeerMemory(kept)
+  const meta = { meta: () => undefined, setMeta: () => undefined }
+  const parts = {
+    node: n1,
+    nodes: [n1, n2, n3],
+    storeId: 'of n1',
+    trace: silentTrace,
+    meta,
+    memory,
+  }
+  return { memory, admission: new Admission({ ...parts, remember: () => undefined }) }
+}
+
+function hello(
+  { storeId, durableFlush, incarnation, run }: RememberedStore,
+  known?: readonly RememberedStore[],
+): LinkInfo {
+  return { storeId, durableFlush, incarnation, run, ...(known && { known }) }
+}
+
+test('LOG-11: who has forgotten lets nobody in before a majority has told it, and then refuses old stores', () => {
+  const { memory, admission } = forgetful()
+  expect(admission.problemOf(n2, hello(second, [own, third]))).toMatch(/^forgetful/)
+  expect(admission.problemOf(n2, hello(second, [own, third])), 'the same again').toMatch(
+    /^forgetful/,
+  )
+  // An old folder, and one that has forgotten, too, tell nothing.
+  const old = { ...third, durableFlush: 3, incarnation: 3, run: 8 }
+  expect(admission.problemOf(n3, hello(old, [own]))).toMatch(/^forgetful/)
+  expect(admission.problemOf(n3, hello(third))).toMatch(/^forgetful/)
+  expect(memory.isWhole).toBe(false)
+  expect(admission.problemOf(n3, hello(third, [own, second]))).toBe(undefined)
+  expect([memory.isWhole, memory.of(n2), memory.of(n3)]).toEqual([true, second, third])
+  expect(admission.problemOf(n3, hello(old, [own]))).toMatch(/^stale-disk/)
+})
+
+test('LOG-11: an emptied store vouches for nothing; one that has met nobody here yet does', () => {
+  const { memory, admission } = forgetful()
+  admission.problemOf(n2, hello(second, [own, third]))
+  expect(admission.problemOf(n3, hello({ ...third, storeId: 'new' }, []))).toMatch(/^forgetful/)
+  expect(memory.isWhole).toBe(false)
+  expect(admission.problemOf(n3, hello(third, [second]))).toBe(undefined)
+})
+
+test('LOG-10: a hello that is late is of the same run; another run that is not further is an old folder', () => {
+  const { admission } = forgetful([third])
+  const late = { ...third, durableFlush: 4 }
+  expect(admission.problemOf(n3, hello(late))).toBe(undefined)
+  expect(admission.problemOf(n3, hello({ ...late, run: 9 }))).toMatch(/^stale-disk.* flush 7 /)
+  expect(admission.problemOf(n3, hello({ ...third, run: 9 }))).toMatch(/begins incarnation 4 again/)
+  expect(admission.problemOf(n3, hello({ ...third, incarnation: 5, run: 9 }))).toBe(undefined)
+  expect(admission.problemOf(n3, hello({ ...third, storeId: 'new' }))).toMatch(/^unknown-store/)
+})
