@@ -109,6 +109,21 @@ export class CoreNode implements RecordSource {
     for (const effect of this.replica.step(group, event, reading)) this.#carryOut(effect)
   }
 
+  #sendAccepted(effect: Effect & { readonly kind: 'send-accepted' }): void {
+    const message = this.replica.accepted(effect, this.#cluster.now)
+    if (effect.to === this.node) this.step({ kind: 'message', from: this.node, message })
+    else this.#cluster.inFlight.push({ from: this.node, to: effect.to, message })
+  }
+
+  #apply(effect: Effect & { readonly kind: 'apply' }): void {
+    for (const { key, value } of effect.writes) {
+      const name = Buffer.from(key).toString('latin1')
+      if (value === undefined) this.rows.delete(name)
+      else this.rows.set(name, value)
+    }
+    this.stateBytes = effect.encodeState()
+  }
+
   #carryOut(effect: Effect): void {
     switch (effect.kind) {
       case 'send':
@@ -116,12 +131,8 @@ export class CoreNode implements RecordSource {
         return
       case 'deliver':
         return this.step({ kind: 'message', from: this.node, message: effect.message })
-      case 'send-accepted': {
-        const message = this.replica.accepted(effect, this.#cluster.now)
-        if (effect.to === this.node) return this.step({ kind: 'message', from: this.node, message })
-        this.#cluster.inFlight.push({ from: this.node, to: effect.to, message })
-        return
-      }
+      case 'send-accepted':
+        return this.#sendAccepted(effect)
       case 'persist':
         this.pendingPersists.push(effect)
         if (!this.isHeld) this.flush()
@@ -129,13 +140,7 @@ export class CoreNode implements RecordSource {
       case 'note':
         return this.#fold(effect.record)
       case 'apply':
-        for (const { key, value } of effect.writes) {
-          const name = Buffer.from(key).toString('latin1')
-          if (value === undefined) this.rows.delete(name)
-          else this.rows.set(name, value)
-        }
-        this.stateBytes = effect.encodeState()
-        return
+        return this.#apply(effect)
       case 'verdict':
         this.verdicts.set(effect.request, effect.verdict)
         return
