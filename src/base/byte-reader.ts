@@ -1,9 +1,9 @@
 /** Reading back what a `ByteWriter` wrote, or what is said to be that: bytes may come from outside. */
 import { bufferOf, readCount, readVar, varBytes } from './bytes.ts'
 
-/** Thrown inside decoders only, which make `undefined` of it. */
-class UnreadableError extends Error {
-  override readonly name = 'UnreadableError'
+/** Thrown inside decoders only, which answer with `undefined` or with its message as the reason. */
+export class MalformedError extends Error {
+  override readonly name = 'MalformedError'
 }
 
 /** What `read` makes of all bytes; undefined when they are not what it looks for. */
@@ -16,7 +16,7 @@ export function readAll<Value>(
     const value = read(reader)
     return reader.isAtEnd ? value : undefined
   } catch (error) {
-    if (error instanceof UnreadableError) return undefined
+    if (error instanceof MalformedError) return undefined
     throw error
   }
 }
@@ -25,8 +25,9 @@ export class ByteReader {
   readonly #bytes: Buffer
   #at = 0
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, at = 0) {
     this.#bytes = bytes
+    this.#at = at
   }
 
   get isAtEnd(): boolean {
@@ -35,7 +36,7 @@ export class ByteReader {
 
   #take(length: number): number {
     const start = this.#at
-    if (start + length > this.#bytes.length) throw new UnreadableError()
+    if (start + length > this.#bytes.length) throw new MalformedError('the bytes are cut')
     this.#at = start + length
     return start
   }
@@ -45,16 +46,25 @@ export class ByteReader {
     return this.#bytes[at] ?? 0
   }
 
+  uint16(): number {
+    return this.#bytes.readUInt16BE(this.#take(2))
+  }
+
+  uint32(): number {
+    return this.#bytes.readUInt32BE(this.#take(4))
+  }
+
+  /** The number that `writeVar` wrote. */
   count(): number {
     const value = readVar(this.#bytes, this.#at)
-    if (value === undefined) throw new UnreadableError()
+    if (value === undefined) throw new MalformedError('a number is cut')
     this.#at += varBytes(value)
     return value
   }
 
   wide(): number {
     const value = readCount(this.#bytes, this.#take(8))
-    if (!Number.isSafeInteger(value)) throw new UnreadableError()
+    if (!Number.isSafeInteger(value)) throw new MalformedError('a number is too large')
     return value
   }
 
@@ -62,6 +72,12 @@ export class ByteReader {
     const length = this.count()
     const start = this.#take(length)
     return this.#bytes.toString('utf8', start, start + length)
+  }
+
+  /** One character a byte. */
+  latin1(length: number): string {
+    const start = this.#take(length)
+    return this.#bytes.toString('latin1', start, start + length)
   }
 
   /** A view. */
@@ -73,12 +89,14 @@ export class ByteReader {
   /** How many follow: so many bytes at least are left for each. */
   length(bytesMin: number): number {
     const length = this.count()
-    if (length * bytesMin > this.#bytes.length - this.#at) throw new UnreadableError()
+    if (length * bytesMin > this.#bytes.length - this.#at) {
+      throw new MalformedError('a list is cut')
+    }
     return length
   }
 
   /** They are not what they should be. */
   refuse(): never {
-    throw new UnreadableError()
+    throw new MalformedError('the bytes are not what they should be')
   }
 }

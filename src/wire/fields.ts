@@ -1,12 +1,10 @@
 /** Checked reading of positional MessagePack arrays that came from outside. */
+import { MalformedError } from '../base/byte-reader.ts'
 import { isNodeId, type GroupId, type NodeId } from '../base/ids.ts'
 import { keyBytesMax, rangeEndBytesMax } from '../base/limits.ts'
 import type { KeyRange } from '../group/outcome.ts'
 
-/** Thrown inside the decoders only, and turned into a reason where they are entered. */
-export class MalformedError extends Error {
-  override readonly name = 'MalformedError'
-}
+export { MalformedError }
 
 function refuse(what: string): never {
   throw new MalformedError(what)

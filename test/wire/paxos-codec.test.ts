@@ -76,7 +76,7 @@ function write(bytes: Buffer, at: number, size: number, number: bigint): void {
 const wrongNumbers: readonly (readonly [string, number, readonly number[], string])[] = [
   ['an unknown kind', 0, [9], unknownKind],
   ['an empty group', 1, [0], 'group is no group id'],
-  ['a group beyond the message', 1, [9], 'the frame is cut'],
+  ['a group beyond the message', 1, [9], 'the bytes are cut'],
   ['epoch zero', 2, [0], 'epoch is no number from 1'],
   ['an epoch above 2^53', 2, tooMuch, 'a number is cut'],
   ['a number written longer than it is', 2, [0x81, 0], 'a number is cut'],
@@ -85,10 +85,10 @@ const wrongNumbers: readonly (readonly [string, number, readonly number[], strin
   ['a ballot that is not listed', 4, [1], 'ballot is not listed'],
   ['a round above 2^53', 5, tooMuch, 'a number is cut'],
   ['incarnation zero', 6, [0], 'incarnation is no number from 1'],
-  ['a ballot whose node is beyond the frame', 7, [20], 'the frame is cut'],
+  ['a ballot whose node is beyond the frame', 7, [20], 'the bytes are cut'],
   ['a ballot of no node', 8, [65], 'node is no node id'],
   ['an unlisted ballot before', 9, [3], 'ballot is not listed'],
-  ['a value beyond the message', 10, [4], 'the frame is cut'],
+  ['a value beyond the message', 10, [4], 'the bytes are cut'],
   ['a value that is shorter than what follows', 10, [2], 'the frame goes on beyond its messages'],
 ]
 
@@ -109,13 +109,13 @@ test.each(wrongNumbers)('an accept with %s is refused with its reason', (_, at, 
 const groups: readonly (readonly [GroupId, number])[] = [[about.group, 3]]
 const digest: Message = { kind: 'digest', after: 1, through: 2, asked: 3, isWhole: true, groups }
 const wrongDigests: readonly (readonly [string, number, 2 | 4 | 8, bigint, string])[] = [
-  ['that begins beyond 2^53', 1, 8, 2n ** 53n, 'after is no number from 0'],
-  ['that ends beyond 2^53', 9, 8, 2n ** 53n, 'through is no number from 0'],
-  ['of a question beyond 2^53', 17, 8, 2n ** 53n, 'asked is no number from 0'],
-  ['of more groups than it names', 25, 4, 2n, 'the frame is cut'],
+  ['that begins beyond 2^53', 1, 8, 2n ** 53n, 'a number is too large'],
+  ['that ends beyond 2^53', 9, 8, 2n ** 53n, 'a number is too large'],
+  ['of a question beyond 2^53', 17, 8, 2n ** 53n, 'a number is too large'],
+  ['of more groups than it names', 25, 4, 2n, 'the bytes are cut'],
   ['of fewer groups than it names', 25, 4, 0n, 'the frame goes on beyond its messages'],
   ['of an empty group', 29, 2, 0n, 'group is no group id'],
-  ['of a group beyond the frame', 29, 2, 2n, 'the frame is cut'],
+  ['of a group beyond the frame', 29, 2, 2n, 'the bytes are cut'],
   ['of position zero', 31, 8, 0n, 'position is no number from 1'],
 ]
 

@@ -436,12 +436,12 @@ test('a frame of another format or shape is refused with its reason', () => {
   expect(reasonOf(pack([1, 7, []]))).toBe('the frame is of no known format')
   expect(reasonOf(Buffer.of(2))).toBe('a number is cut')
   expect(reasonOf(framed([], { flush: 2 ** 60 }))).toBe('a number is cut')
-  expect(reasonOf(framed([], { count: 1 }))).toBe('the frame is cut')
+  expect(reasonOf(framed([], { count: 1 }))).toBe('the bytes are cut')
   expect(reasonOf(framed([]).subarray(0, -1))).toBe('a number is cut')
   expect(reasonOf(framed([], { tail: Buffer.of(1) }))).toBe('the frame goes on beyond its messages')
-  expect(reasonOf(framed([Buffer.of(0, 9)]))).toBe('the frame is cut')
+  expect(reasonOf(framed([Buffer.of(0, 9)]))).toBe('the bytes are cut')
   expect(reasonOf(Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n'))).toBe(
     'the frame is of no known format',
   )
-  expect(reasonOf(Buffer.of())).toBe('the frame is cut')
+  expect(reasonOf(Buffer.of())).toBe('the bytes are cut')
 })

@@ -3,10 +3,10 @@
  *
  *   digest   15, or 25 for one that is not whole · after 8 · through 8 · asked 8 · count 4 · each group: length 2, position 8, the group
  */
-import { readCount, writeCount } from '../../base/bytes.ts'
+import { writeCount } from '../../base/bytes.ts'
 import type { GroupId, Position } from '../../base/ids.ts'
 import type { Digest } from '../../replication/message.ts'
-import type { FrameCursor } from './frame-cursor.ts'
+import type { ByteReader } from '../../base/byte-reader.ts'
 import * as field from '../fields.ts'
 
 /** By two kinds: who does not know the second one refuses the frame, and takes nothing for whole. */
@@ -42,18 +42,15 @@ export function writeDigest(
 }
 
 /** The one that begins behind its kind, which says whether it is whole. */
-export function readDigest(cursor: FrameCursor, isWhole: boolean): Digest {
-  const { bytes } = cursor
-  const start = cursor.take(headBytes - 1)
-  const after = field.count(readCount(bytes, start), 'after')
-  const through = field.count(readCount(bytes, start + 8), 'through')
-  const asked = field.count(readCount(bytes, start + 16), 'asked')
+export function readDigest(reader: ByteReader, isWhole: boolean): Digest {
+  const after = reader.wide()
+  const through = reader.wide()
+  const asked = reader.wide()
   const groups: (readonly [GroupId, Position])[] = []
-  for (let left = bytes.readUInt32BE(start + 24); left > 0; left--) {
-    const at = cursor.take(groupHeadBytes)
-    const position = field.position(readCount(bytes, at + 2))
-    const groupAt = cursor.take(bytes.readUInt16BE(at))
-    groups.push([field.group(bytes.toString('latin1', groupAt, cursor.at)), position])
+  for (let left = reader.uint32(); left > 0; left--) {
+    const groupBytes = reader.uint16()
+    const position = field.position(reader.wide())
+    groups.push([field.group(reader.latin1(groupBytes)), position])
   }
   return { kind: 'digest', after, asked, through, isWhole, groups }
 }

@@ -17,7 +17,7 @@ import { entryBytesMax } from '../../base/limits.ts'
 import type { Ballot } from '../../paxos/ballot.ts'
 import { equalBallots } from '../../paxos/ballot.ts'
 import type { Accept, Accepted, Committed } from '../../replication/message.ts'
-import type { FrameCursor } from './frame-cursor.ts'
+import type { ByteReader } from '../../base/byte-reader.ts'
 import * as field from '../fields.ts'
 
 /** What is written so. Acceptances that list lease holders are not among them. */
@@ -101,38 +101,34 @@ export function writeBulk(
 
 /** The message of this kind that begins behind it. Byte fields are views. */
 export function readBulk(
-  cursor: FrameCursor,
+  reader: ByteReader,
   kind: BulkMessage['kind'],
   ballots: Ballot[],
 ): BulkMessage {
-  const { bytes } = cursor
-  const groupBytes = cursor.count()
-  const epoch = field.count(cursor.count(), 'epoch', 1)
-  const position = field.position(cursor.count())
-  const ballot = readBallot(cursor, ballots, cursor.count())
-  const before = kind === 'accept' ? cursor.count() : 0
-  const previous = before === 0 ? undefined : readBallot(cursor, ballots, before - 1)
-  const valueBytes = kind === 'accept' ? cursor.count() : 0
-  const groupAt = cursor.take(groupBytes)
-  const group = field.group(bytes.toString('latin1', groupAt, cursor.at))
+  const groupBytes = reader.count()
+  const epoch = field.count(reader.count(), 'epoch', 1)
+  const position = field.position(reader.count())
+  const ballot = readBallot(reader, ballots, reader.count())
+  const before = kind === 'accept' ? reader.count() : 0
+  const previous = before === 0 ? undefined : readBallot(reader, ballots, before - 1)
+  const valueBytes = kind === 'accept' ? reader.count() : 0
+  const group = field.group(reader.latin1(groupBytes))
   if (kind === 'committed') return { kind, group, epoch, position, ballot }
   if (kind === 'accepted') return { kind, group, epoch, position, ballot, holders: noHolders }
   if (valueBytes > entryBytesMax) throw new field.MalformedError('value is too long')
-  const valueAt = cursor.take(valueBytes)
-  const value = bytes.subarray(valueAt, cursor.at)
+  const value = reader.bytes(valueBytes)
   if (previous === undefined) return { kind, group, epoch, position, ballot, value }
   return { kind, group, epoch, position, ballot, value, previous }
 }
 
 /** The ballot of this number; the next one is read, and has this number from now on. */
-function readBallot(cursor: FrameCursor, ballots: Ballot[], number: number): Ballot {
+function readBallot(reader: ByteReader, ballots: Ballot[], number: number): Ballot {
   const known = ballots[number]
   if (known !== undefined) return known
   if (number > ballots.length) throw new field.MalformedError('ballot is not listed')
-  const round = cursor.count()
-  const incarnation = field.count(cursor.count(), 'incarnation', 1)
-  const nodeAt = cursor.take(cursor.count())
-  const node = field.node(cursor.bytes.toString('latin1', nodeAt, cursor.at))
+  const round = reader.count()
+  const incarnation = field.count(reader.count(), 'incarnation', 1)
+  const node = field.node(reader.latin1(reader.count()))
   const ballot = { round, node, incarnation }
   ballots.push(ballot)
   return ballot

@@ -11,7 +11,6 @@ import { pack, unpack } from '../../base/pack.ts'
 import type { Ballot } from '../../paxos/ballot.ts'
 import type { Digest, Message, PeerFrame } from '../../replication/message.ts'
 import { digestBytes, digestKinds, readDigest, writeDigest } from './digest-codec.ts'
-import { FrameCursor } from './frame-cursor.ts'
 import { packMessage, readMessage } from './packed-message.ts'
 import {
   BallotList,
@@ -21,7 +20,7 @@ import {
   writeBulk,
   type BulkMessage,
 } from './paxos-codec.ts'
-import { MalformedError } from '../fields.ts'
+import { ByteReader, MalformedError } from '../../base/byte-reader.ts'
 
 const frameFormat = 2
 const headBytesMax = 1 + 2 * varBytesMax
@@ -87,34 +86,31 @@ export function decodePeerFrame(input: Uint8Array): DecodedPeerFrame {
 }
 
 function readFrame(bytes: Buffer): PeerFrame {
-  if (bytes.length === 0) throw new MalformedError('the frame is cut')
+  if (bytes.length === 0) throw new MalformedError('the bytes are cut')
   if (bytes[0] !== frameFormat) throw new MalformedError('the frame is of no known format')
   const ballots: Ballot[] = []
-  const cursor = new FrameCursor(bytes, 1)
-  const durableFlush = cursor.count()
+  const reader = new ByteReader(bytes, 1)
+  const durableFlush = reader.count()
   const messages: Message[] = []
-  for (let left = cursor.count(); left > 0; left--) messages.push(readPart(cursor, ballots))
-  if (cursor.at !== bytes.length) throw new MalformedError('the frame goes on beyond its messages')
+  for (let left = reader.count(); left > 0; left--) messages.push(readPart(reader, ballots))
+  if (!reader.isAtEnd) throw new MalformedError('the frame goes on beyond its messages')
   return { durableFlush, messages }
 }
 
-function readPart(cursor: FrameCursor, ballots: Ballot[]): Message {
-  const { bytes } = cursor
-  switch (bytes[cursor.take(1)]) {
+function readPart(reader: ByteReader, ballots: Ballot[]): Message {
+  switch (reader.uint8()) {
     case bulkKinds.accept:
-      return readBulk(cursor, 'accept', ballots)
+      return readBulk(reader, 'accept', ballots)
     case bulkKinds.accepted:
-      return readBulk(cursor, 'accepted', ballots)
+      return readBulk(reader, 'accepted', ballots)
     case bulkKinds.committed:
-      return readBulk(cursor, 'committed', ballots)
+      return readBulk(reader, 'committed', ballots)
     case digestKinds.whole:
-      return readDigest(cursor, true)
+      return readDigest(reader, true)
     case digestKinds.partial:
-      return readDigest(cursor, false)
-    case packedKind: {
-      const from = cursor.take(cursor.count())
-      return readMessage(unpack(bytes.subarray(from, cursor.at)))
-    }
+      return readDigest(reader, false)
+    case packedKind:
+      return readMessage(unpack(reader.bytes(reader.count())))
     default:
       throw new MalformedError('message is of no known kind')
   }
