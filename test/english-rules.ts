@@ -24,7 +24,7 @@ const forms: Readonly<Record<string, RegExp>> = {
     `(?:^|[.:;] |, and |, but )(?:who|what)(?:ever)? (?:[a-z]+ )?(?:${verb})\\b`,
     'gi',
   ),
-  'a comparison without its second half': /\bso (?:many|often|long|much|few|far)\b(?! that\b)/gi,
+  'a comparison without its second half': /\bso (?:many|often|long|much|few)\b(?! that\b)/gi,
   'a passive past without its actor': /\b(?:is|are|was|were) (?:told|gone by|asked)\b/gi,
   'a pronoun for an actor': /\b(?:somebody|whoever|anybody|nobody)\b/gi,
 }

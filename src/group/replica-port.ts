@@ -19,7 +19,7 @@ export interface Intent {
 export interface Submission {
   readonly group: GroupId
   readonly intent: Intent
-  /** Distinguishes reruns of one intent; drawn at random by whoever makes the content. */
+  /** Distinguishes reruns of one intent; the maker of the content draws it at random. */
   readonly attempt: number
   /** The position at which the content was read. */
   readonly readPosition: Position
@@ -64,7 +64,7 @@ export type IntentOutcome =
 
 /**
  * `current`: sees everything acknowledged, and everything shown to any read, before it began.
- * `any`: this replica's newest applied state, without asking anybody.
+ * `any`: this replica's newest applied state, without a message.
  */
 export type ReadLevel = 'current' | 'any'
 
@@ -93,11 +93,11 @@ export interface RowRange {
 
 /** A range to be read in pages: each ends where it is full, or at the end of the range. */
 export interface PageRange extends RowRange {
-  /** A page ends with the row whose key and value make it more than so many bytes. */
+  /** A page ends with the row whose key and value bring it above this many bytes. */
   readonly bytesMax?: number
 }
 
-/** Whether a page came to the end of the range it was asked for; if not, go on after its last row. */
+/** Whether a page reached the end of its range; if not, go on after its last row. */
 export function isAtEnd(
   rows: readonly Row[],
   { limit = Infinity, bytesMax = Infinity }: PageRange,
@@ -121,7 +121,7 @@ export interface ListedGroup {
 export interface Agenda {
   /**
    * At most `limit` groups, and `listedGroupsMax`, in the order of their names, those behind `after`.
-   * Some may have nothing any more: who looks there in vain says so by `delist`.
+   * Some may have nothing any more: a worker that finds nothing there calls `delist`.
    */
   list(topic: string, after: GroupId | undefined, limit: number): Promise<readonly ListedGroup[]>
   /** At `position` the group had nothing under the topic. */
@@ -146,7 +146,7 @@ export interface LocalAgendas extends Agenda {
   counts(): Readonly<Record<string, TopicCounts>>
 }
 
-/** Rows in the order of the keys that were asked for, all of the point. */
+/** Rows in the order of the requested keys, all of the point. */
 export interface RowsAtPoint {
   readonly point: ReadPoint
   readonly rows: readonly (Row | undefined)[]
@@ -154,7 +154,7 @@ export interface RowsAtPoint {
 
 /** All of it is of groups that this node holds (`holds`). */
 export interface LocalReplica {
-  /** Whether this node is a replica of the group; others are asked for those that it is not. */
+  /** Whether this node is a replica of the group. Requests for other groups go to other nodes. */
   holds(group: GroupId): boolean
   /**
    * Resolves with the outcome, at the latest `timeoutMs` from now (`unknown`). Rejects with
@@ -202,7 +202,7 @@ export interface LocalReplica {
     at: Timestamp,
   ): Promise<readonly (Row | undefined)[]>
   /**
-   * A read and its rows at once: at the newest state, where this node need ask nobody, or where that is
+   * A read and its rows at once: at the newest state, where this node needs no message, or where that is
    * the timestamp named. Undefined where it has to ask, to wait or to refuse: `read` and `getAt` do.
    */
   rowsNow(

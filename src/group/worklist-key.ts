@@ -1,5 +1,5 @@
 /**
- * Keys of a group's agenda: rows that somebody has to act on, and then take away (messages on their
+ * Keys of a group's agenda: rows that a worker has to act on, and then take away (messages on their
  * way, entries of an index elsewhere). Each is under a topic, and every node lists the groups that
  * have rows under it (`store/worklist-index.ts`), so that who serves a topic need not know the groups.
  *
@@ -46,7 +46,7 @@ export function topicOf(prefix: string): string | undefined {
 
 /**
  * The topic's prefix of a row's key, both as latin1; undefined when the row is on no agenda. Keys are
- * whatever clients write: there may be no topic that has this prefix, and then nobody serves the row.
+ * whatever clients write: there may be no topic that has this prefix, and then no worker serves the row.
  */
 export function topicTextOf(key: string): string | undefined {
   if (!key.startsWith(agendaText)) return undefined

@@ -35,7 +35,7 @@ interface Registration {
   readonly position: Position
 }
 
-/** A peer asks to be registered, and is told of `position` in the same answer. */
+/** A peer asks to be registered; the same answer tells it of `position`. */
 export interface Registering extends Registration {
   readonly group: GroupId
   readonly from: NodeId
@@ -138,7 +138,7 @@ export class Grants {
   }
 
   /**
-   * The last answer once more, with what has been revoked since, and no more time for anybody: what a
+   * The last answer once more, with what has been revoked since, and without more time: what a
    * copy of that request would get, were it not refused. Undefined: nothing is being revoked.
    */
   answerAgain(holder: NodeId, now: number): Renewed | undefined {
@@ -251,7 +251,7 @@ export class Grants {
     return false
   }
 
-  /** It made writers wait too often: its lease runs out, and it gets none for so long. */
+  /** It made writers wait too often: its lease runs out, and it gets none for `ms`. */
   refuse(holder: NodeId, now: number, ms: number): void {
     const peer = this.#peers.get(holder)
     if (peer !== undefined) peer.refusedMs = Math.max(peer.refusedMs, now + ms)

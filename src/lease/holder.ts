@@ -19,7 +19,7 @@ interface Held {
   /** The grantor's highest incarnation heard of: terms of older ones are dropped. */
   grantor: number
   term: Term | undefined
-  /** The last that was given up: neither it nor an earlier one counts again, whoever names it. */
+  /** The last that was given up: neither it nor an earlier one counts again, whichever message names it. */
   givenUp: Term | undefined
   untilMs: number
   /** When the request left that the lease counts from, on both clocks. */
@@ -27,7 +27,7 @@ interface Held {
   sentWall: number
   /** The highest revocation of the term that is carried out. */
   serial: number
-  /** When a renewal was asked for last. */
+  /** When this node asked for a renewal last. */
   askedMs: number
 }
 
@@ -102,14 +102,14 @@ export class HeldLeases {
     held.term = undefined
   }
 
-  /** What the peer is told before it is asked for more, until it names another term: it may not have come. */
+  /** The hand-back to send before a renewal, until the peer names another term: the last one may be lost. */
   handBackTo(peer: NodeId): HandBack | undefined {
     const { grantor, term, givenUp } = this.#held.get(peer) ?? nothing()
     if (term !== undefined || givenUp?.incarnation !== grantor) return undefined
     return { kind: 'hand-back', term: givenUp }
   }
 
-  /** Asks for a term, or for more of it; undefined when that was asked for a moment ago. */
+  /** Asks for a term, or for more of it; undefined when it asked a moment ago. */
   renewal(peer: NodeId, { now, wall }: Reading, pauseMs = 0): Renew | undefined {
     const held = this.#held.get(peer)
     if (held === undefined || now - held.askedMs < pauseMs) return undefined
@@ -156,7 +156,7 @@ export class HeldLeases {
     held.sentWall = asked.sentWall
   }
 
-  /** Counts on nothing any more; what the peers are told of it. */
+  /** Counts on nothing any more; the messages that tell the peers so. */
   handBack(): readonly (readonly [NodeId, HandBack])[] {
     const messages: (readonly [NodeId, HandBack])[] = []
     for (const [peer, held] of this.#held) {

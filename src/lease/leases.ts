@@ -24,7 +24,7 @@ export interface LeasesOptions {
 /** How often a holder that does not answer is looked after in one lease time. */
 export const urgesPerLease = 16
 
-/** Holders that make writers wait so often in so long a time get no leases for a while. */
+/** Holders that delay writers `slowCount` times within `slowWindowMs` get no leases for `slowPauseMs`. */
 const slowCount = 3
 const slowWindowMs = 10_000
 /** One stop of a node makes the writers of many groups wait: that is once. */
@@ -43,7 +43,7 @@ export class Leases {
   readonly #peers: readonly NodeId[]
   readonly #held: HeldLeases
   readonly #grants: Grants
-  /** When holders that have not acknowledged it were told of revocations unasked, the last time of each. */
+  /** When this node last urged each holder that has not acknowledged a revocation. */
   readonly #hurried = new Map<NodeId, number>()
   /** When holders were found slow, the last times of each. */
   readonly #slow = new Map<NodeId, number[]>()
@@ -156,7 +156,7 @@ export class Leases {
     return this.#peers.flatMap((peer) => this.#renewal(peer, reading, this.#pauseMs))
   }
 
-  /** So many renewals of one lease may be lost before it ends. */
+  /** An eighth of a lease: as many renewals of one lease may be lost before it ends. */
   get #pauseMs(): number {
     return this.#options.limits.leaseMs / 8
   }
@@ -178,7 +178,7 @@ export class Leases {
     return this.#renewal(peer, reading, 0)
   }
 
-  /** `drop` is told each group whose registration with `from` is no longer to be counted on. */
+  /** Calls `drop` with each group whose registration with `from` does not count any more. */
   onMessage(
     from: NodeId,
     message: LeaseMessage,

@@ -72,7 +72,7 @@ export function isWon(phase: Phase, voters: readonly NodeId[]): boolean {
   return count > voters.length / 2
 }
 
-/** Whether so many voters refused that no majority can answer any more. */
+/** Whether too many voters refused: no majority can answer any more. */
 export function isLost(phase: Phase, voters: readonly NodeId[]): boolean {
   const left = voters.filter((voter) => !phase.refusals.has(voter)).length
   return left <= voters.length / 2

@@ -74,7 +74,7 @@ export function onPrepare(
 
 /**
  * `first` is what may leave only together with the answer: at position 1 the leader's own
- * acceptance is durable before anybody hears of the value.
+ * acceptance is durable before another node hears of the value.
  */
 export function onAccept(
   log: GroupLog,
@@ -114,7 +114,7 @@ export function onAccept(
 
 /**
  * The acceptance as it leaves: it names who holds a lease now, after its flush, not when the accept came.
- * A holder that registered in between was told of the position (LEASE-1).
+ * A holder that registered in between knows of the position (LEASE-1).
  */
 export function acceptedAsItLeaves(
   { group, epoch, position, ballot }: Effect & { readonly kind: 'send-accepted' },
@@ -134,7 +134,7 @@ function checkLeader(log: GroupLog, position: Position, ballot: Ballot): void {
   assert(incarnation === ballot.incarnation, 'PAX-6: ballot zero from another incarnation')
 }
 
-/** No vote of its own before others have vouched for this log; what asks for it is sent again. */
+/** No vote of its own before others have vouched for this log; the proposer sends its request again. */
 function mayVoteFor(context: Context, proposer: NodeId): boolean {
   if (proposer !== context.node || context.isAdmitted) return true
   context.trace.mark('no vote of its own yet')

@@ -15,7 +15,7 @@ const sessionSweepPositions = 16
 /** A row as an entry leaves it: all numbers are filled in. */
 export interface RowWritten {
   readonly key: Uint8Array
-  /** The key as latin1 text, as those look it up that are told of the row. */
+  /** The key as latin1 text: overlay and watchers look it up so. */
   readonly text: string
   /** Absent: deleted. */
   readonly value: Uint8Array | undefined

@@ -1,6 +1,6 @@
 /**
  * Going after positions this replica lacks (Megastore, 4.6.2 step 3; sweeping, 4.5): wait a moment
- * for the notice, ask peers for the committed entries, and where nobody knows one, run the proposer,
+ * for the notice, ask peers for the committed entries, and where no peer knows one, run the proposer,
  * which finds and finishes an earlier value or closes the position with a no-op.
  *
  * LOG-1  Applied in order, never past a hole.
@@ -17,7 +17,7 @@ import { highestKnown, isAwaited, never, type Chase, type GroupLog } from './log
 import type { Committed, Entries, Fetch } from './message.ts'
 import { startPrepare } from './propose.ts'
 
-/** Makes sure that everything `through` gets here. `informer` said so and is asked first. */
+/** Makes sure that everything `through` gets here. `informer` said so and gets the first request. */
 export function chase(log: GroupLog, context: Context, through: Position, informer?: NodeId): void {
   const current = chaseClaimed(log, context, through)
   if (current === undefined) return
@@ -65,11 +65,11 @@ export function onEntries(log: GroupLog, context: Context, from: NodeId, message
   const last = message.entries.at(-1)
   if (last === undefined || last.position <= before) return
   context.trace.mark('caught up from a peer')
-  // Of what nobody waits for the next digest tells, and the peer then reads it along with its neighbours.
+  // Entries that no client waits for: the next digest tells of them, and the peer reads them along with their neighbours.
   if (last.position < message.committed && isAwaited(log)) chase(log, context, message.committed)
 }
 
-/** The peer that just sent entries is asked for the next ones, as long as that gets us on. */
+/** Asks the peer that just sent entries for the next ones, as long as that gets us on. */
 export function goOn(log: GroupLog, context: Context, from: NodeId, message: Entries): void {
   const { chase: current } = log
   if (current === undefined || current.asking !== undefined) return
@@ -106,7 +106,7 @@ export function onChaseDeadline(log: GroupLog, context: Context, current: Chase)
   }
   const patienceMs = context.fetchPatienceMs(log.group)
   if (patienceMs > 0) {
-    // Asked again, or of somebody else, whoever has much to answer would have twice as much.
+    // A second request, here or elsewhere, would double the work of a peer that has much to answer.
     current.deadline = now + spread(context, patienceMs, 0, 0, log.group)
     return context.trace.mark('entries on their way are waited for')
   }
@@ -118,7 +118,7 @@ export function onChaseDeadline(log: GroupLog, context: Context, current: Chase)
   const delay = isPeersTurn ? limits.settleMs : limits.phaseTimeoutMs
   const attempt = Math.min(current.stage, 6)
   const waitMs = delay * Math.max(1, attempt - peers.length)
-  // Apart from other groups' deadlines: a peer that is asked for all at once answers a few.
+  // Apart from other groups' deadlines: a peer that gets all requests at once answers a few.
   current.deadline = now + spread(context, waitMs, 0, attempt, log.group)
   if (isPeersTurn) return ask(log, context, current, peer)
   if (current.stage % (peers.length + 1) === 0 && peer !== undefined) {
@@ -131,8 +131,8 @@ export function onChaseDeadline(log: GroupLog, context: Context, current: Chase)
 }
 
 /**
- * No more than `highest` is accepted at a majority, which was asked in `round`. What a session has
- * seen was chosen before, so whoever came before the round and says more has not seen it.
+ * A majority, asked in `round`, has accepted no more than `highest`. A position that a session has
+ * seen was chosen before, so a session that came before the round and says more has not seen it.
  */
 export function endClaims(log: GroupLog, context: Context, round: number, highest: Position): void {
   const verdict = { kind: 'conflict', position: log.state.position } as const

@@ -1,5 +1,5 @@
 /**
- * From chosen to committed: what a majority has accepted is shown to nobody before every lease holder
+ * From chosen to committed: no reader sees a value that a majority has accepted before every lease holder
  * either has it or can serve no read without it. A proposer that finishes
  * another's position passes here as well (R8).
  *
@@ -16,11 +16,11 @@ import { decide } from './learn.ts'
 import type { GroupLog, Proposal } from './log.ts'
 import type { Invalidated, Revoked } from './message.ts'
 
-/** Holders have so many times as long as the majority took, before they are told once more. */
+/** Holders have this many times as long as the majority took before the proposer urges them. */
 const holderPatience = 4
-/** Voters that are to tell a holder: asked, they tell it and hear from it, and are asked again. */
+/** The same for suspected holders: voters tell the holder and hear from it, and then tell the proposer. */
 const voterPatience = 2
-/** Of these looks, every so many send the value again to voters that have not accepted it. */
+/** Every fourth look sends the value again to voters that have not accepted it. */
 const urgesPerAccept = 4
 
 /** A lease holder shows nothing below the position any more. */
@@ -88,7 +88,7 @@ function waitForHolders(
   revokeAt(log, context, proposal, gone)
 }
 
-/** Holders that are late are told of the position first; then their registrations are ended. */
+/** Tells late holders of the position first, and then has voters end their registrations. */
 export function urgeHolders(
   log: GroupLog,
   context: Context,
@@ -104,7 +104,7 @@ export function urgeHolders(
     const message = { kind: 'invalidate', group, epoch: set.epoch, position } as const
     context.emit({ kind: 'send', to: holder, message })
   }
-  // Where nothing is heard of a holder, its voters are asked at once, and once more now.
+  // The voters of a suspected holder hear of it at once, and once more now.
   const isEnding = (holder: NodeId): boolean => waiting.urges > 0 || context.isSuspected(holder)
   revokeAt(log, context, proposal, awaited.filter(isEnding))
   // One more voter without the holder may be what is missing, and may not have heard of the value.
@@ -126,7 +126,7 @@ function sendAgain(
   }
 }
 
-/** It is alive, and had to be urged: too much of that, and all voters are told. */
+/** It is alive, and had to be urged: too much of that, and all voters hear of it. */
 function noteSlow(context: Context, { waiting }: Proposal, holder: NodeId): void {
   if (waiting === undefined || waiting.urges === 0 || context.isSuspected(holder)) return
   if (!context.leases.noteSlow(holder, context.now)) return
@@ -134,7 +134,7 @@ function noteSlow(context: Context, { waiting }: Proposal, holder: NodeId): void
   context.emit({ kind: 'slow', holder })
 }
 
-/** Each voter that listed a holder is asked, and asked again: it answers once the registration is over. */
+/** Asks each voter that listed a holder, again and again: it answers once the registration is over. */
 function revokeAt(
   log: GroupLog,
   context: Context,

@@ -22,7 +22,7 @@ export type Validation =
   /** Its turn is a later position: it met a write of this entry, or read ahead of this replica. */
   | { readonly kind: 'later' }
   | { readonly kind: 'final'; readonly verdict: Verdict }
-  /** It has waited long enough. Nobody is told: a copy of it may still take effect elsewhere. */
+  /** It has waited long enough. Its caller hears nothing: a copy may still take effect elsewhere. */
   | { readonly kind: 'given up' }
 
 /** An entry in the making. */
@@ -36,7 +36,7 @@ interface Draft {
   newSessions: number
   /** What the entry so far takes up at most, encoded: peers refuse a longer value. */
   bytes: number
-  /** Whether an entry at this timestamp makes room; not known before somebody waits for some. */
+  /** Whether an entry at this timestamp makes room; not known before a transaction waits for some. */
   makesRoom: boolean | undefined
 }
 
@@ -125,7 +125,7 @@ function validate(log: GroupLog, context: Context, pending: Pending, draft: Draf
 
 /**
  * What becomes of a transaction whose outcome the group has no room to remember; undefined where it
- * has. Sessions leave with log time, which nobody moves while all are refused: an entry is made for it.
+ * has. Sessions leave with log time, which stands still while all are refused: an entry is made for it.
  */
 function findRoom(
   log: GroupLog,
@@ -156,7 +156,7 @@ function findRoom(
 /**
  * Whether a verdict speaks of the copy of a transaction that this proposer has, and of no other: it
  * remembers too little to say what was written since the reads, and another one may remember more.
- * A write that is named is in the log, and whoever validates another copy has applied it.
+ * A write that is named is in the log, and a proposer that validates another copy has applied it.
  */
 export function isOfOneCopy(verdict: Verdict): boolean {
   return verdict.kind === 'conflict' && verdict.key === undefined

@@ -1,5 +1,5 @@
 /**
- * What the pure core asks of the driver, and what it is told of the world at each step.
+ * The effects that the pure core asks of the driver, and its view of the world at each step.
  *
  * PAX-4 is a shape here: a `persist` is durable before the first of its `after` begins.
  */
@@ -101,7 +101,7 @@ export type Effect =
       readonly from: Position
       readonly through: Position
       readonly committed: Position
-      /** Somebody waits for them there. */
+      /** A client waits for them there. */
       readonly isAwaited: boolean
     }
 
@@ -126,13 +126,13 @@ export interface Context {
   readonly mayPropose: boolean
   /**
    * Whether a majority of the nodes, this one included, has let this store in since it started.
-   * Before that it has no vote in what it proposes itself: nobody has vouched for its log.
+   * Before that it has no vote in what it proposes itself: no peer has vouched for its log.
    */
   readonly isAdmitted: boolean
   /** This node's leases, as far as a group may ask of them. */
   readonly leases: GroupLeases
   isSuspected(node: NodeId): boolean
-  /** How long a peer that is asked for the group's entries may still take; 0: none is. */
+  /** How long a peer may still take to answer a fetch of the group; 0: no fetch is under way. */
   fetchPatienceMs(group: GroupId): number
   /** A number that this node has never drawn before, in no incarnation. */
   drawNumber(): number

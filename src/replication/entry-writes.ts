@@ -1,7 +1,7 @@
 /**
  * What the transactions of an entry in the making write, so that none joins them that has read it
  * (combination: Paxos-CP). A key that a number is still to be drawn for may come to
- * stand anywhere under the bytes before the number: whoever has read there waits for the next entry.
+ * stand anywhere under the bytes before the number: a transaction that has read there waits for the next entry.
  */
 import { assert } from '../base/assert.ts'
 import { latin1 } from '../base/bytes.ts'
@@ -9,7 +9,7 @@ import { keyInRanges, type TextRange } from './key-range.ts'
 import type { Mutation } from '../group/transaction.ts'
 
 export class EntryWrites {
-  /** Not looked at yet: most entries hold one transaction, and nobody asks what it writes. */
+  /** Not looked at yet: most entries hold one transaction, and no other one asks what it writes. */
   #waiting: (readonly Mutation[])[] = []
   #seen: SeenWrites | undefined
 
@@ -60,7 +60,7 @@ class SeenWrites {
   }
 }
 
-/** So many bytes of the key are known before the entry is applied. */
+/** The bytes of the key that are known before the entry is applied. */
 function knownLength({ key, slots }: Mutation): number {
   let known = key.length
   for (const { at, offset } of slots ?? []) if (at === 'key') known = Math.min(known, offset)

@@ -1,6 +1,6 @@
 /**
  * One group's step: dispatches a message, a submission, a read or a wake-up to the handlers of this
- * folder, then does whatever has become possible. Order matters in `pump`: what is decided is
+ * folder, then does whatever has become possible. Order matters in `pump`: a decided entry is
  * applied before reads are served from it and before the next entry is validated against it.
  */
 import { assert, unreachable } from '../base/assert.ts'
@@ -240,7 +240,7 @@ function announce(log: GroupLog, context: Context): void {
 
 /**
  * After the notices, so that a node which forwarded a transaction, and has accepted its entry, has applied
- * that when it is told: else it would ask for what is on its way.
+ * that when the reply comes: else it would ask for what is on its way.
  */
 function tellForwarders({ replies }: GroupLog, context: Context): void {
   if (replies.length === 0) return

@@ -1,6 +1,6 @@
 /**
  * Lease holders that the open position's proposer has to wait for. A value that
- * a majority has accepted is chosen; it is committed, and shown to anybody, only when nobody can
+ * a majority has accepted is chosen; it is committed, and visible to readers, only when no holder can
  * serve a read without it.
  *
  * LEASE-1  Of each holder that a voter listed when it accepted: the holder has accepted this value,

@@ -2,7 +2,7 @@
  * How far back a group's history is kept: the proposer moves the horizon, and the log tells everybody.
  *
  * The horizon is always the timestamp of a commit. A state lasts from its commit to the next one, and
- * who reads it names it by its beginning: in a group where nobody wrote for a day that is a day ago,
+ * a reader names it by its beginning: in a group without writes for a day that is a day ago,
  * though the state was the newest until just now. Of two commits that are further apart than history
  * is kept, the earlier one's state stays readable until the later one is as old.
  *
@@ -12,7 +12,7 @@ import { assert } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type { GroupLog } from './log.ts'
 
-/** Commits are remembered so many to the length of history: so much longer may it be kept. */
+/** Commits that are remembered in the length of history: it may be kept longer by one part of them. */
 const commitsPerHistory = 16
 const microsPerMs = 1_000
 

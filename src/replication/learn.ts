@@ -1,8 +1,8 @@
 /**
  * Learning what is committed, and applying it in order (Megastore, 4.6.2 step 3 and 4.6.3 step 5).
  *
- * What is decided here is committed: whoever decides has passed `commit.ts`, which waits for lease
- * holders, or was told by somebody who has.
+ * A decided value is committed: the proposer that decides has passed `commit.ts`, which waits for lease
+ * holders; other replicas hear it from such a proposer.
  */
 import { assert, present } from '../base/assert.ts'
 import { equalBytes } from '../base/bytes.ts'
@@ -194,7 +194,7 @@ function answer(
   entry: Entry,
   outcomes: readonly RecordedOutcome[],
 ): void {
-  // A replica that only follows has nobody to answer.
+  // A replica that only follows has no caller to answer.
   if (log.queue.size === 0 && log.away.size === 0) return
   for (const [index, transaction] of entry.transactions.entries()) {
     const pending = pendingOf(log, intentOf(transaction))
@@ -218,7 +218,7 @@ export function settle(log: GroupLog, context: Context, pending: Pending, verdic
   for (const rival of rivals) settle(log, context, rival, verdict)
 }
 
-/** It waits here no longer, and nobody is told: other copies of it may yet take effect. */
+/** It waits here no longer, and its caller hears nothing: other copies may yet take effect. */
 export function giveUp(log: GroupLog, pending: Pending): void {
   forget(log, pending)
   promote(log, pending.rivals)

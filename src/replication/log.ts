@@ -115,7 +115,7 @@ export interface Chase {
   through: Position
   /** So far they exist, as a node said; the rest is the word of sessions. */
   known: Position
-  /** The peer that was asked and has not answered. */
+  /** The peer whose answer is awaited. */
   asking: NodeId | undefined
   stage: number
   deadline: number
@@ -156,7 +156,7 @@ export interface GroupLog {
   readonly replies: Effect[]
   /** Of the transactions in `queue` and `away`. */
   waitingBytes: number
-  /** When to look again at transactions that nobody proposes or answers. */
+  /** When to look again at transactions that no node has proposed or answered. */
   retryDeadline: number
   readRound: ReadRound | undefined
   readsWaiting: number[]
@@ -168,11 +168,11 @@ export interface GroupLog {
   lease: ReadLease | undefined
   /** When to see whether the group is still read. */
   idleDeadline: number
-  /** Positions up to here exist, as somebody said: no current read shows less. */
+  /** Positions up to here exist, as a peer said: no current read shows less. */
   floor: Position
   /** What was applied in this step so far. */
   stride: Stride
-  /** When to go on with what is decided and has a value: one step applies only so much. */
+  /** When to go on with what is decided and has a value: one step applies a bounded part. */
   applyDeadline: number
   /** When to look after an accepted position that stays undecided. */
   sweepDeadline: number

@@ -77,7 +77,7 @@ export interface Faulty extends Envelope {
   readonly ballot: Ballot
 }
 
-/** Position is committed at this ballot; whoever accepted that ballot has the value. */
+/** Position is committed at this ballot; a replica that accepted that ballot has the value. */
 export interface Committed extends Envelope {
   readonly kind: 'committed'
   readonly position: Position

@@ -36,10 +36,10 @@ export interface PackedEntry extends EntryWriteSets {
 const entryHeadBytes = 28
 const setHeadBytes = 16
 const keyHeadBytes = 4
-/** A character of a session's name takes up so many bytes at most. */
+/** Bytes of one character of a session's name, at most. */
 const charBytesMax = 3
 const firstBytes = 512
-/** A buffer of which less than one part in so many is in use is given up for a smaller one. */
+/** A buffer is given up for a smaller one where less than one part in eight of it is in use. */
 const spareMost = 8
 
 export class PackedSets {

@@ -106,7 +106,7 @@ function startAccept(
     .filter((voter) => voter !== context.node)
     .map((voter) => reply(context, voter, message))
   if (position === 1 && ballot.round === 0) {
-    // Nobody named this leader, so only its own durable record stops a second value after a crash.
+    // No entry named this leader, so only its own durable record stops a second value after a crash.
     return onAccept(log, context, context.node, message, lookup, sends)
   }
   for (const send of sends) context.emit(send)
@@ -169,7 +169,7 @@ export function onRefused(log: GroupLog, context: Context, from: NodeId, message
   if (current === undefined) return
   log.highestRound = Math.max(log.highestRound, message.promised.round)
   const { proposal } = current
-  // Chosen is chosen: whoever has promised more will find this very value.
+  // Chosen is chosen: a proposer with a higher ballot will find this very value.
   if (proposal.waiting !== undefined) return
   const phase = proposer.countRefusal(current.phase, from)
   proposal.phase = phase
@@ -188,7 +188,7 @@ function phaseDeadline(context: Context, position: Position, attempt: number): n
 
 /**
  * `answerMs` is what this ballot's refusal took to come: the winner needs about two such times, one
- * a phase, and is left alone for so long, whatever the limits say.
+ * a phase, and is left alone for that time, whatever the limits say.
  */
 function backOff(log: GroupLog, context: Context, proposal: Proposal, answerMs: number): void {
   context.trace.mark('proposer lost and backed off')
@@ -215,7 +215,7 @@ export function onProposalDeadline(log: GroupLog, context: Context, proposal: Pr
   proposal.deadline = phaseDeadline(context, proposal.position, proposal.attempt)
   const answered = phase.kind === 'preparing' ? phase.promises : phase.acceptances
   const silent = log.set.voters.filter((voter) => !answered.has(voter))
-  // At position 1 nobody hears of the value before this node's own disk holds it.
+  // At position 1 no other node hears of the value before this node's own disk holds it.
   const unsent =
     proposal.position === 1 && phase.ballot.round === 0 && silent.includes(context.node)
   if (unsent) return

@@ -1,7 +1,7 @@
 /**
  * Serving current reads without asking. A majority read registers the group
  * with the voters that answer it; as long as registrations of that one attempt hold at a majority, any
- * write is known here, or its proposer waits for this node, before it is shown to anybody.
+ * write is known here, or its proposer waits for this node, before any reader sees it.
  *
  * LEASE-1  What is served without asking holds every position that was acknowledged before.
  * LEASE-5  It is served only when everything that the answers of the attempt told of is applied.
@@ -34,13 +34,13 @@ export function onAnswer(log: GroupLog, from: NodeId, { read, position, term }: 
 
 /**
  * How far a current read must see that begins now and asks nobody; undefined when it has to ask.
- * Accepted positions count, decided or not: whoever accepted is not waited for (R6).
+ * Accepted positions count, decided or not: writers do not wait for a holder that accepted (R6).
  */
 export function leasedPosition(log: GroupLog, context: Context): Position | undefined {
   return isLeased(log, context) ? mustSee(log) : undefined
 }
 
-/** Who says whether a term is held: this node's leases, or somebody who looks at all nodes. */
+/** The judge of whether a term is held: this node's leases, or an observer of all nodes. */
 export interface LeaseJudge extends Reading {
   readonly node: NodeId
   readonly leases: Pick<Context['leases'], 'isHeld'>
@@ -100,7 +100,7 @@ export function onRevoke(
   { position, holder }: Revoke,
 ): void {
   const { group, set } = log
-  // Somebody has finished it, and waited for every holder then: nobody has to be waited for any more.
+  // A proposer has finished it, and waited for every holder then: no holder has to be waited for any more.
   const isCommitted = position <= log.state.position
   const asked = { from: position, through: position, isAwaited: true }
   if (isCommitted) supply(log, context, from, asked)

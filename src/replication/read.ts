@@ -28,8 +28,8 @@ export function beginRead(log: GroupLog, context: Context, read: number): void {
 }
 
 /**
- * The edge no longer waits for it. A round for nobody is not sent again: as long as no majority answers,
- * each group that was ever asked for would stay here. What it has registered ends as it would have.
+ * The edge no longer waits for it. A round without readers is not sent again: as long as no majority
+ * answers, each group that was ever read would stay here. Its registrations end as they would have.
  */
 export function cancelRead(log: GroupLog, read: number): void {
   log.readsWaiting = log.readsWaiting.filter((one) => one !== read)
@@ -80,7 +80,7 @@ export function onQuery(log: GroupLog, context: Context, from: NodeId, message: 
   const { group, set } = log
   const { read, mayRegister } = message
   const position = highestKnown(log)
-  // In one step with the position: what is accepted here later lists the asker.
+  // In one step with the position: a later acceptance here lists the asker.
   const registering = { group, from, attempt: read, position, now: context.now }
   const term = mayRegister ? context.leases.register(registering) : undefined
   assert(position >= log.state.position, 'LEASE-3: an answer tells of less than is applied')

@@ -15,9 +15,9 @@ import type { Forward, ForwardReply } from './message.ts'
 import { leaderOf } from './propose.ts'
 import { intentOf, type Transaction } from '../group/transaction.ts'
 
-/** A forwarded transaction is passed on at most so often; then it is proposed where it is. */
+/** A forwarded transaction is passed on this many times at most; then it is proposed where it is. */
 const hopsMax = 2
-/** A leader that leaves a transaction unanswered so often is taken for unreachable. */
+/** A leader that leaves a transaction unanswered this many times is taken for unreachable. */
 const forwardsMax = 3
 /** Attempts of one intent that wait beside the first. */
 const rivalsMax = 3
@@ -55,7 +55,7 @@ export function submit(
   log.waitingBytes += pending.roomBytes
 }
 
-/** Whoever is told that it is the node asks another one, and this one less. */
+/** A client that hears `isOfNode` asks another node, and this one less. */
 function whyNoRoom(log: GroupLog, context: Context, pending: Pending): Overloaded | undefined {
   if (!context.mayPropose) return { kind: 'overloaded', isOfNode: true }
   return hasRoomFor(log, context, pending) ? undefined : { kind: 'overloaded' }
@@ -122,7 +122,7 @@ function addWaiter({ waiters }: Pending, waiter: Waiter): void {
 
 /**
  * Another attempt: it may have read more than the first, and a refusal of that one is not its own.
- * Beyond the bound it is forgotten, as if it had not arrived; whoever sent it sends it again.
+ * Beyond the bound it is forgotten, as if it had not arrived; its sender sends it again.
  */
 function addRival(
   log: GroupLog,
@@ -142,8 +142,8 @@ function addRival(
 }
 
 /**
- * The edge has told its caller that the end is unknown. What nobody waits for is given up, but for what
- * a copy of may take effect: an intent that is sent again is told of that one, not that there is no room.
+ * The edge has told its caller that the end is unknown. A transaction without a caller is given up, unless a
+ * copy may take effect: an intent that is sent again hears of that copy, not that there is no room.
  */
 export function cancelSubmission(
   log: GroupLog,
@@ -229,7 +229,7 @@ function sendForward(log: GroupLog, context: Context, pending: Pending, to: Node
   }
 }
 
-/** Nobody answered for long: again to whoever is the leader now, or proposed from here. */
+/** No answer came for long: forwards it to the leader of now, or proposes it here. */
 export function onRetryDeadline(log: GroupLog, context: Context): void {
   log.retryDeadline = never
   const leader = proposerFor(log, context)
@@ -239,7 +239,7 @@ export function onRetryDeadline(log: GroupLog, context: Context): void {
   }
 }
 
-/** A peer is suspected: what it was to propose is proposed by somebody else, at once. */
+/** A peer is suspected: another node proposes what it was to propose, at once. */
 export function takeBackFrom(log: GroupLog, peer: NodeId): void {
   for (const pending of log.away.values()) {
     if (pending.sentTo === peer) takeBack(log, pending)
@@ -271,7 +271,7 @@ export function onForwardReply(
     context.trace.mark('no room at the leader')
     return undefined
   }
-  // Anybody else's word is old: the transaction has been given to another proposer since.
+  // The word of any other node is old: the transaction has been given to another proposer since.
   if (pending.sentTo !== from) return undefined
   if (pending.forwards > 1 && isOfOneCopy(verdict)) context.trace.mark('too old for this proposer')
   else settle(log, context, pending, verdict)

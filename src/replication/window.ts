@@ -6,7 +6,7 @@
  * TXN-1, TXN-2  What is not remembered any more counts as changed.
  *
  * Remembered are the last entries, however old; of what is young some more, so that a group with many
- * writers does not outrun its readers; never more than so many keys. It differs between replicas.
+ * writers does not outrun its readers; never more than `validationKeysMax` keys. It differs between replicas.
  */
 import { assert } from '../base/assert.ts'
 import { fromLatin1 } from '../base/bytes.ts'
@@ -46,8 +46,8 @@ export class ValidationWindow {
   /** The last write of a key, of the entries from `#oldest` to `#newest`. */
   readonly #lastWrite = new Map<string, Written>()
   /**
-   * The entries after those, as bytes. They are indexed when somebody asks who has read at an older
-   * position: in most groups nobody ever does.
+   * The entries after those, as bytes. They are indexed when a transaction read at an older
+   * position: in most groups none ever does.
    */
   readonly #packed = new PackedSets()
   #oldest: Remembered | undefined

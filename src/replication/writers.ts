@@ -3,8 +3,8 @@
  * at another node, the proposer names that node the leader of the next position, and a write there
  * needs to be forwarded no more.
  *
- * What is remembered begins anew with every leader. So leadership moves once in so many transactions at
- * most, also where two nodes write about as much.
+ * What is remembered begins anew with every leader. So leadership moves at most once in `writersRemembered / 2`
+ * transactions, also where two nodes write about as much.
  */
 import { assert } from '../base/assert.ts'
 import type { NodeId } from '../base/ids.ts'

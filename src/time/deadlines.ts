@@ -1,6 +1,6 @@
 /**
  * Many deadlines, one timer: items fall due in buckets of a few milliseconds, so that a million
- * waiting things cost no timers of their own. Nothing is cancelled; whoever is called looks.
+ * waiting things cost no timers of their own. Nothing is cancelled; the callee looks whether it is still due.
  */
 import type { Clock, Timer } from '../ports/clock.ts'
 

@@ -14,7 +14,7 @@ export class Dues {
   /** By group, when its entries fall due, each earlier than the one before. */
   readonly #entries = new Map<GroupId, number[]>()
 
-  /** `onDue` is called at each entry: who was put off for longer meanwhile is to be added again. */
+  /** Calls `onDue` at each entry; a group that was put off for longer meanwhile is to be added again. */
   constructor(clock: Clock, onDue: (group: GroupId) => void) {
     this.#deadlines = new Deadlines(clock, (group) => {
       this.#take(group)

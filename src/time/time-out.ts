@@ -1,6 +1,6 @@
 /**
  * One timer for everything that is waited for with a bound: it goes off when the first of them may be
- * due, and whoever keeps them looks through all. Nothing is cancelled when an answer comes. Where the loop is
+ * due, and its owner looks through all. Nothing is cancelled when an answer comes. Where the loop is
  * behind, what has come meanwhile is read first: an answer at hand is not given up.
  */
 import type { Clock, Timer } from '../ports/clock.ts'
