@@ -1,4 +1,7 @@
-/** Stories of read leases, for the golden scripts. n3 reads; n1 leads and writes. */
+/**
+ * Stories of read leases, for the golden scripts. n3 reads; n1 leads and writes. No lease is renewed by
+ * itself: each story is over before that, or its holder is dead.
+ */
 import { Stage } from './stage.ts'
 import { begun, to, type Story } from './stories.ts'
 
