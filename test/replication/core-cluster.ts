@@ -2,8 +2,11 @@
  * The pure core of several nodes with nothing around it: messages wait in a list until a test
  * delivers, drops or repeats them; "disks" are in-memory folds that a crash leaves as they are
  * durable. For directed tests of one race at a time; the simulator does everything else.
+ *
+ * Nodes hold read leases where a test wants them (`hasLeases`). An observer may look on.
  */
-import { Leases } from '../../src/lease/leases.ts'
+import { Leases, type Told } from '../../src/lease/leases.ts'
+import type { LeaseMessage } from '../../src/lease/message.ts'
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'
 import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'
@@ -12,7 +15,7 @@ import type { Acceptor } from '../../src/paxos/acceptor.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
 import { silentTrace, type TraceEvent } from '../../src/ports/trace.ts'
 import type { GroupRecord, RecordSource } from '../../src/replica/group-record.ts'
-import { Replica } from '../../src/replica/replica.ts'
+import { Replica, type Reading } from '../../src/replica/replica.ts'
 import type { LookedUp } from '../../src/replication/acceptance.ts'
 import type { Effect, LogRecord } from '../../src/replication/effect.ts'
 import type { GroupEvent } from '../../src/replication/group.ts'
@@ -27,10 +30,21 @@ interface Folded {
   chosen?: { readonly ballot: Ballot; readonly value: Uint8Array }
 }
 
+export type CoreMessage = GroupMessage | LeaseMessage
+
 export interface InFlight {
   readonly from: NodeId
   readonly to: NodeId
-  readonly message: GroupMessage
+  readonly message: CoreMessage
+}
+
+/** Is told of what happens, and changes nothing. */
+export interface CoreObserver {
+  sent(one: InFlight): void
+  durable(node: NodeId, record: LogRecord): void
+  /** An effect that nobody but this node sees. */
+  carriedOut(node: NodeId, effect: Effect): void
+  marked(node: NodeId, name: string): void
 }
 
 export class CoreNode implements RecordSource {
@@ -48,26 +62,42 @@ export class CoreNode implements RecordSource {
   replica: Replica
   isHeld = false
   hasRoom = true
+  #leases: Leases
   readonly #cluster: CoreCluster
+  readonly #inbox: GroupEvent[] = []
+  #isStepping = false
 
   constructor(node: NodeId, cluster: CoreCluster) {
     this.node = node
     this.#cluster = cluster
+    this.#leases = this.#freshLeases()
     this.replica = this.#fresh()
   }
 
+  #freshLeases(): Leases {
+    const { placement, limits, now, hasLeases } = this.#cluster
+    const { node, incarnation } = this
+    // Where there are no leases, no peer holds one of an earlier life of this node.
+    const startedMs = hasLeases ? now : Number.NEGATIVE_INFINITY
+    const leases = new Leases({
+      ...{ node, nodes: placement.nodes, incarnation, limits, startedMs },
+    })
+    leases.onRevoking = (holder, message) => this.#tell([[holder, message]])
+    return leases
+  }
+
   #fresh(): Replica {
-    const { placement, limits } = this.#cluster
+    const { placement, limits, observer } = this.#cluster
     const trace = {
       ...silentTrace,
       emit: (event: TraceEvent) => this.#cluster.events.push({ node: this.node, ...event }),
-      mark: (name: string) => this.#cluster.marks.add(name),
+      mark: (name: string) => {
+        this.#cluster.marks.add(name)
+        observer?.marked(this.node, name)
+      },
     }
     const { node, incarnation } = this
-    const nodes = placement.nodes
-    // It has run for long, so no peer holds a lease of an earlier life of it.
-    const startedMs = Number.NEGATIVE_INFINITY
-    const leases = new Leases({ node, nodes, incarnation, limits, startedMs })
+    const leases = this.#leases
     const own = { node, incarnation, placement, limits, trace, source: this, leases }
     return new Replica({ ...own, fetchPatienceMs: () => 0 })
   }
@@ -96,17 +126,50 @@ export class CoreNode implements RecordSource {
     return false
   }
 
+  /** One step at a time: what a step delivers to its own node waits until that step is over. */
   step(event: GroupEvent): void {
-    const { group, now, wallStepMs } = this.#cluster
-    const wall = 1_000_000 + (now + wallStepMs) * 1000
-    const reading = {
-      wall,
-      stamp: wall,
-      now,
-      mayPropose: this.hasRoom,
-      isAdmitted: true,
+    this.#inbox.push(event)
+    if (this.#isStepping) return
+    this.#isStepping = true
+    try {
+      for (let next = this.#inbox.shift(); next !== undefined; next = this.#inbox.shift()) {
+        const effects = this.replica.step(this.#cluster.group, next, this.#reading())
+        for (const effect of effects) this.#carryOut(effect)
+      }
+    } finally {
+      this.#inbox.length = 0
+      this.#isStepping = false
     }
-    for (const effect of this.replica.step(group, event, reading)) this.#carryOut(effect)
+  }
+
+  #reading(): Reading {
+    const { now, wallStepMs } = this.#cluster
+    const wall = 1_000_000 + Math.floor((now + wallStepMs) * 1000)
+    return { wall, stamp: wall, now, mayPropose: this.hasRoom, isAdmitted: true }
+  }
+
+  take(from: NodeId, message: CoreMessage): void {
+    if ('group' in message) return this.step({ kind: 'message', from, message })
+    const drop = (): void => this.step({ kind: 'revoked', peer: from })
+    this.#tell(this.#leases.onMessage(from, message, this.#reading(), drop))
+  }
+
+  /** As the edge of a node does: under a lease at once, otherwise by a step. Returns whether at once. */
+  read(read: number): boolean {
+    const point = this.replica.leased(this.#cluster.group, this.#reading())
+    if (point === undefined) this.step({ kind: 'read', read })
+    else this.served.set(read, point.position)
+    return point !== undefined
+  }
+
+  #send(to: NodeId, message: CoreMessage): void {
+    const one = { from: this.node, to, message }
+    this.#cluster.inFlight.push(one)
+    this.#cluster.observer?.sent(one)
+  }
+
+  #tell(told: readonly Told[]): void {
+    for (const [to, message] of told) this.#send(to, message)
   }
 
   #sendAccepted(effect: Effect & { readonly kind: 'send-accepted' }): void {
@@ -125,10 +188,10 @@ export class CoreNode implements RecordSource {
   }
 
   #carryOut(effect: Effect): void {
+    this.#cluster.observer?.carriedOut(this.node, effect)
     switch (effect.kind) {
       case 'send':
-        this.#cluster.inFlight.push({ from: this.node, to: effect.to, message: effect.message })
-        return
+        return this.#send(effect.to, effect.message)
       case 'deliver':
         return this.step({ kind: 'message', from: this.node, message: effect.message })
       case 'send-accepted':
@@ -153,8 +216,35 @@ export class CoreNode implements RecordSource {
         this.wakes.push(effect.at)
         return
       case 'renew':
+        return this.#renew(effect.to)
       case 'slow':
-        return
+        return this.#tellSlow(effect.holder)
+    }
+  }
+
+  #sendAccepted(effect: Effect & { kind: 'send-accepted' }): void {
+    const message = this.replica.accepted(effect, this.#cluster.now)
+    if (effect.to === this.node) this.step({ kind: 'message', from: this.node, message })
+    else this.#send(effect.to, message)
+  }
+
+  #apply({ writes, encodeState }: Effect & { kind: 'apply' }): void {
+    for (const { key, value } of writes) {
+      const name = Buffer.from(key).toString('latin1')
+      if (value === undefined) this.rows.delete(name)
+      else this.rows.set(name, value)
+    }
+    this.stateBytes = encodeState()
+  }
+
+  #renew(to: NodeId): void {
+    if (this.#cluster.hasLeases) this.#tell(this.#leases.ask(to, this.#reading()))
+  }
+
+  #tellSlow(holder: NodeId): void {
+    if (!this.#cluster.hasLeases) return
+    for (const { node } of this.#cluster.nodes) {
+      if (node !== this.node) this.#send(node, { kind: 'slow', holder })
     }
   }
 
@@ -166,8 +256,7 @@ export class CoreNode implements RecordSource {
       entries.push({ position, ...chosen })
     }
     const { group, epoch, from, committed } = effect
-    const message = { kind: 'entries', group, epoch, from, entries, committed } as const
-    this.#cluster.inFlight.push({ from: this.node, to: effect.to, message })
+    this.#send(effect.to, { kind: 'entries', group, epoch, from, entries, committed })
   }
 
   /** The disk catches up. */
@@ -179,6 +268,7 @@ export class CoreNode implements RecordSource {
   }
 
   #fold(record: LogRecord): void {
+    this.#cluster.observer?.durable(this.node, record)
     const folded = this.durable.get(record.position) ?? {}
     this.durable.set(record.position, folded)
     if (record.kind === 'promise') folded.promised = record.ballot
@@ -197,6 +287,8 @@ export class CoreNode implements RecordSource {
     this.pendingPersists = []
     this.isHeld = false
     this.incarnation += 1
+    this.wakes.length = 0
+    this.#leases = this.#freshLeases()
     this.replica = this.#fresh()
   }
 
@@ -209,13 +301,26 @@ export class CoreNode implements RecordSource {
     this.wakes.sort((a, b) => a - b)
     const at = this.wakes.shift()
     if (at === undefined) throw new Error('no wake-up was asked for')
-    this.#cluster.now = at
-    if (this.replica.isAwaitingTime(this.#cluster.group, at)) this.wake()
+    const now = Math.max(this.#cluster.now, at)
+    this.#cluster.now = now
+    if (this.replica.isAwaitingTime(this.#cluster.group, now)) this.wake()
   }
+}
+
+export interface CoreClusterOptions {
+  readonly nodes?: number
+  readonly limits?: Partial<Limits>
+  /** Messages of leases are carried, and acceptances name their holders. Nobody renews by itself. */
+  readonly hasLeases?: boolean
+  readonly observer?: CoreObserver
+  /** The group's number: it decides which node leads position 1. */
+  readonly number?: number
 }
 
 export class CoreCluster {
   readonly group: GroupId
+  readonly observer: CoreObserver | undefined
+  readonly hasLeases: boolean
   readonly placement: Placement
   readonly limits: Limits
   readonly nodes: readonly CoreNode[]
@@ -227,11 +332,13 @@ export class CoreCluster {
   wallStepMs = 0
   #sequence = 0
 
-  constructor(options: { readonly nodes?: number; readonly limits?: Partial<Limits> } = {}) {
+  constructor(options: CoreClusterOptions = {}) {
+    this.observer = options.observer
+    this.hasLeases = options.hasLeases ?? false
     const names = Array.from({ length: options.nodes ?? 3 }, (_, i) => nodeId(`n${i + 1}`))
     this.placement = staticPlacement(names)
     this.limits = { ...defaultLimits, ...options.limits }
-    this.group = groupOfBytes(encodeTuple(['test', 1]))
+    this.group = groupOfBytes(encodeTuple(['test', options.number ?? 1]))
     const { firstFull } = this.placement.replicasOf(this.group)
     // The leader of position 1 comes first, so that tests can speak of nodes by their role.
     const ordered = [firstFull, ...names.filter((name) => name !== firstFull)]
@@ -295,7 +402,7 @@ export class CoreCluster {
       const next = this.inFlight.shift()
       if (next === undefined || !pass(next)) continue
       const target = this.nodes.find((node) => node.node === next.to)
-      target?.step({ kind: 'message', from: next.from, message: next.message })
+      target?.take(next.from, next.message)
     }
   }
 

@@ -319,7 +319,7 @@ test('LIVE-5: duelling proposers end their duel on a network far slower than the
     while ((slow[0]?.atMs ?? Infinity) <= cluster.now) {
       const due = slow.shift()
       for (const { from, to, message } of due?.held ?? []) {
-        cluster.nodes.find(({ node }) => node === to)?.step({ kind: 'message', from, message })
+        cluster.nodes.find(({ node }) => node === to)?.take(from, message)
       }
     }
     cluster.elapse(5)
