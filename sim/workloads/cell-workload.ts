@@ -46,7 +46,7 @@ export interface CellWorkloadParts {
   /** The nodes a client knows, by its name; drawn for those that are not named. */
   readonly nodesByClient?: Readonly<Record<string, readonly string[]>> | undefined
   onOperation(operation: CellOperation): void
-  /** What a client was told, in words. */
+  /** Receives the client's answers, in words. */
   tell(client: string, what: string): void
   onFailed(error: unknown): void
 }
@@ -93,7 +93,7 @@ export class CellWorkload {
     this.#rows = this.shards.flatMap((shard) => (hotRows().get(shard) ?? []).slice(0, rowsPerShard))
   }
 
-  /** What the clients were told. */
+  /** The clients' operations and answers. */
   get history(): History {
     return this.#log.history()
   }
@@ -113,7 +113,7 @@ export class CellWorkload {
       const random = world.random.fork(`client ${name}`)
       // Some know all nodes, some only one: reads of different clients go through different nodes.
       const drawn = random.shuffle(nodes).slice(0, random.int(1, nodes.length))
-      // Who asks gateways asks all nodes.
+      // A client of gateways can reach all nodes.
       const asked = this.#isWeb(name) ? nodes : drawn
       const known = this.#parts.nodesByClient?.[name] ?? asked
       this.#work(this.#bringUp(name, known), options.operationsPerClient)
@@ -184,7 +184,10 @@ export class CellWorkload {
     for (const { client } of this.#living.values()) client.end()
   }
 
-  /** Once the world has healed: what must now work for everybody who asks one of `nodes`. */
+  /**
+   * Starts the final operations once the world has healed. They must succeed for every client that
+   * knows one of `nodes`.
+   */
   finish(nodes: readonly string[]): void {
     for (const living of this.#living.values()) {
       if (!living.known.some((node) => nodes.includes(node))) continue
