@@ -260,7 +260,7 @@ export class ProposalChecker {
     )
   }
 
-  /** What the proposer may have counted: what was delivered to it, and its own disk's answer. */
+  /** The answers that the proposer may have counted: those delivered to it, and its own disk's. */
   #answersTo(
     node: string,
     view: PositionView,

@@ -1,12 +1,15 @@
 /**
- * Messages from group to group against the logs: each transaction that takes effect says in rows of its
- * own what it sent, handled or gave up, in plain text; nothing of the code under test is asked.
+ * Messages from group to group against the logs: each transaction that takes effect says in rows of
+ * its own its sent, handled and dead messages, in plain text, so no code under test takes part.
  *
- * QUE-1  A message is handled in the group and queue that it was sent to, by a transaction that took effect.
- * QUE-2  It is handled once, or dead, and what was handled adds up.
- * QUE-3  Those of one sender to one queue of one group, equally delayed, are handled in their order.
- * QUE-4  Once nobody sends, all are handled, and nothing is left on any agenda.
- * QUE-6  It is dead only when its handler has failed often enough, since it was brought back if it was dead before.
+ * QUE-1  A message is handled in the group and queue that it was sent to, by a transaction that
+ *        took effect.
+ * QUE-2  It is handled once, or dead, and the handled ones add up.
+ * QUE-3  Those of one sender to one queue of one group, equally delayed, are handled in their
+ *        order.
+ * QUE-4  Once sessions stop, all are handled, and nothing is left on any agenda.
+ * QUE-6  It is dead only when its handler has failed often enough, since it was brought back if it
+ *        was dead before.
  * QUE-7  It is handled no sooner than its delay after the commit that sent it.
  */
 import { topicOf, topicTextOf } from '../../src/group/worklist-key.ts'
@@ -16,7 +19,7 @@ import type { Coverage } from '../coverage.ts'
 import type { LogModel, ModelEffect } from './log-model.ts'
 import type { Referee } from './referee.ts'
 
-/** What somebody is about to send. */
+/** A message that a session is about to send. */
 export interface SentMessage {
   /** Unlike that of any other; it is the message's body, and says what its handler is to do. */
   readonly name: string

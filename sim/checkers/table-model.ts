@@ -1,6 +1,7 @@
 /**
- * What tables mean, worked out a second time on plain maps of whole rows, without anything of the code
- * under test: no keys in bytes, no entries, no read sets. Index queries are answered from the rows.
+ * What tables mean, worked out a second time on plain maps of whole rows, without anything of the
+ * code under test: no keys in bytes, no entries, no read sets. Index queries are answered from the
+ * rows.
  */
 import type { ShopVersion } from '../workloads/table-schema.ts'
 import type { Bounds, Named, TableRead, TableStep, TableWrite } from '../workloads/table-step.ts'
@@ -268,7 +269,7 @@ export function textOf(value: unknown): string {
   return `{${members.map(([name, one]) => `${name}:${textOf(one)}`).join(',')}}`
 }
 
-/** What was told of a step as text; of a tree, whatever its order. */
+/** The result of a step as text; for a tree, in any order. */
 export function resultText(step: TableStep, result: unknown): string {
   if (step.kind === 'tree' && Array.isArray(result)) return result.map(textOf).toSorted().join('\n')
   return textOf(result)

@@ -1,5 +1,5 @@
 /**
- * Completeness: what stood in an index from before a query began until it ended is in the answer.
+ * Completeness: an entry in an index from before a query began until it ended is in the answer.
  *
  * IDX-10  However small its pages, a query leaves out nothing that stood all the while.
  * IDX-6   Neither does an index that has just been built, and it has nothing of rows that are gone.
