@@ -58,7 +58,9 @@ export class SeededRandom implements Random {
     return drawn
   }
 
-  /** A whole number, exponentially distributed about `mean`. The one place that uses a logarithm. */
+  /**
+   * A whole number, exponentially distributed about `mean`. The one place that uses a logarithm.
+   */
   exponential(mean: number): number {
     const uniform = ((this.#generator.next() >>> 0) + 1) / 2 ** 32
     return Math.round(-Math.log(uniform) * mean)
