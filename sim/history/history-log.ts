@@ -23,7 +23,7 @@ export class HistoryLog {
   readonly #operations: HistoryOperation[] = []
   readonly #onEnd: (operation: HistoryOperation) => void
 
-  /** `onEnd` is told of each operation whose outcome is known, or known to stay unknown. */
+  /** Calls `onEnd` with each operation whose outcome is known, or will stay unknown. */
   constructor(now: () => number, onEnd: (operation: HistoryOperation) => void = () => undefined) {
     this.#now = now
     this.#onEnd = onEnd

@@ -1,6 +1,6 @@
 /**
- * Histories from JSON lines (`lines.ts` says how they look). What comes from outside may be anything:
- * each line that is no operation gets a reason, and all of them are told at once.
+ * Histories from JSON lines (`lines.ts` says how they look). Input from outside may be anything:
+ * each line that is no operation gets a reason, and the error lists all reasons.
  */
 import type {
   Element,

@@ -1,4 +1,7 @@
-/** What a recorder of cells stands between: the calls of an application, and the history they go into. */
+/**
+ * What a recorder of cells stands between: the calls of an application, and the history they go
+ * into.
+ */
 import type { Written } from '../../src/cells/cell.ts'
 import type { ClientCells } from '../../src/client/cells.ts'
 import type { KnownColumns } from './cell-micros.ts'
