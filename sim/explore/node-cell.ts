@@ -1,4 +1,7 @@
-/** What is worked out once about each state of a node: what it may do next, and where that leads. */
+/**
+ * The results that the search computes once for each state of a node: its possible actions, and the
+ * states they lead to.
+ */
 import type { LogRecord } from '../../src/replication/effect.ts'
 import { mayExpire, mayLapse } from './lease-pairs.ts'
 import { setTimers, type NodeState } from './node-state.ts'
