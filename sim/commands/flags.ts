@@ -62,7 +62,9 @@ export function parseFaults(text: string): readonly string[] {
   return names
 }
 
-/** Rules that a run can break, one argument each; a rule that nothing checks would always be kept. */
+/**
+ * Rules that a run can break, one argument each; a rule that nothing checks would always be kept.
+ */
 export function parseRule(text: string, before: readonly string[] = []): readonly string[] {
   knownName('rule', text, ruleNames)
   return [...before, text]
