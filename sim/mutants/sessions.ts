@@ -1,4 +1,6 @@
-/** Planted bugs in what a session is shown: by versions, rows, logs and batches, and by their pages. */
+/**
+ * Planted bugs in what a session is shown: by versions, rows, logs and batches, and by their pages.
+ */
 import type { Mutant } from './mutant.ts'
 
 /** What is held against what a session was shown. */
