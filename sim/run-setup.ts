@@ -1,4 +1,6 @@
-/** What a run starts from: its plan, as plain data, who listens to it, and the cluster they make. */
+/**
+ * What a run starts from: its plan, as plain data, who listens to it, and the cluster they make.
+ */
 import type { ClientFrame } from '../src/wire/client/client-message.ts'
 import { deliveryBounds } from '../src/queues/bounds.ts'
 import { relayBounds } from '../src/tables/bounds.ts'
@@ -37,9 +39,9 @@ export interface RunHooks {
   readonly eventsMax?: number | undefined
   /** Ends the run when the world heals: for those who look for a failure that came before. */
   readonly endsAtHealing?: boolean
-  /** Told of each operation as it begins, but for what is asked of everybody at the end. */
+  /** Called with each operation as it begins, except the operations of all clients at the end. */
   readonly onOperation?: (operation: Operation) => void
-  /** Gets, at the end of the run, what all clients asked and were told. */
+  /** Gets, at the end of the run, all clients' operations and answers. */
   readonly onHistory?: (history: History) => void
 }
 
@@ -85,7 +87,7 @@ export function makeCluster(
     clientCodec: {
       encode: encodeClientFrame,
       decode(bytes) {
-        // Nodes open what they are asked; what they answer is decoded.
+        // Nodes open the requests that they get; their answers are decoded.
         const opened = openClientFrame(bytes)
         const decoded = opened.ok ? opened : decodeClientFrame(bytes)
         return decoded.ok ? decoded.frame : undefined
@@ -128,7 +130,7 @@ export function makeCluster(
   })
 }
 
-/** Nothing is told when nobody listens. */
+/** No line is made without a listener. */
 function watcherOf({ watch, story }: RunHooks): ((line: StoryLine) => void) | undefined {
   if (watch === undefined) return story
   return (line) => {
