@@ -24,7 +24,7 @@ export interface CampaignOptions {
   readonly isTimeUp?: (() => boolean) | undefined
   /** Rules that count; all of them when absent. */
   readonly rules?: readonly string[] | undefined
-  /** What is left out of what the seeds draw. */
+  /** Faults that are left out of the seeds' draws. */
   readonly switches?: Switches | undefined
   onResult(result: RunResult, done: number): void
 }

@@ -4,7 +4,7 @@
  */
 import { isOn, type Switches } from './faults/swarm-faults.ts'
 
-/** What is counted when a fault is at work, by the name that switches the fault. */
+/** The names counted when a fault strikes, by the name that switches the fault. */
 const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   crash: ['crash'],
   'crash-in-write': ['crash-in-write'],

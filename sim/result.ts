@@ -1,4 +1,4 @@
-/** What a run of one seed came to, as plain data: printed, sent between processes, compared. */
+/** The result of a run of one seed, as plain data: printed, sent between processes, compared. */
 import type { Violation } from './checkers/referee.ts'
 import type { LongestTurn } from './checkers/turn-checker.ts'
 

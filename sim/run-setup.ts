@@ -1,6 +1,4 @@
-/**
- * What a run starts from: its plan, as plain data, who listens to it, and the cluster they make.
- */
+/** The parts that a run starts from: its plan, as plain data, its listeners, and its cluster. */
 import type { ClientFrame } from '../src/wire/client/client-message.ts'
 import { deliveryBounds } from '../src/queues/bounds.ts'
 import { relayBounds } from '../src/tables/bounds.ts'

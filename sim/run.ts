@@ -76,7 +76,7 @@ export async function runSeedChecked(
   return check ? compareRuns(first, await runSeed(seed, hooks, switches)) : first
 }
 
-/** What runs beside the clients of cells. */
+/** A session beside the clients of cells. */
 interface Session {
   start(): void
   end(): void
@@ -370,7 +370,7 @@ class Run {
     this.#expect(ending === 'done', 'LIVE-1', 'Triggers could not finish in the healed world.')
   }
 
-  /** What was sent is handled, or was given up and is brought back. */
+  /** Handlers handle each sent message, or give it up, and an operator redrives it. */
   async #drainQueues(): Promise<void> {
     const { world } = this.#cluster
     if (this.#isBroken()) return

@@ -95,7 +95,7 @@ class Audit {
   readonly #options: AuditOptions
   readonly #fleet: Fleet
   readonly #client: Client
-  /** What is wrong for good, and what did not get done. */
+  /** Violations that last, and work that did not get done. */
   readonly #complaints: string[] = []
   readonly #stuck: string[] = []
   /** When processes began to be killed. */

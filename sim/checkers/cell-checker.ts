@@ -31,7 +31,7 @@ export interface SeenCell extends CellName {
   readonly body: string
 }
 
-/** Who read, since when, and whether the read promised to be current. */
+/** The reader, the beginning of the read, and whether it promised to be current. */
 export interface ReadInfo {
   readonly client: string
   readonly startTick: number
@@ -323,7 +323,7 @@ export class CellChecker {
     )
   }
 
-  /** What was known before the read began should have been in its answer. */
+  /** The answer should have shown a cell that was known before the read began. */
   #mustKnow(seen: Fact['seen'], info: ReadInfo): void {
     if (seen === undefined) return
     const { cell } = seen

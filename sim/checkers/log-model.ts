@@ -93,7 +93,7 @@ export class LogModel {
     return this.#commits
   }
 
-  /** Who leads the group whose entry was chosen last. */
+  /** The leader of the group whose entry was chosen last. */
   get leader(): string | undefined {
     return this.#leader
   }

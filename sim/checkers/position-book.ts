@@ -14,7 +14,7 @@ export interface AcceptorView {
   accepted: BallotValue | undefined
   /** Its log says what is chosen here. */
   hasChosen: boolean
-  /** What it had accepted when it promised a ballot, by the ballot: its answer to a prepare. */
+  /** The accepted value at its promise of a ballot, by the ballot: its answer to a prepare. */
   readonly answerByBallot: Map<string, BallotValue | undefined>
 }
 

@@ -148,7 +148,7 @@ export class ProposalChecker {
     return proposed
   }
 
-  /** Whatever is proposed above a chosen ballot is the chosen value. */
+  /** A proposal above a chosen ballot proposes the chosen value. */
   #checkAgainstChosen(node: string, view: PositionView, proposed: ProposedView): void {
     const { chosen } = view
     if (chosen === undefined || compareBallots(proposed.ballot, chosen.ballot) < 0) return

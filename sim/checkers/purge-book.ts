@@ -26,7 +26,7 @@ export interface Purge extends PurgeAsked {
   ackTick: number | undefined
 }
 
-/** What is known of a cell, and of the others of its column. */
+/** The known facts of a cell, and of the others of its column. */
 export interface Purgeable {
   readonly cell: PurgedCell
   readonly sinceTick: number

@@ -50,7 +50,7 @@ export class QueueChecker {
   readonly #coverage: Coverage
   readonly #attemptsMax: number
   readonly #groups = new Set<string>()
-  /** What each run of each sending operation is to send. */
+  /** The messages of each run of each sending operation. */
   readonly #runs = new Map<string, readonly SentMessage[]>()
   readonly #messages = new Map<string, Known>()
   readonly #streams = new Map<string, Known[]>()
@@ -210,7 +210,7 @@ export class QueueChecker {
     }
   }
 
-  /** What is left, for messages. */
+  /** The messages that remain. */
   leftOvers(): object {
     const left = [...this.#messages.values()].filter(({ handled }) => handled === 0)
     const names = left.slice(0, 5).map(({ name, deaths, delayMs }) => ({ name, deaths, delayMs }))

@@ -17,7 +17,7 @@ export class QuietRows {
     this.#touch(rows, 1)
   }
 
-  /** What it has done is known, and nothing more comes of it. */
+  /** The write's outcome is known, and it has no later effect. */
   end(rows: readonly string[]): void {
     this.#touch(rows, -1)
   }

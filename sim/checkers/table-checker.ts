@@ -56,7 +56,7 @@ export interface TableReading {
   readonly atMost: Timestamp
 }
 
-/** What a read breaks that is as of another moment than it should be. */
+/** The rule that a read breaks when it is as of the wrong moment. */
 const placeRules: Readonly<Record<TableReading['level'], readonly [string, string]>> = {
   current: ['LEASE-3', 'A current read of rows does not show what was told before it began.'],
   snapshot: ['LEASE-4', 'A session was shown older rows than it has seen.'],

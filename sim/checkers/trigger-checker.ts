@@ -26,7 +26,7 @@ import type { Referee } from './referee.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What is known of a shard. */
+/** The known facts of a shard. */
 interface ShardFacts {
   /** Cells of the trigger's column: added ids, rising. */
   readonly cells: number[]
@@ -47,7 +47,7 @@ interface Holder {
   readonly generation: number
 }
 
-/** Who calls a handler. */
+/** The caller of a handler. */
 export interface Caller {
   readonly worker: string
   readonly generation: number
@@ -306,7 +306,7 @@ export class TriggerChecker {
     )
   }
 
-  /** Who is taken away was missed for a lease, or has left. */
+  /** A worker that is taken away was missed for a lease, or has left. */
   #onWorker(key: Fields, row: Fields | undefined): void {
     if (key['service'] !== this.#parts.service || row !== undefined) return
     this.#missed.set(String(key['worker']), this.#generation)

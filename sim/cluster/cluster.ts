@@ -81,7 +81,7 @@ export interface ClusterParts<P extends Program, ClientFrame> {
   pauseClient(client: string, lengthMicros: number): void
   /** What this node counts on of leases, and has granted; undefined: nothing any more. */
   leasesOf(program: P): ObservedLeases | undefined
-  /** What it knows of the others' clocks. */
+  /** Its knowledge of the others' clocks. */
   clocksOf(program: P): Pick<PeerClocks, 'held' | 'isAwaited'>
 }
 

@@ -189,7 +189,7 @@ export class Comparison {
     }
   }
 
-  /** What was said to be buffered, once every shard was read to its end. */
+  /** Checks the cells acknowledged as buffered, once every shard was read to its end. */
   checkBuffered(): void {
     const { judge } = this.#cluster
     const rejected = new Set(this.#buffered(rejectedTopic).map(rejectedName))
@@ -209,7 +209,7 @@ export class Comparison {
     )
   }
 
-  /** Who is not where all should be, in words; empty when all are. */
+  /** The replicas that are behind, in words; empty when there are none. */
   laggards(): readonly string[] {
     const { judge, inService, atlas } = this.#cluster
     const closed = inService.filter((host) => host.program === undefined)

@@ -1,7 +1,7 @@
 /** How many events a run may take before it is taken for a storm, or a loop of timers. */
 import type { SwarmOptions } from '../swarm.ts'
 
-/** What a run takes that is busy throughout, many times over. */
+/** The events of a run that is busy throughout, many times over. */
 const busyEventsMax = 3_000_000
 
 /**

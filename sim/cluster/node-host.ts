@@ -53,7 +53,7 @@ export interface HostDisk {
 
 export type HostDisks = Readonly<Record<DiskName, HostDisk>>
 
-/** What runs on a node. */
+/** The program of a node. */
 export interface Program {
   /** Ends it in an orderly way. */
   stop(): Promise<void>
@@ -241,7 +241,7 @@ export class NodeHost<P extends Program> {
     this.#process?.slowBy(factor)
   }
 
-  /** What it does in this turn is the world's own. */
+  /** The world itself causes the work of this turn. */
   overlookTurn(): void {
     this.#process?.overlookTurn()
   }

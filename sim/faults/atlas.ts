@@ -19,7 +19,7 @@ import { decodeMeta, metaKey } from '../../src/log/log-meta.ts'
 import { decodeMemory, memoryKey } from '../../src/log/peer-memory.ts'
 import type { DiskImage, SimDisk } from '../world/disk.ts'
 
-/** What has to be done about a node that would not start, or stopped by itself. */
+/** The treatment of a node that would not start, or stopped by itself. */
 export type Treatment =
   | 'reset-data'
   | 'retire'

@@ -72,10 +72,7 @@ function drawQuiet(options: SwarmOptions): Fault[] {
   ]
 }
 
-/**
- * What was said before comes once more after it: of intents that are over, of sessions that are
- * forgotten.
- */
+/** After it, earlier frames arrive once more: of intents that are over, of forgotten sessions. */
 function echoesOf({ seed, faultRates, nodeCount }: SwarmOptions): Fault[] {
   const { quietAtMicros, quietMicros, lengthMicros } = faultRates
   const random = new SeededRandom(`${seed}/faults/quiet/echoes`)

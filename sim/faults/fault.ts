@@ -17,7 +17,7 @@ export type DiskName = 'log' | 'data'
 
 interface Moment {
   readonly atMicros: number
-  /** What it was drawn as, when its kind does not tell: campaigns count it under this name, too. */
+  /** The name of its draw, when its kind does not tell: campaigns count it under this name, too. */
   readonly name?: string
 }
 

@@ -9,7 +9,7 @@ import type { HostDisks } from '../cluster/node-host.ts'
 import type { Weather } from '../world/weather.ts'
 import type { World } from '../world/world.ts'
 
-/** What can be done to a node. */
+/** A node, and the actions of the nemesis on it. */
 export interface Victim {
   readonly name: string
   readonly disks: HostDisks

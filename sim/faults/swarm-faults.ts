@@ -64,7 +64,7 @@ const rarities: readonly Rarity[] = [
 
 export const faultNames: readonly string[] = rarities.map(([name]) => name)
 
-/** What is so all the time, and may be switched off like a fault. */
+/** Conditions that hold all the time, and may be switched off like a fault. */
 export const conditionNames: readonly string[] = [
   // of all ways of the network
   ...['drop', 'duplicate', 'late-duplicate', 'reorder', 'tail', 'far', 'survivor'],

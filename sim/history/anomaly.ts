@@ -33,7 +33,7 @@ export type AnomalyName =
 
 export interface Anomaly {
   readonly name: AnomalyName
-  /** What is wrong, and why it cannot be, in whole sentences. */
+  /** The contradiction and its reason, in whole sentences. */
   readonly sentences: readonly string[]
   /** Indexes of the operations concerned: T1 of the sentences is the first one. */
   readonly operations: readonly number[]

@@ -12,9 +12,7 @@ import type { RegisterFacts } from './registers.ts'
 import type { ListView } from './views.ts'
 import { quoted } from './words.ts'
 
-/**
- * What is promised: nothing but one order, one that keeps sessions, or one that keeps real time.
- */
+/** The promise: only one order, one that keeps sessions, or one that keeps real time. */
 export type Promised = 'serializable' | 'strong-session' | 'strict-serializable'
 
 export interface Facts {

@@ -4,10 +4,10 @@
  */
 import type { History, HistoryOperation, MicroOperation } from './operation.ts'
 
-/** What is known of an operation when it begins. */
+/** The known facts of an operation when it begins. */
 export type Asked = Pick<HistoryOperation, 'client' | 'micro' | 'level' | 'group' | 'node'>
 
-/** What is known better once it has ended. */
+/** The facts that its end makes more exact. */
 export type Learnt = Partial<Pick<HistoryOperation, 'node' | 'level'>>
 
 export interface OpenOperation {

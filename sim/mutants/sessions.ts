@@ -3,7 +3,7 @@
  */
 import type { Mutant } from './mutant.ts'
 
-/** What is held against what a session was shown. */
+/** Rules about a session and the states that it has seen. */
 const sessionRules = ['TXN-1', 'LEASE-4']
 
 export const sessionMutants: readonly Mutant[] = [

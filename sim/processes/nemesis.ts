@@ -17,7 +17,7 @@ export class ProcessNemesis {
   readonly #parts: NemesisParts
   readonly #timers = new Set<NodeJS.Timeout>()
   readonly #counts = new Map<string, number>()
-  /** What was begun on daemons and has not come to its end. */
+  /** Actions on daemons that have not come to their end. */
   readonly #underWay = new Set<Promise<void>>()
   #isOver = false
 

@@ -162,7 +162,7 @@ class OpenLoad {
     if (this.#failure !== undefined) throw this.#failure
   }
 
-  /** What was acknowledged and is not there, in words. */
+  /** Acknowledged puts that are missing, in words. */
   async lost(): Promise<readonly string[]> {
     const lost: string[] = []
     for (const [nth, rowKey] of this.#acknowledged.entries()) {

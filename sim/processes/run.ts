@@ -47,7 +47,7 @@ export interface ProcessRunResult {
   readonly seed: number
   readonly seconds: number
   readonly outcome: ProcessOutcome
-  /** What is wrong, in words. */
+  /** The violations, in words. */
   readonly violations: readonly string[]
   readonly operations: number
   readonly acknowledged: number

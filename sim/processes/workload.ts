@@ -99,7 +99,7 @@ export class ProcessWorkload {
     await Promise.all([...this.#sessions.values()].map(({ client }) => client.close()))
   }
 
-  /** What a call rejected with that no call should reject with. */
+  /** The first unexpected rejection of a call. */
   get failure(): unknown {
     return this.#failure
   }

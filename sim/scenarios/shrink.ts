@@ -197,7 +197,7 @@ class Shrinker {
     )
   }
 
-  /** What is left, told more simply: this makes no number smaller. */
+  /** Simplifies the rest: this makes no number smaller. */
   async #tidy(): Promise<void> {
     this.#begin('lengths')
     for (const gapMicros of [10_000, 100_000, 1_000_000]) {

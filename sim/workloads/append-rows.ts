@@ -92,7 +92,7 @@ export function listsToRead(micro: readonly ListMicro[]): readonly ListName[] {
   return [...new Set(lists.map(({ list }) => list))]
 }
 
-/** Who needs all of the short lists looks for whatever there is of them. */
+/** A reader of all short lists scans for the lists that exist. */
 function scannedOf(lists: readonly ListName[]): readonly ListName[] {
   return shortLists.every((list) => lists.includes(list)) ? shortLists : []
 }

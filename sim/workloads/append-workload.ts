@@ -56,7 +56,7 @@ export interface AppendWorkloadParts {
   holds(node: string, group: GroupId): boolean
   /** Whether the node may answer again some time. */
   isInService(node: string): boolean
-  /** What is done, and nothing else; drawn as the sessions go when absent. */
+  /** The only operations of the run; drawn as the sessions go when absent. */
   readonly operations?: readonly ListOperation[] | undefined
   onOperation(operation: ListOperation): void
   onFailed(error: unknown): void

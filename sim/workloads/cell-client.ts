@@ -83,7 +83,7 @@ export class CellClient {
     this.#reads = new CellReads(parts, (error) => this.#codeOf(error, 'read'))
   }
 
-  /** What is left to do of `run`. */
+  /** The operations of `run` that remain. */
   get left(): number {
     return this.#left
   }

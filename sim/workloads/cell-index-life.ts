@@ -54,7 +54,7 @@ export class CellIndexLife {
   readonly #drops: number
   #declarer: Client | undefined
   #isOver = false
-  /** What there is to be in the end; undefined: no index. */
+  /** The declared shape at the end; undefined: no index. */
   #wanted: Shape | undefined = shapes[0]
 
   constructor(parts: CellIndexLifeParts) {
@@ -62,7 +62,7 @@ export class CellIndexLife {
     this.#drops = parts.random.pick([0, 0, 1, dropsMax])
   }
 
-  /** What queries ask for. */
+  /** The shape that queries use. */
   get shape(): Shape {
     return this.#wanted ?? shapes[0]
   }

@@ -100,7 +100,7 @@ export const shards: readonly number[] = [
   ...new Set(Array.from({ length: rowCount }, (_, k) => shardOf(rowKeyOf(k + 1)))),
 ]
 
-/** What rows have in indexes of the name other than `live`, read in their shards. */
+/** Entries of rows in indexes of the name other than `live`, read in their shards. */
 export async function leftOvers(
   tables: Tables,
   live: NumberedIndex | undefined,

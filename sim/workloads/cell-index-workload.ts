@@ -264,7 +264,7 @@ export class CellIndexWorkload {
     this.#checkWhole(before, query, standing, entries)
   }
 
-  /** What stood before the query and until its end is in its pages. */
+  /** Entries that stood from before the query until its end are in its pages. */
   #checkWhole(
     definition: NumberedIndex,
     { value, where, fits }: DrawnQuery,

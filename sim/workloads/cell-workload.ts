@@ -178,7 +178,7 @@ export class CellWorkload {
     })
   }
 
-  /** What is under way comes to its end; nothing more is begun. */
+  /** Operations under way come to their end; the clients begin no more. */
   end(): void {
     this.#isEnding = true
     for (const { client } of this.#living.values()) client.end()
@@ -287,7 +287,7 @@ export class CellWorkload {
     })
   }
 
-  /** Who comes up again has seen nothing: its name is another one. */
+  /** A client that starts again has seen nothing: it gets another name. */
   #clientOf(
     name: string,
     random: SeededRandom,

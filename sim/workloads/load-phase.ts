@@ -189,7 +189,7 @@ class LoadPhase {
     )
   }
 
-  /** What was acknowledged is there. */
+  /** Acknowledged cells are there. */
   async #readBack(): Promise<void> {
     const [client] = this.#clients
     for (const rowKey of this.#written.filter((_, at) => at % 10 === 0)) {

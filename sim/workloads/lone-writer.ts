@@ -1,6 +1,5 @@
 /**
- * Who writes at one node alone, one write after another, until that node is cut off from the
- * others.
+ * A writer at one node alone, one write after another, until that node is cut off from the others.
  */
 import type { World } from '../world/world.ts'
 

@@ -86,7 +86,7 @@ export class PastWorkload {
     }
   }
 
-  /** What is under way is brought to its end. */
+  /** Sessions end the operations under way, and begin no more. */
   end(): void {
     this.#isEnding = true
   }

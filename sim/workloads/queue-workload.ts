@@ -279,7 +279,7 @@ export class QueueWorkload {
     coverage.count('queues: handler died')
   }
 
-  /** What handlers do: fail with what they cannot do, else note what they did and how much. */
+  /** Handles messages: fails on those that must fail, else notes their names and their number. */
   async #handle(
     queue: string,
     transaction: RawTransaction,

@@ -23,7 +23,7 @@ export interface ReplicaWorkloadParts {
   readonly thinkMeanMicros: number
   /** The replicas of the nodes that are up now. */
   replicas(): readonly LocalReplica[]
-  /** What is written, and nothing else; drawn as the sessions go when absent. */
+  /** The only writes of the run; drawn as the sessions go when absent. */
   readonly operations?: readonly BlindOperation[] | undefined
   onOperation(operation: BlindOperation): void
   onFailed(error: unknown): void

@@ -46,7 +46,7 @@ export interface TableSessionParts {
   readonly schemaTrustMs: number
   readonly lone: LoneOptions | undefined
   readonly maker: GroupMaker
-  /** What was written by the first version may have been, or not. */
+  /** A write by the first version has an unknown outcome. */
   onUnknown(): void
   /** Whether a node may have a damaged data disk now, and say so. */
   mayBeCorrupt(): boolean

@@ -97,7 +97,7 @@ export function readingAt(
   }
 }
 
-/** What is to be run after a time, and what for. */
+/** Work to be run after a time, and its purpose. */
 interface Waiting {
   readonly delayMicros: number
   readonly label: string

@@ -73,7 +73,7 @@ export class DiskJournal {
     return this.#damage !== undefined
   }
 
-  /** What is in the journal goes into a table, as far as it is sound. */
+  /** Writes the sound part of the journal into a table. */
   open(): JournalDamage | undefined {
     const rot = this.#rot
     if (rot !== undefined) this.#passOver(rot)

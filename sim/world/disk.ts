@@ -94,7 +94,7 @@ export class SimDisk {
   #hurtAtOpen: readonly string[] = []
   /** A check has told its process of damage, and the disk is still the same. */
   hasToldDamage = false
-  /** What every write meets. */
+  /** The fault that every write meets. */
   #standingFault: WriteFault = 'none'
 
   constructor(options: DiskOptions) {

@@ -53,7 +53,7 @@ const vainPauseMicros = 1_000_000
 interface Way<Frame> {
   readonly label: string
   readonly random: SeededRandom
-  /** What it has carried lately, where copies come long after. */
+  /** Frames that it carried lately, where copies come long after. */
   readonly echoes: Echoes<KeptFrame<Frame>>
   /** Slower than others for good. */
   readonly isFar: boolean

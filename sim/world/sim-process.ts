@@ -29,7 +29,7 @@ class Due implements Scheduled {
     this.run = run
   }
 
-  /** What is due in a pause and waits for its end can still be cancelled before that. */
+  /** Work that is due in a pause and waits for its end can still be cancelled before that. */
   cancel(): void {
     this.run = undefined
     this.scheduled?.cancel()
@@ -64,7 +64,7 @@ export class SimProcess {
   /** The event of the current turn, and the time owed before it. */
   #turnEvent = -1
   #nanosBefore = 0
-  /** What came due meanwhile, in order. */
+  /** Work that came due meanwhile, in order. */
   readonly #waiting: Due[] = []
   #wallRead = { event: -1, micros: 0 }
   #next: Scheduled | undefined

@@ -42,7 +42,7 @@ const nanosByByte = 2
 
 export type Work = keyof typeof nanosByWork
 
-/** What was done in one turn. */
+/** The work of one turn. */
 export type WorkDone = Partial<Record<Work | 'bytes', number>>
 
 /** Adds up the work of a process's turns. */
@@ -65,7 +65,7 @@ export class CostMeter {
     return this.#factor * nanos + (work === 'get' ? this.#getNanos * count : 0)
   }
 
-  /** What was done since the last call. */
+  /** Returns the work since the last call. */
   take(): WorkDone {
     const done = this.#work
     this.#work = {}
