@@ -6,7 +6,7 @@ import { describeBallot, equalBallots, type Ballot } from '../paxos/ballot.ts'
 export class BallotTable {
   readonly #ballots: Ballot[] = []
   readonly #numberByText = new Map<string, number>()
-  /** The number asked for last, by node: nearly always the one that is asked for next. */
+  /** The last number that was looked up, by node: nearly always the next one, too. */
   readonly #lastByNode = new Map<NodeId, number>()
 
   /** The ballot asked for last, which mostly comes again as the same object, and its number. */

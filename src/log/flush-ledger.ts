@@ -18,7 +18,7 @@ interface FlushGroups {
   bytes: number
 }
 
-/** A group, and its highest position that somebody might lack. */
+/** A group, and its highest position that a peer might lack. */
 export type Written = readonly [GroupId, Position]
 
 export interface WrittenSince {
@@ -38,13 +38,13 @@ export type Visit = (group: GroupPositions, flush: number, through: Position) =>
 const heldWeightMax = 100_000
 /** What a flush weighs beside its groups: with one client each has one, and a list and a mark for it. */
 const flushWeight = 4
-/** Above the bound so much may gather: letting go of the oldest moves all that stay. */
+/** What may gather above the bound: letting go of the oldest moves all that stay. */
 const gatheredWeight = 10_000
 /** Bytes of the flushes of one answer, about: what a peer asks for next is all in them. */
 export const digestBytesMax: number = 16 * 1024 * 1024
 /** Flushes read again for one answer. */
 const readFlushesMax = 64
-/** So much of what is held is looked at in one piece of work. */
+/** Records that one piece of work looks at. */
 const pieceWeight = 256
 
 export class FlushLedger {
@@ -150,7 +150,7 @@ export class FlushLedger {
 
   /**
    * Groups written in the flushes after `after`, whole flushes as long as there are at most `limit`
-   * groups, and `digestBytesMax` in them. The first flush is always given, or nobody could get past it; a flush is bounded too.
+   * groups, and `digestBytesMax` in them. The first flush is always given, or no peer could get past it; a flush is bounded too.
    * `read` gives those of a flush that is not held; one that cannot be read is passed, and told of.
    * Yields after each flush that was read, or after some that are held: others may go on meanwhile.
    */
@@ -190,7 +190,7 @@ export class FlushLedger {
   }
 }
 
-/** Groups of a flush and their highest positions that somebody might lack; 0: there is none. */
+/** Groups of a flush and their highest positions that a peer might lack; 0: there is none. */
 interface Columns {
   readonly groups: readonly { readonly group: GroupId }[]
   readonly positions: readonly Position[]

@@ -1,4 +1,4 @@
-/** Records on their way into one flush, and who waits for it to be durable. */
+/** Records on their way into one flush, and the callbacks that wait for it to be durable. */
 import type { LogRecord } from '../replication/effect.ts'
 import { flushRecordsMax, recordBytes, valueOf } from './flush.ts'
 
@@ -11,7 +11,7 @@ export interface Gathering {
   /** Called in order when it is durable. */
   readonly waiters: (() => void)[]
   bytes: number
-  /** Whether somebody waits: notes alone force no flush. */
+  /** Whether a callback waits: notes alone force no flush. */
   isForced: boolean
   /** Its write is under way: nothing more goes in. */
   isClosed: boolean

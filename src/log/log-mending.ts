@@ -1,5 +1,5 @@
 /**
- * What becomes of a log whose journal was damaged while nobody looked. The store passes over batches then, and
+ * The mending of a log whose journal was damaged while its node was down. The store passes over batches then, and
  * what it shows may be older than what was durable, without a gap: a promise gone, a memory of peers of
  * yesterday. What is left of the batches is put back as far as its own checksums vouch for it.
  *
@@ -21,7 +21,7 @@ import { fieldsOf, sealRecord } from './sealed-record.ts'
 export interface LogDamage {
   /** Which files, where and how. */
   readonly what: string
-  /** Flushes that nobody can read any more; what they held stands in the rows, or the log is not used. */
+  /** Flushes that cannot be read any more; what they held stands in the rows, or the log is not used. */
   readonly lostFlushes: readonly number[]
   /** Who votes with which store has to be told by others. */
   readonly isMemoryLost: boolean
@@ -33,12 +33,12 @@ export const damagesKey: Uint8Array = Buffer.from('damages')
 const damagesFormat = 'damages 1'
 /** The last ones are kept. */
 const damagesMax = 20
-/** Of one damage so many are named. */
+/** Flushes that are named of one damage. */
 const lostFlushesMax = 1000
 
 /**
  * Before anything else is read of the log. Rejects with `corrupt` where it must not be used, with `invalid` where it
- * is somebody else's: nothing is written to it then.
+ * belongs to another node: nothing is written to it then.
  */
 export async function mendLog(store: OrderedStore, owner: Owner, trace: Trace): Promise<void> {
   const { damage } = store
@@ -158,7 +158,7 @@ function missingBefore(
   return missing
 }
 
-/** The same, told to whoever watches the node. */
+/** The same as a line of the node's log. */
 export function tellDamages(store: OrderedStore, trace: Trace): readonly LogDamage[] {
   const nothing = { lostFlushes: [], isMemoryLost: false, isRenewed: false }
   const damages = readDamages(store) ?? [{ what: 'what was damaged before', ...nothing }]

@@ -4,7 +4,7 @@
  *
  * A bad payload makes one position faulty. A flush that is missing, out of order or bad in its
  * header leaves unknown which groups it concerned, and the store must not be used: one of the
- * lost records may be a vote that a peer has counted. Older flushes are looked at when somebody asks for what is in them: the rows
+ * lost records may be a vote that a peer has counted. Older flushes are read when a record in them is needed: the rows
  * say what that is, so that damage there costs the positions that are read. A missing tail cannot be seen here: peers know it by the flush number.
  */
 import { equalBytes } from '../base/bytes.ts'
@@ -32,7 +32,7 @@ import type { FlushMark } from './settled.ts'
 /**
  * The folder's record with the incarnation raised, durably, before anything else is done: a number
  * drawn in this incarnation can never have been drawn before. Nothing is written to a folder of
- * somebody else. A journal that was damaged is mended first.
+ * another node. A journal that was damaged is mended first.
  */
 export async function openMeta(
   store: OrderedStore,
@@ -53,7 +53,7 @@ export async function openMeta(
   const meta = { ...last, incarnation: last.incarnation + 1, longestLeaseMs }
   const [put, copy] = metaPuts(meta)
   const puts = [put]
-  // A log that begins now remembers that it has met nobody.
+  // A log that begins now remembers that it has met no peer.
   if (found === undefined) puts.push({ key: memoryKey, value: encodeMemory([]) })
   puts.push(copy)
   await store.write(puts)
@@ -68,7 +68,7 @@ export function readMemory(
   const bytes = getChecked(store, memoryKey)
   if (bytes === 'damaged') return undefined
   if (bytes !== undefined) return decodeMemory(bytes)
-  // Who has written nothing has never voted, nor counted a vote.
+  // A node that has written nothing has never voted, nor counted a vote.
   return lastFlush === 0 ? [] : undefined
 }
 
@@ -101,7 +101,7 @@ export function settledEnd(
   return mark
 }
 
-/** How often a long fold is told of. */
+/** Flushes between two lines of the node's log about a long fold. */
 const progressFlushes = 1_000
 
 /**
@@ -140,7 +140,7 @@ export async function recoverFlushes(
   return end
 }
 
-/** For whoever waits: what is folded is checked one by one. */
+/** For those who wait: flushes are checked one by one. */
 async function lastFlush(store: OrderedStore): Promise<number> {
   const range = { ...flushesFrom(1), reverse: true, limit: 1 }
   for await (const [row] of scanRows(store, range, corruptLog)) {

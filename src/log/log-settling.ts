@@ -5,8 +5,8 @@
  * LOG-7  The mark never passes a record that is in no row.
  *
  * A position that stays open (promised or accepted, and not decided) would hold the mark up for as long
- * as nobody writes to its group. After `carryAfterFlushes` it is given a row and carried over: a start
- * takes it up from there. Where too many are, somebody has to close those that find no room.
+ * as no client writes to its group. After `carryAfterFlushes` it is given a row and carried over: a start
+ * takes it up from there. Where too many are, the node closes those that find no room.
  */
 import { assert } from '../base/assert.ts'
 import type { GroupId, Position } from '../base/ids.ts'
@@ -116,7 +116,7 @@ export class LogSettling {
       isOnItsWay = true
       return 'wait'
     })
-    // What is on its way to the disk now can be passed in a while, though nobody writes to the group again.
+    // What is on its way to the disk now can be passed in a while, though no client writes to the group again.
     this.#isBehind = left === 0 || (isOnItsWay && ledger.settledFlush < this.#hastenedFlush)
     if (mark === undefined) return
     rows.keepMark(mark, this.#isListStale ? this.#list() : undefined)

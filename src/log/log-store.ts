@@ -6,8 +6,8 @@
  * One write is in flight at a time; what arrives meanwhile forms the next. A write starts at the
  * end of a turn, so that one flush takes all that the turn made.
  *
- * PAX-4  Whoever waits for a record is called only when its flush, and every one before it, is
- *        durable; after a failed write nobody is called any more.
+ * PAX-4  A callback that waits for a record is called only when its flush, and every one before it, is
+ *        durable; after a failed write none is called any more.
  *
  * DISK-16  Where a scrub finds a file of the log damaged, all that a start would read there is written anew.
  *
@@ -49,7 +49,7 @@ export interface LogStoreOptions {
   readonly leaseMs: number
 }
 
-/** Two runs of one incarnation draw the same number once in so many. */
+/** Two runs of one incarnation draw the same number once in this many. */
 const runsMax = 2 ** 48
 
 /** What opening a log brings together. */
@@ -183,7 +183,7 @@ export class LogStore {
     return this.#settling.isBehind
   }
 
-  /** Grows with whatever is written: what was read before may be another thing now. */
+  /** Grows with each write: an earlier read may be out of date now. */
   get changes(): number {
     return this.#changes
   }
@@ -341,7 +341,7 @@ export class LogStore {
     this.#queueBytes -= flush.bytes
     const { number, records } = flush
     this.#options.trace.emit({ kind: 'flushed', number, records: records.length })
-    // It stays in the queue meanwhile: whoever is appended by a waiter comes after all of these.
+    // It stays in the queue meanwhile: what a callback appends comes after all of these.
     this.#options.trace.begin?.('answers after a flush')
     for (const after of flush.waiters) {
       assert(flush.number <= this.#durableFlush, 'PAX-4: answered before it was durable')
@@ -455,7 +455,7 @@ export class LogStore {
     return this.#ledger.since(after, limit, this.#durableFlush, (number) => this.#writtenIn(number))
   }
 
-  /** Undefined when the disk damaged the flush: nobody can tell which groups it concerned. */
+  /** Undefined when the disk damaged the flush: no reader can tell which groups it concerned. */
   #writtenIn(number: number): readonly Written[] | undefined {
     const records = this.#reader.records(number)
     if (records === undefined) {

@@ -1,7 +1,7 @@
 /**
  * What guards who may vote: with which store each peer votes, how far its log and its incarnation had
  * come. It stands in `log/`, beside the flushes, and is written along with them: a reset of `data/`
- * loses nothing of it, and a commit pays no write of its own for it. Who is let in for it: `../peers/admission.ts`.
+ * loses nothing of it, and a commit pays no write of its own for it. `../peers/admission.ts` says which peers it lets in.
  */
 import { assert } from '../base/assert.ts'
 import type { NodeId } from '../base/ids.ts'
@@ -86,7 +86,7 @@ export class PeerMemory {
     this.#changes += 1
   }
 
-  /** The memory is whole again: so many of `others` nodes have told what they know, or it was all kept elsewhere. */
+  /** The memory is whole again: enough of `others` nodes have told what they know, or it was all kept elsewhere. */
   restore(told: number, others: number): void {
     const isMajority = told >= Math.min(others, Math.floor((others + 1) / 2) + 1)
     assert(isMajority, 'LOG-11: a memory of peers is taken for whole before a majority has told it')

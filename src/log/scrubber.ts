@@ -3,10 +3,10 @@
  *
  * DISK-15  Damage of the data store that a scrub finds ends the node, as damage does that a read finds: the
  *          data store is put aside, and made anew from the log.
- * DISK-16  Damage of the log that a scrub finds is told, and ends nothing: what the node has in memory is all that
+ * DISK-16  Damage of the log that a scrub finds is logged, and ends nothing: what the node has in memory is all that
  *          it votes by, and a start would have to do without what is damaged.
  *
- * First come the rows of applied positions: who asks for a vote at one of them gets none before that,
+ * First come the rows of applied positions: a proposer gets no vote at one of them before that,
  * unless it was chosen. Then everything, at `scrubBytesPerSecond`, and a part of that while clients or
  * peers are at work; it never rests for good. The log follows, at the same pace. A pass is followed by the next
  * one after `scrubPauseMs`.

@@ -1,4 +1,4 @@
-/** What a replica of all groups runs on, and what it is told about itself. */
+/** The ports that the replica of a node runs on, and its options. */
 import type { ClusterId, NodeId } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Placement } from '../placement/placement.ts'

@@ -96,7 +96,7 @@ export class Driver implements LocalReplica {
     const { node, cluster, limits } = options
     const { flushBytesMax, carryAfterFlushes, leaseMs } = limits
     const own = { node, cluster, clock, random, trace, flushBytesMax, carryAfterFlushes, leaseMs }
-    // Whose the folder is comes first: of somebody else's nothing is believed, nor put aside.
+    // The owner of the folder comes first: nothing in another node's folder is believed, nor put aside.
     const meta = await openMeta(ports.log, own, random, trace)
     await checkVotes(ports.data)
     const data = await DataStore.open(ports.data, { clock, trace, limits })
@@ -212,7 +212,7 @@ export class Driver implements LocalReplica {
     const log = this.#log
     const data = this.#data
     log.onFailure = (reason) => this.#fail(reason)
-    // As if a peer had spoken of it: whoever has it is asked, and a no-op closes what nobody has.
+    // As if a peer had spoken of it: the node fetches what others have, and closes the rest by a no-op.
     log.onHeldUp = (group, position) =>
       clock.defer(() => this.#step(group, { kind: 'exists', position, informer: node }))
     data.onFailure = (reason) => this.#fail(reason)
@@ -455,7 +455,7 @@ export class Driver implements LocalReplica {
     }
   }
 
-  /** Stopped, or failed: a node in doubt of itself answers nobody. */
+  /** Stopped, or failed: a node in doubt of itself answers no request. */
   get #isOver(): boolean {
     return this.#isStopped || this.#failure !== undefined
   }

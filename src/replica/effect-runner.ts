@@ -1,9 +1,9 @@
 /**
- * Carries out what steps ask for, in order. "Durable, then visible": what stands in a `persist`'s `after`
- * begins when the flush is on the disk.
+ * Carries out the effects of steps, in order. "Durable, then visible": the effects in a `persist`'s `after`
+ * begin when the flush is on the disk.
  *
- * Applied positions are gathered, and told when the steps under way are over: whoever watches one may
- * ask for the next step at once.
+ * Applied positions are gathered. Their watchers hear of them when the steps under way are over, since a
+ * watcher may ask for the next step at once.
  */
 import { assert, unreachable } from '../base/assert.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'

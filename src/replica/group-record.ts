@@ -1,4 +1,4 @@
-/** What the stores say of a group, for whoever takes it into memory. */
+/** The record of a group in the stores, from which the replica takes it into memory. */
 import type { GroupId, Position } from '../base/ids.ts'
 import type { LookedUp } from '../replication/acceptance.ts'
 import type { Decision, PositionRecord } from '../replication/log.ts'
@@ -13,7 +13,7 @@ export interface GroupRecord {
   readonly decisions: ReadonlyMap<Position, Decision>
   /**
    * There is more that is committed than was read. Of that the open position and the last one stand as
-   * damaged, without a vote; the others are in no record, so that nobody else may ask before all is read.
+   * damaged, without a vote; the others are in no record, so that no request may come before all is read.
    */
   readonly isPart: boolean
 }

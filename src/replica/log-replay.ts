@@ -3,7 +3,7 @@
  * log: no faster than it is applied, and of a group no more at once than one answer of a peer would bring.
  *
  * LIVE-6  A turn ends with the first group, or the first position that is read of one, that reaches `sliceMs`:
- *         whoever asks how the node is hears of it.
+ *         a request for the node's status is answered meanwhile.
  */
 import { assert } from '../base/assert.ts'
 import type { GroupId } from '../base/ids.ts'

@@ -1,6 +1,6 @@
 /**
  * What this node's edge reads: points to read at, and rows. A point is current, whatever is applied
- * here, or a timestamp of the past; whoever reads at a timestamp keeps that snapshot open here.
+ * here, or a timestamp of the past; a read at a timestamp keeps that snapshot open here.
  *
  * MVCC-1  A timestamp below the group's horizon is read only while its snapshot is open at this node.
  */
@@ -88,7 +88,7 @@ export class Reads {
   }
 
   /**
-   * Newest rows and the point that they are of, both taken in this call, where nobody has to be asked and
+   * Newest rows and the point that they are of, both taken in this call, where no peer has to be asked and
    * nothing waited for; undefined otherwise, and where the read would be refused.
    */
   rowsNow(

@@ -34,7 +34,7 @@ export class StoredRecords implements RecordSource {
   partMax: Part | undefined
   /**
    * Every row of an applied position was checked since the start. Before that only what was chosen is
-   * told of them, and nobody gets a vote there (DISK-14).
+   * told of them, and no proposer gets a vote there (DISK-14).
    */
   arePositionsSound = false
   readonly #log: LogStore
@@ -84,7 +84,7 @@ export class StoredRecords implements RecordSource {
       const { position } = header
       const isNext = position === state.position + next.entries + 1
       if (isNext && header.chosen !== undefined && this.#isEnough(next)) {
-        // The open position, and the last: nobody asks for others before they are read.
+        // The open position, and the last: no request asks for others before they are read.
         records.set(position, unread).set(this.#log.highest(group), unread)
         return { state, records, decisions, isPart: true }
       }

@@ -37,7 +37,7 @@ export interface ReplicaStatus extends ScrubFigures {
   readonly isClockBehind: boolean
   /** CLOCK-3: too few others have told their clocks yet. */
   readonly areClocksAwaited: boolean
-  /** False: the log has lost who votes with which store; nobody is let in before a majority has told it. */
+  /** False: the log has lost who votes with which store; no peer is let in before a majority has told it. */
   readonly remembersPeers: boolean
   /** How often `log/` was found damaged; flushes lost with that; where each was, in words. */
   readonly logDamages: number

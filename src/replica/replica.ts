@@ -55,7 +55,7 @@ export interface ReplicaOptions {
   readonly trace: Trace
   readonly source: RecordSource
   readonly leases: Leases
-  /** How long entries of the group that are asked for may still take (`../peers/fetches.ts`); 0: they are not. */
+  /** How long a fetch of the group's entries may still take (`../peers/fetches.ts`); 0: none is under way. */
   fetchPatienceMs(group: GroupId): number
 }
 
@@ -126,7 +126,7 @@ export class Replica {
     return this.#groups.size
   }
 
-  /** The group takes one step; what it asks for comes back in order. */
+  /** The group takes one step; its effects come back in order. */
   step(group: GroupId, event: GroupEvent, reading: Reading): readonly Effect[] {
     this.#effects = []
     const context = this.#context
@@ -149,7 +149,7 @@ export class Replica {
     return this.#effects
   }
 
-  /** A wake-up that was asked for has come. False when nothing waits for time any more. */
+  /** A wake-up of the group has come. False when nothing waits for time any more. */
   isAwaitingTime(group: GroupId, now: number): boolean {
     const log = this.#groups.get(group)?.log
     return log !== undefined && takeWakes(log, now) && nextDeadline(log) !== never
@@ -183,8 +183,8 @@ export class Replica {
   }
 
   /**
-   * What a current read may be served at without asking anybody, at the time of the reading; undefined
-   * when somebody has to be asked, or something waited for.
+   * The point that a current read may be served at without a message, at the time of the reading; undefined
+   * when a peer has to be asked, or something waited for.
    */
   leased(group: GroupId, reading: LeaseReading): Applied | undefined {
     const held = this.#groups.get(group)
@@ -265,7 +265,7 @@ export class Replica {
     return found
   }
 
-  /** Whether somebody waits for what the group lacks. */
+  /** Whether a client waits for what the group lacks. */
   isAwaited(group: GroupId): boolean {
     const log = this.#groups.get(group)?.log
     return log !== undefined && isAwaited(log)

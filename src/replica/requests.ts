@@ -45,7 +45,7 @@ export class Requests {
     return this.#submissions.size + this.#reads.size
   }
 
-  /** `cancel` is called when nobody waits for it any more, and it has no outcome. */
+  /** Calls `cancel` when its caller waits no longer, and it has no outcome. */
   submission(
     timeoutMs: number,
     start: (request: number) => void,

@@ -1,6 +1,6 @@
 /**
  * Whether a submission keeps the bounds of what one transaction may be. Checked where it enters, and
- * nowhere else: whoever makes one may be told by this alone.
+ * nowhere else: its caller hears of an excess from here alone.
  */
 import { StoreError } from '../base/errors.ts'
 import {

@@ -2,7 +2,7 @@
  * Moves what was committed from the overlay into the store: in large synced batches, one at a time, off the
  * commit path: in the batch of the log they would cost a commit 1.7 times as much. What a batch holds is its owner's matter.
  *
- * A batch waits for company, unless there is one full, or somebody waits for the end.
+ * A batch waits for company, unless there is one full, or a caller waits for the end.
  *
  * LIVE-6  One turn puts together what it has time for; the next batch then follows without a wait.
  */
@@ -31,7 +31,7 @@ export interface ApplierPorts<Batch extends ComposedBatch> {
   onFailed(error: unknown): void
 }
 
-/** Somebody who waits until everything up to a commit is durable. */
+/** A caller that waits until everything up to a commit is durable. */
 interface Drain {
   readonly commit: number
   readonly resolve: () => void
@@ -110,7 +110,7 @@ export class Applier<Batch extends ComposedBatch> {
     else this.#timer = clock.setTimer(limits.applierDelayMs, () => this.#apply())
   }
 
-  /** Somebody waits, or there is a batch full: the applier does not wait for more. */
+  /** A caller waits, or there is a batch full: the applier does not wait for more. */
   #hasten(): void {
     if (this.#timer === undefined) return
     this.#timer.cancel()

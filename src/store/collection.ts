@@ -1,10 +1,10 @@
 /**
- * What of a group's past may be read, and what may be forgotten (Megastore, 3.3). A version of a row
+ * Which part of a group's past may be read, and which may be forgotten (Megastore, 3.3). A version of a row
  * is seen by reads at t with start <= t < end; its end is the start of what superseded it.
  *
  * MVCC-1  A version goes only when no permitted and no open snapshot sees it.
  *
- * Left out: who asks, and when; those are `../store`'s `../replica/reads.ts` and `history-sweep.ts`.
+ * Left out: the callers and their times; those are `../replica/reads.ts` and `history-sweep.ts`.
  */
 import type { Timestamp } from '../base/ids.ts'
 
@@ -13,17 +13,17 @@ export function isSeenAt(at: Timestamp, start: Timestamp, end: Timestamp): boole
   return start <= at && at < end
 }
 
-/** The oldest timestamp that anybody may read at; `oldestPin`: of the snapshots open at this node. */
+/** The oldest timestamp that a reader may read at; `oldestPin`: of the snapshots open at this node. */
 export function oldestReadable(horizon: Timestamp, oldestPin: Timestamp | undefined): Timestamp {
   return oldestPin === undefined ? horizon : Math.min(horizon, oldestPin)
 }
 
-/** Whether nobody may see a version that ended at `end` any more. */
+/** Whether no reader may see a version that ended at `end` any more. */
 export function mayGo(end: Timestamp, oldest: Timestamp): boolean {
   return end <= oldest
 }
 
-/** History is looked through once in so many parts of its length: so much longer may it stay. */
+/** History is swept once in a quarter of its length: it may stay longer by that. */
 const sweepsPerHistory = 4
 const microsPerMs = 1_000
 

@@ -1,7 +1,7 @@
 /** What a store says when it must not be used: why, and what to do about it. */
 import { StoreError } from '../base/errors.ts'
 
-/** Nobody can tell which groups are concerned, so no answer of this store can be relied on. */
+/** No reader can tell which groups are concerned, so no answer of this store can be relied on. */
 export function corruptLog(what: string, cause?: unknown): StoreError {
   return new StoreError(
     'corrupt',

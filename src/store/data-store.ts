@@ -287,7 +287,7 @@ export class DataStore {
     await this.#sweep.stop()
   }
 
-  /** Nobody reads the group at an earlier timestamp once its horizon is this. */
+  /** No read of the group is at an earlier timestamp once its horizon is this. */
   #oldest(group: GroupId, horizon: Timestamp): Timestamp {
     return oldestReadable(horizon, this.pins.oldest(group, this.#options.clock.monotonicMs()))
   }

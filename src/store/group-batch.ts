@@ -3,7 +3,7 @@
  * they superseded, and the state record of the position that all of it is of.
  *
  * LOG-6   Rows, history and state of one position, in one batch.
- * MVCC-1  A version that is superseded moves to history with its end, unless nobody may see it.
+ * MVCC-1  A version that is superseded moves to history with its end, unless no reader may see it.
  */
 import { assert } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
@@ -22,7 +22,7 @@ import {
 } from './row-format.ts'
 
 /**
- * `oldest`: nobody reads the group at an earlier timestamp. `read` gives what is stored under a key
+ * `oldest`: no read of the group is at an earlier timestamp. `read` gives what is stored under a key
  * now: no other batch is under way, so that it is what the oldest version taken superseded. Returns
  * how many versions it moves to history.
  */

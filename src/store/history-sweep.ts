@@ -1,5 +1,5 @@
 /**
- * Forgets what nobody may read any more: looks through the history of groups whose horizon has moved
+ * Forgets what no reader may see any more: looks through the history of groups whose horizon has moved
  * on, a chunk at a time, and hands what may go to the applier, which deletes it along with its next
  * batch. Only groups that are written cost anything; one look is under way at a time, and it is as
  * long as what was superseded since the one before calls for: a history that is looked through more
@@ -30,7 +30,7 @@ export const sweepGroupsMax = 10_000
 
 export interface SweepParts {
   readonly historyMs: number
-  /** The oldest timestamp at which anybody reads a group whose horizon is this. */
+  /** The oldest timestamp at which a group is read whose horizon is this. */
   oldest(group: GroupId, horizon: Timestamp): Timestamp
   scan(range: Range): AsyncIterable<readonly KeyValue[]>
   /** The stamp of what is stored: where a version ends. */
@@ -68,7 +68,7 @@ export class HistorySweep {
     return found
   }
 
-  /** A batch is durable, and with it these groups' horizons; it moved so many versions to history. */
+  /** A batch is durable, and with it these groups' horizons; it moved `superseded` versions to history. */
   onWritten(groups: readonly TakenGroup[], superseded: number): void {
     const { historyMs } = this.#parts
     for (const { group, horizonBefore, horizon } of groups) {

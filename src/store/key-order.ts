@@ -2,7 +2,7 @@
  * Keys in order, and kept so while some come and others go. Sorting all of them again for each scan
  * costs more than the scan: there may be a hundred thousand, and one that is new.
  *
- * LIVE-6  They are put in order piece by piece, so that nobody has to do all of it in one turn.
+ * LIVE-6  They are put in order piece by piece, so that no turn has to do all of it.
  */
 import { assert } from '../base/assert.ts'
 
@@ -31,7 +31,7 @@ export class KeyOrder {
     this.#rest = keys[Symbol.iterator]()
   }
 
-  /** More have come than there were, and nobody has looked: putting all in order is as well, if ever. */
+  /** More have come than there were, and no scan has looked: putting all in order is as well, if ever. */
   get isOutgrown(): boolean {
     return this.#rest === undefined && this.#added.length > this.#size
   }

@@ -152,7 +152,7 @@ export class Overlay {
   #put(overlay: GroupOverlay, row: OverlayRow): void {
     const known = overlay.rows.get(row.text)
     if (known === undefined) addToOrder(overlay, row.text)
-    // A row that one entry writes twice has only what it wrote last: nobody can see the other.
+    // A row that one entry writes twice has only what it wrote last: no reader can see the other.
     const isReplaced = known?.position === row.position
     row.previous = isReplaced ? known.previous : known
     overlay.rows.set(row.text, row)

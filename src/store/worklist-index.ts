@@ -1,7 +1,7 @@
 /**
  * Which groups have something on their agenda, by topic: derived from their rows, and kept beside
  * them. A group is listed in the batch that makes its row durable, and in memory before that. It
- * stays listed until somebody looked and found nothing: who serves a topic looks at some groups in
+ * stays listed until a worker looked and found nothing: a worker of a topic looks at some groups in
  * vain, and misses none.
  *
  * QUE-5  A group with a row under a topic is listed under it.
@@ -46,7 +46,7 @@ export class Listing {
   readonly #pending: Positions = new Map()
   /** Looked at in vain; they go with a batch that writes that the rows are gone, or a later one. */
   readonly #empty: Positions = new Map()
-  /** Topics of which nothing is stored: nobody looks for it until a group is listed. */
+  /** Topics of which nothing is stored: no worker looks for it until a group is listed. */
   readonly #bare = new Set<string>()
   readonly #texts = new Map<string, string>()
   /** Rows that were put on agendas since the start. */
@@ -92,7 +92,7 @@ export class Listing {
   }
 
   /**
-   * Somebody has seen the group at `position`, and no row was there under the topic. Of no effect
+   * A worker has seen the group at `position`, and no row was there under the topic. Of no effect
    * when one was put since; forgotten when the node ends before its next
    * batch, or when too many wait for that.
    */

@@ -19,7 +19,7 @@ export class LocalAgenda implements LocalAgendas {
     listing.onListed = (topic, group, position) => {
       const watches = this.#watches.get(topic)
       if (watches === undefined) return
-      // Once the step that applies the row is over: who is woken reads, and may submit.
+      // Once the step that applies the row is over: a woken worker reads, and may submit.
       clock.defer(() => {
         for (const wake of watches) wake({ group, position })
       })

@@ -172,21 +172,6 @@ export class CoreNode implements RecordSource {
     for (const [to, message] of told) this.#send(to, message)
   }
 
-  #sendAccepted(effect: Effect & { readonly kind: 'send-accepted' }): void {
-    const message = this.replica.accepted(effect, this.#cluster.now)
-    if (effect.to === this.node) this.step({ kind: 'message', from: this.node, message })
-    else this.#cluster.inFlight.push({ from: this.node, to: effect.to, message })
-  }
-
-  #apply(effect: Effect & { readonly kind: 'apply' }): void {
-    for (const { key, value } of effect.writes) {
-      const name = Buffer.from(key).toString('latin1')
-      if (value === undefined) this.rows.delete(name)
-      else this.rows.set(name, value)
-    }
-    this.stateBytes = effect.encodeState()
-  }
-
   #carryOut(effect: Effect): void {
     this.#cluster.observer?.carriedOut(this.node, effect)
     switch (effect.kind) {
