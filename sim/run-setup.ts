@@ -47,7 +47,7 @@ export interface RunHooks {
 export interface RunPlan {
   readonly options: SwarmOptions
   readonly faults: readonly Fault[]
-  /** What the clients do, and nothing else; without it they draw what they do as they go. */
+  /** The only operations of the clients; without it clients draw their operations as they go. */
   readonly operations?: readonly Operation[]
   /** The nodes a client knows, by its name; drawn for those that are not named. */
   readonly nodesByClient?: Readonly<Record<string, readonly string[]>>

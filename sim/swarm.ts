@@ -477,7 +477,7 @@ function drawLimits(random: SeededRandom, phaseMs: number, disk: DiskConditions)
   return limits
 }
 
-/** A window that is tiny stays so, however young what it forgets. */
+/** A tiny window stays tiny, however young the entries that it forgets. */
 function drawWindow(entries: number): Partial<Limits> & Pick<Limits, 'validationWindow'> {
   const isTiny = entries < defaultLimits.validationWindow
   return isTiny

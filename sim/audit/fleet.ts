@@ -97,7 +97,7 @@ export class Fleet {
     await this.#allReady()
   }
 
-  /** From now on what is down is started again, once it is time. */
+  /** From now on processes that are down start again, once it is time. */
   keep(): void {
     this.#startDue()
     this.#keeping = setInterval(() => this.#startDue(), lookMs)

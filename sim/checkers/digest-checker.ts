@@ -56,7 +56,7 @@ export class DigestChecker {
     flushes.set(numberOfKey(key), positions)
   }
 
-  /** The node's data disk is another one: what it remembers is looked at anew. */
+  /** The node's data disk is replaced: the checker looks at its memory of peers anew. */
   onReplaced(node: string): void {
     this.#checked.delete(node)
   }

@@ -70,7 +70,7 @@ export class ProposalChecker {
     }
   }
 
-  /** A promise has reached the proposer that asked for it. */
+  /** A promise has reached its proposer. */
   onDelivered(from: string, to: string, message: Message): void {
     if (message.kind !== 'promised' || message.ballot.node !== to) return
     const view = this.#parts.book.of(message.group, message.position)

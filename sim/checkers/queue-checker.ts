@@ -30,7 +30,7 @@ export interface SentMessage {
 
 /** What a message's name looks like in the bytes of a row. */
 export const messageName: RegExp = /m:[a-z0-9-]+\.\d+\.\d+\/\d+:(?:plain|poison|shaky)/
-/** Keys of rows by which a transaction says what it did. */
+/** Keys of the rows that list a transaction's messages. */
 export const sentMark = 'sent/'
 export const handledMark = 'handled/'
 export const totalKey = 'total'

@@ -141,7 +141,7 @@ export class TableChecker {
   }
 
   /**
-   * All steps of the run on what was there before: each must have been told what the model says.
+   * All steps of the run on the rows before it: each answer must equal the model's.
    */
   #replay(store: string, run: TableRun, where: object): Omit<ModelStep, 'result'> {
     let state = this.#store(store).moments.at(-1)?.state ?? nothing

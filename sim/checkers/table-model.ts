@@ -54,7 +54,7 @@ const indexes: Readonly<Record<string, Index>> = {
 const secondTables: readonly string[] = ['Review']
 const secondProperties: readonly string[] = ['origin']
 
-/** A step on a copy of the rows: what it should have been told, and numbers that it drew. */
+/** A step on a copy of the rows: the expected answer, and the numbers that it drew. */
 export interface ModelStep {
   readonly result: unknown
   readonly state: TableState
@@ -169,7 +169,7 @@ function stored(state: TableState, table: string, row: Named): TableState {
   return new Map(state).set(nameOf(table, row), { table, row: whole })
 }
 
-/** Has another row what is unique? */
+/** Whether another row has the same unique values. */
 function isTaken(state: TableState, table: string, row: Named): boolean {
   const unique = Object.values(indexes).filter((one) => one.table === table && one.isUnique)
   return unique.some(({ parts }) =>

@@ -356,7 +356,7 @@ function numberOf(row: Fields | undefined, name: string): number {
   return typeof value === 'number' ? value : 0
 }
 
-/** Runs of an assignment: first and last shard, who has them, under which generation. */
+/** Runs of an assignment: first and last shard, their worker, and its generation. */
 function runsOf(row: Fields | undefined): [number, number, string, number][] {
   const assignment = row?.['assignment']
   if (typeof assignment !== 'object' || assignment === null) return []

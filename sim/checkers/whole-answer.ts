@@ -11,7 +11,7 @@ import type { TableState } from './table-model.ts'
 /** Of a query while entries come and go, and of an index that has just been built. */
 export type WholeRule = 'IDX-10' | 'IDX-6'
 
-/** A query that was followed to its end, and what it should have shown at least. */
+/** A query that was followed to its end, and the entries that it must show at least. */
 export interface WholeAnswer {
   readonly index: string
   readonly query: unknown

@@ -206,7 +206,7 @@ export class Gateways {
     })
   }
 
-  /** As an operator stops it: nothing new, then what is under way is cut short. */
+  /** As an operator stops it: no new requests, then those under way are cut short. */
   #stop(living: Living, downMicros: number): void {
     const { world, coverage, onFailed } = this.#parts
     coverage.count('gateway: stopped')

@@ -1,4 +1,4 @@
-/** The end of a long run by a signal: what it started ends with it. */
+/** The end of a long run by a signal: its own processes end with it. */
 
 const exitCodeBySignal = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 

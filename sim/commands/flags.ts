@@ -82,7 +82,7 @@ export function say(text: string): void {
   process.stderr.write(`${text}\n`)
 }
 
-/** One line that says what is wrong with how a command was used. */
+/** One line about a mistake in the use of a command. */
 export function refuse(reason: string): number {
   say(`error: ${reason}`)
   return usageExitCode

@@ -50,7 +50,7 @@ export interface BookOutcome {
   readonly breaches: readonly Breach[]
 }
 
-/** Takes down what was seen of one step of the node with this number. */
+/** Notes the observations of one step of the node with this number. */
 export function writeDown(
   setting: Setting,
   book: Book,

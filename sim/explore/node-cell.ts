@@ -20,14 +20,14 @@ export interface Transition {
   readonly isHalted: boolean
 }
 
-/** A node's state with what was worked out about it. */
+/** A node's state with its computed results. */
 export interface NodeCell {
   readonly state: NodeState
   readonly transitions: Map<ActionCode, Transition>
   /** Everything but deliveries, submissions and reads. */
   readonly actions: readonly ActionCode[]
   readonly crashes: readonly ActionCode[]
-  /** Worked out when first asked for. */
+  /** Computed at the first use. */
   leases: LeaseView | undefined
 }
 

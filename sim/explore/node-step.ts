@@ -219,7 +219,7 @@ class NodeStep {
     )
   }
 
-  /** As the driver: one step at a time, and what it delivers to this node waits its turn. */
+  /** As the driver: one step at a time; its messages to this node itself wait their turn. */
   #step(event: GroupEvent): void {
     this.#inbox.push(event)
     if (this.#isStepping) return

@@ -68,7 +68,7 @@ export type NetworkFault =
   /** The leader of the last written group is cut off from all other nodes, both ways. */
   | (Lasting & { readonly kind: 'isolate-leader' })
   | (Moment & { readonly kind: 'reset'; readonly between: Way })
-  /** The next answer to a client is lost with its connection: what it answers was done. */
+  /** The next answer to a client is lost with its connection, after its request took effect. */
   | (Moment & { readonly kind: 'lose-reply'; readonly node: string })
   /** Frames sent to the node lately arrive once more, up to this many a way. */
   | (Moment & { readonly kind: 'echo'; readonly node: string; readonly framesMax: number })
@@ -109,7 +109,7 @@ export type DiskFault =
       readonly bit: number
       readonly passedOver: number
       readonly isIllegible?: true
-      /** The node dies once more in the write that puts back what is left. */
+      /** The node dies once more in the write that puts the rest back. */
       readonly diesMending?: true
     })
   /** A write that went to another place: the value at `from` now stands at `to`. */

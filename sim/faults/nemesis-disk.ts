@@ -194,7 +194,7 @@ function mayHurt(node: string, disk: DiskName, { atlas }: Context): boolean {
   return disk === 'log' ? atlas.hurtLog(node) : atlas.hurtData(node)
 }
 
-/** Damage to a log and damage to what is derived from it are two kinds. */
+/** Damage to a log and damage to the state derived from it are two kinds. */
 function countOn(fault: Fault, disk: DiskName, { coverage }: Context): void {
   coverage.count(`${fault.name ?? fault.kind} ${disk}`)
 }

@@ -26,7 +26,7 @@ export type AnomalyName =
   | 'changed-value'
   /** A transaction that contradicts itself. */
   | 'internal'
-  /** A current read without what was acknowledged before it began. */
+  /** A current read misses a write that was acknowledged before it began. */
   | 'stale-read'
   /** A session sees less than it has seen. */
   | 'session-backwards'

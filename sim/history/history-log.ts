@@ -11,7 +11,7 @@ export type Asked = Pick<HistoryOperation, 'client' | 'micro' | 'level' | 'group
 export type Learnt = Partial<Pick<HistoryOperation, 'node' | 'level'>>
 
 export interface OpenOperation {
-  /** It took effect, and this is what it saw and wrote. */
+  /** It took effect, with these reads and writes. */
   ok(micro: readonly MicroOperation[], learnt?: Learnt): void
   fail(): void
   /** It may have taken effect, or take effect yet. */

@@ -91,7 +91,7 @@ class Pipe {
     to.once('close', () => this.#stop())
   }
 
-  /** Delivers what is due, unless the way is cut; the end of the connection comes last. */
+  /** Delivers the bytes that are due, unless the way is cut; the connection's end comes last. */
   pump(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined

@@ -150,7 +150,7 @@ function describeEnd({ rule, sentence, timeMicros }: Violation): string {
   return describeAside(timeMicros, `${rule} is broken: ${sentence}`)
 }
 
-/** Options that differ from the calm world's, with what they are and what they usually are. */
+/** Options that differ from the calm world's, with their values and the usual ones. */
 function describeKnobs(options: SwarmOptions): readonly string[] {
   const usual = calmFor(options.nodeCount)
   return knobsOf(options).map(

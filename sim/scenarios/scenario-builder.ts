@@ -1,8 +1,8 @@
 /**
- * Directed scenarios in TypeScript: `scenario('name').at(100).put('c1',
- * cell).at(150).crash('n1')…`. A scenario starts from the calm world; moments are milliseconds from
- * the start of the run. The builder makes an ordinary scenario, which can be run, written to a file
- * and replayed.
+ * Directed scenarios in TypeScript:
+ * `scenario('name').at(100).put('c1', cell).at(150).crash('n1')…`.
+ * A scenario starts from the calm world; moments are milliseconds from the start of the run. The
+ * builder makes an ordinary scenario, which can be run, written to a file and replayed.
  */
 import type { Limits } from '../../src/base/limits.ts'
 import { clientName, nodeName } from '../cluster/endpoints.ts'

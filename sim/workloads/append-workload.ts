@@ -137,7 +137,7 @@ export class AppendWorkload {
     for (const node of nodes) this.#begin(this.#readAll(node))
   }
 
-  /** Now and then while it goes on, so that a run ends soon after what was wrong. */
+  /** Now and then during the run, so that a run ends soon after a violation. */
   #onEnded(): void {
     this.#ended += 1
     if (this.#ended % endedPerCheck === 0) judgeHistory(this.history, this.#parts.referee)
@@ -388,7 +388,7 @@ export class AppendWorkload {
   }
 }
 
-/** What a history says of the operation: with what was read, once that is known. */
+/** The operation as a history has it: with its reads, once these are known. */
 function microsOf(
   group: ListGroup,
   micro: readonly ListMicro[],

@@ -51,7 +51,7 @@ export interface CellWorkloadParts {
   onFailed(error: unknown): void
 }
 
-/** A client and what it needs to die with. */
+/** A client and its process. */
 interface Living {
   readonly name: string
   /** The nodes it asks. */
@@ -98,7 +98,7 @@ export class CellWorkload {
     return this.#log.history()
   }
 
-  /** Whether every client has done what it was given, but those that ask none of `nodes`. */
+  /** Whether every client has ended its operations, but those that know none of `nodes`. */
   isDone(nodes: readonly string[]): boolean {
     for (const { busy, known } of this.#living.values()) {
       if (busy > 0 && known.some((node) => nodes.includes(node))) return false
@@ -209,7 +209,7 @@ export class CellWorkload {
     return probes.filter(({ busy }) => busy > 0).map(({ name }) => name)
   }
 
-  /** Another client, on another node perhaps, looks at once for what was acknowledged. */
+  /** Another client, on another node perhaps, looks at once for an acknowledged cell. */
   #lookFor(cell: CellName): void {
     const { options, operations } = this.#parts
     if (operations !== undefined || !this.#looks.chance(options.lookedFor)) return

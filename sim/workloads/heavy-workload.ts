@@ -129,7 +129,7 @@ export class HeavyWorkload {
     return calls
   }
 
-  /** A current read sees what was acknowledged before it began. */
+  /** A current read sees all acknowledged before it began. */
   #expect(
     rowKey: string,
     asked: readonly { readonly rowKey: string }[],

@@ -25,7 +25,7 @@ export class Load {
     this.#hugeUntil = this.#world.nowMicros + lengthMicros
   }
 
-  /** Everybody works on one row, without a pause. */
+  /** All clients work on one row, without a pause. */
   get isStorm(): boolean {
     return this.#world.nowMicros < this.#stormUntil
   }

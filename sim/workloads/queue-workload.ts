@@ -150,7 +150,7 @@ export class QueueWorkload {
     this.#checker.onDrained(judge.model)
   }
 
-  /** Senders' nodes have taken away what was acknowledged. */
+  /** Senders' nodes have removed the acknowledged messages. */
   #isAtRest(): boolean {
     const { model } = this.#parts.judge
     return this.#groups.every((group) =>

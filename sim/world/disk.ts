@@ -85,7 +85,7 @@ export class SimDisk {
   readonly #journal: DiskJournal | undefined
   /** As it was when its journal rotted. */
   #undamaged: DiskImage | undefined
-  /** The next write puts back what was damaged. */
+  /** The next write puts the damaged values back. */
   #isMending = false
   #open: OpenDisk | undefined
   #nextFault: WriteFault = 'none'

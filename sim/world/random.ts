@@ -24,7 +24,7 @@ export class SeededRandom implements Random {
     this.#generator = xoroshiro128plusFromState([0, 4, 8, 12].map((at) => digest.readInt32BE(at)))
   }
 
-  /** A stream of its own. It depends on the label, not on what was drawn here so far. */
+  /** A stream of its own. It depends on the label, not on earlier draws here. */
   fork(label: string): SeededRandom {
     return new SeededRandom(`${this.#path}/${label}`)
   }

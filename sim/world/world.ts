@@ -63,7 +63,7 @@ export class World {
     this.#watcher = watcher
   }
 
-  /** Runs `run` after `delayMicros`, behind what is scheduled for that moment already. */
+  /** Runs `run` after `delayMicros`, behind events already scheduled for that moment. */
   schedule(delayMicros: number, label: string, run: () => void): Scheduled {
     assert(Number.isSafeInteger(delayMicros) && delayMicros >= 0, 'world: a delay is a count')
     const timeMicros = this.#nowMicros + delayMicros
