@@ -43,6 +43,7 @@ export type DefinitionResult =
 export const indexFieldsMax = 32
 const fieldCharsMax = 256
 const fieldPattern = /^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$/
+const noFields = 'column_defs names no field, and an index has one at least'
 const members = ['table', 'datastore', 'column_defs']
 const columnMembers = ['column_key', 'fields']
 const fieldMembers = ['field', 'type']
@@ -67,6 +68,7 @@ export function checkDefinition(value: unknown): DefinitionResult {
     complain(['datastore'], 'datastore is the name of a datastore: a-z, 0-9 and _')
   }
   const fields = fieldsOf(columns, complain)
+  if (problems.length === 0 && fields.length === 0) complain(['column_defs'], noFields)
   if (problems.length > 0) return { ok: false, problems }
   return { ok: true, definition: { name: String(name), datastore: String(datastore), fields } }
 }
@@ -79,7 +81,7 @@ function fieldsOf(columns: unknown, complain: Complain): readonly IndexField[] {
     complain(at, 'column_defs is a list of columns: - column_key: BASE, and its fields')
     return []
   }
-  const fields = columns.flatMap((one: unknown, place) =>
+  const fields = wholeList(columns).flatMap((one, place) =>
     columnFields(one, [...at, place], complain),
   )
   const first = new Map<string, number>()
@@ -109,7 +111,7 @@ function columnFields(
     complain([...at, 'fields'], 'fields is a list: - { field: city_uuid, type: UUID }')
     return []
   }
-  return fields.flatMap((one: unknown, place) => {
+  return wholeList(fields).flatMap((one, place) => {
     const field = fieldOf(one, column, [...at, 'fields', place], complain)
     return field === undefined ? [] : [field]
   })
@@ -138,6 +140,11 @@ function fieldOf(
     return undefined
   }
   return { field, type: kind, column }
+}
+
+/** With a hole as an item that is undefined: walks of lists would pass over it. */
+function wholeList(given: readonly unknown[]): readonly unknown[] {
+  return Array.from(given)
 }
 
 /** A member that is passed over would be one that does nothing. */

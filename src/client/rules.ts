@@ -49,6 +49,10 @@ const shards: Rule = {
   accepts: (value) => Array.isArray(value) && Array.from(value).every(isShard),
   words: `a list of shards, numbered from 0 to ${shardCount - 1}`,
 }
+const someShards: Rule = {
+  accepts: (value) => shards.accepts(value) && Array.isArray(value) && value.length > 0,
+  words: `${shards.words}, one at least`,
+}
 const texts = listOf(text)
 const columns: Rule = {
   accepts: (value) => value === 'all' || texts.accepts(value),
@@ -102,7 +106,7 @@ export const buildRules: Rules<BuildOptions> = {
   signal: signalRule,
   rowsAtOnce: wholeFrom(1, upkeepBounds.rowsAtOnceMax),
 }
-export const cellBuildRules: Rules<CellBuildOptions> = { ...buildRules, shards }
+export const cellBuildRules: Rules<CellBuildOptions> = { ...buildRules, shards: someShards }
 /** As `error.detail.intent` names it, or as a transaction was given it. */
 export const intentRules: Rules<Submission['intent']> = {
   ...{ session: text, sequence: number, expiresAt: number, floor: number },
