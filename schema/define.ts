@@ -1,4 +1,5 @@
 /** A whole schema in TypeScript: tables put together and checked, once, when the program starts. */
+import { isList } from '../src/base/readable.ts'
 import { wordsFor } from '../src/base/words.ts'
 import { checkSchema } from './check.ts'
 import { checkTable, checkText, wrong } from './given.ts'
@@ -21,7 +22,7 @@ export function defineSchema<const Tables extends readonly Table[]>(
 ): DefinedSchema<Tables> {
   checkText('defineSchema', name)
   const given: unknown = tables
-  if (!Array.isArray(given)) {
+  if (!isList(given)) {
     throw wrong(`schema ${name}`, `its tables are ${wordsFor(given)}; expected a list of tables`)
   }
   for (const one of Array.from<unknown>(given)) checkTable(`schema ${name}`, one)

@@ -1,5 +1,6 @@
 /** What programs give to the builder, looked at step by step. Types tell TypeScript; JavaScript hears of it here. */
 import { optionsProblem, type Rules } from '../src/base/arguments.ts'
+import { hiddenIn, isList, isReadable } from '../src/base/readable.ts'
 import { isPlain, wordsFor } from '../src/base/words.ts'
 import { messageDepthMax } from './limits.ts'
 import { checkMessage, SchemaError } from './problem.ts'
@@ -29,6 +30,8 @@ export function checkProperties(subject: string, given: unknown): void {
   if (typeof given !== 'object' || given === null || !isPlain(given)) {
     throw wrong(subject, `its properties are ${wordsFor(given)}; expected { name: t.string(), … }`)
   }
+  const hidden = hiddenIn(given)
+  if (hidden !== undefined) throw wrong(subject, `its properties have ${hidden}; leave it out`)
   for (const [name, property] of Object.entries(given)) {
     const value: unknown = property
     if (isDeclared(value)) continue
@@ -41,17 +44,20 @@ export function checkProperties(subject: string, given: unknown): void {
 }
 
 function isDeclared(value: unknown): boolean {
+  if (!isReadable(value)) return false
   return typeof value === 'object' && value !== null && 'kind' in value && '~default' in value
 }
 
 /** Names, some of them turned round by `desc(…)`. */
 export function checkParts(subject: string, given: unknown): void {
-  if (!Array.isArray(given)) {
+  if (!isList(given)) {
     throw wrong(subject, `its parts are ${wordsFor(given)}; expected a list of names`)
   }
   for (const part of Array.from<unknown>(given)) {
     const name: unknown =
-      typeof part === 'object' && part !== null && 'desc' in part ? part.desc : part
+      typeof part === 'object' && part !== null && isReadable(part) && 'desc' in part
+        ? part.desc
+        : part
     if (typeof name === 'string') continue
     throw wrong(subject, `a part is ${wordsFor(part)}; expected a name, or desc(name)`)
   }
@@ -61,7 +67,7 @@ export function checkParts(subject: string, given: unknown): void {
 export function checkModel(call: string, given: unknown): void {
   if (isModel(given)) return
   const words = 'a schema as defineSchema(…).model and parseSchema give it'
-  const isForm = isObject(given) && Array.isArray(given['tables'])
+  const isForm = isObject(given) && isList(given['tables'])
   const what = isForm ? 'has not the form of one' : `is ${wordsFor(given)}`
   throw wrong(call, `the schema ${what}; expected ${words}`)
 }
@@ -83,7 +89,7 @@ export function checkVersion(call: string, given: unknown): void {
 }
 
 export function checkReport(call: string, problems: unknown, source: unknown): void {
-  if (!Array.isArray(problems)) {
+  if (!isList(problems)) {
     throw wrong(call, `the problems are ${wordsFor(problems)}; expected a list of them`)
   }
   for (const problem of Array.from<unknown>(problems)) {
@@ -103,17 +109,16 @@ export function checkReport(call: string, problems: unknown, source: unknown): v
 type Members = Readonly<Record<string, unknown>>
 
 function isObject(value: unknown): value is Members {
+  if (!isReadable(value)) return false
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isListOf(value: unknown, isOne: (one: Members) => boolean): boolean {
-  return (
-    Array.isArray(value) && Array.from<unknown>(value).every((one) => isObject(one) && isOne(one))
-  )
+  return isList(value) && Array.from<unknown>(value).every((one) => isObject(one) && isOne(one))
 }
 
 function isTexts(value: unknown): boolean {
-  return Array.isArray(value) && Array.from<unknown>(value).every((one) => typeof one === 'string')
+  return isList(value) && Array.from<unknown>(value).every((one) => typeof one === 'string')
 }
 
 function isModel(given: unknown): boolean {
@@ -142,7 +147,8 @@ function isIndexForm({ name, kind, table, parts, storing }: Members): boolean {
 }
 
 export function checkTable(subject: string, given: unknown): void {
-  if (typeof given === 'object' && given !== null && '~draft' in given) return
+  const isObject = typeof given === 'object' && given !== null && isReadable(given)
+  if (isObject && '~draft' in given) return
   const words = 'a table with its place, such as table(…).key(…).root()'
   throw wrong(subject, `a table is ${wordsFor(given)}; expected ${words}`)
 }

@@ -2,6 +2,7 @@
  * Walks through JSON of unknown form. Each step gives a value of the type asked for; the first that
  * cannot is remembered, with its place, and from then on the values mean nothing.
  */
+import { isList, isReadable } from '../src/base/readable.ts'
 import type { PropertyDefault } from './model.ts'
 import type { SchemaPath, SchemaProblem } from './problem.ts'
 
@@ -73,7 +74,7 @@ export class JsonPlace {
   }
 
   list<Element>(most: number, read: (place: JsonPlace) => Element): readonly Element[] {
-    if (!Array.isArray(this.value)) {
+    if (!isList(this.value)) {
       this.refuse('is not a list')
       return []
     }
@@ -107,7 +108,7 @@ export class JsonPlace {
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return typeof value === 'object' && value !== null && isReadable(value) && !Array.isArray(value)
 }
 
 /** `tables[0].name`. */

@@ -3,6 +3,7 @@
  * Required unless said otherwise. The type of the value is carried along for inference only: the
  * member `~value` is never there when the program runs.
  */
+import { isBytes } from '../src/base/readable.ts'
 import { microsOfGiven } from '../src/base/given-time.ts'
 import type { Declared, Properties } from './declared.ts'
 import { givenDefaultOf, givenValue, keepGiven, literalOf, noLiteral } from './default.ts'
@@ -90,7 +91,7 @@ function literalFor(kind: ScalarKind, value: unknown): PropertyDefault {
     const isOfOther =
       (typeof value === 'bigint' && kind !== 'int64') ||
       (typeof value === 'string' && kind === 'int64') ||
-      (value instanceof Uint8Array && kind !== 'bytes')
+      (value instanceof Uint8Array && (kind !== 'bytes' || !isBytes(value)))
     return isOfOther ? noLiteral : literalOf(value)
   }
   return microsOfGiven(value) ?? noLiteral

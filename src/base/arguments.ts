@@ -4,6 +4,7 @@
  * over, it would be another question that is answered.
  */
 import { StoreError, type StoreErrorDetail } from './errors.ts'
+import { hiddenIn, isReadable } from './readable.ts'
 import { unknownWord } from './suggest.ts'
 import { isPlain, wordsFor } from './words.ts'
 
@@ -71,28 +72,38 @@ export function listOf({ accepts, words }: Rule): Rule {
   }
 }
 
+export interface OptionProblem {
+  readonly words: string
+  readonly detail: StoreErrorDetail
+}
+
 /** Why these are no options of a call; undefined when they are. One that is undefined is absent. */
 export function optionsProblem<Options>(
   given: unknown,
   rules: Rules<Options>,
-): { readonly words: string; readonly detail: StoreErrorDetail } | undefined {
+): OptionProblem | undefined {
   if (given === undefined) return undefined
-  if (typeof given !== 'object' || given === null || !mayHold(given, rules)) {
+  if (typeof given !== 'object' || given === null || !isReadable(given) || !mayHold(given, rules)) {
     const words = `the options are ${wordsFor(given)}; expected an object of ${namesOf(rules)}`
     return { words, detail: {} }
   }
   for (const name in given) {
-    const rule = ruleOf(rules, name)
-    if (rule === undefined) {
-      return { words: unknownWord('option', name, Object.keys(rules)), detail: {} }
-    }
-    const value: unknown = Reflect.get(given, name)
-    if (value === undefined || rule.accepts(value)) continue
-    const words = `${name} is ${wordsFor(value)}; expected ${rule.words}`
-    const isNumber = typeof value === 'number' && Number.isFinite(value)
-    return { words, detail: (isNumber && rule.detail?.(value)) || {} }
+    const wrong = optionProblem(name, Reflect.get(given, name), rules)
+    if (wrong !== undefined) return wrong
   }
-  return undefined
+  const hidden = hiddenIn(given)
+  return hidden === undefined ? undefined : { words: `the options have ${hidden}`, detail: {} }
+}
+
+function optionProblem(name: string, value: unknown, rules: object): OptionProblem | undefined {
+  const rule = ruleOf(rules, name)
+  if (rule === undefined) {
+    return { words: unknownWord('option', name, Object.keys(rules)), detail: {} }
+  }
+  if (value === undefined || (isReadable(value) && rule.accepts(value))) return undefined
+  const words = `${name} is ${wordsFor(value)}; expected ${rule.words}`
+  const isNumber = typeof value === 'number' && Number.isFinite(value)
+  return { words, detail: (isNumber && rule.detail?.(value)) || {} }
 }
 
 /**
@@ -114,7 +125,7 @@ export function checkOptions<Options>(call: string, given: unknown, rules: Rules
 
 /** Throws `invalid` for an argument that is not what the call takes. */
 export function checkArgument(call: string, name: string, value: unknown, rule: Rule): void {
-  if (!rule.accepts(value)) throw wrongArgument(call, name, value, rule.words)
+  if (!isReadable(value) || !rule.accepts(value)) throw wrongArgument(call, name, value, rule.words)
 }
 
 export function wrongArgument(

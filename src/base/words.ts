@@ -1,4 +1,5 @@
 /** Values from outside in messages. */
+import { isDetached, isReadable, prototypeOf } from './readable.ts'
 
 const shownCharsMax = 40
 
@@ -24,7 +25,10 @@ export function wordsFor(value: unknown): string {
 }
 
 function wordsForObject(value: object): string {
-  if (value instanceof Uint8Array) return `${value.length} bytes`
+  if (!isReadable(value)) return 'a proxy that was revoked'
+  if (value instanceof Uint8Array) {
+    return isDetached(value) ? 'bytes that were transferred' : `${value.length} bytes`
+  }
   if (isDate(value)) return 'a Date'
   if (value instanceof Promise) return 'a promise; await it'
   if (Array.isArray(value)) return 'a list'
@@ -43,12 +47,12 @@ function classOf(value: object): string {
 
 /** Asked of the object itself: in this folder there is no clock, and a date of a sandbox is one too. */
 export function isDate(value: unknown): value is Date {
-  return Object.prototype.toString.call(value) === '[object Date]'
+  return isReadable(value) && Object.prototype.toString.call(value) === '[object Date]'
 }
 
 /** An object of members, and of no class. */
 export function isPlain(value: object): boolean {
-  const made: unknown = Object.getPrototypeOf(value)
+  const made = prototypeOf(value)
   return made === null || made === Object.prototype || isOfOtherRealm(made)
 }
 

@@ -14,6 +14,7 @@ import { Packr } from 'msgpackr/pack'
 import { bufferOf, compareText, sha256 } from '../base/bytes.ts'
 import { cellBytesMax } from '../base/limits.ts'
 import { pack, unpack } from '../base/pack.ts'
+import { hiddenIn, isReadable } from '../base/readable.ts'
 import { problem, type Problem } from '../base/problem.ts'
 import { packedBytes, storedBytes, unpackedBytes } from './body-bytes.ts'
 
@@ -38,7 +39,7 @@ export type BodyResult =
 
 /** Packs what a caller gave as JSON; whether it is JSON is looked at, whatever its type says. */
 export function packBody(value: Json): BodyResult {
-  const text = canonicalJson(value)
+  const text = canonicalJson(value, true)
   if (text.kind === 'problem') return text
   return { kind: 'ok', body: { bytes: storedBytes(pack(value)), hash: hashOf(text.text) } }
 }
@@ -104,9 +105,9 @@ type Canonical =
   | { readonly kind: 'ok'; readonly text: string }
   | { readonly kind: 'problem'; readonly problem: Problem }
 
-/** RFC 8785 text of a value, or why it cannot be a body. */
-export function canonicalJson(value: unknown): Canonical {
-  const writer = new CanonicalWriter()
+/** RFC 8785 text of a value, or why it cannot be a body. `isGiven`: by a program, and not made of bytes here. */
+export function canonicalJson(value: unknown, isGiven: boolean = false): Canonical {
+  const writer = new CanonicalWriter(isGiven)
   const reason = writer.write(value, 0)
   if (reason !== undefined) {
     return { kind: 'problem', problem: problem('invalid', `the body is refused: it ${reason}`) }
@@ -128,6 +129,11 @@ const loneSurrogate = /\p{Surrogate}/u
 class CanonicalWriter {
   readonly parts: string[] = []
   chars = 0
+  readonly #isGiven: boolean
+
+  constructor(isGiven: boolean) {
+    this.#isGiven = isGiven
+  }
 
   /** Nothing more is written then: a small input must not be made to grow without end. */
   get isTooLong(): boolean {
@@ -141,6 +147,8 @@ class CanonicalWriter {
     if (typeof value === 'number') return this.#number(value)
     if (typeof value === 'string') return this.#string(value)
     if (depth >= bodyDepthMax) return `is nested deeper than ${bodyDepthMax} levels`
+    const hidden = this.#isGiven ? hiddenOf(value) : undefined
+    if (hidden !== undefined) return `holds ${hidden}, which JSON has no word for`
     if (Array.isArray(value)) return this.#array(value, depth)
     if (isPlainObject(value)) return this.#object(value, depth)
     return `holds ${kindOf(value)}, which JSON has no word for`
@@ -194,6 +202,11 @@ function isPlainObject(value: unknown): value is Readonly<Record<string, unknown
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
+}
+
+function hiddenOf(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  return isReadable(value) ? hiddenIn(value) : 'a proxy that was revoked'
 }
 
 function kindOf(value: unknown): string {

@@ -3,6 +3,7 @@
  * first field is the shard field: a query names its value. What comes from outside is checked here, and
  * each mistake told with the way to it, so that who has a file can say the line.
  */
+import { isList, isReadable } from '../base/readable.ts'
 import { unknownWord } from '../base/suggest.ts'
 import { isColumn, isDatastore } from './cell.ts'
 import { isIndexType, indexTypes, type IndexType } from './index-values.ts'
@@ -77,7 +78,7 @@ type Complain = (at: readonly (string | number)[], message: string) => void
 
 function fieldsOf(columns: unknown, complain: Complain): readonly IndexField[] {
   const at = ['column_defs']
-  if (!Array.isArray(columns) || columns.length === 0) {
+  if (!isList(columns) || columns.length === 0) {
     complain(at, 'column_defs is a list of columns: - column_key: BASE, and its fields')
     return []
   }
@@ -107,7 +108,7 @@ function columnFields(
     return []
   }
   const fields = given?.['fields']
-  if (!Array.isArray(fields) || fields.length === 0) {
+  if (!isList(fields) || fields.length === 0) {
     complain([...at, 'fields'], 'fields is a list: - { field: city_uuid, type: UUID }')
     return []
   }
@@ -160,7 +161,8 @@ function complainOfOthers(
 }
 
 function recordOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  if (typeof value !== 'object' || value === null || !isReadable(value)) return undefined
+  if (Array.isArray(value)) return undefined
   return Object.fromEntries(Object.entries(value))
 }
 

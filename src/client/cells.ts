@@ -74,6 +74,8 @@ export interface ClientCellsParts {
   readonly clock: Clock
   readonly random: Random
   readonly timeoutMs: number
+  /** Throws when the client is closed. */
+  readonly checkOpen?: () => void
 }
 
 export class ClientCells {
@@ -278,6 +280,7 @@ export class ClientCells {
   ): AsyncGenerator<{ readonly shard: number; readonly purged: number }, void, undefined> {
     const call = 'cells.purge'
     checkOptions(call, needed(call, options), purgeShardsRules)
+    this.#parts.checkOpen?.()
     const { shards = allShards(), ...rest } = options
     for (const shard of shards) {
       let purged = 0

@@ -37,6 +37,7 @@ import { momentOf } from '../txn/time.ts'
 import type { Replied, Reply } from '../wire/client-message.ts'
 import { notAnAnswer, PutCall, ReadCall, type Call } from './call.ts'
 import { Caller, type ClientPorts } from './caller.ts'
+import { closed } from './calling.ts'
 import { applicationCallsMax, defaultClientLimits, type ClientLimits } from './client-limits.ts'
 import { ClientCellIndexes } from './cell-indexes.ts'
 import { ClientCells } from './cells.ts'
@@ -61,6 +62,10 @@ export class Client implements CellService {
   readonly #sessions: Sessions
   readonly #seen = new SeenPositions()
   readonly #caller: Caller
+  #isClosed = false
+  readonly #checkOpen = (): void => {
+    if (this.#isClosed) throw errorOf(closed)
+  }
   readonly #conclude = (replied: Replied, operation: CellOperation): Answered =>
     this.#noteSeen(replied, operation)
 
@@ -72,6 +77,7 @@ export class Client implements CellService {
     this.groups = new ClientGroups(
       (operation, ms, signal) => this.#askGroup(operation, ms, signal),
       this.#seen,
+      this.#checkOpen,
     )
     this.queues = new ClientQueues({
       ask: (...asked) => this.#askAgenda(...asked),
@@ -87,7 +93,9 @@ export class Client implements CellService {
   cells(datastore: string): ClientCells {
     const { clock, random } = this.#ports
     const { timeoutMs } = this.#limits
-    return new ClientCells({ service: this, seen: this.#seen, clock, random, timeoutMs }, datastore)
+    const checkOpen = this.#checkOpen
+    const parts = { service: this, seen: this.#seen, clock, random, timeoutMs, checkOpen }
+    return new ClientCells(parts, datastore)
   }
 
   /** Buffered cells that their shards would not have, of a datastore or of all. */
@@ -136,11 +144,14 @@ export class Client implements CellService {
     })
   }
 
-  #schemaView(name: string, options: WriteOptions): Promise<SchemaView | undefined> {
+  async #schemaView(name: string, options: WriteOptions): Promise<SchemaView | undefined> {
     const { clock } = this.#ports
     const { timeoutMs = this.#limits.timeoutMs, signal } = options
     // As it is in every cluster, it need not be asked for.
-    if (name === cellVersion.schema.name) return Promise.resolve(cellView)
+    if (name === cellVersion.schema.name) {
+      this.#checkOpen()
+      return cellView
+    }
     return readSchemaView(this.groups, name, { clock, timeoutMs, signal })
   }
 
@@ -164,6 +175,7 @@ export class Client implements CellService {
     const { clock, random } = this.#ports
     const { timeoutMs = this.#limits.timeoutMs, signal } = options
     const intents = this.#sessions
+    this.#checkOpen()
     if (schema.name === cellVersion.schema.name) return ownSchema(schema)
     return applySchema(this.groups, schema, { clock, random, intents, timeoutMs, signal })
   }
@@ -227,6 +239,7 @@ export class Client implements CellService {
 
   /** Ends all calls and gives the connections back. Idempotent. */
   async close(): Promise<void> {
+    this.#isClosed = true
     const handlers = this.queues.close()
     await this.#caller.close()
     await handlers

@@ -2,6 +2,7 @@
 import { isMicros, isoOf, narrowed } from '../base/datetime.ts'
 import { StoreError } from '../base/errors.ts'
 import { isLikeMilliseconds } from '../base/given-time.ts'
+import { hiddenIn } from '../base/readable.ts'
 import { isDate, isPlain, wordsFor } from '../base/words.ts'
 import { indexComparisons, type IndexComparison, type IndexFilter } from '../cells/index-query.ts'
 import type { IndexAnswer } from '../cells/operation.ts'
@@ -32,8 +33,10 @@ export function filtersOfGiven(asked: unknown, where: string): readonly IndexFil
     const words = 'an object of fields, each with a value or comparisons'
     throw wrong(where, 'what is asked', asked, words)
   }
+  checkOpenly(where, 'what is asked', asked)
   return Object.entries(asked).flatMap(([field, one]): readonly IndexFilter[] => {
     if (!isMembers(one)) return [{ field, comparison: 'eq', value: valueOf(where, field, one) }]
+    checkOpenly(where, field, one)
     const compared = Object.entries(one)
     if (compared.length === 0) {
       throw wrong(where, field, one, `${valueWords}, or comparisons: ${comparisonWords}`, 'empty')
@@ -44,6 +47,13 @@ export function filtersOfGiven(asked: unknown, where: string): readonly IndexFil
       value: valueOf(where, `${field}.${name}`, value),
     }))
   })
+}
+
+/** A comparison that is passed over would be another question. */
+function checkOpenly(where: string, place: string, value: object): void {
+  const hidden = hiddenIn(value)
+  if (hidden === undefined) return
+  throw new StoreError('invalid', `${where}: ${place} has ${hidden}; leave it out`)
 }
 
 function isMembers(value: unknown): value is object {

@@ -1,5 +1,6 @@
 /** Schemas as programs give them to a client: what `defineSchema` made, or its model, and nothing else. */
 import { StoreError } from '../base/errors.ts'
+import { isList, isReadable } from '../base/readable.ts'
 import { wordsFor } from '../base/words.ts'
 import { decodeSchema } from '../../schema/decode.ts'
 import { problemText } from '../../schema/problem.ts'
@@ -7,7 +8,7 @@ import { problemText } from '../../schema/problem.ts'
 /** Throws `invalid` for what is none that `defineSchema` gave. */
 export function checkDefined(schema: unknown): void {
   const model = memberOf(schema, 'model')
-  const isDefined = model !== undefined && Array.isArray(memberOf(schema, 'tables'))
+  const isDefined = model !== undefined && isList(memberOf(schema, 'tables'))
   // By its name the cluster is asked for it.
   if (isDefined && memberOf(schema, 'name') === memberOf(model, 'name')) {
     return checkForm('client.tables', model)
@@ -24,7 +25,8 @@ export function checkModel(schema: unknown): void {
   if (memberOf(schema, 'model') !== undefined) {
     throw new StoreError('invalid', `${call}: give the model of the schema: schema.model`)
   }
-  if (typeof schema === 'object' && schema !== null) return checkForm(call, schema)
+  if (typeof schema === 'object' && schema !== null && isReadable(schema))
+    return checkForm(call, schema)
   const words = 'the model of a schema, as defineSchema and parseSchema give it'
   throw new StoreError('invalid', `${call}: the schema is ${wordsFor(schema)}; expected ${words}`)
 }
@@ -45,7 +47,7 @@ function checkForm(call: string, model: unknown): void {
 }
 
 function memberOf(value: unknown, name: string): unknown {
-  if (typeof value !== 'object' || value === null) return undefined
+  if (typeof value !== 'object' || value === null || !isReadable(value)) return undefined
   const member: unknown = Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined
   return member
 }

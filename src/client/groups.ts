@@ -47,16 +47,24 @@ export class ClientGroups implements GroupPort, LockSource {
   readonly #seen: SeenPositions
   /** Of what is to be done all the same when the calls of this are given up. */
   readonly #askAnyway: AskGroup
+  /** Throws when the client is closed. */
+  readonly checkOpen: () => void
 
-  constructor(ask: AskGroup, seen: SeenPositions, askAnyway: AskGroup = ask) {
+  constructor(
+    ask: AskGroup,
+    seen: SeenPositions,
+    checkOpen: () => void = () => undefined,
+    askAnyway: AskGroup = ask,
+  ) {
     this.#ask = ask
     this.#seen = seen
     this.#askAnyway = askAnyway
+    this.checkOpen = checkOpen
   }
 
   until(signal: AbortSignal): ClientGroups {
     const ask: AskGroup = (operation, ms, own = signal) => this.#ask(operation, ms, own)
-    return new ClientGroups(ask, this.#seen, this.#askAnyway)
+    return new ClientGroups(ask, this.#seen, this.checkOpen, this.#askAnyway)
   }
 
   async view(
@@ -90,6 +98,7 @@ export class ClientGroups implements GroupPort, LockSource {
     keys: readonly Uint8Array[],
     timeoutMs: number,
   ): Promise<readonly (Row | undefined)[]> {
+    this.checkOpen()
     const rows: (Row | undefined)[] = []
     while (rows.length < keys.length) {
       const some = keys.slice(rows.length, rows.length + pageRowsMax)
@@ -171,6 +180,7 @@ export class ClientGroups implements GroupPort, LockSource {
   ): Promise<Value> {
     const refused = lockNameProblem(name)
     if (refused !== undefined) throw errorOf(refused)
+    this.checkOpen()
     const token = await this.#lock(group, name, wholeMs(holdMs, 1), wholeMs(waitMs, 0))
     try {
       return await work()

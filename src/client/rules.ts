@@ -14,6 +14,7 @@ import {
 import { StoreError } from '../base/errors.ts'
 import { microsOfGiven, storeTime } from '../base/given-time.ts'
 import { problem, type Problem } from '../base/problem.ts'
+import { hiddenIn, isReadable } from '../base/readable.ts'
 import { unknownWord } from '../base/suggest.ts'
 import { wordsFor } from '../base/words.ts'
 import { nameProblem } from '../cells/cell.ts'
@@ -137,7 +138,7 @@ const ofReadCells: ReadonlySet<string> = new Set([
  * not known is refused: `refkey` would else ask for the latest cell.
  */
 export function cellProblem(cell: unknown, refKey: 'needed' | 'optional'): Problem | undefined {
-  if (typeof cell !== 'object' || cell === null || Array.isArray(cell)) {
+  if (typeof cell !== 'object' || cell === null || !isReadable(cell) || Array.isArray(cell)) {
     const words = 'an object of rowKey, column and refKey'
     return problem('invalid', `a cell is ${wordsFor(cell)}; expected ${words}`)
   }
@@ -145,6 +146,8 @@ export function cellProblem(cell: unknown, refKey: 'needed' | 'optional'): Probl
     if (ofReadCells.has(name)) continue
     return problem('invalid', `a cell: ${unknownWord('property', name, ofCells)}`)
   }
+  const hidden = hiddenIn(cell)
+  if (hidden !== undefined) return problem('invalid', `a cell: it has ${hidden}; leave it out`)
   for (const name of ['rowKey', 'column', 'refKey']) {
     if (name === 'refKey' && refKey === 'optional') continue
     if (Reflect.get(cell, name) === undefined)
@@ -166,13 +169,15 @@ const placeMembers = [...Object.keys(placeNames), 'asOf']
 export function placeOf(call: string, given: GivenPlace): LogPlace {
   const value: unknown = given
   const words = "{ kind: 'after', shard, addedId } or { kind: 'since', shard, timestamp }"
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (typeof value !== 'object' || value === null || !isReadable(value) || Array.isArray(value)) {
     throw new StoreError('invalid', `${call}: a place is ${wordsFor(value)}; expected ${words}`)
   }
   for (const name in value) {
     if (placeMembers.includes(name)) continue
     throw new StoreError('invalid', `${call}: ${unknownWord('property', name, placeMembers)}`)
   }
+  const hidden = hiddenIn(value)
+  if (hidden !== undefined) throw new StoreError('invalid', `${call}: a place has ${hidden}`)
   const { kind } = given
   if (!placeNames.kind.accepts(kind)) {
     throw new StoreError('invalid', `${call}: kind is ${wordsFor(kind)}; expected ${words}`)

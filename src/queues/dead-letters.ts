@@ -10,6 +10,7 @@ import {
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
+import { isReadable } from '../base/readable.ts'
 import type { Random } from '../ports/random.ts'
 import { keyAfter } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
@@ -43,7 +44,7 @@ const groupRule: Rule = {
 
 /** A dead letter, or its group and id. */
 function checkPlace(call: string, after: unknown): void {
-  const isObject = typeof after === 'object' && after !== null
+  const isObject = typeof after === 'object' && after !== null && isReadable(after)
   const { group, id } = isObject ? { group: undefined, id: undefined, ...after } : noPlace
   if (groupRule.accepts(group) && wholeFrom(0).accepts(id)) return
   throw new StoreError('invalid', `${call}: after is a dead letter, with its group and its id`)
@@ -161,6 +162,7 @@ export class DeadLetters {
     checkArgument('deadLetters.redrive', 'the ids', ids, listOf(wholeFrom(1)))
     checkOptions('deadLetters.redrive', options, signalRules)
     const { signal } = options
+    this.#parts.groups.checkOpen?.()
     return counting(signal, (count) => this.#redriveThese(count, group, ids, signal))
   }
 

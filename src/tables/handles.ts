@@ -1,4 +1,5 @@
 /** The typed handles on a group, over what reads and writes rows. */
+import { isList } from '../base/readable.ts'
 import { checkArgument, checkOptions, text, wrongArgument } from '../base/arguments.ts'
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
@@ -142,7 +143,7 @@ function tableIn(rows: RowReads, verb: string, table: Table): CompiledTable {
 
 function listOfKeys<Item>(keys: readonly Item[]): readonly Item[] {
   const given: unknown = keys
-  if (Array.isArray(given)) return keys
+  if (isList(given)) return keys
   throw wrongArgument('getMany', 'the keys', keys, 'a list')
 }
 

@@ -1,6 +1,7 @@
 /** Keys as applications give them: an object with each part by its name, and nothing else. */
 import { StoreError } from '../base/errors.ts'
 import { microsOfGiven } from '../base/given-time.ts'
+import { hiddenIn, isReadable } from '../base/readable.ts'
 import { unknownWord } from '../base/suggest.ts'
 import { isPlain, wordsFor } from '../base/words.ts'
 import type { CompiledTable, KeyPart } from './compiled.ts'
@@ -36,12 +37,17 @@ export function membersOf(value: unknown, known: ReadonlySet<string>, where: () 
     if (known.has(name)) continue
     throw new StoreError('invalid', `${where()}: ${unknownWord('property', name, [...known])}`)
   }
+  const hidden = hiddenIn(value)
+  if (hidden !== undefined) {
+    throw new StoreError('invalid', `${where()}: it has ${hidden}; leave it out`)
+  }
   return value
 }
 
 /** A promise, a date or a Map has none: it would be taken for an object in which nothing is named. */
 function hasMembers(value: unknown): value is object {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  if (typeof value !== 'object' || value === null) return false
+  if (!isReadable(value) || Array.isArray(value)) return false
   return isPlain(value) || Object.keys(value).length > 0
 }
 

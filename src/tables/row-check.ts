@@ -4,6 +4,7 @@
  */
 import { copyOf } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
+import { hiddenIn, isList } from '../base/readable.ts'
 import type { CompiledProperty, CompiledTable } from './compiled.ts'
 import { checkPart, memberOf, membersOf } from './key-check.ts'
 import { checkScalar, wrongValue } from './scalar.ts'
@@ -106,7 +107,11 @@ function checkProperty(
 ): unknown {
   const place = `${where}: ${property.name}`
   if (property.presence !== 'repeated') return checkOne(property, value, place, completion)
-  if (!Array.isArray(value)) throw wrongValue(place, value, 'a list')
+  if (!isList(value)) throw wrongValue(place, value, 'a list')
+  const hidden = hiddenIn(value)
+  if (hidden !== undefined) {
+    throw new StoreError('invalid', `${place}: the list has ${hidden}; leave it out`)
+  }
   // `map` would leave holes as they are, and nobody could read the row any more.
   // Which element was which nobody knows: each is a new one.
   const whole = { ...completion, withUnknown: true }

@@ -11,6 +11,7 @@ import {
 } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
 import { storeTime } from '../base/given-time.ts'
+import { hiddenIn, isReadable } from '../base/readable.ts'
 import { unknownWord } from '../base/suggest.ts'
 import type { SendOptions } from '../queues/send.ts'
 import type { ReadFrom } from '../txn/group-port.ts'
@@ -65,13 +66,15 @@ export function readFrom(call: string, level: ReadLevel): ReadFrom {
   const given: unknown = level
   if (typeof level === 'string' && levels.accepts(level)) return { kind: level }
   const words = `${levels.words}, or { at: a moment }`
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+  if (typeof given !== 'object' || given === null || !isReadable(given) || Array.isArray(given)) {
     throw wrongArgument(call, 'the level', given, words)
   }
   const other = Object.keys(given).find((name) => name !== 'at')
   if (other !== undefined) {
     throw new StoreError('invalid', `${call}: the level: ${unknownWord('property', other, ['at'])}`)
   }
+  const hidden = hiddenIn(given)
+  if (hidden !== undefined) throw new StoreError('invalid', `${call}: the level has ${hidden}`)
   const at: unknown = Reflect.get(given, 'at')
   return { kind: 'at', timestamp: storeTime(at, `${call}: at`) }
 }

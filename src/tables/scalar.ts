@@ -5,6 +5,7 @@
 import { copyOf } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import { microsOfGiven, propertyTime } from '../base/given-time.ts'
+import { hiddenIn, isBytes, isReadable } from '../base/readable.ts'
 import { isPlain, wordsFor } from '../base/words.ts'
 import type { PropertyKind } from '../../schema/model.ts'
 import { isText, isUuid } from '../../schema/values.ts'
@@ -24,7 +25,7 @@ interface Scalar {
 
 const scalarByKind: Readonly<Record<Exclude<PropertyKind, 'message'>, Scalar>> = {
   string: { accepts: isText, words: 'a string of whole characters' },
-  bytes: { accepts: (value) => value instanceof Uint8Array, words: 'a Uint8Array' },
+  bytes: { accepts: isBytes, words: 'a Uint8Array' },
   bool: { accepts: (value) => typeof value === 'boolean', words: 'true or false' },
   int32: {
     accepts: (value) => typeof value === 'number' && value === (value | 0),
@@ -54,7 +55,7 @@ const scalarByKind: Readonly<Record<Exclude<PropertyKind, 'message'>, Scalar>> =
   },
   json: {
     accepts: (value) => isJson(value, 0),
-    words: `JSON: null, booleans, finite numbers, strings, lists and plain objects of them, ${jsonDepthMax} deep at most`,
+    words: `JSON: null, booleans, finite numbers, strings, lists and plain objects of them, ${jsonDepthMax} deep at most, without members that are hidden or that symbols name`,
   },
   sequence: { accepts: isCount, words: 'a number that was given, a whole one from 1' },
 }
@@ -67,7 +68,7 @@ export function checkScalar(
 ): unknown {
   if (kind === 'timestamp') return propertyTime(value, where)
   const { accepts, words } = scalarByKind[kind]
-  if (!accepts(value)) throw wrongValue(where, value, words)
+  if (!isReadable(value) || !accepts(value)) throw wrongValue(where, value, words)
   // What is stored is not the caller's to change any more.
   if (value instanceof Uint8Array) return copyOf(value)
   if (kind === 'json') return copyOfJson(value)
@@ -95,12 +96,13 @@ function isJson(value: unknown, depth: number): boolean {
   if (value === null || typeof value === 'boolean') return true
   if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value === 'string') return isText(value)
+  if (typeof value !== 'object' || !isReadable(value) || hiddenIn(value) !== undefined) return false
   // `every` would pass over holes.
   if (Array.isArray(value)) {
     return (
       value.length <= jsonElementsMax && Array.from(value).every((one) => isJson(one, depth + 1))
     )
   }
-  if (typeof value !== 'object' || !isPlain(value)) return false
+  if (!isPlain(value)) return false
   return Object.entries(value).every(([name, one]) => isText(name) && isJson(one, depth + 1))
 }

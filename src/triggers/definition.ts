@@ -2,6 +2,7 @@
  * What a program declares: functions that are called for the cells of a column, and the service
  * whose workers share the shards. Plain data and functions; checked once, when it is defined.
  */
+import { isList } from '../base/readable.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
 import {
@@ -94,7 +95,7 @@ export function defineTriggers(options: ServiceOptions): Service {
   const wrong = datastoreProblem(datastore)
   if (wrong !== undefined) throw invalid(`service ${service}: ${wrong.message}`)
   const list: unknown = options.triggers
-  if (!Array.isArray(list)) {
+  if (!isList(list)) {
     throw wrongArgument('defineTriggers', 'triggers', list, 'a list of triggers')
   }
   const { length } = options.triggers
@@ -114,7 +115,7 @@ export function isService(value: unknown): value is Service {
   if (!('service' in value) || !('datastore' in value) || !('triggers' in value)) return false
   const { service, datastore, triggers } = value
   const areNamed = typeof service === 'string' && typeof datastore === 'string'
-  return areNamed && Array.isArray(triggers) && triggers.length > 0
+  return areNamed && isList(triggers) && triggers.length > 0
 }
 
 const serviceRules: Rules<ServiceOptions> = {

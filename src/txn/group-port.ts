@@ -70,6 +70,8 @@ export interface GroupPort {
     timeoutMs: number,
   ): Promise<readonly (Row | undefined)[]>
   scan(group: GroupId, view: View, range: RowRange, timeoutMs: number): Promise<RowPage>
+  /** Throws `closed` where nothing more can be asked: also a function that asks nothing is not run then. */
+  checkOpen?(): void
   /** The same port for calls that the signal gives up. Absent: what is asked goes on to its end. */
   until?(signal: AbortSignal): GroupPort
   /** Rejects only when nothing has happened, and nothing will. */

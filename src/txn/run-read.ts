@@ -32,6 +32,7 @@ export async function runRead<Value>(
   options: ReadOptions,
   run: (reads: ReadHandle) => Promise<Value>,
 ): Promise<ReadResult<Value>> {
+  port.checkOpen?.()
   const { signal } = options
   if (signal === undefined) return readAt(port, group, from, options, run)
   const own = port.until?.(signal) ?? port

@@ -79,6 +79,7 @@ export async function runTransaction<Value>(
   run: (transaction: RawTransaction) => Promise<Value>,
 ): Promise<Committed<Value>> {
   const given = options.intent === undefined ? undefined : checkedIntent(options.intent)
+  port.checkOpen?.()
   const intent = new CallIntent(options.intents, given)
   const { signal } = options
   const until = (signal && port.until?.(signal)) ?? port

@@ -3,7 +3,9 @@ import { expect, test } from 'vitest'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
+import { begun } from '../../src/base/begun.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
+import { cellVersion } from '../../src/cells/cell-table.ts'
 import { queue } from '../../src/tables/queue-types.ts'
 import { rootKey, type Tables } from '../../src/tables/tables.ts'
 import { rowKey, settled } from '../cells/kit.ts'
@@ -13,6 +15,7 @@ const base = { rowKey: rowKey(4), column: 'BASE', refKey: 0 }
 const User = table('User', { user: t.string(), n: t.int32() }).key('user').root()
 const users = defineSchema('Users', [User])
 const ann = rootKey(User, { user: 'ann' })
+const cellSchema = cellVersion.schema
 const ofAnn = groupOfBytes(Buffer.from('ann'))
 const index = {
   ...{ table: 'by_city', datastore: 'trips' },
@@ -284,4 +287,35 @@ test('a handler is stopped by its signal as by its stop', async () => {
   expect(cluster.frames.length).toBe(before)
   await settled(world, handling.stop())
   expect(() => db.handle(jobs, async () => undefined, { signal })).toThrow('given up by its signal')
+})
+
+test('a call of a closed client fails, also one that would ask nobody', async () => {
+  const cluster = createCluster()
+  const { world } = cluster.bench
+  const client = cluster.client()
+  await settled(world, client.applySchema(users.model))
+  const db = await settled(world, client.tables(users))
+  const cells = client.cells('trips')
+  await settled(world, client.close())
+  let runs = 0
+  const run = async (): Promise<number> => (runs += 1)
+  for (const call of [
+    () => db.transaction(ann, run),
+    () => db.read(ann, 'current', run),
+    () => db.of(ann).transaction(run, { lock: 'hot' }),
+    () => db.of(ann).read('snapshot', run),
+    () => client.groups.withLock(ofAnn, { name: 'hot', holdMs: 10, waitMs: 10 }, run),
+    () => client.queues.deadLetters('Users.jobs').redrive(ofAnn, []),
+    () => client.applySchema(cellSchema),
+    () => client.indexes(cellSchema.name).list(),
+    () => client.schemaVersion(cellSchema.name),
+    () => cells.purge({ before: 1, shards: [] }).next(),
+    () => client.status(),
+  ]) {
+    await expect(settled(world, begun<unknown>(call)), call.toString()).rejects.toMatchObject({
+      code: 'closed',
+      message: 'this client is closed',
+    })
+  }
+  expect(runs).toBe(0)
 })
