@@ -4,7 +4,7 @@
  * over, it would be another question that is answered.
  */
 import { StoreError, type StoreErrorDetail } from './errors.ts'
-import { hiddenIn, isReadable } from './readable.ts'
+import { elementsOf, hiddenIn, isList, isReadable } from './readable.ts'
 import { unknownWord } from './suggest.ts'
 import { isPlain, wordsFor } from './words.ts'
 
@@ -64,11 +64,13 @@ export function numberWithin(least: number, most: number, unit: string = ''): Ru
   }
 }
 
-export function listOf({ accepts, words }: Rule): Rule {
+/** `most`: a longer list is refused before an element of it is looked at. */
+export function listOf({ accepts, words }: Rule, most?: number): Rule {
+  const bound = most === undefined ? '' : ` of at most ${most}`
   return {
     // `every` would pass over holes.
-    accepts: (value) => Array.isArray(value) && Array.from(value).every((one) => accepts(one)),
-    words: `a list, each of it ${words}`,
+    accepts: (value) => isList(value) && elementsOf(value, most)?.every(accepts) === true,
+    words: `a list${bound}, each of it ${words}`,
   }
 }
 

@@ -51,3 +51,16 @@ export function hiddenIn(value: object): string | undefined {
   if (names.length <= open) return undefined
   return Array.isArray(value) ? 'a member beside its elements' : 'a member that is not enumerable'
 }
+
+/**
+ * The elements of a list, each read once, and a hole as an element that is undefined. Undefined: the list says a
+ * length that no list has, or more than `most`, and no element was read.
+ */
+export function elementsOf<Item>(
+  list: readonly Item[],
+  most: number = 2 ** 32 - 1,
+): Item[] | undefined {
+  const { length } = list
+  if (!Number.isInteger(length) || length < 0 || length > most) return undefined
+  return Array.from({ length }, (_, place) => Reflect.get(list, place))
+}

@@ -3,7 +3,7 @@
  * first field is the shard field: a query names its value. What comes from outside is checked here, and
  * each mistake told with the way to it, so that who has a file can say the line.
  */
-import { isList, isReadable } from '../base/readable.ts'
+import { elementsOf, isList, isReadable } from '../base/readable.ts'
 import { unknownWord } from '../base/suggest.ts'
 import { isColumn, isDatastore } from './cell.ts'
 import { isIndexType, indexTypes, type IndexType } from './index-values.ts'
@@ -82,8 +82,8 @@ function fieldsOf(columns: unknown, complain: Complain): readonly IndexField[] {
     complain(at, 'column_defs is a list of columns: - column_key: BASE, and its fields')
     return []
   }
-  const fields = wholeList(columns).flatMap((one, place) =>
-    columnFields(one, [...at, place], complain),
+  const fields = (elementsOf(columns, indexFieldsMax) ?? tooMany(at, complain)).flatMap(
+    (one, place) => columnFields(one, [...at, place], complain),
   )
   const first = new Map<string, number>()
   for (const [place, { field }] of fields.entries()) {
@@ -91,8 +91,7 @@ function fieldsOf(columns: unknown, complain: Complain): readonly IndexField[] {
       complain(at, `the field ${field} is there twice: queries could not tell them apart`)
     first.set(field, place)
   }
-  if (fields.length > indexFieldsMax) complain(at, `an index has at most ${indexFieldsMax} fields`)
-  return fields
+  return fields.length > indexFieldsMax ? tooMany(at, complain) : fields
 }
 
 function columnFields(
@@ -112,7 +111,8 @@ function columnFields(
     complain([...at, 'fields'], 'fields is a list: - { field: city_uuid, type: UUID }')
     return []
   }
-  return wholeList(fields).flatMap((one, place) => {
+  const listAt = [...at, 'fields']
+  return (elementsOf(fields, indexFieldsMax) ?? tooMany(listAt, complain)).flatMap((one, place) => {
     const field = fieldOf(one, column, [...at, 'fields', place], complain)
     return field === undefined ? [] : [field]
   })
@@ -143,9 +143,9 @@ function fieldOf(
   return { field, type: kind, column }
 }
 
-/** With a hole as an item that is undefined: walks of lists would pass over it. */
-function wholeList(given: readonly unknown[]): readonly unknown[] {
-  return Array.from(given)
+function tooMany(at: readonly (string | number)[], complain: Complain): readonly never[] {
+  complain(at, `an index has 1 to ${indexFieldsMax} fields`)
+  return []
 }
 
 /** A member that is passed over would be one that does nothing. */
