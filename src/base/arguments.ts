@@ -28,12 +28,13 @@ export const flag: Rule = {
 /** A number whose bounds the call itself looks at. */
 export const number: Rule = { accepts: (value) => typeof value === 'number', words: 'a number' }
 export const callback: Rule = {
-  accepts: (value) => typeof value === 'function' && !isGenerator(value),
-  words: 'a function, and no generator, whose body would never run',
+  accepts: (value) => typeof value === 'function' && isCallable(value),
+  words: 'a function that is no class, and no generator, whose body would never run',
 }
 
-function isGenerator(value: object): boolean {
-  return Object.prototype.toString.call(value).endsWith('GeneratorFunction]')
+/** A generator's body does not run when it is called, and a class throws. */
+function isCallable(value: object): boolean {
+  return isReadable(value) && wordsFor(value) === 'a function'
 }
 
 export function oneOf(...known: readonly string[]): Rule {

@@ -19,9 +19,21 @@ export function wordsFor(value: unknown): string {
       return 'absent'
     case 'object':
       return value === null ? 'null' : wordsForObject(value)
-    default:
-      return `a ${typeof value}`
+    case 'function':
+      return wordsForFunction(value)
+    case 'symbol':
+      return 'a symbol'
   }
+}
+
+function wordsForFunction(value: object): string {
+  if (!isReadable(value)) return 'a proxy that was revoked'
+  if (Object.prototype.toString.call(value).endsWith('GeneratorFunction]')) {
+    return 'a generator function'
+  }
+  // That of a class stays as it is, and of a function that may be called it can be changed.
+  const made = Object.getOwnPropertyDescriptor(value, 'prototype')
+  return made?.writable === false ? 'a class' : 'a function'
 }
 
 function wordsForObject(value: object): string {

@@ -115,7 +115,7 @@ export class ClientCellIndex {
   }
 }
 
-function checkDatastore(datastore: string): void {
+export function checkDatastore(datastore: string): void {
   const wrong = datastoreProblem(datastore)
   if (wrong !== undefined) throw errorOf(wrong)
 }

@@ -4,15 +4,17 @@ import {
   checkArgument,
   numberWithin,
   oneOf,
+  optionsProblem,
   wholeFrom,
   type Rule,
 } from '../base/arguments.ts'
+import { StoreError } from '../base/errors.ts'
 import { keyBytesMax } from '../base/limits.ts'
 import { elementsOf, isBytes, isList, isReadable } from '../base/readable.ts'
 import { errorOf, type Problem } from '../base/problem.ts'
 import { callTimeoutMsMax } from '../txn/bounds.ts'
-import { timeoutRule } from '../txn/intents.ts'
 import { lockNameProblem } from './group-check.ts'
+import { intentRules } from './rules.ts'
 
 /** One byte is a character of a group's name. */
 const group: Rule = {
@@ -94,11 +96,6 @@ export function checkPrefix(call: string, given: unknown): void {
   checkArgument(call, 'the prefix', given, { accepts, words: `${group.words}, or nothing` })
 }
 
-export function checkCall(call: string, given: unknown, timeoutMs: unknown): void {
-  checkGroup(call, given)
-  checkArgument(call, 'the time-out', timeoutMs, timeoutRule)
-}
-
 export function checkFrom(call: string, given: unknown): void {
   checkArgument(call, 'the place to read from', given, from)
 }
@@ -109,6 +106,17 @@ export function checkAsked(call: string, given: unknown): void {
   checkArgument(call, 'keys', Reflect.get(given, 'keys'), bytesList)
   const asked: unknown = Reflect.get(given, 'range')
   if (asked !== undefined) checkRange(call, asked)
+}
+
+const intent: Rule = {
+  accepts: isObject,
+  words: 'an intent, as error.detail.intent names it: an object of session, sequence, expiresAt',
+}
+
+export function checkIntent(call: string, given: unknown): void {
+  checkArgument(call, 'the intent', given, intent)
+  const wrong = optionsProblem(given, intentRules)
+  if (wrong !== undefined) throw new StoreError('invalid', `${call}: the intent: ${wrong.words}`)
 }
 
 export function checkView(call: string, given: unknown): void {
