@@ -3,6 +3,7 @@
  * may be given; programs in JavaScript hear of it here. What a call does not understand it refuses: passed
  * over, it would be another question that is answered.
  */
+import { errorText } from './error-text.ts'
 import { StoreError, type StoreErrorDetail } from './errors.ts'
 import { elementsOf, hiddenIn, isList, isReadable } from './readable.ts'
 import { unknownWord } from './suggest.ts'
@@ -78,6 +79,8 @@ export function listOf({ accepts, words }: Rule, most?: number): Rule {
 export interface OptionProblem {
   readonly words: string
   readonly detail: StoreErrorDetail
+  /** What reading them threw. */
+  readonly cause?: unknown
 }
 
 /** Why these are no options of a call; undefined when they are. One that is undefined is absent. */
@@ -90,6 +93,15 @@ export function optionsProblem<Options>(
     const words = `the options are ${wordsFor(given)}; expected an object of ${namesOf(rules)}`
     return { words, detail: {} }
   }
+  try {
+    return membersProblem(given, rules)
+  } catch (error) {
+    // A getter, or the handler of a proxy, threw.
+    return { words: `the options cannot be read: ${errorText(error)}`, detail: {}, cause: error }
+  }
+}
+
+function membersProblem(given: object, rules: object): OptionProblem | undefined {
   for (const name in given) {
     const wrong = optionProblem(name, Reflect.get(given, name), rules)
     if (wrong !== undefined) return wrong
@@ -123,7 +135,10 @@ function mayHold(given: object, rules: object): boolean {
 export function checkOptions<Options>(call: string, given: unknown, rules: Rules<Options>): void {
   if (given === undefined) return
   const wrong = optionsProblem(given, rules)
-  if (wrong !== undefined) throw new StoreError('invalid', `${call}: ${wrong.words}`, wrong.detail)
+  if (wrong === undefined) return
+  const { words, detail, cause } = wrong
+  const more = 'cause' in wrong ? { cause } : {}
+  throw new StoreError('invalid', `${call}: ${words}`, detail, more)
 }
 
 /** Throws `invalid` for an argument that is not what the call takes. */

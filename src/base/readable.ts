@@ -26,7 +26,12 @@ export function isList(value: unknown): value is readonly unknown[] {
 
 /** Bytes that can be copied. */
 export function isBytes(value: unknown): value is Uint8Array {
-  return isReadable(value) && value instanceof Uint8Array && !isDetached(value)
+  return isView(value) && !isDetached(value)
+}
+
+/** What only inherits from bytes, and a proxy of some, has none that could be asked for. */
+export function isView(value: unknown): value is Uint8Array {
+  return ArrayBuffer.isView(value) && value instanceof Uint8Array
 }
 
 /** Its buffer was transferred, or made shorter than where it begins: it has no bytes, and is not empty. */

@@ -12,6 +12,7 @@ import {
   type Rule,
   type Rules,
 } from '../base/arguments.ts'
+import { errorText } from '../base/error-text.ts'
 import { StoreError } from '../base/errors.ts'
 import { microsOfGiven, storeTime } from '../base/given-time.ts'
 import { batchItemsMax } from '../base/limits.ts'
@@ -156,6 +157,20 @@ const ofReadCells: ReadonlySet<string> = new Set([
  * not known is refused: `refkey` would else ask for the latest cell.
  */
 export function cellProblem(cell: unknown, refKey: 'needed' | 'optional'): Problem | undefined {
+  try {
+    return readCellProblem(cell, refKey)
+  } catch (error) {
+    // A getter, or the handler of a proxy, threw.
+    throw new StoreError(
+      'invalid',
+      `a cell cannot be read: ${errorText(error)}`,
+      {},
+      { cause: error },
+    )
+  }
+}
+
+function readCellProblem(cell: unknown, refKey: 'needed' | 'optional'): Problem | undefined {
   if (typeof cell !== 'object' || cell === null || !isReadable(cell) || Array.isArray(cell)) {
     const words = 'an object of rowKey, column and refKey'
     return problem('invalid', `a cell is ${wordsFor(cell)}; expected ${words}`)

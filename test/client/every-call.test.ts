@@ -41,6 +41,13 @@ const argumentLists: readonly (readonly unknown[])[] = [
   ]),
 ]
 
+/** Calls it with what its type does not allow. */
+function applied(called: unknown, holder: object, given: readonly unknown[]): unknown {
+  if (typeof called !== 'function') throw new Error('there is no such function')
+  const made: unknown = Reflect.apply(called, holder, given)
+  return made
+}
+
 function methodsOf(holder: object): readonly string[] {
   const made: unknown = Object.getPrototypeOf(holder)
   const names = new Set(Object.keys(holder))
@@ -67,10 +74,10 @@ async function oddlyThrown(
         if (typeof made !== 'object' || made === null) return
         // What follows a log without end may wait for a cell.
         if ('next' in made && typeof made.next === 'function') {
-          const first: unknown = made.next()
+          const first = applied(made.next, made, [])
           await Promise.race([first, world.sleep(1_000_000)])
         }
-        if ('stop' in made && typeof made.stop === 'function') await made.stop()
+        if ('stop' in made) await applied(made.stop, made, [])
       }),
     )
     return undefined
@@ -91,7 +98,7 @@ async function faultsOf(
   const called: unknown = Reflect.get(holder, method)
   if (typeof called !== 'function') throw new Error(`${method} is no function`)
   for (const given of argumentLists) {
-    const thrown = await oddlyThrown(cluster, () => Reflect.apply(called, holder, given))
+    const thrown = await oddlyThrown(cluster, () => applied(called, holder, given))
     if (thrown !== undefined) faults.push(`${given.map(wordsFor).join(', ')}: ${thrown}`)
   }
   return faults
@@ -116,18 +123,21 @@ const holders: Holders = {
   group: (cluster) => {
     const tables = db(cluster)
     const of: unknown = Reflect.get(tables, 'of')
-    const group: unknown = typeof of === 'function' ? Reflect.apply(of, tables, [photosUser]) : of
+    const group = applied(of, tables, [photosUser])
     if (typeof group === 'object' && group !== null) return group
     throw new Error('db.of gives no handle')
   },
 }
 
-test.each(Object.entries(holders))('%s: each method answers odd calls in words', async (_, make) => {
-  for (const method of methodsOf(make(createCluster()))) {
-    const cluster = createCluster()
-    expect(await faultsOf(cluster, make(cluster), method), method).toEqual([])
-  }
-})
+test.each(Object.entries(holders))(
+  '%s: each method answers odd calls in words',
+  async (_, make) => {
+    for (const method of methodsOf(make(createCluster()))) {
+      const cluster = createCluster()
+      expect(await faultsOf(cluster, make(cluster), method), method).toEqual([])
+    }
+  },
+)
 
 const modules: Readonly<Record<string, object>> = {
   trilithon: library,
@@ -136,14 +146,17 @@ const modules: Readonly<Record<string, object>> = {
   'trilithon/triggers': triggers,
 }
 
-test.each(Object.entries(modules))('%s: each function answers odd calls in words', async (_, of) => {
-  const cluster = createCluster()
-  for (const [name, value] of Object.entries(of)) {
-    const isCalled = typeof value === 'function' && wordsFor(value) !== 'a class'
-    if (!isCalled) continue
-    expect(await faultsOf(cluster, of, name), name).toEqual([])
-  }
-})
+test.each(Object.entries(modules))(
+  '%s: each function answers odd calls in words',
+  async (_, of) => {
+    const cluster = createCluster()
+    for (const [name, value] of Object.entries(of)) {
+      const isCalled = typeof value === 'function' && wordsFor(value) !== 'a class'
+      if (!isCalled) continue
+      expect(await faultsOf(cluster, of, name), name).toEqual([])
+    }
+  },
+)
 
 test('t: each type of a property answers odd calls in words', async () => {
   const cluster = createCluster()
@@ -162,21 +175,21 @@ test.each<[string, () => unknown, string]>([
   ['a long name of a schema', () => client.schemaVersion('x'.repeat(2_000)), 'name of a schema is'],
   ['half a character', () => client.schemaVersion('\ud800'), 'expected the name of a schema: a'],
   ['a word with a blank', () => client.indexes('a b'), 'the name of a schema is "a b"; expected'],
-  ['no group', () => Reflect.apply(client.groups.view, client.groups, []), 'the group is absent'],
+  ['no group', () => applied(client.groups.view, client.groups, []), 'the group is absent'],
   [
     'no place to read from',
-    () => Reflect.apply(client.groups.view, client.groups, ['a', undefined, 500]),
+    () => applied(client.groups.view, client.groups, ['a', undefined, 500]),
     'the place to read from is absent',
   ],
   [
     'an intent that is none',
-    () => Reflect.apply(client.groups.outcome, client.groups, ['a', 'x', 500]),
+    () => applied(client.groups.outcome, client.groups, ['a', 'x', 500]),
     'the intent is "x"',
   ],
   [
     'a lock held for no number',
     () =>
-      Reflect.apply(client.groups.withLock, client.groups, [
+      applied(client.groups.withLock, client.groups, [
         'g',
         { name: 'n', holdMs: Number.NaN, waitMs: 5 },
         async () => 1,
@@ -185,12 +198,12 @@ test.each<[string, () => unknown, string]>([
   ],
   [
     'a lock whose name is a number',
-    () => Reflect.apply(client.groups.withLock, client.groups, ['g', { name: 5 }, async () => 1]),
+    () => applied(client.groups.withLock, client.groups, ['g', { name: 5 }, async () => 1]),
     'the name of a lock is 5',
   ],
   [
     'a class for a function',
-    () => Reflect.apply(client.queues.handle, client.queues, [{ queue: 'q', handle: Odd }]),
+    () => applied(client.queues.handle, client.queues, [{ queue: 'q', handle: Odd }]),
     'handle is a class; expected a function that is no class',
   ],
   [
@@ -199,7 +212,7 @@ test.each<[string, () => unknown, string]>([
       const handle = async function* (): AsyncGenerator<number> {
         yield 1
       }
-      return Reflect.apply(client.queues.handle, client.queues, [{ queue: 'q', handle }])
+      return applied(client.queues.handle, client.queues, [{ queue: 'q', handle }])
     },
     'handle is a generator function; expected',
   ],
@@ -219,7 +232,11 @@ test.each<[string, () => unknown, string]>([
   ],
   [
     'a place of a shard that is not followed',
-    () => client.cells('trips').tail({ shards: [2], after: new Map([[1, 5]]) }).next(),
+    () =>
+      client
+        .cells('trips')
+        .tail({ shards: [2], after: new Map([[1, 5]]) })
+        .next(),
     'after names shard 1, and shards does not',
   ],
   ['a datastore that cannot be', () => client.rejected('A b!'), 'datastore'],
@@ -237,7 +254,7 @@ test('a lock of a transaction has a name of whole characters', async () => {
   const transaction: unknown = Reflect.get(tables, 'transaction')
   if (typeof transaction !== 'function') throw new Error('there is no transaction')
   const given = [photosUser, async () => 1, { lock: '\ud800' }]
-  const call = begun(async () => Reflect.apply(transaction, tables, given))
+  const call = begun(async () => applied(transaction, tables, given))
   await expect(settled(cluster.bench.world, call)).rejects.toThrow(
     'lock is "\\ud800"; expected a string of whole characters',
   )
@@ -264,7 +281,7 @@ test.each<[string, object]>([
   ['indexes', { tables: [rows], indexes: holed }],
 ])('a schema that has holes in its %s is refused, and none is applied', async (_, members) => {
   const model = { format: 1, name: 'Holes', indexes: [], ...members }
-  const call = begun(async () => Reflect.apply(client.applySchema, client, [model]))
+  const call = begun(async () => applied(client.applySchema, client, [model]))
   await expect(run(call)).rejects.toMatchObject({
     code: 'invalid',
     message: expect.stringContaining('this is no schema'),
