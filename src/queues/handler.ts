@@ -272,12 +272,12 @@ function checkedBounds(options: HandleOptions): HandleBounds {
 }
 
 function checkRetry({ retryMs, retryMaxMs }: HandleBounds, isNamed: boolean): void {
-  if (isNamed && retryMs > retryMaxMs) {
-    const message = `a handler: retryMs is ${retryMs} and retryMaxMs ${retryMaxMs}; the first wait is not longer than the longest one`
-    throw new StoreError('invalid', message)
-  }
   const actual = Math.max(retryMs, retryMaxMs)
-  if (!(actual > retryMsMax)) return
+  if (!(actual > retryMsMax)) {
+    if (!isNamed || !(retryMs > retryMaxMs)) return
+    const order = `a handler: retryMs is ${retryMs} and retryMaxMs ${retryMaxMs}; the first wait is not longer than the longest one`
+    throw new StoreError('invalid', order)
+  }
   const message = `retryMs is ${retryMs} and retryMaxMs ${retryMaxMs}; a message is tried again after ${retryMsMax} milliseconds at most`
   throw new StoreError('invalid', message, { limit: 'retryMsMax', limitValue: retryMsMax, actual })
 }
