@@ -30,7 +30,11 @@ function isValue(kind: (typeof scalarKinds)[number], literal: string | number | 
 /** A schema of before may have such a default, and rows are not given it as a value. */
 function isLost(kind: string, literal: string | number | boolean): boolean {
   const isFloat = kind === 'float' && typeof literal === 'number'
-  return isFloat && literal !== 0 && (Number.isInteger(literal) || Math.fround(literal) === 0)
+  return (
+    isFloat &&
+    literal !== 0 &&
+    (Number.isInteger(literal) ? Math.fround(literal) !== literal : Math.fround(literal) === 0)
+  )
 }
 
 test('SCH-3: a default fits where a row with its value would be taken', () => {
