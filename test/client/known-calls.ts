@@ -9,7 +9,7 @@ import { isPlain } from '../../src/base/words.ts'
 import type { Client } from '../../src/client/client.ts'
 import { queue } from '../../src/tables/queue-types.ts'
 import { openTables } from '../../src/tables/open.ts'
-import { rootKey, type TablesOptions } from '../../src/tables/tables.ts'
+import { rootKey, type RootKey, type TablesOptions } from '../../src/tables/tables.ts'
 
 const User = table('User', { user: t.integer(), born: t.timestamp().optional() }).key('user').root()
 const Photo = table('Photo', { user: t.integer(), name: t.string(), at: t.timestamp() })
@@ -102,7 +102,9 @@ const rowKey = '22222222-2222-4222-8222-222222222221'
 const cell = { rowKey, column: 'B', refKey: 1, body: { k: 'a' } }
 const name = { rowKey, column: 'B', refKey: 1 }
 const place = { kind: 'after', shard: 1, addedId: 0 }
-const user = rootKey(User, { user: 1 })
+/** Names a group of these tables. */
+export const photosUser: RootKey = rootKey(User, { user: 1 })
+const user = photosUser
 
 function on(
   called: string,

@@ -137,15 +137,16 @@ test('a body of a cell holds nothing that JSON would pass over', () => {
   const said = [withSymbol, withHidden, [listWithMember], listWithSymbol, [revoked({})]].map(
     (body) => packBody(typed(body)),
   )
+  const places = ['it', 'it', '[0]', 'it', '[0]']
   const words = [
     ...['a member that a symbol names', 'a member that is not enumerable'],
     ...['a member beside its elements', 'a member that a symbol names', 'a proxy that was revoked'],
   ]
   expect(said).toMatchObject(
-    words.map((word) => ({
+    words.map((word, place) => ({
       problem: {
         code: 'invalid',
-        message: `the body is refused: it holds ${word}, which JSON has no word for`,
+        message: `the body is refused: ${places[place]} holds ${word}, which JSON has no word for`,
       },
     })),
   )

@@ -5,7 +5,7 @@ import type { Schema } from '../../schema/model.ts'
 import { firstVersion } from '../../schema/version.ts'
 import { present } from '../../src/base/assert.ts'
 import { applySchema, readSchema, versionFor } from '../../src/tables/registry.ts'
-import { putVersion, registryGroup } from '../../src/tables/registry-rows.ts'
+import { putVersion, registryGroup, versionKey } from '../../src/tables/registry-rows.ts'
 import { runTransaction } from '../../src/txn/run.ts'
 import { Sessions } from '../../src/txn/session.ts'
 import { MemoryPort } from '../txn/memory-port.ts'
@@ -109,6 +109,22 @@ test('TAB-6: a version that the cluster had is fine to apply again, and changes 
   const less = schemaOf('required string label;', more)
   await expect(applySchema(port, less, options)).rejects.toThrow(/property Shelf.note is gone/)
   expect(second.version.version).toBe(2)
+})
+
+test('TAB-6: an earlier version that cannot be read stops no earlier and no later one', async () => {
+  const { port, options } = new Desk()
+  const last = schemaOf('required string label; optional string note; optional string origin;')
+  for (const schema of [early, later, last]) await applySchema(port, schema, options)
+  await runTransaction(port, registryGroup('Shop'), options, async (transaction) => {
+    transaction.put(versionKey(2), Buffer.from('{"version":2}'))
+  })
+  expect((await applySchema(port, early, options)).kind).toBe('older')
+  await expect(applySchema(port, later, options)).rejects.toMatchObject({ code: 'schema-mismatch' })
+  const next = schemaOf(
+    'required string label; optional string note; optional string origin;',
+    more,
+  )
+  expect(await applySchema(port, next, options)).toMatchObject({ version: { version: 4 } })
 })
 
 const more = 'CREATE TABLE Other { required int64 id; } PRIMARY KEY(id), ENTITY GROUP ROOT;'

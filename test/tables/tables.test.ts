@@ -406,5 +406,7 @@ test('a generator is no function to be run', async () => {
     rootKey(User, { user_id: 1n }),
     generator,
   ])
-  await expect(call).rejects.toThrow('expected a function, and no generator')
+  await expect(call).rejects.toThrow(
+    'is a generator function; expected a function that is no class',
+  )
 })
