@@ -32,7 +32,7 @@ test('a function that is still open is followed while others end, and after they
   expect(await long).toEqual([true, true, true, true])
 })
 
-test('what a function has left behind is outside once it has ended', async () => {
+test('a promise that a function leaves behind is outside its scope once it has ended', async () => {
   const scope = asyncScope()
   let left: Promise<boolean> | undefined
   await scope.inside(async () => {

@@ -75,7 +75,7 @@ test.each<readonly [string, Omit<ConnectOptions, 'nodes'>, number, RegExp]>([
   },
 )
 
-test('a client of a server that is no node is told so at once', async () => {
+test('a client of a server that is no node learns so at once', async () => {
   const { url } = await startServer(200)
   const client = await connect({ nodes: [url] })
   onTestFinished(() => client.close())
@@ -117,7 +117,7 @@ async function startPeer(
 test.each([
   ['dialled', true, false],
   ['that dialled', false, true],
-])('a node is told the id of the one %s that will not have it', async (_, ...refuses) => {
+])('a node learns the id of the %s that refuses it', async (_, ...refuses) => {
   const [listenerRefuses, dialerRefuses] = refuses
   const listener = await startPeer('n2', listenerRefuses, {})
   const dialer = await startPeer('n1', dialerRefuses, { n2: listener.url })

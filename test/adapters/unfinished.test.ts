@@ -45,7 +45,7 @@ test('DOOR-3: above the bound the connection goes whose message began first, and
   expect(messages.bytes).toBe(0)
 })
 
-test('of whole messages, and of connections that are gone, nothing is counted', () => {
+test('the count leaves out whole messages and closed connections', () => {
   const messages = new UnfinishedMessages(10)
   const [first, second] = [new Fed(messages), new Fed(messages)]
   for (let sent = 0; sent < 20; sent++) first.feed('a whole message.')

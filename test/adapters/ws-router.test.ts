@@ -38,7 +38,7 @@ test('a socket that is not taken may send a broken frame with its upgrade', asyn
   expect(listeners).toBe(1)
 })
 
-test('a path that nobody serves is let go of, though its client does not close', async () => {
+test('the server ends a connection to an unknown path even if its client does not close', async () => {
   const { server, port } = await listen()
   routeUpgrades(server, path, (socket) => socket.terminate())
   const gone = new Promise((resolve) => {
