@@ -48,7 +48,7 @@ async function withClient(
   })
 }
 
-test('one that has ended by a signal has been stopped', () =>
+test('a load process that was killed counts as stopped', () =>
   withClient(
     `${telling} setImmediate(() => process.kill(process.pid, 'SIGKILL'))`,
     async (client) => {
@@ -59,7 +59,7 @@ test('one that has ended by a signal has been stopped', () =>
     },
   ))
 
-test('one with a load under way ends when it is told no more', { timeout: 20_000 }, () =>
+test('a load process ends by itself when the bench stops it under load', { timeout: 20_000 }, () =>
   withClient(endless, async (client) => {
     const over = client.run(load, { onWarm }).catch(reasonOf)
     await new Promise((resolve) => setTimeout(resolve, 100))
