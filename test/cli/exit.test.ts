@@ -24,7 +24,7 @@ function told(report: () => number): readonly [code: number, said: string] {
   }
 }
 
-test('what the file system refuses is no bug, wherever it comes from', async () => {
+test('a refusal of the file system is no bug, from whatever call', async () => {
   const error: unknown = await readFile(tmpdir()).catch((found: unknown) => found)
   expect(told(() => reportFailure(error))).toEqual([
     exitFailure,
@@ -37,7 +37,7 @@ test('what the file system refuses is no bug, wherever it comes from', async () 
   ])
 })
 
-test('anything else that nobody foresaw is one, also what only has the code of a file', () => {
+test('an unforeseen error counts as a bug, even if it has the code of a file error', () => {
   for (const error of [new TypeError('x'), Object.assign(new Error('x'), { code: 'ENOENT' }), 5]) {
     const [code, said] = told(() => reportFailure(error))
     expect(code).toBe(exitBug)

@@ -177,7 +177,7 @@ test('a blank of a CSV is no value of any type; of a string and of bytes a quote
   })
 })
 
-test('a blank of a required column is told, and a quoted one is the empty string', () => {
+test('a blank in a required column is an error, and a quoted blank is the empty string', () => {
   const row = { id: 'a', name: 'b', n: '1', note: null }
   expect(stored(named, { ...row, name: '' }, 'csv')).toEqual({ id: 'a', name: '', n: 1 })
   for (const [name, given, said] of [
