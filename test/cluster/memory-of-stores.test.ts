@@ -47,7 +47,7 @@ async function replaceFolder(to: string, from?: string): Promise<void> {
 }
 
 test(
-  'LOG-10: after a reset of its data a node still refuses an emptied store, though nobody else is there',
+  'LOG-10: after a reset of its data a node still refuses an emptied store, even alone',
   { timeout: 60_000 },
   async () => {
     await withCluster(async (cluster) => {

@@ -151,7 +151,7 @@ function upgrade(url: string, path: string, origin?: string): Promise<number | '
   })
 }
 
-test('SIGUSR1 opens no debugger, SIGUSR2 ends nothing: both are told in the log', async () => {
+test('SIGUSR1 opens no debugger, SIGUSR2 ends nothing, and the log mentions both', async () => {
   const node = cluster.node('b')
   for (const signal of ['SIGUSR1', 'SIGUSR2', 'SIGPIPE', 'SIGUSR1'] as const) node.signal(signal)
   const said = (text: string) => async (): Promise<true | undefined> =>

@@ -82,7 +82,7 @@ async function sayItIsA(node: TestNode, secret: string): Promise<readonly string
   return heard
 }
 
-test('neither a page of another origin nor who has the clients’ secret gets in, and no node is expelled', async () => {
+test('a foreign page and a holder of the clients’ secret stay out, and no node is expelled', async () => {
   await withFolder(async (folder) => {
     const secretFile = join(folder, 'secret')
     const secret = 'a secret of all clients'

@@ -51,7 +51,7 @@ async function put(row: string, body: unknown): Promise<void> {
   })
 }
 
-test('the program of the documentation bills riders; the commands show it and see to what failed', async () => {
+test('the documented program bills riders, and the commands show it and mend failures', async () => {
   const running = startProgram(['trigger', 'run', 'billing.js', '--workers', '2'], {
     folder,
     environment: environment(),
