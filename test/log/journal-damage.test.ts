@@ -160,7 +160,7 @@ test('LOG-13: a bit that flips anywhere in the journal costs nothing that is not
   expect(outcomes.refused).toBeGreaterThan(0)
 })
 
-test('LOG-13: what was found is told until it is put back, whenever the node dies', async () => {
+test('LOG-13: the store reports damage until it is put back, at whatever moment the node dies', async () => {
   const path = await withJournal(flipped(journal.length * 4))
   const batches = await inStore(path, ({ damage }) => damage?.batches.length)
   expect(batches).toBeGreaterThan(positions)
@@ -178,7 +178,7 @@ test('LOG-13: what was found is told until it is put back, whenever the node die
   expect(await readdir(`${path}.damaged`)).toContain('mended')
 })
 
-test('LOG-13: with a sector of zeros flushes are lost: those in rows are told, others refused', async () => {
+test('LOG-13: a sector of zeros loses flushes: the store reports those in rows and refuses others', async () => {
   const starts = { refused: 0, lost: 0 }
   for (let i = 0; i < 16; i++) {
     const from = Math.floor((journal.length * i) / 18)
