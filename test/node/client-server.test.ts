@@ -96,7 +96,7 @@ test('LIVE-8: a client that knows no other node is served by one that lacks much
   expect(world.nowMicros - beganMicros).toBeLessThan(2_000_000)
 })
 
-test('COST-4: what waits for its turn does not begin when nobody waits for it any more', async () => {
+test('COST-4: a queued request does not begin once its client has stopped waiting', async () => {
   const begun: number[] = []
   const ends: (() => void)[] = []
   const done: Answered = { answer: { kind: 'put', items: [] }, positions: [] }
