@@ -19,7 +19,7 @@ class Log implements OwnLog {
   }
 }
 
-test('LOG-9: what a digest names counts once the own log has all of it, durably', () => {
+test('LOG-9: a digest counts once the node’s own log durably has all that it names', () => {
   const log = new Log()
   const mark = new DigestMark(log, 10)
   expect([mark.advance(), mark.through]).toEqual([false, 10])
@@ -98,7 +98,7 @@ test('LOG-9: behind what was named and does not come, nothing counts as known', 
   expect([moves.filter(Boolean).length, mark.through]).toEqual([1, 1])
 })
 
-test('what was named is let go of as it comes, in any order, and also what is stuck delays no count', () => {
+test('the mark lets go of named groups as they arrive, in any order, and a stuck one delays no count', () => {
   const log = new Log()
   const mark = new DigestMark(log, 0)
   const many = Array.from({ length: 2_000 }, (_, i) => [group(`g${i}`), 1] as const)

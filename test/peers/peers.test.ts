@@ -98,7 +98,7 @@ function named(name: string, count: number): Digest['groups'] {
   return Array.from({ length: count }, (_, n) => [groupOfBytes(Buffer.from(`${name}${n}`)), 1])
 }
 
-test('LIVE-3: while as much as a digest names is lacking, no more of it is asked for', () => {
+test('LIVE-3: a node requests no more digests while it lacks as much as one digest names', () => {
   const { peers, asked } = start('a third store', 5)
   const tell = (after: number, groups: Digest['groups']): void =>
     peers.onDigest(peer, digest(after, after + 1, groups))
