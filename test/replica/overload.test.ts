@@ -157,7 +157,7 @@ test('LIVE-5: without a majority, writes that were given up do not fill the memo
     expect(outcomes).toEqual(new Set(['unknown', 'overloaded']))
   }))
 
-test('LIVE-5: what nobody waits for any more takes no room, unless a copy may take effect', () =>
+test('LIVE-5: an abandoned transaction takes no room, unless a copy may take effect', () =>
   withNode({ groupQueueMax: 3 }, async (driver, peers) => {
     const names = Array.from({ length: 20 }, (_, n) => groupCalled(`g${n}`))
     const ledBy = (leader: NodeId): GroupId =>
@@ -186,7 +186,7 @@ test('LIVE-5: what nobody waits for any more takes no room, unless a copy may ta
     expect(await kinds(others, 5, 6, 7, 8)).toEqual(none)
   }))
 
-test('whose disk does not keep up takes no more than its bound, and the rest later', () => {
+test('a node whose disk lags takes no more than its bound, and the rest later', () => {
   const gates: GatedStore[] = []
   const gated = ({ log, data }: Stores): Stores => {
     const gate = new GatedStore(log)
