@@ -276,7 +276,7 @@ function other(value: unknown): unknown {
 test.each([
   ['photos', photoApp.model],
   ['calendars', calendars.model],
-])('SCH-13: whatever is edited in %s changes the fingerprint and is told', (_, schema) => {
+])('SCH-13: every edit of %s changes the fingerprint and shows in the diff', (_, schema) => {
   const all = edits(schema, other)
   expect(all.length).toBeGreaterThan(50)
   for (const edited of all) {
