@@ -91,7 +91,7 @@ test('IDX-1: entries of many groups come into one index, in its order, and follo
   for (const user of [1, 2, 3]) expect(await agendaOf(n1, db.group(of(user)))).toEqual([])
 })
 
-test('IDX-1: of several changes before a relay comes the last one holds, and none leaves an entry', async () => {
+test('IDX-1: the last of several changes before a relay holds, and none leaves an entry', async () => {
   const { node, open, run, rest } = globalBench()
   const n1 = node('n1')
   const db = open(photos, n1)
@@ -235,7 +235,7 @@ test('pages of a spread index join up, from either end', async () => {
   }
 })
 
-test('what an index cannot answer is refused in words', async () => {
+test('a query that an index cannot answer is refused in words', async () => {
   const { node, open, run } = globalBench()
   const db = open(photos, node('n1'))
   await expect(run(db.index(Photo, 'PhotosByCity', { city: 'A' }, { limit: 0 }))).rejects.toThrow(

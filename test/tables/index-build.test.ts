@@ -113,7 +113,7 @@ test('a step of a build looks at one row at least, and at no more than a transac
   for (const wrong of [0, 1.5, 51]) expect(() => checkedPage(wrong)).toThrow('rowsAtOnce')
 })
 
-test('IDX-6: an index on rows that are there is asked when all are in it, those of programs before it too', async () => {
+test('IDX-6: an index answers once it holds all rows, also those that earlier programs wrote', async () => {
   const bench = globalBench()
   const { node, run, rest } = bench
   const n1 = node('n1')
@@ -237,7 +237,7 @@ test('IDX-6: a build waits for entries that changed again before they were relay
   expect(ends).toHaveLength(1)
 })
 
-test('IDX-6: the grace begins when the index is known to be declared, however long ago that was asked', async () => {
+test('IDX-6: the grace begins when the declaration is known, however long ago the request was', async () => {
   const bench = globalBench()
   const { node, run, world } = bench
   const n1 = node('n1')
@@ -336,7 +336,7 @@ interface NoteUpdate {
 
 const Note = { name: 'Note' }
 
-test('what was written before an index can be shortened, emptied and deleted under it, and its build goes on', async () => {
+test('writers can shorten, empty and delete older rows under an index, and its build goes on', async () => {
   const bench = globalBench()
   const { node, run, rest } = bench
   const n1 = node('n1')

@@ -6,11 +6,11 @@ import { compile, errorsOf, expectedErrors } from '../schema/compiler.ts'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 
-test('what must compile does, with the types it must have', () => {
+test('correct programs compile, with the right types', () => {
   expect(compile(here)).toBe('')
 })
 
-test('what must not compile is refused, each in its place and with the words that say why', () => {
+test('wrong programs fail to compile, each in its place and with words that say why', () => {
   const folder = join(here, 'refused')
   const expected = expectedErrors(folder)
   const errors = errorsOf(compile(folder))
