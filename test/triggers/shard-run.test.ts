@@ -98,7 +98,7 @@ async function ticks(count: number): Promise<void> {
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
-test('TRIG-2: what is handled anew while an older save is under way is saved after it', async () => {
+test('TRIG-2: a run saves what it handles again during an older save after that save', async () => {
   const bench = new TriggerBench()
   const page = await written(bench, 3)
   const offsets = new SlowStore(bench.tables, datastore, triggerName, 1_000)
