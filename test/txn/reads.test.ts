@@ -60,7 +60,7 @@ test('reads that begin together share the view of the first', async () => {
   expect(asked).toEqual(['begin 1', 'get 1'])
 })
 
-test('what an answer had no room for is asked for after it, some at a time', async () => {
+test('a read asks for the rows left out of an answer, some at a time', async () => {
   const bench = new Bench()
   const { port, asked } = portOf(bench, 3)
   const keys = Array.from({ length: pageRowsMax + 2 }, (_, n) => b(`${n}`))
@@ -69,7 +69,7 @@ test('what an answer had no room for is asked for after it, some at a time', asy
   expect(asked).toEqual([`begin ${pageRowsMax}`, `get ${pageRowsMax - 1}`])
 })
 
-test('more rows than were asked for are not taken', async () => {
+test('a read refuses an answer with more rows than it asked for', async () => {
   const bench = new Bench()
   const { port } = portOf(bench, 10, () =>
     Promise.resolve({ view, rows: [rowOf(b('a')), rowOf(b('b'))] }),
