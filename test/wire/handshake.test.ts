@@ -176,7 +176,7 @@ test('a proof holds for its secret, its two hellos and its direction, and for no
   }
 })
 
-test('what a side tells is bound to its proof: no other words, and no other use of them', () => {
+test('a side’s store info is bound to its proof, with no other words and no other use', () => {
   const told: LinkInfo = { storeId: 's', incarnation: 1, durableFlush: 7 }
   const mac = tellOf('secret', n1, n2, told)
   expect(isTold({ info: told, mac }, 'secret', n1, n2)).toBe(true)

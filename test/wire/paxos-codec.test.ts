@@ -48,7 +48,7 @@ test('many ballots of one frame all come back', () => {
   checkRoundTrip({ durableFlush: 1, messages })
 })
 
-test('what is proposed for transactions of the largest size that wait together is no malformed frame', () => {
+test('the largest transactions that wait together make a well-formed proposal', () => {
   const cluster = new CoreCluster()
   const leader = cluster.at(0)
   leader.isHeld = true
@@ -127,7 +127,7 @@ test.each(wrongDigests)('a digest %s is refused with its reason', (_, at, size, 
   checkRoundTrip({ durableFlush: 7, messages })
 })
 
-test('a digest says by its kind whether it is whole: who does not know of others refuses these', () => {
+test('the kind of a digest says whether it is whole, so that an older node refuses a partial one', () => {
   const kindOf = (isWhole: boolean): number | undefined =>
     encodePeerFrame({ durableFlush: 7, messages: [{ ...digest, isWhole }] })[headBytes]
   expect([kindOf(true), kindOf(false)]).toEqual([15, 25])
